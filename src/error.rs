@@ -1,0 +1,316 @@
+//! The one error type of the crate.
+//!
+//! Every variant names both sides (what was found, what was wanted) and says what to do. Names and texts of driver
+//! codes come from [`crate::sys`]'s own table, so an error can be shown on a machine that has no driver.
+
+use std::sync::{Arc, RwLock};
+
+/// The result of every fallible function of the crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong, from a missing driver to a kernel that faulted.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A shared library could not be loaded.
+    #[error("{library} could not be loaded; tried:\n{tried}")]
+    LibraryUnavailable {
+        /// The library, such as `the NVIDIA driver` or `NVRTC`.
+        library: &'static str,
+        /// One line a path: where it was looked for, and why it was not taken.
+        tried: String,
+    },
+
+    /// The library is there, but has no such function.
+    #[error("{library} {version} has no {symbol}{}", needs_text(.needs))]
+    MissingSymbol {
+        /// The library that was asked.
+        library: &'static str,
+        /// The function's public name.
+        symbol: &'static str,
+        /// The CUDA version that introduced it, such as `12.4`; empty where it is not known.
+        needs: String,
+        /// The version of the library that was found.
+        version: String,
+    },
+
+    /// A driver call failed.
+    #[error("{call} failed with {name} ({code}): {text}{}", detail_text(.detail))]
+    Driver {
+        /// The driver function.
+        call: &'static str,
+        /// The `CUresult`.
+        code: i32,
+        /// The code's name, such as `CUDA_ERROR_INVALID_VALUE`.
+        name: String,
+        /// What the code means.
+        text: String,
+        /// What was being done, empty where the call says it all.
+        detail: String,
+    },
+
+    /// A call of an optional library failed.
+    #[error("{call} of {library} failed with status {code}{}", detail_text(.detail))]
+    Library {
+        /// The library, such as `NVRTC`.
+        library: &'static str,
+        /// The function.
+        call: &'static str,
+        /// The library's status code.
+        code: i32,
+        /// The library's own words, empty where it has none.
+        detail: String,
+    },
+
+    /// The device has no room, after everything cached was given back.
+    #[error(
+        "device {device} is out of memory: {requested} bytes were requested; {free} of {total} are free, \
+         {cached} are cached and in use by work that has not finished; drop buffers or use smaller ones"
+    )]
+    OutOfMemory {
+        /// The device's ordinal.
+        device: i32,
+        /// Bytes asked for.
+        requested: u64,
+        /// Bytes that the driver reports as free.
+        free: u64,
+        /// Bytes that the device has.
+        total: u64,
+        /// Bytes held by the pool's lists.
+        cached: u64,
+    },
+
+    /// A kernel did something that ended its context, such as an access to an illegal address.
+    #[error(
+        "a kernel faulted on {stream}: {name} ({code}): {text}; launched there last: {kernel} (faults are reported \
+         late: set CUDA_LAUNCH_BLOCKING=1, or run under compute-sanitizer, to find the exact launch)"
+    )]
+    KernelFault {
+        /// The kernel launched last on that stream, or the ones that may be at fault.
+        kernel: String,
+        /// The stream on which the fault was seen.
+        stream: String,
+        /// The `CUresult`.
+        code: i32,
+        /// The code's name.
+        name: String,
+        /// What the code means.
+        text: String,
+    },
+
+    /// The context was lost to an earlier fault; nothing on this device works any more in this process.
+    #[error(
+        "the context of device {device} is lost: {cause}; the CPU and other devices go on, this device needs a new process"
+    )]
+    ContextLost {
+        /// The device's ordinal.
+        device: i32,
+        /// The error that ended it.
+        cause: Arc<str>,
+    },
+
+    /// No such device.
+    #[error("no device {wanted}; {found}")]
+    NoDevice {
+        /// The ordinal or UUID asked for.
+        wanted: String,
+        /// The devices that there are.
+        found: String,
+    },
+
+    /// A module has no such kernel or global.
+    #[error("the module has no {kind} '{wanted}'; it has: {}", list_text(.found))]
+    UnknownName {
+        /// `kernel` or `global`.
+        kind: &'static str,
+        /// The name asked for.
+        wanted: String,
+        /// The names that there are.
+        found: Vec<String>,
+    },
+
+    /// A launch passed more or fewer arguments than the kernel has parameters.
+    #[error("kernel '{kernel}' takes {wanted} arguments, {found} were given")]
+    ArgumentCount {
+        /// The kernel.
+        kernel: String,
+        /// Parameters of the kernel.
+        wanted: usize,
+        /// Arguments given.
+        found: usize,
+    },
+
+    /// An argument does not fit its parameter.
+    #[error("argument {index} of kernel '{kernel}' is {found}, but the parameter is {wanted}")]
+    ArgumentMismatch {
+        /// The kernel.
+        kernel: String,
+        /// The argument's position, from 0.
+        index: usize,
+        /// The parameter: kind and size.
+        wanted: String,
+        /// The argument: kind and size.
+        found: String,
+    },
+
+    /// A launch asked for more than the device or the kernel allows.
+    #[error("{what} is {found}, but {limit_of} allows at most {limit}")]
+    LaunchLimit {
+        /// What is too large, such as `threads a block`.
+        what: &'static str,
+        /// What was asked for.
+        found: u64,
+        /// The largest that works.
+        limit: u64,
+        /// The kernel or device that sets the limit.
+        limit_of: String,
+    },
+
+    /// Bytes that are no PTX, cubin or fatbin.
+    #[error("not a kernel image: found {found}; wanted PTX text, a cubin (CUDA ELF) or a fatbin")]
+    NotAnImage {
+        /// What the bytes look like.
+        found: String,
+    },
+
+    /// An image that is damaged.
+    #[error("the {kind} is damaged: {found}")]
+    DamagedImage {
+        /// `PTX`, `cubin` or `fatbin`.
+        kind: &'static str,
+        /// What is wrong.
+        found: String,
+    },
+
+    /// A good image that this device or driver cannot run.
+    #[error("{found}; {wanted}")]
+    UnsupportedImage {
+        /// What the image is, such as `the image is PTX 8.7 (CUDA 12.8)`.
+        found: String,
+        /// What would run here, such as `driver CUDA 12.4 takes PTX up to 8.4`.
+        wanted: String,
+    },
+
+    /// The driver's assembler or linker refused an image.
+    #[error("{call} refused the image with {name} ({code}); its log:\n{log}")]
+    ImageRejected {
+        /// The driver function.
+        call: &'static str,
+        /// The `CUresult`.
+        code: i32,
+        /// The code's name.
+        name: String,
+        /// What the assembler printed.
+        log: String,
+    },
+
+    /// Two things of different devices met.
+    #[error("{operation} needs one device, but was given {left} and {right}")]
+    DeviceMismatch {
+        /// The operation.
+        operation: &'static str,
+        /// One side.
+        left: String,
+        /// The other.
+        right: String,
+    },
+
+    /// Two lengths differ that must be equal.
+    #[error("{operation} needs {wanted} elements, but was given {found}")]
+    LengthMismatch {
+        /// The operation.
+        operation: &'static str,
+        /// The length wanted.
+        wanted: usize,
+        /// The length given.
+        found: usize,
+    },
+
+    /// A range that leaves its buffer.
+    #[error("range {start}..{end} is outside a buffer of {length} elements")]
+    OutOfRange {
+        /// First element.
+        start: usize,
+        /// One past the last element.
+        end: usize,
+        /// Elements that there are.
+        length: usize,
+    },
+
+    /// An argument that cannot be used, in words.
+    #[error("{operation}: found {found}; wanted {wanted}")]
+    InvalidArgument {
+        /// The operation.
+        operation: &'static str,
+        /// What was given.
+        found: String,
+        /// What works.
+        wanted: String,
+    },
+
+    /// A dtype that does not fit.
+    #[error("{operation} wants {wanted}, but found {found}")]
+    DTypeMismatch {
+        /// The operation.
+        operation: &'static str,
+        /// The dtype wanted.
+        wanted: String,
+        /// The dtype found.
+        found: String,
+    },
+
+    /// A file that cannot be used.
+    #[error("{path}: found {found}; wanted {wanted}")]
+    File {
+        /// The file.
+        path: String,
+        /// What is there.
+        found: String,
+        /// What would work.
+        wanted: String,
+    },
+}
+
+impl Error {
+    /// An [`Error::InvalidArgument`].
+    pub(crate) fn invalid(
+        operation: &'static str,
+        found: impl std::fmt::Display,
+        wanted: impl Into<String>,
+    ) -> Error {
+        Error::InvalidArgument { operation, found: found.to_string(), wanted: wanted.into() }
+    }
+}
+
+fn needs_text(needs: &str) -> String {
+    if needs.is_empty() { String::new() } else { format!(": it needs CUDA {needs}; install a newer one") }
+}
+
+fn detail_text(detail: &str) -> String {
+    if detail.is_empty() { String::new() } else { format!(" ({detail})") }
+}
+
+fn list_text(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+type Hook = Arc<dyn Fn(&Error) + Send + Sync>;
+
+static HOOK: RwLock<Option<Hook>> = RwLock::new(None);
+
+/// Sets what is called with errors that have nowhere to be returned: those of `Drop`.
+///
+/// They are also written to [`log`] at error level. `None` takes the hook away. A hook that panics is ignored.
+pub fn set_deferred_error_hook(hook: Option<Box<dyn Fn(&Error) + Send + Sync>>) {
+    *HOOK.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = hook.map(Arc::from);
+}
+
+/// Reports an error that has nowhere to be returned.
+pub(crate) fn report_deferred(error: &Error) {
+    log::error!("while dropping: {error}");
+    let hook = HOOK.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+    if let Some(hook) = hook {
+        // A panic here would cross a `Drop`.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(error)));
+    }
+}

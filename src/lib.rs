@@ -1,0 +1,9 @@
+//! A GPU runtime that needs nothing but the NVIDIA driver at run time and nothing but `cargo` to build.
+
+#![deny(missing_docs, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
+
+pub mod error;
+#[doc(hidden)]
+pub mod sys;
+
+pub use error::{Error, Result};

@@ -1,0 +1,1 @@
+//! Raw bindings, the symbol table and the loader.
