@@ -19,7 +19,8 @@ pub fn embed() {
     let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     let (images, out) = (Path::new(&root).join("ptx"), Path::new(&out));
     let manifest = images.join("manifest");
-    let manifest = fs::read_to_string(&manifest).unwrap_or_else(|error| panic!("{}: {error}", manifest.display()));
+    let manifest =
+        fs::read_to_string(&manifest).unwrap_or_else(|error| panic!("{}: {error}", manifest.display()));
 
     let mut index = String::from("&[\n");
     for line in manifest.lines().filter(|line| !line.starts_with('#')) {
@@ -37,13 +38,12 @@ pub fn embed() {
         let file = images.join(&name);
         let data = fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let packed = miniz_oxide::deflate::compress_to_vec(&data, LEVEL);
-        let packed_file = out.join(format!("{name}.deflate"));
-        fs::write(&packed_file, packed).expect("OUT_DIR can be written to");
+        fs::write(out.join(format!("{name}.deflate")), packed).expect("OUT_DIR can be written to");
         let length = data.len();
         writeln!(
             index,
             "Image {{ family: {family:?}, target_name: {target:?}, isa: ({major}, {minor}), kind: Kind::{variant}, \
-             length: {length}, packed: include_bytes!({packed_file:?}) }},"
+             length: {length}, packed: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.deflate\")) }},"
         )
         .expect("a String can be written to");
     }

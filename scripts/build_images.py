@@ -177,10 +177,13 @@ class Compiler:
 
 
 def plain(ptx):
-    """PTX without comments and blank lines, which name the compiler's build, and without the constants of a header that
-    NVRTC always reads, which no kernel uses."""
+    """PTX that depends on its source alone: without comments, which name the compiler's build, and without the constants of
+    a header that NVRTC always reads and no kernel uses; names that the compiler made up, some of them from the number
+    of its process, are numbered."""
     ptx = re.sub(r"/\*.*?\*/", "", ptx, flags=re.S)
     ptx = re.sub(r"^\.global \.align 8 \S+ \w+2nv6target\d\S+E\W.*;$", "", ptx, flags=re.M)
+    names = {}
+    ptx = re.sub(r"\b_Z\w+", lambda name: names.setdefault(name[0], f"internal_{len(names)}"), ptx)
     lines = (re.sub(r"//.*", "", line).rstrip() for line in ptx.splitlines())
     return "".join(line + "\n" for line in lines if line)
 

@@ -19,30 +19,27 @@
 
 namespace {
 
+// `real` is f32 or f64. Enumerators, because static members would become variables of the module.
 template <typename Type>
 struct Kind {
-    static constexpr bool real = false;      // f32 or f64
-    static constexpr bool complex = false;
+    enum : bool { real = false, complex = false };
 };
 template <>
 struct Kind<f32> {
-    static constexpr bool real = true;
-    static constexpr bool complex = false;
+    enum : bool { real = true, complex = false };
 };
 template <>
 struct Kind<f64> {
-    static constexpr bool real = true;
-    static constexpr bool complex = false;
+    enum : bool { real = true, complex = false };
 };
 template <typename Part>
 struct Kind<Complex<Part>> {
-    static constexpr bool real = false;
-    static constexpr bool complex = true;
+    enum : bool { real = false, complex = true };
 };
 
 // The number in a type that has arithmetic; of a complex number its real part. Exact.
-template <typename Integer>
-__device__ inline Integer number(Integer x) {
+template <typename Number>
+__device__ inline Number number(Number x) {
     return x;
 }
 template <typename Part>

@@ -47,13 +47,9 @@ struct Halves {
 template <typename Element>
 __device__ inline void copy(const Element* source, Element* destination, const Layout& layout, u64 n) {
     constexpr int items = items_per_thread(sizeof(Element));
-    // In shared memory, because a parameter that is indexed by a variable would be copied to each thread's local memory.
-    __shared__ Layout shared;
-    if (threadIdx.x == 0) shared = layout;
-    __syncthreads();
-    source += shared.source_offset;
-    destination += shared.destination_offset;
-    const u32 rank = (u32)shared.rank;
+    source += layout.source_offset;
+    destination += layout.destination_offset;
+    const u32 rank = (u32)layout.rank;
     if (n <= 0xffffffffu) {
         const u64 step = (u64)gridDim.x * blockDim.x * items;
 #pragma unroll 1
@@ -68,9 +64,9 @@ __device__ inline void copy(const Element* source, Element* destination, const L
             }
 #pragma unroll 1
             for (u32 dimension = 0; dimension < rank; dimension++) {
-                const u32 size = (u32)shared.shape[dimension];
-                const i64 source_stride = shared.source_stride[dimension];
-                const i64 destination_stride = shared.destination_stride[dimension];
+                const u32 size = (u32)layout.shape[dimension];
+                const i64 source_stride = layout.source_stride[dimension];
+                const i64 destination_stride = layout.destination_stride[dimension];
 #pragma unroll
                 for (int k = 0; k < items; k++) {
                     const u32 next = rest[k] / size;
@@ -99,11 +95,11 @@ __device__ inline void copy(const Element* source, Element* destination, const L
         i64 from = 0, to = 0;
 #pragma unroll 1
         for (u32 dimension = 0; dimension < rank; dimension++) {
-            const u64 size = shared.shape[dimension];
+            const u64 size = layout.shape[dimension];
             const u64 next = rest / size;
             const i64 index = (i64)(rest - next * size);
-            from += index * shared.source_stride[dimension];
-            to += index * shared.destination_stride[dimension];
+            from += index * layout.source_stride[dimension];
+            to += index * layout.destination_stride[dimension];
             rest = next;
         }
         destination[to] = source[from];
