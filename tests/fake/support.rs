@@ -166,7 +166,16 @@ pub fn build(variant: &Variant) -> io::Result<PathBuf> {
     let unfinished = folder.join(format!("library-{unique}"));
     let mut command = compiler();
     command
-        .args(["-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-Wall", "-Wextra", "-fvisibility=hidden"])
+        .args([
+            "-std=gnu11",
+            "-O2",
+            "-fPIC",
+            "-shared",
+            "-pthread",
+            "-Wall",
+            "-Wextra",
+            "-fvisibility=hidden",
+        ])
         .args(["-Wl,-Bsymbolic", "-Wl,-soname,libcuda.so.1"])
         .arg(format!("-Wl,--version-script={}", script.display()))
         .arg(format!("-DFAKE_DEFAULT_VERSION={}", variant.version))
@@ -464,7 +473,8 @@ impl Fake {
     /// All violations since the reset.
     pub fn violations(&self) -> Vec<String> {
         // SAFETY: see `open`; the pointer and the length are those of one buffer.
-        let one = |index| Self::text(|text, size| unsafe { (self.control.fake_violation)(index, text, size) });
+        let one =
+            |index| Self::text(|text, size| unsafe { (self.control.fake_violation)(index, text, size) });
         // SAFETY: see `open`.
         let count = unsafe { (self.control.fake_violations)() };
         (0..count).map(one).collect()
