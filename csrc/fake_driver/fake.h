@@ -188,7 +188,7 @@ typedef struct fake_parameter {
 /* What a kernel of this name does with these parameters: each FAKE_WRITE and FAKE_UPDATE memory is overwritten by a mix of the kernel's name, all scalars,
  * the former contents of all FAKE_READ and FAKE_UPDATE memory, the parameter's index and the position in it. */
 FAKE_API void fake_kernel_effect(const char *kernel, const fake_parameter *parameters, size_t count);
-/* Machine code in form only: an ELF with the entries and parameters of the PTX. Returns the size, 0 when the PTX is not
+/* Machine code in form only, for the device's capability: an ELF with the entries and parameters of the PTX. Returns the size, 0 when the PTX is not
  * understood; writes only when capacity suffices. */
 FAKE_API size_t fake_make_cubin(const char *ptx, void *out, size_t capacity);
 /* A fatbin that holds the PTX, not compressed. */

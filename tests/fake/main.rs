@@ -6,6 +6,8 @@
 mod self_check;
 #[cfg(target_os = "linux")]
 mod support;
+#[cfg(target_os = "linux")]
+mod variant;
 
 fn main() {
     let arguments = libtest_mimic::Arguments::from_args();
