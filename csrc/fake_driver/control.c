@@ -3,17 +3,13 @@
  */
 #include "state.h"
 
-#ifndef FAKE_DEFAULT_VERSION
-#define FAKE_DEFAULT_VERSION 12040
-#endif
-
 static uint64_t setting(const char *name, uint64_t otherwise) {
     const char *text = getenv(name);
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
 __attribute__((constructor)) static void start(void) {
-    G.version = (int)setting("FAKE_VERSION", FAKE_DEFAULT_VERSION);
+    G.version = (int)setting("FAKE_VERSION", (uint64_t)build_version);
     G.devices = (int)setting("FAKE_DEVICES", 2);
     if (G.devices > MAX_DEVICES) G.devices = MAX_DEVICES;
     G.init_code = (int)setting("FAKE_INIT", SUCCESS);

@@ -43,7 +43,7 @@
  * with such a name is a tensor map. The kernel's effect is fake_kernel_effect, for anyone to repeat. An entry whose name begins with `fault_` loses
  * its context when it runs: that synchronisation and every later call on that context answer 700, other contexts go on.
  * A cubin must be a 64-bit ELF for machine 190 and has an entry for each .text.NAME section, with the parameters of .nv.info.NAME; one made by fake_make_cubin
- * also remembers its PTX, so that its kernels have effects. A fatbin is searched for uncompressed PTX, then for a cubin.
+ * also remembers its PTX, so that its kernels have effects. A fatbin is searched for PTX (marked as compressed or not, as long as it is text), then for a cubin.
  *
  * Failures. fake_fail makes the n-th next call of a function answer a code without doing anything, except for functions that
  * release something (free, destroy, unload, unregister): they release and then answer the code, as the real ones do when
@@ -188,7 +188,7 @@ typedef struct fake_parameter {
 /* What a kernel of this name does with these parameters: each FAKE_WRITE and FAKE_UPDATE memory is overwritten by a mix of the kernel's name, all scalars,
  * the former contents of all FAKE_READ and FAKE_UPDATE memory, the parameter's index and the position in it. */
 FAKE_API void fake_kernel_effect(const char *kernel, const fake_parameter *parameters, size_t count);
-/* Machine code in form only: an ELF with the entries and parameters of the PTX. Returns the size, 0 when the PTX is not
+/* Machine code in form only, for the device's capability: an ELF with the entries and parameters of the PTX. Returns the size, 0 when the PTX is not
  * understood; writes only when capacity suffices. */
 FAKE_API size_t fake_make_cubin(const char *ptx, void *out, size_t capacity);
 /* A fatbin that holds the PTX, not compressed. */

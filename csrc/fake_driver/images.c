@@ -211,7 +211,6 @@ int driver_isa(void) {
 int image_read_ptx(const char *text, image *out) {
     reader r = {.at = text};
     bool external = false;
-    char target_letter = 0;
     out->ptx = zeroed(strlen(text) + 1);
     memcpy(out->ptx, text, strlen(text));
     while (next(&r)) {
@@ -228,7 +227,7 @@ int image_read_ptx(const char *text, image *out) {
             if (good) {
                 char *end;
                 out->target = (int)strtol(r.word + 3, &end, 10);
-                target_letter = end < r.word + r.length ? *end : 0;
+                out->target_exact = end < r.word + r.length && *end == 'a';
             }
         } else if (is(&r, ".entry")) {
             good = read_entry(&r, out);
@@ -257,7 +256,7 @@ int image_read_ptx(const char *text, image *out) {
                  driver_isa() / 10, driver_isa() % 10);
         return fail(out, UNSUPPORTED_PTX_VERSION, unsupported);
     }
-    if (out->target > G.capability || (target_letter == 'a' && out->target != G.capability))
+    if (out->target > G.capability || (out->target_exact && out->target != G.capability))
         return fail(out, NO_BINARY_FOR_GPU, "the .target is not for this device");
     return SUCCESS;
 }
@@ -267,7 +266,7 @@ int image_read_ptx(const char *text, image *out) {
 #define FATBIN_MAGIC 0xBA55ED50u
 #define FATBIN_WRAPPER 0x466243B1u
 #define ELF_MAGIC 0x464C457Fu
-#define FATBIN_COMPRESSED 0x3000u
+#define FATBIN_COMPRESSED 0xA000u
 
 typedef struct fatbin_header {
     uint32_t magic;
@@ -296,7 +295,8 @@ static int image_read_fatbin(const unsigned char *data, image *out) {
         const unsigned char *start = data + h.header_size + at;
         memcpy(&m, start, sizeof m);
         if (m.header_size < 16 || m.size > h.size) return fail(out, INVALID_IMAGE, "damaged fatbin");
-        if (!(m.flags & FATBIN_COMPRESSED)) {
+        bool plain = m.kind == 1 && m.size > 8 && !memcmp(start + m.header_size, ".version", 8);
+        if (plain || !(m.flags & FATBIN_COMPRESSED)) { /* a mark alone does not keep a driver from opening a member */
             if (m.kind == 1 && !ptx) {
                 ptx = start + m.header_size;
                 ptx_size = m.size;

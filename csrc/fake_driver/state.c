@@ -5,11 +5,6 @@
 
 #include <stdarg.h>
 
-/* Set for a build that stands for the toolkit's stub: every function answers 34. */
-#ifndef FAKE_STUB
-#define FAKE_STUB 0
-#endif
-
 globals G = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 _Thread_local CUcontext thread_context;
@@ -324,7 +319,7 @@ bool call_begin(call *c, function_number f, unsigned flags) {
     }
     c->where = (site){(uint16_t)f, 0, (uint32_t)c->number, 0, this_step, thread_number()};
     c->ctx = current_context();
-    if (FAKE_STUB) {
+    if (build_is_stub) {
         c->result = STUB_LIBRARY;
         return false;
     }

@@ -179,7 +179,8 @@ typedef struct variable {
 
 /* What an image holds. */
 typedef struct image {
-    int isa, target; /* 80 for 8.0, 90 for sm_90; 0 when unknown */
+    int isa, target;   /* 80 for 8.0, 90 for sm_90; 0 when unknown */
+    bool target_exact; /* sm_90a: for this architecture alone */
     size_t functions, variables;
     function *function;
     variable *variable;
@@ -255,6 +256,10 @@ enum {
     CALL_RELEASE = 4, /* does its work even when it answers an error */
     CALL_QUIET = 8,   /* neither numbered nor logged */
 };
+
+/* entry.c: of this build */
+extern const bool build_is_stub;
+extern const int build_version;
 
 /* state.c */
 bool call_begin(call *c, function_number f, unsigned flags);

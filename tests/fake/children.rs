@@ -5,7 +5,8 @@ use std::process::{Command, ExitCode};
 
 use libtest_mimic::Failed;
 
-use super::support::{self, Fake, Variant};
+use super::support::Fake;
+use super::variant::{self, Variant};
 use super::{contexts, drops, faults, losses, random, scenario, versions};
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
@@ -23,7 +24,7 @@ pub fn spawn(
     arguments: &[String],
     settings: &[(&str, &str)],
 ) -> Result<Ended, Failed> {
-    let library = support::build(variant)?;
+    let library = variant::build(variant)?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(arguments).env(CHILD, name).env("SELVEDGE_LIBCUDA", library);
     for variable in ["SELVEDGE_POOL", "SELVEDGE_ARCH", "SELVEDGE_IMAGE"] {

@@ -3,7 +3,8 @@
 
 use libtest_mimic::Trial;
 
-use super::support::{Fake, Variant};
+use super::support::Fake;
+use super::variant::Variant;
 use super::{children, scenario};
 
 /// Child: the scenario once for each foreign context that is set before every entry.

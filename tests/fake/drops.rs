@@ -7,7 +7,8 @@ use libtest_mimic::Trial;
 use selvedge::driver::{Device, LaunchConfig};
 
 use super::kernels::PTX;
-use super::support::{Fake, Variant};
+use super::support::Fake;
+use super::variant::Variant;
 use super::{children, scenario};
 
 /// Whatever is dropped.

@@ -6,7 +6,8 @@ use selvedge::driver::{Device, LaunchConfig};
 
 use super::children;
 use super::kernels::PTX;
-use super::support::{Fake, Variant};
+use super::support::Fake;
+use super::variant::Variant;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 

@@ -19,7 +19,11 @@ mod random;
 #[cfg(target_os = "linux")]
 mod scenario;
 #[cfg(target_os = "linux")]
+mod self_check;
+#[cfg(target_os = "linux")]
 mod support;
+#[cfg(target_os = "linux")]
+mod variant;
 #[cfg(target_os = "linux")]
 mod versions;
 
@@ -40,6 +44,7 @@ fn main() -> ExitCode {
         losses::trials,
         random::trials,
         scenario::trials,
+        self_check::trials,
         versions::trials,
     ] {
         trials.extend(module());

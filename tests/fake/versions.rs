@@ -5,7 +5,8 @@ use selvedge::Error;
 use selvedge::driver::{self, Device, LaunchConfig, TensorElement, TensorMap, TensorMapLayout};
 
 use super::kernels::{NEWER_ISA, PTX};
-use super::support::{Fake, Variant};
+use super::support::Fake;
+use super::variant::Variant;
 use super::{children, scenario};
 
 /// Child: what a driver of this version does, and how it says what it does not.
@@ -71,7 +72,7 @@ fn missing(symbol: &str) -> Result<(), Box<dyn std::error::Error>> {
         | "cuModuleGetFunctionCount"
         | "cuModuleEnumerateFunctions"
         | "cuFuncGetName" => {
-            module.function_names();
+            module.function_names()?;
             return Ok(());
         }
         other => return Err(format!("no test for the optional {other}").into()),
