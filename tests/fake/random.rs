@@ -14,10 +14,10 @@ use selvedge::driver::{
     Transfer,
 };
 
-use super::children;
 use super::kernels::PTX;
 use super::support::{Fake, Parameter};
 use super::variant::Variant;
+use super::{children, scenario};
 
 /// A small generator of random numbers (splitmix64).
 pub struct Random(u64);
@@ -137,9 +137,7 @@ fn on_threads(fake: &Fake, state: State, random: &mut Random, steps: usize, bug:
 
 fn end(fake: &Fake, trim: bool) -> Outcome {
     if trim {
-        for device in Device::list().map_err(|error| error.to_string())? {
-            device.trim().map_err(|error| error.to_string())?;
-        }
+        scenario::settle().map_err(|error| error.to_string())?;
     }
     let violations = fake.violations();
     if !violations.is_empty() {

@@ -7,7 +7,7 @@ use bytemuck::Pod;
 
 use super::slice::{DeviceRead, DeviceWrite, View};
 use super::usage::Access;
-use crate::driver::context::{call, stream_call};
+use crate::driver::context::stream_call;
 use crate::driver::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
 use crate::sys::driver::{CUDA_MEMCPY2D_v2, CUmemorytype};
@@ -70,10 +70,7 @@ impl StreamState {
     pub(crate) fn drain(&self) -> Result<()> {
         let result = self.synchronize();
         if result.is_err() && !self.device.is_lost() {
-            if let Ok(_bound) = self.device.bind() {
-                // SAFETY: the device's context is current.
-                let _ = unsafe { call!(self.device, cuCtxSynchronize()) };
-            }
+            let _ = self.device.wait_until_idle();
         }
         result
     }
