@@ -7,8 +7,9 @@
 // Where a pointer is not aligned, and for the elements behind the last whole vector, a thread takes up to 4 elements, a
 // block apart from each other, all loads first.
 //
-// Launch: 256 threads a block and ceil(n / items_per_thread / 256) blocks are best; any grid of one dimension is right,
-// but one thread an element costs 40 % of the bandwidth (f32), for blocks that find nothing to do.
+// Launch: 128 threads a block and ceil(n / items_per_thread / 128) blocks are best; any grid of one dimension is right,
+// but one thread an element costs 40 % of the bandwidth (f32), for blocks that find nothing to do. The Rust side's
+// `images::elementwise_launch` does this.
 // What must stay true: a thread loads everything that it needs before it stores, so the result may be an operand itself
 // (the same address, the same element size); no other overlap is allowed.
 #pragma once

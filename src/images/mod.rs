@@ -134,7 +134,7 @@ pub fn families() -> Vec<&'static str> {
 
 /// Elements that one thread of the elementwise kernels takes, by the size of the result's element in bytes.
 ///
-/// The best grid for `n` elements is `n` over this over 256, rounded up, of 256 threads; any other is right too.
+/// [`elementwise_launch`] makes a grid of it.
 pub fn items_per_thread(result_bytes: usize) -> usize {
     // As `items_per_thread` of csrc/kernels/elementwise.cuh.
     match result_bytes {
