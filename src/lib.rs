@@ -3,7 +3,10 @@
 #![deny(missing_docs, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 pub mod error;
+#[cfg(feature = "io")]
+pub mod io;
 #[doc(hidden)]
 pub mod sys;
+pub mod types;
 
 pub use error::{Error, Result};
