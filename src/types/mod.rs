@@ -4,6 +4,7 @@
 //! is the same as a bound, for what is known at compile time. The two lists are one: every [`DType`] has exactly one
 //! [`Element`], and `DTYPE.size()` is its `size_of`. Nothing here knows CUDA or owns storage.
 
+pub mod complex;
 mod dtype;
 mod element;
 

@@ -8,7 +8,7 @@
 //! dtype for three of them. They are stored as `ml_dtypes` stores them, as raw bytes: `<V2` reads as `bf16`, which is the
 //! only 2-byte type of that package; `|V1` may be either 8-bit float, so [`NpyFile::with_dtype`] has to say which. The same
 //! call reads unsigned integers of that size, the view that plain NumPy offers. In Python, `np.load(path).view(ml_dtypes.bfloat16)`
-//! gives the type back.
+//! gives the type back. (`float8_e5m2` itself saves as `<f1`, which NumPy cannot load either: save `array.view(np.uint8)`.)
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
