@@ -11,9 +11,12 @@ use clap::Parser;
 
 mod demo;
 mod failure;
+mod info;
 mod options;
 mod output;
 mod plan;
+mod preview;
+mod run;
 mod scalar;
 
 use options::{Command, Options};
@@ -22,8 +25,9 @@ fn main() -> ExitCode {
     // Wrong usage ends here, with code 2.
     let options = Options::parse();
     let (result, json) = match &options.command {
-        Command::Demo(demo) => (demo::demo(demo), demo.json),
-        _ => return ExitCode::FAILURE,
+        Command::Info(options) => (Ok(info::info()), options.json),
+        Command::Run(options) => (run::run(options), options.json),
+        Command::Demo(options) => (demo::demo(options), options.json),
     };
     match result {
         Ok(report) => output::print(&report, json),
