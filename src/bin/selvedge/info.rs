@@ -2,6 +2,7 @@
 //!
 //! Nothing here fails: a missing driver is what the command is asked about.
 
+use selvedge::Error;
 use selvedge::driver::{Device, driver_isa, driver_version};
 use selvedge::sys::{self, LibraryReport};
 use serde_json::{Value, json};
@@ -23,7 +24,11 @@ pub fn info() -> Report {
             json!({ "cuda": version(cuda), "ptx_isa": version(isa) })
         }
         (Err(error), _) | (_, Err(error)) => {
-            text += &output::indented(&error.to_string(), 2);
+            text += &match &error {
+                // What was tried is listed below.
+                Error::LibraryUnavailable { library, .. } => format!("  {library} could not be loaded\n"),
+                error => output::indented(&error.to_string(), 2),
+            };
             json!({ "error": error.to_string() })
         }
     };
@@ -51,20 +56,25 @@ pub fn info() -> Report {
     }
     text += &table.render(style);
 
-    for library in report.libraries.iter().filter(|library| !library.attempts.is_empty()) {
-        text += &heading(style, &format!("where {} was looked for", library.name));
+    let mut rest = report.libraries.as_slice();
+    while let [library, later @ ..] = rest {
+        // Two libraries of one folder are looked for together.
+        let together = later.iter().take_while(|other| other.attempts == library.attempts).count();
+        let (same, later) = rest.split_at(1 + together);
+        rest = later;
+        if library.attempts.is_empty() {
+            continue;
+        }
+        let names: Vec<&str> = same.iter().map(|library| library.name).collect();
+        let verb = if together == 0 { "was" } else { "were" };
+        text += &heading(style, &format!("where {} {verb} looked for", names.join(" and ")));
         let mut table = Table::new("<<<");
         for attempt in &library.attempts {
             let mark = if attempt.taken { "+" } else { "-" };
             table.row([format!("{mark} {}", attempt.path), attempt.source.clone(), attempt.reason.clone()]);
         }
         text += &table.render(style);
-        for symbol in &library.missing {
-            let needs =
-                if symbol.needs.is_empty() { String::new() } else { format!(" (CUDA {})", symbol.needs) };
-            let required = if symbol.required { ", which is required" } else { "" };
-            text += &format!("  has no {}{needs}{required}\n", symbol.name);
-        }
+        same.iter().for_each(|library| text += &missing(library));
     }
 
     let json = json!({
@@ -93,6 +103,16 @@ fn state(library: &LibraryReport) -> String {
         (None, _) if library.attempts.iter().all(|attempt| attempt.path == "none") => "turned off".to_owned(),
         (None, _) => "not found".to_owned(),
     }
+}
+
+/// A line for each function that a library does not have.
+fn missing(library: &LibraryReport) -> String {
+    let line = |symbol: &sys::MissingSymbol| {
+        let needs = if symbol.needs.is_empty() { String::new() } else { format!(" (CUDA {})", symbol.needs) };
+        let required = if symbol.required { ", which is required" } else { "" };
+        format!("  {} has no {}{needs}{required}\n", library.name, symbol.name)
+    };
+    library.missing.iter().map(line).collect()
 }
 
 fn first_line(text: &str) -> &str {

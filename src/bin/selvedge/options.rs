@@ -47,9 +47,9 @@ pub struct DemoOptions {
     /// Elements of each array [default: 16777216 on a device, 4194304 on the CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     pub elements: Option<u64>,
-    /// The device's ordinal
-    #[arg(long, value_name = "I", default_value_t = 0)]
-    pub device: usize,
+    /// The device's ordinal [default: 0, or the CPU where there is none]
+    #[arg(long, value_name = "I")]
+    pub device: Option<usize>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

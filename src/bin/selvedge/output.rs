@@ -20,17 +20,18 @@ pub struct Report {
 
 /// Prints a report to stdout.
 pub fn print(report: &Report, json: bool) -> ExitCode {
-    let written =
-        if json { write_stdout(&format!("{:#}\n", report.json)) } else { write_stdout(&report.text) };
-    if written { ExitCode::SUCCESS } else { ExitCode::from(FAILED) }
+    if json { write_stdout(&format!("{:#}\n", report.json)) } else { write_stdout(&report.text) }
 }
 
 /// Writes to stdout. A reader that has gone is no failure, a full disk is.
-pub fn write_stdout(text: &str) -> bool {
+pub fn write_stdout(text: &str) -> ExitCode {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Ok(()) => true,
-        Err(error) => error.kind() == std::io::ErrorKind::BrokenPipe,
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            eprintln!("{} the output cannot be written: {error}", Style::of_stderr().error("error:"));
+            ExitCode::from(FAILED)
+        }
+        _ => ExitCode::SUCCESS,
     }
 }
 

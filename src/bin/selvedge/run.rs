@@ -4,6 +4,7 @@
 //! number and sizes of its arguments and its limits by the driver floor. What a kernel does within its arguments is its
 //! own affair: where it leaves them, the device reports a fault, and this process ends with that error.
 
+use selvedge::driver::image::{ArgumentKind, ImageInfo};
 use selvedge::driver::{self, Device, DeviceBuffer, Function, LaunchConfig, Stream};
 use selvedge::io::{HostArray, npy};
 use selvedge::types::DType;
@@ -50,6 +51,7 @@ struct Times {
 pub fn run(options: &RunOptions) -> Result<Report, Failure> {
     let mut arguments = plan::plan(&options.arguments, &options.outputs)?;
     let image = read_image(options)?;
+    check_image(&image, &options.entry, &arguments)?;
     let device = Device::new(options.device)?;
     let function = load(device, &image, &options.entry)?;
     let config =
@@ -91,6 +93,34 @@ fn read_image(options: &RunOptions) -> Result<Vec<u8>, Failure> {
         let wanted = "a PTX, cubin or fatbin file".to_owned();
         Error::File { path: path.display().to_string(), found, wanted }.into()
     })
+}
+
+/// What the image itself tells: whether it is one, has the kernel, and takes these arguments. A launch checks the last again.
+fn check_image(image: &[u8], entry: &str, arguments: &[Argument]) -> Result<()> {
+    let info = ImageInfo::parse(image)?;
+    let Some(kernel) = info.kernel(entry) else {
+        if !info.complete {
+            // Only the driver can look into a compressed entry.
+            return Ok(());
+        }
+        let found = info.kernels.iter().map(|kernel| kernel.name.clone()).collect();
+        return Err(Error::UnknownName { kind: "kernel", wanted: entry.to_owned(), found });
+    };
+    let Some(parameters) = &kernel.parameters else {
+        return Ok(());
+    };
+    if parameters.len() != arguments.len() {
+        let (wanted, found) = (parameters.len(), arguments.len());
+        return Err(Error::ArgumentCount { kernel: entry.to_owned(), wanted, found });
+    }
+    for (index, (parameter, argument)) in parameters.iter().zip(arguments).enumerate() {
+        let (kind, size) = match &argument.source {
+            Source::Scalar { value, .. } => (value.kind(), argument.dtype.size()),
+            _ => (ArgumentKind::Address, size_of::<u64>()),
+        };
+        parameter.check(entry, index, kind, size)?;
+    }
+    Ok(())
 }
 
 fn dimensions([x, y, z]: [u32; 3]) -> (u32, u32, u32) {

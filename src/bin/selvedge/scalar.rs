@@ -5,6 +5,7 @@
 
 use half::{bf16, f16};
 use num_complex::Complex;
+use selvedge::driver::image::ArgumentKind;
 use selvedge::types::{Bool, DType};
 
 /// A value with its type.
@@ -25,6 +26,17 @@ pub enum Scalar {
     F64(f64),
     C64(Complex<f32>),
     C128(Complex<f64>),
+}
+
+impl Scalar {
+    /// What the value is to a kernel.
+    pub fn kind(self) -> ArgumentKind {
+        match self {
+            Scalar::F16(_) | Scalar::BF16(_) | Scalar::F32(_) | Scalar::F64(_) => ArgumentKind::Float,
+            Scalar::C64(_) | Scalar::C128(_) => ArgumentKind::Bytes,
+            _ => ArgumentKind::Integer,
+        }
+    }
 }
 
 /// Reads a value of this dtype; the error says what was found and wanted.

@@ -6,6 +6,7 @@
 
 use std::time::Instant;
 
+use selvedge::Error;
 use selvedge::types::Element;
 use serde_json::{Value, json};
 
@@ -13,6 +14,7 @@ use crate::failure::Failure;
 use crate::options::DemoOptions;
 use crate::output::{self, Progress, Report, Style, Table};
 
+mod device;
 mod operation;
 
 use operation::{Add, Divide, Operation, values};
@@ -40,19 +42,39 @@ struct Trial {
 
 /// Runs the demonstration.
 pub fn demo(options: &DemoOptions) -> Result<Report, Failure> {
-    let elements = match options.elements {
-        None => ON_THE_CPU,
-        Some(elements) => usize::try_from(elements).map_err(Failure::failed)?,
-    };
+    let elements = options.elements.map(usize::try_from).transpose().map_err(Failure::failed)?;
+    match device::open(options.device.unwrap_or(0)) {
+        Ok((device, module)) => {
+            let elements = elements.unwrap_or(device::ON_A_DEVICE);
+            let trials = device::run(device, &module, elements)?;
+            let (major, minor) = device.compute_capability();
+            let json = json!({ "kind": "cuda", "ordinal": device.ordinal(), "name": device.name(), "uuid": device.uuid() });
+            let place = format!(
+                "{} (device {}, compute capability {major}.{minor})",
+                device.name(),
+                device.ordinal()
+            );
+            Ok(report(&place, json, None, elements, &trials))
+        }
+        // A device that was asked for by number is not replaced.
+        Err(error) if options.device.is_none() && device::reason_for_the_cpu(&error) => {
+            let elements = elements.unwrap_or(ON_THE_CPU);
+            let trials = all_on_the_cpu(elements)?;
+            let json = json!({ "kind": "cpu" });
+            Ok(report("the CPU, one thread", json, Some(&error), elements, &trials))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn all_on_the_cpu(elements: usize) -> Result<Vec<Trial>, Failure> {
     let progress = Progress::of_steps("computing on the CPU", 3);
-    let mut trials = Vec::new();
-    trials.push(on_the_cpu::<Add>(elements)?);
+    let mut trials = vec![on_the_cpu::<Add>(elements)?];
     progress.set(1);
     trials.push(on_the_cpu::<Divide<f32>>(elements)?);
     progress.set(2);
     trials.push(on_the_cpu::<Divide<f64>>(elements)?);
-    drop(progress);
-    Ok(report("the CPU, one thread", json!({ "kind": "cpu" }), None, elements, &trials))
+    Ok(trials)
 }
 
 fn on_the_cpu<O: Operation>(elements: usize) -> Result<Trial, Failure> {
@@ -116,12 +138,16 @@ fn middle(times: &mut [f64]) -> f64 {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
-fn report(where_to: &str, device: Value, reason: Option<&str>, elements: usize, trials: &[Trial]) -> Report {
+fn report(where_to: &str, device: Value, reason: Option<&Error>, elements: usize, trials: &[Trial]) -> Report {
     let style = Style::of_stdout();
     let mut text = format!("{}\n", style.bold(&format!("selvedge demo on {where_to}")));
     if let Some(reason) = reason {
-        text += "\nNo device is used, because:\n";
-        text += &output::indented(reason, 2);
+        text += &match reason {
+            Error::LibraryUnavailable { library, .. } => {
+                format!("No device is used: {library} could not be loaded (selvedge info says what was tried).\n")
+            }
+            reason => format!("No device is used: {reason}.\n"),
+        };
     }
     let mut table = Table::with_head("<<>>>>", ["operation", "dtype", "elements", "median", "rate", "copy"]);
     for trial in trials {
@@ -134,7 +160,7 @@ fn report(where_to: &str, device: Value, reason: Option<&str>, elements: usize, 
             output::rate(trial.copy_bytes, trial.copy_time),
         ]);
     }
-    text += &format!("\n{}\n", table.render(style).trim_end());
+    text += &format!("\n{}", table.render(style));
     text += &format!("\n{}\n", style.dim("verified"));
     let mut table = Table::new("<<<");
     for trial in trials {
@@ -155,7 +181,7 @@ fn report(where_to: &str, device: Value, reason: Option<&str>, elements: usize, 
             })
         })
         .collect();
-    Report { text, json: json!({ "device": device, "reason": reason, "operations": operations }) }
+    Report { text, json: json!({ "device": device, "reason": reason.map(Error::to_string), "operations": operations }) }
 }
 
 #[cfg(test)]
