@@ -4,6 +4,7 @@
 
 pub mod driver;
 pub mod error;
+pub mod images;
 #[cfg(feature = "io")]
 pub mod io;
 #[doc(hidden)]

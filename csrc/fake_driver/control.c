@@ -1,0 +1,149 @@
+/*
+ * control.c: settings, starting over, counts, and the foreigner's contexts.
+ */
+#include "state.h"
+
+#ifndef FAKE_DEFAULT_VERSION
+#define FAKE_DEFAULT_VERSION 12040
+#endif
+
+static uint64_t setting(const char *name, uint64_t otherwise) {
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+__attribute__((constructor)) static void start(void) {
+    G.version = (int)setting("FAKE_VERSION", FAKE_DEFAULT_VERSION);
+    G.devices = (int)setting("FAKE_DEVICES", 2);
+    if (G.devices > MAX_DEVICES) G.devices = MAX_DEVICES;
+    G.init_code = (int)setting("FAKE_INIT", SUCCESS);
+    G.strict = setting("FAKE_STRICT", 0) != 0;
+    G.random = setting("FAKE_SEED", 1);
+    G.memory = setting("FAKE_MEMORY", UINT64_C(8) << 30);
+    G.capability = (int)setting("FAKE_CAPABILITY", 90);
+    G.peer_possible = true;
+    G.threads_ordered = true;
+    for (int i = 0; i < 2 * MAX_DEVICES; i++) {
+        context *ctx = &G.contexts[i];
+        ctx->device = i % MAX_DEVICES;
+        ctx->foreign = i >= MAX_DEVICES;
+        ctx->handle = handle_new(KIND_CONTEXT, ctx);
+    }
+    clocks_reset();
+}
+
+#define SETTER(name, type, statement) \
+    void name(type value) {           \
+        control_begin();              \
+        statement;                    \
+        control_end();                \
+    }
+
+SETTER(fake_set_version, int, G.version = value)
+SETTER(fake_set_devices, int, G.devices = value < 0 ? 0 : value > MAX_DEVICES ? MAX_DEVICES : value)
+SETTER(fake_set_init, int, G.init_code = value)
+SETTER(fake_set_memory, uint64_t, G.memory = value)
+SETTER(fake_set_capability, int, G.capability = value)
+SETTER(fake_set_peer_access, int, G.peer_possible = value != 0)
+SETTER(fake_set_strict, int, G.strict = value != 0)
+SETTER(fake_set_seed, uint64_t, G.random = value)
+SETTER(fake_set_host_threads_ordered, int, G.threads_ordered = value != 0)
+
+void fake_lose_context(int device, int code) {
+    control_begin();
+    if (device >= 0 && device < MAX_DEVICES) G.contexts[device].lost = code;
+    control_end();
+}
+
+/* ---- starting over ---- */
+
+static fake_counts totals(int device) {
+    fake_counts sum = {0};
+    for (int i = 0; i < MAX_DEVICES; i++) {
+        if (device >= 0 && device != i) continue;
+        const fake_counts *n = &G.counts[i];
+        sum.blocks += n->blocks;
+        sum.bytes += n->bytes;
+        sum.pinned += n->pinned;
+        sum.pinned_bytes += n->pinned_bytes;
+        sum.registered += n->registered;
+        sum.streams += n->streams;
+        sum.events += n->events;
+        sum.modules += n->modules;
+        sum.links += n->links;
+        sum.peers += n->peers;
+        sum.retained += n->retained;
+        sum.pending += n->pending;
+    }
+    return sum;
+}
+
+static void start_over(void) {
+    drain();
+    for (int i = 0; i < 2 * MAX_DEVICES; i++) G.contexts[i].lost = SUCCESS;
+    reset_books();
+    clocks_reset();
+    streams_reset();
+    modules_reset();
+}
+
+uint64_t fake_reset(void) {
+    control_begin();
+    start_over();
+    fake_counts n = totals(-1);
+    control_end();
+    return n.blocks + n.pinned + n.registered + n.streams + n.events + n.modules + n.links;
+}
+
+void fake_reset_all(void) {
+    control_begin();
+    start_over();
+    modules_reset_all();
+    memory_reset_all();
+    streams_reset_all();
+    for (int i = 0; i < 2 * MAX_DEVICES; i++) {
+        memset(G.contexts[i].peer, 0, sizeof G.contexts[i].peer);
+        G.contexts[i].retained = 0;
+    }
+    for (int i = 0; i < MAX_DEVICES; i++) G.counts[i].peers = G.counts[i].retained = 0;
+    G.initialised = false;
+    start_over();
+    control_end();
+}
+
+/* ---- what is alive ---- */
+
+void fake_live(int device, fake_counts *out) {
+    control_begin();
+    *out = totals(device);
+    control_end();
+}
+
+size_t fake_describe_live(char *text, size_t capacity) {
+    char *all = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&all, &length);
+    if (!out) return 0;
+    control_begin();
+    describe_blocks(out);
+    describe_streams(out);
+    describe_modules(out);
+    control_end();
+    fclose(out);
+    text_out(all, length, text, capacity);
+    free(all);
+    return length;
+}
+
+/* ---- the foreigner ---- */
+
+uint64_t fake_primary_context(int device) { return device >= 0 && device < MAX_DEVICES ? G.contexts[device].handle : 0; }
+uint64_t fake_foreign_context(int device) { return device >= 0 && device < MAX_DEVICES ? G.contexts[MAX_DEVICES + device].handle : 0; }
+
+void fake_foreign_set(uint64_t handle) {
+    thread_context = thread_foreign = handle;
+    thread_foreign_set = true;
+}
+
+uint64_t fake_foreign_get(void) { return thread_context; }
+int fake_check_foreign(void) { return !thread_foreign_set || thread_context == thread_foreign; }

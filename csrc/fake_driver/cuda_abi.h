@@ -1,0 +1,158 @@
+/*
+ * The part of the CUDA driver's ABI that the fake driver speaks.
+ *
+ * Written from the published layouts, so that the fake builds with a C compiler alone. Handles are 64-bit integers here:
+ * the fake never hands out a real pointer, so that following one by mistake faults at once. What must stay true: sizes and
+ * offsets equal the real ones (asserted below), codes and option numbers are the real numbers.
+ */
+#ifndef FAKE_CUDA_ABI_H
+#define FAKE_CUDA_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int CUresult;
+typedef int CUdevice;
+typedef uint64_t CUdeviceptr;
+typedef uint64_t CUcontext;
+typedef uint64_t CUstream;
+typedef uint64_t CUevent;
+typedef uint64_t CUmodule;
+typedef uint64_t CUfunction;
+typedef uint64_t CUlinkState;
+typedef void (*CUhostFn)(void *);
+typedef size_t (*CUoccupancyB2DSize)(int);
+
+_Static_assert(sizeof(void *) == sizeof(uint64_t), "handles travel in pointer registers");
+
+enum {
+    SUCCESS = 0,
+    INVALID_VALUE = 1,
+    OUT_OF_MEMORY = 2,
+    NOT_INITIALIZED = 3,
+    DEINITIALIZED = 4,
+    STUB_LIBRARY = 34,
+    NO_DEVICE = 100,
+    INVALID_DEVICE = 101,
+    INVALID_IMAGE = 200,
+    INVALID_CONTEXT = 201,
+    NO_BINARY_FOR_GPU = 209,
+    PEER_ACCESS_UNSUPPORTED = 217,
+    INVALID_PTX = 218,
+    UNSUPPORTED_PTX_VERSION = 222,
+    INVALID_HANDLE = 400,
+    NOT_FOUND = 500,
+    NOT_READY = 600,
+    ILLEGAL_ADDRESS = 700,
+    LAUNCH_OUT_OF_RESOURCES = 701,
+    PEER_ACCESS_ALREADY_ENABLED = 704,
+    PEER_ACCESS_NOT_ENABLED = 705,
+    CONTEXT_IS_DESTROYED = 709,
+    HOST_MEMORY_ALREADY_REGISTERED = 712,
+    HOST_MEMORY_NOT_REGISTERED = 713,
+    COOPERATIVE_LAUNCH_TOO_LARGE = 720,
+    NOT_PERMITTED = 800,
+    NOT_SUPPORTED = 801,
+    INVALID_CLUSTER_SIZE = 912,
+    UNKNOWN = 999,
+};
+
+/* Memory types of a two-dimensional copy. */
+enum { MEMORY_HOST = 1, MEMORY_DEVICE = 2, MEMORY_ARRAY = 3, MEMORY_UNIFIED = 4 };
+
+typedef struct CUDA_MEMCPY2D {
+    size_t srcXInBytes, srcY;
+    unsigned srcMemoryType;
+    const void *srcHost;
+    CUdeviceptr srcDevice;
+    void *srcArray;
+    size_t srcPitch;
+    size_t dstXInBytes, dstY;
+    unsigned dstMemoryType;
+    void *dstHost;
+    CUdeviceptr dstDevice;
+    void *dstArray;
+    size_t dstPitch;
+    size_t WidthInBytes, Height;
+} CUDA_MEMCPY2D;
+_Static_assert(sizeof(CUDA_MEMCPY2D) == 128, "CUDA_MEMCPY2D");
+
+/* Launch attributes that the fake knows. */
+enum {
+    ATTRIBUTE_IGNORE = 0,
+    ATTRIBUTE_COOPERATIVE = 2,
+    ATTRIBUTE_CLUSTER_DIMENSION = 4,
+    ATTRIBUTE_CLUSTER_POLICY = 5,
+    ATTRIBUTE_PROGRAMMATIC_STREAM = 6,
+    ATTRIBUTE_PRIORITY = 8,
+    ATTRIBUTE_LAST = 14,
+};
+
+typedef struct CUlaunchAttribute {
+    unsigned id;
+    char pad[4];
+    union {
+        char pad[64];
+        int cooperative;
+        struct {
+            unsigned x, y, z;
+        } cluster;
+        int priority;
+    } value;
+} CUlaunchAttribute;
+_Static_assert(sizeof(CUlaunchAttribute) == 72, "CUlaunchAttribute");
+
+typedef struct CUlaunchConfig {
+    unsigned gridDimX, gridDimY, gridDimZ;
+    unsigned blockDimX, blockDimY, blockDimZ;
+    unsigned sharedMemBytes;
+    CUstream hStream;
+    CUlaunchAttribute *attrs;
+    unsigned numAttrs;
+} CUlaunchConfig;
+_Static_assert(sizeof(CUlaunchConfig) == 56, "CUlaunchConfig");
+
+typedef struct CUuuid {
+    unsigned char bytes[16];
+} CUuuid;
+
+typedef struct CUtensorMap {
+    uint64_t opaque[16];
+} CUtensorMap;
+_Static_assert(sizeof(CUtensorMap) == 128, "CUtensorMap");
+
+/* Options of the assembler in the driver, and kinds of link input. */
+enum { JIT_INFO_LOG = 3, JIT_INFO_LOG_SIZE = 4, JIT_ERROR_LOG = 5, JIT_ERROR_LOG_SIZE = 6, JIT_OPTION_LAST = 40 };
+enum { INPUT_CUBIN = 0, INPUT_PTX = 1, INPUT_FATBIN = 2, INPUT_OBJECT = 3, INPUT_LIBRARY = 4 };
+
+/* Function attributes. */
+enum {
+    FUNCTION_MAX_THREADS = 0,
+    FUNCTION_SHARED_BYTES = 1,
+    FUNCTION_CONST_BYTES = 2,
+    FUNCTION_LOCAL_BYTES = 3,
+    FUNCTION_REGISTERS = 4,
+    FUNCTION_PTX_VERSION = 5,
+    FUNCTION_BINARY_VERSION = 6,
+    FUNCTION_CACHE_MODE = 7,
+    FUNCTION_MAX_DYNAMIC_SHARED = 8,
+    FUNCTION_CARVEOUT = 9,
+    FUNCTION_NON_PORTABLE_CLUSTER = 14,
+    FUNCTION_ATTRIBUTE_END = 16,
+};
+
+/* Markers of the `extra` form of launch parameters. */
+#define LAUNCH_PARAM_END ((void *)0)
+#define LAUNCH_PARAM_BUFFER_POINTER ((void *)1)
+#define LAUNCH_PARAM_BUFFER_SIZE ((void *)2)
+
+/* Flags. */
+enum { EVENT_BLOCKING_SYNC = 1, EVENT_DISABLE_TIMING = 2, EVENT_INTERPROCESS = 4 };
+enum { STREAM_NON_BLOCKING = 1 };
+#define STREAM_LEGACY ((CUstream)1)
+#define STREAM_PER_THREAD ((CUstream)2)
+
+/* Answers of cuGetProcAddress_v2. */
+enum { QUERY_SUCCESS = 0, QUERY_SYMBOL_NOT_FOUND = 1, QUERY_VERSION_NOT_SUFFICIENT = 2 };
+
+#endif

@@ -1,0 +1,232 @@
+/*
+ * device.c: initialisation, devices, contexts, peer access, names of errors, and cuGetProcAddress.
+ */
+#include "state.h"
+
+EXPORT CUresult cuInit(unsigned flags) {
+    call c;
+    if (!call_begin(&c, F_cuInit, CALL_EARLY)) return call_end(&c, c.result);
+    if (flags) return call_end(&c, INVALID_VALUE);
+    if (G.init_code) return call_end(&c, G.init_code);
+    if (!G.devices) return call_end(&c, NO_DEVICE);
+    G.initialised = true;
+    return call_end(&c, SUCCESS);
+}
+
+EXPORT CUresult cuDriverGetVersion(int *out) {
+    call c;
+    if (!call_begin(&c, F_cuDriverGetVersion, CALL_EARLY)) return call_end(&c, c.result);
+    if (!out) return call_end(&c, INVALID_VALUE);
+    *out = G.version;
+    return call_end(&c, SUCCESS);
+}
+
+/* ---- names of errors ---- */
+
+static const struct {
+    int code;
+    const char *name, *text;
+} errors[] = {
+    {SUCCESS, "CUDA_SUCCESS", "no error"},
+    {INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
+    {DEINITIALIZED, "CUDA_ERROR_DEINITIALIZED", "driver shutting down"},
+    {STUB_LIBRARY, "CUDA_ERROR_STUB_LIBRARY", "stub library"},
+    {NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no device is detected"},
+    {INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
+    {INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE", "invalid kernel image"},
+    {INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {NO_BINARY_FOR_GPU, "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image for this device"},
+    {INVALID_PTX, "CUDA_ERROR_INVALID_PTX", "PTX assembly failed"},
+    {UNSUPPORTED_PTX_VERSION, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "unsupported PTX version"},
+    {INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+    {NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready"},
+    {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "illegal memory access"},
+    {NOT_PERMITTED, "CUDA_ERROR_NOT_PERMITTED", "operation not permitted"},
+    {NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
+    {UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error"},
+};
+
+static CUresult error_text(call *c, int code, const char **out, bool name) {
+    if (!out) return call_end(c, INVALID_VALUE);
+    *out = NULL;
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
+        if (errors[i].code == code) {
+            *out = name ? errors[i].name : errors[i].text;
+            return call_end(c, SUCCESS);
+        }
+    return call_end(c, INVALID_VALUE);
+}
+
+EXPORT CUresult cuGetErrorName(CUresult code, const char **out) {
+    call c;
+    if (!call_begin(&c, F_cuGetErrorName, CALL_EARLY)) return call_end(&c, c.result);
+    return error_text(&c, code, out, true);
+}
+
+EXPORT CUresult cuGetErrorString(CUresult code, const char **out) {
+    call c;
+    if (!call_begin(&c, F_cuGetErrorString, CALL_EARLY)) return call_end(&c, c.result);
+    return error_text(&c, code, out, false);
+}
+
+/* ---- devices ---- */
+
+static bool exists(CUdevice d) { return d >= 0 && d < G.devices; }
+
+EXPORT CUresult cuDeviceGetCount(int *out) {
+    call c;
+    if (!call_begin(&c, F_cuDeviceGetCount, 0)) return call_end(&c, c.result);
+    if (!out) return call_end(&c, INVALID_VALUE);
+    *out = G.devices;
+    return call_end(&c, SUCCESS);
+}
+
+EXPORT CUresult cuDeviceGet(CUdevice *out, int ordinal) {
+    call c;
+    if (!call_begin(&c, F_cuDeviceGet, 0)) return call_end(&c, c.result);
+    if (!out) return call_end(&c, INVALID_VALUE);
+    if (!exists(ordinal)) return call_end(&c, INVALID_DEVICE);
+    *out = ordinal;
+    return call_end(&c, SUCCESS);
+}
+
+static CUresult give_text(call *c, char *out, int capacity, CUdevice d, const char *format) {
+    char text[64];
+    if (!out || capacity < 1) return call_end(c, INVALID_VALUE);
+    if (!exists(d)) return call_end(c, INVALID_DEVICE);
+    snprintf(text, sizeof text, format, d);
+    text_out(text, strlen(text), out, (size_t)capacity);
+    return call_end(c, SUCCESS);
+}
+
+EXPORT CUresult cuDeviceGetName(char *out, int capacity, CUdevice d) {
+    call c;
+    if (!call_begin(&c, F_cuDeviceGetName, 0)) return call_end(&c, c.result);
+    return give_text(&c, out, capacity, d, "Fake GPU %d");
+}
+
+EXPORT CUresult cuDeviceGetPCIBusId(char *out, int capacity, CUdevice d) {
+    call c;
+    if (!call_begin(&c, F_cuDeviceGetPCIBusId, 0)) return call_end(&c, c.result);
+    if (capacity < 13) return call_end(&c, INVALID_VALUE);
+    return give_text(&c, out, capacity, d, "0000:%02X:00.0");
+}
+
+EXPORT CUresult cuDeviceGetUuid(CUuuid *out, CUdevice d) {
+    call c;
+    if (!call_begin(&c, F_cuDeviceGetUuid, 0)) return call_end(&c, c.result);
+    if (!out) return call_end(&c, INVALID_VALUE);
+    if (!exists(d)) return call_end(&c, INVALID_DEVICE);
+    for (int i = 0; i < 16; i++) out->bytes[i] = (unsigned char)(16 * d + i);
+    return call_end(&c, SUCCESS);
+}
+
+EXPORT CUresult cuDeviceTotalMem_v2(size_t *out, CUdevice d) {
+    call c;
+    if (!call_begin(&c, F_cuDeviceTotalMem_v2, 0)) return call_end(&c, c.result);
+    if (!out) return call_end(&c, INVALID_VALUE);
+    if (!exists(d)) return call_end(&c, INVALID_DEVICE);
+    *out = G.memory;
+    return call_end(&c, SUCCESS);
+}
+
+static const struct {
+    short attribute;
+    int value;
+} attributes[] = {
+    {1, 1024},        {2, 1024},     {3, 1024},    {4, 64},       {5, INT32_MAX}, {6, 65535},  {7, 65535},   {8, 49152},    {9, 65536},
+    {10, 32},         {11, INT32_MAX}, {12, 65536}, {13, 1980000}, {14, 512},     {15, 1},     {16, 132},    {19, 1},       {31, 1},
+    {32, 1},          {36, 3201000}, {37, 6144},   {38, 62914560}, {39, 2048},    {40, 3},     {41, 1},      {51, 32},      {78, 1},
+    {79, 1},          {80, 1},       {81, 233472}, {82, 65536},   {83, 1},        {89, 1},     {90, 1},      {91, 1},       {95, 1},
+    {97, 232448},     {99, 1},       {102, 1},     {106, 32},     {111, 1024},    {115, 1},
+};
+
+EXPORT CUresult cuDeviceGetAttribute(int *out, int attribute, CUdevice d) {
+    call c;
+    if (!call_begin(&c, F_cuDeviceGetAttribute, 0)) return call_end(&c, c.result);
+    if (!out || attribute < 1 || attribute > 143) return call_end(&c, INVALID_VALUE);
+    if (!exists(d)) return call_end(&c, INVALID_DEVICE);
+    *out = 0;
+    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++)
+        if (attributes[i].attribute == attribute) *out = attributes[i].value;
+    if (attribute == 33) *out = d; /* PCI bus */
+    if (attribute == 75) *out = G.capability / 10;
+    if (attribute == 76) *out = G.capability % 10;
+    if (attribute == 120 || attribute == 127) *out = G.capability >= 90; /* clusters, tensor maps */
+    return call_end(&c, SUCCESS);
+}
+
+/* ---- contexts ---- */
+
+EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice d) {
+    call c;
+    if (!call_begin(&c, F_cuDevicePrimaryCtxRetain, 0)) return call_end(&c, c.result);
+    if (!out) return call_end(&c, INVALID_VALUE);
+    if (!exists(d)) return call_end(&c, INVALID_DEVICE);
+    G.contexts[d].retained++;
+    G.counts[d].retained++;
+    *out = G.contexts[d].handle;
+    return call_end(&c, SUCCESS);
+}
+
+EXPORT CUresult cuCtxGetCurrent(CUcontext *out) {
+    call c;
+    if (!call_begin(&c, F_cuCtxGetCurrent, 0)) return call_end(&c, c.result);
+    if (!out) return call_end(&c, INVALID_VALUE);
+    *out = thread_context;
+    return call_end(&c, SUCCESS);
+}
+
+EXPORT CUresult cuCtxSetCurrent(CUcontext handle) {
+    call c;
+    if (!call_begin(&c, F_cuCtxSetCurrent, 0)) return call_end(&c, c.result);
+    const context *ctx = handle ? context_of(handle) : NULL;
+    if (handle && !ctx) {
+        violation(&c, "unknown context %#llx", (unsigned long long)handle);
+        return call_end(&c, INVALID_CONTEXT);
+    }
+    if (ctx && !ctx->foreign && !ctx->retained) {
+        violation(&c, "the primary context of device %d is not retained", ctx->device);
+        return call_end(&c, INVALID_CONTEXT);
+    }
+    thread_context = handle;
+    return call_end(&c, SUCCESS);
+}
+
+/* ---- peers ---- */
+
+EXPORT CUresult cuDeviceCanAccessPeer(int *out, CUdevice d, CUdevice peer) {
+    call c;
+    if (!call_begin(&c, F_cuDeviceCanAccessPeer, 0)) return call_end(&c, c.result);
+    if (!out) return call_end(&c, INVALID_VALUE);
+    if (!exists(d) || !exists(peer)) return call_end(&c, INVALID_DEVICE);
+    *out = d != peer && G.peer_possible;
+    return call_end(&c, SUCCESS);
+}
+
+EXPORT CUresult cuCtxEnablePeerAccess(CUcontext peer_handle, unsigned flags) {
+    call c;
+    if (!call_begin(&c, F_cuCtxEnablePeerAccess, CALL_CONTEXT)) return call_end(&c, c.result);
+    const context *peer = context_of(peer_handle);
+    if (flags) return call_end(&c, INVALID_VALUE);
+    if (!peer || peer == c.ctx) return call_end(&c, INVALID_CONTEXT);
+    if (!G.peer_possible || peer->device == c.ctx->device) return call_end(&c, PEER_ACCESS_UNSUPPORTED);
+    if (c.ctx->peer[peer - G.contexts]) return call_end(&c, PEER_ACCESS_ALREADY_ENABLED);
+    c.ctx->peer[peer - G.contexts] = true;
+    G.counts[c.ctx->device].peers++;
+    return call_end(&c, SUCCESS);
+}
+
+EXPORT CUresult cuCtxDisablePeerAccess(CUcontext peer_handle) {
+    call c;
+    if (!call_begin(&c, F_cuCtxDisablePeerAccess, CALL_CONTEXT)) return call_end(&c, c.result);
+    const context *peer = context_of(peer_handle);
+    if (!peer) return call_end(&c, INVALID_CONTEXT);
+    if (!c.ctx->peer[peer - G.contexts]) return call_end(&c, PEER_ACCESS_NOT_ENABLED);
+    c.ctx->peer[peer - G.contexts] = false;
+    G.counts[c.ctx->device].peers--;
+    return call_end(&c, SUCCESS);
+}

@@ -1,0 +1,333 @@
+/*
+ * launch.c: launches, what a kernel does to memory, occupancy, tensor maps.
+ */
+#include "state.h"
+
+#define MAX_THREADS 1024u
+#define MAX_SHARED (227 << 10)
+#define PROCESSORS 132
+
+/* ---- the effect of a kernel ---- */
+
+#define PRIME UINT64_C(0x9E3779B97F4A7C15)
+
+static uint64_t mix(uint64_t h) {
+    h = (h ^ (h >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    h = (h ^ (h >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return h ^ (h >> 31);
+}
+
+static uint64_t absorb(uint64_t h, const unsigned char *data, size_t size) {
+    uint64_t word;
+    for (; size >= 8; size -= 8, data += 8) {
+        memcpy(&word, data, 8);
+        h = (h ^ word) * PRIME;
+        h ^= h >> 32;
+    }
+    for (; size; size--) h = (h ^ *data++) * PRIME;
+    return mix(h ^ size);
+}
+
+static void overwrite(unsigned char *data, size_t size, uint64_t seed, bool update) {
+    for (uint64_t at = 0; at < size; at += 8) {
+        uint64_t old = 0, n = size - at < 8 ? size - at : 8;
+        if (update) memcpy(&old, data + at, n);
+        uint64_t value = (seed + at * PRIME) ^ (old * 5);
+        value ^= value >> 29;
+        memcpy(data + at, &value, n);
+    }
+}
+
+void fake_kernel_effect(const char *kernel, const fake_parameter *parameters, size_t count) {
+    uint64_t h = absorb(0, (const unsigned char *)kernel, strlen(kernel));
+    for (size_t i = 0; i < count; i++) {
+        const fake_parameter *p = &parameters[i];
+        h = mix(h + (i + 1) * PRIME + p->kind + 8 * p->bytes);
+        if (p->kind != FAKE_WRITE) h = absorb(h, p->data, p->bytes);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (parameters[i].kind == FAKE_WRITE || parameters[i].kind == FAKE_UPDATE)
+            overwrite(parameters[i].data, parameters[i].bytes, mix(h + (i + 1) * PRIME), parameters[i].kind == FAKE_UPDATE);
+}
+
+/* ---- a queued kernel ---- */
+
+typedef struct kernel_argument {
+    uint8_t kind;
+    location place;
+    size_t bytes; /* behind the address, or of the scalar */
+    uint32_t value; /* where the scalar lies in `scalars` */
+} kernel_argument;
+
+typedef struct kernel_run {
+    uint16_t name;
+    bool faults;
+    uint32_t count;
+    unsigned char *scalars;
+    kernel_argument argument[];
+} kernel_run;
+
+void kernel_run_drop(kernel_run *run) {
+    for (uint32_t i = 0; i < run->count; i++) location_drop(&run->argument[i].place);
+    free(run);
+}
+
+void run_kernel(kernel_run *run, context *ctx) {
+    if (run->faults) {
+        ctx->lost = ILLEGAL_ADDRESS;
+    } else if (run->count) {
+        fake_parameter few[16], *parameters = run->count > 16 ? zeroed(run->count * sizeof *parameters) : few;
+        for (uint32_t i = 0; i < run->count; i++) {
+            const kernel_argument *a = &run->argument[i];
+            void *data = a->kind == FAKE_SCALAR ? run->scalars + a->value : location_data(&a->place);
+            parameters[i] = (fake_parameter){a->kind, data, data ? a->bytes : 0};
+        }
+        fake_kernel_effect(interned(run->name), parameters, run->count);
+        if (parameters != few) free(parameters);
+    }
+    kernel_run_drop(run);
+}
+
+/* The address that an argument holds: itself, or in the first word of a tensor map of ours. */
+static CUdeviceptr address_in(const unsigned char *value) {
+    CUdeviceptr address;
+    memcpy(&address, value, sizeof address);
+    return address;
+}
+
+static bool reachable(const block *b, const stream *s) {
+    return b->kind >= BLOCK_PINNED || b->ctx == s->ctx || s->ctx->peer[b->ctx - G.contexts];
+}
+
+/* Reads the arguments at the call, enters them into the histories, and queues the kernel. */
+static void queue_kernel(function *f, stream *s, const unsigned char *values, const call *c) {
+    kernel_run *run = zeroed(sizeof *run + f->parameters * sizeof run->argument[0] + f->parameter_bytes);
+    run->name = f->name;
+    run->faults = f->faults;
+    run->scalars = (unsigned char *)&run->argument[f->parameters];
+    if (f->parameter_bytes) memcpy(run->scalars, values, f->parameter_bytes);
+    actor who = stream_actor(s, c);
+    who.where.detail = f->name;
+    history_read(&f->module->history, &who, "the code of a module");
+    uint64_t limit = UINT64_MAX;
+    for (uint32_t i = 0; i < f->parameters; i++)
+        if (f->parameter[i].bytes) {
+            limit = 0;
+            memcpy(&limit, values + f->parameter[i].offset, f->parameter[i].size);
+        }
+    bool known = false;
+    for (uint32_t i = 0; i < f->parameters; i++) known = known || f->parameter[i].kind != FAKE_SCALAR;
+    for (uint32_t i = 0; i < f->parameters && known && !f->faults; i++) {
+        const parameter *p = &f->parameter[i];
+        kernel_argument *a = &run->argument[run->count++];
+        *a = (kernel_argument){.kind = p->kind, .bytes = p->size, .value = p->offset};
+        if (p->kind == FAKE_SCALAR) continue;
+        CUdeviceptr address = address_in(values + p->offset);
+        a->bytes = 0;
+        if (limit == 0) continue;
+        if (!locate(address, limit == UINT64_MAX ? 1 : limit, c, &a->place)) {
+            a->place = (location){0};
+            continue;
+        }
+        char text[96];
+        block *b = a->place.block;
+        a->bytes = limit == UINT64_MAX ? b->size - a->place.offset : limit;
+        location_hold(&a->place);
+        block_text(b, text);
+        if (!reachable(b, s)) violation(c, "%s reaches %s without peer access", interned(f->name), text);
+        if (p->kind == FAKE_READ) history_read(&b->history, &who, text);
+        else history_write(&b->history, &who, text);
+    }
+    operation *o = operation_new(OPERATION_KERNEL);
+    o->as.kernel = run;
+    enqueue(s, o);
+}
+
+/* ---- launches ---- */
+
+static int check_shape(const function *f, const CUlaunchConfig *l, bool cooperative) {
+    uint64_t threads = (uint64_t)l->blockDimX * l->blockDimY * l->blockDimZ;
+    if (!l->gridDimX || !l->gridDimY || !l->gridDimZ || !threads) return INVALID_VALUE;
+    if (l->gridDimX > INT32_MAX || l->gridDimY > 65535 || l->gridDimZ > 65535) return INVALID_VALUE;
+    if (l->blockDimX > 1024 || l->blockDimY > 1024 || l->blockDimZ > 64 || threads > MAX_THREADS) return INVALID_VALUE;
+    if ((uint64_t)l->sharedMemBytes + f->static_shared > (uint64_t)f->max_dynamic_shared) return INVALID_VALUE;
+    uint64_t blocks = (uint64_t)l->gridDimX * l->gridDimY * l->gridDimZ;
+    if (cooperative && blocks > PROCESSORS * (2048 / ((threads + 31) / 32 * 32))) return COOPERATIVE_LAUNCH_TOO_LARGE;
+    return SUCCESS;
+}
+
+static int check_cluster(const function *f, const CUlaunchConfig *l, unsigned x, unsigned y, unsigned z) {
+    uint64_t blocks = (uint64_t)x * y * z;
+    if (!blocks || blocks > (f->non_portable_cluster ? 16u : 8u)) return INVALID_CLUSTER_SIZE;
+    if (G.capability < 90) return INVALID_CLUSTER_SIZE;
+    return l->gridDimX % x || l->gridDimY % y || l->gridDimZ % z ? INVALID_VALUE : SUCCESS;
+}
+
+static int check_attributes(const function *f, const CUlaunchConfig *l, bool *cooperative) {
+    if (l->numAttrs && !l->attrs) return INVALID_VALUE;
+    for (unsigned i = 0; i < l->numAttrs; i++) {
+        const CUlaunchAttribute *a = &l->attrs[i];
+        if (a->id > ATTRIBUTE_LAST) return INVALID_VALUE;
+        if (a->id == ATTRIBUTE_COOPERATIVE) *cooperative = a->value.cooperative != 0;
+        if (a->id == ATTRIBUTE_CLUSTER_DIMENSION) {
+            int result = check_cluster(f, l, a->value.cluster.x, a->value.cluster.y, a->value.cluster.z);
+            if (result != SUCCESS) return result;
+        }
+    }
+    return SUCCESS;
+}
+
+/* Gathers the arguments into one buffer laid out as the kernel's parameters; null when there is too little. */
+static unsigned char *gather(const function *f, void **arguments, void **extra) {
+    unsigned char *values = zeroed(f->parameter_bytes + 8);
+    if (extra) {
+        const void *from = NULL;
+        size_t size = 0;
+        for (; *extra != LAUNCH_PARAM_END; extra += 2) {
+            if (*extra == LAUNCH_PARAM_BUFFER_POINTER) from = extra[1];
+            else if (*extra == LAUNCH_PARAM_BUFFER_SIZE) size = *(size_t *)extra[1];
+            else break;
+        }
+        if (from && size >= f->parameter_bytes) {
+            memcpy(values, from, f->parameter_bytes);
+            return values;
+        }
+    } else if (arguments || !f->parameters) {
+        uint32_t i = 0;
+        for (; i < f->parameters && arguments[i]; i++)
+            memcpy(values + f->parameter[i].offset, arguments[i], f->parameter[i].size);
+        if (i == f->parameters) return values;
+    }
+    free(values);
+    return NULL;
+}
+
+static CUresult launch(call *c, CUfunction handle, const CUlaunchConfig *l, void **arguments, void **extra, bool cooperative) {
+    int result = SUCCESS;
+    function *f = handle_get(KIND_FUNCTION, handle);
+    if (!f) {
+        violation(c, "unknown function %#llx, or one of an unloaded module", (unsigned long long)handle);
+        return call_end(c, INVALID_HANDLE);
+    }
+    c->where.detail = f->name;
+    stream *s = stream_of(l->hStream, c, &result);
+    if (!s) return call_end(c, result);
+    if (f->module->ctx->lost) return call_end(c, f->module->ctx->lost);
+    if (s->ctx != f->module->ctx) return call_end(c, INVALID_HANDLE);
+    if (!stream_bound(s, c)) return call_end(c, INVALID_CONTEXT);
+    result = check_attributes(f, l, &cooperative);
+    if (result == SUCCESS) result = check_shape(f, l, cooperative);
+    if (result != SUCCESS) return call_end(c, result);
+    if (arguments && extra) return call_end(c, INVALID_VALUE);
+    unsigned char *values = gather(f, arguments, extra);
+    if (!values) return call_end(c, INVALID_VALUE);
+    queue_kernel(f, s, values, c);
+    free(values);
+    return call_end(c, SUCCESS);
+}
+
+EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                               unsigned shared, CUstream s, void **arguments, void **extra) {
+    call c;
+    if (!call_begin(&c, F_cuLaunchKernel, CALL_CONTEXT)) return call_end(&c, c.result);
+    CUlaunchConfig l = {gx, gy, gz, bx, by, bz, shared, s, NULL, 0};
+    return launch(&c, f, &l, arguments, extra, false);
+}
+
+EXPORT CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                                          unsigned shared, CUstream s, void **arguments) {
+    call c;
+    if (!call_begin(&c, F_cuLaunchCooperativeKernel, CALL_CONTEXT)) return call_end(&c, c.result);
+    CUlaunchConfig l = {gx, gy, gz, bx, by, bz, shared, s, NULL, 0};
+    return launch(&c, f, &l, arguments, NULL, true);
+}
+
+EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *l, CUfunction f, void **arguments, void **extra) {
+    call c;
+    if (!call_begin(&c, F_cuLaunchKernelEx, CALL_CONTEXT)) return call_end(&c, c.result);
+    if (!l) return call_end(&c, INVALID_VALUE);
+    return launch(&c, f, l, arguments, extra, false);
+}
+
+/* ---- occupancy ---- */
+
+static int blocks_per_processor(const function *f, int threads, size_t dynamic) {
+    if (threads < 1 || threads > (int)MAX_THREADS || dynamic + f->static_shared > (size_t)f->max_dynamic_shared) return 0;
+    int by_threads = 2048 / ((threads + 31) / 32 * 32);
+    size_t shared = dynamic + f->static_shared + 1024;
+    int by_shared = (int)((228u << 10) / shared);
+    int blocks = by_threads < by_shared ? by_threads : by_shared;
+    return blocks < 32 ? blocks : 32;
+}
+
+EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out, CUfunction handle, int threads, size_t dynamic) {
+    call c;
+    if (!call_begin(&c, F_cuOccupancyMaxActiveBlocksPerMultiprocessor, CALL_CONTEXT)) return call_end(&c, c.result);
+    const function *f = handle_get(KIND_FUNCTION, handle);
+    if (!f) return call_end(&c, INVALID_HANDLE);
+    if (!out || threads < 1) return call_end(&c, INVALID_VALUE);
+    *out = blocks_per_processor(f, threads, dynamic);
+    return call_end(&c, SUCCESS);
+}
+
+EXPORT CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction handle, CUoccupancyB2DSize dynamic_of, size_t dynamic,
+                                                 int limit) {
+    call c;
+    if (!call_begin(&c, F_cuOccupancyMaxPotentialBlockSize, CALL_CONTEXT)) return call_end(&c, c.result);
+    const function *f = handle_get(KIND_FUNCTION, handle);
+    if (!f) return call_end(&c, INVALID_HANDLE);
+    if (!grid || !block) return call_end(&c, INVALID_VALUE);
+    int best = 0, best_threads = 0;
+    for (int threads = limit > 0 && limit < (int)MAX_THREADS ? limit : (int)MAX_THREADS; threads > 0; threads -= 32) {
+        int resident = threads * blocks_per_processor(f, threads, dynamic_of ? dynamic_of(threads) : dynamic);
+        if (resident > best) {
+            best = resident;
+            best_threads = threads;
+        }
+    }
+    if (!best) return call_end(&c, INVALID_VALUE);
+    *block = best_threads;
+    *grid = best / best_threads * PROCESSORS;
+    return call_end(&c, SUCCESS);
+}
+
+EXPORT CUresult cuOccupancyMaxActiveClusters(int *out, CUfunction handle, const CUlaunchConfig *l) {
+    call c;
+    if (!call_begin(&c, F_cuOccupancyMaxActiveClusters, CALL_CONTEXT)) return call_end(&c, c.result);
+    const function *f = handle_get(KIND_FUNCTION, handle);
+    if (!f) return call_end(&c, INVALID_HANDLE);
+    if (!out || !l || (l->numAttrs && !l->attrs)) return call_end(&c, INVALID_VALUE);
+    bool cooperative = false;
+    int result = check_attributes(f, l, &cooperative);
+    if (result != SUCCESS) return call_end(&c, result);
+    int cluster = 1;
+    for (unsigned i = 0; i < l->numAttrs; i++)
+        if (l->attrs[i].id == ATTRIBUTE_CLUSTER_DIMENSION)
+            cluster = (int)(l->attrs[i].value.cluster.x * l->attrs[i].value.cluster.y * l->attrs[i].value.cluster.z);
+    *out = blocks_per_processor(f, (int)(l->blockDimX * l->blockDimY * l->blockDimZ), l->sharedMemBytes) * PROCESSORS / cluster;
+    return call_end(&c, SUCCESS);
+}
+
+/* ---- tensor maps ---- */
+
+EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap *out, unsigned type, uint32_t rank, void *address, const uint64_t *dimensions,
+                                       const uint64_t *strides, const uint32_t *box, const uint32_t *steps, unsigned interleave,
+                                       unsigned swizzle, unsigned promotion, unsigned fill) {
+    call c;
+    if (!call_begin(&c, F_cuTensorMapEncodeTiled, 0)) return call_end(&c, c.result);
+    bool good = out && (uintptr_t)out % 64 == 0 && type <= 15 && rank >= 1 && rank <= 5 && (uintptr_t)address % 16 == 0 && dimensions &&
+                box && steps && (strides || rank == 1) && interleave <= 2 && swizzle <= 6 && promotion <= 3 && fill <= 1;
+    for (uint32_t i = 0; good && i < rank; i++) {
+        good = dimensions[i] && dimensions[i] <= UINT64_C(1) << 32 && box[i] && box[i] <= 256 && steps[i] && steps[i] <= 8;
+        if (i + 1 < rank) good = good && strides[i] % 16 == 0 && strides[i] < UINT64_C(1) << 40;
+    }
+    if (!good) return call_end(&c, INVALID_VALUE);
+    memset(out, 0, sizeof *out);
+    out->opaque[0] = (uint64_t)(uintptr_t)address;
+    out->opaque[1] = rank | (uint64_t)type << 8 | (uint64_t)interleave << 16 | (uint64_t)swizzle << 24;
+    for (uint32_t i = 0; i < rank; i++) {
+        out->opaque[2 + i] = dimensions[i];
+        out->opaque[8 + i] = box[i] | (uint64_t)steps[i] << 32;
+    }
+    return call_end(&c, SUCCESS);
+}

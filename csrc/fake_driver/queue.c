@@ -1,0 +1,565 @@
+/*
+ * queue.c: the queues of the streams, and when what is in them runs.
+ *
+ * An operation runs after its predecessors in the stream, a wait when the stream that it waits for has come far enough. Forcing follows waits
+ * into other streams; it cannot go round in a circle, because a wait names only work that was queued before it. Host functions run on one
+ * thread of ours with the lock let go; their stream is `busy` meanwhile, and whoever needs it waits on `changed`.
+ */
+#include "state.h"
+
+static operation *spare;
+
+operation *operation_new(operation_kind kind) {
+    operation *o = spare;
+    if (o) {
+        spare = o->next;
+        memset(o, 0, sizeof *o);
+    } else {
+        o = zeroed(sizeof *o);
+    }
+    o->kind = kind;
+    return o;
+}
+
+static void operation_drop(operation *o) {
+    o->next = spare;
+    spare = o;
+}
+
+static void leave_pending(stream *s) {
+    stream *last = G.pending[--G.pending_count];
+    G.pending[s->pending_index] = last;
+    last->pending_index = s->pending_index;
+}
+
+void enqueue(stream *s, operation *o) {
+    if (!s->head) {
+        G.pending = grow(G.pending, &G.pending_capacity, G.pending_count + 1, sizeof *G.pending);
+        s->pending_index = G.pending_count;
+        G.pending[G.pending_count++] = s;
+        s->head = o;
+    } else {
+        s->tail->next = o;
+    }
+    s->tail = o;
+    s->enqueued++;
+    G.queued++;
+    G.counts[s->ctx->device].pending++;
+}
+
+/* A destroyed stream lives as long as it has work or is referred to. */
+static void stream_bury(stream *s) {
+    if (!s->destroyed || s->references || s->head) return;
+    stream *last = G.streams[--G.stream_count];
+    G.streams[s->index] = last;
+    last->index = s->index;
+    component_retire(s->component);
+    free(s);
+}
+
+static void stream_unref(stream *s) {
+    s->references--;
+    stream_bury(s);
+}
+
+/* ---- host functions ---- */
+
+static struct {
+    bool started;
+    stream *stream; /* whose head is to be called; null when idle */
+    pthread_cond_t wanted;
+} caller = {.wanted = PTHREAD_COND_INITIALIZER};
+
+static void pop(stream *s);
+
+static void *call_host_functions(void *unused) {
+    pthread_mutex_lock(&G.lock);
+    for (;;) {
+        while (!caller.stream) pthread_cond_wait(&caller.wanted, &G.lock);
+        stream *s = caller.stream;
+        operation *o = s->head;
+        thread_callback = o->as.callback.clock;
+        pthread_mutex_unlock(&G.lock);
+        o->as.callback.function(o->as.callback.argument);
+        pthread_mutex_lock(&G.lock);
+        thread_callback = NULL;
+        s->busy = false;
+        caller.stream = NULL;
+        pop(s);
+        stream_unref(s);
+        pthread_cond_broadcast(&G.changed);
+    }
+    return unused;
+}
+
+/* Starts the host function at the head, unless another one is running. */
+static bool hand_over(stream *s) {
+    if (caller.stream) return false;
+    if (!caller.started) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, call_host_functions, NULL)) abort();
+        pthread_detach(thread);
+        caller.started = true;
+    }
+    caller.stream = s;
+    s->busy = true;
+    s->references++;
+    pthread_cond_signal(&caller.wanted);
+    return true;
+}
+
+/* ---- running ---- */
+
+static void pop(stream *s) {
+    operation *o = s->head;
+    s->head = o->next;
+    if (!s->head) leave_pending(s);
+    if (o->kind == OPERATION_WAIT) stream_unref(o->as.wait.stream);
+    if (o->kind == OPERATION_CALLBACK) free(o->as.callback.clock);
+    operation_drop(o);
+    s->completed++;
+    G.queued--;
+    G.counts[s->ctx->device].pending--;
+    stream_bury(s);
+}
+
+static void stamp(const operation *o) {
+    event *e = handle_get(KIND_EVENT, o->as.record.event);
+    if (e && e->instance == o->as.record.instance) e->nanoseconds = G.now;
+}
+
+static void give_up(operation *o) {
+    switch (o->kind) {
+    case OPERATION_COPY:
+        location_drop(&o->as.copy.to);
+        location_drop(&o->as.copy.from);
+        break;
+    case OPERATION_FILL: location_drop(&o->as.fill.to); break;
+    case OPERATION_KERNEL: kernel_run_drop(o->as.kernel); break;
+    case OPERATION_WAIT:
+    case OPERATION_RECORD:
+    case OPERATION_CALLBACK: break;
+    }
+}
+
+/* Runs the head, which is no host function and no unfulfilled wait. In a lost context work is given up. */
+static void run_head(stream *s) {
+    operation *o = s->head;
+    G.now += 1000;
+    if (s->ctx->lost) {
+        give_up(o);
+    } else {
+        switch (o->kind) {
+        case OPERATION_COPY: run_copy(o); break;
+        case OPERATION_FILL: run_fill(o); break;
+        case OPERATION_KERNEL: run_kernel(o->as.kernel, s->ctx); break;
+        case OPERATION_RECORD: stamp(o); break;
+        case OPERATION_WAIT:
+        case OPERATION_CALLBACK: break;
+        }
+    }
+    pop(s);
+}
+
+static bool blocked(const operation *o) { return o->kind == OPERATION_WAIT && o->as.wait.stream->completed < o->as.wait.target; }
+static bool is_call(const stream *s) { return s->head->kind == OPERATION_CALLBACK && !s->ctx->lost; }
+
+/* Runs the stream up to its operation `target`. */
+void force(stream *s, uint64_t target) {
+    s->references++;
+    while (s->completed < target) {
+        if (s->busy) {
+            pthread_cond_wait(&G.changed, &G.lock);
+        } else if (blocked(s->head)) {
+            force(s->head->as.wait.stream, s->head->as.wait.target);
+        } else if (is_call(s)) {
+            if (!hand_over(s)) pthread_cond_wait(&G.changed, &G.lock);
+        } else {
+            run_head(s);
+        }
+    }
+    stream_unref(s);
+}
+
+/* One step towards the end of this stream's queue, as a query may bring it. */
+static void nudge(stream *s) {
+    while (s->head && !s->busy && blocked(s->head)) s = s->head->as.wait.stream;
+    if (!s->head || s->busy) return;
+    if (is_call(s)) hand_over(s);
+    else run_head(s);
+}
+
+/* Some operations, chosen at random, of those that can run; no host functions. */
+void progress(unsigned operations) {
+    while (operations-- && G.pending_count) {
+        stream *s = G.pending[random_next() % G.pending_count];
+        if (!s->busy && !blocked(s->head) && !is_call(s)) run_head(s);
+    }
+}
+
+void drain(void) {
+    while (G.pending_count) force(G.pending[0], G.pending[0]->enqueued);
+}
+
+/* Whether a query sees the operation done; unless strict, the query itself may bring it on. */
+static bool polled(stream *s, uint64_t target) {
+    if (G.strict) return s->completed >= target;
+    s->references++;
+    for (uint64_t n = random_next() & 3; n && s->completed < target; n--) nudge(s);
+    bool done = s->completed >= target;
+    stream_unref(s);
+    return done;
+}
+
+/* ---- the calls that wait, ask and queue events ---- */
+
+EXPORT CUresult cuStreamSynchronize(CUstream handle) {
+    call c;
+    int result = SUCCESS;
+    if (!call_begin(&c, F_cuStreamSynchronize, CALL_CONTEXT)) return call_end(&c, c.result);
+    stream *s = stream_of(handle, &c, &result);
+    if (!s) return call_end(&c, result);
+    clock_vector known = s->clock; /* other threads may queue more while we wait */
+    context *ctx = s->ctx;
+    force(s, s->enqueued);
+    if (ctx->lost) return call_end(&c, ctx->lost);
+    host_joins(&known);
+    return call_end(&c, SUCCESS);
+}
+
+EXPORT CUresult cuStreamQuery(CUstream handle) {
+    call c;
+    int result = SUCCESS;
+    if (!call_begin(&c, F_cuStreamQuery, CALL_CONTEXT)) return call_end(&c, c.result);
+    stream *s = stream_of(handle, &c, &result);
+    if (!s) return call_end(&c, result);
+    bool done = polled(s, s->enqueued);
+    if (s->ctx->lost) return call_end(&c, s->ctx->lost);
+    if (!done) return call_end(&c, NOT_READY);
+    host_joins(&s->clock);
+    return call_end(&c, SUCCESS);
+}
+
+EXPORT CUresult cuCtxSynchronize(void) {
+    call c;
+    if (!call_begin(&c, F_cuCtxSynchronize, CALL_CONTEXT)) return call_end(&c, c.result);
+    clock_vector *known = zeroed(sizeof *known);
+    clock_join(known, &c.ctx->retired);
+    for (size_t i = 0; i < G.stream_count; i++)
+        if (G.streams[i]->ctx == c.ctx) clock_join(known, &G.streams[i]->clock);
+    for (size_t i = 0; i < G.pending_count;) {
+        stream *s = G.pending[i];
+        if (s->ctx != c.ctx) {
+            i++;
+            continue;
+        }
+        force(s, s->enqueued);
+        i = 0; /* the list has changed */
+    }
+    if (!c.ctx->lost) host_joins(known);
+    free(known);
+    return call_end(&c, c.ctx->lost);
+}
+
+static event *event_of(CUevent handle, const call *c, int *result) {
+    event *e = handle_get(KIND_EVENT, handle);
+    *result = INVALID_HANDLE;
+    if (!e) {
+        violation(c, "unknown or destroyed event %#llx", (unsigned long long)handle);
+        return NULL;
+    }
+    *result = e->ctx->lost;
+    return e->ctx->lost ? NULL : e;
+}
+
+static void event_forget(event *e) {
+    if (e->stream) stream_unref(e->stream);
+    e->stream = NULL;
+}
+
+EXPORT CUresult cuEventCreate(CUevent *out, unsigned flags) {
+    call c;
+    if (!call_begin(&c, F_cuEventCreate, CALL_CONTEXT)) return call_end(&c, c.result);
+    if (!out || flags > 7 || (flags & EVENT_INTERPROCESS && !(flags & EVENT_DISABLE_TIMING))) return call_end(&c, INVALID_VALUE);
+    refuse_foreign(&c);
+    event *e = zeroed(sizeof *e);
+    e->ctx = c.ctx;
+    e->flags = flags;
+    e->made = c.where;
+    *out = e->handle = handle_new(KIND_EVENT, e);
+    G.counts[c.ctx->device].events++;
+    return call_end(&c, SUCCESS);
+}
+
+static void event_bury(event *e) {
+    event_forget(e);
+    G.counts[e->ctx->device].events--;
+    handle_drop(KIND_EVENT, e->handle);
+    free(e);
+}
+
+EXPORT CUresult cuEventDestroy_v2(CUevent handle) {
+    call c;
+    if (!call_begin(&c, F_cuEventDestroy_v2, CALL_CONTEXT | CALL_RELEASE)) return call_end(&c, c.result);
+    event *e = handle_get(KIND_EVENT, handle);
+    if (!e) {
+        violation(&c, "unknown or destroyed event %#llx", (unsigned long long)handle);
+        return call_end(&c, INVALID_HANDLE);
+    }
+    event_bury(e);
+    return call_end(&c, SUCCESS);
+}
+
+EXPORT CUresult cuEventRecord(CUevent handle, CUstream stream_handle) {
+    call c;
+    int result = SUCCESS;
+    if (!call_begin(&c, F_cuEventRecord, CALL_CONTEXT)) return call_end(&c, c.result);
+    event *e = event_of(handle, &c, &result);
+    if (!e) return call_end(&c, result);
+    stream *s = stream_of(stream_handle, &c, &result);
+    if (!s) return call_end(&c, result);
+    if (e->ctx != s->ctx) return call_end(&c, INVALID_HANDLE);
+    stream_bound(s, &c);
+    actor who = stream_actor(s, &c);
+    if (e->epoch != G.epoch) clock_clear(&e->clock);
+    e->epoch = G.epoch;
+    memcpy(&e->clock, who.clock, G.components * sizeof who.clock->time[0]);
+    s->references++;
+    event_forget(e);
+    e->stream = s;
+    e->instance++;
+    operation *o = operation_new(OPERATION_RECORD);
+    o->as.record.event = handle;
+    o->as.record.instance = e->instance;
+    enqueue(s, o);
+    e->target = s->enqueued;
+    return call_end(&c, SUCCESS);
+}
+
+/* The host has seen the event's record done. */
+static void seen(const event *e) {
+    if (e->epoch == G.epoch) host_joins(&e->clock);
+}
+
+EXPORT CUresult cuEventSynchronize(CUevent handle) {
+    call c;
+    int result = SUCCESS;
+    if (!call_begin(&c, F_cuEventSynchronize, CALL_CONTEXT)) return call_end(&c, c.result);
+    event *e = event_of(handle, &c, &result);
+    if (!e) return call_end(&c, result);
+    if (!e->stream) return call_end(&c, SUCCESS);
+    context *ctx = e->ctx;
+    clock_vector known = e->clock;
+    bool current = e->epoch == G.epoch;
+    force(e->stream, e->target);
+    if (ctx->lost) return call_end(&c, ctx->lost);
+    if (current) host_joins(&known);
+    return call_end(&c, SUCCESS);
+}
+
+EXPORT CUresult cuEventQuery(CUevent handle) {
+    call c;
+    int result = SUCCESS;
+    if (!call_begin(&c, F_cuEventQuery, CALL_CONTEXT)) return call_end(&c, c.result);
+    event *e = event_of(handle, &c, &result);
+    if (!e) return call_end(&c, result);
+    bool done = !e->stream || polled(e->stream, e->target);
+    if (e->ctx->lost) return call_end(&c, e->ctx->lost);
+    if (!done) return call_end(&c, NOT_READY);
+    if (e->stream) seen(e);
+    return call_end(&c, SUCCESS);
+}
+
+EXPORT CUresult cuEventElapsedTime(float *out, CUevent start, CUevent end) {
+    call c;
+    int result = SUCCESS;
+    if (!call_begin(&c, F_cuEventElapsedTime, CALL_CONTEXT)) return call_end(&c, c.result);
+    if (!out) return call_end(&c, INVALID_VALUE);
+    event *a = event_of(start, &c, &result);
+    if (!a) return call_end(&c, result);
+    event *b = event_of(end, &c, &result);
+    if (!b) return call_end(&c, result);
+    if (a->ctx != b->ctx || (a->flags | b->flags) & EVENT_DISABLE_TIMING || !a->stream || !b->stream)
+        return call_end(&c, INVALID_HANDLE);
+    if (a->stream->completed < a->target || b->stream->completed < b->target) return call_end(&c, NOT_READY);
+    *out = (float)((double)((int64_t)b->nanoseconds - (int64_t)a->nanoseconds) * 1e-6);
+    return call_end(&c, SUCCESS);
+}
+
+EXPORT CUresult cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsigned flags) {
+    call c;
+    int result = SUCCESS;
+    if (!call_begin(&c, F_cuStreamWaitEvent, CALL_CONTEXT)) return call_end(&c, c.result);
+    if (flags > 1) return call_end(&c, INVALID_VALUE);
+    stream *s = stream_of(handle, &c, &result);
+    if (!s) return call_end(&c, result);
+    event *e = event_of(event_handle, &c, &result);
+    if (!e) return call_end(&c, result);
+    stream_bound(s, &c);
+    if (!e->stream) return call_end(&c, SUCCESS);
+    stream_actor(s, &c);
+    if (e->epoch == G.epoch) clock_join(&s->clock, &e->clock);
+    if (e->stream == s || e->stream->completed >= e->target) return call_end(&c, SUCCESS);
+    operation *o = operation_new(OPERATION_WAIT);
+    o->as.wait.stream = e->stream;
+    o->as.wait.target = e->target;
+    e->stream->references++;
+    enqueue(s, o);
+    return call_end(&c, SUCCESS);
+}
+
+EXPORT CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void *argument) {
+    call c;
+    int result = SUCCESS;
+    if (!call_begin(&c, F_cuLaunchHostFunc, CALL_CONTEXT)) return call_end(&c, c.result);
+    if (!function) return call_end(&c, INVALID_VALUE);
+    stream *s = stream_of(handle, &c, &result);
+    if (!s) return call_end(&c, result);
+    stream_bound(s, &c);
+    actor who = stream_actor(s, &c);
+    operation *o = operation_new(OPERATION_CALLBACK);
+    o->as.callback.function = function;
+    o->as.callback.argument = argument;
+    o->as.callback.clock = zeroed(sizeof *o->as.callback.clock);
+    *o->as.callback.clock = *who.clock;
+    enqueue(s, o);
+    return call_end(&c, SUCCESS);
+}
+
+/* ---- streams ---- */
+
+/* The stream, or null and what to answer. */
+stream *stream_of(CUstream handle, const call *c, int *result) {
+    if (handle <= STREAM_PER_THREAD) {
+        violation(c, "the legacy or the per-thread stream is used");
+        if (!c->ctx->legacy) {
+            stream *s = zeroed(sizeof *s);
+            s->ctx = c->ctx;
+            s->number = ++G.numbers;
+            s->component = component_new();
+            G.streams = grow(G.streams, &G.stream_capacity, G.stream_count + 1, sizeof *G.streams);
+            s->index = G.stream_count;
+            G.streams[G.stream_count++] = s;
+            c->ctx->legacy = s;
+        }
+        return c->ctx->legacy;
+    }
+    stream *s = handle_get(KIND_STREAM, handle);
+    *result = INVALID_HANDLE;
+    if (!s) {
+        violation(c, "unknown or destroyed stream %#llx", (unsigned long long)handle);
+        return NULL;
+    }
+    *result = s->ctx->lost;
+    return s->ctx->lost ? NULL : s;
+}
+
+/* Whether the stream's context is current, as every call that queues work should see to. */
+bool stream_bound(stream *s, const call *c) {
+    if (s->ctx == c->ctx) return true;
+    violation(c, "the current context is not that of stream %u", s->number);
+    return false;
+}
+
+EXPORT CUresult cuStreamCreateWithPriority(CUstream *out, unsigned flags, int priority) {
+    call c;
+    if (!call_begin(&c, F_cuStreamCreateWithPriority, CALL_CONTEXT)) return call_end(&c, c.result);
+    if (!out || flags > STREAM_NON_BLOCKING) return call_end(&c, INVALID_VALUE);
+    refuse_foreign(&c);
+    stream *s = zeroed(sizeof *s);
+    s->ctx = c.ctx;
+    s->flags = (int)flags;
+    s->priority = priority;
+    s->number = ++G.numbers;
+    s->component = component_new();
+    s->made = c.where;
+    G.streams = grow(G.streams, &G.stream_capacity, G.stream_count + 1, sizeof *G.streams);
+    s->index = G.stream_count;
+    G.streams[G.stream_count++] = s;
+    *out = s->handle = handle_new(KIND_STREAM, s);
+    G.counts[c.ctx->device].streams++;
+    return call_end(&c, SUCCESS);
+}
+
+static void stream_destroy(stream *s) {
+    clock_join(&s->ctx->retired, &s->clock);
+    handle_drop(KIND_STREAM, s->handle);
+    G.counts[s->ctx->device].streams--;
+    s->destroyed = true;
+    stream_bury(s);
+}
+
+EXPORT CUresult cuStreamDestroy_v2(CUstream handle) {
+    call c;
+    if (!call_begin(&c, F_cuStreamDestroy_v2, CALL_CONTEXT | CALL_RELEASE)) return call_end(&c, c.result);
+    stream *s = handle_get(KIND_STREAM, handle);
+    if (!s) {
+        violation(&c, "unknown or destroyed stream %#llx", (unsigned long long)handle);
+        return call_end(&c, INVALID_HANDLE);
+    }
+    stream_destroy(s);
+    return call_end(&c, SUCCESS);
+}
+
+EXPORT CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+    call c;
+    if (!call_begin(&c, F_cuCtxGetStreamPriorityRange, CALL_CONTEXT)) return call_end(&c, c.result);
+    if (least) *least = 0;
+    if (greatest) *greatest = -5;
+    return call_end(&c, SUCCESS);
+}
+
+/* ---- control ---- */
+
+void fake_run(uint64_t operations) {
+    control_begin();
+    while (operations && G.pending_count) {
+        uint64_t before = G.queued;
+        /* From a random stream on, the first that can run. */
+        size_t start = random_next() % G.pending_count;
+        for (size_t i = 0; i < G.pending_count && G.queued == before; i++) {
+            stream *s = G.pending[(start + i) % G.pending_count];
+            if (!s->busy && !blocked(s->head) && !is_call(s)) run_head(s);
+        }
+        if (G.queued == before) break;
+        operations--;
+    }
+    control_end();
+}
+
+void fake_drain(void) {
+    control_begin();
+    drain();
+    control_end();
+}
+
+/* After clocks_reset: all queues are empty; the living streams get new components. */
+void streams_reset(void) {
+    for (size_t i = 0; i < G.stream_count; i++) {
+        stream *s = G.streams[i];
+        clock_clear(&s->clock);
+        s->component = component_new();
+    }
+    for (int i = 0; i < 2 * MAX_DEVICES; i++) clock_clear(&G.contexts[i].retired);
+}
+
+void describe_streams(FILE *out) {
+    char made[160];
+    for (size_t i = 0; i < G.stream_count; i++)
+        if (!G.streams[i]->destroyed && G.streams[i]->handle)
+            fprintf(out, "stream %u of device %d, made by %s\n", G.streams[i]->number, G.streams[i]->ctx->device,
+                    site_text(&G.streams[i]->made, made));
+    const handle_table *t = &G.tables[KIND_EVENT];
+    for (uint32_t i = 0; i < t->count; i++) {
+        const event *e = t->item[i];
+        if (e) fprintf(out, "event of device %d, made by %s\n", e->ctx->device, site_text(&e->made, made));
+    }
+}
+
+void streams_reset_all(void) {
+    const handle_table *events = &G.tables[KIND_EVENT], *streams = &G.tables[KIND_STREAM];
+    for (uint32_t i = 0; i < events->count; i++)
+        if (events->item[i]) event_bury(events->item[i]);
+    for (uint32_t i = 0; i < streams->count; i++)
+        if (streams->item[i]) stream_destroy(streams->item[i]);
+}
