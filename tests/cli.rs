@@ -1,11 +1,16 @@
 //! The `selvedge` program as a shell sees it: output, exit codes, and what it says about bad input. No test here needs a
-//! device: the driver is turned off, and a run then ends with code 3, after everything that can be refused without one.
+//! device: the driver is turned off, and a run then ends with code 3, after everything that can be refused without one;
+//! what comes after runs on the fake driver.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use selvedge::io::npy;
 use serde_json::Value;
+
+#[cfg(target_os = "linux")]
+#[path = "fake/support.rs"]
+mod support;
 
 const FAILED_FOR_INPUT: i32 = 2;
 const FAILED_FOR_DEVICE: i32 = 3;
@@ -132,8 +137,17 @@ fn info_lists_every_path_that_was_tried() {
 #[test]
 fn the_demonstration_runs_on_the_cpu_and_says_why() {
     let text = succeeds(&["demo", "--elements", "5000"]);
-    for part in ["on the CPU", "No device is used: the NVIDIA driver", "add", "f32", "c64", "c128", "bit for bit", "ulp", "5000"]
-    {
+    for part in [
+        "on the CPU",
+        "No device is used: the NVIDIA driver",
+        "add",
+        "f32",
+        "c64",
+        "c128",
+        "bit for bit",
+        "ulp",
+        "5000",
+    ] {
         assert!(text.contains(part), "'{part}' is not in: {text}");
     }
 
@@ -250,5 +264,125 @@ fn errors_are_json_where_that_was_asked_for() {
         let value = json(std::str::from_utf8(&output.stdout).unwrap());
         assert_eq!(value["error"]["exit_code"], code);
         assert!(value["error"]["message"].as_str().unwrap().contains(entry));
+    }
+}
+
+/// The program on the fake driver, whose kernels do not compute but whose calls are those of a device.
+#[cfg(target_os = "linux")]
+mod on_the_fake_driver {
+    use std::sync::LazyLock;
+
+    use selvedge::types::DType;
+
+    use super::*;
+
+    /// Compiled once, however many tests ask at once.
+    static DRIVER: LazyLock<PathBuf> =
+        LazyLock::new(|| support::build(&support::Variant::new(12080)).unwrap());
+
+    fn selvedge(arguments: &[&str]) -> Output {
+        let driver = DRIVER.as_path();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+        command.args(arguments).env("SELVEDGE_LIBCUDA", driver).output().unwrap()
+    }
+
+    #[track_caller]
+    fn succeeds(arguments: &[&str]) -> String {
+        let output = selvedge(arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    #[track_caller]
+    fn fails(code: i32, arguments: &[&str], parts: &[&str]) {
+        let output = selvedge(arguments);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{errors}");
+        for part in parts {
+            assert!(errors.contains(part), "'{part}' is not in: {errors}");
+        }
+    }
+
+    #[test]
+    fn info_shows_devices_and_the_driver() {
+        let value = json(&succeeds(&["info", "--json"]));
+        assert_eq!(value["driver"]["cuda"], "12.8");
+        assert_eq!(value["driver"]["ptx_isa"], "8.7");
+        let device = &value["devices"][0];
+        assert!(
+            device["memory_free_bytes"].as_u64().unwrap() <= device["memory_total_bytes"].as_u64().unwrap()
+        );
+        assert!(device["uuid"].as_str().unwrap().starts_with("GPU-"));
+        let text = succeeds(&["info"]);
+        assert!(text.contains(device["name"].as_str().unwrap()) && text.contains("up to 8.7"), "{text}");
+    }
+
+    #[test]
+    fn a_kernel_runs_on_files() {
+        let folder = Folder::new("run");
+        let kernel = folder.file("kernel.ptx");
+        std::fs::write(&kernel, PTX).unwrap();
+        let (x, r) = (folder.file("x.npy"), folder.file("r.npy"));
+        npy::write_slice(&x, &[1.0f32; 24], &[2, 12]).unwrap();
+        let (named, saved) = (format!("x={x}:f32"), format!("out={r}"));
+        let x_saved = format!("x={}", folder.file("x2.npy"));
+        let arguments = [
+            ["--arg", named.as_str()],
+            ["--arg", x.as_str()],
+            ["--arg", "out:f16[4,6]"],
+            ["--arg", "24:u64"],
+            ["--out", saved.as_str()],
+            ["--out", x_saved.as_str()],
+            ["--time", "70"],
+        ];
+        let arguments = run(&kernel, "add", arguments.as_flattened());
+
+        let text = succeeds(&arguments);
+        for part in ["add of", "grid", "4,1,1", "256,1,1", "[2, 12]", "out", "f16", "[4, 6]", "70", "median"]
+        {
+            assert!(text.contains(part), "'{part}' is not in: {text}");
+        }
+        let result = npy::read(&r).unwrap();
+        assert_eq!((result.dtype(), result.shape()), (DType::F16, &[4, 6][..]));
+        let x_saved = npy::read(folder.file("x2.npy")).unwrap();
+        assert_eq!((x_saved.dtype(), x_saved.shape()), (DType::F32, &[2, 12][..]));
+
+        let value = json(&succeeds(&[&arguments[..], &["--json"]].concat()));
+        assert_eq!(value["entry"], "add");
+        assert_eq!(value["arguments"].as_array().unwrap().len(), 4);
+        assert_eq!(value["arguments"][3]["value"], "24");
+        assert_eq!(value["results"][1]["path"], r.as_str());
+        assert_eq!(value["results"][1]["first"].as_array().unwrap().len(), 6);
+        assert_eq!(value["time"]["launches"], 70);
+        assert_eq!(value["time"]["argument_bytes"], 96 + 96 + 48);
+    }
+
+    #[test]
+    fn limits_and_devices_are_refused_by_name() {
+        let folder = Folder::new("limits");
+        let kernel = folder.file("kernel.ptx");
+        std::fs::write(&kernel, PTX).unwrap();
+        let arguments = ["--arg", "out:f32[4]", "--arg", "1:f32", "--arg", "4:u32"];
+        let base = ["run", &kernel, "--entry", "scale", "--grid", "1"];
+        let refused = |more: &[&str], code: i32, parts: &[&str]| {
+            fails(code, &[&base, &arguments[..], more].concat(), parts)
+        };
+        refused(&["--block", "2048"], FAILED_FOR_INPUT, &["2048", "at most 1024"]);
+        refused(
+            &["--block", "1", "--shared", "9000000"],
+            FAILED_FOR_INPUT,
+            &["shared", "9000000", "at most"],
+        );
+        refused(&["--block", "1", "--device", "77"], FAILED_FOR_DEVICE, &["no device 77", "there are"]);
+
+        let newer = folder.file("newer.ptx");
+        std::fs::write(&newer, PTX.replace(".version 8.0", ".version 9.9")).unwrap();
+        let base = ["run", &newer, "--entry", "scale", "--grid", "1", "--block", "1"];
+        fails(FAILED_FOR_INPUT, &[&base, &arguments[..]].concat(), &["9.9", "8.7"]);
+    }
+
+    #[test]
+    fn a_wrong_result_of_the_demonstration_is_a_failure() {
+        fails(1, &["demo", "--elements", "1000"], &["add_f32", "element 0", "on the device", "on the CPU"]);
     }
 }

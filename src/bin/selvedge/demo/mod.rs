@@ -138,13 +138,21 @@ fn middle(times: &mut [f64]) -> f64 {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
-fn report(where_to: &str, device: Value, reason: Option<&Error>, elements: usize, trials: &[Trial]) -> Report {
+fn report(
+    where_to: &str,
+    device: Value,
+    reason: Option<&Error>,
+    elements: usize,
+    trials: &[Trial],
+) -> Report {
     let style = Style::of_stdout();
     let mut text = format!("{}\n", style.bold(&format!("selvedge demo on {where_to}")));
     if let Some(reason) = reason {
         text += &match reason {
             Error::LibraryUnavailable { library, .. } => {
-                format!("No device is used: {library} could not be loaded (selvedge info says what was tried).\n")
+                format!(
+                    "No device is used: {library} could not be loaded (selvedge info says what was tried).\n"
+                )
             }
             reason => format!("No device is used: {reason}.\n"),
         };
@@ -181,7 +189,10 @@ fn report(where_to: &str, device: Value, reason: Option<&Error>, elements: usize
             })
         })
         .collect();
-    Report { text, json: json!({ "device": device, "reason": reason.map(Error::to_string), "operations": operations }) }
+    Report {
+        text,
+        json: json!({ "device": device, "reason": reason.map(Error::to_string), "operations": operations }),
+    }
 }
 
 #[cfg(test)]
