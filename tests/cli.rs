@@ -358,6 +358,24 @@ mod on_the_fake_driver {
     }
 
     #[test]
+    fn the_example_fits_its_kernel() {
+        let folder = Folder::new("example");
+        let path = |name: &str| format!("{}/examples/saxpy/{name}", env!("CARGO_MANIFEST_DIR"));
+        let (kernel, x, y) = (path("saxpy.ptx"), path("x.npy"), path("y.npy"));
+        let saved = format!("out={}", folder.file("result.npy"));
+        let arguments = [
+            ["--arg", x.as_str()],
+            ["--arg", y.as_str()],
+            ["--arg", "out:f32[1000]"],
+            ["--arg", "2.5:f32"],
+            ["--arg", "1000:u32"],
+            ["--out", saved.as_str()],
+        ];
+        succeeds(&run(&kernel, "saxpy", arguments.as_flattened()));
+        assert_eq!(npy::read(folder.file("result.npy")).unwrap().shape(), [1000]);
+    }
+
+    #[test]
     fn limits_and_devices_are_refused_by_name() {
         let folder = Folder::new("limits");
         let kernel = folder.file("kernel.ptx");

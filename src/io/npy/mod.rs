@@ -216,7 +216,7 @@ pub fn write(path: impl AsRef<Path>, array: &HostArray) -> Result<()> {
 ///
 /// # Errors
 ///
-/// [`Error::LengthMismatch`] where the shape has another number of elements; otherwise as [`write`].
+/// [`Error::LengthMismatch`] where the shape has another number of elements; otherwise as [`write()`].
 pub fn write_slice<T: Element>(path: impl AsRef<Path>, elements: &[T], shape: &[usize]) -> Result<()> {
     let wanted = byte_count(T::DTYPE, shape)
         .ok_or_else(|| Error::invalid("writing an .npy file", describe(T::DTYPE, shape), too_large()))?;
