@@ -1,7 +1,7 @@
 //! The demonstration on a device, with the embedded kernels.
 
 use bytemuck::cast_slice;
-use selvedge::driver::{Device, LaunchConfig, Module, Stream, driver_isa};
+use selvedge::driver::{Device, Module, Stream};
 use selvedge::images;
 use selvedge::{Error, Result};
 
@@ -18,9 +18,6 @@ const ROUNDS: usize = 20;
 const WARM_UP: usize = 3;
 /// Elements of the CPU's result that are held against an independent computation.
 const PROVEN: usize = 1 << 16;
-/// Threads of a block.
-const BLOCK: u32 = 256;
-
 /// Why there is nothing to run on, where that is the reason; every other failure is one.
 pub fn reason_for_the_cpu(failure: &Error) -> bool {
     Failure::from(failure.clone()).code == NO_DEVICE || matches!(failure, Error::UnsupportedImage { .. })
@@ -29,9 +26,8 @@ pub fn reason_for_the_cpu(failure: &Error) -> bool {
 /// The device and the embedded kernels on it.
 pub fn open(ordinal: usize) -> Result<(Device, Module)> {
     let device = Device::new(ordinal)?;
-    let image = images::select("arithmetic", device.compute_capability(), driver_isa()?)?;
     let _progress = Progress::spinner("loading the embedded kernels");
-    Ok((device, device.load(&image.bytes()?)?))
+    Ok((device, images::load(&device, "arithmetic")?))
 }
 
 /// Runs every operation on the device.
@@ -52,9 +48,7 @@ fn on_the_device<O: Operation>(stream: &Stream, module: &Module, elements: usize
     let (device_left, device_right) = (stream.upload(&left)?, stream.upload(&right)?);
     let mut out = stream.zeros::<O::Element>(elements)?;
 
-    let per_block = images::items_per_thread(size_of::<O::Element>()) * BLOCK as usize;
-    let blocks = u32::try_from(elements.div_ceil(per_block)).map_err(Failure::failed)?;
-    let config = LaunchConfig::new(blocks, BLOCK);
+    let config = images::elementwise_launch(elements, size_of::<O::Element>());
     let count = elements as u64;
     // SAFETY: KERNEL(const T*, const T*, T*, u64 n) touches the first n elements of each, which all three have.
     let mut launch =
