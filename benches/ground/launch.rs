@@ -57,7 +57,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
             against: "cuLaunchKernel",
             unit: Unit::Nanoseconds,
             bytes: None,
-            rule: Rule::ExtraAtMost,
+            rule: Rule::Extra,
             goal: Some(60.0),
         },
         || {

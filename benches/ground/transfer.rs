@@ -12,8 +12,12 @@ use crate::harness::report::{Failure, Figure, Rule, Unit};
 use crate::harness::turns::{Subject, Turns, measure as turns};
 
 /// Size, its name, how many copies a round times one after the other, rounds.
-const SIZES: [(usize, &str, usize, usize); 4] =
-    [(1 << 12, "4 KB", 64, 200), (1 << 20, "1 MB", 16, 100), (1 << 26, "64 MB", 1, 60), (1 << 30, "1 GB", 1, 20)];
+const SIZES: [(usize, &str, usize, usize); 4] = [
+    (1 << 12, "4 KB", 64, 200),
+    (1 << 20, "1 MB", 16, 100),
+    (1 << 26, "64 MB", 1, 60),
+    (1 << 30, "1 GB", 1, 20),
+];
 const POISON: u64 = 0xa5a5_a5a5_a5a5_a5a5;
 
 /// Uploads and downloads of four sizes.
@@ -50,7 +54,7 @@ impl Size {
             against,
             unit: Unit::Microseconds,
             bytes: Some((self.bytes as u64, self.bytes as u64)),
-            rule: Rule::SpeedAtLeast,
+            rule: Rule::Speed,
             goal: Some(0.99),
         }
     }

@@ -167,7 +167,10 @@ impl Bare {
         // SAFETY: both texts end in a zero byte and outlive the calls.
         unsafe {
             check((self.functions.module_load)(&mut module, text.as_ptr().cast()), "cuModuleLoadData")?;
-            check((self.functions.module_function)(&mut function, module, name.as_ptr()), "cuModuleGetFunction")?;
+            check(
+                (self.functions.module_function)(&mut function, module, name.as_ptr()),
+                "cuModuleGetFunction",
+            )?;
         }
         Ok(function)
     }
@@ -301,7 +304,10 @@ impl Bare {
         unsafe {
             check((self.functions.event_record)(self.end, stream), "cuEventRecord")?;
             check((self.functions.event_synchronize)(self.end), "cuEventSynchronize")?;
-            check((self.functions.event_elapsed)(&mut milliseconds, self.start, self.end), "cuEventElapsedTime")?;
+            check(
+                (self.functions.event_elapsed)(&mut milliseconds, self.start, self.end),
+                "cuEventElapsedTime",
+            )?;
         }
         Ok(f64::from(milliseconds))
     }

@@ -102,7 +102,8 @@ fn processor() -> String {
 /// `SELVEDGE_BENCH_COMMIT` (a bundle sets it), or what git says here.
 fn commit() -> String {
     let git = || {
-        let output = Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=10"]).output().ok()?;
+        let output =
+            Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=10"]).output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?;
         output.status.success().then(|| text.trim().to_owned())
     };

@@ -110,14 +110,12 @@ pub enum Unit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// Our speed over the reference's; the goal is a floor.
-    SpeedAtLeast,
-    /// Our time over the reference's; the goal is a ceiling.
-    TimeAtMost,
-    /// Our time less the reference's, in the figure's unit; the goal is a ceiling.
-    ExtraAtMost,
-    /// Our speed over the reference's, with no goal.
-    Information,
+    /// Our speed over the reference's; a goal is a floor.
+    Speed,
+    /// Our time over the reference's; a goal is a ceiling.
+    Time,
+    /// Our time less the reference's, in the figure's unit; a goal is a ceiling.
+    Extra,
 }
 
 /// The middle half of a sample.
@@ -182,9 +180,9 @@ impl Figure {
     /// Compares one measurement of ours with one of the reference.
     pub fn compare(&self, own: f64, reference: f64) -> f64 {
         match self.rule {
-            Rule::SpeedAtLeast | Rule::Information => self.speed(own, reference),
-            Rule::TimeAtMost => own / reference,
-            Rule::ExtraAtMost => own - reference,
+            Rule::Speed => self.speed(own, reference),
+            Rule::Time => own / reference,
+            Rule::Extra => own - reference,
         }
     }
 
@@ -201,24 +199,23 @@ impl Figure {
     pub fn goal_speed(&self) -> Option<f64> {
         let goal = self.goal?;
         match self.rule {
-            Rule::SpeedAtLeast => Some(goal),
-            Rule::TimeAtMost => Some(1.0 / goal),
-            Rule::ExtraAtMost => Some(self.reference.median / (self.reference.median + goal)),
-            Rule::Information => None,
+            Rule::Speed => Some(goal),
+            Rule::Time => Some(1.0 / goal),
+            Rule::Extra => Some(self.reference.median / (self.reference.median + goal)),
         }
     }
 
     /// Whether the median reaches the goal.
     pub fn verdict(&self) -> Verdict {
         let reaches = |goal: f64| match self.rule {
-            Rule::SpeedAtLeast => self.comparison.median >= goal,
+            Rule::Speed => self.comparison.median >= goal,
             _ => self.comparison.median <= goal,
         };
-        match (self.rule, self.goal) {
-            (Rule::Information, _) | (_, None) => Verdict::NoGoal,
-            (_, Some(goal)) if reaches(goal) => Verdict::Met,
-            (_, Some(_)) if self.resolve_at.is_some_and(reaches) => Verdict::Close,
-            (_, Some(goal)) => Verdict::Missed((self.comparison.median - goal).abs() / goal),
+        match self.goal {
+            None => Verdict::NoGoal,
+            Some(goal) if reaches(goal) => Verdict::Met,
+            Some(_) if self.resolve_at.is_some_and(reaches) => Verdict::Close,
+            Some(goal) => Verdict::Missed((self.comparison.median - goal).abs() / goal),
         }
     }
 }

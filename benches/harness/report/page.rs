@@ -94,12 +94,8 @@ fn machine(report: &Report) -> String {
 
 fn time(spread: &Spread, figure: &Figure, bytes: Option<u64>) -> String {
     let unit = figure.unit.symbol();
-    let mut text = format!(
-        "{} {unit} ({} to {})",
-        digits(spread.median),
-        digits(spread.lower),
-        digits(spread.upper)
-    );
+    let mut text =
+        format!("{} {unit} ({} to {})", digits(spread.median), digits(spread.lower), digits(spread.upper));
     if let Some(bytes) = bytes {
         let rate = bytes as f64 * figure.unit.per_second() / spread.median / 1e9;
         let _ = write!(text, ", {} GB/s", digits(rate));
@@ -110,12 +106,12 @@ fn time(spread: &Spread, figure: &Figure, bytes: Option<u64>) -> String {
 fn comparison(figure: &Figure) -> String {
     let Spread { lower, median, upper } = figure.comparison;
     match figure.rule {
-        Rule::ExtraAtMost => {
+        Rule::Extra => {
             let unit = figure.unit.symbol();
             format!("{median:+.0} {unit} ({lower:+.0} to {upper:+.0})")
         }
-        Rule::TimeAtMost => format!("{median:.3} of its time ({lower:.3} to {upper:.3})"),
-        Rule::SpeedAtLeast | Rule::Information => {
+        Rule::Time => format!("{median:.3} of its time ({lower:.3} to {upper:.3})"),
+        Rule::Speed => {
             format!("{median:.3} of its speed ({lower:.3} to {upper:.3})")
         }
     }
@@ -124,9 +120,9 @@ fn comparison(figure: &Figure) -> String {
 fn goal(figure: &Figure) -> String {
     let Some(goal) = figure.goal else { return "none".to_owned() };
     let mut text = match figure.rule {
-        Rule::ExtraAtMost => format!("at most {goal:+.0} {}", figure.unit.symbol()),
-        Rule::TimeAtMost => format!("at most {goal}"),
-        Rule::SpeedAtLeast | Rule::Information => format!("at least {goal}"),
+        Rule::Extra => format!("at most {goal:+.0} {}", figure.unit.symbol()),
+        Rule::Time => format!("at most {goal}"),
+        Rule::Speed => format!("at least {goal}"),
     };
     if let Some(resolve_at) = figure.resolve_at {
         let _ = write!(text, ", resolved at {resolve_at}");
@@ -138,7 +134,7 @@ fn verdict(figure: &Figure) -> String {
     match figure.verdict() {
         Verdict::Met => "met".to_owned(),
         Verdict::Close => "resolved, goal not reached".to_owned(),
-        Verdict::Missed(part) => format!("**missed by {:.1} %**", part * 100.0),
+        Verdict::Missed(part) => format!("**missed by {:.2} %**", part * 100.0),
         Verdict::NoGoal => "for information".to_owned(),
     }
 }
