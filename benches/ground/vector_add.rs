@@ -1,6 +1,7 @@
 //! An embedded kernel on large data beside the driver's own copy: how near the memory's speed the ground floors come.
 
-use selvedge::driver::{Device, LaunchConfig};
+use selvedge::driver::{Device, LaunchConfig, driver_isa};
+use selvedge::images;
 
 use crate::Options;
 use crate::harness::bare::Bare;
@@ -25,8 +26,10 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
     )?;
     let device = Device::new(0)?;
     let stream = device.stream()?;
-    let function = selvedge_function(&device)?;
-    let config = LaunchConfig::new(COUNT as u32 / 256, 256);
+    let image = images::select("arithmetic", device.compute_capability(), driver_isa()?)?;
+    let function = device.load(&image.bytes()?)?.function("add_f32")?;
+    let block = 256;
+    let config = LaunchConfig::new(COUNT.div_ceil(images::items_per_thread(4) * block) as u32, block as u32);
     let (left, right) = (Random::new(5).floats(COUNT), Random::new(6).floats(COUNT));
     let (a, b) = (stream.upload(&left)?, stream.upload(&right)?);
     let mut c = stream.zeros::<f32>(COUNT)?;
@@ -54,7 +57,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
             let taken = unsafe {
                 bare.device_time(raw_stream, || {
                     // SAFETY: the three buffers have COUNT elements, which is what the kernel reads and writes.
-                    Ok(function.launch(&stream, config, (&a, &b, &mut c, COUNT as u32))?)
+                    Ok(function.launch(&stream, config, (&a, &b, &mut c, COUNT as u64))?)
                 })
             }?;
             Ok(taken * 1e3)
@@ -74,8 +77,4 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
     bare.free(target)?;
     recorder.add(figure);
     recorder.finish(&options.out)
-}
-
-fn selvedge_function(device: &Device) -> Result<selvedge::driver::Function, Failure> {
-    Ok(device.load(include_bytes!("../../csrc/bench/vector_add.ptx"))?.function("vector_add")?)
 }
