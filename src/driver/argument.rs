@@ -1,0 +1,304 @@
+//! What a launch passes to a kernel: buffers, scalars, structs and addresses, as a typed tuple or as a list made at run
+//! time.
+
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use half::{bf16, f16};
+use num_complex::Complex;
+
+use super::image::ArgumentKind;
+use super::memory::{
+    Access, Allocation, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, HasView,
+};
+use super::stream::StreamState;
+use super::tensor_map::TensorMap;
+use crate::error::{Error, Result};
+
+/// The stream that a launch goes to, as its arguments see it.
+#[derive(Clone, Copy)]
+pub struct LaunchTarget<'a>(pub(crate) &'a Arc<StreamState>);
+
+impl LaunchTarget<'_> {
+    /// Makes the stream wait for the memory's other users and enters it.
+    #[inline]
+    pub(crate) fn enter(self, allocation: &Allocation, access: Access) -> Result<()> {
+        if !std::ptr::eq(self.0.device, allocation.device) && !self.0.device.can_use_memory_of(allocation.device) {
+            return Err(Error::DeviceMismatch {
+                operation: "a launch without peer access (see Device::enable_peer_access)",
+                left: format!("a stream of device {}", self.0.device.ordinal),
+                right: format!("memory of device {}", allocation.device.ordinal),
+            });
+        }
+        allocation.usage.enter(self.0, access)
+    }
+}
+
+/// A value that a kernel takes as one parameter.
+///
+/// # Safety
+///
+/// `pointer` gives `SIZE` readable bytes for as long as `self` is borrowed, and `enter` orders the stream behind every
+/// other user of the memory that those bytes name.
+pub unsafe trait KernelArgument {
+    /// What the value is to the kernel.
+    const KIND: ArgumentKind;
+    /// Its size in bytes.
+    const SIZE: usize;
+
+    /// Orders the stream behind the other users of what the argument names.
+    ///
+    /// # Errors
+    ///
+    /// Memory that the device cannot reach, or the driver's errors.
+    #[inline]
+    fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
+        let _ = target;
+        Ok(())
+    }
+
+    /// Where the value is.
+    fn pointer(&self) -> *mut c_void;
+}
+
+macro_rules! scalars {
+    ($($kind:ident: $($type:ty)*;)*) => {$($(
+        // SAFETY: the value itself, which names no memory.
+        unsafe impl KernelArgument for $type {
+            const KIND: ArgumentKind = ArgumentKind::$kind;
+            const SIZE: usize = size_of::<$type>();
+
+            #[inline]
+            fn pointer(&self) -> *mut c_void {
+                std::ptr::from_ref(self).cast_mut().cast()
+            }
+        }
+    )*)*};
+}
+
+scalars! {
+    Integer: bool u8 i8 u16 i16 u32 i32 u64 i64 usize isize;
+    Float: f16 bf16 f32 f64;
+    Bytes: Complex<f32> Complex<f64>;
+}
+
+/// A struct or array passed by value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ByValue<T: Pod>(pub T);
+
+// SAFETY: the value itself; plain data names no memory that this library orders.
+unsafe impl<T: Pod> KernelArgument for ByValue<T> {
+    const KIND: ArgumentKind = ArgumentKind::Bytes;
+    const SIZE: usize = size_of::<T>();
+
+    #[inline]
+    fn pointer(&self) -> *mut c_void {
+        std::ptr::from_ref(&self.0).cast_mut().cast()
+    }
+}
+
+/// A device address that this library knows nothing of: what the kernel does there is not ordered with other work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawAddress(pub u64);
+
+// SAFETY: the value itself; the ordering of what it points to is the caller's, as the type says.
+unsafe impl KernelArgument for RawAddress {
+    const KIND: ArgumentKind = ArgumentKind::Address;
+    const SIZE: usize = 8;
+
+    #[inline]
+    fn pointer(&self) -> *mut c_void {
+        std::ptr::from_ref(&self.0).cast_mut().cast()
+    }
+}
+
+macro_rules! memory {
+    ($($access:ident $type:ty;)*) => {$(
+        // SAFETY: the pointer is to the address, and the allocation is entered.
+        unsafe impl<T: Pod> KernelArgument for $type {
+            const KIND: ArgumentKind = ArgumentKind::Address;
+            const SIZE: usize = 8;
+
+            #[inline]
+            fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
+                target.enter(&self.allocation, Access::$access)
+            }
+
+            #[inline]
+            fn pointer(&self) -> *mut c_void {
+                std::ptr::from_ref(&self.address).cast_mut().cast()
+            }
+        }
+    )*};
+}
+
+memory! {
+    Read &DeviceBuffer<T>;
+    Write &mut DeviceBuffer<T>;
+    Read DeviceSlice<'_, T>;
+    Read &DeviceSlice<'_, T>;
+    Read &DeviceSliceMut<'_, T>;
+    Write DeviceSliceMut<'_, T>;
+    Write &mut DeviceSliceMut<'_, T>;
+}
+
+macro_rules! tensor_maps {
+    ($($access:ident $type:ty;)*) => {$(
+        // SAFETY: the pointer is to the 128 bytes of the map, and the allocation that it names is entered.
+        unsafe impl KernelArgument for $type {
+            const KIND: ArgumentKind = ArgumentKind::Bytes;
+            const SIZE: usize = 128;
+
+            #[inline]
+            fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
+                target.enter(&self.allocation, Access::$access)
+            }
+
+            #[inline]
+            fn pointer(&self) -> *mut c_void {
+                std::ptr::from_ref(&*self.raw).cast_mut().cast()
+            }
+        }
+    )*};
+}
+
+tensor_maps! {
+    Read &TensorMap;
+    Write &mut TensorMap;
+}
+
+/// Kinds and sizes of a tuple's arguments. Two types with equal signatures may share one, which is as good.
+pub type Signature = &'static [(ArgumentKind, usize)];
+
+/// A tuple of up to 24 [`KernelArgument`]s.
+///
+/// # Safety
+///
+/// As [`KernelArgument`], for each element in order.
+pub unsafe trait KernelArguments {
+    /// Kind and size of each argument.
+    const SIGNATURE: Signature;
+    /// An array of pointers.
+    type Pointers: AsMut<[*mut c_void]>;
+
+    /// Orders the stream behind the other users of what the arguments name.
+    ///
+    /// # Errors
+    ///
+    /// As [`KernelArgument::enter`].
+    fn enter(&self, target: LaunchTarget<'_>) -> Result<()>;
+
+    /// Where the values are.
+    fn pointers(&self) -> Self::Pointers;
+}
+
+macro_rules! tuples {
+    ($($name:ident $index:tt)*) => {
+        tuples!(@step [] $($name $index)*);
+    };
+    (@step [$($done:ident $at:tt)*]) => {
+        tuples!(@one $($done $at)*);
+    };
+    (@step [$($done:ident $at:tt)*] $next:ident $index:tt $($rest:tt)*) => {
+        tuples!(@one $($done $at)*);
+        tuples!(@step [$($done $at)* $next $index] $($rest)*);
+    };
+    (@one $($name:ident $index:tt)*) => {
+        // SAFETY: each element vouches for itself.
+        unsafe impl<$($name: KernelArgument),*> KernelArguments for ($($name,)*) {
+            const SIGNATURE: Signature = &[$(($name::KIND, $name::SIZE)),*];
+            type Pointers = [*mut c_void; <[()]>::len(&[$(tuples!(@unit $name)),*])];
+
+            #[inline]
+            fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
+                let _ = target;
+                $(self.$index.enter(target)?;)*
+                Ok(())
+            }
+
+            #[inline]
+            fn pointers(&self) -> Self::Pointers {
+                [$(self.$index.pointer()),*]
+            }
+        }
+    };
+    (@unit $name:ident) => { () };
+}
+
+tuples! {
+    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11 M 12 N 13 O 14 P 15 Q 16 R 17 S 18 T 19 U 20 V 21 W 22 X 23
+}
+
+/// An argument whose type is known only at run time.
+#[derive(Clone)]
+pub struct Argument<'a> {
+    pub(crate) kind: ArgumentKind,
+    pub(crate) size: usize,
+    /// The value's bytes, in words so that they are aligned.
+    words: Vec<u64>,
+    memory: Option<(Arc<Allocation>, Access)>,
+    borrow: PhantomData<&'a mut ()>,
+}
+
+impl<'a> Argument<'a> {
+    fn from_bytes(kind: ArgumentKind, bytes: &[u8]) -> Argument<'a> {
+        let mut words = vec![0u64; bytes.len().div_ceil(8)];
+        bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
+        Argument { kind, size: bytes.len(), words, memory: None, borrow: PhantomData }
+    }
+
+    fn from_memory<T>(view: super::memory::View<'_>, access: Access) -> Argument<'a> {
+        let mut argument = Argument::from_bytes(ArgumentKind::Address, &view.address.to_ne_bytes());
+        argument.memory = Some((view.allocation.clone(), access));
+        argument
+    }
+
+    /// Memory that the kernel reads.
+    pub fn read<T: Pod>(memory: &'a impl DeviceRead<T>) -> Argument<'a> {
+        Argument::from_memory::<T>(memory.view(), Access::Read)
+    }
+
+    /// Memory that the kernel writes, or reads and writes.
+    pub fn write<T: Pod>(memory: &'a mut impl DeviceWrite<T>) -> Argument<'a> {
+        Argument::from_memory::<T>(memory.view(), Access::Write)
+    }
+
+    /// An integer scalar of its type's size, or `bool` as `u8`.
+    pub fn integer<T: Pod>(value: T) -> Argument<'a> {
+        Argument::from_bytes(ArgumentKind::Integer, bytemuck::bytes_of(&value))
+    }
+
+    /// A floating-point scalar of its type's size.
+    pub fn float<T: Pod>(value: T) -> Argument<'a> {
+        Argument::from_bytes(ArgumentKind::Float, bytemuck::bytes_of(&value))
+    }
+
+    /// A struct, array or complex number by value.
+    pub fn by_value<T: Pod>(value: T) -> Argument<'a> {
+        Argument::from_bytes(ArgumentKind::Bytes, bytemuck::bytes_of(&value))
+    }
+
+    /// A device address that this library knows nothing of.
+    pub fn raw_address(address: u64) -> Argument<'a> {
+        Argument::from_bytes(ArgumentKind::Address, &address.to_ne_bytes())
+    }
+
+    pub(crate) fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
+        match &self.memory {
+            Some((allocation, access)) => target.enter(allocation, *access),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn pointer(&self) -> *mut c_void {
+        self.words.as_ptr().cast_mut().cast()
+    }
+}
+
+impl std::fmt::Debug for Argument<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Argument({:?} of {} bytes)", self.kind, self.size)
+    }
+}

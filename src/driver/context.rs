@@ -1,0 +1,197 @@
+//! What a driver call on a device needs: the right current context before it, and a reading of its status after it.
+//!
+//! [`DeviceState::bind`] asks the driver which context is current. Where it is another one, ours is set for the
+//! length of the guard and the other is put back; where there is none, ours stays, as `cudart` does it. A status that
+//! ends a context (an illegal address, say) is remembered, so that every later call answers
+//! [`Error::ContextLost`] without touching the driver.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::device::DeviceState;
+use super::stream::StreamState;
+use crate::error::{Error, Result, report_deferred};
+use crate::sys::codes;
+use crate::sys::driver::{CUcontext, CUresult};
+
+/// Calls a driver function of a device and reads its status. Used inside the caller's `unsafe` block.
+macro_rules! call {
+    ($device:expr, $name:ident($($argument:expr),* $(,)?)) => {
+        match $device.api.$name() {
+            Ok(function) => $device.check(stringify!($name), function($($argument),*)),
+            Err(error) => Err(error),
+        }
+    };
+}
+pub(crate) use call;
+
+/// Calls a driver function that works on a stream; a fault names the kernel that was launched there last.
+macro_rules! stream_call {
+    ($stream:expr, $name:ident($($argument:expr),* $(,)?)) => {
+        match $stream.device.api.$name() {
+            Ok(function) => $stream.check(stringify!($name), function($($argument),*)),
+            Err(error) => Err(error),
+        }
+    };
+}
+pub(crate) use stream_call;
+
+pub(crate) const SUCCESS: u32 = 0;
+pub(crate) const OUT_OF_MEMORY: u32 = 2;
+const DEINITIALIZED: u32 = 4;
+pub(crate) const NOT_READY: u32 = 600;
+const CONTEXT_IS_DESTROYED: u32 = 709;
+
+/// Whether a status means that the context it came from can do nothing more.
+fn ends_context(code: u32) -> bool {
+    // ECC_UNCORRECTABLE, NVLINK_UNCORRECTABLE, CONTAINED; ILLEGAL_ADDRESS, LAUNCH_TIMEOUT, ASSERT; then
+    // HARDWARE_STACK_ERROR, ILLEGAL_INSTRUCTION, MISALIGNED_ADDRESS, INVALID_ADDRESS_SPACE, INVALID_PC, LAUNCH_FAILED.
+    matches!(code, 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=719)
+}
+
+/// Whether a release failed only because what it releases is already gone with its context or process.
+pub(crate) fn gone(error: &Error) -> bool {
+    match error {
+        Error::ContextLost { .. } | Error::KernelFault { .. } => true,
+        Error::Driver { code, .. } => *code == DEINITIALIZED as i32 || *code == CONTEXT_IS_DESTROYED as i32,
+        _ => false,
+    }
+}
+
+/// Restores the context that was current before [`DeviceState::bind`].
+pub(crate) struct Bound {
+    device: &'static DeviceState,
+    previous: CUcontext,
+}
+
+impl Drop for Bound {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.previous.is_null() {
+            self.restore();
+        }
+    }
+}
+
+impl Bound {
+    #[cold]
+    fn restore(&mut self) {
+        // SAFETY: `previous` was current on this thread when the guard was made, and is only put back.
+        let result = unsafe { call!(self.device, cuCtxSetCurrent(self.previous)) };
+        if let Err(error) = result {
+            report_deferred(&error);
+        }
+    }
+}
+
+impl DeviceState {
+    /// Makes this device's context current until the guard is dropped.
+    #[inline]
+    pub(crate) fn bind(&'static self) -> Result<Bound> {
+        if self.lost_flag.load(Ordering::Relaxed) {
+            return Err(self.lost_error());
+        }
+        let mut current: CUcontext = std::ptr::null_mut();
+        // SAFETY: the pointer is to a local of the right type.
+        unsafe { call!(self, cuCtxGetCurrent(&mut current))? };
+        if current == self.context.0 {
+            return Ok(Bound { device: self, previous: std::ptr::null_mut() });
+        }
+        self.switch(current)
+    }
+
+    #[cold]
+    fn switch(&'static self, previous: CUcontext) -> Result<Bound> {
+        // SAFETY: the context is this device's primary context, retained for the life of the process.
+        unsafe { call!(self, cuCtxSetCurrent(self.context.0))? };
+        Ok(Bound { device: self, previous })
+    }
+
+    /// Turns a status into a result, and remembers one that ends the context.
+    #[inline]
+    pub(crate) fn check(&self, call: &'static str, status: CUresult) -> Result<()> {
+        if status.0 == SUCCESS { Ok(()) } else { Err(self.failure(call, status.0)) }
+    }
+
+    #[cold]
+    fn failure(&self, call: &'static str, code: u32) -> Error {
+        if !ends_context(code) {
+            return driver_error(call, code, String::new());
+        }
+        let kernels = self.recent_kernels();
+        self.fault(code, kernels, format!("device {} (seen by {call})", self.ordinal))
+    }
+
+    /// The error of a fault; the context is lost from here on.
+    fn fault(&self, code: u32, kernel: String, stream: String) -> Error {
+        let error = Error::KernelFault {
+            kernel,
+            stream,
+            code: code as i32,
+            name: codes::name(code).to_string(),
+            text: codes::text(code).to_string(),
+        };
+        let _ = self.lost.set(Arc::from(error.to_string()));
+        self.lost_flag.store(true, Ordering::Release);
+        error
+    }
+
+    /// Whether the context was lost to a fault.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost_flag.load(Ordering::Acquire)
+    }
+
+    #[cold]
+    pub(crate) fn lost_error(&self) -> Error {
+        let cause = self.lost.get().cloned().unwrap_or_else(|| Arc::from("a fault"));
+        Error::ContextLost { device: self.ordinal, cause }
+    }
+}
+
+impl StreamState {
+    /// As [`DeviceState::check`]; a fault names this stream and the kernel launched on it last.
+    #[inline]
+    pub(crate) fn check(&self, call: &'static str, status: CUresult) -> Result<()> {
+        if status.0 == SUCCESS { Ok(()) } else { Err(self.failure(call, status.0)) }
+    }
+
+    #[cold]
+    fn failure(&self, call: &'static str, code: u32) -> Error {
+        if !ends_context(code) {
+            return driver_error(call, code, String::new());
+        }
+        let kernel = match self.last_kernel() {
+            Some(name) => name.to_owned(),
+            // The fault is another stream's; this one only saw it.
+            None => self.device.recent_kernels(),
+        };
+        self.device.fault(code, kernel, self.to_string())
+    }
+}
+
+/// The error of a failed driver call.
+pub(crate) fn driver_error(call: &'static str, code: u32, detail: String) -> Error {
+    Error::Driver {
+        call,
+        code: code as i32,
+        name: codes::name(code).to_string(),
+        text: codes::text(code).to_string(),
+        detail,
+    }
+}
+
+/// A driver handle that may cross threads: the driver's functions lock for themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Handle<T>(pub(crate) *mut T);
+
+// SAFETY: the handle is only a name for an object of the driver, whose functions may be called from any thread.
+unsafe impl<T> Send for Handle<T> {}
+// SAFETY: as above; the pointee is never dereferenced by this crate.
+unsafe impl<T> Sync for Handle<T> {}
+
+impl<T> Handle<T> {
+    pub(crate) fn as_void(self) -> *mut c_void {
+        self.0.cast()
+    }
+}

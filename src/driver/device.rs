@@ -1,0 +1,382 @@
+//! Devices: finding them, what they are, and the state that this process keeps for each.
+
+use std::ffi::CStr;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use super::attribute::Attribute;
+use super::context::{Handle, call, driver_error};
+use super::event::EventPool;
+use super::image::isa;
+use super::memory::{PinnedPool, Pool, PoolStatistics, Retired};
+use super::peer::Peers;
+use super::stream::StreamState;
+use crate::error::{Error, Result};
+use crate::sys::driver::{CUcontext, CUctx_st, CUdevice, CUdevice_attribute, CUuuid};
+use crate::sys::symbols::DriverApi;
+
+/// A CUDA device, through its primary context.
+///
+/// Cheap to copy. The context is retained when the device is first asked for and kept for the life of the process;
+/// everything made from the device shares it.
+#[derive(Clone, Copy)]
+pub struct Device(pub(crate) &'static DeviceState);
+
+/// The memory of a device, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryInfo {
+    /// Free for any process, as the driver reports it.
+    pub free: u64,
+    /// All that there is.
+    pub total: u64,
+}
+
+/// Limits that every launch is held against, read once.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    pub(crate) block: [u32; 3],
+    pub(crate) grid: [u32; 3],
+    /// Shared memory of a block after opting in, in bytes.
+    pub(crate) shared_opt_in: u32,
+}
+
+/// What the process keeps for one device. Never freed: contexts are retained for the life of the process, so handles
+/// need no reference count and no order of destruction.
+pub(crate) struct DeviceState {
+    pub(crate) api: &'static DriverApi,
+    pub(crate) ordinal: i32,
+    pub(crate) raw: CUdevice,
+    pub(crate) context: Handle<CUctx_st>,
+    pub(crate) name: String,
+    pub(crate) uuid: String,
+    pub(crate) pci_bus_id: String,
+    pub(crate) capability: (i32, i32),
+    pub(crate) total_memory: u64,
+    pub(crate) limits: Limits,
+    pub(crate) lost_flag: AtomicBool,
+    pub(crate) lost: OnceLock<Arc<str>>,
+    pub(crate) events: EventPool,
+    pub(crate) pool: Pool,
+    pub(crate) pinned: PinnedPool,
+    pub(crate) retired: Retired,
+    pub(crate) peers: Peers,
+    /// Live streams, for naming the kernels of a fault.
+    pub(crate) streams: Mutex<Vec<Weak<StreamState>>>,
+}
+
+/// Stream ids are never reused, over all devices: 0 means none.
+pub(crate) static NEXT_STREAM_ID: AtomicU64 = AtomicU64::new(1);
+
+static DEVICES: Mutex<Vec<&'static DeviceState>> = Mutex::new(Vec::new());
+
+/// The version of CUDA that the driver supports, such as `(13, 0)`.
+///
+/// # Errors
+///
+/// The driver cannot be loaded.
+pub fn driver_version() -> Result<(i32, i32)> {
+    let version = crate::sys::driver()?.version;
+    Ok((version / 1000, version % 1000 / 10))
+}
+
+/// The newest PTX ISA that the driver assembles, such as `(9, 0)`.
+///
+/// # Errors
+///
+/// The driver cannot be loaded.
+pub fn driver_isa() -> Result<(i32, i32)> {
+    Ok(isa::isa_of_driver(crate::sys::driver()?.version))
+}
+
+impl Device {
+    /// How many devices there are.
+    ///
+    /// # Errors
+    ///
+    /// The driver cannot be loaded or finds no device; the error says what was tried.
+    pub fn count() -> Result<usize> {
+        let api = crate::sys::driver()?;
+        let mut count = 0;
+        // SAFETY: the pointer is to a local.
+        check(api, "cuDeviceGetCount", unsafe { (api.cuDeviceGetCount()?)(&mut count) })?;
+        Ok(usize::try_from(count).unwrap_or(0))
+    }
+
+    /// The device with this ordinal, from 0.
+    ///
+    /// # Errors
+    ///
+    /// No driver, no such device, or its context cannot be made.
+    pub fn new(ordinal: usize) -> Result<Device> {
+        let count = Device::count()?;
+        if ordinal >= count {
+            return Err(Error::NoDevice { wanted: ordinal.to_string(), found: found_devices(count) });
+        }
+        let ordinal = ordinal as i32;
+        let mut devices = DEVICES.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(state) = devices.iter().find(|state| state.ordinal == ordinal) {
+            return Ok(Device(state));
+        }
+        let state: &'static DeviceState = Box::leak(Box::new(DeviceState::open(ordinal)?));
+        devices.push(state);
+        Ok(Device(state))
+    }
+
+    /// The device with this UUID, as `nvidia-smi -L` and [`uuid`](Self::uuid) print it, with or without `GPU-`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::new`].
+    pub fn by_uuid(uuid: &str) -> Result<Device> {
+        let wanted = uuid.trim().trim_start_matches("GPU-").to_ascii_lowercase();
+        let api = crate::sys::driver()?;
+        let count = Device::count()?;
+        for ordinal in 0..count {
+            let raw = device_handle(api, ordinal as i32)?;
+            if read_uuid(api, raw)?.trim_start_matches("GPU-") == wanted {
+                return Device::new(ordinal);
+            }
+        }
+        Err(Error::NoDevice { wanted: uuid.to_owned(), found: found_devices(count) })
+    }
+
+    /// Every device, in the driver's order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::new`].
+    pub fn list() -> Result<Vec<Device>> {
+        (0..Device::count()?).map(Device::new).collect()
+    }
+
+    /// The ordinal, from 0.
+    pub fn ordinal(&self) -> usize {
+        self.0.ordinal as usize
+    }
+
+    /// The name, such as `NVIDIA H200`.
+    pub fn name(&self) -> &'static str {
+        &self.0.name
+    }
+
+    /// The UUID in the form `GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`.
+    pub fn uuid(&self) -> &'static str {
+        &self.0.uuid
+    }
+
+    /// The PCI id in the form `0000:1b:00.0`.
+    pub fn pci_bus_id(&self) -> &'static str {
+        &self.0.pci_bus_id
+    }
+
+    /// The compute capability, such as `(9, 0)`.
+    pub fn compute_capability(&self) -> (i32, i32) {
+        self.0.capability
+    }
+
+    /// All memory of the device, in bytes.
+    pub fn total_memory(&self) -> u64 {
+        self.0.total_memory
+    }
+
+    /// Free and total memory now.
+    ///
+    /// # Errors
+    ///
+    /// The driver's, or [`Error::ContextLost`].
+    pub fn memory_info(&self) -> Result<MemoryInfo> {
+        let _bound = self.0.bind()?;
+        self.0.memory_info()
+    }
+
+    /// The value of an attribute.
+    ///
+    /// # Errors
+    ///
+    /// The driver does not know the attribute.
+    pub fn attribute(&self, attribute: Attribute) -> Result<i32> {
+        read_attribute(self.0.api, self.0.raw, attribute)
+    }
+
+    /// Waits for all work of this device.
+    ///
+    /// # Errors
+    ///
+    /// A fault of that work, or [`Error::ContextLost`].
+    pub fn synchronize(&self) -> Result<()> {
+        let _bound = self.0.bind()?;
+        // SAFETY: the device's context is current.
+        unsafe { call!(self.0, cuCtxSynchronize())? };
+        self.0.collect_retired();
+        Ok(())
+    }
+
+    /// What the device's memory pool holds.
+    pub fn pool_statistics(&self) -> PoolStatistics {
+        self.0.pool.statistics()
+    }
+
+    /// Waits for the device and gives everything that is cached back to the driver: memory blocks, pinned memory, events
+    /// and whatever was dropped while it was in use.
+    ///
+    /// # Errors
+    ///
+    /// The driver's; what could not be freed is kept for the next call.
+    pub fn trim(&self) -> Result<()> {
+        self.0.trim()
+    }
+
+    /// Whether the device's context was lost to a fault.
+    pub fn is_lost(&self) -> bool {
+        self.0.is_lost()
+    }
+}
+
+impl PartialEq for Device {
+    fn eq(&self, other: &Device) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+}
+
+impl Eq for Device {}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (major, minor) = self.0.capability;
+        write!(formatter, "Device({}: {}, sm_{major}{minor})", self.0.ordinal, self.0.name)
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "device {} ({})", self.0.ordinal, self.0.name)
+    }
+}
+
+impl DeviceState {
+    /// Reads what the device is, and retains its primary context as the last step, so that a failure leaves nothing.
+    fn open(ordinal: i32) -> Result<DeviceState> {
+        let api = crate::sys::driver()?;
+        let raw = device_handle(api, ordinal)?;
+        let attribute = |attribute| read_attribute(api, raw, attribute);
+        let dimension = |attribute| read_attribute(api, raw, attribute).map(|value| value.max(0) as u32);
+        let capability =
+            (attribute(Attribute::COMPUTE_CAPABILITY_MAJOR)?, attribute(Attribute::COMPUTE_CAPABILITY_MINOR)?);
+        let limits = Limits {
+            block: [
+                dimension(Attribute::MAX_BLOCK_DIM_X)?,
+                dimension(Attribute::MAX_BLOCK_DIM_Y)?,
+                dimension(Attribute::MAX_BLOCK_DIM_Z)?,
+            ],
+            grid: [
+                dimension(Attribute::MAX_GRID_DIM_X)?,
+                dimension(Attribute::MAX_GRID_DIM_Y)?,
+                dimension(Attribute::MAX_GRID_DIM_Z)?,
+            ],
+            shared_opt_in: dimension(Attribute::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+        };
+        let name = read_text(|text, length| {
+            // SAFETY: `text` has room for `length` bytes.
+            check(api, "cuDeviceGetName", unsafe { (api.cuDeviceGetName()?)(text, length, raw) })
+        })?;
+        let pci_bus_id = read_text(|text, length| {
+            // SAFETY: `text` has room for `length` bytes.
+            check(api, "cuDeviceGetPCIBusId", unsafe { (api.cuDeviceGetPCIBusId()?)(text, length, raw) })
+        })?;
+        let mut total_memory = 0usize;
+        // SAFETY: the pointer is to a local.
+        check(api, "cuDeviceTotalMem", unsafe { (api.cuDeviceTotalMem()?)(&mut total_memory, raw) })?;
+        let uuid = read_uuid(api, raw)?;
+        let mut context: CUcontext = std::ptr::null_mut();
+        // SAFETY: the pointer is to a local.
+        check(api, "cuDevicePrimaryCtxRetain", unsafe {
+            (api.cuDevicePrimaryCtxRetain()?)(&mut context, raw)
+        })?;
+        Ok(DeviceState {
+            api,
+            ordinal,
+            raw,
+            context: Handle(context),
+            name,
+            uuid,
+            pci_bus_id,
+            capability,
+            total_memory: total_memory as u64,
+            limits,
+            lost_flag: AtomicBool::new(false),
+            lost: OnceLock::new(),
+            events: EventPool::default(),
+            pool: Pool::default(),
+            pinned: PinnedPool::default(),
+            retired: Retired::default(),
+            peers: Peers::default(),
+            streams: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// Free and total memory; the context must be current.
+    pub(crate) fn memory_info(&self) -> Result<MemoryInfo> {
+        let (mut free, mut total) = (0usize, 0usize);
+        // SAFETY: the pointers are to locals.
+        unsafe { call!(self, cuMemGetInfo(&mut free, &mut total))? };
+        Ok(MemoryInfo { free: free as u64, total: total as u64 })
+    }
+
+    /// The kernels launched last on each live stream, for an error that cannot name one stream.
+    pub(crate) fn recent_kernels(&self) -> String {
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let names: Vec<String> = streams
+            .iter()
+            .filter_map(Weak::upgrade)
+            .filter_map(|stream| stream.last_kernel().map(|name| format!("{name} on stream {}", stream.id)))
+            .collect();
+        if names.is_empty() { "none by this library".to_owned() } else { names.join(", ") }
+    }
+}
+
+/// Reads a status where there is no context yet.
+fn check(_api: &DriverApi, call: &'static str, status: crate::sys::driver::CUresult) -> Result<()> {
+    if status.0 == 0 { Ok(()) } else { Err(driver_error(call, status.0, String::new())) }
+}
+
+fn device_handle(api: &DriverApi, ordinal: i32) -> Result<CUdevice> {
+    let mut raw: CUdevice = 0;
+    // SAFETY: the pointer is to a local.
+    check(api, "cuDeviceGet", unsafe { (api.cuDeviceGet()?)(&mut raw, ordinal) })?;
+    Ok(raw)
+}
+
+fn read_attribute(api: &DriverApi, raw: CUdevice, attribute: Attribute) -> Result<i32> {
+    let mut value = 0;
+    let code = CUdevice_attribute(attribute.0 as _);
+    // SAFETY: the pointer is to a local; an unknown attribute is an error status.
+    let status = unsafe { (api.cuDeviceGetAttribute()?)(&mut value, code, raw) };
+    if status.0 != 0 {
+        return Err(driver_error("cuDeviceGetAttribute", status.0, format!("attribute {attribute}")));
+    }
+    Ok(value)
+}
+
+fn read_uuid(api: &DriverApi, raw: CUdevice) -> Result<String> {
+    let mut uuid = CUuuid { bytes: [0; 16] };
+    // SAFETY: the pointer is to a local of the right type.
+    check(api, "cuDeviceGetUuid", unsafe { (api.cuDeviceGetUuid()?)(&mut uuid, raw) })?;
+    let hex: String = uuid.bytes.iter().map(|&byte| format!("{:02x}", byte as u8)).collect();
+    Ok(format!("GPU-{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
+}
+
+fn read_text(read: impl FnOnce(*mut std::ffi::c_char, i32) -> Result<()>) -> Result<String> {
+    let mut text = [0u8; 256];
+    read(text.as_mut_ptr().cast(), text.len() as i32 - 1)?;
+    let text = CStr::from_bytes_until_nul(&text).unwrap_or_default();
+    Ok(text.to_string_lossy().into_owned())
+}
+
+fn found_devices(count: usize) -> String {
+    match count {
+        0 => "there is none".to_owned(),
+        1 => "there is one, device 0".to_owned(),
+        _ => format!("there are {count}, from 0 to {}", count - 1),
+    }
+}

@@ -1,0 +1,220 @@
+//! Events: marks in a stream's order, and a pool of them for each device.
+//!
+//! Making an event takes microseconds and re-using one takes none, so every dropped event goes back to its device's
+//! pool. Re-using one that a stream still waits for is right: a wait is for the record that was current when the wait
+//! was issued.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::context::{Handle, NOT_READY, call};
+use super::device::{Device, DeviceState};
+use super::memory::Resource;
+use super::stream::Stream;
+use crate::error::{Error, Result};
+use crate::sys::driver::{CUevent, CUevent_st};
+
+const DEFAULT: u32 = 0;
+const DISABLE_TIMING: u32 = 2;
+
+/// Events that are not in use, by whether they take times.
+#[derive(Default)]
+pub(crate) struct EventPool {
+    timing: Mutex<Vec<Handle<CUevent_st>>>,
+    ordering: Mutex<Vec<Handle<CUevent_st>>>,
+}
+
+impl EventPool {
+    fn list(&self, timing: bool) -> &Mutex<Vec<Handle<CUevent_st>>> {
+        if timing { &self.timing } else { &self.ordering }
+    }
+
+    /// Takes every event out, to be destroyed.
+    pub(crate) fn take_all(&self) -> Vec<Handle<CUevent_st>> {
+        let mut all = std::mem::take(&mut *self.timing.lock().unwrap_or_else(PoisonError::into_inner));
+        all.append(&mut self.ordering.lock().unwrap_or_else(PoisonError::into_inner));
+        all
+    }
+}
+
+/// A driver event that goes back to its device's pool.
+pub(crate) struct EventCell {
+    device: &'static DeviceState,
+    pub(crate) raw: Handle<CUevent_st>,
+    timing: bool,
+}
+
+impl EventCell {
+    /// An event of the device, new or re-used. The context must be current.
+    pub(crate) fn take(device: &'static DeviceState, timing: bool) -> Result<EventCell> {
+        let pooled = device.events.list(timing).lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(raw) = pooled {
+            return Ok(EventCell { device, raw, timing });
+        }
+        let mut raw: CUevent = std::ptr::null_mut();
+        let flags = if timing { DEFAULT } else { DISABLE_TIMING };
+        // SAFETY: the pointer is to a local; the device's context is current.
+        unsafe { call!(device, cuEventCreate(&mut raw, flags))? };
+        Ok(EventCell { device, raw: Handle(raw), timing })
+    }
+
+    /// Whether everything before the last record is done. Never blocks.
+    pub(crate) fn is_complete(&self) -> Result<bool> {
+        let _bound = self.device.bind()?;
+        // SAFETY: the event is live.
+        let status = unsafe { (self.device.api.cuEventQuery()?)(self.raw.0) };
+        if status.0 == NOT_READY {
+            return Ok(false);
+        }
+        self.device.check("cuEventQuery", status).map(|()| true)
+    }
+
+    /// Blocks until everything before the last record is done.
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        let _bound = self.device.bind()?;
+        // SAFETY: the event is live.
+        unsafe { call!(self.device, cuEventSynchronize(self.raw.0)) }
+    }
+}
+
+impl Drop for EventCell {
+    fn drop(&mut self) {
+        if !self.device.is_lost() {
+            self.device.events.list(self.timing).lock().unwrap_or_else(PoisonError::into_inner).push(self.raw);
+        }
+    }
+}
+
+impl DeviceState {
+    /// Destroys the events that are not in use.
+    pub(crate) fn destroy_pooled_events(&'static self) -> Result<()> {
+        let mut result = Ok(());
+        for event in self.events.take_all() {
+            if let Err(error) = self.release(Resource::Event(event)) {
+                result = Err(error);
+            }
+        }
+        result
+    }
+}
+
+/// A mark in a stream's order, which other streams and the host can wait for.
+///
+/// ```no_run
+/// # fn main() -> selvedge::Result<()> {
+/// # let device = selvedge::driver::Device::new(0)?;
+/// # let stream = device.stream()?;
+/// let (mut start, mut end) = (device.timing_event()?, device.timing_event()?);
+/// start.record(&stream)?;
+/// // … work …
+/// end.record(&stream)?;
+/// end.synchronize()?;
+/// println!("{} ms", start.elapsed_ms(&end)?);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Event {
+    cell: Arc<EventCell>,
+    recorded: bool,
+}
+
+impl Device {
+    /// An event for ordering. It takes no times, which makes waiting for it cheaper.
+    ///
+    /// # Errors
+    ///
+    /// The driver's, or [`Error::ContextLost`].
+    pub fn event(&self) -> Result<Event> {
+        self.make_event(false)
+    }
+
+    /// An event that takes times, for [`Event::elapsed_ms`].
+    ///
+    /// # Errors
+    ///
+    /// The driver's, or [`Error::ContextLost`].
+    pub fn timing_event(&self) -> Result<Event> {
+        self.make_event(true)
+    }
+
+    fn make_event(&self, timing: bool) -> Result<Event> {
+        let _bound = self.0.bind()?;
+        Ok(Event { cell: Arc::new(EventCell::take(self.0, timing)?), recorded: false })
+    }
+}
+
+impl Event {
+    /// Marks the place behind everything issued to the stream so far; an earlier mark is forgotten.
+    ///
+    /// # Errors
+    ///
+    /// The stream is another device's, the driver's own errors, or [`Error::ContextLost`].
+    pub fn record(&mut self, stream: &Stream) -> Result<()> {
+        let (mine, theirs) = (self.device(), stream.device());
+        if mine != theirs {
+            return Err(Error::DeviceMismatch {
+                operation: "recording an event",
+                left: mine.to_string(),
+                right: theirs.to_string(),
+            });
+        }
+        let _bound = self.cell.device.bind()?;
+        // SAFETY: event and stream are live and of one context.
+        unsafe { call!(self.cell.device, cuEventRecord(self.cell.raw.0, stream.state().raw.0))? };
+        self.recorded = true;
+        Ok(())
+    }
+
+    /// Whether the work before the mark is done; true where nothing was recorded. Never blocks.
+    ///
+    /// # Errors
+    ///
+    /// A fault of that work, or [`Error::ContextLost`].
+    pub fn is_complete(&self) -> Result<bool> {
+        self.cell.is_complete()
+    }
+
+    /// Blocks until the work before the mark is done.
+    ///
+    /// # Errors
+    ///
+    /// A fault of that work, or [`Error::ContextLost`].
+    pub fn synchronize(&self) -> Result<()> {
+        self.cell.synchronize()
+    }
+
+    /// The time from this mark to `end`, in milliseconds, to about half a microsecond.
+    ///
+    /// # Errors
+    ///
+    /// One of the two takes no times, was not recorded, or is not complete; or the driver's errors.
+    pub fn elapsed_ms(&self, end: &Event) -> Result<f32> {
+        for event in [self, end] {
+            if !event.cell.timing || !event.recorded {
+                let found = if event.cell.timing { "an event that was never recorded" } else { "an event without times" };
+                return Err(Error::invalid("elapsed_ms", found, "recorded events of Device::timing_event"));
+            }
+        }
+        let _bound = self.cell.device.bind()?;
+        let mut milliseconds = 0.0f32;
+        // SAFETY: both events are live; the pointer is to a local.
+        unsafe {
+            call!(self.cell.device, cuEventElapsedTime(&mut milliseconds, self.cell.raw.0, end.cell.raw.0))?
+        };
+        Ok(milliseconds)
+    }
+
+    /// The event's device.
+    pub fn device(&self) -> Device {
+        Device(self.cell.device)
+    }
+
+    pub(crate) fn cell(&self) -> &EventCell {
+        &self.cell
+    }
+}
+
+impl std::fmt::Debug for Event {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Event(device {}, timing: {})", self.cell.device.ordinal, self.cell.timing)
+    }
+}

@@ -1,0 +1,373 @@
+//! Launches: their shape, and the call itself.
+//!
+//! Whether the arguments fit the kernel is found out once for each kernel and tuple type, and the answer kept: a later
+//! launch compares one pointer. A typed launch is then the current context, one compare for each buffer, and the
+//! driver's own call.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::argument::{Argument, KernelArguments, LaunchTarget, Signature};
+use super::context::stream_call;
+use super::function::{Function, FunctionState};
+use super::image::ArgumentKind;
+use super::memory::Access;
+use super::stream::{Stream, StreamState};
+use crate::error::{Error, Result};
+use crate::sys::driver::{
+    CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchAttributeValue_union__bindgen_ty_1,
+    CUlaunchConfig, CUstream,
+};
+
+/// Extents in x, y and z.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Dim3 {
+    /// The fastest-varying extent.
+    pub x: u32,
+    /// The second extent.
+    pub y: u32,
+    /// The slowest-varying extent.
+    pub z: u32,
+}
+
+impl Dim3 {
+    /// The product of the extents, which a launch never nears the limit of.
+    #[inline]
+    pub fn count(self) -> u64 {
+        (u64::from(self.x) * u64::from(self.y)).saturating_mul(u64::from(self.z))
+    }
+}
+
+impl From<u32> for Dim3 {
+    fn from(x: u32) -> Dim3 {
+        Dim3 { x, y: 1, z: 1 }
+    }
+}
+
+impl From<(u32, u32)> for Dim3 {
+    fn from((x, y): (u32, u32)) -> Dim3 {
+        Dim3 { x, y, z: 1 }
+    }
+}
+
+impl From<(u32, u32, u32)> for Dim3 {
+    fn from((x, y, z): (u32, u32, u32)) -> Dim3 {
+        Dim3 { x, y, z }
+    }
+}
+
+impl fmt::Display for Dim3 {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}x{}x{}", self.x, self.y, self.z)
+    }
+}
+
+/// The shape of a launch and how it is scheduled.
+///
+/// ```
+/// use selvedge::driver::LaunchConfig;
+/// let config = LaunchConfig::new((16, 16), 256).shared(1024);
+/// assert_eq!(config.grid.count(), 256);
+/// assert_eq!(LaunchConfig::for_elements(1000).grid.x, 4);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchConfig {
+    /// Blocks.
+    pub grid: Dim3,
+    /// Threads of each block.
+    pub block: Dim3,
+    /// Dynamic shared memory of each block, in bytes. Past 48 KB the kernel is opted in by itself.
+    pub shared: u32,
+    cluster: Option<Dim3>,
+    cooperative: bool,
+    programmatic_dependent: bool,
+    priority: Option<i32>,
+}
+
+impl LaunchConfig {
+    /// A grid of blocks.
+    pub fn new(grid: impl Into<Dim3>, block: impl Into<Dim3>) -> LaunchConfig {
+        LaunchConfig {
+            grid: grid.into(),
+            block: block.into(),
+            shared: 0,
+            cluster: None,
+            cooperative: false,
+            programmatic_dependent: false,
+            priority: None,
+        }
+    }
+
+    /// One thread for each of `count` elements, in blocks of 256: the kernel must leave out what is past the end. More
+    /// elements than a grid has threads (5·10¹¹) need a kernel that loops.
+    pub fn for_elements(count: usize) -> LaunchConfig {
+        const BLOCK: usize = 256;
+        let blocks = count.div_ceil(BLOCK).clamp(1, i32::MAX as usize);
+        LaunchConfig::new(blocks as u32, BLOCK as u32)
+    }
+
+    /// With this much dynamic shared memory for each block, in bytes.
+    pub fn shared(mut self, bytes: u32) -> LaunchConfig {
+        self.shared = bytes;
+        self
+    }
+
+    /// With blocks in clusters of this shape, which must divide the grid (compute capability 9.0 and up).
+    pub fn cluster(mut self, cluster: impl Into<Dim3>) -> LaunchConfig {
+        self.cluster = Some(cluster.into());
+        self
+    }
+
+    /// With all blocks on the device at once, so that they may wait for each other.
+    pub fn cooperative(mut self) -> LaunchConfig {
+        self.cooperative = true;
+        self
+    }
+
+    /// Allowed to start before the kernel ahead of it on the stream has ended; the kernel waits by
+    /// `griddepcontrol.wait` (compute capability 9.0 and up).
+    pub fn programmatic_dependent(mut self) -> LaunchConfig {
+        self.programmatic_dependent = true;
+        self
+    }
+
+    /// With a priority of its own, instead of the stream's.
+    pub fn priority(mut self, priority: i32) -> LaunchConfig {
+        self.priority = Some(priority);
+        self
+    }
+
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.cluster.is_none() && !self.cooperative && !self.programmatic_dependent && self.priority.is_none()
+    }
+
+    /// Calls `use_it` with the driver's form of the launch, which lives as long as that call.
+    pub(crate) fn with_raw<R>(&self, stream: CUstream, use_it: impl FnOnce(*const CUlaunchConfig) -> R) -> R {
+        let mut attributes = [CUlaunchAttribute::default(); 4];
+        let mut count = 0;
+        let mut push = |id, value| {
+            attributes[count].id = id;
+            attributes[count].value = value;
+            count += 1;
+        };
+        if let Some(cluster) = self.cluster {
+            let (x, y, z) = (cluster.x, cluster.y, cluster.z);
+            let dim = CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
+            let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+            push(id, CUlaunchAttributeValue { clusterDim: dim });
+        }
+        if self.cooperative {
+            let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+            push(id, CUlaunchAttributeValue { cooperative: 1 });
+        }
+        if self.programmatic_dependent {
+            let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+            push(id, CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 });
+        }
+        if let Some(priority) = self.priority {
+            let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY;
+            push(id, CUlaunchAttributeValue { priority });
+        }
+        let raw = CUlaunchConfig {
+            gridDimX: self.grid.x,
+            gridDimY: self.grid.y,
+            gridDimZ: self.grid.z,
+            blockDimX: self.block.x,
+            blockDimY: self.block.y,
+            blockDimZ: self.block.z,
+            sharedMemBytes: self.shared,
+            hStream: stream,
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: count as u32,
+        };
+        use_it(&raw)
+    }
+}
+
+impl Function {
+    /// Launches the kernel on a stream with a tuple of arguments: `&buffer` for what it reads, `&mut buffer` for what it
+    /// writes, scalars, [`ByValue`](super::ByValue) structs.
+    ///
+    /// The stream first waits for everything that still uses the buffers, on whichever stream that is. The call returns
+    /// when the launch is queued; what the kernel does wrong is reported by the next call that waits.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ArgumentCount`], [`Error::ArgumentMismatch`], [`Error::LaunchLimit`], [`Error::DeviceMismatch`], the
+    /// driver's errors, or [`Error::ContextLost`]. Nothing is launched then.
+    ///
+    /// # Safety
+    ///
+    /// - Each buffer has the element type and at least the length that the kernel uses; images do not say what a
+    ///   parameter points to.
+    /// - The kernel writes only to memory passed as `&mut`, and what it does with [`RawAddress`](super::RawAddress) or
+    ///   addresses it finds in memory is ordered by the caller.
+    /// - Where neither image nor driver tells the parameters ([`Function::parameters`] is `None`), the tuple fits them.
+    #[inline]
+    pub unsafe fn launch<A: KernelArguments>(
+        &self,
+        stream: &Stream,
+        config: LaunchConfig,
+        arguments: A,
+    ) -> Result<()> {
+        let function = &*self.0;
+        let signature = A::SIGNATURE;
+        if function.checked.load(Ordering::Relaxed) != signature.as_ptr().cast_mut().cast() {
+            function.check_signature(signature)?;
+        }
+        // SAFETY: the arguments fit the parameters and are entered before the launch; the rest is the caller's word.
+        unsafe {
+            self.issue(stream.state(), &config, |target| arguments.enter(target), arguments.pointers().as_mut())
+        }
+    }
+
+    /// As [`launch`](Self::launch), for arguments whose types are known only at run time.
+    ///
+    /// # Errors
+    ///
+    /// As [`launch`](Self::launch).
+    ///
+    /// # Safety
+    ///
+    /// As [`launch`](Self::launch).
+    pub unsafe fn launch_dynamic(
+        &self,
+        stream: &Stream,
+        config: LaunchConfig,
+        arguments: &[Argument<'_>],
+    ) -> Result<()> {
+        self.0.check_arguments(arguments.iter().map(|argument| (argument.kind, argument.size)))?;
+        let mut pointers: Vec<*mut c_void> = arguments.iter().map(Argument::pointer).collect();
+        let enter = |target| arguments.iter().try_for_each(|argument| argument.enter(target));
+        // SAFETY: as in `launch`.
+        unsafe { self.issue(stream.state(), &config, enter, &mut pointers) }
+    }
+
+    /// # Safety
+    ///
+    /// `pointers` are to values that fit the kernel's parameters, and `enter` orders the stream behind what they name.
+    #[inline]
+    unsafe fn issue(
+        &self,
+        stream: &Arc<StreamState>,
+        config: &LaunchConfig,
+        enter: impl FnOnce(LaunchTarget<'_>) -> Result<()>,
+        pointers: &mut [*mut c_void],
+    ) -> Result<()> {
+        let function = &*self.0;
+        if !std::ptr::eq(function.module.device, stream.device) {
+            return Err(self.wrong_device(stream));
+        }
+        self.check_config(config)?;
+        let _bound = stream.device.bind()?;
+        function.module.usage.enter(stream, Access::Read)?;
+        enter(LaunchTarget(stream))?;
+        stream.set_last_kernel(function.name);
+        let (grid, block) = (config.grid, config.block);
+        let result = if config.is_plain() {
+            // SAFETY: the caller vouches for the arguments; function and stream are live and of one context.
+            unsafe {
+                stream_call!(
+                    stream,
+                    cuLaunchKernel(
+                        function.raw.0,
+                        grid.x,
+                        grid.y,
+                        grid.z,
+                        block.x,
+                        block.y,
+                        block.z,
+                        config.shared,
+                        stream.raw.0,
+                        pointers.as_mut_ptr(),
+                        std::ptr::null_mut(),
+                    )
+                )
+            }
+        } else {
+            // SAFETY: as above.
+            unsafe { function.launch_with_attributes(stream, config, pointers) }
+        };
+        stream.count();
+        result
+    }
+
+    #[cold]
+    fn wrong_device(&self, stream: &StreamState) -> Error {
+        Error::DeviceMismatch {
+            operation: "a launch",
+            left: format!("kernel '{}' of device {}", self.name(), self.0.module.device.ordinal),
+            right: stream.to_string(),
+        }
+    }
+}
+
+impl FunctionState {
+    /// # Safety
+    ///
+    /// As [`Function::issue`].
+    #[cold]
+    unsafe fn launch_with_attributes(
+        &self,
+        stream: &StreamState,
+        config: &LaunchConfig,
+        pointers: &mut [*mut c_void],
+    ) -> Result<()> {
+        let only_cooperative = LaunchConfig { cooperative: false, ..*config }.is_plain();
+        if only_cooperative && stream.device.api.cuLaunchKernelEx().is_err() {
+            let (grid, block) = (config.grid, config.block);
+            // SAFETY: the caller vouches for the arguments. Drivers before CUDA 11.6 have only this call.
+            return unsafe {
+                stream_call!(
+                    stream,
+                    cuLaunchCooperativeKernel(
+                        self.raw.0,
+                        grid.x,
+                        grid.y,
+                        grid.z,
+                        block.x,
+                        block.y,
+                        block.z,
+                        config.shared,
+                        stream.raw.0,
+                        pointers.as_mut_ptr(),
+                    )
+                )
+            };
+        }
+        config.with_raw(stream.raw.0, |raw| {
+            // SAFETY: the caller vouches for the arguments.
+            unsafe {
+                stream_call!(
+                    stream,
+                    cuLaunchKernelEx(raw, self.raw.0, pointers.as_mut_ptr(), std::ptr::null_mut())
+                )
+            }
+        })
+    }
+
+    /// Holds a tuple's signature against the parameters, and remembers it where it fits.
+    #[cold]
+    fn check_signature(&self, signature: Signature) -> Result<()> {
+        self.check_arguments(signature.iter().copied())?;
+        self.checked.store(signature.as_ptr().cast_mut().cast(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn check_arguments(&self, arguments: impl ExactSizeIterator<Item = (ArgumentKind, usize)>) -> Result<()> {
+        let Some(parameters) = &self.parameters else {
+            return Ok(());
+        };
+        if parameters.len() != arguments.len() {
+            let (wanted, found) = (parameters.len(), arguments.len());
+            return Err(Error::ArgumentCount { kernel: self.name.as_str().to_owned(), wanted, found });
+        }
+        for (index, (parameter, (kind, size))) in parameters.iter().zip(arguments).enumerate() {
+            parameter.check(self.name.as_str(), index, kind, size)?;
+        }
+        Ok(())
+    }
+}

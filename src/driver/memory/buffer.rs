@@ -1,0 +1,156 @@
+//! Device buffers.
+
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use super::allocation::Allocation;
+use super::slice::{DeviceSlice, DeviceSliceMut, HasView};
+use crate::driver::device::Device;
+use crate::driver::stream::Stream;
+use crate::error::{Error, Result};
+
+/// Elements of `T` in device memory.
+///
+/// A buffer may be used on any stream of any device that can reach it: each operation waits for those that it must come
+/// after. It may be dropped at any time, on any thread, with work still running: its memory is not re-used before that
+/// work is done. `T` is [`Pod`], so that every pattern of bytes a kernel may write is a value; `bool` is stored as `u8`.
+pub struct DeviceBuffer<T> {
+    pub(crate) allocation: Arc<Allocation>,
+    /// Read by launches through a pointer to this field.
+    pub(crate) address: u64,
+    length: usize,
+    element: PhantomData<T>,
+}
+
+impl Stream {
+    /// A buffer of `length` elements with unspecified contents, such as those of a buffer dropped earlier.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`], the driver's errors, or [`Error::ContextLost`].
+    pub fn uninitialized<T: Pod>(&self, length: usize) -> Result<DeviceBuffer<T>> {
+        let bytes = length.checked_mul(size_of::<T>()).ok_or_else(|| {
+            let element = std::any::type_name::<T>();
+            Error::invalid("allocating", format!("{length} elements of {element}"), "a size in bytes that fits usize")
+        })?;
+        let allocation = Allocation::new(self.state(), bytes)?;
+        let address = allocation.address();
+        Ok(DeviceBuffer { allocation, address, length, element: PhantomData })
+    }
+
+    /// A buffer of `length` elements whose bytes are all zero.
+    ///
+    /// # Errors
+    ///
+    /// As [`uninitialized`](Self::uninitialized).
+    pub fn zeros<T: Pod>(&self, length: usize) -> Result<DeviceBuffer<T>> {
+        let mut buffer = self.uninitialized(length)?;
+        self.fill(&mut buffer, T::zeroed())?;
+        Ok(buffer)
+    }
+
+    /// A buffer with a copy of the elements, which is complete when this returns.
+    ///
+    /// # Errors
+    ///
+    /// As [`uninitialized`](Self::uninitialized).
+    pub fn upload<T: Pod>(&self, elements: &[T]) -> Result<DeviceBuffer<T>> {
+        let mut buffer = self.uninitialized(elements.len())?;
+        self.copy_from_host(elements, &mut buffer)?;
+        Ok(buffer)
+    }
+}
+
+impl<T> DeviceBuffer<T> {
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// The device address of the first element; 0 for an empty buffer.
+    ///
+    /// What uses the address directly is outside the ordering that this library keeps.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// The device that holds the elements.
+    pub fn device(&self) -> Device {
+        Device(self.allocation.device)
+    }
+}
+
+impl<T: Pod> DeviceBuffer<T> {
+    /// A shared part.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`].
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>> {
+        DeviceSlice::new(self.view()).slice(range)
+    }
+
+    /// An exclusive part.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`].
+    pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<DeviceSliceMut<'_, T>> {
+        let range = super::range_of(range, self.length)?;
+        let mut view = self.view();
+        view.address += (range.start * size_of::<T>()) as u64;
+        view.length = range.len();
+        Ok(DeviceSliceMut::new(view))
+    }
+
+    /// Two shared parts: the first `middle` elements and the rest.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`].
+    pub fn split_at(&self, middle: usize) -> Result<(DeviceSlice<'_, T>, DeviceSlice<'_, T>)> {
+        DeviceSlice::new(self.view()).split_at(middle)
+    }
+
+    /// Two exclusive parts: the first `middle` elements and the rest.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`].
+    pub fn split_at_mut(&mut self, middle: usize) -> Result<(DeviceSliceMut<'_, T>, DeviceSliceMut<'_, T>)> {
+        DeviceSliceMut::new(self.view()).split_at_mut(middle)
+    }
+
+    /// The same bytes as elements of another type.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] where the length in bytes is no multiple of the new size.
+    pub fn reinterpret<U: Pod>(&self) -> Result<DeviceSlice<'_, U>> {
+        DeviceSlice::<T>::new(self.view()).reinterpret()
+    }
+
+    /// The same bytes, exclusively, as elements of another type.
+    ///
+    /// # Errors
+    ///
+    /// As [`reinterpret`](Self::reinterpret).
+    pub fn reinterpret_mut<U: Pod>(&mut self) -> Result<DeviceSliceMut<'_, U>> {
+        DeviceSliceMut::<T>::new(self.view()).reinterpret()
+    }
+}
+
+impl<T> std::fmt::Debug for DeviceBuffer<T> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let element = std::any::type_name::<T>();
+        write!(formatter, "DeviceBuffer<{element}>({} on device {})", self.length, self.allocation.device.ordinal)
+    }
+}

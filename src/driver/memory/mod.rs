@@ -1,0 +1,30 @@
+//! Device and pinned memory: who uses a block, where it goes when it is dropped, and the copies between.
+//!
+//! - [`usage`] keeps which streams use a block, and makes a stream wait before it joins them.
+//! - [`allocation`] is a block with its home stream; dropping it gives the block back without blocking.
+//! - [`pool`] caches blocks by stream; [`retired`] holds what cannot be freed yet.
+//! - [`buffer`], [`slice`], [`pinned`] and [`transfer`] are what users hold; [`copy`] and [`fill`] move bytes.
+
+mod allocation;
+mod buffer;
+mod copy;
+mod fill;
+mod pinned;
+mod pool;
+mod retired;
+mod slice;
+mod transfer;
+mod usage;
+
+pub(crate) use allocation::Allocation;
+pub use buffer::DeviceBuffer;
+pub use copy::Copy2d;
+pub use pinned::PinnedBuffer;
+pub(crate) use pinned::PinnedPool;
+pub(crate) use pool::Pool;
+pub use pool::PoolStatistics;
+pub(crate) use retired::{Resource, Retired};
+pub use slice::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite};
+pub(crate) use slice::{HasView, View, range_of};
+pub use transfer::{Transfer, TransferError};
+pub(crate) use usage::{Access, Usage};

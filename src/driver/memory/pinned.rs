@@ -1,0 +1,258 @@
+//! Page-locked host memory, which the device copies from and to without the driver's staging.
+
+use std::collections::BTreeMap;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytemuck::Pod;
+
+use super::retired::Resource;
+use crate::driver::context::{Handle, OUT_OF_MEMORY, call, gone};
+use crate::driver::device::{Device, DeviceState};
+use crate::driver::event::EventCell;
+use crate::error::{Error, Result, report_deferred};
+
+/// Usable from every context.
+const PORTABLE: u32 = 1;
+const SMALLEST: usize = 4096;
+
+/// Page-locked blocks that are not in use, by size.
+#[derive(Default)]
+pub(crate) struct PinnedPool(Mutex<BTreeMap<usize, Vec<Handle<u8>>>>);
+
+impl PinnedPool {
+    fn take(&self, class: usize) -> Option<Handle<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&class)?.pop()
+    }
+
+    fn put(&self, class: usize, pointer: Handle<u8>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(class).or_default().push(pointer);
+    }
+
+    /// Takes every cached block out, to be freed.
+    pub(crate) fn take_cached(&self) -> Vec<Handle<u8>> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_values().flatten().collect()
+    }
+}
+
+/// Where the memory is from.
+enum Origin<T> {
+    /// A block of the device's pool, with its size.
+    Pool(usize),
+    /// The caller's own vector, page-locked while it is here.
+    Registered(ManuallyDrop<Vec<T>>),
+    /// No memory: the buffer is empty.
+    Empty,
+}
+
+/// Page-locked host memory that is read and written as a slice.
+///
+/// Dropping one gives its block to the device's pool. While a copy runs the [`Transfer`](super::Transfer) owns it, so
+/// the host cannot touch what the device is using.
+pub struct PinnedBuffer<T: Pod> {
+    device: &'static DeviceState,
+    pointer: NonNull<T>,
+    length: usize,
+    origin: Origin<T>,
+}
+
+// SAFETY: the buffer owns its memory, as a `Vec<T>` does.
+unsafe impl<T: Pod + Send> Send for PinnedBuffer<T> {}
+// SAFETY: as above.
+unsafe impl<T: Pod + Sync> Sync for PinnedBuffer<T> {}
+
+impl Device {
+    /// Page-locked memory for `length` elements, with unspecified contents.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a size past the address space, the driver's errors, or [`Error::ContextLost`].
+    pub fn pinned<T: Pod>(&self, length: usize) -> Result<PinnedBuffer<T>> {
+        let bytes = length.checked_mul(size_of::<T>()).and_then(|bytes| {
+            if bytes == 0 { Some(0) } else { bytes.max(SMALLEST).checked_next_power_of_two() }
+        });
+        let Some(class) = bytes.filter(|&class| isize::try_from(class).is_ok()) else {
+            let found = format!("{length} elements of {}", std::any::type_name::<T>());
+            return Err(Error::invalid("allocating pinned memory", found, "a size that fits the address space"));
+        };
+        if class == 0 {
+            let origin = Origin::Empty;
+            return Ok(PinnedBuffer { device: self.0, pointer: NonNull::dangling(), length, origin });
+        }
+        let pointer = match self.0.pinned.take(class) {
+            Some(pointer) => pointer,
+            None => self.0.allocate_pinned(class)?,
+        };
+        let Some(pointer) = NonNull::new(pointer.0.cast()) else {
+            return Err(Error::invalid("cuMemHostAlloc", "a null pointer", "memory"));
+        };
+        Ok(PinnedBuffer { device: self.0, pointer, length, origin: Origin::Pool(class) })
+    }
+
+    /// Page-locks a vector where it is, without a copy. [`PinnedBuffer::into_vec`] gives it back.
+    ///
+    /// Locking takes time for each page; it pays for memory that is copied more than once.
+    ///
+    /// # Errors
+    ///
+    /// The driver's errors, with the vector.
+    pub fn register<T: Pod + Send>(&self, vector: Vec<T>) -> Result<PinnedBuffer<T>, (Error, Vec<T>)> {
+        let mut vector = ManuallyDrop::new(vector);
+        let (length, bytes) = (vector.len(), size_of_val(vector.as_slice()));
+        if bytes == 0 {
+            let pointer = NonNull::dangling();
+            drop(ManuallyDrop::into_inner(vector));
+            return Ok(PinnedBuffer { device: self.0, pointer, length, origin: Origin::Empty });
+        }
+        let pointer = vector.as_mut_ptr();
+        let registered = self.0.bind().and_then(|_bound| {
+            // SAFETY: the range is the vector's memory, which stays where it is until it is unregistered.
+            unsafe { call!(self.0, cuMemHostRegister(pointer.cast(), bytes, PORTABLE)) }
+        });
+        match (registered, NonNull::new(pointer)) {
+            (Ok(()), Some(pointer)) => {
+                Ok(PinnedBuffer { device: self.0, pointer, length, origin: Origin::Registered(vector) })
+            }
+            (Ok(()), None) => Ok(PinnedBuffer {
+                device: self.0,
+                pointer: NonNull::dangling(),
+                length: 0,
+                origin: Origin::Registered(vector),
+            }),
+            (Err(error), _) => Err((error, ManuallyDrop::into_inner(vector))),
+        }
+    }
+}
+
+impl DeviceState {
+    fn allocate_pinned(&'static self, bytes: usize) -> Result<Handle<u8>> {
+        let _bound = self.bind()?;
+        let allocate = || {
+            let mut pointer = std::ptr::null_mut();
+            // SAFETY: the pointer is to a local; the device's context is current.
+            let result = unsafe { call!(self, cuMemHostAlloc(&mut pointer, bytes, PORTABLE)) };
+            result.map(|()| Handle(pointer.cast()))
+        };
+        match allocate() {
+            Err(Error::Driver { code, .. }) if code == OUT_OF_MEMORY as i32 => {
+                self.trim()?;
+                allocate()
+            }
+            result => result,
+        }
+    }
+}
+
+impl<T: Pod> PinnedBuffer<T> {
+    /// The device that the memory was locked for; it works with all of them.
+    pub fn device(&self) -> Device {
+        Device(self.device)
+    }
+
+    /// The elements as an ordinary vector. A registered one comes back without a copy.
+    ///
+    /// # Errors
+    ///
+    /// The driver could not unlock the memory; the vector is then kept locked and lost.
+    pub fn into_vec(mut self) -> Result<Vec<T>>
+    where
+        T: Send,
+    {
+        match std::mem::replace(&mut self.origin, Origin::Empty) {
+            Origin::Registered(vector) => {
+                let pointer = Handle(self.pointer.as_ptr().cast());
+                let released = self.device.bind().and_then(|_bound| {
+                    // SAFETY: the range was registered and nothing uses it: a transfer would own this buffer.
+                    unsafe { call!(self.device, cuMemHostUnregister(pointer.as_void())) }
+                });
+                match released {
+                    Ok(()) => Ok(ManuallyDrop::into_inner(vector)),
+                    Err(error) if gone(&error) => Ok(ManuallyDrop::into_inner(vector)),
+                    Err(error) => {
+                        self.origin = Origin::Registered(vector);
+                        Err(error)
+                    }
+                }
+            }
+            origin => {
+                let elements = self.to_vec();
+                self.origin = origin;
+                Ok(elements)
+            }
+        }
+    }
+
+    /// Gives the memory back when the event is complete, for a copy that nobody waits for.
+    pub(crate) fn retire(mut self, after: Option<Arc<EventCell>>) {
+        if self.device.is_lost() {
+            // A dead context may still own a transfer: the memory is left alone for good.
+            self.origin = Origin::Empty;
+            return;
+        }
+        let resource = match std::mem::replace(&mut self.origin, Origin::Empty) {
+            Origin::Pool(_) => Resource::Pinned(Handle(self.pointer.as_ptr().cast())),
+            Origin::Registered(vector) => {
+                let pointer = Handle(self.pointer.as_ptr().cast());
+                Resource::Registered(pointer, Box::new(Owner(ManuallyDrop::into_inner(vector))))
+            }
+            Origin::Empty => return,
+        };
+        match after {
+            Some(event) => self.device.retire(resource, vec![event]),
+            None => self.device.retire_until_idle(resource),
+        }
+        self.device.collect_retired();
+    }
+}
+
+/// The vector of a retired buffer, only ever dropped.
+struct Owner<T>(#[allow(dead_code)] Vec<T>);
+
+// SAFETY: `T` is plain data without a destructor, and nothing but the vector's memory is touched from here on.
+unsafe impl<T: Pod> Send for Owner<T> {}
+
+impl<T: Pod> Drop for PinnedBuffer<T> {
+    fn drop(&mut self) {
+        let pointer = Handle(self.pointer.as_ptr().cast::<u8>());
+        match std::mem::replace(&mut self.origin, Origin::Empty) {
+            Origin::Pool(class) => {
+                if !self.device.is_lost() {
+                    self.device.pinned.put(class, pointer);
+                }
+            }
+            Origin::Registered(vector) => {
+                let owner = Box::new(Owner(ManuallyDrop::into_inner(vector)));
+                if let Err(error) = self.device.release(Resource::Registered(pointer, owner)) {
+                    if !gone(&error) {
+                        report_deferred(&error);
+                    }
+                }
+            }
+            Origin::Empty => {}
+        }
+    }
+}
+
+impl<T: Pod> Deref for PinnedBuffer<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: the memory is ours and holds `length` elements; any bytes are a value of `T`, and no copy runs.
+        unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.length) }
+    }
+}
+
+impl<T: Pod> DerefMut for PinnedBuffer<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as `deref`, and the borrow is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer.as_ptr(), self.length) }
+    }
+}
+
+impl<T: Pod> std::fmt::Debug for PinnedBuffer<T> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "PinnedBuffer<{}>({})", std::any::type_name::<T>(), self.length)
+    }
+}

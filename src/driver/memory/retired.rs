@@ -1,0 +1,146 @@
+//! What was dropped while it was in use, or could not be released, until it can be.
+//!
+//! Everything that the driver gives is released through [`DeviceState::release`]; a release that fails keeps its resource
+//! here for the next try, so that no failure leaks.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::driver::context::{Handle, call, gone};
+use crate::driver::device::DeviceState;
+use crate::driver::event::EventCell;
+use crate::error::{Result, report_deferred};
+use crate::sys::driver::{CUevent_st, CUlinkState_st, CUmod_st, CUstream_st};
+
+/// Something that the driver gave and wants back.
+pub(crate) enum Resource {
+    Memory(u64),
+    Pinned(Handle<u8>),
+    /// Registered host memory and its owner, which must outlive the registration.
+    Registered(Handle<u8>, Box<dyn Any + Send>),
+    Module(Handle<CUmod_st>),
+    Linker(Handle<CUlinkState_st>),
+    Stream(Handle<CUstream_st>),
+    Event(Handle<CUevent_st>),
+}
+
+/// A resource and what must be done before it may be released.
+struct Entry {
+    resource: Resource,
+    after: Vec<Arc<EventCell>>,
+    /// No events could be had: wait for the whole device.
+    until_idle: bool,
+}
+
+/// The resources of a device that wait to be released.
+#[derive(Default)]
+pub(crate) struct Retired(Mutex<Vec<Entry>>);
+
+impl Retired {
+    fn push(&self, entry: Entry) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+    }
+
+    fn take_all(&self) -> Vec<Entry> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+}
+
+impl DeviceState {
+    /// Gives a resource back to the driver. One that the driver refuses is kept for the next [`trim`](Self::trim).
+    pub(crate) fn release(&'static self, resource: Resource) -> Result<()> {
+        match self.try_release(&resource) {
+            Err(error) if !gone(&error) => {
+                self.retired.push(Entry { resource, after: Vec::new(), until_idle: true });
+                Err(error)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn try_release(&'static self, resource: &Resource) -> Result<()> {
+        let _bound = self.bind()?;
+        // SAFETY: each resource was given by this device's driver and is released once: it is forgotten when this
+        // succeeds, and nothing else holds it.
+        unsafe {
+            match resource {
+                Resource::Memory(address) => call!(self, cuMemFree(*address)),
+                Resource::Pinned(pointer) => call!(self, cuMemFreeHost(pointer.as_void())),
+                Resource::Registered(pointer, _) => call!(self, cuMemHostUnregister(pointer.as_void())),
+                Resource::Module(module) => call!(self, cuModuleUnload(module.0)),
+                Resource::Linker(linker) => call!(self, cuLinkDestroy(linker.0)),
+                Resource::Stream(stream) => call!(self, cuStreamDestroy(stream.0)),
+                Resource::Event(event) => call!(self, cuEventDestroy(event.0)),
+            }
+        }
+    }
+
+    /// Releases a resource when the events are complete.
+    pub(crate) fn retire(&self, resource: Resource, after: Vec<Arc<EventCell>>) {
+        self.retired.push(Entry { resource, after, until_idle: false });
+    }
+
+    /// Releases a resource when the device is next found idle.
+    pub(crate) fn retire_until_idle(&self, resource: Resource) {
+        self.retired.push(Entry { resource, after: Vec::new(), until_idle: true });
+    }
+
+    /// Releases what is no longer in use. Never blocks.
+    pub(crate) fn collect_retired(&'static self) {
+        if self.retired.is_empty() || self.is_lost() {
+            return;
+        }
+        for entry in self.retired.take_all() {
+            let done = match entry.until_idle {
+                true => Ok(false),
+                false => entry.after.iter().try_fold(true, |done, event| Ok(done && event.is_complete()?)),
+            };
+            let result = match done {
+                Ok(true) => self.release(entry.resource),
+                Ok(false) => {
+                    self.retired.push(entry);
+                    Ok(())
+                }
+                Err(error) => {
+                    self.retired.push(Entry { until_idle: true, ..entry });
+                    Err(error)
+                }
+            };
+            if let Err(error) = result {
+                if !gone(&error) {
+                    report_deferred(&error);
+                }
+            }
+        }
+    }
+
+    /// Waits for the device and gives back everything that is cached or retired.
+    pub(crate) fn trim(&'static self) -> Result<()> {
+        let bound = self.bind()?;
+        // Taken before the wait, so that what is freed is what the wait was for.
+        let mut resources: Vec<Resource> = Vec::new();
+        resources.extend(self.pool.take_cached().into_iter().map(Resource::Memory));
+        resources.extend(self.pinned.take_cached().into_iter().map(Resource::Pinned));
+        resources.extend(self.retired.take_all().into_iter().map(|entry| entry.resource));
+        // SAFETY: the device's context is current.
+        let idle = unsafe { call!(self, cuCtxSynchronize()) };
+        if let Err(error) = idle {
+            for resource in resources {
+                self.retire_until_idle(resource);
+            }
+            return Err(error);
+        }
+        let mut result = Ok(());
+        for resource in resources {
+            if let Err(error) = self.release(resource) {
+                result = Err(error);
+            }
+        }
+        drop(bound);
+        self.destroy_pooled_events().and(result)
+    }
+}

@@ -1,0 +1,300 @@
+//! Borrowed parts of device buffers.
+
+use std::marker::PhantomData;
+use std::ops::{Bound, Range, RangeBounds};
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use super::allocation::Allocation;
+use super::buffer::DeviceBuffer;
+use crate::driver::device::{Device, DeviceState};
+use crate::error::{Error, Result};
+
+/// Where elements are: what an operation on a buffer or a slice works with.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    pub(crate) allocation: &'a Arc<Allocation>,
+    pub(crate) address: u64,
+    pub(crate) length: usize,
+}
+
+impl View<'_> {
+    pub(crate) fn device(&self) -> &'static DeviceState {
+        self.allocation.device
+    }
+}
+
+mod sealed {
+    use super::View;
+
+    /// Only the types of this module are buffers.
+    pub trait HasView {
+        /// Where the elements are.
+        #[doc(hidden)]
+        fn view(&self) -> View<'_>;
+    }
+}
+pub(crate) use sealed::HasView;
+
+/// Device memory that can be read: [`DeviceBuffer`], [`DeviceSlice`] and [`DeviceSliceMut`].
+pub trait DeviceRead<T>: HasView {}
+
+/// Device memory that can be written through `&mut`: [`DeviceBuffer`] and [`DeviceSliceMut`].
+pub trait DeviceWrite<T>: DeviceRead<T> {}
+
+/// A shared part of a [`DeviceBuffer`].
+#[derive(Clone, Copy)]
+pub struct DeviceSlice<'a, T> {
+    pub(crate) allocation: &'a Arc<Allocation>,
+    /// Read by launches through a pointer to this field.
+    pub(crate) address: u64,
+    length: usize,
+    element: PhantomData<&'a [T]>,
+}
+
+/// An exclusive part of a [`DeviceBuffer`].
+pub struct DeviceSliceMut<'a, T> {
+    pub(crate) allocation: &'a Arc<Allocation>,
+    /// Read by launches through a pointer to this field.
+    pub(crate) address: u64,
+    length: usize,
+    element: PhantomData<&'a mut [T]>,
+}
+
+impl<T> HasView for DeviceBuffer<T> {
+    fn view(&self) -> View<'_> {
+        View { allocation: &self.allocation, address: self.address, length: self.len() }
+    }
+}
+
+impl<T> HasView for DeviceSlice<'_, T> {
+    fn view(&self) -> View<'_> {
+        View { allocation: self.allocation, address: self.address, length: self.length }
+    }
+}
+
+impl<T> HasView for DeviceSliceMut<'_, T> {
+    fn view(&self) -> View<'_> {
+        View { allocation: self.allocation, address: self.address, length: self.length }
+    }
+}
+
+impl<T: Pod> DeviceRead<T> for DeviceBuffer<T> {}
+impl<T: Pod> DeviceRead<T> for DeviceSlice<'_, T> {}
+impl<T: Pod> DeviceRead<T> for DeviceSliceMut<'_, T> {}
+impl<T: Pod> DeviceWrite<T> for DeviceBuffer<T> {}
+impl<T: Pod> DeviceWrite<T> for DeviceSliceMut<'_, T> {}
+
+/// The elements that a range of `length` elements names.
+pub(crate) fn range_of(range: impl RangeBounds<usize>, length: usize) -> Result<Range<usize>> {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => Some(start),
+        Bound::Excluded(&start) => start.checked_add(1),
+        Bound::Unbounded => Some(0),
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&end) => end.checked_add(1),
+        Bound::Excluded(&end) => Some(end),
+        Bound::Unbounded => Some(length),
+    };
+    match (start, end) {
+        (Some(start), Some(end)) if start <= end && end <= length => Ok(start..end),
+        _ => Err(Error::OutOfRange {
+            start: start.unwrap_or(usize::MAX),
+            end: end.unwrap_or(usize::MAX),
+            length,
+        }),
+    }
+}
+
+/// The length of `bytes` bytes at `address` seen as elements of `U`.
+fn reinterpreted<T, U>(address: u64, length: usize) -> Result<usize> {
+    let bytes = length * size_of::<T>();
+    if size_of::<U>() == 0 || bytes % size_of::<U>() != 0 || address % align_of::<U>() as u64 != 0 {
+        return Err(Error::invalid(
+            "reinterpret",
+            format!("{bytes} bytes at {address:#x}"),
+            format!(
+                "a multiple of {} bytes, aligned to {}, for {}",
+                size_of::<U>(),
+                align_of::<U>(),
+                std::any::type_name::<U>()
+            ),
+        ));
+    }
+    Ok(bytes / size_of::<U>())
+}
+
+impl<'a, T: Pod> DeviceSlice<'a, T> {
+    pub(crate) fn new(view: View<'a>) -> DeviceSlice<'a, T> {
+        DeviceSlice {
+            allocation: view.allocation,
+            address: view.address,
+            length: view.length,
+            element: PhantomData,
+        }
+    }
+
+    fn part(&self, range: Range<usize>) -> DeviceSlice<'a, T> {
+        DeviceSlice {
+            allocation: self.allocation,
+            address: self.address + (range.start * size_of::<T>()) as u64,
+            length: range.len(),
+            element: PhantomData,
+        }
+    }
+
+    /// A part of this slice.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`].
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'a, T>> {
+        Ok(self.part(range_of(range, self.length)?))
+    }
+
+    /// The first `middle` elements and the rest.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`].
+    pub fn split_at(&self, middle: usize) -> Result<(DeviceSlice<'a, T>, DeviceSlice<'a, T>)> {
+        let first = range_of(..middle, self.length)?;
+        Ok((self.part(first), self.part(middle..self.length)))
+    }
+
+    /// The same bytes as elements of another type.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] where size or alignment does not fit.
+    pub fn reinterpret<U: Pod>(&self) -> Result<DeviceSlice<'a, U>> {
+        let length = reinterpreted::<T, U>(self.address, self.length)?;
+        Ok(DeviceSlice { allocation: self.allocation, address: self.address, length, element: PhantomData })
+    }
+}
+
+impl<'a, T: Pod> DeviceSliceMut<'a, T> {
+    pub(crate) fn new(view: View<'a>) -> DeviceSliceMut<'a, T> {
+        DeviceSliceMut {
+            allocation: view.allocation,
+            address: view.address,
+            length: view.length,
+            element: PhantomData,
+        }
+    }
+
+    fn part(&self, range: Range<usize>) -> DeviceSliceMut<'a, T> {
+        DeviceSliceMut {
+            allocation: self.allocation,
+            address: self.address + (range.start * size_of::<T>()) as u64,
+            length: range.len(),
+            element: PhantomData,
+        }
+    }
+
+    /// The same elements for a shorter time, as re-borrowing a `&mut [T]` does.
+    pub fn reborrow(&mut self) -> DeviceSliceMut<'_, T> {
+        self.part(0..self.length)
+    }
+
+    /// A shared view of a part.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`].
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>> {
+        DeviceSlice::new(self.view()).slice(range)
+    }
+
+    /// An exclusive part; this slice comes back when it ends.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`].
+    pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<DeviceSliceMut<'_, T>> {
+        Ok(self.part(range_of(range, self.length)?))
+    }
+
+    /// Two exclusive parts: the first `middle` elements and the rest.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`]; the slice is lost then, so check first or split a [`reborrow`](Self::reborrow).
+    pub fn split_at_mut(self, middle: usize) -> Result<(DeviceSliceMut<'a, T>, DeviceSliceMut<'a, T>)> {
+        let first = range_of(..middle, self.length)?;
+        Ok((self.part(first), self.part(middle..self.length)))
+    }
+
+    /// The same bytes as elements of another type.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] where size or alignment does not fit.
+    pub fn reinterpret<U: Pod>(self) -> Result<DeviceSliceMut<'a, U>> {
+        let length = reinterpreted::<T, U>(self.address, self.length)?;
+        Ok(DeviceSliceMut { allocation: self.allocation, address: self.address, length, element: PhantomData })
+    }
+}
+
+macro_rules! common {
+    ($type:ident) => {
+        impl<T> $type<'_, T> {
+            /// The number of elements.
+            pub fn len(&self) -> usize {
+                self.length
+            }
+
+            /// Whether there are no elements.
+            pub fn is_empty(&self) -> bool {
+                self.length == 0
+            }
+
+            /// The device address of the first element.
+            pub fn address(&self) -> u64 {
+                self.address
+            }
+
+            /// The device that holds the elements.
+            pub fn device(&self) -> Device {
+                Device(self.allocation.device)
+            }
+        }
+
+        impl<T> std::fmt::Debug for $type<'_, T> {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let (name, element) = (stringify!($type), std::any::type_name::<T>());
+                write!(formatter, "{name}<{element}>({} at {:#x})", self.length, self.address)
+            }
+        }
+    };
+}
+
+common!(DeviceSlice);
+common!(DeviceSliceMut);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_held_against_the_length() {
+        assert_eq!(range_of(.., 5).unwrap(), 0..5);
+        assert_eq!(range_of(1..=2, 5).unwrap(), 1..3);
+        assert_eq!(range_of(5.., 5).unwrap(), 5..5);
+        assert!(matches!(range_of(2..6, 5), Err(Error::OutOfRange { start: 2, end: 6, length: 5 })));
+        #[allow(clippy::reversed_empty_ranges)]
+        let backwards = range_of(3..2, 5);
+        assert!(backwards.is_err());
+        assert!(range_of(0..=usize::MAX, 5).is_err());
+    }
+
+    #[test]
+    fn reinterpreting_checks_size_and_alignment() {
+        assert_eq!(reinterpreted::<f32, u8>(0x1000, 3).unwrap(), 12);
+        assert_eq!(reinterpreted::<f32, f64>(0x1000, 4).unwrap(), 2);
+        assert!(reinterpreted::<f32, f64>(0x1000, 3).is_err());
+        assert!(reinterpreted::<f32, f64>(0x1004, 4).is_err());
+    }
+}

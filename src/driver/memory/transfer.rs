@@ -1,0 +1,162 @@
+//! Asynchronous copies between pinned and device memory.
+
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use super::pinned::PinnedBuffer;
+use super::slice::{DeviceRead, DeviceWrite, HasView};
+use crate::driver::context::stream_call;
+use crate::driver::event::EventCell;
+use crate::driver::stream::{Stream, StreamState};
+use crate::error::{Error, Result};
+
+/// A copy on its way. It owns the host side and gives it back from [`wait`](Transfer::wait).
+///
+/// Dropped without waiting, the copy goes on and its host memory is freed when it is done.
+#[must_use = "the buffer comes back from `wait`"]
+pub struct Transfer<T: Pod> {
+    /// None only while it is taken apart.
+    buffer: Option<PinnedBuffer<T>>,
+    event: Arc<EventCell>,
+    stream: Arc<StreamState>,
+}
+
+/// A transfer that could not be started. It gives the buffer back where the device certainly does not use it.
+#[derive(Debug)]
+pub struct TransferError<T: Pod> {
+    /// What went wrong.
+    pub error: Error,
+    /// The buffer; `None` where the copy may have been issued and could not be waited for.
+    pub buffer: Option<PinnedBuffer<T>>,
+}
+
+impl<T: Pod> From<TransferError<T>> for Error {
+    fn from(failed: TransferError<T>) -> Error {
+        failed.error
+    }
+}
+
+impl<T: Pod> std::fmt::Display for TransferError<T> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.error.fmt(formatter)
+    }
+}
+
+impl<T: Pod + std::fmt::Debug> std::error::Error for TransferError<T> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+impl Stream {
+    /// Starts a copy of pinned memory to the device.
+    ///
+    /// # Errors
+    ///
+    /// Lengths differ, the memory is another device's, or the driver's errors; with the buffer.
+    pub fn upload_async<T: Pod>(
+        &self,
+        source: PinnedBuffer<T>,
+        destination: &mut impl DeviceWrite<T>,
+    ) -> Result<Transfer<T>, TransferError<T>> {
+        let view = destination.view();
+        self.start("upload_async", source, view.length, |source, bytes| {
+            // SAFETY: the transfer owns the source until the copy is done.
+            unsafe { self.issue_upload(source, view, bytes) }
+        })
+    }
+
+    /// Starts a copy of device memory to pinned memory, after whatever wrote it.
+    ///
+    /// # Errors
+    ///
+    /// As [`upload_async`](Self::upload_async).
+    pub fn download_async<T: Pod>(
+        &self,
+        source: &impl DeviceRead<T>,
+        destination: PinnedBuffer<T>,
+    ) -> Result<Transfer<T>, TransferError<T>> {
+        let view = source.view();
+        self.start("download_async", destination, view.length, |destination, bytes| {
+            // SAFETY: the transfer owns the destination until the copy is done.
+            unsafe { self.issue_download(view, destination, bytes) }
+        })
+    }
+
+    fn start<T: Pod>(
+        &self,
+        operation: &'static str,
+        mut buffer: PinnedBuffer<T>,
+        length: usize,
+        issue: impl FnOnce(*mut u8, usize) -> Result<()>,
+    ) -> Result<Transfer<T>, TransferError<T>> {
+        let stream = self.state();
+        if buffer.len() != length {
+            let error = Error::LengthMismatch { operation, wanted: length, found: buffer.len() };
+            return Err(TransferError { error, buffer: Some(buffer) });
+        }
+        let (pointer, bytes) = (buffer.as_mut_ptr().cast(), size_of_val(&*buffer));
+        let issued = if bytes == 0 { Ok(()) } else { issue(pointer, bytes) };
+        // Its own event: the stream's newest mark may be re-used by others, this one says when the buffer is free.
+        match issued.and_then(|()| stream.record()) {
+            Ok(event) => {
+                Ok(Transfer { buffer: Some(buffer), event: Arc::new(event), stream: stream.clone() })
+            }
+            // The copy may be on its way: the buffer goes back only after a wait.
+            Err(error) => match stream.drain() {
+                Ok(()) => Err(TransferError { error, buffer: Some(buffer) }),
+                Err(_) => {
+                    buffer.retire(None);
+                    Err(TransferError { error, buffer: None })
+                }
+            },
+        }
+    }
+}
+
+impl<T: Pod> Transfer<T> {
+    /// Blocks until the copy is done and gives the buffer back.
+    ///
+    /// # Errors
+    ///
+    /// A kernel before the copy faulted, or the driver's errors. The buffer's memory is then freed once the device is
+    /// idle.
+    pub fn wait(mut self) -> Result<PinnedBuffer<T>> {
+        let waited = self.stream.device.bind().and_then(|_bound| {
+            // SAFETY: the event is live.
+            unsafe { stream_call!(self.stream, cuEventSynchronize(self.event.raw.0)) }
+        });
+        match (waited, self.buffer.take()) {
+            (Ok(()), Some(buffer)) => Ok(buffer),
+            (Err(error), Some(buffer)) => {
+                buffer.retire(None);
+                Err(error)
+            }
+            (_, None) => Err(Error::invalid("Transfer::wait", "a transfer without a buffer", "one that was started")),
+        }
+    }
+
+    /// Whether the copy is done. Never blocks.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait`](Self::wait).
+    pub fn is_complete(&self) -> Result<bool> {
+        self.event.is_complete()
+    }
+}
+
+impl<T: Pod> Drop for Transfer<T> {
+    fn drop(&mut self) {
+        if let Some(buffer) = self.buffer.take() {
+            buffer.retire(Some(self.event.clone()));
+        }
+    }
+}
+
+impl<T: Pod> std::fmt::Debug for Transfer<T> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Transfer({:?}, {})", self.buffer, self.stream)
+    }
+}

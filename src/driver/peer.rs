@@ -1,0 +1,84 @@
+//! Peer access: whether kernels of one device may use the memory of another.
+//!
+//! Copies between devices need none of this. Access is a switch of the context pair, for all memory; it stays on until it
+//! is switched off.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::context::{call, driver_error};
+use super::device::{Device, DeviceState};
+use crate::error::Result;
+
+const PEER_ACCESS_ALREADY_ENABLED: u32 = 704;
+const PEER_ACCESS_NOT_ENABLED: u32 = 705;
+
+/// Ordinals of the devices whose memory this one may use.
+#[derive(Default)]
+pub(crate) struct Peers(Mutex<Vec<i32>>);
+
+impl Peers {
+    pub(crate) fn contains(&self, ordinal: i32) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&ordinal)
+    }
+}
+
+impl DeviceState {
+    /// Whether kernels of this device may use memory of `other`.
+    #[inline]
+    pub(crate) fn can_use_memory_of(&self, other: &DeviceState) -> bool {
+        std::ptr::eq(self, other) || self.peers.contains(other.ordinal)
+    }
+}
+
+impl Device {
+    /// Whether kernels of this device could use memory of `other`.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn can_access_peer(&self, other: &Device) -> Result<bool> {
+        let mut can = 0;
+        // SAFETY: the pointer is to a local; both handles are devices.
+        unsafe { call!(self.0, cuDeviceCanAccessPeer(&mut can, self.0.raw, other.0.raw))? };
+        Ok(can != 0)
+    }
+
+    /// Lets kernels of this device use memory of `other`. Nothing happens where they may already.
+    ///
+    /// # Errors
+    ///
+    /// The devices are not connected so, are the same, or the driver's errors.
+    pub fn enable_peer_access(&self, other: &Device) -> Result<()> {
+        let _bound = self.0.bind()?;
+        // SAFETY: the other device's context is retained for the life of the process.
+        let status = unsafe { (self.0.api.cuCtxEnablePeerAccess()?)(other.0.context.0, 0) };
+        if !matches!(status.0, 0 | PEER_ACCESS_ALREADY_ENABLED) {
+            let detail = format!("from {self} to {other}");
+            return Err(driver_error("cuCtxEnablePeerAccess", status.0, detail));
+        }
+        let mut peers = self.0.peers.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !peers.contains(&other.0.ordinal) {
+            peers.push(other.0.ordinal);
+        }
+        Ok(())
+    }
+
+    /// Takes back what [`enable_peer_access`](Self::enable_peer_access) gave. Nothing happens where it was not given.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn disable_peer_access(&self, other: &Device) -> Result<()> {
+        // Work that uses the access must be done before it goes.
+        self.synchronize()?;
+        let _bound = self.0.bind()?;
+        // SAFETY: the other device's context is retained for the life of the process.
+        let status = unsafe { (self.0.api.cuCtxDisablePeerAccess()?)(other.0.context.0) };
+        if !matches!(status.0, 0 | PEER_ACCESS_NOT_ENABLED) {
+            let detail = format!("from {self} to {other}");
+            return Err(driver_error("cuCtxDisablePeerAccess", status.0, detail));
+        }
+        self.0.peers.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|&ordinal| ordinal != other.0.ordinal);
+        Ok(())
+    }
+}

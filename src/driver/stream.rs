@@ -1,0 +1,348 @@
+//! Streams: queues of device work, and the places in their order that others wait for.
+//!
+//! A [`Stream`] is a handle; the driver's stream lives as long as a handle or a buffer that it last touched. Ids are never
+//! reused. What waits for a stream waits for an event recorded *when it first has to*: programs that use one stream
+//! record none. `issued` counts operations after their driver call returned, so an event recorded at count `p` is
+//! behind all of the first `p`, whichever threads issued them.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::context::{Handle, NOT_READY, call, gone, stream_call};
+use super::device::{Device, DeviceState, NEXT_STREAM_ID};
+use super::event::{Event, EventCell};
+use super::memory::Resource;
+use crate::error::{Error, Result, report_deferred};
+use crate::sys::driver::{CUstream, CUstream_st};
+
+const NON_BLOCKING: u32 = 1;
+
+/// A queue of device work, ordered in itself and free of the legacy default stream.
+///
+/// Cheap to clone; clones are the same queue. When the last handle is dropped its cached memory goes to the device, and
+/// work that was issued goes on.
+#[derive(Clone)]
+pub struct Stream(Arc<StreamHandle>);
+
+/// What ends when the last [`Stream`] is dropped.
+struct StreamHandle {
+    state: Arc<StreamState>,
+}
+
+impl Drop for StreamHandle {
+    fn drop(&mut self) {
+        let result = self.state.device.close_stream(&self.state);
+        if let Err(error) = result {
+            if !gone(&error) {
+                report_deferred(&error);
+            }
+        }
+    }
+}
+
+/// The driver's stream and what is known of its order.
+pub(crate) struct StreamState {
+    pub(crate) device: &'static DeviceState,
+    pub(crate) raw: Handle<CUstream_st>,
+    pub(crate) id: u64,
+    priority: i32,
+    /// Operations whose driver call has returned.
+    issued: AtomicU64,
+    /// The newest event, and the count that it is behind.
+    marker: Mutex<Option<(Arc<EventCell>, u64)>>,
+    /// Points to an interned name, or is null.
+    last_kernel: AtomicPtr<KernelName>,
+}
+
+/// A kernel's name that lives as long as the process, so that a fault can name it after its module is gone.
+pub(crate) struct KernelName(&'static str);
+
+static KERNEL_NAMES: Mutex<Vec<&'static KernelName>> = Mutex::new(Vec::new());
+
+impl KernelName {
+    pub(crate) fn as_str(&self) -> &'static str {
+        self.0
+    }
+
+    /// The one entry for this name; as many stay as there are different names.
+    pub(crate) fn intern(name: &str) -> &'static KernelName {
+        let mut names = KERNEL_NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = names.iter().find(|known| known.0 == name) {
+            return known;
+        }
+        let entry: &'static KernelName = Box::leak(Box::new(KernelName(Box::leak(name.into()))));
+        names.push(entry);
+        entry
+    }
+}
+
+impl Drop for StreamState {
+    fn drop(&mut self) {
+        if self.device.is_lost() {
+            return;
+        }
+        if let Err(error) = self.device.release(Resource::Stream(self.raw)) {
+            if !gone(&error) {
+                report_deferred(&error);
+            }
+        }
+    }
+}
+
+impl fmt::Display for StreamState {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "stream {} of device {}", self.id, self.device.ordinal)
+    }
+}
+
+impl StreamState {
+    /// Counts an operation, after its driver call returned.
+    #[inline]
+    pub(crate) fn count(&self) {
+        self.issued.fetch_add(1, Ordering::Release);
+    }
+
+    #[inline]
+    pub(crate) fn set_last_kernel(&self, name: &'static KernelName) {
+        self.last_kernel.store(std::ptr::from_ref(name).cast_mut(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn last_kernel(&self) -> Option<&'static str> {
+        // SAFETY: the pointer is null or to an interned name, which is never freed nor written.
+        unsafe { self.last_kernel.load(Ordering::Relaxed).as_ref() }.map(|name| name.0)
+    }
+
+    /// An event behind everything issued so far.
+    pub(crate) fn mark(&self) -> Result<Arc<EventCell>> {
+        let mut marker = self.marker.lock().unwrap_or_else(PoisonError::into_inner);
+        let position = self.issued.load(Ordering::Acquire);
+        if let Some((event, behind)) = &*marker {
+            if *behind == position {
+                return Ok(event.clone());
+            }
+        }
+        let event = Arc::new(self.record()?);
+        *marker = Some((event.clone(), position));
+        Ok(event)
+    }
+
+    /// A new event behind everything issued so far, for one owner.
+    pub(crate) fn record(&self) -> Result<EventCell> {
+        let _bound = self.device.bind()?;
+        let event = EventCell::take(self.device, false)?;
+        // SAFETY: event and stream are live and of one context.
+        unsafe { stream_call!(self, cuEventRecord(event.raw.0, self.raw.0))? };
+        Ok(event)
+    }
+
+    /// Makes later work of this stream wait for the event, which may be another device's.
+    pub(crate) fn wait_event(&self, event: &EventCell) -> Result<()> {
+        let _bound = self.device.bind()?;
+        // SAFETY: event and stream are live.
+        unsafe { stream_call!(self, cuStreamWaitEvent(self.raw.0, event.raw.0, 0)) }
+    }
+
+    /// Makes later work of this stream wait for all that `other` has been given.
+    pub(crate) fn wait_for(&self, other: &StreamState) -> Result<()> {
+        if self.id == other.id {
+            return Ok(());
+        }
+        let event = other.mark()?;
+        self.wait_event(&event)
+    }
+
+    /// Blocks until all work is done.
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        let _bound = self.device.bind()?;
+        // SAFETY: the stream is live.
+        unsafe { stream_call!(self, cuStreamSynchronize(self.raw.0)) }
+    }
+}
+
+impl Device {
+    /// A new stream of ordinary priority.
+    ///
+    /// # Errors
+    ///
+    /// The driver's, or [`Error::ContextLost`].
+    pub fn stream(&self) -> Result<Stream> {
+        self.stream_with_priority(0)
+    }
+
+    /// A new stream; lower numbers are more urgent, and numbers outside [`priority_range`](Self::priority_range) are
+    /// brought into it.
+    ///
+    /// # Errors
+    ///
+    /// The driver's, or [`Error::ContextLost`].
+    pub fn stream_with_priority(&self, priority: i32) -> Result<Stream> {
+        let device = self.0;
+        let priority = if priority == 0 {
+            0
+        } else {
+            let (least, greatest) = self.priority_range()?;
+            priority.clamp(greatest, least)
+        };
+        let _bound = device.bind()?;
+        let mut raw: CUstream = std::ptr::null_mut();
+        // SAFETY: the pointer is to a local; the device's context is current.
+        unsafe { call!(device, cuStreamCreateWithPriority(&mut raw, NON_BLOCKING, priority))? };
+        let state = Arc::new(StreamState {
+            device,
+            raw: Handle(raw),
+            id: NEXT_STREAM_ID.fetch_add(1, Ordering::Relaxed),
+            priority,
+            issued: AtomicU64::new(0),
+            marker: Mutex::new(None),
+            last_kernel: AtomicPtr::new(std::ptr::null_mut()),
+        });
+        let mut streams = device.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        streams.retain(|stream| stream.strong_count() > 0);
+        streams.push(Arc::downgrade(&state));
+        drop(streams);
+        device.pool.open_stream(state.id);
+        Ok(Stream(Arc::new(StreamHandle { state })))
+    }
+
+    /// The least and the most urgent priority, such as `(0, -5)`.
+    ///
+    /// # Errors
+    ///
+    /// The driver's, or [`Error::ContextLost`].
+    pub fn priority_range(&self) -> Result<(i32, i32)> {
+        let _bound = self.0.bind()?;
+        let (mut least, mut greatest) = (0, 0);
+        // SAFETY: the pointers are to locals.
+        unsafe { call!(self.0, cuCtxGetStreamPriorityRange(&mut least, &mut greatest))? };
+        Ok((least, greatest))
+    }
+}
+
+impl Stream {
+    /// The stream's device.
+    pub fn device(&self) -> Device {
+        Device(self.0.state.device)
+    }
+
+    /// An id that no other stream of this process has or will have.
+    pub fn id(&self) -> u64 {
+        self.0.state.id
+    }
+
+    /// The priority it was made with.
+    pub fn priority(&self) -> i32 {
+        self.0.state.priority
+    }
+
+    /// The driver's `CUstream`.
+    ///
+    /// Work given to it directly is not seen by this library: order it with an [`Event`] before other streams use what
+    /// it touches.
+    pub fn as_raw(&self) -> *mut c_void {
+        self.0.state.raw.as_void()
+    }
+
+    /// Makes later work of this stream wait for the event's mark; nothing happens where none was recorded.
+    ///
+    /// # Errors
+    ///
+    /// The driver's, or [`Error::ContextLost`].
+    pub fn wait(&self, event: &Event) -> Result<()> {
+        self.0.state.wait_event(event.cell())
+    }
+
+    /// Makes later work of this stream wait for all that `other` has been given.
+    ///
+    /// # Errors
+    ///
+    /// The driver's, or [`Error::ContextLost`].
+    pub fn wait_for(&self, other: &Stream) -> Result<()> {
+        self.0.state.wait_for(&other.0.state)
+    }
+
+    /// Blocks until all work of this stream is done.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::KernelFault`] where a kernel faulted, [`Error::ContextLost`] after that.
+    pub fn synchronize(&self) -> Result<()> {
+        self.0.state.synchronize()?;
+        self.0.state.device.collect_retired();
+        Ok(())
+    }
+
+    /// Whether all work of this stream is done. Never blocks.
+    ///
+    /// # Errors
+    ///
+    /// As [`synchronize`](Self::synchronize).
+    pub fn is_idle(&self) -> Result<bool> {
+        let state = &*self.0.state;
+        let _bound = state.device.bind()?;
+        // SAFETY: the stream is live.
+        let status = unsafe { (state.device.api.cuStreamQuery()?)(state.raw.0) };
+        if status.0 == NOT_READY {
+            return Ok(false);
+        }
+        state.check("cuStreamQuery", status).map(|()| true)
+    }
+
+    /// Calls a function on a thread of the driver when all earlier work of this stream is done; later work waits for
+    /// it.
+    ///
+    /// The function **must not call CUDA, nor drop a buffer, stream, event or module**: the driver forbids calls from
+    /// there and may deadlock. Send a message to another thread instead. A panic in it is caught and reported to the
+    /// deferred-error hook. It is not called where the context is lost before its turn.
+    ///
+    /// # Errors
+    ///
+    /// The driver's, or [`Error::ContextLost`]; the function is dropped then.
+    pub fn on_complete(&self, function: impl FnOnce() + Send + 'static) -> Result<()> {
+        type Callback = Box<dyn FnOnce() + Send>;
+
+        unsafe extern "C" fn trampoline(data: *mut c_void) {
+            // SAFETY: `data` is the box made below, and the driver calls this once.
+            let function = unsafe { Box::from_raw(data.cast::<Callback>()) };
+            if std::panic::catch_unwind(std::panic::AssertUnwindSafe(function)).is_err() {
+                report_deferred(&Error::invalid(
+                    "Stream::on_complete",
+                    "a callback that panicked",
+                    "one that returns",
+                ));
+            }
+        }
+
+        let state = &*self.0.state;
+        let _bound = state.device.bind()?;
+        let data = Box::into_raw(Box::new(Box::new(function) as Callback));
+        // SAFETY: the stream is live, and the trampoline frees the box.
+        let result = unsafe { stream_call!(state, cuLaunchHostFunc(state.raw.0, Some(trampoline), data.cast())) };
+        state.count();
+        if result.is_err() {
+            // SAFETY: the driver refused the callback, so the box is still ours alone.
+            drop(unsafe { Box::from_raw(data) });
+        }
+        result
+    }
+
+    #[inline]
+    pub(crate) fn state(&self) -> &Arc<StreamState> {
+        &self.0.state
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Stream({}, device {})", self.id(), self.0.state.device.ordinal)
+    }
+}
+
+impl PartialEq for Stream {
+    fn eq(&self, other: &Stream) -> bool {
+        self.id() == other.id()
+    }
+}
+
+impl Eq for Stream {}

@@ -1,0 +1,107 @@
+//! The functions that the crate calls, one line each: see [`super::symbols`].
+//!
+//! The committed bindings know more functions than are here; a line is added when code begins to call one.
+
+use std::ffi::c_void;
+
+use super::symbols::{Binding, Loaded, Slot, Symbol, abi_version, symbols};
+use crate::error::Error;
+
+symbols! {
+    /// The driver's functions that the crate calls.
+    ///
+    /// The required ones are older than the oldest driver that is of use here (CUDA 11.4).
+    DriverApi from driver;
+    cuInit: PFN_cuInit_v2000 "cuInit" required;
+    cuDriverGetVersion: PFN_cuDriverGetVersion_v2020 "cuDriverGetVersion" required;
+    cuGetErrorName: PFN_cuGetErrorName_v6000 "cuGetErrorName" required;
+    cuGetErrorString: PFN_cuGetErrorString_v6000 "cuGetErrorString" required;
+    cuDeviceGet: PFN_cuDeviceGet_v2000 "cuDeviceGet" required;
+    cuDeviceGetCount: PFN_cuDeviceGetCount_v2000 "cuDeviceGetCount" required;
+    cuDeviceGetName: PFN_cuDeviceGetName_v2000 "cuDeviceGetName" required;
+    cuDeviceGetUuid: PFN_cuDeviceGetUuid_v9020 "cuDeviceGetUuid" required;
+    cuDeviceTotalMem: PFN_cuDeviceTotalMem_v3020 "cuDeviceTotalMem_v2" required;
+    cuDeviceGetAttribute: PFN_cuDeviceGetAttribute_v2000 "cuDeviceGetAttribute" required;
+    cuDeviceGetPCIBusId: PFN_cuDeviceGetPCIBusId_v4010 "cuDeviceGetPCIBusId" required;
+    cuDeviceCanAccessPeer: PFN_cuDeviceCanAccessPeer_v4000 "cuDeviceCanAccessPeer" required;
+    cuDevicePrimaryCtxRetain: PFN_cuDevicePrimaryCtxRetain_v7000 "cuDevicePrimaryCtxRetain" required;
+    cuCtxGetCurrent: PFN_cuCtxGetCurrent_v4000 "cuCtxGetCurrent" required;
+    cuCtxSetCurrent: PFN_cuCtxSetCurrent_v4000 "cuCtxSetCurrent" required;
+    cuCtxSynchronize: PFN_cuCtxSynchronize_v2000 "cuCtxSynchronize" required;
+    cuCtxEnablePeerAccess: PFN_cuCtxEnablePeerAccess_v4000 "cuCtxEnablePeerAccess" required;
+    cuCtxDisablePeerAccess: PFN_cuCtxDisablePeerAccess_v4000 "cuCtxDisablePeerAccess" required;
+    cuCtxGetStreamPriorityRange: PFN_cuCtxGetStreamPriorityRange_v5050 "cuCtxGetStreamPriorityRange" required;
+    cuMemGetInfo: PFN_cuMemGetInfo_v3020 "cuMemGetInfo_v2" required;
+    cuStreamCreateWithPriority: PFN_cuStreamCreateWithPriority_v5050 "cuStreamCreateWithPriority" required;
+    cuStreamDestroy: PFN_cuStreamDestroy_v4000 "cuStreamDestroy_v2" required;
+    cuStreamSynchronize: PFN_cuStreamSynchronize_v2000 "cuStreamSynchronize" required;
+    cuStreamQuery: PFN_cuStreamQuery_v2000 "cuStreamQuery" required;
+    cuStreamWaitEvent: PFN_cuStreamWaitEvent_v3020 "cuStreamWaitEvent" required;
+    cuLaunchHostFunc: PFN_cuLaunchHostFunc_v10000 "cuLaunchHostFunc" required;
+    cuEventCreate: PFN_cuEventCreate_v2000 "cuEventCreate" required;
+    cuEventDestroy: PFN_cuEventDestroy_v4000 "cuEventDestroy_v2" required;
+    cuEventRecord: PFN_cuEventRecord_v2000 "cuEventRecord" required;
+    cuEventQuery: PFN_cuEventQuery_v2000 "cuEventQuery" required;
+    cuEventSynchronize: PFN_cuEventSynchronize_v2000 "cuEventSynchronize" required;
+    cuEventElapsedTime: PFN_cuEventElapsedTime_v2000 "cuEventElapsedTime" required;
+    cuMemAlloc: PFN_cuMemAlloc_v3020 "cuMemAlloc_v2" required;
+    cuMemFree: PFN_cuMemFree_v3020 "cuMemFree_v2" required;
+    cuMemHostAlloc: PFN_cuMemHostAlloc_v2020 "cuMemHostAlloc" required;
+    cuMemFreeHost: PFN_cuMemFreeHost_v2000 "cuMemFreeHost" required;
+    cuMemHostRegister: PFN_cuMemHostRegister_v6050 "cuMemHostRegister_v2" required;
+    cuMemHostUnregister: PFN_cuMemHostUnregister_v4000 "cuMemHostUnregister" required;
+    cuMemcpyHtoDAsync: PFN_cuMemcpyHtoDAsync_v3020 "cuMemcpyHtoDAsync_v2" required;
+    cuMemcpyDtoHAsync: PFN_cuMemcpyDtoHAsync_v3020 "cuMemcpyDtoHAsync_v2" required;
+    cuMemcpyDtoDAsync: PFN_cuMemcpyDtoDAsync_v3020 "cuMemcpyDtoDAsync_v2" required;
+    cuMemcpyPeerAsync: PFN_cuMemcpyPeerAsync_v4000 "cuMemcpyPeerAsync" required;
+    cuMemcpy2DAsync: PFN_cuMemcpy2DAsync_v3020 "cuMemcpy2DAsync_v2" required;
+    cuMemsetD8Async: PFN_cuMemsetD8Async_v3020 "cuMemsetD8Async" required;
+    cuMemsetD16Async: PFN_cuMemsetD16Async_v3020 "cuMemsetD16Async" required;
+    cuMemsetD32Async: PFN_cuMemsetD32Async_v3020 "cuMemsetD32Async" required;
+    cuMemsetD2D32Async: PFN_cuMemsetD2D32Async_v3020 "cuMemsetD2D32Async" required;
+    cuModuleLoadDataEx: PFN_cuModuleLoadDataEx_v2010 "cuModuleLoadDataEx" required;
+    cuModuleUnload: PFN_cuModuleUnload_v2000 "cuModuleUnload" required;
+    cuModuleGetFunction: PFN_cuModuleGetFunction_v2000 "cuModuleGetFunction" required;
+    cuModuleGetGlobal: PFN_cuModuleGetGlobal_v3020 "cuModuleGetGlobal_v2" required;
+    cuModuleGetFunctionCount: PFN_cuModuleGetFunctionCount_v12040 "cuModuleGetFunctionCount" optional;
+    cuModuleEnumerateFunctions: PFN_cuModuleEnumerateFunctions_v12040 "cuModuleEnumerateFunctions" optional;
+    cuFuncGetName: PFN_cuFuncGetName_v12030 "cuFuncGetName" optional;
+    cuFuncGetParamInfo: PFN_cuFuncGetParamInfo_v12040 "cuFuncGetParamInfo" optional;
+    cuFuncGetAttribute: PFN_cuFuncGetAttribute_v2020 "cuFuncGetAttribute" required;
+    cuFuncSetAttribute: PFN_cuFuncSetAttribute_v9000 "cuFuncSetAttribute" required;
+    cuLinkCreate: PFN_cuLinkCreate_v6050 "cuLinkCreate_v2" required;
+    cuLinkAddData: PFN_cuLinkAddData_v6050 "cuLinkAddData_v2" required;
+    cuLinkComplete: PFN_cuLinkComplete_v5050 "cuLinkComplete" required;
+    cuLinkDestroy: PFN_cuLinkDestroy_v5050 "cuLinkDestroy" required;
+    cuOccupancyMaxActiveBlocksPerMultiprocessor: PFN_cuOccupancyMaxActiveBlocksPerMultiprocessor_v6050 "cuOccupancyMaxActiveBlocksPerMultiprocessor" required;
+    cuOccupancyMaxPotentialBlockSize: PFN_cuOccupancyMaxPotentialBlockSize_v6050 "cuOccupancyMaxPotentialBlockSize" required;
+    cuOccupancyMaxActiveClusters: PFN_cuOccupancyMaxActiveClusters_v11070 "cuOccupancyMaxActiveClusters" optional;
+    cuLaunchKernel: PFN_cuLaunchKernel_v4000 "cuLaunchKernel" required;
+    cuLaunchCooperativeKernel: PFN_cuLaunchCooperativeKernel_v9000 "cuLaunchCooperativeKernel" required;
+    cuLaunchKernelEx: PFN_cuLaunchKernelEx_v11060 "cuLaunchKernelEx" optional;
+    cuTensorMapEncodeTiled: PFN_cuTensorMapEncodeTiled_v12000 "cuTensorMapEncodeTiled" optional;
+}
+
+symbols! {
+    /// NVRTC's functions that the crate calls.
+    NvrtcApi from nvrtc;
+    nvrtcVersion: PFN_nvrtcVersion "nvrtcVersion" required;
+}
+
+symbols! {
+    /// cuBLAS's functions that the crate calls.
+    CublasApi from cublas;
+    cublasGetProperty: PFN_cublasGetProperty "cublasGetProperty" required;
+}
+
+symbols! {
+    /// cuBLASLt's functions that the crate calls.
+    CublasLtApi from cublaslt;
+    cublasLtGetVersion: PFN_cublasLtGetVersion "cublasLtGetVersion" required;
+}
+
+symbols! {
+    /// NCCL's functions that the crate calls.
+    NcclApi from nccl;
+    ncclGetVersion: PFN_ncclGetVersion "ncclGetVersion" required;
+}
