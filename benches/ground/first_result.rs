@@ -32,8 +32,7 @@ pub fn run_own() -> Result<(), Failure> {
     let left: Vec<f32> = (0..COUNT).map(|index| index as f32 * 0.5).collect();
     let right: Vec<f32> = (0..COUNT).map(|index| (COUNT - index) as f32 * 0.25).collect();
     let (a, b) = (stream.upload(&left)?, stream.upload(&right)?);
-    // SAFETY: the kernel below writes all of it before it is read.
-    let mut c = unsafe { stream.uninitialized::<f32>(COUNT) }?;
+    let mut c = stream.uninitialized::<f32>(COUNT)?;
     let config = LaunchConfig::new(COUNT as u32 / BLOCK, BLOCK);
     // SAFETY: the three buffers have COUNT elements, which is what the kernel reads and writes.
     unsafe { function.launch(&stream, config, (&a, &b, &mut c, COUNT as u32)) }?;
