@@ -294,14 +294,15 @@ fn list_text(names: &[String]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-type Hook = Arc<dyn Fn(&Error) + Send + Sync>;
+/// What is called with errors that have nowhere to be returned.
+pub type DeferredErrorHook = dyn Fn(&Error) + Send + Sync;
 
-static HOOK: RwLock<Option<Hook>> = RwLock::new(None);
+static HOOK: RwLock<Option<Arc<DeferredErrorHook>>> = RwLock::new(None);
 
 /// Sets what is called with errors that have nowhere to be returned: those of `Drop`.
 ///
 /// They are also written to [`log`] at error level. `None` takes the hook away. A hook that panics is ignored.
-pub fn set_deferred_error_hook(hook: Option<Box<dyn Fn(&Error) + Send + Sync>>) {
+pub fn set_deferred_error_hook(hook: Option<Box<DeferredErrorHook>>) {
     *HOOK.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = hook.map(Arc::from);
 }
 

@@ -10,9 +10,7 @@ use half::{bf16, f16};
 use num_complex::Complex;
 
 use super::image::ArgumentKind;
-use super::memory::{
-    Access, Allocation, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, HasView,
-};
+use super::memory::{Access, Allocation, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite};
 use super::stream::StreamState;
 use super::tensor_map::TensorMap;
 use crate::error::{Error, Result};
@@ -25,7 +23,9 @@ impl LaunchTarget<'_> {
     /// Makes the stream wait for the memory's other users and enters it.
     #[inline]
     pub(crate) fn enter(self, allocation: &Allocation, access: Access) -> Result<()> {
-        if !std::ptr::eq(self.0.device, allocation.device) && !self.0.device.can_use_memory_of(allocation.device) {
+        if !std::ptr::eq(self.0.device, allocation.device)
+            && !self.0.device.can_use_memory_of(allocation.device)
+        {
             return Err(Error::DeviceMismatch {
                 operation: "a launch without peer access (see Device::enable_peer_access)",
                 left: format!("a stream of device {}", self.0.device.ordinal),
@@ -249,7 +249,7 @@ impl<'a> Argument<'a> {
         Argument { kind, size: bytes.len(), words, memory: None, borrow: PhantomData }
     }
 
-    fn from_memory<T>(view: super::memory::View<'_>, access: Access) -> Argument<'a> {
+    fn from_memory(view: super::memory::View<'_>, access: Access) -> Argument<'a> {
         let mut argument = Argument::from_bytes(ArgumentKind::Address, &view.address.to_ne_bytes());
         argument.memory = Some((view.allocation.clone(), access));
         argument
@@ -257,12 +257,12 @@ impl<'a> Argument<'a> {
 
     /// Memory that the kernel reads.
     pub fn read<T: Pod>(memory: &'a impl DeviceRead<T>) -> Argument<'a> {
-        Argument::from_memory::<T>(memory.view(), Access::Read)
+        Argument::from_memory(memory.view(), Access::Read)
     }
 
     /// Memory that the kernel writes, or reads and writes.
     pub fn write<T: Pod>(memory: &'a mut impl DeviceWrite<T>) -> Argument<'a> {
-        Argument::from_memory::<T>(memory.view(), Access::Write)
+        Argument::from_memory(memory.view(), Access::Write)
     }
 
     /// An integer scalar of its type's size, or `bool` as `u8`.

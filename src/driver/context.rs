@@ -125,13 +125,8 @@ impl DeviceState {
 
     /// The error of a fault; the context is lost from here on.
     fn fault(&self, code: u32, kernel: String, stream: String) -> Error {
-        let error = Error::KernelFault {
-            kernel,
-            stream,
-            code: code as i32,
-            name: codes::name(code).to_string(),
-            text: codes::text(code).to_string(),
-        };
+        let (name, text) = codes::describe(CUresult(code));
+        let error = Error::KernelFault { kernel, stream, code: code as i32, name, text };
         let _ = self.lost.set(Arc::from(error.to_string()));
         self.lost_flag.store(true, Ordering::Release);
         error
@@ -172,13 +167,8 @@ impl StreamState {
 
 /// The error of a failed driver call.
 pub(crate) fn driver_error(call: &'static str, code: u32, detail: String) -> Error {
-    Error::Driver {
-        call,
-        code: code as i32,
-        name: codes::name(code).to_string(),
-        text: codes::text(code).to_string(),
-        detail,
-    }
+    let (name, text) = codes::describe(CUresult(code));
+    Error::Driver { call, code: code as i32, name, text, detail }
 }
 
 /// A driver handle that may cross threads: the driver's functions lock for themselves.
@@ -191,7 +181,7 @@ unsafe impl<T> Send for Handle<T> {}
 unsafe impl<T> Sync for Handle<T> {}
 
 impl<T> Handle<T> {
-    pub(crate) fn as_void(self) -> *mut c_void {
+    pub(crate) fn into_void(self) -> *mut c_void {
         self.0.cast()
     }
 }

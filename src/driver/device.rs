@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use super::attribute::Attribute;
 use super::context::{Handle, call, driver_error};
 use super::event::EventPool;
-use super::image::isa;
+use super::image::isa_of_driver;
 use super::memory::{PinnedPool, Pool, PoolStatistics, Retired};
 use super::peer::Peers;
 use super::stream::StreamState;
 use crate::error::{Error, Result};
+use crate::sys::DriverApi;
 use crate::sys::driver::{CUcontext, CUctx_st, CUdevice, CUdevice_attribute, CUuuid};
-use crate::sys::symbols::DriverApi;
 
 /// A CUDA device, through its primary context.
 ///
@@ -76,7 +76,7 @@ static DEVICES: Mutex<Vec<&'static DeviceState>> = Mutex::new(Vec::new());
 ///
 /// The driver cannot be loaded.
 pub fn driver_version() -> Result<(i32, i32)> {
-    let version = crate::sys::driver()?.version;
+    let version = crate::sys::driver()?.version();
     Ok((version / 1000, version % 1000 / 10))
 }
 
@@ -86,7 +86,7 @@ pub fn driver_version() -> Result<(i32, i32)> {
 ///
 /// The driver cannot be loaded.
 pub fn driver_isa() -> Result<(i32, i32)> {
-    Ok(isa::isa_of_driver(crate::sys::driver()?.version))
+    Ok(isa_of_driver(crate::sys::driver()?.version()))
 }
 
 impl Device {
@@ -261,8 +261,10 @@ impl DeviceState {
         let raw = device_handle(api, ordinal)?;
         let attribute = |attribute| read_attribute(api, raw, attribute);
         let dimension = |attribute| read_attribute(api, raw, attribute).map(|value| value.max(0) as u32);
-        let capability =
-            (attribute(Attribute::COMPUTE_CAPABILITY_MAJOR)?, attribute(Attribute::COMPUTE_CAPABILITY_MINOR)?);
+        let capability = (
+            attribute(Attribute::COMPUTE_CAPABILITY_MAJOR)?,
+            attribute(Attribute::COMPUTE_CAPABILITY_MINOR)?,
+        );
         let limits = Limits {
             block: [
                 dimension(Attribute::MAX_BLOCK_DIM_X)?,

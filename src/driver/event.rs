@@ -79,7 +79,12 @@ impl EventCell {
 impl Drop for EventCell {
     fn drop(&mut self) {
         if !self.device.is_lost() {
-            self.device.events.list(self.timing).lock().unwrap_or_else(PoisonError::into_inner).push(self.raw);
+            self.device
+                .events
+                .list(self.timing)
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(self.raw);
         }
     }
 }
@@ -190,7 +195,11 @@ impl Event {
     pub fn elapsed_ms(&self, end: &Event) -> Result<f32> {
         for event in [self, end] {
             if !event.cell.timing || !event.recorded {
-                let found = if event.cell.timing { "an event that was never recorded" } else { "an event without times" };
+                let found = if event.cell.timing {
+                    "an event that was never recorded"
+                } else {
+                    "an event without times"
+                };
                 return Err(Error::invalid("elapsed_ms", found, "recorded events of Device::timing_event"));
             }
         }

@@ -73,7 +73,8 @@ impl Module {
         let attribute = |attribute| read_attribute(module, raw, attribute);
         let max_threads = attribute(CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
         let static_shared = attribute(CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?;
-        let dynamic_shared = attribute(CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?;
+        let dynamic_shared =
+            attribute(CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?;
         let known = module.info.kernel(name).and_then(|kernel| kernel.parameters.clone());
         let parameters = match known {
             Some(parameters) => Some(parameters),
@@ -93,7 +94,11 @@ impl Module {
     }
 }
 
-fn read_attribute(module: &ModuleState, raw: Handle<CUfunc_st>, attribute: CUfunction_attribute) -> Result<u32> {
+fn read_attribute(
+    module: &ModuleState,
+    raw: Handle<CUfunc_st>,
+    attribute: CUfunction_attribute,
+) -> Result<u32> {
     let mut value = 0;
     // SAFETY: the function is of a live module; the pointer is to a local.
     unsafe { call!(module.device, cuFuncGetAttribute(&mut value, attribute, raw.0))? };
@@ -147,7 +152,11 @@ impl FunctionState {
 
     #[inline]
     pub(crate) fn allow_dynamic_shared(&self, bytes: u32) -> Result<()> {
-        if bytes <= self.dynamic_shared.load(Ordering::Acquire) { Ok(()) } else { self.raise_dynamic_shared(bytes) }
+        if bytes <= self.dynamic_shared.load(Ordering::Acquire) {
+            Ok(())
+        } else {
+            self.raise_dynamic_shared(bytes)
+        }
     }
 }
 
@@ -265,10 +274,15 @@ impl Function {
     #[cold]
     fn config_error(&self, config: &LaunchConfig) -> Error {
         let device = self.0.module.device;
-        let limits = [("block", config.block, device.limits.block), ("grid", config.grid, device.limits.grid)];
+        let limits =
+            [("block", config.block, device.limits.block), ("grid", config.grid, device.limits.grid)];
         for (what, dim, _) in limits {
             if dim.count() == 0 {
-                return Error::invalid("a launch", format!("a {what} of {dim}"), "at least 1 in each dimension");
+                return Error::invalid(
+                    "a launch",
+                    format!("a {what} of {dim}"),
+                    "at least 1 in each dimension",
+                );
             }
         }
         let limit_of = || format!("kernel '{}'", self.name());

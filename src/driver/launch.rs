@@ -17,8 +17,8 @@ use super::memory::Access;
 use super::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
 use crate::sys::driver::{
-    CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchAttributeValue_union__bindgen_ty_1,
-    CUlaunchConfig, CUstream,
+    CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue,
+    CUlaunchAttributeValue_union__bindgen_ty_1, CUlaunchConfig, CUstream,
 };
 
 /// Extents in x, y and z.
@@ -220,7 +220,12 @@ impl Function {
         }
         // SAFETY: the arguments fit the parameters and are entered before the launch; the rest is the caller's word.
         unsafe {
-            self.issue(stream.state(), &config, |target| arguments.enter(target), arguments.pointers().as_mut())
+            self.issue(
+                stream.state(),
+                &config,
+                |target| arguments.enter(target),
+                arguments.pointers().as_mut(),
+            )
         }
     }
 
@@ -241,7 +246,8 @@ impl Function {
     ) -> Result<()> {
         self.0.check_arguments(arguments.iter().map(|argument| (argument.kind, argument.size)))?;
         let mut pointers: Vec<*mut c_void> = arguments.iter().map(Argument::pointer).collect();
-        let enter = |target| arguments.iter().try_for_each(|argument| argument.enter(target));
+        let enter =
+            |target: LaunchTarget<'_>| arguments.iter().try_for_each(|argument| argument.enter(target));
         // SAFETY: as in `launch`.
         unsafe { self.issue(stream.state(), &config, enter, &mut pointers) }
     }

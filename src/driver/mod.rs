@@ -50,8 +50,10 @@ pub use function::{Function, FunctionAttributes};
 pub use launch::{Dim3, LaunchConfig};
 pub use memory::{
     Copy2d, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, PinnedBuffer, PoolStatistics,
-    Transfer, TransferError,
+    RegisterError, Transfer, TransferError,
 };
 pub use module::{Global, LinkInput, Module, ModuleOptions};
 pub use stream::Stream;
-pub use tensor_map::{TensorElement, TensorInterleave, TensorMap, TensorMapLayout, TensorPromotion, TensorSwizzle};
+pub use tensor_map::{
+    TensorElement, TensorInterleave, TensorMap, TensorMapLayout, TensorPromotion, TensorSwizzle,
+};

@@ -11,12 +11,14 @@ use bytemuck::Pod;
 
 use super::context::{Handle, call, driver_error, gone, stream_call};
 use super::device::{Device, DeviceState};
-use super::image::{ImageInfo, ImageKind, isa};
+use super::image::{ImageInfo, ImageKind, check as check_image};
 use super::memory::{Access, Resource, Usage};
 use super::stream::Stream;
 use crate::error::{Error, Result, report_deferred};
 use crate::sys::codes;
-use crate::sys::driver::{CUjit_option, CUjitInputType, CUlinkState, CUlinkState_st, CUmod_st, CUmodule, CUresult};
+use crate::sys::driver::{
+    CUjit_option, CUjitInputType, CUlinkState, CUlinkState_st, CUmod_st, CUmodule, CUresult,
+};
 
 /// How the driver's assembler treats an image. Only PTX is assembled; for machine code the options do nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,8 +97,12 @@ const LOG_BYTES: usize = 16 * 1024;
 
 impl JitOptions {
     fn new(options: &ModuleOptions) -> JitOptions {
-        let mut jit =
-            JitOptions { keys: Vec::new(), values: Vec::new(), info: vec![0; LOG_BYTES], error: vec![0; LOG_BYTES] };
+        let mut jit = JitOptions {
+            keys: Vec::new(),
+            values: Vec::new(),
+            info: vec![0; LOG_BYTES],
+            error: vec![0; LOG_BYTES],
+        };
         let (info, error) = (jit.info.as_mut_ptr().cast(), jit.error.as_mut_ptr().cast());
         jit.push(CUjit_option::CU_JIT_INFO_LOG_BUFFER, info);
         jit.push_number(CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, LOG_BYTES);
@@ -218,8 +224,9 @@ impl Device {
         }
         let linker = Linker { device, raw: Handle(state) };
         for (input, kind) in inputs.iter().zip(kinds) {
-            let name = CString::new(input.name)
-                .map_err(|_| Error::invalid("Device::link", "a name with a zero byte", "a name without one"))?;
+            let name = CString::new(input.name).map_err(|_| {
+                Error::invalid("Device::link", "a name with a zero byte", "a name without one")
+            })?;
             let mut data = terminated(input.image, kind).into_owned();
             let input_type = match kind {
                 ImageKind::Ptx => CUjitInputType::CU_JIT_INPUT_PTX,
@@ -279,7 +286,7 @@ impl DeviceState {
     /// What an image is, where this device can run it.
     fn inspect(&self, image: &[u8]) -> Result<ImageInfo> {
         let info = ImageInfo::parse(image)?;
-        isa::check(&info, self.capability, self.api.version())?;
+        check_image(&info, self.capability, self.api.version())?;
         Ok(info)
     }
 
@@ -339,8 +346,11 @@ impl Module {
     pub fn global<T: Pod>(&self, name: &str) -> Result<Global<T>> {
         let state = &self.0;
         let _bound = state.device.bind()?;
-        let unknown =
-            || Error::UnknownName { kind: "global", wanted: name.to_owned(), found: state.info.globals.clone() };
+        let unknown = || Error::UnknownName {
+            kind: "global",
+            wanted: name.to_owned(),
+            found: state.info.globals.clone(),
+        };
         let text = CString::new(name).map_err(|_| unknown())?;
         let (mut address, mut bytes) = (0u64, 0usize);
         // SAFETY: the module is live; the pointers are to locals.
@@ -428,13 +438,14 @@ impl<T: Pod> Global<T> {
     ///
     /// The stream is another device's, a kernel before it faulted, or the driver's errors.
     pub fn read(&self, stream: &Stream) -> Result<Vec<T>> {
-        let mut elements: Vec<T> = bytemuck::zeroed_vec(self.length);
+        let mut elements: Vec<T> = vec![T::zeroed(); self.length];
         let bytes = size_of_val(elements.as_slice());
         let state = self.enter(stream)?;
         let bound = state.device.bind()?;
         let pointer = elements.as_mut_ptr().cast();
         // SAFETY: the variable is in a live module; `elements` lives until the drain below has returned.
-        let issued = unsafe { stream_call!(state, cuMemcpyDtoHAsync(pointer, self.address, bytes, state.raw.0)) };
+        let issued =
+            unsafe { stream_call!(state, cuMemcpyDtoHAsync(pointer, self.address, bytes, state.raw.0)) };
         state.count();
         drop(bound);
         issued.and(state.drain()).map(|()| elements)
@@ -454,7 +465,8 @@ impl<T: Pod> Global<T> {
         let bound = state.device.bind()?;
         let (pointer, bytes) = (elements.as_ptr().cast(), size_of_val(elements));
         // SAFETY: the variable is in a live module; `elements` is borrowed until the drain below has returned.
-        let issued = unsafe { stream_call!(state, cuMemcpyHtoDAsync(self.address, pointer, bytes, state.raw.0)) };
+        let issued =
+            unsafe { stream_call!(state, cuMemcpyHtoDAsync(self.address, pointer, bytes, state.raw.0)) };
         state.count();
         drop(bound);
         issued.and(state.drain())

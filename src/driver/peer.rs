@@ -78,7 +78,12 @@ impl Device {
             let detail = format!("from {self} to {other}");
             return Err(driver_error("cuCtxDisablePeerAccess", status.0, detail));
         }
-        self.0.peers.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|&ordinal| ordinal != other.0.ordinal);
+        self.0
+            .peers
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|&ordinal| ordinal != other.0.ordinal);
         Ok(())
     }
 }

@@ -241,7 +241,7 @@ impl Stream {
     /// Work given to it directly is not seen by this library: order it with an [`Event`] before other streams use what
     /// it touches.
     pub fn as_raw(&self) -> *mut c_void {
-        self.0.state.raw.as_void()
+        self.0.state.raw.into_void()
     }
 
     /// Makes later work of this stream wait for the event's mark; nothing happens where none was recorded.
@@ -318,7 +318,8 @@ impl Stream {
         let _bound = state.device.bind()?;
         let data = Box::into_raw(Box::new(Box::new(function) as Callback));
         // SAFETY: the stream is live, and the trampoline frees the box.
-        let result = unsafe { stream_call!(state, cuLaunchHostFunc(state.raw.0, Some(trampoline), data.cast())) };
+        let result =
+            unsafe { stream_call!(state, cuLaunchHostFunc(state.raw.0, Some(trampoline), data.cast())) };
         state.count();
         if result.is_err() {
             // SAFETY: the driver refused the callback, so the box is still ours alone.

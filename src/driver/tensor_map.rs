@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use super::memory::{Allocation, DeviceRead, HasView};
+use super::memory::{Allocation, DeviceRead};
 use crate::driver::context::call;
 use crate::error::{Error, Result};
 use crate::sys::driver::{
@@ -154,9 +154,11 @@ impl TensorMapLayout {
         }
         let size = self.element.size() as u64;
         let first = self.shape.first()?.checked_mul(size)?;
-        self.shape.iter().skip(1).zip(&self.strides).try_fold(first, |bytes, (&extent, &stride)| {
-            bytes.checked_add((extent - 1).checked_mul(stride)?)
-        })
+        self.shape
+            .iter()
+            .skip(1)
+            .zip(&self.strides)
+            .try_fold(first, |bytes, (&extent, &stride)| bytes.checked_add((extent - 1).checked_mul(stride)?))
     }
 
     fn check(&self, available: u64) -> Result<()> {
@@ -166,18 +168,27 @@ impl TensorMapLayout {
             return wrong(format!("{rank} dimensions"), "1 to 5");
         }
         if self.strides.len() + 1 != rank {
-            return wrong(format!("{} strides for {rank} dimensions", self.strides.len()), "one less than dimensions");
+            return wrong(
+                format!("{} strides for {rank} dimensions", self.strides.len()),
+                "one less than dimensions",
+            );
         }
         if self.block.len() != rank {
             return wrong(format!("a box of {} dimensions", self.block.len()), "as many as the tensor has");
         }
         if !self.element_strides.is_empty() && self.element_strides.len() != rank {
-            return wrong(format!("{} element strides", self.element_strides.len()), "none, or one a dimension");
+            return wrong(
+                format!("{} element strides", self.element_strides.len()),
+                "none, or one a dimension",
+            );
         }
         match self.bytes() {
             Some(bytes) if bytes <= available => Ok(()),
             bytes => wrong(
-                format!("a tensor of {} bytes", bytes.map_or("too many".to_owned(), |bytes| bytes.to_string())),
+                format!(
+                    "a tensor of {} bytes",
+                    bytes.map_or("too many".to_owned(), |bytes| bytes.to_string())
+                ),
                 &format!("one inside the buffer's {available} bytes"),
             ),
         }

@@ -34,7 +34,11 @@ impl Stream {
     pub fn uninitialized<T: Pod>(&self, length: usize) -> Result<DeviceBuffer<T>> {
         let bytes = length.checked_mul(size_of::<T>()).ok_or_else(|| {
             let element = std::any::type_name::<T>();
-            Error::invalid("allocating", format!("{length} elements of {element}"), "a size in bytes that fits usize")
+            Error::invalid(
+                "allocating",
+                format!("{length} elements of {element}"),
+                "a size in bytes that fits usize",
+            )
         })?;
         let allocation = Allocation::new(self.state(), bytes)?;
         let address = allocation.address();
@@ -151,6 +155,10 @@ impl<T: Pod> DeviceBuffer<T> {
 impl<T> std::fmt::Debug for DeviceBuffer<T> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let element = std::any::type_name::<T>();
-        write!(formatter, "DeviceBuffer<{element}>({} on device {})", self.length, self.allocation.device.ordinal)
+        write!(
+            formatter,
+            "DeviceBuffer<{element}>({} on device {})",
+            self.length, self.allocation.device.ordinal
+        )
     }
 }

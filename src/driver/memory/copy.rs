@@ -5,12 +5,12 @@
 
 use bytemuck::Pod;
 
-use super::slice::{DeviceRead, DeviceWrite, HasView, View};
+use super::slice::{DeviceRead, DeviceWrite, View};
 use super::usage::Access;
 use crate::driver::context::{call, stream_call};
 use crate::driver::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
-use crate::sys::driver::{CUDA_MEMCPY2D, CUmemorytype};
+use crate::sys::driver::{CUDA_MEMCPY2D_v2, CUmemorytype};
 
 /// A two-dimensional copy: `height` rows of `width` elements, each row a pitch behind the one before. All in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,9 @@ impl Copy2d {
         };
         match needed {
             Some(needed) if needed <= length => Ok(()),
-            _ => Err(Error::LengthMismatch { operation, wanted: needed.unwrap_or(usize::MAX), found: length }),
+            _ => {
+                Err(Error::LengthMismatch { operation, wanted: needed.unwrap_or(usize::MAX), found: length })
+            }
         }
     }
 
@@ -95,7 +97,12 @@ impl Stream {
     /// # Safety
     ///
     /// `source` stays valid and unwritten until the stream has done the copy.
-    pub(crate) unsafe fn issue_upload(&self, source: *const u8, destination: View<'_>, bytes: usize) -> Result<()> {
+    pub(crate) unsafe fn issue_upload(
+        &self,
+        source: *const u8,
+        destination: View<'_>,
+        bytes: usize,
+    ) -> Result<()> {
         let stream = self.state();
         stream.reaches("an upload", &destination)?;
         let _bound = stream.device.bind()?;
@@ -113,7 +120,12 @@ impl Stream {
     /// # Safety
     ///
     /// `destination` stays valid and untouched until the stream has done the copy.
-    pub(crate) unsafe fn issue_download(&self, source: View<'_>, destination: *mut u8, bytes: usize) -> Result<()> {
+    pub(crate) unsafe fn issue_download(
+        &self,
+        source: View<'_>,
+        destination: *mut u8,
+        bytes: usize,
+    ) -> Result<()> {
         let stream = self.state();
         stream.reaches("a download", &source)?;
         let _bound = stream.device.bind()?;
@@ -154,7 +166,8 @@ impl Stream {
             return Ok(());
         }
         // SAFETY: `destination` is borrowed until the drain below has returned; any bytes are a value of `T`.
-        let issued = unsafe { self.issue_download(view, destination.as_mut_ptr().cast(), size_of_val(destination)) };
+        let issued =
+            unsafe { self.issue_download(view, destination.as_mut_ptr().cast(), size_of_val(destination)) };
         issued.and(self.state().drain())
     }
 
@@ -164,7 +177,7 @@ impl Stream {
     ///
     /// As [`copy_to_host`](Self::copy_to_host).
     pub fn download<T: Pod>(&self, source: &impl DeviceRead<T>) -> Result<Vec<T>> {
-        let mut elements = bytemuck::zeroed_vec(source.view().length);
+        let mut elements = vec![T::zeroed(); source.view().length];
         self.copy_to_host(source, &mut elements)?;
         Ok(elements)
     }
@@ -174,7 +187,11 @@ impl Stream {
     /// # Errors
     ///
     /// Lengths differ, neither side is on the stream's device, or the driver's errors.
-    pub fn copy<T: Pod>(&self, source: &impl DeviceRead<T>, destination: &mut impl DeviceWrite<T>) -> Result<()> {
+    pub fn copy<T: Pod>(
+        &self,
+        source: &impl DeviceRead<T>,
+        destination: &mut impl DeviceWrite<T>,
+    ) -> Result<()> {
         let stream = self.state();
         let (from, to) = (source.view(), destination.view());
         same_length("copy", to.length, from.length)?;
@@ -291,7 +308,7 @@ impl Stream {
     ///
     /// Both sides hold the shape; a host side stays valid until the stream has done the copy. The context is current.
     unsafe fn issue_2d(&self, source: Side, destination: Side, shape: Copy2d, element: usize) -> Result<()> {
-        let mut request = CUDA_MEMCPY2D::default();
+        let mut request = CUDA_MEMCPY2D_v2::default();
         match source {
             Side::Host(pointer) => {
                 request.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_HOST;

@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 
-use super::slice::{DeviceWrite, HasView};
+use super::slice::DeviceWrite;
 use super::usage::Access;
 use crate::driver::context::stream_call;
 use crate::driver::stream::Stream;
@@ -25,11 +25,18 @@ impl Plan {
         if value.iter().all(|&byte| byte == value[0]) {
             return Plan::Bytes(value[0]);
         }
-        let words: Vec<u32> = value.chunks_exact(4).map(|word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]])).collect();
+        let words: Vec<u32> = value
+            .chunks_exact(4)
+            .map(|word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]]))
+            .collect();
         match value.len() {
             2 if address % 2 == 0 => Plan::Halves(u16::from_ne_bytes([value[0], value[1]])),
             length if length % 4 == 0 && address % 4 == 0 => {
-                if words.iter().all(|&word| word == words[0]) { Plan::Words(words[0]) } else { Plan::Columns(words) }
+                if words.iter().all(|&word| word == words[0]) {
+                    Plan::Words(words[0])
+                } else {
+                    Plan::Columns(words)
+                }
             }
             _ => Plan::Upload,
         }
@@ -71,7 +78,9 @@ impl Stream {
             match plan {
                 Plan::Bytes(byte) => stream_call!(stream, cuMemsetD8Async(address, byte, size * length, raw)),
                 Plan::Halves(half) => stream_call!(stream, cuMemsetD16Async(address, half, length, raw)),
-                Plan::Words(word) => stream_call!(stream, cuMemsetD32Async(address, word, size / 4 * length, raw)),
+                Plan::Words(word) => {
+                    stream_call!(stream, cuMemsetD32Async(address, word, size / 4 * length, raw))
+                }
                 Plan::Columns(words) => words.iter().zip(0u64..).try_for_each(|(&word, column)| {
                     stream_call!(stream, cuMemsetD2D32Async(address + 4 * column, size, word, 1, length, raw))
                 }),

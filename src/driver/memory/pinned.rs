@@ -33,7 +33,10 @@ impl PinnedPool {
 
     /// Takes every cached block out, to be freed.
     pub(crate) fn take_cached(&self) -> Vec<Handle<u8>> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_values().flatten().collect()
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+            .into_values()
+            .flatten()
+            .collect()
     }
 }
 
@@ -63,6 +66,21 @@ unsafe impl<T: Pod + Send> Send for PinnedBuffer<T> {}
 // SAFETY: as above.
 unsafe impl<T: Pod + Sync> Sync for PinnedBuffer<T> {}
 
+/// A vector that could not be page-locked, given back.
+#[derive(Debug)]
+pub struct RegisterError<T> {
+    /// What went wrong.
+    pub error: Box<Error>,
+    /// The vector, as it was.
+    pub vector: Vec<T>,
+}
+
+impl<T> From<RegisterError<T>> for Error {
+    fn from(failed: RegisterError<T>) -> Error {
+        *failed.error
+    }
+}
+
 impl Device {
     /// Page-locked memory for `length` elements, with unspecified contents.
     ///
@@ -75,7 +93,11 @@ impl Device {
         });
         let Some(class) = bytes.filter(|&class| isize::try_from(class).is_ok()) else {
             let found = format!("{length} elements of {}", std::any::type_name::<T>());
-            return Err(Error::invalid("allocating pinned memory", found, "a size that fits the address space"));
+            return Err(Error::invalid(
+                "allocating pinned memory",
+                found,
+                "a size that fits the address space",
+            ));
         };
         if class == 0 {
             let origin = Origin::Empty;
@@ -98,7 +120,7 @@ impl Device {
     /// # Errors
     ///
     /// The driver's errors, with the vector.
-    pub fn register<T: Pod + Send>(&self, vector: Vec<T>) -> Result<PinnedBuffer<T>, (Error, Vec<T>)> {
+    pub fn register<T: Pod + Send>(&self, vector: Vec<T>) -> Result<PinnedBuffer<T>, RegisterError<T>> {
         let mut vector = ManuallyDrop::new(vector);
         let (length, bytes) = (vector.len(), size_of_val(vector.as_slice()));
         if bytes == 0 {
@@ -121,7 +143,9 @@ impl Device {
                 length: 0,
                 origin: Origin::Registered(vector),
             }),
-            (Err(error), _) => Err((error, ManuallyDrop::into_inner(vector))),
+            (Err(error), _) => {
+                Err(RegisterError { error: Box::new(error), vector: ManuallyDrop::into_inner(vector) })
+            }
         }
     }
 }
@@ -162,10 +186,10 @@ impl<T: Pod> PinnedBuffer<T> {
     {
         match std::mem::replace(&mut self.origin, Origin::Empty) {
             Origin::Registered(vector) => {
-                let pointer = Handle(self.pointer.as_ptr().cast());
+                let pointer = Handle(self.pointer.as_ptr().cast::<u8>());
                 let released = self.device.bind().and_then(|_bound| {
                     // SAFETY: the range was registered and nothing uses it: a transfer would own this buffer.
-                    unsafe { call!(self.device, cuMemHostUnregister(pointer.as_void())) }
+                    unsafe { call!(self.device, cuMemHostUnregister(pointer.into_void())) }
                 });
                 match released {
                     Ok(()) => Ok(ManuallyDrop::into_inner(vector)),

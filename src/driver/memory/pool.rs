@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::retired::Resource;
-use crate::driver::context::{OUT_OF_MEMORY, call, driver_error, stream_call};
+use crate::driver::context::{OUT_OF_MEMORY, driver_error, stream_call};
 use crate::driver::device::DeviceState;
 use crate::driver::event::EventCell;
 use crate::driver::stream::StreamState;
@@ -172,7 +172,8 @@ impl DeviceState {
     /// A block of the stream's own list, or of the common one after waiting for its event.
     fn reuse(&'static self, stream: &Arc<StreamState>, class: usize) -> Result<Option<u64>> {
         let mut state = self.pool.lock();
-        let own = state.streams.get_mut(&stream.id).and_then(|classes| classes.get_mut(&class)).and_then(Vec::pop);
+        let own =
+            state.streams.get_mut(&stream.id).and_then(|classes| classes.get_mut(&class)).and_then(Vec::pop);
         if let Some(address) = own {
             state.live(class, true);
             return Ok(Some(address));
@@ -194,7 +195,7 @@ impl DeviceState {
     /// A block from the driver; where it has no room, everything cached is given back first.
     fn allocate_block(&'static self, bytes: usize) -> Result<Block> {
         let _bound = self.bind()?;
-        let allocate = || {
+        let allocate = || -> Result<Option<Block>> {
             let mut address = 0u64;
             // SAFETY: the pointer is to a local; the device's context is current.
             let status = unsafe { (self.api.cuMemAlloc()?)(&mut address, bytes) };
@@ -212,7 +213,8 @@ impl DeviceState {
             return Ok(block);
         }
         // The driver's own word is kept where even the question for free memory fails.
-        let memory = self.memory_info().map_err(|_| driver_error("cuMemAlloc", OUT_OF_MEMORY, String::new()))?;
+        let memory =
+            self.memory_info().map_err(|_| driver_error("cuMemAlloc", OUT_OF_MEMORY, String::new()))?;
         Err(Error::OutOfMemory {
             device: self.ordinal,
             requested: bytes as u64,

@@ -17,7 +17,7 @@ pub(crate) enum Resource {
     Memory(u64),
     Pinned(Handle<u8>),
     /// Registered host memory and its owner, which must outlive the registration.
-    Registered(Handle<u8>, Box<dyn Any + Send>),
+    Registered(Handle<u8>, #[allow(dead_code)] Box<dyn Any + Send>),
     Module(Handle<CUmod_st>),
     Linker(Handle<CUlinkState_st>),
     Stream(Handle<CUstream_st>),
@@ -69,8 +69,8 @@ impl DeviceState {
         unsafe {
             match resource {
                 Resource::Memory(address) => call!(self, cuMemFree(*address)),
-                Resource::Pinned(pointer) => call!(self, cuMemFreeHost(pointer.as_void())),
-                Resource::Registered(pointer, _) => call!(self, cuMemHostUnregister(pointer.as_void())),
+                Resource::Pinned(pointer) => call!(self, cuMemFreeHost(pointer.into_void())),
+                Resource::Registered(pointer, _) => call!(self, cuMemHostUnregister(pointer.into_void())),
                 Resource::Module(module) => call!(self, cuModuleUnload(module.0)),
                 Resource::Linker(linker) => call!(self, cuLinkDestroy(linker.0)),
                 Resource::Stream(stream) => call!(self, cuStreamDestroy(stream.0)),

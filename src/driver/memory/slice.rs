@@ -234,7 +234,12 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     /// [`Error::InvalidArgument`] where size or alignment does not fit.
     pub fn reinterpret<U: Pod>(self) -> Result<DeviceSliceMut<'a, U>> {
         let length = reinterpreted::<T, U>(self.address, self.length)?;
-        Ok(DeviceSliceMut { allocation: self.allocation, address: self.address, length, element: PhantomData })
+        Ok(DeviceSliceMut {
+            allocation: self.allocation,
+            address: self.address,
+            length,
+            element: PhantomData,
+        })
     }
 }
 

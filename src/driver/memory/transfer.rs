@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use super::pinned::PinnedBuffer;
-use super::slice::{DeviceRead, DeviceWrite, HasView};
+use super::slice::{DeviceRead, DeviceWrite};
 use crate::driver::context::stream_call;
 use crate::driver::event::EventCell;
 use crate::driver::stream::{Stream, StreamState};
@@ -26,14 +26,14 @@ pub struct Transfer<T: Pod> {
 #[derive(Debug)]
 pub struct TransferError<T: Pod> {
     /// What went wrong.
-    pub error: Error,
+    pub error: Box<Error>,
     /// The buffer; `None` where the copy may have been issued and could not be waited for.
     pub buffer: Option<PinnedBuffer<T>>,
 }
 
 impl<T: Pod> From<TransferError<T>> for Error {
     fn from(failed: TransferError<T>) -> Error {
-        failed.error
+        *failed.error
     }
 }
 
@@ -45,7 +45,7 @@ impl<T: Pod> std::fmt::Display for TransferError<T> {
 
 impl<T: Pod + std::fmt::Debug> std::error::Error for TransferError<T> {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.error)
+        Some(&*self.error)
     }
 }
 
@@ -94,7 +94,7 @@ impl Stream {
         let stream = self.state();
         if buffer.len() != length {
             let error = Error::LengthMismatch { operation, wanted: length, found: buffer.len() };
-            return Err(TransferError { error, buffer: Some(buffer) });
+            return Err(TransferError { error: Box::new(error), buffer: Some(buffer) });
         }
         let (pointer, bytes) = (buffer.as_mut_ptr().cast(), size_of_val(&*buffer));
         let issued = if bytes == 0 { Ok(()) } else { issue(pointer, bytes) };
@@ -105,10 +105,10 @@ impl Stream {
             }
             // The copy may be on its way: the buffer goes back only after a wait.
             Err(error) => match stream.drain() {
-                Ok(()) => Err(TransferError { error, buffer: Some(buffer) }),
+                Ok(()) => Err(TransferError { error: Box::new(error), buffer: Some(buffer) }),
                 Err(_) => {
                     buffer.retire(None);
-                    Err(TransferError { error, buffer: None })
+                    Err(TransferError { error: Box::new(error), buffer: None })
                 }
             },
         }
@@ -133,7 +133,9 @@ impl<T: Pod> Transfer<T> {
                 buffer.retire(None);
                 Err(error)
             }
-            (_, None) => Err(Error::invalid("Transfer::wait", "a transfer without a buffer", "one that was started")),
+            (_, None) => {
+                Err(Error::invalid("Transfer::wait", "a transfer without a buffer", "one that was started"))
+            }
         }
     }
 
