@@ -20,9 +20,16 @@
 # Exit code: 0 where every part passed or could not run here and says so; 1 otherwise.
 set -u
 
+# Of the linker's search path, the folders that hold the driver: on some machines it is found in no other way.
+driver_folders=
+IFS=: read -r -a folders <<<"${LD_LIBRARY_PATH:-}"
+for folder in "${folders[@]}"; do
+    [ -n "$folder" ] && [ -e "$folder/libcuda.so.1" ] && driver_folders=$driver_folders${driver_folders:+:}$folder
+done
+
 # Runs a command where no variable points at a toolkit.
 bare_environment=(env -u CUDA_PATH -u CUDA_HOME -u CUDA_ROOT -u VIRTUAL_ENV -u CONDA_PREFIX -u PYTHONPATH
-    LD_LIBRARY_PATH= PATH=/usr/bin:/bin)
+    LD_LIBRARY_PATH="$driver_folders" PATH=/usr/bin:/bin)
 
 # Every file of the toolkit and its wheels that a loader could find, wherever it is.
 toolkit_files() {
@@ -32,9 +39,20 @@ toolkit_files() {
 }
 
 # What `hidden` starts in a namespace of its own: an empty file is mounted over each of the toolkit's, so that no
-# search path, cache of the linker, wheel or environment variable reaches one. Outside of it nothing changes.
+# search path, cache of the linker, wheel or environment variable reaches one. Outside of it nothing changes. It is
+# given the namespace of its caller, and refuses to run there: in it the mounts would hide the files from everybody.
+namespace=$(readlink /proc/self/ns/mnt 2>/dev/null)
 if [ "${1:-}" = --hide-and-run ]; then
-    shift
+    case "${2:-}" in
+        "$namespace" | "") refused=yes ;;
+        mnt:*) refused=no ;;
+        *) refused=yes ;;
+    esac
+    if [ "$refused" = yes ] || [ -z "$namespace" ]; then
+        echo "gpu_suite.sh: --hide-and-run is for a mount namespace of its own" >&2
+        exit 2
+    fi
+    shift 2
     hidden=0
     left=0
     while IFS= read -r file; do
@@ -111,11 +129,11 @@ wants() { case " $parts " in *" $1 "*) return 0 ;; *) return 1 ;; esac; }
 # How far the toolkit can be put out of reach here.
 way=("${bare_environment[@]}")
 hidden_by="the environment alone, because unshare is not permitted here"
-if unshare -m mount --bind /dev/null "$0" 2>/dev/null; then
-    way=(unshare -m bash "$here/gpu_suite.sh" --hide-and-run)
+if [ -n "$namespace" ] && unshare -m mount --bind /dev/null "$0" 2>/dev/null; then
+    way=(unshare -m bash "$here/gpu_suite.sh" --hide-and-run "$namespace")
     hidden_by="a mount namespace"
-elif unshare -r -m mount --bind /dev/null "$0" 2>/dev/null; then
-    way=(unshare -r -m bash "$here/gpu_suite.sh" --hide-and-run)
+elif [ -n "$namespace" ] && unshare -r -m mount --bind /dev/null "$0" 2>/dev/null; then
+    way=(unshare -r -m bash "$here/gpu_suite.sh" --hide-and-run "$namespace")
     hidden_by="a mount namespace of a user namespace"
 fi
 
