@@ -62,11 +62,7 @@ impl Drop for ModuleState {
         let resource = Resource::Module(self.raw);
         let streams = self.usage.streams();
         if streams.is_empty() {
-            if let Err(error) = self.device.release(resource) {
-                if !gone(&error) {
-                    report_deferred(&error);
-                }
-            }
+            self.device.release_or_report(resource);
             return;
         }
         let marks: Result<Vec<_>> = streams.iter().map(|stream| stream.mark()).collect();
@@ -152,7 +148,7 @@ impl JitOptions {
 
     /// Reads the status of a load or link: a refused image is an error with the log.
     fn check(&self, device: &DeviceState, call: &'static str, status: CUresult) -> Result<()> {
-        // INVALID_IMAGE, NO_BINARY_FOR_GPU, INVALID_PTX, then NVLINK (linking) and PTX-version errors.
+        // INVALID_IMAGE, NO_BINARY_FOR_GPU, INVALID_PTX, then the compiler missing, forbidden or too old.
         if !matches!(status.0, 200 | 209 | 218 | 221..=225) {
             return device.check(call, status);
         }
@@ -274,11 +270,7 @@ struct Linker {
 
 impl Drop for Linker {
     fn drop(&mut self) {
-        if let Err(error) = self.device.release(Resource::Linker(self.raw)) {
-            if !gone(&error) {
-                report_deferred(&error);
-            }
-        }
+        self.device.release_or_report(Resource::Linker(self.raw));
     }
 }
 

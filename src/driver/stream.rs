@@ -83,11 +83,7 @@ impl Drop for StreamState {
         if self.device.is_lost() {
             return;
         }
-        if let Err(error) = self.device.release(Resource::Stream(self.raw)) {
-            if !gone(&error) {
-                report_deferred(&error);
-            }
-        }
+        self.device.release_or_report(Resource::Stream(self.raw));
     }
 }
 

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytemuck::Pod;
 
 use super::retired::Resource;
-use crate::driver::context::{Handle, OUT_OF_MEMORY, call, gone};
+use crate::driver::context::{Handle, OUT_OF_MEMORY, call};
 use crate::driver::device::{Device, DeviceState};
 use crate::driver::event::EventCell;
-use crate::error::{Error, Result, report_deferred};
+use crate::error::{Error, Result};
 
 /// Usable from every context.
 const PORTABLE: u32 = 1;
@@ -179,7 +179,7 @@ impl<T: Pod> PinnedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// The driver could not unlock the memory; the vector is then kept locked and lost.
+    /// The driver's, while unlocking; the vector is lost then, because it may still be locked.
     pub fn into_vec(mut self) -> Result<Vec<T>>
     where
         T: Send,
@@ -187,18 +187,9 @@ impl<T: Pod> PinnedBuffer<T> {
         match std::mem::replace(&mut self.origin, Origin::Empty) {
             Origin::Registered(vector) => {
                 let pointer = Handle(self.pointer.as_ptr().cast::<u8>());
-                let released = self.device.bind().and_then(|_bound| {
-                    // SAFETY: the range was registered and nothing uses it: a transfer would own this buffer.
-                    unsafe { call!(self.device, cuMemHostUnregister(pointer.into_void())) }
-                });
-                match released {
-                    Ok(()) => Ok(ManuallyDrop::into_inner(vector)),
-                    Err(error) if gone(&error) => Ok(ManuallyDrop::into_inner(vector)),
-                    Err(error) => {
-                        self.origin = Origin::Registered(vector);
-                        Err(error)
-                    }
-                }
+                // Nothing uses the memory: a transfer would own this buffer.
+                self.device.release(Resource::Registered(pointer, Box::new(())))?;
+                Ok(ManuallyDrop::into_inner(vector))
             }
             origin => {
                 let elements = self.to_vec();
@@ -248,11 +239,7 @@ impl<T: Pod> Drop for PinnedBuffer<T> {
             }
             Origin::Registered(vector) => {
                 let owner = Box::new(Owner(ManuallyDrop::into_inner(vector)));
-                if let Err(error) = self.device.release(Resource::Registered(pointer, owner)) {
-                    if !gone(&error) {
-                        report_deferred(&error);
-                    }
-                }
+                self.device.release_or_report(Resource::Registered(pointer, owner));
             }
             Origin::Empty => {}
         }

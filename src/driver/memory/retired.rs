@@ -1,7 +1,6 @@
 //! What was dropped while it was in use, or could not be released, until it can be.
 //!
-//! Everything that the driver gives is released through [`DeviceState::release`]; a release that fails keeps its resource
-//! here for the next try, so that no failure leaks.
+//! Everything that the driver gives is released through [`DeviceState::release`].
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,21 +50,35 @@ impl Retired {
 }
 
 impl DeviceState {
-    /// Gives a resource back to the driver. One that the driver refuses is kept for the next [`trim`](Self::trim).
+    /// Gives a resource back to the driver.
+    ///
+    /// The call is made once. A driver that answers it with an error has mostly released and reports something earlier;
+    /// calling again could take what somebody else has been given in the meantime. Where the call cannot even be made,
+    /// the resource is kept for later. What went with its context is no error.
     pub(crate) fn release(&'static self, resource: Resource) -> Result<()> {
-        match self.try_release(&resource) {
-            Err(error) if !gone(&error) => {
-                self.retired.push(Entry { resource, after: Vec::new(), until_idle: true });
+        let result = match self.bind() {
+            Ok(_bound) => self.call_release(&resource),
+            Err(error) => {
+                self.retire_until_idle(resource);
                 Err(error)
             }
+        };
+        match result {
+            Err(error) if !gone(&error) => Err(error),
             _ => Ok(()),
         }
     }
 
-    fn try_release(&'static self, resource: &Resource) -> Result<()> {
-        let _bound = self.bind()?;
-        // SAFETY: each resource was given by this device's driver and is released once: it is forgotten when this
-        // succeeds, and nothing else holds it.
+    /// As [`release`](Self::release), for `Drop`: an error goes to the hook.
+    pub(crate) fn release_or_report(&'static self, resource: Resource) {
+        if let Err(error) = self.release(resource) {
+            report_deferred(&error);
+        }
+    }
+
+    /// The context is current.
+    fn call_release(&'static self, resource: &Resource) -> Result<()> {
+        // SAFETY: each resource was given by this device's driver, is released once and used by nothing any more.
         unsafe {
             match resource {
                 Resource::Memory(address) => call!(self, cuMemFree(*address)),
