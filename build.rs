@@ -1,10 +1,13 @@
-//! Nothing is generated in a normal build: what the crate embeds is committed.
+//! What is made at build time, one module a product; nothing here needs a CUDA toolkit. What comes from one is committed.
 
 #[cfg(feature = "bindgen")]
 #[path = "build/bindings.rs"]
 mod bindings;
+#[path = "build/images.rs"]
+mod images;
 
 fn main() {
+    images::embed();
     #[cfg(feature = "bindgen")]
     bindings::run();
 }

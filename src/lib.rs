@@ -4,7 +4,9 @@
 
 pub mod driver;
 pub mod error;
+pub mod images;
 #[doc(hidden)]
 pub mod sys;
+pub mod types;
 
 pub use error::{Error, Result};

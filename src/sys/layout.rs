@@ -203,7 +203,13 @@ pub(super) fn candidates(
     }
     for variable in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
         if let Some(prefix) = folder_in(variable, environment, &mut list) {
-            for folder in environment_folders(&prefix, family) {
+            let folders = environment_folders(&prefix, family);
+            if folders.is_empty() {
+                let mut candidate = Candidate::new(How::File(prefix), format!("${variable}"));
+                candidate.refused = Some(format!("has no folder in which {} could be", family.name));
+                list.push(candidate);
+            }
+            for folder in folders {
                 files_in(&folder, &format!("${variable}"), family, driver, &mut list);
             }
         }

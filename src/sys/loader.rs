@@ -83,7 +83,11 @@ fn open_with(name: &std::ffi::OsStr, flags: i32) -> Result<libloading::Library, 
     // SAFETY: the libraries that are asked for are NVIDIA's own, or a file that the user named; their initialisers are run, as
     // linking to them would.
     let library = unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL | flags) };
-    library.map(Into::into).map_err(|error| error.to_string())
+    library.map(Into::into).map_err(|error| {
+        // `dlerror` begins with the name, which the attempt shows already.
+        let text = error.to_string();
+        text.strip_prefix(&format!("{}: ", name.to_string_lossy())).unwrap_or(&text).to_owned()
+    })
 }
 
 #[cfg(unix)]
@@ -117,8 +121,12 @@ fn open_file(path: &Path) -> Result<libloading::Library, String> {
 
 #[cfg(windows)]
 fn open_name(name: &str) -> Result<libloading::Library, String> {
+    use libloading::os::windows::{LOAD_LIBRARY_SEARCH_SYSTEM32, Library};
+    // The driver belongs to the system, and a file of that name in the program's folder is not it. Toolkits are on PATH.
+    let flags = if name == super::layout::DRIVER_FILE { LOAD_LIBRARY_SEARCH_SYSTEM32 } else { 0 };
     // SAFETY: as on unix.
-    unsafe { libloading::Library::new(name) }.map_err(|error| error.to_string())
+    let library = unsafe { Library::load_with_flags(name, flags) };
+    library.map(Into::into).map_err(|error| error.to_string())
 }
 
 #[cfg(windows)]

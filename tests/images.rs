@@ -1,0 +1,226 @@
+//! The embedded images are what their sources say, and choosing among them obeys the device, the driver and the
+//! environment. Nothing here needs a GPU.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use selvedge::Error;
+use selvedge::images::{self, Kind, Overrides};
+
+const ELEMENT_TYPES: [&str; 15] = [
+    "bool", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "bf16", "f32", "f64", "c64", "c128",
+];
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
+}
+
+/// The names that the kernels of a family have by their sources' headers.
+fn wanted_entries(family: &str) -> Vec<String> {
+    let mut entries = Vec::new();
+    match family {
+        "arithmetic" => {
+            for operation in ["add", "sub", "mul", "div"] {
+                entries.extend(["f32", "f64", "c64", "c128"].map(|element| format!("{operation}_{element}")));
+            }
+        }
+        "copy" => entries.extend([8, 16, 32, 64, 128].map(|bits| format!("copy_strided_{bits}"))),
+        "fill" => entries.extend([8, 16, 32, 64, 128].map(|bits| format!("fill_{bits}"))),
+        cast => {
+            let source =
+                cast.strip_prefix("cast_").unwrap_or_else(|| panic!("no entries known of family {cast}"));
+            entries.extend(ELEMENT_TYPES.map(|result| format!("cast_{source}_{result}")));
+        }
+    }
+    entries.sort();
+    entries
+}
+
+fn entries_of(ptx: &str) -> Vec<String> {
+    let declarations = ptx.lines().filter_map(|line| line.strip_prefix(".visible .entry "));
+    let mut entries: Vec<String> = declarations.map(|line| line.trim_end_matches('(').to_owned()).collect();
+    entries.sort();
+    entries
+}
+
+#[test]
+fn families_are_complete() {
+    let mut wanted: Vec<String> = ELEMENT_TYPES.iter().map(|element| format!("cast_{element}")).collect();
+    wanted.extend(["arithmetic", "copy", "fill"].map(str::to_owned));
+    wanted.sort();
+    assert_eq!(images::families(), wanted);
+    for family in images::families() {
+        let image = images::select_with(family, (9, 0), (8, 0), Overrides::default()).unwrap();
+        let ptx = String::from_utf8(image.bytes().unwrap()).unwrap();
+        assert_eq!(entries_of(&ptx), wanted_entries(family), "{family}");
+    }
+}
+
+#[test]
+fn images_are_what_their_index_says() {
+    for image in images::all() {
+        let target = image.target().unwrap();
+        assert!(target.capability >= (6, 0), "{image}");
+        let bytes = image.bytes().unwrap();
+        if image.kind() == Kind::Ptx {
+            let (major, minor) = image.isa();
+            let head = format!(".version {major}.{minor}\n.target {target}\n.address_size 64\n");
+            let ptx = String::from_utf8(bytes).unwrap();
+            assert!(ptx.starts_with(&head), "{image} starts with {:?}", ptx.lines().next());
+            // A comment would name the compiler's build; a variable or a local array is a mistake in these kernels.
+            for unwanted in ["//", ".global .align", ".local .align"] {
+                assert!(!ptx.contains(unwanted), "{image} contains {unwanted}");
+            }
+        } else {
+            assert!(bytes.starts_with(b"\x7fELF"), "{image}");
+        }
+        // The oldest driver that the crate's images are promised for takes every one.
+        assert!(image.isa() <= (8, 0), "{image}");
+    }
+}
+
+/// Equal bits on the CPU rest on every operation being rounded by itself, and subnormal numbers being kept.
+#[test]
+fn arithmetic_is_neither_contracted_nor_flushed() {
+    let image = images::select_with("arithmetic", (9, 0), (8, 0), Overrides::default()).unwrap();
+    let ptx = String::from_utf8(image.bytes().unwrap()).unwrap();
+    for unwanted in ["fma.", "mad.rn", "mad.f", ".ftz", ".approx", "div.full"] {
+        assert!(!ptx.contains(unwanted), "{unwanted}");
+    }
+    for wanted in ["add.rn.f64", "sub.rn.f32", "mul.rn.f64", "div.rn.f32", "div.rn.f64"] {
+        assert!(ptx.contains(wanted), "{wanted}");
+    }
+    // What makes it as fast as a copy: 16 bytes an access.
+    for wanted in ["ld.global.v4.f32", "st.global.v4.f32", "ld.global.v2.f64", "st.global.v2.f64"] {
+        assert!(ptx.contains(wanted), "{wanted}");
+    }
+}
+
+#[test]
+fn sm_60_has_every_family() {
+    for family in images::families() {
+        let image = images::select_with(family, (6, 0), (8, 0), Overrides::default()).unwrap();
+        assert_eq!(image.target().unwrap().to_string(), "sm_60");
+    }
+}
+
+#[test]
+fn embedded_images_stay_small() {
+    let total: usize = images::all().iter().map(|image| image.packed_length()).sum();
+    println!("{} images take {total} bytes", images::all().len());
+    assert!(total < 6 << 20, "{total} bytes");
+}
+
+/// FNV-1a of 64 bits, as in scripts/build_images.py.
+fn hash(bytes: &[u8]) -> String {
+    let step = |value: u64, byte: &u8| (value ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, step))
+}
+
+fn file_names(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn images_fit_their_sources() {
+    let kernels = repository().join("csrc/kernels");
+    let ptx = repository().join("ptx");
+    let manifest = fs::read_to_string(ptx.join("manifest")).unwrap();
+    let mut files = vec!["manifest".to_owned()];
+    let mut compiled = Vec::new();
+    for line in manifest.lines().filter(|line| !line.starts_with('#')) {
+        let columns: Vec<&str> = line.split(' ').collect();
+        let [family, target, _isa, kind, source_hash, image_hash, _compiler, options, sources] = columns[..]
+        else {
+            panic!("not a line of an image: {line}");
+        };
+        let mut content = options.replace(',', " ").into_bytes();
+        for source in sources.split(',') {
+            content.push(0);
+            content.extend(source.bytes());
+            content.push(0);
+            content.extend(fs::read(kernels.join(source)).unwrap());
+            compiled.push(source.to_owned());
+        }
+        let file = format!("{family}.{target}.{kind}");
+        assert_eq!(
+            hash(&content),
+            source_hash,
+            "{file} is older than its sources: run scripts/build_images.py"
+        );
+        let bytes = fs::read(ptx.join(&file)).unwrap();
+        assert_eq!(hash(&bytes), image_hash, "{file} was changed by hand: run scripts/build_images.py");
+        let of_file = |image: &&images::Image| {
+            image.family() == family
+                && image.target().unwrap().to_string() == target
+                && image.kind().name().eq_ignore_ascii_case(kind)
+        };
+        let embedded = images::all().iter().find(of_file).unwrap_or_else(|| panic!("{file} is not embedded"));
+        assert!(embedded.bytes().unwrap() == bytes, "{file} is embedded with other bytes");
+        files.push(file);
+    }
+    files.sort();
+    assert_eq!(file_names(&ptx), files, "ptx/ holds what its manifest lists");
+    compiled.sort();
+    compiled.dedup();
+    assert_eq!(file_names(&kernels), compiled, "every kernel source is part of an image");
+    assert_eq!(images::all().len(), files.len() - 1);
+}
+
+#[test]
+fn an_older_driver_is_refused_with_both_versions() {
+    let error = images::select_with("arithmetic", (8, 0), (7, 4), Overrides::default()).unwrap_err();
+    assert!(matches!(error, Error::UnsupportedImage { .. }), "{error:?}");
+    for part in ["'arithmetic'", "PTX 8.0 (CUDA 12.0)", "PTX up to 7.4 (CUDA 11.4)"] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    let error = images::select_with("arithmetic", (5, 2), (8, 0), Overrides::default()).unwrap_err();
+    assert!(error.to_string().contains("5.2"), "{error}");
+}
+
+/// Runs [`prints_what_is_selected`] in a child process with these values of the two variables.
+fn select_in_child(architecture: Option<&str>, image: Option<&str>) -> String {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "prints_what_is_selected", "--ignored", "--nocapture"]);
+    for (name, value) in [("SELVEDGE_ARCH", architecture), ("SELVEDGE_IMAGE", image)] {
+        match value {
+            Some(value) => child.env(name, value),
+            None => child.env_remove(name),
+        };
+    }
+    let output = String::from_utf8(child.output().unwrap().stdout).unwrap();
+    let line = output.lines().find_map(|line| line.split_once("selected: "));
+    line.unwrap_or_else(|| panic!("the child said: {output}")).1.to_owned()
+}
+
+#[test]
+#[ignore = "the child of the_environment_overrides_the_choice"]
+fn prints_what_is_selected() {
+    match images::select("fill", (9, 0), (8, 0)) {
+        Ok(image) => println!("selected: {image}"),
+        Err(error) => println!("selected: {error}"),
+    }
+}
+
+#[test]
+fn the_environment_overrides_the_choice() {
+    let fill = "fill for sm_60 (PTX)";
+    assert_eq!(select_in_child(None, None), fill);
+    assert_eq!(select_in_child(Some(""), Some("")), fill);
+    assert_eq!(select_in_child(Some("sm_80"), Some("auto")), fill);
+    assert_eq!(select_in_child(Some("sm_60"), Some("ptx")), fill);
+    for (architecture, image, parts) in [
+        (Some("sm_50"), None, ["SELVEDGE_ARCH=sm_50", "PTX for sm_60"]),
+        (Some("volta"), None, ["SELVEDGE_ARCH", "'volta'"]),
+        (Some("sm_120"), None, ["SELVEDGE_ARCH", "sm_90"]),
+        (None, Some("cubin"), ["SELVEDGE_IMAGE=cubin", "PTX for sm_60"]),
+        (None, Some("spirv"), ["SELVEDGE_IMAGE", "'spirv'"]),
+    ] {
+        let error = select_in_child(architecture, image);
+        assert!(parts.iter().all(|part| error.contains(part)), "{architecture:?} {image:?}: {error}");
+    }
+}
