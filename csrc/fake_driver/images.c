@@ -273,6 +273,7 @@ int image_read_ptx(const char *text, image *out) {
 #define FATBIN_WRAPPER 0x466243B1u
 #define ELF_MAGIC 0x464C457Fu
 #define FATBIN_COMPRESSED 0xA000u
+#define FATBIN_EXACT 0x100000u /* for this architecture alone */
 
 typedef struct fatbin_header {
     uint32_t magic;
@@ -373,14 +374,26 @@ size_t fake_make_cubin(const char *ptx, void *out, size_t capacity) {
 }
 
 size_t fake_make_fatbin(const char *ptx, void *out, size_t capacity) {
-    size_t length = strlen(ptx) + 1, size = sizeof(fatbin_header) + sizeof(fatbin_member) + length;
-    unsigned char *data = zeroed(size);
-    fatbin_header h = {FATBIN_MAGIC, 1, sizeof h, sizeof(fatbin_member) + length};
-    fatbin_member m = {.kind = 1, .version = 0x101, .header_size = sizeof m, .size = length};
-    memcpy(data, &h, sizeof h);
-    memcpy(data + sizeof h, &m, sizeof m);
-    memcpy(data + sizeof h + sizeof m, ptx, length);
-    deliver(data, size, out, capacity);
-    free(data);
+    image i = {0};
+    size_t size = 0;
+    control_begin();
+    if (image_read_ptx(ptx, &i) == SUCCESS) {
+        size_t length = (strlen(ptx) + 8) / 8 * 8; /* with its zero, filled up */
+        fatbin_header h = {FATBIN_MAGIC, 1, sizeof h, sizeof(fatbin_member) + length};
+        fatbin_member m = {.kind = 1, .version = 0x101, .header_size = sizeof m, .size = length};
+        m.major = (uint16_t)(i.isa / 10);
+        m.minor = (uint16_t)(i.isa % 10);
+        m.target = (uint32_t)i.target;
+        m.flags = i.target_exact ? FATBIN_EXACT : 0;
+        size = sizeof h + h.size;
+        unsigned char *data = zeroed(size);
+        memcpy(data, &h, sizeof h);
+        memcpy(data + sizeof h, &m, sizeof m);
+        memcpy(data + sizeof h + sizeof m, ptx, strlen(ptx));
+        deliver(data, size, out, capacity);
+        free(data);
+    }
+    image_drop(&i);
+    control_end();
     return size;
 }
