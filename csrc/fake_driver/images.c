@@ -263,7 +263,7 @@ int image_read_ptx(const char *text, image *out) {
         return fail(out, UNSUPPORTED_PTX_VERSION, unsupported);
     }
     if (out->target > G.capability || (out->target_exact && out->target != G.capability))
-        return fail(out, NO_BINARY_FOR_GPU, "the .target is not for this device");
+        return fail(out, INVALID_PTX, "SM version specified by .target is higher than default SM version assumed");
     return SUCCESS;
 }
 
