@@ -29,10 +29,10 @@ __attribute__((constructor)) static void start(void) {
 }
 
 #define SETTER(name, type, statement) \
-    void name(type value) {           \
-        control_begin();              \
-        statement;                    \
-        control_end();                \
+    void name(type value) { \
+        control_begin(); \
+        statement; \
+        control_end(); \
     }
 
 SETTER(fake_set_version, int, G.version = value)
@@ -133,8 +133,12 @@ size_t fake_describe_live(char *text, size_t capacity) {
 
 /* ---- the foreigner ---- */
 
-uint64_t fake_primary_context(int device) { return device >= 0 && device < MAX_DEVICES ? G.contexts[device].handle : 0; }
-uint64_t fake_foreign_context(int device) { return device >= 0 && device < MAX_DEVICES ? G.contexts[MAX_DEVICES + device].handle : 0; }
+uint64_t fake_primary_context(int device) {
+    return device >= 0 && device < MAX_DEVICES ? G.contexts[device].handle : 0;
+}
+uint64_t fake_foreign_context(int device) {
+    return device >= 0 && device < MAX_DEVICES ? G.contexts[MAX_DEVICES + device].handle : 0;
+}
 
 void fake_foreign_set(uint64_t handle) {
     thread_context = thread_foreign = handle;

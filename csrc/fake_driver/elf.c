@@ -1,5 +1,6 @@
 /*
- * elf.c: machine code in form only. Reads the sections of a cubin for entries and their parameters, and writes such a file.
+ * elf.c: machine code in form only. Reads the sections of a cubin for entries and their parameters, and writes such a
+ * file.
  */
 #include "state.h"
 
@@ -60,9 +61,14 @@ static void read_parameters(const unsigned char *at, uint64_t size, function *f)
 
 int image_read_elf(const unsigned char *data, image *out) {
     elf_header h;
-    if (memcmp(data, "\x7f" "ELF", 4)) return fail(out, "not an ELF file");
+    if (memcmp(data,
+               "\x7f"
+               "ELF",
+               4))
+        return fail(out, "not an ELF file");
     memcpy(&h, data, sizeof h);
-    if (h.ident[4] != 2 || h.machine != MACHINE_CUDA || h.section_size != sizeof(elf_section) || h.names >= h.sections)
+    if (h.ident[4] != 2 || h.machine != MACHINE_CUDA || h.section_size != sizeof(elf_section) ||
+        h.names >= h.sections)
         return fail(out, "not machine code for a device");
     bool second_layout = h.ident[7] == 0x41; /* of newer tools: the architecture is in another byte */
     int target = (int)(second_layout ? h.flags >> 8 & 0xFF : h.flags & 0xFF);
@@ -117,7 +123,8 @@ static size_t append_text(buffer *b, const char *prefix, const char *text) {
     return at;
 }
 
-static void add_section(elf_section *s, buffer *names, const char *prefix, const char *name, uint32_t type, size_t offset, size_t size) {
+static void add_section(elf_section *s, buffer *names, const char *prefix, const char *name, uint32_t type,
+                        size_t offset, size_t size) {
     s->name = (uint32_t)append_text(names, prefix, name);
     s->type = type;
     s->offset = offset;
@@ -133,19 +140,22 @@ typedef struct elf_symbol {
 } elf_symbol;
 _Static_assert(sizeof(elf_symbol) == 24, "ELF symbol");
 
-/* An ELF with a section of code and one of attributes for each function, symbols for functions and variables, and the PTX. */
+/* An ELF with a section of code and one of attributes for each function, symbols for functions and variables, and
+ * the PTX. */
 unsigned char *elf_write(const image *from, size_t *size) {
     enum { NAMES = 1, PTX, SYMBOLS, VARIABLES, FIRST };
     static const unsigned char code[16];
     buffer file = {0}, names = {0}, symbols = {0};
     size_t sections = FIRST + 2 * from->functions;
     elf_section *section = zeroed(sections * sizeof *section);
-    elf_header h = {.ident = {0x7F, 'E', 'L', 'F', 2, 1, 1, 0x33, 7}, .type = 2, .machine = MACHINE_CUDA, .version = 1};
+    elf_header h = {
+        .ident = {0x7F, 'E', 'L', 'F', 2, 1, 1, 0x33, 7}, .type = 2, .machine = MACHINE_CUDA, .version = 1};
     h.header_size = sizeof h;
     h.section_size = sizeof *section;
     h.sections = (uint16_t)sections;
     h.names = NAMES;
-    h.flags = (uint32_t)(G.capability | G.capability << 16 | (from->target_exact ? 0x800 : 0)); /* assembled for the device */
+    h.flags = (uint32_t)(G.capability | G.capability << 16 |
+                         (from->target_exact ? 0x800 : 0)); /* assembled for the device */
     append(&file, &h, sizeof h);
     append(&names, "", 1);
     append(&symbols, &(elf_symbol){0}, sizeof(elf_symbol));
@@ -154,7 +164,8 @@ unsigned char *elf_write(const image *from, size_t *size) {
     uint64_t variables = 0;
     for (size_t i = 0; i < from->variables; i++) {
         const variable *v = &from->variable[i];
-        elf_symbol symbol = {(uint32_t)append_text(&names, "", v->name), 1 << 4 | 1, 0, VARIABLES, variables, v->size};
+        elf_symbol symbol = {
+            (uint32_t)append_text(&names, "", v->name), 1 << 4 | 1, 0, VARIABLES, variables, v->size};
         append(&symbols, &symbol, sizeof symbol);
         variables += (v->size + 15) / 16 * 16;
     }
@@ -163,7 +174,8 @@ unsigned char *elf_write(const image *from, size_t *size) {
         const function *f = &from->function[i];
         size_t number = FIRST + 2 * i, at = append(&file, code, sizeof code);
         add_section(&section[number], &names, TEXT_PREFIX, interned(f->name), 1, at, sizeof code);
-        elf_symbol symbol = {section[number].name + (uint32_t)strlen(TEXT_PREFIX), 1 << 4 | 2, 0x10, (uint16_t)number, 0, sizeof code};
+        elf_symbol symbol = {
+            section[number].name + (uint32_t)strlen(TEXT_PREFIX), 1 << 4 | 2, 0x10, (uint16_t)number, 0, sizeof code};
         append(&symbols, &symbol, sizeof symbol);
         at = file.size;
         for (uint32_t n = f->parameters; n-- > 0;) {

@@ -1,9 +1,10 @@
 /*
  * entry.c: cuGetProcAddress in both of its forms, and what differs between builds; the only file that does.
  *
- * Asking for a version above the reported driver's is an invalid value. A function is found when it is not left out of this
- * build, not newer than the driver, and not newer than the version asked for. FAKE_OMIT holds the exported names that are left out, each
- * between spaces; the linker's version script hides the same ones. FAKE_STUB makes the toolkit's stub: every function answers 34.
+ * Asking for a version above the reported driver's is an invalid value. A function is found when it is not left out
+ * of this build, not newer than the driver, and not newer than the version asked for. FAKE_OMIT holds the exported
+ * names that are left out, each between spaces; the linker's version script hides the same ones. FAKE_STUB makes the
+ * toolkit's stub: every function answers 34.
  */
 #include "state.h"
 

@@ -1,9 +1,10 @@
 /*
  * self_test.c: a program, no part of the library, that treats the fake driver badly and well at random.
  *
- * It is linked with the fake's sources under the address and undefined-behaviour sanitizers: whatever a program does to the
- * driver, stale handles, double frees, races and faults included, the fake's own memory must stay sound. It also
- * repeats a well-ordered program and wants no violation. One number as argument: how many programs; 2000 by default.
+ * It is linked with the fake's sources under the address and undefined-behaviour sanitizers: whatever a program does
+ * to the driver, stale handles, double frees, races and faults included, the fake's own memory must stay sound. It
+ * also repeats a well-ordered program and wants no violation. One number as argument: how many programs; 2000 by
+ * default.
  */
 #include "state.h"
 
@@ -34,14 +35,16 @@ CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *, CUstream);
 CUresult cuModuleLoadDataEx(CUmodule *, const void *, unsigned, int *, void **);
 CUresult cuModuleUnload(CUmodule);
 CUresult cuModuleGetFunction(CUfunction *, CUmodule, const char *);
-CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **);
+CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+                        void **, void **);
 
 #define COUNT 6
 #define BYTES 256
 
-static const char ptx[] = ".version 8.0\n.target sm_80\n.visible .global .b8 space[40];\n"
-                          ".visible .entry mix(.param .u64 mix_read_a, .param .u64 mix_update_b, .param .u64 mix_bytes_n) { ret; }\n"
-                          ".visible .entry fault_it() { ret; }\n";
+static const char ptx[] =
+    ".version 8.0\n.target sm_80\n.visible .global .b8 space[40];\n"
+    ".visible .entry mix(.param .u64 mix_read_a, .param .u64 mix_update_b, .param .u64 mix_bytes_n) { ret; }\n"
+    ".visible .entry fault_it() { ret; }\n";
 
 static uint64_t state = 1;
 static unsigned pick(unsigned n) {
@@ -64,13 +67,13 @@ static unsigned char pageable[2 * BYTES];
 
 static void host_function(void *argument) { ++*(int *)argument; }
 
-#define MUST(call)                                                    \
-    do {                                                              \
-        int code_ = (call);                                           \
-        if (code_) {                                                  \
+#define MUST(call) \
+    do { \
+        int code_ = (call); \
+        if (code_) { \
             fprintf(stderr, "line %d: %s: %d\n", __LINE__, #call, code_); \
-            exit(1);                                                  \
-        }                                                             \
+            exit(1); \
+        } \
     } while (0)
 
 static void begin(void) {
@@ -98,8 +101,14 @@ static void launch(CUstream s, CUdeviceptr a, CUdeviceptr b, uint64_t n) {
 /* Anything, in any order, on handles and addresses that may be long gone. */
 static void badly(void) {
     unsigned a = pick(COUNT), b = pick(COUNT), s = pick(COUNT), e = pick(COUNT), n = pick(BYTES + 8);
-    CUDA_MEMCPY2D pitched = {.srcMemoryType = MEMORY_DEVICE, .srcDevice = p.block[a], .srcPitch = 16, .dstMemoryType = MEMORY_HOST,
-                             .dstHost = p.pinned[b], .dstPitch = 32, .WidthInBytes = pick(16), .Height = pick(8)};
+    CUDA_MEMCPY2D pitched = {.srcMemoryType = MEMORY_DEVICE,
+                             .srcDevice = p.block[a],
+                             .srcPitch = 16,
+                             .dstMemoryType = MEMORY_HOST,
+                             .dstHost = p.pinned[b],
+                             .dstPitch = 32,
+                             .WidthInBytes = pick(16),
+                             .Height = pick(8)};
     switch (pick(40)) {
     case 0: cuMemFree_v2(p.block[a]); break;
     case 1: cuMemFreeHost(p.pinned[a]); break;
@@ -115,19 +124,30 @@ static void badly(void) {
     case 11: cuCtxSetCurrent(pick(8) ? primary[pick(2)] : fake_foreign_context(0)); break;
     case 12: cuLaunchHostFunc(p.stream[s], host_function, &called); break;
     case 13: fake_fail("*", 1 + pick(9), 999); break;
-    case 14: if (!pick(8)) cuLaunchKernel(p.fault, 1, 1, 1, 1, 1, 1, 0, p.stream[s], NULL, NULL); break;
+    case 14:
+        if (!pick(8)) cuLaunchKernel(p.fault, 1, 1, 1, 1, 1, 1, 0, p.stream[s], NULL, NULL);
+        break;
     case 15: cuMemcpy2DAsync_v2(&pitched, p.stream[s]); break;
     case 16: cuMemcpyDtoHAsync_v2(pageable, p.block[a], n, p.stream[s]); break;
     case 17: cuMemcpyHtoDAsync_v2(p.block[a], pageable, n, p.stream[s]); break;
     case 18: cuMemsetD8Async(p.block[a] - pick(2), 1, n, pick(9) ? p.stream[s] : 0); break;
     case 19: cuStreamQuery(p.stream[s]); break;
     case 20: cuEventQuery(p.event[e]); break;
-    case 21: case 22: case 23: cuEventRecord(p.event[e], p.stream[s]); break;
-    case 24: case 25: case 26: cuStreamWaitEvent(p.stream[s], p.event[e], 0); break;
-    case 27: case 28: case 29: launch(p.stream[s], p.block[a], p.block[b], n); break;
-    case 30: case 31: cuMemcpyHtoDAsync_v2(p.block[a], p.pinned[b], n, p.stream[s]); break;
-    case 32: case 33: cuMemcpyDtoHAsync_v2(p.pinned[b], p.block[a], n, p.stream[s]); break;
-    case 34: case 35: cuMemcpyDtoDAsync_v2(p.block[a], p.block[b], n, p.stream[s]); break;
+    case 21:
+    case 22:
+    case 23: cuEventRecord(p.event[e], p.stream[s]); break;
+    case 24:
+    case 25:
+    case 26: cuStreamWaitEvent(p.stream[s], p.event[e], 0); break;
+    case 27:
+    case 28:
+    case 29: launch(p.stream[s], p.block[a], p.block[b], n); break;
+    case 30:
+    case 31: cuMemcpyHtoDAsync_v2(p.block[a], p.pinned[b], n, p.stream[s]); break;
+    case 32:
+    case 33: cuMemcpyDtoHAsync_v2(p.pinned[b], p.block[a], n, p.stream[s]); break;
+    case 34:
+    case 35: cuMemcpyDtoDAsync_v2(p.block[a], p.block[b], n, p.stream[s]); break;
     case 36: fake_host_write(p.pinned[a], n); break;
     case 37: fake_run(pick(5)); break;
     default: cuMemsetD8Async(p.block[a], (unsigned char)n, BYTES / 2, p.stream[s]); break;

@@ -89,7 +89,7 @@ fn images() -> Outcome {
     let mut options = [5, 6];
     for (text, code) in [
         (c".version 8.5\n.target sm_80", 222),
-        (c".version 8.0\n.target sm_100", 209),
+        (c".version 8.0\n.target sm_100", 218),
         (c".version 8.0\n.target sm_80\n.visible .entry broken(.param .u64 x", 218),
         (c"hello", 218),
         (c"\x7fELF", 200),
