@@ -5,6 +5,8 @@
 pub mod driver;
 pub mod error;
 pub mod images;
+#[cfg(feature = "io")]
+pub mod io;
 #[doc(hidden)]
 pub mod sys;
 pub mod types;
