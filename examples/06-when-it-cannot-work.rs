@@ -1,7 +1,7 @@
 //! Mistakes are errors that name what was found and what was wanted, and nothing is launched.
 //!
 //! ```text
-//! cargo run --example 05-when-it-cannot-work
+//! cargo run --example 06-when-it-cannot-work
 //! ```
 
 mod common;

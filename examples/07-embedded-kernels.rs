@@ -4,7 +4,7 @@
 //! is too old is named together with what the image needs.
 //!
 //! ```text
-//! cargo run --example 06-embedded-kernels
+//! cargo run --example 07-embedded-kernels
 //! ```
 
 mod common;
