@@ -9,8 +9,8 @@ use selvedge::io::npy;
 use serde_json::Value;
 
 #[cfg(target_os = "linux")]
-#[path = "fake/support.rs"]
-mod support;
+#[path = "fake/variant.rs"]
+mod variant;
 
 const FAILED_FOR_INPUT: i32 = 2;
 const FAILED_FOR_DEVICE: i32 = 3;
@@ -278,7 +278,7 @@ mod on_the_fake_driver {
 
     /// Compiled once, however many tests ask at once.
     static DRIVER: LazyLock<PathBuf> =
-        LazyLock::new(|| support::build(&support::Variant::new(12080)).unwrap());
+        LazyLock::new(|| variant::build(&variant::Variant::new(12080)).unwrap());
 
     fn selvedge(arguments: &[&str]) -> Output {
         let driver = DRIVER.as_path();
