@@ -42,7 +42,7 @@ pub fn embed() {
         let length = data.len();
         writeln!(
             index,
-            "Image {{ family: {family:?}, target_name: {target:?}, isa: ({major}, {minor}), kind: Kind::{variant}, \
+            "Image {{ family: {family:?}, target_name: {target:?}, isa: ({major}, {minor}), kind: ImageKind::{variant}, \
              length: {length}, packed: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.deflate\")) }},"
         )
         .expect("a String can be written to");

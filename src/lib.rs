@@ -1,12 +1,50 @@
-//! A GPU runtime that needs nothing but the NVIDIA driver at run time and nothing but `cargo` to build.
+//! Runs CUDA kernels with nothing but the NVIDIA driver at run time and nothing but `cargo` at build time.
+//!
+//! No toolkit is needed, no CUDA version is chosen, and nothing is linked: the driver is loaded when it is first asked for,
+//! each of its functions when it is first called. A program made with this crate starts on every machine, and where it
+//! cannot compute it gets an [`Error`] that says what was found and what was wanted.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`driver`] | devices, streams, events, memory, modules and launches: the thin safe layer |
+//! | [`images`] | the crate's own kernels, embedded, and the choice among them |
+//! | [`types`] | what numbers are, without storage and without a device |
+//! | `io` | arrays in files (feature `io`) |
+//! | [`error`] | the one error type, and the hook for errors of `Drop` |
+//!
+//! Start with [`driver::Device::new`]. The repository's `examples` tell the rest one step a file; its README has the
+//! environment variables, and `docs/from-cudarc.md` maps that crate's names to these.
+//!
+//! ```no_run
+//! use selvedge::driver::{Device, LaunchConfig};
+//!
+//! # fn main() -> selvedge::Result<()> {
+//! # let ptx = b"";
+//! let device = Device::new(0)?;
+//! let stream = device.stream()?;
+//! let kernel = device.load(ptx)?.function("scale")?;
+//! let mut x = stream.upload(&[1.0f32; 1000])?;
+//! // SAFETY: scale(float *x, float factor, unsigned n) stays below n = 1000.
+//! unsafe { kernel.launch(&stream, LaunchConfig::for_elements(1000), (&mut x, 2.0f32, 1000u32))? };
+//! assert_eq!(stream.download(&x)?, [2.0; 1000]);
+//! # Ok(())
+//! # }
+//! ```
 
 #![deny(missing_docs, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 pub mod driver;
 pub mod error;
 pub mod images;
+#[cfg(feature = "io")]
+pub mod io;
 #[doc(hidden)]
 pub mod sys;
 pub mod types;
 
 pub use error::{Error, Result};
+
+/// Compiles the examples of that page.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/from-cudarc.md")]
+mod from_cudarc {}

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use selvedge::Error;
-use selvedge::images::{self, Kind, Overrides};
+use selvedge::driver::image::ImageKind;
+use selvedge::images::{self, Overrides};
 
 const ELEMENT_TYPES: [&str; 15] = [
     "bool", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "bf16", "f32", "f64", "c64", "c128",
@@ -63,7 +64,7 @@ fn images_are_what_their_index_says() {
         let target = image.target().unwrap();
         assert!(target.capability >= (6, 0), "{image}");
         let bytes = image.bytes().unwrap();
-        if image.kind() == Kind::Ptx {
+        if image.kind() == ImageKind::Ptx {
             let (major, minor) = image.isa();
             let head = format!(".version {major}.{minor}\n.target {target}\n.address_size 64\n");
             let ptx = String::from_utf8(bytes).unwrap();
@@ -157,7 +158,7 @@ fn images_fit_their_sources() {
         let of_file = |image: &&images::Image| {
             image.family() == family
                 && image.target().unwrap().to_string() == target
-                && image.kind().name().eq_ignore_ascii_case(kind)
+                && image.kind().to_string().eq_ignore_ascii_case(kind)
         };
         let embedded = images::all().iter().find(of_file).unwrap_or_else(|| panic!("{file} is not embedded"));
         assert!(embedded.bytes().unwrap() == bytes, "{file} is embedded with other bytes");

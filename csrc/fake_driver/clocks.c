@@ -1,9 +1,10 @@
 /*
  * clocks.c: vector clocks, and the history of each allocation.
  *
- * The order is decided when a call is made, not when its work runs: an operation knows what its stream knew, and what the calling
- * host thread knew. An access is a component at a time (an epoch); it comes before an actor when the actor's clock has reached
- * that time. What must stay true: a stream's component ticks once an operation, the host's after each thing that others can learn from.
+ * The order is decided when a call is made, not when its work runs: an operation knows what its stream knew, and what
+ * the calling host thread knew. An access is a component at a time (an epoch); it comes before an actor when the
+ * actor's clock has reached that time. What must stay true: a stream's component ticks once an operation, the host's
+ * after each thing that others can learn from.
  */
 #include "state.h"
 
@@ -17,8 +18,8 @@ void clock_clear(clock_vector *clock) { memset(clock, 0, sizeof *clock); }
 
 /* ---- components ---- */
 
-/* Components of destroyed streams with the last time that they reached. One is used again, its time going on, once the host knows that time: all that comes
- * later comes after it anyway. */
+/* Components of destroyed streams with the last time that they reached. One is used again, its time going on, once
+ * the host knows that time: all that comes later comes after it anyway. */
 typedef struct retired {
     uint32_t component, time;
 } retired;
@@ -40,7 +41,9 @@ uint32_t component_new(void) {
     abort();
 }
 
-void component_retire(uint32_t component) { retirement[retirement_count++] = (retired){component, reached[component]}; }
+void component_retire(uint32_t component) {
+    retirement[retirement_count++] = (retired){component, reached[component]};
+}
 
 static uint32_t tick(uint32_t component, clock_vector *clock) {
     clock->time[component] = ++reached[component];
@@ -124,7 +127,8 @@ static bool before(const access *a, const actor *who) { return who->clock->time[
 
 static void unordered(const char *act, const actor *who, const char *earlier, const access *a, const char *what) {
     char one[160], other[160];
-    violation_at("%s by %s is not ordered after %s by %s: %s", act, site_text(&who->where, one), earlier, site_text(&a->where, other), what);
+    violation_at("%s by %s is not ordered after %s by %s: %s", act, site_text(&who->where, one), earlier,
+                 site_text(&a->where, other), what);
 }
 
 static access now(const actor *who) { return (access){who->component, who->clock->time[who->component], who->where}; }

@@ -3,17 +3,13 @@
  */
 #include "state.h"
 
-#ifndef FAKE_DEFAULT_VERSION
-#define FAKE_DEFAULT_VERSION 12040
-#endif
-
 static uint64_t setting(const char *name, uint64_t otherwise) {
     const char *text = getenv(name);
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
 __attribute__((constructor)) static void start(void) {
-    G.version = (int)setting("FAKE_VERSION", FAKE_DEFAULT_VERSION);
+    G.version = (int)setting("FAKE_VERSION", (uint64_t)build_version);
     G.devices = (int)setting("FAKE_DEVICES", 2);
     if (G.devices > MAX_DEVICES) G.devices = MAX_DEVICES;
     G.init_code = (int)setting("FAKE_INIT", SUCCESS);
@@ -33,10 +29,10 @@ __attribute__((constructor)) static void start(void) {
 }
 
 #define SETTER(name, type, statement) \
-    void name(type value) {           \
-        control_begin();              \
-        statement;                    \
-        control_end();                \
+    void name(type value) { \
+        control_begin(); \
+        statement; \
+        control_end(); \
     }
 
 SETTER(fake_set_version, int, G.version = value)
@@ -137,8 +133,12 @@ size_t fake_describe_live(char *text, size_t capacity) {
 
 /* ---- the foreigner ---- */
 
-uint64_t fake_primary_context(int device) { return device >= 0 && device < MAX_DEVICES ? G.contexts[device].handle : 0; }
-uint64_t fake_foreign_context(int device) { return device >= 0 && device < MAX_DEVICES ? G.contexts[MAX_DEVICES + device].handle : 0; }
+uint64_t fake_primary_context(int device) {
+    return device >= 0 && device < MAX_DEVICES ? G.contexts[device].handle : 0;
+}
+uint64_t fake_foreign_context(int device) {
+    return device >= 0 && device < MAX_DEVICES ? G.contexts[MAX_DEVICES + device].handle : 0;
+}
 
 void fake_foreign_set(uint64_t handle) {
     thread_context = thread_foreign = handle;

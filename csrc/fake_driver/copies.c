@@ -1,7 +1,8 @@
 /*
  * copies.c: copies and fills, from the call to the bytes.
  *
- * A call checks its ranges, enters itself into the histories at once and queues the work; the bytes move when the operation runs.
+ * A call checks its ranges, enters itself into the histories at once and queues the work; the bytes move when the
+ * operation runs.
  */
 #include "state.h"
 
@@ -57,8 +58,8 @@ static void check_reach(const location *place, const stream *s, bool peer, const
     violation(c, "%s is not of the stream's context", block_text(place->block, text));
 }
 
-static CUresult copy(call *c, CUstream stream_handle, location to, location from, size_t width, size_t height, size_t to_pitch,
-                     size_t from_pitch, bool peer) {
+static CUresult copy(call *c, CUstream stream_handle, location to, location from, size_t width, size_t height,
+                     size_t to_pitch, size_t from_pitch, bool peer) {
     int result = SUCCESS;
     stream *s = stream_of(stream_handle, c, &result);
     if (!s) return call_end(c, result);
@@ -90,7 +91,8 @@ EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t by
     call c;
     location a = {0}, b = {0};
     if (!call_begin(&c, F_cuMemcpyHtoDAsync_v2, CALL_CONTEXT)) return call_end(&c, c.result);
-    if (bytes && (!locate(to, bytes, &c, &a) || !locate_host(from, bytes, &c, &b))) return call_end(&c, INVALID_VALUE);
+    if (bytes && (!locate(to, bytes, &c, &a) || !locate_host(from, bytes, &c, &b)))
+        return call_end(&c, INVALID_VALUE);
     return copy(&c, s, a, b, bytes, 1, bytes, bytes, false);
 }
 
@@ -98,7 +100,8 @@ EXPORT CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, C
     call c;
     location a = {0}, b = {0};
     if (!call_begin(&c, F_cuMemcpyDtoHAsync_v2, CALL_CONTEXT)) return call_end(&c, c.result);
-    if (bytes && (!locate_host(to, bytes, &c, &a) || !locate(from, bytes, &c, &b))) return call_end(&c, INVALID_VALUE);
+    if (bytes && (!locate_host(to, bytes, &c, &a) || !locate(from, bytes, &c, &b)))
+        return call_end(&c, INVALID_VALUE);
     return copy(&c, s, a, b, bytes, 1, bytes, bytes, false);
 }
 
@@ -110,8 +113,8 @@ EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t by
     return copy(&c, s, a, b, bytes, 1, bytes, bytes, true);
 }
 
-EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,
-                                  CUstream s) {
+EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                                  size_t bytes, CUstream s) {
     call c;
     location a = {0}, b = {0};
     if (!call_begin(&c, F_cuMemcpyPeerAsync, CALL_CONTEXT)) return call_end(&c, c.result);
@@ -126,8 +129,8 @@ EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdevice
     return copy(&c, s, a, b, bytes, 1, bytes, bytes, true);
 }
 
-static bool side(const call *c, unsigned type, const void *host, CUdeviceptr device, size_t x, size_t y, size_t *pitch, size_t width,
-                 size_t height, location *out) {
+static bool side(const call *c, unsigned type, const void *host, CUdeviceptr device, size_t x, size_t y,
+                 size_t *pitch, size_t width, size_t height, location *out) {
     if (!*pitch && height <= 1) *pitch = x + width;
     if (*pitch < x + width) return false;
     size_t skip = y * *pitch + x, bytes = span(width, height, *pitch);
@@ -142,17 +145,20 @@ EXPORT CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *p, CUstream s) {
     if (!p) return call_end(&c, INVALID_VALUE);
     size_t width = p->WidthInBytes, height = p->Height, to_pitch = p->dstPitch, from_pitch = p->srcPitch;
     if (width && height &&
-        (!side(&c, p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY, &to_pitch, width, height, &to) ||
-         !side(&c, p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, &from_pitch, width, height, &from)))
+        (!side(&c, p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY, &to_pitch, width, height,
+               &to) ||
+         !side(&c, p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, &from_pitch, width, height,
+               &from)))
         return call_end(&c, INVALID_VALUE);
     return copy(&c, s, to, from, width, height, to_pitch, from_pitch, false);
 }
 
-static CUresult fill(call *c, CUstream stream_handle, CUdeviceptr to, uint32_t value, uint32_t element, size_t width, size_t height,
-                     size_t pitch) {
+static CUresult fill(call *c, CUstream stream_handle, CUdeviceptr to, uint32_t value, uint32_t element, size_t width,
+                     size_t height, size_t pitch) {
     int result = SUCCESS;
     location place = {0};
-    if (to % element || (height > 1 && (pitch < width * element || pitch % element))) return call_end(c, INVALID_VALUE);
+    if (to % element || (height > 1 && (pitch < width * element || pitch % element)))
+        return call_end(c, INVALID_VALUE);
     size_t bytes = span(width * element, height, pitch);
     if (width && height && !locate(to, bytes, c, &place)) return call_end(c, INVALID_VALUE);
     stream *s = stream_of(stream_handle, c, &result);
@@ -191,7 +197,8 @@ EXPORT CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t n, CUstr
     return fill(&c, s, to, value, 4, n, 1, 4 * n);
 }
 
-EXPORT CUresult cuMemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height, CUstream s) {
+EXPORT CUresult cuMemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height,
+                                   CUstream s) {
     call c;
     if (!call_begin(&c, F_cuMemsetD2D32Async, CALL_CONTEXT)) return call_end(&c, c.result);
     return fill(&c, s, to, value, 4, width, height, pitch);

@@ -1,5 +1,6 @@
 /*
- * elf.c: machine code in form only. Reads the sections of a cubin for entries and their parameters, and writes such a file.
+ * elf.c: machine code in form only. Reads the sections of a cubin for entries and their parameters, and writes such a
+ * file.
  */
 #include "state.h"
 
@@ -60,11 +61,17 @@ static void read_parameters(const unsigned char *at, uint64_t size, function *f)
 
 int image_read_elf(const unsigned char *data, image *out) {
     elf_header h;
-    if (memcmp(data, "\x7f" "ELF", 4)) return fail(out, "not an ELF file");
+    if (memcmp(data,
+               "\x7f"
+               "ELF",
+               4))
+        return fail(out, "not an ELF file");
     memcpy(&h, data, sizeof h);
-    if (h.ident[4] != 2 || h.machine != MACHINE_CUDA || h.section_size != sizeof(elf_section) || h.names >= h.sections)
+    if (h.ident[4] != 2 || h.machine != MACHINE_CUDA || h.section_size != sizeof(elf_section) ||
+        h.names >= h.sections)
         return fail(out, "not machine code for a device");
-    int target = (int)(h.flags & 0xFF);
+    bool second_layout = h.ident[7] == 0x41; /* of newer tools: the architecture is in another byte */
+    int target = (int)(second_layout ? h.flags >> 8 & 0xFF : h.flags & 0xFF);
     if (target >= 50 && (target / 10 != G.capability / 10 || target > G.capability)) {
         fail(out, "the machine code is for another device");
         return NO_BINARY_FOR_GPU;
@@ -116,7 +123,8 @@ static size_t append_text(buffer *b, const char *prefix, const char *text) {
     return at;
 }
 
-static void add_section(elf_section *s, buffer *names, const char *prefix, const char *name, uint32_t type, size_t offset, size_t size) {
+static void add_section(elf_section *s, buffer *names, const char *prefix, const char *name, uint32_t type,
+                        size_t offset, size_t size) {
     s->name = (uint32_t)append_text(names, prefix, name);
     s->type = type;
     s->offset = offset;
@@ -124,27 +132,51 @@ static void add_section(elf_section *s, buffer *names, const char *prefix, const
     s->alignment = 1;
 }
 
-/* An ELF with a section of code and one of attributes for each function, and the PTX. */
+typedef struct elf_symbol {
+    uint32_t name;
+    uint8_t kind, other; /* binding and type; the mark of an entry */
+    uint16_t section;
+    uint64_t value, size;
+} elf_symbol;
+_Static_assert(sizeof(elf_symbol) == 24, "ELF symbol");
+
+/* An ELF with a section of code and one of attributes for each function, symbols for functions and variables, and
+ * the PTX. */
 unsigned char *elf_write(const image *from, size_t *size) {
+    enum { NAMES = 1, PTX, SYMBOLS, VARIABLES, FIRST };
     static const unsigned char code[16];
-    buffer file = {0}, names = {0};
-    size_t sections = 3 + 2 * from->functions;
+    buffer file = {0}, names = {0}, symbols = {0};
+    size_t sections = FIRST + 2 * from->functions;
     elf_section *section = zeroed(sections * sizeof *section);
-    elf_header h = {.ident = {0x7F, 'E', 'L', 'F', 2, 1, 1, 0x33, 7}, .type = 2, .machine = MACHINE_CUDA, .version = 1};
+    elf_header h = {
+        .ident = {0x7F, 'E', 'L', 'F', 2, 1, 1, 0x33, 7}, .type = 2, .machine = MACHINE_CUDA, .version = 1};
     h.header_size = sizeof h;
     h.section_size = sizeof *section;
     h.sections = (uint16_t)sections;
-    h.names = 1;
-    h.flags = (uint32_t)(from->target | from->target << 16);
+    h.names = NAMES;
+    h.flags = (uint32_t)(G.capability | G.capability << 16 |
+                         (from->target_exact ? 0x800 : 0)); /* assembled for the device */
     append(&file, &h, sizeof h);
     append(&names, "", 1);
-    elf_section *s = &section[2];
-    size_t at = append(&file, from->ptx, strlen(from->ptx) + 1);
-    add_section(s++, &names, "", PTX_SECTION, 1, at, strlen(from->ptx) + 1);
+    append(&symbols, &(elf_symbol){0}, sizeof(elf_symbol));
+    size_t length = strlen(from->ptx) + 1;
+    add_section(&section[PTX], &names, "", PTX_SECTION, 1, append(&file, from->ptx, length), length);
+    uint64_t variables = 0;
+    for (size_t i = 0; i < from->variables; i++) {
+        const variable *v = &from->variable[i];
+        elf_symbol symbol = {
+            (uint32_t)append_text(&names, "", v->name), 1 << 4 | 1, 0, VARIABLES, variables, v->size};
+        append(&symbols, &symbol, sizeof symbol);
+        variables += (v->size + 15) / 16 * 16;
+    }
+    add_section(&section[VARIABLES], &names, "", ".nv.global", 8, file.size, variables);
     for (size_t i = 0; i < from->functions; i++) {
         const function *f = &from->function[i];
-        at = append(&file, code, sizeof code);
-        add_section(s++, &names, TEXT_PREFIX, interned(f->name), 1, at, sizeof code);
+        size_t number = FIRST + 2 * i, at = append(&file, code, sizeof code);
+        add_section(&section[number], &names, TEXT_PREFIX, interned(f->name), 1, at, sizeof code);
+        elf_symbol symbol = {
+            section[number].name + (uint32_t)strlen(TEXT_PREFIX), 1 << 4 | 2, 0x10, (uint16_t)number, 0, sizeof code};
+        append(&symbols, &symbol, sizeof symbol);
         at = file.size;
         for (uint32_t n = f->parameters; n-- > 0;) {
             unsigned char record[16] = {4, INFO_PARAMETER, 12, 0};
@@ -155,16 +187,20 @@ unsigned char *elf_write(const image *from, size_t *size) {
             memcpy(record + 12, &bits, 4);
             append(&file, record, sizeof record);
         }
-        add_section(s++, &names, INFO_PREFIX, interned(f->name), 0x70000000, at, file.size - at);
+        add_section(&section[number + 1], &names, INFO_PREFIX, interned(f->name), 0x70000000, at, file.size - at);
     }
-    add_section(&section[1], &names, "", ".shstrtab", 3, 0, 0);
-    section[1].offset = append(&file, names.data, names.size);
-    section[1].size = names.size;
+    add_section(&section[SYMBOLS], &names, "", ".symtab", 2, append(&file, symbols.data, symbols.size), symbols.size);
+    section[SYMBOLS].link = NAMES;
+    section[SYMBOLS].entry_size = sizeof(elf_symbol);
+    add_section(&section[NAMES], &names, "", ".shstrtab", 3, 0, 0);
+    section[NAMES].offset = append(&file, names.data, names.size);
+    section[NAMES].size = names.size;
     while (file.size % 8) append(&file, "", 1);
     h.section_offset = append(&file, section, sections * sizeof *section);
     memcpy(file.data, &h, sizeof h);
     free(section);
     free(names.data);
+    free(symbols.data);
     *size = file.size;
     return file.data;
 }

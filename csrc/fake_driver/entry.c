@@ -1,15 +1,25 @@
 /*
- * entry.c: cuGetProcAddress, in both of its forms.
+ * entry.c: cuGetProcAddress in both of its forms, and what differs between builds; the only file that does.
  *
- * Asking for a version above the reported driver's is an invalid value. A function is found when it is not left out of this
- * build, not newer than the driver, and not newer than the version asked for. FAKE_OMIT holds the exported names that are left out, each
- * between spaces; the linker's version script hides the same ones.
+ * Asking for a version above the reported driver's is an invalid value. A function is found when it is not left out
+ * of this build, not newer than the driver, and not newer than the version asked for. FAKE_OMIT holds the exported
+ * names that are left out, each between spaces; the linker's version script hides the same ones. FAKE_STUB makes the
+ * toolkit's stub: every function answers 34.
  */
 #include "state.h"
 
 #ifndef FAKE_OMIT
 #define FAKE_OMIT " "
 #endif
+#ifndef FAKE_STUB
+#define FAKE_STUB 0
+#endif
+#ifndef FAKE_DEFAULT_VERSION
+#define FAKE_DEFAULT_VERSION 12040
+#endif
+
+const bool build_is_stub = FAKE_STUB;
+const int build_version = FAKE_DEFAULT_VERSION;
 
 /* Only their addresses are wanted here; the prototypes are where they are defined. */
 #define DECLARE(base, version, spelling) extern char address_of_##spelling __asm__(#spelling);

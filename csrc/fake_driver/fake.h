@@ -1,61 +1,67 @@
 /*
  * fake.h: a CUDA driver made of host memory, for proving that a program uses the real one correctly.
  *
- * The library built from this folder stands in for libcuda.so.1. It computes nothing of worth; it keeps books. Every handle
- * and byte is counted, every call is logged, any call can be made to fail, and every use of memory is checked against the
- * ordering that the caller has really established, so that a race is found whether or not it would have shown.
+ * The library built from this folder stands in for libcuda.so.1. It computes nothing of worth; it keeps books. Every
+ * handle and byte is counted, every call is logged, any call can be made to fail, and every use of memory is checked
+ * against the ordering that the caller has really established, so that a race is found whether or not it would have
+ * shown.
  *
  * What it does
  * ------------
  *
- * Handles and addresses. No handle is a pointer and no device address is a host address: both are non-canonical 64-bit
- * values that fault when followed. They carry a generation, so that a stale one is known for what it is. A device access must
- * lie wholly inside one live allocation. Fresh device memory is filled with FAKE_POISON (large blocks: the first and last
- * 64 KiB), freed memory with FAKE_FREED.
+ * Handles and addresses. No handle is a pointer and no device address is a host address: both are non-canonical
+ * 64-bit values that fault when followed. They carry a generation, so that a stale one is known for what it is. A
+ * device access must lie wholly inside one live allocation. Fresh device memory is filled with FAKE_POISON (large
+ * blocks: the first and last 64 KiB), freed memory with FAKE_FREED.
  *
- * Contexts. Each device has a primary context and one *foreign* context, which stands for whatever else in the process
- * uses CUDA. The current context is per thread. A call that needs one answers 201 when there is none. Calls that put work
- * on a stream, launch or unload need the stream's (module's) own context to be current: a launch or an unload answers 201 or 400
- * when not, a copy, fill, wait or record is done but recorded as a violation. Creating anything while a foreign context is current
- * is a violation.
+ * Contexts. Each device has a primary context and one *foreign* context, which stands for whatever else in the
+ * process uses CUDA. The current context is per thread. A call that needs one answers 201 when there is none. Calls
+ * that put work on a stream, launch or unload need the stream's (module's) own context to be current: a launch or an
+ * unload answers 201 or 400 when not, a copy, fill, wait or record is done but recorded as a violation. Creating
+ * anything while a foreign context is current is a violation.
  *
- * Deferred work. Copies, fills, kernels, event records, waits and host functions are queued on their stream and take effect only
- * when they are forced: by cuStreamSynchronize, cuEventSynchronize or cuCtxSynchronize, and, unless strict, at random at any driver call (a queued
- * stream makes progress, always in stream order and never past an event that it waits for). cuStreamQuery and cuEventQuery
- * answer 600 while there is work; not strict, each query may make some progress, so that polling ends; strict, polling
- * alone never ends. A pageable source of cuMemcpyHtoDAsync is read at the call or when the copy runs (seeded);
- * a pinned one always when it runs. A host function runs on a thread of the fake's own; a driver call made from it answers 800 and is a violation.
- * It runs when its stream is forced, or starts when its stream is queried.
+ * Deferred work. Copies, fills, kernels, event records, waits and host functions are queued on their stream and take
+ * effect only when they are forced: by cuStreamSynchronize, cuEventSynchronize or cuCtxSynchronize, and, unless
+ * strict, at random at any driver call (a queued stream makes progress, always in stream order and never past an
+ * event that it waits for). cuStreamQuery and cuEventQuery answer 600 while there is work; not strict, each query may
+ * make some progress, so that polling ends; strict, polling alone never ends. A pageable source of cuMemcpyHtoDAsync
+ * is read at the call or when the copy runs (seeded); a pinned one always when it runs. A host function runs on a
+ * thread of the fake's own; a driver call made from it answers 800 and is a violation. It runs when its stream is
+ * forced, or starts when its stream is queried.
  *
- * Clocks. Each stream is a component of a vector clock, and so is the host (all host threads together, or each on its own:
- * fake_set_host_threads_ordered). An event carries the clock of its record. Each allocation (device block, pinned block, registered range,
- * module) remembers its last write and the reads since. A use that is not ordered after the last write, a write or a free that is not ordered after
- * all of them, is a violation naming both call sites. Ordering comes from stream order, from cuStreamWaitEvent, and, for the
- * host, from cuStreamSynchronize, cuEventSynchronize, cuCtxSynchronize and queries that answered 0. What the real
- * driver orders by accident (cuMemFree, cuModuleUnload and cuMemFreeHost tend to wait; pageable copies tend to be synchronous) orders
- * nothing here. Whole allocations are the unit, not bytes. Violations never change what a call answers.
- * Pageable host memory has no owner whose free could be checked: a copy that the host has not waited for is counted by
+ * Clocks. Each stream is a component of a vector clock, and so is the host (all host threads together, or each on its
+ * own: fake_set_host_threads_ordered). An event carries the clock of its record. Each allocation (device block,
+ * pinned block, registered range, module) remembers its last write and the reads since. A use that is not ordered
+ * after the last write, a write or a free that is not ordered after all of them, is a violation naming both call
+ * sites. Ordering comes from stream order, from cuStreamWaitEvent, and, for the host, from cuStreamSynchronize,
+ * cuEventSynchronize, cuCtxSynchronize and queries that answered 0. What the real driver orders by accident
+ * (cuMemFree, cuModuleUnload and cuMemFreeHost tend to wait; pageable copies tend to be synchronous) orders nothing
+ * here. Whole allocations are the unit, not bytes. Violations never change what a call answers. Pageable host memory
+ * has no owner whose free could be checked: a copy that the host has not waited for is counted by
  * fake_pageable_pending, which must be 0 whenever a synchronous copy has returned to the caller.
  *
- * Kernels. Of PTX the fake reads .version, .target, .entry and its .param list, and .global/.const variables. A parameter
- * whose name, after the entry's own name is taken off its front, contains `_read_` is an address that the kernel reads, `_write_` writes, `_update_` both; the rest are scalars, and a
- * scalar with `_bytes_` in its name gives the number of bytes behind each address (otherwise: to the end of the block). A 128-byte parameter
- * with such a name is a tensor map. The kernel's effect is fake_kernel_effect, for anyone to repeat. An entry whose name begins with `fault_` loses
- * its context when it runs: that synchronisation and every later call on that context answer 700, other contexts go on.
- * A cubin must be a 64-bit ELF for machine 190 and has an entry for each .text.NAME section, with the parameters of .nv.info.NAME; one made by fake_make_cubin
- * also remembers its PTX, so that its kernels have effects. A fatbin is searched for uncompressed PTX, then for a cubin.
+ * Kernels. Of PTX the fake reads .version, .target, .entry and its .param list, and .global/.const variables. A
+ * parameter whose name, after the entry's own name is taken off its front, contains `_read_` is an address that the
+ * kernel reads, `_write_` writes, `_update_` both; the rest are scalars, and a scalar with `_bytes_` in its name
+ * gives the number of bytes behind each address (otherwise: to the end of the block). A 128-byte parameter with such
+ * a name is a tensor map. The kernel's effect is fake_kernel_effect, for anyone to repeat. An entry whose name begins
+ * with `fault_` loses its context when it runs: that synchronisation and every later call on that context answer 700,
+ * other contexts go on. A cubin must be a 64-bit ELF for machine 190 and has an entry for each .text.NAME section,
+ * with the parameters of .nv.info.NAME; one made by fake_make_cubin also remembers its PTX, so that its kernels have
+ * effects. A fatbin is searched for PTX text, whatever its flags say, then for a cubin.
  *
- * Failures. fake_fail makes the n-th next call of a function answer a code without doing anything, except for functions that
- * release something (free, destroy, unload, unregister): they release and then answer the code, as the real ones do when
- * they report an earlier error. Released twice is therefore always a violation.
+ * Failures. fake_fail makes the n-th next call of a function answer a code without doing anything, except for
+ * functions that release something (free, destroy, unload, unregister): they release and then answer the code, as the
+ * real ones do when they report an earlier error. Released twice is therefore always a violation.
  *
- * Versions. The reported version gates cuGetProcAddress: asking for a version above it answers 1, a function newer than
- * the version asked for is not found. Which symbols are exported is decided when the library is built.
+ * Versions. The reported version gates cuGetProcAddress: asking for a version above it answers 1, a function newer
+ * than the version asked for is not found. Which symbols are exported is decided when the library is built.
  *
- * Environment, read when the library is loaded: FAKE_VERSION (12040), FAKE_DEVICES (2), FAKE_INIT (what cuInit answers), FAKE_STRICT (0 or 1),
- * FAKE_SEED, FAKE_MEMORY (bytes of each device), FAKE_CAPABILITY (90 for 9.0).
+ * Environment, read when the library is loaded: FAKE_VERSION (12040), FAKE_DEVICES (2), FAKE_INIT (what cuInit
+ * answers), FAKE_STRICT (0 or 1), FAKE_SEED, FAKE_MEMORY (bytes of each device), FAKE_CAPABILITY (90 for 9.0).
  *
- * Threads. Everything here may be called from any thread; one lock guards it all, and is not held while a host function runs.
+ * Threads. Everything here may be called from any thread; one lock guards it all, and is not held while a host
+ * function runs.
  */
 #ifndef FAKE_H
 #define FAKE_H
@@ -69,29 +75,30 @@
 
 /* ---- starting over ---- */
 
-/* Finishes all queued work, then forgets violations, log, numbering, armed failures, clocks and losses of contexts; settings stay. Live handles stay
- * valid, their histories are emptied. Returns the number of live handles: blocks, pinned and registered ranges, streams,
- * events, modules and link states. */
+/* Finishes all queued work, then forgets violations, log, numbering, armed failures, clocks and losses of contexts;
+ * settings stay. Live handles stay valid, their histories are emptied. Returns the number of live handles: blocks,
+ * pinned and registered ranges, streams, events, modules and link states. */
 FAKE_API uint64_t fake_reset(void);
-/* fake_reset, then destroys every live handle, disables peer access and un-initialises. Not for use under a program that keeps handles. */
+/* fake_reset, then destroys every live handle, disables peer access and un-initialises. Not for use under a
+ * program that keeps handles. */
 FAKE_API void fake_reset_all(void);
 
 /* ---- settings ---- */
 
 FAKE_API void fake_set_version(int version);
-FAKE_API void fake_set_devices(int count);          /* 0 to 8 */
-FAKE_API void fake_set_init(int code);              /* what cuInit answers */
-FAKE_API void fake_set_memory(uint64_t bytes);      /* capacity of each device */
-FAKE_API void fake_set_capability(int capability);  /* 90 for 9.0, all devices */
-FAKE_API void fake_set_peer_access(int possible);   /* cuDeviceCanAccessPeer between different devices; default 1 */
-FAKE_API void fake_set_strict(int strict);          /* 1: nothing runs before it is forced; default 0 */
+FAKE_API void fake_set_devices(int count);         /* 0 to 8 */
+FAKE_API void fake_set_init(int code);             /* what cuInit answers */
+FAKE_API void fake_set_memory(uint64_t bytes);     /* capacity of each device */
+FAKE_API void fake_set_capability(int capability); /* 90 for 9.0, all devices */
+FAKE_API void fake_set_peer_access(int possible);  /* cuDeviceCanAccessPeer between different devices; default 1 */
+FAKE_API void fake_set_strict(int strict);         /* 1: nothing runs before it is forced; default 0 */
 FAKE_API void fake_set_seed(uint64_t seed);
 FAKE_API void fake_set_host_threads_ordered(int ordered); /* default 1; set it right after a reset */
 
 /* ---- failures ---- */
 
-/* The nth call (1 is the next one) of `function` (exported or base name, or "*" for any) answers `code`, once; nth 0: every call until cleared.
- * Returns 0 when there is no such function. cuGetProcAddress fails only when named. */
+/* The nth call (1 is the next one) of `function` (exported or base name, or "*" for any) answers `code`, once; nth 0:
+ * every call until cleared. Returns 0 when there is no such function. cuGetProcAddress fails only when named. */
 FAKE_API int fake_fail(const char *function, uint64_t nth, int code);
 /* The call with this number since the reset (fake_calls counts from 1) answers `code`. */
 FAKE_API void fake_fail_call(uint64_t number, int code);
@@ -112,10 +119,11 @@ typedef struct fake_call {
 } fake_call;
 
 FAKE_API uint64_t fake_calls(void);
-FAKE_API int fake_log(uint64_t index, fake_call *out); /* index from 0; returns 0 past the end */
+FAKE_API int fake_log(uint64_t index, fake_call *out);   /* index from 0; returns 0 past the end */
 FAKE_API uint64_t fake_call_count(const char *function); /* since the reset; exported or base name */
 FAKE_API size_t fake_function_count(void);
-FAKE_API const char *fake_function_name(size_t index); /* exported names, also of those that this build does not export */
+/* Exported names, also of those that this build does not export. */
+FAKE_API const char *fake_function_name(size_t index);
 /* Marks this thread's following calls as belonging to step n of the test's own program; shown in violations. */
 FAKE_API void fake_step(uint32_t n);
 
@@ -128,9 +136,9 @@ FAKE_API size_t fake_violation(uint64_t index, char *text, size_t capacity);
 /* ---- what is alive ---- */
 
 typedef struct fake_counts {
-    uint64_t blocks, bytes;         /* cuMemAlloc */
-    uint64_t pinned, pinned_bytes;  /* cuMemHostAlloc */
-    uint64_t registered;            /* cuMemHostRegister */
+    uint64_t blocks, bytes;        /* cuMemAlloc */
+    uint64_t pinned, pinned_bytes; /* cuMemHostAlloc */
+    uint64_t registered;           /* cuMemHostRegister */
     uint64_t streams, events, modules, links;
     uint64_t peers;    /* directions of peer access that are enabled */
     uint64_t retained; /* retains of primary contexts */
@@ -144,8 +152,10 @@ FAKE_API size_t fake_describe_live(char *text, size_t capacity);
 
 /* ---- time ---- */
 
-FAKE_API void fake_run(uint64_t operations); /* runs up to this many queued operations, chosen at random among those that can; never a host function */
-FAKE_API void fake_drain(void);              /* runs everything; tells the host's clock nothing */
+/* Runs up to this many queued operations, chosen at random among those that can run; never a host function. */
+FAKE_API void fake_run(uint64_t operations);
+/* Runs everything, and tells the host's clock nothing. */
+FAKE_API void fake_drain(void);
 
 /* ---- memory ---- */
 
@@ -160,8 +170,9 @@ FAKE_API int fake_device_read(uint64_t address, void *out, size_t bytes);
 
 /* ---- host threads ---- */
 
-/* Order between host threads that the test itself has made (join, lock, channel): what a thread did before its release comes before what another
- * does after an acquire of the same token. Inside a host function, release speaks for the stream. Needed only when threads are not ordered. */
+/* Order between host threads that the test itself has made (join, lock, channel): what a thread did before its
+ * release comes before what another does after an acquire of the same token. Inside a host function, release speaks
+ * for the stream. Needed only when threads are not ordered. */
 FAKE_API void fake_thread_release(uint64_t token);
 FAKE_API void fake_thread_acquire(uint64_t token);
 
@@ -185,11 +196,12 @@ typedef struct fake_parameter {
     uint64_t bytes;
 } fake_parameter;
 
-/* What a kernel of this name does with these parameters: each FAKE_WRITE and FAKE_UPDATE memory is overwritten by a mix of the kernel's name, all scalars,
- * the former contents of all FAKE_READ and FAKE_UPDATE memory, the parameter's index and the position in it. */
+/* What a kernel of this name does with these parameters: each FAKE_WRITE and FAKE_UPDATE memory is overwritten by a
+ * mix of the kernel's name, all scalars, the former contents of all FAKE_READ and FAKE_UPDATE memory, the parameter's
+ * index and the position in it. */
 FAKE_API void fake_kernel_effect(const char *kernel, const fake_parameter *parameters, size_t count);
-/* Machine code in form only: an ELF with the entries and parameters of the PTX. Returns the size, 0 when the PTX is not
- * understood; writes only when capacity suffices. */
+/* Machine code in form only, for the device's capability: an ELF with the entries and parameters of the PTX. Returns
+ * the size, 0 when the PTX is not understood; writes only when capacity suffices. */
 FAKE_API size_t fake_make_cubin(const char *ptx, void *out, size_t capacity);
 /* A fatbin that holds the PTX, not compressed. */
 FAKE_API size_t fake_make_fatbin(const char *ptx, void *out, size_t capacity);

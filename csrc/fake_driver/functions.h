@@ -1,8 +1,8 @@
 /*
  * Every function that the fake driver exports: base name, CUDA version of the ABI, exported spelling.
  *
- * The list drives the numbering of functions (log, failures), cuGetProcAddress, and which exports a build for an older
- * driver leaves out (tests/fake/support.rs reads this file). One function a line, in the form below.
+ * The list drives the numbering of functions (log, failures), cuGetProcAddress, and which exports a build for an
+ * older driver leaves out (tests/fake/support.rs reads this file). One function a line, in the form below.
  */
 #ifndef FAKE_FUNCTIONS_H
 #define FAKE_FUNCTIONS_H

@@ -1,8 +1,9 @@
 /*
  * images.c: what a module's image holds: PTX text, directly or in a fatbin or in machine code that we made.
  *
- * PTX is split into words and punctuation; at the outermost level only the directives that matter are looked at, bodies are skipped but for their
- * shared memory. What must stay true: an image that cannot be read leaves a text in `error` and nothing else.
+ * PTX is split into words and punctuation; at the outermost level only the directives that matter are looked at,
+ * bodies are skipped but for their shared memory. What must stay true: an image that cannot be read leaves a text in
+ * `error` and nothing else.
  */
 #include "state.h"
 
@@ -15,7 +16,9 @@ typedef struct reader {
     size_t length;
 } reader;
 
-static bool word_character(char c) { return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '.' || c == '%'; }
+static bool word_character(char c) {
+    return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '.' || c == '%';
+}
 
 /* The next word or single character; false at the end. */
 static bool next(reader *r) {
@@ -44,12 +47,15 @@ static bool next(reader *r) {
     return r->length > 0;
 }
 
-static bool is(const reader *r, const char *text) { return strlen(text) == r->length && !memcmp(r->word, text, r->length); }
+static bool is(const reader *r, const char *text) {
+    return strlen(text) == r->length && !memcmp(r->word, text, r->length);
+}
 
 /* Bytes of a type such as .u32 or .f16x2; 0 when it is none. */
 static uint32_t type_size(const reader *r) {
-    static const char *const types[] = {".u8",   ".s8",  ".b8",  ".pred", ".u16", ".s16", ".b16",  ".f16", ".bf16", ".u32", ".s32",
-                                        ".b32",  ".f32", ".u64", ".s64",  ".b64", ".f64", ".f16x2", ".b128"};
+    static const char *const types[] = {".u8",  ".s8",   ".b8",  ".pred",  ".u16", ".s16", ".b16",
+                                        ".f16", ".bf16", ".u32", ".s32",   ".b32", ".f32", ".u64",
+                                        ".s64", ".b64",  ".f64", ".f16x2", ".b128"};
     static const uint8_t sizes[] = {1, 1, 1, 1, 2, 2, 2, 2, 2, 4, 4, 4, 4, 8, 8, 8, 8, 4, 16};
     for (size_t i = 0; i < sizeof sizes; i++)
         if (is(r, types[i])) return sizes[i];
@@ -211,7 +217,6 @@ int driver_isa(void) {
 int image_read_ptx(const char *text, image *out) {
     reader r = {.at = text};
     bool external = false;
-    char target_letter = 0;
     out->ptx = zeroed(strlen(text) + 1);
     memcpy(out->ptx, text, strlen(text));
     while (next(&r)) {
@@ -228,7 +233,7 @@ int image_read_ptx(const char *text, image *out) {
             if (good) {
                 char *end;
                 out->target = (int)strtol(r.word + 3, &end, 10);
-                target_letter = end < r.word + r.length ? *end : 0;
+                out->target_exact = end < r.word + r.length && *end == 'a';
             }
         } else if (is(&r, ".entry")) {
             good = read_entry(&r, out);
@@ -253,12 +258,12 @@ int image_read_ptx(const char *text, image *out) {
     if (!out->target) return fail(out, INVALID_PTX, "Missing .target directive");
     if (out->isa > driver_isa()) {
         char unsupported[128];
-        snprintf(unsupported, sizeof unsupported, "Unsupported .version %d.%d; current version is '%d.%d'", out->isa / 10, out->isa % 10,
-                 driver_isa() / 10, driver_isa() % 10);
+        snprintf(unsupported, sizeof unsupported, "Unsupported .version %d.%d; current version is '%d.%d'",
+                 out->isa / 10, out->isa % 10, driver_isa() / 10, driver_isa() % 10);
         return fail(out, UNSUPPORTED_PTX_VERSION, unsupported);
     }
-    if (out->target > G.capability || (target_letter == 'a' && out->target != G.capability))
-        return fail(out, NO_BINARY_FOR_GPU, "the .target is not for this device");
+    if (out->target > G.capability || (out->target_exact && out->target != G.capability))
+        return fail(out, INVALID_PTX, "SM version specified by .target is higher than default SM version assumed");
     return SUCCESS;
 }
 
@@ -267,7 +272,8 @@ int image_read_ptx(const char *text, image *out) {
 #define FATBIN_MAGIC 0xBA55ED50u
 #define FATBIN_WRAPPER 0x466243B1u
 #define ELF_MAGIC 0x464C457Fu
-#define FATBIN_COMPRESSED 0x3000u
+#define FATBIN_COMPRESSED 0xA000u
+#define FATBIN_EXACT 0x100000u /* for this architecture alone */
 
 typedef struct fatbin_header {
     uint32_t magic;
@@ -296,7 +302,8 @@ static int image_read_fatbin(const unsigned char *data, image *out) {
         const unsigned char *start = data + h.header_size + at;
         memcpy(&m, start, sizeof m);
         if (m.header_size < 16 || m.size > h.size) return fail(out, INVALID_IMAGE, "damaged fatbin");
-        if (!(m.flags & FATBIN_COMPRESSED)) {
+        bool plain = m.kind == 1 && m.size > 8 && !memcmp(start + m.header_size, ".version", 8);
+        if (plain || !(m.flags & FATBIN_COMPRESSED)) { /* a mark alone does not keep a driver from opening a member */
             if (m.kind == 1 && !ptx) {
                 ptx = start + m.header_size;
                 ptx_size = m.size;
@@ -318,7 +325,11 @@ int image_read(const void *data, image *out) {
     uint32_t magic;
     *out = (image){0};
     if (*(const char *)data == 0) return fail(out, INVALID_IMAGE, "empty image");
-    if (!memcmp(data, "\x7f" "E", 2)) return image_read_elf(data, out);
+    if (!memcmp(data,
+                "\x7f"
+                "E",
+                2))
+        return image_read_elf(data, out);
     if (!memcmp(data, "\x50\xED", 2)) {
         memcpy(&magic, data, 4);
         return magic == FATBIN_MAGIC ? image_read_fatbin(data, out) : fail(out, INVALID_IMAGE, "unknown image");
@@ -364,14 +375,26 @@ size_t fake_make_cubin(const char *ptx, void *out, size_t capacity) {
 }
 
 size_t fake_make_fatbin(const char *ptx, void *out, size_t capacity) {
-    size_t length = strlen(ptx) + 1, size = sizeof(fatbin_header) + sizeof(fatbin_member) + length;
-    unsigned char *data = zeroed(size);
-    fatbin_header h = {FATBIN_MAGIC, 1, sizeof h, sizeof(fatbin_member) + length};
-    fatbin_member m = {.kind = 1, .version = 0x101, .header_size = sizeof m, .size = length};
-    memcpy(data, &h, sizeof h);
-    memcpy(data + sizeof h, &m, sizeof m);
-    memcpy(data + sizeof h + sizeof m, ptx, length);
-    deliver(data, size, out, capacity);
-    free(data);
+    image i = {0};
+    size_t size = 0;
+    control_begin();
+    if (image_read_ptx(ptx, &i) == SUCCESS) {
+        size_t length = (strlen(ptx) + 8) / 8 * 8; /* with its zero, filled up */
+        fatbin_header h = {FATBIN_MAGIC, 1, sizeof h, sizeof(fatbin_member) + length};
+        fatbin_member m = {.kind = 1, .version = 0x101, .header_size = sizeof m, .size = length};
+        m.major = (uint16_t)(i.isa / 10);
+        m.minor = (uint16_t)(i.isa % 10);
+        m.target = (uint32_t)i.target;
+        m.flags = i.target_exact ? FATBIN_EXACT : 0;
+        size = sizeof h + h.size;
+        unsigned char *data = zeroed(size);
+        memcpy(data, &h, sizeof h);
+        memcpy(data + sizeof h, &m, sizeof m);
+        memcpy(data + sizeof h + sizeof m, ptx, strlen(ptx));
+        deliver(data, size, out, capacity);
+        free(data);
+    }
+    image_drop(&i);
+    control_end();
     return size;
 }

@@ -47,7 +47,8 @@ void fake_kernel_effect(const char *kernel, const fake_parameter *parameters, si
     }
     for (size_t i = 0; i < count; i++)
         if (parameters[i].kind == FAKE_WRITE || parameters[i].kind == FAKE_UPDATE)
-            overwrite(parameters[i].data, parameters[i].bytes, mix(h + (i + 1) * PRIME), parameters[i].kind == FAKE_UPDATE);
+            overwrite(parameters[i].data, parameters[i].bytes, mix(h + (i + 1) * PRIME),
+                      parameters[i].kind == FAKE_UPDATE);
 }
 
 /* ---- a queued kernel ---- */
@@ -55,7 +56,7 @@ void fake_kernel_effect(const char *kernel, const fake_parameter *parameters, si
 typedef struct kernel_argument {
     uint8_t kind;
     location place;
-    size_t bytes; /* behind the address, or of the scalar */
+    size_t bytes;   /* behind the address, or of the scalar */
     uint32_t value; /* where the scalar lies in `scalars` */
 } kernel_argument;
 
@@ -149,7 +150,8 @@ static int check_shape(const function *f, const CUlaunchConfig *l, bool cooperat
     uint64_t threads = (uint64_t)l->blockDimX * l->blockDimY * l->blockDimZ;
     if (!l->gridDimX || !l->gridDimY || !l->gridDimZ || !threads) return INVALID_VALUE;
     if (l->gridDimX > INT32_MAX || l->gridDimY > 65535 || l->gridDimZ > 65535) return INVALID_VALUE;
-    if (l->blockDimX > 1024 || l->blockDimY > 1024 || l->blockDimZ > 64 || threads > MAX_THREADS) return INVALID_VALUE;
+    if (l->blockDimX > 1024 || l->blockDimY > 1024 || l->blockDimZ > 64 || threads > MAX_THREADS)
+        return INVALID_VALUE;
     if ((uint64_t)l->sharedMemBytes + f->static_shared > (uint64_t)f->max_dynamic_shared) return INVALID_VALUE;
     uint64_t blocks = (uint64_t)l->gridDimX * l->gridDimY * l->gridDimZ;
     if (cooperative && blocks > PROCESSORS * (2048 / ((threads + 31) / 32 * 32))) return COOPERATIVE_LAUNCH_TOO_LARGE;
@@ -202,7 +204,8 @@ static unsigned char *gather(const function *f, void **arguments, void **extra) 
     return NULL;
 }
 
-static CUresult launch(call *c, CUfunction handle, const CUlaunchConfig *l, void **arguments, void **extra, bool cooperative) {
+static CUresult launch(call *c, CUfunction handle, const CUlaunchConfig *l, void **arguments, void **extra,
+                       bool cooperative) {
     int result = SUCCESS;
     function *f = handle_get(KIND_FUNCTION, handle);
     if (!f) {
@@ -226,16 +229,16 @@ static CUresult launch(call *c, CUfunction handle, const CUlaunchConfig *l, void
     return call_end(c, SUCCESS);
 }
 
-EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                               unsigned shared, CUstream s, void **arguments, void **extra) {
+EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                               unsigned bz, unsigned shared, CUstream s, void **arguments, void **extra) {
     call c;
     if (!call_begin(&c, F_cuLaunchKernel, CALL_CONTEXT)) return call_end(&c, c.result);
     CUlaunchConfig l = {gx, gy, gz, bx, by, bz, shared, s, NULL, 0};
     return launch(&c, f, &l, arguments, extra, false);
 }
 
-EXPORT CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                                          unsigned shared, CUstream s, void **arguments) {
+EXPORT CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                                          unsigned by, unsigned bz, unsigned shared, CUstream s, void **arguments) {
     call c;
     if (!call_begin(&c, F_cuLaunchCooperativeKernel, CALL_CONTEXT)) return call_end(&c, c.result);
     CUlaunchConfig l = {gx, gy, gz, bx, by, bz, shared, s, NULL, 0};
@@ -252,7 +255,8 @@ EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *l, CUfunction f, void **a
 /* ---- occupancy ---- */
 
 static int blocks_per_processor(const function *f, int threads, size_t dynamic) {
-    if (threads < 1 || threads > (int)MAX_THREADS || dynamic + f->static_shared > (size_t)f->max_dynamic_shared) return 0;
+    if (threads < 1 || threads > (int)MAX_THREADS || dynamic + f->static_shared > (size_t)f->max_dynamic_shared)
+        return 0;
     int by_threads = 2048 / ((threads + 31) / 32 * 32);
     size_t shared = dynamic + f->static_shared + 1024;
     int by_shared = (int)((228u << 10) / shared);
@@ -260,7 +264,8 @@ static int blocks_per_processor(const function *f, int threads, size_t dynamic) 
     return blocks < 32 ? blocks : 32;
 }
 
-EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out, CUfunction handle, int threads, size_t dynamic) {
+EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out, CUfunction handle, int threads,
+                                                            size_t dynamic) {
     call c;
     if (!call_begin(&c, F_cuOccupancyMaxActiveBlocksPerMultiprocessor, CALL_CONTEXT)) return call_end(&c, c.result);
     const function *f = handle_get(KIND_FUNCTION, handle);
@@ -270,8 +275,8 @@ EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out, CUfunction
     return call_end(&c, SUCCESS);
 }
 
-EXPORT CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction handle, CUoccupancyB2DSize dynamic_of, size_t dynamic,
-                                                 int limit) {
+EXPORT CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction handle,
+                                                 CUoccupancyB2DSize dynamic_of, size_t dynamic, int limit) {
     call c;
     if (!call_begin(&c, F_cuOccupancyMaxPotentialBlockSize, CALL_CONTEXT)) return call_end(&c, c.result);
     const function *f = handle_get(KIND_FUNCTION, handle);
@@ -304,21 +309,25 @@ EXPORT CUresult cuOccupancyMaxActiveClusters(int *out, CUfunction handle, const 
     for (unsigned i = 0; i < l->numAttrs; i++)
         if (l->attrs[i].id == ATTRIBUTE_CLUSTER_DIMENSION)
             cluster = (int)(l->attrs[i].value.cluster.x * l->attrs[i].value.cluster.y * l->attrs[i].value.cluster.z);
-    *out = blocks_per_processor(f, (int)(l->blockDimX * l->blockDimY * l->blockDimZ), l->sharedMemBytes) * PROCESSORS / cluster;
+    *out = blocks_per_processor(f, (int)(l->blockDimX * l->blockDimY * l->blockDimZ), l->sharedMemBytes) *
+           PROCESSORS / cluster;
     return call_end(&c, SUCCESS);
 }
 
 /* ---- tensor maps ---- */
 
-EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap *out, unsigned type, uint32_t rank, void *address, const uint64_t *dimensions,
-                                       const uint64_t *strides, const uint32_t *box, const uint32_t *steps, unsigned interleave,
-                                       unsigned swizzle, unsigned promotion, unsigned fill) {
+EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap *out, unsigned type, uint32_t rank, void *address,
+                                       const uint64_t *dimensions, const uint64_t *strides, const uint32_t *box,
+                                       const uint32_t *steps, unsigned interleave, unsigned swizzle,
+                                       unsigned promotion, unsigned fill) {
     call c;
     if (!call_begin(&c, F_cuTensorMapEncodeTiled, 0)) return call_end(&c, c.result);
-    bool good = out && (uintptr_t)out % 64 == 0 && type <= 15 && rank >= 1 && rank <= 5 && (uintptr_t)address % 16 == 0 && dimensions &&
-                box && steps && (strides || rank == 1) && interleave <= 2 && swizzle <= 6 && promotion <= 3 && fill <= 1;
+    bool good = out && (uintptr_t)out % 64 == 0 && type <= 15 && rank >= 1 && rank <= 5 &&
+                (uintptr_t)address % 16 == 0 && dimensions && box && steps && (strides || rank == 1) &&
+                interleave <= 2 && swizzle <= 6 && promotion <= 3 && fill <= 1;
     for (uint32_t i = 0; good && i < rank; i++) {
-        good = dimensions[i] && dimensions[i] <= UINT64_C(1) << 32 && box[i] && box[i] <= 256 && steps[i] && steps[i] <= 8;
+        good = dimensions[i] && dimensions[i] <= UINT64_C(1) << 32 && box[i] && box[i] <= 256 && steps[i] &&
+               steps[i] <= 8;
         if (i + 1 < rank) good = good && strides[i] % 16 == 0 && strides[i] < UINT64_C(1) << 40;
     }
     if (!good) return call_end(&c, INVALID_VALUE);

@@ -1,8 +1,9 @@
 /*
  * memory.c: device, pinned and registered memory.
  *
- * A device address is made of a mark, the device, a generation, a slot and an offset, so that finding its block is one look-up and an address is not used
- * again for a long time. Host ranges are kept sorted. What must stay true: a block's struct and bytes outlive its last queued operation.
+ * A device address is made of a mark, the device, a generation, a slot and an offset, so that finding its block is
+ * one look-up and an address is not used again for a long time. Host ranges are kept sorted. What must stay true: a
+ * block's struct and bytes outlive its last queued operation.
  */
 #include "state.h"
 
@@ -25,7 +26,8 @@ static block **ranges; /* live pinned and registered ones, by address */
 static size_t range_count, range_capacity;
 
 #define QUARANTINE 64
-static block *quarantine[QUARANTINE]; /* freed pinned blocks, so that their addresses are not at once somebody else's */
+static block
+    *quarantine[QUARANTINE]; /* freed pinned blocks, so that their addresses are not at once somebody else's */
 static uint32_t quarantine_next;
 
 const char *block_text(const block *b, char text[96]) {
@@ -198,7 +200,8 @@ static void bad_address(CUdeviceptr address, size_t bytes, const call *c) {
     else violation(c, "%zu bytes at %#llx are in no allocation", bytes, (unsigned long long)address);
 }
 
-/* Device memory, or pinned memory under its host address; false, with a violation, when it is not wholly inside one live block. */
+/* Device memory, or pinned memory under its host address; false, with a violation, when it is not wholly inside
+ * one live block. */
 bool locate(CUdeviceptr address, size_t bytes, const call *c, location *out) {
     size_t offset = 0;
     block *b = block_at(address, &offset);

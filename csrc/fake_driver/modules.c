@@ -274,15 +274,16 @@ EXPORT CUresult cuLinkCreate_v2(unsigned count, int *options, void **values, CUl
     return call_end(&c, SUCCESS);
 }
 
-EXPORT CUresult cuLinkAddData_v2(CUlinkState handle, int kind, void *data, size_t size, const char *name, unsigned count, int *options,
-                                 void **values) {
+EXPORT CUresult cuLinkAddData_v2(CUlinkState handle, int kind, void *data, size_t size, const char *name,
+                                 unsigned count, int *options, void **values) {
     call c;
     logs l;
     (void)name;
     if (!call_begin(&c, F_cuLinkAddData_v2, CALL_CONTEXT)) return call_end(&c, c.result);
     link_state *s = link_of(handle, &c);
     if (!s) return call_end(&c, INVALID_HANDLE);
-    if (!data || !size || s->cubin || kind < INPUT_CUBIN || kind > INPUT_LIBRARY || !read_options(count, options, values, &l))
+    if (!data || !size || s->cubin || kind < INPUT_CUBIN || kind > INPUT_LIBRARY ||
+        !read_options(count, options, values, &l))
         return call_end(&c, INVALID_VALUE);
     char *copy = zeroed(size + 8); /* the size bounds the text, not a zero */
     memcpy(copy, data, size);

@@ -1,9 +1,10 @@
 /*
  * queue.c: the queues of the streams, and when what is in them runs.
  *
- * An operation runs after its predecessors in the stream, a wait when the stream that it waits for has come far enough. Forcing follows waits
- * into other streams; it cannot go round in a circle, because a wait names only work that was queued before it. Host functions run on one
- * thread of ours with the lock let go; their stream is `busy` meanwhile, and whoever needs it waits on `changed`.
+ * An operation runs after its predecessors in the stream, a wait when the stream that it waits for has come far
+ * enough. Forcing follows waits into other streams; it cannot go round in a circle, because a wait names only work
+ * that was queued before it. Host functions run on one thread of ours with the lock let go; their stream is `busy`
+ * meanwhile, and whoever needs it waits on `changed`.
  */
 #include "state.h"
 
@@ -161,7 +162,9 @@ static void run_head(stream *s) {
     pop(s);
 }
 
-static bool blocked(const operation *o) { return o->kind == OPERATION_WAIT && o->as.wait.stream->completed < o->as.wait.target; }
+static bool blocked(const operation *o) {
+    return o->kind == OPERATION_WAIT && o->as.wait.stream->completed < o->as.wait.target;
+}
 static bool is_call(const stream *s) { return s->head->kind == OPERATION_CALLBACK && !s->ctx->lost; }
 
 /* Runs the stream up to its operation `target`. */
@@ -280,7 +283,8 @@ static void event_forget(event *e) {
 EXPORT CUresult cuEventCreate(CUevent *out, unsigned flags) {
     call c;
     if (!call_begin(&c, F_cuEventCreate, CALL_CONTEXT)) return call_end(&c, c.result);
-    if (!out || flags > 7 || (flags & EVENT_INTERPROCESS && !(flags & EVENT_DISABLE_TIMING))) return call_end(&c, INVALID_VALUE);
+    if (!out || flags > 7 || (flags & EVENT_INTERPROCESS && !(flags & EVENT_DISABLE_TIMING)))
+        return call_end(&c, INVALID_VALUE);
     refuse_foreign(&c);
     event *e = zeroed(sizeof *e);
     e->ctx = c.ctx;

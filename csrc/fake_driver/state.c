@@ -5,11 +5,6 @@
 
 #include <stdarg.h>
 
-/* Set for a build that stands for the toolkit's stub: every function answers 34. */
-#ifndef FAKE_STUB
-#define FAKE_STUB 0
-#endif
-
 globals G = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 _Thread_local CUcontext thread_context;
@@ -100,14 +95,14 @@ const char *site_text(const site *where, char text[160]) {
     char detail[72] = "", stream[32] = "host";
     if (where->detail) snprintf(detail, sizeof detail, "[%.68s]", interned(where->detail));
     if (where->stream) snprintf(stream, sizeof stream, "stream %u", where->stream);
-    snprintf(text, 160, "%s%s (call %u, %s, thread %u, step %u)", function_name(where->function), detail, where->call, stream,
-             where->thread, where->step);
+    snprintf(text, 160, "%s%s (call %u, %s, thread %u, step %u)", function_name(where->function), detail, where->call,
+             stream, where->thread, where->step);
     return text;
 }
 
 /* ---- handles ---- */
 
-#define HANDLE(kind, generation, slot) ((uint64_t)(kind) << 56 | (uint64_t)((generation)&0xFFFFFF) << 32 | (slot))
+#define HANDLE(kind, generation, slot) ((uint64_t)(kind) << 56 | (uint64_t)((generation) & 0xFFFFFF) << 32 | (slot))
 
 uint64_t handle_new(handle_kind kind, void *item) {
     handle_table *t = &G.tables[kind];
@@ -294,7 +289,8 @@ static int injected(function_number f, bool quiet) {
     int code = 0;
     for (size_t i = 0; i < failure_count; i++) {
         failure *one = &failures[i];
-        if (one->function < 0 ? quiet : one->base ? strcmp(one->base, bases[f]) != 0 : one->function != (int)f) continue;
+        if (one->function < 0 ? quiet : one->base ? strcmp(one->base, bases[f]) != 0 : one->function != (int)f)
+            continue;
         if (one->left > 1) {
             one->left--;
             continue;
@@ -324,7 +320,7 @@ bool call_begin(call *c, function_number f, unsigned flags) {
     }
     c->where = (site){(uint16_t)f, 0, (uint32_t)c->number, 0, this_step, thread_number()};
     c->ctx = current_context();
-    if (FAKE_STUB) {
+    if (build_is_stub) {
         c->result = STUB_LIBRARY;
         return false;
     }
@@ -366,7 +362,8 @@ int call_end(call *c, int result) {
 
 /* Only the foreigner creates things in a foreign context, and the foreigner makes no calls here. */
 void refuse_foreign(const call *c) {
-    if (c->ctx && c->ctx->foreign) violation(c, "something is created in a foreign context of device %d", c->ctx->device);
+    if (c->ctx && c->ctx->foreign)
+        violation(c, "something is created in a foreign context of device %d", c->ctx->device);
 }
 
 void reset_books(void) {

@@ -2,8 +2,8 @@
  * state.h: what the files of the fake driver share. fake.h says what it all means.
  *
  * Everything below is guarded by one lock, taken by call_begin and released by call_end (or by control_begin and
- * control_end in the control functions). What must stay true: an operation in a queue holds a reference on every block and stream that it names, so that
- * a program's mistake is never a mistake of ours.
+ * control_end in the control functions). What must stay true: an operation in a queue holds a reference on every
+ * block and stream that it names, so that a program's mistake is never a mistake of ours.
  */
 #ifndef FAKE_STATE_H
 #define FAKE_STATE_H
@@ -66,7 +66,7 @@ typedef struct context {
     CUcontext handle;
     int device;
     bool foreign;
-    int lost;              /* the code that every call answers; 0 while well */
+    int lost; /* the code that every call answers; 0 while well */
     uint64_t retained;
     clock_vector retired;  /* of destroyed streams */
     struct stream *legacy; /* made when first used, which is a violation */
@@ -96,7 +96,14 @@ typedef struct location {
     bool owned; /* raw is a snapshot, freed with the operation */
 } location;
 
-typedef enum operation_kind { OPERATION_COPY, OPERATION_FILL, OPERATION_KERNEL, OPERATION_WAIT, OPERATION_RECORD, OPERATION_CALLBACK } operation_kind;
+typedef enum operation_kind {
+    OPERATION_COPY,
+    OPERATION_FILL,
+    OPERATION_KERNEL,
+    OPERATION_WAIT,
+    OPERATION_RECORD,
+    OPERATION_CALLBACK
+} operation_kind;
 
 typedef struct operation {
     struct operation *next;
@@ -154,9 +161,9 @@ typedef struct event {
 
 typedef struct parameter {
     uint32_t offset, size;
-    uint8_t kind;  /* FAKE_SCALAR ... FAKE_UPDATE */
-    bool bytes;    /* the scalar that bounds the addresses */
-    bool map;      /* a tensor map */
+    uint8_t kind; /* FAKE_SCALAR ... FAKE_UPDATE */
+    bool bytes;   /* the scalar that bounds the addresses */
+    bool map;     /* a tensor map */
 } parameter;
 
 typedef struct function {
@@ -179,7 +186,8 @@ typedef struct variable {
 
 /* What an image holds. */
 typedef struct image {
-    int isa, target; /* 80 for 8.0, 90 for sm_90; 0 when unknown */
+    int isa, target;   /* 80 for 8.0, 90 for sm_90; 0 when unknown */
+    bool target_exact; /* sm_90a: for this architecture alone */
     size_t functions, variables;
     function *function;
     variable *variable;
@@ -206,7 +214,15 @@ typedef struct link_state {
 } link_state;
 
 /* Handles: kind, generation and slot in one number that is no address. */
-typedef enum handle_kind { KIND_CONTEXT = 1, KIND_STREAM, KIND_EVENT, KIND_MODULE, KIND_FUNCTION, KIND_LINK, KIND_END } handle_kind;
+typedef enum handle_kind {
+    KIND_CONTEXT = 1,
+    KIND_STREAM,
+    KIND_EVENT,
+    KIND_MODULE,
+    KIND_FUNCTION,
+    KIND_LINK,
+    KIND_END
+} handle_kind;
 
 typedef struct handle_table {
     void **item;
@@ -224,9 +240,9 @@ typedef struct globals {
     uint64_t memory, random;
     /* books */
     bool initialised;
-    uint64_t epoch; /* counts resets */
-    uint32_t numbers; /* of streams and blocks */
-    uint64_t now;     /* virtual nanoseconds */
+    uint64_t epoch;                    /* counts resets */
+    uint32_t numbers;                  /* of streams and blocks */
+    uint64_t now;                      /* virtual nanoseconds */
     context contexts[2 * MAX_DEVICES]; /* primary ones, then foreign ones */
     handle_table tables[KIND_END];
     clock_vector host;
@@ -242,10 +258,10 @@ extern globals G;
 /* One driver call under way. */
 typedef struct call {
     function_number function;
-    uint64_t number;   /* 0: not logged */
-    int result;        /* why call_begin refused */
-    int override;      /* what a release function answers instead of success */
-    context *ctx;      /* the current one; may be null */
+    uint64_t number; /* 0: not logged */
+    int result;      /* why call_begin refused */
+    int override;    /* what a release function answers instead of success */
+    context *ctx;    /* the current one; may be null */
     site where;
 } call;
 
@@ -255,6 +271,10 @@ enum {
     CALL_RELEASE = 4, /* does its work even when it answers an error */
     CALL_QUIET = 8,   /* neither numbered nor logged */
 };
+
+/* entry.c: of this build */
+extern const bool build_is_stub;
+extern const int build_version;
 
 /* state.c */
 bool call_begin(call *c, function_number f, unsigned flags);

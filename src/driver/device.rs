@@ -205,9 +205,7 @@ impl Device {
     ///
     /// A fault of that work, or [`Error::ContextLost`].
     pub fn synchronize(&self) -> Result<()> {
-        let _bound = self.0.bind()?;
-        // SAFETY: the device's context is current.
-        unsafe { call!(self.0, cuCtxSynchronize())? };
+        self.0.wait_until_idle()?;
         self.0.collect_retired();
         Ok(())
     }
@@ -315,6 +313,18 @@ impl DeviceState {
             peers: Peers::default(),
             streams: Mutex::new(Vec::new()),
         })
+    }
+
+    /// Every device that this process has opened.
+    pub(crate) fn opened() -> Vec<&'static DeviceState> {
+        DEVICES.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Blocks until all work of the device is done.
+    pub(crate) fn wait_until_idle(&'static self) -> Result<()> {
+        let _bound = self.bind()?;
+        // SAFETY: the device's context is current.
+        unsafe { call!(self, cuCtxSynchronize()) }
     }
 
     /// Free and total memory; the context must be current.

@@ -59,8 +59,11 @@ impl Module {
     pub fn function(&self, name: &str) -> Result<Function> {
         let (module, device) = (&self.0, self.0.device);
         let _bound = device.bind()?;
-        let unknown =
-            || Error::UnknownName { kind: "kernel", wanted: name.to_owned(), found: self.function_names() };
+        let unknown = || Error::UnknownName {
+            kind: "kernel",
+            wanted: name.to_owned(),
+            found: self.function_names().unwrap_or_default(),
+        };
         let text = CString::new(name).map_err(|_| unknown())?;
         let mut raw: CUfunction = std::ptr::null_mut();
         // SAFETY: the module is live; the pointer is to a local.

@@ -268,9 +268,10 @@ impl Function {
             return Err(self.wrong_device(stream));
         }
         self.check_config(config)?;
-        let _bound = stream.device.bind()?;
+        // Waits bind contexts of their own, so the launch's comes after them.
         function.module.usage.enter(stream, Access::Read)?;
         enter(LaunchTarget(stream))?;
+        let _bound = stream.device.bind()?;
         stream.set_last_kernel(function.name);
         let (grid, block) = (config.grid, config.block);
         let result = if config.is_plain() {

@@ -320,14 +320,15 @@ impl Module {
         &self.0.info
     }
 
-    /// The names of the module's kernels, as far as the image or the driver (from CUDA 12.4 on) tells.
-    pub fn function_names(&self) -> Vec<String> {
+    /// The names of the module's kernels.
+    ///
+    /// # Errors
+    ///
+    /// Only for an image that just the driver can look into, such as a compressed fatbin: a driver before CUDA 12.4, or
+    /// its errors.
+    pub fn function_names(&self) -> Result<Vec<String>> {
         let known: Vec<String> = self.0.info.kernels.iter().map(|kernel| kernel.name.clone()).collect();
-        if !known.is_empty() {
-            return known;
-        }
-        // A compressed fatbin: only the driver can look inside. Names are for messages, so its refusal means none.
-        self.0.enumerate().unwrap_or_default()
+        if known.is_empty() { self.0.enumerate() } else { Ok(known) }
     }
 
     /// A variable of the module, `__device__` or `__constant__` in CUDA C++.

@@ -137,7 +137,10 @@ impl StreamState {
     pub(crate) fn wait_event(&self, event: &EventCell) -> Result<()> {
         let _bound = self.device.bind()?;
         // SAFETY: event and stream are live.
-        unsafe { stream_call!(self, cuStreamWaitEvent(self.raw.0, event.raw.0, 0)) }
+        let result = unsafe { stream_call!(self, cuStreamWaitEvent(self.raw.0, event.raw.0, 0)) };
+        // A wait is an operation: a mark from before it is not behind what it waits for.
+        self.count();
+        result
     }
 
     /// Makes later work of this stream wait for all that `other` has been given.

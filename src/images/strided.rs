@@ -102,6 +102,47 @@ impl StridedLayout {
         Ok(layout)
     }
 
+    /// The same copy in the widest elements that it allows, and their size in bytes (at most 16): where the innermost runs
+    /// are contiguous on both sides and everything else is a multiple, several elements are one wider one. Copies of
+    /// small elements run at a fraction of the speed of large ones.
+    ///
+    /// `element_bytes` is the size of an element now (1, 2, 4, 8 or 16), the addresses are those that the kernel will get.
+    /// Its entry is `copy_strided_` and the new size in bits.
+    #[must_use]
+    pub fn widened(
+        self,
+        element_bytes: usize,
+        source_address: u64,
+        destination_address: u64,
+    ) -> (StridedLayout, usize) {
+        let mut layout = self;
+        let mut bytes = element_bytes;
+        while bytes < 16
+            && layout.pairs_up()
+            && (source_address | destination_address) % (2 * bytes as u64) == 0
+        {
+            layout.shape[0] /= 2;
+            for dimension in 1..layout.rank() {
+                layout.source_strides[dimension] /= 2;
+                layout.destination_strides[dimension] /= 2;
+            }
+            layout.source_offset /= 2;
+            layout.destination_offset /= 2;
+            bytes *= 2;
+        }
+        (layout, bytes)
+    }
+
+    /// Whether two neighbours can be one element of twice the size.
+    fn pairs_up(&self) -> bool {
+        let outer = 1..self.rank().max(1);
+        let strides = self.source_strides[outer.clone()].iter().chain(&self.destination_strides[outer]);
+        self.rank > 0
+            && self.shape[0] % 2 == 0
+            && (self.source_strides[0], self.destination_strides[0]) == (1, 1)
+            && strides.chain([&self.source_offset, &self.destination_offset]).all(|number| number % 2 == 0)
+    }
+
     /// Elements to copy: the kernel's fourth parameter.
     pub fn len(&self) -> u64 {
         self.shape.iter().take(self.rank as usize).product()
@@ -149,6 +190,25 @@ mod tests {
         // A source of one element, repeated, is one run of stride 0.
         let repeated = StridedLayout::new(&[4, 6], &[0, 0], &[6, 1], 0, 0).unwrap();
         assert_eq!((repeated.rank(), repeated.len()), (1, 24));
+    }
+
+    #[test]
+    fn contiguous_runs_are_copied_in_wider_elements() {
+        // 3 rows of 8 bytes out of rows of 24, from the 16th byte on.
+        let layout = StridedLayout::new(&[3, 8], &[24, 1], &[8, 1], 16, 0).unwrap();
+        let (wide, bytes) = layout.widened(1, 0x1000, 0x2000);
+        assert_eq!((wide.len(), bytes), (3, 8));
+        assert_eq!((wide.rank(), wide.shape[0], wide.source_strides[1], wide.source_offset), (2, 1, 3, 2));
+        assert_eq!(layout.widened(1, 0x1002, 0x2000).1, 2);
+        assert_eq!(layout.widened(4, 0x1000, 0x2000), (StridedLayout { ..layout.widened(4, 0, 0).0 }, 16));
+        let odd = StridedLayout::new(&[3, 7], &[24, 1], &[7, 1], 0, 0).unwrap();
+        assert_eq!(odd.widened(4, 0, 0), (odd, 4));
+        let transposed = StridedLayout::new(&[4, 4], &[1, 4], &[4, 1], 0, 0).unwrap();
+        assert_eq!(transposed.widened(4, 0, 0), (transposed, 4));
+        let scalar = StridedLayout::new(&[], &[], &[], 0, 0).unwrap();
+        assert_eq!(scalar.widened(4, 0, 0), (scalar, 4));
+        let contiguous = StridedLayout::new(&[64], &[1], &[1], 0, 0).unwrap();
+        assert_eq!((contiguous.widened(1, 0, 0).0.len(), contiguous.widened(1, 0, 0).1), (4, 16));
     }
 
     #[test]

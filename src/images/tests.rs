@@ -1,23 +1,24 @@
 //! The choice among images that the embedded ones do not show yet: several targets, `a` targets, machine code.
 
+use super::select::select_among;
 use super::*;
 
-const fn image(family: &'static str, target_name: &'static str, isa: (i32, i32), kind: Kind) -> Image {
+const fn image(family: &'static str, target_name: &'static str, isa: (i32, i32), kind: ImageKind) -> Image {
     Image { family, target_name, isa, kind, length: 0, packed: &[] }
 }
 
 static CATALOGUE: &[Image] = &[
-    image("copy", "sm_60", (8, 0), Kind::Ptx),
-    image("matmul", "sm_60", (8, 0), Kind::Ptx),
-    image("matmul", "sm_80", (8, 0), Kind::Ptx),
-    image("matmul", "sm_80", (8, 0), Kind::Cubin),
-    image("matmul", "sm_90", (8, 0), Kind::Ptx),
-    image("matmul", "sm_90", (8, 0), Kind::Cubin),
-    image("matmul", "sm_90a", (8, 0), Kind::Ptx),
-    image("matmul", "sm_90a", (8, 0), Kind::Cubin),
-    image("recent", "sm_60", (7, 4), Kind::Ptx),
-    image("recent", "sm_80", (8, 7), Kind::Ptx),
-    image("wide", "sm_90a", (8, 0), Kind::Cubin),
+    image("copy", "sm_60", (8, 0), ImageKind::Ptx),
+    image("matmul", "sm_60", (8, 0), ImageKind::Ptx),
+    image("matmul", "sm_80", (8, 0), ImageKind::Ptx),
+    image("matmul", "sm_80", (8, 0), ImageKind::Cubin),
+    image("matmul", "sm_90", (8, 0), ImageKind::Ptx),
+    image("matmul", "sm_90", (8, 0), ImageKind::Cubin),
+    image("matmul", "sm_90a", (8, 0), ImageKind::Ptx),
+    image("matmul", "sm_90a", (8, 0), ImageKind::Cubin),
+    image("recent", "sm_60", (7, 4), ImageKind::Ptx),
+    image("recent", "sm_80", (8, 7), ImageKind::Ptx),
+    image("wide", "sm_90a", (8, 0), ImageKind::Cubin),
 ];
 
 fn choose(
@@ -26,7 +27,7 @@ fn choose(
     driver_isa: (i32, i32),
     architecture: &str,
     kind: &str,
-) -> Result<(&'static str, Kind)> {
+) -> Result<(&'static str, ImageKind)> {
     let overrides = Overrides::parse(Some(architecture), Some(kind))?;
     select_among(CATALOGUE, family, capability, driver_isa, overrides)
         .map(|image| (image.target_name, image.kind))
@@ -34,7 +35,7 @@ fn choose(
 
 #[test]
 fn the_best_target_wins_and_machine_code_before_text() {
-    use Kind::{Cubin, Ptx};
+    use ImageKind::{Cubin, Ptx};
     let table = [
         ((9, 0), "", "", "sm_90a", Cubin),
         ((9, 0), "", "ptx", "sm_90a", Ptx),
@@ -64,8 +65,8 @@ fn the_best_target_wins_and_machine_code_before_text() {
 
 #[test]
 fn an_older_driver_gets_the_older_image() {
-    assert_eq!(choose("recent", (9, 0), (9, 0), "", "").unwrap(), ("sm_80", Kind::Ptx));
-    assert_eq!(choose("recent", (9, 0), (8, 6), "", "").unwrap(), ("sm_60", Kind::Ptx));
+    assert_eq!(choose("recent", (9, 0), (9, 0), "", "").unwrap(), ("sm_80", ImageKind::Ptx));
+    assert_eq!(choose("recent", (9, 0), (8, 6), "", "").unwrap(), ("sm_60", ImageKind::Ptx));
     let error = choose("recent", (9, 0), (7, 0), "", "").unwrap_err();
     assert!(matches!(error, Error::UnsupportedImage { .. }));
     assert!(error.to_string().contains("PTX 7.4") && error.to_string().contains("up to 7.0"), "{error}");
@@ -73,7 +74,7 @@ fn an_older_driver_gets_the_older_image() {
 
 #[test]
 fn what_cannot_work_says_what_is_there() {
-    let text = |result: Result<(&str, Kind)>| match result {
+    let text = |result: Result<(&str, ImageKind)>| match result {
         Err(error @ Error::UnsupportedImage { .. }) => error.to_string(),
         other => panic!("{other:?}"),
     };
@@ -93,7 +94,7 @@ fn what_cannot_work_says_what_is_there() {
 
 #[test]
 fn bad_arguments_are_named() {
-    let text = |result: Result<(&str, Kind)>| match result {
+    let text = |result: Result<(&str, ImageKind)>| match result {
         Err(error @ Error::InvalidArgument { .. }) => error.to_string(),
         other => panic!("{other:?}"),
     };
@@ -119,7 +120,7 @@ fn damage_is_an_error() {
     for length in [9, 11] {
         assert!(Image { length, packed, ..CATALOGUE[0] }.bytes().is_err(), "{length}");
     }
-    assert!(image("copy", "ampere", (8, 0), Kind::Ptx).target().is_err());
+    assert!(image("copy", "ampere", (8, 0), ImageKind::Ptx).target().is_err());
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Names and meanings of status codes, in our own words.
 //!
 //! The table is here and not asked of the driver because an error must be shown on a machine that has none, and because the
-//! driver's function can itself be missing. A code newer than the table is shown as its number, with the driver's name for it
-//! where a driver is loaded.
+//! driver's function can itself be missing. A code newer than the table is shown as its number, with the driver's name and
+//! text for it where a driver is loaded.
 
 use super::driver::CUresult;
 
@@ -11,10 +11,12 @@ pub fn describe(code: CUresult) -> (String, String) {
     match DRIVER.binary_search_by_key(&code.0, |entry| entry.0) {
         Ok(index) => (DRIVER[index].1.to_owned(), DRIVER[index].2.to_owned()),
         Err(_) => {
-            let name = super::loaded_driver().and_then(|driver| driver.error_name(code));
+            let driver = super::loaded_driver();
+            let name = driver.and_then(|driver| driver.error_name(code));
+            let text = driver.and_then(|driver| driver.error_text(code));
             (
                 name.unwrap_or_else(|| format!("CUDA error {}", code.0)),
-                "a code that this version does not know".to_owned(),
+                text.unwrap_or_else(|| "a code that this version does not know".to_owned()),
             )
         }
     }

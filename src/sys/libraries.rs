@@ -92,14 +92,30 @@ impl DriverApi {
 
     /// The driver's own name of a code.
     pub(super) fn error_name(&self, code: CUresult) -> Option<String> {
-        let function = self.cuGetErrorName().ok()?;
-        let mut name: *const c_char = std::ptr::null();
-        // SAFETY: the place outlives the call; the driver gives a static string, or null for what it does not know.
-        unsafe {
-            let status = function(code, &mut name);
-            let known = status == CUresult::CUDA_SUCCESS && !name.is_null();
-            known.then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
-        }
+        // SAFETY: the function gives a static string, or null for what it does not know.
+        unsafe { static_text(code, self.cuGetErrorName().ok()?) }
+    }
+
+    /// What the driver says that a code means.
+    pub(super) fn error_text(&self, code: CUresult) -> Option<String> {
+        // SAFETY: as above.
+        unsafe { static_text(code, self.cuGetErrorString().ok()?) }
+    }
+}
+
+/// # Safety
+///
+/// `ask` succeeds only with a static string or null.
+unsafe fn static_text(
+    code: CUresult,
+    ask: unsafe extern "C" fn(CUresult, *mut *const c_char) -> CUresult,
+) -> Option<String> {
+    let mut text: *const c_char = std::ptr::null();
+    // SAFETY: the place outlives the call, and the caller vouches for what is put there.
+    unsafe {
+        let status = ask(code, &mut text);
+        let known = status == CUresult::CUDA_SUCCESS && !text.is_null();
+        known.then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
     }
 }
 

@@ -3,14 +3,51 @@
 //! It is compiled here, with the host's C compiler, so these tests need Linux and no GPU. Each module gives its trials.
 
 #[cfg(target_os = "linux")]
+mod children;
+#[cfg(target_os = "linux")]
+mod contexts;
+#[cfg(target_os = "linux")]
+mod drops;
+#[cfg(target_os = "linux")]
+mod faults;
+#[cfg(target_os = "linux")]
+mod kernels;
+#[cfg(target_os = "linux")]
+mod losses;
+#[cfg(target_os = "linux")]
+mod random;
+#[cfg(target_os = "linux")]
+mod scenario;
+#[cfg(target_os = "linux")]
 mod self_check;
 #[cfg(target_os = "linux")]
 mod support;
+#[cfg(target_os = "linux")]
+mod variant;
+#[cfg(target_os = "linux")]
+mod versions;
 
-fn main() {
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Some(code) = children::dispatch() {
+        return code;
+    }
     let arguments = libtest_mimic::Arguments::from_args();
     let mut trials = Vec::new();
     #[cfg(target_os = "linux")]
-    trials.extend(self_check::trials());
-    libtest_mimic::run(&arguments, trials).exit();
+    for module in [
+        contexts::trials,
+        drops::trials,
+        faults::trials,
+        losses::trials,
+        random::trials,
+        scenario::trials,
+        self_check::trials,
+        versions::trials,
+    ] {
+        trials.extend(module());
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
 }

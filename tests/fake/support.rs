@@ -1,9 +1,8 @@
-//! The fake driver as seen from Rust: building it, and its control API.
+//! The fake driver as seen from Rust: its control API.
 //!
-//! `csrc/fake_driver/fake.h` says what the fake does. Here it is compiled at test time, in as many variants as tests need
-//! (a driver of another version, without some symbols, the toolkit's stub), and its `fake_*` functions get safe, typed
-//! forms. The crate under test and the test load the same file, so they share one instance; loading is by inode, so a
-//! variant with another `label` is an instance of its own.
+//! `csrc/fake_driver/fake.h` says what the fake does; here its `fake_*` functions get safe, typed forms. The crate under
+//! test and the test load the same file, so they share one instance; loading is by inode, so a variant with another
+//! `label` is an instance of its own. An instance is never unloaded.
 //!
 //! What must stay true: everything a process does with one instance is global to it, so a trial holds [`exclusive`] from
 //! its reset to its last check.
@@ -11,175 +10,14 @@
 #![allow(dead_code, reason = "each test module uses its own part of the control API")]
 
 use std::{
-    collections::hash_map::DefaultHasher,
     ffi::{CStr, CString, c_char, c_int, c_void},
-    fs,
-    hash::{Hash, Hasher},
-    io,
     path::{Path, PathBuf},
-    process::Command,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use libloading::Library;
 
-/// Where the fake's sources are.
-const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/csrc/fake_driver");
-/// The list of exported functions, one `X(base, version, spelling)` a line.
-const FUNCTIONS: &str = include_str!("../../csrc/fake_driver/functions.h");
-/// The program that checks the fake from C; no part of the library.
-const SELF_TEST: &str = "self_test.c";
-
-/// One build of the fake.
-#[derive(Clone, Debug, Hash, PartialEq, Eq)]
-pub struct Variant {
-    /// The CUDA version that it reports, as 12040. Functions newer than it are not exported.
-    pub version: i32,
-    /// Functions left out besides, by exported name.
-    pub omit: Vec<String>,
-    /// The toolkit's stub: every function answers 34.
-    pub stub: bool,
-    /// Anything; another label is another file and so another instance in one process.
-    pub label: String,
-}
-
-impl Variant {
-    /// A driver of this version with all of its functions.
-    pub fn new(version: i32) -> Self {
-        Self { version, omit: Vec::new(), stub: false, label: String::new() }
-    }
-
-    /// The same without these functions.
-    pub fn omit(mut self, functions: &[&str]) -> Self {
-        self.omit.extend(functions.iter().map(|name| (*name).to_owned()));
-        self
-    }
-
-    /// The same as another instance.
-    pub fn label(mut self, label: &str) -> Self {
-        label.clone_into(&mut self.label);
-        self
-    }
-
-    /// The toolkit's stub library.
-    pub fn stub() -> Self {
-        Self { stub: true, ..Self::new(12040) }
-    }
-}
-
-/// An exported function: base name, version of the ABI, exported spelling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Function {
-    pub base: &'static str,
-    pub version: i32,
-    pub spelling: &'static str,
-}
-
-/// Every function that the fake knows.
-pub fn functions() -> Vec<Function> {
-    let line = |line: &'static str| {
-        let mut parts = line.trim().strip_prefix("X(")?.split(')').next()?.split(", ");
-        let (base, version, spelling) = (parts.next()?, parts.next()?, parts.next()?);
-        Some(Function { base, version: version.parse().ok()?, spelling })
-    };
-    FUNCTIONS.lines().filter_map(line).collect()
-}
-
-/// The exported names that this variant leaves out.
-fn left_out(variant: &Variant) -> Vec<&str> {
-    let newer = functions().into_iter().filter(|f| f.version > variant.version).map(|f| f.spelling);
-    newer.chain(variant.omit.iter().map(String::as_str)).collect()
-}
-
-/// The C compiler that the `cc` crate finds for this host.
-pub fn compiler() -> Command {
-    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    cc::Build::new()
-        .target(&target)
-        .host(&target)
-        .opt_level(2)
-        .debug(false)
-        .cargo_metadata(false)
-        .get_compiler()
-        .to_command()
-}
-
-/// The C files of the library, sorted.
-pub fn sources() -> io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(SOURCES)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|e| e == "c") && !path.ends_with(SELF_TEST) {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
-/// The C program that checks the fake by itself.
-pub fn self_test() -> PathBuf {
-    Path::new(SOURCES).join(SELF_TEST)
-}
-
-/// A folder for build products, made when missing.
-pub fn scratch(name: &str) -> io::Result<PathBuf> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    fs::create_dir_all(&folder)?;
-    Ok(folder)
-}
-
-fn fingerprint(variant: &Variant) -> io::Result<u64> {
-    let mut hasher = DefaultHasher::new();
-    variant.hash(&mut hasher);
-    let mut files: Vec<_> = fs::read_dir(SOURCES)?.collect::<Result<_, _>>()?;
-    files.sort_by_key(fs::DirEntry::path);
-    for file in files {
-        file.path().hash(&mut hasher);
-        fs::read(file.path())?.hash(&mut hasher);
-    }
-    Ok(hasher.finish())
-}
-
-/// Runs a compiler command; its messages become the error.
-pub fn compile(command: &mut Command) -> io::Result<()> {
-    let output = command.output()?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(io::Error::other(format!("{command:?}\n{}", String::from_utf8_lossy(&output.stderr))))
-}
-
-/// Compiles the variant, unless the same one is there already, and returns the path of its `libcuda.so.1`.
-pub fn build(variant: &Variant) -> io::Result<PathBuf> {
-    let folder = scratch(&format!("fake-{:016x}", fingerprint(variant)?))?;
-    let library = folder.join("libcuda.so.1");
-    if library.exists() {
-        return Ok(library);
-    }
-    let omit = left_out(variant);
-    let unique = format!("{}-{:?}", std::process::id(), std::thread::current().id());
-    let script = folder.join(format!("exports-{unique}"));
-    let hidden: String = omit.iter().map(|name| format!(" {name};")).collect();
-    let local = if hidden.is_empty() { String::new() } else { format!(" local:{hidden}") };
-    fs::write(&script, format!("{{ global: cu*; fake_*;{local} }};\n"))?;
-    let unfinished = folder.join(format!("library-{unique}"));
-    let mut command = compiler();
-    command
-        .args(["-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-Wall", "-Wextra", "-fvisibility=hidden"])
-        .args(["-Wl,-Bsymbolic", "-Wl,-soname,libcuda.so.1"])
-        .arg(format!("-Wl,--version-script={}", script.display()))
-        .arg(format!("-DFAKE_DEFAULT_VERSION={}", variant.version))
-        .arg(format!("-DFAKE_STUB={}", i32::from(variant.stub)))
-        .arg(format!("-DFAKE_OMIT=\" {} \"", omit.join(" ")))
-        .args(sources()?)
-        .arg("-o")
-        .arg(&unfinished);
-    compile(&mut command)?;
-    fs::rename(&unfinished, &library)?;
-    fs::remove_file(&script)?;
-    Ok(library)
-}
+use crate::variant::{self, Variant};
 
 /// Held by a trial while it uses an instance.
 pub fn exclusive() -> MutexGuard<'static, ()> {
@@ -354,7 +192,7 @@ fn c_string(text: &str) -> CString {
 impl Fake {
     /// Builds the variant and loads it.
     pub fn build(variant: &Variant) -> Result<Self, Box<dyn std::error::Error>> {
-        Self::open(&build(variant)?)
+        Self::open(&variant::build(variant)?)
     }
 
     /// Loads an instance; the same file is the same instance everywhere in the process.
@@ -464,7 +302,8 @@ impl Fake {
     /// All violations since the reset.
     pub fn violations(&self) -> Vec<String> {
         // SAFETY: see `open`; the pointer and the length are those of one buffer.
-        let one = |index| Self::text(|text, size| unsafe { (self.control.fake_violation)(index, text, size) });
+        let one =
+            |index| Self::text(|text, size| unsafe { (self.control.fake_violation)(index, text, size) });
         // SAFETY: see `open`.
         let count = unsafe { (self.control.fake_violations)() };
         (0..count).map(one).collect()

@@ -7,7 +7,7 @@ use bytemuck::Pod;
 
 use super::slice::{DeviceRead, DeviceWrite, View};
 use super::usage::Access;
-use crate::driver::context::{call, stream_call};
+use crate::driver::context::stream_call;
 use crate::driver::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
 use crate::sys::driver::{CUDA_MEMCPY2D_v2, CUmemorytype};
@@ -70,10 +70,7 @@ impl StreamState {
     pub(crate) fn drain(&self) -> Result<()> {
         let result = self.synchronize();
         if result.is_err() && !self.device.is_lost() {
-            if let Ok(_bound) = self.device.bind() {
-                // SAFETY: the device's context is current.
-                let _ = unsafe { call!(self.device, cuCtxSynchronize()) };
-            }
+            let _ = self.device.wait_until_idle();
         }
         result
     }
@@ -105,8 +102,8 @@ impl Stream {
     ) -> Result<()> {
         let stream = self.state();
         stream.reaches("an upload", &destination)?;
-        let _bound = stream.device.bind()?;
         destination.allocation.usage.enter(stream, Access::Write)?;
+        let _bound = stream.device.bind()?;
         // SAFETY: the caller vouches for the host side; the device side is inside a live allocation.
         let result = unsafe {
             stream_call!(stream, cuMemcpyHtoDAsync(destination.address, source.cast(), bytes, stream.raw.0))
@@ -128,8 +125,8 @@ impl Stream {
     ) -> Result<()> {
         let stream = self.state();
         stream.reaches("a download", &source)?;
-        let _bound = stream.device.bind()?;
         source.allocation.usage.enter(stream, Access::Read)?;
+        let _bound = stream.device.bind()?;
         // SAFETY: the caller vouches for the host side; the device side is inside a live allocation.
         let result = unsafe {
             stream_call!(stream, cuMemcpyDtoHAsync(destination.cast(), source.address, bytes, stream.raw.0))
@@ -200,9 +197,9 @@ impl Stream {
             return Ok(());
         }
         stream.reaches("a copy", &from).or_else(|_| stream.reaches("a copy", &to))?;
-        let _bound = stream.device.bind()?;
         from.allocation.usage.enter(stream, Access::Read)?;
         to.allocation.usage.enter(stream, Access::Write)?;
+        let _bound = stream.device.bind()?;
         // SAFETY: both sides are inside live allocations of these devices.
         let result = unsafe {
             if std::ptr::eq(from.device(), to.device()) {
@@ -238,9 +235,9 @@ impl Stream {
         let stream = self.state();
         stream.reaches("copy_2d", &from)?;
         stream.reaches("copy_2d", &to)?;
-        let _bound = stream.device.bind()?;
         from.allocation.usage.enter(stream, Access::Read)?;
         to.allocation.usage.enter(stream, Access::Write)?;
+        let _bound = stream.device.bind()?;
         // SAFETY: both sides are inside live allocations of this device.
         unsafe { self.issue_2d(Side::Device(from.address), Side::Device(to.address), shape, size_of::<T>()) }
     }
@@ -263,8 +260,8 @@ impl Stream {
         }
         let stream = self.state();
         stream.reaches("copy_2d_from_host", &to)?;
-        let bound = stream.device.bind()?;
         to.allocation.usage.enter(stream, Access::Write)?;
+        let bound = stream.device.bind()?;
         let host = Side::Host(source.as_ptr().cast_mut().cast());
         // SAFETY: the host side is borrowed until the drain below and only read; the other is a live allocation.
         let issued = unsafe { self.issue_2d(host, Side::Device(to.address), shape, size_of::<T>()) };
@@ -290,8 +287,8 @@ impl Stream {
         }
         let stream = self.state();
         stream.reaches("copy_2d_to_host", &from)?;
-        let bound = stream.device.bind()?;
         from.allocation.usage.enter(stream, Access::Read)?;
+        let bound = stream.device.bind()?;
         let host = Side::Host(destination.as_mut_ptr().cast());
         // SAFETY: the host side is borrowed until the drain below; the other is a live allocation.
         let issued = unsafe { self.issue_2d(Side::Device(from.address), host, shape, size_of::<T>()) };

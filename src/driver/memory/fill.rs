@@ -63,7 +63,6 @@ impl Stream {
             return self.copy_from_host(&vec![value; length], destination);
         }
         let stream = self.state();
-        let _bound = view.device().bind()?;
         if !std::ptr::eq(stream.device, view.device()) {
             return Err(crate::Error::DeviceMismatch {
                 operation: "fill",
@@ -72,6 +71,7 @@ impl Stream {
             });
         }
         view.allocation.usage.enter(stream, Access::Write)?;
+        let _bound = stream.device.bind()?;
         let (address, raw) = (view.address, stream.raw.0);
         // SAFETY: the range is inside a live allocation of this device, and aligned as the plan checked.
         let result = unsafe {

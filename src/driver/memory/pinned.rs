@@ -75,6 +75,18 @@ pub struct RegisterError<T> {
     pub vector: Vec<T>,
 }
 
+impl<T> std::fmt::Display for RegisterError<T> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.error.fmt(formatter)
+    }
+}
+
+impl<T: std::fmt::Debug> std::error::Error for RegisterError<T> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&*self.error)
+    }
+}
+
 impl<T> From<RegisterError<T>> for Error {
     fn from(failed: RegisterError<T>) -> Error {
         *failed.error

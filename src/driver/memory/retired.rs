@@ -27,7 +27,7 @@ pub(crate) enum Resource {
 struct Entry {
     resource: Resource,
     after: Vec<Arc<EventCell>>,
-    /// No events could be had: wait for the whole device.
+    /// No events could be had: wait for every device.
     until_idle: bool,
 }
 
@@ -97,7 +97,7 @@ impl DeviceState {
         self.retired.push(Entry { resource, after, until_idle: false });
     }
 
-    /// Releases a resource when the device is next found idle.
+    /// Releases a resource when every device was found idle, at the next trim.
     pub(crate) fn retire_until_idle(&self, resource: Resource) {
         self.retired.push(Entry { resource, after: Vec::new(), until_idle: true });
     }
@@ -133,27 +133,43 @@ impl DeviceState {
 
     /// Waits for the device and gives back everything that is cached or retired.
     pub(crate) fn trim(&'static self) -> Result<()> {
-        let bound = self.bind()?;
         // Taken before the wait, so that what is freed is what the wait was for.
-        let mut resources: Vec<Resource> = Vec::new();
-        resources.extend(self.pool.take_cached().into_iter().map(Resource::Memory));
-        resources.extend(self.pinned.take_cached().into_iter().map(Resource::Pinned));
-        resources.extend(self.retired.take_all().into_iter().map(|entry| entry.resource));
-        // SAFETY: the device's context is current.
-        let idle = unsafe { call!(self, cuCtxSynchronize()) };
-        if let Err(error) = idle {
-            for resource in resources {
-                self.retire_until_idle(resource);
+        let mut entries = self.retired.take_all();
+        let cached = self.pool.take_cached().into_iter().map(Resource::Memory);
+        let pinned = self.pinned.take_cached().into_iter().map(Resource::Pinned);
+        entries.extend(cached.chain(pinned).map(|resource| Entry {
+            resource,
+            after: Vec::new(),
+            until_idle: false,
+        }));
+        if let Err(error) = self.wait_for_entries(&entries) {
+            for entry in entries {
+                self.retired.push(Entry { until_idle: true, ..entry });
             }
             return Err(error);
         }
         let mut result = Ok(());
-        for resource in resources {
-            if let Err(error) = self.release(resource) {
+        for entry in entries {
+            if let Err(error) = self.release(entry.resource) {
                 result = Err(error);
             }
         }
-        drop(bound);
         self.destroy_pooled_events().and(result)
+    }
+
+    fn wait_for_entries(&'static self, entries: &[Entry]) -> Result<()> {
+        self.wait_until_idle()?;
+        // Pinned memory locked for one device may be in use by another.
+        for event in entries.iter().flat_map(|entry| &entry.after) {
+            event.synchronize()?;
+        }
+        if entries.iter().any(|entry| entry.until_idle) {
+            for device in DeviceState::opened() {
+                if !device.is_lost() {
+                    device.wait_until_idle()?;
+                }
+            }
+        }
+        Ok(())
     }
 }

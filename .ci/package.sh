@@ -1,0 +1,20 @@
+#!/bin/bash
+# package.sh LIMIT: publishes without uploading, and holds the package's size against LIMIT (in MB).
+set -euo pipefail
+
+# A working copy that is being changed can be packaged too; a fresh clone has nothing to allow.
+options=(--locked)
+[ -z "$(git status --porcelain)" ] || options+=(--allow-dirty)
+cargo publish --dry-run "${options[@]}" || {
+    # Publishing asks the registry about the name; packaging needs only its crates.
+    echo "cargo publish could not run to its end; the package alone:"
+    cargo package "${options[@]}"
+}
+package=$(ls -t "${CARGO_TARGET_DIR:-target}"/package/selvedge-*.crate | head -n 1)
+bytes=$(wc -c <"$package")
+echo "$(basename "$package"): $bytes bytes"
+if [ "$bytes" -ge $(($1 * 1000000)) ]; then
+    echo "over $1 MB; the largest files:"
+    tar -tvzf "$package" | sort -rnk 3 | head
+    exit 1
+fi

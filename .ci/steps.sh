@@ -1,0 +1,73 @@
+# Runs named steps, remembers how long they took, and says at the end what passed. Sourced by .ci/run.
+
+steps_passed=0
+steps_skipped=0
+steps_report=""
+steps_current=""
+steps_log=$(mktemp)
+
+# A step that fails ends the run by `set -e`, and this says which it was.
+finish() {
+    local code=$?
+    rm -f "$steps_log"
+    if [ "$code" -ne 0 ]; then
+        printf '\n%s' "$steps_report"
+        echo "FAILED: ${steps_current:-before the first step}"
+        echo "steps: $steps_passed passed, 1 failed, $steps_skipped skipped"
+    fi
+}
+trap finish EXIT
+
+report() {
+    steps_report+=$(printf '%-8s %5s  %s' "$1" "$2" "$3")$'\n'
+}
+
+# loud NAME COMMAND...: shows what the command prints.
+loud() {
+    steps_current=$1
+    shift
+    local begin=$SECONDS
+    echo
+    echo "== $steps_current"
+    "$@" </dev/null
+    steps_passed=$((steps_passed + 1))
+    report passed "$((SECONDS - begin))s" "$steps_current"
+}
+
+# quiet NAME COMMAND...: shows it only where the command fails.
+quiet() {
+    steps_current=$1
+    shift
+    local begin=$SECONDS code=0
+    echo
+    echo "== $steps_current"
+    "$@" </dev/null >"$steps_log" 2>&1 || code=$?
+    if [ "$code" -ne 0 ]; then
+        cat "$steps_log"
+        return "$code"
+    fi
+    steps_passed=$((steps_passed + 1))
+    report passed "$((SECONDS - begin))s" "$steps_current"
+}
+
+# fetch WHAT COMMAND...: whether something that not every network has could be had.
+fetch() {
+    local what=$1
+    shift
+    if "$@" </dev/null >"$steps_log" 2>&1; then
+        return 0
+    fi
+    echo
+    echo "== $what cannot be fetched here: $(grep -m 1 '^error' "$steps_log" || tail -n 1 "$steps_log")"
+    steps_skipped=$((steps_skipped + 1))
+    report skipped "" "$what cannot be fetched here"
+    return 1
+}
+
+summary() {
+    steps_current="the summary"
+    echo
+    printf '%s' "$steps_report"
+    echo "all steps took $SECONDS s"
+    echo "steps: $steps_passed passed, 0 failed, $steps_skipped skipped"
+}

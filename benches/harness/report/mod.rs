@@ -1,0 +1,247 @@
+//! What a benchmark leaves behind: one JSON file a subject, from which `benches/RESULTS.md` and the plot are made.
+//!
+//! A [`Report`] is the only thing that the benchmarks and the rendering share, so a page can be made again on a
+//! machine without a GPU. It holds quartiles and not only medians, because a figure without its spread cannot be
+//! judged. What must stay true: a figure is compared with its reference *inside one run*, round by round; absolute
+//! times of different runs are never compared.
+
+pub mod page;
+pub mod plot;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// What goes wrong here goes to a person at a shell.
+pub type Failure = Box<dyn std::error::Error>;
+
+/// Everything that one benchmark measured in one run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Report {
+    /// The file's name without `.json`.
+    pub name: String,
+    /// The heading.
+    pub title: String,
+    /// How it was measured, in a sentence or two.
+    pub method: String,
+    /// Where it was measured.
+    pub machine: Machine,
+    /// The commit of the source that was measured.
+    pub commit: String,
+    /// The day of the run, as `2026-01-31`.
+    pub date: String,
+    /// What was measured.
+    pub figures: Vec<Figure>,
+    /// What could not be measured there, and why.
+    pub skipped: Vec<String>,
+}
+
+/// The machine of a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Machine {
+    /// The first device's name.
+    pub device: String,
+    /// How many devices there were.
+    pub devices: usize,
+    /// The driver's own version, or the CUDA version where it does not tell.
+    pub driver: String,
+    /// The processor.
+    pub processor: String,
+    /// The device's clocks as nvidia-smi gave them before and after the run; none where there is no nvidia-smi.
+    pub clocks: Vec<Clocks>,
+}
+
+/// One reading of a device's clocks.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Clocks {
+    /// Of the multiprocessors, in MHz.
+    pub multiprocessor: u32,
+    /// Of the memory, in MHz.
+    pub memory: u32,
+}
+
+/// One comparison with its reference.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Figure {
+    /// What was done.
+    pub name: String,
+    /// What the reference is.
+    pub against: String,
+    /// The unit of `own` and `reference`: a time.
+    pub unit: Unit,
+    /// How many times each side was measured.
+    pub rounds: usize,
+    /// In which order the two sides were measured.
+    pub order: String,
+    /// Our side.
+    pub own: Spread,
+    /// The other side.
+    pub reference: Spread,
+    /// Bytes that our side moves in one operation, where that is the point.
+    pub own_bytes: Option<u64>,
+    /// The same for the reference.
+    pub reference_bytes: Option<u64>,
+    /// How the two are compared.
+    pub rule: Rule,
+    /// The comparison by [`Rule`], over the rounds: each round's own against the same round's reference.
+    pub comparison: Spread,
+    /// The value that the comparison shall reach.
+    pub goal: Option<f64>,
+    /// The value at which the goal counts as reached in practice, where that is not the goal itself.
+    pub resolve_at: Option<f64>,
+}
+
+/// A unit of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    /// Nanoseconds.
+    #[serde(rename = "ns")]
+    Nanoseconds,
+    /// Microseconds.
+    #[serde(rename = "us")]
+    Microseconds,
+    /// Milliseconds.
+    #[serde(rename = "ms")]
+    Milliseconds,
+}
+
+/// How own and reference are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// Our speed over the reference's; a goal is a floor.
+    Speed,
+    /// Our time over the reference's; a goal is a ceiling.
+    Time,
+    /// Our time less the reference's, in the figure's unit; a goal is a ceiling.
+    Extra,
+}
+
+/// The middle half of a sample.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Spread {
+    /// A quarter of the sample lies below.
+    pub lower: f64,
+    /// Half of the sample lies below.
+    pub median: f64,
+    /// A quarter of the sample lies above.
+    pub upper: f64,
+}
+
+/// Whether a figure reaches its goal.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Verdict {
+    /// It does.
+    Met,
+    /// It does not, but it reaches `resolve_at`.
+    Close,
+    /// It does not, by this part of the goal.
+    Missed(f64),
+    /// It has none.
+    NoGoal,
+}
+
+impl Spread {
+    /// The quartiles of a sample, which must not be empty. Between two values they are interpolated linearly.
+    pub fn of(sample: &[f64]) -> Spread {
+        let mut sorted = sample.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let at = |part: f64| {
+            let place = part * (sorted.len() - 1) as f64;
+            let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+            below + (above - below) * place.fract()
+        };
+        Spread { lower: at(0.25), median: at(0.5), upper: at(0.75) }
+    }
+}
+
+impl Unit {
+    /// How many of it a second has.
+    pub fn per_second(self) -> f64 {
+        match self {
+            Unit::Nanoseconds => 1e9,
+            Unit::Microseconds => 1e6,
+            Unit::Milliseconds => 1e3,
+        }
+    }
+
+    /// As written behind a number.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Unit::Nanoseconds => "ns",
+            Unit::Microseconds => "us",
+            Unit::Milliseconds => "ms",
+        }
+    }
+}
+
+impl Figure {
+    /// Compares one measurement of ours with one of the reference.
+    pub fn compare(&self, own: f64, reference: f64) -> f64 {
+        match self.rule {
+            Rule::Speed => self.speed(own, reference),
+            Rule::Time => own / reference,
+            Rule::Extra => own - reference,
+        }
+    }
+
+    /// Our speed over the reference's; where the two move a different number of bytes, the speed is in bytes.
+    pub fn speed(&self, own: f64, reference: f64) -> f64 {
+        let work = match (self.own_bytes, self.reference_bytes) {
+            (Some(own), Some(reference)) => own as f64 / reference as f64,
+            _ => 1.0,
+        };
+        work * reference / own
+    }
+
+    /// The goal as a speed over the reference's, so that figures of every rule can stand in one plot.
+    pub fn goal_speed(&self) -> Option<f64> {
+        let goal = self.goal?;
+        match self.rule {
+            Rule::Speed => Some(goal),
+            Rule::Time => Some(1.0 / goal),
+            Rule::Extra => Some(self.reference.median / (self.reference.median + goal)),
+        }
+    }
+
+    /// Whether the median reaches the goal.
+    pub fn verdict(&self) -> Verdict {
+        let reaches = |goal: f64| match self.rule {
+            Rule::Speed => self.comparison.median >= goal,
+            _ => self.comparison.median <= goal,
+        };
+        match self.goal {
+            None => Verdict::NoGoal,
+            Some(goal) if reaches(goal) => Verdict::Met,
+            Some(_) if self.resolve_at.is_some_and(reaches) => Verdict::Close,
+            Some(goal) => Verdict::Missed((self.comparison.median - goal).abs() / goal),
+        }
+    }
+}
+
+/// What stands in the way of a goal: by `report/figure`, kept by hand beside the results, which each run overwrites.
+pub type Notes = BTreeMap<String, String>;
+
+/// Every report of a folder, by name. A folder that is not there holds none.
+pub fn read_all(folder: &Path) -> Result<Vec<Report>, Failure> {
+    let mut reports = Vec::new();
+    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(reports) };
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            let text = std::fs::read_to_string(&path)?;
+            let report: Report =
+                serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+            reports.push(report);
+        }
+    }
+    reports.sort_by(|left, right| left.name.cmp(&right.name));
+    Ok(reports)
+}
+
+/// The notes, which are one JSON object.
+pub fn read_notes(path: &Path) -> Result<Notes, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?)
+}

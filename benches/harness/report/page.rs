@@ -1,0 +1,151 @@
+//! `benches/RESULTS.md` out of the reports: a table a subject, with each goal, what was reached, and what is in the way.
+//!
+//! The text depends on nothing but the reports and the notes, so a test can hold the committed page against it.
+
+use std::fmt::Write;
+
+use super::{Figure, Machine, Notes, Report, Rule, Spread, Verdict};
+
+/// The whole page.
+pub fn render(reports: &[Report], notes: &Notes) -> String {
+    let mut page = String::from(OPENING);
+    if reports.is_empty() {
+        page.push_str("\nNo run has been recorded yet.\n");
+        return page;
+    }
+    page.push_str("\n![Speed over the reference's, by figure](results/ratios.svg)\n");
+    for report in reports {
+        section(&mut page, report, notes);
+    }
+    page
+}
+
+const OPENING: &str = "\
+# Benchmark results
+
+Rendered from `benches/results/*.json` by `cargo bench --bench ground -- render`; a test fails when the two differ.
+Own and reference are measured in one process (or, for whole processes, one after the other), taking turns at going
+first. Times are medians, with the middle half of the sample in brackets. The comparison is made round by round and its
+median is given, so a drift of the machine touches both sides. Compare figures within a run, never absolute times
+between runs. What is in the way of a goal that was missed is said in `benches/notes.json` and shown under its table.
+";
+
+fn section(page: &mut String, report: &Report, notes: &Notes) {
+    // Writing to a `String` cannot fail.
+    let _ = write!(page, "\n## {}\n\n{}\n\n{}\n\n", report.title, report.method, machine(report));
+    page.push_str("| what | own | reference | comparison | goal | verdict |\n|---|---|---|---|---|---|\n");
+    for figure in &report.figures {
+        let _ = writeln!(
+            page,
+            "| {} | {} | {}: {} | {} | {} | {} |",
+            figure.name,
+            time(&figure.own, figure, figure.own_bytes),
+            figure.against,
+            time(&figure.reference, figure, figure.reference_bytes),
+            comparison(figure),
+            goal(figure),
+            verdict(figure),
+        );
+    }
+    for line in &report.skipped {
+        let _ = write!(page, "\nNot measured in this run: {line}\n");
+    }
+    for figure in &report.figures {
+        let note = notes.get(&key(report, figure));
+        match (note, figure.verdict()) {
+            (Some(note), _) => drop(write!(page, "\n**{}**: {note}\n", figure.name)),
+            (None, Verdict::Missed(_)) => {
+                let _ = write!(page, "\n**{}**: missed; why is not known yet.\n", figure.name);
+            }
+            (None, _) => {}
+        }
+    }
+}
+
+/// The name of a figure in the notes.
+pub fn key(report: &Report, figure: &Figure) -> String {
+    format!("{}/{}", report.name, figure.name)
+}
+
+fn machine(report: &Report) -> String {
+    let Machine { device, devices, driver, processor, clocks } = &report.machine;
+    let mut line = format!("{devices} x {device}, driver {driver}; {processor}");
+    if let (Some(before), Some(after)) = (clocks.first(), clocks.last()) {
+        let _ = write!(
+            line,
+            "; multiprocessor clock {} MHz before and {} MHz after, memory {} MHz",
+            before.multiprocessor, after.multiprocessor, after.memory
+        );
+    }
+    let rounds = report.figures.iter().map(|figure| figure.rounds);
+    if let (Some(fewest), Some(most)) = (rounds.clone().min(), rounds.max()) {
+        let _ = write!(line, "; {fewest}");
+        if most > fewest {
+            let _ = write!(line, " to {most}");
+        }
+        line.push_str(" rounds");
+    }
+    if let Some(figure) = report.figures.first() {
+        let _ = write!(line, ", {}", figure.order);
+    }
+    let _ = write!(line, "; {}, commit {}.", report.date, report.commit);
+    line
+}
+
+fn time(spread: &Spread, figure: &Figure, bytes: Option<u64>) -> String {
+    let unit = figure.unit.symbol();
+    let mut text =
+        format!("{} {unit} ({} to {})", digits(spread.median), digits(spread.lower), digits(spread.upper));
+    if let Some(bytes) = bytes {
+        let rate = bytes as f64 * figure.unit.per_second() / spread.median / 1e9;
+        let _ = write!(text, ", {} GB/s", digits(rate));
+    }
+    text
+}
+
+fn comparison(figure: &Figure) -> String {
+    let Spread { lower, median, upper } = figure.comparison;
+    match figure.rule {
+        Rule::Extra => {
+            let unit = figure.unit.symbol();
+            format!("{median:+.0} {unit} ({lower:+.0} to {upper:+.0})")
+        }
+        Rule::Time => format!("{median:.3} of its time ({lower:.3} to {upper:.3})"),
+        Rule::Speed => {
+            format!("{median:.3} of its speed ({lower:.3} to {upper:.3})")
+        }
+    }
+}
+
+fn goal(figure: &Figure) -> String {
+    let Some(goal) = figure.goal else { return "none".to_owned() };
+    let mut text = match figure.rule {
+        Rule::Extra => format!("at most {goal:+.0} {}", figure.unit.symbol()),
+        Rule::Time => format!("at most {goal}"),
+        Rule::Speed => format!("at least {goal}"),
+    };
+    if let Some(resolve_at) = figure.resolve_at {
+        let _ = write!(text, ", resolved at {resolve_at}");
+    }
+    text
+}
+
+fn verdict(figure: &Figure) -> String {
+    match figure.verdict() {
+        Verdict::Met => "met".to_owned(),
+        Verdict::Close => "resolved, goal not reached".to_owned(),
+        Verdict::Missed(part) => format!("**missed by {:.2} %**", part * 100.0),
+        Verdict::NoGoal => "for information".to_owned(),
+    }
+}
+
+/// Four significant digits, without an exponent.
+fn digits(value: f64) -> String {
+    let places = match value.abs() {
+        size if size >= 1000.0 => 0,
+        size if size >= 100.0 => 1,
+        size if size >= 10.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.places$}")
+}

@@ -1,0 +1,203 @@
+/*
+ * self_test.c: a program, no part of the library, that treats the fake driver badly and well at random.
+ *
+ * It is linked with the fake's sources under the address and undefined-behaviour sanitizers: whatever a program does
+ * to the driver, stale handles, double frees, races and faults included, the fake's own memory must stay sound. It
+ * also repeats a well-ordered program and wants no violation. One number as argument: how many programs; 2000 by
+ * default.
+ */
+#include "state.h"
+
+CUresult cuInit(unsigned);
+CUresult cuDevicePrimaryCtxRetain(CUcontext *, CUdevice);
+CUresult cuCtxSetCurrent(CUcontext);
+CUresult cuCtxSynchronize(void);
+CUresult cuMemAlloc_v2(CUdeviceptr *, size_t);
+CUresult cuMemFree_v2(CUdeviceptr);
+CUresult cuMemHostAlloc(void **, size_t, unsigned);
+CUresult cuMemFreeHost(void *);
+CUresult cuStreamCreateWithPriority(CUstream *, unsigned, int);
+CUresult cuStreamDestroy_v2(CUstream);
+CUresult cuStreamSynchronize(CUstream);
+CUresult cuStreamQuery(CUstream);
+CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned);
+CUresult cuLaunchHostFunc(CUstream, CUhostFn, void *);
+CUresult cuEventCreate(CUevent *, unsigned);
+CUresult cuEventDestroy_v2(CUevent);
+CUresult cuEventRecord(CUevent, CUstream);
+CUresult cuEventSynchronize(CUevent);
+CUresult cuEventQuery(CUevent);
+CUresult cuMemsetD8Async(CUdeviceptr, unsigned char, size_t, CUstream);
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr, const void *, size_t, CUstream);
+CUresult cuMemcpyDtoHAsync_v2(void *, CUdeviceptr, size_t, CUstream);
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr, CUdeviceptr, size_t, CUstream);
+CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *, CUstream);
+CUresult cuModuleLoadDataEx(CUmodule *, const void *, unsigned, int *, void **);
+CUresult cuModuleUnload(CUmodule);
+CUresult cuModuleGetFunction(CUfunction *, CUmodule, const char *);
+CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+                        void **, void **);
+
+#define COUNT 6
+#define BYTES 256
+
+static const char ptx[] =
+    ".version 8.0\n.target sm_80\n.visible .global .b8 space[40];\n"
+    ".visible .entry mix(.param .u64 mix_read_a, .param .u64 mix_update_b, .param .u64 mix_bytes_n) { ret; }\n"
+    ".visible .entry fault_it() { ret; }\n";
+
+static uint64_t state = 1;
+static unsigned pick(unsigned n) {
+    state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return (unsigned)((state >> 33) % n);
+}
+
+static struct {
+    CUdeviceptr block[COUNT];
+    unsigned char *pinned[COUNT];
+    CUstream stream[COUNT];
+    CUevent event[COUNT];
+    CUmodule module;
+    CUfunction mix, fault;
+} p;
+static CUcontext primary[2];
+static int called;
+/* Outlives the programs: copies to it may be late. */
+static unsigned char pageable[2 * BYTES];
+
+static void host_function(void *argument) { ++*(int *)argument; }
+
+#define MUST(call) \
+    do { \
+        int code_ = (call); \
+        if (code_) { \
+            fprintf(stderr, "line %d: %s: %d\n", __LINE__, #call, code_); \
+            exit(1); \
+        } \
+    } while (0)
+
+static void begin(void) {
+    MUST(cuInit(0));
+    for (int d = 0; d < 2; d++) MUST(cuDevicePrimaryCtxRetain(&primary[d], d));
+    MUST(cuCtxSetCurrent(primary[0]));
+    for (int i = 0; i < COUNT; i++) {
+        void *pointer;
+        MUST(cuMemAlloc_v2(&p.block[i], BYTES));
+        MUST(cuMemHostAlloc(&pointer, BYTES, 0));
+        p.pinned[i] = pointer;
+        MUST(cuStreamCreateWithPriority(&p.stream[i], STREAM_NON_BLOCKING, 0));
+        MUST(cuEventCreate(&p.event[i], EVENT_DISABLE_TIMING));
+    }
+    MUST(cuModuleLoadDataEx(&p.module, ptx, 0, NULL, NULL));
+    MUST(cuModuleGetFunction(&p.mix, p.module, "mix"));
+    MUST(cuModuleGetFunction(&p.fault, p.module, "fault_it"));
+}
+
+static void launch(CUstream s, CUdeviceptr a, CUdeviceptr b, uint64_t n) {
+    void *arguments[] = {&a, &b, &n};
+    cuLaunchKernel(p.mix, 1, 1, 1, 32, 1, 1, 0, s, arguments, NULL);
+}
+
+/* Anything, in any order, on handles and addresses that may be long gone. */
+static void badly(void) {
+    unsigned a = pick(COUNT), b = pick(COUNT), s = pick(COUNT), e = pick(COUNT), n = pick(BYTES + 8);
+    CUDA_MEMCPY2D pitched = {.srcMemoryType = MEMORY_DEVICE,
+                             .srcDevice = p.block[a],
+                             .srcPitch = 16,
+                             .dstMemoryType = MEMORY_HOST,
+                             .dstHost = p.pinned[b],
+                             .dstPitch = 32,
+                             .WidthInBytes = pick(16),
+                             .Height = pick(8)};
+    switch (pick(40)) {
+    case 0: cuMemFree_v2(p.block[a]); break;
+    case 1: cuMemFreeHost(p.pinned[a]); break;
+    case 2: cuStreamDestroy_v2(p.stream[s]); break;
+    case 3: cuEventDestroy_v2(p.event[e]); break;
+    case 4: cuMemAlloc_v2(&p.block[a], 1 + pick(BYTES)); break;
+    case 5: cuStreamCreateWithPriority(&p.stream[s], 1, 0); break;
+    case 6: cuEventCreate(&p.event[e], 2); break;
+    case 7: cuModuleUnload(pick(8) ? 0 : p.module); break;
+    case 8: cuStreamSynchronize(p.stream[s]); break;
+    case 9: cuEventSynchronize(p.event[e]); break;
+    case 10: cuCtxSynchronize(); break;
+    case 11: cuCtxSetCurrent(pick(8) ? primary[pick(2)] : fake_foreign_context(0)); break;
+    case 12: cuLaunchHostFunc(p.stream[s], host_function, &called); break;
+    case 13: fake_fail("*", 1 + pick(9), 999); break;
+    case 14:
+        if (!pick(8)) cuLaunchKernel(p.fault, 1, 1, 1, 1, 1, 1, 0, p.stream[s], NULL, NULL);
+        break;
+    case 15: cuMemcpy2DAsync_v2(&pitched, p.stream[s]); break;
+    case 16: cuMemcpyDtoHAsync_v2(pageable, p.block[a], n, p.stream[s]); break;
+    case 17: cuMemcpyHtoDAsync_v2(p.block[a], pageable, n, p.stream[s]); break;
+    case 18: cuMemsetD8Async(p.block[a] - pick(2), 1, n, pick(9) ? p.stream[s] : 0); break;
+    case 19: cuStreamQuery(p.stream[s]); break;
+    case 20: cuEventQuery(p.event[e]); break;
+    case 21:
+    case 22:
+    case 23: cuEventRecord(p.event[e], p.stream[s]); break;
+    case 24:
+    case 25:
+    case 26: cuStreamWaitEvent(p.stream[s], p.event[e], 0); break;
+    case 27:
+    case 28:
+    case 29: launch(p.stream[s], p.block[a], p.block[b], n); break;
+    case 30:
+    case 31: cuMemcpyHtoDAsync_v2(p.block[a], p.pinned[b], n, p.stream[s]); break;
+    case 32:
+    case 33: cuMemcpyDtoHAsync_v2(p.pinned[b], p.block[a], n, p.stream[s]); break;
+    case 34:
+    case 35: cuMemcpyDtoDAsync_v2(p.block[a], p.block[b], n, p.stream[s]); break;
+    case 36: fake_host_write(p.pinned[a], n); break;
+    case 37: fake_run(pick(5)); break;
+    default: cuMemsetD8Async(p.block[a], (unsigned char)n, BYTES / 2, p.stream[s]); break;
+    }
+}
+
+/* One step in which each operation waits for the step before it, on whatever stream. */
+static void well(unsigned *last) {
+    unsigned a = pick(COUNT), b = (a + 1) % COUNT, s = pick(COUNT);
+    MUST(cuEventRecord(p.event[*last], p.stream[*last]));
+    MUST(cuStreamWaitEvent(p.stream[s], p.event[*last], 0));
+    switch (pick(5)) {
+    case 0: MUST(cuMemcpyDtoDAsync_v2(p.block[a], p.block[b], BYTES, p.stream[s])); break;
+    case 1: MUST(cuMemsetD8Async(p.block[a], 1, BYTES, p.stream[s])); break;
+    case 2: launch(p.stream[s], p.block[a], p.block[b], BYTES); break;
+    case 3: MUST(cuMemcpyHtoDAsync_v2(p.block[a], p.pinned[b], BYTES, p.stream[s])); break;
+    default:
+        MUST(cuStreamSynchronize(p.stream[s]));
+        MUST(cuMemFree_v2(p.block[a]));
+        MUST(cuMemAlloc_v2(&p.block[a], BYTES));
+    }
+    *last = s;
+}
+
+int main(int count, char **arguments) {
+    unsigned programs = count > 1 ? (unsigned)strtoul(arguments[1], NULL, 10) : 2000;
+    for (unsigned program = 0; program < programs; program++) {
+        fake_set_seed(program);
+        fake_set_strict(program % 3 == 0);
+        begin();
+        for (int step = 0; step < 60; step++) badly();
+        char text[4096];
+        for (uint64_t i = 0; i < fake_violations(); i++) fake_violation(i, text, sizeof text);
+        fake_describe_live(text, sizeof text);
+        fake_reset_all();
+        fake_counts left;
+        fake_live(-1, &left);
+        if (left.blocks | left.pinned | left.streams | left.events | left.modules | left.pending | left.bytes) {
+            fprintf(stderr, "program %u leaves something\n", program);
+            return 1;
+        }
+        begin();
+        unsigned last = 0;
+        for (int step = 0; step < 30; step++) well(&last);
+        if (fake_violations()) {
+            fake_violation(0, text, sizeof text);
+            fprintf(stderr, "program %u: %s\n", program, text);
+            return 1;
+        }
+        fake_reset_all();
+    }
+    return 0;
+}

@@ -1,0 +1,56 @@
+#!/bin/sh
+# Bundles what runs on a machine with a GPU and no cargo: the device test suite, the benchmarks, the program
+# `selvedge`, the C baseline and the script that runs them all.
+#
+#   scripts/bundle.sh [FOLDER]        (.carry without it; git ignores that)
+#
+# Copy the folder to the other machine and run `FOLDER/gpu_suite.sh` there. Nothing in it reads a source path; the
+# machine needs the driver and a C library at least as new as this machine's.
+# CARGO_TARGET_DIR and CARGO are honoured. PARTS chooses among "suite benches cli" (all without it).
+set -eu
+
+cd "$(dirname "$0")/.."
+out=${1:-.carry}
+cargo=${CARGO:-cargo}
+parts=${PARTS:-suite benches cli}
+mkdir -p "$out"
+
+# The path of the executable that cargo's messages (on stdin) name for target $1.
+executable() {
+    sed -n "s/.*\"target\":{[^}]*\"name\":\"$1\"[^}]*}.*\"executable\":\"\([^\"]*\)\".*/\1/p" | tail -n 1
+}
+
+# place TARGET NAME cargo-arguments...: builds and copies one executable.
+place() {
+    target=$1
+    name=$2
+    shift 2
+    echo "building $name"
+    path=$("$cargo" "$@" --message-format=json-render-diagnostics | executable "$target")
+    if [ -z "$path" ]; then
+        echo "bundle.sh: cargo named no executable for $target" >&2
+        exit 1
+    fi
+    # Replaced and not overwritten, in case one of them runs.
+    rm -f "$out/$name"
+    cp "$path" "$out/$name"
+    strip "$out/$name" 2>/dev/null || true
+}
+
+case " $parts " in *" suite "*)
+    place gpu gpu test --release --features gpu --test gpu --no-run ;;
+esac
+case " $parts " in *" benches "*)
+    place ground ground bench --bench ground --no-run
+    place host host bench --bench host --no-run
+    "${CC:-cc}" -O2 -Wa,-Icsrc/bench -o "$out/first_result_c" csrc/bench/first_result.c -ldl
+    strip "$out/first_result_c" 2>/dev/null || true ;;
+esac
+case " $parts " in *" cli "*)
+    place selvedge selvedge build --release --features cli --bin selvedge ;;
+esac
+cp scripts/gpu_suite.sh "$out/gpu_suite.sh"
+git describe --always --dirty --abbrev=10 >"$out/commit" 2>/dev/null || echo unknown >"$out/commit"
+
+echo "bundled in $out:"
+du -ah "$out" | sort -k 2

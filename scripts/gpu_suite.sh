@@ -1,0 +1,203 @@
+#!/bin/bash
+# Runs a bundle (scripts/bundle.sh) on a machine with a GPU: the device suite as it is, with the driver alone, with
+# the toolkit hidden, under compute-sanitizer, and the benchmarks. One call, under nine minutes; a table comes last.
+#
+#   gpu_suite.sh [PART ...]     parts: info native driver_only hidden memcheck initcheck seeded benches host
+#                               (all without arguments)
+#
+# Environment:
+#   OUT              where the logs and results go (./gpu_suite_out). What comes back: summary.txt and suite.tar.gz,
+#                    which holds results/*.json (for benches/results) and logs/*.log
+#   BUDGET           seconds for everything (520): each part gets what it needs of what is left
+#   SUITE_ARGUMENTS  more arguments for every run of the suite, such as a filter
+#   SANITIZER_SKIP   trials that the sanitizers leave out, by substring: those that fault on purpose or start another
+#                    process ("fault lost child seeded")
+#   SANITIZER_ONLY   trials that the sanitizers run, by substring (all without it)
+#   SEEDED           the ignored trial that writes out of bounds on purpose (seeded_out_of_bounds)
+#   SANITIZER        the program (found on PATH and in /usr/local/cuda*/bin)
+#   BENCH_ARGUMENTS  arguments for the GPU benchmarks
+#
+# Exit code: 0 where every part passed or could not run here and says so; 1 otherwise.
+set -u
+
+# Of the linker's search path, the folders that hold the driver: on some machines it is found in no other way.
+driver_folders=
+IFS=: read -r -a folders <<<"${LD_LIBRARY_PATH:-}"
+for folder in "${folders[@]}"; do
+    [ -n "$folder" ] && [ -e "$folder/libcuda.so.1" ] && driver_folders=$driver_folders${driver_folders:+:}$folder
+done
+
+# Runs a command where no variable points at a toolkit.
+bare_environment=(env -u CUDA_PATH -u CUDA_HOME -u CUDA_ROOT -u VIRTUAL_ENV -u CONDA_PREFIX -u PYTHONPATH
+    LD_LIBRARY_PATH="$driver_folders" PATH=/usr/bin:/bin)
+
+# Every file of the toolkit and its wheels that a loader could find, wherever it is.
+toolkit_files() {
+    find / \( -path /proc -o -path /sys -o -path /dev \) -prune -o \
+        \( -name 'libnvrtc*.so*' -o -name 'libcublas*.so*' -o -name 'libnccl*.so*' -o -name 'libcudart*.so*' \
+        -o -name 'libnvJitLink*.so*' -o -path '*/stubs/libcuda.so*' \) -type f -print 2>/dev/null
+}
+
+# What `hidden` starts in a namespace of its own: an empty file is mounted over each of the toolkit's, so that no
+# search path, cache of the linker, wheel or environment variable reaches one. Outside of it nothing changes. It is
+# given the namespace of its caller, and refuses to run there: in it the mounts would hide the files from everybody.
+namespace=$(readlink /proc/self/ns/mnt 2>/dev/null)
+if [ "${1:-}" = --hide-and-run ]; then
+    case "${2:-}" in
+        "$namespace" | "") refused=yes ;;
+        mnt:*) refused=no ;;
+        *) refused=yes ;;
+    esac
+    if [ "$refused" = yes ] || [ -z "$namespace" ]; then
+        echo "gpu_suite.sh: --hide-and-run is for a mount namespace of its own" >&2
+        exit 2
+    fi
+    shift 2
+    hidden=0
+    left=0
+    while IFS= read -r file; do
+        if mount --bind /dev/null "$file"; then hidden=$((hidden + 1)); else left=$((left + 1)); fi
+    done < <(toolkit_files)
+    echo "hidden: $hidden files of the toolkit, each under an empty one; $left could not be"
+    exec "${bare_environment[@]}" "$@"
+fi
+
+here=$(cd "$(dirname "$0")" && pwd)
+out=${OUT:-$PWD/gpu_suite_out}
+budget=${BUDGET:-520}
+seeded=${SEEDED:-seeded_out_of_bounds}
+skip=${SANITIZER_SKIP:-fault lost child seeded}
+read -r -a only <<<"${SANITIZER_ONLY:-}"
+read -r -a suite_arguments <<<"${SUITE_ARGUMENTS:-}"
+read -r -a bench_arguments <<<"${BENCH_ARGUMENTS:-}"
+parts=${*:-info native driver_only hidden memcheck initcheck seeded benches host}
+
+mkdir -p "$out" || exit 1
+out=$(cd "$out" && pwd)
+# Only one archive is left there: some machines bring back few files.
+work=$(mktemp -d)
+mkdir -p "$work/logs" "$work/results"
+trap 'rm -rf "$work"' EXIT
+started=$SECONDS
+summary="$work/summary.txt"
+failed=0
+
+# The library's settings of the caller must not leak into the parts.
+unset SELVEDGE_POOL SELVEDGE_LIBNVRTC SELVEDGE_LIBCUBLAS SELVEDGE_LIBNCCL SELVEDGE_ARCH SELVEDGE_IMAGE
+
+line() { printf '%-12s %-8s %5s  %s\n' "$@" >>"$summary"; }
+
+# part NAME LIMIT WANTED-CODE program...: runs it with what is left of the time, and enters a line. WANTED-CODE is the
+# exit code that counts as success.
+part() {
+    local name=$1 limit=$2 wanted=$3 left begin code verdict note
+    shift 3
+    left=$((budget - (SECONDS - started)))
+    if [ "$left" -lt 5 ]; then
+        line "$name" "NOT RUN" 0s "the time was spent"
+        failed=1
+        return 1
+    fi
+    [ "$limit" -lt "$left" ] || limit=$left
+    echo "== $name"
+    begin=$SECONDS
+    timeout --kill-after=5 "$limit" "$@" >"$work/logs/$name.log" 2>&1
+    code=$?
+    note=$(grep -E 'test result:|ERROR SUMMARY|no device' "$work/logs/$name.log" | tail -n 2 | tr '\n' ' ' | cut -c 1-150)
+    if [ "$code" -eq "$wanted" ]; then
+        verdict=passed
+    else
+        verdict=FAILED
+        failed=1
+        case $code in
+            124 | 137) note="stopped after $limit s; $note" ;;
+            *) note="exit code $code, wanted $wanted; $note" ;;
+        esac
+        tail -n 40 "$work/logs/$name.log"
+    fi
+    line "$name" "$verdict" "$((SECONDS - begin))s" "$note"
+    [ "$verdict" = passed ]
+}
+
+absent() {
+    echo "== $1: $2"
+    line "$1" skipped 0s "$2"
+}
+
+wants() { case " $parts " in *" $1 "*) return 0 ;; *) return 1 ;; esac; }
+
+# How far the toolkit can be put out of reach here.
+way=("${bare_environment[@]}")
+hidden_by="the environment alone, because unshare is not permitted here"
+if [ -n "$namespace" ] && unshare -m mount --bind /dev/null "$0" 2>/dev/null; then
+    way=(unshare -m bash "$here/gpu_suite.sh" --hide-and-run "$namespace")
+    hidden_by="a mount namespace"
+elif [ -n "$namespace" ] && unshare -r -m mount --bind /dev/null "$0" 2>/dev/null; then
+    way=(unshare -r -m bash "$here/gpu_suite.sh" --hide-and-run "$namespace")
+    hidden_by="a mount namespace of a user namespace"
+fi
+
+sanitizer=${SANITIZER:-$(command -v compute-sanitizer || ls -d /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | tail -n 1)}
+
+sanitized() {
+    local tool=$1 arguments=() word
+    for word in $skip; do arguments+=(--skip "$word"); done
+    # Calls that fail on purpose are part of the suite, so only what kernels do is reported.
+    SELVEDGE_POOL=none part "$tool" 170 0 "$sanitizer" --tool "$tool" --report-api-errors no --error-exitcode 99 \
+        "$here/gpu" --test-threads 1 "${suite_arguments[@]}" "${arguments[@]}" "${only[@]}"
+}
+
+export SELVEDGE_BENCH_COMMIT
+SELVEDGE_BENCH_COMMIT=${SELVEDGE_BENCH_COMMIT:-$(cat "$here/commit" 2>/dev/null || echo unknown)}
+cd "$work" || exit 1
+
+if wants info && [ -x "$here/selvedge" ]; then
+    part info 60 0 "$here/selvedge" info
+    cat "$work/logs/info.log" 2>/dev/null
+fi
+if wants benches && [ -x "$here/ground" ]; then
+    # First, while nothing else runs and the card is as it was found.
+    part benches 150 0 "$here/ground" --out "$work/results" "${bench_arguments[@]}"
+    cat "$work/logs/benches.log" 2>/dev/null
+fi
+wants native && part native 120 0 "$here/gpu" "${suite_arguments[@]}"
+if wants driver_only; then
+    SELVEDGE_LIBNVRTC=none SELVEDGE_LIBCUBLAS=none SELVEDGE_LIBNCCL=none \
+        part driver_only 120 0 "$here/gpu" "${suite_arguments[@]}"
+fi
+if wants hidden; then
+    part hidden 120 0 "${way[@]}" "$here/gpu" "${suite_arguments[@]}"
+    line "" "" "" "hidden by $hidden_by; $(grep -m 1 '^hidden:' "$work/logs/hidden.log")"
+    if [ -x "$here/selvedge" ]; then
+        # What the program finds then, for the record.
+        "${way[@]}" "$here/selvedge" info >"$work/logs/hidden_info.log" 2>&1
+    fi
+fi
+if [ -n "$sanitizer" ]; then
+    wants memcheck && sanitized memcheck
+    wants initcheck && sanitized initcheck
+    if wants seeded; then
+        # The wanted code is the sanitizer's own: a run in which it sees nothing, or in which the trial is not there, fails.
+        SELVEDGE_POOL=none part seeded 60 99 "$sanitizer" --tool memcheck --error-exitcode 99 \
+            "$here/gpu" --ignored "$seeded"
+        grep -q 'Invalid __global__ write' "$work/logs/seeded.log" 2>/dev/null ||
+            { line "" FAILED "" "the log of seeded names no invalid write"; failed=1; }
+    fi
+else
+    for name in memcheck initcheck seeded; do
+        wants "$name" && absent "$name" "no compute-sanitizer here"
+    done
+fi
+if wants host && [ -x "$here/host" ]; then
+    CRITERION_HOME="$work/criterion" part host 60 0 "$here/host" --bench --noplot
+    grep -E 'time:' "$work/logs/host.log" 2>/dev/null
+fi
+
+{
+    echo
+    nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null
+    echo "commit $SELVEDGE_BENCH_COMMIT, $((SECONDS - started)) s"
+    cat "$summary"
+} | tee "$out/summary.txt"
+tar -C "$work" -czf "$out/suite.tar.gz" logs results
+exit "$failed"

@@ -1,0 +1,406 @@
+//! The `selvedge` program as a shell sees it: output, exit codes, and what it says about bad input. No test here needs a
+//! device: the driver is turned off, and a run then ends with code 3, after everything that can be refused without one;
+//! what comes after runs on the fake driver.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use selvedge::io::npy;
+use serde_json::Value;
+
+#[cfg(target_os = "linux")]
+#[path = "fake/variant.rs"]
+mod variant;
+
+const FAILED_FOR_INPUT: i32 = 2;
+const FAILED_FOR_DEVICE: i32 = 3;
+
+/// A folder that is removed when the test ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("selvedge-cli-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs the program in a machine that has no CUDA library, as far as it can see.
+fn selvedge(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+    for variable in ["SELVEDGE_LIBCUDA", "SELVEDGE_LIBNVRTC", "SELVEDGE_LIBCUBLAS", "SELVEDGE_LIBNCCL"] {
+        command.env(variable, "none");
+    }
+    command.args(arguments).output().unwrap()
+}
+
+#[track_caller]
+fn succeeds(arguments: &[&str]) -> String {
+    let output = selvedge(arguments);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), errors.as_str()), (Some(0), ""));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs what must fail with this code, without output, and say these things.
+#[track_caller]
+fn fails(code: i32, arguments: &[&str], parts: &[&str]) {
+    let output = selvedge(arguments);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(code), &b""[..]), "{errors}");
+    for part in parts {
+        assert!(errors.contains(part), "'{part}' is not in: {errors}");
+    }
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// A kernel `add(f32*, f32*, f32*, u64)` and one `scale(f32*, f32, u32)`.
+const PTX: &str = "\
+.version 8.0
+.target sm_60
+.address_size 64
+
+.visible .entry add(
+    .param .u64 add_param_0,
+    .param .u64 add_param_1,
+    .param .u64 add_param_2,
+    .param .u64 add_param_3
+)
+{
+    ret;
+}
+
+.visible .entry scale(
+    .param .u64 scale_param_0,
+    .param .f32 scale_param_1,
+    .param .u32 scale_param_2
+)
+{
+    ret;
+}
+";
+
+#[test]
+fn info_works_without_a_driver() {
+    let text = succeeds(&["info"]);
+    assert!(text.contains("the NVIDIA driver could not be loaded"), "{text}");
+    for part in
+        ["NVRTC", "cuBLAS", "cuBLASLt", "NCCL", "SELVEDGE_LIBCUDA", "SELVEDGE_LIBNCCL", "asks for none"]
+    {
+        assert!(text.contains(part), "'{part}' is not in: {text}");
+    }
+    assert!(!text.contains('\x1b'), "colour in a pipe: {text}");
+}
+
+#[test]
+fn info_lists_every_path_that_was_tried() {
+    let missing = std::env::temp_dir().join("selvedge-no-such-driver.so");
+    let output = Command::new(env!("CARGO_BIN_EXE_selvedge"))
+        .args(["info", "--json"])
+        .env("SELVEDGE_LIBCUDA", &missing)
+        .env("SELVEDGE_LIBNVRTC", "relative/libnvrtc.so")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let value = json(std::str::from_utf8(&output.stdout).unwrap());
+    let attempts = |name: &str| {
+        let libraries = value["libraries"].as_array().unwrap();
+        let library =
+            libraries.iter().find(|library| library["name"].as_str().unwrap().contains(name)).unwrap();
+        assert_eq!((&library["usable"], &library["path"]), (&Value::Bool(false), &Value::Null));
+        library["attempts"].as_array().unwrap().clone()
+    };
+    let driver = attempts("driver");
+    assert_eq!(driver[0]["path"].as_str(), missing.to_str());
+    assert_eq!(driver[0]["source"], "SELVEDGE_LIBCUDA");
+    assert_eq!(driver[0]["taken"], false);
+    assert!(!driver[0]["reason"].as_str().unwrap().is_empty());
+    assert!(attempts("NVRTC")[0]["reason"].as_str().unwrap().contains("relative"));
+    assert!(value["devices"].as_array().unwrap().is_empty());
+    assert!(value["driver"]["error"].as_str().unwrap().contains("could not be loaded"));
+}
+
+#[test]
+fn the_demonstration_runs_on_the_cpu_and_says_why() {
+    let text = succeeds(&["demo", "--elements", "5000"]);
+    for part in [
+        "on the CPU",
+        "No device is used: the NVIDIA driver",
+        "add",
+        "f32",
+        "c64",
+        "c128",
+        "bit for bit",
+        "ulp",
+        "5000",
+    ] {
+        assert!(text.contains(part), "'{part}' is not in: {text}");
+    }
+
+    let value = json(&succeeds(&["demo", "--elements", "5000", "--json"]));
+    assert_eq!(value["device"]["kind"], "cpu");
+    assert!(value["reason"].as_str().unwrap().contains("could not be loaded"));
+    let operations = value["operations"].as_array().unwrap();
+    assert_eq!(operations.len(), 3);
+    for operation in operations {
+        assert_eq!(operation["elements"], 5000);
+        assert!(operation["median_seconds"].as_f64().unwrap() > 0.0);
+        assert!(operation["gigabytes_per_second"].as_f64().unwrap() > 0.0);
+        assert!(!operation["verified"].as_str().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn a_device_that_was_asked_for_is_not_replaced_by_the_cpu() {
+    fails(FAILED_FOR_DEVICE, &["demo", "--device", "0"], &["the NVIDIA driver could not be loaded"]);
+}
+
+#[test]
+fn wrong_usage_ends_with_2() {
+    fails(2, &["demo", "--elements", "0"], &["'0'"]);
+    fails(2, &["sing"], &["sing"]);
+    fails(2, &[], &["Usage"]);
+    fails(2, &["run", "k.ptx", "--grid", "1", "--block", "1"], &["--entry"]);
+    let run = |more: &[&'static str]| [&["run", "k.ptx", "--entry", "k", "--block", "1"], more].concat();
+    fails(2, &run(&["--grid", "0"]), &["found '0'", "wanted one to three positive numbers"]);
+    fails(2, &run(&["--grid", "1,2,3,4"]), &["found '1,2,3,4'"]);
+    fails(2, &run(&["--grid", "1", "--arg", "3:i33"]), &["'i33'", "wanted one of bool, u8"]);
+    fails(2, &run(&["--grid", "1", "--arg", "300:u8"]), &["found '300'", "0 to 255 for u8"]);
+    fails(2, &run(&["--grid", "1", "--arg", "-1:u32"]), &["found '-1'", "0 to 4294967295"]);
+    fails(2, &run(&["--grid", "1", "--arg", "out:f32"]), &["found 'out'", "out:f32[LENGTH]"]);
+    fails(2, &run(&["--grid", "1", "--arg", "out:f32[2"]), &["found the shape '[2'"]);
+    fails(2, &run(&["--grid", "1", "--out", "r.npy"]), &["NAME=FILE.npy"]);
+    fails(2, &run(&["--grid", "1", "--time", "0"]), &["'0'"]);
+}
+
+#[test]
+fn help_documents_arguments_and_exit_codes() {
+    let text = succeeds(&["run", "--help"]);
+    for part in ["--arg out:f32[1024]", "--out", "--time", "Exit codes", "no device or no driver"] {
+        assert!(text.contains(part), "'{part}' is not in: {text}");
+    }
+    assert!(succeeds(&["--help"]).contains("Exit codes"));
+    assert!(succeeds(&["--version"]).contains(env!("CARGO_PKG_VERSION")));
+}
+
+/// `selvedge run` of a kernel in a folder.
+fn run<'a>(kernel: &'a str, entry: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["run", kernel, "--entry", entry, "--grid", "4", "--block", "256"], more].concat()
+}
+
+#[test]
+fn bad_input_is_refused_before_a_device_is_looked_for() {
+    let folder = Folder::new("input");
+    let kernel = folder.file("kernel.ptx");
+    std::fs::write(&kernel, PTX).unwrap();
+    let x = folder.file("x.npy");
+    npy::write_slice(&x, &[1.0f32; 1024], &[1024]).unwrap();
+    let refused = |entry: &str, more: &[&str], parts: &[&str]| {
+        fails(FAILED_FOR_INPUT, &run(&kernel, entry, more), parts);
+    };
+
+    // Files.
+    let bytes = std::fs::read(&x).unwrap();
+    let bad = folder.file("bad.npy");
+    std::fs::write(&bad, &bytes[..bytes.len() - 10]).unwrap();
+    refused("scale", &["--arg", &bad], &["bad.npy", "truncated", "4086 bytes", "4096 bytes for f32[1024]"]);
+    let big_endian = String::from_utf8_lossy(&bytes[10..128]).replace("<f4", ">f4");
+    std::fs::write(&bad, [&bytes[..10], big_endian.as_bytes(), &bytes[128..]].concat()).unwrap();
+    refused("scale", &["--arg", &bad], &["big-endian", "'>f4'", "little-endian"]);
+    refused("scale", &["--arg", &format!("{x}:f64")], &["wants f64", "found f32"]);
+    refused("scale", &["--arg", &folder.file("none.npy")], &["none.npy", "no such file"]);
+
+    // Names.
+    let out = format!("r={}", folder.file("r.npy"));
+    refused("scale", &["--arg", "out:f32[4]", "--out", &out], &["--out r", "one of out"]);
+    let nowhere = format!("out={}", folder.file("none/r.npy"));
+    refused("scale", &["--arg", "out:f32[4]", "--out", &nowhere], &["folder does not exist"]);
+    refused("subtract", &[], &["no kernel 'subtract'", "add, scale"]);
+
+    // Arguments against the image's parameters.
+    let arguments = |value: &'static str| ["--arg", "out:f32[4]", "--arg", value, "--arg", "4:u32"];
+    refused("scale", &arguments("2.5:f32")[..4], &["'scale' takes 3 arguments, 2 were given"]);
+    refused("scale", &arguments("2.5:f64"), &["argument 1", "a float of 8 bytes", "a float of 4 bytes"]);
+    refused("scale", &arguments("2:i32"), &["argument 1", "an integer of 4 bytes", "a float of 4 bytes"]);
+    refused("scale", &arguments("b:f32[4]"), &["argument 1", "an address of 8 bytes"]);
+
+    // Images.
+    let other = folder.file("other");
+    fails(FAILED_FOR_INPUT, &run(&other, "k", &[]), &["other", "no such file", "a PTX, cubin or fatbin"]);
+    std::fs::write(&other, "#!/bin/sh\necho no kernel\n").unwrap();
+    fails(FAILED_FOR_INPUT, &run(&other, "k", &[]), &["not a kernel image", "wanted PTX text"]);
+
+    // And nothing but a device is missing where all of it is right.
+    fails(
+        FAILED_FOR_DEVICE,
+        &run(&kernel, "scale", &arguments("2.5:f32")),
+        &["the NVIDIA driver could not be loaded"],
+    );
+    assert!(!Path::new(&folder.file("r.npy")).exists());
+}
+
+#[test]
+fn errors_are_json_where_that_was_asked_for() {
+    let folder = Folder::new("json");
+    let kernel = folder.file("kernel.ptx");
+    std::fs::write(&kernel, PTX).unwrap();
+    for (entry, code) in [("none", FAILED_FOR_INPUT), ("add", FAILED_FOR_INPUT)] {
+        let output = selvedge(&run(&kernel, entry, &["--json"]));
+        assert_eq!(output.status.code(), Some(code));
+        let value = json(std::str::from_utf8(&output.stdout).unwrap());
+        assert_eq!(value["error"]["exit_code"], code);
+        assert!(value["error"]["message"].as_str().unwrap().contains(entry));
+    }
+}
+
+/// The program on the fake driver, whose kernels do not compute but whose calls are those of a device.
+#[cfg(target_os = "linux")]
+mod on_the_fake_driver {
+    use std::sync::LazyLock;
+
+    use selvedge::types::DType;
+
+    use super::*;
+
+    /// Compiled once, however many tests ask at once.
+    static DRIVER: LazyLock<PathBuf> =
+        LazyLock::new(|| variant::build(&variant::Variant::new(12080)).unwrap());
+
+    fn selvedge(arguments: &[&str]) -> Output {
+        let driver = DRIVER.as_path();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+        command.args(arguments).env("SELVEDGE_LIBCUDA", driver).output().unwrap()
+    }
+
+    #[track_caller]
+    fn succeeds(arguments: &[&str]) -> String {
+        let output = selvedge(arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    #[track_caller]
+    fn fails(code: i32, arguments: &[&str], parts: &[&str]) {
+        let output = selvedge(arguments);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{errors}");
+        for part in parts {
+            assert!(errors.contains(part), "'{part}' is not in: {errors}");
+        }
+    }
+
+    #[test]
+    fn info_shows_devices_and_the_driver() {
+        let value = json(&succeeds(&["info", "--json"]));
+        assert_eq!(value["driver"]["cuda"], "12.8");
+        assert_eq!(value["driver"]["ptx_isa"], "8.7");
+        let device = &value["devices"][0];
+        assert!(
+            device["memory_free_bytes"].as_u64().unwrap() <= device["memory_total_bytes"].as_u64().unwrap()
+        );
+        assert!(device["uuid"].as_str().unwrap().starts_with("GPU-"));
+        let text = succeeds(&["info"]);
+        assert!(text.contains(device["name"].as_str().unwrap()) && text.contains("up to 8.7"), "{text}");
+    }
+
+    #[test]
+    fn a_kernel_runs_on_files() {
+        let folder = Folder::new("run");
+        let kernel = folder.file("kernel.ptx");
+        std::fs::write(&kernel, PTX).unwrap();
+        let (x, r) = (folder.file("x.npy"), folder.file("r.npy"));
+        npy::write_slice(&x, &[1.0f32; 24], &[2, 12]).unwrap();
+        let (named, saved) = (format!("x={x}:f32"), format!("out={r}"));
+        let x_saved = format!("x={}", folder.file("x2.npy"));
+        let arguments = [
+            ["--arg", named.as_str()],
+            ["--arg", x.as_str()],
+            ["--arg", "out:f16[4,6]"],
+            ["--arg", "24:u64"],
+            ["--out", saved.as_str()],
+            ["--out", x_saved.as_str()],
+            ["--time", "70"],
+        ];
+        let arguments = run(&kernel, "add", arguments.as_flattened());
+
+        let text = succeeds(&arguments);
+        for part in ["add of", "grid", "4,1,1", "256,1,1", "[2, 12]", "out", "f16", "[4, 6]", "70", "median"]
+        {
+            assert!(text.contains(part), "'{part}' is not in: {text}");
+        }
+        let result = npy::read(&r).unwrap();
+        assert_eq!((result.dtype(), result.shape()), (DType::F16, &[4, 6][..]));
+        let x_saved = npy::read(folder.file("x2.npy")).unwrap();
+        assert_eq!((x_saved.dtype(), x_saved.shape()), (DType::F32, &[2, 12][..]));
+
+        let value = json(&succeeds(&[&arguments[..], &["--json"]].concat()));
+        assert_eq!(value["entry"], "add");
+        assert_eq!(value["arguments"].as_array().unwrap().len(), 4);
+        assert_eq!(value["arguments"][3]["value"], "24");
+        assert_eq!(value["results"][1]["path"], r.as_str());
+        assert_eq!(value["results"][1]["first"].as_array().unwrap().len(), 6);
+        assert_eq!(value["time"]["launches"], 70);
+        assert_eq!(value["time"]["argument_bytes"], 96 + 96 + 48);
+    }
+
+    #[test]
+    fn the_example_fits_its_kernel() {
+        let folder = Folder::new("example");
+        let path = |name: &str| format!("{}/examples/saxpy/{name}", env!("CARGO_MANIFEST_DIR"));
+        let (kernel, x, y) = (path("saxpy.ptx"), path("x.npy"), path("y.npy"));
+        let saved = format!("out={}", folder.file("result.npy"));
+        let arguments = [
+            ["--arg", x.as_str()],
+            ["--arg", y.as_str()],
+            ["--arg", "out:f32[1000]"],
+            ["--arg", "2.5:f32"],
+            ["--arg", "1000:u32"],
+            ["--out", saved.as_str()],
+        ];
+        succeeds(&run(&kernel, "saxpy", arguments.as_flattened()));
+        assert_eq!(npy::read(folder.file("result.npy")).unwrap().shape(), [1000]);
+    }
+
+    #[test]
+    fn limits_and_devices_are_refused_by_name() {
+        let folder = Folder::new("limits");
+        let kernel = folder.file("kernel.ptx");
+        std::fs::write(&kernel, PTX).unwrap();
+        let arguments = ["--arg", "out:f32[4]", "--arg", "1:f32", "--arg", "4:u32"];
+        let base = ["run", &kernel, "--entry", "scale", "--grid", "1"];
+        let refused = |more: &[&str], code: i32, parts: &[&str]| {
+            fails(code, &[&base, &arguments[..], more].concat(), parts)
+        };
+        refused(&["--block", "2048"], FAILED_FOR_INPUT, &["2048", "at most 1024"]);
+        refused(
+            &["--block", "1", "--shared", "9000000"],
+            FAILED_FOR_INPUT,
+            &["shared", "9000000", "at most"],
+        );
+        refused(&["--block", "1", "--device", "77"], FAILED_FOR_DEVICE, &["no device 77", "there are"]);
+
+        let newer = folder.file("newer.ptx");
+        std::fs::write(&newer, PTX.replace(".version 8.0", ".version 9.9")).unwrap();
+        let base = ["run", &newer, "--entry", "scale", "--grid", "1", "--block", "1"];
+        fails(FAILED_FOR_INPUT, &[&base, &arguments[..]].concat(), &["9.9", "8.7"]);
+    }
+
+    #[test]
+    fn a_wrong_result_of_the_demonstration_is_a_failure() {
+        fails(1, &["demo", "--elements", "1000"], &["add_f32", "element 0", "on the device", "on the CPU"]);
+    }
+}

@@ -1,0 +1,76 @@
+//! Trials that run the crate do it in a process of their own: the driver is loaded once in a process, and a fault in
+//! its first calls must not be one that an earlier trial has already got past.
+
+use std::process::{Command, ExitCode};
+
+use libtest_mimic::Failed;
+
+use super::support::Fake;
+use super::variant::{self, Variant};
+use super::{contexts, drops, faults, losses, random, scenario, versions};
+
+const CHILD: &str = "SELVEDGE_FAKE_CHILD";
+
+/// What a child prints and how it ended.
+pub struct Ended {
+    pub text: String,
+    pub success: bool,
+}
+
+/// Runs a child function on a variant of the fake.
+pub fn spawn(
+    variant: &Variant,
+    name: &str,
+    arguments: &[String],
+    settings: &[(&str, &str)],
+) -> Result<Ended, Failed> {
+    let library = variant::build(variant)?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(arguments).env(CHILD, name).env("SELVEDGE_LIBCUDA", library);
+    for variable in ["SELVEDGE_POOL", "SELVEDGE_ARCH", "SELVEDGE_IMAGE"] {
+        command.env_remove(variable);
+    }
+    command.envs(settings.iter().copied());
+    let output = command.output()?;
+    let text =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    Ok(Ended { text, success: output.status.success() })
+}
+
+/// As [`spawn`], where any failure is the trial's.
+pub fn must_succeed(
+    variant: &Variant,
+    name: &str,
+    arguments: &[String],
+    settings: &[(&str, &str)],
+) -> Result<String, Failed> {
+    let ended = spawn(variant, name, arguments, settings)?;
+    if ended.success { Ok(ended.text) } else { Err(ended.text.into()) }
+}
+
+/// Runs the child function that the parent asked for; `None` in the parent.
+pub fn dispatch() -> Option<ExitCode> {
+    let name = std::env::var(CHILD).ok()?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let result = std::env::var("SELVEDGE_LIBCUDA").map_err(Into::into).and_then(|path| {
+        let fake = Fake::open(path.as_ref())?;
+        match name.as_str() {
+            "calls" => scenario::print_calls(&fake),
+            "fault" => faults::child(&fake, &arguments),
+            "random" => random::child(&fake, &arguments),
+            "drops" => drops::child(&fake),
+            "contexts" => contexts::child(&fake),
+            "lost" => losses::lost(&fake),
+            "memory" => losses::out_of_memory(&fake),
+            "version" => versions::child(&fake, &arguments),
+            other => Err(format!("no child '{other}'").into()),
+        }
+    });
+    Some(match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("{error}");
+            ExitCode::FAILURE
+        }
+    })
+}

@@ -1,0 +1,97 @@
+//! A kernel that faults takes its context with it and nothing else; a full device gives back what it caches first.
+
+use libtest_mimic::Trial;
+use selvedge::Error;
+use selvedge::driver::{Device, LaunchConfig};
+
+use super::children;
+use super::kernels::PTX;
+use super::support::Fake;
+use super::variant::Variant;
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+/// Child: a fault names kernel and stream, later calls say why the context is lost, the other device goes on.
+pub fn lost(fake: &Fake) -> Outcome {
+    let (device, other) = (Device::new(0)?, Device::new(1)?);
+    let (stream, second) = (device.stream()?, device.stream()?);
+    let module = device.load(PTX.as_bytes())?;
+    let fault = module.function("fault_now")?;
+    let mut buffer = stream.zeros::<u8>(64)?;
+    let kept = other.stream()?.upload(&[1u8, 2, 3])?;
+    let transfer = second.download_async(&second.zeros::<u8>(64)?, device.pinned(64)?)?;
+    // SAFETY: the fake driver's kernel touches nothing.
+    unsafe { fault.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer,))? };
+    match stream.synchronize() {
+        Err(Error::KernelFault { kernel, stream: name, code: 700, .. })
+            if kernel == "fault_now" && name == format!("stream {} of device 0", stream.id()) => {}
+        other => return Err(format!("the fault was seen as {other:?}").into()),
+    }
+    if !device.is_lost() || other.is_lost() {
+        return Err("the wrong devices are lost".into());
+    }
+    let calls = fake.calls();
+    let text = match device.stream() {
+        Err(error @ Error::ContextLost { device: 0, .. }) => error.to_string(),
+        other => return Err(format!("a later call answers {other:?}").into()),
+    };
+    if !text.contains("fault_now") || !text.contains("CUDA_ERROR_ILLEGAL_ADDRESS") {
+        return Err(format!("the later error does not say why: {text}").into());
+    }
+    for result in [
+        device.synchronize(),
+        stream.synchronize(),
+        stream.download(&buffer).map(drop),
+        module.function("mix").map(drop),
+        device.load(PTX.as_bytes()).map(drop),
+        transfer.wait().map(drop),
+        device.trim(),
+    ] {
+        if !matches!(result, Err(Error::ContextLost { .. })) {
+            return Err(format!("after the loss: {result:?}").into());
+        }
+    }
+    drop((buffer, fault, module, stream, second));
+    if fake.calls() != calls {
+        return Err(format!("{} driver calls on a lost context", fake.calls() - calls).into());
+    }
+    let read = other.stream()?.download(&kept)?;
+    if read != [1, 2, 3] {
+        return Err("the other device lost data".into());
+    }
+    Ok(())
+}
+
+/// Child: a device that is full of cached blocks makes room; one that is really full says how full.
+pub fn out_of_memory(fake: &Fake) -> Outcome {
+    fake.set_memory(1 << 20);
+    let device = Device::new(0)?;
+    let stream = device.stream()?;
+    drop(stream.uninitialized::<u8>(600 << 10)?);
+    if device.pool_statistics().cached_bytes < 600 << 10 {
+        return Err("the block was not cached".into());
+    }
+    // Another class: does not fit beside the cached block.
+    let large = stream.uninitialized::<u8>(900 << 10)?;
+    match stream.uninitialized::<u8>(512 << 10) {
+        Err(Error::OutOfMemory { device: 0, requested, free, total, cached: 0 })
+            if requested >= 512 << 10 && free < requested && total == 1 << 20 => {}
+        other => return Err(format!("a full device answers {other:?}").into()),
+    }
+    drop(large);
+    stream.uninitialized::<u8>(512 << 10)?;
+    if stream.uninitialized::<u64>(usize::MAX / 4).is_ok() {
+        return Err("a size past the address space was given".into());
+    }
+    Ok(())
+}
+
+pub fn trials() -> Vec<Trial> {
+    let trial = |name: &'static str, child: &'static str| {
+        Trial::test(name, move || children::must_succeed(&Variant::new(12040), child, &[], &[]).map(drop))
+    };
+    vec![
+        trial("losses::a_fault_ends_its_own_context_only", "lost"),
+        trial("losses::a_full_device_gives_back_what_it_caches", "memory"),
+    ]
+}

@@ -1,0 +1,274 @@
+//! Checks of the fake driver itself, through its C functions: what it is said to catch it catches, and what is in order
+//! passes. The crate is not involved.
+
+use std::{
+    ffi::{CString, c_char, c_int, c_uint, c_void},
+    ptr::{null, null_mut},
+    sync::{
+        MutexGuard,
+        atomic::{AtomicI32, Ordering},
+    },
+    time::Instant,
+};
+
+use libtest_mimic::{Failed, Trial};
+
+use crate::{
+    support::{self, Counts, Fake, Parameter},
+    variant::{self, Variant},
+};
+
+type Outcome = Result<(), Failed>;
+
+const SUCCESS: i32 = 0;
+const INVALID_VALUE: i32 = 1;
+const OUT_OF_MEMORY: i32 = 2;
+const NOT_INITIALIZED: i32 = 3;
+const INVALID_CONTEXT: i32 = 201;
+const INVALID_HANDLE: i32 = 400;
+const NOT_READY: i32 = 600;
+const LOST: i32 = 700;
+const NOT_PERMITTED: i32 = 800;
+
+/// Reads two buffers, writes a third, updates a fourth.
+const PTX: &str = "
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .global .align 4 .f32 table[8];
+// a comment with { braces
+.visible .entry combine(
+    .param .u64 combine_read_a,
+    .param .u64 .ptr .global .align 4 combine_update_b,
+    .param .u32 combine_scale,
+    .param .u64 combine_bytes_n
+)
+.maxntid 256, 1, 1
+{
+    .shared .align 16 .b8 tile[64];
+    { ret; }
+}
+.visible .entry produce(.param .u64 produce_write_out) { ret; }
+.visible .entry fault_now() { ret; }
+";
+
+macro_rules! driver {
+    ($($field:ident = $name:literal ($($argument:ty),*);)*) => {
+        struct Driver { $($field: unsafe extern "C" fn($($argument),*) -> c_int,)* }
+        impl Driver {
+            fn load(fake: &Fake) -> Result<Self, libloading::Error> {
+                // SAFETY: the types are those of the driver's functions, with handles as integers.
+                unsafe { Ok(Self { $($field: fake.driver($name)?,)* }) }
+            }
+        }
+    };
+}
+
+driver! {
+    init = "cuInit"(c_uint);
+    retain = "cuDevicePrimaryCtxRetain"(*mut u64, c_int);
+    set_current = "cuCtxSetCurrent"(u64);
+    context_synchronize = "cuCtxSynchronize"();
+    allocate = "cuMemAlloc_v2"(*mut u64, usize);
+    free = "cuMemFree_v2"(u64);
+    host_allocate = "cuMemHostAlloc"(*mut *mut u8, usize, c_uint);
+    host_free = "cuMemFreeHost"(*mut u8);
+    host_register = "cuMemHostRegister_v2"(*mut u8, usize, c_uint);
+    host_unregister = "cuMemHostUnregister"(*mut u8);
+    stream_create = "cuStreamCreateWithPriority"(*mut u64, c_uint, c_int);
+    stream_destroy = "cuStreamDestroy_v2"(u64);
+    stream_synchronize = "cuStreamSynchronize"(u64);
+    stream_query = "cuStreamQuery"(u64);
+    stream_wait = "cuStreamWaitEvent"(u64, u64, c_uint);
+    host_function = "cuLaunchHostFunc"(u64, extern "C" fn(*mut c_void), *mut c_void);
+    event_create = "cuEventCreate"(*mut u64, c_uint);
+    event_destroy = "cuEventDestroy_v2"(u64);
+    event_record = "cuEventRecord"(u64, u64);
+    event_synchronize = "cuEventSynchronize"(u64);
+    event_query = "cuEventQuery"(u64);
+    event_elapsed = "cuEventElapsedTime"(*mut f32, u64, u64);
+    fill = "cuMemsetD8Async"(u64, u8, usize, u64);
+    fill_32 = "cuMemsetD32Async"(u64, u32, usize, u64);
+    upload = "cuMemcpyHtoDAsync_v2"(u64, *const u8, usize, u64);
+    download = "cuMemcpyDtoHAsync_v2"(*mut u8, u64, usize, u64);
+    copy = "cuMemcpyDtoDAsync_v2"(u64, u64, usize, u64);
+    copy_peer = "cuMemcpyPeerAsync"(u64, u64, u64, u64, usize, u64);
+    enable_peer = "cuCtxEnablePeerAccess"(u64, c_uint);
+    load = "cuModuleLoadDataEx"(*mut u64, *const c_void, c_uint, *mut c_int, *mut *mut c_void);
+    unload = "cuModuleUnload"(u64);
+    function = "cuModuleGetFunction"(*mut u64, u64, *const c_char);
+    global = "cuModuleGetGlobal_v2"(*mut u64, *mut usize, u64, *const c_char);
+    parameter_info = "cuFuncGetParamInfo"(u64, usize, *mut usize, *mut usize);
+    set_attribute = "cuFuncSetAttribute"(u64, c_int, c_int);
+    link_create = "cuLinkCreate_v2"(c_uint, *mut c_int, *mut *mut c_void, *mut u64);
+    link_add = "cuLinkAddData_v2"(u64, c_int, *const c_void, usize, *const c_char, c_uint, *mut c_int, *mut *mut c_void);
+    link_complete = "cuLinkComplete"(u64, *mut *mut c_void, *mut usize);
+    link_destroy = "cuLinkDestroy"(u64);
+    launch = "cuLaunchKernel"(u64, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, u64, *mut *mut c_void, *mut *mut c_void);
+    process_address = "cuGetProcAddress_v2"(*const c_char, *mut *mut c_void, c_int, u64, *mut c_int);
+}
+
+/// A fresh fake with the primary context of device 0 current, strict, and held for this trial alone.
+struct Bench {
+    fake: Fake,
+    driver: Driver,
+    context: u64,
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// Calls and expects success, naming the call otherwise.
+macro_rules! call {
+    ($bench:expr, $field:ident($($argument:expr),*)) => {{
+        // SAFETY: the fake checks handles and device addresses; host pointers here outlive the calls that use them.
+        let code = unsafe { ($bench.driver.$field)($($argument),*) };
+        if code != SUCCESS {
+            return Err(format!("{}: {} answered {code}", line!(), stringify!($field)).into());
+        }
+    }};
+}
+
+/// Calls and expects this answer.
+macro_rules! answers {
+    ($code:expr, $bench:expr, $field:ident($($argument:expr),*)) => {{
+        // SAFETY: as in `call`.
+        let code = unsafe { ($bench.driver.$field)($($argument),*) };
+        if code != $code {
+            return Err(format!("{}: {} answered {code}, not {}", line!(), stringify!($field), $code).into());
+        }
+    }};
+}
+
+macro_rules! check {
+    ($condition:expr) => {
+        if $condition {
+        } else {
+            return Err(format!("line {}: {}", line!(), stringify!($condition)).into());
+        }
+    };
+}
+
+macro_rules! check_equal {
+    ($left:expr, $right:expr) => {
+        match (&$left, &$right) {
+            (left, right) if left == right => {}
+            (left, right) => {
+                return Err(
+                    format!("line {}: {left:?} is not {right:?}: {}", line!(), stringify!($left)).into()
+                );
+            }
+        }
+    };
+}
+
+impl Bench {
+    fn new() -> Result<Self, Failed> {
+        let alone = support::exclusive();
+        let fake = Fake::build(&Variant::new(12040).label("self check")).map_err(|e| e.to_string())?;
+        fake.reset_all();
+        fake.set_devices(2);
+        fake.set_memory(1 << 30);
+        fake.set_capability(90);
+        fake.set_version(12040);
+        fake.set_strict(true);
+        fake.set_seed(7);
+        fake.set_host_threads_ordered(true);
+        fake.foreign_set(0);
+        let driver = Driver::load(&fake)?;
+        let mut bench = Self { fake, driver, context: 0, _alone: alone };
+        call!(bench, init(0));
+        bench.context = bench.bind(0)?;
+        Ok(bench)
+    }
+
+    fn bind(&self, device: i32) -> Result<u64, Failed> {
+        let mut context = 0;
+        call!(self, retain(&raw mut context, device));
+        call!(self, set_current(context));
+        Ok(context)
+    }
+
+    fn block(&self, bytes: usize) -> Result<u64, Failed> {
+        let mut address = 0;
+        call!(self, allocate(&raw mut address, bytes));
+        Ok(address)
+    }
+
+    fn pinned(&self, bytes: usize) -> Result<&'static mut [u8], Failed> {
+        let mut pointer = null_mut();
+        call!(self, host_allocate(&raw mut pointer, bytes, 0));
+        // SAFETY: the fake has just allocated it; no trial uses it after freeing it.
+        Ok(unsafe { std::slice::from_raw_parts_mut(pointer, bytes) })
+    }
+
+    fn stream(&self) -> Result<u64, Failed> {
+        let mut stream = 0;
+        call!(self, stream_create(&raw mut stream, 1, 0));
+        Ok(stream)
+    }
+
+    fn event(&self) -> Result<u64, Failed> {
+        let mut event = 0;
+        call!(self, event_create(&raw mut event, 2));
+        Ok(event)
+    }
+
+    fn module(&self, image: &[u8]) -> Result<u64, Failed> {
+        let mut module = 0;
+        let image = [image, &[0]].concat();
+        call!(self, load(&raw mut module, image.as_ptr().cast(), 0, null_mut(), null_mut()));
+        Ok(module)
+    }
+
+    fn function(&self, module: u64, name: &str) -> Result<u64, Failed> {
+        let mut function = 0;
+        let name = CString::new(name)?;
+        call!(self, function(&raw mut function, module, name.as_ptr()));
+        Ok(function)
+    }
+
+    fn launch(&self, function: u64, stream: u64, arguments: &[&[u8]]) -> i32 {
+        let mut pointers: Vec<*mut c_void> = arguments.iter().map(|a| a.as_ptr().cast_mut().cast()).collect();
+        // SAFETY: each pointer leads to as many bytes as the kernel's parameter has.
+        unsafe {
+            (self.driver.launch)(function, 1, 1, 1, 32, 1, 1, 0, stream, pointers.as_mut_ptr(), null_mut())
+        }
+    }
+
+    /// The one violation there is, and that it names all of these.
+    fn one_violation(&self, parts: &[&str]) -> Outcome {
+        let found = self.fake.violations();
+        match &found[..] {
+            [text] if parts.iter().all(|part| text.contains(part)) => Ok(()),
+            _ => Err(format!("one violation with {parts:?} was wanted: {found:#?}").into()),
+        }
+    }
+
+    fn no_violation(&self) -> Outcome {
+        check_equal!(self.fake.violations(), Vec::<String>::new());
+        Ok(())
+    }
+}
+
+/// The bytes of an argument.
+fn word(value: u64) -> [u8; 8] {
+    value.to_ne_bytes()
+}
+
+mod environment;
+mod memory;
+mod modules;
+mod ordering;
+
+/// A named check. A panic inside is its failure, not that of the ones after it.
+fn trial(name: &str, run: fn() -> Outcome) -> Trial {
+    Trial::test(format!("self_check::{name}"), move || {
+        std::panic::catch_unwind(run).unwrap_or_else(|_| Err("panicked".into()))
+    })
+}
+
+pub fn trials() -> Vec<Trial> {
+    [ordering::trials(), memory::trials(), modules::trials(), environment::trials()]
+        .into_iter()
+        .flatten()
+        .collect()
+}

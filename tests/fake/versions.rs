@@ -1,0 +1,145 @@
+//! Drivers of several ages, with symbols missing, and the toolkit's stub.
+
+use libtest_mimic::{Failed, Trial};
+use selvedge::Error;
+use selvedge::driver::{self, Device, LaunchConfig, TensorElement, TensorMap, TensorMapLayout};
+
+use super::kernels::{NEWER_ISA, PTX};
+use super::support::Fake;
+use super::variant::Variant;
+use super::{children, scenario};
+
+/// Child: what a driver of this version does, and how it says what it does not.
+pub fn child(fake: &Fake, arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
+    match arguments {
+        [kind] if kind == "works" => works(fake),
+        [kind, symbol] if kind == "missing" => missing(symbol),
+        [kind] if kind == "refused" => match Device::count() {
+            Err(error) => {
+                println!("{error}");
+                Ok(())
+            }
+            Ok(count) => Err(format!("{count} devices").into()),
+        },
+        other => Err(format!("unknown: {other:?}").into()),
+    }
+}
+
+fn works(fake: &Fake) -> Result<(), Box<dyn std::error::Error>> {
+    scenario::run(fake, &mut || {})?;
+    let device = Device::new(0)?;
+    let (version, isa) = (driver::driver_version()?, driver::driver_isa()?);
+    println!("{version:?} {isa:?}");
+    match device.load(NEWER_ISA.as_bytes()) {
+        Ok(_) if isa >= (8, 7) => {}
+        Err(Error::UnsupportedImage { found, wanted }) if isa < (8, 7) && found.contains("8.7") => {
+            let cuda = format!("{}.{}", version.0, version.1);
+            if !wanted.contains(&cuda) {
+                return Err(format!("the error does not name the driver's CUDA {cuda}: {wanted}").into());
+            }
+        }
+        other => return Err(format!("PTX 8.7 on ISA {isa:?}: {other:?}").into()),
+    }
+    match selvedge::images::select("arithmetic", device.compute_capability(), isa) {
+        Ok(_) if isa >= (8, 0) => {}
+        Err(Error::UnsupportedImage { found, wanted }) if isa < (8, 0) => println!("{found}; {wanted}"),
+        other => return Err(format!("the embedded image on ISA {isa:?}: {:?}", other.map(drop)).into()),
+    }
+    scenario::settle()?;
+    scenario::check_end(fake)
+}
+
+/// The call that needs an optional symbol says so; everything else works.
+fn missing(symbol: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let device = Device::new(0)?;
+    let stream = device.stream()?;
+    let module = device.load(PTX.as_bytes())?;
+    let make = module.function("make")?;
+    let mut buffer = stream.zeros::<u8>(64)?;
+    let config = LaunchConfig::new(2, 32);
+    // SAFETY: the fake driver's kernel touches the bytes it is told to.
+    unsafe { make.launch(&stream, config, (&mut buffer, 64u64, 1u32))? };
+    // SAFETY: as above. A cooperative launch has an older call to fall back on.
+    unsafe { make.launch(&stream, config.cooperative(), (&mut buffer, 64u64, 1u32))? };
+    let layout = TensorMapLayout::contiguous(TensorElement::U8, &[16, 4], &[16, 4]);
+    let result = match symbol {
+        // SAFETY: as above.
+        "cuLaunchKernelEx" => unsafe { make.launch(&stream, config.cluster(2), (&mut buffer, 64u64, 1u32)) },
+        "cuOccupancyMaxActiveClusters" => make.active_clusters(&config).map(drop),
+        "cuTensorMapEncodeTiled" => TensorMap::tiled(&buffer, &layout).map(drop),
+        // These are asked where an image cannot be read, and done without.
+        "cuFuncGetParamInfo"
+        | "cuModuleGetFunctionCount"
+        | "cuModuleEnumerateFunctions"
+        | "cuFuncGetName" => {
+            module.function_names()?;
+            return Ok(());
+        }
+        other => return Err(format!("no test for the optional {other}").into()),
+    };
+    match result {
+        Err(Error::MissingSymbol { symbol: found, ref needs, ref version, .. })
+            if found == symbol && !needs.is_empty() && version.contains("12.4") =>
+        {
+            Ok(())
+        }
+        other => Err(format!("without {symbol}: {other:?}").into()),
+    }
+}
+
+fn refused(variant: &Variant, words: &[&str]) -> Result<(), Failed> {
+    let text = children::must_succeed(variant, "version", &["refused".to_owned()], &[])?;
+    match words.iter().find(|word| !text.contains(**word)) {
+        None => Ok(()),
+        Some(word) => Err(format!("the error does not say '{word}':\n{text}").into()),
+    }
+}
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for version in [11040, 12000, 12040, 13000] {
+        trials.push(Trial::test(
+            format!("versions::cuda_{}_{}", version / 1000, version % 1000 / 10),
+            move || {
+                let text =
+                    children::must_succeed(&Variant::new(version), "version", &["works".to_owned()], &[])?;
+                let says_so = text.contains("12.0");
+                if version < 12000 && !says_so {
+                    Err(format!("what images need is not said: {text}").into())
+                } else {
+                    Ok(())
+                }
+            },
+        ));
+    }
+    for symbol in selvedge::sys::DriverApi::SYMBOLS {
+        if symbol.required {
+            continue;
+        }
+        trials.push(Trial::test(format!("versions::without_{}", symbol.name), move || {
+            let variant = Variant::new(12040).omit(&[symbol.spelling]);
+            let arguments = ["missing".to_owned(), symbol.name.to_owned()];
+            children::must_succeed(&variant, "version", &arguments, &[]).map(drop)
+        }));
+    }
+    for function in ["cuMemAlloc_v2", "cuLaunchKernel"] {
+        trials.push(Trial::test(format!("versions::refused_without_{function}"), move || {
+            refused(&Variant::new(12040).omit(&[function]), &[function.trim_end_matches("_v2")])
+        }));
+    }
+    trials.push(Trial::test("versions::without_the_newer_lookup", || {
+        let variant = Variant::new(12040).omit(&["cuGetProcAddress_v2"]);
+        children::must_succeed(&variant, "version", &["works".to_owned()], &[]).map(drop)
+    }));
+    trials.push(Trial::test("versions::without_any_lookup", || {
+        let variant = Variant::new(12040).omit(&["cuGetProcAddress_v2", "cuGetProcAddress"]);
+        children::must_succeed(&variant, "version", &["works".to_owned()], &[]).map(drop)
+    }));
+    trials.push(Trial::test("versions::the_stub_is_named", || refused(&Variant::stub(), &["stub"])));
+    trials.push(Trial::test("versions::no_device", || {
+        let variant = Variant::new(12040);
+        let ended = children::spawn(&variant, "version", &["refused".to_owned()], &[("FAKE_INIT", "100")])?;
+        if ended.success && ended.text.contains("no device") { Ok(()) } else { Err(ended.text.into()) }
+    }));
+    trials
+}
