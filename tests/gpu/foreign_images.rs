@@ -1,0 +1,3 @@
+//! placeholder
+use crate::support::promises;
+promises! {}

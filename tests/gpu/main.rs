@@ -1,0 +1,102 @@
+//! The device suite: what the crate promises on a real GPU, one promise a module.
+//!
+//! `cargo test --features gpu --test gpu` runs it. Without a device it prints one line that says why and exits 1 before any
+//! test. The executable needs no cargo, compiler or source file at run time, so it can be copied to a machine that has only
+//! a driver and run there; all images are inside it.
+//!
+//! Tests run one after another unless `--test-threads` says otherwise: several measure that work on the device overlaps or
+//! does not. Those that lose a context or set `SELVEDGE_*` run in a process of their own, which is this executable again
+//! with a hidden argument.
+//!
+//! | run | command |
+//! |---|---|
+//! | all | `gpu` |
+//! | driver alone | `SELVEDGE_LIBNVRTC=none SELVEDGE_LIBCUBLAS=none SELVEDGE_LIBNCCL=none gpu` |
+//! | images of other tools | `SELVEDGE_TEST_FOREIGN=folder gpu foreign_images`; see `foreign_images.rs` for the folder |
+//! | memcheck | `SELVEDGE_POOL=none compute-sanitizer --report-api-errors no gpu --skip faults` |
+//! | initcheck | `SELVEDGE_POOL=none compute-sanitizer --tool initcheck --report-api-errors no gpu --skip faults` |
+//! | the checker can fail | `SELVEDGE_POOL=none compute-sanitizer gpu --ignored seeded_out_of_bounds` must report an error |
+//!
+//! `--skip faults`: those kernels do what a checker reports. API errors are not reported because tests of bad input
+//! provoke them. No other test reads device memory that nothing has written.
+
+mod support;
+
+mod arguments;
+mod attributes;
+mod bad_input;
+mod contexts;
+mod copies;
+mod devices;
+mod drops;
+mod faults;
+mod foreign_images;
+mod globals;
+mod host_callback;
+mod launches;
+mod libraries;
+mod linking;
+mod memory;
+mod modules;
+mod ordering;
+mod peer;
+mod pinned;
+mod pool;
+mod sanitizer;
+mod streams_events;
+mod tensor_map;
+mod threads;
+
+use std::process::ExitCode;
+
+use selvedge::driver::Device;
+
+use support::Promise;
+
+fn promises() -> Vec<Promise> {
+    [
+        devices::promises(),
+        contexts::promises(),
+        streams_events::promises(),
+        memory::promises(),
+        copies::promises(),
+        pinned::promises(),
+        peer::promises(),
+        modules::promises(),
+        linking::promises(),
+        launches::promises(),
+        arguments::promises(),
+        attributes::promises(),
+        tensor_map::promises(),
+        globals::promises(),
+        host_callback::promises(),
+        ordering::promises(),
+        drops::promises(),
+        pool::promises(),
+        foreign_images::promises(),
+        bad_input::promises(),
+        faults::promises(),
+        libraries::promises(),
+        threads::promises(),
+        sanitizer::promises(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn main() -> ExitCode {
+    let promises = promises();
+    if let Some(code) = support::child::run_if_asked(&promises) {
+        return code;
+    }
+    if let Err(error) = Device::new(0) {
+        let line: Vec<String> = error.to_string().lines().map(|line| line.trim().to_owned()).collect();
+        eprintln!("no device to test on: {}", line.join(" | "));
+        return ExitCode::FAILURE;
+    }
+    let mut arguments = libtest_mimic::Arguments::from_args();
+    arguments.test_threads.get_or_insert(1);
+    let trials = promises.into_iter().map(Promise::into_trial).collect();
+    libtest_mimic::run(&arguments, trials).exit_code()
+}

@@ -1,0 +1,165 @@
+//! What the modules of the suite share: how a promise becomes a trial, the kernels, and the slow work that makes a race
+//! wide enough to be seen.
+
+pub mod child;
+pub mod foreign_driver;
+mod lab;
+
+use libtest_mimic::{Completion, Failed, Trial};
+use selvedge::driver::Device;
+
+pub use lab::{Lab, SLOW, basic_ptx};
+
+/// What a test returns. Any error that can be displayed becomes a failure by `?`.
+pub type Outcome = Result<(), Failed>;
+
+/// What a test needs of the machine; it is skipped, with the reason, where that is missing.
+#[derive(Clone, Copy)]
+pub enum Need {
+    Nothing,
+    TwoDevices,
+    /// A compute capability.
+    Capability(i32, i32),
+    /// Runs that a memory checker or `CUDA_LAUNCH_BLOCKING` does not slow or serialise.
+    FreeRunning,
+}
+
+impl Need {
+    fn missing(self) -> Option<String> {
+        match self {
+            Need::Nothing => None,
+            Need::TwoDevices => match Device::count() {
+                Ok(count) if count >= 2 => None,
+                Ok(count) => Some(format!("needs two devices, this machine has {count}")),
+                Err(error) => Some(error.to_string()),
+            },
+            Need::Capability(major, minor) => match Device::new(0) {
+                Ok(device) if device.compute_capability() >= (major, minor) => None,
+                Ok(device) => Some(format!("needs compute capability {major}.{minor}, this is {device:?}")),
+                Err(error) => Some(error.to_string()),
+            },
+            Need::FreeRunning => serialised().then(|| "needs a device that runs freely".to_owned()),
+        }
+    }
+}
+
+/// A test by name.
+pub struct Promise {
+    pub name: String,
+    pub run: fn() -> Outcome,
+    need: Need,
+    /// The environment of the process that it needs for itself.
+    child: Option<&'static [(&'static str, &'static str)]>,
+    on_request: bool,
+}
+
+impl Promise {
+    pub fn new(module: &str, name: &str, run: fn() -> Outcome) -> Promise {
+        let module = module.rsplit("::").next().unwrap_or(module);
+        Promise {
+            name: format!("{module}::{name}"),
+            run,
+            need: Need::Nothing,
+            child: None,
+            on_request: false,
+        }
+    }
+
+    pub fn needs(self, need: Need) -> Promise {
+        Promise { need, ..self }
+    }
+
+    /// Runs in a process of its own with these variables set.
+    pub fn in_child(self, environment: &'static [(&'static str, &'static str)]) -> Promise {
+        Promise { child: Some(environment), ..self }
+    }
+
+    /// Runs only with `--ignored`.
+    pub fn on_request(self) -> Promise {
+        Promise { on_request: true, ..self }
+    }
+
+    pub fn into_trial(self) -> Trial {
+        let Promise { name, run, need, child, on_request } = self;
+        Trial::ignorable_test(name.clone(), move || {
+            if let Some(reason) = need.missing() {
+                return Ok(Completion::ignored_with(reason));
+            }
+            match child {
+                None => run(),
+                Some(environment) => child::run(&name, environment),
+            }?;
+            Ok(Completion::Completed)
+        })
+        .with_ignored_flag(on_request)
+    }
+}
+
+/// Lists a module's tests: `promises! { one, two => needs(Need::TwoDevices), three => in_child(&[]) }`.
+macro_rules! promises {
+    ($($name:ident $(=> $method:ident($($argument:expr),*))*),* $(,)?) => {
+        pub fn promises() -> Vec<$crate::support::Promise> {
+            vec![$(
+                $crate::support::Promise::new(module_path!(), stringify!($name), $name)$(.$method($($argument),*))*
+            ),*]
+        }
+    };
+}
+pub(crate) use promises;
+
+/// Fails the test unless the result is an error of this shape.
+macro_rules! assert_error {
+    ($result:expr, $pattern:pat $(if $guard:expr)?) => {
+        match $result {
+            Err($pattern) $(if $guard)? => {}
+            Err(error) => return Err(format!("{}:{}: another error: {error:?}", file!(), line!()).into()),
+            Ok(_) => return Err(format!("{}:{}: no error, wanted {}", file!(), line!(), stringify!($pattern)).into()),
+        }
+    };
+}
+pub(crate) use assert_error;
+
+/// Whether something makes the device's work serial or slow, so that overlap cannot be seen: a memory checker, launches
+/// that block, or buffers that are each freed by the driver, whose `cuMemFree` may wait for the whole device.
+pub fn serialised() -> bool {
+    static ANSWER: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        let blocking = std::env::var("CUDA_LAUNCH_BLOCKING").is_ok_and(|value| value != "0");
+        let unpooled = std::env::var("SELVEDGE_POOL").is_ok_and(|mode| !mode.is_empty());
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        blocking || unpooled || maps.contains("compute-sanitizer") || maps.contains("libsanitizer")
+    })
+}
+
+/// Asserts that work is still on its way, where that can be told.
+#[track_caller]
+pub fn assert_open(open: bool, what: &str) {
+    assert!(open || serialised(), "{what}: the slow kernel is done too early for the test to mean anything");
+}
+
+/// Asserts that every element is `wanted`, and says where the first other one is.
+#[track_caller]
+pub fn assert_all<T: PartialEq + std::fmt::Debug>(elements: &[T], wanted: T, what: &str) {
+    if let Some(index) = elements.iter().position(|element| *element != wanted) {
+        let wrong = elements.iter().filter(|element| **element != wanted).count();
+        panic!(
+            "{what}: element {index} of {} is {:?}, wanted {wanted:?} ({wrong} are wrong)",
+            elements.len(),
+            elements[index]
+        );
+    }
+}
+
+/// Small numbers that look random: a linear congruential generator's upper half.
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    pub fn next(&mut self) -> u32 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 32) as u32
+    }
+
+    pub fn below(&mut self, limit: usize) -> usize {
+        self.next() as usize % limit
+    }
+}
