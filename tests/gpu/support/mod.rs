@@ -22,6 +22,8 @@ pub enum Need {
     Capability(i32, i32),
     /// Runs that a memory checker or `CUDA_LAUNCH_BLOCKING` does not slow or serialise.
     FreeRunning,
+    /// An environment variable.
+    Variable(&'static str),
 }
 
 impl Need {
@@ -38,6 +40,7 @@ impl Need {
                 Ok(device) => Some(format!("needs compute capability {major}.{minor}, this is {device:?}")),
                 Err(error) => Some(error.to_string()),
             },
+            Need::Variable(name) => std::env::var_os(name).is_none().then(|| format!("needs {name}")),
             Need::FreeRunning => serialised().then(|| "needs a device that runs freely".to_owned()),
         }
     }
