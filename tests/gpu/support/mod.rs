@@ -6,7 +6,7 @@ pub mod foreign_driver;
 mod lab;
 
 use libtest_mimic::{Completion, Failed, Trial};
-use selvedge::driver::Device;
+use selvedge::driver::{Device, driver_isa};
 
 pub use lab::{Lab, SLOW, basic_ptx};
 
@@ -20,6 +20,8 @@ pub enum Need {
     TwoDevices,
     /// A compute capability.
     Capability(i32, i32),
+    /// A driver that takes PTX of this ISA.
+    Isa(i32, i32),
     /// Runs that a memory checker or `CUDA_LAUNCH_BLOCKING` does not slow or serialise.
     FreeRunning,
     /// An environment variable.
@@ -38,6 +40,11 @@ impl Need {
             Need::Capability(major, minor) => match Device::new(0) {
                 Ok(device) if device.compute_capability() >= (major, minor) => None,
                 Ok(device) => Some(format!("needs compute capability {major}.{minor}, this is {device:?}")),
+                Err(error) => Some(error.to_string()),
+            },
+            Need::Isa(major, minor) => match driver_isa() {
+                Ok(isa) if isa >= (major, minor) => None,
+                Ok(isa) => Some(format!("needs a driver that takes PTX {major}.{minor}, this takes {isa:?}")),
                 Err(error) => Some(error.to_string()),
             },
             Need::Variable(name) => std::env::var_os(name).is_none().then(|| format!("needs {name}")),
