@@ -271,35 +271,30 @@ impl Function {
         // Waits bind contexts of their own, so the launch's comes after them.
         function.module.usage.enter(stream, Access::Read)?;
         enter(LaunchTarget(stream))?;
-        let _bound = stream.device.bind()?;
         stream.set_last_kernel(function.name);
         let (grid, block) = (config.grid, config.block);
-        let result = if config.is_plain() {
-            // SAFETY: the caller vouches for the arguments; function and stream are live and of one context.
-            unsafe {
-                stream_call!(
-                    stream,
-                    cuLaunchKernel(
-                        function.raw.0,
-                        grid.x,
-                        grid.y,
-                        grid.z,
-                        block.x,
-                        block.y,
-                        block.z,
-                        config.shared,
-                        stream.raw.0,
-                        pointers.as_mut_ptr(),
-                        std::ptr::null_mut(),
-                    )
-                )
+        // SAFETY: the caller vouches for the arguments; function and stream are live and of one context.
+        stream.submit(|| unsafe {
+            if !config.is_plain() {
+                return function.launch_with_attributes(stream, config, pointers);
             }
-        } else {
-            // SAFETY: as above.
-            unsafe { function.launch_with_attributes(stream, config, pointers) }
-        };
-        stream.count();
-        result
+            stream_call!(
+                stream,
+                cuLaunchKernel(
+                    function.raw.0,
+                    grid.x,
+                    grid.y,
+                    grid.z,
+                    block.x,
+                    block.y,
+                    block.z,
+                    config.shared,
+                    stream.raw.0,
+                    pointers.as_mut_ptr(),
+                    std::ptr::null_mut(),
+                )
+            )
+        })
     }
 
     #[cold]

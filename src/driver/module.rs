@@ -1,8 +1,8 @@
 //! Modules: images loaded into a device's context, their kernels and their globals.
 //!
 //! An image is inspected before the driver sees it, so that one for another architecture or a newer ISA is an error that
-//! names both sides. A module's code counts as read by every launch; copies of its globals count as writes, because
-//! kernels use globals unseen. A module dropped while its kernels run is unloaded when they are done.
+//! names both sides. A module's code counts as read by every launch. Kernels use globals unseen, so a copy of one waits
+//! for every stream that launched from the module, and is done when it returns. A module dropped while its kernels run is unloaded when they are done.
 
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use bytemuck::Pod;
 use super::context::{Handle, call, driver_error, gone, stream_call};
 use super::device::{Device, DeviceState};
 use super::image::{ImageInfo, ImageKind, check as check_image};
-use super::memory::{Access, Resource, Usage};
+use super::memory::{Resource, Usage};
 use super::stream::Stream;
 use crate::error::{Error, Result, report_deferred};
 use crate::sys::codes;
@@ -434,13 +434,11 @@ impl<T: Pod> Global<T> {
         let mut elements: Vec<T> = vec![T::zeroed(); self.length];
         let bytes = size_of_val(elements.as_slice());
         let state = self.enter(stream)?;
-        let bound = state.device.bind()?;
         let pointer = elements.as_mut_ptr().cast();
         // SAFETY: the variable is in a live module; `elements` lives until the drain below has returned.
-        let issued =
-            unsafe { stream_call!(state, cuMemcpyDtoHAsync(pointer, self.address, bytes, state.raw.0)) };
-        state.count();
-        drop(bound);
+        let issued = state.submit(|| unsafe {
+            stream_call!(state, cuMemcpyDtoHAsync(pointer, self.address, bytes, state.raw.0))
+        });
         issued.and(state.drain()).map(|()| elements)
     }
 
@@ -455,13 +453,11 @@ impl<T: Pod> Global<T> {
             return Err(Error::LengthMismatch { operation: "Global::write", wanted, found });
         }
         let state = self.enter(stream)?;
-        let bound = state.device.bind()?;
         let (pointer, bytes) = (elements.as_ptr().cast(), size_of_val(elements));
         // SAFETY: the variable is in a live module; `elements` is borrowed until the drain below has returned.
-        let issued =
-            unsafe { stream_call!(state, cuMemcpyHtoDAsync(self.address, pointer, bytes, state.raw.0)) };
-        state.count();
-        drop(bound);
+        let issued = state.submit(|| unsafe {
+            stream_call!(state, cuMemcpyHtoDAsync(self.address, pointer, bytes, state.raw.0))
+        });
         issued.and(state.drain())
     }
 
@@ -474,7 +470,7 @@ impl<T: Pod> Global<T> {
                 right: format!("a module of device {}", module.device.ordinal),
             });
         }
-        module.usage.enter(state, Access::Write)?;
+        module.usage.enter_after_all(state)?;
         Ok(state)
     }
 }

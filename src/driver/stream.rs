@@ -7,8 +7,8 @@
 
 use std::ffi::c_void;
 use std::fmt;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::context::{Handle, NOT_READY, call, gone, stream_call};
 use super::device::{Device, DeviceState, NEXT_STREAM_ID};
@@ -42,6 +42,9 @@ impl Drop for StreamHandle {
     }
 }
 
+/// The event behind a transfer, once anything was issued behind it.
+pub(crate) type Finish = OnceLock<Arc<EventCell>>;
+
 /// The driver's stream and what is known of its order.
 pub(crate) struct StreamState {
     pub(crate) device: &'static DeviceState,
@@ -52,6 +55,9 @@ pub(crate) struct StreamState {
     issued: AtomicU64,
     /// The newest event, and the count that it is behind.
     marker: Mutex<Option<(Arc<EventCell>, u64)>>,
+    /// Transfers behind which nothing was issued yet.
+    unmarked: Mutex<Vec<Arc<Finish>>>,
+    has_unmarked: AtomicBool,
     /// Points to an interned name, or is null.
     last_kernel: AtomicPtr<KernelName>,
 }
@@ -94,10 +100,56 @@ impl fmt::Display for StreamState {
 }
 
 impl StreamState {
-    /// Counts an operation, after its driver call returned.
+    /// Issues an operation: makes the context current, calls the driver, and counts the operation after the call
+    /// returned, also one that failed.
     #[inline]
-    pub(crate) fn count(&self) {
+    pub(crate) fn submit(&self, call: impl FnOnce() -> Result<()>) -> Result<()> {
+        if self.has_unmarked.load(Ordering::Relaxed) {
+            self.mark_transfers()?;
+        }
+        let _bound = self.device.bind()?;
+        let result = call();
         self.issued.fetch_add(1, Ordering::Release);
+        result
+    }
+
+    /// Adds a transfer that has just been issued. As long as nothing is issued behind it, its end is the stream's; an
+    /// event is recorded only when something is about to follow.
+    pub(crate) fn add_unmarked(&self, finish: Arc<Finish>) {
+        self.unmarked.lock().unwrap_or_else(PoisonError::into_inner).push(finish);
+        self.has_unmarked.store(true, Ordering::Release);
+    }
+
+    #[cold]
+    fn mark_transfers(&self) -> Result<()> {
+        let mut unmarked = self.unmarked.lock().unwrap_or_else(PoisonError::into_inner);
+        if !unmarked.is_empty() {
+            let event = Arc::new(self.record()?);
+            for finish in unmarked.drain(..) {
+                let _ = finish.set(event.clone());
+            }
+        }
+        self.has_unmarked.store(false, Ordering::Release);
+        Ok(())
+    }
+
+    /// The event behind a transfer that is about to be waited for. `None` where nothing was issued behind it: then the
+    /// stream may be waited for as a whole, and no event will be recorded.
+    pub(crate) fn take_unmarked(&self, finish: &Arc<Finish>) -> Option<Arc<EventCell>> {
+        let mut unmarked = self.unmarked.lock().unwrap_or_else(PoisonError::into_inner);
+        unmarked.retain(|other| !Arc::ptr_eq(other, finish));
+        finish.get().cloned()
+    }
+
+    /// Whether all work is done. Never blocks.
+    pub(crate) fn is_idle(&self) -> Result<bool> {
+        let _bound = self.device.bind()?;
+        // SAFETY: the stream is live.
+        let status = unsafe { (self.device.api.cuStreamQuery()?)(self.raw.0) };
+        if status.0 == NOT_READY {
+            return Ok(false);
+        }
+        self.check("cuStreamQuery", status).map(|()| true)
     }
 
     #[inline]
@@ -135,12 +187,9 @@ impl StreamState {
 
     /// Makes later work of this stream wait for the event, which may be another device's.
     pub(crate) fn wait_event(&self, event: &EventCell) -> Result<()> {
-        let _bound = self.device.bind()?;
-        // SAFETY: event and stream are live.
-        let result = unsafe { stream_call!(self, cuStreamWaitEvent(self.raw.0, event.raw.0, 0)) };
         // A wait is an operation: a mark from before it is not behind what it waits for.
-        self.count();
-        result
+        // SAFETY: event and stream are live.
+        self.submit(|| unsafe { stream_call!(self, cuStreamWaitEvent(self.raw.0, event.raw.0, 0)) })
     }
 
     /// Makes later work of this stream wait for all that `other` has been given.
@@ -195,6 +244,8 @@ impl Device {
             priority,
             issued: AtomicU64::new(0),
             marker: Mutex::new(None),
+            unmarked: Mutex::new(Vec::new()),
+            has_unmarked: AtomicBool::new(false),
             last_kernel: AtomicPtr::new(std::ptr::null_mut()),
         });
         let mut streams = device.streams.lock().unwrap_or_else(PoisonError::into_inner);
@@ -278,14 +329,7 @@ impl Stream {
     ///
     /// As [`synchronize`](Self::synchronize).
     pub fn is_idle(&self) -> Result<bool> {
-        let state = &*self.0.state;
-        let _bound = state.device.bind()?;
-        // SAFETY: the stream is live.
-        let status = unsafe { (state.device.api.cuStreamQuery()?)(state.raw.0) };
-        if status.0 == NOT_READY {
-            return Ok(false);
-        }
-        state.check("cuStreamQuery", status).map(|()| true)
+        self.0.state.is_idle()
     }
 
     /// Calls a function on a thread of the driver when all earlier work of this stream is done; later work waits for
@@ -314,12 +358,11 @@ impl Stream {
         }
 
         let state = &*self.0.state;
-        let _bound = state.device.bind()?;
         let data = Box::into_raw(Box::new(Box::new(function) as Callback));
-        // SAFETY: the stream is live, and the trampoline frees the box.
-        let result =
-            unsafe { stream_call!(state, cuLaunchHostFunc(state.raw.0, Some(trampoline), data.cast())) };
-        state.count();
+        let result = state.submit(|| {
+            // SAFETY: the stream is live, and the trampoline frees the box.
+            unsafe { stream_call!(state, cuLaunchHostFunc(state.raw.0, Some(trampoline), data.cast())) }
+        });
         if result.is_err() {
             // SAFETY: the driver refused the callback, so the box is still ours alone.
             drop(unsafe { Box::from_raw(data) });

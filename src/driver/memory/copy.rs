@@ -103,13 +103,10 @@ impl Stream {
         let stream = self.state();
         stream.reaches("an upload", &destination)?;
         destination.allocation.usage.enter(stream, Access::Write)?;
-        let _bound = stream.device.bind()?;
         // SAFETY: the caller vouches for the host side; the device side is inside a live allocation.
-        let result = unsafe {
+        stream.submit(|| unsafe {
             stream_call!(stream, cuMemcpyHtoDAsync(destination.address, source.cast(), bytes, stream.raw.0))
-        };
-        stream.count();
-        result
+        })
     }
 
     /// Issues a copy of device memory to host memory; both hold `bytes` bytes.
@@ -126,13 +123,10 @@ impl Stream {
         let stream = self.state();
         stream.reaches("a download", &source)?;
         source.allocation.usage.enter(stream, Access::Read)?;
-        let _bound = stream.device.bind()?;
         // SAFETY: the caller vouches for the host side; the device side is inside a live allocation.
-        let result = unsafe {
+        stream.submit(|| unsafe {
             stream_call!(stream, cuMemcpyDtoHAsync(destination.cast(), source.address, bytes, stream.raw.0))
-        };
-        stream.count();
-        result
+        })
     }
 
     /// Copies host elements to the device; done when this returns.
@@ -199,9 +193,8 @@ impl Stream {
         stream.reaches("a copy", &from).or_else(|_| stream.reaches("a copy", &to))?;
         from.allocation.usage.enter(stream, Access::Read)?;
         to.allocation.usage.enter(stream, Access::Write)?;
-        let _bound = stream.device.bind()?;
         // SAFETY: both sides are inside live allocations of these devices.
-        let result = unsafe {
+        stream.submit(|| unsafe {
             if std::ptr::eq(from.device(), to.device()) {
                 stream_call!(stream, cuMemcpyDtoDAsync(to.address, from.address, bytes, stream.raw.0))
             } else {
@@ -211,9 +204,7 @@ impl Stream {
                     cuMemcpyPeerAsync(to.address, there, from.address, here, bytes, stream.raw.0)
                 )
             }
-        };
-        stream.count();
-        result
+        })
     }
 
     /// Copies rows of device elements on this stream's device.
@@ -237,7 +228,6 @@ impl Stream {
         stream.reaches("copy_2d", &to)?;
         from.allocation.usage.enter(stream, Access::Read)?;
         to.allocation.usage.enter(stream, Access::Write)?;
-        let _bound = stream.device.bind()?;
         // SAFETY: both sides are inside live allocations of this device.
         unsafe { self.issue_2d(Side::Device(from.address), Side::Device(to.address), shape, size_of::<T>()) }
     }
@@ -261,11 +251,9 @@ impl Stream {
         let stream = self.state();
         stream.reaches("copy_2d_from_host", &to)?;
         to.allocation.usage.enter(stream, Access::Write)?;
-        let bound = stream.device.bind()?;
         let host = Side::Host(source.as_ptr().cast_mut().cast());
         // SAFETY: the host side is borrowed until the drain below and only read; the other is a live allocation.
         let issued = unsafe { self.issue_2d(host, Side::Device(to.address), shape, size_of::<T>()) };
-        drop(bound);
         issued.and(stream.drain())
     }
 
@@ -288,11 +276,9 @@ impl Stream {
         let stream = self.state();
         stream.reaches("copy_2d_to_host", &from)?;
         from.allocation.usage.enter(stream, Access::Read)?;
-        let bound = stream.device.bind()?;
         let host = Side::Host(destination.as_mut_ptr().cast());
         // SAFETY: the host side is borrowed until the drain below; the other is a live allocation.
         let issued = unsafe { self.issue_2d(Side::Device(from.address), host, shape, size_of::<T>()) };
-        drop(bound);
         issued.and(stream.drain())
     }
 
@@ -303,7 +289,7 @@ impl Stream {
 
     /// # Safety
     ///
-    /// Both sides hold the shape; a host side stays valid until the stream has done the copy. The context is current.
+    /// Both sides hold the shape; a host side stays valid until the stream has done the copy.
     unsafe fn issue_2d(&self, source: Side, destination: Side, shape: Copy2d, element: usize) -> Result<()> {
         let mut request = CUDA_MEMCPY2D_v2::default();
         match source {
@@ -332,8 +318,6 @@ impl Stream {
         request.Height = shape.height;
         let stream = self.state();
         // SAFETY: the caller vouches for both sides.
-        let result = unsafe { stream_call!(stream, cuMemcpy2DAsync(&request, stream.raw.0)) };
-        stream.count();
-        result
+        stream.submit(|| unsafe { stream_call!(stream, cuMemcpy2DAsync(&request, stream.raw.0)) })
     }
 }

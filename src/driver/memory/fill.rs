@@ -71,10 +71,9 @@ impl Stream {
             });
         }
         view.allocation.usage.enter(stream, Access::Write)?;
-        let _bound = stream.device.bind()?;
         let (address, raw) = (view.address, stream.raw.0);
         // SAFETY: the range is inside a live allocation of this device, and aligned as the plan checked.
-        let result = unsafe {
+        stream.submit(|| unsafe {
             match plan {
                 Plan::Bytes(byte) => stream_call!(stream, cuMemsetD8Async(address, byte, size * length, raw)),
                 Plan::Halves(half) => stream_call!(stream, cuMemsetD16Async(address, half, length, raw)),
@@ -86,9 +85,7 @@ impl Stream {
                 }),
                 Plan::Upload => Ok(()),
             }
-        };
-        stream.count();
-        result
+        })
     }
 }
 

@@ -161,12 +161,11 @@ impl DeviceState {
         Ok(block)
     }
 
-    fn poison(&'static self, stream: &StreamState, block: Block) -> Result<()> {
-        let _bound = self.bind()?;
-        // SAFETY: the block is ours, and this is its first use.
-        unsafe { stream_call!(stream, cuMemsetD8Async(block.address, 0xFF, block.bytes, stream.raw.0))? };
-        stream.count();
-        Ok(())
+    fn poison(&self, stream: &StreamState, block: Block) -> Result<()> {
+        stream.submit(|| {
+            // SAFETY: the block is ours, and this is its first use.
+            unsafe { stream_call!(stream, cuMemsetD8Async(block.address, 0xFF, block.bytes, stream.raw.0)) }
+        })
     }
 
     /// A block of the stream's own list, or of the common one after waiting for its event.

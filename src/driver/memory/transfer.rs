@@ -6,10 +6,9 @@ use bytemuck::Pod;
 
 use super::pinned::PinnedBuffer;
 use super::slice::{DeviceRead, DeviceWrite};
-use crate::driver::context::stream_call;
-use crate::driver::event::EventCell;
-use crate::driver::stream::{Stream, StreamState};
-use crate::error::{Error, Result};
+use crate::driver::context::{gone, stream_call};
+use crate::driver::stream::{Finish, Stream, StreamState};
+use crate::error::{Error, Result, report_deferred};
 
 /// A copy on its way. It owns the host side and gives it back from [`wait`](Transfer::wait).
 ///
@@ -18,7 +17,7 @@ use crate::error::{Error, Result};
 pub struct Transfer<T: Pod> {
     /// None only while it is taken apart.
     buffer: Option<PinnedBuffer<T>>,
-    event: Arc<EventCell>,
+    finish: Arc<Finish>,
     stream: Arc<StreamState>,
 }
 
@@ -98,10 +97,11 @@ impl Stream {
         }
         let (pointer, bytes) = (buffer.as_mut_ptr().cast(), size_of_val(&*buffer));
         let issued = if bytes == 0 { Ok(()) } else { issue(pointer, bytes) };
-        // Its own event: the stream's newest mark may be re-used by others, this one says when the buffer is free.
-        match issued.and_then(|()| stream.record()) {
-            Ok(event) => {
-                Ok(Transfer { buffer: Some(buffer), event: Arc::new(event), stream: stream.clone() })
+        match issued {
+            Ok(()) => {
+                let finish = Arc::new(Finish::new());
+                stream.add_unmarked(finish.clone());
+                Ok(Transfer { buffer: Some(buffer), finish, stream: stream.clone() })
             }
             // The copy may be on its way: the buffer goes back only after a wait.
             Err(error) => match stream.drain() {
@@ -123,10 +123,13 @@ impl<T: Pod> Transfer<T> {
     /// A kernel before the copy faulted, or the driver's errors. The buffer's memory is then freed once the device is
     /// idle.
     pub fn wait(mut self) -> Result<PinnedBuffer<T>> {
-        let waited = self.stream.device.bind().and_then(|_bound| {
-            // SAFETY: the event is live.
-            unsafe { stream_call!(self.stream, cuEventSynchronize(self.event.raw.0)) }
-        });
+        let waited = match self.stream.take_unmarked(&self.finish) {
+            None => self.stream.synchronize(),
+            Some(event) => self.stream.device.bind().and_then(|_bound| {
+                // SAFETY: the event is live.
+                unsafe { stream_call!(self.stream, cuEventSynchronize(event.raw.0)) }
+            }),
+        };
         match (waited, self.buffer.take()) {
             (Ok(()), Some(buffer)) => Ok(buffer),
             (Err(error), Some(buffer)) => {
@@ -145,14 +148,23 @@ impl<T: Pod> Transfer<T> {
     ///
     /// As [`wait`](Self::wait).
     pub fn is_complete(&self) -> Result<bool> {
-        self.event.is_complete()
+        match self.finish.get() {
+            Some(event) => event.is_complete(),
+            None => self.stream.is_idle(),
+        }
     }
 }
 
 impl<T: Pod> Drop for Transfer<T> {
     fn drop(&mut self) {
         if let Some(buffer) = self.buffer.take() {
-            buffer.retire(Some(self.event.clone()));
+            let event = self.stream.take_unmarked(&self.finish).map_or_else(|| self.stream.mark(), Ok);
+            if let Err(error) = &event {
+                if !gone(error) {
+                    report_deferred(error);
+                }
+            }
+            buffer.retire(event.ok());
         }
     }
 }

@@ -25,7 +25,7 @@ pub(crate) enum Access {
 
 /// The streams that use a block.
 pub(crate) struct Usage {
-    /// The id of the only stream that uses the block, where it also counts as the writer; else 0.
+    /// The [`key`] of the only stream that uses the block, its lowest bit clear where it only reads; else 0.
     sole: AtomicU64,
     streams: Mutex<Streams>,
 }
@@ -39,6 +39,12 @@ enum Streams {
     Shared { write: Option<Arc<EventCell>>, readers: Vec<Arc<StreamState>> },
 }
 
+/// A stream's id with the lowest bit set.
+#[inline]
+fn key(stream: &StreamState) -> u64 {
+    stream.id << 1 | 1
+}
+
 impl Usage {
     /// A block that nothing uses, such as a module's code.
     pub(crate) fn idle() -> Usage {
@@ -47,17 +53,16 @@ impl Usage {
 
     /// A block that a stream owns; what the block's earlier life left behind counts as its write.
     pub(crate) fn owned_by(stream: &Arc<StreamState>) -> Usage {
-        Usage { sole: AtomicU64::new(stream.id), streams: Mutex::new(Streams::Sole(stream.clone(), true)) }
+        Usage { sole: AtomicU64::new(key(stream)), streams: Mutex::new(Streams::Sole(stream.clone(), true)) }
     }
 
     /// Makes the stream wait for the uses that this one must come after, and enters it.
     #[inline]
     pub(crate) fn enter(&self, stream: &Arc<StreamState>, access: Access) -> Result<()> {
         // A stale hit is harmless: whoever has just ended the sole use keeps this stream among the readers.
-        if self.sole.load(Ordering::Acquire) == stream.id {
-            return Ok(());
-        }
-        self.enter_slow(stream, access)
+        let sole = self.sole.load(Ordering::Acquire);
+        let sole = if access == Access::Read { sole | 1 } else { sole };
+        if sole == key(stream) { Ok(()) } else { self.enter_slow(stream, access) }
     }
 
     #[cold]
@@ -109,7 +114,7 @@ impl Usage {
 
     fn replace(&self, streams: &mut Streams, next: Streams) {
         let sole = match &next {
-            Streams::Sole(owner, true) => owner.id,
+            Streams::Sole(owner, wrote) => key(owner) & !u64::from(!wrote),
             _ => 0,
         };
         self.sole.store(sole, Ordering::Release);
@@ -125,8 +130,15 @@ impl Usage {
         }
     }
 
+    /// Makes the stream wait for every other user, and enters it as one more. Nobody is forgotten: others may enter at
+    /// the same time.
+    pub(crate) fn enter_after_all(&self, stream: &Arc<StreamState>) -> Result<()> {
+        self.enter(stream, Access::Read)?;
+        self.streams().iter().try_for_each(|other| stream.wait_for(other))
+    }
+
     /// Whether this stream alone uses the block.
     pub(crate) fn is_sole(&self, stream: &StreamState) -> bool {
-        self.sole.load(Ordering::Acquire) == stream.id
+        self.sole.load(Ordering::Acquire) | 1 == key(stream)
     }
 }
