@@ -148,12 +148,14 @@ impl JitOptions {
 
     /// Reads the status of a load or link: a refused image is an error with the log.
     fn check(&self, device: &DeviceState, call: &'static str, status: CUresult) -> Result<()> {
-        // INVALID_IMAGE, NO_BINARY_FOR_GPU, INVALID_PTX, then the compiler missing, forbidden or too old.
-        if !matches!(status.0, 200 | 209 | 218 | 221..=225) {
+        let log = self.log();
+        // INVALID_IMAGE, NO_BINARY_FOR_GPU, INVALID_PTX, then the compiler missing, forbidden or too old. The linker
+        // answers UNKNOWN for symbols that are missing or doubled, and says in its log what it means.
+        let refused = matches!(status.0, 200 | 209 | 218 | 221..=225) || (status.0 == 999 && !log.is_empty());
+        if !refused {
             return device.check(call, status);
         }
         let (name, text) = codes::describe(status);
-        let log = self.log();
         let log = if log.is_empty() { format!("(empty; the code means: {text})") } else { log };
         Err(Error::ImageRejected { call, code: status.0 as i32, name, log })
     }
