@@ -44,7 +44,7 @@ pub struct FunctionAttributes {
     pub local_bytes: u32,
     /// Threads that a block may have.
     pub max_threads_per_block: u32,
-    /// The PTX ISA it was made from, such as `(8, 0)`.
+    /// The virtual architecture of the PTX it was made from, such as `(6, 0)` for `compute_60`.
     pub ptx_version: (u32, u32),
     /// The architecture of its machine code, such as `(9, 0)`.
     pub binary_version: (u32, u32),

@@ -148,10 +148,11 @@ impl JitOptions {
 
     /// Reads the status of a load or link: a refused image is an error with the log.
     fn check(&self, device: &DeviceState, call: &'static str, status: CUresult) -> Result<()> {
+        // INVALID_IMAGE, NO_BINARY_FOR_GPU, INVALID_PTX, then the compiler missing, forbidden or too old.
+        let refused = matches!(status.0, 200 | 209 | 218 | 221..=225);
         let log = self.log();
-        // INVALID_IMAGE, NO_BINARY_FOR_GPU, INVALID_PTX, then the compiler missing, forbidden or too old. The linker
-        // answers UNKNOWN for symbols that are missing or doubled, and says in its log what it means.
-        let refused = matches!(status.0, 200 | 209 | 218 | 221..=225) || (status.0 == 999 && !log.is_empty());
+        // The linker says UNKNOWN of a symbol that is missing or there twice; its log says which.
+        let refused = refused || (status.0 == UNKNOWN && !log.is_empty());
         if !refused {
             return device.check(call, status);
         }
@@ -369,6 +370,7 @@ impl Module {
 }
 
 pub(crate) const NOT_FOUND: u32 = 500;
+const UNKNOWN: u32 = 999;
 
 impl ModuleState {
     fn enumerate(&self) -> Result<Vec<String>> {
