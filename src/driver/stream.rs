@@ -179,8 +179,11 @@ impl StreamState {
         Ok(())
     }
 
-    /// How to know that the transfer at this place is done.
+    /// How to know that the transfer at this place is done; one at place 0 copied nothing.
     pub(crate) fn end_of(&self, place: u64) -> TransferEnd {
+        if place == 0 {
+            return TransferEnd::Done;
+        }
         if self.last_transfer.load(Ordering::Acquire) == place {
             return TransferEnd::Stream;
         }
@@ -190,8 +193,8 @@ impl StreamState {
     /// As [`end_of`](Self::end_of), for the one that waits: no event will be recorded for the transfer any more.
     pub(crate) fn take_end_of(&self, place: u64) -> TransferEnd {
         match self.last_transfer.compare_exchange(place, 0, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(0) | Err(_) => self.end_of(place),
             Ok(_) => TransferEnd::Stream,
-            Err(_) => self.end_of(place),
         }
     }
 

@@ -154,11 +154,15 @@ fn a_wrong_length_gives_the_buffer_back() -> Outcome {
 }
 
 fn empty_transfers() -> Outcome {
-    let device = Device::new(0)?;
-    let stream = device.stream()?;
-    let mut empty = stream.zeros::<f32>(0)?;
-    let transfer = stream.upload_async(device.pinned(0)?, &mut empty).map_err(|failed| failed.error)?;
+    let lab = Lab::new()?;
+    let mut empty = lab.stream.zeros::<f32>(0)?;
+    lab.delay(&lab.stream, SLOW)?;
+    let transfer =
+        lab.stream.upload_async(lab.device.pinned(0)?, &mut empty).map_err(|failed| failed.error)?;
+    assert!(transfer.is_complete()?);
     assert!(transfer.wait()?.is_empty());
+    assert_open(!lab.stream.is_idle()?, "nothing to copy, nothing to wait for");
+    lab.stream.synchronize()?;
     Ok(())
 }
 
