@@ -97,7 +97,7 @@ def make_nvcc(folder, site):
         "shared 256",
         "read f16 ramp 0 1 150",
         "float f16 0.5",
-        "write f32 ramp 0 -0.5 150",
+        "write f32 ramp -0 -0.5 150",
         "integer u8 1",
         "integer i16 150",
     ])

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::fmt;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::context::{Handle, NOT_READY, call, gone, stream_call};
@@ -34,6 +34,7 @@ struct StreamHandle {
 
 impl Drop for StreamHandle {
     fn drop(&mut self) {
+        self.state.closed.store(true, Ordering::Release);
         let result = self.state.device.close_stream(&self.state);
         if let Err(error) = result {
             if !gone(&error) {
@@ -100,6 +101,8 @@ pub(crate) struct StreamState {
     /// The place of a transfer behind which nothing was issued yet, or 0.
     last_transfer: AtomicU64,
     transfers: Mutex<TransferMarks>,
+    /// Whether the last handle is gone, so that nothing more will be issued for a user.
+    closed: AtomicBool,
     /// Points to an interned name, or is null.
     last_kernel: AtomicPtr<KernelName>,
 }
@@ -196,6 +199,11 @@ impl StreamState {
             Ok(0) | Err(_) => self.end_of(place),
             Ok(_) => TransferEnd::Stream,
         }
+    }
+
+    /// Whether the user's last handle is gone.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
     }
 
     /// Whether all work is done. Never blocks.
@@ -303,6 +311,7 @@ impl Device {
             marker: Mutex::new(None),
             last_transfer: AtomicU64::new(0),
             transfers: Mutex::new(TransferMarks::default()),
+            closed: AtomicBool::new(false),
             last_kernel: AtomicPtr::new(std::ptr::null_mut()),
         });
         let mut streams = device.streams.lock().unwrap_or_else(PoisonError::into_inner);

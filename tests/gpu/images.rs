@@ -232,7 +232,7 @@ fn fill_of<T: Pod + PartialEq + std::fmt::Debug, V: KernelArgument + Copy>(
     let bits = 8 * size_of::<T>();
     let function = kernel(stream.device(), "fill", &format!("fill_{bits}"))?;
     // Elements of 8 and 16 bytes also where only their parts are aligned.
-    let part = size_of::<T>().div_ceil(2);
+    let part = if size_of::<T>() < 8 { size_of::<T>() } else { size_of::<T>() / 2 };
     for length in LENGTHS {
         for skip in 0..4 {
             let mut bytes = stream.upload(&vec![0xCCu8; (length + 6) * size_of::<T>()])?;
