@@ -4,10 +4,10 @@
 //!
 //! - **Primary contexts only**, retained for the life of the process. Every entry asks the driver which context is
 //!   current, never a cache of ours, because `cudart` in the same process switches contexts behind us; where another
-//!   one is current it is put back when the call ends. See [`context`].
+//!   one is current it is put back when the call ends. See `context.rs`.
 //! - **Stream order is the only proof.** A kernel runs on when the borrow of its argument has ended, so every
 //!   operation that names a buffer first makes its stream wait for whatever is still using it, and then enters itself.
-//!   See [`memory`].
+//!   See `memory/mod.rs`.
 //! - **Nothing panics and nothing blocks in `Drop`.** What cannot be freed yet is retired and freed later; what cannot
 //!   be returned as an error goes to [`set_deferred_error_hook`](crate::error::set_deferred_error_hook).
 //!
