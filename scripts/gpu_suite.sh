@@ -11,7 +11,7 @@
 #   BUDGET           seconds for everything (520): each part gets what it needs of what is left
 #   SUITE_ARGUMENTS  more arguments for every run of the suite, such as a filter
 #   SANITIZER_SKIP   trials that the sanitizers leave out, by substring: those that fault on purpose or start another
-#                    process ("fault lost child seeded")
+#                    process ("fault lost child seeded without_a_pool_memory later_work_waits")
 #   SANITIZER_ONLY   trials that the sanitizers run, by substring (all without it)
 #   SEEDED           the ignored trial that writes out of bounds on purpose (seeded_out_of_bounds)
 #   SANITIZER        the program (found on PATH and in /usr/local/cuda*/bin)
@@ -66,7 +66,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 out=${OUT:-$PWD/gpu_suite_out}
 budget=${BUDGET:-520}
 seeded=${SEEDED:-seeded_out_of_bounds}
-skip=${SANITIZER_SKIP:-fault lost child seeded}
+skip=${SANITIZER_SKIP:-fault lost child seeded without_a_pool_memory later_work_waits}
 read -r -a only <<<"${SANITIZER_ONLY:-}"
 read -r -a suite_arguments <<<"${SUITE_ARGUMENTS:-}"
 read -r -a bench_arguments <<<"${BENCH_ARGUMENTS:-}"

@@ -23,6 +23,8 @@ pub(crate) struct FunctionState {
     pub(crate) name: &'static KernelName,
     pub(crate) parameters: Option<Vec<Parameter>>,
     pub(crate) max_threads: u32,
+    /// The only shape of a block that the kernel was compiled for, where it says so.
+    required_block: Option<Dim3>,
     static_shared: u32,
     /// Dynamic shared memory that launches may use now, in bytes.
     pub(crate) dynamic_shared: AtomicU32,
@@ -44,7 +46,7 @@ pub struct FunctionAttributes {
     pub local_bytes: u32,
     /// Threads that a block may have.
     pub max_threads_per_block: u32,
-    /// The PTX ISA it was made from, such as `(8, 0)`.
+    /// The virtual architecture of the PTX it was made from, such as `(6, 0)` for `compute_60`.
     pub ptx_version: (u32, u32),
     /// The architecture of its machine code, such as `(9, 0)`.
     pub binary_version: (u32, u32),
@@ -68,7 +70,8 @@ impl Module {
         let mut raw: CUfunction = std::ptr::null_mut();
         // SAFETY: the module is live; the pointer is to a local.
         let status = unsafe { (device.api.cuModuleGetFunction()?)(&mut raw, module.raw.0, text.as_ptr()) };
-        if status.0 == NOT_FOUND {
+        // The driver calls an empty name invalid, not unknown.
+        if status.0 == NOT_FOUND || (status.0 != 0 && name.is_empty()) {
             return Err(unknown());
         }
         device.check("cuModuleGetFunction", status)?;
@@ -78,17 +81,19 @@ impl Module {
         let static_shared = attribute(CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?;
         let dynamic_shared =
             attribute(CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?;
-        let known = module.info.kernel(name).and_then(|kernel| kernel.parameters.clone());
-        let parameters = match known {
+        let known = module.info.kernel(name);
+        let parameters = match known.and_then(|kernel| kernel.parameters.clone()) {
             Some(parameters) => Some(parameters),
             None => parameters_of(module, raw)?,
         };
+        let required_block = known.and_then(|kernel| kernel.required_block).map(Dim3::from);
         Ok(Function(Arc::new(FunctionState {
             module: module.clone(),
             raw,
             name: KernelName::intern(name),
             parameters,
             max_threads,
+            required_block,
             static_shared,
             dynamic_shared: AtomicU32::new(dynamic_shared),
             raise: Mutex::new(()),
@@ -268,6 +273,7 @@ impl Function {
             || config.grid.count() == 0
             || !fits(config.block, &limits.block)
             || !fits(config.grid, &limits.grid)
+            || state.required_block.is_some_and(|required| required != config.block)
         {
             return Err(self.config_error(config));
         }
@@ -306,7 +312,14 @@ impl Function {
                 }
             }
         }
-        Error::invalid("a launch", format!("{config:?}"), "a shape that fits")
+        let wanted =
+            self.0.required_block.map_or("a shape that fits".to_owned(), |required| required.to_string());
+        let found = format!("a block of {}", config.block);
+        Error::invalid(
+            "a launch",
+            found,
+            format!("{wanted}, which kernel '{}' was compiled for", self.name()),
+        )
     }
 }
 

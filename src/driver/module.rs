@@ -149,11 +149,14 @@ impl JitOptions {
     /// Reads the status of a load or link: a refused image is an error with the log.
     fn check(&self, device: &DeviceState, call: &'static str, status: CUresult) -> Result<()> {
         // INVALID_IMAGE, NO_BINARY_FOR_GPU, INVALID_PTX, then the compiler missing, forbidden or too old.
-        if !matches!(status.0, 200 | 209 | 218 | 221..=225) {
+        let refused = matches!(status.0, 200 | 209 | 218 | 221..=225);
+        let log = self.log();
+        // The linker says UNKNOWN of a symbol that is missing or there twice; its log says which.
+        let refused = refused || (status.0 == UNKNOWN && !log.is_empty());
+        if !refused {
             return device.check(call, status);
         }
         let (name, text) = codes::describe(status);
-        let log = self.log();
         let log = if log.is_empty() { format!("(empty; the code means: {text})") } else { log };
         Err(Error::ImageRejected { call, code: status.0 as i32, name, log })
     }
@@ -367,6 +370,7 @@ impl Module {
 }
 
 pub(crate) const NOT_FOUND: u32 = 500;
+const UNKNOWN: u32 = 999;
 
 impl ModuleState {
     fn enumerate(&self) -> Result<Vec<String>> {

@@ -5,10 +5,11 @@
 //! record none. `issued` counts operations after their driver call returned, so an event recorded at count `p` is
 //! behind all of the first `p`, whichever threads issued them.
 
+use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::context::{Handle, NOT_READY, call, gone, stream_call};
 use super::device::{Device, DeviceState, NEXT_STREAM_ID};
@@ -33,6 +34,7 @@ struct StreamHandle {
 
 impl Drop for StreamHandle {
     fn drop(&mut self) {
+        self.state.closed.store(true, Ordering::Release);
         let result = self.state.device.close_stream(&self.state);
         if let Err(error) = result {
             if !gone(&error) {
@@ -42,8 +44,49 @@ impl Drop for StreamHandle {
     }
 }
 
-/// The event behind a transfer, once anything was issued behind it.
-pub(crate) type Finish = OnceLock<Arc<EventCell>>;
+/// How to know that a transfer is done.
+pub(crate) enum TransferEnd {
+    /// It is: an event behind it was seen complete.
+    Done,
+    /// When this event is complete.
+    Event(Arc<EventCell>),
+    /// When the stream is idle: nothing was issued behind it, as far as is known.
+    Stream,
+}
+
+/// Events behind transfers, in the order of their places.
+#[derive(Default)]
+struct TransferMarks {
+    /// Every transfer up to this place is done.
+    done: u64,
+    marks: VecDeque<(u64, Arc<EventCell>)>,
+}
+
+impl TransferMarks {
+    fn add(&mut self, place: u64, event: Arc<EventCell>) -> Result<()> {
+        // Marks that nobody waits for any more would pile up.
+        const KEPT: usize = 16;
+        while self.marks.len() >= KEPT {
+            match self.marks.front() {
+                Some((place, event)) if event.is_complete()? => self.done = *place,
+                _ => break,
+            }
+            self.marks.pop_front();
+        }
+        self.marks.push_back((place, event));
+        Ok(())
+    }
+
+    fn end_of(&self, place: u64) -> TransferEnd {
+        if place <= self.done {
+            return TransferEnd::Done;
+        }
+        match self.marks.iter().find(|(behind, _)| *behind >= place) {
+            Some((_, event)) => TransferEnd::Event(event.clone()),
+            None => TransferEnd::Stream,
+        }
+    }
+}
 
 /// The driver's stream and what is known of its order.
 pub(crate) struct StreamState {
@@ -55,9 +98,11 @@ pub(crate) struct StreamState {
     issued: AtomicU64,
     /// The newest event, and the count that it is behind.
     marker: Mutex<Option<(Arc<EventCell>, u64)>>,
-    /// Transfers behind which nothing was issued yet.
-    unmarked: Mutex<Vec<Arc<Finish>>>,
-    has_unmarked: AtomicBool,
+    /// The place of a transfer behind which nothing was issued yet, or 0.
+    last_transfer: AtomicU64,
+    transfers: Mutex<TransferMarks>,
+    /// Whether the last handle is gone, so that nothing more will be issued for a user.
+    closed: AtomicBool,
     /// Points to an interned name, or is null.
     last_kernel: AtomicPtr<KernelName>,
 }
@@ -101,44 +146,64 @@ impl fmt::Display for StreamState {
 
 impl StreamState {
     /// Issues an operation: makes the context current, calls the driver, and counts the operation after the call
-    /// returned, also one that failed.
+    /// returned, also one that failed. Returns the operation's place in the stream.
     #[inline]
-    pub(crate) fn submit(&self, call: impl FnOnce() -> Result<()>) -> Result<()> {
-        if self.has_unmarked.load(Ordering::Relaxed) {
-            self.mark_transfers()?;
+    pub(crate) fn submit_placed(&self, call: impl FnOnce() -> Result<()>) -> Result<u64> {
+        if self.last_transfer.load(Ordering::Relaxed) != 0 {
+            self.mark_transfer()?;
         }
         let _bound = self.device.bind()?;
         let result = call();
-        self.issued.fetch_add(1, Ordering::Release);
-        result
+        let place = self.issued.fetch_add(1, Ordering::Release) + 1;
+        result.map(|()| place)
     }
 
-    /// Adds a transfer that has just been issued. As long as nothing is issued behind it, its end is the stream's; an
-    /// event is recorded only when something is about to follow.
-    pub(crate) fn add_unmarked(&self, finish: Arc<Finish>) {
-        self.unmarked.lock().unwrap_or_else(PoisonError::into_inner).push(finish);
-        self.has_unmarked.store(true, Ordering::Release);
+    /// As [`submit_placed`](Self::submit_placed), where nobody asks for the place.
+    #[inline]
+    pub(crate) fn submit(&self, call: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.submit_placed(call).map(drop)
+    }
+
+    /// Says that the operation at this place is a transfer that somebody will wait for. As long as nothing is issued
+    /// behind it, its end is the stream's; an event is recorded only when something is about to follow.
+    pub(crate) fn expect_wait(&self, place: u64) {
+        self.last_transfer.fetch_max(place, Ordering::Release);
     }
 
     #[cold]
-    fn mark_transfers(&self) -> Result<()> {
-        let mut unmarked = self.unmarked.lock().unwrap_or_else(PoisonError::into_inner);
-        if !unmarked.is_empty() {
+    fn mark_transfer(&self) -> Result<()> {
+        let mut marks = self.transfers.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.last_transfer.load(Ordering::Acquire) != 0 {
+            let place = self.issued.load(Ordering::Acquire);
             let event = Arc::new(self.record()?);
-            for finish in unmarked.drain(..) {
-                let _ = finish.set(event.clone());
-            }
+            marks.add(place, event)?;
+            self.last_transfer.store(0, Ordering::Release);
         }
-        self.has_unmarked.store(false, Ordering::Release);
         Ok(())
     }
 
-    /// The event behind a transfer that is about to be waited for. `None` where nothing was issued behind it: then the
-    /// stream may be waited for as a whole, and no event will be recorded.
-    pub(crate) fn take_unmarked(&self, finish: &Arc<Finish>) -> Option<Arc<EventCell>> {
-        let mut unmarked = self.unmarked.lock().unwrap_or_else(PoisonError::into_inner);
-        unmarked.retain(|other| !Arc::ptr_eq(other, finish));
-        finish.get().cloned()
+    /// How to know that the transfer at this place is done; one at place 0 copied nothing.
+    pub(crate) fn end_of(&self, place: u64) -> TransferEnd {
+        if place == 0 {
+            return TransferEnd::Done;
+        }
+        if self.last_transfer.load(Ordering::Acquire) == place {
+            return TransferEnd::Stream;
+        }
+        self.transfers.lock().unwrap_or_else(PoisonError::into_inner).end_of(place)
+    }
+
+    /// As [`end_of`](Self::end_of), for the one that waits: no event will be recorded for the transfer any more.
+    pub(crate) fn take_end_of(&self, place: u64) -> TransferEnd {
+        match self.last_transfer.compare_exchange(place, 0, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(0) | Err(_) => self.end_of(place),
+            Ok(_) => TransferEnd::Stream,
+        }
+    }
+
+    /// Whether the user's last handle is gone.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
     }
 
     /// Whether all work is done. Never blocks.
@@ -244,8 +309,9 @@ impl Device {
             priority,
             issued: AtomicU64::new(0),
             marker: Mutex::new(None),
-            unmarked: Mutex::new(Vec::new()),
-            has_unmarked: AtomicBool::new(false),
+            last_transfer: AtomicU64::new(0),
+            transfers: Mutex::new(TransferMarks::default()),
+            closed: AtomicBool::new(false),
             last_kernel: AtomicPtr::new(std::ptr::null_mut()),
         });
         let mut streams = device.streams.lock().unwrap_or_else(PoisonError::into_inner);

@@ -198,6 +198,9 @@ impl TensorMapLayout {
 /// A descriptor of a tensor in device memory, passed to kernels as `const __grid_constant__ CUtensorMap`: by `&map` to
 /// one that reads, by `&mut map` to one that writes.
 ///
+/// Where a box begins is the kernel's: its first coordinate may be negative or past the end, but must be a multiple of 16
+/// bytes, or the copy is an illegal instruction that ends the context.
+///
 /// It keeps the memory alive. The kernel's use is ordered with other users of the buffer, but the borrow checker does not
 /// see it: who writes the buffer on one thread while a map of it is launched on another gets either order.
 pub struct TensorMap {

@@ -33,6 +33,7 @@ mod faults;
 mod foreign_images;
 mod globals;
 mod host_callback;
+mod images;
 mod launches;
 mod libraries;
 mod linking;
@@ -73,6 +74,7 @@ fn promises() -> Vec<Promise> {
         ordering::promises(),
         drops::promises(),
         pool::promises(),
+        images::promises(),
         foreign_images::promises(),
         bad_input::promises(),
         faults::promises(),

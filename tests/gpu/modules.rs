@@ -49,7 +49,7 @@ const OLD_PTX: &str = ".version 7.0
 
 fn kernels_are_listed() -> Outcome {
     let lab = Lab::new()?;
-    let names = lab.module.function_names().unwrap();
+    let names = lab.module.function_names()?;
     for name in ["add", "slow_set", "meet", "every_kind"] {
         assert!(names.iter().any(|listed| listed == name), "{name} is not in {names:?}");
     }
@@ -84,9 +84,10 @@ fn an_old_isa_loads() -> Outcome {
 fn options_reach_the_assembler() -> Outcome {
     let device = Device::new(0)?;
     let plain = device.load(basic_ptx())?.function("many")?.attributes()?;
-    let few = ModuleOptions { max_registers: Some(16), ..ModuleOptions::default() };
+    // 24 is the least that functions can be called with.
+    let few = ModuleOptions { max_registers: Some(24), ..ModuleOptions::default() };
     let limited = device.load_with(basic_ptx(), &few)?.function("many")?.attributes()?;
-    assert!(limited.registers <= 16 && limited.registers <= plain.registers, "{plain:?} {limited:?}");
+    assert!(limited.registers <= 24 && limited.registers <= plain.registers, "{plain:?} {limited:?}");
     for options in [
         ModuleOptions { optimization_level: Some(0), ..ModuleOptions::default() },
         ModuleOptions { line_info: true, ..ModuleOptions::default() },

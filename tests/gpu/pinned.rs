@@ -9,6 +9,7 @@ promises! {
     a_pinned_buffer_is_a_slice, an_upload_gives_its_buffer_back, a_download_gives_its_buffer_back,
     a_dropped_upload_still_arrives, memory_of_a_dropped_download_is_not_reused, a_registered_vector_comes_back,
     a_registered_vector_outlives_its_dropped_copy, blocks_are_reused, a_wrong_length_gives_the_buffer_back, empty_transfers,
+    a_transfer_does_not_wait_for_later_work,
     pinned_memory_outlives_the_stream, both_ways_at_once,
 }
 
@@ -153,11 +154,15 @@ fn a_wrong_length_gives_the_buffer_back() -> Outcome {
 }
 
 fn empty_transfers() -> Outcome {
-    let device = Device::new(0)?;
-    let stream = device.stream()?;
-    let mut empty = stream.zeros::<f32>(0)?;
-    let transfer = stream.upload_async(device.pinned(0)?, &mut empty).map_err(|failed| failed.error)?;
+    let lab = Lab::new()?;
+    let mut empty = lab.stream.zeros::<f32>(0)?;
+    lab.delay(&lab.stream, SLOW)?;
+    let transfer =
+        lab.stream.upload_async(lab.device.pinned(0)?, &mut empty).map_err(|failed| failed.error)?;
+    assert!(transfer.is_complete()?);
     assert!(transfer.wait()?.is_empty());
+    assert_open(!lab.stream.is_idle()?, "nothing to copy, nothing to wait for");
+    lab.stream.synchronize()?;
     Ok(())
 }
 
@@ -195,5 +200,31 @@ fn both_ways_at_once() -> Outcome {
         assert_all(&upload.wait()?, index, "the source");
         assert_all(&download.wait()?, index + 1, "the result");
     }
+    Ok(())
+}
+
+fn a_transfer_does_not_wait_for_later_work() -> Outcome {
+    let lab = Lab::new()?;
+    let mut values = lab.stream.zeros::<u32>(1 << 16)?;
+    lab.set(&lab.stream, values.slice_mut(..)?, 1, 0)?;
+    let sinks = [filled(lab.device, 1 << 16, 0)?, filled(lab.device, 1 << 16, 0)?];
+    lab.device.synchronize()?;
+    // Two transfers, of which only the first has other work behind it when it is asked for.
+    let mut transfers = Vec::new();
+    for sink in sinks {
+        transfers.push(lab.stream.download_async(&values, sink).map_err(|failed| failed.error)?);
+        lab.set(&lab.stream, values.slice_mut(..)?, 2, SLOW)?;
+    }
+    let second = transfers.pop().ok_or("two transfers")?;
+    let first = transfers.pop().ok_or("two transfers")?;
+    assert_all(&first.wait()?, 1, "the first");
+    assert_open(!second.is_complete()?, "the second transfer behind a slow kernel");
+    assert_all(&second.wait()?, 2, "the second");
+    assert_open(!lab.stream.is_idle()?, "work behind the second");
+    lab.stream.synchronize()?;
+    let third =
+        lab.stream.download_async(&values, filled(lab.device, 1 << 16, 0)?).map_err(|failed| failed.error)?;
+    while !third.is_complete()? {}
+    assert_all(&third.wait()?, 2, "the third, with nothing behind it");
     Ok(())
 }

@@ -47,12 +47,14 @@ fn a_box_is_loaded() -> Outcome {
     let load = hopper(device)?.function("load_box")?;
     let memory = stream.upload(&tensor())?;
     let map = TensorMap::tiled(&memory, &layout())?;
-    // Inside, at the last box, over two edges, and before the first element: what is outside is zero.
-    for (x, y) in [(0i32, 0i32), (64, 32), (33, 7), (80, 36), (-5, -3)] {
+    // Inside, at the last box, over two edges, before the first element and behind the last: what is outside is zero. The
+    // first coordinate must be a multiple of 16 bytes.
+    for (x, y) in [(0i32, 0i32), (64, 32), (36, 7), (80, 36), (-4, -3), (96, 40)] {
         let mut out = stream.upload(&[-1.0f32; ELEMENTS as usize])?;
         // SAFETY: load_box(Map, float*, int, int, unsigned) writes one box.
         unsafe { load.launch(&stream, config(), (&map, &mut out, x, y, ELEMENTS))? };
-        assert_eq!(stream.download(&out)?, boxed(x.into(), y.into()), "the box at {x}, {y}");
+        let out = stream.download(&out).map_err(|error| format!("the box at {x}, {y}: {error}"))?;
+        assert_eq!(out, boxed(x.into(), y.into()), "the box at {x}, {y}");
     }
     Ok(())
 }

@@ -99,12 +99,12 @@ impl Stream {
         source: *const u8,
         destination: View<'_>,
         bytes: usize,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let stream = self.state();
         stream.reaches("an upload", &destination)?;
         destination.allocation.usage.enter(stream, Access::Write)?;
         // SAFETY: the caller vouches for the host side; the device side is inside a live allocation.
-        stream.submit(|| unsafe {
+        stream.submit_placed(|| unsafe {
             stream_call!(stream, cuMemcpyHtoDAsync(destination.address, source.cast(), bytes, stream.raw.0))
         })
     }
@@ -119,12 +119,12 @@ impl Stream {
         source: View<'_>,
         destination: *mut u8,
         bytes: usize,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let stream = self.state();
         stream.reaches("a download", &source)?;
         source.allocation.usage.enter(stream, Access::Read)?;
         // SAFETY: the caller vouches for the host side; the device side is inside a live allocation.
-        stream.submit(|| unsafe {
+        stream.submit_placed(|| unsafe {
             stream_call!(stream, cuMemcpyDtoHAsync(destination.cast(), source.address, bytes, stream.raw.0))
         })
     }

@@ -7,7 +7,7 @@ use bytemuck::Pod;
 use super::pinned::PinnedBuffer;
 use super::slice::{DeviceRead, DeviceWrite};
 use crate::driver::context::{gone, stream_call};
-use crate::driver::stream::{Finish, Stream, StreamState};
+use crate::driver::stream::{Stream, StreamState, TransferEnd};
 use crate::error::{Error, Result, report_deferred};
 
 /// A copy on its way. It owns the host side and gives it back from [`wait`](Transfer::wait).
@@ -17,7 +17,8 @@ use crate::error::{Error, Result, report_deferred};
 pub struct Transfer<T: Pod> {
     /// None only while it is taken apart.
     buffer: Option<PinnedBuffer<T>>,
-    finish: Arc<Finish>,
+    /// The copy's place in the stream; 0 where there was nothing to copy.
+    place: u64,
     stream: Arc<StreamState>,
 }
 
@@ -88,7 +89,7 @@ impl Stream {
         operation: &'static str,
         mut buffer: PinnedBuffer<T>,
         length: usize,
-        issue: impl FnOnce(*mut u8, usize) -> Result<()>,
+        issue: impl FnOnce(*mut u8, usize) -> Result<u64>,
     ) -> Result<Transfer<T>, TransferError<T>> {
         let stream = self.state();
         if buffer.len() != length {
@@ -96,12 +97,11 @@ impl Stream {
             return Err(TransferError { error: Box::new(error), buffer: Some(buffer) });
         }
         let (pointer, bytes) = (buffer.as_mut_ptr().cast(), size_of_val(&*buffer));
-        let issued = if bytes == 0 { Ok(()) } else { issue(pointer, bytes) };
+        let issued = if bytes == 0 { Ok(0) } else { issue(pointer, bytes) };
         match issued {
-            Ok(()) => {
-                let finish = Arc::new(Finish::new());
-                stream.add_unmarked(finish.clone());
-                Ok(Transfer { buffer: Some(buffer), finish, stream: stream.clone() })
+            Ok(place) => {
+                stream.expect_wait(place);
+                Ok(Transfer { buffer: Some(buffer), place, stream: stream.clone() })
             }
             // The copy may be on its way: the buffer goes back only after a wait.
             Err(error) => match stream.drain() {
@@ -123,9 +123,10 @@ impl<T: Pod> Transfer<T> {
     /// A kernel before the copy faulted, or the driver's errors. The buffer's memory is then freed once the device is
     /// idle.
     pub fn wait(mut self) -> Result<PinnedBuffer<T>> {
-        let waited = match self.stream.take_unmarked(&self.finish) {
-            None => self.stream.synchronize(),
-            Some(event) => self.stream.device.bind().and_then(|_bound| {
+        let waited = match self.stream.take_end_of(self.place) {
+            TransferEnd::Done => Ok(()),
+            TransferEnd::Stream => self.stream.synchronize(),
+            TransferEnd::Event(event) => self.stream.device.bind().and_then(|_bound| {
                 // SAFETY: the event is live.
                 unsafe { stream_call!(self.stream, cuEventSynchronize(event.raw.0)) }
             }),
@@ -148,9 +149,10 @@ impl<T: Pod> Transfer<T> {
     ///
     /// As [`wait`](Self::wait).
     pub fn is_complete(&self) -> Result<bool> {
-        match self.finish.get() {
-            Some(event) => event.is_complete(),
-            None => self.stream.is_idle(),
+        match self.stream.end_of(self.place) {
+            TransferEnd::Done => Ok(true),
+            TransferEnd::Event(event) => event.is_complete(),
+            TransferEnd::Stream => self.stream.is_idle(),
         }
     }
 }
@@ -158,7 +160,11 @@ impl<T: Pod> Transfer<T> {
 impl<T: Pod> Drop for Transfer<T> {
     fn drop(&mut self) {
         if let Some(buffer) = self.buffer.take() {
-            let event = self.stream.take_unmarked(&self.finish).map_or_else(|| self.stream.mark(), Ok);
+            let event = match self.stream.take_end_of(self.place) {
+                TransferEnd::Done => return,
+                TransferEnd::Event(event) => Ok(event),
+                TransferEnd::Stream => self.stream.mark(),
+            };
             if let Err(error) = &event {
                 if !gone(error) {
                     report_deferred(error);

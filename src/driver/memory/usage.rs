@@ -96,6 +96,8 @@ impl Usage {
                         if let Some(event) = write {
                             stream.wait_event(event)?;
                         }
+                        // Long-lived blocks would keep every stream that ever read them.
+                        readers.retain(|reader| !(reader.is_closed() && reader.is_idle().unwrap_or(false)));
                         readers.push(stream.clone());
                     }
                     return Ok(());

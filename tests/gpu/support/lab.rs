@@ -41,6 +41,10 @@ impl Lab {
         lab.set(&lab.stream, left.reborrow(), 0, 0)?;
         lab.increment(&lab.stream, left.reborrow(), 0)?;
         lab.copy(&lab.stream, left.slice(..)?, right.reborrow(), 0)?;
+        // The driver's own fills are kernels too, one for each width.
+        lab.stream.fill(&mut scratch.reinterpret_mut::<u16>()?, 0x0102)?;
+        lab.stream.fill(&mut scratch, 0x0102_0304)?;
+        lab.stream.fill(&mut scratch.reinterpret_mut::<[u32; 2]>()?, [1, 2])?;
         lab.stream.synchronize()?;
         Ok(lab)
     }

@@ -6,7 +6,7 @@ pub mod foreign_driver;
 mod lab;
 
 use libtest_mimic::{Completion, Failed, Trial};
-use selvedge::driver::Device;
+use selvedge::driver::{Device, driver_isa};
 
 pub use lab::{Lab, SLOW, basic_ptx};
 
@@ -20,8 +20,12 @@ pub enum Need {
     TwoDevices,
     /// A compute capability.
     Capability(i32, i32),
+    /// A driver that takes PTX of this ISA.
+    Isa(i32, i32),
     /// Runs that a memory checker or `CUDA_LAUNCH_BLOCKING` does not slow or serialise.
     FreeRunning,
+    /// An environment variable.
+    Variable(&'static str),
 }
 
 impl Need {
@@ -38,6 +42,12 @@ impl Need {
                 Ok(device) => Some(format!("needs compute capability {major}.{minor}, this is {device:?}")),
                 Err(error) => Some(error.to_string()),
             },
+            Need::Isa(major, minor) => match driver_isa() {
+                Ok(isa) if isa >= (major, minor) => None,
+                Ok(isa) => Some(format!("needs a driver that takes PTX {major}.{minor}, this takes {isa:?}")),
+                Err(error) => Some(error.to_string()),
+            },
+            Need::Variable(name) => std::env::var_os(name).is_none().then(|| format!("needs {name}")),
             Need::FreeRunning => serialised().then(|| "needs a device that runs freely".to_owned()),
         }
     }
@@ -86,6 +96,8 @@ impl Promise {
                 return Ok(Completion::ignored_with(reason));
             }
             match child {
+                // An earlier test that lost the context fails alone; the others go on in new processes.
+                None if Device::new(0).is_ok_and(|device| device.is_lost()) => child::run(&name, &[]),
                 None => run(),
                 Some(environment) => child::run(&name, environment),
             }?;
