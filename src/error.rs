@@ -100,7 +100,7 @@ pub enum Error {
 
     /// The context was lost to an earlier fault; nothing on this device works any more in this process.
     #[error(
-        "the context of device {device} is lost: {cause}; the CPU and other devices go on, this device needs a new process"
+        "the context of device {device} is lost: {cause}; the CPU goes on, the device needs a new process"
     )]
     ContextLost {
         /// The device's ordinal.

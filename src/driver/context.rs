@@ -125,6 +125,16 @@ impl DeviceState {
 
     /// The error of a fault; the context is lost from here on.
     fn fault(&self, code: u32, kernel: String, stream: String) -> Error {
+        // Some drivers (580 on H200 is one) end every context of the process when one faults: then the first is to blame.
+        let others = DeviceState::opened();
+        let first = others.iter().find(|other| !std::ptr::eq(**other, self) && other.is_lost());
+        if let Some(cause) = first.and_then(|first| first.lost.get()) {
+            let _ = self
+                .lost
+                .set(Arc::from(format!("the driver ended all contexts of the process together: {cause}")));
+            self.lost_flag.store(true, Ordering::Release);
+            return self.lost_error();
+        }
         let (name, text) = codes::describe(CUresult(code));
         let error = Error::KernelFault { kernel, stream, code: code as i32, name, text };
         let _ = self.lost.set(Arc::from(error.to_string()));

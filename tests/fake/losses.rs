@@ -59,7 +59,16 @@ pub fn lost(fake: &Fake) -> Outcome {
     if read != [1, 2, 3] {
         return Err("the other device lost data".into());
     }
-    Ok(())
+    // Some drivers take every context of the process along; the first fault is to blame.
+    fake.lose_context(1, 700);
+    match other.synchronize() {
+        Err(Error::ContextLost { device: 1, cause })
+            if cause.contains("fault_now") && cause.contains("all contexts") =>
+        {
+            Ok(())
+        }
+        other => Err(format!("a context that was taken along answers {other:?}").into()),
+    }
 }
 
 /// Child: a device that is full of cached blocks makes room; one that is really full says how full.
