@@ -301,17 +301,23 @@ static HOOK: RwLock<Option<Arc<DeferredErrorHook>>> = RwLock::new(None);
 
 /// Sets what is called with errors that have nowhere to be returned: those of `Drop`.
 ///
-/// They are also written to [`log`] at error level. `None` takes the hook away. A hook that panics is ignored.
+/// They are also written to [`log`] at error level. `None` takes the hook away. A hook that panics is ignored. It may be
+/// called on any thread, one of the driver's too, so it must not use this library.
 pub fn set_deferred_error_hook(hook: Option<Box<DeferredErrorHook>>) {
     *HOOK.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = hook.map(Arc::from);
 }
 
 /// Reports an error that has nowhere to be returned.
 pub(crate) fn report_deferred(error: &Error) {
-    log::error!("while dropping: {error}");
     let hook = HOOK.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
-    if let Some(hook) = hook {
-        // A panic here would cross a `Drop`.
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(error)));
+    // A panic of a logger or hook would cross a `Drop`; so would one of the payload's own destructor.
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        log::error!("not returned to a caller: {error}");
+        if let Some(hook) = hook {
+            hook(error);
+        }
+    }));
+    if let Err(payload) = outcome {
+        std::mem::forget(payload);
     }
 }
