@@ -22,7 +22,7 @@ pub enum Error {
     },
 
     /// The library is there, but has no such function.
-    #[error("{library} {version} has no {symbol}{}", needs_text(.needs))]
+    #[error("{} has no {symbol}{}", versioned(.library, .version), needs_text(.needs, .version))]
     MissingSymbol {
         /// The library that was asked.
         library: &'static str,
@@ -282,8 +282,23 @@ impl Error {
     }
 }
 
-fn needs_text(needs: &str) -> String {
-    if needs.is_empty() { String::new() } else { format!(": it needs CUDA {needs}; install a newer one") }
+fn versioned(library: &str, version: &str) -> String {
+    if version.is_empty() { library.to_owned() } else { format!("{library} {version}") }
+}
+
+fn needs_text(needs: &str, version: &str) -> String {
+    let numbers = |text: &str| {
+        let text = text.trim_start_matches("CUDA ");
+        text.split('.').map(|part| part.parse::<u32>().unwrap_or(0)).collect::<Vec<_>>()
+    };
+    match needs {
+        "" => String::new(),
+        // An old function that is not there: this is no complete driver, and a newer one of its kind may lack it too.
+        _ if numbers(needs) <= numbers(version) => {
+            format!(", which is as old as CUDA {needs}: it is incomplete")
+        }
+        _ => format!(": it needs CUDA {needs}; install a newer one"),
+    }
 }
 
 fn detail_text(detail: &str) -> String {
