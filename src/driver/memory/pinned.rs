@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytemuck::Pod;
 
@@ -38,6 +38,31 @@ impl PinnedPool {
             .flatten()
             .collect()
     }
+}
+
+/// The ranges that this library has locked and not unlocked since, by their starts. They do not overlap.
+static LOCKED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+
+fn locked() -> MutexGuard<'static, BTreeMap<usize, usize>> {
+    LOCKED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether the device can copy from and to this host memory as it is. Memory that others have locked is not known.
+pub(crate) fn is_page_locked(start: *const u8, bytes: usize) -> bool {
+    let ranges = locked();
+    match ranges.range(..=start.addr()).next_back() {
+        Some((_, end)) => start.addr().checked_add(bytes).is_some_and(|last| last <= *end),
+        None => false,
+    }
+}
+
+fn now_locked(start: *const u8, bytes: usize) {
+    locked().insert(start.addr(), start.addr() + bytes);
+}
+
+/// Called before the memory is unlocked: afterwards it may be somebody else's.
+pub(super) fn no_longer_locked(start: *const u8) {
+    locked().remove(&start.addr());
 }
 
 /// Where the memory is from.
@@ -147,6 +172,7 @@ impl Device {
         });
         match (registered, NonNull::new(pointer)) {
             (Ok(()), Some(pointer)) => {
+                now_locked(pointer.as_ptr().cast(), bytes);
                 Ok(PinnedBuffer { device: self.0, pointer, length, origin: Origin::Registered(vector) })
             }
             (Ok(()), None) => Ok(PinnedBuffer {
@@ -169,7 +195,10 @@ impl DeviceState {
             let mut pointer = std::ptr::null_mut();
             // SAFETY: the pointer is to a local; the device's context is current.
             let result = unsafe { call!(self, cuMemHostAlloc(&mut pointer, bytes, PORTABLE)) };
-            result.map(|()| Handle(pointer.cast()))
+            result.map(|()| {
+                now_locked(pointer.cast(), bytes);
+                Handle(pointer.cast())
+            })
         };
         match allocate() {
             Err(Error::Driver { code, .. }) if code == OUT_OF_MEMORY as i32 => {
