@@ -190,7 +190,20 @@ pub fn failures(fake: &Fake) -> Outcome {
             there_and_back(fake, &stream, wanted.len(), nth as usize)?;
         }
     }
-    drop((buffer, stream));
+    // A copy that could not be waited for keeps its chunks: those of another stream must not meet it.
+    let other = device.stream()?;
+    let apart = other.upload(&wanted)?;
+    for function in ["cuStreamSynchronize", "cuCtxSynchronize"] {
+        fake.fail(function, 1, NOT_PERMITTED);
+    }
+    if stream.copy_from_host(&wanted, &mut buffer).is_ok() {
+        return Err("a wait was refused and nobody was told".into());
+    }
+    fake.clear_failures();
+    if other.download(&apart)? != wanted {
+        return Err("another stream's copy met the one before".into());
+    }
+    drop((buffer, stream, apart, other));
     scenario::settle()?;
     scenario::check_end(fake)?;
 
