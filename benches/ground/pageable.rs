@@ -194,9 +194,10 @@ impl<'a> Bench<'a> {
         let name = format!("download {} into a slice, beside {beside}", self.name);
         let subject = self.subject(&name, plain);
         let (mut own, mut theirs) = (vec![POISON; self.data.len()], vec![POISON; self.data.len()]);
+        let rounds = self.turns;
         let this = std::cell::RefCell::new(&mut *self);
         let figure = turns(
-            this.borrow().turns,
+            rounds,
             &subject,
             || {
                 let this = this.borrow();
@@ -219,9 +220,10 @@ impl<'a> Bench<'a> {
         let beside = if plain { "plain" } else { "pinned" };
         let name = format!("download {} as a vector, beside {beside}", self.name);
         let subject = self.subject(&name, plain);
+        let rounds = self.turns;
         let this = std::cell::RefCell::new(&mut *self);
         let figure = turns(
-            this.borrow().turns,
+            rounds,
             &subject,
             || {
                 let this = this.borrow();
