@@ -169,18 +169,22 @@ const LARGE: usize = 32 << 20;
 fn bytes(length: usize, seed: u64) -> Vec<u8> {
     let mut numbers = Numbers(seed);
     let period: Vec<u8> = (0..1_000_003).map(|_| numbers.next() as u8).collect();
-    period.iter().copied().cycle().take(length).collect()
+    let mut bytes = period.repeat(length.div_ceil(period.len()));
+    bytes.truncate(length);
+    bytes
 }
 
 /// Through the device and back in every way; small parts, which are not cut, must agree with the large copies.
 fn there_and_back(stream: &Stream, length: usize, seed: u64) -> Outcome {
     let wanted = bytes(length, seed);
     let mut buffer = stream.upload(&wanted)?;
-    let same =
-        |what: &str, found: &[u8], wanted: &[u8]| match found.iter().zip(wanted).position(|(a, b)| a != b) {
-            None if found.len() == wanted.len() => Ok(()),
-            at => Err(format!("{what}: {} of {} bytes, other ones at {at:?}", found.len(), wanted.len())),
-        };
+    let same = |what: &str, found: &[u8], wanted: &[u8]| {
+        if found == wanted {
+            return Ok(());
+        }
+        let at = found.iter().zip(wanted).position(|(found, wanted)| found != wanted);
+        Err(format!("{what}: {} of {} bytes, other ones at {at:?}", found.len(), wanted.len()))
+    };
     for at in (0..length - 100).step_by(1 << 20).chain([length - 100]) {
         let part = stream.download(&buffer.slice(at..at + 100)?)?;
         same("a part of an upload", &part, &wanted[at..at + 100])?;

@@ -1,7 +1,8 @@
 //! Copies: host to device, device to host, device to device and between devices, in one and two dimensions.
 //!
 //! Copies from and to plain host slices are synchronous by contract: when they return, the driver is done with the
-//! slice; large ones go by way of [`staging`](super::staging). The asynchronous ones take an owned [`PinnedBuffer`](super::PinnedBuffer), see [`transfer`](super::transfer).
+//! slice; large ones go by way of [`staging`](super::staging). The asynchronous ones take an owned
+//! [`PinnedBuffer`](super::PinnedBuffer), see [`transfer`](super::transfer).
 
 use bytemuck::Pod;
 

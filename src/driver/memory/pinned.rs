@@ -47,7 +47,8 @@ fn locked() -> MutexGuard<'static, BTreeMap<usize, usize>> {
     LOCKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the device can copy from and to this host memory as it is. Memory that others have locked is not known.
+/// Whether the device can copy from and to this host memory as it is. Memory that others have locked is not known; a wrong
+/// answer costs speed and nothing else.
 pub(crate) fn is_page_locked(start: *const u8, bytes: usize) -> bool {
     let ranges = locked();
     match ranges.range(..=start.addr()).next_back() {

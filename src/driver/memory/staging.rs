@@ -43,6 +43,9 @@ const FEWEST_CHUNKS: usize = 16;
 /// The bus is five to six times as fast as one thread; page faults take as long again.
 const MOST_HELPERS: usize = 12;
 
+/// Large pages of the host, where it has them.
+const LARGE_PAGE: usize = 2 << 20;
+
 /// Copies that are given to the device ahead, so that it goes on while the host turns round.
 const QUEUED: usize = 3;
 
@@ -73,8 +76,10 @@ fn cores() -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Plan {
     bytes: usize,
-    /// Bytes of every chunk but the last.
+    /// Bytes of every chunk but the first and the last.
     chunk: usize,
+    /// What the first chunk is shorter by.
+    skew: usize,
     chunks: usize,
     /// Page-locked chunks in the ring; chunk `n` of the copy uses number `n % slots`.
     slots: usize,
@@ -84,15 +89,19 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(bytes: usize, threshold: usize, cores: usize) -> Plan {
+    /// For `bytes` bytes, as many as a slice can have, at the address `host`.
+    fn new(host: usize, bytes: usize, threshold: usize, cores: usize) -> Plan {
         let smallest = (threshold / FEWEST_CHUNKS).clamp(1, LARGEST_CHUNK);
         let chunk = (bytes / FEWEST_CHUNKS).clamp(smallest, LARGEST_CHUNK);
         // The pool of page-locked memory has powers of two.
         let chunk = chunk.checked_next_power_of_two().unwrap_or(chunk).min(LARGEST_CHUNK);
-        let chunks = bytes.div_ceil(chunk);
+        // A large page that two threads touch first at the same time is zeroed twice, so chunks begin where pages do. Only
+        // in whole small pages: the device's side moves by as much, and its copies want aligned addresses.
+        let skew = if chunk >= LARGE_PAGE { (host % LARGE_PAGE) & !0xFFF } else { 0 };
+        let chunks = (bytes + skew).div_ceil(chunk);
         // The caller is busy with the driver.
         let helpers = cores.saturating_sub(1).min(MOST_HELPERS).min(chunks / 2);
-        Plan { bytes, chunk, chunks, slots: 0, queued: 0, helpers }.with_slots(helpers + QUEUED)
+        Plan { bytes, chunk, skew, chunks, slots: 0, queued: 0, helpers }.with_slots(helpers + QUEUED)
     }
 
     /// The same with as many chunks in the ring, of which the helpers and the device have at least one each.
@@ -103,7 +112,7 @@ impl Plan {
 
     fn range(&self, chunk: usize) -> Range<usize> {
         let start = chunk * self.chunk;
-        start..self.bytes.min(start.saturating_add(self.chunk))
+        start.saturating_sub(self.skew)..self.bytes.min(start + self.chunk - self.skew)
     }
 }
 
@@ -265,7 +274,7 @@ impl Ring {
     fn new(stream: &StreamState, host: *const u8, bytes: usize) -> Result<Option<Ring>> {
         match threshold()? {
             Some(threshold) if bytes >= threshold && !is_page_locked(host, bytes) => {
-                Ring::of(stream, Plan::new(bytes, threshold, cores()))
+                Ring::of(stream, Plan::new(host.addr(), bytes, threshold, cores()))
             }
             _ => Ok(None),
         }
@@ -440,14 +449,13 @@ pub(super) fn room_for<T>(length: usize) -> Result<Vec<T>> {
 /// for every 4 KiB takes longer than the bytes that go there. It is advice, and an answer is not needed.
 #[cfg(target_os = "linux")]
 fn prefer_large_pages(start: *mut u8, bytes: usize) {
-    const LARGE: usize = 2 << 20;
     const MADV_HUGEPAGE: i32 = 14;
     // The C library is what std itself stands on here.
     unsafe extern "C" {
         fn madvise(start: *mut std::ffi::c_void, bytes: usize, advice: i32) -> i32;
     }
-    let skipped = start.align_offset(LARGE);
-    let inside = bytes.saturating_sub(skipped) / LARGE * LARGE;
+    let skipped = start.align_offset(LARGE_PAGE);
+    let inside = bytes.saturating_sub(skipped) / LARGE_PAGE * LARGE_PAGE;
     if inside > 0 {
         // SAFETY: whole pages inside one allocation of ours, whose contents the advice does not change.
         unsafe { madvise(start.wrapping_add(skipped).cast(), inside, MADV_HUGEPAGE) };
@@ -476,25 +484,29 @@ mod tests {
 
     #[test]
     fn chunks_cover_the_bytes_once_and_the_ring_is_smaller_than_the_copy() {
+        const LENGTHS: [usize; 12] =
+            [1, 2, 15, 64, 65, 700, 4097, 1 << 20, THRESHOLD, THRESHOLD + 1, 1 << 30, isize::MAX as usize];
+        let places = [(0, 0), (16, 1), (4112, 2), (LARGE_PAGE - 1, 5), (16, 16), (4096, 500)];
         for threshold in [1, 7, 64, 4096, THRESHOLD, usize::MAX] {
-            for bytes in [1, 2, 15, 64, 65, 700, 4097, 1 << 20, THRESHOLD, THRESHOLD + 1, 1 << 30, usize::MAX]
-            {
-                for cores in [0, 1, 2, 5, 16, 500] {
-                    let plan = Plan::new(bytes, threshold, cores);
-                    assert!(plan.chunk > 0 && plan.chunk <= LARGEST_CHUNK, "{plan:?}");
-                    assert!(plan.slots > plan.queued && plan.slots <= plan.chunks, "{plan:?}");
-                    assert_eq!(plan.range(0).start, 0);
-                    assert_eq!(plan.range(plan.chunks - 1).end, bytes, "{plan:?}");
-                    assert!(!plan.range(plan.chunks - 1).is_empty(), "{plan:?}");
-                    let fewer = plan.with_slots(1);
-                    assert_eq!((fewer.slots, fewer.queued), (1, 0));
+            for (bytes, (host, cores)) in LENGTHS.iter().flat_map(|&bytes| places.map(|at| (bytes, at))) {
+                let plan = Plan::new(host, bytes, threshold, cores);
+                assert!(plan.chunk > 0 && plan.chunk <= LARGEST_CHUNK, "{plan:?}");
+                assert!(plan.slots > plan.queued && plan.slots <= plan.chunks, "{plan:?}");
+                assert_eq!(plan.range(0).start, 0);
+                assert_eq!(plan.range(plan.chunks - 1).end, bytes, "{plan:?}");
+                for chunk in (0..plan.chunks).take(20).chain([plan.chunks - 1]) {
+                    let range = plan.range(chunk);
+                    assert!(!range.is_empty() && range.len() <= plan.chunk, "{plan:?}");
+                    assert!(chunk == 0 || plan.range(chunk - 1).end == range.start, "{plan:?}");
                 }
+                let fewer = plan.with_slots(1);
+                assert_eq!((fewer.slots, fewer.queued), (1, 0));
             }
         }
-        let large = Plan::new(1 << 30, THRESHOLD, 16);
+        let large = Plan::new(16, 1 << 30, THRESHOLD, 16);
         assert_eq!((large.chunk, large.chunks, large.helpers, large.slots), (4 << 20, 256, 12, 15));
-        let small = Plan::new(THRESHOLD, THRESHOLD, 16);
-        assert_eq!((small.chunk, small.chunks), (2 << 20, 16));
+        let small = Plan::new(LARGE_PAGE + 8208, THRESHOLD, THRESHOLD, 16);
+        assert_eq!((small.chunk, small.chunks, small.range(0)), (2 << 20, 17, 0..LARGE_PAGE - 8192));
     }
 
     /// Every chunk once, in any order, by whoever is there; also with nobody but the caller.
@@ -536,7 +548,7 @@ mod tests {
     #[test]
     fn moved_chunks_are_the_bytes_in_both_directions() {
         let wanted: Vec<u8> = (0..1001u32).map(|index| (index * 7) as u8).collect();
-        let plan = Plan::new(wanted.len(), 64, 3).with_slots(2);
+        let plan = Plan::new(1, wanted.len(), 64, 3).with_slots(2);
         let mut ring = vec![vec![0u8; plan.chunk]; plan.slots];
         let mut source = wanted.clone();
         let mut result = vec![0u8; wanted.len()];
