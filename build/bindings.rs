@@ -214,7 +214,7 @@ fn generate(library: &Library, root: &Path, arguments: &[String], functions: &[S
 fn heading(name: &str) -> String {
     format!(
         "// Generated from wrapper.h and the [{name}] names of src/sys/allowlist.txt by build/bindings.rs; do not edit. Again with:\n\
-         // {INCLUDE}=<header folders, CUDA 12.9> {UPDATE}=1 cargo check --features bindgen\n"
+         // python3 scripts/build_bindings.py\n"
     )
 }
 

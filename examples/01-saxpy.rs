@@ -11,7 +11,7 @@ use selvedge::driver::{Device, LaunchConfig};
 fn saxpy() -> selvedge::Result<()> {
     let device = Device::new(0)?;
     let stream = device.stream()?;
-    let saxpy = device.load(include_bytes!("saxpy.ptx"))?.function("saxpy")?;
+    let saxpy = device.load(include_bytes!("saxpy/saxpy.ptx"))?.function("saxpy")?;
     let x = stream.upload(&[1.0f32; 1000])?;
     let y = stream.upload(&[2.0f32; 1000])?;
     let mut out = stream.zeros::<f32>(1000)?;

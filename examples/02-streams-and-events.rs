@@ -17,7 +17,7 @@ const ROUNDS: usize = 20;
 fn streams_and_events() -> selvedge::Result<()> {
     let device = Device::new(0)?;
     let (first, second) = (device.stream()?, device.stream()?);
-    let saxpy = device.load(include_bytes!("saxpy.ptx"))?.function("saxpy")?;
+    let saxpy = device.load(include_bytes!("saxpy/saxpy.ptx"))?.function("saxpy")?;
     let config = LaunchConfig::for_elements(ELEMENTS);
 
     let mut x = first.zeros::<f32>(ELEMENTS)?;

@@ -34,7 +34,7 @@ fn two_devices() -> selvedge::Result<()> {
         return Ok(());
     }
     here.enable_peer_access(there)?;
-    let saxpy = here.load(include_bytes!("saxpy.ptx"))?.function("saxpy")?;
+    let saxpy = here.load(include_bytes!("saxpy/saxpy.ptx"))?.function("saxpy")?;
     let mut out = at_home.zeros::<f32>(ELEMENTS)?;
     let config = LaunchConfig::for_elements(ELEMENTS);
     // SAFETY: saxpy(const float *x, const float *y, float *out, float a, unsigned n) stays below n in each buffer.

@@ -24,7 +24,7 @@ fn add_files() -> selvedge::Result<()> {
 
     let device = Device::new(0)?;
     let stream = device.stream()?;
-    let saxpy = device.load(include_bytes!("saxpy.ptx"))?.function("saxpy")?;
+    let saxpy = device.load(include_bytes!("saxpy/saxpy.ptx"))?.function("saxpy")?;
     let (x_buffer, y_buffer) = (stream.upload(x_elements)?, stream.upload(y_elements)?);
     let mut out = stream.zeros::<f32>(x.len())?;
     let (config, length) = (LaunchConfig::for_elements(x.len()), x.len() as u32);

@@ -11,7 +11,7 @@ use selvedge::driver::{Device, LaunchConfig};
 fn mistakes() -> selvedge::Result<()> {
     let device = Device::new(0)?;
     let stream = device.stream()?;
-    let module = device.load(include_bytes!("saxpy.ptx"))?;
+    let module = device.load(include_bytes!("saxpy/saxpy.ptx"))?;
     let saxpy = module.function("saxpy")?;
     let x = stream.upload(&[1.0f32; 100])?;
     let mut out = stream.zeros::<f32>(100)?;

@@ -22,7 +22,7 @@ pub enum Error {
     },
 
     /// The library is there, but has no such function.
-    #[error("{library} {version} has no {symbol}{}", needs_text(.needs))]
+    #[error("{} has no {symbol}{}", versioned(.library, .version), needs_text(.needs, .version))]
     MissingSymbol {
         /// The library that was asked.
         library: &'static str,
@@ -282,8 +282,23 @@ impl Error {
     }
 }
 
-fn needs_text(needs: &str) -> String {
-    if needs.is_empty() { String::new() } else { format!(": it needs CUDA {needs}; install a newer one") }
+fn versioned(library: &str, version: &str) -> String {
+    if version.is_empty() { library.to_owned() } else { format!("{library} {version}") }
+}
+
+fn needs_text(needs: &str, version: &str) -> String {
+    let numbers = |text: &str| {
+        let text = text.trim_start_matches("CUDA ");
+        text.split('.').map(|part| part.parse::<u32>().unwrap_or(0)).collect::<Vec<_>>()
+    };
+    match needs {
+        "" => String::new(),
+        // An old function that is not there: this is no complete driver, and a newer one of its kind may lack it too.
+        _ if numbers(needs) <= numbers(version) => {
+            format!(", which is as old as CUDA {needs}: it is incomplete")
+        }
+        _ => format!(": it needs CUDA {needs}; install a newer one"),
+    }
 }
 
 fn detail_text(detail: &str) -> String {
@@ -301,17 +316,23 @@ static HOOK: RwLock<Option<Arc<DeferredErrorHook>>> = RwLock::new(None);
 
 /// Sets what is called with errors that have nowhere to be returned: those of `Drop`.
 ///
-/// They are also written to [`log`] at error level. `None` takes the hook away. A hook that panics is ignored.
+/// They are also written to [`log`] at error level. `None` takes the hook away. A hook that panics is ignored. It may be
+/// called on any thread, one of the driver's too, so it must not use this library.
 pub fn set_deferred_error_hook(hook: Option<Box<DeferredErrorHook>>) {
     *HOOK.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = hook.map(Arc::from);
 }
 
 /// Reports an error that has nowhere to be returned.
 pub(crate) fn report_deferred(error: &Error) {
-    log::error!("while dropping: {error}");
     let hook = HOOK.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
-    if let Some(hook) = hook {
-        // A panic here would cross a `Drop`.
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(error)));
+    // A panic of a logger or hook would cross a `Drop`; so would one of the payload's own destructor.
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        log::error!("not returned to a caller: {error}");
+        if let Some(hook) = hook {
+            hook(error);
+        }
+    }));
+    if let Err(payload) = outcome {
+        std::mem::forget(payload);
     }
 }

@@ -339,6 +339,17 @@ fn rooms_use_only_lower_floors() {
 }
 
 #[test]
+fn every_room_is_in_the_house() {
+    let rooms = files("src").into_iter().filter_map(|path| {
+        let room = path.strip_prefix("src/")?.split('/').next()?.trim_end_matches(".rs").to_owned();
+        (room != "lib").then_some(room)
+    });
+    let unknown: Vec<String> = rooms.filter(|room| floor(room).is_none()).collect();
+    assert!(unknown.is_empty(), "no floor is named for {unknown:?}");
+    assert_eq!(floor("attic"), None);
+}
+
+#[test]
 fn a_bad_edge_is_caught() {
     let names = BTreeMap::from([("Error".to_owned(), "error".to_owned())]);
     let caught = |path: &str, source: &str| !complaints(path, source, &names).is_empty();

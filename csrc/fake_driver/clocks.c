@@ -1,5 +1,5 @@
 /*
- * clocks.c: vector clocks, and the history of each allocation.
+ * clocks.c: vector clocks, and the pageable memory under copy.
  *
  * The order is decided when a call is made, not when its work runs: an operation knows what its stream knew, and what
  * the calling host thread knew. An access is a component at a time (an epoch); it comes before an actor when the
@@ -114,69 +114,15 @@ actor stream_actor(stream *s, const call *c) {
     return who;
 }
 
-/* ---- histories ---- */
-
-static void refresh(history *h) {
-    if (h->epoch == G.epoch) return;
-    h->epoch = G.epoch;
-    h->written = false;
-    h->reads = 0;
-}
+/* ---- pageable memory under copy ---- */
 
 static bool before(const access *a, const actor *who) { return who->clock->time[a->component] >= a->time; }
 
-static void unordered(const char *act, const actor *who, const char *earlier, const access *a, const char *what) {
+static void unordered(const char *act, const actor *who, const char *earlier, const access *a) {
     char one[160], other[160];
-    violation_at("%s by %s is not ordered after %s by %s: %s", act, site_text(&who->where, one), earlier,
-                 site_text(&a->where, other), what);
+    violation_at("%s by %s is not ordered after %s by %s: pageable host memory", act, site_text(&who->where, one),
+                 earlier, site_text(&a->where, other));
 }
-
-static access now(const actor *who) { return (access){who->component, who->clock->time[who->component], who->where}; }
-
-void history_read(history *h, const actor *who, const char *what) {
-    refresh(h);
-    if (h->written && !before(&h->write, who)) unordered("read", who, "the write", &h->write, what);
-    for (uint32_t i = 0; i < h->reads; i++)
-        if (h->read[i].component == who->component) {
-            h->read[i] = now(who);
-            return;
-        }
-    if (!h->read) {
-        h->read = h->first;
-        h->capacity = 2;
-    }
-    if (h->reads == h->capacity) {
-        access *larger = zeroed(2 * h->capacity * sizeof *larger);
-        memcpy(larger, h->read, h->reads * sizeof *larger);
-        history_drop(h);
-        h->read = larger;
-        h->capacity *= 2;
-    }
-    h->read[h->reads++] = now(who);
-}
-
-static void check_all(history *h, const actor *who, const char *act, const char *what) {
-    refresh(h);
-    if (h->written && !before(&h->write, who)) unordered(act, who, "the write", &h->write, what);
-    for (uint32_t i = 0; i < h->reads; i++)
-        if (!before(&h->read[i], who)) unordered(act, who, "the read", &h->read[i], what);
-}
-
-void history_write(history *h, const actor *who, const char *what) {
-    check_all(h, who, "write", what);
-    h->written = true;
-    h->write = now(who);
-    h->reads = 0;
-}
-
-void history_free(history *h, const actor *who, const char *what) { check_all(h, who, "release", what); }
-
-void history_drop(history *h) {
-    if (h->read != h->first) free(h->read);
-    h->read = NULL;
-}
-
-/* ---- pageable memory under copy ---- */
 
 typedef struct pageable {
     uintptr_t from, to;
@@ -196,7 +142,7 @@ static void check_ranges(uintptr_t from, uintptr_t to, bool write, const actor *
     for (size_t i = 0; i < range_count; i++) {
         const pageable *p = &ranges[i];
         if (p->to <= from || to <= p->from || (!write && !p->write) || before(&p->by, who)) continue;
-        unordered(write ? "write" : "read", who, p->write ? "the write" : "the read", &p->by, "pageable host memory");
+        unordered(write ? "write" : "read", who, p->write ? "the write" : "the read", &p->by);
     }
 }
 
@@ -205,7 +151,8 @@ void pageable_access(const void *pointer, size_t bytes, bool write, const actor 
     check_ranges(from, from + bytes, write, who);
     if (range_count >= 32) prune();
     ranges = grow(ranges, &range_capacity, range_count + 1, sizeof *ranges);
-    ranges[range_count++] = (pageable){from, from + bytes, write, now(who)};
+    access by = {who->component, who->clock->time[who->component], who->where};
+    ranges[range_count++] = (pageable){from, from + bytes, write, by};
 }
 
 void pageable_host(const void *pointer, size_t bytes, bool write) {

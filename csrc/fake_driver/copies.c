@@ -39,15 +39,12 @@ void run_fill(operation *o) {
 static size_t span(size_t width, size_t height, size_t pitch) { return height ? (height - 1) * pitch + width : 0; }
 
 static void enter(location *place, size_t bytes, bool write, const actor *who) {
-    char text[96];
     if (!place->block) {
         pageable_access(place->raw, bytes, write, who);
         return;
     }
     location_hold(place);
-    block_text(place->block, text);
-    if (write) history_write(&place->block->history, who, text);
-    else history_read(&place->block->history, who, text);
+    location_use(place, bytes, write, who);
 }
 
 /* Device memory of another context is reached only when the stream's context has been given access. */

@@ -31,13 +31,15 @@
  *
  * Clocks. Each stream is a component of a vector clock, and so is the host (all host threads together, or each on its
  * own: fake_set_host_threads_ordered). An event carries the clock of its record. Each allocation (device block,
- * pinned block, registered range, module) remembers its last write and the reads since. A use that is not ordered
- * after the last write, a write or a free that is not ordered after all of them, is a violation naming both call
- * sites. Ordering comes from stream order, from cuStreamWaitEvent, and, for the host, from cuStreamSynchronize,
- * cuEventSynchronize, cuCtxSynchronize and queries that answered 0. What the real driver orders by accident
- * (cuMemFree, cuModuleUnload and cuMemFreeHost tend to wait; pageable copies tend to be synchronous) orders nothing
- * here. Whole allocations are the unit, not bytes. Violations never change what a call answers. Pageable host memory
- * has no owner whose free could be checked: a copy that the host has not waited for is counted by
+ * pinned block, registered range, module) remembers, for each byte, its last write and the reads since. A use that is
+ * not ordered after the last write, a write or a free that is not ordered after all of them, is a violation naming both
+ * call sites; uses of disjoint parts have nothing to do with each other. A copy or fill uses the bytes from its first
+ * to its last (the gaps between the rows of a pitched one too), a kernel as many as a `_bytes_` parameter says,
+ * otherwise all from the address to the end of the block; a free concerns the whole block. Ordering comes from stream
+ * order, from cuStreamWaitEvent, and, for the host, from cuStreamSynchronize, cuEventSynchronize, cuCtxSynchronize and
+ * queries that answered 0. What the real driver orders by accident (cuMemFree, cuModuleUnload and cuMemFreeHost tend to
+ * wait; pageable copies tend to be synchronous) orders nothing here. Violations never change what a call answers.
+ * Pageable host memory has no owner whose free could be checked: a copy that the host has not waited for is counted by
  * fake_pageable_pending, which must be 0 whenever a synchronous copy has returned to the caller.
  *
  * Kernels. Of PTX the fake reads .version, .target, .entry and its .param list, and .global/.const variables. A

@@ -109,7 +109,7 @@ static void queue_kernel(function *f, stream *s, const unsigned char *values, co
     if (f->parameter_bytes) memcpy(run->scalars, values, f->parameter_bytes);
     actor who = stream_actor(s, c);
     who.where.detail = f->name;
-    history_read(&f->module->history, &who, "the code of a module");
+    history_read(&f->module->history, 0, 1, &who, NULL);
     uint64_t limit = UINT64_MAX;
     for (uint32_t i = 0; i < f->parameters; i++)
         if (f->parameter[i].bytes) {
@@ -130,14 +130,13 @@ static void queue_kernel(function *f, stream *s, const unsigned char *values, co
             a->place = (location){0};
             continue;
         }
-        char text[96];
         block *b = a->place.block;
         a->bytes = limit == UINT64_MAX ? b->size - a->place.offset : limit;
         location_hold(&a->place);
-        block_text(b, text);
-        if (!reachable(b, s)) violation(c, "%s reaches %s without peer access", interned(f->name), text);
-        if (p->kind == FAKE_READ) history_read(&b->history, &who, text);
-        else history_write(&b->history, &who, text);
+        char text[96];
+        if (!reachable(b, s))
+            violation(c, "%s reaches %s without peer access", interned(f->name), block_text(b, text));
+        location_use(&a->place, a->bytes, p->kind != FAKE_READ, &who);
     }
     operation *o = operation_new(OPERATION_KERNEL);
     o->as.kernel = run;

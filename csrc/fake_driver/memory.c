@@ -165,9 +165,8 @@ static void block_bury(block *b) {
 
 /* The program gives the block back. */
 void block_free(block *b, const call *c) {
-    char text[96];
     actor who = host_actor(F_CONTROL, c);
-    if (!b->ctx->lost) history_free(&b->history, &who, block_text(b, text));
+    if (!b->ctx->lost) history_free(&b->history, 0, b->size, &who, b);
     count(b, -1);
     b->live = false;
     b->freed = c->where;
@@ -249,6 +248,13 @@ unsigned char *location_data(const location *place) {
     if (!place->block) return place->raw;
     if (place->block->kind == BLOCK_REGISTERED && !place->block->live) return NULL;
     return place->block->data + place->offset;
+}
+
+/* Enters a use of these bytes, which `locate` has found to be inside the block, into the history. */
+void location_use(const location *place, size_t bytes, bool write, const actor *who) {
+    block *b = place->block;
+    if (write) history_write(&b->history, place->offset, place->offset + bytes, who, b);
+    else history_read(&b->history, place->offset, place->offset + bytes, who, b);
 }
 
 /* ---- the driver's calls ---- */
@@ -345,9 +351,11 @@ static void host_access(const void *pointer, size_t bytes, bool write) {
         char text[96];
         actor who = host_actor(write ? F_HOST_WRITE : F_HOST_READ, NULL);
         block_text(b, text);
-        if (bytes > b->size - offset) violation_at("host access past the end of %s", text);
-        if (write) history_write(&b->history, &who, text);
-        else history_read(&b->history, &who, text);
+        if (bytes > b->size - offset) {
+            violation_at("host access past the end of %s", text);
+            bytes = b->size - offset;
+        }
+        location_use(&(location){.block = b, .offset = offset}, bytes, write, &who);
     } else if (bytes) {
         pageable_host(pointer, bytes, write);
     }

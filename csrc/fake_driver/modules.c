@@ -111,7 +111,7 @@ EXPORT CUresult cuModuleUnload(CUmodule handle) {
         return call_end(&c, INVALID_CONTEXT);
     }
     actor who = host_actor(F_CONTROL, &c);
-    if (!m->ctx->lost) history_free(&m->history, &who, "the code of a module");
+    if (!m->ctx->lost) history_free(&m->history, 0, 1, &who, NULL);
     module_bury(m, &c);
     return call_end(&c, SUCCESS);
 }

@@ -46,13 +46,20 @@ typedef struct access {
     site where;
 } access;
 
-typedef struct history {
-    uint64_t epoch; /* of another epoch: empty */
+/* Bytes of an allocation with one and the same past: the last write, and the reads since. */
+typedef struct segment {
+    uint64_t from, to;
     bool written;
     access write;
     uint32_t reads, capacity;
-    access *read;
-    access first[2]; /* where `read` starts out */
+    access few[2], *many; /* the reads: in `few`, or in `many` when it is not null */
+} segment;
+
+typedef struct history {
+    uint64_t epoch; /* of another epoch: empty */
+    uint32_t count, capacity, crowd;
+    segment *segment; /* null: in `only` */
+    segment only;
 } history;
 
 /* Who acts: a component at a time, and what it knows. */
@@ -315,15 +322,17 @@ actor host_actor(unsigned f, const call *c);
 actor stream_actor(stream *s, const call *c);
 void host_joins(const clock_vector *clock);
 void host_ticks(void);
-void history_read(history *h, const actor *who, const char *what);
-void history_write(history *h, const actor *who, const char *what);
-void history_free(history *h, const actor *who, const char *what);
-void history_drop(history *h);
 bool host_knows(uint32_t component, uint32_t time);
 void clocks_reset(void);
 void pageable_access(const void *pointer, size_t bytes, bool write, const actor *who);
 void pageable_host(const void *pointer, size_t bytes, bool write);
 uint64_t pageable_pending(void);
+
+/* histories.c */
+void history_read(history *h, uint64_t from, uint64_t to, const actor *who, const block *what);
+void history_write(history *h, uint64_t from, uint64_t to, const actor *who, const block *what);
+void history_free(history *h, uint64_t from, uint64_t to, const actor *who, const block *what);
+void history_drop(history *h);
 
 /* memory.c */
 block *block_new(block_kind kind, context *ctx, size_t size, void *registered, const call *c);
@@ -336,6 +345,7 @@ bool locate_host(const void *pointer, size_t bytes, const call *c, location *out
 void location_hold(location *place);
 void location_drop(location *place);
 unsigned char *location_data(const location *place);
+void location_use(const location *place, size_t bytes, bool write, const actor *who);
 const char *block_text(const block *b, char text[96]);
 void describe_blocks(FILE *out);
 void memory_reset_all(void);

@@ -22,7 +22,7 @@ pub struct LaunchTarget<'a>(pub(crate) &'a Arc<StreamState>);
 impl LaunchTarget<'_> {
     /// Makes the stream wait for the memory's other users and enters it.
     #[inline]
-    pub(crate) fn enter(self, allocation: &Allocation, access: Access) -> Result<()> {
+    pub(crate) fn enter(self, allocation: &Arc<Allocation>, access: Access) -> Result<()> {
         if !std::ptr::eq(self.0.device, allocation.device)
             && !self.0.device.can_use_memory_of(allocation.device)
         {
@@ -115,15 +115,15 @@ unsafe impl KernelArgument for RawAddress {
 }
 
 macro_rules! memory {
-    ($($access:ident $type:ty;)*) => {$(
+    ($(($self:ident) $access:expr, $type:ty;)*) => {$(
         // SAFETY: the pointer is to the address, and the allocation is entered.
         unsafe impl<T: Pod> KernelArgument for $type {
             const KIND: ArgumentKind = ArgumentKind::Address;
             const SIZE: usize = 8;
 
             #[inline]
-            fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
-                target.enter(&self.allocation, Access::$access)
+            fn enter(&$self, target: LaunchTarget<'_>) -> Result<()> {
+                target.enter(&$self.allocation, $access)
             }
 
             #[inline]
@@ -135,13 +135,13 @@ macro_rules! memory {
 }
 
 memory! {
-    Read &DeviceBuffer<T>;
-    Write &mut DeviceBuffer<T>;
-    Read DeviceSlice<'_, T>;
-    Read &DeviceSlice<'_, T>;
-    Read &DeviceSliceMut<'_, T>;
-    Write DeviceSliceMut<'_, T>;
-    Write &mut DeviceSliceMut<'_, T>;
+    (self) Access::Read, &DeviceBuffer<T>;
+    (self) self.allocation.write_access(true), &mut DeviceBuffer<T>;
+    (self) Access::read(self.whole), DeviceSlice<'_, T>;
+    (self) Access::read(self.whole), &DeviceSlice<'_, T>;
+    (self) Access::read(self.whole), &DeviceSliceMut<'_, T>;
+    (self) self.allocation.write_access(self.whole), DeviceSliceMut<'_, T>;
+    (self) self.allocation.write_access(self.whole), &mut DeviceSliceMut<'_, T>;
 }
 
 macro_rules! tensor_maps {
@@ -164,9 +164,10 @@ macro_rules! tensor_maps {
     )*};
 }
 
+// The buffer itself can be used at the same time: the map only shares it.
 tensor_maps! {
-    Read &TensorMap;
-    Write &mut TensorMap;
+    ReadPart &TensorMap;
+    WritePart &mut TensorMap;
 }
 
 /// Kinds and sizes of a tuple's arguments. Two types with equal signatures may share one, which is as good.
@@ -176,7 +177,7 @@ pub type Signature = &'static [(ArgumentKind, usize)];
 ///
 /// # Safety
 ///
-/// As [`KernelArgument`], for each element in order.
+/// As [`KernelArgument`], for each element in order; and signatures at one address are of one length.
 pub unsafe trait KernelArguments {
     /// Kind and size of each argument.
     const SIGNATURE: Signature;
@@ -232,7 +233,6 @@ tuples! {
 }
 
 /// An argument whose type is known only at run time.
-#[derive(Clone)]
 pub struct Argument<'a> {
     pub(crate) kind: ArgumentKind,
     pub(crate) size: usize,
@@ -257,12 +257,15 @@ impl<'a> Argument<'a> {
 
     /// Memory that the kernel reads.
     pub fn read<T: Pod>(memory: &'a impl DeviceRead<T>) -> Argument<'a> {
-        Argument::from_memory(memory.view(), Access::Read)
+        let view = memory.view();
+        Argument::from_memory(view, Access::read(view.whole))
     }
 
     /// Memory that the kernel writes, or reads and writes.
     pub fn write<T: Pod>(memory: &'a mut impl DeviceWrite<T>) -> Argument<'a> {
-        Argument::from_memory(memory.view(), Access::Write)
+        let view = memory.view();
+        // The list holds the block beside the buffer, so it is never the only one.
+        Argument::from_memory(view, Access::WritePart)
     }
 
     /// An integer scalar of its type's size, or `bool` as `u8`.

@@ -46,8 +46,9 @@ const CONTEXT_IS_DESTROYED: u32 = 709;
 /// Whether a status means that the context it came from can do nothing more.
 fn ends_context(code: u32) -> bool {
     // ECC_UNCORRECTABLE, NVLINK_UNCORRECTABLE, CONTAINED; ILLEGAL_ADDRESS, LAUNCH_TIMEOUT, ASSERT; then
-    // HARDWARE_STACK_ERROR, ILLEGAL_INSTRUCTION, MISALIGNED_ADDRESS, INVALID_ADDRESS_SPACE, INVALID_PC, LAUNCH_FAILED.
-    matches!(code, 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=719)
+    // HARDWARE_STACK_ERROR, ILLEGAL_INSTRUCTION, MISALIGNED_ADDRESS, INVALID_ADDRESS_SPACE, INVALID_PC, LAUNCH_FAILED;
+    // TENSOR_MEMORY_LEAK, MPS_CLIENT_TERMINATED, EXTERNAL_DEVICE.
+    matches!(code, 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 721 | 810 | 911)
 }
 
 /// Whether a release failed only because what it releases is already gone with its context or process.
@@ -78,10 +79,16 @@ impl Bound {
     #[cold]
     fn restore(&mut self) {
         // SAFETY: `previous` was current on this thread when the guard was made, and is only put back.
-        let result = unsafe { call!(self.device, cuCtxSetCurrent(self.previous)) };
-        if let Err(error) = result {
-            report_deferred(&error);
-        }
+        let status = self.device.api.cuCtxSetCurrent().map(|function| unsafe { function(self.previous) });
+        // What became of the other context says nothing of ours.
+        let error = match status {
+            Ok(status) if status.0 == SUCCESS => return,
+            Ok(status) => {
+                driver_error("cuCtxSetCurrent", status.0, "putting the earlier context back".to_owned())
+            }
+            Err(error) => error,
+        };
+        report_deferred(&error);
     }
 }
 
@@ -129,9 +136,11 @@ impl DeviceState {
         let others = DeviceState::opened();
         let first = others.iter().find(|other| !std::ptr::eq(**other, self) && other.is_lost());
         if let Some(cause) = first.and_then(|first| first.lost.get()) {
-            let _ = self
-                .lost
-                .set(Arc::from(format!("the driver ended all contexts of the process together: {cause}")));
+            let name = codes::describe(CUresult(code)).0;
+            let _ = self.lost.set(Arc::from(format!(
+                "the driver ended all contexts of the process together, or another kernel faulted too ({name} on \
+                 {stream}, launched there last: {kernel}); first: {cause}"
+            )));
             self.lost_flag.store(true, Ordering::Release);
             return self.lost_error();
         }

@@ -206,7 +206,7 @@ impl Device {
     /// A fault of that work, or [`Error::ContextLost`].
     pub fn synchronize(&self) -> Result<()> {
         self.0.wait_until_idle()?;
-        self.0.collect_retired();
+        self.0.free_retired();
         Ok(())
     }
 
@@ -337,10 +337,13 @@ impl DeviceState {
 
     /// The kernels launched last on each live stream, for an error that cannot name one stream.
     pub(crate) fn recent_kernels(&self) -> String {
-        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        // Held past the lock: the last reference to a stream destroys it, which may come back here.
+        let streams: Vec<Arc<StreamState>> = {
+            let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+            streams.iter().filter_map(Weak::upgrade).collect()
+        };
         let names: Vec<String> = streams
             .iter()
-            .filter_map(Weak::upgrade)
             .filter_map(|stream| stream.last_kernel().map(|name| format!("{name} on stream {}", stream.id)))
             .collect();
         if names.is_empty() { "none by this library".to_owned() } else { names.join(", ") }

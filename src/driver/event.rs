@@ -175,16 +175,17 @@ impl Event {
     ///
     /// A fault of that work, or [`Error::ContextLost`].
     pub fn is_complete(&self) -> Result<bool> {
-        self.cell.is_complete()
+        // A pooled event still has the record of its earlier life.
+        if self.recorded { self.cell.is_complete() } else { Ok(true) }
     }
 
-    /// Blocks until the work before the mark is done.
+    /// Blocks until the work before the mark is done; at once where nothing was recorded.
     ///
     /// # Errors
     ///
     /// A fault of that work, or [`Error::ContextLost`].
     pub fn synchronize(&self) -> Result<()> {
-        self.cell.synchronize()
+        if self.recorded { self.cell.synchronize() } else { Ok(()) }
     }
 
     /// The time from this mark to `end`, in milliseconds, to about half a microsecond.
@@ -217,8 +218,9 @@ impl Event {
         Device(self.cell.device)
     }
 
-    pub(crate) fn cell(&self) -> &EventCell {
-        &self.cell
+    /// The event, where it was recorded.
+    pub(crate) fn recorded(&self) -> Option<&EventCell> {
+        self.recorded.then_some(&*self.cell)
     }
 }
 

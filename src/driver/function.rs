@@ -152,9 +152,11 @@ impl FunctionState {
         }
         let _bound = device.bind()?;
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // To the limit at once: the attribute belongs to the driver's function, which other `Function`s share, and a smaller
+        // value of one would take away what another was given.
         // SAFETY: the function is of a live module.
-        unsafe { call!(device, cuFuncSetAttribute(self.raw.0, attribute, bytes as i32))? };
-        self.dynamic_shared.store(bytes, Ordering::Release);
+        unsafe { call!(device, cuFuncSetAttribute(self.raw.0, attribute, limit as i32))? };
+        self.dynamic_shared.store(limit, Ordering::Release);
         Ok(())
     }
 

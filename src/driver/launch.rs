@@ -211,6 +211,8 @@ impl Function {
     ///   parameter points to.
     /// - The kernel writes only to memory passed as `&mut`, and what it does with [`RawAddress`](super::RawAddress) or
     ///   addresses it finds in memory is ordered by the caller.
+    /// - A kernel launched with [`programmatic_dependent`](LaunchConfig::programmatic_dependent) touches no memory before
+    ///   its `griddepcontrol.wait`, and every thread that touches memory waits: until then the kernel ahead of it runs.
     /// - Where neither image nor driver tells the parameters ([`Function::parameters`] is `None`), the tuple fits them.
     #[inline]
     pub unsafe fn launch<A: KernelArguments>(
@@ -243,7 +245,7 @@ impl Function {
     ///
     /// # Safety
     ///
-    /// As [`launch`](Self::launch).
+    /// As [`launch`](Self::launch). Two threads do not launch one list at the same time where it writes.
     pub unsafe fn launch_dynamic(
         &self,
         stream: &Stream,
@@ -310,6 +312,30 @@ impl Function {
             left: format!("kernel '{}' of device {}", self.name(), self.0.module.device.ordinal),
             right: stream.to_string(),
         }
+    }
+}
+
+impl Stream {
+    /// Gives work to the stream by other means, such as another library, in order with everything else.
+    ///
+    /// `work` is called with the driver's `CUstream` and the device's context current. `arguments` name the memory:
+    /// `&buffer` where the work reads, `&mut buffer` where it writes. It must queue the work, not wait for it.
+    ///
+    /// # Errors
+    ///
+    /// Those of `work`, memory that the device cannot reach, the driver's errors, or [`Error::ContextLost`].
+    ///
+    /// # Safety
+    ///
+    /// The work stays inside the buffers, writes only to those passed as `&mut`, and goes to the given stream alone.
+    pub unsafe fn with_raw<A: KernelArguments>(
+        &self,
+        arguments: A,
+        work: impl FnOnce(*mut c_void) -> Result<()>,
+    ) -> Result<()> {
+        let stream = self.state();
+        arguments.enter(LaunchTarget(stream))?;
+        stream.submit(|| work(stream.raw.into_void()))
     }
 }
 

@@ -59,18 +59,12 @@ impl Drop for ModuleState {
         if self.device.is_lost() {
             return;
         }
+        // Not unloaded here, because that waits for every running kernel.
         let resource = Resource::Module(self.raw);
         let streams = self.usage.streams();
-        if streams.is_empty() {
-            self.device.release_or_report(resource);
-            return;
-        }
         let marks: Result<Vec<_>> = streams.iter().map(|stream| stream.mark()).collect();
         match marks {
-            Ok(marks) => {
-                self.device.retire(resource, marks);
-                self.device.collect_retired();
-            }
+            Ok(marks) => self.device.retire(resource, marks),
             Err(error) => {
                 self.device.retire_until_idle(resource);
                 if !gone(&error) {
@@ -288,7 +282,7 @@ impl DeviceState {
     fn load_image(&'static self, image: &[u8], info: ImageInfo, options: &ModuleOptions) -> Result<Module> {
         let _bound = self.bind()?;
         // Unloading what is done makes room.
-        self.collect_retired();
+        self.free_retired();
         let mut jit = JitOptions::new(options);
         let mut raw: CUmodule = std::ptr::null_mut();
         // SAFETY: the image is complete and PTX is terminated; keys, values and logs live through the call.

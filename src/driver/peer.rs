@@ -69,7 +69,10 @@ impl Device {
     ///
     /// The driver's.
     pub fn disable_peer_access(&self, other: &Device) -> Result<()> {
-        // Work that uses the access must be done before it goes.
+        // First no new launch is let through, then the work that uses the access is waited for, then it goes.
+        let mut peers = self.0.peers.0.lock().unwrap_or_else(PoisonError::into_inner);
+        peers.retain(|&ordinal| ordinal != other.0.ordinal);
+        drop(peers);
         self.synchronize()?;
         let _bound = self.0.bind()?;
         // SAFETY: the other device's context is retained for the life of the process.
@@ -78,12 +81,6 @@ impl Device {
             let detail = format!("from {self} to {other}");
             return Err(driver_error("cuCtxDisablePeerAccess", status.0, detail));
         }
-        self.0
-            .peers
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .retain(|&ordinal| ordinal != other.0.ordinal);
         Ok(())
     }
 }

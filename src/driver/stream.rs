@@ -266,6 +266,14 @@ impl StreamState {
         self.wait_event(&event)
     }
 
+    /// As [`wait_for`](Self::wait_for); nothing happens where the other went with its device's context.
+    pub(crate) fn wait_for_living(&self, other: &StreamState) -> Result<()> {
+        if !std::ptr::eq(self.device, other.device) && other.device.is_lost() {
+            return Ok(());
+        }
+        self.wait_for(other)
+    }
+
     /// Blocks until all work is done.
     pub(crate) fn synchronize(&self) -> Result<()> {
         let _bound = self.device.bind()?;
@@ -366,7 +374,7 @@ impl Stream {
     ///
     /// The driver's, or [`Error::ContextLost`].
     pub fn wait(&self, event: &Event) -> Result<()> {
-        self.0.state.wait_event(event.cell())
+        event.recorded().map_or(Ok(()), |event| self.0.state.wait_event(event))
     }
 
     /// Makes later work of this stream wait for all that `other` has been given.
@@ -384,9 +392,7 @@ impl Stream {
     ///
     /// [`Error::KernelFault`] where a kernel faulted, [`Error::ContextLost`] after that.
     pub fn synchronize(&self) -> Result<()> {
-        self.0.state.synchronize()?;
-        self.0.state.device.collect_retired();
-        Ok(())
+        self.0.state.synchronize()
     }
 
     /// Whether all work of this stream is done. Never blocks.

@@ -202,7 +202,8 @@ impl TensorMapLayout {
 /// bytes, or the copy is an illegal instruction that ends the context.
 ///
 /// It keeps the memory alive. The kernel's use is ordered with other users of the buffer, but the borrow checker does not
-/// see it: who writes the buffer on one thread while a map of it is launched on another gets either order.
+/// see it: who uses the buffer on one thread while a map of it is launched on another gets no order between the two (the
+/// memory is not given out again before both are done).
 pub struct TensorMap {
     pub(crate) raw: Box<CUtensorMap>,
     pub(crate) allocation: Arc<Allocation>,

@@ -44,6 +44,16 @@ pub fn load(device: &Device, family: &str) -> Result<Module> {
     Ok(module.clone())
 }
 
+/// Loads families before they are used, because a load waits for every running kernel: what launches a kernel that waits
+/// for another one loads both first.
+///
+/// # Errors
+///
+/// As [`load`], for the first family that cannot be loaded.
+pub fn preload(device: &Device, families: &[&str]) -> Result<()> {
+    families.iter().try_for_each(|family| load(device, family).map(drop))
+}
+
 /// The best launch of an elementwise kernel for `count` elements, by the size of the result's element in bytes.
 ///
 /// Any other grid of one dimension is right too, and slower: one thread an element costs 40 % of the bandwidth.

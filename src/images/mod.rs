@@ -26,7 +26,7 @@ use std::fmt;
 use crate::driver::image::{ImageKind, Target};
 use crate::error::{Error, Result};
 
-pub use load::{elementwise_launch, load};
+pub use load::{elementwise_launch, load, preload};
 pub use select::{Overrides, select, select_with};
 pub use strided::StridedLayout;
 

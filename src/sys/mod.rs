@@ -5,11 +5,10 @@
 //! without them; and a library or function that is not there is an error that says what was tried. To generate again:
 //!
 //! ```text
-//! SELVEDGE_CUDA_INCLUDE=<header folders> SELVEDGE_UPDATE_BINDINGS=1 cargo check --features bindgen
+//! python3 scripts/build_bindings.py
 //! ```
 //!
-//! where the folders, split as in `PATH`, hold the headers of the 12.9 runtime, nvcc, cccl, cuBLAS and NVRTC and of NCCL 2.27 or
-//! newer (each is a folder of a Python wheel), and `libclang` is installed.
+//! which fetches the headers (folders of Python wheels) and `libclang`, and calls `build/bindings.rs` with them.
 //!
 //! What must stay true: no function here panics, with or without a driver, and a loaded library stays loaded. This module is no
 //! part of the stable API.

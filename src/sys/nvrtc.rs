@@ -1,5 +1,5 @@
 // Generated from wrapper.h and the [nvrtc] names of src/sys/allowlist.txt by build/bindings.rs; do not edit. Again with:
-// SELVEDGE_CUDA_INCLUDE=<header folders, CUDA 12.9> SELVEDGE_UPDATE_BINDINGS=1 cargo check --features bindgen
+// python3 scripts/build_bindings.py
 
 impl nvrtcResult {
     pub const NVRTC_SUCCESS: nvrtcResult = nvrtcResult(0);

@@ -5,6 +5,8 @@
 #[cfg(target_os = "linux")]
 mod children;
 #[cfg(target_os = "linux")]
+mod concurrency;
+#[cfg(target_os = "linux")]
 mod contexts;
 #[cfg(target_os = "linux")]
 mod drops;
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
     let mut trials = Vec::new();
     #[cfg(target_os = "linux")]
     for module in [
+        concurrency::trials,
         contexts::trials,
         drops::trials,
         faults::trials,

@@ -22,8 +22,16 @@ mod scalar;
 use options::{Command, Options};
 
 fn main() -> ExitCode {
-    // Wrong usage ends here, with code 2.
-    let options = Options::parse();
+    let options = match Options::try_parse() {
+        Ok(options) => options,
+        // Help and version are no errors; wrong usage is, and JSON may have been asked for before it was met.
+        Err(error) if error.use_stderr() && std::env::args().any(|argument| argument == "--json") => {
+            let message = error.to_string();
+            let message = message.trim().trim_start_matches("error: ").to_owned();
+            return failure::Failure { code: failure::BAD_INPUT, message }.print(true);
+        }
+        Err(error) => error.exit(),
+    };
     let (result, json) = match &options.command {
         Command::Info(options) => (Ok(info::info()), options.json),
         Command::Run(options) => (run::run(options), options.json),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::pool::Block;
 use super::retired::Resource;
-use super::usage::Usage;
+use super::usage::{Access, Usage};
 use crate::driver::context::gone;
 use crate::driver::device::DeviceState;
 use crate::driver::stream::StreamState;
@@ -30,6 +30,13 @@ impl Allocation {
         Ok(Arc::new(Allocation { device, home: stream.clone(), usage: Usage::owned_by(stream), block }))
     }
 
+    /// How an exclusive view writes: as the whole block's only user, unless something else (a tensor map, an argument of a
+    /// launch) holds the block too.
+    #[inline]
+    pub(crate) fn write_access(self: &Arc<Self>, whole: bool) -> Access {
+        Access::write(whole && Arc::strong_count(self) == 1)
+    }
+
     pub(crate) fn address(&self) -> u64 {
         self.block.address
     }
@@ -38,7 +45,7 @@ impl Allocation {
     fn give_back(&mut self) -> Result<()> {
         if !self.usage.is_sole(&self.home) {
             for stream in self.usage.streams() {
-                self.home.wait_for(&stream)?;
+                self.home.wait_for_living(&stream)?;
             }
         }
         self.device.give_back(self.block, &self.home)

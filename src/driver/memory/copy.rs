@@ -8,7 +8,6 @@ use bytemuck::Pod;
 
 use super::slice::{DeviceRead, DeviceWrite, View};
 use super::staging::room_for;
-use super::usage::Access;
 use crate::driver::context::stream_call;
 use crate::driver::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
@@ -49,8 +48,13 @@ impl Copy2d {
         }
     }
 
-    fn is_empty(&self) -> bool {
-        self.width == 0 || self.height == 0
+    fn is_empty<T>(&self) -> bool {
+        self.width == 0 || self.height == 0 || size_of::<T>() == 0
+    }
+
+    /// A pitch in bytes. One row has none; with more, the pitch is inside the buffer, so the product fits.
+    fn pitch_bytes(&self, pitch: usize, element: usize) -> usize {
+        if self.height == 1 { self.width * element } else { pitch * element }
     }
 }
 
@@ -104,7 +108,23 @@ impl Stream {
     ) -> Result<u64> {
         let stream = self.state();
         stream.reaches("an upload", &destination)?;
-        destination.allocation.usage.enter(stream, Access::Write)?;
+        destination.enter_write(stream)?;
+        // SAFETY: the caller vouches for the host side.
+        unsafe { self.submit_upload(source, destination, bytes) }
+    }
+
+    /// As [`issue_upload`](Self::issue_upload), where the stream has entered the destination for a write.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    pub(super) unsafe fn submit_upload(
+        &self,
+        source: *const u8,
+        destination: View<'_>,
+        bytes: usize,
+    ) -> Result<u64> {
+        let stream = self.state();
         // SAFETY: the caller vouches for the host side; the device side is inside a live allocation.
         stream.submit_placed(|| unsafe {
             stream_call!(stream, cuMemcpyHtoDAsync(destination.address, source.cast(), bytes, stream.raw.0))
@@ -124,7 +144,23 @@ impl Stream {
     ) -> Result<u64> {
         let stream = self.state();
         stream.reaches("a download", &source)?;
-        source.allocation.usage.enter(stream, Access::Read)?;
+        source.enter_read(stream)?;
+        // SAFETY: the caller vouches for the host side.
+        unsafe { self.submit_download(source, destination, bytes) }
+    }
+
+    /// As [`issue_download`](Self::issue_download), where the stream has entered the source for a read.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    pub(super) unsafe fn submit_download(
+        &self,
+        source: View<'_>,
+        destination: *mut u8,
+        bytes: usize,
+    ) -> Result<u64> {
+        let stream = self.state();
         // SAFETY: the caller vouches for the host side; the device side is inside a live allocation.
         stream.submit_placed(|| unsafe {
             stream_call!(stream, cuMemcpyDtoHAsync(destination.cast(), source.address, bytes, stream.raw.0))
@@ -139,7 +175,7 @@ impl Stream {
     pub fn copy_from_host<T: Pod>(&self, source: &[T], destination: &mut impl DeviceWrite<T>) -> Result<()> {
         let view = destination.view();
         same_length("copy_from_host", view.length, source.len())?;
-        if source.is_empty() {
+        if size_of_val(source) == 0 {
             return Ok(());
         }
         // SAFETY: `source` is borrowed until this returns.
@@ -154,7 +190,7 @@ impl Stream {
     pub fn copy_to_host<T: Pod>(&self, source: &impl DeviceRead<T>, destination: &mut [T]) -> Result<()> {
         let view = source.view();
         same_length("copy_to_host", view.length, destination.len())?;
-        if destination.is_empty() {
+        if size_of_val(destination) == 0 {
             return Ok(());
         }
         // SAFETY: `destination` is borrowed until this returns; any bytes are a value of `T`.
@@ -197,8 +233,8 @@ impl Stream {
             return Ok(());
         }
         stream.reaches("a copy", &from).or_else(|_| stream.reaches("a copy", &to))?;
-        from.allocation.usage.enter(stream, Access::Read)?;
-        to.allocation.usage.enter(stream, Access::Write)?;
+        from.enter_read(stream)?;
+        to.enter_write(stream)?;
         // SAFETY: both sides are inside live allocations of these devices.
         stream.submit(|| unsafe {
             if std::ptr::eq(from.device(), to.device()) {
@@ -226,14 +262,14 @@ impl Stream {
     ) -> Result<()> {
         let (from, to) = (source.view(), destination.view());
         self.check_2d(&shape, from.length, to.length)?;
-        if shape.is_empty() {
+        if shape.is_empty::<T>() {
             return Ok(());
         }
         let stream = self.state();
         stream.reaches("copy_2d", &from)?;
         stream.reaches("copy_2d", &to)?;
-        from.allocation.usage.enter(stream, Access::Read)?;
-        to.allocation.usage.enter(stream, Access::Write)?;
+        from.enter_read(stream)?;
+        to.enter_write(stream)?;
         // SAFETY: both sides are inside live allocations of this device.
         unsafe { self.issue_2d(Side::Device(from.address), Side::Device(to.address), shape, size_of::<T>()) }
     }
@@ -251,12 +287,12 @@ impl Stream {
     ) -> Result<()> {
         let to = destination.view();
         self.check_2d(&shape, source.len(), to.length)?;
-        if shape.is_empty() {
+        if shape.is_empty::<T>() {
             return Ok(());
         }
         let stream = self.state();
         stream.reaches("copy_2d_from_host", &to)?;
-        to.allocation.usage.enter(stream, Access::Write)?;
+        to.enter_write(stream)?;
         let host = Side::Host(source.as_ptr().cast_mut().cast());
         // SAFETY: the host side is borrowed until the drain below and only read; the other is a live allocation.
         let issued = unsafe { self.issue_2d(host, Side::Device(to.address), shape, size_of::<T>()) };
@@ -276,12 +312,12 @@ impl Stream {
     ) -> Result<()> {
         let from = source.view();
         self.check_2d(&shape, from.length, destination.len())?;
-        if shape.is_empty() {
+        if shape.is_empty::<T>() {
             return Ok(());
         }
         let stream = self.state();
         stream.reaches("copy_2d_to_host", &from)?;
-        from.allocation.usage.enter(stream, Access::Read)?;
+        from.enter_read(stream)?;
         let host = Side::Host(destination.as_mut_ptr().cast());
         // SAFETY: the host side is borrowed until the drain below; the other is a live allocation.
         let issued = unsafe { self.issue_2d(Side::Device(from.address), host, shape, size_of::<T>()) };
@@ -318,8 +354,8 @@ impl Stream {
                 request.dstDevice = address;
             }
         }
-        request.srcPitch = shape.source_pitch * element;
-        request.dstPitch = shape.destination_pitch * element;
+        request.srcPitch = shape.pitch_bytes(shape.source_pitch, element);
+        request.dstPitch = shape.pitch_bytes(shape.destination_pitch, element);
         request.WidthInBytes = shape.width * element;
         request.Height = shape.height;
         let stream = self.state();

@@ -2,8 +2,7 @@
 
 use bytemuck::Pod;
 
-use super::slice::DeviceWrite;
-use super::usage::Access;
+use super::slice::{DeviceWrite, View};
 use crate::driver::context::stream_call;
 use crate::driver::stream::Stream;
 use crate::error::Result;
@@ -47,7 +46,7 @@ impl Stream {
     /// Sets every element to `value`.
     ///
     /// Values whose bytes, halves or 32-bit words are all equal take one memset of the driver; others one for each
-    /// word, which is slower than a fill kernel.
+    /// word, which is slower than a fill kernel. Values of odd sizes are copied from the host, and the call waits for that.
     ///
     /// # Errors
     ///
@@ -60,7 +59,7 @@ impl Stream {
         }
         let plan = Plan::new(bytemuck::bytes_of(&value), view.address);
         if plan == Plan::Upload {
-            return self.copy_from_host(&vec![value; length], destination);
+            return self.fill_from_host(view, value);
         }
         let stream = self.state();
         if !std::ptr::eq(stream.device, view.device()) {
@@ -70,7 +69,7 @@ impl Stream {
                 right: format!("memory of device {}", view.device().ordinal),
             });
         }
-        view.allocation.usage.enter(stream, Access::Write)?;
+        view.enter_write(stream)?;
         let (address, raw) = (view.address, stream.raw.0);
         // SAFETY: the range is inside a live allocation of this device, and aligned as the plan checked.
         stream.submit(|| unsafe {
@@ -86,6 +85,23 @@ impl Stream {
                 Plan::Upload => Ok(()),
             }
         })
+    }
+
+    /// Writes the values from the host, in chunks; done when this returns.
+    fn fill_from_host<T: Pod>(&self, view: View<'_>, value: T) -> Result<()> {
+        let size = size_of::<T>();
+        let chunk = vec![value; view.length.min((1 << 20) / size + 1)];
+        let mut issued = Ok(());
+        for start in (0..view.length).step_by(chunk.len()) {
+            let length = chunk.len().min(view.length - start);
+            let part = View { address: view.address + (start * size) as u64, length, ..view };
+            // SAFETY: `chunk` lives until the drain below has returned and is only read.
+            issued = unsafe { self.issue_upload(chunk.as_ptr().cast(), part, length * size) }.map(drop);
+            if issued.is_err() {
+                break;
+            }
+        }
+        issued.and(self.state().drain())
     }
 }
 

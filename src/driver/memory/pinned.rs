@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytemuck::Pod;
 
 use super::retired::Resource;
-use crate::driver::context::{Handle, OUT_OF_MEMORY, call};
+use crate::driver::context::{Handle, OUT_OF_MEMORY, call, driver_error};
 use crate::driver::device::{Device, DeviceState};
 use crate::driver::event::EventCell;
 use crate::error::{Error, Result};
@@ -18,25 +18,50 @@ use crate::error::{Error, Result};
 const PORTABLE: u32 = 1;
 const SMALLEST: usize = 4096;
 
-/// Page-locked blocks that are not in use, by size.
+/// Page-locked blocks that are not in use, by size, and those whose last copy is still under way.
 #[derive(Default)]
-pub(crate) struct PinnedPool(Mutex<BTreeMap<usize, Vec<Handle<u8>>>>);
+pub(crate) struct PinnedPool(Mutex<PinnedBlocks>);
+
+#[derive(Default)]
+struct PinnedBlocks {
+    idle: BTreeMap<usize, Vec<Handle<u8>>>,
+    copying: Vec<(usize, Handle<u8>, Arc<EventCell>)>,
+}
+
+/// A block taken out, with the event that must be waited for before it is freed.
+type CachedBlock = (Handle<u8>, Option<Arc<EventCell>>);
 
 impl PinnedPool {
+    fn lock(&self) -> MutexGuard<'_, PinnedBlocks> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn take(&self, class: usize) -> Option<Handle<u8>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&class)?.pop()
+        let mut blocks = self.lock();
+        for (class, pointer, event) in std::mem::take(&mut blocks.copying) {
+            // One that cannot be asked stays: a trim will find out.
+            match event.is_complete() {
+                Ok(true) => blocks.idle.entry(class).or_default().push(pointer),
+                _ => blocks.copying.push((class, pointer, event)),
+            }
+        }
+        blocks.idle.get_mut(&class)?.pop()
     }
 
     fn put(&self, class: usize, pointer: Handle<u8>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(class).or_default().push(pointer);
+        self.lock().idle.entry(class).or_default().push(pointer);
     }
 
-    /// Takes every cached block out, to be freed.
-    pub(crate) fn take_cached(&self) -> Vec<Handle<u8>> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-            .into_values()
-            .flatten()
-            .collect()
+    fn put_after(&self, class: usize, pointer: Handle<u8>, event: Arc<EventCell>) {
+        self.lock().copying.push((class, pointer, event));
+    }
+
+    /// Takes every cached block out.
+    pub(crate) fn take_cached(&self) -> Vec<CachedBlock> {
+        let blocks = std::mem::take(&mut *self.lock());
+        let idle = blocks.idle.into_values().flatten().map(|pointer| (pointer, None));
+        let copying = blocks.copying.into_iter().map(|(_, pointer, event)| (pointer, Some(event)));
+        idle.chain(copying).collect()
     }
 }
 
@@ -78,7 +103,8 @@ enum Origin<T> {
 
 /// Page-locked host memory that is read and written as a slice.
 ///
-/// Dropping one gives its block to the device's pool. While a copy runs the [`Transfer`](super::Transfer) owns it, so
+/// Dropping one gives its block to the device's pool; a registered vector is unlocked and freed by the next call that
+/// waits for the device ([`into_vec`](PinnedBuffer::into_vec) does it at once). While a copy runs the [`Transfer`](super::Transfer) owns it, so
 /// the host cannot touch what the device is using.
 pub struct PinnedBuffer<T: Pod> {
     device: &'static DeviceState,
@@ -192,22 +218,18 @@ impl Device {
 impl DeviceState {
     fn allocate_pinned(&'static self, bytes: usize) -> Result<Handle<u8>> {
         let _bound = self.bind()?;
-        let allocate = || {
+        let found = self.with_room(|| {
             let mut pointer = std::ptr::null_mut();
             // SAFETY: the pointer is to a local; the device's context is current.
-            let result = unsafe { call!(self, cuMemHostAlloc(&mut pointer, bytes, PORTABLE)) };
-            result.map(|()| {
-                now_locked(pointer.cast(), bytes);
-                Handle(pointer.cast())
-            })
-        };
-        match allocate() {
-            Err(Error::Driver { code, .. }) if code == OUT_OF_MEMORY as i32 => {
-                self.trim()?;
-                allocate()
+            let status = unsafe { (self.api.cuMemHostAlloc()?)(&mut pointer, bytes, PORTABLE) };
+            if status.0 == OUT_OF_MEMORY {
+                return Ok(None);
             }
-            result => result,
-        }
+            self.check("cuMemHostAlloc", status)?;
+            now_locked(pointer.cast(), bytes);
+            Ok(Some(Handle(pointer.cast())))
+        })?;
+        found.ok_or_else(|| driver_error("cuMemHostAlloc", OUT_OF_MEMORY, format!("{bytes} bytes")))
     }
 }
 
@@ -248,19 +270,21 @@ impl<T: Pod> PinnedBuffer<T> {
             self.origin = Origin::Empty;
             return;
         }
-        let resource = match std::mem::replace(&mut self.origin, Origin::Empty) {
-            Origin::Pool(_) => Resource::Pinned(Handle(self.pointer.as_ptr().cast())),
-            Origin::Registered(vector) => {
-                let pointer = Handle(self.pointer.as_ptr().cast());
+        let pointer = Handle(self.pointer.as_ptr().cast());
+        let resource = match (std::mem::replace(&mut self.origin, Origin::Empty), &after) {
+            (Origin::Pool(class), Some(event)) => {
+                return self.device.pinned.put_after(class, pointer, event.clone());
+            }
+            (Origin::Pool(_), None) => Resource::Pinned(pointer),
+            (Origin::Registered(vector), _) => {
                 Resource::Registered(pointer, Box::new(Owner(ManuallyDrop::into_inner(vector))))
             }
-            Origin::Empty => return,
+            (Origin::Empty, _) => return,
         };
         match after {
             Some(event) => self.device.retire(resource, vec![event]),
             None => self.device.retire_until_idle(resource),
         }
-        self.device.collect_retired();
     }
 }
 
@@ -280,8 +304,9 @@ impl<T: Pod> Drop for PinnedBuffer<T> {
                 }
             }
             Origin::Registered(vector) => {
+                // Unlocking waits for every running kernel, so it is left to a call that may wait.
                 let owner = Box::new(Owner(ManuallyDrop::into_inner(vector)));
-                self.device.release_or_report(Resource::Registered(pointer, owner));
+                self.device.retire(Resource::Registered(pointer, owner), Vec::new());
             }
             Origin::Empty => {}
         }

@@ -146,7 +146,7 @@ impl DeviceState {
                 }
             }
             Mode::None | Mode::Poison => {
-                self.collect_retired();
+                self.free_retired();
                 self.allocate_block(bytes)?
             }
         };
@@ -204,11 +204,7 @@ impl DeviceState {
             self.check("cuMemAlloc", status)?;
             Ok(Some(Block { address, bytes }))
         };
-        if let Some(block) = allocate()? {
-            return Ok(block);
-        }
-        self.trim()?;
-        if let Some(block) = allocate()? {
+        if let Some(block) = self.with_room(allocate)? {
             return Ok(block);
         }
         // The driver's own word is kept where even the question for free memory fails.
@@ -229,7 +225,6 @@ impl DeviceState {
             let event = home.mark()?;
             self.forget_live(block);
             self.retire(Resource::Memory(block.address), vec![event]);
-            self.collect_retired();
             return Ok(());
         }
         let mut state = self.pool.lock();

@@ -1,6 +1,9 @@
 //! What was dropped while it was in use, or could not be released, until it can be.
 //!
-//! Everything that the driver gives is released through [`DeviceState::release`].
+//! Everything that the driver gives is released through [`DeviceState::release`]. The driver frees memory and unloads
+//! modules only when no kernel of the device runs (measured: each such call waited for an unrelated kernel), so `Drop`
+//! never releases those: it retires them, and the next call that may wait frees them ([`DeviceState::free_retired`],
+//! [`DeviceState::trim`]).
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,20 +37,29 @@ struct Entry {
 
 /// The resources of a device that wait to be released.
 #[derive(Default)]
-pub(crate) struct Retired(Mutex<Vec<Entry>>);
+pub(crate) struct Retired {
+    entries: Mutex<Vec<Entry>>,
+    /// Held from taking resources out until they are released, so that whoever needs room waits for the room that
+    /// another is making.
+    trimming: Mutex<()>,
+}
 
 impl Retired {
     fn push(&self, entry: Entry) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
     }
 
     fn take_all(&self) -> Vec<Entry> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.entries.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
 
-    fn is_empty(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
-    }
+/// What becomes of an entry.
+enum Fate {
+    Release,
+    Keep,
+    /// Its last user went with another device's context, which may never have let go of it.
+    Forget,
 }
 
 impl DeviceState {
@@ -58,7 +70,14 @@ impl DeviceState {
     /// the resource is kept for later. What went with its context is no error.
     pub(crate) fn release(&'static self, resource: Resource) -> Result<()> {
         let result = match self.bind() {
-            Ok(_bound) => self.call_release(&resource),
+            Ok(_bound) => {
+                let result = self.call_release(&resource);
+                if result.is_err() && matches!(resource, Resource::Registered(..)) {
+                    // Perhaps still locked: the memory is not given to anybody else.
+                    std::mem::forget(resource);
+                }
+                result
+            }
             Err(error) => {
                 self.retire_until_idle(resource);
                 Err(error)
@@ -106,11 +125,13 @@ impl DeviceState {
         self.retired.push(Entry { resource, after: Vec::new(), until_idle: true });
     }
 
-    /// Releases what is no longer in use. Never blocks.
-    pub(crate) fn collect_retired(&'static self) {
-        if self.retired.is_empty() || self.is_lost() {
+    /// Releases what is no longer in use. Freeing memory and unloading modules wait for running kernels of the whole
+    /// device, so this is for calls that wait anyway.
+    pub(crate) fn free_retired(&'static self) {
+        if self.is_lost() {
             return;
         }
+        let _one_at_a_time = self.retired.trimming.lock().unwrap_or_else(PoisonError::into_inner);
         for entry in self.retired.take_all() {
             let done = match entry.until_idle {
                 true => Ok(false),
@@ -137,40 +158,72 @@ impl DeviceState {
 
     /// Waits for the device and gives back everything that is cached or retired.
     pub(crate) fn trim(&'static self) -> Result<()> {
-        // Taken before the wait, so that what is freed is what the wait was for.
-        let mut entries = self.retired.take_all();
-        let cached = self.pool.take_cached().into_iter().map(Resource::Memory);
-        let pinned = self.pinned.take_cached().into_iter().map(Resource::Pinned);
-        entries.extend(cached.chain(pinned).map(|resource| Entry {
-            resource,
-            after: Vec::new(),
-            until_idle: false,
-        }));
-        if let Err(error) = self.wait_for_entries(&entries) {
-            for entry in entries {
-                self.retired.push(Entry { until_idle: true, ..entry });
-            }
-            return Err(error);
-        }
-        let mut result = Ok(());
-        for entry in entries {
-            if let Err(error) = self.release(entry.resource) {
-                result = Err(error);
-            }
-        }
-        self.destroy_pooled_events().and(result)
+        let _one_at_a_time = self.retired.trimming.lock().unwrap_or_else(PoisonError::into_inner);
+        self.trim_alone()
     }
 
-    fn wait_for_entries(&'static self, entries: &[Entry]) -> Result<()> {
-        self.wait_until_idle()?;
-        // Pinned memory locked for one device may be in use by another.
-        for event in entries.iter().flat_map(|entry| &entry.after) {
-            event.synchronize()?;
+    /// Calls `attempt`, which wants memory; while it gets none, first waits for a trim that is under way, then trims.
+    pub(crate) fn with_room<R>(&'static self, attempt: impl Fn() -> Result<Option<R>>) -> Result<Option<R>> {
+        if let Some(found) = attempt()? {
+            return Ok(Some(found));
         }
-        if entries.iter().any(|entry| entry.until_idle) {
-            for device in DeviceState::opened() {
+        let _one_at_a_time = self.retired.trimming.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = attempt()? {
+            return Ok(Some(found));
+        }
+        self.trim_alone()?;
+        attempt()
+    }
+
+    fn trim_alone(&'static self) -> Result<()> {
+        // Taken before the wait, so that what is freed is what the wait was for.
+        let mut entries = self.retired.take_all();
+        let cached = self.pool.take_cached().into_iter().map(|address| (Resource::Memory(address), None));
+        let pinned =
+            self.pinned.take_cached().into_iter().map(|(pointer, event)| (Resource::Pinned(pointer), event));
+        entries.extend(cached.chain(pinned).map(|(resource, event)| Entry {
+            resource,
+            after: event.into_iter().collect(),
+            until_idle: false,
+        }));
+        let mut result = self.wait_until_idle();
+        let others_idle = match &result {
+            Ok(()) if entries.iter().any(|entry| entry.until_idle) => DeviceState::wait_until_others_idle(),
+            _ => Ok(()),
+        };
+        let idle = result.is_ok();
+        for entry in entries {
+            let fate = if !idle || (entry.until_idle && others_idle.is_err()) {
+                Fate::Keep
+            } else {
+                // Memory locked for one device may be in use by another.
+                match entry.after.iter().try_for_each(|event| event.synchronize()) {
+                    Ok(()) => Fate::Release,
+                    Err(error) if gone(&error) => Fate::Forget,
+                    Err(error) => {
+                        result = result.and(Err(error));
+                        Fate::Keep
+                    }
+                }
+            };
+            match fate {
+                Fate::Release => {
+                    let released = self.release(entry.resource);
+                    result = result.and(released);
+                }
+                Fate::Keep => self.retired.push(Entry { until_idle: true, ..entry }),
+                Fate::Forget => std::mem::forget(entry.resource),
+            }
+        }
+        result.and(others_idle).and(self.destroy_pooled_events())
+    }
+
+    /// Waits for every opened device; one that is lost has nothing to wait for.
+    fn wait_until_others_idle() -> Result<()> {
+        for device in DeviceState::opened() {
+            if let Err(error) = device.wait_until_idle() {
                 if !device.is_lost() {
-                    device.wait_until_idle()?;
+                    return Err(error);
                 }
             }
         }

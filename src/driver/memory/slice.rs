@@ -8,7 +8,9 @@ use bytemuck::Pod;
 
 use super::allocation::Allocation;
 use super::buffer::DeviceBuffer;
+use super::usage::Access;
 use crate::driver::device::{Device, DeviceState};
+use crate::driver::stream::StreamState;
 use crate::error::{Error, Result};
 
 /// Where elements are: what an operation on a buffer or a slice works with.
@@ -17,9 +19,23 @@ pub struct View<'a> {
     pub(crate) allocation: &'a Arc<Allocation>,
     pub(crate) address: u64,
     pub(crate) length: usize,
+    /// Whether no other part of the buffer can be written meanwhile (nor used, where this one is exclusive).
+    pub(crate) whole: bool,
 }
 
 impl View<'_> {
+    /// Makes the stream wait for the memory's other users and enters it as a reader.
+    #[inline]
+    pub(crate) fn enter_read(&self, stream: &Arc<StreamState>) -> Result<()> {
+        self.allocation.usage.enter(stream, Access::read(self.whole))
+    }
+
+    /// As [`enter_read`](Self::enter_read), as a writer.
+    #[inline]
+    pub(crate) fn enter_write(&self, stream: &Arc<StreamState>) -> Result<()> {
+        self.allocation.usage.enter(stream, self.allocation.write_access(self.whole))
+    }
+
     pub(crate) fn device(&self) -> &'static DeviceState {
         self.allocation.device
     }
@@ -50,6 +66,8 @@ pub struct DeviceSlice<'a, T> {
     /// Read by launches through a pointer to this field.
     pub(crate) address: u64,
     length: usize,
+    /// As [`View::whole`].
+    pub(crate) whole: bool,
     element: PhantomData<&'a [T]>,
 }
 
@@ -59,24 +77,26 @@ pub struct DeviceSliceMut<'a, T> {
     /// Read by launches through a pointer to this field.
     pub(crate) address: u64,
     length: usize,
+    /// As [`View::whole`].
+    pub(crate) whole: bool,
     element: PhantomData<&'a mut [T]>,
 }
 
 impl<T> HasView for DeviceBuffer<T> {
     fn view(&self) -> View<'_> {
-        View { allocation: &self.allocation, address: self.address, length: self.len() }
+        View { allocation: &self.allocation, address: self.address, length: self.len(), whole: true }
     }
 }
 
 impl<T> HasView for DeviceSlice<'_, T> {
     fn view(&self) -> View<'_> {
-        View { allocation: self.allocation, address: self.address, length: self.length }
+        View { allocation: self.allocation, address: self.address, length: self.length, whole: self.whole }
     }
 }
 
 impl<T> HasView for DeviceSliceMut<'_, T> {
     fn view(&self) -> View<'_> {
-        View { allocation: self.allocation, address: self.address, length: self.length }
+        View { allocation: self.allocation, address: self.address, length: self.length, whole: self.whole }
     }
 }
 
@@ -132,6 +152,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
             allocation: view.allocation,
             address: view.address,
             length: view.length,
+            whole: view.whole,
             element: PhantomData,
         }
     }
@@ -141,6 +162,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
             allocation: self.allocation,
             address: self.address + (range.start * size_of::<T>()) as u64,
             length: range.len(),
+            whole: self.whole,
             element: PhantomData,
         }
     }
@@ -171,7 +193,13 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
     /// [`Error::InvalidArgument`] where size or alignment does not fit.
     pub fn reinterpret<U: Pod>(&self) -> Result<DeviceSlice<'a, U>> {
         let length = reinterpreted::<T, U>(self.address, self.length)?;
-        Ok(DeviceSlice { allocation: self.allocation, address: self.address, length, element: PhantomData })
+        Ok(DeviceSlice {
+            allocation: self.allocation,
+            address: self.address,
+            length,
+            whole: self.whole,
+            element: PhantomData,
+        })
     }
 }
 
@@ -181,6 +209,7 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
             allocation: view.allocation,
             address: view.address,
             length: view.length,
+            whole: view.whole,
             element: PhantomData,
         }
     }
@@ -190,6 +219,7 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
             allocation: self.allocation,
             address: self.address + (range.start * size_of::<T>()) as u64,
             length: range.len(),
+            whole: self.whole,
             element: PhantomData,
         }
     }
@@ -222,8 +252,10 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     /// # Errors
     ///
     /// [`Error::OutOfRange`]; the slice is lost then, so check first or split a [`reborrow`](Self::reborrow).
-    pub fn split_at_mut(self, middle: usize) -> Result<(DeviceSliceMut<'a, T>, DeviceSliceMut<'a, T>)> {
+    pub fn split_at_mut(mut self, middle: usize) -> Result<(DeviceSliceMut<'a, T>, DeviceSliceMut<'a, T>)> {
         let first = range_of(..middle, self.length)?;
+        // From here on another part can be used at the same time.
+        self.whole = false;
         Ok((self.part(first), self.part(middle..self.length)))
     }
 
@@ -238,6 +270,7 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
             allocation: self.allocation,
             address: self.address,
             length,
+            whole: self.whole,
             element: PhantomData,
         })
     }

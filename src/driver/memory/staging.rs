@@ -361,6 +361,8 @@ impl Stream {
             let issued = unsafe { self.issue_upload(source, destination, bytes) };
             return issued.and(stream.drain());
         };
+        // Once for all chunks: the borrow keeps overlapping uses away until this returns, when all of them are done.
+        destination.enter_write(stream)?;
         let plan = ring.plan;
         let part = |crew: &Crew<'_>, sides: &Sides| {
             let mut copies = VecDeque::new();
@@ -368,7 +370,7 @@ impl Stream {
                 crew.finish(chunk);
                 let range = plan.range(chunk);
                 // SAFETY: the slot is released again only behind the copy's event, and given back behind the drain.
-                unsafe { self.issue_upload(sides.slot(chunk), part_of(destination, &range), range.len())? };
+                unsafe { self.submit_upload(sides.slot(chunk), part_of(destination, &range), range.len())? };
                 if chunk + plan.slots < plan.chunks {
                     copies.push_back(stream.record()?);
                 }
@@ -404,6 +406,7 @@ impl Stream {
             let issued = unsafe { self.issue_download(source, destination, bytes) };
             return issued.and(stream.drain());
         };
+        source.enter_read(stream)?;
         let plan = ring.plan;
         let part = |crew: &Crew<'_>, sides: &Sides| {
             let mut arrivals = VecDeque::new();
@@ -415,7 +418,9 @@ impl Stream {
                     }
                     let range = plan.range(issued);
                     // SAFETY: the slot was emptied, and is released only behind the copy's event.
-                    unsafe { self.issue_download(part_of(source, &range), sides.slot(issued), range.len())? };
+                    unsafe {
+                        self.submit_download(part_of(source, &range), sides.slot(issued), range.len())?
+                    };
                     arrivals.push_back(stream.record()?);
                     issued += 1;
                 }

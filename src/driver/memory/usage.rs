@@ -2,12 +2,15 @@
 //!
 //! The rule: an operation that reads waits for the last writer; one that writes waits for the writer and all readers;
 //! then it enters itself. Most blocks only ever meet one stream, so that case is one atomic compare: while `sole` holds
-//! a stream's id, every operation on the block was that stream's, and its own order is enough.
+//! a stream's key, every operation on the block was that stream's, and its own order is enough.
 //!
 //! No event belongs to a use. One is recorded when another stream first has to wait, behind everything that the stream
-//! has been given by then: later than needed at times, never too early, because Rust's borrows put the earlier
-//! operation's call before the later one's. An operation enters *before* its driver call; should the call fail, a wait
-//! too many is all that remains.
+//! has been given by then. An operation enters *before* its driver call; should the call fail, a wait too many is all
+//! that remains. So an event is certain to be behind an earlier operation only where that operation's call certainly has
+//! returned. Rust's borrows say so for a **whole** block: who holds `&mut` to a buffer, or `&` to it, knows that no other
+//! thread is in the middle of writing it. They do not for **parts**: the halves of a split buffer are exclusive on their
+//! own, and two threads may enter at once. Where parts are written, streams are therefore only added, never forgotten, and
+//! every later use waits for all that they have been given by then, until the whole block is used again.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,8 +22,24 @@ use crate::error::Result;
 /// How an operation uses a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
+    /// No part of the block can be written meanwhile.
     Read,
+    /// Another part may be written meanwhile.
+    ReadPart,
+    /// Nobody else can use any part meanwhile.
     Write,
+    /// Another part may be read or written meanwhile.
+    WritePart,
+}
+
+impl Access {
+    pub(crate) fn read(whole: bool) -> Access {
+        if whole { Access::Read } else { Access::ReadPart }
+    }
+
+    pub(crate) fn write(whole: bool) -> Access {
+        if whole { Access::Write } else { Access::WritePart }
+    }
 }
 
 /// The streams that use a block.
@@ -30,19 +49,50 @@ pub(crate) struct Usage {
     streams: Mutex<Streams>,
 }
 
+type Users = Vec<Arc<StreamState>>;
+
 enum Streams {
     /// Nothing was issued that must be waited for.
     Idle,
     /// One stream, and whether it wrote.
     Sole(Arc<StreamState>, bool),
-    /// Several readers, each of which is ordered behind the event of the last write, where there was one.
-    Shared { write: Option<Arc<EventCell>>, readers: Vec<Arc<StreamState>> },
+    /// Several readers, each of which is ordered behind the events of the last writes. Writers are among the readers.
+    Shared { writes: Vec<Arc<EventCell>>, readers: Users },
+    /// Parts are written: `writers` may write at any moment, each ordered behind what it overlaps.
+    Parts { writers: Users, readers: Users },
 }
 
 /// A stream's id with the lowest bit set.
 #[inline]
 fn key(stream: &StreamState) -> u64 {
     stream.id << 1 | 1
+}
+
+fn contains(users: &Users, stream: &StreamState) -> bool {
+    users.iter().any(|user| user.id == stream.id)
+}
+
+/// Adds a stream where it is not there yet. What is thrown out is returned, to be dropped outside of locks: streams that
+/// nobody holds any more and that are idle, which long-lived blocks would keep for ever.
+fn add(users: &mut Users, stream: &Arc<StreamState>) -> Users {
+    if contains(users, stream) {
+        return Vec::new();
+    }
+    let gone = |user: &Arc<StreamState>| user.is_closed() && user.is_idle().unwrap_or(false);
+    let (thrown_out, kept) = std::mem::take(users).into_iter().partition(gone);
+    *users = kept;
+    users.push(stream.clone());
+    thrown_out
+}
+
+/// Waits for everything that the users have been given by now.
+fn wait_for_all(stream: &StreamState, users: &Users) -> Result<()> {
+    users.iter().try_for_each(|user| stream.wait_for(user))
+}
+
+/// As [`wait_for_all`], for one that overwrites: users that went with their context are no reason to wait.
+fn wait_for_living(stream: &StreamState, users: &Users) -> Result<()> {
+    users.iter().try_for_each(|user| stream.wait_for_living(user))
 }
 
 impl Usage {
@@ -59,88 +109,136 @@ impl Usage {
     /// Makes the stream wait for the uses that this one must come after, and enters it.
     #[inline]
     pub(crate) fn enter(&self, stream: &Arc<StreamState>, access: Access) -> Result<()> {
-        // A stale hit is harmless: whoever has just ended the sole use keeps this stream among the readers.
+        // A stale hit is harmless: whoever has just ended the sole use keeps this stream among the users.
         let sole = self.sole.load(Ordering::Acquire);
-        let sole = if access == Access::Read { sole | 1 } else { sole };
+        let reads = matches!(access, Access::Read | Access::ReadPart);
+        let sole = if reads { sole | 1 } else { sole };
         if sole == key(stream) { Ok(()) } else { self.enter_slow(stream, access) }
     }
 
     #[cold]
     fn enter_slow(&self, stream: &Arc<StreamState>, access: Access) -> Result<()> {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = access == Access::Write;
-        let next = match &mut *streams {
-            Streams::Idle => Streams::Sole(stream.clone(), written),
-            Streams::Sole(owner, wrote) if owner.id == stream.id => {
-                if *wrote || !written {
-                    return Ok(());
-                }
-                Streams::Sole(stream.clone(), true)
+        let mut thrown_out = Vec::new();
+        let next = match access {
+            Access::Read | Access::ReadPart => {
+                streams.read(stream, access == Access::Read, &mut thrown_out)?
             }
-            Streams::Sole(owner, wrote) => match access {
-                Access::Write => {
-                    stream.wait_for(owner)?;
-                    Streams::Sole(stream.clone(), true)
-                }
-                Access::Read => {
-                    let write = if *wrote { Some(owner.mark()?) } else { None };
-                    if let Some(event) = &write {
-                        stream.wait_event(event)?;
-                    }
-                    Streams::Shared { write, readers: vec![owner.clone(), stream.clone()] }
-                }
-            },
-            Streams::Shared { write, readers } => match access {
-                Access::Read => {
-                    if !readers.iter().any(|reader| reader.id == stream.id) {
-                        if let Some(event) = write {
-                            stream.wait_event(event)?;
-                        }
-                        // Long-lived blocks would keep every stream that ever read them.
-                        readers.retain(|reader| !(reader.is_closed() && reader.is_idle().unwrap_or(false)));
-                        readers.push(stream.clone());
-                    }
-                    return Ok(());
-                }
-                Access::Write => {
-                    for reader in readers.iter() {
-                        stream.wait_for(reader)?;
-                    }
-                    Streams::Sole(stream.clone(), true)
-                }
-            },
+            Access::Write => {
+                wait_for_living(stream, &streams.users())?;
+                Some(Streams::Sole(stream.clone(), true))
+            }
+            Access::WritePart => streams.write_part(stream, &mut thrown_out)?,
         };
-        self.replace(&mut streams, next);
-        Ok(())
-    }
-
-    fn replace(&self, streams: &mut Streams, next: Streams) {
+        let Some(next) = next else {
+            drop(streams);
+            return Ok(());
+        };
         let sole = match &next {
             Streams::Sole(owner, wrote) => key(owner) & !u64::from(!wrote),
             _ => 0,
         };
         self.sole.store(sole, Ordering::Release);
-        *streams = next;
+        let old = std::mem::replace(&mut *streams, next);
+        // The last reference to a stream destroys it, which may call the user's error hook: not under the lock.
+        drop(streams);
+        drop((old, thrown_out));
+        Ok(())
     }
 
     /// Every stream whose work must be done before the block is free.
     pub(crate) fn streams(&self) -> Vec<Arc<StreamState>> {
-        match &*self.streams.lock().unwrap_or_else(PoisonError::into_inner) {
-            Streams::Idle => Vec::new(),
-            Streams::Sole(owner, _) => vec![owner.clone()],
-            Streams::Shared { readers, .. } => readers.clone(),
-        }
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).users()
     }
 
     /// Makes the stream wait for every other user, and enters it as one more. Nobody is forgotten: others may enter at
     /// the same time.
     pub(crate) fn enter_after_all(&self, stream: &Arc<StreamState>) -> Result<()> {
         self.enter(stream, Access::Read)?;
-        self.streams().iter().try_for_each(|other| stream.wait_for(other))
+        wait_for_all(stream, &self.streams())
     }
 
     /// Whether this stream alone uses the block.
     pub(crate) fn is_sole(&self, stream: &StreamState) -> bool {
         self.sole.load(Ordering::Acquire) | 1 == key(stream)
+    }
+}
+
+impl Streams {
+    fn users(&self) -> Users {
+        match self {
+            Streams::Idle => Vec::new(),
+            Streams::Sole(owner, _) => vec![owner.clone()],
+            Streams::Shared { readers, .. } => readers.clone(),
+            Streams::Parts { writers, readers } => {
+                let more = readers.iter().filter(|reader| !contains(writers, reader));
+                writers.iter().chain(more).cloned().collect()
+            }
+        }
+    }
+
+    /// Waits for the writers; the state after that, where it is another one.
+    fn read(
+        &mut self,
+        stream: &Arc<StreamState>,
+        whole: bool,
+        thrown_out: &mut Users,
+    ) -> Result<Option<Streams>> {
+        Ok(match self {
+            Streams::Idle => Some(Streams::Sole(stream.clone(), false)),
+            Streams::Sole(owner, _) if owner.id == stream.id => None,
+            Streams::Sole(owner, wrote) if whole => {
+                let writes = if *wrote { vec![owner.mark()?] } else { Vec::new() };
+                for event in &writes {
+                    stream.wait_event(event)?;
+                }
+                Some(Streams::Shared { writes, readers: vec![owner.clone(), stream.clone()] })
+            }
+            Streams::Sole(owner, _) => {
+                stream.wait_for(owner)?;
+                Some(Streams::Parts { writers: vec![owner.clone()], readers: vec![stream.clone()] })
+            }
+            Streams::Shared { writes, readers } => {
+                if !contains(readers, stream) {
+                    for event in writes.iter() {
+                        stream.wait_event(event)?;
+                    }
+                    *thrown_out = add(readers, stream);
+                }
+                None
+            }
+            Streams::Parts { writers, .. } if whole => {
+                // No part is being written any more, so events of now are behind all writes.
+                let writes = writers.iter().map(|writer| writer.mark()).collect::<Result<Vec<_>>>()?;
+                wait_for_all(stream, writers)?;
+                let mut readers = self.users();
+                *thrown_out = add(&mut readers, stream);
+                Some(Streams::Shared { writes, readers })
+            }
+            Streams::Parts { writers, readers } => {
+                wait_for_all(stream, writers)?;
+                *thrown_out = add(readers, stream);
+                None
+            }
+        })
+    }
+
+    /// Waits for every other user; the state after that, where it is another one.
+    fn write_part(&mut self, stream: &Arc<StreamState>, thrown_out: &mut Users) -> Result<Option<Streams>> {
+        wait_for_living(stream, &self.users())?;
+        Ok(match self {
+            Streams::Idle => Some(Streams::Sole(stream.clone(), true)),
+            Streams::Sole(owner, true) if owner.id == stream.id => None,
+            Streams::Sole(owner, _) => {
+                Some(Streams::Parts { writers: vec![owner.clone(), stream.clone()], readers: Vec::new() })
+            }
+            Streams::Shared { readers, .. } => {
+                Some(Streams::Parts { writers: vec![stream.clone()], readers: std::mem::take(readers) })
+            }
+            Streams::Parts { writers, .. } => {
+                *thrown_out = add(writers, stream);
+                None
+            }
+        })
     }
 }

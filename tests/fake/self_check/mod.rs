@@ -49,6 +49,7 @@ const PTX: &str = "
     { ret; }
 }
 .visible .entry produce(.param .u64 produce_write_out) { ret; }
+.visible .entry part(.param .u64 part_update_a, .param .u64 part_bytes_n) { ret; }
 .visible .entry fault_now() { ret; }
 ";
 
@@ -258,6 +259,7 @@ mod environment;
 mod memory;
 mod modules;
 mod ordering;
+mod ranges;
 
 /// A named check. A panic inside is its failure, not that of the ones after it.
 fn trial(name: &str, run: fn() -> Outcome) -> Trial {
@@ -267,7 +269,7 @@ fn trial(name: &str, run: fn() -> Outcome) -> Trial {
 }
 
 pub fn trials() -> Vec<Trial> {
-    [ordering::trials(), memory::trials(), modules::trials(), environment::trials()]
+    [ordering::trials(), memory::trials(), modules::trials(), ranges::trials(), environment::trials()]
         .into_iter()
         .flatten()
         .collect()
