@@ -4,7 +4,7 @@
 
 use libtest_mimic::Trial;
 use selvedge::Error;
-use selvedge::driver::{Device, LaunchConfig, Stream};
+use selvedge::driver::{Device, DeviceSliceMut, LaunchConfig, Stream};
 
 use super::kernels::PTX;
 use super::support::Fake;
@@ -102,9 +102,35 @@ pub fn copies(fake: &Fake) -> Outcome {
             .collect();
         threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a thread panicked")?)
     })?;
+    halves(&stream, &other)?;
     drop((stream, other));
     scenario::settle()?;
     scenario::check_end(fake)
+}
+
+/// Two threads copy to and from the halves of one buffer, each on its stream.
+fn halves(first: &Stream, second: &Stream) -> Outcome {
+    let length = 6001;
+    let mut buffer = first.zeros::<u8>(2 * length)?;
+    let (mut left, mut right) = buffer.split_at_mut(length)?;
+    let part = |stream: &Stream, half: &mut DeviceSliceMut<'_, u8>, seed: usize| -> Result<(), Error> {
+        for round in 0..20 {
+            let wanted = bytes(length, seed + round);
+            stream.copy_from_host(&wanted, half)?;
+            assert_eq!(stream.download(half)?, wanted, "the other half's copies are in this one");
+            stream.fill(half, round as u8)?;
+            assert_eq!(stream.download(half)?, vec![round as u8; length]);
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| part(second, &mut right, 100));
+        part(first, &mut left, 0)?;
+        other.join().map_err(|_| "a thread panicked")??;
+        Ok::<(), Box<dyn std::error::Error>>(())
+    })?;
+    assert_eq!(second.download(&buffer)?, [[19; 6001], [19; 6001]].concat());
+    Ok(())
 }
 
 /// Child: what is page-locked already goes as it is.
