@@ -10,6 +10,7 @@ mod harness;
 
 mod first_result;
 mod launch;
+mod pageable;
 mod peer;
 mod transfer;
 mod vector_add;
@@ -25,7 +26,7 @@ const HELP: &str = "\
 ground [--only NAME,NAME] [--out FOLDER] [--rounds N] [--baseline PATH]
 ground render
 
-  --only      of launch, transfer, peer, first_result, vector_add; all without it
+  --only      of launch, transfer, pageable, peer, first_result, vector_add; all without it
   --out       where the JSON files go; benches/results without it
   --rounds    rounds of each figure, at least 20; each benchmark's own without it
   --baseline  csrc/bench/first_result.c as a program; built with cc, or found beside this one, without it
@@ -98,11 +99,12 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options>,
 
 type Benchmark = fn(&Bare, &Options) -> Result<(), Failure>;
 
-const BENCHMARKS: [(&str, Benchmark); 5] = [
+const BENCHMARKS: [(&str, Benchmark); 6] = [
     // Whole processes before this one holds memory on the device, and launches while it is cool.
     ("first_result", first_result::measure),
     ("launch", launch::measure),
     ("transfer", transfer::measure),
+    ("pageable", pageable::measure),
     ("peer", peer::measure),
     ("vector_add", vector_add::measure),
 ];

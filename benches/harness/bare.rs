@@ -266,6 +266,24 @@ impl Bare {
         )
     }
 
+    /// Plain host memory to device; the driver stages it. Waited for.
+    pub fn upload_plain(&self, to: Address, from: &[u64]) -> Result<(), Failure> {
+        // SAFETY: callers allocate `to` with at least that size; the slice is borrowed until the stream is idle.
+        let code =
+            unsafe { (self.functions.upload)(to, from.as_ptr().cast(), size_of_val(from), self.stream) };
+        check(code, "cuMemcpyHtoDAsync")?;
+        self.synchronize()
+    }
+
+    /// Device to plain host memory; the driver stages it. Waited for.
+    pub fn download_plain(&self, to: &mut [u64], from: Address) -> Result<(), Failure> {
+        // SAFETY: as for `upload_plain`; any bytes are words.
+        let code =
+            unsafe { (self.functions.download)(to.as_mut_ptr().cast(), from, size_of_val(to), self.stream) };
+        check(code, "cuMemcpyDtoHAsync")?;
+        self.synchronize()
+    }
+
     /// Device to device, on the stream.
     pub fn copy(&self, to: Address, from: Address, bytes: usize) -> Result<(), Failure> {
         // SAFETY: callers allocate both sides with at least that size.

@@ -7,7 +7,7 @@ use libtest_mimic::Failed;
 
 use super::support::Fake;
 use super::variant::{self, Variant};
-use super::{concurrency, contexts, drops, faults, losses, random, scenario, versions};
+use super::{concurrency, contexts, drops, faults, losses, random, scenario, staging, versions};
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
 
@@ -27,7 +27,7 @@ pub fn spawn(
     let library = variant::build(variant)?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(arguments).env(CHILD, name).env("SELVEDGE_LIBCUDA", library);
-    for variable in ["SELVEDGE_POOL", "SELVEDGE_ARCH", "SELVEDGE_IMAGE"] {
+    for variable in ["SELVEDGE_POOL", "SELVEDGE_STAGING_BYTES", "SELVEDGE_ARCH", "SELVEDGE_IMAGE"] {
         command.env_remove(variable);
     }
     command.envs(settings.iter().copied());
@@ -63,6 +63,10 @@ pub fn dispatch() -> Option<ExitCode> {
             "contexts" => contexts::child(&fake),
             "lost" => losses::lost(&fake),
             "memory" => losses::out_of_memory(&fake),
+            "staging_copies" => staging::copies(&fake),
+            "staging_locked" => staging::locked(&fake),
+            "staging_failures" => staging::failures(&fake),
+            "staging_setting" => staging::setting(&fake),
             "version" => versions::child(&fake, &arguments),
             other => Err(format!("no child '{other}'").into()),
         }

@@ -57,8 +57,8 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Result<(), Box<dyn std::error
 }
 
 /// Runs a fault process for each call on two threads, and gathers what went wrong.
-fn all(variant: &Variant, code: i32) -> Result<(), Failed> {
-    let calls = scenario::calls(variant)?;
+fn all(variant: &Variant, code: i32, settings: &[(&str, &str)]) -> Result<(), Failed> {
+    let calls = scenario::calls(variant, settings)?;
     let calls: Vec<_> = calls.into_iter().filter(|(number, _)| *number > 0).collect();
     let next = AtomicUsize::new(0);
     let wrong = Mutex::new(BTreeMap::new());
@@ -67,7 +67,7 @@ fn all(variant: &Variant, code: i32) -> Result<(), Failed> {
             scope.spawn(|| {
                 while let Some((number, name)) = calls.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let arguments = [number.to_string(), name.clone(), code.to_string()];
-                    if let Err(failed) = children::must_succeed(variant, "fault", &arguments, &[]) {
+                    if let Err(failed) = children::must_succeed(variant, "fault", &arguments, settings) {
                         if let Ok(mut wrong) = wrong.lock() {
                             wrong.insert(
                                 *number,
@@ -90,12 +90,18 @@ fn all(variant: &Variant, code: i32) -> Result<(), Failed> {
     Err(format!("{} of {} calls:\n{}", text.len(), calls.len(), text.join("\n")).into())
 }
 
+/// The scenario's large buffers count as large for copies of plain memory, its small ones do not.
+const STAGED: &[(&str, &str)] = &[("SELVEDGE_STAGING_BYTES", "256")];
+
 pub fn trials() -> Vec<Trial> {
+    let trial = |name: &'static str, version: i32, code: i32, settings: &'static [(&str, &str)]| {
+        Trial::test(name, move || all(&Variant::new(version), code, settings))
+    };
     vec![
-        Trial::test("faults::every_call_refused", || all(&Variant::new(13000), NOT_PERMITTED)),
-        Trial::test("faults::every_call_out_of_memory", || all(&Variant::new(12040), OUT_OF_MEMORY)),
-        Trial::test("faults::every_call_refused_by_an_old_driver", || {
-            all(&Variant::new(11040), NOT_PERMITTED)
-        }),
+        trial("faults::every_call_refused", 13000, NOT_PERMITTED, &[]),
+        trial("faults::every_call_out_of_memory", 12040, OUT_OF_MEMORY, &[]),
+        trial("faults::every_call_refused_by_an_old_driver", 11040, NOT_PERMITTED, &[]),
+        trial("faults::every_call_refused_in_staged_copies", 13000, NOT_PERMITTED, STAGED),
+        trial("faults::every_call_out_of_memory_in_staged_copies", 12040, OUT_OF_MEMORY, STAGED),
     ]
 }

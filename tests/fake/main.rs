@@ -23,6 +23,8 @@ mod scenario;
 #[cfg(target_os = "linux")]
 mod self_check;
 #[cfg(target_os = "linux")]
+mod staging;
+#[cfg(target_os = "linux")]
 mod support;
 #[cfg(target_os = "linux")]
 mod variant;
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         random::trials,
         scenario::trials,
         self_check::trials,
+        staging::trials,
         versions::trials,
     ] {
         trials.extend(module());

@@ -520,13 +520,12 @@ fn programs() -> u64 {
     std::env::var("SELVEDGE_RANDOM_PROGRAMS").ok().and_then(|text| text.parse().ok()).unwrap_or(100_000)
 }
 
-fn many(pool: &'static str, share: u64, from: u64) -> Result<(), Failed> {
+fn many(setting: (&'static str, &'static str), share: u64, from: u64) -> Result<(), Failed> {
     let count = (programs() / share).max(1);
     let half = count.div_ceil(2);
     let run = |first: u64| {
         let arguments = [first.to_string(), half.to_string(), "sound".to_owned()];
-        children::must_succeed(&Variant::new(12040), "random", &arguments, &[("SELVEDGE_POOL", pool)])
-            .map(drop)
+        children::must_succeed(&Variant::new(12040), "random", &arguments, &[setting]).map(drop)
     };
     std::thread::scope(|scope| {
         let other = scope.spawn(|| run(from + half));
@@ -537,8 +536,12 @@ fn many(pool: &'static str, share: u64, from: u64) -> Result<(), Failed> {
 
 pub fn trials() -> Vec<Trial> {
     vec![
-        Trial::test("random::programs", || many("", 1, 0)),
-        Trial::test("random::programs_without_a_pool", || many("none", 10, 10_000_000)),
+        Trial::test("random::programs", || many(("SELVEDGE_POOL", ""), 1, 0)),
+        Trial::test("random::programs_without_a_pool", || many(("SELVEDGE_POOL", "none"), 10, 10_000_000)),
+        // All but the smallest buffers, in several chunks each.
+        Trial::test("random::programs_of_staged_copies", || {
+            many(("SELVEDGE_STAGING_BYTES", "64"), 10, 20_000_000)
+        }),
         Trial::test("random::a_seeded_ordering_bug_is_caught", || {
             let arguments = ["0".to_owned(), "1000".to_owned(), "bug".to_owned()];
             let text = children::must_succeed(&Variant::new(12040), "random", &arguments, &[])?;

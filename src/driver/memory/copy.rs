@@ -1,11 +1,13 @@
 //! Copies: host to device, device to host, device to device and between devices, in one and two dimensions.
 //!
 //! Copies from and to plain host slices are synchronous by contract: when they return, the driver is done with the
-//! slice. The asynchronous ones take an owned [`PinnedBuffer`](super::PinnedBuffer), see [`transfer`](super::transfer).
+//! slice; large ones go by way of [`staging`](super::staging). The asynchronous ones take an owned
+//! [`PinnedBuffer`](super::PinnedBuffer), see [`transfer`](super::transfer).
 
 use bytemuck::Pod;
 
 use super::slice::{DeviceRead, DeviceWrite, View};
+use super::staging::room_for;
 use crate::driver::context::stream_call;
 use crate::driver::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
@@ -80,7 +82,7 @@ impl StreamState {
     }
 
     /// Fails where a copy on this stream could not reach the memory: it belongs to another device than the stream.
-    fn reaches(&self, operation: &'static str, view: &View<'_>) -> Result<()> {
+    pub(super) fn reaches(&self, operation: &'static str, view: &View<'_>) -> Result<()> {
         if std::ptr::eq(self.device, view.device()) {
             return Ok(());
         }
@@ -107,6 +109,22 @@ impl Stream {
         let stream = self.state();
         stream.reaches("an upload", &destination)?;
         destination.enter_write(stream)?;
+        // SAFETY: the caller vouches for the host side.
+        unsafe { self.submit_upload(source, destination, bytes) }
+    }
+
+    /// As [`issue_upload`](Self::issue_upload), where the stream has entered the destination for a write.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    pub(super) unsafe fn submit_upload(
+        &self,
+        source: *const u8,
+        destination: View<'_>,
+        bytes: usize,
+    ) -> Result<u64> {
+        let stream = self.state();
         // SAFETY: the caller vouches for the host side; the device side is inside a live allocation.
         stream.submit_placed(|| unsafe {
             stream_call!(stream, cuMemcpyHtoDAsync(destination.address, source.cast(), bytes, stream.raw.0))
@@ -127,6 +145,22 @@ impl Stream {
         let stream = self.state();
         stream.reaches("a download", &source)?;
         source.enter_read(stream)?;
+        // SAFETY: the caller vouches for the host side.
+        unsafe { self.submit_download(source, destination, bytes) }
+    }
+
+    /// As [`issue_download`](Self::issue_download), where the stream has entered the source for a read.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    pub(super) unsafe fn submit_download(
+        &self,
+        source: View<'_>,
+        destination: *mut u8,
+        bytes: usize,
+    ) -> Result<u64> {
+        let stream = self.state();
         // SAFETY: the caller vouches for the host side; the device side is inside a live allocation.
         stream.submit_placed(|| unsafe {
             stream_call!(stream, cuMemcpyDtoHAsync(destination.cast(), source.address, bytes, stream.raw.0))
@@ -144,9 +178,8 @@ impl Stream {
         if size_of_val(source) == 0 {
             return Ok(());
         }
-        // SAFETY: `source` is borrowed until the drain below has returned.
-        let issued = unsafe { self.issue_upload(source.as_ptr().cast(), view, size_of_val(source)) };
-        issued.and(self.state().drain())
+        // SAFETY: `source` is borrowed until this returns.
+        unsafe { self.upload_now(source.as_ptr().cast(), view, size_of_val(source)) }
     }
 
     /// Copies device elements to the host, after whatever wrote them; done when this returns.
@@ -160,20 +193,25 @@ impl Stream {
         if size_of_val(destination) == 0 {
             return Ok(());
         }
-        // SAFETY: `destination` is borrowed until the drain below has returned; any bytes are a value of `T`.
-        let issued =
-            unsafe { self.issue_download(view, destination.as_mut_ptr().cast(), size_of_val(destination)) };
-        issued.and(self.state().drain())
+        // SAFETY: `destination` is borrowed until this returns; any bytes are a value of `T`.
+        unsafe { self.download_now(view, destination.as_mut_ptr().cast(), size_of_val(destination)) }
     }
 
     /// The elements as a vector on the host, after whatever wrote them.
     ///
     /// # Errors
     ///
-    /// As [`copy_to_host`](Self::copy_to_host).
+    /// As [`copy_to_host`](Self::copy_to_host), or the host has no memory for the vector.
     pub fn download<T: Pod>(&self, source: &impl DeviceRead<T>) -> Result<Vec<T>> {
-        let mut elements = vec![T::zeroed(); source.view().length];
-        self.copy_to_host(source, &mut elements)?;
+        let view = source.view();
+        let mut elements = room_for::<T>(view.length)?;
+        let bytes = view.length * size_of::<T>();
+        if bytes > 0 {
+            // SAFETY: the vector's own room, of which nothing was handed out yet.
+            unsafe { self.download_now(view, elements.as_mut_ptr().cast(), bytes)? };
+        }
+        // SAFETY: there is room for them, every byte was written, and any bytes are a value of `T`.
+        unsafe { elements.set_len(view.length) };
         Ok(elements)
     }
 

@@ -3,7 +3,8 @@
 //! - [`usage`] keeps which streams use a block, and makes a stream wait before it joins them.
 //! - [`allocation`] is a block with its home stream; dropping it gives the block back without blocking.
 //! - [`pool`] caches blocks by stream; [`retired`] holds what cannot be freed yet.
-//! - [`buffer`], [`slice`], [`pinned`] and [`transfer`] are what users hold; [`copy`] and [`fill`] move bytes.
+//! - [`buffer`], [`slice`], [`pinned`] and [`transfer`] are what users hold; [`copy`] and [`fill`] move bytes, large ones
+//!   of plain memory by way of [`staging`].
 
 mod allocation;
 mod buffer;
@@ -13,6 +14,7 @@ mod pinned;
 mod pool;
 mod retired;
 mod slice;
+mod staging;
 mod transfer;
 mod usage;
 

@@ -65,6 +65,32 @@ impl PinnedPool {
     }
 }
 
+/// The ranges that this library has locked and not unlocked since, by their starts. They do not overlap.
+static LOCKED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+
+fn locked() -> MutexGuard<'static, BTreeMap<usize, usize>> {
+    LOCKED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether the device can copy from and to this host memory as it is. Memory that others have locked is not known; a wrong
+/// answer costs speed and nothing else.
+pub(crate) fn is_page_locked(start: *const u8, bytes: usize) -> bool {
+    let ranges = locked();
+    match ranges.range(..=start.addr()).next_back() {
+        Some((_, end)) => start.addr().checked_add(bytes).is_some_and(|last| last <= *end),
+        None => false,
+    }
+}
+
+fn now_locked(start: *const u8, bytes: usize) {
+    locked().insert(start.addr(), start.addr() + bytes);
+}
+
+/// Called before the memory is unlocked: afterwards it may be somebody else's.
+pub(super) fn no_longer_locked(start: *const u8) {
+    locked().remove(&start.addr());
+}
+
 /// Where the memory is from.
 enum Origin<T> {
     /// A block of the device's pool, with its size.
@@ -173,6 +199,7 @@ impl Device {
         });
         match (registered, NonNull::new(pointer)) {
             (Ok(()), Some(pointer)) => {
+                now_locked(pointer.as_ptr().cast(), bytes);
                 Ok(PinnedBuffer { device: self.0, pointer, length, origin: Origin::Registered(vector) })
             }
             (Ok(()), None) => Ok(PinnedBuffer {
@@ -198,7 +225,9 @@ impl DeviceState {
             if status.0 == OUT_OF_MEMORY {
                 return Ok(None);
             }
-            self.check("cuMemHostAlloc", status).map(|()| Some(Handle(pointer.cast())))
+            self.check("cuMemHostAlloc", status)?;
+            now_locked(pointer.cast(), bytes);
+            Ok(Some(Handle(pointer.cast())))
         })?;
         found.ok_or_else(|| driver_error("cuMemHostAlloc", OUT_OF_MEMORY, format!("{bytes} bytes")))
     }

@@ -8,6 +8,7 @@
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::pinned::no_longer_locked;
 use crate::driver::context::{Handle, call, gone};
 use crate::driver::device::DeviceState;
 use crate::driver::event::EventCell;
@@ -97,6 +98,9 @@ impl DeviceState {
 
     /// The context is current.
     fn call_release(&'static self, resource: &Resource) -> Result<()> {
+        if let Resource::Pinned(pointer) | Resource::Registered(pointer, _) = resource {
+            no_longer_locked(pointer.0);
+        }
         // SAFETY: each resource was given by this device's driver, is released once and used by nothing any more.
         unsafe {
             match resource {
