@@ -101,9 +101,10 @@
 
 /* ---- starting over ---- */
 
-/* Finishes all queued work, then forgets violations, log, numbering, armed failures, clocks and losses of contexts;
- * settings stay. Live handles stay valid, their histories are emptied. Returns the number of live handles: blocks,
- * pinned and registered ranges, streams, events, modules and link states. */
+/* Gives up captures under way, finishes all queued work, then forgets violations, log, numbering, armed failures, clocks
+ * and losses of contexts; settings stay. Live handles stay valid, their histories are emptied. Returns the number of live
+ * handles: blocks, pinned and registered ranges, streams, events, modules, link states, reserved ranges, physical
+ * memory, pools, graphs and their instances. */
 FAKE_API uint64_t fake_reset(void);
 /* fake_reset, then destroys every live handle, disables peer access and un-initialises. Not for use under a
  * program that keeps handles. */
@@ -164,7 +165,7 @@ FAKE_API size_t fake_violation(uint64_t index, char *text, size_t capacity);
 /* ---- what is alive ---- */
 
 typedef struct fake_counts {
-    uint64_t blocks, bytes;        /* cuMemAlloc */
+    uint64_t blocks, bytes;        /* cuMemAlloc, cuMemAllocAsync, cuMemAllocFromPoolAsync */
     uint64_t pinned, pinned_bytes; /* cuMemHostAlloc */
     uint64_t registered;           /* cuMemHostRegister */
     uint64_t streams, events, modules, links;

@@ -49,15 +49,16 @@ typedef struct check {
     const actor *who;
     const block *what;
     uint64_t from, to;
-    uint32_t named;
-    moment name[8];
+    uint32_t named; /* in `names` */
 } check;
+
+static moment names[8];
 
 static void unordered(check *k, const char *earlier, const moment *a) {
     char one[160], other[160], text[96] = "the code of a module", part[64] = "";
     for (uint32_t i = 0; i < k->named; i++)
-        if (k->name[i].component == a->component && k->name[i].time == a->time) return;
-    if (k->named < sizeof k->name / sizeof k->name[0]) k->name[k->named++] = *a;
+        if (names[i].component == a->component && names[i].time == a->time) return;
+    if (k->named < sizeof names / sizeof names[0]) names[k->named++] = *a;
     if (k->what) {
         block_text(k->what, text);
         if (k->from || k->to < k->what->size)
@@ -204,10 +205,13 @@ void history_write(history *h, uint64_t from, uint64_t to, const actor *who, con
             memmove(&row[first + 1], &row[end], (h->count - end) * sizeof *row);
             h->count -= end - first - 1;
             s = &row[first];
+            s->from = from;
+            s->to = to;
         }
     }
     segment_drop(s);
-    *s = (segment){.from = from, .to = to, .written = true, .write = now(who)};
+    s->written = true;
+    s->write = now(who);
 }
 
 /* The bytes are given up: all that used them must have come before. They have no history from here on. */

@@ -253,16 +253,60 @@ static void badly(void) {
     }
 }
 
+/* A graph of a copy and a kernel, made by a capture over two streams, launched twice on others. */
+static void well_captured(unsigned s, unsigned other, unsigned a, unsigned b) {
+    CUgraph graph;
+    CUgraphExec instance;
+    CUevent fork, join;
+    MUST(cuEventCreate(&fork, EVENT_DISABLE_TIMING));
+    MUST(cuEventCreate(&join, EVENT_DISABLE_TIMING));
+    MUST(cuStreamBeginCapture_v2(p.stream[s], CAPTURE_THREAD_LOCAL));
+    MUST(cuMemcpyDtoDAsync_v2(p.block[a], p.block[b], BYTES, p.stream[s]));
+    MUST(cuEventRecord(fork, p.stream[s]));
+    MUST(cuStreamWaitEvent(p.stream[other], fork, 0));
+    launch(p.stream[other], p.block[b], p.block[a], BYTES / 2);
+    MUST(cuMemsetD8Async(p.block[a] + BYTES / 2, 1, BYTES / 2, p.stream[s]));
+    MUST(cuEventRecord(join, p.stream[other]));
+    MUST(cuStreamWaitEvent(p.stream[s], join, 0));
+    MUST(cuStreamEndCapture(p.stream[s], &graph));
+    MUST(cuGraphInstantiateWithFlags(&instance, graph, 0));
+    MUST(cuGraphDestroy(graph));
+    MUST(cuGraphLaunch(instance, p.stream[s]));
+    MUST(cuGraphLaunch(instance, p.stream[s]));
+    MUST(cuGraphExecDestroy(instance));
+    MUST(cuEventDestroy_v2(fork));
+    MUST(cuEventDestroy_v2(join));
+}
+
+/* Memory of a pool and memory mapped for this step alone. */
+static void well_apart(unsigned s, unsigned a) {
+    CUmemAccessDesc access = {{LOCATION_DEVICE, 0}, ACCESS_READ_WRITE};
+    CUmemGenericAllocationHandle memory;
+    CUdeviceptr block;
+    MUST(cuMemAllocFromPoolAsync(&block, BYTES, p.pool, p.stream[s]));
+    MUST(cuMemcpyDtoDAsync_v2(block, p.block[a], BYTES, p.stream[s]));
+    MUST(cuMemCreate(&memory, 2 * PAGE, &on_first, 0));
+    MUST(cuMemMap(p.range + PAGE, 2 * PAGE, 0, memory, 0));
+    MUST(cuMemRelease(memory));
+    MUST(cuMemSetAccess(p.range + PAGE, 2 * PAGE, &access, 1));
+    MUST(cuMemcpyDtoDAsync_v2(p.range + 2 * PAGE - 8, block, BYTES, p.stream[s]));
+    MUST(cuMemFreeAsync(block, p.stream[s]));
+    MUST(cuStreamSynchronize(p.stream[s]));
+    MUST(cuMemUnmap(p.range + PAGE, 2 * PAGE));
+}
+
 /* One step in which each operation waits for the step before it, on whatever stream. */
 static void well(unsigned *last) {
     unsigned a = pick(COUNT), b = (a + 1) % COUNT, s = pick(COUNT);
     MUST(cuEventRecord(p.event[*last], p.stream[*last]));
     MUST(cuStreamWaitEvent(p.stream[s], p.event[*last], 0));
-    switch (pick(5)) {
+    switch (pick(7)) {
     case 0: MUST(cuMemcpyDtoDAsync_v2(p.block[a], p.block[b], BYTES, p.stream[s])); break;
     case 1: MUST(cuMemsetD8Async(p.block[a], 1, BYTES, p.stream[s])); break;
     case 2: launch(p.stream[s], p.block[a], p.block[b], BYTES); break;
     case 3: MUST(cuMemcpyHtoDAsync_v2(p.block[a], p.pinned[b], BYTES, p.stream[s])); break;
+    case 4: well_captured(s, (s + 1) % COUNT, a, b); break;
+    case 5: well_apart(s, a); break;
     default:
         MUST(cuStreamSynchronize(p.stream[s]));
         MUST(cuMemFree_v2(p.block[a]));
