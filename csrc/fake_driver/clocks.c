@@ -116,9 +116,9 @@ actor stream_actor(stream *s, const call *c) {
 
 /* ---- pageable memory under copy ---- */
 
-static bool before(const access *a, const actor *who) { return who->clock->time[a->component] >= a->time; }
+static bool before(const moment *a, const actor *who) { return who->clock->time[a->component] >= a->time; }
 
-static void unordered(const char *act, const actor *who, const char *earlier, const access *a) {
+static void unordered(const char *act, const actor *who, const char *earlier, const moment *a) {
     char one[160], other[160];
     violation_at("%s by %s is not ordered after %s by %s: pageable host memory", act, site_text(&who->where, one),
                  earlier, site_text(&a->where, other));
@@ -127,7 +127,7 @@ static void unordered(const char *act, const actor *who, const char *earlier, co
 typedef struct pageable {
     uintptr_t from, to;
     bool write;
-    access by;
+    moment by;
 } pageable;
 
 static pageable *ranges;
@@ -151,7 +151,7 @@ void pageable_access(const void *pointer, size_t bytes, bool write, const actor 
     check_ranges(from, from + bytes, write, who);
     if (range_count >= 32) prune();
     ranges = grow(ranges, &range_capacity, range_count + 1, sizeof *ranges);
-    access by = {who->component, who->clock->time[who->component], who->where};
+    moment by = {who->component, who->clock->time[who->component], who->where};
     ranges[range_count++] = (pageable){from, from + bytes, write, by};
 }
 

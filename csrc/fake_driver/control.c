@@ -16,6 +16,7 @@ __attribute__((constructor)) static void start(void) {
     G.strict = setting("FAKE_STRICT", 0) != 0;
     G.random = setting("FAKE_SEED", 1);
     G.memory = setting("FAKE_MEMORY", UINT64_C(8) << 30);
+    G.granularity = UINT64_C(2) << 20;
     G.capability = (int)setting("FAKE_CAPABILITY", 90);
     G.peer_possible = true;
     G.threads_ordered = true;
@@ -39,6 +40,7 @@ SETTER(fake_set_version, int, G.version = value)
 SETTER(fake_set_devices, int, G.devices = value < 0 ? 0 : value > MAX_DEVICES ? MAX_DEVICES : value)
 SETTER(fake_set_init, int, G.init_code = value)
 SETTER(fake_set_memory, uint64_t, G.memory = value)
+SETTER(fake_set_granularity, uint64_t, G.granularity = value < 4096 ? 4096 : value)
 SETTER(fake_set_capability, int, G.capability = value)
 SETTER(fake_set_peer_access, int, G.peer_possible = value != 0)
 SETTER(fake_set_strict, int, G.strict = value != 0)
@@ -55,26 +57,16 @@ void fake_lose_context(int device, int code) {
 
 static fake_counts totals(int device) {
     fake_counts sum = {0};
+    uint64_t *into = (uint64_t *)&sum;
     for (int i = 0; i < MAX_DEVICES; i++) {
-        if (device >= 0 && device != i) continue;
-        const fake_counts *n = &G.counts[i];
-        sum.blocks += n->blocks;
-        sum.bytes += n->bytes;
-        sum.pinned += n->pinned;
-        sum.pinned_bytes += n->pinned_bytes;
-        sum.registered += n->registered;
-        sum.streams += n->streams;
-        sum.events += n->events;
-        sum.modules += n->modules;
-        sum.links += n->links;
-        sum.peers += n->peers;
-        sum.retained += n->retained;
-        sum.pending += n->pending;
+        const uint64_t *from = (const uint64_t *)&G.counts[i];
+        for (size_t n = 0; n < sizeof sum / sizeof *into && (device < 0 || device == i); n++) into[n] += from[n];
     }
     return sum;
 }
 
 static void start_over(void) {
+    captures_reset();
     drain();
     for (int i = 0; i < 2 * MAX_DEVICES; i++) G.contexts[i].lost = SUCCESS;
     reset_books();
@@ -88,14 +80,19 @@ uint64_t fake_reset(void) {
     start_over();
     fake_counts n = totals(-1);
     control_end();
-    return n.blocks + n.pinned + n.registered + n.streams + n.events + n.modules + n.links;
+    return n.blocks + n.pinned + n.registered + n.streams + n.events + n.modules + n.links + n.reservations + n.physical +
+           n.pools + n.graphs + n.instances;
 }
 
 void fake_reset_all(void) {
     control_begin();
     start_over();
+    graphs_reset_all();
     modules_reset_all();
+    virtual_reset_all();
     memory_reset_all();
+    pools_reset_all();
+    events_reset_all();
     streams_reset_all();
     for (int i = 0; i < 2 * MAX_DEVICES; i++) {
         memset(G.contexts[i].peer, 0, sizeof G.contexts[i].peer);
@@ -122,7 +119,11 @@ size_t fake_describe_live(char *text, size_t capacity) {
     if (!out) return 0;
     control_begin();
     describe_blocks(out);
+    describe_virtual(out);
+    describe_pools(out);
     describe_streams(out);
+    describe_events(out);
+    describe_graphs(out);
     describe_modules(out);
     control_end();
     fclose(out);

@@ -20,6 +20,11 @@ typedef uint64_t CUevent;
 typedef uint64_t CUmodule;
 typedef uint64_t CUfunction;
 typedef uint64_t CUlinkState;
+typedef uint64_t CUmemGenericAllocationHandle;
+typedef uint64_t CUmemoryPool;
+typedef uint64_t CUgraph;
+typedef uint64_t CUgraphNode;
+typedef uint64_t CUgraphExec;
 typedef void (*CUhostFn)(void *);
 typedef size_t (*CUoccupancyB2DSize)(int);
 
@@ -40,7 +45,9 @@ enum {
     PEER_ACCESS_UNSUPPORTED = 217,
     INVALID_PTX = 218,
     UNSUPPORTED_PTX_VERSION = 222,
+    OPERATING_SYSTEM = 304,
     INVALID_HANDLE = 400,
+    ILLEGAL_STATE = 401,
     NOT_FOUND = 500,
     NOT_READY = 600,
     ILLEGAL_ADDRESS = 700,
@@ -53,6 +60,15 @@ enum {
     COOPERATIVE_LAUNCH_TOO_LARGE = 720,
     NOT_PERMITTED = 800,
     NOT_SUPPORTED = 801,
+    STREAM_CAPTURE_UNSUPPORTED = 900,
+    STREAM_CAPTURE_INVALIDATED = 901,
+    STREAM_CAPTURE_MERGE = 902,
+    STREAM_CAPTURE_UNMATCHED = 903,
+    STREAM_CAPTURE_UNJOINED = 904,
+    STREAM_CAPTURE_ISOLATION = 905,
+    STREAM_CAPTURE_IMPLICIT = 906,
+    CAPTURED_EVENT = 907,
+    STREAM_CAPTURE_WRONG_THREAD = 908,
     INVALID_CLUSTER_SIZE = 912,
     UNKNOWN = 999,
 };
@@ -76,6 +92,68 @@ typedef struct CUDA_MEMCPY2D {
     size_t WidthInBytes, Height;
 } CUDA_MEMCPY2D;
 _Static_assert(sizeof(CUDA_MEMCPY2D) == 128, "CUDA_MEMCPY2D");
+
+typedef struct CUDA_MEMCPY3D {
+    size_t srcXInBytes, srcY, srcZ, srcLOD;
+    unsigned srcMemoryType;
+    const void *srcHost;
+    CUdeviceptr srcDevice;
+    void *srcArray, *reserved0;
+    size_t srcPitch, srcHeight;
+    size_t dstXInBytes, dstY, dstZ, dstLOD;
+    unsigned dstMemoryType;
+    void *dstHost;
+    CUdeviceptr dstDevice;
+    void *dstArray, *reserved1;
+    size_t dstPitch, dstHeight;
+    size_t WidthInBytes, Height, Depth;
+} CUDA_MEMCPY3D;
+_Static_assert(sizeof(CUDA_MEMCPY3D) == 200, "CUDA_MEMCPY3D");
+
+/* Virtual memory and pools. */
+enum { ALLOCATION_PINNED = 1, LOCATION_DEVICE = 1, ACCESS_NONE = 0, ACCESS_READ = 1, ACCESS_READ_WRITE = 3 };
+
+typedef struct CUmemLocation {
+    int type, id;
+} CUmemLocation;
+
+typedef struct CUmemAllocationProp {
+    int type, requestedHandleTypes;
+    CUmemLocation location;
+    void *win32HandleMetaData;
+    struct {
+        unsigned char compressionType, gpuDirectRDMACapable;
+        unsigned short usage;
+        unsigned char reserved[4];
+    } allocFlags;
+} CUmemAllocationProp;
+_Static_assert(sizeof(CUmemAllocationProp) == 32, "CUmemAllocationProp");
+
+typedef struct CUmemAccessDesc {
+    CUmemLocation location;
+    int flags;
+} CUmemAccessDesc;
+_Static_assert(sizeof(CUmemAccessDesc) == 12, "CUmemAccessDesc");
+
+typedef struct CUmemPoolProps {
+    int allocType, handleTypes;
+    CUmemLocation location;
+    void *win32SecurityAttributes;
+    size_t maxSize;
+    unsigned short usage;
+    unsigned char reserved[54];
+} CUmemPoolProps;
+_Static_assert(sizeof(CUmemPoolProps) == 88, "CUmemPoolProps");
+
+enum {
+    POOL_REUSE_FIRST = 1, /* 1 to 3 are ints, the others 64-bit */
+    POOL_REUSE_LAST = 3,
+    POOL_RELEASE_THRESHOLD = 4,
+    POOL_RESERVED_CURRENT = 5,
+    POOL_RESERVED_HIGH = 6,
+    POOL_USED_CURRENT = 7,
+    POOL_USED_HIGH = 8,
+};
 
 /* Launch attributes that the fake knows. */
 enum {
@@ -151,6 +229,26 @@ enum { EVENT_BLOCKING_SYNC = 1, EVENT_DISABLE_TIMING = 2, EVENT_INTERPROCESS = 4
 enum { STREAM_NON_BLOCKING = 1 };
 #define STREAM_LEGACY ((CUstream)1)
 #define STREAM_PER_THREAD ((CUstream)2)
+
+/* Captures and graphs. */
+enum { CAPTURE_GLOBAL = 0, CAPTURE_THREAD_LOCAL = 1, CAPTURE_RELAXED = 2 };
+enum { CAPTURE_NONE = 0, CAPTURE_ACTIVE = 1, CAPTURE_INVALIDATED = 2 };
+
+typedef struct CUgraphEdgeData {
+    unsigned char from_port, to_port, type, reserved[5];
+} CUgraphEdgeData;
+_Static_assert(sizeof(CUgraphEdgeData) == 8, "CUgraphEdgeData");
+
+typedef struct CUDA_KERNEL_NODE_PARAMS {
+    CUfunction func;
+    unsigned gridDimX, gridDimY, gridDimZ;
+    unsigned blockDimX, blockDimY, blockDimZ;
+    unsigned sharedMemBytes;
+    void **kernelParams, **extra;
+    uint64_t kern; /* from here on only in the second version */
+    CUcontext ctx;
+} CUDA_KERNEL_NODE_PARAMS;
+_Static_assert(sizeof(CUDA_KERNEL_NODE_PARAMS) == 72, "CUDA_KERNEL_NODE_PARAMS");
 
 /* Answers of cuGetProcAddress_v2. */
 enum { QUERY_SUCCESS = 0, QUERY_SYMBOL_NOT_FOUND = 1, QUERY_VERSION_NOT_SUFFICIENT = 2 };

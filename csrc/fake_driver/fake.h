@@ -42,6 +42,30 @@
  * Pageable host memory has no owner whose free could be checked: a copy that the host has not waited for is counted by
  * fake_pageable_pending, which must be 0 whenever a synchronous copy has returned to the caller.
  *
+ * Virtual memory. A reserved range has no memory until some is mapped in it, and none may be used by a device that
+ * cuMemSetAccess has not named: both are violations, and so is freeing a range in which something is mapped, unmapping
+ * what was not mapped so, and releasing twice. Histories belong to the physical memory: mapped twice it is the same
+ * memory, unmapped it must have no unordered use. It counts against the device until it is released and mapped nowhere.
+ *
+ * Pools. An allocation in the order of a stream counts as a write of the whole block by that stream, a free must come
+ * after all uses in the order of its stream; cuMemFree of such a block is one of the host. No address is used again. A
+ * pool keeps numbers as the real one: used, reserved up to the release threshold, and the high marks of both.
+ *
+ * Captures. A capturing stream does nothing; copies, fills, kernels and host functions become nodes of a graph. A stream
+ * joins by waiting for an event recorded in the capture, and must be joined to the first one again before the end (904).
+ * What cannot be done meanwhile spoils the capture, which is told by 901 from then on and by a null graph at the end:
+ * waiting for or asking about a capturing stream or its context (900), a captured event (907), a wait for an event from
+ * outside (905) or of another capture (902), an end in another stream (903). An end on another thread is 908 and spoils
+ * nothing. Calls that could disturb a capture (allocating, freeing, loading, unloading, mapping, waiting, asking) answer
+ * 900 and spoil it, as the modes of the capture and of the thread have it. Captured pageable memory is a violation, and
+ * left alone by launches. Not modelled, 801: capturing a graph launch, an allocation or free of a pool, external waits,
+ * and graphs over several devices.
+ *
+ * Graphs. A launch queues the work of the nodes on the stream, each after what it depends on. All that they name is
+ * looked up at the launch, so that memory or a module that is gone is a violation there (the node is then left out),
+ * and counts as used by the stream at the launch. Two nodes in no order that use the same bytes, one of them writing,
+ * are a violation of the first launch. A launch comes after the last one of the same instance, on whatever stream.
+ *
  * Kernels. Of PTX the fake reads .version, .target, .entry and its .param list, and .global/.const variables. A
  * parameter whose name, after the entry's own name is taken off its front, contains `_read_` is an address that the
  * kernel reads, `_write_` writes, `_update_` both; the rest are scalars, and a scalar with `_bytes_` in its name
@@ -77,9 +101,10 @@
 
 /* ---- starting over ---- */
 
-/* Finishes all queued work, then forgets violations, log, numbering, armed failures, clocks and losses of contexts;
- * settings stay. Live handles stay valid, their histories are emptied. Returns the number of live handles: blocks,
- * pinned and registered ranges, streams, events, modules and link states. */
+/* Gives up captures under way, finishes all queued work, then forgets violations, log, numbering, armed failures, clocks
+ * and losses of contexts; settings stay. Live handles stay valid, their histories are emptied. Returns the number of live
+ * handles: blocks, pinned and registered ranges, streams, events, modules, link states, reserved ranges, physical
+ * memory, pools, graphs and their instances. */
 FAKE_API uint64_t fake_reset(void);
 /* fake_reset, then destroys every live handle, disables peer access and un-initialises. Not for use under a
  * program that keeps handles. */
@@ -96,6 +121,8 @@ FAKE_API void fake_set_peer_access(int possible);  /* cuDeviceCanAccessPeer betw
 FAKE_API void fake_set_strict(int strict);         /* 1: nothing runs before it is forced; default 0 */
 FAKE_API void fake_set_seed(uint64_t seed);
 FAKE_API void fake_set_host_threads_ordered(int ordered); /* default 1; set it right after a reset */
+
+FAKE_API void fake_set_granularity(uint64_t bytes); /* of cuMemCreate: a power of two; default 2 MiB */
 
 /* ---- failures ---- */
 
@@ -138,13 +165,18 @@ FAKE_API size_t fake_violation(uint64_t index, char *text, size_t capacity);
 /* ---- what is alive ---- */
 
 typedef struct fake_counts {
-    uint64_t blocks, bytes;        /* cuMemAlloc */
+    uint64_t blocks, bytes;        /* cuMemAlloc, cuMemAllocAsync, cuMemAllocFromPoolAsync */
     uint64_t pinned, pinned_bytes; /* cuMemHostAlloc */
     uint64_t registered;           /* cuMemHostRegister */
     uint64_t streams, events, modules, links;
     uint64_t peers;    /* directions of peer access that are enabled */
     uint64_t retained; /* retains of primary contexts */
     uint64_t pending;  /* queued operations that have not run */
+    uint64_t reservations, reserved_bytes; /* cuMemAddressReserve */
+    uint64_t physical, physical_bytes;     /* cuMemCreate; until released and unmapped */
+    uint64_t mappings;                     /* cuMemMap */
+    uint64_t pools;                        /* cuMemPoolCreate */
+    uint64_t captures, graphs, instances;  /* captures under way, captured graphs, instantiated ones */
 } fake_counts;
 
 /* Of one device (its primary and its foreign context), or of all: -1. */

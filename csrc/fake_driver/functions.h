@@ -46,11 +46,30 @@
     X(cuMemFreeHost, 2000, cuMemFreeHost) \
     X(cuMemHostRegister, 6050, cuMemHostRegister_v2) \
     X(cuMemHostUnregister, 4000, cuMemHostUnregister) \
+    X(cuMemAddressReserve, 10020, cuMemAddressReserve) \
+    X(cuMemAddressFree, 10020, cuMemAddressFree) \
+    X(cuMemCreate, 10020, cuMemCreate) \
+    X(cuMemRelease, 10020, cuMemRelease) \
+    X(cuMemMap, 10020, cuMemMap) \
+    X(cuMemUnmap, 10020, cuMemUnmap) \
+    X(cuMemSetAccess, 10020, cuMemSetAccess) \
+    X(cuMemGetAllocationGranularity, 10020, cuMemGetAllocationGranularity) \
+    X(cuMemAllocAsync, 11020, cuMemAllocAsync) \
+    X(cuMemAllocFromPoolAsync, 11020, cuMemAllocFromPoolAsync) \
+    X(cuMemFreeAsync, 11020, cuMemFreeAsync) \
+    X(cuDeviceGetDefaultMemPool, 11020, cuDeviceGetDefaultMemPool) \
+    X(cuMemPoolCreate, 11020, cuMemPoolCreate) \
+    X(cuMemPoolDestroy, 11020, cuMemPoolDestroy) \
+    X(cuMemPoolSetAttribute, 11020, cuMemPoolSetAttribute) \
+    X(cuMemPoolGetAttribute, 11020, cuMemPoolGetAttribute) \
+    X(cuMemPoolSetAccess, 11020, cuMemPoolSetAccess) \
+    X(cuMemPoolTrimTo, 11020, cuMemPoolTrimTo) \
     X(cuMemcpyHtoDAsync, 3020, cuMemcpyHtoDAsync_v2) \
     X(cuMemcpyDtoHAsync, 3020, cuMemcpyDtoHAsync_v2) \
     X(cuMemcpyDtoDAsync, 3020, cuMemcpyDtoDAsync_v2) \
     X(cuMemcpyPeerAsync, 4000, cuMemcpyPeerAsync) \
     X(cuMemcpy2DAsync, 3020, cuMemcpy2DAsync_v2) \
+    X(cuMemcpy3DAsync, 3020, cuMemcpy3DAsync_v2) \
     X(cuMemsetD8Async, 3020, cuMemsetD8Async) \
     X(cuMemsetD16Async, 3020, cuMemsetD16Async) \
     X(cuMemsetD32Async, 3020, cuMemsetD32Async) \
@@ -76,6 +95,25 @@
     X(cuLaunchCooperativeKernel, 9000, cuLaunchCooperativeKernel) \
     X(cuLaunchKernelEx, 11060, cuLaunchKernelEx) \
     X(cuTensorMapEncodeTiled, 12000, cuTensorMapEncodeTiled) \
+    X(cuStreamBeginCapture, 10010, cuStreamBeginCapture_v2) \
+    X(cuStreamEndCapture, 10000, cuStreamEndCapture) \
+    X(cuStreamIsCapturing, 10000, cuStreamIsCapturing) \
+    X(cuStreamGetCaptureInfo, 10010, cuStreamGetCaptureInfo) \
+    X(cuStreamGetCaptureInfo, 11030, cuStreamGetCaptureInfo_v2) \
+    X(cuStreamGetCaptureInfo, 12030, cuStreamGetCaptureInfo_v3) \
+    X(cuThreadExchangeStreamCaptureMode, 10010, cuThreadExchangeStreamCaptureMode) \
+    X(cuGraphInstantiateWithFlags, 11040, cuGraphInstantiateWithFlags) \
+    X(cuGraphLaunch, 10000, cuGraphLaunch) \
+    X(cuGraphUpload, 11010, cuGraphUpload) \
+    X(cuGraphExecDestroy, 10000, cuGraphExecDestroy) \
+    X(cuGraphDestroy, 10000, cuGraphDestroy) \
+    X(cuGraphGetNodes, 10000, cuGraphGetNodes) \
+    X(cuGraphNodeGetType, 10000, cuGraphNodeGetType) \
+    X(cuGraphGetEdges, 10000, cuGraphGetEdges) \
+    X(cuGraphGetEdges, 12030, cuGraphGetEdges_v2) \
+    X(cuGraphExecKernelNodeSetParams, 10010, cuGraphExecKernelNodeSetParams) \
+    X(cuGraphExecKernelNodeSetParams, 12000, cuGraphExecKernelNodeSetParams_v2) \
+    X(cuGraphDebugDotPrint, 11030, cuGraphDebugDotPrint) \
     X(cuGetProcAddress, 11030, cuGetProcAddress) \
     X(cuGetProcAddress, 12000, cuGetProcAddress_v2)
 

@@ -10,12 +10,12 @@
 
 #define CROWD 64 /* segments from which on those that no longer matter are looked for */
 
-static bool before(const access *a, const actor *who) { return who->clock->time[a->component] >= a->time; }
-static access now(const actor *who) { return (access){who->component, who->clock->time[who->component], who->where}; }
+static bool before(const moment *a, const actor *who) { return who->clock->time[a->component] >= a->time; }
+static moment now(const actor *who) { return (moment){who->component, who->clock->time[who->component], who->where}; }
 
 /* ---- one segment ---- */
 
-static access *reads_of(segment *s) { return s->many ? s->many : s->few; }
+static moment *reads_of(segment *s) { return s->many ? s->many : s->few; }
 static segment *segments_of(history *h) { return h->segment ? h->segment : &h->only; }
 
 static void segment_drop(segment *s) {
@@ -25,7 +25,7 @@ static void segment_drop(segment *s) {
 }
 
 static void add_read(segment *s, const actor *who) {
-    access *read = reads_of(s);
+    moment *read = reads_of(s);
     for (uint32_t i = 0; i < s->reads; i++)
         if (read[i].component == who->component) {
             read[i] = now(who);
@@ -33,7 +33,7 @@ static void add_read(segment *s, const actor *who) {
         }
     uint32_t few = sizeof s->few / sizeof s->few[0];
     if (s->reads == (s->many ? s->capacity : few)) {
-        access *larger = zeroed(2 * s->reads * sizeof *larger);
+        moment *larger = zeroed(2 * s->reads * sizeof *larger);
         memcpy(larger, read, s->reads * sizeof *larger);
         s->capacity = 2 * s->reads;
         free(s->many);
@@ -49,15 +49,16 @@ typedef struct check {
     const actor *who;
     const block *what;
     uint64_t from, to;
-    uint32_t named;
-    access name[8];
+    uint32_t named; /* in `names` */
 } check;
 
-static void unordered(check *k, const char *earlier, const access *a) {
+static moment names[8];
+
+static void unordered(check *k, const char *earlier, const moment *a) {
     char one[160], other[160], text[96] = "the code of a module", part[64] = "";
     for (uint32_t i = 0; i < k->named; i++)
-        if (k->name[i].component == a->component && k->name[i].time == a->time) return;
-    if (k->named < sizeof k->name / sizeof k->name[0]) k->name[k->named++] = *a;
+        if (names[i].component == a->component && names[i].time == a->time) return;
+    if (k->named < sizeof names / sizeof names[0]) names[k->named++] = *a;
     if (k->what) {
         block_text(k->what, text);
         if (k->from || k->to < k->what->size)
@@ -74,7 +75,7 @@ static void check_write(check *k, const segment *s) {
 
 static void check_all(check *k, segment *s) {
     check_write(k, s);
-    const access *read = reads_of(s);
+    const moment *read = reads_of(s);
     for (uint32_t i = 0; i < s->reads; i++)
         if (!before(&read[i], k->who)) unordered(k, "the read", &read[i]);
 }
@@ -141,7 +142,7 @@ static void thin(history *h) {
     actor who = {.clock = &G.host};
     for (uint32_t i = 0; i < h->count; i++) {
         bool matters = row[i].written && !before(&row[i].write, &who);
-        const access *read = reads_of(&row[i]);
+        const moment *read = reads_of(&row[i]);
         for (uint32_t n = 0; n < row[i].reads && !matters; n++) matters = !before(&read[n], &who);
         if (matters) row[kept++] = row[i];
         else segment_drop(&row[i]);
@@ -162,6 +163,7 @@ static bool fits(history *h, uint64_t from, uint64_t to) {
 void history_read(history *h, uint64_t from, uint64_t to, const actor *who, const block *what) {
     check k = {.act = "read", .who = who, .what = what, .from = from, .to = to};
     if (from >= to) return;
+    note_use(what, from, to, false);
     if (fits(h, from, to)) {
         check_write(&k, segments_of(h));
         add_read(segments_of(h), who);
@@ -182,6 +184,7 @@ void history_read(history *h, uint64_t from, uint64_t to, const actor *who, cons
 void history_write(history *h, uint64_t from, uint64_t to, const actor *who, const block *what) {
     check k = {.act = "write", .who = who, .what = what, .from = from, .to = to};
     if (from >= to) return;
+    note_use(what, from, to, true);
     segment *s;
     if (fits(h, from, to)) {
         s = segments_of(h);
@@ -202,10 +205,13 @@ void history_write(history *h, uint64_t from, uint64_t to, const actor *who, con
             memmove(&row[first + 1], &row[end], (h->count - end) * sizeof *row);
             h->count -= end - first - 1;
             s = &row[first];
+            s->from = from;
+            s->to = to;
         }
     }
     segment_drop(s);
-    *s = (segment){.from = from, .to = to, .written = true, .write = now(who)};
+    s->written = true;
+    s->write = now(who);
 }
 
 /* The bytes are given up: all that used them must have come before. They have no history from here on. */

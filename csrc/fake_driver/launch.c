@@ -96,20 +96,14 @@ static CUdeviceptr address_in(const unsigned char *value) {
     return address;
 }
 
-static bool reachable(const block *b, const stream *s) {
-    return b->kind >= BLOCK_PINNED || b->ctx == s->ctx || s->ctx->peer[b->ctx - G.contexts];
-}
-
 /* Reads the arguments at the call, enters them into the histories, and queues the kernel. */
-static void queue_kernel(function *f, stream *s, const unsigned char *values, const call *c) {
+void kernel_queue(function *f, const unsigned char *values, stream *s, const actor *who, const call *c) {
     kernel_run *run = zeroed(sizeof *run + f->parameters * sizeof run->argument[0] + f->parameter_bytes);
     run->name = f->name;
     run->faults = f->faults;
     run->scalars = (unsigned char *)&run->argument[f->parameters];
     if (f->parameter_bytes) memcpy(run->scalars, values, f->parameter_bytes);
-    actor who = stream_actor(s, c);
-    who.where.detail = f->name;
-    history_read(&f->module->history, 0, 1, &who, NULL);
+    history_read(&f->module->history, 0, 1, who, NULL);
     uint64_t limit = UINT64_MAX;
     for (uint32_t i = 0; i < f->parameters; i++)
         if (f->parameter[i].bytes) {
@@ -131,12 +125,12 @@ static void queue_kernel(function *f, stream *s, const unsigned char *values, co
             continue;
         }
         block *b = a->place.block;
-        a->bytes = limit == UINT64_MAX ? b->size - a->place.offset : limit;
+        a->bytes = limit == UINT64_MAX ? location_rest(&a->place) : limit;
         location_hold(&a->place);
         char text[96];
-        if (!reachable(b, s))
+        if (!location_reachable(&a->place, a->bytes, p->kind != FAKE_READ, s, false))
             violation(c, "%s reaches %s without peer access", interned(f->name), block_text(b, text));
-        location_use(&a->place, a->bytes, p->kind != FAKE_READ, &who);
+        location_use(&a->place, a->bytes, p->kind != FAKE_READ, who);
     }
     operation *o = operation_new(OPERATION_KERNEL);
     o->as.kernel = run;
@@ -145,7 +139,7 @@ static void queue_kernel(function *f, stream *s, const unsigned char *values, co
 
 /* ---- launches ---- */
 
-static int check_shape(const function *f, const CUlaunchConfig *l, bool cooperative) {
+int check_shape(const function *f, const CUlaunchConfig *l, bool cooperative) {
     uint64_t threads = (uint64_t)l->blockDimX * l->blockDimY * l->blockDimZ;
     if (!l->gridDimX || !l->gridDimY || !l->gridDimZ || !threads) return INVALID_VALUE;
     if (l->gridDimX > INT32_MAX || l->gridDimY > 65535 || l->gridDimZ > 65535) return INVALID_VALUE;
@@ -179,7 +173,7 @@ static int check_attributes(const function *f, const CUlaunchConfig *l, bool *co
 }
 
 /* Gathers the arguments into one buffer laid out as the kernel's parameters; null when there is too little. */
-static unsigned char *gather(const function *f, void **arguments, void **extra) {
+unsigned char *gather(const function *f, void **arguments, void **extra) {
     unsigned char *values = zeroed(f->parameter_bytes + 8);
     if (extra) {
         const void *from = NULL;
@@ -223,9 +217,14 @@ static CUresult launch(call *c, CUfunction handle, const CUlaunchConfig *l, void
     if (arguments && extra) return call_end(c, INVALID_VALUE);
     unsigned char *values = gather(f, arguments, extra);
     if (!values) return call_end(c, INVALID_VALUE);
-    queue_kernel(f, s, values, c);
+    if (s->capture) {
+        result = capture_kernel(s, f, values, c);
+    } else {
+        actor who = stream_actor(s, c);
+        kernel_queue(f, values, s, &who, c);
+    }
     free(values);
-    return call_end(c, SUCCESS);
+    return call_end(c, result);
 }
 
 EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,

@@ -31,7 +31,7 @@ static block
 static uint32_t quarantine_next;
 
 const char *block_text(const block *b, char text[96]) {
-    static const char *const kinds[] = {"device", "global", "pinned", "registered"};
+    static const char *const kinds[] = {"device", "global", "reserved", "physical", "pinned", "registered"};
     snprintf(text, 96, "%s memory %u of device %d, %zu bytes", kinds[b->kind], b->number, b->ctx->device, b->size);
     return text;
 }
@@ -72,7 +72,7 @@ block *host_block_at(const void *pointer, size_t *offset) {
     return ranges[low - 1];
 }
 
-static void count(const block *b, int sign) {
+void block_count(const block *b, int sign) {
     fake_counts *n = &G.counts[b->ctx->device];
     uint64_t one = (uint64_t)sign, bytes = (uint64_t)sign * b->size;
     switch (b->kind) {
@@ -81,6 +81,14 @@ static void count(const block *b, int sign) {
         n->bytes += bytes;
         break;
     case BLOCK_GLOBAL: break;
+    case BLOCK_RESERVED:
+        n->reservations += one;
+        n->reserved_bytes += bytes;
+        break;
+    case BLOCK_PHYSICAL:
+        n->physical += one;
+        n->physical_bytes += bytes;
+        break;
     case BLOCK_PINNED:
         n->pinned += one;
         n->pinned_bytes += bytes;
@@ -94,24 +102,33 @@ static void last_freed_drop(uint32_t slot) {
     last_freed[slot] = NULL;
 }
 
-/* Null when the device's capacity, or that of the fake, does not suffice. */
-block *block_new(block_kind kind, context *ctx, size_t size, void *registered, const call *c) {
+/* Whether the device has room for this much more; what its pools keep for later is given up first. */
+bool memory_room(int device, size_t size) {
+    uint64_t used = G.counts[device].bytes + G.counts[device].physical_bytes;
+    if (used + pools_cached(device) + size <= G.memory) return true;
+    pools_give_up_cache(device);
+    return used + size <= G.memory;
+}
+
+static bool on_device(const block *b) { return b->kind <= BLOCK_RESERVED; }
+
+/* A slot for an address on a device; SLOTS when all are taken. */
+static uint32_t slot_new(void) {
+    if (waiting_count <= 1024 && slots_used < SLOTS) return slots_used++;
+    if (!waiting_count) return SLOTS;
+    waiting_count--;
+    return waiting[waiting_head++ % SLOTS];
+}
+
+/* Null when the device's capacity, or that of the fake, does not suffice. A registered or reserved one comes with its
+ * bytes. */
+block *block_new(block_kind kind, context *ctx, size_t size, void *data, const call *c) {
     uint32_t slot = 0;
-    void *data = registered;
-    if (kind == BLOCK_DEVICE || kind == BLOCK_GLOBAL) {
-        if (size > LARGEST || (kind == BLOCK_DEVICE && G.counts[ctx->device].bytes + size > G.memory)) return NULL;
-        if (waiting_count > 1024) {
-            slot = waiting[waiting_head++ % SLOTS];
-            waiting_count--;
-        } else if (slots_used < SLOTS) {
-            slot = slots_used++;
-        } else if (waiting_count) {
-            slot = waiting[waiting_head++ % SLOTS];
-            waiting_count--;
-        } else {
-            return NULL;
-        }
-        data = size > 2 * EDGE ? calloc(1, size) : malloc(size);
+    if (kind <= BLOCK_RESERVED) {
+        if (size > LARGEST || (kind == BLOCK_DEVICE && !memory_room(ctx->device, size))) return NULL;
+        slot = slot_new();
+        if (slot == SLOTS) return NULL;
+        if (kind != BLOCK_RESERVED) data = size > 2 * EDGE ? calloc(1, size) : malloc(size);
     } else if (kind == BLOCK_PINNED) {
         if (posix_memalign(&data, 512, size)) data = NULL;
     }
@@ -124,19 +141,19 @@ block *block_new(block_kind kind, context *ctx, size_t size, void *registered, c
     b->data = data;
     b->ctx = ctx;
     b->made = c->where;
-    if (kind == BLOCK_DEVICE || kind == BLOCK_GLOBAL) {
+    if (on_device(b)) {
         generations[slot] = (generations[slot] + 1) & 15;
         b->address = MARK | (uint64_t)ctx->device << DEVICE_SHIFT | (uint64_t)generations[slot] << GENERATION_SHIFT |
                      (uint64_t)slot << SLOT_SHIFT | BASE;
         last_freed_drop(slot);
         slots[slot] = b;
-        soil(b->data, size, kind == BLOCK_GLOBAL ? 0 : FAKE_POISON);
+        if (kind != BLOCK_RESERVED) soil(b->data, size, kind == BLOCK_GLOBAL ? 0 : FAKE_POISON);
     } else {
         b->address = (uint64_t)(uintptr_t)data;
         if (kind == BLOCK_PINNED) soil(b->data, size, FAKE_POISON);
         insert_range(b);
     }
-    count(b, 1);
+    block_count(b, 1);
     return b;
 }
 
@@ -155,25 +172,40 @@ static void block_bury(block *b) {
         *place = b;
         return;
     }
-    free(b->data);
+    if (b->kind == BLOCK_RESERVED) reservation_bury(b);
+    else free(b->data);
     uint32_t slot = (uint32_t)(b->address >> SLOT_SHIFT) & (SLOTS - 1);
     b->data = NULL;
-    last_freed_drop(slot);
-    last_freed[slot] = b;
     waiting[(waiting_head + waiting_count++) % SLOTS] = (uint16_t)slot;
 }
 
-/* The program gives the block back. */
-void block_free(block *b, const call *c) {
-    actor who = host_actor(F_CONTROL, c);
-    if (!b->ctx->lost) history_free(&b->history, 0, b->size, &who, b);
-    count(b, -1);
+/* The program gives the block back: the host at once, or a stream when it comes to it. */
+void block_free(block *b, const call *c, const actor *who) {
+    actor host = host_actor(F_CONTROL, c);
+    if (!b->ctx->lost) history_free(&b->history, 0, b->size, who ? who : &host, b);
+    if (b->pool) pool_take_back(b);
+    block_count(b, -1);
     b->live = false;
     b->freed = c->where;
-    if (b->kind == BLOCK_DEVICE || b->kind == BLOCK_GLOBAL) slots[(b->address >> SLOT_SHIFT) & (SLOTS - 1)] = NULL;
-    else remove_range(b);
-    if (b->kind == BLOCK_PINNED || (b->references && b->kind != BLOCK_REGISTERED)) soil(b->data, b->size, FAKE_FREED);
+    uint32_t slot = (uint32_t)(b->address >> SLOT_SHIFT) & (SLOTS - 1);
+    if (on_device(b)) {
+        slots[slot] = NULL;
+        last_freed_drop(slot);
+        last_freed[slot] = b; /* its struct lives on until the slot is used again */
+    } else {
+        remove_range(b);
+    }
+    bool late = b->references && !who && (b->kind == BLOCK_DEVICE || b->kind == BLOCK_GLOBAL);
+    if (late || b->kind == BLOCK_PINNED) soil(b->data, b->size, FAKE_FREED);
     if (!b->references) block_bury(b);
+}
+
+/* A fresh reserved range moves to an address of this alignment, a power of two; false when there is no room. */
+bool block_align(block *b, uint64_t alignment) {
+    if (alignment <= BASE) return true;
+    if (alignment > LARGEST / 2 || b->size > LARGEST - alignment) return false;
+    b->address += alignment - BASE;
+    return true;
 }
 
 /* A queued operation lets go. */
@@ -215,8 +247,33 @@ bool locate(CUdeviceptr address, size_t bytes, const call *c, location *out) {
                   site_text(&b->made, one));
         return false;
     }
+    if (b->kind == BLOCK_RESERVED && bytes && !mapped(b, offset, offset + bytes)) {
+        char text[96];
+        violation(c, "%zu bytes at offset %zu of %s have no memory behind them", bytes, offset, block_text(b, text));
+        return false;
+    }
     *out = (location){.block = b, .offset = offset};
     return true;
+}
+
+/* Whether work on this stream may use the memory. Copies between devices (`peer`) need no access to the other one. */
+bool location_reachable(const location *place, size_t bytes, bool write, const stream *s, bool peer) {
+    const block *b = place->block;
+    int device = s->ctx->device;
+    if (!b || b->kind >= BLOCK_PINNED) return true;
+    if (b->kind == BLOCK_RESERVED)
+        return mapping_reachable(b, place->offset, place->offset + bytes, write, device, peer);
+    if (b->ctx == s->ctx || peer) return true;
+    if (b->pool) return b->pool->access[device] & (write ? 2 : 1);
+    return s->ctx->peer[b->ctx - G.contexts];
+}
+
+/* The context that the memory belongs to. */
+context *location_context(const location *place) {
+    const block *b = place->block;
+    for (size_t i = 0; b->kind == BLOCK_RESERVED && i < b->mappings; i++)
+        if (b->mapping[i].to > place->offset) return b->mapping[i].memory->base.ctx;
+    return b->ctx;
 }
 
 /* Host memory: pinned, registered or pageable. */
@@ -250,10 +307,17 @@ unsigned char *location_data(const location *place) {
     return place->block->data + place->offset;
 }
 
+/* How many bytes there are from here on. */
+size_t location_rest(const location *place) {
+    const block *b = place->block;
+    return (b->kind == BLOCK_RESERVED ? mapped_end(b, place->offset) : b->size) - place->offset;
+}
+
 /* Enters a use of these bytes, which `locate` has found to be inside the block, into the history. */
 void location_use(const location *place, size_t bytes, bool write, const actor *who) {
     block *b = place->block;
-    if (write) history_write(&b->history, place->offset, place->offset + bytes, who, b);
+    if (b->kind == BLOCK_RESERVED) mapping_use(b, place->offset, place->offset + bytes, write, who);
+    else if (write) history_write(&b->history, place->offset, place->offset + bytes, who, b);
     else history_read(&b->history, place->offset, place->offset + bytes, who, b);
 }
 
@@ -261,7 +325,7 @@ void location_use(const location *place, size_t bytes, bool write, const actor *
 
 EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t bytes) {
     call c;
-    if (!call_begin(&c, F_cuMemAlloc_v2, CALL_CONTEXT)) return call_end(&c, c.result);
+    if (!call_begin(&c, F_cuMemAlloc_v2, CALL_CONTEXT | CALL_UNSAFE)) return call_end(&c, c.result);
     if (!out || !bytes) return call_end(&c, INVALID_VALUE);
     refuse_foreign(&c);
     block *b = block_new(BLOCK_DEVICE, c.ctx, bytes, NULL, &c);
@@ -272,7 +336,7 @@ EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t bytes) {
 
 EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
     call c;
-    if (!call_begin(&c, F_cuMemFree_v2, CALL_CONTEXT | CALL_RELEASE)) return call_end(&c, c.result);
+    if (!call_begin(&c, F_cuMemFree_v2, CALL_CONTEXT | CALL_RELEASE | CALL_UNSAFE)) return call_end(&c, c.result);
     size_t offset = 0;
     if (!address) return call_end(&c, SUCCESS);
     block *b = block_at(address, &offset);
@@ -281,13 +345,13 @@ EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
         else bad_address(address, 0, &c);
         return call_end(&c, INVALID_VALUE);
     }
-    block_free(b, &c);
+    block_free(b, &c, NULL);
     return call_end(&c, SUCCESS);
 }
 
 EXPORT CUresult cuMemHostAlloc(void **out, size_t bytes, unsigned flags) {
     call c;
-    if (!call_begin(&c, F_cuMemHostAlloc, CALL_CONTEXT)) return call_end(&c, c.result);
+    if (!call_begin(&c, F_cuMemHostAlloc, CALL_CONTEXT | CALL_UNSAFE)) return call_end(&c, c.result);
     if (!out || !bytes || flags > 7) return call_end(&c, INVALID_VALUE);
     refuse_foreign(&c);
     block *b = block_new(BLOCK_PINNED, c.ctx, bytes, NULL, &c);
@@ -303,25 +367,25 @@ static CUresult give_back(call *c, void *pointer, block_kind kind, CUresult unkn
         violation(c, "release of host memory that is not %s", kind == BLOCK_PINNED ? "pinned" : "registered");
         return call_end(c, unknown);
     }
-    block_free(b, c);
+    block_free(b, c, NULL);
     return call_end(c, SUCCESS);
 }
 
 EXPORT CUresult cuMemFreeHost(void *pointer) {
     call c;
-    if (!call_begin(&c, F_cuMemFreeHost, CALL_CONTEXT | CALL_RELEASE)) return call_end(&c, c.result);
+    if (!call_begin(&c, F_cuMemFreeHost, CALL_CONTEXT | CALL_RELEASE | CALL_UNSAFE)) return call_end(&c, c.result);
     return give_back(&c, pointer, BLOCK_PINNED, INVALID_VALUE);
 }
 
 EXPORT CUresult cuMemHostUnregister(void *pointer) {
     call c;
-    if (!call_begin(&c, F_cuMemHostUnregister, CALL_CONTEXT | CALL_RELEASE)) return call_end(&c, c.result);
+    if (!call_begin(&c, F_cuMemHostUnregister, CALL_CONTEXT | CALL_RELEASE | CALL_UNSAFE)) return call_end(&c, c.result);
     return give_back(&c, pointer, BLOCK_REGISTERED, HOST_MEMORY_NOT_REGISTERED);
 }
 
 EXPORT CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags) {
     call c;
-    if (!call_begin(&c, F_cuMemHostRegister_v2, CALL_CONTEXT)) return call_end(&c, c.result);
+    if (!call_begin(&c, F_cuMemHostRegister_v2, CALL_CONTEXT | CALL_UNSAFE)) return call_end(&c, c.result);
     if (!pointer || !bytes || flags > 15) return call_end(&c, INVALID_VALUE);
     uint64_t from = (uint64_t)(uintptr_t)pointer;
     for (size_t i = 0; i < range_count; i++)
@@ -335,7 +399,8 @@ EXPORT CUresult cuMemGetInfo_v2(size_t *available, size_t *total) {
     call c;
     if (!call_begin(&c, F_cuMemGetInfo_v2, CALL_CONTEXT)) return call_end(&c, c.result);
     if (!available || !total) return call_end(&c, INVALID_VALUE);
-    uint64_t used = G.counts[c.ctx->device].bytes;
+    int device = c.ctx->device;
+    uint64_t used = G.counts[device].bytes + G.counts[device].physical_bytes + pools_cached(device);
     *total = G.memory;
     *available = used < G.memory ? G.memory - used : 0;
     return call_end(&c, SUCCESS);
@@ -376,7 +441,7 @@ int fake_device_read(uint64_t address, void *out, size_t bytes) {
     control_begin();
     size_t offset = 0;
     block *b = block_at(address, &offset);
-    int found = b && bytes <= b->size - offset;
+    int found = b && bytes <= b->size - offset && (b->kind != BLOCK_RESERVED || mapped(b, offset, offset + bytes));
     if (found) memcpy(out, b->data + offset, bytes);
     control_end();
     return found;
@@ -385,15 +450,22 @@ int fake_device_read(uint64_t address, void *out, size_t bytes) {
 void describe_blocks(FILE *out) {
     char text[96], made[160];
     for (uint32_t i = 0; i < slots_used; i++)
-        if (slots[i] && slots[i]->kind == BLOCK_DEVICE)
+        if (slots[i] && slots[i]->kind != BLOCK_GLOBAL)
             fprintf(out, "%s, made by %s\n", block_text(slots[i], text), site_text(&slots[i]->made, made));
     for (size_t i = 0; i < range_count; i++)
         fprintf(out, "%s, made by %s\n", block_text(ranges[i], text), site_text(&ranges[i]->made, made));
 }
 
+/* The reserved range after this one (null: the first), or null. */
+block *next_reserved(const block *after) {
+    uint32_t slot = after ? ((uint32_t)(after->address >> SLOT_SHIFT) & (SLOTS - 1)) + 1 : 0;
+    while (slot < slots_used && !(slots[slot] && slots[slot]->kind == BLOCK_RESERVED)) slot++;
+    return slot < slots_used ? slots[slot] : NULL;
+}
+
 void memory_reset_all(void) {
     call c = {.function = F_cuInit};
     for (uint32_t i = 0; i < slots_used; i++)
-        if (slots[i] && slots[i]->kind == BLOCK_DEVICE) block_free(slots[i], &c);
-    while (range_count) block_free(ranges[0], &c);
+        if (slots[i] && slots[i]->kind != BLOCK_GLOBAL) block_free(slots[i], &c, NULL);
+    while (range_count) block_free(ranges[0], &c, NULL);
 }

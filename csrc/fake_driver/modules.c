@@ -62,7 +62,7 @@ static module *module_of(CUmodule handle, const call *c, int *result) {
 EXPORT CUresult cuModuleLoadDataEx(CUmodule *out, const void *data, unsigned count, int *options, void **values) {
     call c;
     logs l;
-    if (!call_begin(&c, F_cuModuleLoadDataEx, CALL_CONTEXT)) return call_end(&c, c.result);
+    if (!call_begin(&c, F_cuModuleLoadDataEx, CALL_CONTEXT | CALL_UNSAFE)) return call_end(&c, c.result);
     if (!out || !data || !read_options(count, options, values, &l)) return call_end(&c, INVALID_VALUE);
     refuse_foreign(&c);
     module *m = zeroed(sizeof *m);
@@ -90,7 +90,7 @@ EXPORT CUresult cuModuleLoadDataEx(CUmodule *out, const void *data, unsigned cou
 static void module_bury(module *m, const call *c) {
     for (size_t i = 0; i < m->image.functions; i++) handle_drop(KIND_FUNCTION, m->image.function[i].handle);
     for (size_t i = 0; i < m->image.variables; i++)
-        if (m->image.variable[i].block) block_free(m->image.variable[i].block, c);
+        if (m->image.variable[i].block) block_free(m->image.variable[i].block, c, NULL);
     G.counts[m->ctx->device].modules--;
     handle_drop(KIND_MODULE, m->handle);
     history_drop(&m->history);
@@ -100,7 +100,7 @@ static void module_bury(module *m, const call *c) {
 
 EXPORT CUresult cuModuleUnload(CUmodule handle) {
     call c;
-    if (!call_begin(&c, F_cuModuleUnload, CALL_CONTEXT | CALL_RELEASE)) return call_end(&c, c.result);
+    if (!call_begin(&c, F_cuModuleUnload, CALL_CONTEXT | CALL_RELEASE | CALL_UNSAFE)) return call_end(&c, c.result);
     module *m = handle_get(KIND_MODULE, handle);
     if (!m) {
         violation(&c, "unknown or unloaded module %#llx", (unsigned long long)handle);

@@ -58,7 +58,7 @@ static void stream_bury(stream *s) {
     free(s);
 }
 
-static void stream_unref(stream *s) {
+void stream_unref(stream *s) {
     s->references--;
     stream_bury(s);
 }
@@ -205,7 +205,7 @@ void drain(void) {
 }
 
 /* Whether a query sees the operation done; unless strict, the query itself may bring it on. */
-static bool polled(stream *s, uint64_t target) {
+bool polled(stream *s, uint64_t target) {
     if (G.strict) return s->completed >= target;
     s->references++;
     for (uint64_t n = random_next() & 3; n && s->completed < target; n--) nudge(s);
@@ -214,14 +214,15 @@ static bool polled(stream *s, uint64_t target) {
     return done;
 }
 
-/* ---- the calls that wait, ask and queue events ---- */
+/* ---- the calls that wait and ask ---- */
 
 EXPORT CUresult cuStreamSynchronize(CUstream handle) {
     call c;
     int result = SUCCESS;
-    if (!call_begin(&c, F_cuStreamSynchronize, CALL_CONTEXT)) return call_end(&c, c.result);
+    if (!call_begin(&c, F_cuStreamSynchronize, CALL_CONTEXT | CALL_UNSAFE)) return call_end(&c, c.result);
     stream *s = stream_of(handle, &c, &result);
     if (!s) return call_end(&c, result);
+    if (s->capture) return call_end(&c, capture_refuse(s->capture, STREAM_CAPTURE_UNSUPPORTED));
     clock_vector known = s->clock; /* other threads may queue more while we wait */
     context *ctx = s->ctx;
     force(s, s->enqueued);
@@ -233,9 +234,10 @@ EXPORT CUresult cuStreamSynchronize(CUstream handle) {
 EXPORT CUresult cuStreamQuery(CUstream handle) {
     call c;
     int result = SUCCESS;
-    if (!call_begin(&c, F_cuStreamQuery, CALL_CONTEXT)) return call_end(&c, c.result);
+    if (!call_begin(&c, F_cuStreamQuery, CALL_CONTEXT | CALL_UNSAFE)) return call_end(&c, c.result);
     stream *s = stream_of(handle, &c, &result);
     if (!s) return call_end(&c, result);
+    if (s->capture) return call_end(&c, capture_refuse(s->capture, STREAM_CAPTURE_UNSUPPORTED));
     bool done = polled(s, s->enqueued);
     if (s->ctx->lost) return call_end(&c, s->ctx->lost);
     if (!done) return call_end(&c, NOT_READY);
@@ -245,7 +247,10 @@ EXPORT CUresult cuStreamQuery(CUstream handle) {
 
 EXPORT CUresult cuCtxSynchronize(void) {
     call c;
-    if (!call_begin(&c, F_cuCtxSynchronize, CALL_CONTEXT)) return call_end(&c, c.result);
+    if (!call_begin(&c, F_cuCtxSynchronize, CALL_CONTEXT | CALL_UNSAFE)) return call_end(&c, c.result);
+    for (size_t i = 0; i < G.stream_count; i++)
+        if (G.streams[i]->ctx == c.ctx && G.streams[i]->capture)
+            return call_end(&c, capture_refuse(G.streams[i]->capture, STREAM_CAPTURE_UNSUPPORTED));
     clock_vector *known = zeroed(sizeof *known);
     clock_join(known, &c.ctx->retired);
     for (size_t i = 0; i < G.stream_count; i++)
@@ -264,152 +269,13 @@ EXPORT CUresult cuCtxSynchronize(void) {
     return call_end(&c, c.ctx->lost);
 }
 
-static event *event_of(CUevent handle, const call *c, int *result) {
-    event *e = handle_get(KIND_EVENT, handle);
-    *result = INVALID_HANDLE;
-    if (!e) {
-        violation(c, "unknown or destroyed event %#llx", (unsigned long long)handle);
-        return NULL;
-    }
-    *result = e->ctx->lost;
-    return e->ctx->lost ? NULL : e;
-}
-
-static void event_forget(event *e) {
-    if (e->stream) stream_unref(e->stream);
-    e->stream = NULL;
-}
-
-EXPORT CUresult cuEventCreate(CUevent *out, unsigned flags) {
-    call c;
-    if (!call_begin(&c, F_cuEventCreate, CALL_CONTEXT)) return call_end(&c, c.result);
-    if (!out || flags > 7 || (flags & EVENT_INTERPROCESS && !(flags & EVENT_DISABLE_TIMING)))
-        return call_end(&c, INVALID_VALUE);
-    refuse_foreign(&c);
-    event *e = zeroed(sizeof *e);
-    e->ctx = c.ctx;
-    e->flags = flags;
-    e->made = c.where;
-    *out = e->handle = handle_new(KIND_EVENT, e);
-    G.counts[c.ctx->device].events++;
-    return call_end(&c, SUCCESS);
-}
-
-static void event_bury(event *e) {
-    event_forget(e);
-    G.counts[e->ctx->device].events--;
-    handle_drop(KIND_EVENT, e->handle);
-    free(e);
-}
-
-EXPORT CUresult cuEventDestroy_v2(CUevent handle) {
-    call c;
-    if (!call_begin(&c, F_cuEventDestroy_v2, CALL_CONTEXT | CALL_RELEASE)) return call_end(&c, c.result);
-    event *e = handle_get(KIND_EVENT, handle);
-    if (!e) {
-        violation(&c, "unknown or destroyed event %#llx", (unsigned long long)handle);
-        return call_end(&c, INVALID_HANDLE);
-    }
-    event_bury(e);
-    return call_end(&c, SUCCESS);
-}
-
-EXPORT CUresult cuEventRecord(CUevent handle, CUstream stream_handle) {
-    call c;
-    int result = SUCCESS;
-    if (!call_begin(&c, F_cuEventRecord, CALL_CONTEXT)) return call_end(&c, c.result);
-    event *e = event_of(handle, &c, &result);
-    if (!e) return call_end(&c, result);
-    stream *s = stream_of(stream_handle, &c, &result);
-    if (!s) return call_end(&c, result);
-    if (e->ctx != s->ctx) return call_end(&c, INVALID_HANDLE);
-    stream_bound(s, &c);
-    actor who = stream_actor(s, &c);
-    if (e->epoch != G.epoch) clock_clear(&e->clock);
-    e->epoch = G.epoch;
-    memcpy(&e->clock, who.clock, G.components * sizeof who.clock->time[0]);
-    s->references++;
-    event_forget(e);
-    e->stream = s;
-    e->instance++;
-    operation *o = operation_new(OPERATION_RECORD);
-    o->as.record.event = handle;
-    o->as.record.instance = e->instance;
+void host_queue(CUhostFn function, void *argument, stream *s, const actor *who) {
+    operation *o = operation_new(OPERATION_CALLBACK);
+    o->as.callback.function = function;
+    o->as.callback.argument = argument;
+    o->as.callback.clock = zeroed(sizeof *o->as.callback.clock);
+    *o->as.callback.clock = *who->clock;
     enqueue(s, o);
-    e->target = s->enqueued;
-    return call_end(&c, SUCCESS);
-}
-
-/* The host has seen the event's record done. */
-static void seen(const event *e) {
-    if (e->epoch == G.epoch) host_joins(&e->clock);
-}
-
-EXPORT CUresult cuEventSynchronize(CUevent handle) {
-    call c;
-    int result = SUCCESS;
-    if (!call_begin(&c, F_cuEventSynchronize, CALL_CONTEXT)) return call_end(&c, c.result);
-    event *e = event_of(handle, &c, &result);
-    if (!e) return call_end(&c, result);
-    if (!e->stream) return call_end(&c, SUCCESS);
-    context *ctx = e->ctx;
-    clock_vector known = e->clock;
-    bool current = e->epoch == G.epoch;
-    force(e->stream, e->target);
-    if (ctx->lost) return call_end(&c, ctx->lost);
-    if (current) host_joins(&known);
-    return call_end(&c, SUCCESS);
-}
-
-EXPORT CUresult cuEventQuery(CUevent handle) {
-    call c;
-    int result = SUCCESS;
-    if (!call_begin(&c, F_cuEventQuery, CALL_CONTEXT)) return call_end(&c, c.result);
-    event *e = event_of(handle, &c, &result);
-    if (!e) return call_end(&c, result);
-    bool done = !e->stream || polled(e->stream, e->target);
-    if (e->ctx->lost) return call_end(&c, e->ctx->lost);
-    if (!done) return call_end(&c, NOT_READY);
-    if (e->stream) seen(e);
-    return call_end(&c, SUCCESS);
-}
-
-EXPORT CUresult cuEventElapsedTime(float *out, CUevent start, CUevent end) {
-    call c;
-    int result = SUCCESS;
-    if (!call_begin(&c, F_cuEventElapsedTime, CALL_CONTEXT)) return call_end(&c, c.result);
-    if (!out) return call_end(&c, INVALID_VALUE);
-    event *a = event_of(start, &c, &result);
-    if (!a) return call_end(&c, result);
-    event *b = event_of(end, &c, &result);
-    if (!b) return call_end(&c, result);
-    if (a->ctx != b->ctx || (a->flags | b->flags) & EVENT_DISABLE_TIMING || !a->stream || !b->stream)
-        return call_end(&c, INVALID_HANDLE);
-    if (a->stream->completed < a->target || b->stream->completed < b->target) return call_end(&c, NOT_READY);
-    *out = (float)((double)((int64_t)b->nanoseconds - (int64_t)a->nanoseconds) * 1e-6);
-    return call_end(&c, SUCCESS);
-}
-
-EXPORT CUresult cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsigned flags) {
-    call c;
-    int result = SUCCESS;
-    if (!call_begin(&c, F_cuStreamWaitEvent, CALL_CONTEXT)) return call_end(&c, c.result);
-    if (flags > 1) return call_end(&c, INVALID_VALUE);
-    stream *s = stream_of(handle, &c, &result);
-    if (!s) return call_end(&c, result);
-    event *e = event_of(event_handle, &c, &result);
-    if (!e) return call_end(&c, result);
-    stream_bound(s, &c);
-    if (!e->stream) return call_end(&c, SUCCESS);
-    stream_actor(s, &c);
-    if (e->epoch == G.epoch) clock_join(&s->clock, &e->clock);
-    if (e->stream == s || e->stream->completed >= e->target) return call_end(&c, SUCCESS);
-    operation *o = operation_new(OPERATION_WAIT);
-    o->as.wait.stream = e->stream;
-    o->as.wait.target = e->target;
-    e->stream->references++;
-    enqueue(s, o);
-    return call_end(&c, SUCCESS);
 }
 
 EXPORT CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void *argument) {
@@ -420,13 +286,9 @@ EXPORT CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void *argum
     stream *s = stream_of(handle, &c, &result);
     if (!s) return call_end(&c, result);
     stream_bound(s, &c);
+    if (s->capture) return call_end(&c, capture_host(s, function, argument, &c));
     actor who = stream_actor(s, &c);
-    operation *o = operation_new(OPERATION_CALLBACK);
-    o->as.callback.function = function;
-    o->as.callback.argument = argument;
-    o->as.callback.clock = zeroed(sizeof *o->as.callback.clock);
-    *o->as.callback.clock = *who.clock;
-    enqueue(s, o);
+    host_queue(function, argument, s, &who);
     return call_end(&c, SUCCESS);
 }
 
@@ -486,6 +348,9 @@ EXPORT CUresult cuStreamCreateWithPriority(CUstream *out, unsigned flags, int pr
 }
 
 static void stream_destroy(stream *s) {
+    capture_lose(s);
+    free(s->tail_node);
+    s->tail_node = NULL;
     clock_join(&s->ctx->retired, &s->clock);
     handle_drop(KIND_STREAM, s->handle);
     G.counts[s->ctx->device].streams--;
@@ -501,6 +366,7 @@ EXPORT CUresult cuStreamDestroy_v2(CUstream handle) {
         violation(&c, "unknown or destroyed stream %#llx", (unsigned long long)handle);
         return call_end(&c, INVALID_HANDLE);
     }
+    if (s->capture) violation(&c, "stream %u is destroyed while it captures", s->number);
     stream_destroy(s);
     return call_end(&c, SUCCESS);
 }
@@ -553,17 +419,10 @@ void describe_streams(FILE *out) {
         if (!G.streams[i]->destroyed && G.streams[i]->handle)
             fprintf(out, "stream %u of device %d, made by %s\n", G.streams[i]->number, G.streams[i]->ctx->device,
                     site_text(&G.streams[i]->made, made));
-    const handle_table *t = &G.tables[KIND_EVENT];
-    for (uint32_t i = 0; i < t->count; i++) {
-        const event *e = t->item[i];
-        if (e) fprintf(out, "event of device %d, made by %s\n", e->ctx->device, site_text(&e->made, made));
-    }
 }
 
 void streams_reset_all(void) {
-    const handle_table *events = &G.tables[KIND_EVENT], *streams = &G.tables[KIND_STREAM];
-    for (uint32_t i = 0; i < events->count; i++)
-        if (events->item[i]) event_bury(events->item[i]);
+    const handle_table *streams = &G.tables[KIND_STREAM];
     for (uint32_t i = 0; i < streams->count; i++)
         if (streams->item[i]) stream_destroy(streams->item[i]);
 }

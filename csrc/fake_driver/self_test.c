@@ -35,9 +35,34 @@ CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *, CUstream);
 CUresult cuModuleLoadDataEx(CUmodule *, const void *, unsigned, int *, void **);
 CUresult cuModuleUnload(CUmodule);
 CUresult cuModuleGetFunction(CUfunction *, CUmodule, const char *);
+CUresult cuMemAddressReserve(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long);
+CUresult cuMemAddressFree(CUdeviceptr, size_t);
+CUresult cuMemCreate(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *, unsigned long long);
+CUresult cuMemRelease(CUmemGenericAllocationHandle);
+CUresult cuMemMap(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long);
+CUresult cuMemUnmap(CUdeviceptr, size_t);
+CUresult cuMemSetAccess(CUdeviceptr, size_t, const CUmemAccessDesc *, size_t);
+CUresult cuMemAllocAsync(CUdeviceptr *, size_t, CUstream);
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *, size_t, CUmemoryPool, CUstream);
+CUresult cuMemFreeAsync(CUdeviceptr, CUstream);
+CUresult cuMemPoolCreate(CUmemoryPool *, const CUmemPoolProps *);
+CUresult cuMemPoolDestroy(CUmemoryPool);
+CUresult cuMemPoolTrimTo(CUmemoryPool, size_t);
+CUresult cuStreamBeginCapture_v2(CUstream, int);
+CUresult cuStreamEndCapture(CUstream, CUgraph *);
+CUresult cuStreamGetCaptureInfo_v2(CUstream, int *, uint64_t *, CUgraph *, const CUgraphNode **, size_t *);
+CUresult cuThreadExchangeStreamCaptureMode(int *);
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *, CUgraph, unsigned long long);
+CUresult cuGraphLaunch(CUgraphExec, CUstream);
+CUresult cuGraphExecDestroy(CUgraphExec);
+CUresult cuGraphDestroy(CUgraph);
+CUresult cuGraphGetNodes(CUgraph, CUgraphNode *, size_t *);
+CUresult cuGraphGetEdges(CUgraph, CUgraphNode *, CUgraphNode *, size_t *);
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS *);
 CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
                         void **, void **);
 
+#define PAGE 4096
 #define COUNT 6
 #define BYTES 256
 
@@ -57,9 +82,16 @@ static struct {
     unsigned char *pinned[COUNT];
     CUstream stream[COUNT];
     CUevent event[COUNT];
+    CUdeviceptr range; /* of eight pages */
+    CUmemGenericAllocationHandle memory[COUNT];
+    CUmemoryPool pool;
+    CUgraph graph[COUNT];
+    CUgraphExec instance[COUNT];
     CUmodule module;
     CUfunction mix, fault;
 } p;
+static const CUmemAllocationProp on_first = {.type = ALLOCATION_PINNED, .location = {LOCATION_DEVICE, 0}};
+static const CUmemPoolProps pool_on_first = {.allocType = ALLOCATION_PINNED, .location = {LOCATION_DEVICE, 0}};
 static CUcontext primary[2];
 static int called;
 /* Outlives the programs: copies to it may be late. */
@@ -88,6 +120,9 @@ static void begin(void) {
         MUST(cuStreamCreateWithPriority(&p.stream[i], STREAM_NON_BLOCKING, 0));
         MUST(cuEventCreate(&p.event[i], EVENT_DISABLE_TIMING));
     }
+    MUST(cuMemAddressReserve(&p.range, 8 * PAGE, 0, 0, 0));
+    for (int i = 0; i < COUNT; i++) MUST(cuMemCreate(&p.memory[i], PAGE << (i % 2), &on_first, 0));
+    MUST(cuMemPoolCreate(&p.pool, &pool_on_first));
     MUST(cuModuleLoadDataEx(&p.module, ptx, 0, NULL, NULL));
     MUST(cuModuleGetFunction(&p.mix, p.module, "mix"));
     MUST(cuModuleGetFunction(&p.fault, p.module, "fault_it"));
@@ -96,6 +131,70 @@ static void begin(void) {
 static void launch(CUstream s, CUdeviceptr a, CUdeviceptr b, uint64_t n) {
     void *arguments[] = {&a, &b, &n};
     cuLaunchKernel(p.mix, 1, 1, 1, 32, 1, 1, 0, s, arguments, NULL);
+}
+
+/* The same with virtual memory and pools. */
+static void badly_apart(void) {
+    unsigned a = pick(COUNT), s = pick(COUNT), page = pick(8);
+    CUmemAccessDesc access = {{LOCATION_DEVICE, (int)pick(2)}, (int)pick(4)};
+    CUdeviceptr at = p.range + page * PAGE;
+    switch (pick(20)) {
+    case 0:
+        if (!pick(4)) cuMemAddressFree(p.range, 8 * PAGE);
+        break;
+    case 1: cuMemAddressReserve(&p.range, 8 * PAGE, pick(2) ? 1 << 24 : 0, 0, 0); break;
+    case 2: cuMemRelease(p.memory[a]); break;
+    case 3: cuMemCreate(&p.memory[a], PAGE, &on_first, 0); break;
+    case 4:
+    case 5: cuMemUnmap(at, PAGE << pick(2)); break;
+    case 6:
+    case 7:
+    case 8: cuMemMap(at, PAGE << (a % 2), 0, p.memory[a], 0); break;
+    case 9:
+    case 10: cuMemSetAccess(at, PAGE << pick(2), &access, 1); break;
+    case 11: cuMemsetD8Async(at + pick(PAGE), 1, pick(2 * PAGE), p.stream[s]); break;
+    case 12: launch(p.stream[s], at, p.block[a], BYTES); break;
+    case 13: launch(p.stream[s], p.block[a], at + PAGE - 8, BYTES); break;
+    case 14: cuMemAllocAsync(&p.block[a], 1 + pick(BYTES), p.stream[s]); break;
+    case 15: cuMemAllocFromPoolAsync(&p.block[a], 1 + pick(BYTES), p.pool, p.stream[s]); break;
+    case 16:
+    case 17: cuMemFreeAsync(p.block[a], p.stream[s]); break;
+    case 18: cuMemPoolTrimTo(p.pool, pick(BYTES)); break;
+    default:
+        if (!pick(4)) cuMemPoolDestroy(p.pool);
+    }
+}
+
+/* The same with captures and graphs. */
+static void badly_captured(void) {
+    unsigned a = pick(COUNT), b = pick(COUNT), s = pick(COUNT);
+    CUgraphNode nodes[8] = {0}, ends[8];
+    size_t count = pick(9);
+    uint64_t id, bytes = pick(BYTES + 8);
+    void *arguments[] = {&p.block[a], &p.block[b], &bytes};
+    CUDA_KERNEL_NODE_PARAMS kernel = {p.mix, 1, 1, 1, 1, 1, 1, 0, arguments, NULL, 0, 0};
+    int mode = (int)pick(4), status;
+    switch (pick(14)) {
+    case 0:
+    case 1: cuStreamBeginCapture_v2(p.stream[s], mode); break;
+    case 2:
+    case 3:
+    case 4: cuStreamEndCapture(p.stream[s], &p.graph[a]); break;
+    case 5: cuThreadExchangeStreamCaptureMode(&mode); break;
+    case 6: cuStreamGetCaptureInfo_v2(p.stream[s], &status, &id, &p.graph[a], NULL, &count); break;
+    case 7: cuGraphInstantiateWithFlags(&p.instance[a], p.graph[b], 0); break;
+    case 8:
+    case 9:
+    case 10: cuGraphLaunch(p.instance[a], p.stream[s]); break;
+    case 11:
+        cuGraphGetNodes(p.graph[a], nodes, &count);
+        cuGraphExecKernelNodeSetParams_v2(p.instance[b], nodes[pick(8)], &kernel);
+        break;
+    case 12: cuGraphGetEdges(p.graph[a], nodes, ends, &count); break;
+    default:
+        if (pick(3)) cuGraphDestroy(p.graph[a]);
+        else cuGraphExecDestroy(p.instance[a]);
+    }
 }
 
 /* Anything, in any order, on handles and addresses that may be long gone. */
@@ -154,16 +253,60 @@ static void badly(void) {
     }
 }
 
+/* A graph of a copy and a kernel, made by a capture over two streams, launched twice on others. */
+static void well_captured(unsigned s, unsigned other, unsigned a, unsigned b) {
+    CUgraph graph;
+    CUgraphExec instance;
+    CUevent fork, join;
+    MUST(cuEventCreate(&fork, EVENT_DISABLE_TIMING));
+    MUST(cuEventCreate(&join, EVENT_DISABLE_TIMING));
+    MUST(cuStreamBeginCapture_v2(p.stream[s], CAPTURE_THREAD_LOCAL));
+    MUST(cuMemcpyDtoDAsync_v2(p.block[a], p.block[b], BYTES, p.stream[s]));
+    MUST(cuEventRecord(fork, p.stream[s]));
+    MUST(cuStreamWaitEvent(p.stream[other], fork, 0));
+    launch(p.stream[other], p.block[b], p.block[a], BYTES / 2);
+    MUST(cuMemsetD8Async(p.block[a] + BYTES / 2, 1, BYTES / 2, p.stream[s]));
+    MUST(cuEventRecord(join, p.stream[other]));
+    MUST(cuStreamWaitEvent(p.stream[s], join, 0));
+    MUST(cuStreamEndCapture(p.stream[s], &graph));
+    MUST(cuGraphInstantiateWithFlags(&instance, graph, 0));
+    MUST(cuGraphDestroy(graph));
+    MUST(cuGraphLaunch(instance, p.stream[s]));
+    MUST(cuGraphLaunch(instance, p.stream[s]));
+    MUST(cuGraphExecDestroy(instance));
+    MUST(cuEventDestroy_v2(fork));
+    MUST(cuEventDestroy_v2(join));
+}
+
+/* Memory of a pool and memory mapped for this step alone. */
+static void well_apart(unsigned s, unsigned a) {
+    CUmemAccessDesc access = {{LOCATION_DEVICE, 0}, ACCESS_READ_WRITE};
+    CUmemGenericAllocationHandle memory;
+    CUdeviceptr block;
+    MUST(cuMemAllocFromPoolAsync(&block, BYTES, p.pool, p.stream[s]));
+    MUST(cuMemcpyDtoDAsync_v2(block, p.block[a], BYTES, p.stream[s]));
+    MUST(cuMemCreate(&memory, 2 * PAGE, &on_first, 0));
+    MUST(cuMemMap(p.range + PAGE, 2 * PAGE, 0, memory, 0));
+    MUST(cuMemRelease(memory));
+    MUST(cuMemSetAccess(p.range + PAGE, 2 * PAGE, &access, 1));
+    MUST(cuMemcpyDtoDAsync_v2(p.range + 2 * PAGE - 8, block, BYTES, p.stream[s]));
+    MUST(cuMemFreeAsync(block, p.stream[s]));
+    MUST(cuStreamSynchronize(p.stream[s]));
+    MUST(cuMemUnmap(p.range + PAGE, 2 * PAGE));
+}
+
 /* One step in which each operation waits for the step before it, on whatever stream. */
 static void well(unsigned *last) {
     unsigned a = pick(COUNT), b = (a + 1) % COUNT, s = pick(COUNT);
     MUST(cuEventRecord(p.event[*last], p.stream[*last]));
     MUST(cuStreamWaitEvent(p.stream[s], p.event[*last], 0));
-    switch (pick(5)) {
+    switch (pick(7)) {
     case 0: MUST(cuMemcpyDtoDAsync_v2(p.block[a], p.block[b], BYTES, p.stream[s])); break;
     case 1: MUST(cuMemsetD8Async(p.block[a], 1, BYTES, p.stream[s])); break;
     case 2: launch(p.stream[s], p.block[a], p.block[b], BYTES); break;
     case 3: MUST(cuMemcpyHtoDAsync_v2(p.block[a], p.pinned[b], BYTES, p.stream[s])); break;
+    case 4: well_captured(s, (s + 1) % COUNT, a, b); break;
+    case 5: well_apart(s, a); break;
     default:
         MUST(cuStreamSynchronize(p.stream[s]));
         MUST(cuMemFree_v2(p.block[a]));
@@ -177,15 +320,20 @@ int main(int count, char **arguments) {
     for (unsigned program = 0; program < programs; program++) {
         fake_set_seed(program);
         fake_set_strict(program % 3 == 0);
+        fake_set_granularity(PAGE);
         begin();
         for (int step = 0; step < 60; step++) badly();
+        for (int step = 0; step < 60; step++) pick(3) ? badly_apart() : badly();
+        for (int step = 0; step < 120; step++) pick(2) ? badly_captured() : badly();
         char text[4096];
         for (uint64_t i = 0; i < fake_violations(); i++) fake_violation(i, text, sizeof text);
         fake_describe_live(text, sizeof text);
         fake_reset_all();
         fake_counts left;
         fake_live(-1, &left);
-        if (left.blocks | left.pinned | left.streams | left.events | left.modules | left.pending | left.bytes) {
+        if (left.blocks | left.pinned | left.streams | left.events | left.modules | left.pending | left.bytes |
+            left.reservations | left.physical | left.mappings | left.pools | left.captures |
+            left.graphs | left.instances) {
             fprintf(stderr, "program %u leaves something\n", program);
             return 1;
         }

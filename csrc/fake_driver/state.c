@@ -329,6 +329,10 @@ bool call_begin(call *c, function_number f, unsigned flags) {
         c->result = NOT_PERMITTED;
         return false;
     }
+    if (captures && (flags & CALL_UNSAFE) && capture_forbids()) {
+        c->result = STREAM_CAPTURE_UNSUPPORTED;
+        return false;
+    }
     int code = failure_count ? injected(f, flags & CALL_QUIET) : 0;
     if (!code && !(flags & CALL_EARLY) && !G.initialised) {
         c->result = NOT_INITIALIZED;

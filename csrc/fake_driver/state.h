@@ -41,18 +41,18 @@ typedef struct clock_vector {
     uint32_t time[MAX_COMPONENTS];
 } clock_vector;
 
-typedef struct access {
+typedef struct moment {
     uint32_t component, time;
     site where;
-} access;
+} moment;
 
 /* Bytes of an allocation with one and the same past: the last write, and the reads since. */
 typedef struct segment {
     uint64_t from, to;
     bool written;
-    access write;
+    moment write;
     uint32_t reads, capacity;
-    access few[2], *many; /* the reads: in `few`, or in `many` when it is not null */
+    moment few[2], *many; /* the reads: in `few`, or in `many` when it is not null */
 } segment;
 
 typedef struct history {
@@ -80,7 +80,15 @@ typedef struct context {
     bool peer[2 * MAX_DEVICES];
 } context;
 
-typedef enum block_kind { BLOCK_DEVICE, BLOCK_GLOBAL, BLOCK_PINNED, BLOCK_REGISTERED } block_kind;
+/* From BLOCK_PINNED on it is host memory. */
+typedef enum block_kind {
+    BLOCK_DEVICE,
+    BLOCK_GLOBAL,
+    BLOCK_RESERVED,
+    BLOCK_PHYSICAL,
+    BLOCK_PINNED,
+    BLOCK_REGISTERED
+} block_kind;
 
 typedef struct block {
     block_kind kind;
@@ -92,8 +100,37 @@ typedef struct block {
     unsigned char *data;
     context *ctx;
     site made, freed;
-    history history;
+    history history;         /* of a reserved range: empty, it is that of the physical memory behind it */
+    struct mapping *mapping; /* of a reserved range: sorted, disjoint */
+    size_t mappings, mapping_capacity;
+    struct pool *pool; /* that it was allocated from; may be null */
 } block;
+
+/* Memory of cuMemCreate. It lives until it is released and mapped nowhere. */
+typedef struct physical {
+    CUmemGenericAllocationHandle handle;
+    block base;
+    int file;
+    uint32_t mapped;
+    bool released;
+} physical;
+
+/* A part of a reserved range with memory behind it. */
+typedef struct mapping {
+    size_t from, to;
+    physical *memory;
+    uint8_t access[MAX_DEVICES];
+} mapping;
+
+typedef struct pool {
+    CUmemoryPool handle;
+    int device;
+    bool standard, destroyed;
+    uint8_t access[MAX_DEVICES];
+    int reuse[POOL_REUSE_LAST + 1];
+    uint64_t limit, threshold, reserved, reserved_high, used, used_high, blocks;
+    site made;
+} pool;
 
 /* A place in memory, held by a queued operation. Without a block it is pageable host memory. */
 typedef struct location {
@@ -102,6 +139,19 @@ typedef struct location {
     unsigned char *raw;
     bool owned; /* raw is a snapshot, freed with the operation */
 } location;
+
+/* What a copy or a fill is to do, as the program said it. */
+typedef struct copy_request {
+    uint64_t to, from;
+    bool to_host, from_host, peer;
+    size_t width, height, depth, to_pitch, from_pitch, to_slice, from_slice;
+} copy_request;
+
+typedef struct fill_request {
+    uint64_t to;
+    uint32_t value, element;
+    size_t width, height, pitch; /* width in elements */
+} fill_request;
 
 typedef enum operation_kind {
     OPERATION_COPY,
@@ -118,12 +168,11 @@ typedef struct operation {
     union {
         struct {
             location to, from;
-            size_t width, height, to_pitch, from_pitch;
+            copy_request how;
         } copy;
         struct {
             location to;
-            uint32_t value, element;
-            size_t width, height, pitch; /* width in elements */
+            fill_request how;
         } fill;
         struct kernel_run *kernel;
         struct {
@@ -152,6 +201,9 @@ typedef struct stream {
     operation *head, *tail;
     uint64_t enqueued, completed;
     size_t pending_index, index; /* in the lists of pending and of all streams */
+    struct capture *capture; /* that it belongs to; null: none */
+    uint32_t *tail_node;     /* what its next node depends on */
+    size_t tail_nodes, tail_capacity;
     site made;
     clock_vector clock;
 } stream;
@@ -162,9 +214,63 @@ typedef struct event {
     unsigned flags;
     stream *stream; /* of the last record; null before the first */
     uint64_t target, instance, epoch, nanoseconds;
+    uint64_t captured; /* the capture of its last record; 0: none */
+    uint32_t *node;
+    size_t nodes;
     site made;
     clock_vector clock;
 } event;
+
+typedef enum node_kind { NODE_KERNEL, NODE_COPY, NODE_FILL, NODE_HOST } node_kind; /* as the driver numbers them */
+
+typedef struct node {
+    CUgraphNode handle;
+    struct graph *graph;
+    node_kind kind;
+    uint16_t name;
+    uint32_t index, *after; /* nodes before it in the graph's list */
+    size_t afters;
+    uint32_t blocks[2]; /* the numbers of the blocks that a copy or fill names; 0: pageable */
+    union {
+        copy_request copy;
+        fill_request fill;
+        struct {
+            CUfunction function;
+            unsigned char *values;
+            size_t bytes;
+        } kernel;
+        struct {
+            CUhostFn function;
+            void *argument;
+        } host;
+    } as;
+} node;
+
+typedef struct graph {
+    CUgraph handle;
+    context *ctx;
+    node **node; /* each after all that it depends on */
+    size_t nodes, capacity;
+    site made;
+} graph;
+
+typedef struct capture {
+    struct capture *next;
+    uint64_t id;
+    int mode;
+    uint32_t thread;
+    bool invalid;
+    stream *origin;
+    graph *graph;
+} capture;
+
+/* One use of memory by a node, noted at a launch. */
+typedef struct node_use {
+    const block *block;
+    uint64_t from, to;
+    uint32_t node;
+    bool write;
+} node_use;
 
 typedef struct parameter {
     uint32_t offset, size;
@@ -228,6 +334,11 @@ typedef enum handle_kind {
     KIND_MODULE,
     KIND_FUNCTION,
     KIND_LINK,
+    KIND_PHYSICAL,
+    KIND_POOL,
+    KIND_GRAPH,
+    KIND_NODE,
+    KIND_INSTANCE,
     KIND_END
 } handle_kind;
 
@@ -244,7 +355,7 @@ typedef struct globals {
     /* settings */
     int version, devices, init_code, capability;
     bool peer_possible, strict, threads_ordered;
-    uint64_t memory, random;
+    uint64_t memory, granularity, random;
     /* books */
     bool initialised;
     uint64_t epoch;                    /* counts resets */
@@ -277,6 +388,7 @@ enum {
     CALL_EARLY = 2,   /* may come before cuInit */
     CALL_RELEASE = 4, /* does its work even when it answers an error */
     CALL_QUIET = 8,   /* neither numbered nor logged */
+    CALL_UNSAFE = 16, /* may be forbidden while a stream captures */
 };
 
 /* entry.c: of this build */
@@ -336,8 +448,12 @@ void history_drop(history *h);
 
 /* memory.c */
 block *block_new(block_kind kind, context *ctx, size_t size, void *registered, const call *c);
-void block_free(block *b, const call *c);
+void block_free(block *b, const call *c, const actor *who);
+void block_count(const block *b, int sign);
+bool block_align(block *b, uint64_t alignment);
+bool memory_room(int device, size_t size);
 void block_release(block *b);
+block *next_reserved(const block *after);
 block *block_at(CUdeviceptr address, size_t *offset);
 block *host_block_at(const void *pointer, size_t *offset);
 bool locate(CUdeviceptr address, size_t bytes, const call *c, location *out);
@@ -345,12 +461,31 @@ bool locate_host(const void *pointer, size_t bytes, const call *c, location *out
 void location_hold(location *place);
 void location_drop(location *place);
 unsigned char *location_data(const location *place);
+bool location_reachable(const location *place, size_t bytes, bool write, const stream *s, bool peer);
+context *location_context(const location *place);
+size_t location_rest(const location *place);
 void location_use(const location *place, size_t bytes, bool write, const actor *who);
 const char *block_text(const block *b, char text[96]);
 void describe_blocks(FILE *out);
 void memory_reset_all(void);
 
-/* streams.c */
+/* virtual.c */
+bool mapped(const block *b, size_t from, size_t to);
+bool mapping_reachable(const block *b, size_t from, size_t to, bool write, int device, bool peer);
+size_t mapped_end(const block *b, size_t from);
+void mapping_use(const block *b, size_t from, size_t to, bool write, const actor *who);
+void reservation_bury(block *b);
+void describe_virtual(FILE *out);
+void virtual_reset_all(void);
+
+/* pools.c */
+void pool_take_back(block *b);
+void pools_give_up_cache(int device);
+uint64_t pools_cached(int device);
+void describe_pools(FILE *out);
+void pools_reset_all(void);
+
+/* queue.c */
 stream *stream_of(CUstream handle, const call *c, int *result);
 bool stream_bound(stream *s, const call *c);
 operation *operation_new(operation_kind kind);
@@ -358,11 +493,46 @@ void enqueue(stream *s, operation *o);
 void force(stream *s, uint64_t target);
 void progress(unsigned operations);
 void drain(void);
+bool polled(stream *s, uint64_t target);
+void stream_unref(stream *s);
+void host_queue(CUhostFn function, void *argument, stream *s, const actor *who);
 void streams_reset(void);
 void describe_streams(FILE *out);
 void streams_reset_all(void);
 
+/* events.c */
+void wait_queue(stream *other, uint64_t target, stream *s);
+void describe_events(FILE *out);
+void events_reset_all(void);
+
+/* capture.c */
+extern capture *captures;
+bool capture_forbids(void);
+capture *capture_find(uint64_t id);
+int capture_refuse(capture *k, int code);
+int capture_copy(stream *s, const copy_request *r, const location *to, const location *from, const call *c);
+int capture_fill(stream *s, const fill_request *r, const location *to, const call *c);
+int capture_kernel(stream *s, const function *f, const unsigned char *values, const call *c);
+int capture_host(stream *s, CUhostFn function, void *argument, const call *c);
+int capture_wait(stream *s, const event *e, unsigned flags);
+void capture_lose(stream *s);
+void captures_reset(void);
+
+/* graphs.c */
+graph *graph_new(context *ctx, const call *c);
+node *graph_add(graph *g, node_kind kind, const uint32_t *after, size_t afters, uint16_t name);
+void graph_publish(graph *g);
+void graph_drop(graph *g);
+bool graph_precedes(const graph *g, uint32_t first, const uint32_t *ends, size_t count);
+void note_use(const block *b, uint64_t from, uint64_t to, bool write);
+void describe_graphs(FILE *out);
+void graphs_reset_all(void);
+
 /* copies.c */
+bool copy_places(const copy_request *r, const call *c, location *to, location *from);
+void copy_queue(const copy_request *r, location to, location from, stream *s, const actor *who, const call *c);
+bool fill_place(const fill_request *r, const call *c, location *to);
+void fill_queue(const fill_request *r, location to, stream *s, const actor *who, const call *c);
 void run_copy(operation *o);
 void run_fill(operation *o);
 
@@ -381,6 +551,9 @@ void modules_reset(void);
 void modules_reset_all(void);
 
 /* launch.c */
+void kernel_queue(function *f, const unsigned char *values, stream *s, const actor *who, const call *c);
+unsigned char *gather(const function *f, void **arguments, void **extra);
+int check_shape(const function *f, const CUlaunchConfig *l, bool cooperative);
 void run_kernel(struct kernel_run *run, context *ctx);
 void kernel_run_drop(struct kernel_run *run);
 

@@ -41,6 +41,15 @@ pub struct Counts {
     pub peers: u64,
     pub retained: u64,
     pub pending: u64,
+    pub reservations: u64,
+    pub reserved_bytes: u64,
+    pub physical: u64,
+    pub physical_bytes: u64,
+    pub mappings: u64,
+    pub pools: u64,
+    pub captures: u64,
+    pub graphs: u64,
+    pub instances: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -101,6 +110,7 @@ control! {
     fake_set_devices(c_int);
     fake_set_init(c_int);
     fake_set_memory(u64);
+    fake_set_granularity(u64);
     fake_set_capability(c_int);
     fake_set_peer_access(c_int);
     fake_set_strict(c_int);
@@ -165,6 +175,8 @@ setters! {
     set_init(i32) = fake_set_init;
     /// Capacity of each device in bytes.
     set_memory(u64) = fake_set_memory;
+    /// Of physical memory, in bytes: a power of two, at least 4096.
+    set_granularity(u64) = fake_set_granularity;
     /// 90 for 9.0.
     set_capability(i32) = fake_set_capability;
     /// Whether devices can reach each other.

@@ -20,6 +20,9 @@ use crate::{
 
 type Outcome = Result<(), Failed>;
 
+/// The granularity of physical memory in these trials.
+const PAGE: usize = 4096;
+
 const SUCCESS: i32 = 0;
 const INVALID_VALUE: i32 = 1;
 const OUT_OF_MEMORY: i32 = 2;
@@ -52,6 +55,56 @@ const PTX: &str = "
 .visible .entry part(.param .u64 part_update_a, .param .u64 part_bytes_n) { ret; }
 .visible .entry fault_now() { ret; }
 ";
+
+/// `CUmemAllocationProp`: pinned memory of a device.
+#[repr(C)]
+struct AllocationProperties {
+    kind: c_int,
+    handle_types: c_int,
+    location: [c_int; 2],
+    rest: [u64; 2],
+}
+
+/// `CUmemPoolProps`: a pool of a device, not limited.
+#[repr(C)]
+struct PoolProperties {
+    kind: c_int,
+    handle_types: c_int,
+    location: [c_int; 2],
+    rest: [u64; 9],
+}
+
+/// `CUDA_KERNEL_NODE_PARAMS` in its second version.
+#[repr(C)]
+struct KernelNode {
+    function: u64,
+    shape: [c_uint; 7],
+    parameters: *mut *mut c_void,
+    rest: [u64; 3],
+}
+
+/// One side of a three-dimensional copy.
+#[repr(C)]
+struct Side {
+    x: usize,
+    y: usize,
+    z: usize,
+    level: usize,
+    kind: c_uint,
+    host: *mut u8,
+    device: u64,
+    unused: [u64; 2],
+    pitch: usize,
+    height: usize,
+}
+
+/// `CUDA_MEMCPY3D`.
+#[repr(C)]
+struct Copy3d {
+    source: Side,
+    target: Side,
+    extent: [usize; 3],
+}
 
 macro_rules! driver {
     ($($field:ident = $name:literal ($($argument:ty),*);)*) => {
@@ -105,6 +158,42 @@ driver! {
     link_add = "cuLinkAddData_v2"(u64, c_int, *const c_void, usize, *const c_char, c_uint, *mut c_int, *mut *mut c_void);
     link_complete = "cuLinkComplete"(u64, *mut *mut c_void, *mut usize);
     link_destroy = "cuLinkDestroy"(u64);
+    reserve = "cuMemAddressReserve"(*mut u64, usize, usize, u64, u64);
+    unreserve = "cuMemAddressFree"(u64, usize);
+    create = "cuMemCreate"(*mut u64, usize, *const AllocationProperties, u64);
+    release = "cuMemRelease"(u64);
+    map = "cuMemMap"(u64, usize, usize, u64, u64);
+    unmap = "cuMemUnmap"(u64, usize);
+    set_access = "cuMemSetAccess"(u64, usize, *const [c_int; 3], usize);
+    granularity = "cuMemGetAllocationGranularity"(*mut usize, *const AllocationProperties, c_int);
+    allocate_async = "cuMemAllocAsync"(*mut u64, usize, u64);
+    allocate_from = "cuMemAllocFromPoolAsync"(*mut u64, usize, u64, u64);
+    free_async = "cuMemFreeAsync"(u64, u64);
+    default_pool = "cuDeviceGetDefaultMemPool"(*mut u64, c_int);
+    pool_create = "cuMemPoolCreate"(*mut u64, *const PoolProperties);
+    pool_destroy = "cuMemPoolDestroy"(u64);
+    pool_set = "cuMemPoolSetAttribute"(u64, c_int, *const u64);
+    pool_get = "cuMemPoolGetAttribute"(u64, c_int, *mut u64);
+    pool_access = "cuMemPoolSetAccess"(u64, *const [c_int; 3], usize);
+    pool_trim = "cuMemPoolTrimTo"(u64, usize);
+    memory_info = "cuMemGetInfo_v2"(*mut usize, *mut usize);
+    copy_3d = "cuMemcpy3DAsync_v2"(*const Copy3d, u64);
+    capture_begin = "cuStreamBeginCapture_v2"(u64, c_int);
+    capture_end = "cuStreamEndCapture"(u64, *mut u64);
+    is_capturing = "cuStreamIsCapturing"(u64, *mut c_int);
+    capture_info = "cuStreamGetCaptureInfo_v2"(u64, *mut c_int, *mut u64, *mut u64, *mut *const u64, *mut usize);
+    capture_info_3 = "cuStreamGetCaptureInfo_v3"(u64, *mut c_int, *mut u64, *mut u64, *mut *const u64, *mut *const u64, *mut usize);
+    exchange_mode = "cuThreadExchangeStreamCaptureMode"(*mut c_int);
+    instantiate = "cuGraphInstantiateWithFlags"(*mut u64, u64, u64);
+    graph_launch = "cuGraphLaunch"(u64, u64);
+    graph_upload = "cuGraphUpload"(u64, u64);
+    instance_destroy = "cuGraphExecDestroy"(u64);
+    graph_destroy = "cuGraphDestroy"(u64);
+    graph_nodes = "cuGraphGetNodes"(u64, *mut u64, *mut usize);
+    node_type = "cuGraphNodeGetType"(u64, *mut c_int);
+    graph_edges = "cuGraphGetEdges"(u64, *mut u64, *mut u64, *mut usize);
+    set_kernel = "cuGraphExecKernelNodeSetParams_v2"(u64, u64, *const KernelNode);
+    dot = "cuGraphDebugDotPrint"(u64, *const c_char, c_uint);
     launch = "cuLaunchKernel"(u64, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, u64, *mut *mut c_void, *mut *mut c_void);
     process_address = "cuGetProcAddress_v2"(*const c_char, *mut *mut c_void, c_int, u64, *mut c_int);
 }
@@ -169,6 +258,7 @@ impl Bench {
         fake.set_devices(2);
         fake.set_memory(1 << 30);
         fake.set_capability(90);
+        fake.set_granularity(PAGE as u64);
         fake.set_version(12040);
         fake.set_strict(true);
         fake.set_seed(7);
@@ -255,11 +345,15 @@ fn word(value: u64) -> [u8; 8] {
     value.to_ne_bytes()
 }
 
+mod captures;
 mod environment;
+mod graphs;
 mod memory;
 mod modules;
 mod ordering;
+mod pools;
 mod ranges;
+mod virtual_memory;
 
 /// A named check. A panic inside is its failure, not that of the ones after it.
 fn trial(name: &str, run: fn() -> Outcome) -> Trial {
@@ -269,8 +363,18 @@ fn trial(name: &str, run: fn() -> Outcome) -> Trial {
 }
 
 pub fn trials() -> Vec<Trial> {
-    [ordering::trials(), memory::trials(), modules::trials(), ranges::trials(), environment::trials()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        ordering::trials(),
+        memory::trials(),
+        modules::trials(),
+        ranges::trials(),
+        virtual_memory::trials(),
+        pools::trials(),
+        captures::trials(),
+        graphs::trials(),
+        environment::trials(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

@@ -1,0 +1,268 @@
+/*
+ * capture.c: streams that write down what they are told instead of doing it.
+ *
+ * A capture has a graph under construction, and each stream in it the nodes that its next one depends on. A stream
+ * joins by waiting for an event that was recorded in the capture. A call that would mix what is captured with what
+ * runs spoils the capture: from then on everything in it answers 901, and its end gives no graph. What must stay true:
+ * a stream names a capture exactly as long as that is in the list.
+ */
+#include "state.h"
+
+capture *captures;
+static uint64_t last_id;
+static _Thread_local int thread_mode;
+
+capture *capture_find(uint64_t id) {
+    for (capture *k = captures; k; k = k->next)
+        if (k->id == id) return k;
+    return NULL;
+}
+
+/* Spoils the capture, which may be over, and passes the answer on. */
+int capture_refuse(capture *k, int code) {
+    if (k) k->invalid = true;
+    return code;
+}
+
+/* Whether this thread may not make calls that could disturb captures; those that forbid it are spoiled. */
+bool capture_forbids(void) {
+    bool forbidden = false;
+    for (capture *k = captures; k && thread_mode != CAPTURE_RELAXED; k = k->next) {
+        if (k->mode == CAPTURE_RELAXED) continue;
+        if (k->thread != thread_number() && (thread_mode != CAPTURE_GLOBAL || k->mode != CAPTURE_GLOBAL)) continue;
+        k->invalid = forbidden = true;
+    }
+    return forbidden;
+}
+
+/* Takes the capture off the list and sets its streams free. Its graph is the caller's. */
+static graph *finish(capture *k) {
+    graph *g = k->graph;
+    capture **place = &captures;
+    while (*place != k) place = &(*place)->next;
+    *place = k->next;
+    for (size_t i = 0; i < G.stream_count; i++)
+        if (G.streams[i]->capture == k) {
+            G.streams[i]->capture = NULL;
+            G.streams[i]->tail_nodes = 0;
+        }
+    G.counts[g->ctx->device].captures--;
+    free(k);
+    return g;
+}
+
+/* The stream is destroyed. */
+void capture_lose(stream *s) {
+    if (!s->capture) return;
+    if (s->capture->origin == s) graph_drop(finish(s->capture));
+    else s->capture->invalid = true;
+    s->capture = NULL;
+}
+
+void captures_reset(void) {
+    while (captures) graph_drop(finish(captures));
+}
+
+/* ---- what is captured ---- */
+
+static void depend_on(stream *s, uint32_t index) {
+    for (size_t i = 0; i < s->tail_nodes; i++)
+        if (s->tail_node[i] == index) return;
+    s->tail_node = grow(s->tail_node, &s->tail_capacity, s->tail_nodes + 1, sizeof *s->tail_node);
+    s->tail_node[s->tail_nodes++] = index;
+}
+
+/* A new node at the end of what the stream has captured. */
+static node *append(stream *s, node_kind kind, uint16_t name) {
+    node *n = graph_add(s->capture->graph, kind, s->tail_node, s->tail_nodes, name);
+    s->tail_nodes = 0;
+    depend_on(s, n->index);
+    return n;
+}
+
+static uint16_t name_of(const call *c) {
+    const char *name = function_name(c->function);
+    return intern(name, strlen(name));
+}
+
+static uint32_t number_of(const location *place, const call *c) {
+    if (!place->block) violation(c, "pageable host memory is captured");
+    return place->block ? place->block->number : 0;
+}
+
+int capture_copy(stream *s, const copy_request *r, const location *to, const location *from, const call *c) {
+    if (s->capture->invalid) return STREAM_CAPTURE_INVALIDATED;
+    node *n = append(s, NODE_COPY, name_of(c));
+    n->as.copy = *r;
+    n->blocks[0] = number_of(to, c);
+    n->blocks[1] = number_of(from, c);
+    return SUCCESS;
+}
+
+int capture_fill(stream *s, const fill_request *r, const location *to, const call *c) {
+    if (s->capture->invalid) return STREAM_CAPTURE_INVALIDATED;
+    node *n = append(s, NODE_FILL, name_of(c));
+    n->as.fill = *r;
+    n->blocks[0] = number_of(to, c);
+    return SUCCESS;
+}
+
+int capture_kernel(stream *s, const function *f, const unsigned char *values, const call *c) {
+    (void)c;
+    if (s->capture->invalid) return STREAM_CAPTURE_INVALIDATED;
+    node *n = append(s, NODE_KERNEL, f->name);
+    n->as.kernel.function = f->handle;
+    n->as.kernel.bytes = f->parameter_bytes;
+    n->as.kernel.values = zeroed(f->parameter_bytes);
+    if (f->parameter_bytes) memcpy(n->as.kernel.values, values, f->parameter_bytes);
+    return SUCCESS;
+}
+
+int capture_host(stream *s, CUhostFn function, void *argument, const call *c) {
+    if (s->capture->invalid) return STREAM_CAPTURE_INVALIDATED;
+    node *n = append(s, NODE_HOST, name_of(c));
+    n->as.host.function = function;
+    n->as.host.argument = argument;
+    return SUCCESS;
+}
+
+/* The stream or the event is in a capture. */
+int capture_wait(stream *s, const event *e, unsigned flags) {
+    capture *k = e->captured ? capture_find(e->captured) : NULL;
+    if (s->capture && s->capture->invalid) return STREAM_CAPTURE_INVALIDATED;
+    if (flags) return NOT_SUPPORTED; /* a node that waits is not modelled */
+    if (!e->captured) return e->stream ? capture_refuse(s->capture, STREAM_CAPTURE_ISOLATION) : SUCCESS;
+    if (!k) return s->capture ? capture_refuse(s->capture, STREAM_CAPTURE_ISOLATION) : CAPTURED_EVENT;
+    if (k->invalid) return STREAM_CAPTURE_INVALIDATED;
+    if (s->capture && s->capture != k) {
+        capture_refuse(s->capture, 0);
+        return capture_refuse(k, STREAM_CAPTURE_MERGE);
+    }
+    if (s->ctx != k->graph->ctx) return NOT_SUPPORTED; /* nor is a graph over several devices */
+    s->capture = k;
+    for (size_t i = 0; i < e->nodes; i++) depend_on(s, e->node[i]);
+    return SUCCESS;
+}
+
+/* ---- the driver's calls ---- */
+
+EXPORT CUresult cuStreamBeginCapture_v2(CUstream handle, int mode) {
+    call c;
+    int result = SUCCESS;
+    if (!call_begin(&c, F_cuStreamBeginCapture_v2, CALL_CONTEXT)) return call_end(&c, c.result);
+    if (mode < CAPTURE_GLOBAL || mode > CAPTURE_RELAXED) return call_end(&c, INVALID_VALUE);
+    stream *s = stream_of(handle, &c, &result);
+    if (!s) return call_end(&c, result);
+    if (handle <= STREAM_PER_THREAD) return call_end(&c, STREAM_CAPTURE_UNSUPPORTED);
+    if (s->capture) return call_end(&c, ILLEGAL_STATE);
+    stream_bound(s, &c);
+    capture *k = zeroed(sizeof *k);
+    *k = (capture){.next = captures, .id = ++last_id, .mode = mode, .thread = thread_number(), .origin = s};
+    k->graph = graph_new(s->ctx, &c);
+    captures = s->capture = k;
+    s->tail_nodes = 0;
+    G.counts[s->ctx->device].captures++;
+    return call_end(&c, SUCCESS);
+}
+
+/* Whether all that other streams have captured comes before what the first one has. */
+static bool joined(const capture *k) {
+    const stream *o = k->origin;
+    for (size_t i = 0; i < G.stream_count; i++) {
+        const stream *s = G.streams[i];
+        for (size_t n = 0; s->capture == k && s != o && n < s->tail_nodes; n++)
+            if (!graph_precedes(k->graph, s->tail_node[n], o->tail_node, o->tail_nodes)) return false;
+    }
+    return true;
+}
+
+EXPORT CUresult cuStreamEndCapture(CUstream handle, CUgraph *out) {
+    call c;
+    int result = SUCCESS;
+    if (!call_begin(&c, F_cuStreamEndCapture, CALL_CONTEXT)) return call_end(&c, c.result);
+    if (!out) return call_end(&c, INVALID_VALUE);
+    stream *s = stream_of(handle, &c, &result);
+    if (!s) return call_end(&c, result);
+    capture *k = s->capture;
+    if (!k) return call_end(&c, ILLEGAL_STATE);
+    if (k->mode != CAPTURE_RELAXED && k->thread != thread_number()) return call_end(&c, STREAM_CAPTURE_WRONG_THREAD);
+    if (k->origin != s) return call_end(&c, capture_refuse(k, STREAM_CAPTURE_UNMATCHED));
+    result = k->invalid ? STREAM_CAPTURE_INVALIDATED : joined(k) ? SUCCESS : STREAM_CAPTURE_UNJOINED;
+    graph *g = finish(k);
+    *out = 0;
+    if (result != SUCCESS) {
+        graph_drop(g);
+        return call_end(&c, result);
+    }
+    graph_publish(g);
+    *out = g->handle;
+    return call_end(&c, SUCCESS);
+}
+
+static int status_of(const stream *s) {
+    return !s->capture ? CAPTURE_NONE : s->capture->invalid ? CAPTURE_INVALIDATED : CAPTURE_ACTIVE;
+}
+
+EXPORT CUresult cuStreamIsCapturing(CUstream handle, int *out) {
+    call c;
+    int result = SUCCESS;
+    if (!call_begin(&c, F_cuStreamIsCapturing, CALL_CONTEXT)) return call_end(&c, c.result);
+    if (!out) return call_end(&c, INVALID_VALUE);
+    stream *s = stream_of(handle, &c, &result);
+    if (!s) return call_end(&c, result);
+    *out = status_of(s);
+    return call_end(&c, SUCCESS);
+}
+
+static CUresult information(call *c, CUstream handle, int *status, uint64_t *id, CUgraph *g,
+                            const CUgraphNode **nodes, const CUgraphEdgeData **edges, size_t *count) {
+    static CUgraphNode *list; /* valid until the next such call */
+    static CUgraphEdgeData *zeros;
+    static size_t capacity, zeros_capacity;
+    int result = SUCCESS;
+    if (!status) return call_end(c, INVALID_VALUE);
+    stream *s = stream_of(handle, c, &result);
+    if (!s) return call_end(c, result);
+    *status = status_of(s);
+    if (*status != CAPTURE_ACTIVE) return call_end(c, SUCCESS);
+    list = grow(list, &capacity, s->tail_nodes + 1, sizeof *list);
+    zeros = grow(zeros, &zeros_capacity, s->tail_nodes + 1, sizeof *zeros);
+    memset(zeros, 0, (s->tail_nodes + 1) * sizeof *zeros);
+    for (size_t i = 0; i < s->tail_nodes; i++) list[i] = s->capture->graph->node[s->tail_node[i]]->handle;
+    if (id) *id = s->capture->id;
+    if (g) *g = s->capture->graph->handle;
+    if (nodes) *nodes = list;
+    if (edges) *edges = zeros;
+    if (count) *count = s->tail_nodes;
+    return call_end(c, SUCCESS);
+}
+
+EXPORT CUresult cuStreamGetCaptureInfo(CUstream s, int *status, uint64_t *id) {
+    call c;
+    if (!call_begin(&c, F_cuStreamGetCaptureInfo, CALL_CONTEXT)) return call_end(&c, c.result);
+    return information(&c, s, status, id, NULL, NULL, NULL, NULL);
+}
+
+EXPORT CUresult cuStreamGetCaptureInfo_v2(CUstream s, int *status, uint64_t *id, CUgraph *g, const CUgraphNode **nodes,
+                                          size_t *count) {
+    call c;
+    if (!call_begin(&c, F_cuStreamGetCaptureInfo_v2, CALL_CONTEXT)) return call_end(&c, c.result);
+    return information(&c, s, status, id, g, nodes, NULL, count);
+}
+
+EXPORT CUresult cuStreamGetCaptureInfo_v3(CUstream s, int *status, uint64_t *id, CUgraph *g, const CUgraphNode **nodes,
+                                          const CUgraphEdgeData **edges, size_t *count) {
+    call c;
+    if (!call_begin(&c, F_cuStreamGetCaptureInfo_v3, CALL_CONTEXT)) return call_end(&c, c.result);
+    return information(&c, s, status, id, g, nodes, edges, count);
+}
+
+EXPORT CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
+    call c;
+    if (!call_begin(&c, F_cuThreadExchangeStreamCaptureMode, 0)) return call_end(&c, c.result);
+    if (!mode || *mode < CAPTURE_GLOBAL || *mode > CAPTURE_RELAXED) return call_end(&c, INVALID_VALUE);
+    int former = thread_mode;
+    thread_mode = *mode;
+    *mode = former;
+    return call_end(&c, SUCCESS);
+}
