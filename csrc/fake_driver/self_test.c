@@ -3,7 +3,8 @@
  *
  * It is linked with the fake's sources under the address and undefined-behaviour sanitizers: whatever a program does
  * to the driver, stale handles, double frees, races and faults included, the fake's own memory must stay sound. It
- * also repeats a well-ordered program and wants no violation. One number as argument: how many programs; 2000 by
+ * also repeats a well-ordered program and wants no violation, and holds the histories of ranges against a model of
+ * single bytes. One number as argument: how many programs; 2000 by
  * default.
  */
 #include "state.h"
@@ -315,12 +316,74 @@ static void well(unsigned *last) {
     *last = s;
 }
 
+/* ---- histories against a model that keeps every byte by itself ---- */
+
+#define SPAN 512
+#define ACTORS 4
+
+static struct {
+    uint32_t writer, written, read[ACTORS + 1];
+} bytes[SPAN];
+
+static void learn(clock_vector *into, const clock_vector *from) {
+    for (int i = 0; i <= ACTORS; i++)
+        if (into->time[i] < from->time[i]) into->time[i] = from->time[i];
+}
+
+static bool model_objects(unsigned from, unsigned to, bool all, const clock_vector *clock) {
+    for (unsigned at = from; at < to; at++) {
+        if (bytes[at].written > clock->time[bytes[at].writer]) return true;
+        for (int i = 1; i <= ACTORS && all; i++)
+            if (bytes[at].read[i] > clock->time[i]) return true;
+    }
+    return false;
+}
+
+static bool ranges(void) {
+    static clock_vector clocks[ACTORS + 1];
+    history h = {0};
+    block what = {.kind = BLOCK_PHYSICAL, .size = SPAN, .ctx = &G.contexts[0]};
+    memset(bytes, 0, sizeof bytes);
+    memset(clocks, 0, sizeof clocks);
+    for (int step = 0; step < 300; step++) {
+        unsigned i = 1 + pick(ACTORS), act = pick(12);
+        unsigned from = pick(SPAN), to = from + pick(pick(4) ? 8 : SPAN + 1 - from);
+        if (to > SPAN) to = SPAN;
+        if (!pick(3)) learn(&clocks[i], &clocks[1 + pick(ACTORS)]);
+        if (!pick(60)) { /* the host has seen everything, and all that comes comes after it */
+            for (int n = 1; n <= ACTORS; n++) learn(&G.host, &clocks[n]);
+            for (int n = 1; n <= ACTORS; n++) learn(&clocks[n], &G.host);
+        }
+        clocks[i].time[i]++;
+        actor who = {.component = i, .clock = &clocks[i]};
+        bool expected = model_objects(from, to, act >= 6, &clocks[i]);
+        uint64_t before = fake_violations();
+        if (act < 6) history_read(&h, from, to, &who, &what);
+        else if (act < 11) history_write(&h, from, to, &who, &what);
+        else history_free(&h, from, to, &who, &what);
+        if (before < 900 && (fake_violations() > before) != expected) return false;
+        for (unsigned at = from; at < to; at++) {
+            if (act >= 6) memset(&bytes[at], 0, sizeof bytes[at]);
+            if (act < 6) bytes[at].read[i] = clocks[i].time[i];
+            else if (act < 11) bytes[at].written = clocks[i].time[i];
+            if (act >= 6) bytes[at].writer = i;
+        }
+    }
+    history_drop(&h);
+    fake_reset();
+    return true;
+}
+
 int main(int count, char **arguments) {
     unsigned programs = count > 1 ? (unsigned)strtoul(arguments[1], NULL, 10) : 2000;
     for (unsigned program = 0; program < programs; program++) {
         fake_set_seed(program);
         fake_set_strict(program % 3 == 0);
         fake_set_granularity(PAGE);
+        if (!ranges()) {
+            fprintf(stderr, "program %u: the history of a range is not that of its bytes\n", program);
+            return 1;
+        }
         begin();
         for (int step = 0; step < 60; step++) badly();
         for (int step = 0; step < 60; step++) pick(3) ? badly_apart() : badly();
