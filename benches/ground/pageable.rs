@@ -11,7 +11,7 @@ use crate::harness::random::Random;
 use crate::harness::report::{Failure, Figure, Rule, Unit};
 use crate::harness::turns::{Subject, Turns, measure as turns};
 
-/// Size, its name, rounds. The smaller ones show where cutting a copy into chunks begins to pay (32 MiB).
+/// Size, its name, rounds. The smaller ones show where cutting a copy into chunks begins to pay (16 MiB).
 const SIZES: [(usize, &str, usize); 4] =
     [(1 << 24, "16 MiB", 60), (1 << 25, "32 MiB", 60), (1 << 27, "128 MiB", 40), (1 << 30, "1 GiB", 20)];
 /// At this size the goal counts.

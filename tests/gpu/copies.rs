@@ -163,7 +163,7 @@ fn copies_are_asynchronous_on_the_device() -> Outcome {
 }
 
 /// From so many bytes on, copies of plain memory are cut into chunks that several threads move.
-const LARGE: usize = 32 << 20;
+const LARGE: usize = 16 << 20;
 
 /// Bytes that repeat after a length to which no chunk is a multiple, so that a chunk at another's place is seen.
 fn bytes(length: usize, seed: u64) -> Vec<u8> {
