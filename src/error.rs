@@ -295,7 +295,7 @@ fn needs_text(needs: &str, version: &str) -> String {
         "" => String::new(),
         // An old function that is not there: this is no complete driver, and a newer one of its kind may lack it too.
         _ if numbers(needs) <= numbers(version) => {
-            format!(", which is as old as CUDA {needs}: it is incomplete")
+            format!(": it needs CUDA {needs}, which this one says it is past; the library is incomplete")
         }
         _ => format!(": it needs CUDA {needs}; install a newer one"),
     }

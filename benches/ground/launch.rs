@@ -51,7 +51,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
 
     let (mut own_launches, mut bare_launches) = (0u32, 0u32);
     let figure = turns(
-        options.turns(20, 400),
+        options.turns(20, 2000),
         &Subject {
             name: "launch, 3 arguments",
             against: "cuLaunchKernel",
