@@ -50,8 +50,13 @@ fn there_and_back(fake: &Fake, stream: &Stream, length: usize, seed: usize) -> R
     let mut found = vec![0; part.len()];
     stream.copy_to_host(&buffer.slice(part.clone()).map_err(text)?, &mut found).map_err(text)?;
     same("a part", &found, &wanted[part])?;
+    Ok((uploads, downloads))
+}
+
+/// Asked only where no thread copies: the fake counts the copies of all threads.
+fn nothing_under_way(fake: &Fake) -> Result<(), String> {
     match fake.pageable_pending() {
-        0 => Ok((uploads, downloads)),
+        0 => Ok(()),
         pending => Err(format!("{pending} copies of plain memory are still under way")),
     }
 }
@@ -62,6 +67,7 @@ pub fn copies(fake: &Fake) -> Outcome {
     let stream = first.stream()?;
     for length in [1, 63, THRESHOLD - 1, THRESHOLD, THRESHOLD + 1, 4097, 12_345, 100_003] {
         let counts = there_and_back(fake, &stream, length, length)?;
+        nothing_under_way(fake)?;
         let (direct, staged) = ((1, 1), counts.0 > 8 && counts.1 > 8);
         if (length < THRESHOLD && counts != direct) || (length >= THRESHOLD && !staged) {
             return Err(format!("{length} bytes took {counts:?} driver copies").into());
@@ -102,6 +108,7 @@ pub fn copies(fake: &Fake) -> Outcome {
             .collect();
         threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a thread panicked")?)
     })?;
+    nothing_under_way(fake)?;
     halves(&stream, &other)?;
     drop((stream, other));
     scenario::settle()?;
@@ -181,6 +188,7 @@ pub fn failures(fake: &Fake) -> Outcome {
 
     fake.fail(LOCK, 0, OUT_OF_MEMORY);
     let counts = there_and_back(fake, &stream, wanted.len(), 2)?;
+    nothing_under_way(fake)?;
     fake.clear_failures();
     if counts != (1, 1) {
         return Err(format!("without page-locked memory: {counts:?} driver copies").into());
@@ -189,6 +197,7 @@ pub fn failures(fake: &Fake) -> Outcome {
     fake.fail(LOCK, 3, OUT_OF_MEMORY);
     fake.fail(LOCK, 4, OUT_OF_MEMORY);
     let counts = there_and_back(fake, &stream, wanted.len(), 3)?;
+    nothing_under_way(fake)?;
     fake.clear_failures();
     if counts.0 < 8 || counts.1 < 8 {
         return Err(format!("with two chunks: {counts:?} driver copies").into());
@@ -214,6 +223,7 @@ pub fn failures(fake: &Fake) -> Outcome {
                 return Err(format!("{function} was refused and nobody was told").into());
             }
             there_and_back(fake, &stream, wanted.len(), nth as usize)?;
+            nothing_under_way(fake)?;
         }
     }
     // A copy that could not be waited for keeps its chunks: those of another stream must not meet it.
@@ -249,6 +259,7 @@ pub fn failures(fake: &Fake) -> Outcome {
     }
     drop((buffer, fault, module, stream));
     there_and_back(fake, &Device::new(1)?.stream()?, wanted.len(), 5)?;
+    nothing_under_way(fake)?;
     match fake.violations() {
         none if none.is_empty() => Ok(()),
         violations => Err(violations.join("\n").into()),
