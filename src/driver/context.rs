@@ -186,8 +186,7 @@ impl StreamState {
 
 /// The error of a failed driver call.
 pub(crate) fn driver_error(call: &'static str, code: u32, detail: String) -> Error {
-    let (name, text) = codes::describe(CUresult(code));
-    Error::Driver { call, code: code as i32, name, text, detail }
+    crate::sys::driver_error(call, CUresult(code), detail)
 }
 
 /// A driver handle that may cross threads: the driver's functions lock for themselves.

@@ -13,8 +13,8 @@ use super::memory::{PinnedPool, Pool, PoolStatistics, Retired};
 use super::peer::Peers;
 use super::stream::StreamState;
 use crate::error::{Error, Result};
-use crate::sys::DriverApi;
 use crate::sys::driver::{CUcontext, CUctx_st, CUdevice, CUdevice_attribute, CUuuid};
+use crate::sys::{DriverApi, call as api_call};
 
 /// A CUDA device, through its primary context.
 ///
@@ -99,7 +99,7 @@ impl Device {
         let api = crate::sys::driver()?;
         let mut count = 0;
         // SAFETY: the pointer is to a local.
-        check(api, "cuDeviceGetCount", unsafe { (api.cuDeviceGetCount()?)(&mut count) })?;
+        unsafe { api_call!(api, cuDeviceGetCount(&mut count)) }?;
         Ok(usize::try_from(count).unwrap_or(0))
     }
 
@@ -278,21 +278,19 @@ impl DeviceState {
         };
         let name = read_text(|text, length| {
             // SAFETY: `text` has room for `length` bytes.
-            check(api, "cuDeviceGetName", unsafe { (api.cuDeviceGetName()?)(text, length, raw) })
+            unsafe { api_call!(api, cuDeviceGetName(text, length, raw)) }
         })?;
         let pci_bus_id = read_text(|text, length| {
             // SAFETY: `text` has room for `length` bytes.
-            check(api, "cuDeviceGetPCIBusId", unsafe { (api.cuDeviceGetPCIBusId()?)(text, length, raw) })
+            unsafe { api_call!(api, cuDeviceGetPCIBusId(text, length, raw)) }
         })?;
         let mut total_memory = 0usize;
         // SAFETY: the pointer is to a local.
-        check(api, "cuDeviceTotalMem", unsafe { (api.cuDeviceTotalMem()?)(&mut total_memory, raw) })?;
+        unsafe { api_call!(api, cuDeviceTotalMem(&mut total_memory, raw)) }?;
         let uuid = read_uuid(api, raw)?;
         let mut context: CUcontext = std::ptr::null_mut();
         // SAFETY: the pointer is to a local.
-        check(api, "cuDevicePrimaryCtxRetain", unsafe {
-            (api.cuDevicePrimaryCtxRetain()?)(&mut context, raw)
-        })?;
+        unsafe { api_call!(api, cuDevicePrimaryCtxRetain(&mut context, raw)) }?;
         Ok(DeviceState {
             api,
             ordinal,
@@ -350,15 +348,10 @@ impl DeviceState {
     }
 }
 
-/// Reads a status where there is no context yet.
-fn check(_api: &DriverApi, call: &'static str, status: crate::sys::driver::CUresult) -> Result<()> {
-    if status.0 == 0 { Ok(()) } else { Err(driver_error(call, status.0, String::new())) }
-}
-
 fn device_handle(api: &DriverApi, ordinal: i32) -> Result<CUdevice> {
     let mut raw: CUdevice = 0;
     // SAFETY: the pointer is to a local.
-    check(api, "cuDeviceGet", unsafe { (api.cuDeviceGet()?)(&mut raw, ordinal) })?;
+    unsafe { api_call!(api, cuDeviceGet(&mut raw, ordinal)) }?;
     Ok(raw)
 }
 
@@ -376,7 +369,7 @@ fn read_attribute(api: &DriverApi, raw: CUdevice, attribute: Attribute) -> Resul
 fn read_uuid(api: &DriverApi, raw: CUdevice) -> Result<String> {
     let mut uuid = CUuuid { bytes: [0; 16] };
     // SAFETY: the pointer is to a local of the right type.
-    check(api, "cuDeviceGetUuid", unsafe { (api.cuDeviceGetUuid()?)(&mut uuid, raw) })?;
+    unsafe { api_call!(api, cuDeviceGetUuid(&mut uuid, raw)) }?;
     let hex: String = uuid.bytes.iter().map(|&byte| format!("{:02x}", byte as u8)).collect();
     Ok(format!("GPU-{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
 }

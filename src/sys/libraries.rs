@@ -220,7 +220,7 @@ fn start_driver(mut loaded: Loaded) -> Start {
             };
             Start::Failed(failure(&api.loaded, error))
         }
-        status => Start::Failed(failure(&api.loaded, driver_error("cuInit", status))),
+        status => Start::Failed(failure(&api.loaded, driver_error("cuInit", status, String::new()))),
     }
 }
 

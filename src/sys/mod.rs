@@ -44,7 +44,7 @@ mod tables;
 
 pub use libraries::{cublas, cublaslt, driver, loaded_driver, nccl, nvrtc, report};
 pub use report::{Attempt, LibraryReport, MissingSymbol, Report};
-pub use status::Status;
+pub use status::{Status, driver_error};
 pub use symbols::{Binding, Loaded, Symbol, abi_version, cuda_version};
 #[allow(unused_imports)] // Each floor above takes the ones that it needs.
 pub(crate) use symbols::{call, call_raw};

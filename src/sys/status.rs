@@ -20,15 +20,15 @@ pub trait Status: Copy {
 impl Status for CUresult {
     #[inline]
     fn check(self, call: &'static str) -> Result<(), Error> {
-        if self == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(driver_error(call, self)) }
+        if self == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(driver_error(call, self, String::new())) }
     }
 }
 
-/// The error of a driver call.
+/// The error of a driver call; the detail says what was being done, where the call does not.
 #[cold]
-pub fn driver_error(call: &'static str, code: CUresult) -> Error {
+pub fn driver_error(call: &'static str, code: CUresult, detail: String) -> Error {
     let (name, text) = codes::describe(code);
-    Error::Driver { call, code: code.0 as i32, name, text, detail: String::new() }
+    Error::Driver { call, code: code.0 as i32, name, text, detail }
 }
 
 macro_rules! library_status {

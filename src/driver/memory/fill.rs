@@ -62,13 +62,7 @@ impl Stream {
             return self.fill_from_host(view, value);
         }
         let stream = self.state();
-        if !std::ptr::eq(stream.device, view.device()) {
-            return Err(crate::Error::DeviceMismatch {
-                operation: "fill",
-                left: format!("a stream of device {}", stream.device.ordinal),
-                right: format!("memory of device {}", view.device().ordinal),
-            });
-        }
+        stream.reaches("fill", &view)?;
         view.enter_write(stream)?;
         let (address, raw) = (view.address, stream.raw.0);
         // SAFETY: the range is inside a live allocation of this device, and aligned as the plan checked.
