@@ -312,6 +312,10 @@ impl StreamState {
             if let Some(capture) = capture::common(self, waiter) {
                 return capture.mark(self);
             }
+            if waiter.slot.is_open() {
+                let found = format!("{waiter} is captured and would wait for {self}, which is not");
+                return Err(capture::not_capturable("a wait", found));
+            }
         }
         self.mark()
     }

@@ -442,13 +442,14 @@ impl Capture {
     fn enter(&self, stream: &Arc<StreamState>, allocation: &Arc<Allocation>, access: Access) -> Result<()> {
         let key = Arc::as_ptr(allocation) as usize;
         let mut memory = self.lock_memory();
-        let entry = memory.entry(key).or_insert_with(|| CapturedMemory {
-            held: match allocation.is_in(&self.arena) {
-                true => Held::Own(Arc::downgrade(allocation)),
-                false => Held::Shared(allocation.clone()),
-            },
-            usage: Usage::idle(),
-            writes: false,
+        let entry = memory.entry(key).or_insert_with(|| {
+            let own = allocation.is_in(&self.arena);
+            let held =
+                if own { Held::Own(Arc::downgrade(allocation)) } else { Held::Shared(allocation.clone()) };
+            // An own block may have served before: the stream that it was allocated for is behind that.
+            let home = &allocation.home;
+            let usage = if own && self.has(home) { Usage::owned_by(home) } else { Usage::idle() };
+            CapturedMemory { held, usage, writes: false }
         });
         // Only this thread enters, so nobody is in the middle of another part.
         entry.usage.enter(stream, Access::of(access.writes()))?;
