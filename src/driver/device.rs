@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use super::attribute::Attribute;
 use super::context::{Handle, call, driver_error};
 use super::event::EventPool;
+use super::graph::ConditionKernel;
 use super::graph::capture::{self, Gate};
 use super::image::isa_of_driver;
 use super::memory::{PinnedPool, Pool, PoolStatistics, Retired};
@@ -58,6 +59,7 @@ pub(crate) struct DeviceState {
     pub(crate) lost_flag: AtomicBool,
     pub(crate) lost: OnceLock<Arc<str>>,
     pub(crate) gate: Gate,
+    pub(crate) condition_kernel: ConditionKernel,
     pub(crate) events: EventPool,
     pub(crate) pool: Pool,
     pub(crate) pinned: PinnedPool,
@@ -312,6 +314,7 @@ impl DeviceState {
             lost_flag: AtomicBool::new(false),
             lost: OnceLock::new(),
             gate: Gate::default(),
+            condition_kernel: ConditionKernel::default(),
             events: EventPool::default(),
             pool: Pool::default(),
             pinned: PinnedPool::default(),

@@ -39,6 +39,9 @@ symbols! {
     cuStreamWaitEvent: PFN_cuStreamWaitEvent_v3020 "cuStreamWaitEvent" required;
     cuStreamBeginCapture: PFN_cuStreamBeginCapture_v10010 "cuStreamBeginCapture_v2" required;
     cuStreamEndCapture: PFN_cuStreamEndCapture_v10000 "cuStreamEndCapture" required;
+    cuStreamGetCaptureInfo: PFN_cuStreamGetCaptureInfo_v12030 "cuStreamGetCaptureInfo_v3" optional;
+    cuStreamUpdateCaptureDependencies: PFN_cuStreamUpdateCaptureDependencies_v12030 "cuStreamUpdateCaptureDependencies_v2" optional;
+    cuStreamBeginCaptureToGraph: PFN_cuStreamBeginCaptureToGraph_v12030 "cuStreamBeginCaptureToGraph" optional;
     cuThreadExchangeStreamCaptureMode: PFN_cuThreadExchangeStreamCaptureMode_v10010 "cuThreadExchangeStreamCaptureMode" required;
     cuLaunchHostFunc: PFN_cuLaunchHostFunc_v10000 "cuLaunchHostFunc" required;
     cuEventCreate: PFN_cuEventCreate_v2000 "cuEventCreate" required;
@@ -92,6 +95,8 @@ symbols! {
     cuGraphNodeGetType: PFN_cuGraphNodeGetType_v10000 "cuGraphNodeGetType" required;
     cuGraphKernelNodeGetParams: PFN_cuGraphKernelNodeGetParams_v12000 "cuGraphKernelNodeGetParams_v2" optional;
     cuGraphExecKernelNodeSetParams: PFN_cuGraphExecKernelNodeSetParams_v12000 "cuGraphExecKernelNodeSetParams_v2" optional;
+    cuGraphAddNode: PFN_cuGraphAddNode_v12030 "cuGraphAddNode_v2" optional;
+    cuGraphConditionalHandleCreate: PFN_cuGraphConditionalHandleCreate_v12030 "cuGraphConditionalHandleCreate" optional;
     cuGraphExecUpdate: PFN_cuGraphExecUpdate_v12000 "cuGraphExecUpdate_v2" optional;
     cuTensorMapEncodeTiled: PFN_cuTensorMapEncodeTiled_v12000 "cuTensorMapEncodeTiled" optional;
 }

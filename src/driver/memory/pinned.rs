@@ -266,7 +266,7 @@ impl<T: Pod> PinnedBuffer<T> {
 
     /// Gives the buffer to the graph that is being captured; its name there.
     pub(crate) fn into_graph(self, capture: &Capture) -> CapturedBuffer<T> {
-        let index = capture.hold_pinned(HeldPinned {
+        let (capture, index) = capture.hold_pinned(HeldPinned {
             buffer: Box::new(self),
             retire: |buffer, after| {
                 if let Ok(buffer) = buffer.downcast::<PinnedBuffer<T>>() {
@@ -274,7 +274,7 @@ impl<T: Pod> PinnedBuffer<T> {
                 }
             },
         });
-        CapturedBuffer::new(capture.id, index)
+        CapturedBuffer::new(capture, index)
     }
 
     /// Gives the memory back when the event is complete, for a copy that nobody waits for.
