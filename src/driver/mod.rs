@@ -34,6 +34,7 @@ mod context;
 mod device;
 mod event;
 mod function;
+mod graph;
 pub mod image;
 mod launch;
 mod memory;
@@ -47,6 +48,7 @@ pub use attribute::Attribute;
 pub use device::{Device, MemoryInfo, driver_isa, driver_version};
 pub use event::Event;
 pub use function::{Function, FunctionAttributes};
+pub use graph::{Captured, CapturedBuffer, ExecutableGraph, Graph, GraphNode, NodeKind, UpdateError};
 pub use launch::{Dim3, LaunchConfig};
 pub use memory::{
     Copy2d, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, PinnedBuffer, PoolStatistics,

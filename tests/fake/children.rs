@@ -7,7 +7,7 @@ use libtest_mimic::Failed;
 
 use super::support::Fake;
 use super::variant::{self, Variant};
-use super::{concurrency, contexts, drops, faults, losses, random, scenario, staging, versions};
+use super::{concurrency, contexts, drops, faults, graphs, losses, random, scenario, staging, versions};
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
 
@@ -59,6 +59,7 @@ pub fn dispatch() -> Option<ExitCode> {
             "fault" => faults::child(&fake, &arguments),
             "random" => random::child(&fake, &arguments),
             "drops" => drops::child(&fake),
+            "graphs" => graphs::child(&fake, &arguments),
             "concurrency" => concurrency::child(&fake, &arguments),
             "contexts" => contexts::child(&fake),
             "lost" => losses::lost(&fake),

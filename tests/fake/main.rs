@@ -13,6 +13,8 @@ mod drops;
 #[cfg(target_os = "linux")]
 mod faults;
 #[cfg(target_os = "linux")]
+mod graphs;
+#[cfg(target_os = "linux")]
 mod kernels;
 #[cfg(target_os = "linux")]
 mod losses;
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         contexts::trials,
         drops::trials,
         faults::trials,
+        graphs::trials,
         losses::trials,
         random::trials,
         scenario::trials,
