@@ -109,6 +109,19 @@ pub enum Error {
         cause: Arc<str>,
     },
 
+    /// A wait gave up. The work goes on, and can be waited for again.
+    #[error(
+        "{operation} gave up after {waited_ms} ms; still running: {what}; the work goes on: wait again, or longer"
+    )]
+    TimedOut {
+        /// The call that waited.
+        operation: &'static str,
+        /// How long it did, in milliseconds.
+        waited_ms: u64,
+        /// The stream, and the kernel launched there last.
+        what: String,
+    },
+
     /// No such device.
     #[error("no device {wanted}; {found}")]
     NoDevice {

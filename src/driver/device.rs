@@ -333,14 +333,16 @@ impl DeviceState {
         Ok(MemoryInfo { free: free as u64, total: total as u64 })
     }
 
+    /// The streams that live, held past the lock: the last reference to a stream destroys it, which may come back here.
+    pub(crate) fn living_streams(&self) -> Vec<Arc<StreamState>> {
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        streams.iter().filter_map(Weak::upgrade).collect()
+    }
+
     /// The kernels launched last on each live stream, for an error that cannot name one stream.
     pub(crate) fn recent_kernels(&self) -> String {
-        // Held past the lock: the last reference to a stream destroys it, which may come back here.
-        let streams: Vec<Arc<StreamState>> = {
-            let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-            streams.iter().filter_map(Weak::upgrade).collect()
-        };
-        let names: Vec<String> = streams
+        let names: Vec<String> = self
+            .living_streams()
             .iter()
             .filter_map(|stream| stream.last_kernel().map(|name| format!("{name} on stream {}", stream.id)))
             .collect();

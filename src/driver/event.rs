@@ -120,6 +120,8 @@ impl DeviceState {
 pub struct Event {
     cell: Arc<EventCell>,
     recorded: bool,
+    /// The id of the stream of the last record, or 0.
+    on: u64,
 }
 
 impl Device {
@@ -143,7 +145,7 @@ impl Device {
 
     fn make_event(&self, timing: bool) -> Result<Event> {
         let _bound = self.0.bind()?;
-        Ok(Event { cell: Arc::new(EventCell::take(self.0, timing)?), recorded: false })
+        Ok(Event { cell: Arc::new(EventCell::take(self.0, timing)?), recorded: false, on: 0 })
     }
 }
 
@@ -165,7 +167,7 @@ impl Event {
         let _bound = self.cell.device.bind()?;
         // SAFETY: event and stream are live and of one context.
         unsafe { call!(self.cell.device, cuEventRecord(self.cell.raw.0, stream.state().raw.0))? };
-        self.recorded = true;
+        (self.recorded, self.on) = (true, stream.id());
         Ok(())
     }
 
@@ -216,6 +218,11 @@ impl Event {
     /// The event's device.
     pub fn device(&self) -> Device {
         Device(self.cell.device)
+    }
+
+    /// The id of the stream that it was recorded on last, or 0.
+    pub(super) fn recorded_on(&self) -> u64 {
+        self.on
     }
 
     /// The event, where it was recorded.

@@ -41,6 +41,7 @@ mod module;
 mod peer;
 mod stream;
 mod tensor_map;
+mod timeout;
 
 pub use argument::{Argument, ByValue, KernelArgument, KernelArguments, LaunchTarget, RawAddress, Signature};
 pub use attribute::Attribute;
@@ -57,3 +58,4 @@ pub use stream::Stream;
 pub use tensor_map::{
     TensorElement, TensorInterleave, TensorMap, TensorMapLayout, TensorPromotion, TensorSwizzle,
 };
+pub use timeout::WaitError;

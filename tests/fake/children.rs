@@ -7,7 +7,7 @@ use libtest_mimic::Failed;
 
 use super::support::Fake;
 use super::variant::{self, Variant};
-use super::{concurrency, contexts, drops, faults, losses, random, scenario, staging, versions};
+use super::{concurrency, contexts, drops, faults, losses, random, scenario, staging, timeouts, versions};
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
 
@@ -67,6 +67,8 @@ pub fn dispatch() -> Option<ExitCode> {
             "staging_locked" => staging::locked(&fake),
             "staging_failures" => staging::failures(&fake),
             "staging_setting" => staging::setting(&fake),
+            "timeouts" => timeouts::child(&fake),
+            "timeouts_dropped" => timeouts::dropped(&fake),
             "version" => versions::child(&fake, &arguments),
             other => Err(format!("no child '{other}'").into()),
         }

@@ -27,6 +27,8 @@ mod staging;
 #[cfg(target_os = "linux")]
 mod support;
 #[cfg(target_os = "linux")]
+mod timeouts;
+#[cfg(target_os = "linux")]
 mod variant;
 #[cfg(target_os = "linux")]
 mod versions;
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         scenario::trials,
         self_check::trials,
         staging::trials,
+        timeouts::trials,
         versions::trials,
     ] {
         trials.extend(module());

@@ -122,7 +122,7 @@ impl<T: Pod> Transfer<T> {
     ///
     /// A kernel before the copy faulted, or the driver's errors. The buffer's memory is then freed once the device is
     /// idle.
-    pub fn wait(mut self) -> Result<PinnedBuffer<T>> {
+    pub fn wait(self) -> Result<PinnedBuffer<T>> {
         let waited = match self.stream.take_end_of(self.place) {
             TransferEnd::Done => Ok(()),
             TransferEnd::Stream => self.stream.synchronize(),
@@ -131,6 +131,13 @@ impl<T: Pod> Transfer<T> {
                 unsafe { stream_call!(self.stream, cuEventSynchronize(event.raw.0)) }
             }),
         };
+        self.finish(waited)
+    }
+
+    /// Gives the buffer back after a wait that went so. After one that went well the copy is done.
+    pub(in crate::driver) fn finish(mut self, waited: Result<()>) -> Result<PinnedBuffer<T>> {
+        // Nobody waits for this copy any more, so no event is recorded for it.
+        let _ = self.stream.take_end_of(self.place);
         match (waited, self.buffer.take()) {
             (Ok(()), Some(buffer)) => Ok(buffer),
             (Err(error), Some(buffer)) => {
@@ -141,6 +148,10 @@ impl<T: Pod> Transfer<T> {
                 Err(Error::invalid("Transfer::wait", "a transfer without a buffer", "one that was started"))
             }
         }
+    }
+
+    pub(in crate::driver) fn stream(&self) -> &StreamState {
+        &self.stream
     }
 
     /// Whether the copy is done. Never blocks.
