@@ -122,6 +122,13 @@ pub enum Error {
         what: String,
     },
 
+    /// This process was made by `fork` from one that had used CUDA, and the driver does not work in such a child.
+    #[error(
+        "this process was forked from one that had used CUDA, and the driver does not work in such a child: use CUDA \
+         in the child only, not before the fork, or start a new program in it (exec)"
+    )]
+    ForkedProcess,
+
     /// No such device.
     #[error("no device {wanted}; {found}")]
     NoDevice {

@@ -33,6 +33,7 @@ mod attribute;
 mod context;
 mod device;
 mod event;
+mod fork;
 mod function;
 pub mod image;
 mod launch;

@@ -7,7 +7,9 @@ use libtest_mimic::Failed;
 
 use super::support::Fake;
 use super::variant::{self, Variant};
-use super::{concurrency, contexts, drops, faults, losses, random, scenario, staging, timeouts, versions};
+use super::{
+    concurrency, contexts, drops, faults, forks, losses, random, scenario, staging, timeouts, versions,
+};
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
 
@@ -61,6 +63,9 @@ pub fn dispatch() -> Option<ExitCode> {
             "drops" => drops::child(&fake),
             "concurrency" => concurrency::child(&fake, &arguments),
             "contexts" => contexts::child(&fake),
+            "forks" => forks::after_use(&fake),
+            "forks_before_use" => forks::before_use(&fake),
+            "forks_of_threads" => forks::of_threads(&fake),
             "lost" => losses::lost(&fake),
             "memory" => losses::out_of_memory(&fake),
             "staging_copies" => staging::copies(&fake),

@@ -13,6 +13,8 @@ mod drops;
 #[cfg(target_os = "linux")]
 mod faults;
 #[cfg(target_os = "linux")]
+mod forks;
+#[cfg(target_os = "linux")]
 mod kernels;
 #[cfg(target_os = "linux")]
 mod losses;
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         contexts::trials,
         drops::trials,
         faults::trials,
+        forks::trials,
         losses::trials,
         random::trials,
         scenario::trials,

@@ -26,6 +26,8 @@ impl Allocation {
     /// A block of at least `bytes` bytes for the stream, its contents unspecified.
     pub(crate) fn new(stream: &Arc<StreamState>, bytes: usize) -> Result<Arc<Allocation>> {
         let device = stream.device;
+        // Cached blocks are had without the driver, who would say so.
+        device.check_alive()?;
         let block = device.allocate(stream, bytes)?;
         Ok(Arc::new(Allocation { device, home: stream.clone(), usage: Usage::owned_by(stream), block }))
     }

@@ -171,6 +171,9 @@ impl<T: Pod> Transfer<T> {
 impl<T: Pod> Drop for Transfer<T> {
     fn drop(&mut self) {
         if let Some(buffer) = self.buffer.take() {
+            if self.stream.device.is_lost() {
+                return buffer.retire(None);
+            }
             let event = match self.stream.take_end_of(self.place) {
                 TransferEnd::Done => return,
                 TransferEnd::Event(event) => Ok(event),
