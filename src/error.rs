@@ -224,6 +224,24 @@ pub enum Error {
         log: String,
     },
 
+    /// A graph is being captured, and this cannot be part of it. The capture goes on.
+    #[error(
+        "{operation} cannot be captured: {buffer}; do it before the capture begins, or after the graph was launched"
+    )]
+    NotCapturable {
+        /// The operation.
+        operation: &'static str,
+        /// The memory, stream or event that it is about, and what is in the way.
+        buffer: String,
+    },
+
+    /// A graph that differs too much from the one that it should take the place of.
+    #[error("the instantiated graph cannot be updated: {found}; instantiate the new graph instead")]
+    GraphNotUpdatable {
+        /// What differs.
+        found: String,
+    },
+
     /// Two things of different devices met.
     #[error("{operation} needs one device, but was given {left} and {right}")]
     DeviceMismatch {

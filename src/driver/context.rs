@@ -4,6 +4,9 @@
 //! length of the guard and the other is put back; where there is none, ours stays, as `cudart` does it. A status that
 //! ends a context (an illegal address, say) is remembered, so that every later call answers
 //! [`Error::ContextLost`] without touching the driver.
+//!
+//! The driver lets a thread that captures a graph make few calls, because it cannot know which would disturb the
+//! capture. This library does: it refuses those itself, and the guard loosens the driver's for the length of the others.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -11,10 +14,11 @@ use std::sync::atomic::Ordering;
 
 use super::device::DeviceState;
 use super::fork;
+use super::graph::capture;
 use super::stream::StreamState;
 use crate::error::{Error, Result, report_deferred};
 use crate::sys::codes;
-use crate::sys::driver::{CUcontext, CUresult};
+use crate::sys::driver::{CUcontext, CUresult, CUstreamCaptureMode};
 
 /// Calls a driver function of a device and reads its status. Used inside the caller's `unsafe` block.
 macro_rules! call {
@@ -61,15 +65,21 @@ pub(crate) fn gone(error: &Error) -> bool {
     }
 }
 
-/// Restores the context that was current before [`DeviceState::bind`].
+/// Restores what [`DeviceState::bind`] found.
 pub(crate) struct Bound {
     device: &'static DeviceState,
+    /// The context that was current, or null.
     previous: CUcontext,
+    /// What this thread's captures forbade, where that was loosened.
+    strictness: Option<CUstreamCaptureMode>,
 }
 
 impl Drop for Bound {
     #[inline]
     fn drop(&mut self) {
+        if let Some(mode) = self.strictness {
+            self.tighten(mode);
+        }
         if !self.previous.is_null() {
             self.restore();
         }
@@ -91,18 +101,47 @@ impl Bound {
         };
         report_deferred(&error);
     }
+
+    /// Allows this thread calls that a capture of its own forbids by default.
+    #[cold]
+    fn loosen(mut self) -> Result<Bound> {
+        if capture::on_this_thread() {
+            let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+            // SAFETY: the pointer is to a local.
+            unsafe { call!(self.device, cuThreadExchangeStreamCaptureMode(&mut mode))? };
+            self.strictness = Some(mode);
+        }
+        Ok(self)
+    }
+
+    #[cold]
+    fn tighten(&self, mut mode: CUstreamCaptureMode) {
+        // SAFETY: the pointer is to a local; the mode is the one that was there before.
+        if let Err(error) = unsafe { call!(self.device, cuThreadExchangeStreamCaptureMode(&mut mode)) } {
+            if !gone(&error) {
+                report_deferred(&error);
+            }
+        }
+    }
 }
 
 impl DeviceState {
-    /// Makes this device's context current until the guard is dropped.
+    /// Makes this device's context current until the guard is dropped, for any call.
     #[inline]
     pub(crate) fn bind(&'static self) -> Result<Bound> {
+        let bound = self.bind_strictly()?;
+        if capture::any() { bound.loosen() } else { Ok(bound) }
+    }
+
+    /// As [`bind`](Self::bind), for calls that a capture allows: those that it captures.
+    #[inline]
+    pub(crate) fn bind_strictly(&'static self) -> Result<Bound> {
         self.check_alive()?;
         let mut current: CUcontext = std::ptr::null_mut();
         // SAFETY: the pointer is to a local of the right type.
         unsafe { call!(self, cuCtxGetCurrent(&mut current))? };
         if current == self.context.0 {
-            return Ok(Bound { device: self, previous: std::ptr::null_mut() });
+            return Ok(Bound { device: self, previous: std::ptr::null_mut(), strictness: None });
         }
         self.switch(current)
     }
@@ -111,7 +150,7 @@ impl DeviceState {
     fn switch(&'static self, previous: CUcontext) -> Result<Bound> {
         // SAFETY: the context is this device's primary context, retained for the life of the process.
         unsafe { call!(self, cuCtxSetCurrent(self.context.0))? };
-        Ok(Bound { device: self, previous })
+        Ok(Bound { device: self, previous, strictness: None })
     }
 
     /// Turns a status into a result, and remembers one that ends the context.

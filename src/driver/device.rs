@@ -9,6 +9,7 @@ use super::attribute::Attribute;
 use super::context::{Handle, call, driver_error};
 use super::event::EventPool;
 use super::fork;
+use super::graph::capture::{self, Gate};
 use super::image::isa_of_driver;
 use super::memory::{PinnedPool, Pool, PoolStatistics, Retired};
 use super::peer::Peers;
@@ -57,6 +58,7 @@ pub(crate) struct DeviceState {
     pub(crate) limits: Limits,
     pub(crate) lost_flag: AtomicBool,
     pub(crate) lost: OnceLock<Arc<str>>,
+    pub(crate) gate: Gate,
     pub(crate) events: EventPool,
     pub(crate) pool: Pool,
     pub(crate) pinned: PinnedPool,
@@ -201,12 +203,17 @@ impl Device {
         read_attribute(self.0.api, self.0.raw, attribute)
     }
 
-    /// Waits for all work of this device.
+    /// Waits for all work of this device. While another thread captures a graph on it, work that was not given through
+    /// this library is not waited for: the driver would end the capture.
     ///
     /// # Errors
     ///
-    /// A fault of that work, or [`Error::ContextLost`].
+    /// A fault of that work, [`Error::NotCapturable`] where this thread captures, or [`Error::ContextLost`].
     pub fn synchronize(&self) -> Result<()> {
+        if capture::on_this_thread() {
+            let found = format!("this thread captures a graph while it would wait for {self}");
+            return Err(capture::not_capturable("Device::synchronize", found));
+        }
         self.0.wait_until_idle()?;
         self.0.free_retired();
         Ok(())
@@ -306,6 +313,7 @@ impl DeviceState {
             limits,
             lost_flag: AtomicBool::new(false),
             lost: OnceLock::new(),
+            gate: Gate::default(),
             events: EventPool::default(),
             pool: Pool::default(),
             pinned: PinnedPool::default(),
@@ -320,11 +328,24 @@ impl DeviceState {
         DEVICES.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Blocks until all work of the device is done.
-    pub(crate) fn wait_until_idle(&'static self) -> Result<()> {
-        let _bound = self.bind()?;
-        // SAFETY: the device's context is current.
-        unsafe { call!(self, cuCtxSynchronize()) }
+    /// Blocks until all work of the device is done. While something is captured, only the work of streams that are held;
+    /// false then.
+    pub(crate) fn wait_until_idle(&'static self) -> Result<bool> {
+        let waited = self.gate.while_none(|| {
+            let _bound = self.bind()?;
+            // SAFETY: the device's context is current.
+            unsafe { call!(self, cuCtxSynchronize()) }
+        });
+        match waited {
+            Some(waited) => waited.map(|()| true),
+            None => self.live_streams().iter().try_for_each(|stream| stream.synchronize()).map(|()| false),
+        }
+    }
+
+    /// The streams that are held by anybody; not under the lock, because the last reference to one destroys it.
+    pub(crate) fn live_streams(&self) -> Vec<Arc<StreamState>> {
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        streams.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Free and total memory; the context must be current.
@@ -335,16 +356,10 @@ impl DeviceState {
         Ok(MemoryInfo { free: free as u64, total: total as u64 })
     }
 
-    /// The streams that live, held past the lock: the last reference to a stream destroys it, which may come back here.
-    pub(crate) fn living_streams(&self) -> Vec<Arc<StreamState>> {
-        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        streams.iter().filter_map(Weak::upgrade).collect()
-    }
-
     /// The kernels launched last on each live stream, for an error that cannot name one stream.
     pub(crate) fn recent_kernels(&self) -> String {
         let names: Vec<String> = self
-            .living_streams()
+            .live_streams()
             .iter()
             .filter_map(|stream| stream.last_kernel().map(|name| format!("{name} on stream {}", stream.id)))
             .collect();

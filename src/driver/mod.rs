@@ -35,6 +35,7 @@ mod device;
 mod event;
 mod fork;
 mod function;
+mod graph;
 pub mod image;
 mod launch;
 mod memory;
@@ -49,6 +50,7 @@ pub use attribute::Attribute;
 pub use device::{Device, MemoryInfo, driver_isa, driver_version};
 pub use event::Event;
 pub use function::{Function, FunctionAttributes};
+pub use graph::{Captured, CapturedBuffer, ExecutableGraph, Graph, GraphNode, NodeKind, UpdateError};
 pub use launch::{Dim3, LaunchConfig};
 pub use memory::{
     Copy2d, Copy3d, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, PinnedBuffer,

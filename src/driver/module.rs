@@ -11,6 +11,7 @@ use bytemuck::Pod;
 
 use super::context::{Handle, call, driver_error, gone, stream_call};
 use super::device::{Device, DeviceState};
+use super::graph::capture;
 use super::image::{ImageInfo, ImageKind, check as check_image};
 use super::memory::{Resource, Usage};
 use super::stream::Stream;
@@ -480,6 +481,7 @@ impl<T: Pod> Global<T> {
                 right: format!("a module of device {}", module.device.ordinal),
             });
         }
+        capture::refuse("copying a global", state, None)?;
         module.usage.enter_after_all(state)?;
         Ok(state)
     }

@@ -15,6 +15,7 @@ use bytemuck::Pod;
 
 use super::device::{Device, DeviceState};
 use super::event::Event;
+use super::graph::capture;
 use super::memory::{PinnedBuffer, Transfer};
 use super::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
@@ -78,7 +79,7 @@ impl StreamState {
 impl DeviceState {
     /// Whether every stream of the device is idle. Never blocks.
     fn streams_are_idle(&self) -> Result<bool> {
-        for stream in self.living_streams() {
+        for stream in self.live_streams() {
             if !stream.is_idle()? {
                 return Ok(false);
             }
@@ -87,7 +88,7 @@ impl DeviceState {
     }
 
     fn stream_text(&self, id: u64) -> String {
-        match self.living_streams().into_iter().find(|stream| stream.id == id) {
+        match self.live_streams().into_iter().find(|stream| stream.id == id) {
             Some(stream) => stream.with_last_kernel(),
             None => format!("stream {id} of device {}, which was dropped", self.ordinal),
         }
@@ -115,6 +116,7 @@ impl Stream {
     /// [`synchronize`](Self::synchronize).
     pub fn synchronize_timeout(&self, timeout: Duration) -> Result<()> {
         let stream = self.state();
+        capture::refuse("Stream::synchronize_timeout", stream, None)?;
         wait("Stream::synchronize_timeout", timeout, || stream.is_idle(), || stream.with_last_kernel())
     }
 }
@@ -146,12 +148,16 @@ impl Device {
     pub fn synchronize_timeout(&self, timeout: Duration) -> Result<()> {
         const OPERATION: &str = "Device::synchronize_timeout";
         let (device, start) = (self.0, Instant::now());
+        if capture::on_this_thread() {
+            let found = format!("this thread captures a graph while it would wait for {self}");
+            return Err(capture::not_capturable(OPERATION, found));
+        }
         let what = || format!("device {}, launched last: {}", device.ordinal, device.recent_kernels());
         wait(OPERATION, timeout, || device.streams_are_idle(), what)?;
         let (sender, receiver) = channel();
         let waiter = move || {
             // Nobody listens any more where the wait has given up.
-            let _ = sender.send(device.wait_until_idle());
+            let _ = sender.send(device.wait_until_idle().map(drop));
         };
         Builder::new().name("selvedge-wait".to_owned()).spawn(waiter).map_err(|error| {
             Error::invalid(OPERATION, format!("no thread to wait on ({error})"), "room for one more thread")
@@ -176,7 +182,7 @@ impl Device {
 pub struct WaitError<T: Pod> {
     /// What went wrong.
     pub error: Box<Error>,
-    /// The transfer, where it goes on and can be waited for again; `None` where the copy failed.
+    /// The transfer, where it goes on and can be waited for again, or is a graph's; `None` where the copy failed.
     pub transfer: Option<Transfer<T>>,
 }
 
@@ -224,6 +230,9 @@ impl<T: Pod> Transfer<T> {
     ///
     /// [`Error::TimedOut`] with the transfer. Otherwise as [`wait`](Self::wait), without it.
     pub fn wait_timeout(self, timeout: Duration) -> Result<PinnedBuffer<T>, WaitError<T>> {
+        if let Err(error) = self.outside_of_graphs("Transfer::wait_timeout") {
+            return Err(WaitError { error: Box::new(error), transfer: Some(self) });
+        }
         match poll(timeout, || self.is_complete()) {
             Ok(None) => self.finish(Ok(())),
             Ok(Some(waited)) => {

@@ -37,6 +37,9 @@ symbols! {
     cuStreamSynchronize: PFN_cuStreamSynchronize_v2000 "cuStreamSynchronize" required;
     cuStreamQuery: PFN_cuStreamQuery_v2000 "cuStreamQuery" required;
     cuStreamWaitEvent: PFN_cuStreamWaitEvent_v3020 "cuStreamWaitEvent" required;
+    cuStreamBeginCapture: PFN_cuStreamBeginCapture_v10010 "cuStreamBeginCapture_v2" required;
+    cuStreamEndCapture: PFN_cuStreamEndCapture_v10000 "cuStreamEndCapture" required;
+    cuThreadExchangeStreamCaptureMode: PFN_cuThreadExchangeStreamCaptureMode_v10010 "cuThreadExchangeStreamCaptureMode" required;
     cuLaunchHostFunc: PFN_cuLaunchHostFunc_v10000 "cuLaunchHostFunc" required;
     cuEventCreate: PFN_cuEventCreate_v2000 "cuEventCreate" required;
     cuEventDestroy: PFN_cuEventDestroy_v4000 "cuEventDestroy_v2" required;
@@ -80,6 +83,17 @@ symbols! {
     cuLaunchKernel: PFN_cuLaunchKernel_v4000 "cuLaunchKernel" required;
     cuLaunchCooperativeKernel: PFN_cuLaunchCooperativeKernel_v9000 "cuLaunchCooperativeKernel" required;
     cuLaunchKernelEx: PFN_cuLaunchKernelEx_v11060 "cuLaunchKernelEx" optional;
+    cuGraphInstantiateWithFlags: PFN_cuGraphInstantiateWithFlags_v11040 "cuGraphInstantiateWithFlags" required;
+    cuGraphLaunch: PFN_cuGraphLaunch_v10000 "cuGraphLaunch" required;
+    cuGraphUpload: PFN_cuGraphUpload_v11010 "cuGraphUpload" required;
+    cuGraphDestroy: PFN_cuGraphDestroy_v10000 "cuGraphDestroy" required;
+    cuGraphExecDestroy: PFN_cuGraphExecDestroy_v10000 "cuGraphExecDestroy" required;
+    cuGraphGetNodes: PFN_cuGraphGetNodes_v10000 "cuGraphGetNodes" required;
+    cuGraphGetEdges: PFN_cuGraphGetEdges_v10000 "cuGraphGetEdges" required;
+    cuGraphNodeGetType: PFN_cuGraphNodeGetType_v10000 "cuGraphNodeGetType" required;
+    cuGraphKernelNodeGetParams: PFN_cuGraphKernelNodeGetParams_v12000 "cuGraphKernelNodeGetParams_v2" optional;
+    cuGraphExecKernelNodeSetParams: PFN_cuGraphExecKernelNodeSetParams_v12000 "cuGraphExecKernelNodeSetParams_v2" optional;
+    cuGraphExecUpdate: PFN_cuGraphExecUpdate_v12000 "cuGraphExecUpdate_v2" optional;
     cuTensorMapEncodeTiled: PFN_cuTensorMapEncodeTiled_v12000 "cuTensorMapEncodeTiled" optional;
 }
 

@@ -173,6 +173,7 @@ impl Stream {
             return Ok(());
         }
         let stream = self.state();
+        to.refuse_capture("copy_3d_from_host", stream, true)?;
         stream.reaches("copy_3d_from_host", &to)?;
         to.enter_write(stream)?;
         let host = Side::Host(source.as_ptr().cast_mut().cast());
@@ -198,6 +199,7 @@ impl Stream {
             return Ok(());
         }
         let stream = self.state();
+        from.refuse_capture("copy_3d_to_host", stream, false)?;
         stream.reaches("copy_3d_to_host", &from)?;
         from.enter_read(stream)?;
         let host = Side::Host(destination.as_mut_ptr().cast());

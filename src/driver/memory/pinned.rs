@@ -12,6 +12,7 @@ use super::retired::Resource;
 use crate::driver::context::{Handle, OUT_OF_MEMORY, call, driver_error};
 use crate::driver::device::{Device, DeviceState};
 use crate::driver::event::EventCell;
+use crate::driver::graph::{CapturedBuffer, HeldPinned, capture::Capture};
 use crate::error::{Error, Result};
 
 /// Usable from every context.
@@ -263,6 +264,19 @@ impl<T: Pod> PinnedBuffer<T> {
                 Ok(elements)
             }
         }
+    }
+
+    /// Gives the buffer to the graph that is being captured; its name there.
+    pub(crate) fn into_graph(self, capture: &Capture) -> CapturedBuffer<T> {
+        let index = capture.hold_pinned(HeldPinned {
+            buffer: Box::new(self),
+            retire: |buffer, after| {
+                if let Ok(buffer) = buffer.downcast::<PinnedBuffer<T>>() {
+                    buffer.retire(after);
+                }
+            },
+        });
+        CapturedBuffer::new(capture.id, index)
     }
 
     /// Gives the memory back when the event is complete, for a copy that nobody waits for.

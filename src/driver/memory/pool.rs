@@ -63,7 +63,7 @@ struct State {
     /// Addresses by size class, for each open stream.
     streams: HashMap<u64, BTreeMap<usize, Vec<u64>>>,
     /// Blocks of closed streams, with the event that is behind their last use.
-    common: BTreeMap<usize, Vec<(u64, Arc<EventCell>)>>,
+    common: BTreeMap<usize, Vec<(u64, Vec<Arc<EventCell>>)>>,
     statistics: PoolStatistics,
 }
 
@@ -153,8 +153,7 @@ impl DeviceState {
         self.pool.lock().live(block.bytes, false);
         if mode == Mode::Poison {
             if let Err(error) = self.poison(stream, block) {
-                self.forget_live(block);
-                self.retire_until_idle(Resource::Memory(block.address));
+                self.abandon(block);
                 return Err(error);
             }
         }
@@ -181,7 +180,7 @@ impl DeviceState {
             return Ok(None);
         };
         drop(state);
-        let waited = stream.wait_event(&event);
+        let waited = event.iter().try_for_each(|event| stream.wait_event(event));
         let mut state = self.pool.lock();
         if let Err(error) = waited {
             state.common.entry(class).or_default().push((address, event));
@@ -236,13 +235,51 @@ impl DeviceState {
         drop(state);
         let event = home.mark()?;
         let mut state = self.pool.lock();
-        state.common.entry(block.bytes).or_default().push((block.address, event));
+        state.common.entry(block.bytes).or_default().push((block.address, vec![event]));
         state.cached(block.bytes);
         Ok(())
     }
 
+    /// A block for no stream, with the events that its next user must wait for.
+    pub(crate) fn take_block(&'static self, bytes: usize) -> Result<(Block, Vec<Arc<EventCell>>)> {
+        let mode = mode()?;
+        if bytes == 0 {
+            return Ok((Block { address: 0, bytes: 0 }, Vec::new()));
+        }
+        let class =
+            if mode == Mode::Cached { size_class(bytes).ok_or_else(|| too_large(bytes))? } else { bytes };
+        let mut state = self.pool.lock();
+        if let Some((address, events)) = state.common.get_mut(&class).and_then(Vec::pop) {
+            state.live(class, true);
+            return Ok((Block { address, bytes: class }, events));
+        }
+        drop(state);
+        let block = self.allocate_block(class)?;
+        self.pool.lock().live(block.bytes, false);
+        Ok((block, Vec::new()))
+    }
+
+    /// Takes back a block whose next user must wait for the events.
+    pub(crate) fn give_back_after(&'static self, block: Block, events: Vec<Arc<EventCell>>) -> Result<()> {
+        if mode()? != Mode::Cached {
+            self.forget_live(block);
+            self.retire(Resource::Memory(block.address), events);
+            return Ok(());
+        }
+        let mut state = self.pool.lock();
+        state.common.entry(block.bytes).or_default().push((block.address, events));
+        state.cached(block.bytes);
+        Ok(())
+    }
+
+    /// Takes back a block whose users cannot be told: it waits for every device.
+    pub(crate) fn abandon(&'static self, block: Block) {
+        self.forget_live(block);
+        self.retire_until_idle(Resource::Memory(block.address));
+    }
+
     /// Stops counting a block as live that goes another way than into a list.
-    pub(crate) fn forget_live(&self, block: Block) {
+    fn forget_live(&self, block: Block) {
         self.pool.lock().statistics.live_bytes -= block.bytes as u64;
     }
 
@@ -259,7 +296,7 @@ impl DeviceState {
         for (class, addresses) in classes {
             for address in addresses {
                 match &event {
-                    Ok(event) => state.common.entry(class).or_default().push((address, event.clone())),
+                    Ok(event) => state.common.entry(class).or_default().push((address, vec![event.clone()])),
                     Err(_) => {
                         state.statistics.cached_bytes -= class as u64;
                         self.retire_until_idle(Resource::Memory(address));

@@ -13,7 +13,7 @@ use crate::driver::context::{Handle, call, gone};
 use crate::driver::device::DeviceState;
 use crate::driver::event::EventCell;
 use crate::error::{Result, report_deferred};
-use crate::sys::driver::{CUevent_st, CUlinkState_st, CUmod_st, CUstream_st};
+use crate::sys::driver::{CUevent_st, CUgraph_st, CUgraphExec_st, CUlinkState_st, CUmod_st, CUstream_st};
 
 /// Something that the driver gave and wants back.
 pub(crate) enum Resource {
@@ -26,6 +26,8 @@ pub(crate) enum Resource {
     Linker(Handle<CUlinkState_st>, #[allow(dead_code)] Box<dyn Any + Send>),
     Stream(Handle<CUstream_st>),
     Event(Handle<CUevent_st>),
+    Graph(Handle<CUgraph_st>),
+    ExecutableGraph(Handle<CUgraphExec_st>),
 }
 
 /// A resource and what must be done before it may be released.
@@ -112,6 +114,8 @@ impl DeviceState {
                 Resource::Linker(linker, _) => call!(self, cuLinkDestroy(linker.0)),
                 Resource::Stream(stream) => call!(self, cuStreamDestroy(stream.0)),
                 Resource::Event(event) => call!(self, cuEventDestroy(event.0)),
+                Resource::Graph(graph) => call!(self, cuGraphDestroy(graph.0)),
+                Resource::ExecutableGraph(graph) => call!(self, cuGraphExecDestroy(graph.0)),
             }
         }
     }
@@ -187,14 +191,21 @@ impl DeviceState {
             after: event.into_iter().collect(),
             until_idle: false,
         }));
-        let mut result = self.wait_until_idle();
-        let others_idle = match &result {
-            Ok(()) if entries.iter().any(|entry| entry.until_idle) => DeviceState::wait_until_others_idle(),
-            _ => Ok(()),
+        let waited = self.wait_until_idle();
+        let others_idle = match &waited {
+            Ok(true) if entries.iter().any(|entry| entry.until_idle) => DeviceState::wait_until_others_idle(),
+            _ => Ok(false),
         };
-        let idle = result.is_ok();
+        // While a graph is captured only streams could be waited for: what has no events stays.
+        let (idle, partly) = (matches!(waited, Ok(true)), matches!(waited, Ok(false)));
+        let others_are_idle = matches!(others_idle, Ok(true));
+        let mut result = waited.map(drop);
         for entry in entries {
-            let fate = if !idle || (entry.until_idle && others_idle.is_err()) {
+            let waited_for = match entry.until_idle {
+                true => idle && others_are_idle,
+                false => idle || (partly && !entry.after.is_empty()),
+            };
+            let fate = if !waited_for {
                 Fate::Keep
             } else {
                 // Memory locked for one device may be in use by another.
@@ -212,22 +223,26 @@ impl DeviceState {
                     let released = self.release(entry.resource);
                     result = result.and(released);
                 }
+                Fate::Keep if partly && !entry.until_idle && !entry.after.is_empty() => {
+                    self.retired.push(entry)
+                }
                 Fate::Keep => self.retired.push(Entry { until_idle: true, ..entry }),
                 Fate::Forget => std::mem::forget(entry.resource),
             }
         }
-        result.and(others_idle).and(self.destroy_pooled_events())
+        result.and(others_idle.map(drop)).and(self.destroy_pooled_events())
     }
 
-    /// Waits for every opened device; one that is lost has nothing to wait for.
-    fn wait_until_others_idle() -> Result<()> {
+    /// Waits for every opened device; one that is lost has nothing to wait for. False where graphs are being captured.
+    fn wait_until_others_idle() -> Result<bool> {
+        let mut all = true;
         for device in DeviceState::opened() {
-            if let Err(error) = device.wait_until_idle() {
-                if !device.is_lost() {
-                    return Err(error);
-                }
+            match device.wait_until_idle() {
+                Ok(idle) => all &= idle,
+                Err(error) if !device.is_lost() => return Err(error),
+                Err(_) => {}
             }
         }
-        Ok(())
+        Ok(all)
     }
 }
