@@ -49,8 +49,9 @@ pub use event::Event;
 pub use function::{Function, FunctionAttributes};
 pub use launch::{Dim3, LaunchConfig};
 pub use memory::{
-    Copy2d, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, PinnedBuffer, PoolStatistics,
-    RegisterError, Transfer, TransferError,
+    BlockSnapshot, BlockState, Copy2d, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite,
+    MemorySnapshot, MemoryTrace, PinnedBuffer, PoolStatistics, RegisterError, SegmentSnapshot, TraceEvent,
+    Transfer, TransferError,
 };
 pub use module::{Global, LinkInput, Module, ModuleOptions};
 pub use stream::Stream;

@@ -24,7 +24,9 @@ pub use copy::Copy2d;
 pub(crate) use pinned::PinnedPool;
 pub use pinned::{PinnedBuffer, RegisterError};
 pub(crate) use pool::Pool;
-pub use pool::PoolStatistics;
+pub use pool::{
+    BlockSnapshot, BlockState, MemorySnapshot, MemoryTrace, PoolStatistics, SegmentSnapshot, TraceEvent,
+};
 pub(crate) use retired::{Resource, Retired};
 pub use slice::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite};
 pub(crate) use slice::{View, range_of};

@@ -5,8 +5,18 @@
 //! by stream ids, which are never re-used. `SELVEDGE_POOL=none` makes every buffer a driver allocation of its own, which
 //! is how memory checkers see overruns; `SELVEDGE_POOL=poison` also fills each with `0xFF` first.
 
+mod json;
+mod snapshot;
+mod statistics;
+mod trace;
+mod training;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+pub use snapshot::{BlockSnapshot, BlockState, MemorySnapshot, SegmentSnapshot};
+pub use statistics::PoolStatistics;
+pub use trace::{MemoryTrace, TraceEvent};
 
 use super::retired::Resource;
 use crate::driver::context::{OUT_OF_MEMORY, driver_error, stream_call};
@@ -20,23 +30,6 @@ use crate::error::{Error, Result};
 pub(crate) struct Block {
     pub(crate) address: u64,
     pub(crate) bytes: usize,
-}
-
-/// What a device's pool holds and has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PoolStatistics {
-    /// Bytes of blocks in use by buffers.
-    pub live_bytes: u64,
-    /// The most that `live_bytes` ever was.
-    pub peak_live_bytes: u64,
-    /// Bytes of blocks kept for re-use.
-    pub cached_bytes: u64,
-    /// Buffers asked for.
-    pub requests: u64,
-    /// Those that a cached block served.
-    pub hits: u64,
-    /// Allocations asked of the driver.
-    pub driver_allocations: u64,
 }
 
 /// How `SELVEDGE_POOL` says that buffers are made.
