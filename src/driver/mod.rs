@@ -50,8 +50,8 @@ pub use function::{Function, FunctionAttributes};
 pub use launch::{Dim3, LaunchConfig};
 pub use memory::{
     BlockSnapshot, BlockState, Copy2d, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite,
-    MemorySnapshot, MemoryTrace, PinnedBuffer, PoolStatistics, RegisterError, SegmentSnapshot, TraceEvent,
-    Transfer, TransferError,
+    MemorySnapshot, MemoryTrace, PinnedBuffer, PoolStatistics, RegisterError, ReplayOptions, ReplayPool,
+    ReplayReport, ReplaySample, SegmentSnapshot, TraceEvent, Transfer, TransferError,
 };
 pub use module::{Global, LinkInput, Module, ModuleOptions};
 pub use stream::Stream;

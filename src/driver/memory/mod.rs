@@ -25,7 +25,8 @@ pub(crate) use pinned::PinnedPool;
 pub use pinned::{PinnedBuffer, RegisterError};
 pub(crate) use pool::Pool;
 pub use pool::{
-    BlockSnapshot, BlockState, MemorySnapshot, MemoryTrace, PoolStatistics, SegmentSnapshot, TraceEvent,
+    BlockSnapshot, BlockState, MemorySnapshot, MemoryTrace, PoolStatistics, ReplayOptions, ReplayPool,
+    ReplayReport, ReplaySample, SegmentSnapshot, TraceEvent,
 };
 pub(crate) use retired::{Resource, Retired};
 pub use slice::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite};

@@ -5,7 +5,13 @@
 //! by stream ids, which are never re-used. `SELVEDGE_POOL=none` makes every buffer a driver allocation of its own, which
 //! is how memory checkers see overruns; `SELVEDGE_POOL=poison` also fills each with `0xFF` first.
 
+mod arena;
+mod backing;
+mod class;
+mod heap;
 mod json;
+mod lists;
+mod replay;
 mod snapshot;
 mod statistics;
 mod trace;
@@ -14,6 +20,7 @@ mod training;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+pub use replay::{ReplayOptions, ReplayPool, ReplayReport, ReplaySample};
 pub use snapshot::{BlockSnapshot, BlockState, MemorySnapshot, SegmentSnapshot};
 pub use statistics::PoolStatistics;
 pub use trace::{MemoryTrace, TraceEvent};
