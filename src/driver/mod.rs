@@ -50,8 +50,9 @@ pub use function::{Function, FunctionAttributes};
 pub use launch::{Dim3, LaunchConfig};
 pub use memory::{
     BlockSnapshot, BlockState, Copy2d, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite,
-    MemorySnapshot, MemoryTrace, PinnedBuffer, PoolStatistics, RegisterError, ReplayOptions, ReplayPool,
-    ReplayReport, ReplaySample, SegmentSnapshot, TraceEvent, Transfer, TransferError,
+    MemoryScope, MemorySnapshot, MemoryTrace, MemoryUse, PinnedBuffer, PoolStatistics, RegisterError,
+    ReplayOptions, ReplayPool, ReplayReport, ReplaySample, SegmentSnapshot, TraceEvent, Transfer,
+    TransferError,
 };
 pub use module::{Global, LinkInput, Module, ModuleOptions};
 pub use stream::Stream;

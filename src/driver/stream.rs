@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::context::{Handle, NOT_READY, call, gone, stream_call};
 use super::device::{Device, DeviceState, NEXT_STREAM_ID};
 use super::event::{Event, EventCell};
-use super::memory::Resource;
+use super::memory::{Front, Resource};
 use crate::error::{Error, Result, report_deferred};
 use crate::sys::driver::{CUstream, CUstream_st};
 
@@ -94,6 +94,8 @@ pub(crate) struct StreamState {
     pub(crate) raw: Handle<CUstream_st>,
     pub(crate) id: u64,
     priority: i32,
+    /// The stream's blocks that are free, and its share of the device's books.
+    pub(crate) front: Arc<Front>,
     /// Operations whose driver call has returned.
     issued: AtomicU64,
     /// The newest event, and the count that it is behind.
@@ -227,18 +229,29 @@ impl StreamState {
         unsafe { self.last_kernel.load(Ordering::Relaxed).as_ref() }.map(|name| name.0)
     }
 
+    /// How many operations were issued: the place of the last one.
+    #[inline]
+    pub(crate) fn issued(&self) -> u64 {
+        self.issued.load(Ordering::Acquire)
+    }
+
     /// An event behind everything issued so far.
     pub(crate) fn mark(&self) -> Result<Arc<EventCell>> {
+        self.mark_placed().map(|(event, _)| event)
+    }
+
+    /// An event behind everything issued so far, and the place that it is behind.
+    pub(crate) fn mark_placed(&self) -> Result<(Arc<EventCell>, u64)> {
         let mut marker = self.marker.lock().unwrap_or_else(PoisonError::into_inner);
         let position = self.issued.load(Ordering::Acquire);
         if let Some((event, behind)) = &*marker {
             if *behind == position {
-                return Ok(event.clone());
+                return Ok((event.clone(), position));
             }
         }
         let event = Arc::new(self.record()?);
         *marker = Some((event.clone(), position));
-        Ok(event)
+        Ok((event, position))
     }
 
     /// A new event behind everything issued so far, for one owner.
@@ -310,11 +323,13 @@ impl Device {
         let mut raw: CUstream = std::ptr::null_mut();
         // SAFETY: the pointer is to a local; the device's context is current.
         unsafe { call!(device, cuStreamCreateWithPriority(&mut raw, NON_BLOCKING, priority))? };
+        let id = NEXT_STREAM_ID.fetch_add(1, Ordering::Relaxed);
         let state = Arc::new(StreamState {
             device,
             raw: Handle(raw),
-            id: NEXT_STREAM_ID.fetch_add(1, Ordering::Relaxed),
+            id,
             priority,
+            front: Front::new(id),
             issued: AtomicU64::new(0),
             marker: Mutex::new(None),
             last_transfer: AtomicU64::new(0),
@@ -326,7 +341,7 @@ impl Device {
         streams.retain(|stream| stream.strong_count() > 0);
         streams.push(Arc::downgrade(&state));
         drop(streams);
-        device.pool.open_stream(state.id);
+        device.pool.open_stream(&state);
         Ok(Stream(Arc::new(StreamHandle { state })))
     }
 

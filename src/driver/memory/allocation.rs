@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use super::pool::Block;
-use super::retired::Resource;
 use super::usage::{Access, Usage};
 use crate::driver::context::gone;
 use crate::driver::device::DeviceState;
@@ -59,8 +58,7 @@ impl Drop for Allocation {
         }
         if let Err(error) = self.give_back() {
             // The order could not be had from the driver, so the block waits for the whole device.
-            self.device.forget_live(self.block);
-            self.device.retire_until_idle(Resource::Memory(self.block.address));
+            self.device.retire_block(self.block);
             if !gone(&error) {
                 report_deferred(&error);
             }

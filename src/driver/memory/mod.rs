@@ -23,11 +23,11 @@ pub use buffer::DeviceBuffer;
 pub use copy::Copy2d;
 pub(crate) use pinned::PinnedPool;
 pub use pinned::{PinnedBuffer, RegisterError};
-pub(crate) use pool::Pool;
 pub use pool::{
-    BlockSnapshot, BlockState, MemorySnapshot, MemoryTrace, PoolStatistics, ReplayOptions, ReplayPool,
-    ReplayReport, ReplaySample, SegmentSnapshot, TraceEvent,
+    BlockSnapshot, BlockState, MemoryScope, MemorySnapshot, MemoryTrace, MemoryUse, PoolStatistics,
+    ReplayOptions, ReplayPool, ReplayReport, ReplaySample, SegmentSnapshot, TraceEvent,
 };
+pub(crate) use pool::{Front, Pool};
 pub(crate) use retired::{Resource, Retired};
 pub use slice::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite};
 pub(crate) use slice::{View, range_of};

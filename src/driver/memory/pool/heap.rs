@@ -47,6 +47,8 @@ pub(crate) struct Found {
     pub(crate) address: u64,
     /// What must be waited for before it is used.
     pub(crate) after: After,
+    /// Whether it needed memory that was not there before.
+    pub(crate) grown: bool,
 }
 
 /// Where a block can be: at the start of `first`, with memory still missing from `gap` on.
@@ -135,7 +137,7 @@ impl Heap {
         if let Some(found) = self.grow(backing, stream, bytes, allowed, true)? {
             return Ok(Some(found));
         }
-        if let Some(found) = self.hand_over(stream, bytes) {
+        if let Some(found) = self.hand_over(backing, stream, bytes) {
             return Ok(Some(found));
         }
         self.grow(backing, stream, bytes, u64::MAX, true)
@@ -165,7 +167,7 @@ impl Heap {
             _ => After::NOTHING,
         };
         let index = arena.take(index, bytes, stream);
-        Found { index, address: arena.node(index).address, after }
+        Found { index, address: arena.node(index).address, after, grown: false }
     }
 
     /// The smallest free block with room that needs no wait.
@@ -201,9 +203,9 @@ impl Heap {
     }
 
     /// A block that another stream's work may still use.
-    fn hand_over(&mut self, stream: u64, bytes: u64) -> Option<Found> {
+    fn hand_over(&mut self, backing: &impl Backing, stream: u64, bytes: u64) -> Option<Found> {
         let arena = arena_of(bytes);
-        let index = self.arenas[arena].fit_of_others(stream, bytes)?;
+        let index = self.arenas[arena].fit_of_others(stream, bytes, |owner| backing.can_wait(owner))?;
         self.hand_overs += 1;
         Some(self.take(arena, index, bytes, stream))
     }
@@ -226,6 +228,22 @@ impl Heap {
             }
         }
         Ok(progress)
+    }
+
+    /// The owners of free blocks that may be in use, each with the place behind which all of them are free.
+    pub(crate) fn places(&self) -> Vec<After> {
+        let mut places: BTreeMap<u64, u64> = BTreeMap::new();
+        for arena in &self.arenas {
+            for owner in arena.owners().filter(|&owner| owner != COMPLETE) {
+                for index in arena.free_of(owner) {
+                    if let State::Free(after) = arena.node(index).state {
+                        let place = places.entry(owner).or_default();
+                        *place = after.place.max(*place);
+                    }
+                }
+            }
+        }
+        places.into_iter().map(|(owner, place)| After { owner, place }).collect()
     }
 
     /// Forgets what is known of an owner that has no blocks any more.
@@ -275,7 +293,7 @@ impl Heap {
             if let Some(address) = backing.allocate(size)? {
                 self.reserve_more(size);
                 let index = self.arenas[arena].add_range(address, size, State::Free(After::NOTHING));
-                return Ok(Some(self.take(arena, index, bytes, stream)));
+                return Ok(Some(Found { grown: true, ..self.take(arena, index, bytes, stream) }));
             }
         }
         Ok(None)
@@ -327,7 +345,7 @@ impl Heap {
         // Not joined yet: what is before it may be the stream's own.
         self.arenas[arena].become_free(part, after);
         self.gather(arena, first, bytes, stream);
-        Ok(Some(self.take(arena, first, bytes, stream)))
+        Ok(Some(Found { grown: true, ..self.take(arena, first, bytes, stream) }))
     }
 
     /// Where a block of so many bytes misses the fewest pages.
@@ -522,12 +540,7 @@ impl Heap {
         result
     }
 
-    /// Bytes of free blocks; with spare pages all that is reserved and not handed out.
-    pub(crate) fn free_bytes(&self) -> u64 {
-        self.arenas.iter().map(|arena| arena.free_bytes).sum::<u64>()
-            + self.spare.iter().map(|page| page.bytes).sum::<u64>()
-    }
-
+    /// The largest free block.
     pub(crate) fn largest_free(&self) -> u64 {
         self.arenas.iter().map(Arena::largest_free).max().unwrap_or(0)
     }
