@@ -54,7 +54,6 @@ symbols! {
     cuMemUnmap: PFN_cuMemUnmap_v10020 "cuMemUnmap" required;
     cuMemSetAccess: PFN_cuMemSetAccess_v10020 "cuMemSetAccess" required;
     cuMemPoolCreate: PFN_cuMemPoolCreate_v11020 "cuMemPoolCreate" required;
-    cuMemPoolDestroy: PFN_cuMemPoolDestroy_v11020 "cuMemPoolDestroy" required;
     cuMemPoolSetAttribute: PFN_cuMemPoolSetAttribute_v11020 "cuMemPoolSetAttribute" required;
     cuMemPoolSetAccess: PFN_cuMemPoolSetAccess_v11020 "cuMemPoolSetAccess" required;
     cuMemPoolTrimTo: PFN_cuMemPoolTrimTo_v11020 "cuMemPoolTrimTo" required;

@@ -242,8 +242,9 @@ pub fn calls(variant: &Variant, settings: &[(&str, &str)]) -> Result<Vec<(u64, S
 pub fn trials() -> Vec<Trial> {
     vec![Trial::test("scenario::calls_every_symbol_of_the_table", || {
         let mut called = BTreeSet::new();
-        for version in [11040, 12040, 13000] {
-            called.extend(calls(&Variant::new(version), &[])?.into_iter().map(|(_, name)| name));
+        for (version, pool) in [(11040, ""), (12040, "plain"), (12040, "driver"), (13000, "")] {
+            let settings = [("SELVEDGE_POOL", pool)];
+            called.extend(calls(&Variant::new(version), &settings)?.into_iter().map(|(_, name)| name));
         }
         let table = selvedge::sys::DriverApi::SYMBOLS.iter();
         let missing: Vec<_> =

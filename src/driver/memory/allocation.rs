@@ -58,7 +58,7 @@ impl Drop for Allocation {
         }
         if let Err(error) = self.give_back() {
             // The order could not be had from the driver, so the block waits for the whole device.
-            self.device.retire_block(self.block);
+            self.device.retire_block(self.block, &self.home);
             if !gone(&error) {
                 report_deferred(&error);
             }

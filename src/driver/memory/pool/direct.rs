@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::mode::Mode;
 use super::snapshot::{BlockSnapshot, BlockState, SegmentSnapshot};
 use super::statistics::PoolStatistics;
-use super::world::{access, location};
+use super::world::{access, location, users};
 use super::{Block, mode};
 use crate::driver::attribute::Attribute;
 use crate::driver::context::{Handle, OUT_OF_MEMORY, call, gone, stream_call};
@@ -26,6 +26,7 @@ pub(super) struct Direct(Mutex<State>);
 #[derive(Default)]
 struct State {
     pool: Option<Handle<CUmemPoolHandle_st>>,
+    pool_ready: bool,
     /// Bytes and stream by address.
     blocks: HashMap<u64, (u64, u64)>,
     made: u64,
@@ -116,7 +117,7 @@ impl DeviceState {
                 }
             });
             if let Err(error) = filled {
-                self.retire_block(block);
+                self.retire_block(block, stream);
                 return Err(error);
             }
         }
@@ -145,7 +146,7 @@ impl DeviceState {
     /// The context is current.
     fn driver_pool(&'static self) -> Result<Handle<CUmemPoolHandle_st>> {
         let mut state = self.pool.direct.lock();
-        if let Some(pool) = state.pool {
+        if let (Some(pool), true) = (state.pool, state.pool_ready) {
             return Ok(pool);
         }
         if Device(self).attribute(Attribute::MEMORY_POOLS_SUPPORTED)? == 0 {
@@ -155,33 +156,30 @@ impl DeviceState {
                 "another mode, or a device with stream-ordered allocation",
             ));
         }
-        let mut properties = CUmemPoolProps_v1::default();
-        properties.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
-        properties.location = location(self);
-        let mut pool: CUmemoryPool = std::ptr::null_mut();
-        // SAFETY: the pointers are to locals.
-        unsafe { call!(self, cuMemPoolCreate(&mut pool, &properties))? };
-        // Kept also where what follows fails: it is set up again then.
-        let pool = Handle(pool);
+        // Kept also where what follows fails, and set up again when it is asked for again.
+        let pool = match state.pool {
+            Some(pool) => pool,
+            None => {
+                let properties = CUmemPoolProps_v1 {
+                    allocType: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+                    location: location(self),
+                    ..CUmemPoolProps_v1::default()
+                };
+                let mut pool: CUmemoryPool = std::ptr::null_mut();
+                // SAFETY: the pointers are to locals.
+                unsafe { call!(self, cuMemPoolCreate(&mut pool, &properties))? };
+                *state.pool.insert(Handle(pool))
+            }
+        };
         let mut most = u64::MAX;
         let threshold = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
         // SAFETY: the attribute is a number of 64 bits, and the pointer is to one.
-        let result = unsafe { call!(self, cuMemPoolSetAttribute(pool.0, threshold, (&raw mut most).cast())) };
-        let result = result.and_then(|()| {
-            let peers = DeviceState::opened();
-            let peers =
-                peers.into_iter().filter(|peer| !std::ptr::eq(*peer, self) && peer.can_use_memory_of(self));
-            peers.map(|peer| access(peer, true)).try_for_each(|right| {
-                // SAFETY: the pool is live, and the list has one entry.
-                unsafe { call!(self, cuMemPoolSetAccess(pool.0, &right, 1)) }
-            })
-        });
-        if let Err(error) = result {
-            // SAFETY: the pool is ours, and nothing was allocated of it.
-            let destroyed = unsafe { call!(self, cuMemPoolDestroy(pool.0)) };
-            return Err(destroyed.err().unwrap_or(error));
+        unsafe { call!(self, cuMemPoolSetAttribute(pool.0, threshold, (&raw mut most).cast()))? };
+        for right in users(self).into_iter().skip(1) {
+            // SAFETY: the pool is live, and the list has one entry.
+            unsafe { call!(self, cuMemPoolSetAccess(pool.0, &right, 1))? };
         }
-        state.pool = Some(pool);
+        state.pool_ready = true;
         Ok(pool)
     }
 
@@ -201,12 +199,16 @@ impl DeviceState {
         mode: Mode,
     ) -> Result<()> {
         if mode == Mode::Driver {
-            let _bound = self.bind()?;
+            let mut called = false;
             let freed = home.submit(|| {
+                called = true;
                 // SAFETY: the block is the pool's, every use of it comes before this in the stream, and it is freed once.
                 unsafe { stream_call!(home, cuMemFreeAsync(block.address, home.raw.0)) }
             });
             if let Err(error) = freed {
+                if !called {
+                    return Err(error);
+                }
                 // Mostly freed all the same: see `DeviceState::release`.
                 if !gone(&error) {
                     report_deferred(&error);

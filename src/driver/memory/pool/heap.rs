@@ -218,9 +218,9 @@ impl Heap {
         let mut progress = false;
         for owner in owners.into_iter().filter(|&owner| owner != COMPLETE && owner != except) {
             let done = backing.done(owner)?;
-            let known = self.done.entry(owner).or_default();
-            if done > *known {
-                *known = done;
+            // What is free behind place 0 is done as soon as anything is known.
+            if self.done.get(&owner).is_none_or(|&known| done > known) {
+                self.done.insert(owner, done);
                 progress = true;
                 for arena in &mut self.arenas {
                     arena.complete(owner, done);
@@ -444,7 +444,7 @@ impl Heap {
         allowed: u64,
         granularity: u64,
     ) -> Result<Option<Vec<Page>>> {
-        let (mut pages, mut total) = (Vec::new(), 0);
+        let (mut pages, mut total, mut fresh) = (Vec::new(), 0, 0);
         self.spare.sort_unstable_by_key(|page| page.bytes);
         while total < missing {
             // The largest that does not reach past the end; else the smallest that there is room for.
@@ -467,11 +467,15 @@ impl Heap {
                     self.reserve_more(size);
                     pages.push(Page { handle, bytes: size });
                     total += size;
+                    fresh += 1;
                 }
                 Ok(None) if size > granularity => unit = size / 2,
                 other => {
+                    let useless = pages.split_off(pages.len() - fresh);
                     self.spare.append(&mut pages);
-                    return other.map(|_| None);
+                    // For others to have.
+                    let released = self.release(backing, useless);
+                    return other.and_then(|_| released.map(|()| None));
                 }
             }
         }
@@ -519,12 +523,9 @@ impl Heap {
                 }
                 result = result.and(self.empty(backing, holes));
             }
-            for page in std::mem::take(&mut self.spare) {
-                self.reserved -= page.bytes;
-                self.released += 1;
-                result = result.and(backing.release(page.handle));
-            }
-            return result;
+            let spare = std::mem::take(&mut self.spare);
+            let released = self.release(backing, spare);
+            return result.and(released);
         }
         for arena in &mut self.arenas {
             let whole: Vec<Index> =
@@ -536,6 +537,17 @@ impl Heap {
                 self.released += 1;
                 result = result.and(backing.free(address));
             }
+        }
+        result
+    }
+
+    /// Gives pages back; where one fails the others still go.
+    fn release(&mut self, backing: &mut impl Backing, pages: Vec<Page>) -> Result<()> {
+        let mut result = Ok(());
+        for page in pages {
+            self.reserved -= page.bytes;
+            self.released += 1;
+            result = result.and(backing.release(page.handle));
         }
         result
     }

@@ -354,8 +354,8 @@ impl DeviceState {
     }
 
     /// Keeps a block whose order could not be had until every device was found idle.
-    pub(crate) fn retire_block(&self, block: Block) {
-        self.forget_live(block);
+    pub(crate) fn retire_block(&self, block: Block, home: &StreamState) {
+        home.front.lock().subtract(block.requested, block.bytes);
         if block.index == u32::MAX {
             self.pool.direct.forget(block);
             self.retire_until_idle(Resource::Memory(block.address));

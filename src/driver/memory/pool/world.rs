@@ -33,10 +33,11 @@ pub(crate) fn location(device: &DeviceState) -> CUmemLocation {
 }
 
 fn properties(device: &DeviceState) -> CUmemAllocationProp_v1 {
-    let mut properties = CUmemAllocationProp_v1::default();
-    properties.type_ = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
-    properties.location = location(device);
-    properties
+    CUmemAllocationProp_v1 {
+        type_: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+        location: location(device),
+        ..CUmemAllocationProp_v1::default()
+    }
 }
 
 /// The right of a device to use memory, or that it has none.
@@ -49,7 +50,7 @@ pub(crate) fn access(device: &DeviceState, may: bool) -> CUmemAccessDesc {
     CUmemAccessDesc { location: location(device), flags }
 }
 
-/// This device and all that may use its memory.
+/// This device, then all others that may use its memory.
 pub(crate) fn users(device: &'static DeviceState) -> Vec<CUmemAccessDesc> {
     let others = DeviceState::opened();
     let peers =
