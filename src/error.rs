@@ -117,6 +117,26 @@ pub enum Error {
         cause: Arc<str>,
     },
 
+    /// A wait gave up. The work goes on, and can be waited for again.
+    #[error(
+        "{operation} gave up after {waited_ms} ms; still running: {what}; the work goes on: wait again, or longer"
+    )]
+    TimedOut {
+        /// The call that waited.
+        operation: &'static str,
+        /// How long it did, in milliseconds.
+        waited_ms: u64,
+        /// The stream, and the kernel launched there last.
+        what: String,
+    },
+
+    /// This process was made by `fork` from one that had used CUDA, and the driver does not work in such a child.
+    #[error(
+        "this process was forked from one that had used CUDA, and the driver does not work in such a child: use CUDA \
+         in the child only, not before the fork, or start a new program in it (exec)"
+    )]
+    ForkedProcess,
+
     /// No such device.
     #[error("no device {wanted}; {found}")]
     NoDevice {
@@ -210,6 +230,24 @@ pub enum Error {
         name: String,
         /// What the assembler printed.
         log: String,
+    },
+
+    /// A graph is being captured, and this cannot be part of it. The capture goes on.
+    #[error(
+        "{operation} cannot be captured: {buffer}; do it before the capture begins, or after the graph was launched"
+    )]
+    NotCapturable {
+        /// The operation.
+        operation: &'static str,
+        /// The memory, stream or event that it is about, and what is in the way.
+        buffer: String,
+    },
+
+    /// A graph that differs too much from the one that it should take the place of.
+    #[error("the instantiated graph cannot be updated: {found}; instantiate the new graph instead")]
+    GraphNotUpdatable {
+        /// What differs.
+        found: String,
     },
 
     /// Two things of different devices met.

@@ -37,6 +37,12 @@ symbols! {
     cuStreamSynchronize: PFN_cuStreamSynchronize_v2000 "cuStreamSynchronize" required;
     cuStreamQuery: PFN_cuStreamQuery_v2000 "cuStreamQuery" required;
     cuStreamWaitEvent: PFN_cuStreamWaitEvent_v3020 "cuStreamWaitEvent" required;
+    cuStreamBeginCapture: PFN_cuStreamBeginCapture_v10010 "cuStreamBeginCapture_v2" required;
+    cuStreamEndCapture: PFN_cuStreamEndCapture_v10000 "cuStreamEndCapture" required;
+    cuStreamGetCaptureInfo: PFN_cuStreamGetCaptureInfo_v12030 "cuStreamGetCaptureInfo_v3" optional;
+    cuStreamUpdateCaptureDependencies: PFN_cuStreamUpdateCaptureDependencies_v12030 "cuStreamUpdateCaptureDependencies_v2" optional;
+    cuStreamBeginCaptureToGraph: PFN_cuStreamBeginCaptureToGraph_v12030 "cuStreamBeginCaptureToGraph" optional;
+    cuThreadExchangeStreamCaptureMode: PFN_cuThreadExchangeStreamCaptureMode_v10010 "cuThreadExchangeStreamCaptureMode" required;
     cuLaunchHostFunc: PFN_cuLaunchHostFunc_v10000 "cuLaunchHostFunc" required;
     cuEventCreate: PFN_cuEventCreate_v2000 "cuEventCreate" required;
     cuEventDestroy: PFN_cuEventDestroy_v4000 "cuEventDestroy_v2" required;
@@ -68,6 +74,7 @@ symbols! {
     cuMemcpyDtoDAsync: PFN_cuMemcpyDtoDAsync_v3020 "cuMemcpyDtoDAsync_v2" required;
     cuMemcpyPeerAsync: PFN_cuMemcpyPeerAsync_v4000 "cuMemcpyPeerAsync" required;
     cuMemcpy2DAsync: PFN_cuMemcpy2DAsync_v3020 "cuMemcpy2DAsync_v2" required;
+    cuMemcpy3DAsync: PFN_cuMemcpy3DAsync_v3020 "cuMemcpy3DAsync_v2" required;
     cuMemsetD8Async: PFN_cuMemsetD8Async_v3020 "cuMemsetD8Async" required;
     cuMemsetD16Async: PFN_cuMemsetD16Async_v3020 "cuMemsetD16Async" required;
     cuMemsetD32Async: PFN_cuMemsetD32Async_v3020 "cuMemsetD32Async" required;
@@ -92,6 +99,19 @@ symbols! {
     cuLaunchKernel: PFN_cuLaunchKernel_v4000 "cuLaunchKernel" required;
     cuLaunchCooperativeKernel: PFN_cuLaunchCooperativeKernel_v9000 "cuLaunchCooperativeKernel" required;
     cuLaunchKernelEx: PFN_cuLaunchKernelEx_v11060 "cuLaunchKernelEx" optional;
+    cuGraphInstantiateWithFlags: PFN_cuGraphInstantiateWithFlags_v11040 "cuGraphInstantiateWithFlags" required;
+    cuGraphLaunch: PFN_cuGraphLaunch_v10000 "cuGraphLaunch" required;
+    cuGraphUpload: PFN_cuGraphUpload_v11010 "cuGraphUpload" required;
+    cuGraphDestroy: PFN_cuGraphDestroy_v10000 "cuGraphDestroy" required;
+    cuGraphExecDestroy: PFN_cuGraphExecDestroy_v10000 "cuGraphExecDestroy" required;
+    cuGraphGetNodes: PFN_cuGraphGetNodes_v10000 "cuGraphGetNodes" required;
+    cuGraphGetEdges: PFN_cuGraphGetEdges_v10000 "cuGraphGetEdges" required;
+    cuGraphNodeGetType: PFN_cuGraphNodeGetType_v10000 "cuGraphNodeGetType" required;
+    cuGraphKernelNodeGetParams: PFN_cuGraphKernelNodeGetParams_v12000 "cuGraphKernelNodeGetParams_v2" optional;
+    cuGraphExecKernelNodeSetParams: PFN_cuGraphExecKernelNodeSetParams_v12000 "cuGraphExecKernelNodeSetParams_v2" optional;
+    cuGraphAddNode: PFN_cuGraphAddNode_v12030 "cuGraphAddNode_v2" optional;
+    cuGraphConditionalHandleCreate: PFN_cuGraphConditionalHandleCreate_v12030 "cuGraphConditionalHandleCreate" optional;
+    cuGraphExecUpdate: PFN_cuGraphExecUpdate_v12000 "cuGraphExecUpdate_v2" optional;
     cuTensorMapEncodeTiled: PFN_cuTensorMapEncodeTiled_v12000 "cuTensorMapEncodeTiled" optional;
 }
 

@@ -117,7 +117,7 @@ impl DeviceState {
                 }
             });
             if let Err(error) = filled {
-                self.retire_block(block, stream);
+                self.abandon(block);
                 return Err(error);
             }
         }

@@ -256,28 +256,24 @@ impl Books {
         totals.peak.blocks.max(totals.live.blocks + more as i64).max(0) as u64
     }
 
-    /// Forgets fronts whose streams are gone and whose lists are empty.
+    /// Forgets fronts whose streams are gone and whose lists are empty; what they counted, the common front counts.
     pub(crate) fn forget_gone(&self) {
-        self.with_all(|_, states| {
-            let mut gone = FrontState::default();
-            for (id, state) in states.iter_mut().filter(|(id, _)| *id != 0) {
-                let _ = id;
-                if state.closed && state.lists.bytes == 0 && state.live == Amount::default() {
-                    gone.requests += std::mem::take(&mut state.requests);
-                    gone.hits += std::mem::take(&mut state.hits);
-                    state.grant = Amount::default();
-                }
-            }
-            if let Some((_, common)) = states.iter_mut().find(|(id, _)| *id == 0) {
-                common.requests += gone.requests;
-                common.hits += gone.hits;
-            }
-        });
-        self.lock_fronts().retain(|entry| {
+        let _peaks = self.lock_peaks();
+        let mut fronts = self.lock_fronts();
+        let is_gone = |entry: &Registered| entry.front.id != 0 && entry.stream.strong_count() == 0;
+        let (gone, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut *fronts)
+            .into_iter()
+            .partition(|entry| is_gone(entry) && entry.front.lock().lists.bytes == 0);
+        *fronts = kept;
+        let mut common = self.common.lock();
+        for entry in &gone {
+            // Nothing of a stream that is gone can come back any more, so only the total stays.
             let state = entry.front.lock();
-            let empty = state.lists.bytes == 0 && state.live == Amount::default() && state.requests == 0;
-            entry.front.id == 0 || entry.stream.strong_count() > 0 || !empty
-        });
+            common.live = common.live.plus(state.live);
+            common.grant = common.grant.plus(state.grant);
+            common.requests += state.requests;
+            common.hits += state.hits;
+        }
     }
 }
 

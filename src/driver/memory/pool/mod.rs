@@ -297,22 +297,29 @@ impl DeviceState {
             index: found.index,
         };
         self.pool.books.add(&self.pool.books.common, bytes, block.bytes, !found.grown);
+        if self.pool.recorder.is_on() {
+            self.pool.recorder.allocated(0, block.address, bytes);
+        }
         Ok((block, events))
     }
 
     /// Takes back a block whose next user must wait for these events. Never waits.
-    pub(crate) fn give_back_after(&'static self, block: Block, events: Vec<Arc<EventCell>>) {
+    pub(crate) fn give_back_after(&'static self, block: Block, events: Vec<Arc<EventCell>>) -> Result<()> {
         if block.bytes == 0 {
-            return;
+            return Ok(());
+        }
+        if self.pool.recorder.is_on() {
+            self.pool.recorder.freed(block.address);
         }
         self.forget_live(block);
         if block.index == u32::MAX {
             self.pool.direct.forget(block);
             self.retire(Resource::Memory(block.address), events);
-            return;
+            return Ok(());
         }
         let owner = NEXT_STREAM_ID.fetch_add(1, Ordering::Relaxed);
         self.pool.inbox.lock().unwrap_or_else(PoisonError::into_inner).push((block, owner, events));
+        Ok(())
     }
 
     /// Takes back a block whose every use is ordered before the home stream's next operation.
@@ -349,13 +356,16 @@ impl DeviceState {
     }
 
     /// Stops counting a block as live that goes another way than into a list.
-    pub(crate) fn forget_live(&self, block: Block) {
+    fn forget_live(&self, block: Block) {
         self.pool.books.common.lock().subtract(block.requested, block.bytes);
     }
 
-    /// Keeps a block whose order could not be had until every device was found idle.
-    pub(crate) fn retire_block(&self, block: Block, home: &StreamState) {
-        home.front.lock().subtract(block.requested, block.bytes);
+    /// Keeps a block of no stream, whose users cannot be told, until every device was found idle.
+    pub(crate) fn abandon(&self, block: Block) {
+        if self.pool.recorder.is_on() {
+            self.pool.recorder.freed(block.address);
+        }
+        self.forget_live(block);
         if block.index == u32::MAX {
             self.pool.direct.forget(block);
             self.retire_until_idle(Resource::Memory(block.address));
