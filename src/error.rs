@@ -109,6 +109,26 @@ pub enum Error {
         cause: Arc<str>,
     },
 
+    /// A wait gave up. The work goes on, and can be waited for again.
+    #[error(
+        "{operation} gave up after {waited_ms} ms; still running: {what}; the work goes on: wait again, or longer"
+    )]
+    TimedOut {
+        /// The call that waited.
+        operation: &'static str,
+        /// How long it did, in milliseconds.
+        waited_ms: u64,
+        /// The stream, and the kernel launched there last.
+        what: String,
+    },
+
+    /// This process was made by `fork` from one that had used CUDA, and the driver does not work in such a child.
+    #[error(
+        "this process was forked from one that had used CUDA, and the driver does not work in such a child: use CUDA \
+         in the child only, not before the fork, or start a new program in it (exec)"
+    )]
+    ForkedProcess,
+
     /// No such device.
     #[error("no device {wanted}; {found}")]
     NoDevice {

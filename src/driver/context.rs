@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::device::DeviceState;
+use super::fork;
 use super::graph::capture;
 use super::stream::StreamState;
 use crate::error::{Error, Result, report_deferred};
@@ -58,7 +59,7 @@ fn ends_context(code: u32) -> bool {
 /// Whether a release failed only because what it releases is already gone with its context or process.
 pub(crate) fn gone(error: &Error) -> bool {
     match error {
-        Error::ContextLost { .. } | Error::KernelFault { .. } => true,
+        Error::ContextLost { .. } | Error::KernelFault { .. } | Error::ForkedProcess => true,
         Error::Driver { code, .. } => *code == DEINITIALIZED as i32 || *code == CONTEXT_IS_DESTROYED as i32,
         _ => false,
     }
@@ -135,9 +136,7 @@ impl DeviceState {
     /// As [`bind`](Self::bind), for calls that a capture allows: those that it captures.
     #[inline]
     pub(crate) fn bind_strictly(&'static self) -> Result<Bound> {
-        if self.lost_flag.load(Ordering::Relaxed) {
-            return Err(self.lost_error());
-        }
+        self.check_alive()?;
         let mut current: CUcontext = std::ptr::null_mut();
         // SAFETY: the pointer is to a local of the right type.
         unsafe { call!(self, cuCtxGetCurrent(&mut current))? };
@@ -190,13 +189,22 @@ impl DeviceState {
         error
     }
 
-    /// Whether the context was lost to a fault.
+    /// Whether the context was lost: to a fault, or to a fork, in the child.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost_flag.load(Ordering::Acquire)
     }
 
+    /// Fails where the context is lost, as every call of the driver would.
+    #[inline]
+    pub(crate) fn check_alive(&self) -> Result<()> {
+        if self.lost_flag.load(Ordering::Relaxed) { Err(self.lost_error()) } else { Ok(()) }
+    }
+
     #[cold]
     pub(crate) fn lost_error(&self) -> Error {
+        if fork::forked() {
+            return Error::ForkedProcess;
+        }
         let cause = self.lost.get().cloned().unwrap_or_else(|| Arc::from("a fault"));
         Error::ContextLost { device: self.ordinal, cause }
     }

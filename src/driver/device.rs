@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use super::attribute::Attribute;
 use super::context::{Handle, call, driver_error};
 use super::event::EventPool;
+use super::fork;
 use super::graph::ConditionKernel;
 use super::graph::capture::{self, Gate};
 use super::image::isa_of_driver;
@@ -80,7 +81,7 @@ static DEVICES: Mutex<Vec<&'static DeviceState>> = Mutex::new(Vec::new());
 ///
 /// The driver cannot be loaded.
 pub fn driver_version() -> Result<(i32, i32)> {
-    let version = crate::sys::driver()?.version();
+    let version = fork::driver()?.version();
     Ok((version / 1000, version % 1000 / 10))
 }
 
@@ -90,7 +91,7 @@ pub fn driver_version() -> Result<(i32, i32)> {
 ///
 /// The driver cannot be loaded.
 pub fn driver_isa() -> Result<(i32, i32)> {
-    Ok(isa_of_driver(crate::sys::driver()?.version()))
+    Ok(isa_of_driver(fork::driver()?.version()))
 }
 
 impl Device {
@@ -100,7 +101,7 @@ impl Device {
     ///
     /// The driver cannot be loaded or finds no device; the error says what was tried.
     pub fn count() -> Result<usize> {
-        let api = crate::sys::driver()?;
+        let api = fork::driver()?;
         let mut count = 0;
         // SAFETY: the pointer is to a local.
         unsafe { api_call!(api, cuDeviceGetCount(&mut count)) }?;
@@ -123,6 +124,7 @@ impl Device {
             return Ok(Device(state));
         }
         let state: &'static DeviceState = Box::leak(Box::new(DeviceState::open(ordinal)?));
+        fork::raise_in_child(&state.lost_flag);
         devices.push(state);
         Ok(Device(state))
     }
@@ -134,7 +136,7 @@ impl Device {
     /// As [`Device::new`].
     pub fn by_uuid(uuid: &str) -> Result<Device> {
         let wanted = uuid.trim().trim_start_matches("GPU-").to_ascii_lowercase();
-        let api = crate::sys::driver()?;
+        let api = fork::driver()?;
         let count = Device::count()?;
         for ordinal in 0..count {
             let raw = device_handle(api, ordinal as i32)?;
@@ -234,7 +236,7 @@ impl Device {
         self.0.trim()
     }
 
-    /// Whether the device's context was lost to a fault.
+    /// Whether the device's context was lost to a fault, or this process was forked from one that had used it.
     pub fn is_lost(&self) -> bool {
         self.0.is_lost()
     }
@@ -264,7 +266,7 @@ impl fmt::Display for Device {
 impl DeviceState {
     /// Reads what the device is, and retains its primary context as the last step, so that a failure leaves nothing.
     fn open(ordinal: i32) -> Result<DeviceState> {
-        let api = crate::sys::driver()?;
+        let api = fork::driver()?;
         let raw = device_handle(api, ordinal)?;
         let attribute = |attribute| read_attribute(api, raw, attribute);
         let dimension = |attribute| read_attribute(api, raw, attribute).map(|value| value.max(0) as u32);
@@ -343,7 +345,7 @@ impl DeviceState {
         }
     }
 
-    /// The streams that are held by anybody.
+    /// The streams that are held by anybody; not under the lock, because the last reference to one destroys it.
     pub(crate) fn live_streams(&self) -> Vec<Arc<StreamState>> {
         let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         streams.iter().filter_map(Weak::upgrade).collect()
@@ -376,6 +378,7 @@ fn device_handle(api: &DriverApi, ordinal: i32) -> Result<CUdevice> {
 }
 
 fn read_attribute(api: &DriverApi, raw: CUdevice, attribute: Attribute) -> Result<i32> {
+    fork::check()?;
     let mut value = 0;
     let code = CUdevice_attribute(attribute.0 as _);
     // SAFETY: the pointer is to a local; an unknown attribute is an error status.

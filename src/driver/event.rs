@@ -121,6 +121,8 @@ impl DeviceState {
 pub struct Event {
     cell: Arc<EventCell>,
     record: Record,
+    /// The id of the stream of the last record, or 0.
+    on: u64,
 }
 
 /// What an event marks.
@@ -155,7 +157,7 @@ impl Device {
 
     fn make_event(&self, timing: bool) -> Result<Event> {
         let _bound = self.0.bind()?;
-        Ok(Event { cell: Arc::new(EventCell::take(self.0, timing)?), record: Record::None })
+        Ok(Event { cell: Arc::new(EventCell::take(self.0, timing)?), record: Record::None, on: 0 })
     }
 }
 
@@ -183,7 +185,7 @@ impl Event {
         stream.state().submit(|| unsafe {
             call!(self.cell.device, cuEventRecord(self.cell.raw.0, stream.state().raw.0))
         })?;
-        self.record = record;
+        (self.record, self.on) = (record, stream.id());
         Ok(())
     }
 
@@ -247,6 +249,11 @@ impl Event {
     /// The event's device.
     pub fn device(&self) -> Device {
         Device(self.cell.device)
+    }
+
+    /// The id of the stream that it was recorded on last, or 0.
+    pub(super) fn recorded_on(&self) -> u64 {
+        self.on
     }
 
     /// What the event marks.

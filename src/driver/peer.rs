@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::context::{call, driver_error};
 use super::device::{Device, DeviceState};
+use super::fork;
 use crate::error::Result;
 
 const PEER_ACCESS_ALREADY_ENABLED: u32 = 704;
@@ -37,6 +38,7 @@ impl Device {
     ///
     /// The driver's.
     pub fn can_access_peer(&self, other: &Device) -> Result<bool> {
+        fork::check()?;
         let mut can = 0;
         // SAFETY: the pointer is to a local; both handles are devices.
         unsafe { call!(self.0, cuDeviceCanAccessPeer(&mut can, self.0.raw, other.0.raw))? };

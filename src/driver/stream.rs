@@ -37,6 +37,9 @@ struct StreamHandle {
 impl Drop for StreamHandle {
     fn drop(&mut self) {
         self.state.closed.store(true, Ordering::Release);
+        if self.state.device.is_lost() {
+            return;
+        }
         let result = self.state.device.close_stream(&self.state);
         if let Err(error) = result {
             if !gone(&error) {

@@ -61,6 +61,7 @@ symbols! {
     cuMemcpyDtoDAsync: PFN_cuMemcpyDtoDAsync_v3020 "cuMemcpyDtoDAsync_v2" required;
     cuMemcpyPeerAsync: PFN_cuMemcpyPeerAsync_v4000 "cuMemcpyPeerAsync" required;
     cuMemcpy2DAsync: PFN_cuMemcpy2DAsync_v3020 "cuMemcpy2DAsync_v2" required;
+    cuMemcpy3DAsync: PFN_cuMemcpy3DAsync_v3020 "cuMemcpy3DAsync_v2" required;
     cuMemsetD8Async: PFN_cuMemsetD8Async_v3020 "cuMemsetD8Async" required;
     cuMemsetD16Async: PFN_cuMemsetD16Async_v3020 "cuMemsetD16Async" required;
     cuMemsetD32Async: PFN_cuMemsetD32Async_v3020 "cuMemsetD32Async" required;

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use libtest_mimic::{Failed, Trial};
 use selvedge::Error;
 use selvedge::driver::{
-    Argument, Attribute, Copy2d, Device, LaunchConfig, LinkInput, ModuleOptions, RawAddress, TensorElement,
-    TensorMap, TensorMapLayout,
+    Argument, Attribute, Copy2d, Copy3d, Device, LaunchConfig, LinkInput, ModuleOptions, RawAddress,
+    TensorElement, TensorMap, TensorMapLayout,
 };
 
 use super::children;
@@ -52,6 +52,10 @@ pub fn run(fake: &Fake, between: &mut dyn FnMut()) -> Result<(), Error> {
     enter!(stream.copy_2d_from_host(&host, &mut b, shape))?;
     let mut rows = vec![0; 256];
     enter!(stream.copy_2d_to_host(&a, &mut rows, shape))?;
+    let block = Copy3d { source_pitch: 16, source_rows: 4, ..Copy3d::packed(8, 3, 4) };
+    enter!(stream.copy_3d(&a, &mut b, block))?;
+    enter!(stream.copy_3d_from_host(&host, &mut b, block))?;
+    enter!(stream.copy_3d_to_host(&a, &mut rows, block))?;
     let back = enter!(far.download(&remote))?;
     assert_eq!(back, host, "the bytes came back through two devices");
 
@@ -172,6 +176,15 @@ pub fn run(fake: &Fake, between: &mut dyn FnMut()) -> Result<(), Error> {
     enter!(graph.launch(&stream))?;
     enter!(drop(graph));
     enter!(drop(scratch));
+    let mut condition = enter!(stream.upload(&[1u32]))?;
+    let conditional = enter!(stream.capture(|stream| {
+        enter!(stream.run_while(&mut condition, |stream, condition| {
+            stream.fill(&mut b, 3)?;
+            stream.fill(condition, 0)
+        }))?;
+        enter!(stream.run_if(&condition, |stream| stream.fill(&mut b, 4)))
+    }));
+    newer(conditional.and_then(|(graph, ())| enter!(graph.instantiate()?.launch(&stream))))?;
 
     // Waiting, callbacks and peers.
     let (sender, receiver) = std::sync::mpsc::channel();

@@ -31,6 +31,8 @@ impl Allocation {
     /// captured.
     pub(crate) fn new(stream: &Arc<StreamState>, bytes: usize) -> Result<Arc<Allocation>> {
         let device = stream.device;
+        // Cached blocks are had without the driver, who would say so.
+        device.check_alive()?;
         let home = stream.clone();
         if capture::any() {
             if let Some((block, arena)) = capture::allocate(stream, bytes)? {

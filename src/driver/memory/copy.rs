@@ -58,8 +58,8 @@ impl Copy2d {
     }
 }
 
-/// One side of a two-dimensional copy.
-enum Side {
+/// One side of a copy in two or three dimensions.
+pub(super) enum Side {
     Host(*mut u8),
     Device(u64),
 }

@@ -153,6 +153,8 @@ impl Device {
     ///
     /// [`Error::InvalidArgument`] for a size past the address space, the driver's errors, or [`Error::ContextLost`].
     pub fn pinned<T: Pod>(&self, length: usize) -> Result<PinnedBuffer<T>> {
+        // Cached blocks are had without the driver, who would say so.
+        self.0.check_alive()?;
         let bytes = length.checked_mul(size_of::<T>()).and_then(|bytes| {
             if bytes == 0 { Some(0) } else { bytes.max(SMALLEST).checked_next_power_of_two() }
         });
@@ -317,6 +319,8 @@ impl<T: Pod> Drop for PinnedBuffer<T> {
                     self.device.pinned.put(class, pointer);
                 }
             }
+            // Nothing can be unlocked any more, and locked memory is not freed.
+            Origin::Registered(_) if self.device.is_lost() => {}
             Origin::Registered(vector) => {
                 // Unlocking waits for every running kernel, so it is left to a call that may wait.
                 let owner = Box::new(Owner(ManuallyDrop::into_inner(vector)));

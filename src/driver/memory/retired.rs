@@ -22,7 +22,8 @@ pub(crate) enum Resource {
     /// Registered host memory and its owner, which must outlive the registration.
     Registered(Handle<u8>, #[allow(dead_code)] Box<dyn Any + Send>),
     Module(Handle<CUmod_st>),
-    Linker(Handle<CUlinkState_st>),
+    /// A linker and the options and logs that the driver writes to as long as it lives.
+    Linker(Handle<CUlinkState_st>, #[allow(dead_code)] Box<dyn Any + Send>),
     Stream(Handle<CUstream_st>),
     Event(Handle<CUevent_st>),
     Graph(Handle<CUgraph_st>),
@@ -74,8 +75,8 @@ impl DeviceState {
         let result = match self.bind() {
             Ok(_bound) => {
                 let result = self.call_release(&resource);
-                if result.is_err() && matches!(resource, Resource::Registered(..)) {
-                    // Perhaps still locked: the memory is not given to anybody else.
+                if result.is_err() && matches!(resource, Resource::Registered(..) | Resource::Linker(..)) {
+                    // Perhaps the driver still uses the memory: it is not given to anybody else.
                     std::mem::forget(resource);
                 }
                 result
@@ -110,7 +111,7 @@ impl DeviceState {
                 Resource::Pinned(pointer) => call!(self, cuMemFreeHost(pointer.into_void())),
                 Resource::Registered(pointer, _) => call!(self, cuMemHostUnregister(pointer.into_void())),
                 Resource::Module(module) => call!(self, cuModuleUnload(module.0)),
-                Resource::Linker(linker) => call!(self, cuLinkDestroy(linker.0)),
+                Resource::Linker(linker, _) => call!(self, cuLinkDestroy(linker.0)),
                 Resource::Stream(stream) => call!(self, cuStreamDestroy(stream.0)),
                 Resource::Event(event) => call!(self, cuEventDestroy(event.0)),
                 Resource::Graph(graph) => call!(self, cuGraphDestroy(graph.0)),
@@ -162,6 +163,7 @@ impl DeviceState {
 
     /// Waits for the device and gives back everything that is cached or retired.
     pub(crate) fn trim(&'static self) -> Result<()> {
+        self.condition_kernel.forget();
         let _one_at_a_time = self.retired.trimming.lock().unwrap_or_else(PoisonError::into_inner);
         self.trim_alone()
     }
