@@ -525,7 +525,8 @@ impl Heap {
             }
             let spare = std::mem::take(&mut self.spare);
             let released = self.release(backing, spare);
-            return result.and(released);
+            let unreserved = self.unreserve(backing);
+            return result.and(released).and(unreserved);
         }
         for arena in &mut self.arenas {
             let whole: Vec<Index> =
@@ -536,6 +537,48 @@ impl Heap {
                 self.reserved -= bytes;
                 self.released += 1;
                 result = result.and(backing.free(address));
+            }
+        }
+        result
+    }
+
+    /// Gives back the address ranges that have no memory at all.
+    fn unreserve(&mut self, backing: &mut impl Backing) -> Result<()> {
+        let mut result = Ok(());
+        for arena in &mut self.arenas {
+            let empty: Vec<Index> = arena.unmapped().filter(|&index| arena.is_whole_range(index)).collect();
+            for index in empty {
+                let Node { address, bytes, .. } = *arena.node(index);
+                arena.remove_range(index);
+                result = result.and(backing.unreserve(address, bytes));
+            }
+        }
+        result
+    }
+
+    /// Gives back all pages and addresses, whoever had them: their device is being started over. Segments go with its
+    /// context.
+    pub(crate) fn discard(&mut self, backing: &mut impl Backing) -> Result<()> {
+        let old = std::mem::take(self);
+        let mut result = Ok(());
+        for (address, page) in old.pages {
+            let unmapped = backing.unmap(address, page.bytes);
+            let released = backing.release(page.handle);
+            result = result.and(unmapped).and(released);
+        }
+        for page in old.spare {
+            result = result.and(backing.release(page.handle));
+        }
+        if backing.granularity().is_some() {
+            for range in old.arenas.iter().flat_map(Arena::ranges) {
+                let (mut address, mut bytes) = (None, 0);
+                for (_, node) in range {
+                    address = address.or(Some(node.address));
+                    bytes += node.bytes;
+                }
+                if let Some(address) = address {
+                    result = result.and(backing.unreserve(address, bytes));
+                }
             }
         }
         result
