@@ -37,6 +37,7 @@ mod fork;
 mod function;
 mod graph;
 pub mod image;
+mod kernel_name;
 mod launch;
 mod memory;
 mod module;
@@ -54,8 +55,10 @@ pub use function::{Function, FunctionAttributes};
 pub use graph::{Captured, CapturedBuffer, ExecutableGraph, Graph, GraphNode, NodeKind, UpdateError};
 pub use launch::{Dim3, LaunchConfig};
 pub use memory::{
-    Copy2d, Copy3d, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, PinnedBuffer,
-    PoolStatistics, RegisterError, Transfer, TransferError,
+    BlockSnapshot, BlockState, Copy2d, Copy3d, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut,
+    DeviceWrite, MemoryScope, MemorySnapshot, MemoryTrace, MemoryUse, PinnedBuffer, PoolStatistics,
+    RegisterError, ReplayOptions, ReplayPool, ReplayReport, ReplaySample, SegmentSnapshot, TraceEvent,
+    Transfer, TransferError,
 };
 pub use module::{Global, LinkInput, Module, ModuleOptions};
 pub use stream::Stream;
