@@ -468,11 +468,15 @@ const CHILDREN: &[(&str, Child)] = &[
 ];
 
 pub fn trials() -> Vec<Trial> {
-    let trial = |(name, _): &(&'static str, Child)| {
-        let name = *name;
-        Trial::test(format!("resets::{name}"), move || {
-            children::must_succeed(&Variant::new(12040), "resets", &[name.to_owned()], &[]).map(drop)
-        })
-    };
-    CHILDREN.iter().map(trial).collect()
+    let mut trials = Vec::new();
+    for (pool, suffix) in [("", ""), ("none", "_without_a_pool"), ("driver", "_with_the_drivers_pool")] {
+        for (name, _) in CHILDREN {
+            let settings = [("SELVEDGE_POOL", pool)];
+            trials.push(Trial::test(format!("resets::{name}{suffix}"), move || {
+                let arguments = [(*name).to_owned()];
+                children::must_succeed(&Variant::new(12040), "resets", &arguments, &settings).map(drop)
+            }));
+        }
+    }
+    trials
 }
