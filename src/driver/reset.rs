@@ -109,6 +109,10 @@ impl Device {
             return Err(old.lost_error());
         }
         let finished = old.finish()?;
+        if finished && !old.is_lost() {
+            let _bound = old.bind()?;
+            old.release_pages();
+        }
         old.lose("the device was reset, and everything made before went with its context".to_owned());
         for other in DeviceState::opened() {
             other.peers.forget(old.ordinal);
@@ -130,6 +134,11 @@ impl Device {
         let new: &'static DeviceState = Box::leak(Box::new(new));
         // One that answers is wanted, not one that only says it is there.
         new.wait_until_idle().map_err(|error| old.reset_failed(&error))?;
+        {
+            // What a fault left mapped; nothing otherwise.
+            let _bound = new.bind()?;
+            old.release_pages();
+        }
         new.take_the_place_of_the_old();
         Ok(Device(new))
     }

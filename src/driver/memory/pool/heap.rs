@@ -595,6 +595,13 @@ impl Heap {
         result
     }
 
+    /// Takes every page out, unused or not, with its address if it has one. The heap is of no use after that.
+    pub(crate) fn take_pages(&mut self) -> Vec<(Option<(u64, u64)>, u64)> {
+        let mapped = std::mem::take(&mut self.pages);
+        let mapped = mapped.into_iter().map(|(address, page)| (Some((address, page.bytes)), page.handle));
+        mapped.chain(self.spare.drain(..).map(|page| (None, page.handle))).collect()
+    }
+
     /// The largest free block.
     pub(crate) fn largest_free(&self) -> u64 {
         self.arenas.iter().map(Arena::largest_free).max().unwrap_or(0)
