@@ -21,7 +21,11 @@ mod kernels;
 #[cfg(target_os = "linux")]
 mod losses;
 #[cfg(target_os = "linux")]
+mod model;
+#[cfg(target_os = "linux")]
 mod random;
+#[cfg(target_os = "linux")]
+mod random_graphs;
 #[cfg(target_os = "linux")]
 mod scenario;
 #[cfg(target_os = "linux")]
@@ -56,6 +60,7 @@ fn main() -> ExitCode {
         graphs::trials,
         losses::trials,
         random::trials,
+        random_graphs::trials,
         scenario::trials,
         self_check::trials,
         staging::trials,
