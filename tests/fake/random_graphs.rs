@@ -323,11 +323,11 @@ fn other_thread(fake: &Fake, state: &mut State, random: &mut Random) -> Outcome 
                             let at = random.below(state.graphs.len());
                             launch(fake, state, &mut random, at)?;
                         }
-                        1 => refused("another thread's fill", {
-                            let (_, stream) = joined.first().ok_or("no stream is left")?;
-                            stream.zeros::<u8>(16)
-                        })
-                        .or_else(|error| if joined.is_empty() { Ok(()) } else { Err(error) })?,
+                        1 => {
+                            if let Some((_, stream)) = joined.first() {
+                                refused("another thread's allocation", stream.zeros::<u8>(16))?;
+                            }
+                        }
                         _ => random::ordinary(fake, state, &mut random, Kind::Plain)?,
                     }
                 }

@@ -61,8 +61,8 @@ pub(crate) struct Usage {
 type Users = Vec<Arc<StreamState>>;
 
 enum Streams {
-    /// Nothing was issued that must be waited for.
-    Idle,
+    /// Nothing was issued to a stream; what the block's earlier life left behind are these events.
+    Idle(Vec<Arc<EventCell>>),
     /// One stream, and whether it wrote.
     Sole(Arc<StreamState>, bool),
     /// Several readers, each of which is ordered behind the events of the last writes. Writers are among the readers.
@@ -107,7 +107,12 @@ fn wait_for_living(stream: &StreamState, users: &Users) -> Result<()> {
 impl Usage {
     /// A block that nothing uses, such as a module's code.
     pub(crate) fn idle() -> Usage {
-        Usage { sole: AtomicU64::new(0), streams: Mutex::new(Streams::Idle) }
+        Usage::after(Vec::new())
+    }
+
+    /// A block whose first user must wait for the events.
+    pub(crate) fn after(events: Vec<Arc<EventCell>>) -> Usage {
+        Usage { sole: AtomicU64::new(0), streams: Mutex::new(Streams::Idle(events)) }
     }
 
     /// A block that a stream owns; what the block's earlier life left behind counts as its write.
@@ -129,6 +134,9 @@ impl Usage {
     fn enter_slow(&self, stream: &Arc<StreamState>, access: Access) -> Result<()> {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let mut thrown_out = Vec::new();
+        if let Streams::Idle(after) = &*streams {
+            after.iter().try_for_each(|event| stream.wait_event(event))?;
+        }
         let next = match access {
             Access::Read | Access::ReadPart => {
                 streams.read(stream, access == Access::Read, &mut thrown_out)?
@@ -176,7 +184,7 @@ impl Usage {
 impl Streams {
     fn users(&self) -> Users {
         match self {
-            Streams::Idle => Vec::new(),
+            Streams::Idle(_) => Vec::new(),
             Streams::Sole(owner, _) => vec![owner.clone()],
             Streams::Shared { readers, .. } => readers.clone(),
             Streams::Parts { writers, readers } => {
@@ -194,7 +202,8 @@ impl Streams {
         thrown_out: &mut Users,
     ) -> Result<Option<Streams>> {
         Ok(match self {
-            Streams::Idle => Some(Streams::Sole(stream.clone(), false)),
+            // The next user must come after what this one has waited for, as after a write.
+            Streams::Idle(after) => Some(Streams::Sole(stream.clone(), !after.is_empty())),
             Streams::Sole(owner, _) if owner.id == stream.id => None,
             Streams::Sole(owner, wrote) if whole => {
                 let writes = if *wrote { vec![owner.mark_for(stream)?] } else { Vec::new() };
@@ -237,7 +246,7 @@ impl Streams {
     fn write_part(&mut self, stream: &Arc<StreamState>, thrown_out: &mut Users) -> Result<Option<Streams>> {
         wait_for_living(stream, &self.users())?;
         Ok(match self {
-            Streams::Idle => Some(Streams::Sole(stream.clone(), true)),
+            Streams::Idle(_) => Some(Streams::Sole(stream.clone(), true)),
             Streams::Sole(owner, true) if owner.id == stream.id => None,
             Streams::Sole(owner, _) => {
                 Some(Streams::Parts { writers: vec![owner.clone(), stream.clone()], readers: Vec::new() })
