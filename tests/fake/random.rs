@@ -344,6 +344,17 @@ pub fn fill(
 ) -> Result<(), Box<dyn std::error::Error>> {
     let Some(target) = pick(state, random, |tracked| tracked.device == device) else { return Ok(()) };
     let value = random.next() as u8;
+    let other = state.streams.iter().find(|(of, other)| *of == device && other != stream).cloned();
+    if let (Some((_, other)), true, 0) = (other, state.capture.is_none(), random.below(3)) {
+        // The halves, each on another stream.
+        let middle = target.len() / 2;
+        let Some(buffer) = state.buffer(&target) else { return Ok(()) };
+        let (mut left, mut right) = buffer.split_at_mut(middle)?;
+        stream.fill(&mut left, value)?;
+        other.fill(&mut right, !value)?;
+        target.set([vec![value; middle], vec![!value; target.len() - middle]].concat());
+        return Ok(());
+    }
     Ok(state.perform(fake, device, stream, Operation::Fill { target, value })?)
 }
 

@@ -65,8 +65,9 @@ enum Streams {
     Idle(Vec<Arc<EventCell>>),
     /// One stream, and whether it wrote.
     Sole(Arc<StreamState>, bool),
-    /// Several readers, each of which is ordered behind the events of the last writes. Writers are among the readers.
-    Shared { writes: Vec<Arc<EventCell>>, readers: Users },
+    /// Several readers, each of which is ordered behind the events of the last writes. `earlier` are users from before, who
+    /// may be behind some of the writes only: they are no readers yet, but a writer waits for them.
+    Shared { writes: Vec<Arc<EventCell>>, readers: Users, earlier: Users },
     /// Parts are written: `writers` may write at any moment, each ordered behind what it overlaps.
     Parts { writers: Users, readers: Users },
 }
@@ -79,6 +80,10 @@ fn key(stream: &StreamState) -> u64 {
 
 fn contains(users: &Users, stream: &StreamState) -> bool {
     users.iter().any(|user| user.id == stream.id)
+}
+
+fn union(one: &Users, other: &Users) -> Users {
+    one.iter().chain(other.iter().filter(|user| !contains(one, user))).cloned().collect()
 }
 
 /// Adds a stream where it is not there yet. What is thrown out is returned, to be dropped outside of locks: streams that
@@ -186,11 +191,8 @@ impl Streams {
         match self {
             Streams::Idle(_) => Vec::new(),
             Streams::Sole(owner, _) => vec![owner.clone()],
-            Streams::Shared { readers, .. } => readers.clone(),
-            Streams::Parts { writers, readers } => {
-                let more = readers.iter().filter(|reader| !contains(writers, reader));
-                writers.iter().chain(more).cloned().collect()
-            }
+            Streams::Shared { readers, earlier, .. } => union(readers, earlier),
+            Streams::Parts { writers, readers } => union(writers, readers),
         }
     }
 
@@ -210,13 +212,14 @@ impl Streams {
                 for event in &writes {
                     stream.wait_event(event)?;
                 }
-                Some(Streams::Shared { writes, readers: vec![owner.clone(), stream.clone()] })
+                let readers = vec![owner.clone(), stream.clone()];
+                Some(Streams::Shared { writes, readers, earlier: Vec::new() })
             }
             Streams::Sole(owner, _) => {
                 stream.wait_for(owner)?;
                 Some(Streams::Parts { writers: vec![owner.clone()], readers: vec![stream.clone()] })
             }
-            Streams::Shared { writes, readers } => {
+            Streams::Shared { writes, readers, .. } => {
                 if !contains(readers, stream) {
                     for event in writes.iter() {
                         stream.wait_event(event)?;
@@ -230,9 +233,7 @@ impl Streams {
                 let writes =
                     writers.iter().map(|writer| writer.mark_for(stream)).collect::<Result<Vec<_>>>()?;
                 wait_for_all(stream, writers)?;
-                let mut readers = self.users();
-                *thrown_out = add(&mut readers, stream);
-                Some(Streams::Shared { writes, readers })
+                Some(Streams::Shared { writes, readers: vec![stream.clone()], earlier: self.users() })
             }
             Streams::Parts { writers, readers } => {
                 wait_for_all(stream, writers)?;
@@ -251,8 +252,8 @@ impl Streams {
             Streams::Sole(owner, _) => {
                 Some(Streams::Parts { writers: vec![owner.clone(), stream.clone()], readers: Vec::new() })
             }
-            Streams::Shared { readers, .. } => {
-                Some(Streams::Parts { writers: vec![stream.clone()], readers: std::mem::take(readers) })
+            Streams::Shared { .. } => {
+                Some(Streams::Parts { writers: vec![stream.clone()], readers: self.users() })
             }
             Streams::Parts { writers, .. } => {
                 *thrown_out = add(writers, stream);
