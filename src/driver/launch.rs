@@ -6,8 +6,8 @@
 
 use std::ffi::c_void;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::argument::{Argument, KernelArguments, LaunchTarget, Signature};
 use super::context::stream_call;
@@ -269,7 +269,7 @@ impl Function {
         &self,
         stream: &Arc<StreamState>,
         config: &LaunchConfig,
-        enter: impl FnOnce(LaunchTarget<'_>) -> Result<()>,
+        enter: impl Fn(LaunchTarget<'_>) -> Result<()>,
         pointers: &mut [*mut c_void],
     ) -> Result<()> {
         let function = &self.0;
@@ -278,6 +278,7 @@ impl Function {
         }
         self.check_config(config)?;
         // Waits bind contexts of their own, so the launch's comes after them.
+        join_capture(stream, &enter)?;
         function.enter(stream)?;
         enter(LaunchTarget::stream(stream))?;
         stream.set_last_kernel(function.name);
@@ -339,9 +340,22 @@ impl Stream {
         work: impl FnOnce(*mut c_void) -> Result<()>,
     ) -> Result<()> {
         let stream = self.state();
+        join_capture(stream, |target| arguments.enter(target))?;
         arguments.enter(LaunchTarget::stream(stream))?;
         stream.submit(|| work(stream.raw.into_void()))
     }
+}
+
+/// Takes the stream into this thread's capture, where an argument makes the launch a part of it.
+#[inline]
+fn join_capture(stream: &Arc<StreamState>, enter: impl Fn(LaunchTarget<'_>) -> Result<()>) -> Result<()> {
+    if !capture::any() {
+        return Ok(());
+    }
+    let named = Mutex::new(Vec::new());
+    enter(LaunchTarget::graph(stream.device, &named))?;
+    let named = named.into_inner().unwrap_or_else(PoisonError::into_inner);
+    capture::join_for(stream, named.iter().map(|(allocation, access)| (allocation, *access)))
 }
 
 impl FunctionState {

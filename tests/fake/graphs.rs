@@ -9,7 +9,8 @@ use selvedge::driver::{
 };
 
 use super::kernels::PTX;
-use super::support::{Fake, Parameter};
+use super::model::{made, mixed};
+use super::support::Fake;
 use super::variant::Variant;
 use super::{children, scenario};
 
@@ -51,26 +52,6 @@ impl Ground {
         // SAFETY: `mix` reads and updates `length` bytes.
         unsafe { self.mix.launch(stream, LaunchConfig::new(1, 32), (source, target, length, salt)) }
     }
-}
-
-fn made(fake: &Fake, length: usize, salt: u32) -> Vec<u8> {
-    let mut bytes = vec![0; length];
-    let scalars = ((length as u64).to_ne_bytes(), salt.to_ne_bytes());
-    let mut parameters =
-        [Parameter::Write(&mut bytes), Parameter::Scalar(&scalars.0), Parameter::Scalar(&scalars.1)];
-    fake.kernel_effect("make", &mut parameters);
-    bytes
-}
-
-fn mixed(fake: &Fake, source: &[u8], target: &mut [u8], salt: u32) {
-    let scalars = ((target.len() as u64).to_ne_bytes(), salt.to_ne_bytes());
-    let mut parameters = [
-        Parameter::Read(source),
-        Parameter::Update(target),
-        Parameter::Scalar(&scalars.0),
-        Parameter::Scalar(&scalars.1),
-    ];
-    fake.kernel_effect("mix", &mut parameters);
 }
 
 fn same(what: &str, found: &[u8], wanted: &[u8]) -> Outcome {

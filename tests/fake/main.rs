@@ -21,7 +21,11 @@ mod kernels;
 #[cfg(target_os = "linux")]
 mod losses;
 #[cfg(target_os = "linux")]
+mod model;
+#[cfg(target_os = "linux")]
 mod random;
+#[cfg(target_os = "linux")]
+mod random_graphs;
 #[cfg(target_os = "linux")]
 mod resets;
 #[cfg(target_os = "linux")]
@@ -60,6 +64,7 @@ fn main() -> ExitCode {
         graphs::trials,
         losses::trials,
         random::trials,
+        random_graphs::trials,
         resets::trials,
         scenario::trials,
         self_check::trials,

@@ -50,15 +50,16 @@ impl GraphArena {
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A block for the stream, which is in the capture.
+    /// A block for the stream, which is in the capture, and what must be waited for outside of the graph: the block can be
+    /// used before the first launch.
     pub(super) fn allocate(
         &self,
         capture: &capture::Capture,
         stream: &StreamState,
         bytes: usize,
-    ) -> Result<Block> {
+    ) -> Result<(Block, Vec<Arc<EventCell>>)> {
         if bytes == 0 {
-            return self.device.take_block(0).map(|(block, _)| block);
+            return self.device.take_block(0);
         }
         let most = bytes.saturating_mul(FIT.0) / FIT.1 + 512;
         let fitting = {
@@ -73,7 +74,7 @@ impl GraphArena {
         if let Some((block, users)) = fitting {
             let waited = users.iter().try_for_each(|user| stream.wait_for(user));
             return match waited {
-                Ok(()) => Ok(block),
+                Ok(()) => Ok((block, self.lock().after.clone())),
                 Err(error) => {
                     self.lock().idle.push((block, users));
                     Err(error)
@@ -82,8 +83,8 @@ impl GraphArena {
         }
         let (block, after) = self.device.take_block(bytes)?;
         self.lock().all.push(block);
-        self.wait_for(after);
-        Ok(block)
+        self.wait_for(after.clone());
+        Ok((block, after))
     }
 
     /// Takes back a block whose last buffer is gone; `outside` is behind what used it outside of the graph.

@@ -25,7 +25,7 @@ use crate::driver::context::{Handle, gone, stream_call};
 use crate::driver::device::DeviceState;
 use crate::driver::event::EventCell;
 use crate::driver::function::FunctionState;
-use crate::driver::memory::{Access, Allocation, Block, Usage};
+use crate::driver::memory::{Access, Allocation, Usage};
 use crate::driver::stream::StreamState;
 use crate::error::{Error, Result, report_deferred};
 use crate::sys::driver::{CUgraph, CUgraph_st, CUstreamCaptureMode};
@@ -149,16 +149,35 @@ pub(crate) fn enter(
     Ok(Entry::Captured)
 }
 
-/// A block for the stream, where it is in this thread's capture, and the graph whose memory it is.
+/// Memory for the stream, where it is in this thread's capture: the graph's.
 #[cold]
-pub(crate) fn allocate(stream: &StreamState, bytes: usize) -> Result<Option<(Block, Arc<GraphArena>)>> {
+pub(crate) fn allocate(stream: &Arc<StreamState>, bytes: usize) -> Result<Option<Arc<Allocation>>> {
     match current() {
         Some(capture) if capture.has(stream) => {
-            let block = capture.arena.allocate(&capture, stream, bytes)?;
-            Ok(Some((block, capture.arena.clone())))
+            let (block, after) = capture.arena.allocate(&capture, stream, bytes)?;
+            let allocation = Allocation::of_graph(stream, block, &capture.arena, after);
+            // Others may have used the block in this capture: a launch uses it even where this buffer is not named.
+            capture.enter(stream, &allocation, Access::Write)?;
+            Ok(Some(allocation))
         }
         _ if stream.slot.is_open() => check(stream).map(|()| None),
         _ => Ok(None),
+    }
+}
+
+/// Takes the stream into this thread's capture where one of an operation's uses makes it a part of that. This comes before
+/// any of them is entered: what was entered as a use outside would not be held by the graph.
+#[cold]
+pub(crate) fn join_for<'a>(
+    stream: &Arc<StreamState>,
+    uses: impl IntoIterator<Item = (&'a Arc<Allocation>, Access)>,
+) -> Result<()> {
+    match current() {
+        Some(capture) if !capture.has(stream) => {
+            let concerned = uses.into_iter().any(|(allocation, access)| capture.concerns(allocation, access));
+            if concerned { capture.join(stream) } else { Ok(()) }
+        }
+        _ => Ok(()),
     }
 }
 

@@ -33,15 +33,25 @@ impl Allocation {
         let device = stream.device;
         // Cached blocks are had without the driver, who would say so.
         device.check_alive()?;
-        let home = stream.clone();
         if capture::any() {
-            if let Some((block, arena)) = capture::allocate(stream, bytes)? {
-                let (usage, arena) = (Usage::idle(), Some(arena));
-                return Ok(Arc::new(Allocation { device, home, usage, block, arena }));
+            if let Some(allocation) = capture::allocate(stream, bytes)? {
+                return Ok(allocation);
             }
         }
+        let home = stream.clone();
         let block = device.allocate(stream, bytes)?;
         Ok(Arc::new(Allocation { device, home, usage: Usage::owned_by(stream), block, arena: None }))
+    }
+
+    /// A block of the graph's, whose first user outside of the graph must wait for the events.
+    pub(crate) fn of_graph(
+        stream: &Arc<StreamState>,
+        block: Block,
+        arena: &Arc<GraphArena>,
+        after: Vec<Arc<EventCell>>,
+    ) -> Arc<Allocation> {
+        let (device, home, usage) = (stream.device, stream.clone(), Usage::after(after));
+        Arc::new(Allocation { device, home, usage, block, arena: Some(arena.clone()) })
     }
 
     /// How a shared view reads: nobody writes meanwhile, unless something else (a tensor map, an argument of a launch, a

@@ -236,8 +236,7 @@ impl Stream {
             return Ok(());
         }
         stream.reaches("a copy", &from).or_else(|_| stream.reaches("a copy", &to))?;
-        from.enter_read(stream)?;
-        to.enter_write(stream)?;
+        from.enter_copy(&to, stream)?;
         // SAFETY: both sides are inside live allocations of these devices.
         stream.submit(|| unsafe {
             if std::ptr::eq(from.device(), to.device()) {
@@ -271,8 +270,7 @@ impl Stream {
         let stream = self.state();
         stream.reaches("copy_2d", &from)?;
         stream.reaches("copy_2d", &to)?;
-        from.enter_read(stream)?;
-        to.enter_write(stream)?;
+        from.enter_copy(&to, stream)?;
         // SAFETY: both sides are inside live allocations of this device.
         unsafe { self.issue_2d(Side::Device(from.address), Side::Device(to.address), shape, size_of::<T>()) }
     }

@@ -150,8 +150,7 @@ impl Stream {
         let stream = self.state();
         stream.reaches("copy_3d", &from)?;
         stream.reaches("copy_3d", &to)?;
-        from.enter_read(stream)?;
-        to.enter_write(stream)?;
+        from.enter_copy(&to, stream)?;
         // SAFETY: both sides are inside live allocations of this device.
         unsafe { self.issue_3d(Side::Device(from.address), Side::Device(to.address), shape, size_of::<T>()) }
     }

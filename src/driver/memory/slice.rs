@@ -37,6 +37,16 @@ impl View<'_> {
         stream.enter(self.allocation, self.allocation.write_access(self.whole))
     }
 
+    /// Enters both sides of a copy.
+    #[inline]
+    pub(crate) fn enter_copy(&self, to: &View<'_>, stream: &Arc<StreamState>) -> Result<()> {
+        if capture::any() {
+            capture::join_for(stream, [(self.allocation, Access::Read), (to.allocation, Access::Write)])?;
+        }
+        self.enter_read(stream)?;
+        to.enter_write(stream)
+    }
+
     /// Fails where reading (or writing) the memory on the stream would have to be captured, for what cannot be.
     pub(crate) fn refuse_capture(
         &self,

@@ -61,12 +61,13 @@ pub(crate) struct Usage {
 type Users = Vec<Arc<StreamState>>;
 
 enum Streams {
-    /// Nothing was issued that must be waited for.
-    Idle,
+    /// Nothing was issued to a stream; what the block's earlier life left behind are these events.
+    Idle(Vec<Arc<EventCell>>),
     /// One stream, and whether it wrote.
     Sole(Arc<StreamState>, bool),
-    /// Several readers, each of which is ordered behind the events of the last writes. Writers are among the readers.
-    Shared { writes: Vec<Arc<EventCell>>, readers: Users },
+    /// Several readers, each of which is ordered behind the events of the last writes. `earlier` are users from before, who
+    /// may be behind some of the writes only: they are no readers yet, but a writer waits for them.
+    Shared { writes: Vec<Arc<EventCell>>, readers: Users, earlier: Users },
     /// Parts are written: `writers` may write at any moment, each ordered behind what it overlaps.
     Parts { writers: Users, readers: Users },
 }
@@ -79,6 +80,10 @@ fn key(stream: &StreamState) -> u64 {
 
 fn contains(users: &Users, stream: &StreamState) -> bool {
     users.iter().any(|user| user.id == stream.id)
+}
+
+fn union(one: &Users, other: &Users) -> Users {
+    one.iter().chain(other.iter().filter(|user| !contains(one, user))).cloned().collect()
 }
 
 /// Adds a stream where it is not there yet. What is thrown out is returned, to be dropped outside of locks: streams that
@@ -119,7 +124,12 @@ fn marks(writers: &[Arc<StreamState>], reader: &StreamState) -> Result<Vec<Arc<E
 impl Usage {
     /// A block that nothing uses, such as a module's code.
     pub(crate) fn idle() -> Usage {
-        Usage { sole: AtomicU64::new(0), streams: Mutex::new(Streams::Idle) }
+        Usage::after(Vec::new())
+    }
+
+    /// A block whose first user must wait for the events.
+    pub(crate) fn after(events: Vec<Arc<EventCell>>) -> Usage {
+        Usage { sole: AtomicU64::new(0), streams: Mutex::new(Streams::Idle(events)) }
     }
 
     /// A block that a stream owns; what the block's earlier life left behind counts as its write.
@@ -141,6 +151,9 @@ impl Usage {
     fn enter_slow(&self, stream: &Arc<StreamState>, access: Access) -> Result<()> {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let mut thrown_out = Vec::new();
+        if let Streams::Idle(after) = &*streams {
+            after.iter().try_for_each(|event| stream.wait_event(event))?;
+        }
         let next = match access {
             Access::Read | Access::ReadPart => {
                 streams.read(stream, access == Access::Read, &mut thrown_out)?
@@ -188,13 +201,10 @@ impl Usage {
 impl Streams {
     fn users(&self) -> Users {
         match self {
-            Streams::Idle => Vec::new(),
+            Streams::Idle(_) => Vec::new(),
             Streams::Sole(owner, _) => vec![owner.clone()],
-            Streams::Shared { readers, .. } => readers.clone(),
-            Streams::Parts { writers, readers } => {
-                let more = readers.iter().filter(|reader| !contains(writers, reader));
-                writers.iter().chain(more).cloned().collect()
-            }
+            Streams::Shared { readers, earlier, .. } => union(readers, earlier),
+            Streams::Parts { writers, readers } => union(writers, readers),
         }
     }
 
@@ -206,20 +216,22 @@ impl Streams {
         thrown_out: &mut Users,
     ) -> Result<Option<Streams>> {
         Ok(match self {
-            Streams::Idle => Some(Streams::Sole(stream.clone(), false)),
+            // The next user must come after what this one has waited for, as after a write.
+            Streams::Idle(after) => Some(Streams::Sole(stream.clone(), !after.is_empty())),
             Streams::Sole(owner, _) if owner.id == stream.id => None,
             Streams::Sole(owner, wrote) if whole => {
                 let writes = if *wrote { marks(std::slice::from_ref(owner), stream)? } else { Vec::new() };
                 for event in &writes {
                     stream.wait_event(event)?;
                 }
-                Some(Streams::Shared { writes, readers: vec![owner.clone(), stream.clone()] })
+                let readers = vec![owner.clone(), stream.clone()];
+                Some(Streams::Shared { writes, readers, earlier: Vec::new() })
             }
             Streams::Sole(owner, _) => {
                 stream.wait_for(owner)?;
                 Some(Streams::Parts { writers: vec![owner.clone()], readers: vec![stream.clone()] })
             }
-            Streams::Shared { writes, readers } => {
+            Streams::Shared { writes, readers, .. } => {
                 if !contains(readers, stream) {
                     for event in writes.iter() {
                         stream.wait_event(event)?;
@@ -232,9 +244,7 @@ impl Streams {
                 // No part is being written any more, so events of now are behind all writes.
                 let writes = marks(writers, stream)?;
                 wait_for_all(stream, writers)?;
-                let mut readers = self.users();
-                *thrown_out = add(&mut readers, stream);
-                Some(Streams::Shared { writes, readers })
+                Some(Streams::Shared { writes, readers: vec![stream.clone()], earlier: self.users() })
             }
             Streams::Parts { writers, readers } => {
                 wait_for_all(stream, writers)?;
@@ -248,13 +258,13 @@ impl Streams {
     fn write_part(&mut self, stream: &Arc<StreamState>, thrown_out: &mut Users) -> Result<Option<Streams>> {
         wait_for_living(stream, &self.users())?;
         Ok(match self {
-            Streams::Idle => Some(Streams::Sole(stream.clone(), true)),
+            Streams::Idle(_) => Some(Streams::Sole(stream.clone(), true)),
             Streams::Sole(owner, true) if owner.id == stream.id => None,
             Streams::Sole(owner, _) => {
                 Some(Streams::Parts { writers: vec![owner.clone(), stream.clone()], readers: Vec::new() })
             }
-            Streams::Shared { readers, .. } => {
-                Some(Streams::Parts { writers: vec![stream.clone()], readers: std::mem::take(readers) })
+            Streams::Shared { .. } => {
+                Some(Streams::Parts { writers: vec![stream.clone()], readers: self.users() })
             }
             Streams::Parts { writers, .. } => {
                 *thrown_out = add(writers, stream);
