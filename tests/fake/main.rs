@@ -21,6 +21,8 @@ mod kernels;
 #[cfg(target_os = "linux")]
 mod losses;
 #[cfg(target_os = "linux")]
+mod pool;
+#[cfg(target_os = "linux")]
 mod random;
 #[cfg(target_os = "linux")]
 mod resets;
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         forks::trials,
         graphs::trials,
         losses::trials,
+        pool::trials,
         random::trials,
         resets::trials,
         scenario::trials,
