@@ -44,16 +44,20 @@ fn hand_over(fake: &Fake) -> Outcome {
     ensure(statistics.hand_overs == 1 && statistics.hits == 1, format!("{statistics:?}"))?;
     write(&make, &second, &mut taken)?;
     // With room there is no need to wait.
-    drop(taken);
     device.set_memory_limit(None)?;
-    let other = first.uninitialized::<u8>(30 * MIB)?;
-    ensure(other.address() != address, "a wait although there was room")?;
+    let large = second.uninitialized::<u8>(500 * MIB)?;
+    let mut other = second.uninitialized::<u8>(30 * MIB)?;
+    write(&make, &second, &mut other)?;
+    drop(other);
+    drop(first.uninitialized::<u8>(30 * MIB)?);
+    ensure(device.pool_statistics().hand_overs == 1, "a wait although there was room")?;
+    drop((taken, large));
     // What is done is anybody's, without a wait.
     device.synchronize()?;
     device.set_memory_limit(Some(device.pool_statistics().reserved_bytes))?;
     let events = fake.call_count("cuStreamWaitEvent");
-    let again = first.uninitialized::<u8>(30 * MIB)?;
-    ensure(again.address() == address, "a block that is done was not taken")?;
+    let again = [first.uninitialized::<u8>(30 * MIB)?, first.uninitialized::<u8>(30 * MIB)?];
+    ensure(again.iter().any(|block| block.address() == address), "a block that is done was not taken")?;
     ensure(fake.call_count("cuStreamWaitEvent") == events, "a wait for what is done")
 }
 
