@@ -8,8 +8,8 @@ use libtest_mimic::Failed;
 use super::support::Fake;
 use super::variant::{self, Variant};
 use super::{
-    concurrency, contexts, drops, faults, forks, graphs, losses, random, resets, scenario, staging, timeouts,
-    transfers, versions,
+    concurrency, contexts, drops, faults, forks, graphs, losses, pool, random, resets, scenario, staging,
+    timeouts, transfers, versions,
 };
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
@@ -66,6 +66,7 @@ pub fn dispatch() -> Option<ExitCode> {
         match name.as_str() {
             "calls" => scenario::print_calls(&fake),
             "fault" => faults::child(&fake, &arguments),
+            "pool" => pool::child(&fake, &arguments),
             "random" => random::child(&fake, &arguments),
             "drops" => drops::child(&fake),
             "graphs" => graphs::child(&fake, &arguments),

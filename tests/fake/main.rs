@@ -23,6 +23,8 @@ mod losses;
 #[cfg(target_os = "linux")]
 mod model;
 #[cfg(target_os = "linux")]
+mod pool;
+#[cfg(target_os = "linux")]
 mod random;
 #[cfg(target_os = "linux")]
 mod random_graphs;
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         forks::trials,
         graphs::trials,
         losses::trials,
+        pool::trials,
         random::trials,
         random_graphs::trials,
         resets::trials,

@@ -520,6 +520,15 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("random::programs_without_a_pool", || {
             many("plain", ("SELVEDGE_POOL", "none"), 10, 10_000_000)
         }),
+        Trial::test("random::programs_with_plain_memory", || {
+            many("plain", ("SELVEDGE_POOL", "plain"), 10, 30_000_000)
+        }),
+        Trial::test("random::programs_with_poisoned_memory", || {
+            many("plain", ("SELVEDGE_POOL", "poison"), 20, 40_000_000)
+        }),
+        Trial::test("random::programs_with_the_drivers_pool", || {
+            many("plain", ("SELVEDGE_POOL", "driver"), 10, 50_000_000)
+        }),
         // All but the smallest buffers, in several chunks each.
         Trial::test("random::programs_of_staged_copies", || {
             many("plain", ("SELVEDGE_STAGING_BYTES", "64"), 10, 20_000_000)

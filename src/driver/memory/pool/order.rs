@@ -80,10 +80,14 @@ impl Orders {
         if order.marks.is_empty() {
             if let Some(stream) = order.stream.upgrade() {
                 if stream.issued() > order.done {
-                    let (event, place) = stream.mark_placed()?;
-                    order.marks.push_back((place, event));
-                } else {
-                    order.done = stream.issued();
+                    match idle_place(&stream)? {
+                        Some(place) => order.done = place,
+                        // For whoever asks later.
+                        None => {
+                            let (event, place) = stream.mark_placed()?;
+                            order.marks.push_back((place, event));
+                        }
+                    }
                 }
                 held.push(stream);
             }
@@ -151,6 +155,14 @@ impl Orders {
     pub(crate) fn forget(&mut self, owner: u64) {
         self.0.remove(&owner);
     }
+}
+
+/// How many operations the stream was given, where all of them are done.
+fn idle_place(stream: &StreamState) -> Result<Option<u64>> {
+    // No capture begins meanwhile, which a question would spoil.
+    let _marker = stream.lock_marker();
+    let place = stream.issued();
+    Ok(stream.is_idle()?.then_some(place))
 }
 
 /// Takes everything out of a stream's lists, for the heap.
