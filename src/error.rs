@@ -35,7 +35,7 @@ pub enum Error {
     },
 
     /// A driver call failed.
-    #[error("{call} failed with {name} ({code}): {text}{}", detail_text(.detail))]
+    #[error("{call} failed with {name} ({code}): {text}{}", bracketed(.detail))]
     Driver {
         /// The driver function.
         call: &'static str,
@@ -50,7 +50,7 @@ pub enum Error {
     },
 
     /// A call of an optional library failed.
-    #[error("{call} of {library} failed with status {code}{}", detail_text(.detail))]
+    #[error("{call} of {library} failed with status {code}{}", bracketed(.detail))]
     Library {
         /// The library, such as `NVRTC`.
         library: &'static str,
@@ -64,8 +64,10 @@ pub enum Error {
 
     /// The device has no room, after everything cached was given back.
     #[error(
-        "device {device} is out of memory: {requested} bytes were requested; {free} of {total} are free, \
-         {cached} are cached and in use by work that has not finished; drop buffers or use smaller ones"
+        "device {device} is out of memory: {requested} bytes were requested; {free} of {total} are free, {live} are \
+         live{}, {cached} are cached and in use by work that has not finished{}; drop buffers or use smaller ones",
+        bracketed(.holders),
+        limit_text(.limit)
     )]
     OutOfMemory {
         /// The device's ordinal.
@@ -78,6 +80,12 @@ pub enum Error {
         total: u64,
         /// Bytes held by the pool's lists.
         cached: u64,
+        /// Bytes of blocks in use by buffers.
+        live: u64,
+        /// The most bytes that buffers may take from the driver, where there is a limit.
+        limit: Option<u64>,
+        /// The sizes that hold the most, such as `3 x 1048576 bytes of stream 1`; empty where it is not known.
+        holders: String,
     },
 
     /// A kernel did something that ended its context, such as an access to an illegal address.
@@ -98,9 +106,10 @@ pub enum Error {
         text: String,
     },
 
-    /// The context was lost to an earlier fault; nothing on this device works any more in this process.
+    /// The context was lost to an earlier fault or to a reset; nothing that was made in it works any more.
     #[error(
-        "the context of device {device} is lost: {cause}; the CPU goes on, the device needs a new process"
+        "the context of device {device} is lost: {cause}; the CPU goes on; the device goes on with what Device::new gives \
+         after Device::reset, or in a new process"
     )]
     ContextLost {
         /// The device's ordinal.
@@ -120,6 +129,20 @@ pub enum Error {
         waited_ms: u64,
         /// The stream, and the kernel launched there last.
         what: String,
+    },
+
+    /// The driver gave no new context after the old one was ended.
+    #[error(
+        "device {device} does not come back from a reset: {found}; its context had been lost: {cause}; the CPU goes on, \
+         the device needs a new process"
+    )]
+    ResetFailed {
+        /// The device's ordinal.
+        device: i32,
+        /// What the driver answered.
+        found: String,
+        /// What had ended the old context.
+        cause: Arc<str>,
     },
 
     /// This process was made by `fork` from one that had used CUDA, and the driver does not work in such a child.
@@ -339,8 +362,14 @@ fn needs_text(needs: &str, version: &str) -> String {
     }
 }
 
-fn detail_text(detail: &str) -> String {
-    if detail.is_empty() { String::new() } else { format!(" ({detail})") }
+fn bracketed(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(" ({text})") }
+}
+
+fn limit_text(limit: &Option<u64>) -> String {
+    limit.map_or_else(String::new, |limit| {
+        format!(", and buffers may take {limit} in all (Device::set_memory_limit, SELVEDGE_MEMORY_LIMIT)")
+    })
 }
 
 fn list_text(names: &[String]) -> String {

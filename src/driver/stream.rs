@@ -16,7 +16,8 @@ use super::context::{Handle, NOT_READY, call, gone, stream_call};
 use super::device::{Device, DeviceState, NEXT_STREAM_ID};
 use super::event::{Event, EventCell, Record};
 use super::graph::capture::{self, Entry, Slot};
-use super::memory::{Access, Allocation, Resource};
+use super::kernel_name::KernelName;
+use super::memory::{Access, Allocation, Front, Resource};
 use crate::error::{Error, Result, report_deferred};
 use crate::sys::driver::{CUstream, CUstream_st};
 
@@ -99,6 +100,8 @@ pub(crate) struct StreamState {
     pub(crate) raw: Handle<CUstream_st>,
     pub(crate) id: u64,
     priority: i32,
+    /// The stream's blocks that are free, and its share of the device's books.
+    pub(crate) front: Arc<Front>,
     /// Operations whose driver call has begun.
     begun: AtomicU64,
     /// Operations whose driver call has returned.
@@ -126,28 +129,6 @@ impl Drop for InFlight<'_> {
     #[inline]
     fn drop(&mut self) {
         self.0.issued.fetch_add(1, Ordering::Release);
-    }
-}
-
-/// A kernel's name that lives as long as the process, so that a fault can name it after its module is gone.
-pub(crate) struct KernelName(&'static str);
-
-static KERNEL_NAMES: Mutex<Vec<&'static KernelName>> = Mutex::new(Vec::new());
-
-impl KernelName {
-    pub(crate) fn as_str(&self) -> &'static str {
-        self.0
-    }
-
-    /// The one entry for this name; as many stay as there are different names.
-    pub(crate) fn intern(name: &str) -> &'static KernelName {
-        let mut names = KERNEL_NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = names.iter().find(|known| known.0 == name) {
-            return known;
-        }
-        let entry: &'static KernelName = Box::leak(Box::new(KernelName(Box::leak(name.into()))));
-        names.push(entry);
-        entry
     }
 }
 
@@ -198,6 +179,11 @@ impl StreamState {
     /// Orders this stream behind the block's other users and enters it; into the capture, where this thread captures.
     #[inline]
     pub(crate) fn enter(self: &Arc<Self>, allocation: &Arc<Allocation>, access: Access) -> Result<()> {
+        if !std::ptr::eq(self.device, allocation.device) {
+            // The driver is not shown memory that went with its context, nor other memory for a stream that did.
+            self.device.check_alive()?;
+            allocation.device.check_alive()?;
+        }
         if capture::any() {
             if let Entry::Captured = capture::enter(self, allocation, access)? {
                 return Ok(());
@@ -279,7 +265,7 @@ impl StreamState {
 
     pub(crate) fn last_kernel(&self) -> Option<&'static str> {
         // SAFETY: the pointer is null or to an interned name, which is never freed nor written.
-        unsafe { self.last_kernel.load(Ordering::Relaxed).as_ref() }.map(|name| name.0)
+        unsafe { self.last_kernel.load(Ordering::Relaxed).as_ref() }.map(KernelName::as_str)
     }
 
     /// Held while the newest event is looked up or recorded; no capture begins meanwhile.
@@ -289,24 +275,35 @@ impl StreamState {
 
     /// An event behind everything issued so far; what is captured is not issued.
     pub(crate) fn mark(&self) -> Result<Arc<EventCell>> {
+        self.mark_placed().map(|(event, _)| event)
+    }
+
+    /// As [`mark`](Self::mark), and the count of operations that it is behind. Where the stream captures, all that was
+    /// issued since its capture began is only written down.
+    pub(crate) fn mark_placed(&self) -> Result<(Arc<EventCell>, u64)> {
         let mut marker = self.lock_marker();
+        let position = self.issued();
         match self.slot.before() {
-            Some(before) => Ok(before),
-            None => self.mark_with(&mut marker),
+            Some(before) => Ok((before, position)),
+            None => self.mark_placed_with(&mut marker),
         }
     }
 
     /// As [`mark`](Self::mark), on a stream that does not capture yet.
     pub(crate) fn mark_with(&self, marker: &mut Marker) -> Result<Arc<EventCell>> {
+        self.mark_placed_with(marker).map(|(event, _)| event)
+    }
+
+    fn mark_placed_with(&self, marker: &mut Marker) -> Result<(Arc<EventCell>, u64)> {
         let position = self.issued();
         if let Some((event, behind)) = &*marker {
             if *behind == position {
-                return Ok(event.clone());
+                return Ok((event.clone(), position));
             }
         }
         let event = Arc::new(self.record()?);
         *marker = Some((event.clone(), position));
-        Ok(event)
+        Ok((event, position))
     }
 
     /// An event that a wait of `waiter` is for: where both are in one capture, it is one of the capture.
@@ -334,6 +331,9 @@ impl StreamState {
 
     /// Makes later work of this stream wait for the event, which may be another device's.
     pub(crate) fn wait_event(&self, event: &EventCell) -> Result<()> {
+        if !std::ptr::eq(self.device, event.device()) && event.is_over()? {
+            return Ok(());
+        }
         // A wait is an operation: a mark from before it is not behind what it waits for.
         // SAFETY: event and stream are live.
         self.submit(|| unsafe { stream_call!(self, cuStreamWaitEvent(self.raw.0, event.raw.0, 0)) })
@@ -342,6 +342,9 @@ impl StreamState {
     /// Makes later work of this stream wait for all that `other` has been given.
     pub(crate) fn wait_for(&self, other: &StreamState) -> Result<()> {
         if self.id == other.id {
+            return Ok(());
+        }
+        if !std::ptr::eq(self.device, other.device) && other.device.was_finished() {
             return Ok(());
         }
         let event = other.mark_for(self)?;
@@ -395,11 +398,13 @@ impl Device {
         let mut raw: CUstream = std::ptr::null_mut();
         // SAFETY: the pointer is to a local; the device's context is current.
         unsafe { call!(device, cuStreamCreateWithPriority(&mut raw, NON_BLOCKING, priority))? };
+        let id = NEXT_STREAM_ID.fetch_add(1, Ordering::Relaxed);
         let state = Arc::new(StreamState {
             device,
             raw: Handle(raw),
-            id: NEXT_STREAM_ID.fetch_add(1, Ordering::Relaxed),
+            id,
             priority,
+            front: Front::new(id),
             begun: AtomicU64::new(0),
             issued: AtomicU64::new(0),
             slot: Slot::default(),
@@ -413,7 +418,7 @@ impl Device {
         streams.retain(|stream| stream.strong_count() > 0);
         streams.push(Arc::downgrade(&state));
         drop(streams);
-        device.pool.open_stream(state.id);
+        device.pool.open_stream(&state);
         Ok(Stream(Arc::new(StreamHandle { state })))
     }
 
@@ -464,6 +469,7 @@ impl Stream {
     /// [`Error::ContextLost`].
     pub fn wait(&self, event: &Event) -> Result<()> {
         let state = &self.0.state;
+        event.device().0.check_alive()?;
         match event.record_of() {
             Record::None => Ok(()),
             Record::Real if state.slot.is_open() => Err(capture::not_capturable(
@@ -493,6 +499,7 @@ impl Stream {
     /// [`Error::ContextLost`].
     pub fn wait_for(&self, other: &Stream) -> Result<()> {
         let (state, other) = (&self.0.state, &other.0.state);
+        other.device.check_alive()?;
         if let Some(capture) = capture::current() {
             match (capture.has(state), capture.has(other)) {
                 (false, true) => capture.join(state)?,

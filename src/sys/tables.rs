@@ -25,6 +25,7 @@ symbols! {
     cuDeviceGetPCIBusId: PFN_cuDeviceGetPCIBusId_v4010 "cuDeviceGetPCIBusId" required;
     cuDeviceCanAccessPeer: PFN_cuDeviceCanAccessPeer_v4000 "cuDeviceCanAccessPeer" required;
     cuDevicePrimaryCtxRetain: PFN_cuDevicePrimaryCtxRetain_v7000 "cuDevicePrimaryCtxRetain" required;
+    cuDevicePrimaryCtxReset: PFN_cuDevicePrimaryCtxReset_v11000 "cuDevicePrimaryCtxReset_v2" required;
     cuCtxGetCurrent: PFN_cuCtxGetCurrent_v4000 "cuCtxGetCurrent" required;
     cuCtxSetCurrent: PFN_cuCtxSetCurrent_v4000 "cuCtxSetCurrent" required;
     cuCtxSynchronize: PFN_cuCtxSynchronize_v2000 "cuCtxSynchronize" required;
@@ -52,6 +53,20 @@ symbols! {
     cuEventElapsedTime: PFN_cuEventElapsedTime_v2000 "cuEventElapsedTime" required;
     cuMemAlloc: PFN_cuMemAlloc_v3020 "cuMemAlloc_v2" required;
     cuMemFree: PFN_cuMemFree_v3020 "cuMemFree_v2" required;
+    cuMemGetAllocationGranularity: PFN_cuMemGetAllocationGranularity_v10020 "cuMemGetAllocationGranularity" required;
+    cuMemAddressReserve: PFN_cuMemAddressReserve_v10020 "cuMemAddressReserve" required;
+    cuMemAddressFree: PFN_cuMemAddressFree_v10020 "cuMemAddressFree" required;
+    cuMemCreate: PFN_cuMemCreate_v10020 "cuMemCreate" required;
+    cuMemRelease: PFN_cuMemRelease_v10020 "cuMemRelease" required;
+    cuMemMap: PFN_cuMemMap_v10020 "cuMemMap" required;
+    cuMemUnmap: PFN_cuMemUnmap_v10020 "cuMemUnmap" required;
+    cuMemSetAccess: PFN_cuMemSetAccess_v10020 "cuMemSetAccess" required;
+    cuMemPoolCreate: PFN_cuMemPoolCreate_v11020 "cuMemPoolCreate" required;
+    cuMemPoolSetAttribute: PFN_cuMemPoolSetAttribute_v11020 "cuMemPoolSetAttribute" required;
+    cuMemPoolSetAccess: PFN_cuMemPoolSetAccess_v11020 "cuMemPoolSetAccess" required;
+    cuMemPoolTrimTo: PFN_cuMemPoolTrimTo_v11020 "cuMemPoolTrimTo" required;
+    cuMemAllocFromPoolAsync: PFN_cuMemAllocFromPoolAsync_v11020 "cuMemAllocFromPoolAsync" required;
+    cuMemFreeAsync: PFN_cuMemFreeAsync_v11020 "cuMemFreeAsync" required;
     cuMemHostAlloc: PFN_cuMemHostAlloc_v2020 "cuMemHostAlloc" required;
     cuMemFreeHost: PFN_cuMemFreeHost_v2000 "cuMemFreeHost" required;
     cuMemHostRegister: PFN_cuMemHostRegister_v6050 "cuMemHostRegister_v2" required;
@@ -62,6 +77,7 @@ symbols! {
     cuMemcpyPeerAsync: PFN_cuMemcpyPeerAsync_v4000 "cuMemcpyPeerAsync" required;
     cuMemcpy2DAsync: PFN_cuMemcpy2DAsync_v3020 "cuMemcpy2DAsync_v2" required;
     cuMemcpy3DAsync: PFN_cuMemcpy3DAsync_v3020 "cuMemcpy3DAsync_v2" required;
+    cuMemcpyBatchAsync: PFN_cuMemcpyBatchAsync_v12080 "cuMemcpyBatchAsync" optional;
     cuMemsetD8Async: PFN_cuMemsetD8Async_v3020 "cuMemsetD8Async" required;
     cuMemsetD16Async: PFN_cuMemsetD16Async_v3020 "cuMemsetD16Async" required;
     cuMemsetD32Async: PFN_cuMemsetD32Async_v3020 "cuMemsetD32Async" required;

@@ -27,6 +27,8 @@ mod random;
 #[cfg(target_os = "linux")]
 mod random_graphs;
 #[cfg(target_os = "linux")]
+mod resets;
+#[cfg(target_os = "linux")]
 mod scenario;
 #[cfg(target_os = "linux")]
 mod self_check;
@@ -36,6 +38,8 @@ mod staging;
 mod support;
 #[cfg(target_os = "linux")]
 mod timeouts;
+#[cfg(target_os = "linux")]
+mod transfers;
 #[cfg(target_os = "linux")]
 mod variant;
 #[cfg(target_os = "linux")]
@@ -61,10 +65,12 @@ fn main() -> ExitCode {
         losses::trials,
         random::trials,
         random_graphs::trials,
+        resets::trials,
         scenario::trials,
         self_check::trials,
         staging::trials,
         timeouts::trials,
+        transfers::trials,
         versions::trials,
     ] {
         trials.extend(module());
