@@ -46,6 +46,10 @@ impl Cell {
         *self.lock() = Some(bytes);
     }
 
+    pub fn forget(&self) {
+        *self.lock() = None;
+    }
+
     /// Unique as long as somebody has the cell.
     fn key(&self) -> usize {
         Arc::as_ptr(&self.0).cast::<()>() as usize

@@ -350,14 +350,18 @@ fn launch(fake: &Fake, state: &mut State, random: &mut Random, at: usize) -> Out
     }
     let stream = &here[random.below(here.len())].1;
     let concerned = |capture: &Capturing| {
-        let mut named = instance.captured.named.values();
-        capture.has(stream) || named.any(|(cell, writes)| capture.concerns(cell, *writes))
+        let Capturing { named, own, .. } = &instance.captured;
+        let named = named.values().any(|(cell, writes)| capture.concerns(cell, *writes));
+        // The graph may write to all of its own memory.
+        capture.has(stream) || named || own.iter().any(|cell| capture.concerns(cell, true))
     };
     let result = instance.graph.launch(stream);
     if state.capture.as_ref().is_some_and(concerned) {
         return refused("a launch on what a capture uses", result);
     }
     result?;
+    // A block of the graph may serve several of its buffers, so they start with nothing.
+    instance.captured.own.iter().for_each(Cell::forget);
     instance.captured.operations.iter().for_each(|operation| operation.apply(fake));
     Ok(())
 }
