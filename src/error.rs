@@ -98,9 +98,10 @@ pub enum Error {
         text: String,
     },
 
-    /// The context was lost to an earlier fault; nothing on this device works any more in this process.
+    /// The context was lost to an earlier fault or to a reset; nothing that was made in it works any more.
     #[error(
-        "the context of device {device} is lost: {cause}; the CPU goes on, the device needs a new process"
+        "the context of device {device} is lost: {cause}; the CPU goes on; the device goes on with what Device::new gives \
+         after Device::reset, or in a new process"
     )]
     ContextLost {
         /// The device's ordinal.
@@ -108,6 +109,40 @@ pub enum Error {
         /// The error that ended it.
         cause: Arc<str>,
     },
+
+    /// A wait gave up. The work goes on, and can be waited for again.
+    #[error(
+        "{operation} gave up after {waited_ms} ms; still running: {what}; the work goes on: wait again, or longer"
+    )]
+    TimedOut {
+        /// The call that waited.
+        operation: &'static str,
+        /// How long it did, in milliseconds.
+        waited_ms: u64,
+        /// The stream, and the kernel launched there last.
+        what: String,
+    },
+
+    /// The driver gave no new context after the old one was ended.
+    #[error(
+        "device {device} does not come back from a reset: {found}; its context had been lost: {cause}; the CPU goes on, \
+         the device needs a new process"
+    )]
+    ResetFailed {
+        /// The device's ordinal.
+        device: i32,
+        /// What the driver answered.
+        found: String,
+        /// What had ended the old context.
+        cause: Arc<str>,
+    },
+
+    /// This process was made by `fork` from one that had used CUDA, and the driver does not work in such a child.
+    #[error(
+        "this process was forked from one that had used CUDA, and the driver does not work in such a child: use CUDA \
+         in the child only, not before the fork, or start a new program in it (exec)"
+    )]
+    ForkedProcess,
 
     /// No such device.
     #[error("no device {wanted}; {found}")]

@@ -13,7 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::device::DeviceState;
+use super::fork;
 use super::graph::capture;
+use super::reset;
 use super::stream::StreamState;
 use crate::error::{Error, Result, report_deferred};
 use crate::sys::codes;
@@ -58,7 +60,7 @@ fn ends_context(code: u32) -> bool {
 /// Whether a release failed only because what it releases is already gone with its context or process.
 pub(crate) fn gone(error: &Error) -> bool {
     match error {
-        Error::ContextLost { .. } | Error::KernelFault { .. } => true,
+        Error::ContextLost { .. } | Error::KernelFault { .. } | Error::ForkedProcess => true,
         Error::Driver { code, .. } => *code == DEINITIALIZED as i32 || *code == CONTEXT_IS_DESTROYED as i32,
         _ => false,
     }
@@ -135,9 +137,7 @@ impl DeviceState {
     /// As [`bind`](Self::bind), for calls that a capture allows: those that it captures.
     #[inline]
     pub(crate) fn bind_strictly(&'static self) -> Result<Bound> {
-        if self.lost_flag.load(Ordering::Relaxed) {
-            return Err(self.lost_error());
-        }
+        self.check_alive()?;
         let mut current: CUcontext = std::ptr::null_mut();
         // SAFETY: the pointer is to a local of the right type.
         unsafe { call!(self, cuCtxGetCurrent(&mut current))? };
@@ -149,8 +149,10 @@ impl DeviceState {
 
     #[cold]
     fn switch(&'static self, previous: CUcontext) -> Result<Bound> {
-        // SAFETY: the context is this device's primary context, retained for the life of the process.
+        // SAFETY: the context is this device's primary context, which is retained until it counts as lost.
         unsafe { call!(self, cuCtxSetCurrent(self.context.0))? };
+        // A context that a reset took down is not put back.
+        let previous = if reset::is_gone(previous) { std::ptr::null_mut() } else { previous };
         Ok(Bound { device: self, previous, strictness: None })
     }
 
@@ -176,27 +178,40 @@ impl DeviceState {
         let first = others.iter().find(|other| !std::ptr::eq(**other, self) && other.is_lost());
         if let Some(cause) = first.and_then(|first| first.lost.get()) {
             let name = codes::describe(CUresult(code)).0;
-            let _ = self.lost.set(Arc::from(format!(
+            self.lose(format!(
                 "the driver ended all contexts of the process together, or another kernel faulted too ({name} on \
                  {stream}, launched there last: {kernel}); first: {cause}"
-            )));
-            self.lost_flag.store(true, Ordering::Release);
+            ));
             return self.lost_error();
         }
         let (name, text) = codes::describe(CUresult(code));
         let error = Error::KernelFault { kernel, stream, code: code as i32, name, text };
-        let _ = self.lost.set(Arc::from(error.to_string()));
-        self.lost_flag.store(true, Ordering::Release);
+        self.lose(error.to_string());
         error
     }
 
-    /// Whether the context was lost to a fault.
+    /// Marks the context as lost, where it is not yet.
+    pub(super) fn lose(&self, cause: String) {
+        let _ = self.lost.set(Arc::from(cause));
+        self.lost_flag.store(true, Ordering::Release);
+    }
+
+    /// Whether the context was lost: to a fault, to a reset, or to a fork, in the child.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost_flag.load(Ordering::Acquire)
     }
 
+    /// Fails where the context is lost, as every call of the driver would.
+    #[inline]
+    pub(crate) fn check_alive(&self) -> Result<()> {
+        if self.lost_flag.load(Ordering::Relaxed) { Err(self.lost_error()) } else { Ok(()) }
+    }
+
     #[cold]
     pub(crate) fn lost_error(&self) -> Error {
+        if fork::forked() {
+            return Error::ForkedProcess;
+        }
         let cause = self.lost.get().cloned().unwrap_or_else(|| Arc::from("a fault"));
         Error::ContextLost { device: self.ordinal, cause }
     }

@@ -8,10 +8,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use super::attribute::Attribute;
 use super::context::{Handle, call, driver_error};
 use super::event::EventPool;
+use super::fork;
+use super::graph::ConditionKernel;
 use super::graph::capture::{self, Gate};
 use super::image::isa_of_driver;
 use super::memory::{PinnedPool, Pool, PoolStatistics, Retired};
 use super::peer::Peers;
+use super::reset::Reset;
 use super::stream::StreamState;
 use crate::error::{Error, Result};
 use crate::sys::driver::{CUcontext, CUctx_st, CUdevice, CUdevice_attribute, CUuuid};
@@ -19,8 +22,8 @@ use crate::sys::{DriverApi, call as api_call};
 
 /// A CUDA device, through its primary context.
 ///
-/// Cheap to copy. The context is retained when the device is first asked for and kept for the life of the process;
-/// everything made from the device shares it.
+/// Cheap to copy. The context is retained when the device is first asked for and kept for the life of the process, or
+/// until it is [`reset`](Device::reset); everything made from the device shares it.
 #[derive(Clone, Copy)]
 pub struct Device(pub(crate) &'static DeviceState);
 
@@ -57,7 +60,9 @@ pub(crate) struct DeviceState {
     pub(crate) limits: Limits,
     pub(crate) lost_flag: AtomicBool,
     pub(crate) lost: OnceLock<Arc<str>>,
+    pub(crate) reset: Reset,
     pub(crate) gate: Gate,
+    pub(crate) condition_kernel: ConditionKernel,
     pub(crate) events: EventPool,
     pub(crate) pool: Pool,
     pub(crate) pinned: PinnedPool,
@@ -78,7 +83,7 @@ static DEVICES: Mutex<Vec<&'static DeviceState>> = Mutex::new(Vec::new());
 ///
 /// The driver cannot be loaded.
 pub fn driver_version() -> Result<(i32, i32)> {
-    let version = crate::sys::driver()?.version();
+    let version = fork::driver()?.version();
     Ok((version / 1000, version % 1000 / 10))
 }
 
@@ -88,7 +93,7 @@ pub fn driver_version() -> Result<(i32, i32)> {
 ///
 /// The driver cannot be loaded.
 pub fn driver_isa() -> Result<(i32, i32)> {
-    Ok(isa_of_driver(crate::sys::driver()?.version()))
+    Ok(isa_of_driver(fork::driver()?.version()))
 }
 
 impl Device {
@@ -98,7 +103,7 @@ impl Device {
     ///
     /// The driver cannot be loaded or finds no device; the error says what was tried.
     pub fn count() -> Result<usize> {
-        let api = crate::sys::driver()?;
+        let api = fork::driver()?;
         let mut count = 0;
         // SAFETY: the pointer is to a local.
         unsafe { api_call!(api, cuDeviceGetCount(&mut count)) }?;
@@ -121,7 +126,7 @@ impl Device {
             return Ok(Device(state));
         }
         let state: &'static DeviceState = Box::leak(Box::new(DeviceState::open(ordinal)?));
-        devices.push(state);
+        state.watch(&mut devices);
         Ok(Device(state))
     }
 
@@ -132,7 +137,7 @@ impl Device {
     /// As [`Device::new`].
     pub fn by_uuid(uuid: &str) -> Result<Device> {
         let wanted = uuid.trim().trim_start_matches("GPU-").to_ascii_lowercase();
-        let api = crate::sys::driver()?;
+        let api = fork::driver()?;
         let count = Device::count()?;
         for ordinal in 0..count {
             let raw = device_handle(api, ordinal as i32)?;
@@ -232,7 +237,7 @@ impl Device {
         self.0.trim()
     }
 
-    /// Whether the device's context was lost to a fault.
+    /// Whether the device's context was lost to a fault, or this process was forked from one that had used it.
     pub fn is_lost(&self) -> bool {
         self.0.is_lost()
     }
@@ -261,8 +266,8 @@ impl fmt::Display for Device {
 
 impl DeviceState {
     /// Reads what the device is, and retains its primary context as the last step, so that a failure leaves nothing.
-    fn open(ordinal: i32) -> Result<DeviceState> {
-        let api = crate::sys::driver()?;
+    pub(super) fn open(ordinal: i32) -> Result<DeviceState> {
+        let api = fork::driver()?;
         let raw = device_handle(api, ordinal)?;
         let attribute = |attribute| read_attribute(api, raw, attribute);
         let dimension = |attribute| read_attribute(api, raw, attribute).map(|value| value.max(0) as u32);
@@ -311,7 +316,9 @@ impl DeviceState {
             limits,
             lost_flag: AtomicBool::new(false),
             lost: OnceLock::new(),
+            reset: Reset::default(),
             gate: Gate::default(),
+            condition_kernel: ConditionKernel::default(),
             events: EventPool::default(),
             pool: Pool::default(),
             pinned: PinnedPool::default(),
@@ -319,6 +326,23 @@ impl DeviceState {
             peers: Peers::default(),
             streams: Mutex::new(Vec::new()),
         })
+    }
+
+    /// Makes this the device that its ordinal stands for.
+    fn watch(&'static self, devices: &mut Vec<&'static DeviceState>) {
+        fork::raise_in_child(&self.lost_flag);
+        devices.retain(|device| device.ordinal != self.ordinal);
+        devices.push(self);
+    }
+
+    /// As [`watch`](Self::watch), for a device that was reset.
+    pub(super) fn take_the_place_of_the_old(&'static self) {
+        self.watch(&mut DEVICES.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Whether this is the device that its ordinal stands for, and not one from before a reset.
+    pub(super) fn is_current(&self) -> bool {
+        DeviceState::opened().iter().any(|device| std::ptr::eq(*device, self))
     }
 
     /// Every device that this process has opened.
@@ -340,7 +364,7 @@ impl DeviceState {
         }
     }
 
-    /// The streams that are held by anybody.
+    /// The streams that are held by anybody; not under the lock, because the last reference to one destroys it.
     pub(crate) fn live_streams(&self) -> Vec<Arc<StreamState>> {
         let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         streams.iter().filter_map(Weak::upgrade).collect()
@@ -373,6 +397,7 @@ fn device_handle(api: &DriverApi, ordinal: i32) -> Result<CUdevice> {
 }
 
 fn read_attribute(api: &DriverApi, raw: CUdevice, attribute: Attribute) -> Result<i32> {
+    fork::check()?;
     let mut value = 0;
     let code = CUdevice_attribute(attribute.0 as _);
     // SAFETY: the pointer is to a local; an unknown attribute is an error status.

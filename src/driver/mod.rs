@@ -33,6 +33,7 @@ mod attribute;
 mod context;
 mod device;
 mod event;
+mod fork;
 mod function;
 mod graph;
 pub mod image;
@@ -40,8 +41,10 @@ mod launch;
 mod memory;
 mod module;
 mod peer;
+mod reset;
 mod stream;
 mod tensor_map;
+mod timeout;
 
 pub use argument::{Argument, ByValue, KernelArgument, KernelArguments, LaunchTarget, RawAddress, Signature};
 pub use attribute::Attribute;
@@ -51,11 +54,12 @@ pub use function::{Function, FunctionAttributes};
 pub use graph::{Captured, CapturedBuffer, ExecutableGraph, Graph, GraphNode, NodeKind, UpdateError};
 pub use launch::{Dim3, LaunchConfig};
 pub use memory::{
-    Copy2d, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, PinnedBuffer, PoolStatistics,
-    RegisterError, Transfer, TransferError,
+    Copy2d, Copy3d, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, PinnedBuffer,
+    PoolStatistics, RegisterError, Transfer, TransferError,
 };
 pub use module::{Global, LinkInput, Module, ModuleOptions};
 pub use stream::Stream;
 pub use tensor_map::{
     TensorElement, TensorInterleave, TensorMap, TensorMapLayout, TensorPromotion, TensorSwizzle,
 };
+pub use timeout::WaitError;

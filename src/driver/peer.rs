@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::context::{call, driver_error};
 use super::device::{Device, DeviceState};
+use super::fork;
 use crate::error::Result;
 
 const PEER_ACCESS_ALREADY_ENABLED: u32 = 704;
@@ -20,13 +21,19 @@ impl Peers {
     pub(crate) fn contains(&self, ordinal: i32) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&ordinal)
     }
+
+    /// The access went with the other device's context.
+    pub(crate) fn forget(&self, ordinal: i32) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|&known| known != ordinal);
+    }
 }
 
 impl DeviceState {
     /// Whether kernels of this device may use memory of `other`.
     #[inline]
     pub(crate) fn can_use_memory_of(&self, other: &DeviceState) -> bool {
-        std::ptr::eq(self, other) || self.peers.contains(other.ordinal)
+        // One that was reset has a newer one of its ordinal.
+        std::ptr::eq(self, other) || (self.peers.contains(other.ordinal) && !other.is_lost())
     }
 }
 
@@ -37,6 +44,7 @@ impl Device {
     ///
     /// The driver's.
     pub fn can_access_peer(&self, other: &Device) -> Result<bool> {
+        fork::check()?;
         let mut can = 0;
         // SAFETY: the pointer is to a local; both handles are devices.
         unsafe { call!(self.0, cuDeviceCanAccessPeer(&mut can, self.0.raw, other.0.raw))? };
@@ -70,9 +78,7 @@ impl Device {
     /// The driver's.
     pub fn disable_peer_access(&self, other: &Device) -> Result<()> {
         // First no new launch is let through, then the work that uses the access is waited for, then it goes.
-        let mut peers = self.0.peers.0.lock().unwrap_or_else(PoisonError::into_inner);
-        peers.retain(|&ordinal| ordinal != other.0.ordinal);
-        drop(peers);
+        self.0.peers.forget(other.0.ordinal);
         self.synchronize()?;
         let _bound = self.0.bind()?;
         // SAFETY: the other device's context is retained for the life of the process.

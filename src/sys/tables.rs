@@ -25,6 +25,7 @@ symbols! {
     cuDeviceGetPCIBusId: PFN_cuDeviceGetPCIBusId_v4010 "cuDeviceGetPCIBusId" required;
     cuDeviceCanAccessPeer: PFN_cuDeviceCanAccessPeer_v4000 "cuDeviceCanAccessPeer" required;
     cuDevicePrimaryCtxRetain: PFN_cuDevicePrimaryCtxRetain_v7000 "cuDevicePrimaryCtxRetain" required;
+    cuDevicePrimaryCtxReset: PFN_cuDevicePrimaryCtxReset_v11000 "cuDevicePrimaryCtxReset_v2" required;
     cuCtxGetCurrent: PFN_cuCtxGetCurrent_v4000 "cuCtxGetCurrent" required;
     cuCtxSetCurrent: PFN_cuCtxSetCurrent_v4000 "cuCtxSetCurrent" required;
     cuCtxSynchronize: PFN_cuCtxSynchronize_v2000 "cuCtxSynchronize" required;
@@ -39,6 +40,9 @@ symbols! {
     cuStreamWaitEvent: PFN_cuStreamWaitEvent_v3020 "cuStreamWaitEvent" required;
     cuStreamBeginCapture: PFN_cuStreamBeginCapture_v10010 "cuStreamBeginCapture_v2" required;
     cuStreamEndCapture: PFN_cuStreamEndCapture_v10000 "cuStreamEndCapture" required;
+    cuStreamGetCaptureInfo: PFN_cuStreamGetCaptureInfo_v12030 "cuStreamGetCaptureInfo_v3" optional;
+    cuStreamUpdateCaptureDependencies: PFN_cuStreamUpdateCaptureDependencies_v12030 "cuStreamUpdateCaptureDependencies_v2" optional;
+    cuStreamBeginCaptureToGraph: PFN_cuStreamBeginCaptureToGraph_v12030 "cuStreamBeginCaptureToGraph" optional;
     cuThreadExchangeStreamCaptureMode: PFN_cuThreadExchangeStreamCaptureMode_v10010 "cuThreadExchangeStreamCaptureMode" required;
     cuLaunchHostFunc: PFN_cuLaunchHostFunc_v10000 "cuLaunchHostFunc" required;
     cuEventCreate: PFN_cuEventCreate_v2000 "cuEventCreate" required;
@@ -58,6 +62,8 @@ symbols! {
     cuMemcpyDtoDAsync: PFN_cuMemcpyDtoDAsync_v3020 "cuMemcpyDtoDAsync_v2" required;
     cuMemcpyPeerAsync: PFN_cuMemcpyPeerAsync_v4000 "cuMemcpyPeerAsync" required;
     cuMemcpy2DAsync: PFN_cuMemcpy2DAsync_v3020 "cuMemcpy2DAsync_v2" required;
+    cuMemcpy3DAsync: PFN_cuMemcpy3DAsync_v3020 "cuMemcpy3DAsync_v2" required;
+    cuMemcpyBatchAsync: PFN_cuMemcpyBatchAsync_v12080 "cuMemcpyBatchAsync" optional;
     cuMemsetD8Async: PFN_cuMemsetD8Async_v3020 "cuMemsetD8Async" required;
     cuMemsetD16Async: PFN_cuMemsetD16Async_v3020 "cuMemsetD16Async" required;
     cuMemsetD32Async: PFN_cuMemsetD32Async_v3020 "cuMemsetD32Async" required;
@@ -92,6 +98,8 @@ symbols! {
     cuGraphNodeGetType: PFN_cuGraphNodeGetType_v10000 "cuGraphNodeGetType" required;
     cuGraphKernelNodeGetParams: PFN_cuGraphKernelNodeGetParams_v12000 "cuGraphKernelNodeGetParams_v2" optional;
     cuGraphExecKernelNodeSetParams: PFN_cuGraphExecKernelNodeSetParams_v12000 "cuGraphExecKernelNodeSetParams_v2" optional;
+    cuGraphAddNode: PFN_cuGraphAddNode_v12030 "cuGraphAddNode_v2" optional;
+    cuGraphConditionalHandleCreate: PFN_cuGraphConditionalHandleCreate_v12030 "cuGraphConditionalHandleCreate" optional;
     cuGraphExecUpdate: PFN_cuGraphExecUpdate_v12000 "cuGraphExecUpdate_v2" optional;
     cuTensorMapEncodeTiled: PFN_cuTensorMapEncodeTiled_v12000 "cuTensorMapEncodeTiled" optional;
 }

@@ -7,7 +7,10 @@ use libtest_mimic::Failed;
 
 use super::support::Fake;
 use super::variant::{self, Variant};
-use super::{concurrency, contexts, drops, faults, graphs, losses, random, scenario, staging, versions};
+use super::{
+    concurrency, contexts, drops, faults, forks, graphs, losses, random, resets, scenario, staging, timeouts,
+    transfers, versions,
+};
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
 
@@ -62,12 +65,20 @@ pub fn dispatch() -> Option<ExitCode> {
             "graphs" => graphs::child(&fake, &arguments),
             "concurrency" => concurrency::child(&fake, &arguments),
             "contexts" => contexts::child(&fake),
+            "forks" => forks::after_use(&fake),
+            "forks_before_use" => forks::before_use(&fake),
+            "forks_of_threads" => forks::of_threads(&fake),
             "lost" => losses::lost(&fake),
             "memory" => losses::out_of_memory(&fake),
+            "resets" => resets::child(&fake, &arguments),
             "staging_copies" => staging::copies(&fake),
             "staging_locked" => staging::locked(&fake),
             "staging_failures" => staging::failures(&fake),
             "staging_setting" => staging::setting(&fake),
+            "timeouts" => timeouts::child(&fake),
+            "timeouts_dropped" => timeouts::dropped(&fake),
+            "transfers_boxes" => transfers::boxes(&fake),
+            "transfers_lists" => transfers::lists(&fake, &arguments),
             "version" => versions::child(&fake, &arguments),
             other => Err(format!("no child '{other}'").into()),
         }

@@ -13,6 +13,8 @@ mod drops;
 #[cfg(target_os = "linux")]
 mod faults;
 #[cfg(target_os = "linux")]
+mod forks;
+#[cfg(target_os = "linux")]
 mod graphs;
 #[cfg(target_os = "linux")]
 mod kernels;
@@ -21,6 +23,8 @@ mod losses;
 #[cfg(target_os = "linux")]
 mod random;
 #[cfg(target_os = "linux")]
+mod resets;
+#[cfg(target_os = "linux")]
 mod scenario;
 #[cfg(target_os = "linux")]
 mod self_check;
@@ -28,6 +32,10 @@ mod self_check;
 mod staging;
 #[cfg(target_os = "linux")]
 mod support;
+#[cfg(target_os = "linux")]
+mod timeouts;
+#[cfg(target_os = "linux")]
+mod transfers;
 #[cfg(target_os = "linux")]
 mod variant;
 #[cfg(target_os = "linux")]
@@ -48,12 +56,16 @@ fn main() -> ExitCode {
         contexts::trials,
         drops::trials,
         faults::trials,
+        forks::trials,
         graphs::trials,
         losses::trials,
         random::trials,
+        resets::trials,
         scenario::trials,
         self_check::trials,
         staging::trials,
+        timeouts::trials,
+        transfers::trials,
         versions::trials,
     ] {
         trials.extend(module());

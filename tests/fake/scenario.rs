@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use libtest_mimic::{Failed, Trial};
 use selvedge::Error;
 use selvedge::driver::{
-    Argument, Attribute, Copy2d, Device, LaunchConfig, LinkInput, ModuleOptions, RawAddress, TensorElement,
-    TensorMap, TensorMapLayout,
+    Argument, Attribute, Copy2d, Copy3d, Device, LaunchConfig, LinkInput, ModuleOptions, RawAddress,
+    TensorElement, TensorMap, TensorMapLayout,
 };
 
 use super::children;
@@ -52,6 +52,14 @@ pub fn run(fake: &Fake, between: &mut dyn FnMut()) -> Result<(), Error> {
     enter!(stream.copy_2d_from_host(&host, &mut b, shape))?;
     let mut rows = vec![0; 256];
     enter!(stream.copy_2d_to_host(&a, &mut rows, shape))?;
+    let block = Copy3d { source_pitch: 16, source_rows: 4, ..Copy3d::packed(8, 3, 4) };
+    enter!(stream.copy_3d(&a, &mut b, block))?;
+    enter!(stream.copy_3d_from_host(&host, &mut b, block))?;
+    enter!(stream.copy_3d_to_host(&a, &mut rows, block))?;
+    {
+        let (first, second) = b.split_at_mut(128)?;
+        enter!(stream.copy_batch(&mut [(a.slice(128..)?, first), (a.slice(..128)?, second)]))?;
+    }
     let back = enter!(far.download(&remote))?;
     assert_eq!(back, host, "the bytes came back through two devices");
 
@@ -256,8 +264,11 @@ pub fn print_calls(fake: &Fake) -> Result<(), Box<dyn std::error::Error>> {
     fake.fail("cuMemGetInfo", 1, UNHEARD_OF);
     let error = Device::new(0)?.memory_info().expect_err("it was told to fail");
     assert!(error.to_string().contains(&UNHEARD_OF.to_string()), "{error}");
-    // Not for the fault trials: what an error's text asks.
-    for call in fake.log().iter().filter(|call| call.function.starts_with("cuGetError")) {
+    // SAFETY: nothing is alive.
+    unsafe { Device::new(0)?.reset()? };
+    // Not for the fault trials: what an error's text asks, and what takes everything down.
+    let apart = ["cuGetError", "cuDevicePrimaryCtxReset"];
+    for call in fake.log().iter().filter(|call| apart.iter().any(|name| call.function.starts_with(name))) {
         println!("0 {}", call.function);
     }
     Ok(())

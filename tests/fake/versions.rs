@@ -75,6 +75,14 @@ fn missing(symbol: &str) -> Result<(), Box<dyn std::error::Error>> {
             module.function_names()?;
             return Ok(());
         }
+        // The list goes copy by copy.
+        "cuMemcpyBatchAsync" => {
+            let mut other = stream.zeros::<u8>(64)?;
+            let (first, second) = other.split_at_mut(40)?;
+            stream.copy_batch(&mut [(buffer.slice(..40)?, first), (buffer.slice(40..)?, second)])?;
+            let same = stream.download(&other)? == stream.download(&buffer)?;
+            return if same { Ok(()) } else { Err("the list was not copied".into()) };
+        }
         other => return Err(format!("no test for the optional {other}").into()),
     };
     match result {

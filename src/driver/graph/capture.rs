@@ -211,6 +211,8 @@ pub(crate) struct Capture {
     memory: Mutex<HashMap<usize, CapturedMemory>>,
     functions: Mutex<HashMap<usize, Arc<FunctionState>>>,
     pinned: Mutex<Vec<HeldPinned>>,
+    /// Whether a part of it was left by an error.
+    is_spoiled: AtomicBool,
     /// The capture that this one is a part of.
     parent: Option<Arc<Capture>>,
 }
@@ -273,6 +275,7 @@ impl Capture {
             memory: Mutex::default(),
             functions: Mutex::default(),
             pinned: Mutex::default(),
+            is_spoiled: AtomicBool::new(false),
             parent: current(),
         });
         capture.open(stream)?;
@@ -294,7 +297,9 @@ impl Capture {
         match root {
             Ok(root) => capture.streams().root = Some(Arc::new(root)),
             Err(error) => {
-                let _ = capture.end(stream);
+                if let Ok(graph) = capture.end(stream) {
+                    capture.discard(graph);
+                }
                 return Err(error);
             }
         }
@@ -307,20 +312,29 @@ impl Capture {
     ///
     /// The driver's, where something spoiled the capture; there is no graph then.
     pub(crate) fn end(self: &Arc<Self>, origin: &Arc<StreamState>) -> Result<Handle<CUgraph_st>> {
-        let joined = self.streams().joined.clone();
-        let others = joined.iter().filter(|stream| stream.id != origin.id);
-        let together = others.map(|stream| origin.wait_for(stream)).fold(Ok(()), Result::and);
-        let mut graph: CUgraph = std::ptr::null_mut();
-        let ended = self.device.bind_strictly().and_then(|_bound| {
-            // SAFETY: the stream is live, and this thread began the capture on it.
-            unsafe { stream_call!(origin, cuStreamEndCapture(origin.raw.0, &mut graph)) }
-        });
+        let together = self.gather(origin);
+        let ended = self.end_call(origin);
+        if ended.is_err() {
+            // A driver that says what spoiled the capture has ended it. Where it was not even asked, it still captures.
+            if let Ok(graph) = self.end_call(origin) {
+                self.discard(graph);
+            }
+        }
         set_current(self.parent.clone());
         self.close();
-        let graph = Handle(graph);
-        if let Err(error) = together.and(ended) {
-            self.device.destroy_graph(graph);
+        if let Err(error) = together {
+            if let Ok(graph) = ended {
+                self.discard(graph);
+            }
             return Err(error);
+        }
+        let graph = ended?;
+        if self.is_spoiled.load(Ordering::Relaxed) {
+            self.discard(graph);
+            return Err(not_capturable(
+                "ending a capture",
+                "a conditional part of it was left by an error, so it is not complete",
+            ));
         }
         if graph.0.is_null() {
             return Err(not_capturable(
@@ -329,6 +343,57 @@ impl Capture {
             ));
         }
         Ok(graph)
+    }
+
+    /// Destroys a graph that was ended, where it is not a part of another.
+    fn discard(&self, graph: Handle<CUgraph_st>) {
+        if self.parent.is_none() {
+            self.device.destroy_graph(graph);
+        }
+    }
+
+    /// Lets the end of this capture fail.
+    pub(super) fn spoil(&self) {
+        self.is_spoiled.store(true, Ordering::Relaxed);
+    }
+
+    /// The whole that this is a part of.
+    fn whole(&self) -> &Capture {
+        self.parent.as_ref().map_or(self, |parent| parent.whole())
+    }
+
+    /// Makes the stream wait for all others of the capture.
+    pub(super) fn gather(&self, stream: &StreamState) -> Result<()> {
+        let joined = self.streams().joined.clone();
+        joined.iter().filter(|other| other.id != stream.id).try_for_each(|other| stream.wait_for(other))
+    }
+
+    /// Takes over what a part of this capture holds; its uses count as the stream's.
+    pub(super) fn absorb(&self, part: Arc<Capture>, stream: &Arc<StreamState>) -> Result<()> {
+        let functions = std::mem::take(&mut *part.functions());
+        self.functions().extend(functions);
+        let memory = std::mem::take(&mut *part.lock_memory());
+        let mut result = Ok(());
+        for (key, captured) in memory {
+            let mut memory = self.lock_memory();
+            let entry = memory.entry(key).or_insert_with(|| CapturedMemory {
+                held: captured.held,
+                usage: Usage::idle(),
+                writes: false,
+            });
+            entry.writes |= captured.writes;
+            // Everything came before the part, so these waits only say again what is so.
+            result = result.and(entry.usage.enter(stream, Access::of(captured.writes)));
+        }
+        result
+    }
+
+    fn end_call(&self, origin: &StreamState) -> Result<Handle<CUgraph_st>> {
+        let _bound = self.device.bind_strictly()?;
+        let mut graph: CUgraph = std::ptr::null_mut();
+        // SAFETY: the stream is live, and this thread began the capture on it.
+        unsafe { stream_call!(origin, cuStreamEndCapture(origin.raw.0, &mut graph))? };
+        Ok(Handle(graph))
     }
 
     /// Makes the streams ordinary again.
@@ -365,11 +430,12 @@ impl Capture {
         self.pinned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Holds page-locked memory that a captured copy uses; returns its place.
-    pub(crate) fn hold_pinned(&self, memory: HeldPinned) -> usize {
-        let mut pinned = self.pinned();
+    /// Holds page-locked memory that a captured copy uses; returns the graph's id and its place there.
+    pub(crate) fn hold_pinned(&self, memory: HeldPinned) -> (u64, usize) {
+        let whole = self.whole();
+        let mut pinned = whole.pinned();
         pinned.push(memory);
-        pinned.len() - 1
+        (whole.id, pinned.len() - 1)
     }
 
     /// Whether the stream is in this capture.

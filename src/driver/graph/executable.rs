@@ -125,6 +125,10 @@ impl ExecutableGraph {
 
     #[cold]
     fn wrong_device(&self, stream: &Stream) -> Error {
+        // One of the two may be from before a reset.
+        if let Err(error) = self.graph.device.check_alive().and(stream.state().device.check_alive()) {
+            return error;
+        }
         Error::DeviceMismatch {
             operation: "launching a graph",
             left: format!("a graph of device {}", self.graph.device.ordinal),
@@ -182,6 +186,7 @@ impl ExecutableGraph {
         const UPDATE_FAILURE: u32 = 910;
         let device = self.graph.device;
         if !std::ptr::eq(device, graph.device) {
+            device.check_alive().and(graph.device.check_alive())?;
             return Err(Error::DeviceMismatch {
                 operation: "updating a graph",
                 left: format!("a graph of device {}", device.ordinal),

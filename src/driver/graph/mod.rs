@@ -11,17 +11,19 @@
 //!
 //! - [`capture`] is the state of a capture under way, [`arena`] the graph's memory, [`work`] what a launch enters.
 //! - [`template`] is the captured graph and its picture, [`executable`] what is launched and updated, [`captured`] a
-//!   closure that is captured again when its key changes.
+//!   closure that is captured again when its key changes, [`conditional`] work that depends on a value on the device.
 
 mod arena;
 pub(crate) mod capture;
 mod captured;
+mod conditional;
 mod executable;
 mod template;
 mod work;
 
 pub(crate) use arena::GraphArena;
 pub use captured::Captured;
+pub(crate) use conditional::ConditionKernel;
 pub use executable::{CapturedBuffer, ExecutableGraph, UpdateError};
 pub use template::{Graph, GraphNode, NodeKind};
 pub(crate) use work::HeldPinned;

@@ -22,7 +22,7 @@ pub struct Graph {
     pub(super) device: &'static DeviceState,
     pub(super) raw: Handle<CUgraph_st>,
     /// After `raw`'s destruction: what its nodes name.
-    pub(super) work: Work,
+    pub(super) work: Box<Work>,
 }
 
 impl DeviceState {
@@ -101,7 +101,7 @@ impl Stream {
         discard.capture = None;
         let ended = capture.end(origin);
         let device = capture.device;
-        let work = capture.into_work();
+        let work = Box::new(capture.into_work());
         Ok((Graph { device, raw: ended?, work }, result))
     }
 }

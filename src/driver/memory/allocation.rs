@@ -31,6 +31,8 @@ impl Allocation {
     /// captured.
     pub(crate) fn new(stream: &Arc<StreamState>, bytes: usize) -> Result<Arc<Allocation>> {
         let device = stream.device;
+        // Cached blocks are had without the driver, who would say so.
+        device.check_alive()?;
         let home = stream.clone();
         if capture::any() {
             if let Some((block, arena)) = capture::allocate(stream, bytes)? {
@@ -67,7 +69,8 @@ impl Allocation {
     /// Events behind every user and the home stream.
     fn users(&self) -> Result<Vec<Arc<EventCell>>> {
         let users = self.usage.streams();
-        let away = users.iter().filter(|user| user.id != self.home.id);
+        // What went with another device's context is no reason to wait.
+        let away = users.iter().filter(|user| user.id != self.home.id && !user.device.is_lost());
         away.map(|user| user.mark()).chain([self.home.mark()]).collect()
     }
 
@@ -96,7 +99,8 @@ impl Allocation {
     /// Gives a graph's block back to it.
     fn return_to(&self, arena: &GraphArena) -> Result<()> {
         let users = self.usage.streams();
-        let outside: Result<Vec<_>> = users.iter().map(|user| user.mark()).collect();
+        let living = users.iter().filter(|user| !user.device.is_lost());
+        let outside: Result<Vec<_>> = living.map(|user| user.mark()).collect();
         if outside.is_err() {
             arena.abandon();
         }

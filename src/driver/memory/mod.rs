@@ -3,12 +3,14 @@
 //! - [`usage`] keeps which streams use a block, and makes a stream wait before it joins them.
 //! - [`allocation`] is a block with its home stream; dropping it gives the block back without blocking.
 //! - [`pool`] caches blocks by stream; [`retired`] holds what cannot be freed yet.
-//! - [`buffer`], [`slice`], [`pinned`] and [`transfer`] are what users hold; [`copy`] and [`fill`] move bytes, large ones
-//!   of plain memory by way of [`staging`].
+//! - [`buffer`], [`slice`], [`pinned`] and [`transfer`] are what users hold; [`copy`], [`copy_3d`], [`copy_batch`]
+//!   and [`fill`] move bytes, large ones of plain memory by way of [`staging`].
 
 mod allocation;
 mod buffer;
 mod copy;
+mod copy_3d;
+mod copy_batch;
 mod fill;
 mod pinned;
 mod pool;
@@ -21,8 +23,9 @@ mod usage;
 pub(crate) use allocation::Allocation;
 pub use buffer::DeviceBuffer;
 pub use copy::Copy2d;
-pub(crate) use pinned::PinnedPool;
+pub use copy_3d::Copy3d;
 pub use pinned::{PinnedBuffer, RegisterError};
+pub(crate) use pinned::{PinnedPool, forget_locked_by};
 pub use pool::PoolStatistics;
 pub(crate) use pool::{Block, Pool};
 pub(crate) use retired::{Resource, Retired};

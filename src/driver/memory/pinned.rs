@@ -12,6 +12,7 @@ use super::retired::Resource;
 use crate::driver::context::{Handle, OUT_OF_MEMORY, call, driver_error};
 use crate::driver::device::{Device, DeviceState};
 use crate::driver::event::EventCell;
+use crate::driver::fork;
 use crate::driver::graph::{CapturedBuffer, HeldPinned, capture::Capture};
 use crate::error::{Error, Result};
 
@@ -41,7 +42,7 @@ impl PinnedPool {
         let mut blocks = self.lock();
         for (class, pointer, event) in std::mem::take(&mut blocks.copying) {
             // One that cannot be asked stays: a trim will find out.
-            match event.is_complete() {
+            match event.has_let_go() {
                 Ok(true) => blocks.idle.entry(class).or_default().push(pointer),
                 _ => blocks.copying.push((class, pointer, event)),
             }
@@ -66,10 +67,17 @@ impl PinnedPool {
     }
 }
 
-/// The ranges that this library has locked and not unlocked since, by their starts. They do not overlap.
-static LOCKED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+/// A range that is locked.
+struct Locked {
+    end: usize,
+    /// The device whose context locked it.
+    by: &'static DeviceState,
+}
 
-fn locked() -> MutexGuard<'static, BTreeMap<usize, usize>> {
+/// The ranges that this library has locked and not unlocked since, by their starts. They do not overlap.
+static LOCKED: Mutex<BTreeMap<usize, Locked>> = Mutex::new(BTreeMap::new());
+
+fn locked() -> MutexGuard<'static, BTreeMap<usize, Locked>> {
     LOCKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -78,13 +86,18 @@ fn locked() -> MutexGuard<'static, BTreeMap<usize, usize>> {
 pub(crate) fn is_page_locked(start: *const u8, bytes: usize) -> bool {
     let ranges = locked();
     match ranges.range(..=start.addr()).next_back() {
-        Some((_, end)) => start.addr().checked_add(bytes).is_some_and(|last| last <= *end),
+        Some((_, range)) => start.addr().checked_add(bytes).is_some_and(|last| last <= range.end),
         None => false,
     }
 }
 
-fn now_locked(start: *const u8, bytes: usize) {
-    locked().insert(start.addr(), start.addr() + bytes);
+fn now_locked(by: &'static DeviceState, start: *const u8, bytes: usize) {
+    locked().insert(start.addr(), Locked { end: start.addr() + bytes, by });
+}
+
+/// The ranges that the device has locked are not any more: they went with its context.
+pub(crate) fn forget_locked_by(device: &DeviceState) {
+    locked().retain(|_, range| !std::ptr::eq(range.by, device));
 }
 
 /// Called before the memory is unlocked: afterwards it may be somebody else's.
@@ -153,6 +166,8 @@ impl Device {
     ///
     /// [`Error::InvalidArgument`] for a size past the address space, the driver's errors, or [`Error::ContextLost`].
     pub fn pinned<T: Pod>(&self, length: usize) -> Result<PinnedBuffer<T>> {
+        // Cached blocks are had without the driver, who would say so.
+        self.0.check_alive()?;
         let bytes = length.checked_mul(size_of::<T>()).and_then(|bytes| {
             if bytes == 0 { Some(0) } else { bytes.max(SMALLEST).checked_next_power_of_two() }
         });
@@ -200,7 +215,7 @@ impl Device {
         });
         match (registered, NonNull::new(pointer)) {
             (Ok(()), Some(pointer)) => {
-                now_locked(pointer.as_ptr().cast(), bytes);
+                now_locked(self.0, pointer.as_ptr().cast(), bytes);
                 Ok(PinnedBuffer { device: self.0, pointer, length, origin: Origin::Registered(vector) })
             }
             (Ok(()), None) => Ok(PinnedBuffer {
@@ -227,7 +242,7 @@ impl DeviceState {
                 return Ok(None);
             }
             self.check("cuMemHostAlloc", status)?;
-            now_locked(pointer.cast(), bytes);
+            now_locked(self, pointer.cast(), bytes);
             Ok(Some(Handle(pointer.cast())))
         })?;
         found.ok_or_else(|| driver_error("cuMemHostAlloc", OUT_OF_MEMORY, format!("{bytes} bytes")))
@@ -266,7 +281,7 @@ impl<T: Pod> PinnedBuffer<T> {
 
     /// Gives the buffer to the graph that is being captured; its name there.
     pub(crate) fn into_graph(self, capture: &Capture) -> CapturedBuffer<T> {
-        let index = capture.hold_pinned(HeldPinned {
+        let (capture, index) = capture.hold_pinned(HeldPinned {
             buffer: Box::new(self),
             retire: |buffer, after| {
                 if let Ok(buffer) = buffer.downcast::<PinnedBuffer<T>>() {
@@ -274,7 +289,7 @@ impl<T: Pod> PinnedBuffer<T> {
                 }
             },
         });
-        CapturedBuffer::new(capture.id, index)
+        CapturedBuffer::new(capture, index)
     }
 
     /// Gives the memory back when the event is complete, for a copy that nobody waits for.
@@ -315,6 +330,12 @@ impl<T: Pod> Drop for PinnedBuffer<T> {
             Origin::Pool(class) => {
                 if !self.device.is_lost() {
                     self.device.pinned.put(class, pointer);
+                }
+            }
+            // A reset has unlocked it. Otherwise nothing can unlock it any more, and locked memory is not freed.
+            Origin::Registered(vector) if self.device.is_lost() => {
+                if self.device.was_reset() && !fork::forked() {
+                    drop(ManuallyDrop::into_inner(vector));
                 }
             }
             Origin::Registered(vector) => {

@@ -22,7 +22,8 @@ pub(crate) enum Resource {
     /// Registered host memory and its owner, which must outlive the registration.
     Registered(Handle<u8>, #[allow(dead_code)] Box<dyn Any + Send>),
     Module(Handle<CUmod_st>),
-    Linker(Handle<CUlinkState_st>),
+    /// A linker and the options and logs that the driver writes to as long as it lives.
+    Linker(Handle<CUlinkState_st>, #[allow(dead_code)] Box<dyn Any + Send>),
     Stream(Handle<CUstream_st>),
     Event(Handle<CUevent_st>),
     Graph(Handle<CUgraph_st>),
@@ -60,8 +61,6 @@ impl Retired {
 enum Fate {
     Release,
     Keep,
-    /// Its last user went with another device's context, which may never have let go of it.
-    Forget,
 }
 
 impl DeviceState {
@@ -74,8 +73,8 @@ impl DeviceState {
         let result = match self.bind() {
             Ok(_bound) => {
                 let result = self.call_release(&resource);
-                if result.is_err() && matches!(resource, Resource::Registered(..)) {
-                    // Perhaps still locked: the memory is not given to anybody else.
+                if result.is_err() && matches!(resource, Resource::Registered(..) | Resource::Linker(..)) {
+                    // Perhaps the driver still uses the memory: it is not given to anybody else.
                     std::mem::forget(resource);
                 }
                 result
@@ -110,7 +109,7 @@ impl DeviceState {
                 Resource::Pinned(pointer) => call!(self, cuMemFreeHost(pointer.into_void())),
                 Resource::Registered(pointer, _) => call!(self, cuMemHostUnregister(pointer.into_void())),
                 Resource::Module(module) => call!(self, cuModuleUnload(module.0)),
-                Resource::Linker(linker) => call!(self, cuLinkDestroy(linker.0)),
+                Resource::Linker(linker, _) => call!(self, cuLinkDestroy(linker.0)),
                 Resource::Stream(stream) => call!(self, cuStreamDestroy(stream.0)),
                 Resource::Event(event) => call!(self, cuEventDestroy(event.0)),
                 Resource::Graph(graph) => call!(self, cuGraphDestroy(graph.0)),
@@ -139,7 +138,7 @@ impl DeviceState {
         for entry in self.retired.take_all() {
             let done = match entry.until_idle {
                 true => Ok(false),
-                false => entry.after.iter().try_fold(true, |done, event| Ok(done && event.is_complete()?)),
+                false => entry.after.iter().try_fold(true, |done, event| Ok(done && event.has_let_go()?)),
             };
             let result = match done {
                 Ok(true) => self.release(entry.resource),
@@ -208,9 +207,10 @@ impl DeviceState {
                 Fate::Keep
             } else {
                 // Memory locked for one device may be in use by another.
-                match entry.after.iter().try_for_each(|event| event.synchronize()) {
+                match entry.after.iter().try_for_each(|event| event.wait_until_let_go()) {
                     Ok(()) => Fate::Release,
-                    Err(error) if gone(&error) => Fate::Forget,
+                    // Its last user went with another device's context, which lets go of it for certain in a reset only.
+                    Err(error) if gone(&error) => Fate::Keep,
                     Err(error) => {
                         result = result.and(Err(error));
                         Fate::Keep
@@ -226,7 +226,6 @@ impl DeviceState {
                     self.retired.push(entry)
                 }
                 Fate::Keep => self.retired.push(Entry { until_idle: true, ..entry }),
-                Fate::Forget => std::mem::forget(entry.resource),
             }
         }
         result.and(others_idle.map(drop)).and(self.destroy_pooled_events())

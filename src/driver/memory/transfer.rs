@@ -132,7 +132,7 @@ impl<T: Pod> Transfer<T> {
     ///
     /// A kernel before the copy faulted, or the driver's errors. The buffer's memory is then freed once the device is
     /// idle. [`Error::NotCapturable`] for a copy that was captured: the graph has the buffer.
-    pub fn wait(mut self) -> Result<PinnedBuffer<T>> {
+    pub fn wait(self) -> Result<PinnedBuffer<T>> {
         self.outside_of_graphs("Transfer::wait")?;
         let waited = match self.stream.take_end_of(self.place) {
             TransferEnd::Done => Ok(()),
@@ -142,6 +142,13 @@ impl<T: Pod> Transfer<T> {
                 unsafe { stream_call!(self.stream, cuEventSynchronize(event.raw.0)) }
             }),
         };
+        self.finish(waited)
+    }
+
+    /// Gives the buffer back after a wait that went so. After one that went well the copy is done.
+    pub(in crate::driver) fn finish(mut self, waited: Result<()>) -> Result<PinnedBuffer<T>> {
+        // Nobody waits for this copy any more, so no event is recorded for it.
+        let _ = self.stream.take_end_of(self.place);
         match (waited, self.buffer.take()) {
             (Ok(()), Some(buffer)) => Ok(buffer),
             (Err(error), Some(buffer)) => {
@@ -154,6 +161,10 @@ impl<T: Pod> Transfer<T> {
         }
     }
 
+    pub(in crate::driver) fn stream(&self) -> &StreamState {
+        &self.stream
+    }
+
     /// The buffer's name in the graph, where the copy was captured: [`ExecutableGraph::host`] gives its elements. `None` for
     /// any other copy.
     ///
@@ -163,7 +174,7 @@ impl<T: Pod> Transfer<T> {
     }
 
     /// Fails where the copy is a graph's: it is done with each launch.
-    fn outside_of_graphs(&self, operation: &'static str) -> Result<()> {
+    pub(in crate::driver) fn outside_of_graphs(&self, operation: &'static str) -> Result<()> {
         match self.captured {
             Some(_) => Err(capture::not_capturable(
                 operation,
@@ -191,6 +202,9 @@ impl<T: Pod> Transfer<T> {
 impl<T: Pod> Drop for Transfer<T> {
     fn drop(&mut self) {
         if let Some(buffer) = self.buffer.take() {
+            if self.stream.device.is_lost() {
+                return buffer.retire(None);
+            }
             let event = match self.stream.take_end_of(self.place) {
                 TransferEnd::Done => return,
                 TransferEnd::Event(event) => Ok(event),
