@@ -180,6 +180,15 @@ pub fn run(fake: &Fake, between: &mut dyn FnMut()) -> Result<(), Error> {
     enter!(graph.launch(&stream))?;
     enter!(drop(graph));
     enter!(drop(scratch));
+    let mut condition = enter!(stream.upload(&[1u32]))?;
+    let conditional = enter!(stream.capture(|stream| {
+        enter!(stream.run_while(&mut condition, |stream, condition| {
+            stream.fill(&mut b, 3)?;
+            stream.fill(condition, 0)
+        }))?;
+        enter!(stream.run_if(&condition, |stream| stream.fill(&mut b, 4)))
+    }));
+    newer(conditional.and_then(|(graph, ())| enter!(graph.instantiate()?.launch(&stream))))?;
 
     // Waiting, callbacks and peers.
     let (sender, receiver) = std::sync::mpsc::channel();

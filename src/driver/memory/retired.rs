@@ -161,6 +161,7 @@ impl DeviceState {
 
     /// Waits for the device and gives back everything that is cached or retired.
     pub(crate) fn trim(&'static self) -> Result<()> {
+        self.condition_kernel.forget();
         let _one_at_a_time = self.retired.trimming.lock().unwrap_or_else(PoisonError::into_inner);
         self.trim_alone()
     }
