@@ -9,6 +9,7 @@
 mod harness;
 
 mod allocation;
+mod batch;
 mod graph;
 mod graph_launch;
 mod overlap;
@@ -20,7 +21,7 @@ use harness::program::{Benchmark, Options, Program};
 const HELP: &str = "\
 memory [--only NAME,NAME] [--out FOLDER] [--rounds N] [--trace PATH]
 
-  --only    of allocation, graph_launch, graph, overlap; all without it
+  --only    of allocation, graph_launch, graph, overlap, batch; all without it
   --out     where the JSON files go; benches/results without it
   --rounds  rounds of each figure, at least 20; each benchmark's own without it
   --trace   a recorded memory trace, which is replayed as well
@@ -35,6 +36,7 @@ const PROGRAM: Program = Program {
         ("graph_launch", Benchmark::Device(graph_launch::measure)),
         ("graph", Benchmark::Device(graph::measure)),
         ("overlap", Benchmark::Device(overlap::measure)),
+        ("batch", Benchmark::Device(batch::measure)),
     ],
 };
 
