@@ -56,7 +56,10 @@ fn graphs() -> selvedge::Result<()> {
     let launch = begun.elapsed();
     let result = stream.download(&sum)?;
     assert!(result.iter().all(|&value| value == 2.0 * STEPS as f32));
-    println!("{STEPS} launches took the host {launches:.0?}, one of the graph {launch:.0?}; both gave {}", result[0]);
+    println!(
+        "{STEPS} launches took the host {launches:.0?}, one of the graph {launch:.0?}; both gave {}",
+        result[0]
+    );
 
     // A closure that is captured again when its key changes, here the length.
     let mut filled = Captured::new(|stream: &Stream, &length: &usize| {

@@ -12,7 +12,7 @@ use super::fork;
 use super::graph::ConditionKernel;
 use super::graph::capture::{self, Gate};
 use super::image::isa_of_driver;
-use super::memory::{PinnedPool, Pool, PoolStatistics, Retired};
+use super::memory::{PinnedPool, Pool, Retired};
 use super::peer::Peers;
 use super::reset::Reset;
 use super::stream::StreamState;
@@ -220,21 +220,6 @@ impl Device {
         self.0.wait_until_idle()?;
         self.0.free_retired();
         Ok(())
-    }
-
-    /// What the device's memory pool holds.
-    pub fn pool_statistics(&self) -> PoolStatistics {
-        self.0.pool.statistics()
-    }
-
-    /// Waits for the device and gives everything that is cached back to the driver: memory blocks, pinned memory, events
-    /// and whatever was dropped while it was in use.
-    ///
-    /// # Errors
-    ///
-    /// The driver's; what could not be freed is kept for the next call.
-    pub fn trim(&self) -> Result<()> {
-        self.0.trim()
     }
 
     /// Whether the device's context was lost to a fault, or this process was forked from one that had used it.

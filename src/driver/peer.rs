@@ -64,11 +64,13 @@ impl Device {
             let detail = format!("from {self} to {other}");
             return Err(driver_error("cuCtxEnablePeerAccess", status.0, detail));
         }
-        let mut peers = self.0.peers.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !peers.contains(&other.0.ordinal) {
-            peers.push(other.0.ordinal);
-        }
-        Ok(())
+        // What is mapped page by page is granted page by page; the switch above is for everything else.
+        other.0.grant_to(self.0, || {
+            let mut peers = self.0.peers.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if !peers.contains(&other.0.ordinal) {
+                peers.push(other.0.ordinal);
+            }
+        })
     }
 
     /// Takes back what [`enable_peer_access`](Self::enable_peer_access) gave. Nothing happens where it was not given.
@@ -87,6 +89,6 @@ impl Device {
             let detail = format!("from {self} to {other}");
             return Err(driver_error("cuCtxDisablePeerAccess", status.0, detail));
         }
-        Ok(())
+        if status.0 == PEER_ACCESS_NOT_ENABLED { Ok(()) } else { other.0.revoke_from(self.0) }
     }
 }

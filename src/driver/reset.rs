@@ -19,7 +19,7 @@ use super::context::Handle;
 use super::device::{Device, DeviceState};
 use super::fork;
 use super::memory::forget_locked_by;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, report_deferred};
 use crate::sys::call as api_call;
 use crate::sys::driver::{CUcontext, CUctx_st};
 
@@ -114,6 +114,10 @@ impl Device {
             other.peers.forget(old.ordinal);
         }
         forget_locked_by(old);
+        // Pages belong to the process. After a fault the driver may refuse, and takes them back with the context.
+        if let (Err(error), true) = (old.discard_pool(), finished) {
+            report_deferred(&error);
+        }
         // SAFETY: the caller vouches for everything that uses the context; ours leaves it alone from here on.
         unsafe { api_call!(old.api, cuDevicePrimaryCtxReset(old.raw)) }
             .map_err(|error| old.reset_failed(&error))?;

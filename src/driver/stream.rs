@@ -16,7 +16,7 @@ use super::context::{Handle, NOT_READY, call, gone, stream_call};
 use super::device::{Device, DeviceState, NEXT_STREAM_ID};
 use super::event::{Event, EventCell, Record};
 use super::graph::capture::{self, Entry, Slot};
-use super::memory::{Access, Allocation, Resource};
+use super::memory::{Access, Allocation, Front, Resource};
 use crate::error::{Error, Result, report_deferred};
 use crate::sys::driver::{CUstream, CUstream_st};
 
@@ -99,6 +99,8 @@ pub(crate) struct StreamState {
     pub(crate) raw: Handle<CUstream_st>,
     pub(crate) id: u64,
     priority: i32,
+    /// The stream's blocks that are free, and its share of the device's books.
+    pub(crate) front: Arc<Front>,
     /// Operations whose driver call has begun.
     begun: AtomicU64,
     /// Operations whose driver call has returned.
@@ -294,24 +296,35 @@ impl StreamState {
 
     /// An event behind everything issued so far; what is captured is not issued.
     pub(crate) fn mark(&self) -> Result<Arc<EventCell>> {
+        self.mark_placed().map(|(event, _)| event)
+    }
+
+    /// As [`mark`](Self::mark), and the count of operations that it is behind. Where the stream captures, all that was
+    /// issued since its capture began is only written down.
+    pub(crate) fn mark_placed(&self) -> Result<(Arc<EventCell>, u64)> {
         let mut marker = self.lock_marker();
+        let position = self.issued();
         match self.slot.before() {
-            Some(before) => Ok(before),
-            None => self.mark_with(&mut marker),
+            Some(before) => Ok((before, position)),
+            None => self.mark_placed_with(&mut marker),
         }
     }
 
     /// As [`mark`](Self::mark), on a stream that does not capture yet.
     pub(crate) fn mark_with(&self, marker: &mut Marker) -> Result<Arc<EventCell>> {
+        self.mark_placed_with(marker).map(|(event, _)| event)
+    }
+
+    fn mark_placed_with(&self, marker: &mut Marker) -> Result<(Arc<EventCell>, u64)> {
         let position = self.issued();
         if let Some((event, behind)) = &*marker {
             if *behind == position {
-                return Ok(event.clone());
+                return Ok((event.clone(), position));
             }
         }
         let event = Arc::new(self.record()?);
         *marker = Some((event.clone(), position));
-        Ok(event)
+        Ok((event, position))
     }
 
     /// An event that a wait of `waiter` is for: where both are in one capture, it is one of the capture.
@@ -406,11 +419,13 @@ impl Device {
         let mut raw: CUstream = std::ptr::null_mut();
         // SAFETY: the pointer is to a local; the device's context is current.
         unsafe { call!(device, cuStreamCreateWithPriority(&mut raw, NON_BLOCKING, priority))? };
+        let id = NEXT_STREAM_ID.fetch_add(1, Ordering::Relaxed);
         let state = Arc::new(StreamState {
             device,
             raw: Handle(raw),
-            id: NEXT_STREAM_ID.fetch_add(1, Ordering::Relaxed),
+            id,
             priority,
+            front: Front::new(id),
             begun: AtomicU64::new(0),
             issued: AtomicU64::new(0),
             slot: Slot::default(),
@@ -424,7 +439,7 @@ impl Device {
         streams.retain(|stream| stream.strong_count() > 0);
         streams.push(Arc::downgrade(&state));
         drop(streams);
-        device.pool.open_stream(state.id);
+        device.pool.open_stream(&state);
         Ok(Stream(Arc::new(StreamHandle { state })))
     }
 

@@ -30,7 +30,13 @@ pub fn spawn(
     let library = variant::build(variant)?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(arguments).env(CHILD, name).env("SELVEDGE_LIBCUDA", library);
-    for variable in ["SELVEDGE_POOL", "SELVEDGE_STAGING_BYTES", "SELVEDGE_ARCH", "SELVEDGE_IMAGE"] {
+    for variable in [
+        "SELVEDGE_POOL",
+        "SELVEDGE_MEMORY_LIMIT",
+        "SELVEDGE_STAGING_BYTES",
+        "SELVEDGE_ARCH",
+        "SELVEDGE_IMAGE",
+    ] {
         command.env_remove(variable);
     }
     command.envs(settings.iter().copied());

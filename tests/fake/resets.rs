@@ -213,7 +213,8 @@ fn older_handles(fake: &Fake) -> Outcome {
     }
     drop((idle, buffer, module, make, global, event, stream));
     if fake.calls() != calls {
-        let made: Vec<_> = fake.log().split_off(calls as usize).into_iter().map(|call| call.function).collect();
+        let made: Vec<_> =
+            fake.log().split_off(calls as usize).into_iter().map(|call| call.function).collect();
         return Err(format!("driver calls by handles of a gone context: {made:?}").into());
     }
     // Its memory is not taken for locked any more: a copy of it is staged or waited for.

@@ -252,6 +252,7 @@ pub fn check_end(fake: &Fake) -> Result<(), Box<dyn std::error::Error>> {
     let live = fake.live();
     let alive =
         live.blocks + live.pinned + live.registered + live.streams + live.events + live.modules + live.links;
+    let alive = alive + live.physical + live.mappings + live.reservations;
     let alive = alive + live.captures + live.graphs + live.instances;
     if alive != 0 {
         return Err(format!("alive at the end:\n{}", fake.describe_live()).into());
@@ -296,8 +297,9 @@ pub fn calls(variant: &Variant, settings: &[(&str, &str)]) -> Result<Vec<(u64, S
 pub fn trials() -> Vec<Trial> {
     vec![Trial::test("scenario::calls_every_symbol_of_the_table", || {
         let mut called = BTreeSet::new();
-        for version in [11040, 12040, 13000] {
-            called.extend(calls(&Variant::new(version), &[])?.into_iter().map(|(_, name)| name));
+        for (version, pool) in [(11040, ""), (12040, "plain"), (12040, "driver"), (13000, "")] {
+            let settings = [("SELVEDGE_POOL", pool)];
+            called.extend(calls(&Variant::new(version), &settings)?.into_iter().map(|(_, name)| name));
         }
         let table = selvedge::sys::DriverApi::SYMBOLS.iter();
         let missing: Vec<_> =

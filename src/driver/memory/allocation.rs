@@ -48,13 +48,19 @@ impl Allocation {
     /// graph) holds the block too.
     #[inline]
     pub(crate) fn read_access(self: &Arc<Self>, whole: bool) -> Access {
-        Access::read(whole && Arc::strong_count(self) == 1)
+        Access::read(whole && self.is_held_once())
     }
 
     /// How an exclusive view writes: as the whole block's only user, unless something else holds the block too.
     #[inline]
     pub(crate) fn write_access(self: &Arc<Self>, whole: bool) -> Access {
-        Access::write(whole && Arc::strong_count(self) == 1)
+        Access::write(whole && self.is_held_once())
+    }
+
+    /// Whether only one buffer can name the block. A graph's launches name its own blocks without holding them.
+    #[inline]
+    fn is_held_once(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) == 1 && self.arena.is_none()
     }
 
     pub(crate) fn address(&self) -> u64 {

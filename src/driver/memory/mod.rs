@@ -26,8 +26,11 @@ pub use copy::Copy2d;
 pub use copy_3d::Copy3d;
 pub use pinned::{PinnedBuffer, RegisterError};
 pub(crate) use pinned::{PinnedPool, forget_locked_by};
-pub use pool::PoolStatistics;
-pub(crate) use pool::{Block, Pool};
+pub(crate) use pool::{Block, Front, Pool};
+pub use pool::{
+    BlockSnapshot, BlockState, MemoryScope, MemorySnapshot, MemoryTrace, MemoryUse, PoolStatistics,
+    ReplayOptions, ReplayPool, ReplayReport, ReplaySample, SegmentSnapshot, TraceEvent,
+};
 pub(crate) use retired::{Resource, Retired};
 pub use slice::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite};
 pub(crate) use slice::{View, range_of};

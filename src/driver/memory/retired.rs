@@ -9,6 +9,7 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::pinned::no_longer_locked;
+use super::pool::Block;
 use crate::driver::context::{Handle, call, gone};
 use crate::driver::device::DeviceState;
 use crate::driver::event::EventCell;
@@ -18,6 +19,8 @@ use crate::sys::driver::{CUevent_st, CUgraph_st, CUgraphExec_st, CUlinkState_st,
 /// Something that the driver gave and wants back.
 pub(crate) enum Resource {
     Memory(u64),
+    /// A block of the pool's heap.
+    Block(Block),
     Pinned(Handle<u8>),
     /// Registered host memory and its owner, which must outlive the registration.
     Registered(Handle<u8>, #[allow(dead_code)] Box<dyn Any + Send>),
@@ -105,6 +108,10 @@ impl DeviceState {
         // SAFETY: each resource was given by this device's driver, is released once and used by nothing any more.
         unsafe {
             match resource {
+                Resource::Block(block) => {
+                    self.take_back_idle(*block);
+                    Ok(())
+                }
                 Resource::Memory(address) => call!(self, cuMemFree(*address)),
                 Resource::Pinned(pointer) => call!(self, cuMemFreeHost(pointer.into_void())),
                 Resource::Registered(pointer, _) => call!(self, cuMemHostUnregister(pointer.into_void())),
@@ -182,14 +189,12 @@ impl DeviceState {
     fn trim_alone(&'static self) -> Result<()> {
         // Taken before the wait, so that what is freed is what the wait was for.
         let mut entries = self.retired.take_all();
-        let cached = self.pool.take_cached().into_iter().map(|address| (Resource::Memory(address), None));
-        let pinned =
-            self.pinned.take_cached().into_iter().map(|(pointer, event)| (Resource::Pinned(pointer), event));
-        entries.extend(cached.chain(pinned).map(|(resource, event)| Entry {
-            resource,
+        entries.extend(self.pinned.take_cached().into_iter().map(|(pointer, event)| Entry {
+            resource: Resource::Pinned(pointer),
             after: event.into_iter().collect(),
             until_idle: false,
         }));
+        let before = self.before_trim();
         let waited = self.wait_until_idle();
         let others_idle = match &waited {
             Ok(true) if entries.iter().any(|entry| entry.until_idle) => DeviceState::wait_until_others_idle(),
@@ -228,6 +233,17 @@ impl DeviceState {
                 }
                 Fate::Keep => self.retired.push(Entry { until_idle: true, ..entry }),
             }
+        }
+        if idle || partly {
+            let trimmed = before.and_then(|(done, events)| {
+                for event in events {
+                    // One that went with another device's context is never complete; its blocks stay.
+                    event.synchronize().or_else(|error| if gone(&error) { Ok(()) } else { Err(error) })?;
+                }
+                // Where only streams could be waited for, the pool asks them how far they are.
+                self.trim_pool(if idle { done } else { Vec::new() })
+            });
+            result = result.and(trimmed);
         }
         result.and(others_idle.map(drop)).and(self.destroy_pooled_events())
     }

@@ -1,0 +1,376 @@
+//! A trace run through the pool's own heap on the CPU, with memory that is only numbers.
+//!
+//! The code that decides is the one that runs on a device: the same lists, heap and arenas. What is simulated is the
+//! driver, and how far the device is behind the host: a use is known to be done `lag` requests later.
+
+use super::arena::COMPLETE;
+use super::backing::{Backing, Returned};
+use super::class::class_of;
+use super::heap::Heap;
+use super::lists::{Kept, Lists};
+use super::statistics::PoolStatistics;
+use super::trace::{MemoryTrace, TraceEvent};
+use crate::error::{Error, Result};
+
+/// How a replayed pool gets its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplayPool {
+    /// Pages that can be moved to other addresses.
+    Paged,
+    /// Segments that stay where they are.
+    Plain,
+}
+
+/// The pool and the device of a replay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReplayOptions {
+    /// How the pool gets its memory; paged unless said otherwise.
+    pub pool: ReplayPool,
+    /// The smallest page, in bytes: a power of two, at least 4096; 2 MiB unless said otherwise.
+    pub page_bytes: u64,
+    /// The most memory there is, in bytes; without an end unless said otherwise.
+    pub limit_bytes: Option<u64>,
+    /// After how many further requests a use is known to be done; 64 unless said otherwise.
+    pub lag: u64,
+    /// How many points of the report's curve there are at most; 1000 unless said otherwise.
+    pub samples: usize,
+}
+
+impl Default for ReplayOptions {
+    fn default() -> ReplayOptions {
+        ReplayOptions {
+            pool: ReplayPool::Paged,
+            page_bytes: 2 << 20,
+            limit_bytes: None,
+            lag: 64,
+            samples: 1000,
+        }
+    }
+}
+
+/// The pool at one moment of a replay. Sizes are in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ReplaySample {
+    /// How many events there were before.
+    pub event: u64,
+    /// Asked for by the buffers that are alive.
+    pub requested_bytes: u64,
+    /// Of blocks in use.
+    pub live_bytes: u64,
+    /// Taken from the driver.
+    pub reserved_bytes: u64,
+    /// How much of what is cached is not in the largest piece, from 0 to 1.
+    pub fragmentation: f64,
+}
+
+/// What a replay found.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ReplayReport {
+    /// The pool's numbers at the end.
+    pub statistics: PoolStatistics,
+    /// Requests that found no memory.
+    pub refused: u64,
+    /// How often the host had to wait for the device.
+    pub waits: u64,
+    /// The pool over time.
+    pub samples: Vec<ReplaySample>,
+}
+
+impl ReplayReport {
+    /// Peak reserved over peak requested memory: 1 where nothing is lost; 0 where nothing was asked for.
+    pub fn ratio(&self) -> f64 {
+        match self.statistics.peak_requested_bytes {
+            0 => 0.0,
+            live => self.statistics.peak_reserved_bytes as f64 / live as f64,
+        }
+    }
+}
+
+/// A driver of numbers.
+struct Simulated {
+    granularity: Option<u64>,
+    next_address: u64,
+    next_page: u64,
+    /// Each stream's own lists, by its number.
+    lists: Vec<Lists>,
+    /// Places are events.
+    now: u64,
+    lag: u64,
+    live: u64,
+    peak_live: u64,
+}
+
+impl Backing for Simulated {
+    fn granularity(&self) -> Option<u64> {
+        self.granularity
+    }
+
+    fn reserve(&mut self, bytes: u64) -> Result<Option<u64>> {
+        let address = self.next_address;
+        self.next_address = address.saturating_add(bytes).saturating_add(1 << 30);
+        Ok((self.next_address < u64::MAX).then_some(address))
+    }
+
+    fn unreserve(&mut self, _address: u64, _bytes: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn create(&mut self, _bytes: u64) -> Result<Option<u64>> {
+        self.next_page += 1;
+        Ok(Some(self.next_page))
+    }
+
+    fn release(&mut self, _page: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn map(&mut self, _address: u64, _bytes: u64, _page: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn grant(&mut self, _address: u64, _bytes: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn unmap(&mut self, _address: u64, _bytes: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn allocate(&mut self, bytes: u64) -> Result<Option<u64>> {
+        self.reserve(bytes)
+    }
+
+    fn free(&mut self, _address: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn done(&mut self, _owner: u64) -> Result<u64> {
+        Ok(self.now.saturating_sub(self.lag))
+    }
+
+    fn can_wait(&self, _owner: u64) -> bool {
+        true
+    }
+
+    fn drain(&mut self, returned: &mut Vec<Returned>) {
+        for (stream, lists) in self.lists.iter_mut().enumerate() {
+            lists.drain(stream as u64, returned);
+        }
+    }
+
+    fn peak_live(&mut self, more: u64) -> u64 {
+        self.peak_live.max(self.live + more)
+    }
+}
+
+/// What a live allocation of the trace is.
+#[derive(Clone, Copy)]
+struct Live {
+    stream: u32,
+    requested: u64,
+    block: Kept,
+}
+
+struct Replay {
+    heap: Heap,
+    world: Simulated,
+    statistics: PoolStatistics,
+    waits: u64,
+    /// Requests that needed new memory or moved pages.
+    grown: u64,
+}
+
+impl Replay {
+    fn allocate(&mut self, stream: u32, bytes: u64) -> Result<Option<Live>> {
+        let Some(class) = class_of(bytes) else { return Ok(None) };
+        self.statistics.requests += 1;
+        let own = stream as usize;
+        if own >= self.world.lists.len() {
+            self.world.lists.resize_with(own + 1, Lists::default);
+        }
+        let block = match self.world.lists[own].pop(class) {
+            Some(kept) => kept,
+            None => match self.obtain(stream, class.bytes)? {
+                Some(kept) => kept,
+                None => return Ok(None),
+            },
+        };
+        self.world.live += class.bytes;
+        self.world.peak_live = self.world.peak_live.max(self.world.live);
+        self.statistics.requested_bytes += bytes;
+        self.statistics.peak_requested_bytes =
+            self.statistics.peak_requested_bytes.max(self.statistics.requested_bytes);
+        Ok(Some(Live { stream, requested: bytes, block }))
+    }
+
+    fn obtain(&mut self, stream: u32, bytes: u64) -> Result<Option<Kept>> {
+        let mut returned = Vec::new();
+        self.world.lists[stream as usize].drain(u64::from(stream), &mut returned);
+        for Returned { index, bytes, after } in returned {
+            self.heap.give_back(index, bytes, after);
+        }
+        let mut found = self.heap.obtain(&mut self.world, u64::from(stream), bytes)?;
+        if found.is_none() {
+            // The device is waited for, then everything is done.
+            self.waits += 1;
+            let lag = std::mem::replace(&mut self.world.lag, 0);
+            self.heap.trim(&mut self.world)?;
+            found = self.heap.obtain(&mut self.world, u64::from(stream), bytes)?;
+            self.world.lag = lag;
+        }
+        self.grown += u64::from(found.is_none_or(|found| found.grown));
+        Ok(found.map(|found| Kept { address: found.address, index: found.index, place: 0 }))
+    }
+
+    fn free(&mut self, live: Live) {
+        let Some(class) = class_of(live.requested) else { return };
+        self.world.live -= class.bytes;
+        self.statistics.requested_bytes -= live.requested;
+        self.world.lists[live.stream as usize].push(class, Kept { place: self.world.now, ..live.block });
+    }
+
+    fn cached(&self) -> u64 {
+        self.heap.reserved - self.world.live
+    }
+
+    fn sample(&self, event: u64) -> ReplaySample {
+        let (cached, largest) = (self.cached(), self.heap.largest_free());
+        let statistics = PoolStatistics {
+            cached_bytes: cached,
+            largest_cached_bytes: largest,
+            ..PoolStatistics::default()
+        };
+        ReplaySample {
+            event,
+            requested_bytes: self.statistics.requested_bytes,
+            live_bytes: self.world.live,
+            reserved_bytes: self.heap.reserved,
+            fragmentation: statistics.fragmentation(),
+        }
+    }
+}
+
+impl MemoryTrace {
+    /// Runs the trace through a pool on the CPU.
+    ///
+    /// ```
+    /// use selvedge::driver::{MemoryTrace, ReplayOptions};
+    ///
+    /// let report = MemoryTrace::training_like(1, 20_000).replay(&ReplayOptions::default())?;
+    /// assert!(report.ratio() < 1.15);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The options cannot be, or the trace frees what is not alive.
+    pub fn replay(&self, options: &ReplayOptions) -> Result<ReplayReport> {
+        let page = options.page_bytes;
+        if !page.is_power_of_two() || !(4096..=1 << 30).contains(&page) {
+            return Err(Error::invalid(
+                "replaying a memory trace",
+                format!("pages of {page} bytes"),
+                "a power of two from 4096 to 2^30",
+            ));
+        }
+        let granularity = (options.pool == ReplayPool::Paged).then_some(page);
+        let world = Simulated {
+            granularity,
+            next_address: 1 << 32,
+            next_page: 0,
+            lists: Vec::new(),
+            now: 0,
+            lag: options.lag,
+            live: 0,
+            peak_live: 0,
+        };
+        let heap = Heap::new(1 << 40, options.limit_bytes);
+        let mut replay = Replay { heap, world, statistics: PoolStatistics::default(), waits: 0, grown: 0 };
+        let mut alive: Vec<Option<Live>> = Vec::new();
+        let mut report = ReplayReport::default();
+        let every = self.events.len().div_ceil(options.samples.max(1)).max(1);
+        for (number, event) in self.events.iter().enumerate() {
+            // Places begin at 1: what is done by place 0 is done from the start.
+            replay.world.now = number as u64 + 1;
+            match *event {
+                TraceEvent::Allocate { stream, bytes } => {
+                    let live = replay.allocate(stream.max(COMPLETE as u32 + 1), bytes)?;
+                    report.refused += u64::from(live.is_none());
+                    alive.push(live);
+                }
+                TraceEvent::Free { allocation } => match alive.get_mut(allocation as usize) {
+                    // One that was refused has nothing to free.
+                    Some(live) => {
+                        if let Some(live) = live.take() {
+                            replay.free(live);
+                        }
+                    }
+                    None => {
+                        return Err(Error::invalid(
+                            "replaying a memory trace",
+                            format!("event {number}, which frees allocation {allocation}"),
+                            format!("one of the {} allocations before it", alive.len()),
+                        ));
+                    }
+                },
+            }
+            if (number + 1) % every == 0 || number + 1 == self.events.len() {
+                report.samples.push(replay.sample(number as u64 + 1));
+            }
+        }
+        let heap = &replay.heap;
+        report.waits = replay.waits;
+        report.statistics = PoolStatistics {
+            live_bytes: replay.world.live,
+            peak_live_bytes: replay.world.peak_live,
+            cached_bytes: replay.cached(),
+            largest_cached_bytes: heap.largest_free(),
+            hits: replay.statistics.requests - replay.grown,
+            ..heap.statistics(replay.statistics)
+        };
+        Ok(report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MemoryTrace, ReplayOptions, ReplayPool, TraceEvent};
+
+    #[test]
+    fn a_million_requests_of_training_stay_within_the_bound() {
+        for seed in [1, 2] {
+            let trace = MemoryTrace::training_like(seed, 500_000);
+            let report = trace.replay(&ReplayOptions::default()).unwrap();
+            let statistics = report.statistics;
+            println!("seed {seed}: ratio {:.4}, {statistics:?}", report.ratio());
+            assert_eq!(statistics.requests, 500_000);
+            assert_eq!(report.refused, 0);
+            assert!(report.ratio() <= 1.15, "seed {seed}: {}", report.ratio());
+        }
+    }
+
+    #[test]
+    fn a_cap_is_kept() {
+        let trace = MemoryTrace::training_like(3, 100_000);
+        let free = trace.replay(&ReplayOptions::default()).unwrap();
+        for pool in [ReplayPool::Paged, ReplayPool::Plain] {
+            let limit = free.statistics.peak_requested_bytes * 9 / 10;
+            let options = ReplayOptions { pool, limit_bytes: Some(limit), ..ReplayOptions::default() };
+            let report = trace.replay(&options).unwrap();
+            assert!(report.statistics.peak_reserved_bytes <= limit, "{pool:?}");
+            assert!(report.refused > 0, "{pool:?}: a tenth less than everything was enough");
+        }
+    }
+
+    #[test]
+    fn wrong_options_and_events_are_errors() {
+        let trace = MemoryTrace::training_like(1, 10);
+        for page_bytes in [0, 1, 2048, 3 << 20, 1 << 31] {
+            assert!(trace.replay(&ReplayOptions { page_bytes, ..ReplayOptions::default() }).is_err());
+        }
+        let trace = MemoryTrace { events: vec![TraceEvent::Free { allocation: 0 }], ..trace };
+        assert!(trace.replay(&ReplayOptions::default()).is_err());
+    }
+}
