@@ -13,6 +13,7 @@ mod batch;
 mod graph;
 mod graph_launch;
 mod overlap;
+mod replay;
 
 use std::process::ExitCode;
 
@@ -21,10 +22,11 @@ use harness::program::{Benchmark, Options, Program};
 const HELP: &str = "\
 memory [--only NAME,NAME] [--out FOLDER] [--rounds N] [--trace PATH]
 
-  --only    of allocation, graph_launch, graph, overlap, batch; all without it
+  --only    of allocation, graph_launch, graph, overlap, batch, replay, replay_recorded; all without it; the last two
+            need no device
   --out     where the JSON files go; benches/results without it
   --rounds  rounds of each figure, at least 20; each benchmark's own without it
-  --trace   a recorded memory trace, which is replayed as well
+  --trace   a recorded memory trace, for replay_recorded
 ";
 
 const PROGRAM: Program = Program {
@@ -37,6 +39,8 @@ const PROGRAM: Program = Program {
         ("graph", Benchmark::Device(graph::measure)),
         ("overlap", Benchmark::Device(overlap::measure)),
         ("batch", Benchmark::Device(batch::measure)),
+        ("replay", Benchmark::Host(replay::generated)),
+        ("replay_recorded", Benchmark::Host(replay::recorded)),
     ],
 };
 

@@ -2,7 +2,8 @@
 //! host says, and afterwards nothing is left of it.
 //!
 //! `SELVEDGE_SOAK_SECONDS` is how long; three seconds without it. Two rounds of the same program run, a short one first, so
-//! that what the driver keeps for good (code, stacks, its own caches) is there when memory is counted.
+//! that what the driver keeps for good (code, stacks, its own caches) is there when memory is counted. Not in a process of
+//! its own, because a checker may not look into those.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -11,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use selvedge::driver::{DeviceBuffer, ExecutableGraph, Stream, Transfer};
 
-use crate::support::{Lab, Numbers, Outcome, assert_all, child, promises, serialised};
+use crate::support::{Lab, Numbers, Outcome, assert_all, promises, serialised};
 
-promises! { eight_threads_on_four_streams => in_child(&[]) }
+promises! { eight_threads_on_four_streams }
 
 const THREADS: usize = 8;
 const STREAMS: usize = 4;
@@ -59,7 +60,10 @@ struct Moving {
 }
 
 fn eight_threads_on_four_streams() -> Outcome {
-    let period = child::soak().unwrap_or(Duration::from_secs(3));
+    let period = match std::env::var("SELVEDGE_SOAK_SECONDS") {
+        Ok(seconds) => Duration::from_secs(seconds.parse()?),
+        Err(_) => Duration::from_secs(3),
+    };
     let lab = Lab::new()?;
     let device = lab.device;
     let streams = (0..STREAMS).map(|_| device.stream()).collect::<selvedge::Result<_>>()?;
@@ -72,6 +76,7 @@ fn eight_threads_on_four_streams() -> Outcome {
     };
     round(&mut world, period.min(Duration::from_secs(20)) / 4, 1)?;
     device.trim()?;
+    let live = device.pool_statistics().live_bytes;
     let before = (device.memory_info()?.free, resident());
     let operations = round(&mut world, period, 100)?;
     device.trim()?;
@@ -83,7 +88,7 @@ fn eight_threads_on_four_streams() -> Outcome {
     );
     assert!(operations >= 100 * THREADS as u64, "{operations} operations");
     let statistics = device.pool_statistics();
-    assert_eq!(statistics.live_bytes, 0, "{statistics:?}");
+    assert_eq!(statistics.live_bytes, live, "{statistics:?}");
     // A checker keeps books of its own in both memories.
     if !serialised() {
         assert!(after.0 + DEVICE_SLACK >= before.0, "device memory leaked: {before:?} -> {after:?}");

@@ -8,11 +8,6 @@ use super::{Outcome, Promise};
 const ARGUMENT: &str = "--selvedge-child";
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long the tests that go on for as long as they are told shall go on.
-pub fn soak() -> Option<Duration> {
-    std::env::var("SELVEDGE_SOAK_SECONDS").ok()?.parse().ok().map(Duration::from_secs)
-}
-
 /// Runs one test and nothing else, where this process was started for that.
 pub fn run_if_asked(promises: &[Promise]) -> Option<ExitCode> {
     let mut arguments = std::env::args().skip(1);
@@ -55,12 +50,12 @@ pub fn start(arguments: &[&str], environment: &[(&str, &str)]) -> Result<Output,
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| error.to_string())?;
-    let (started, patience) = (Instant::now(), PATIENCE + soak().unwrap_or_default());
+    let started = Instant::now();
     while child.try_wait().map_err(|error| error.to_string())?.is_none() {
-        if started.elapsed() > patience {
+        if started.elapsed() > PATIENCE {
             let _ = child.kill();
             let _ = child.wait();
-            return Err(format!("the process of {arguments:?} did not end in {patience:?}"));
+            return Err(format!("the process of {arguments:?} did not end in {PATIENCE:?}"));
         }
         std::thread::sleep(Duration::from_millis(2));
     }
