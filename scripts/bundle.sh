@@ -42,6 +42,7 @@ case " $parts " in *" suite "*)
 esac
 case " $parts " in *" benches "*)
     place ground ground bench --bench ground --no-run
+    place memory memory bench --bench memory --no-run
     place host host bench --bench host --no-run
     "${CC:-cc}" -O2 -Wa,-Icsrc/bench -o "$out/first_result_c" csrc/bench/first_result.c -ldl
     strip "$out/first_result_c" 2>/dev/null || true ;;
@@ -50,6 +51,7 @@ case " $parts " in *" cli "*)
     place selvedge selvedge build --release --features cli --bin selvedge ;;
 esac
 cp scripts/gpu_suite.sh "$out/gpu_suite.sh"
+cp scripts/pytorch_figures.py "$out/pytorch_figures.py"
 git describe --always --dirty --abbrev=10 >"$out/commit" 2>/dev/null || echo unknown >"$out/commit"
 
 echo "bundled in $out:"

@@ -2,12 +2,12 @@
 # Runs a bundle (scripts/bundle.sh) on a machine with a GPU: the device suite as it is, with the driver alone, with
 # the toolkit hidden, under compute-sanitizer, and the benchmarks. One call, under nine minutes; a table comes last.
 #
-#   gpu_suite.sh [PART ...]     parts: info native driver_only hidden memcheck initcheck seeded benches host
-#                               (all without arguments)
+#   gpu_suite.sh [PART ...]     parts: info benches pytorch memory native driver_only hidden memcheck initcheck seeded
+#                               host (all of these without arguments), and soak, which is run only by its name
 #
 # Environment:
 #   OUT              where the logs and results go (./gpu_suite_out). What comes back: summary.txt and suite.tar.gz,
-#                    which holds results/*.json (for benches/results) and logs/*.log
+#                    which holds results/*.json (for benches/results), logs/*.log and a recorded memory trace
 #   BUDGET           seconds for everything (520): each part gets what it needs of what is left
 #   SUITE_ARGUMENTS  more arguments for every run of the suite, such as a filter
 #   SANITIZER_SKIP   trials that the sanitizers leave out, by substring: those that fault on purpose or start another
@@ -15,7 +15,10 @@
 #   SANITIZER_ONLY   trials that the sanitizers run, by substring (all without it)
 #   SEEDED           the ignored trial that writes out of bounds on purpose (seeded_out_of_bounds)
 #   SANITIZER        the program (found on PATH and in /usr/local/cuda*/bin)
-#   BENCH_ARGUMENTS  arguments for the GPU benchmarks
+#   BENCH_ARGUMENTS  arguments for the GPU benchmarks of the thin layer
+#   MEMORY_ARGUMENTS arguments for those of memory and graphs (--only with all that need the device, and replay_recorded)
+#   SOAK_SECONDS     how long the part soak goes on (420)
+#   TRACE            a memory trace to replay; without it, the one that the part pytorch recorded
 #
 # Exit code: 0 where every part passed or could not run here and says so; 1 otherwise.
 set -u
@@ -70,20 +73,24 @@ skip=${SANITIZER_SKIP:-fault lost child seeded without_a_pool_memory later_work_
 read -r -a only <<<"${SANITIZER_ONLY:-}"
 read -r -a suite_arguments <<<"${SUITE_ARGUMENTS:-}"
 read -r -a bench_arguments <<<"${BENCH_ARGUMENTS:-}"
-parts=${*:-info native driver_only hidden memcheck initcheck seeded benches host}
+read -r -a memory_arguments <<<"${MEMORY_ARGUMENTS:---only allocation,graph_launch,graph,overlap,batch,replay_recorded}"
+soak=${SOAK_SECONDS:-420}
+parts=${*:-info benches pytorch memory native driver_only hidden memcheck initcheck seeded host}
 
 mkdir -p "$out" || exit 1
 out=$(cd "$out" && pwd)
 # Only one archive is left there: some machines bring back few files.
 work=$(mktemp -d)
-mkdir -p "$work/logs" "$work/results"
+mkdir -p "$work/logs" "$work/results" "$work/traces"
+trace=${TRACE:-}
+[ -z "$trace" ] || trace=$(realpath "$trace")
 trap 'rm -rf "$work"' EXIT
 started=$SECONDS
 summary="$work/summary.txt"
 failed=0
 
 # The library's settings of the caller must not leak into the parts.
-unset SELVEDGE_POOL SELVEDGE_LIBNVRTC SELVEDGE_LIBCUBLAS SELVEDGE_LIBNCCL SELVEDGE_ARCH SELVEDGE_IMAGE
+unset SELVEDGE_POOL SELVEDGE_SOAK_SECONDS SELVEDGE_LIBNVRTC SELVEDGE_LIBCUBLAS SELVEDGE_LIBNCCL SELVEDGE_ARCH SELVEDGE_IMAGE
 
 line() { printf '%-12s %-8s %5s  %s\n' "$@" >>"$summary"; }
 
@@ -103,7 +110,7 @@ part() {
     begin=$SECONDS
     timeout --kill-after=5 "$limit" "$@" >"$work/logs/$name.log" 2>&1
     code=$?
-    note=$(grep -E 'test result:|ERROR SUMMARY|no device' "$work/logs/$name.log" | tail -n 2 | tr '\n' ' ' | cut -c 1-150)
+    note=$(grep -E 'test result:|ERROR SUMMARY|no device|^soak:' "$work/logs/$name.log" | tail -n 2 | tr '\n' ' ' | cut -c 1-150)
     if [ "$code" -eq "$wanted" ]; then
         verdict=passed
     else
@@ -160,6 +167,22 @@ if wants benches && [ -x "$here/ground" ]; then
     part benches 150 0 "$here/ground" --out "$work/results" "${bench_arguments[@]}"
     cat "$work/logs/benches.log" 2>/dev/null
 fi
+if wants pytorch; then
+    if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
+        part pytorch 150 0 python3 "$here/pytorch_figures.py" "$work/results" "$work/traces/pytorch.json"
+        cat "$work/logs/pytorch.log" 2>/dev/null
+    else
+        absent pytorch "no PyTorch with a device here"
+    fi
+fi
+if wants memory && [ -x "$here/memory" ]; then
+    [ -n "$trace" ] || [ ! -f "$work/traces/pytorch.json" ] || trace=$work/traces/pytorch.json
+    part memory 150 0 "$here/memory" --out "$work/results" ${trace:+--trace "$trace"} "${memory_arguments[@]}"
+    cat "$work/logs/memory.log" 2>/dev/null
+fi
+if wants soak; then
+    SELVEDGE_SOAK_SECONDS=$soak part soak $((soak * 5 / 4 + 60)) 0 "$here/gpu" soak --nocapture
+fi
 wants native && part native 120 0 "$here/gpu" "${suite_arguments[@]}"
 if wants driver_only; then
     SELVEDGE_LIBNVRTC=none SELVEDGE_LIBCUBLAS=none SELVEDGE_LIBNCCL=none \
@@ -199,5 +222,5 @@ fi
     echo "commit $SELVEDGE_BENCH_COMMIT, $((SECONDS - started)) s"
     cat "$summary"
 } | tee "$out/summary.txt"
-tar -C "$work" -czf "$out/suite.tar.gz" logs results
+tar -C "$work" -czf "$out/suite.tar.gz" logs results traces
 exit "$failed"

@@ -6,7 +6,9 @@ mod report;
 
 use std::path::Path;
 
-use report::{Figure, Notes, Report, Rule, Spread, Unit, Verdict, page, plot, read_all, read_notes};
+use report::{
+    Figure, Notes, Others, Report, Rule, Spread, Unit, Verdict, page, plot, read_all, read_notes, read_others,
+};
 
 fn benches() -> &'static Path {
     // Cargo runs tests in the package's root.
@@ -20,13 +22,17 @@ fn everything() -> (Vec<Report>, Notes) {
     (reports, notes)
 }
 
+fn others() -> Option<Others> {
+    read_others(&benches().join("results")).expect("what other libraries needed can be read")
+}
+
 #[test]
 fn the_page_is_rendered_from_the_results() {
     let (reports, notes) = everything();
     let committed =
         std::fs::read_to_string(benches().join("RESULTS.md")).expect("benches/RESULTS.md is there");
     assert!(
-        committed == page::render(&reports, &notes),
+        committed == page::render(&reports, &notes, others().as_ref()),
         "benches/RESULTS.md is not what benches/results gives: run cargo bench --bench ground -- render"
     );
     if !reports.is_empty() {
@@ -44,8 +50,9 @@ fn every_figure_was_measured_in_turns_and_often_enough() {
     for report in everything().0 {
         for figure in &report.figures {
             assert!(figure.rounds >= 20, "{}/{}: only {} rounds", report.name, figure.name, figure.rounds);
+            // Memory is counted, not timed: both numbers are of one run.
             assert!(
-                figure.order.contains("alternating"),
+                figure.order.contains("alternating") || figure.rule == Rule::Memory,
                 "{}/{}: {}",
                 report.name,
                 figure.name,
@@ -73,6 +80,9 @@ fn every_missed_goal_has_a_note_and_every_note_a_figure() {
     }
     for key in notes.keys() {
         assert!(keys.contains(key), "benches/notes.json has '{key}', which no result has");
+    }
+    for key in others().iter().flat_map(|others| others.figures.keys()) {
+        assert!(keys.contains(key), "benches/results/others.json has '{key}', which no result has");
     }
 }
 
@@ -104,4 +114,7 @@ fn a_verdict_follows_from_the_rule_and_the_goal() {
     assert_eq!(figure(Rule::Extra, -5.0, Some(60.0), None), Verdict::Met);
     assert_eq!(figure(Rule::Extra, 90.0, Some(60.0), None), Verdict::Missed(0.5));
     assert_eq!(figure(Rule::Time, 9.0, None, None), Verdict::NoGoal);
+    assert_eq!(figure(Rule::Own, 90.0, Some(100.0), None), Verdict::Met);
+    assert_eq!(figure(Rule::Own, 150.0, Some(100.0), None), Verdict::Missed(0.5));
+    assert_eq!(figure(Rule::Memory, 1.1, Some(1.15), None), Verdict::Met);
 }

@@ -111,7 +111,7 @@ fn time(program: &Path, argument: Option<&str>) -> Result<(f64, f64), Failure> {
 
 /// The C program: named, or beside this one (in a bundle), or built now from its source (in a checkout).
 fn baseline(options: &Options, own: &Path) -> Result<PathBuf, Failure> {
-    if let Some(path) = &options.baseline {
+    if let Some(path) = &options.file {
         return Ok(path.clone());
     }
     let path = own.with_file_name("first_result_c");

@@ -14,9 +14,10 @@ pub type Address = u64;
 /// A `CUcontext`, `CUstream`, `CUmodule`, `CUfunction` or `CUevent`.
 pub type Handle = *mut c_void;
 
+/// A table of the driver's entry points, opened by name.
 macro_rules! functions {
     ($($name:ident = $symbol:literal ($($argument:ty),*);)*) => {
-        /// The driver's entry points that the benchmarks need.
+        /// The driver's entry points that are used here.
         pub struct Functions {
             $($name: unsafe extern "C" fn($($argument),*) -> i32,)*
             // Last, so that nothing outlives it.
@@ -24,7 +25,7 @@ macro_rules! functions {
         }
 
         impl Functions {
-            fn open() -> Result<Functions, Failure> {
+            pub fn open() -> Result<Functions, Failure> {
                 let path = std::env::var("SELVEDGE_LIBCUDA").unwrap_or_else(|_| "libcuda.so.1".to_owned());
                 // SAFETY: the driver's initialisers are meant to be run by any process that opens it.
                 let library = unsafe { libloading::Library::new(&path) }?;
@@ -39,6 +40,8 @@ macro_rules! functions {
     };
 }
 
+pub(super) use functions;
+
 functions! {
     init = "cuInit"(u32);
     driver_version = "cuDriverGetVersion"(*mut i32);
@@ -47,9 +50,10 @@ functions! {
     device_name = "cuDeviceGetName"(*mut c_char, i32, i32);
     primary_retain = "cuDevicePrimaryCtxRetain"(*mut Handle, i32);
     set_current = "cuCtxSetCurrent"(Handle);
-    stream_create = "cuStreamCreate"(*mut Handle, u32);
+    stream_create = "cuStreamCreateWithPriority"(*mut Handle, u32, i32);
     stream_synchronize = "cuStreamSynchronize"(Handle);
-    module_load = "cuModuleLoadData"(*mut Handle, *const c_void);
+    module_load =
+        "cuModuleLoadDataEx"(*mut Handle, *const c_void, u32, *mut i32, *mut *mut c_void);
     module_function = "cuModuleGetFunction"(*mut Handle, Handle, *const c_char);
     launch_kernel =
         "cuLaunchKernel"(Handle, u32, u32, u32, u32, u32, u32, u32, Handle, *mut *mut c_void, *mut *mut c_void);
@@ -83,6 +87,11 @@ pub struct Bare {
     end: Handle,
 }
 
+// SAFETY: the driver takes its handles from any thread; each thread makes the context current for itself.
+unsafe impl Send for Bare {}
+// SAFETY: as above, and nothing in it changes.
+unsafe impl Sync for Bare {}
+
 /// Pinned memory of the driver's own.
 pub struct Pinned {
     words: *mut u64,
@@ -102,7 +111,7 @@ impl Pinned {
     }
 }
 
-fn check(code: i32, call: &str) -> Result<(), Failure> {
+pub(super) fn check(code: i32, call: &str) -> Result<(), Failure> {
     if code == 0 { Ok(()) } else { Err(format!("{call} gave {code}").into()) }
 }
 
@@ -118,7 +127,7 @@ impl Bare {
             check((functions.device_get)(&mut device, ordinal), "cuDeviceGet")?;
             check((functions.primary_retain)(&mut context, device), "cuDevicePrimaryCtxRetain")?;
             check((functions.set_current)(context), "cuCtxSetCurrent")?;
-            check((functions.stream_create)(&mut stream, NON_BLOCKING), "cuStreamCreate")?;
+            check((functions.stream_create)(&mut stream, NON_BLOCKING, 0), "cuStreamCreateWithPriority")?;
             check((functions.event_create)(&mut start, 0), "cuEventCreate")?;
             check((functions.event_create)(&mut end, 0), "cuEventCreate")?;
         }
@@ -166,7 +175,14 @@ impl Bare {
         let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: both texts end in a zero byte and outlive the calls.
         unsafe {
-            check((self.functions.module_load)(&mut module, text.as_ptr().cast()), "cuModuleLoadData")?;
+            let code = (self.functions.module_load)(
+                &mut module,
+                text.as_ptr().cast(),
+                0,
+                ptr::null_mut(),
+                ptr::null_mut(),
+            );
+            check(code, "cuModuleLoadDataEx")?;
             check(
                 (self.functions.module_function)(&mut function, module, name.as_ptr()),
                 "cuModuleGetFunction",

@@ -25,6 +25,22 @@ impl Recorder {
             processor: processor(),
             clocks: clocks().into_iter().collect(),
         };
+        Ok(Recorder::of(machine, name, title, method))
+    }
+
+    /// Starts a report of what needs no device.
+    pub fn on_host(name: &str, title: &str, method: &str) -> Recorder {
+        let machine = Machine {
+            device: String::new(),
+            devices: 0,
+            driver: String::new(),
+            processor: processor(),
+            clocks: Vec::new(),
+        };
+        Recorder::of(machine, name, title, method)
+    }
+
+    fn of(machine: Machine, name: &str, title: &str, method: &str) -> Recorder {
         let report = Report {
             name: name.to_owned(),
             title: title.to_owned(),
@@ -36,7 +52,7 @@ impl Recorder {
             skipped: Vec::new(),
         };
         println!("\n{title}");
-        Ok(Recorder { report })
+        Recorder { report }
     }
 
     /// Adds a figure, and prints it.
@@ -64,7 +80,9 @@ impl Recorder {
 
     /// Reads the clocks again and writes the report as `folder/name.json`.
     pub fn finish(mut self, folder: &Path) -> Result<(), Failure> {
-        self.report.machine.clocks.extend(clocks());
+        if self.report.machine.devices > 0 {
+            self.report.machine.clocks.extend(clocks());
+        }
         std::fs::create_dir_all(folder)?;
         let path = folder.join(format!("{}.json", self.report.name));
         std::fs::write(&path, serde_json::to_string_pretty(&self.report)? + "\n")?;

@@ -1,8 +1,11 @@
-//! What every GPU benchmark shares: turns of own and reference, the bare driver as the reference, random data, and
-//! the report that a run leaves.
+//! What every GPU benchmark shares: the command line, turns of own and reference, the bare driver as the reference,
+//! random data, and the report that a run leaves.
 
 pub mod bare;
+pub mod bare_graph;
+pub mod bare_pool;
 pub mod machine;
+pub mod program;
 pub mod random;
 pub mod report;
 pub mod turns;

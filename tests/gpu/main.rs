@@ -13,6 +13,7 @@
 //! | all | `gpu` |
 //! | driver alone | `SELVEDGE_LIBNVRTC=none SELVEDGE_LIBCUBLAS=none SELVEDGE_LIBNCCL=none gpu` |
 //! | images of other tools | `SELVEDGE_TEST_FOREIGN=folder gpu foreign_images`; see `foreign_images.rs` for the folder |
+//! | for ten minutes | `SELVEDGE_SOAK_SECONDS=600 gpu soak` |
 //! | memcheck | `SELVEDGE_POOL=none compute-sanitizer --report-api-errors no gpu --skip faults` |
 //! | initcheck | `SELVEDGE_POOL=none compute-sanitizer --tool initcheck --report-api-errors no gpu --skip faults` |
 //! | the checker can fail | `SELVEDGE_POOL=none compute-sanitizer gpu --ignored seeded_out_of_bounds` must report an error |
@@ -46,6 +47,7 @@ mod pinned;
 mod pool;
 mod resets;
 mod sanitizer;
+mod soak;
 mod streams_events;
 mod tensor_map;
 mod threads;
@@ -86,6 +88,7 @@ fn promises() -> Vec<Promise> {
         resets::promises(),
         libraries::promises(),
         threads::promises(),
+        soak::promises(),
         sanitizer::promises(),
     ]
     .into_iter()

@@ -68,7 +68,7 @@ pub struct Figure {
     pub name: String,
     /// What the reference is.
     pub against: String,
-    /// The unit of `own` and `reference`: a time.
+    /// The unit of `own` and `reference`.
     pub unit: Unit,
     /// How many times each side was measured.
     pub rounds: usize,
@@ -92,7 +92,7 @@ pub struct Figure {
     pub resolve_at: Option<f64>,
 }
 
-/// A unit of time.
+/// A unit of time or of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// Nanoseconds.
@@ -104,6 +104,9 @@ pub enum Unit {
     /// Milliseconds.
     #[serde(rename = "ms")]
     Milliseconds,
+    /// Gibibytes.
+    #[serde(rename = "GiB")]
+    Gibibytes,
 }
 
 /// How own and reference are compared.
@@ -116,6 +119,10 @@ pub enum Rule {
     Time,
     /// Our time less the reference's, in the figure's unit; a goal is a ceiling.
     Extra,
+    /// Our time itself, in the figure's unit; a goal is a ceiling.
+    Own,
+    /// Our memory over the reference's; a goal is a ceiling.
+    Memory,
 }
 
 /// The middle half of a sample.
@@ -157,12 +164,13 @@ impl Spread {
 }
 
 impl Unit {
-    /// How many of it a second has.
+    /// How many of it a second has; none for memory, so that it has no speed.
     pub fn per_second(self) -> f64 {
         match self {
             Unit::Nanoseconds => 1e9,
             Unit::Microseconds => 1e6,
             Unit::Milliseconds => 1e3,
+            Unit::Gibibytes => 0.0,
         }
     }
 
@@ -172,6 +180,7 @@ impl Unit {
             Unit::Nanoseconds => "ns",
             Unit::Microseconds => "us",
             Unit::Milliseconds => "ms",
+            Unit::Gibibytes => "GiB",
         }
     }
 }
@@ -181,8 +190,9 @@ impl Figure {
     pub fn compare(&self, own: f64, reference: f64) -> f64 {
         match self.rule {
             Rule::Speed => self.speed(own, reference),
-            Rule::Time => own / reference,
+            Rule::Time | Rule::Memory => own / reference,
             Rule::Extra => own - reference,
+            Rule::Own => own,
         }
     }
 
@@ -200,8 +210,9 @@ impl Figure {
         let goal = self.goal?;
         match self.rule {
             Rule::Speed => Some(goal),
-            Rule::Time => Some(1.0 / goal),
+            Rule::Time | Rule::Memory => Some(1.0 / goal),
             Rule::Extra => Some(self.reference.median / (self.reference.median + goal)),
+            Rule::Own => Some(self.reference.median / goal),
         }
     }
 
@@ -223,13 +234,48 @@ impl Figure {
 /// What stands in the way of a goal: by `report/figure`, kept by hand beside the results, which each run overwrites.
 pub type Notes = BTreeMap<String, String>;
 
+/// Where a folder of results keeps what another library needed in the same run.
+const OTHERS: &str = "others.json";
+
+/// What another library needed for the same work in the same run: not in turns with ours, so it has no verdict.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Others {
+    /// The library and its version.
+    pub library: String,
+    /// The device, the driver and the day.
+    pub machine: String,
+    /// By `report/figure`.
+    pub figures: BTreeMap<String, OtherFigure>,
+}
+
+/// One measurement of another library.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct OtherFigure {
+    /// What was called.
+    pub call: String,
+    /// The median, in `unit`.
+    pub median: f64,
+    /// A unit of time.
+    pub unit: Unit,
+    /// How many times it was measured.
+    pub rounds: usize,
+}
+
+/// The measurements of another library, where a run left any.
+pub fn read_others(folder: &Path) -> Result<Option<Others>, Failure> {
+    let path = folder.join(OTHERS);
+    let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
+    Ok(Some(serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?))
+}
+
 /// Every report of a folder, by name. A folder that is not there holds none.
 pub fn read_all(folder: &Path) -> Result<Vec<Report>, Failure> {
     let mut reports = Vec::new();
     let Ok(entries) = std::fs::read_dir(folder) else { return Ok(reports) };
     for entry in entries {
         let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "json") {
+        let json = path.extension().is_some_and(|extension| extension == "json");
+        if json && path.file_name().is_some_and(|name| name != OTHERS) {
             let text = std::fs::read_to_string(&path)?;
             let report: Report =
                 serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;

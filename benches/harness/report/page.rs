@@ -4,10 +4,10 @@
 
 use std::fmt::Write;
 
-use super::{Figure, Machine, Notes, Report, Rule, Spread, Verdict};
+use super::{Figure, Machine, Notes, Others, Report, Rule, Spread, Verdict};
 
 /// The whole page.
-pub fn render(reports: &[Report], notes: &Notes) -> String {
+pub fn render(reports: &[Report], notes: &Notes, others: Option<&Others>) -> String {
     let mut page = String::from(OPENING);
     if reports.is_empty() {
         page.push_str("\nNo run has been recorded yet.\n");
@@ -15,7 +15,7 @@ pub fn render(reports: &[Report], notes: &Notes) -> String {
     }
     page.push_str("\n![Speed over the reference's, by figure](results/ratios.svg)\n");
     for report in reports {
-        section(&mut page, report, notes);
+        section(&mut page, report, notes, others);
     }
     page
 }
@@ -30,7 +30,7 @@ median is given, so a drift of the machine touches both sides. Compare figures w
 between runs. What is in the way of a goal that was missed is said in `benches/notes.json` and shown under its table.
 ";
 
-fn section(page: &mut String, report: &Report, notes: &Notes) {
+fn section(page: &mut String, report: &Report, notes: &Notes, others: Option<&Others>) {
     // Writing to a `String` cannot fail.
     let _ = write!(page, "\n## {}\n\n{}\n\n{}\n\n", report.title, report.method, machine(report));
     page.push_str("| what | own | reference | comparison | goal | verdict |\n|---|---|---|---|---|---|\n");
@@ -47,6 +47,9 @@ fn section(page: &mut String, report: &Report, notes: &Notes) {
             verdict(figure),
         );
     }
+    if let Some(others) = others {
+        other_library(page, report, others);
+    }
     for line in &report.skipped {
         let _ = write!(page, "\nNot measured in this run: {line}\n");
     }
@@ -62,6 +65,27 @@ fn section(page: &mut String, report: &Report, notes: &Notes) {
     }
 }
 
+/// What another library needed for the section's figures.
+fn other_library(page: &mut String, report: &Report, others: &Others) {
+    let mut opened = false;
+    for figure in &report.figures {
+        let Some(other) = others.figures.get(&key(report, figure)) else { continue };
+        if !opened {
+            let _ = write!(page, "\nBeside, not in turns: {} on {}.\n\n", others.library, others.machine);
+            opened = true;
+        }
+        let _ = writeln!(
+            page,
+            "- {}: {} {} by `{}`, {} rounds",
+            figure.name,
+            digits(other.median),
+            other.unit.symbol(),
+            other.call,
+            other.rounds
+        );
+    }
+}
+
 /// The name of a figure in the notes.
 pub fn key(report: &Report, figure: &Figure) -> String {
     format!("{}/{}", report.name, figure.name)
@@ -69,7 +93,10 @@ pub fn key(report: &Report, figure: &Figure) -> String {
 
 fn machine(report: &Report) -> String {
     let Machine { device, devices, driver, processor, clocks } = &report.machine;
-    let mut line = format!("{devices} x {device}, driver {driver}; {processor}");
+    let mut line = match devices {
+        0 => format!("No device; {processor}"),
+        _ => format!("{devices} x {device}, driver {driver}; {processor}"),
+    };
     if let (Some(before), Some(after)) = (clocks.first(), clocks.last()) {
         let _ = write!(
             line,
@@ -110,7 +137,9 @@ fn comparison(figure: &Figure) -> String {
             let unit = figure.unit.symbol();
             format!("{median:+.0} {unit} ({lower:+.0} to {upper:+.0})")
         }
+        Rule::Own => "own alone".to_owned(),
         Rule::Time => format!("{median:.3} of its time ({lower:.3} to {upper:.3})"),
+        Rule::Memory => format!("{median:.3} of it ({lower:.3} to {upper:.3})"),
         Rule::Speed => {
             format!("{median:.3} of its speed ({lower:.3} to {upper:.3})")
         }
@@ -121,7 +150,8 @@ fn goal(figure: &Figure) -> String {
     let Some(goal) = figure.goal else { return "none".to_owned() };
     let mut text = match figure.rule {
         Rule::Extra => format!("at most {goal:+.0} {}", figure.unit.symbol()),
-        Rule::Time => format!("at most {goal}"),
+        Rule::Own => format!("at most {goal:.0} {}", figure.unit.symbol()),
+        Rule::Time | Rule::Memory => format!("at most {goal}"),
         Rule::Speed => format!("at least {goal}"),
     };
     if let Some(resolve_at) = figure.resolve_at {
