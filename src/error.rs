@@ -35,7 +35,7 @@ pub enum Error {
     },
 
     /// A driver call failed.
-    #[error("{call} failed with {name} ({code}): {text}{}", detail_text(.detail))]
+    #[error("{call} failed with {name} ({code}): {text}{}", bracketed(.detail))]
     Driver {
         /// The driver function.
         call: &'static str,
@@ -50,7 +50,7 @@ pub enum Error {
     },
 
     /// A call of an optional library failed.
-    #[error("{call} of {library} failed with status {code}{}", detail_text(.detail))]
+    #[error("{call} of {library} failed with status {code}{}", bracketed(.detail))]
     Library {
         /// The library, such as `NVRTC`.
         library: &'static str,
@@ -64,8 +64,10 @@ pub enum Error {
 
     /// The device has no room, after everything cached was given back.
     #[error(
-        "device {device} is out of memory: {requested} bytes were requested; {free} of {total} are free, \
-         {cached} are cached and in use by work that has not finished; drop buffers or use smaller ones"
+        "device {device} is out of memory: {requested} bytes were requested; {free} of {total} are free, {live} are \
+         live{}, {cached} are cached and in use by work that has not finished{}; drop buffers or use smaller ones",
+        bracketed(.holders),
+        limit_text(.limit)
     )]
     OutOfMemory {
         /// The device's ordinal.
@@ -78,6 +80,12 @@ pub enum Error {
         total: u64,
         /// Bytes held by the pool's lists.
         cached: u64,
+        /// Bytes of blocks in use by buffers.
+        live: u64,
+        /// The most bytes that buffers may take from the driver, where there is a limit.
+        limit: Option<u64>,
+        /// The sizes that hold the most, such as `3 x 1048576 bytes of stream 1`; empty where it is not known.
+        holders: String,
     },
 
     /// A kernel did something that ended its context, such as an access to an illegal address.
@@ -108,6 +116,26 @@ pub enum Error {
         /// The error that ended it.
         cause: Arc<str>,
     },
+
+    /// A wait gave up. The work goes on, and can be waited for again.
+    #[error(
+        "{operation} gave up after {waited_ms} ms; still running: {what}; the work goes on: wait again, or longer"
+    )]
+    TimedOut {
+        /// The call that waited.
+        operation: &'static str,
+        /// How long it did, in milliseconds.
+        waited_ms: u64,
+        /// The stream, and the kernel launched there last.
+        what: String,
+    },
+
+    /// This process was made by `fork` from one that had used CUDA, and the driver does not work in such a child.
+    #[error(
+        "this process was forked from one that had used CUDA, and the driver does not work in such a child: use CUDA \
+         in the child only, not before the fork, or start a new program in it (exec)"
+    )]
+    ForkedProcess,
 
     /// No such device.
     #[error("no device {wanted}; {found}")]
@@ -202,6 +230,24 @@ pub enum Error {
         name: String,
         /// What the assembler printed.
         log: String,
+    },
+
+    /// A graph is being captured, and this cannot be part of it. The capture goes on.
+    #[error(
+        "{operation} cannot be captured: {buffer}; do it before the capture begins, or after the graph was launched"
+    )]
+    NotCapturable {
+        /// The operation.
+        operation: &'static str,
+        /// The memory, stream or event that it is about, and what is in the way.
+        buffer: String,
+    },
+
+    /// A graph that differs too much from the one that it should take the place of.
+    #[error("the instantiated graph cannot be updated: {found}; instantiate the new graph instead")]
+    GraphNotUpdatable {
+        /// What differs.
+        found: String,
     },
 
     /// Two things of different devices met.
@@ -301,8 +347,14 @@ fn needs_text(needs: &str, version: &str) -> String {
     }
 }
 
-fn detail_text(detail: &str) -> String {
-    if detail.is_empty() { String::new() } else { format!(" ({detail})") }
+fn bracketed(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(" ({text})") }
+}
+
+fn limit_text(limit: &Option<u64>) -> String {
+    limit.map_or_else(String::new, |limit| {
+        format!(", and buffers may take {limit} in all (Device::set_memory_limit, SELVEDGE_MEMORY_LIMIT)")
+    })
 }
 
 fn list_text(names: &[String]) -> String {

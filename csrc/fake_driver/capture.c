@@ -2,9 +2,10 @@
  * capture.c: streams that write down what they are told instead of doing it.
  *
  * A capture has a graph under construction, and each stream in it the nodes that its next one depends on. A stream
- * joins by waiting for an event that was recorded in the capture. A call that would mix what is captured with what
- * runs spoils the capture: from then on everything in it answers 901, and its end gives no graph. What must stay true:
- * a stream names a capture exactly as long as that is in the list.
+ * joins by waiting for an event that was recorded in the capture. The graph may be one that is there already, as the
+ * body of a conditional node is: it is then not the capture's to give away. A call that would mix what is captured with
+ * what runs spoils the capture: from then on everything in it answers 901, and its end gives no graph. What must stay
+ * true: a stream names a capture exactly as long as that is in the list.
  */
 #include "state.h"
 
@@ -51,16 +52,42 @@ static graph *finish(capture *k) {
     return g;
 }
 
+static void give_up(capture *k) {
+    bool borrowed = k->borrowed;
+    graph *g = finish(k);
+    if (!borrowed) graph_drop(g);
+}
+
 /* The stream is destroyed. */
 void capture_lose(stream *s) {
     if (!s->capture) return;
-    if (s->capture->origin == s) graph_drop(finish(s->capture));
+    if (s->capture->origin == s) give_up(s->capture);
     else s->capture->invalid = true;
     s->capture = NULL;
 }
 
-void captures_reset(void) {
-    while (captures) graph_drop(finish(captures));
+/* Of this context, or all: null. */
+void captures_clear(const context *only) {
+    for (capture *k = captures; k;) {
+        if (only && k->graph->ctx != only) {
+            k = k->next;
+            continue;
+        }
+        give_up(k);
+        k = captures; /* others may have gone with it */
+    }
+}
+
+/* The graph goes: nothing can be captured into it or what is inside it any more. */
+void captures_leave(const graph *g) {
+    for (capture *k = captures; k;) {
+        if (graph_root(k->graph) != g) {
+            k = k->next;
+            continue;
+        }
+        finish(k);
+        k = captures;
+    }
 }
 
 /* ---- what is captured ---- */
@@ -107,14 +134,18 @@ int capture_fill(stream *s, const fill_request *r, const location *to, const cal
     return SUCCESS;
 }
 
-int capture_kernel(stream *s, const function *f, const unsigned char *values, const call *c) {
-    (void)c;
+int capture_kernel(stream *s, const function *f, const unsigned char *values, const CUlaunchConfig *l,
+                   bool cooperative) {
     if (s->capture->invalid) return STREAM_CAPTURE_INVALIDATED;
-    node *n = append(s, NODE_KERNEL, f->name);
-    n->as.kernel.function = f->handle;
-    n->as.kernel.bytes = f->parameter_bytes;
-    n->as.kernel.values = zeroed(f->parameter_bytes);
-    if (f->parameter_bytes) memcpy(n->as.kernel.values, values, f->parameter_bytes);
+    node_kernel(append(s, NODE_KERNEL, f->name), f, values, l, cooperative);
+    return SUCCESS;
+}
+
+/* The launch of a graph: it becomes a part of this one, as it is now. */
+int capture_child(stream *s, const graph *content, const call *c) {
+    if (s->capture->invalid) return STREAM_CAPTURE_INVALIDATED;
+    if (graph_conditional(content)) return capture_refuse(s->capture, NOT_SUPPORTED);
+    node_contain(append(s, NODE_CHILD, name_of(c)), graph_copy(content, false, c));
     return SUCCESS;
 }
 
@@ -146,23 +177,85 @@ int capture_wait(stream *s, const event *e, unsigned flags) {
 
 /* ---- the driver's calls ---- */
 
+/* The stream, if a capture may begin in it; null and what to answer. */
+static stream *beginner(CUstream handle, int mode, const call *c, int *result) {
+    *result = INVALID_VALUE;
+    if (mode < CAPTURE_GLOBAL || mode > CAPTURE_RELAXED) return NULL;
+    stream *s = stream_of(handle, c, result);
+    if (!s) return NULL;
+    *result = handle <= STREAM_PER_THREAD ? STREAM_CAPTURE_UNSUPPORTED : s->capture ? ILLEGAL_STATE : SUCCESS;
+    return *result == SUCCESS ? s : NULL;
+}
+
+/* Into a graph of its own, or one that is there (`into`). */
+static void begin(const call *c, stream *s, int mode, graph *into) {
+    stream_bound(s, c);
+    capture *k = zeroed(sizeof *k);
+    *k = (capture){.next = captures, .id = ++last_id, .mode = mode, .thread = thread_number(), .origin = s};
+    k->borrowed = into != NULL;
+    k->graph = into ? into : graph_new(s->ctx, c);
+    captures = s->capture = k;
+    s->tail_nodes = 0;
+    G.counts[s->ctx->device].captures++;
+}
+
 EXPORT CUresult cuStreamBeginCapture_v2(CUstream handle, int mode) {
     call c;
     int result = SUCCESS;
     if (!call_begin(&c, F_cuStreamBeginCapture_v2, CALL_CONTEXT)) return call_end(&c, c.result);
-    if (mode < CAPTURE_GLOBAL || mode > CAPTURE_RELAXED) return call_end(&c, INVALID_VALUE);
-    stream *s = stream_of(handle, &c, &result);
+    stream *s = beginner(handle, mode, &c, &result);
+    if (s) begin(&c, s, mode, NULL);
+    return call_end(&c, result);
+}
+
+EXPORT CUresult cuStreamBeginCaptureToGraph(CUstream handle, CUgraph into, const CUgraphNode *after,
+                                            const CUgraphEdgeData *data, size_t afters, int mode) {
+    call c;
+    int result = SUCCESS;
+    uint32_t *index = NULL;
+    if (!call_begin(&c, F_cuStreamBeginCaptureToGraph, CALL_CONTEXT)) return call_end(&c, c.result);
+    stream *s = beginner(handle, mode, &c, &result);
     if (!s) return call_end(&c, result);
-    if (handle <= STREAM_PER_THREAD) return call_end(&c, STREAM_CAPTURE_UNSUPPORTED);
-    if (s->capture) return call_end(&c, ILLEGAL_STATE);
-    stream_bound(s, &c);
-    capture *k = zeroed(sizeof *k);
-    *k = (capture){.next = captures, .id = ++last_id, .mode = mode, .thread = thread_number(), .origin = s};
-    k->graph = graph_new(s->ctx, &c);
-    captures = s->capture = k;
-    s->tail_nodes = 0;
-    G.counts[s->ctx->device].captures++;
+    graph *g = graph_of(into, &c);
+    if (!g) return call_end(&c, INVALID_VALUE);
+    for (const capture *k = captures; k; k = k->next)
+        if (k->graph == g) return call_end(&c, INVALID_VALUE);
+    if (g->ctx != s->ctx || !edges_plain(data, afters)) return call_end(&c, NOT_SUPPORTED);
+    if (!nodes_of(g, after, afters, &index, &c)) return call_end(&c, INVALID_VALUE);
+    begin(&c, s, mode, g);
+    for (size_t i = 0; i < afters; i++) depend_on(s, index[i]);
+    free(index);
     return call_end(&c, SUCCESS);
+}
+
+static CUresult update_dependencies(call *c, CUstream handle, const CUgraphNode *list, const CUgraphEdgeData *data,
+                                    size_t count, unsigned flags) {
+    int result = SUCCESS;
+    uint32_t *index = NULL;
+    if (flags > DEPENDENCIES_SET) return call_end(c, INVALID_VALUE);
+    stream *s = stream_of(handle, c, &result);
+    if (!s) return call_end(c, result);
+    if (!s->capture) return call_end(c, ILLEGAL_STATE);
+    if (s->capture->invalid) return call_end(c, STREAM_CAPTURE_INVALIDATED);
+    if (!edges_plain(data, count)) return call_end(c, NOT_SUPPORTED);
+    if (!nodes_of(s->capture->graph, list, count, &index, c)) return call_end(c, INVALID_VALUE);
+    if (flags == DEPENDENCIES_SET) s->tail_nodes = 0;
+    for (size_t i = 0; i < count; i++) depend_on(s, index[i]);
+    free(index);
+    return call_end(c, SUCCESS);
+}
+
+EXPORT CUresult cuStreamUpdateCaptureDependencies(CUstream s, CUgraphNode *list, size_t count, unsigned flags) {
+    call c;
+    if (!call_begin(&c, F_cuStreamUpdateCaptureDependencies, CALL_CONTEXT)) return call_end(&c, c.result);
+    return update_dependencies(&c, s, list, NULL, count, flags);
+}
+
+EXPORT CUresult cuStreamUpdateCaptureDependencies_v2(CUstream s, CUgraphNode *list, const CUgraphEdgeData *data,
+                                                     size_t count, unsigned flags) {
+    call c;
+    if (!call_begin(&c, F_cuStreamUpdateCaptureDependencies_v2, CALL_CONTEXT)) return call_end(&c, c.result);
+    return update_dependencies(&c, s, list, data, count, flags);
 }
 
 /* Whether all that other streams have captured comes before what the first one has. */
@@ -188,13 +281,14 @@ EXPORT CUresult cuStreamEndCapture(CUstream handle, CUgraph *out) {
     if (k->mode != CAPTURE_RELAXED && k->thread != thread_number()) return call_end(&c, STREAM_CAPTURE_WRONG_THREAD);
     if (k->origin != s) return call_end(&c, capture_refuse(k, STREAM_CAPTURE_UNMATCHED));
     result = k->invalid ? STREAM_CAPTURE_INVALIDATED : joined(k) ? SUCCESS : STREAM_CAPTURE_UNJOINED;
-    graph *g = finish(k);
     *out = 0;
     if (result != SUCCESS) {
-        graph_drop(g);
+        give_up(k);
         return call_end(&c, result);
     }
-    graph_publish(g);
+    bool borrowed = k->borrowed;
+    graph *g = finish(k);
+    if (!borrowed) graph_publish(g);
     *out = g->handle;
     return call_end(&c, SUCCESS);
 }

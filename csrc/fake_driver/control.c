@@ -20,6 +20,7 @@ __attribute__((constructor)) static void start(void) {
     G.capability = (int)setting("FAKE_CAPABILITY", 90);
     G.peer_possible = true;
     G.threads_ordered = true;
+    G.reset_recovers = true;
     for (int i = 0; i < 2 * MAX_DEVICES; i++) {
         context *ctx = &G.contexts[i];
         ctx->device = i % MAX_DEVICES;
@@ -44,12 +45,17 @@ SETTER(fake_set_granularity, uint64_t, G.granularity = value < 4096 ? 4096 : val
 SETTER(fake_set_capability, int, G.capability = value)
 SETTER(fake_set_peer_access, int, G.peer_possible = value != 0)
 SETTER(fake_set_strict, int, G.strict = value != 0)
+SETTER(fake_set_reset_recovers, int, G.reset_recovers = value != 0)
+SETTER(fake_set_faults_spread, int, G.faults_spread = value != 0)
 SETTER(fake_set_seed, uint64_t, G.random = value)
 SETTER(fake_set_host_threads_ordered, int, G.threads_ordered = value != 0)
 
 void fake_lose_context(int device, int code) {
     control_begin();
-    if (device >= 0 && device < MAX_DEVICES) G.contexts[device].lost = code;
+    if (device >= 0 && device < MAX_DEVICES) {
+        G.contexts[device].lost = code;
+        if (!code) G.contexts[device].ruined = false;
+    }
     control_end();
 }
 
@@ -66,9 +72,12 @@ static fake_counts totals(int device) {
 }
 
 static void start_over(void) {
-    captures_reset();
+    captures_clear(NULL);
     drain();
-    for (int i = 0; i < 2 * MAX_DEVICES; i++) G.contexts[i].lost = SUCCESS;
+    for (int i = 0; i < 2 * MAX_DEVICES; i++) {
+        G.contexts[i].lost = SUCCESS;
+        G.contexts[i].ruined = false;
+    }
     reset_books();
     clocks_reset();
     streams_reset();
@@ -87,13 +96,14 @@ uint64_t fake_reset(void) {
 void fake_reset_all(void) {
     control_begin();
     start_over();
-    graphs_reset_all();
-    modules_reset_all();
+    instances_clear(NULL);
+    graphs_clear(NULL);
+    modules_clear(NULL);
     virtual_reset_all();
-    memory_reset_all();
+    memory_clear(NULL);
     pools_reset_all();
-    events_reset_all();
-    streams_reset_all();
+    events_clear(NULL);
+    streams_clear(NULL);
     for (int i = 0; i < 2 * MAX_DEVICES; i++) {
         memset(G.contexts[i].peer, 0, sizeof G.contexts[i].peer);
         G.contexts[i].retained = 0;
@@ -124,6 +134,7 @@ size_t fake_describe_live(char *text, size_t capacity) {
     describe_streams(out);
     describe_events(out);
     describe_graphs(out);
+    describe_instances(out);
     describe_modules(out);
     control_end();
     fclose(out);

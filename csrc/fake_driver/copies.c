@@ -16,8 +16,6 @@ void run_copy(operation *o) {
         for (size_t z = 0; z < r->depth; z++)
             for (size_t y = 0; y < r->height; y++)
                 memmove(to + z * r->to_slice + y * r->to_pitch, from + z * r->from_slice + y * r->from_pitch, r->width);
-    location_drop(&o->as.copy.to);
-    location_drop(&o->as.copy.from);
 }
 
 void run_fill(operation *o) {
@@ -31,22 +29,22 @@ void run_fill(operation *o) {
         }
         for (size_t x = 0; x < r->width; x++) memcpy(row + x * r->element, &r->value, r->element);
     }
-    location_drop(&o->as.fill.to);
 }
 
 /* ---- copies ---- */
 
 /* How many bytes an area spans, from its first to its last. */
 static size_t span(size_t width, size_t height, size_t pitch) { return height ? (height - 1) * pitch + width : 0; }
-static size_t to_span(const copy_request *r) {
+size_t copy_to_span(const copy_request *r) {
     return r->depth ? (r->depth - 1) * r->to_slice + span(r->width, r->height, r->to_pitch) : 0;
 }
-static size_t from_span(const copy_request *r) {
+size_t copy_from_span(const copy_request *r) {
     return r->depth ? (r->depth - 1) * r->from_slice + span(r->width, r->height, r->from_pitch) : 0;
 }
 static bool nothing(const copy_request *r) { return !r->width || !r->height || !r->depth; }
 
 static void enter(location *place, size_t bytes, bool write, const actor *who) {
+    if (place->owned) return; /* read already */
     if (!place->block) {
         pageable_access(place->raw, bytes, write, who);
         return;
@@ -69,20 +67,20 @@ static bool find(bool host, uint64_t address, size_t bytes, const call *c, locat
 bool copy_places(const copy_request *r, const call *c, location *to, location *from) {
     *to = *from = (location){0};
     if (nothing(r)) return true;
-    return find(r->to_host, r->to, to_span(r), c, to) && find(r->from_host, r->from, from_span(r), c, from);
+    return find(r->to_host, r->to, copy_to_span(r), c, to) && find(r->from_host, r->from, copy_from_span(r), c, from);
 }
 
 /* Enters the uses into the histories and queues the copy. */
 void copy_queue(const copy_request *r, location to, location from, stream *s, const actor *who, const call *c) {
     operation *o = operation_new(OPERATION_COPY);
-    check_reach(&to, to_span(r), true, s, r->peer, c);
-    check_reach(&from, from_span(r), false, s, r->peer, c);
-    enter(&from, from_span(r), false, who);
-    enter(&to, to_span(r), true, who);
+    check_reach(&to, copy_to_span(r), true, s, r->peer, c);
+    check_reach(&from, copy_from_span(r), false, s, r->peer, c);
+    enter(&from, copy_from_span(r), false, who);
+    enter(&to, copy_to_span(r), true, who);
     o->as.copy.how = *r;
-    if (!from.block && to.block && (random_next() & 1)) {
-        unsigned char *snapshot = zeroed(from_span(r));
-        memcpy(snapshot, from.raw, from_span(r));
+    if (!from.block && !from.owned && to.block && (random_next() & 1)) {
+        unsigned char *snapshot = zeroed(copy_from_span(r));
+        memcpy(snapshot, from.raw, copy_from_span(r));
         from = (location){.raw = snapshot, .owned = true};
     }
     o->as.copy.to = to;
@@ -90,7 +88,7 @@ void copy_queue(const copy_request *r, location to, location from, stream *s, co
     enqueue(s, o);
 }
 
-static CUresult copy(call *c, CUstream stream_handle, const copy_request *r) {
+CUresult copy_call(call *c, CUstream stream_handle, const copy_request *r) {
     int result = SUCCESS;
     location to, from;
     if (!copy_places(r, c, &to, &from)) return call_end(c, INVALID_VALUE);
@@ -113,7 +111,7 @@ EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t by
     copy_request r = straight(to, (uintptr_t)from, bytes);
     if (!call_begin(&c, F_cuMemcpyHtoDAsync_v2, CALL_CONTEXT)) return call_end(&c, c.result);
     r.from_host = true;
-    return copy(&c, s, &r);
+    return copy_call(&c, s, &r);
 }
 
 EXPORT CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream s) {
@@ -121,7 +119,7 @@ EXPORT CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, C
     copy_request r = straight((uintptr_t)to, from, bytes);
     if (!call_begin(&c, F_cuMemcpyDtoHAsync_v2, CALL_CONTEXT)) return call_end(&c, c.result);
     r.to_host = true;
-    return copy(&c, s, &r);
+    return copy_call(&c, s, &r);
 }
 
 EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream s) {
@@ -129,7 +127,7 @@ EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t by
     copy_request r = straight(to, from, bytes);
     if (!call_begin(&c, F_cuMemcpyDtoDAsync_v2, CALL_CONTEXT)) return call_end(&c, c.result);
     r.peer = true;
-    return copy(&c, s, &r);
+    return copy_call(&c, s, &r);
 }
 
 EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
@@ -147,14 +145,16 @@ EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdevice
         return call_end(&c, INVALID_VALUE);
     }
     r.peer = true;
-    return copy(&c, s, &r);
+    return copy_call(&c, s, &r);
 }
 
-/* One side of a pitched copy: where it begins, and its pitch, which may be left out where one row is all. */
+/* One side of a pitched copy: where it begins, and its pitch, which may be left out where one row is all, as may the
+ * rows of a plane where one plane is all. */
 static bool side(unsigned type, const void *host, CUdeviceptr device, size_t x, size_t y, size_t z, size_t rows,
                  const copy_request *r, bool *on_host, uint64_t *address, size_t *pitch, size_t *slice) {
     if (!*pitch && r->height <= 1 && r->depth <= 1) *pitch = x + r->width;
-    if (*pitch < x + r->width || (r->depth > 1 && rows < y + r->height)) return false;
+    if (*pitch < x + r->width || *pitch > PITCH_LIMIT) return false;
+    if ((rows || z || r->depth > 1) && rows < y + r->height) return false;
     *on_host = type == MEMORY_HOST;
     *slice = rows * *pitch;
     *address = (*on_host ? (uint64_t)(uintptr_t)host : device) + z * *slice + y * *pitch + x;
@@ -173,22 +173,27 @@ EXPORT CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *p, CUstream s) {
                          !side(p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, 0, 0, &r,
                                &r.from_host, &r.from, &r.from_pitch, &r.from_slice)))
         return call_end(&c, INVALID_VALUE);
-    return copy(&c, s, &r);
+    return copy_call(&c, s, &r);
+}
+
+/* Both sides of a three-dimensional copy; false when one is not in order. */
+bool copy_sides(copy_request *r, const CUDA_MEMCPY3D *p) {
+    *r = (copy_request){.width = p->WidthInBytes, .height = p->Height, .depth = p->Depth};
+    if (p->srcLOD || p->dstLOD) return false;
+    r->to_pitch = p->dstPitch;
+    r->from_pitch = p->srcPitch;
+    return nothing(r) || (side(p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY, p->dstZ,
+                               p->dstHeight, r, &r->to_host, &r->to, &r->to_pitch, &r->to_slice) &&
+                          side(p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, p->srcZ,
+                               p->srcHeight, r, &r->from_host, &r->from, &r->from_pitch, &r->from_slice));
 }
 
 EXPORT CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *p, CUstream s) {
     call c;
+    copy_request r;
     if (!call_begin(&c, F_cuMemcpy3DAsync_v2, CALL_CONTEXT)) return call_end(&c, c.result);
-    if (!p || p->srcLOD || p->dstLOD || p->reserved0 || p->reserved1) return call_end(&c, INVALID_VALUE);
-    copy_request r = {.width = p->WidthInBytes, .height = p->Height, .depth = p->Depth};
-    r.to_pitch = p->dstPitch;
-    r.from_pitch = p->srcPitch;
-    if (!nothing(&r) && (!side(p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY, p->dstZ,
-                               p->dstHeight, &r, &r.to_host, &r.to, &r.to_pitch, &r.to_slice) ||
-                         !side(p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, p->srcZ,
-                               p->srcHeight, &r, &r.from_host, &r.from, &r.from_pitch, &r.from_slice)))
-        return call_end(&c, INVALID_VALUE);
-    return copy(&c, s, &r);
+    if (!p || p->reserved0 || p->reserved1 || !copy_sides(&r, p)) return call_end(&c, INVALID_VALUE);
+    return copy_call(&c, s, &r);
 }
 
 /* ---- fills ---- */

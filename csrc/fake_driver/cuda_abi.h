@@ -25,6 +25,7 @@ typedef uint64_t CUmemoryPool;
 typedef uint64_t CUgraph;
 typedef uint64_t CUgraphNode;
 typedef uint64_t CUgraphExec;
+typedef uint64_t CUgraphConditionalHandle;
 typedef void (*CUhostFn)(void *);
 typedef size_t (*CUoccupancyB2DSize)(int);
 
@@ -69,6 +70,7 @@ enum {
     STREAM_CAPTURE_IMPLICIT = 906,
     CAPTURED_EVENT = 907,
     STREAM_CAPTURE_WRONG_THREAD = 908,
+    GRAPH_EXEC_UPDATE_FAILURE = 910,
     INVALID_CLUSTER_SIZE = 912,
     UNKNOWN = 999,
 };
@@ -109,6 +111,28 @@ typedef struct CUDA_MEMCPY3D {
     size_t WidthInBytes, Height, Depth;
 } CUDA_MEMCPY3D;
 _Static_assert(sizeof(CUDA_MEMCPY3D) == 200, "CUDA_MEMCPY3D");
+
+/* The contexts count where the side is device memory. */
+typedef struct CUDA_MEMCPY3D_PEER {
+    size_t srcXInBytes, srcY, srcZ, srcLOD;
+    unsigned srcMemoryType;
+    const void *srcHost;
+    CUdeviceptr srcDevice;
+    void *srcArray;
+    CUcontext srcContext;
+    size_t srcPitch, srcHeight;
+    size_t dstXInBytes, dstY, dstZ, dstLOD;
+    unsigned dstMemoryType;
+    void *dstHost;
+    CUdeviceptr dstDevice;
+    void *dstArray;
+    CUcontext dstContext;
+    size_t dstPitch, dstHeight;
+    size_t WidthInBytes, Height, Depth;
+} CUDA_MEMCPY3D_PEER;
+_Static_assert(sizeof(CUDA_MEMCPY3D_PEER) == 200, "CUDA_MEMCPY3D_PEER");
+
+#define PITCH_LIMIT ((size_t)INT32_MAX)
 
 /* Virtual memory and pools. */
 enum { ALLOCATION_PINNED = 1, LOCATION_DEVICE = 1, ACCESS_NONE = 0, ACCESS_READ = 1, ACCESS_READ_WRITE = 3 };
@@ -154,6 +178,16 @@ enum {
     POOL_USED_CURRENT = 7,
     POOL_USED_HIGH = 8,
 };
+
+/* Copies in a batch. */
+enum { SOURCE_IN_STREAM_ORDER = 1, SOURCE_DURING_CALL = 2, SOURCE_ANY_TIME = 3 };
+
+typedef struct CUmemcpyAttributes {
+    int srcAccessOrder;
+    CUmemLocation srcLocHint, dstLocHint;
+    unsigned flags;
+} CUmemcpyAttributes;
+_Static_assert(sizeof(CUmemcpyAttributes) == 24, "CUmemcpyAttributes");
 
 /* Launch attributes that the fake knows. */
 enum {
@@ -249,6 +283,48 @@ typedef struct CUDA_KERNEL_NODE_PARAMS {
     CUcontext ctx;
 } CUDA_KERNEL_NODE_PARAMS;
 _Static_assert(sizeof(CUDA_KERNEL_NODE_PARAMS) == 72, "CUDA_KERNEL_NODE_PARAMS");
+
+enum { DEPENDENCIES_ADD = 0, DEPENDENCIES_SET = 1 };
+enum { CONDITION_IF = 0, CONDITION_WHILE = 1, CONDITION_SWITCH = 2 };
+enum { CONDITION_ASSIGN_DEFAULT = 1 };
+
+typedef struct CUDA_CONDITIONAL_NODE_PARAMS {
+    CUgraphConditionalHandle handle;
+    int type;
+    unsigned size;
+    CUgraph *phGraph_out; /* the driver's own array, told to the caller */
+    CUcontext ctx;
+} CUDA_CONDITIONAL_NODE_PARAMS;
+_Static_assert(sizeof(CUDA_CONDITIONAL_NODE_PARAMS) == 32, "CUDA_CONDITIONAL_NODE_PARAMS");
+
+typedef struct CUgraphNodeParams {
+    int type, reserved0[3];
+    union {
+        long long reserved1[29];
+        CUDA_KERNEL_NODE_PARAMS kernel;
+        CUgraph graph;
+        CUDA_CONDITIONAL_NODE_PARAMS conditional;
+    } as;
+    long long reserved2;
+} CUgraphNodeParams;
+_Static_assert(sizeof(CUgraphNodeParams) == 256, "CUgraphNodeParams");
+
+/* Why an instance could not take over another graph's parameters. */
+enum {
+    UPDATE_SUCCESS = 0,
+    UPDATE_ERROR = 1,
+    UPDATE_TOPOLOGY_CHANGED = 2,
+    UPDATE_NODE_TYPE_CHANGED = 3,
+    UPDATE_PARAMETERS_CHANGED = 5,
+    UPDATE_UNSUPPORTED_FUNCTION_CHANGE = 7,
+    UPDATE_ATTRIBUTES_CHANGED = 8,
+};
+
+typedef struct CUgraphExecUpdateResultInfo {
+    int result;
+    CUgraphNode errorNode, errorFromNode;
+} CUgraphExecUpdateResultInfo;
+_Static_assert(sizeof(CUgraphExecUpdateResultInfo) == 24, "CUgraphExecUpdateResultInfo");
 
 /* Answers of cuGetProcAddress_v2. */
 enum { QUERY_SUCCESS = 0, QUERY_SYMBOL_NOT_FOUND = 1, QUERY_VERSION_NOT_SUFFICIENT = 2 };

@@ -1,5 +1,5 @@
 /*
- * device.c: initialisation, devices, contexts, peer access, names of errors, and cuGetProcAddress.
+ * device.c: initialisation, devices, and names of errors.
  */
 #include "state.h"
 
@@ -45,6 +45,7 @@ static const struct {
     {NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
     {NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready"},
     {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "illegal memory access"},
+    {CONTEXT_IS_DESTROYED, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "the context was destroyed"},
     {NOT_PERMITTED, "CUDA_ERROR_NOT_PERMITTED", "operation not permitted"},
     {NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
     {STREAM_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "not permitted while a stream captures"},
@@ -56,6 +57,7 @@ static const struct {
     {STREAM_CAPTURE_IMPLICIT, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT", "the legacy stream would join the capture"},
     {CAPTURED_EVENT, "CUDA_ERROR_CAPTURED_EVENT", "the event was recorded in a capture"},
     {STREAM_CAPTURE_WRONG_THREAD, "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD", "the capture began on another thread"},
+    {GRAPH_EXEC_UPDATE_FAILURE, "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE", "the instance cannot become that graph"},
     {UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };
 
@@ -84,7 +86,7 @@ EXPORT CUresult cuGetErrorString(CUresult code, const char **out) {
 
 /* ---- devices ---- */
 
-static bool exists(CUdevice d) { return d >= 0 && d < G.devices; }
+bool device_exists(CUdevice d) { return d >= 0 && d < G.devices; }
 
 EXPORT CUresult cuDeviceGetCount(int *out) {
     call c;
@@ -98,7 +100,7 @@ EXPORT CUresult cuDeviceGet(CUdevice *out, int ordinal) {
     call c;
     if (!call_begin(&c, F_cuDeviceGet, 0)) return call_end(&c, c.result);
     if (!out) return call_end(&c, INVALID_VALUE);
-    if (!exists(ordinal)) return call_end(&c, INVALID_DEVICE);
+    if (!device_exists(ordinal)) return call_end(&c, INVALID_DEVICE);
     *out = ordinal;
     return call_end(&c, SUCCESS);
 }
@@ -106,7 +108,7 @@ EXPORT CUresult cuDeviceGet(CUdevice *out, int ordinal) {
 static CUresult give_text(call *c, char *out, int capacity, CUdevice d, const char *format) {
     char text[64];
     if (!out || capacity < 1) return call_end(c, INVALID_VALUE);
-    if (!exists(d)) return call_end(c, INVALID_DEVICE);
+    if (!device_exists(d)) return call_end(c, INVALID_DEVICE);
     snprintf(text, sizeof text, format, d);
     text_out(text, strlen(text), out, (size_t)capacity);
     return call_end(c, SUCCESS);
@@ -129,7 +131,7 @@ EXPORT CUresult cuDeviceGetUuid(CUuuid *out, CUdevice d) {
     call c;
     if (!call_begin(&c, F_cuDeviceGetUuid, 0)) return call_end(&c, c.result);
     if (!out) return call_end(&c, INVALID_VALUE);
-    if (!exists(d)) return call_end(&c, INVALID_DEVICE);
+    if (!device_exists(d)) return call_end(&c, INVALID_DEVICE);
     for (int i = 0; i < 16; i++) out->bytes[i] = (unsigned char)(16 * d + i);
     return call_end(&c, SUCCESS);
 }
@@ -138,7 +140,7 @@ EXPORT CUresult cuDeviceTotalMem_v2(size_t *out, CUdevice d) {
     call c;
     if (!call_begin(&c, F_cuDeviceTotalMem_v2, 0)) return call_end(&c, c.result);
     if (!out) return call_end(&c, INVALID_VALUE);
-    if (!exists(d)) return call_end(&c, INVALID_DEVICE);
+    if (!device_exists(d)) return call_end(&c, INVALID_DEVICE);
     *out = G.memory;
     return call_end(&c, SUCCESS);
 }
@@ -159,7 +161,7 @@ EXPORT CUresult cuDeviceGetAttribute(int *out, int attribute, CUdevice d) {
     call c;
     if (!call_begin(&c, F_cuDeviceGetAttribute, 0)) return call_end(&c, c.result);
     if (!out || attribute < 1 || attribute > 143) return call_end(&c, INVALID_VALUE);
-    if (!exists(d)) return call_end(&c, INVALID_DEVICE);
+    if (!device_exists(d)) return call_end(&c, INVALID_DEVICE);
     *out = 0;
     for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++)
         if (attributes[i].attribute == attribute) *out = attributes[i].value;
@@ -167,77 +169,5 @@ EXPORT CUresult cuDeviceGetAttribute(int *out, int attribute, CUdevice d) {
     if (attribute == 75) *out = G.capability / 10;
     if (attribute == 76) *out = G.capability % 10;
     if (attribute == 120 || attribute == 127) *out = G.capability >= 90; /* clusters, tensor maps */
-    return call_end(&c, SUCCESS);
-}
-
-/* ---- contexts ---- */
-
-EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice d) {
-    call c;
-    if (!call_begin(&c, F_cuDevicePrimaryCtxRetain, 0)) return call_end(&c, c.result);
-    if (!out) return call_end(&c, INVALID_VALUE);
-    if (!exists(d)) return call_end(&c, INVALID_DEVICE);
-    G.contexts[d].retained++;
-    G.counts[d].retained++;
-    *out = G.contexts[d].handle;
-    return call_end(&c, SUCCESS);
-}
-
-EXPORT CUresult cuCtxGetCurrent(CUcontext *out) {
-    call c;
-    if (!call_begin(&c, F_cuCtxGetCurrent, 0)) return call_end(&c, c.result);
-    if (!out) return call_end(&c, INVALID_VALUE);
-    *out = thread_context;
-    return call_end(&c, SUCCESS);
-}
-
-EXPORT CUresult cuCtxSetCurrent(CUcontext handle) {
-    call c;
-    if (!call_begin(&c, F_cuCtxSetCurrent, 0)) return call_end(&c, c.result);
-    const context *ctx = handle ? context_of(handle) : NULL;
-    if (handle && !ctx) {
-        violation(&c, "unknown context %#llx", (unsigned long long)handle);
-        return call_end(&c, INVALID_CONTEXT);
-    }
-    if (ctx && !ctx->foreign && !ctx->retained) {
-        violation(&c, "the primary context of device %d is not retained", ctx->device);
-        return call_end(&c, INVALID_CONTEXT);
-    }
-    thread_context = handle;
-    return call_end(&c, SUCCESS);
-}
-
-/* ---- peers ---- */
-
-EXPORT CUresult cuDeviceCanAccessPeer(int *out, CUdevice d, CUdevice peer) {
-    call c;
-    if (!call_begin(&c, F_cuDeviceCanAccessPeer, 0)) return call_end(&c, c.result);
-    if (!out) return call_end(&c, INVALID_VALUE);
-    if (!exists(d) || !exists(peer)) return call_end(&c, INVALID_DEVICE);
-    *out = d != peer && G.peer_possible;
-    return call_end(&c, SUCCESS);
-}
-
-EXPORT CUresult cuCtxEnablePeerAccess(CUcontext peer_handle, unsigned flags) {
-    call c;
-    if (!call_begin(&c, F_cuCtxEnablePeerAccess, CALL_CONTEXT)) return call_end(&c, c.result);
-    const context *peer = context_of(peer_handle);
-    if (flags) return call_end(&c, INVALID_VALUE);
-    if (!peer || peer == c.ctx) return call_end(&c, INVALID_CONTEXT);
-    if (!G.peer_possible || peer->device == c.ctx->device) return call_end(&c, PEER_ACCESS_UNSUPPORTED);
-    if (c.ctx->peer[peer - G.contexts]) return call_end(&c, PEER_ACCESS_ALREADY_ENABLED);
-    c.ctx->peer[peer - G.contexts] = true;
-    G.counts[c.ctx->device].peers++;
-    return call_end(&c, SUCCESS);
-}
-
-EXPORT CUresult cuCtxDisablePeerAccess(CUcontext peer_handle) {
-    call c;
-    if (!call_begin(&c, F_cuCtxDisablePeerAccess, CALL_CONTEXT)) return call_end(&c, c.result);
-    const context *peer = context_of(peer_handle);
-    if (!peer) return call_end(&c, INVALID_CONTEXT);
-    if (!c.ctx->peer[peer - G.contexts]) return call_end(&c, PEER_ACCESS_NOT_ENABLED);
-    c.ctx->peer[peer - G.contexts] = false;
-    G.counts[c.ctx->device].peers--;
     return call_end(&c, SUCCESS);
 }

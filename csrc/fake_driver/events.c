@@ -107,15 +107,23 @@ static void seen(const event *e) {
     if (e->epoch == G.epoch) host_joins(&e->clock);
 }
 
-static int refuse_captured(const event *e) { return capture_refuse(capture_find(e->captured), CAPTURED_EVENT); }
+/* What waiting for an event, or asking about it, answers before anything else: its capture may be under way or over,
+ * and others may forbid it. */
+static int refused(const event *e) {
+    capture *k = e->captured ? capture_find(e->captured) : NULL;
+    if (k) return capture_refuse(k, CAPTURED_EVENT);
+    if (captures && capture_forbids()) return STREAM_CAPTURE_UNSUPPORTED;
+    return e->captured ? INVALID_VALUE : SUCCESS;
+}
 
 EXPORT CUresult cuEventSynchronize(CUevent handle) {
     call c;
     int result = SUCCESS;
-    if (!call_begin(&c, F_cuEventSynchronize, CALL_CONTEXT | CALL_UNSAFE)) return call_end(&c, c.result);
+    if (!call_begin(&c, F_cuEventSynchronize, CALL_CONTEXT)) return call_end(&c, c.result);
     event *e = event_of(handle, &c, &result);
     if (!e) return call_end(&c, result);
-    if (e->captured) return call_end(&c, refuse_captured(e));
+    result = refused(e);
+    if (result != SUCCESS) return call_end(&c, result);
     if (!e->stream) return call_end(&c, SUCCESS);
     context *ctx = e->ctx;
     clock_vector known = e->clock;
@@ -129,10 +137,11 @@ EXPORT CUresult cuEventSynchronize(CUevent handle) {
 EXPORT CUresult cuEventQuery(CUevent handle) {
     call c;
     int result = SUCCESS;
-    if (!call_begin(&c, F_cuEventQuery, CALL_CONTEXT | CALL_UNSAFE)) return call_end(&c, c.result);
+    if (!call_begin(&c, F_cuEventQuery, CALL_CONTEXT)) return call_end(&c, c.result);
     event *e = event_of(handle, &c, &result);
     if (!e) return call_end(&c, result);
-    if (e->captured) return call_end(&c, refuse_captured(e));
+    result = refused(e);
+    if (result != SUCCESS) return call_end(&c, result);
     bool done = !e->stream || polled(e->stream, e->target);
     if (e->ctx->lost) return call_end(&c, e->ctx->lost);
     if (!done) return call_end(&c, NOT_READY);
@@ -149,7 +158,8 @@ EXPORT CUresult cuEventElapsedTime(float *out, CUevent start, CUevent end) {
     if (!a) return call_end(&c, result);
     event *b = event_of(end, &c, &result);
     if (!b) return call_end(&c, result);
-    if (a->captured || b->captured) return call_end(&c, refuse_captured(a->captured ? a : b));
+    if (a->captured || b->captured)
+        return call_end(&c, capture_refuse(capture_find(a->captured ? a->captured : b->captured), CAPTURED_EVENT));
     if (a->ctx != b->ctx || (a->flags | b->flags) & EVENT_DISABLE_TIMING || !a->stream || !b->stream)
         return call_end(&c, INVALID_HANDLE);
     if (a->stream->completed < a->target || b->stream->completed < b->target) return call_end(&c, NOT_READY);
@@ -196,8 +206,11 @@ void describe_events(FILE *out) {
     }
 }
 
-void events_reset_all(void) {
+/* Of this context, or all: null. */
+void events_clear(const context *only) {
     const handle_table *t = &G.tables[KIND_EVENT];
-    for (uint32_t i = 0; i < t->count; i++)
-        if (t->item[i]) event_bury(t->item[i]);
+    for (uint32_t i = 0; i < t->count; i++) {
+        event *e = t->item[i];
+        if (e && (!only || e->ctx == only)) event_bury(e);
+    }
 }

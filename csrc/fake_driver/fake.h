@@ -14,11 +14,16 @@
  * device access must lie wholly inside one live allocation. Fresh device memory is filled with FAKE_POISON (large
  * blocks: the first and last 64 KiB), freed memory with FAKE_FREED.
  *
- * Contexts. Each device has a primary context and one *foreign* context, which stands for whatever else in the
- * process uses CUDA. The current context is per thread. A call that needs one answers 201 when there is none. Calls
- * that put work on a stream, launch or unload need the stream's (module's) own context to be current: a launch or an
- * unload answers 201 or 400 when not, a copy, fill, wait or record is done but recorded as a violation. Creating
- * anything while a foreign context is current is a violation.
+ * Contexts. Each device has a primary context and one *foreign* context, which stands for whatever else in the process
+ * uses CUDA. The current context is per thread. A call that needs one answers 201 when there is none. Calls that put
+ * work on a stream, launch or unload need the stream's (module's) own context to be current: a launch or an unload
+ * answers 201 or 400 when not, a copy, fill, wait or record is done but recorded as a violation. Creating anything
+ * while a foreign context is current is a violation. A primary context that is reset, or released for the last time, is
+ * destroyed with all its streams, events, modules, graphs and memory, queued work undone, and none of that counts any
+ * more; the device's next retain gives another handle, and the old one, where it is still current, answers 709. What
+ * was retained is to be released all the same. Reserved addresses, physical memory and pools stay. A context that was
+ * lost is well again after that, or ruined: its next retain answers the code that it was lost with
+ * (fake_set_reset_recovers).
  *
  * Deferred work. Copies, fills, kernels, event records, waits and host functions are queued on their stream and take
  * effect only when they are forced: by cuStreamSynchronize, cuEventSynchronize or cuCtxSynchronize, and, unless
@@ -51,30 +56,53 @@
  * after all uses in the order of its stream; cuMemFree of such a block is one of the host. No address is used again. A
  * pool keeps numbers as the real one: used, reserved up to the release threshold, and the high marks of both.
  *
- * Captures. A capturing stream does nothing; copies, fills, kernels and host functions become nodes of a graph. A stream
- * joins by waiting for an event recorded in the capture, and must be joined to the first one again before the end (904).
- * What cannot be done meanwhile spoils the capture, which is told by 901 from then on and by a null graph at the end:
- * waiting for or asking about a capturing stream or its context (900), a captured event (907), a wait for an event from
- * outside (905) or of another capture (902), an end in another stream (903). An end on another thread is 908 and spoils
- * nothing. Calls that could disturb a capture (allocating, freeing, loading, unloading, mapping, waiting, asking) answer
- * 900 and spoil it, as the modes of the capture and of the thread have it. Captured pageable memory is a violation, and
- * left alone by launches. Not modelled, 801: capturing a graph launch, an allocation or free of a pool, external waits,
- * and graphs over several devices.
+ * Captures. A capturing stream does nothing; copies, fills, kernels and host functions become nodes of a graph. A
+ * stream joins by waiting for an event recorded in the capture, and what it has captured must be joined to the first
+ * one again before the end (904); a stream that only waited need not be. What cannot be done meanwhile spoils the
+ * capture, which is told by 901 from then on and by a null graph at the end: waiting for or asking about a capturing
+ * stream or its context (900, whatever the mode and the thread), a captured event (907), a wait for an event from
+ * outside (905) or of another capture (902), an end in another stream (903). An end on another thread is 908 and a
+ * second beginning 401; both spoil nothing. Calls that may have to wait for everything (allocating and freeing device
+ * and host memory, registering and unregistering, unloading, waiting for and asking about other streams and events,
+ * allocating in the order of another stream) answer 900 and spoil it, as the modes of the capture and of the thread
+ * have it; virtual memory, loading, creating streams and events, and work on other streams are free. An event of a
+ * capture that is over answers 1. Captured pageable memory is a violation, and left alone by launches. A capture may go
+ * into a graph that is there already; it then neither makes nor counts one, and leaves there what it has captured even
+ * when it is spoiled. A captured launch of an instance becomes a child graph, which holds what the instance does at
+ * that time. Not modelled: an allocation or free of a pool in the capturing stream, external waits, graphs over several
+ * devices (801), batches (900).
  *
  * Graphs. A launch queues the work of the nodes on the stream, each after what it depends on. All that they name is
  * looked up at the launch, so that memory or a module that is gone is a violation there (the node is then left out),
  * and counts as used by the stream at the launch. Two nodes in no order that use the same bytes, one of them writing,
- * are a violation of the first launch. A launch comes after the last one of the same instance, on whatever stream.
+ * are a violation of the first launch and of the first after each change; a node with a graph inside uses what is used
+ * in there. A launch comes after the last one of the same instance, on whatever stream. An update by a graph of another
+ * shape or other kinds of nodes answers 910 and changes nothing; it goes by the order of the nodes in both graphs'
+ * lists. Nodes that are added without a capture are kernels, child graphs, conditional and empty ones (others: 801). A
+ * graph that is inside a node is destroyed with it and cannot be instantiated; only graphs by themselves count.
+ *
+ * Conditional nodes. A condition belongs to the graph that it was made for, whatever its depth, and to one node there.
+ * A kernel whose name begins with `set_condition` sets it as it runs: its first 64-bit number names the condition, its
+ * `_read_` address holds the 32-bit value (four bytes are read). Run elsewhere than in a launch of that graph it is a
+ * violation, as is a node whose condition has no default and is not set, and a `while` of more than 10000 rounds. What
+ * is inside a conditional node is one operation of the queue and is used at the launch, whether it runs or not. Host
+ * functions in there, copies of such a graph and captured launches of it answer 801. An `if` with two ways and `switch`
+ * are there from 12.8 on.
+ *
+ * Batches of copies. A batch comes in its stream's order, its copies in none: two of them that use the same bytes, one
+ * of them writing, are a violation, and so is device memory that is not read in the order of the stream. A host source
+ * that is to be read during the call is read then, and only then.
  *
  * Kernels. Of PTX the fake reads .version, .target, .entry and its .param list, and .global/.const variables. A
  * parameter whose name, after the entry's own name is taken off its front, contains `_read_` is an address that the
- * kernel reads, `_write_` writes, `_update_` both; the rest are scalars, and a scalar with `_bytes_` in its name
- * gives the number of bytes behind each address (otherwise: to the end of the block). A 128-byte parameter with such
- * a name is a tensor map. The kernel's effect is fake_kernel_effect, for anyone to repeat. An entry whose name begins
- * with `fault_` loses its context when it runs: that synchronisation and every later call on that context answer 700,
- * other contexts go on. A cubin must be a 64-bit ELF for machine 190 and has an entry for each .text.NAME section,
- * with the parameters of .nv.info.NAME; one made by fake_make_cubin also remembers its PTX, so that its kernels have
- * effects. A fatbin is searched for PTX text, whatever its flags say, then for a cubin.
+ * kernel reads, `_write_` writes, `_update_` both; the rest are scalars, and a scalar with `_bytes_` in its name gives
+ * the number of bytes behind each address (otherwise: to the end of the block). A 128-byte parameter with such a name
+ * is a tensor map. The kernel's effect is fake_kernel_effect, for anyone to repeat. An entry whose name begins with
+ * `fault_` loses its context when it runs: that synchronisation and every later call on that context answer 700, other
+ * contexts go on, or are lost with it (fake_set_faults_spread). A cubin must be a 64-bit ELF for machine 190 and has an
+ * entry for each .text.NAME section, with the parameters of .nv.info.NAME; one made by fake_make_cubin also remembers
+ * its PTX, so that its kernels have effects. A fatbin is searched for PTX text, whatever its flags say, then for a
+ * cubin.
  *
  * Failures. fake_fail makes the n-th next call of a function answer a code without doing anything, except for
  * functions that release something (free, destroy, unload, unregister): they release and then answer the code, as the
@@ -120,6 +148,8 @@ FAKE_API void fake_set_capability(int capability); /* 90 for 9.0, all devices */
 FAKE_API void fake_set_peer_access(int possible);  /* cuDeviceCanAccessPeer between different devices; default 1 */
 FAKE_API void fake_set_strict(int strict);         /* 1: nothing runs before it is forced; default 0 */
 FAKE_API void fake_set_seed(uint64_t seed);
+FAKE_API void fake_set_reset_recovers(int recovers); /* a lost context, by a reset of it; default 1 */
+FAKE_API void fake_set_faults_spread(int spread);    /* a kernel's fault loses all contexts; default 0 */
 FAKE_API void fake_set_host_threads_ordered(int ordered); /* default 1; set it right after a reset */
 
 FAKE_API void fake_set_granularity(uint64_t bytes); /* of cuMemCreate: a power of two; default 2 MiB */

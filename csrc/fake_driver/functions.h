@@ -21,6 +21,8 @@
     X(cuDeviceGetPCIBusId, 4010, cuDeviceGetPCIBusId) \
     X(cuDeviceCanAccessPeer, 4000, cuDeviceCanAccessPeer) \
     X(cuDevicePrimaryCtxRetain, 7000, cuDevicePrimaryCtxRetain) \
+    X(cuDevicePrimaryCtxRelease, 11000, cuDevicePrimaryCtxRelease_v2) \
+    X(cuDevicePrimaryCtxReset, 11000, cuDevicePrimaryCtxReset_v2) \
     X(cuCtxGetCurrent, 4000, cuCtxGetCurrent) \
     X(cuCtxSetCurrent, 4000, cuCtxSetCurrent) \
     X(cuCtxSynchronize, 2000, cuCtxSynchronize) \
@@ -70,6 +72,9 @@
     X(cuMemcpyPeerAsync, 4000, cuMemcpyPeerAsync) \
     X(cuMemcpy2DAsync, 3020, cuMemcpy2DAsync_v2) \
     X(cuMemcpy3DAsync, 3020, cuMemcpy3DAsync_v2) \
+    X(cuMemcpy3DPeerAsync, 4000, cuMemcpy3DPeerAsync) \
+    X(cuMemcpyBatchAsync, 12080, cuMemcpyBatchAsync) \
+    X(cuMemcpyBatchAsync, 13000, cuMemcpyBatchAsync_v2) \
     X(cuMemsetD8Async, 3020, cuMemsetD8Async) \
     X(cuMemsetD16Async, 3020, cuMemsetD16Async) \
     X(cuMemsetD32Async, 3020, cuMemsetD32Async) \
@@ -96,12 +101,20 @@
     X(cuLaunchKernelEx, 11060, cuLaunchKernelEx) \
     X(cuTensorMapEncodeTiled, 12000, cuTensorMapEncodeTiled) \
     X(cuStreamBeginCapture, 10010, cuStreamBeginCapture_v2) \
+    X(cuStreamBeginCaptureToGraph, 12030, cuStreamBeginCaptureToGraph) \
     X(cuStreamEndCapture, 10000, cuStreamEndCapture) \
     X(cuStreamIsCapturing, 10000, cuStreamIsCapturing) \
     X(cuStreamGetCaptureInfo, 10010, cuStreamGetCaptureInfo) \
     X(cuStreamGetCaptureInfo, 11030, cuStreamGetCaptureInfo_v2) \
     X(cuStreamGetCaptureInfo, 12030, cuStreamGetCaptureInfo_v3) \
+    X(cuStreamUpdateCaptureDependencies, 11030, cuStreamUpdateCaptureDependencies) \
+    X(cuStreamUpdateCaptureDependencies, 12030, cuStreamUpdateCaptureDependencies_v2) \
     X(cuThreadExchangeStreamCaptureMode, 10010, cuThreadExchangeStreamCaptureMode) \
+    X(cuGraphCreate, 10000, cuGraphCreate) \
+    X(cuGraphClone, 10000, cuGraphClone) \
+    X(cuGraphAddNode, 12020, cuGraphAddNode) \
+    X(cuGraphAddNode, 12030, cuGraphAddNode_v2) \
+    X(cuGraphConditionalHandleCreate, 12030, cuGraphConditionalHandleCreate) \
     X(cuGraphInstantiateWithFlags, 11040, cuGraphInstantiateWithFlags) \
     X(cuGraphLaunch, 10000, cuGraphLaunch) \
     X(cuGraphUpload, 11010, cuGraphUpload) \
@@ -111,6 +124,13 @@
     X(cuGraphNodeGetType, 10000, cuGraphNodeGetType) \
     X(cuGraphGetEdges, 10000, cuGraphGetEdges) \
     X(cuGraphGetEdges, 12030, cuGraphGetEdges_v2) \
+    X(cuGraphNodeGetDependencies, 10000, cuGraphNodeGetDependencies) \
+    X(cuGraphNodeGetDependencies, 12030, cuGraphNodeGetDependencies_v2) \
+    X(cuGraphChildGraphNodeGetGraph, 10000, cuGraphChildGraphNodeGetGraph) \
+    X(cuGraphKernelNodeGetParams, 12000, cuGraphKernelNodeGetParams_v2) \
+    X(cuGraphExecUpdate, 12000, cuGraphExecUpdate_v2) \
+    X(cuGraphNodeSetEnabled, 11060, cuGraphNodeSetEnabled) \
+    X(cuGraphNodeGetEnabled, 11060, cuGraphNodeGetEnabled) \
     X(cuGraphExecKernelNodeSetParams, 10010, cuGraphExecKernelNodeSetParams) \
     X(cuGraphExecKernelNodeSetParams, 12000, cuGraphExecKernelNodeSetParams_v2) \
     X(cuGraphDebugDotPrint, 11030, cuGraphDebugDotPrint) \

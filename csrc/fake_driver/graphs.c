@@ -1,26 +1,95 @@
 /*
- * graphs.c: graphs, what is instantiated from them, and their launches.
+ * graphs.c: graphs and their nodes: made, copied, looked at.
  *
- * A launch puts the nodes' work into the stream's queue, each after all that it depends on, and enters what they use
- * into the histories as uses by that stream: where memory is not the program's any more, or not ordered, the launch is
- * to blame. That two nodes which are in no order do not use the same memory is checked apart, at the first launch and
- * after each change. An instance's launches follow one another on whatever streams, as the driver promises.
+ * A node's parameters are what the program said; what they name is looked up when it is launched. A node may have
+ * graphs inside: a child graph one, a conditional node its bodies. These belong to the node: the program can fill them
+ * and look at them, and they go with the graph that they are in. What must stay true: each node comes after all that
+ * it depends on in its graph's list, and a shadow's handles are in no table.
  */
 #include "state.h"
 
-typedef struct instance {
-    CUgraphExec handle;
-    context *ctx;
-    node **node; /* copies under the handles of the originals */
-    size_t nodes;
-    bool checked;
-    stream *last; /* of the last launch, and where it ended there; may be null */
-    uint64_t target, epoch;
-    site made;
-    clock_vector clock;
-} instance;
+/* ---- nodes ---- */
 
-/* ---- nodes and graphs ---- */
+/* What a kernel node runs, instead of what it ran before. */
+void node_kernel(node *n, const function *f, const unsigned char *values, const CUlaunchConfig *l, bool cooperative) {
+    free(n->as.kernel.values);
+    free(n->as.kernel.pointer);
+    n->name = f->name;
+    n->as.kernel.function = f->handle;
+    n->as.kernel.bytes = f->parameter_bytes;
+    n->as.kernel.values = zeroed(f->parameter_bytes);
+    if (f->parameter_bytes) memcpy(n->as.kernel.values, values, f->parameter_bytes);
+    n->as.kernel.pointers = f->parameters;
+    n->as.kernel.pointer = zeroed(f->parameters * sizeof *n->as.kernel.pointer);
+    for (uint32_t i = 0; i < f->parameters; i++)
+        n->as.kernel.pointer[i] = n->as.kernel.values + f->parameter[i].offset;
+    n->as.kernel.shape = *l;
+    n->as.kernel.shape.attrs = NULL;
+    n->as.kernel.shape.numAttrs = 0;
+    n->as.kernel.cooperative = cooperative;
+}
+
+/* What is in `from` takes the place of what was in `n`; the values are copied. */
+void node_take(node *n, const node *from) {
+    if (n->kind == NODE_KERNEL) {
+        free(n->as.kernel.values);
+        free(n->as.kernel.pointer);
+    }
+    n->as = from->as;
+    n->name = from->name;
+    memcpy(n->blocks, from->blocks, sizeof n->blocks);
+    if (n->kind != NODE_KERNEL) return;
+    n->as.kernel.values = zeroed(n->as.kernel.bytes);
+    if (n->as.kernel.bytes) memcpy(n->as.kernel.values, from->as.kernel.values, n->as.kernel.bytes);
+    n->as.kernel.pointer = zeroed(n->as.kernel.pointers * sizeof *n->as.kernel.pointer);
+    for (uint32_t i = 0; i < n->as.kernel.pointers; i++)
+        n->as.kernel.pointer[i] =
+            n->as.kernel.values + ((unsigned char *)from->as.kernel.pointer[i] - from->as.kernel.values);
+}
+
+/* The graph becomes the node's next body. */
+void node_contain(node *n, graph *body) {
+    size_t capacity = n->bodies, other = n->bodies;
+    n->body = grow(n->body, &capacity, n->bodies + 1u, sizeof *n->body);
+    n->told = grow(n->told, &other, n->bodies + 1u, sizeof *n->told);
+    n->body[n->bodies] = body;
+    n->told[n->bodies++] = body->handle;
+    body->owner = n;
+}
+
+static void node_free(node *n) {
+    for (unsigned i = 0; i < n->bodies; i++) graph_drop(n->body[i]);
+    if (n->kind == NODE_KERNEL) {
+        free(n->as.kernel.values);
+        free(n->as.kernel.pointer);
+    }
+    free(n->body);
+    free(n->told);
+    free(n->after);
+    free(n);
+}
+
+static node *node_new(graph *g, node_kind kind, const uint32_t *after, size_t afters, uint16_t name) {
+    node *n = zeroed(sizeof *n);
+    n->kind = kind;
+    n->name = name;
+    n->graph = g;
+    n->index = (uint32_t)g->nodes;
+    n->afters = afters;
+    n->after = zeroed(afters * sizeof *after);
+    if (afters) memcpy(n->after, after, afters * sizeof *after);
+    g->node = grow(g->node, &g->capacity, g->nodes + 1, sizeof *g->node);
+    g->node[g->nodes++] = n;
+    return n;
+}
+
+node *graph_add(graph *g, node_kind kind, const uint32_t *after, size_t afters, uint16_t name) {
+    node *n = node_new(g, kind, after, afters, name);
+    n->handle = handle_new(KIND_NODE, n);
+    return n;
+}
+
+/* ---- graphs ---- */
 
 graph *graph_new(context *ctx, const call *c) {
     graph *g = zeroed(sizeof *g);
@@ -30,56 +99,59 @@ graph *graph_new(context *ctx, const call *c) {
     return g;
 }
 
-node *graph_add(graph *g, node_kind kind, const uint32_t *after, size_t afters, uint16_t name) {
-    node *n = zeroed(sizeof *n);
-    n->kind = kind;
-    n->name = name;
-    n->graph = g;
-    n->index = (uint32_t)g->nodes;
-    n->afters = afters;
-    n->after = zeroed(afters * sizeof *after);
-    if (afters) memcpy(n->after, after, afters * sizeof *after);
-    n->handle = handle_new(KIND_NODE, n);
-    g->node = grow(g->node, &g->capacity, g->nodes + 1, sizeof *g->node);
-    g->node[g->nodes++] = n;
-    return n;
-}
-
-static void node_free(node *n) {
-    if (n->kind == NODE_KERNEL) free(n->as.kernel.values);
-    free(n->after);
-    free(n);
-}
-
-static node *node_copy(const node *from) {
-    node *n = zeroed(sizeof *n);
-    *n = *from;
-    n->graph = NULL;
-    n->after = zeroed(n->afters * sizeof *n->after);
-    if (n->afters) memcpy(n->after, from->after, n->afters * sizeof *n->after);
-    if (n->kind == NODE_KERNEL) {
-        n->as.kernel.values = zeroed(n->as.kernel.bytes);
-        if (n->as.kernel.bytes) memcpy(n->as.kernel.values, from->as.kernel.values, n->as.kernel.bytes);
+/* A shadow goes under the handles of the original; another copy has its own, and no conditions. */
+graph *graph_copy(const graph *from, bool shadow, const call *c) {
+    graph *g = shadow ? zeroed(sizeof *g) : graph_new(from->ctx, c);
+    if (shadow) {
+        g->ctx = from->ctx;
+        g->handle = from->handle;
+        g->shadow = true;
+        g->condition = grow(NULL, &g->condition_capacity, from->conditions, sizeof *g->condition);
+        g->conditions = from->conditions;
+        if (from->conditions) memcpy(g->condition, from->condition, from->conditions * sizeof *g->condition);
     }
-    return n;
+    for (size_t i = 0; i < from->nodes; i++) {
+        const node *old = from->node[i];
+        node *n = node_new(g, old->kind, old->after, old->afters, old->name);
+        n->disabled = old->disabled;
+        n->handle = shadow ? old->handle : handle_new(KIND_NODE, n);
+        node_take(n, old);
+        for (unsigned b = 0; b < old->bodies; b++) node_contain(n, graph_copy(old->body[b], shadow, c));
+    }
+    return g;
 }
 
-/* The capture is over: the graph is the program's. */
+/* From now on the graph is the program's. */
 void graph_publish(graph *g) { G.counts[g->ctx->device].graphs++; }
 
 void graph_drop(graph *g) {
+    if (!g->shadow && !g->owner) captures_leave(g);
     for (size_t i = 0; i < g->nodes; i++) {
-        handle_drop(KIND_NODE, g->node[i]->handle);
+        if (!g->shadow) handle_drop(KIND_NODE, g->node[i]->handle);
         node_free(g->node[i]);
     }
-    handle_drop(KIND_GRAPH, g->handle);
+    for (size_t i = 0; i < g->conditions && !g->shadow; i++) handle_drop(KIND_CONDITION, g->condition[i].handle);
+    if (!g->shadow) handle_drop(KIND_GRAPH, g->handle);
+    free(g->condition);
     free(g->node);
     free(g);
 }
 
-static bool under_construction(const graph *g) {
+/* The graph that it is inside of, or itself. */
+graph *graph_root(graph *g) {
+    while (g->owner) g = g->owner->graph;
+    return g;
+}
+
+bool graph_under_construction(graph *g) {
     for (const capture *k = captures; k; k = k->next)
-        if (k->graph == g) return true;
+        if (graph_root(k->graph) == graph_root(g)) return true;
+    return false;
+}
+
+bool graph_conditional(const graph *g) {
+    for (size_t i = 0; i < g->nodes; i++)
+        if (g->node[i]->kind == NODE_CONDITION) return true;
     return false;
 }
 
@@ -96,228 +168,141 @@ bool graph_precedes(const graph *g, uint32_t first, const uint32_t *ends, size_t
     return found;
 }
 
-static graph *graph_of(CUgraph handle, const call *c) {
+graph *graph_of(CUgraph handle, const call *c) {
     graph *g = handle_get(KIND_GRAPH, handle);
     if (!g) violation(c, "unknown or destroyed graph %#llx", (unsigned long long)handle);
     return g;
 }
 
-static instance *instance_of(CUgraphExec handle, const call *c) {
-    instance *x = handle_get(KIND_INSTANCE, handle);
-    if (!x) violation(c, "unknown or destroyed instance of a graph %#llx", (unsigned long long)handle);
-    return x;
+node *node_of(CUgraphNode handle, const call *c) {
+    node *n = handle_get(KIND_NODE, handle);
+    if (!n) violation(c, "unknown node %#llx, or one of a destroyed graph", (unsigned long long)handle);
+    return n;
+}
+
+/* The places of these nodes in the graph; false when one is not of it, or named twice. */
+bool nodes_of(const graph *g, const CUgraphNode *from, size_t count, uint32_t **out, const call *c) {
+    if (count && !from) return false;
+    uint32_t *index = zeroed(count * sizeof *index);
+    for (size_t i = 0; i < count; i++) {
+        const node *n = node_of(from[i], c);
+        bool good = n && n->graph == g;
+        if (good) index[i] = n->index;
+        for (size_t k = 0; k < i && good; k++) good = index[k] != index[i];
+        if (good) continue;
+        free(index);
+        return false;
+    }
+    *out = index;
+    return true;
+}
+
+/* Edges that are more than an order are not modelled. */
+bool edges_plain(const CUgraphEdgeData *data, size_t count) {
+    for (size_t i = 0; data && i < count; i++)
+        if (data[i].from_port || data[i].to_port || data[i].type) return false;
+    return true;
+}
+
+/* ---- made and destroyed by the program ---- */
+
+EXPORT CUresult cuGraphCreate(CUgraph *out, unsigned flags) {
+    call c;
+    if (!call_begin(&c, F_cuGraphCreate, CALL_CONTEXT)) return call_end(&c, c.result);
+    if (!out || flags) return call_end(&c, INVALID_VALUE);
+    refuse_foreign(&c);
+    graph *g = graph_new(c.ctx, &c);
+    graph_publish(g);
+    *out = g->handle;
+    return call_end(&c, SUCCESS);
+}
+
+EXPORT CUresult cuGraphClone(CUgraph *out, CUgraph handle) {
+    call c;
+    if (!call_begin(&c, F_cuGraphClone, CALL_CONTEXT)) return call_end(&c, c.result);
+    const graph *from = graph_of(handle, &c);
+    if (!from || !out) return call_end(&c, INVALID_VALUE);
+    if (graph_conditional(from)) return call_end(&c, NOT_SUPPORTED);
+    refuse_foreign(&c);
+    graph *g = graph_copy(from, false, &c);
+    graph_publish(g);
+    *out = g->handle;
+    return call_end(&c, SUCCESS);
 }
 
 EXPORT CUresult cuGraphDestroy(CUgraph handle) {
     call c;
     if (!call_begin(&c, F_cuGraphDestroy, CALL_RELEASE)) return call_end(&c, c.result);
     graph *g = graph_of(handle, &c);
-    if (!g || under_construction(g)) return call_end(&c, INVALID_VALUE);
+    if (!g || g->owner || graph_under_construction(g)) return call_end(&c, INVALID_VALUE);
     G.counts[g->ctx->device].graphs--;
     graph_drop(g);
     return call_end(&c, SUCCESS);
 }
 
-EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph handle, unsigned long long flags) {
-    call c;
-    if (!call_begin(&c, F_cuGraphInstantiateWithFlags, CALL_CONTEXT)) return call_end(&c, c.result);
-    if (!out || flags > 15) return call_end(&c, INVALID_VALUE);
-    graph *g = graph_of(handle, &c);
-    if (!g || under_construction(g)) return call_end(&c, INVALID_VALUE);
-    refuse_foreign(&c);
-    instance *x = zeroed(sizeof *x);
-    x->ctx = g->ctx;
-    x->made = c.where;
-    x->nodes = g->nodes;
-    x->node = zeroed(g->nodes * sizeof *x->node);
-    for (size_t i = 0; i < g->nodes; i++) x->node[i] = node_copy(g->node[i]);
-    *out = x->handle = handle_new(KIND_INSTANCE, x);
-    G.counts[x->ctx->device].instances++;
-    return call_end(&c, SUCCESS);
-}
-
-static void instance_drop(instance *x) {
-    for (size_t i = 0; i < x->nodes; i++) node_free(x->node[i]);
-    if (x->last) stream_unref(x->last);
-    G.counts[x->ctx->device].instances--;
-    handle_drop(KIND_INSTANCE, x->handle);
-    free(x->node);
-    free(x);
-}
-
-/* Work of its launches that has not run yet stays in the queues, as with the real driver. */
-EXPORT CUresult cuGraphExecDestroy(CUgraphExec handle) {
-    call c;
-    if (!call_begin(&c, F_cuGraphExecDestroy, CALL_RELEASE)) return call_end(&c, c.result);
-    instance *x = instance_of(handle, &c);
-    if (!x) return call_end(&c, INVALID_VALUE);
-    instance_drop(x);
-    return call_end(&c, SUCCESS);
-}
-
-/* ---- nodes in no order ---- */
-
-static node_use *uses;
-static size_t use_count, use_capacity;
-static bool noting;
-static uint32_t noting_for;
-
-/* A use of memory is entered into a history. */
-void note_use(const block *b, uint64_t from, uint64_t to, bool write) {
-    if (!noting || !b) return;
-    uses = grow(uses, &use_capacity, use_count + 1, sizeof *uses);
-    uses[use_count++] = (node_use){b, from, to, noting_for, write};
-}
-
-static bool is_chain(const instance *x) {
-    for (size_t i = 1; i < x->nodes; i++) {
-        bool follows = false;
-        for (size_t n = 0; n < x->node[i]->afters; n++) follows = follows || x->node[i]->after[n] == i - 1;
-        if (!follows) return false;
-    }
-    return true;
-}
-
-static void check_order(const instance *x, const call *c) {
-    size_t words = (x->nodes + 63) / 64;
-    uint64_t *before = zeroed(x->nodes * words * sizeof *before); /* a row of bits for each node */
-    for (size_t i = 0; i < x->nodes; i++)
-        for (size_t n = 0; n < x->node[i]->afters; n++) {
-            uint32_t earlier = x->node[i]->after[n];
-            for (size_t w = 0; w < words; w++) before[i * words + w] |= before[earlier * words + w];
-            before[i * words + earlier / 64] |= UINT64_C(1) << earlier % 64;
-        }
-    for (size_t i = 0; i < use_count; i++)
-        for (size_t n = 0; n < i; n++) {
-            const node_use *a = &uses[n], *b = &uses[i];
-            if (a->block != b->block || !(a->write || b->write) || a->to <= b->from || b->to <= a->from) continue;
-            if (a->node == b->node || before[b->node * words + a->node / 64] >> a->node % 64 & 1) continue;
-            char text[96];
-            violation(c, "nodes %u (%s) and %u (%s) of a graph are in no order and use the same %s", a->node,
-                      interned(x->node[a->node]->name), b->node, interned(x->node[b->node]->name),
-                      block_text(b->block, text));
-        }
-    free(before);
-}
-
-/* ---- launches ---- */
-
-static bool same(const location *place, uint32_t number, const call *c) {
-    if (place->block && place->block->number == number) return true;
-    if (number) violation(c, "the memory that a graph names is gone");
-    return false; /* pageable memory was a violation when it was captured, and is left alone */
-}
-
-static void node_queue(const node *n, stream *s, const actor *who, const call *c) {
-    location to, from;
-    function *f;
-    switch (n->kind) {
-    case NODE_COPY:
-        if (!copy_places(&n->as.copy, c, &to, &from)) return;
-        if (same(&to, n->blocks[0], c) && same(&from, n->blocks[1], c)) copy_queue(&n->as.copy, to, from, s, who, c);
-        break;
-    case NODE_FILL:
-        if (fill_place(&n->as.fill, c, &to) && same(&to, n->blocks[0], c)) fill_queue(&n->as.fill, to, s, who, c);
-        break;
-    case NODE_KERNEL:
-        f = handle_get(KIND_FUNCTION, n->as.kernel.function);
-        if (f) kernel_queue(f, n->as.kernel.values, s, who, c);
-        else violation(c, "a graph names the kernel %s of an unloaded module", interned(n->name));
-        break;
-    case NODE_HOST: host_queue(n->as.host.function, n->as.host.argument, s, who); break;
-    }
-}
-
-EXPORT CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream_handle) {
-    call c;
-    int result = SUCCESS;
-    if (!call_begin(&c, F_cuGraphLaunch, CALL_CONTEXT)) return call_end(&c, c.result);
-    instance *x = instance_of(handle, &c);
-    if (!x) return call_end(&c, INVALID_VALUE);
-    stream *s = stream_of(stream_handle, &c, &result);
-    if (!s) return call_end(&c, result);
-    stream_bound(s, &c);
-    if (s->capture || s->ctx != x->ctx) return call_end(&c, NOT_SUPPORTED); /* a graph in a graph is not modelled */
-    actor who = stream_actor(s, &c);
-    if (x->last) {
-        if (x->epoch == G.epoch) clock_join(&s->clock, &x->clock);
-        wait_queue(x->last, x->target, s);
-    }
-    noting = !x->checked;
-    use_count = 0;
-    for (size_t i = 0; i < x->nodes; i++) {
-        call one = c;
-        one.where.detail = who.where.detail = x->node[i]->name;
-        noting_for = (uint32_t)i;
-        node_queue(x->node[i], s, &who, &one);
-    }
-    if (noting && !is_chain(x)) check_order(x, &c);
-    noting = false;
-    x->checked = true;
-    s->references++;
-    if (x->last) stream_unref(x->last);
-    x->last = s;
-    x->target = s->enqueued;
-    x->epoch = G.epoch;
-    x->clock = s->clock;
-    return call_end(&c, SUCCESS);
-}
-
-EXPORT CUresult cuGraphUpload(CUgraphExec handle, CUstream stream_handle) {
-    call c;
-    int result = SUCCESS;
-    if (!call_begin(&c, F_cuGraphUpload, CALL_CONTEXT)) return call_end(&c, c.result);
-    if (!instance_of(handle, &c)) return call_end(&c, INVALID_VALUE);
-    stream *s = stream_of(stream_handle, &c, &result);
-    if (!s) return call_end(&c, result);
-    stream_bound(s, &c);
-    if (s->capture) return call_end(&c, capture_refuse(s->capture, STREAM_CAPTURE_UNSUPPORTED));
-    return call_end(&c, SUCCESS);
-}
-
-static CUresult set_kernel(call *c, CUgraphExec handle, CUgraphNode node_handle, const CUDA_KERNEL_NODE_PARAMS *p) {
-    instance *x = instance_of(handle, c);
-    if (!x || !p) return call_end(c, INVALID_VALUE);
-    if (!handle_get(KIND_NODE, node_handle)) {
-        violation(c, "unknown node %#llx, or one of a destroyed graph", (unsigned long long)node_handle);
-        return call_end(c, INVALID_VALUE);
-    }
-    size_t i = 0;
-    while (i < x->nodes && x->node[i]->handle != node_handle) i++;
-    if (i == x->nodes || x->node[i]->kind != NODE_KERNEL) return call_end(c, INVALID_VALUE);
-    function *f = handle_get(KIND_FUNCTION, p->func);
-    if (!f) {
+/* What a kernel node is told to run in this context; the values are the caller's to free. */
+CUresult kernel_params(const CUDA_KERNEL_NODE_PARAMS *p, context *ctx, const call *c, function **f, CUlaunchConfig *l,
+                       unsigned char **values) {
+    *f = handle_get(KIND_FUNCTION, p->func);
+    if (!*f) {
         violation(c, "unknown function %#llx, or one of an unloaded module", (unsigned long long)p->func);
-        return call_end(c, INVALID_HANDLE);
+        return INVALID_HANDLE;
     }
-    CUlaunchConfig l = {p->gridDimX,  p->gridDimY,       p->gridDimZ, p->blockDimX, p->blockDimY,
-                        p->blockDimZ, p->sharedMemBytes, 0,           NULL,         0};
-    int result = check_shape(f, &l, false);
-    if (result != SUCCESS) return call_end(c, result);
-    if (f->module->ctx != x->ctx || (p->kernelParams && p->extra)) return call_end(c, INVALID_VALUE);
-    unsigned char *values = gather(f, p->kernelParams, p->extra);
-    if (!values) return call_end(c, INVALID_VALUE);
-    node *n = x->node[i];
-    free(n->as.kernel.values);
-    n->as.kernel.values = values;
-    n->as.kernel.bytes = f->parameter_bytes;
-    n->as.kernel.function = p->func;
-    n->name = f->name;
-    x->checked = false;
-    return call_end(c, SUCCESS);
+    *l = (CUlaunchConfig){p->gridDimX,  p->gridDimY,       p->gridDimZ, p->blockDimX, p->blockDimY,
+                          p->blockDimZ, p->sharedMemBytes, 0,           NULL,         0};
+    int result = check_shape(*f, l, false);
+    if (result != SUCCESS) return result;
+    if ((*f)->module->ctx != ctx || (p->kernelParams && p->extra)) return INVALID_VALUE;
+    *values = gather(*f, p->kernelParams, p->extra);
+    return *values ? SUCCESS : INVALID_VALUE;
 }
 
-EXPORT CUresult cuGraphExecKernelNodeSetParams(CUgraphExec x, CUgraphNode n, const CUDA_KERNEL_NODE_PARAMS *p) {
-    call c;
-    if (!call_begin(&c, F_cuGraphExecKernelNodeSetParams, CALL_CONTEXT)) return call_end(&c, c.result);
-    return set_kernel(&c, x, n, p);
+/* Host functions, copies and fills come in by captures alone. */
+static CUresult add(call *c, CUgraphNode *out, CUgraph handle, const CUgraphNode *after, const CUgraphEdgeData *data,
+                    size_t afters, CUgraphNodeParams *p) {
+    uint32_t *index = NULL;
+    graph *g = graph_of(handle, c), *child = NULL;
+    function *f = NULL;
+    CUlaunchConfig l;
+    unsigned char *values = NULL;
+    if (!g || !out || !p || p->reserved0[0] || p->reserved0[1] || p->reserved0[2] || p->reserved2)
+        return call_end(c, INVALID_VALUE);
+    if (!edges_plain(data, afters)) return call_end(c, NOT_SUPPORTED);
+    int result = SUCCESS;
+    if (p->type == NODE_KERNEL) result = kernel_params(&p->as.kernel, g->ctx, c, &f, &l, &values);
+    else if (p->type == NODE_CONDITION) result = condition_params(&p->as.conditional, g, c);
+    else if (p->type == NODE_CHILD) {
+        child = graph_of(p->as.graph, c);
+        result = child && graph_conditional(child) ? NOT_SUPPORTED : SUCCESS;
+        if (!child || graph_root(child) == graph_root(g)) result = INVALID_VALUE;
+    } else if (p->type != NODE_EMPTY) result = NOT_SUPPORTED;
+    if (result == SUCCESS && !nodes_of(g, after, afters, &index, c)) result = INVALID_VALUE;
+    if (result == SUCCESS) {
+        refuse_foreign(c);
+        const char *name = p->type == NODE_CHILD ? "child graph" : p->type == NODE_EMPTY ? "empty" : "condition";
+        node *n = graph_add(g, (node_kind)p->type, index, afters, intern(name, strlen(name)));
+        if (f) node_kernel(n, f, values, &l, false);
+        if (child) node_contain(n, graph_copy(child, false, c));
+        if (p->type == NODE_CONDITION) condition_node(n, &p->as.conditional, c);
+        *out = n->handle;
+    }
+    free(values);
+    free(index);
+    return call_end(c, result);
 }
 
-EXPORT CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec x, CUgraphNode n, const CUDA_KERNEL_NODE_PARAMS *p) {
+EXPORT CUresult cuGraphAddNode(CUgraphNode *out, CUgraph g, const CUgraphNode *after, size_t afters,
+                               CUgraphNodeParams *p) {
     call c;
-    if (!call_begin(&c, F_cuGraphExecKernelNodeSetParams_v2, CALL_CONTEXT)) return call_end(&c, c.result);
-    if (p && p->kern && !p->func) return call_end(&c, NOT_SUPPORTED);
-    return set_kernel(&c, x, n, p);
+    if (!call_begin(&c, F_cuGraphAddNode, CALL_CONTEXT)) return call_end(&c, c.result);
+    return add(&c, out, g, after, NULL, afters, p);
+}
+
+EXPORT CUresult cuGraphAddNode_v2(CUgraphNode *out, CUgraph g, const CUgraphNode *after, const CUgraphEdgeData *data,
+                                  size_t afters, CUgraphNodeParams *p) {
+    call c;
+    if (!call_begin(&c, F_cuGraphAddNode_v2, CALL_CONTEXT)) return call_end(&c, c.result);
+    return add(&c, out, g, after, data, afters, p);
 }
 
 /* ---- looking at graphs ---- */
@@ -335,11 +320,65 @@ EXPORT CUresult cuGraphGetNodes(CUgraph handle, CUgraphNode *out, size_t *count)
 EXPORT CUresult cuGraphNodeGetType(CUgraphNode handle, int *out) {
     call c;
     if (!call_begin(&c, F_cuGraphNodeGetType, 0)) return call_end(&c, c.result);
-    const node *n = handle_get(KIND_NODE, handle);
-    if (!n) violation(&c, "unknown node %#llx, or one of a destroyed graph", (unsigned long long)handle);
+    const node *n = node_of(handle, &c);
     if (!n || !out) return call_end(&c, INVALID_VALUE);
     *out = (int)n->kind;
     return call_end(&c, SUCCESS);
+}
+
+EXPORT CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode handle, CUgraph *out) {
+    call c;
+    if (!call_begin(&c, F_cuGraphChildGraphNodeGetGraph, 0)) return call_end(&c, c.result);
+    const node *n = node_of(handle, &c);
+    if (!n || !out || n->kind != NODE_CHILD) return call_end(&c, INVALID_VALUE);
+    *out = n->body[0]->handle;
+    return call_end(&c, SUCCESS);
+}
+
+/* The pointers lead into the node, and last as long as what it runs does. */
+EXPORT CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS *out) {
+    call c;
+    if (!call_begin(&c, F_cuGraphKernelNodeGetParams_v2, 0)) return call_end(&c, c.result);
+    const node *n = node_of(handle, &c);
+    if (!n || !out || n->kind != NODE_KERNEL) return call_end(&c, INVALID_VALUE);
+    if (!handle_get(KIND_FUNCTION, n->as.kernel.function)) {
+        violation(&c, "a graph names the kernel %s of an unloaded module", interned(n->name));
+        return call_end(&c, INVALID_HANDLE);
+    }
+    const CUlaunchConfig *l = &n->as.kernel.shape;
+    *out = (CUDA_KERNEL_NODE_PARAMS){.func = n->as.kernel.function,
+                                     .gridDimX = l->gridDimX,
+                                     .gridDimY = l->gridDimY,
+                                     .gridDimZ = l->gridDimZ,
+                                     .blockDimX = l->blockDimX,
+                                     .blockDimY = l->blockDimY,
+                                     .blockDimZ = l->blockDimZ,
+                                     .sharedMemBytes = l->sharedMemBytes,
+                                     .kernelParams = n->as.kernel.pointer};
+    return call_end(&c, SUCCESS);
+}
+
+static CUresult dependencies(call *c, CUgraphNode handle, CUgraphNode *out, CUgraphEdgeData *data, size_t *count) {
+    const node *n = node_of(handle, c);
+    if (!n || !count || (data && !out)) return call_end(c, INVALID_VALUE);
+    for (size_t i = 0; out && i < *count; i++) {
+        out[i] = i < n->afters ? n->graph->node[n->after[i]]->handle : 0;
+        if (data) data[i] = (CUgraphEdgeData){0};
+    }
+    if (!out || *count > n->afters) *count = n->afters;
+    return call_end(c, SUCCESS);
+}
+
+EXPORT CUresult cuGraphNodeGetDependencies(CUgraphNode n, CUgraphNode *out, size_t *count) {
+    call c;
+    if (!call_begin(&c, F_cuGraphNodeGetDependencies, 0)) return call_end(&c, c.result);
+    return dependencies(&c, n, out, NULL, count);
+}
+
+EXPORT CUresult cuGraphNodeGetDependencies_v2(CUgraphNode n, CUgraphNode *out, CUgraphEdgeData *data, size_t *count) {
+    call c;
+    if (!call_begin(&c, F_cuGraphNodeGetDependencies_v2, 0)) return call_end(&c, c.result);
+    return dependencies(&c, n, out, data, count);
 }
 
 static CUresult edges(call *c, CUgraph handle, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data,
@@ -395,26 +434,18 @@ EXPORT CUresult cuGraphDebugDotPrint(CUgraph handle, const char *path, unsigned 
 void describe_graphs(FILE *out) {
     char made[160];
     for (uint32_t i = 0; i < G.tables[KIND_GRAPH].count; i++) {
-        const graph *g = G.tables[KIND_GRAPH].item[i];
-        if (g)
-            fprintf(out, "%s of device %d, made by %s\n", under_construction(g) ? "capture" : "graph", g->ctx->device,
-                    site_text(&g->made, made));
-    }
-    for (uint32_t i = 0; i < G.tables[KIND_INSTANCE].count; i++) {
-        const instance *x = G.tables[KIND_INSTANCE].item[i];
-        if (x)
-            fprintf(out, "instance of a graph of device %d, made by %s\n", x->ctx->device,
-                    site_text(&x->made, made));
+        graph *g = G.tables[KIND_GRAPH].item[i];
+        if (g && !g->owner)
+            fprintf(out, "%s of device %d, made by %s\n", graph_under_construction(g) ? "capture" : "graph",
+                    g->ctx->device, site_text(&g->made, made));
     }
 }
 
-/* After the captures, so that all graphs are the program's. */
-void graphs_reset_all(void) {
-    for (uint32_t i = 0; i < G.tables[KIND_INSTANCE].count; i++)
-        if (G.tables[KIND_INSTANCE].item[i]) instance_drop(G.tables[KIND_INSTANCE].item[i]);
+/* Of this context, or all: null. After the captures, so that all graphs are the program's. */
+void graphs_clear(const context *only) {
     for (uint32_t i = 0; i < G.tables[KIND_GRAPH].count; i++) {
         graph *g = G.tables[KIND_GRAPH].item[i];
-        if (!g) continue;
+        if (!g || g->owner || (only && g->ctx != only)) continue;
         G.counts[g->ctx->device].graphs--;
         graph_drop(g);
     }

@@ -137,6 +137,7 @@ function *image_function(image *i, const char *name, size_t length) {
     function *f = &i->function[i->functions++];
     *f = (function){.name = intern(name, length), .max_dynamic_shared = 48 << 10, .carveout = -1};
     f->faults = length >= 6 && !memcmp(name, "fault_", 6);
+    f->sets_condition = length >= 13 && !memcmp(name, "set_condition", 13);
     return f;
 }
 

@@ -64,29 +64,34 @@ typedef struct kernel_run {
     uint16_t name;
     bool faults;
     uint32_t count;
+    condition_values *values; /* of the launch of a graph, one of which it sets; null: sets none */
+    int condition;
     unsigned char *scalars;
     kernel_argument argument[];
 } kernel_run;
 
 void kernel_run_drop(kernel_run *run) {
+    if (run->values) values_drop(run->values);
     for (uint32_t i = 0; i < run->count; i++) location_drop(&run->argument[i].place);
     free(run);
 }
 
 void run_kernel(kernel_run *run, context *ctx) {
     if (run->faults) {
-        ctx->lost = ILLEGAL_ADDRESS;
+        context_fault(ctx);
     } else if (run->count) {
         fake_parameter few[16], *parameters = run->count > 16 ? zeroed(run->count * sizeof *parameters) : few;
         for (uint32_t i = 0; i < run->count; i++) {
             const kernel_argument *a = &run->argument[i];
             void *data = a->kind == FAKE_SCALAR ? run->scalars + a->value : location_data(&a->place);
             parameters[i] = (fake_parameter){a->kind, data, data ? a->bytes : 0};
+            if (!run->values || a->kind != FAKE_READ || parameters[i].bytes < sizeof(uint32_t)) continue;
+            memcpy(&run->values->of[run->condition].value, data, sizeof(uint32_t));
+            run->values->of[run->condition].set = true;
         }
         fake_kernel_effect(interned(run->name), parameters, run->count);
         if (parameters != few) free(parameters);
     }
-    kernel_run_drop(run);
 }
 
 /* The address that an argument holds: itself, or in the first word of a tensor map of ours. */
@@ -94,6 +99,22 @@ static CUdeviceptr address_in(const unsigned char *value) {
     CUdeviceptr address;
     memcpy(&address, value, sizeof address);
     return address;
+}
+
+/* Which condition of the launch under way the kernel sets: the one that its first 64-bit number names. */
+static void find_condition(kernel_run *run, const function *f, const unsigned char *values, const call *c) {
+    CUgraphConditionalHandle handle = 0;
+    for (uint32_t i = f->parameters; i-- > 0;)
+        if (f->parameter[i].kind == FAKE_SCALAR && f->parameter[i].size == sizeof handle)
+            memcpy(&handle, values + f->parameter[i].offset, sizeof handle);
+    int found = launch_values ? values_find(launch_values, handle) : -1;
+    if (found < 0) {
+        violation(c, "the kernel %s sets a condition that is none of the graph it runs in", interned(f->name));
+        return;
+    }
+    run->values = launch_values;
+    run->values->references++;
+    run->condition = found;
 }
 
 /* Reads the arguments at the call, enters them into the histories, and queues the kernel. */
@@ -110,6 +131,10 @@ void kernel_queue(function *f, const unsigned char *values, stream *s, const act
             limit = 0;
             memcpy(&limit, values + f->parameter[i].offset, f->parameter[i].size);
         }
+    if (f->sets_condition) {
+        find_condition(run, f, values, c);
+        if (limit == UINT64_MAX) limit = sizeof(uint32_t);
+    }
     bool known = false;
     for (uint32_t i = 0; i < f->parameters; i++) known = known || f->parameter[i].kind != FAKE_SCALAR;
     for (uint32_t i = 0; i < f->parameters && known && !f->faults; i++) {
@@ -218,7 +243,7 @@ static CUresult launch(call *c, CUfunction handle, const CUlaunchConfig *l, void
     unsigned char *values = gather(f, arguments, extra);
     if (!values) return call_end(c, INVALID_VALUE);
     if (s->capture) {
-        result = capture_kernel(s, f, values, c);
+        result = capture_kernel(s, f, values, l, cooperative);
     } else {
         actor who = stream_actor(s, c);
         kernel_queue(f, values, s, &who, c);

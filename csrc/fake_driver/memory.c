@@ -463,9 +463,14 @@ block *next_reserved(const block *after) {
     return slot < slots_used ? slots[slot] : NULL;
 }
 
-void memory_reset_all(void) {
+/* Of this context, its reserved ranges apart, or all: null. What modules have goes with them. */
+void memory_clear(const context *only) {
     call c = {.function = F_cuInit};
-    for (uint32_t i = 0; i < slots_used; i++)
-        if (slots[i] && slots[i]->kind != BLOCK_GLOBAL) block_free(slots[i], &c, NULL);
-    while (range_count) block_free(ranges[0], &c, NULL);
+    for (uint32_t i = 0; i < slots_used; i++) {
+        block *b = slots[i];
+        if (!b || b->kind == BLOCK_GLOBAL || (only && (b->ctx != only || b->kind == BLOCK_RESERVED))) continue;
+        block_free(b, &c, NULL);
+    }
+    for (size_t i = range_count; i-- > 0;)
+        if (!only || ranges[i]->ctx == only) block_free(ranges[i], &c, NULL);
 }

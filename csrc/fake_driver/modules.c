@@ -62,7 +62,7 @@ static module *module_of(CUmodule handle, const call *c, int *result) {
 EXPORT CUresult cuModuleLoadDataEx(CUmodule *out, const void *data, unsigned count, int *options, void **values) {
     call c;
     logs l;
-    if (!call_begin(&c, F_cuModuleLoadDataEx, CALL_CONTEXT | CALL_UNSAFE)) return call_end(&c, c.result);
+    if (!call_begin(&c, F_cuModuleLoadDataEx, CALL_CONTEXT)) return call_end(&c, c.result);
     if (!out || !data || !read_options(count, options, values, &l)) return call_end(&c, INVALID_VALUE);
     refuse_foreign(&c);
     module *m = zeroed(sizeof *m);
@@ -361,10 +361,15 @@ void modules_reset(void) {
     while (kept_count) free(kept[--kept_count]);
 }
 
-void modules_reset_all(void) {
+/* Of this context, or all: null. */
+void modules_clear(const context *only) {
     call c = {.function = F_cuInit};
-    for (uint32_t i = 0; i < G.tables[KIND_MODULE].count; i++)
-        if (G.tables[KIND_MODULE].item[i]) module_bury(G.tables[KIND_MODULE].item[i], &c);
-    for (uint32_t i = 0; i < G.tables[KIND_LINK].count; i++)
-        if (G.tables[KIND_LINK].item[i]) link_bury(G.tables[KIND_LINK].item[i]);
+    for (uint32_t i = 0; i < G.tables[KIND_MODULE].count; i++) {
+        module *m = G.tables[KIND_MODULE].item[i];
+        if (m && (!only || m->ctx == only)) module_bury(m, &c);
+    }
+    for (uint32_t i = 0; i < G.tables[KIND_LINK].count; i++) {
+        link_state *l = G.tables[KIND_LINK].item[i];
+        if (l && (!only || l->ctx == only)) link_bury(l);
+    }
 }

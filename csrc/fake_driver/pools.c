@@ -165,6 +165,7 @@ EXPORT CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *l
 
 static CUresult allocate(call *c, CUdeviceptr *out, size_t bytes, pool *p, stream *s) {
     if (s->capture) return call_end(c, NOT_SUPPORTED);
+    if (captures && capture_forbids()) return call_end(c, STREAM_CAPTURE_UNSUPPORTED);
     if (p->limit && p->used + bytes > p->limit) return call_end(c, OUT_OF_MEMORY);
     uint64_t kept = p->reserved - p->used;
     p->reserved -= kept < bytes ? kept : bytes; /* what is kept becomes the block */

@@ -9,6 +9,7 @@
 #include "state.h"
 
 static operation *spare;
+static operation_list *gathered; /* where what is queued goes instead; null: to its stream */
 
 operation *operation_new(operation_kind kind) {
     operation *o = spare;
@@ -27,6 +28,13 @@ static void operation_drop(operation *o) {
     spare = o;
 }
 
+/* From now on what is queued goes into this list (null: to its stream again); returns the former one. */
+operation_list *operations_gather(operation_list *into) {
+    operation_list *former = gathered;
+    gathered = into;
+    return former;
+}
+
 static void leave_pending(stream *s) {
     stream *last = G.pending[--G.pending_count];
     G.pending[s->pending_index] = last;
@@ -34,6 +42,12 @@ static void leave_pending(stream *s) {
 }
 
 void enqueue(stream *s, operation *o) {
+    if (gathered) {
+        if (gathered->head) gathered->tail->next = o;
+        else gathered->head = o;
+        gathered->tail = o;
+        return;
+    }
     if (!s->head) {
         G.pending = grow(G.pending, &G.pending_capacity, G.pending_count + 1, sizeof *G.pending);
         s->pending_index = G.pending_count;
@@ -115,9 +129,7 @@ static void pop(stream *s) {
     operation *o = s->head;
     s->head = o->next;
     if (!s->head) leave_pending(s);
-    if (o->kind == OPERATION_WAIT) stream_unref(o->as.wait.stream);
-    if (o->kind == OPERATION_CALLBACK) free(o->as.callback.clock);
-    operation_drop(o);
+    operation_discard(o);
     s->completed++;
     G.queued--;
     G.counts[s->ctx->device].pending--;
@@ -129,7 +141,8 @@ static void stamp(const operation *o) {
     if (e && e->instance == o->as.record.instance) e->nanoseconds = G.now;
 }
 
-static void give_up(operation *o) {
+/* Whether it has run or not. */
+void operation_discard(operation *o) {
     switch (o->kind) {
     case OPERATION_COPY:
         location_drop(&o->as.copy.to);
@@ -137,33 +150,37 @@ static void give_up(operation *o) {
         break;
     case OPERATION_FILL: location_drop(&o->as.fill.to); break;
     case OPERATION_KERNEL: kernel_run_drop(o->as.kernel); break;
+    case OPERATION_CONDITION: condition_run_drop(o->as.condition); break;
+    case OPERATION_WAIT: stream_unref(o->as.wait.stream); break;
+    case OPERATION_CALLBACK: free(o->as.callback.clock); break;
+    case OPERATION_RECORD: break;
+    }
+    operation_drop(o);
+}
+
+void operation_perform(operation *o, context *ctx) {
+    G.now += 1000;
+    switch (o->kind) {
+    case OPERATION_COPY: run_copy(o); break;
+    case OPERATION_FILL: run_fill(o); break;
+    case OPERATION_KERNEL: run_kernel(o->as.kernel, ctx); break;
+    case OPERATION_CONDITION: condition_perform(o->as.condition, ctx); break;
+    case OPERATION_RECORD: stamp(o); break;
     case OPERATION_WAIT:
-    case OPERATION_RECORD:
     case OPERATION_CALLBACK: break;
     }
 }
 
 /* Runs the head, which is no host function and no unfulfilled wait. In a lost context work is given up. */
 static void run_head(stream *s) {
-    operation *o = s->head;
-    G.now += 1000;
-    if (s->ctx->lost) {
-        give_up(o);
-    } else {
-        switch (o->kind) {
-        case OPERATION_COPY: run_copy(o); break;
-        case OPERATION_FILL: run_fill(o); break;
-        case OPERATION_KERNEL: run_kernel(o->as.kernel, s->ctx); break;
-        case OPERATION_RECORD: stamp(o); break;
-        case OPERATION_WAIT:
-        case OPERATION_CALLBACK: break;
-        }
-    }
+    if (!s->ctx->lost) operation_perform(s->head, s->ctx);
     pop(s);
 }
 
-static bool blocked(const operation *o) {
-    return o->kind == OPERATION_WAIT && o->as.wait.stream->completed < o->as.wait.target;
+/* In a lost context nothing waits any more. */
+static bool blocked(const stream *s) {
+    const operation *o = s->head;
+    return o->kind == OPERATION_WAIT && !s->ctx->lost && o->as.wait.stream->completed < o->as.wait.target;
 }
 static bool is_call(const stream *s) { return s->head->kind == OPERATION_CALLBACK && !s->ctx->lost; }
 
@@ -173,7 +190,7 @@ void force(stream *s, uint64_t target) {
     while (s->completed < target) {
         if (s->busy) {
             pthread_cond_wait(&G.changed, &G.lock);
-        } else if (blocked(s->head)) {
+        } else if (blocked(s)) {
             force(s->head->as.wait.stream, s->head->as.wait.target);
         } else if (is_call(s)) {
             if (!hand_over(s)) pthread_cond_wait(&G.changed, &G.lock);
@@ -186,7 +203,7 @@ void force(stream *s, uint64_t target) {
 
 /* One step towards the end of this stream's queue, as a query may bring it. */
 static void nudge(stream *s) {
-    while (s->head && !s->busy && blocked(s->head)) s = s->head->as.wait.stream;
+    while (s->head && !s->busy && blocked(s)) s = s->head->as.wait.stream;
     if (!s->head || s->busy) return;
     if (is_call(s)) hand_over(s);
     else run_head(s);
@@ -196,7 +213,7 @@ static void nudge(stream *s) {
 void progress(unsigned operations) {
     while (operations-- && G.pending_count) {
         stream *s = G.pending[random_next() % G.pending_count];
-        if (!s->busy && !blocked(s->head) && !is_call(s)) run_head(s);
+        if (!s->busy && !blocked(s) && !is_call(s)) run_head(s);
     }
 }
 
@@ -389,7 +406,7 @@ void fake_run(uint64_t operations) {
         size_t start = random_next() % G.pending_count;
         for (size_t i = 0; i < G.pending_count && G.queued == before; i++) {
             stream *s = G.pending[(start + i) % G.pending_count];
-            if (!s->busy && !blocked(s->head) && !is_call(s)) run_head(s);
+            if (!s->busy && !blocked(s) && !is_call(s)) run_head(s);
         }
         if (G.queued == before) break;
         operations--;
@@ -421,8 +438,11 @@ void describe_streams(FILE *out) {
                     site_text(&G.streams[i]->made, made));
 }
 
-void streams_reset_all(void) {
+/* Of this context, or all: null. */
+void streams_clear(const context *only) {
     const handle_table *streams = &G.tables[KIND_STREAM];
-    for (uint32_t i = 0; i < streams->count; i++)
-        if (streams->item[i]) stream_destroy(streams->item[i]);
+    for (uint32_t i = 0; i < streams->count; i++) {
+        stream *s = streams->item[i];
+        if (s && (!only || s->ctx == only)) stream_destroy(s);
+    }
 }

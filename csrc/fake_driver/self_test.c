@@ -11,6 +11,8 @@
 
 CUresult cuInit(unsigned);
 CUresult cuDevicePrimaryCtxRetain(CUcontext *, CUdevice);
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice);
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice);
 CUresult cuCtxSetCurrent(CUcontext);
 CUresult cuCtxSynchronize(void);
 CUresult cuMemAlloc_v2(CUdeviceptr *, size_t);
@@ -33,6 +35,8 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr, const void *, size_t, CUstream);
 CUresult cuMemcpyDtoHAsync_v2(void *, CUdeviceptr, size_t, CUstream);
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr, CUdeviceptr, size_t, CUstream);
 CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *, CUstream);
+CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *, CUdeviceptr *, size_t *, size_t, CUmemcpyAttributes *, size_t *, size_t,
+                               CUstream);
 CUresult cuModuleLoadDataEx(CUmodule *, const void *, unsigned, int *, void **);
 CUresult cuModuleUnload(CUmodule);
 CUresult cuModuleGetFunction(CUfunction *, CUmodule, const char *);
@@ -50,10 +54,19 @@ CUresult cuMemPoolCreate(CUmemoryPool *, const CUmemPoolProps *);
 CUresult cuMemPoolDestroy(CUmemoryPool);
 CUresult cuMemPoolTrimTo(CUmemoryPool, size_t);
 CUresult cuStreamBeginCapture_v2(CUstream, int);
+CUresult cuStreamBeginCaptureToGraph(CUstream, CUgraph, const CUgraphNode *, const CUgraphEdgeData *, size_t, int);
+CUresult cuStreamUpdateCaptureDependencies(CUstream, CUgraphNode *, size_t, unsigned);
 CUresult cuStreamEndCapture(CUstream, CUgraph *);
 CUresult cuStreamGetCaptureInfo_v2(CUstream, int *, uint64_t *, CUgraph *, const CUgraphNode **, size_t *);
 CUresult cuThreadExchangeStreamCaptureMode(int *);
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *, CUgraph, unsigned long long);
+CUresult cuGraphCreate(CUgraph *, unsigned);
+CUresult cuGraphClone(CUgraph *, CUgraph);
+CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *, CUgraph, CUcontext, unsigned, unsigned);
+CUresult cuGraphAddNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUgraphNodeParams *);
+CUresult cuGraphExecUpdate_v2(CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo *);
+CUresult cuGraphNodeSetEnabled(CUgraphExec, CUgraphNode, unsigned);
+CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode, CUDA_KERNEL_NODE_PARAMS *);
 CUresult cuGraphLaunch(CUgraphExec, CUstream);
 CUresult cuGraphExecDestroy(CUgraphExec);
 CUresult cuGraphDestroy(CUgraph);
@@ -70,6 +83,7 @@ CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsi
 static const char ptx[] =
     ".version 8.0\n.target sm_80\n.visible .global .b8 space[40];\n"
     ".visible .entry mix(.param .u64 mix_read_a, .param .u64 mix_update_b, .param .u64 mix_bytes_n) { ret; }\n"
+    ".visible .entry set_condition(.param .u64 set_condition_of, .param .u64 set_condition_read_value) { ret; }\n"
     ".visible .entry fault_it() { ret; }\n";
 
 static uint64_t state = 1;
@@ -86,10 +100,11 @@ static struct {
     CUdeviceptr range; /* of eight pages */
     CUmemGenericAllocationHandle memory[COUNT];
     CUmemoryPool pool;
-    CUgraph graph[COUNT];
+    CUgraph graph[COUNT]; /* and bodies of conditional nodes */
     CUgraphExec instance[COUNT];
+    CUgraphConditionalHandle condition[COUNT];
     CUmodule module;
-    CUfunction mix, fault;
+    CUfunction mix, set, fault;
 } p;
 static const CUmemAllocationProp on_first = {.type = ALLOCATION_PINNED, .location = {LOCATION_DEVICE, 0}};
 static const CUmemPoolProps pool_on_first = {.allocType = ALLOCATION_PINNED, .location = {LOCATION_DEVICE, 0}};
@@ -126,6 +141,7 @@ static void begin(void) {
     MUST(cuMemPoolCreate(&p.pool, &pool_on_first));
     MUST(cuModuleLoadDataEx(&p.module, ptx, 0, NULL, NULL));
     MUST(cuModuleGetFunction(&p.mix, p.module, "mix"));
+    MUST(cuModuleGetFunction(&p.set, p.module, "set_condition"));
     MUST(cuModuleGetFunction(&p.fault, p.module, "fault_it"));
 }
 
@@ -198,6 +214,54 @@ static void badly_captured(void) {
     }
 }
 
+/* The same with graphs in graphs. */
+static void badly_nested(void) {
+    unsigned a = pick(COUNT), b = pick(COUNT), s = pick(COUNT), kind = pick(5);
+    CUgraphNode nodes[8] = {0}, node;
+    size_t count = 8;
+    CUgraphNodeParams child = {.type = pick(4) ? NODE_CHILD : NODE_EMPTY, .as.graph = p.graph[b]};
+    CUgraphNodeParams conditional = {
+        .type = NODE_CONDITION,
+        .as.conditional = {p.condition[b], kind < 2 ? CONDITION_IF : kind < 4 ? CONDITION_WHILE : CONDITION_SWITCH,
+                           kind % 2 ? 1 : 2, NULL, 0}};
+    CUgraphExecUpdateResultInfo info;
+    CUDA_KERNEL_NODE_PARAMS kernel;
+    void *arguments[] = {&p.condition[b], &p.block[a]};
+    cuGraphGetNodes(p.graph[a], nodes, &count);
+    if (count > 8) count = 8;
+    switch (pick(14)) {
+    case 0: cuGraphCreate(&p.graph[a], 0); break;
+    case 1: cuGraphClone(&p.graph[a], p.graph[b]); break;
+    case 2:
+    case 3: cuGraphConditionalHandleCreate(&p.condition[a], p.graph[b], 0, pick(3), pick(2)); break;
+    case 4: cuGraphAddNode(&node, p.graph[a], nodes, pick((unsigned)count + 1), &child); break;
+    case 5:
+    case 6:
+        if (!cuGraphAddNode(&node, p.graph[a], nodes, pick((unsigned)count + 1), &conditional))
+            p.graph[pick(COUNT)] = conditional.as.conditional.phGraph_out[0];
+        break;
+    case 7: cuStreamBeginCaptureToGraph(p.stream[s], p.graph[a], nodes, NULL, pick((unsigned)count + 1), 1); break;
+    case 8: cuStreamUpdateCaptureDependencies(p.stream[s], nodes, pick((unsigned)count + 1), pick(3)); break;
+    case 9: cuGraphExecUpdate_v2(p.instance[a], p.graph[b], &info); break;
+    case 10: cuGraphNodeSetEnabled(p.instance[b], nodes[pick(8)], pick(2)); break;
+    case 11:
+        if (!cuGraphKernelNodeGetParams_v2(nodes[pick(8)], &kernel))
+            cuGraphExecKernelNodeSetParams_v2(p.instance[b], nodes[pick(8)], &kernel);
+        break;
+    default: cuLaunchKernel(p.set, 1, 1, 1, 1, 1, 1, 0, p.stream[s], arguments, NULL);
+    }
+}
+
+/* The context ends under it all, or another is there. */
+static void badly_reset(void) {
+    fake_set_reset_recovers(pick(4) > 0);
+    fake_set_faults_spread(pick(2));
+    if (pick(2)) cuDevicePrimaryCtxReset_v2((int)pick(2));
+    else cuDevicePrimaryCtxRelease_v2((int)pick(2));
+    for (int d = 0; d < 2; d++) cuDevicePrimaryCtxRetain(&primary[d], d);
+    cuCtxSetCurrent(primary[pick(2)]);
+}
+
 /* Anything, in any order, on handles and addresses that may be long gone. */
 static void badly(void) {
     unsigned a = pick(COUNT), b = pick(COUNT), s = pick(COUNT), e = pick(COUNT), n = pick(BYTES + 8);
@@ -209,7 +273,11 @@ static void badly(void) {
                              .dstPitch = 32,
                              .WidthInBytes = pick(16),
                              .Height = pick(8)};
-    switch (pick(40)) {
+    CUdeviceptr to[] = {p.block[a], (CUdeviceptr)(uintptr_t)p.pinned[s]};
+    CUdeviceptr from[] = {(CUdeviceptr)(uintptr_t)pageable, p.block[b]};
+    size_t sizes[] = {n + 1, BYTES / 2}, first[] = {0, 1};
+    CUmemcpyAttributes order[] = {{.srcAccessOrder = (int)pick(4)}, {.srcAccessOrder = 1}};
+    switch (pick(42)) {
     case 0: cuMemFree_v2(p.block[a]); break;
     case 1: cuMemFreeHost(p.pinned[a]); break;
     case 2: cuStreamDestroy_v2(p.stream[s]); break;
@@ -250,6 +318,7 @@ static void badly(void) {
     case 35: cuMemcpyDtoDAsync_v2(p.block[a], p.block[b], n, p.stream[s]); break;
     case 36: fake_host_write(p.pinned[a], n); break;
     case 37: fake_run(pick(5)); break;
+    case 38: cuMemcpyBatchAsync_v2(to, from, sizes, 2, order, first, 1 + pick(2), p.stream[s]); break;
     default: cuMemsetD8Async(p.block[a], (unsigned char)n, BYTES / 2, p.stream[s]); break;
     }
 }
@@ -387,7 +456,10 @@ int main(int count, char **arguments) {
         begin();
         for (int step = 0; step < 60; step++) badly();
         for (int step = 0; step < 60; step++) pick(3) ? badly_apart() : badly();
-        for (int step = 0; step < 120; step++) pick(2) ? badly_captured() : badly();
+        for (int step = 0; step < 180; step++) {
+            unsigned which = pick(60);
+            which < 20 ? badly_nested() : which < 40 ? badly_captured() : which ? badly() : badly_reset();
+        }
         char text[4096];
         for (uint64_t i = 0; i < fake_violations(); i++) fake_violation(i, text, sizeof text);
         fake_describe_live(text, sizeof text);

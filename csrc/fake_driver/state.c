@@ -340,7 +340,7 @@ bool call_begin(call *c, function_number f, unsigned flags) {
     }
     if (!code && (flags & CALL_CONTEXT)) {
         if (!c->ctx) {
-            c->result = INVALID_CONTEXT;
+            c->result = thread_context ? CONTEXT_IS_DESTROYED : INVALID_CONTEXT;
             return false;
         }
         code = c->ctx->lost;

@@ -73,7 +73,8 @@ typedef struct context {
     CUcontext handle;
     int device;
     bool foreign;
-    int lost; /* the code that every call answers; 0 while well */
+    int lost;    /* the code that every call answers; 0 while well */
+    bool ruined; /* was lost when it was reset, and does not recover */
     uint64_t retained;
     clock_vector retired;  /* of destroyed streams */
     struct stream *legacy; /* made when first used, which is a violation */
@@ -159,7 +160,8 @@ typedef enum operation_kind {
     OPERATION_KERNEL,
     OPERATION_WAIT,
     OPERATION_RECORD,
-    OPERATION_CALLBACK
+    OPERATION_CALLBACK,
+    OPERATION_CONDITION
 } operation_kind;
 
 typedef struct operation {
@@ -188,8 +190,13 @@ typedef struct operation {
             void *argument;
             clock_vector *clock;
         } callback;
+        struct condition_run *condition;
     } as;
 } operation;
+
+typedef struct operation_list {
+    operation *head, *tail;
+} operation_list;
 
 typedef struct stream {
     CUstream handle;
@@ -221,57 +228,6 @@ typedef struct event {
     clock_vector clock;
 } event;
 
-typedef enum node_kind { NODE_KERNEL, NODE_COPY, NODE_FILL, NODE_HOST } node_kind; /* as the driver numbers them */
-
-typedef struct node {
-    CUgraphNode handle;
-    struct graph *graph;
-    node_kind kind;
-    uint16_t name;
-    uint32_t index, *after; /* nodes before it in the graph's list */
-    size_t afters;
-    uint32_t blocks[2]; /* the numbers of the blocks that a copy or fill names; 0: pageable */
-    union {
-        copy_request copy;
-        fill_request fill;
-        struct {
-            CUfunction function;
-            unsigned char *values;
-            size_t bytes;
-        } kernel;
-        struct {
-            CUhostFn function;
-            void *argument;
-        } host;
-    } as;
-} node;
-
-typedef struct graph {
-    CUgraph handle;
-    context *ctx;
-    node **node; /* each after all that it depends on */
-    size_t nodes, capacity;
-    site made;
-} graph;
-
-typedef struct capture {
-    struct capture *next;
-    uint64_t id;
-    int mode;
-    uint32_t thread;
-    bool invalid;
-    stream *origin;
-    graph *graph;
-} capture;
-
-/* One use of memory by a node, noted at a launch. */
-typedef struct node_use {
-    const block *block;
-    uint64_t from, to;
-    uint32_t node;
-    bool write;
-} node_use;
-
 typedef struct parameter {
     uint32_t offset, size;
     uint8_t kind; /* FAKE_SCALAR ... FAKE_UPDATE */
@@ -283,7 +239,7 @@ typedef struct function {
     CUfunction handle;
     struct module *module;
     uint16_t name; /* index into the kernel names */
-    bool faults;
+    bool faults, sets_condition;
     uint32_t parameters;
     parameter *parameter;
     uint32_t parameter_bytes;
@@ -339,6 +295,7 @@ typedef enum handle_kind {
     KIND_GRAPH,
     KIND_NODE,
     KIND_INSTANCE,
+    KIND_CONDITION,
     KIND_END
 } handle_kind;
 
@@ -354,7 +311,7 @@ typedef struct globals {
     pthread_cond_t changed;
     /* settings */
     int version, devices, init_code, capability;
-    bool peer_possible, strict, threads_ordered;
+    bool peer_possible, strict, threads_ordered, reset_recovers, faults_spread;
     uint64_t memory, granularity, random;
     /* books */
     bool initialised;
@@ -467,7 +424,13 @@ size_t location_rest(const location *place);
 void location_use(const location *place, size_t bytes, bool write, const actor *who);
 const char *block_text(const block *b, char text[96]);
 void describe_blocks(FILE *out);
-void memory_reset_all(void);
+void memory_clear(const context *only);
+
+/* contexts.c */
+void context_fault(context *ctx);
+
+/* device.c */
+bool device_exists(CUdevice d);
 
 /* virtual.c */
 bool mapped(const block *b, size_t from, size_t to);
@@ -489,6 +452,9 @@ void pools_reset_all(void);
 stream *stream_of(CUstream handle, const call *c, int *result);
 bool stream_bound(stream *s, const call *c);
 operation *operation_new(operation_kind kind);
+void operation_perform(operation *o, context *ctx);
+void operation_discard(operation *o);
+operation_list *operations_gather(operation_list *into);
 void enqueue(stream *s, operation *o);
 void force(stream *s, uint64_t target);
 void progress(unsigned operations);
@@ -498,35 +464,12 @@ void stream_unref(stream *s);
 void host_queue(CUhostFn function, void *argument, stream *s, const actor *who);
 void streams_reset(void);
 void describe_streams(FILE *out);
-void streams_reset_all(void);
+void streams_clear(const context *only);
 
 /* events.c */
 void wait_queue(stream *other, uint64_t target, stream *s);
 void describe_events(FILE *out);
-void events_reset_all(void);
-
-/* capture.c */
-extern capture *captures;
-bool capture_forbids(void);
-capture *capture_find(uint64_t id);
-int capture_refuse(capture *k, int code);
-int capture_copy(stream *s, const copy_request *r, const location *to, const location *from, const call *c);
-int capture_fill(stream *s, const fill_request *r, const location *to, const call *c);
-int capture_kernel(stream *s, const function *f, const unsigned char *values, const call *c);
-int capture_host(stream *s, CUhostFn function, void *argument, const call *c);
-int capture_wait(stream *s, const event *e, unsigned flags);
-void capture_lose(stream *s);
-void captures_reset(void);
-
-/* graphs.c */
-graph *graph_new(context *ctx, const call *c);
-node *graph_add(graph *g, node_kind kind, const uint32_t *after, size_t afters, uint16_t name);
-void graph_publish(graph *g);
-void graph_drop(graph *g);
-bool graph_precedes(const graph *g, uint32_t first, const uint32_t *ends, size_t count);
-void note_use(const block *b, uint64_t from, uint64_t to, bool write);
-void describe_graphs(FILE *out);
-void graphs_reset_all(void);
+void events_clear(const context *only);
 
 /* copies.c */
 bool copy_places(const copy_request *r, const call *c, location *to, location *from);
@@ -535,6 +478,10 @@ bool fill_place(const fill_request *r, const call *c, location *to);
 void fill_queue(const fill_request *r, location to, stream *s, const actor *who, const call *c);
 void run_copy(operation *o);
 void run_fill(operation *o);
+CUresult copy_call(call *c, CUstream stream_handle, const copy_request *r);
+bool copy_sides(copy_request *r, const CUDA_MEMCPY3D *p);
+size_t copy_to_span(const copy_request *r);
+size_t copy_from_span(const copy_request *r);
 
 /* images.c, elf.c */
 int image_read(const void *data, image *out);
@@ -548,7 +495,7 @@ int driver_isa(void);
 /* modules.c */
 void describe_modules(FILE *out);
 void modules_reset(void);
-void modules_reset_all(void);
+void modules_clear(const context *only);
 
 /* launch.c */
 void kernel_queue(function *f, const unsigned char *values, stream *s, const actor *who, const call *c);
@@ -556,5 +503,7 @@ unsigned char *gather(const function *f, void **arguments, void **extra);
 int check_shape(const function *f, const CUlaunchConfig *l, bool cooperative);
 void run_kernel(struct kernel_run *run, context *ctx);
 void kernel_run_drop(struct kernel_run *run);
+
+#include "graphs.h"
 
 #endif

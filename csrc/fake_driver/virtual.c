@@ -53,7 +53,7 @@ EXPORT CUresult cuMemGetAllocationGranularity(size_t *out, const CUmemAllocation
 EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle *out, size_t size, const CUmemAllocationProp *prop,
                             unsigned long long flags) {
     call c;
-    if (!begin(&c, F_cuMemCreate, CALL_UNSAFE)) return call_end(&c, c.result);
+    if (!begin(&c, F_cuMemCreate, 0)) return call_end(&c, c.result);
     if (!out || !size || size % G.granularity || flags || !valid(prop)) return call_end(&c, INVALID_VALUE);
     if (prop->location.id < 0 || prop->location.id >= G.devices) return call_end(&c, INVALID_DEVICE);
     refuse_foreign(&c);
@@ -81,7 +81,7 @@ static void release(physical *p) {
 
 EXPORT CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
     call c;
-    if (!begin(&c, F_cuMemRelease, CALL_RELEASE | CALL_UNSAFE)) return call_end(&c, c.result);
+    if (!begin(&c, F_cuMemRelease, CALL_RELEASE)) return call_end(&c, c.result);
     physical *p = handle_get(KIND_PHYSICAL, handle);
     if (!p) {
         violation(&c, "unknown or released physical memory %#llx", (unsigned long long)handle);
@@ -164,7 +164,7 @@ EXPORT CUresult cuMemMap(CUdeviceptr address, size_t size, size_t skip, CUmemGen
                          unsigned long long flags) {
     call c;
     size_t offset = 0;
-    if (!begin(&c, F_cuMemMap, CALL_UNSAFE)) return call_end(&c, c.result);
+    if (!begin(&c, F_cuMemMap, 0)) return call_end(&c, c.result);
     physical *p = handle_get(KIND_PHYSICAL, handle);
     if (!p) {
         violation(&c, "unknown or released physical memory %#llx", (unsigned long long)handle);
@@ -210,7 +210,7 @@ static void unmap(block *b, size_t i, const actor *who) {
 EXPORT CUresult cuMemUnmap(CUdeviceptr address, size_t size) {
     call c;
     size_t offset = 0, first, end;
-    if (!begin(&c, F_cuMemUnmap, CALL_RELEASE | CALL_UNSAFE)) return call_end(&c, c.result);
+    if (!begin(&c, F_cuMemUnmap, CALL_RELEASE)) return call_end(&c, c.result);
     block *b = reserved(address, size, &c, &offset);
     if (!b) return call_end(&c, INVALID_VALUE);
     if (!exact(b, offset, offset + size, &first, &end)) {
@@ -225,7 +225,7 @@ EXPORT CUresult cuMemUnmap(CUdeviceptr address, size_t size) {
 EXPORT CUresult cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc *list, size_t count) {
     call c;
     size_t offset = 0, first, end;
-    if (!begin(&c, F_cuMemSetAccess, CALL_UNSAFE)) return call_end(&c, c.result);
+    if (!begin(&c, F_cuMemSetAccess, 0)) return call_end(&c, c.result);
     if (!list || !count) return call_end(&c, INVALID_VALUE);
     for (size_t i = 0; i < count; i++) {
         int device = list[i].location.id, flags = list[i].flags;

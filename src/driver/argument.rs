@@ -3,36 +3,64 @@
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::Pod;
 use half::{bf16, f16};
 use num_complex::Complex;
 
+use super::device::DeviceState;
 use super::image::ArgumentKind;
 use super::memory::{Access, Allocation, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite};
 use super::stream::StreamState;
 use super::tensor_map::TensorMap;
 use crate::error::{Error, Result};
 
-/// The stream that a launch goes to, as its arguments see it.
+/// Where a launch goes, as its arguments see it.
 #[derive(Clone, Copy)]
-pub struct LaunchTarget<'a>(pub(crate) &'a Arc<StreamState>);
+pub struct LaunchTarget<'a>(Target<'a>);
 
-impl LaunchTarget<'_> {
+#[derive(Clone, Copy)]
+enum Target<'a> {
+    Stream(&'a Arc<StreamState>),
+    /// Later launches of a graph on the device; what they name is collected.
+    Graph(&'static DeviceState, &'a Mutex<Vec<(Arc<Allocation>, Access)>>),
+}
+
+impl<'a> LaunchTarget<'a> {
+    #[inline]
+    pub(crate) fn stream(stream: &'a Arc<StreamState>) -> LaunchTarget<'a> {
+        LaunchTarget(Target::Stream(stream))
+    }
+
+    pub(crate) fn graph(
+        device: &'static DeviceState,
+        named: &'a Mutex<Vec<(Arc<Allocation>, Access)>>,
+    ) -> LaunchTarget<'a> {
+        LaunchTarget(Target::Graph(device, named))
+    }
+
     /// Makes the stream wait for the memory's other users and enters it.
     #[inline]
     pub(crate) fn enter(self, allocation: &Arc<Allocation>, access: Access) -> Result<()> {
-        if !std::ptr::eq(self.0.device, allocation.device)
-            && !self.0.device.can_use_memory_of(allocation.device)
-        {
+        let device = match self.0 {
+            Target::Stream(stream) => stream.device,
+            Target::Graph(device, _) => device,
+        };
+        if !std::ptr::eq(device, allocation.device) && !device.can_use_memory_of(allocation.device) {
             return Err(Error::DeviceMismatch {
                 operation: "a launch without peer access (see Device::enable_peer_access)",
-                left: format!("a stream of device {}", self.0.device.ordinal),
+                left: format!("a stream of device {}", device.ordinal),
                 right: format!("memory of device {}", allocation.device.ordinal),
             });
         }
-        allocation.usage.enter(self.0, access)
+        match self.0 {
+            Target::Stream(stream) => stream.enter(allocation, access),
+            Target::Graph(_, named) => {
+                named.lock().unwrap_or_else(PoisonError::into_inner).push((allocation.clone(), access));
+                Ok(())
+            }
+        }
     }
 }
 
@@ -135,11 +163,11 @@ macro_rules! memory {
 }
 
 memory! {
-    (self) Access::Read, &DeviceBuffer<T>;
+    (self) self.allocation.read_access(true), &DeviceBuffer<T>;
     (self) self.allocation.write_access(true), &mut DeviceBuffer<T>;
-    (self) Access::read(self.whole), DeviceSlice<'_, T>;
-    (self) Access::read(self.whole), &DeviceSlice<'_, T>;
-    (self) Access::read(self.whole), &DeviceSliceMut<'_, T>;
+    (self) self.allocation.read_access(self.whole), DeviceSlice<'_, T>;
+    (self) self.allocation.read_access(self.whole), &DeviceSlice<'_, T>;
+    (self) self.allocation.read_access(self.whole), &DeviceSliceMut<'_, T>;
     (self) self.allocation.write_access(self.whole), DeviceSliceMut<'_, T>;
     (self) self.allocation.write_access(self.whole), &mut DeviceSliceMut<'_, T>;
 }
@@ -258,7 +286,7 @@ impl<'a> Argument<'a> {
     /// Memory that the kernel reads.
     pub fn read<T: Pod>(memory: &'a impl DeviceRead<T>) -> Argument<'a> {
         let view = memory.view();
-        Argument::from_memory(view, Access::read(view.whole))
+        Argument::from_memory(view, view.allocation.read_access(view.whole))
     }
 
     /// Memory that the kernel writes, or reads and writes.

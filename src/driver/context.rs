@@ -4,16 +4,21 @@
 //! length of the guard and the other is put back; where there is none, ours stays, as `cudart` does it. A status that
 //! ends a context (an illegal address, say) is remembered, so that every later call answers
 //! [`Error::ContextLost`] without touching the driver.
+//!
+//! The driver lets a thread that captures a graph make few calls, because it cannot know which would disturb the
+//! capture. This library does: it refuses those itself, and the guard loosens the driver's for the length of the others.
 
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::device::DeviceState;
+use super::fork;
+use super::graph::capture;
 use super::stream::StreamState;
 use crate::error::{Error, Result, report_deferred};
 use crate::sys::codes;
-use crate::sys::driver::{CUcontext, CUresult};
+use crate::sys::driver::{CUcontext, CUresult, CUstreamCaptureMode};
 
 /// Calls a driver function of a device and reads its status. Used inside the caller's `unsafe` block.
 macro_rules! call {
@@ -54,21 +59,27 @@ fn ends_context(code: u32) -> bool {
 /// Whether a release failed only because what it releases is already gone with its context or process.
 pub(crate) fn gone(error: &Error) -> bool {
     match error {
-        Error::ContextLost { .. } | Error::KernelFault { .. } => true,
+        Error::ContextLost { .. } | Error::KernelFault { .. } | Error::ForkedProcess => true,
         Error::Driver { code, .. } => *code == DEINITIALIZED as i32 || *code == CONTEXT_IS_DESTROYED as i32,
         _ => false,
     }
 }
 
-/// Restores the context that was current before [`DeviceState::bind`].
+/// Restores what [`DeviceState::bind`] found.
 pub(crate) struct Bound {
     device: &'static DeviceState,
+    /// The context that was current, or null.
     previous: CUcontext,
+    /// What this thread's captures forbade, where that was loosened.
+    strictness: Option<CUstreamCaptureMode>,
 }
 
 impl Drop for Bound {
     #[inline]
     fn drop(&mut self) {
+        if let Some(mode) = self.strictness {
+            self.tighten(mode);
+        }
         if !self.previous.is_null() {
             self.restore();
         }
@@ -90,20 +101,47 @@ impl Bound {
         };
         report_deferred(&error);
     }
+
+    /// Allows this thread calls that a capture of its own forbids by default.
+    #[cold]
+    fn loosen(mut self) -> Result<Bound> {
+        if capture::on_this_thread() {
+            let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+            // SAFETY: the pointer is to a local.
+            unsafe { call!(self.device, cuThreadExchangeStreamCaptureMode(&mut mode))? };
+            self.strictness = Some(mode);
+        }
+        Ok(self)
+    }
+
+    #[cold]
+    fn tighten(&self, mut mode: CUstreamCaptureMode) {
+        // SAFETY: the pointer is to a local; the mode is the one that was there before.
+        if let Err(error) = unsafe { call!(self.device, cuThreadExchangeStreamCaptureMode(&mut mode)) } {
+            if !gone(&error) {
+                report_deferred(&error);
+            }
+        }
+    }
 }
 
 impl DeviceState {
-    /// Makes this device's context current until the guard is dropped.
+    /// Makes this device's context current until the guard is dropped, for any call.
     #[inline]
     pub(crate) fn bind(&'static self) -> Result<Bound> {
-        if self.lost_flag.load(Ordering::Relaxed) {
-            return Err(self.lost_error());
-        }
+        let bound = self.bind_strictly()?;
+        if capture::any() { bound.loosen() } else { Ok(bound) }
+    }
+
+    /// As [`bind`](Self::bind), for calls that a capture allows: those that it captures.
+    #[inline]
+    pub(crate) fn bind_strictly(&'static self) -> Result<Bound> {
+        self.check_alive()?;
         let mut current: CUcontext = std::ptr::null_mut();
         // SAFETY: the pointer is to a local of the right type.
         unsafe { call!(self, cuCtxGetCurrent(&mut current))? };
         if current == self.context.0 {
-            return Ok(Bound { device: self, previous: std::ptr::null_mut() });
+            return Ok(Bound { device: self, previous: std::ptr::null_mut(), strictness: None });
         }
         self.switch(current)
     }
@@ -112,7 +150,7 @@ impl DeviceState {
     fn switch(&'static self, previous: CUcontext) -> Result<Bound> {
         // SAFETY: the context is this device's primary context, retained for the life of the process.
         unsafe { call!(self, cuCtxSetCurrent(self.context.0))? };
-        Ok(Bound { device: self, previous })
+        Ok(Bound { device: self, previous, strictness: None })
     }
 
     /// Turns a status into a result, and remembers one that ends the context.
@@ -151,13 +189,22 @@ impl DeviceState {
         error
     }
 
-    /// Whether the context was lost to a fault.
+    /// Whether the context was lost: to a fault, or to a fork, in the child.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost_flag.load(Ordering::Acquire)
     }
 
+    /// Fails where the context is lost, as every call of the driver would.
+    #[inline]
+    pub(crate) fn check_alive(&self) -> Result<()> {
+        if self.lost_flag.load(Ordering::Relaxed) { Err(self.lost_error()) } else { Ok(()) }
+    }
+
     #[cold]
     pub(crate) fn lost_error(&self) -> Error {
+        if fork::forked() {
+            return Error::ForkedProcess;
+        }
         let cause = self.lost.get().cloned().unwrap_or_else(|| Arc::from("a fault"));
         Error::ContextLost { device: self.ordinal, cause }
     }

@@ -8,8 +8,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use super::attribute::Attribute;
 use super::context::{Handle, call, driver_error};
 use super::event::EventPool;
+use super::fork;
+use super::graph::ConditionKernel;
+use super::graph::capture::{self, Gate};
 use super::image::isa_of_driver;
-use super::memory::{PinnedPool, Pool, PoolStatistics, Retired};
+use super::memory::{PinnedPool, Pool, Retired};
 use super::peer::Peers;
 use super::stream::StreamState;
 use crate::error::{Error, Result};
@@ -56,6 +59,8 @@ pub(crate) struct DeviceState {
     pub(crate) limits: Limits,
     pub(crate) lost_flag: AtomicBool,
     pub(crate) lost: OnceLock<Arc<str>>,
+    pub(crate) gate: Gate,
+    pub(crate) condition_kernel: ConditionKernel,
     pub(crate) events: EventPool,
     pub(crate) pool: Pool,
     pub(crate) pinned: PinnedPool,
@@ -76,7 +81,7 @@ static DEVICES: Mutex<Vec<&'static DeviceState>> = Mutex::new(Vec::new());
 ///
 /// The driver cannot be loaded.
 pub fn driver_version() -> Result<(i32, i32)> {
-    let version = crate::sys::driver()?.version();
+    let version = fork::driver()?.version();
     Ok((version / 1000, version % 1000 / 10))
 }
 
@@ -86,7 +91,7 @@ pub fn driver_version() -> Result<(i32, i32)> {
 ///
 /// The driver cannot be loaded.
 pub fn driver_isa() -> Result<(i32, i32)> {
-    Ok(isa_of_driver(crate::sys::driver()?.version()))
+    Ok(isa_of_driver(fork::driver()?.version()))
 }
 
 impl Device {
@@ -96,7 +101,7 @@ impl Device {
     ///
     /// The driver cannot be loaded or finds no device; the error says what was tried.
     pub fn count() -> Result<usize> {
-        let api = crate::sys::driver()?;
+        let api = fork::driver()?;
         let mut count = 0;
         // SAFETY: the pointer is to a local.
         unsafe { api_call!(api, cuDeviceGetCount(&mut count)) }?;
@@ -119,6 +124,7 @@ impl Device {
             return Ok(Device(state));
         }
         let state: &'static DeviceState = Box::leak(Box::new(DeviceState::open(ordinal)?));
+        fork::raise_in_child(&state.lost_flag);
         devices.push(state);
         Ok(Device(state))
     }
@@ -130,7 +136,7 @@ impl Device {
     /// As [`Device::new`].
     pub fn by_uuid(uuid: &str) -> Result<Device> {
         let wanted = uuid.trim().trim_start_matches("GPU-").to_ascii_lowercase();
-        let api = crate::sys::driver()?;
+        let api = fork::driver()?;
         let count = Device::count()?;
         for ordinal in 0..count {
             let raw = device_handle(api, ordinal as i32)?;
@@ -199,33 +205,23 @@ impl Device {
         read_attribute(self.0.api, self.0.raw, attribute)
     }
 
-    /// Waits for all work of this device.
+    /// Waits for all work of this device. While another thread captures a graph on it, work that was not given through
+    /// this library is not waited for: the driver would end the capture.
     ///
     /// # Errors
     ///
-    /// A fault of that work, or [`Error::ContextLost`].
+    /// A fault of that work, [`Error::NotCapturable`] where this thread captures, or [`Error::ContextLost`].
     pub fn synchronize(&self) -> Result<()> {
+        if capture::on_this_thread() {
+            let found = format!("this thread captures a graph while it would wait for {self}");
+            return Err(capture::not_capturable("Device::synchronize", found));
+        }
         self.0.wait_until_idle()?;
         self.0.free_retired();
         Ok(())
     }
 
-    /// What the device's memory pool holds.
-    pub fn pool_statistics(&self) -> PoolStatistics {
-        self.0.pool.statistics()
-    }
-
-    /// Waits for the device and gives everything that is cached back to the driver: memory blocks, pinned memory, events
-    /// and whatever was dropped while it was in use.
-    ///
-    /// # Errors
-    ///
-    /// The driver's; what could not be freed is kept for the next call.
-    pub fn trim(&self) -> Result<()> {
-        self.0.trim()
-    }
-
-    /// Whether the device's context was lost to a fault.
+    /// Whether the device's context was lost to a fault, or this process was forked from one that had used it.
     pub fn is_lost(&self) -> bool {
         self.0.is_lost()
     }
@@ -255,7 +251,7 @@ impl fmt::Display for Device {
 impl DeviceState {
     /// Reads what the device is, and retains its primary context as the last step, so that a failure leaves nothing.
     fn open(ordinal: i32) -> Result<DeviceState> {
-        let api = crate::sys::driver()?;
+        let api = fork::driver()?;
         let raw = device_handle(api, ordinal)?;
         let attribute = |attribute| read_attribute(api, raw, attribute);
         let dimension = |attribute| read_attribute(api, raw, attribute).map(|value| value.max(0) as u32);
@@ -304,6 +300,8 @@ impl DeviceState {
             limits,
             lost_flag: AtomicBool::new(false),
             lost: OnceLock::new(),
+            gate: Gate::default(),
+            condition_kernel: ConditionKernel::default(),
             events: EventPool::default(),
             pool: Pool::default(),
             pinned: PinnedPool::default(),
@@ -318,11 +316,24 @@ impl DeviceState {
         DEVICES.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Blocks until all work of the device is done.
-    pub(crate) fn wait_until_idle(&'static self) -> Result<()> {
-        let _bound = self.bind()?;
-        // SAFETY: the device's context is current.
-        unsafe { call!(self, cuCtxSynchronize()) }
+    /// Blocks until all work of the device is done. While something is captured, only the work of streams that are held;
+    /// false then.
+    pub(crate) fn wait_until_idle(&'static self) -> Result<bool> {
+        let waited = self.gate.while_none(|| {
+            let _bound = self.bind()?;
+            // SAFETY: the device's context is current.
+            unsafe { call!(self, cuCtxSynchronize()) }
+        });
+        match waited {
+            Some(waited) => waited.map(|()| true),
+            None => self.live_streams().iter().try_for_each(|stream| stream.synchronize()).map(|()| false),
+        }
+    }
+
+    /// The streams that are held by anybody; not under the lock, because the last reference to one destroys it.
+    pub(crate) fn live_streams(&self) -> Vec<Arc<StreamState>> {
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        streams.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Free and total memory; the context must be current.
@@ -335,12 +346,8 @@ impl DeviceState {
 
     /// The kernels launched last on each live stream, for an error that cannot name one stream.
     pub(crate) fn recent_kernels(&self) -> String {
-        // Held past the lock: the last reference to a stream destroys it, which may come back here.
-        let streams: Vec<Arc<StreamState>> = {
-            let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-            streams.iter().filter_map(Weak::upgrade).collect()
-        };
-        let names: Vec<String> = streams
+        let names: Vec<String> = self
+            .live_streams()
             .iter()
             .filter_map(|stream| stream.last_kernel().map(|name| format!("{name} on stream {}", stream.id)))
             .collect();
@@ -356,6 +363,7 @@ fn device_handle(api: &DriverApi, ordinal: i32) -> Result<CUdevice> {
 }
 
 fn read_attribute(api: &DriverApi, raw: CUdevice, attribute: Attribute) -> Result<i32> {
+    fork::check()?;
     let mut value = 0;
     let code = CUdevice_attribute(attribute.0 as _);
     // SAFETY: the pointer is to a local; an unknown attribute is an error status.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::context::{Handle, NOT_READY, call};
 use super::device::{Device, DeviceState};
+use super::graph::capture;
 use super::memory::Resource;
 use super::stream::Stream;
 use crate::error::{Error, Result};
@@ -119,7 +120,20 @@ impl DeviceState {
 /// ```
 pub struct Event {
     cell: Arc<EventCell>,
-    recorded: bool,
+    record: Record,
+    /// The id of the stream of the last record, or 0.
+    on: u64,
+}
+
+/// What an event marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Record {
+    /// Nothing; a pooled event still has the record of its earlier life.
+    None,
+    /// A place in a stream.
+    Real,
+    /// A place in the capture with this id.
+    Captured(u64),
 }
 
 impl Device {
@@ -143,12 +157,13 @@ impl Device {
 
     fn make_event(&self, timing: bool) -> Result<Event> {
         let _bound = self.0.bind()?;
-        Ok(Event { cell: Arc::new(EventCell::take(self.0, timing)?), recorded: false })
+        Ok(Event { cell: Arc::new(EventCell::take(self.0, timing)?), record: Record::None, on: 0 })
     }
 }
 
 impl Event {
-    /// Marks the place behind everything issued to the stream so far; an earlier mark is forgotten.
+    /// Marks the place behind everything issued to the stream so far; an earlier mark is forgotten. On a stream that is
+    /// captured it marks a place in the capture, for other streams of it to wait for.
     ///
     /// # Errors
     ///
@@ -162,11 +177,27 @@ impl Event {
                 right: theirs.to_string(),
             });
         }
-        let _bound = self.cell.device.bind()?;
+        let record = match capture::current() {
+            Some(capture) if capture.has(stream.state()) => Record::Captured(capture.id),
+            _ => Record::Real,
+        };
         // SAFETY: event and stream are live and of one context.
-        unsafe { call!(self.cell.device, cuEventRecord(self.cell.raw.0, stream.state().raw.0))? };
-        self.recorded = true;
+        stream.state().submit(|| unsafe {
+            call!(self.cell.device, cuEventRecord(self.cell.raw.0, stream.state().raw.0))
+        })?;
+        (self.record, self.on) = (record, stream.id());
         Ok(())
+    }
+
+    /// Fails for a mark that is no place in time.
+    fn outside_of_captures(&self, operation: &'static str) -> Result<()> {
+        match self.record {
+            Record::Captured(_) => Err(capture::not_capturable(
+                operation,
+                "the event was recorded in a capture, which does nothing: record it again outside",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Whether the work before the mark is done; true where nothing was recorded. Never blocks.
@@ -175,8 +206,8 @@ impl Event {
     ///
     /// A fault of that work, or [`Error::ContextLost`].
     pub fn is_complete(&self) -> Result<bool> {
-        // A pooled event still has the record of its earlier life.
-        if self.recorded { self.cell.is_complete() } else { Ok(true) }
+        self.outside_of_captures("Event::is_complete")?;
+        if self.record == Record::Real { self.cell.is_complete() } else { Ok(true) }
     }
 
     /// Blocks until the work before the mark is done; at once where nothing was recorded.
@@ -185,7 +216,8 @@ impl Event {
     ///
     /// A fault of that work, or [`Error::ContextLost`].
     pub fn synchronize(&self) -> Result<()> {
-        if self.recorded { self.cell.synchronize() } else { Ok(()) }
+        self.outside_of_captures("Event::synchronize")?;
+        if self.record == Record::Real { self.cell.synchronize() } else { Ok(()) }
     }
 
     /// The time from this mark to `end`, in milliseconds, to about half a microsecond.
@@ -195,7 +227,8 @@ impl Event {
     /// One of the two takes no times, was not recorded, or is not complete; or the driver's errors.
     pub fn elapsed_ms(&self, end: &Event) -> Result<f32> {
         for event in [self, end] {
-            if !event.cell.timing || !event.recorded {
+            event.outside_of_captures("Event::elapsed_ms")?;
+            if !event.cell.timing || event.record == Record::None {
                 let found = if event.cell.timing {
                     "an event that was never recorded"
                 } else {
@@ -218,9 +251,18 @@ impl Event {
         Device(self.cell.device)
     }
 
-    /// The event, where it was recorded.
-    pub(crate) fn recorded(&self) -> Option<&EventCell> {
-        self.recorded.then_some(&*self.cell)
+    /// The id of the stream that it was recorded on last, or 0.
+    pub(super) fn recorded_on(&self) -> u64 {
+        self.on
+    }
+
+    /// What the event marks.
+    pub(crate) fn record_of(&self) -> Record {
+        self.record
+    }
+
+    pub(crate) fn cell(&self) -> &EventCell {
+        &self.cell
     }
 }
 

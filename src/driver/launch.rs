@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use super::argument::{Argument, KernelArguments, LaunchTarget, Signature};
 use super::context::stream_call;
 use super::function::{Function, FunctionState};
+use super::graph::capture::{self, Entry};
 use super::image::ArgumentKind;
 use super::memory::Access;
 use super::stream::{Stream, StreamState};
@@ -146,7 +147,7 @@ impl LaunchConfig {
     }
 
     #[inline]
-    fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         self.cluster.is_none() && !self.cooperative && !self.programmatic_dependent && self.priority.is_none()
     }
 
@@ -271,14 +272,14 @@ impl Function {
         enter: impl FnOnce(LaunchTarget<'_>) -> Result<()>,
         pointers: &mut [*mut c_void],
     ) -> Result<()> {
-        let function = &*self.0;
+        let function = &self.0;
         if !std::ptr::eq(function.module.device, stream.device) {
             return Err(self.wrong_device(stream));
         }
         self.check_config(config)?;
         // Waits bind contexts of their own, so the launch's comes after them.
-        function.module.usage.enter(stream, Access::Read)?;
-        enter(LaunchTarget(stream))?;
+        function.enter(stream)?;
+        enter(LaunchTarget::stream(stream))?;
         stream.set_last_kernel(function.name);
         let (grid, block) = (config.grid, config.block);
         // SAFETY: the caller vouches for the arguments; function and stream are live and of one context.
@@ -334,12 +335,23 @@ impl Stream {
         work: impl FnOnce(*mut c_void) -> Result<()>,
     ) -> Result<()> {
         let stream = self.state();
-        arguments.enter(LaunchTarget(stream))?;
+        arguments.enter(LaunchTarget::stream(stream))?;
         stream.submit(|| work(stream.raw.into_void()))
     }
 }
 
 impl FunctionState {
+    /// Says that the stream uses the kernel's code; a graph holds it.
+    #[inline]
+    fn enter(self: &Arc<Self>, stream: &Arc<StreamState>) -> Result<()> {
+        if capture::any() {
+            if let Entry::Captured = capture::enter_function(stream, self) {
+                return Ok(());
+            }
+        }
+        self.module.usage.enter(stream, Access::Read)
+    }
+
     /// # Safety
     ///
     /// As [`Function::issue`].
@@ -385,7 +397,7 @@ impl FunctionState {
 
     /// Holds a tuple's signature against the parameters, and remembers it where it fits.
     #[cold]
-    fn check_signature(&self, signature: Signature) -> Result<()> {
+    pub(crate) fn check_signature(&self, signature: Signature) -> Result<()> {
         self.check_arguments(signature.iter().copied())?;
         self.checked.store(signature.as_ptr().cast_mut().cast(), Ordering::Relaxed);
         Ok(())

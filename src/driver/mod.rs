@@ -33,7 +33,9 @@ mod attribute;
 mod context;
 mod device;
 mod event;
+mod fork;
 mod function;
+mod graph;
 pub mod image;
 mod launch;
 mod memory;
@@ -41,20 +43,24 @@ mod module;
 mod peer;
 mod stream;
 mod tensor_map;
+mod timeout;
 
 pub use argument::{Argument, ByValue, KernelArgument, KernelArguments, LaunchTarget, RawAddress, Signature};
 pub use attribute::Attribute;
 pub use device::{Device, MemoryInfo, driver_isa, driver_version};
 pub use event::Event;
 pub use function::{Function, FunctionAttributes};
+pub use graph::{Captured, CapturedBuffer, ExecutableGraph, Graph, GraphNode, NodeKind, UpdateError};
 pub use launch::{Dim3, LaunchConfig};
 pub use memory::{
-    BlockSnapshot, BlockState, Copy2d, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite,
-    MemorySnapshot, MemoryTrace, PinnedBuffer, PoolStatistics, RegisterError, ReplayOptions, ReplayPool,
-    ReplayReport, ReplaySample, SegmentSnapshot, TraceEvent, Transfer, TransferError,
+    BlockSnapshot, BlockState, Copy2d, Copy3d, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut,
+    DeviceWrite, MemoryScope, MemorySnapshot, MemoryTrace, MemoryUse, PinnedBuffer, PoolStatistics,
+    RegisterError, ReplayOptions, ReplayPool, ReplayReport, ReplaySample, SegmentSnapshot, TraceEvent,
+    Transfer, TransferError,
 };
 pub use module::{Global, LinkInput, Module, ModuleOptions};
 pub use stream::Stream;
 pub use tensor_map::{
     TensorElement, TensorInterleave, TensorMap, TensorMapLayout, TensorPromotion, TensorSwizzle,
 };
+pub use timeout::WaitError;

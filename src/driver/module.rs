@@ -11,6 +11,7 @@ use bytemuck::Pod;
 
 use super::context::{Handle, call, driver_error, gone, stream_call};
 use super::device::{Device, DeviceState};
+use super::graph::capture;
 use super::image::{ImageInfo, ImageKind, check as check_image};
 use super::memory::{Resource, Usage};
 use super::stream::Stream;
@@ -82,6 +83,9 @@ struct JitOptions {
     info: Vec<u8>,
     error: Vec<u8>,
 }
+
+// SAFETY: the pointers are to the options' own logs, or numbers; a linker's options are only kept for it and freed.
+unsafe impl Send for JitOptions {}
 
 const LOG_BYTES: usize = 16 * 1024;
 
@@ -208,14 +212,7 @@ impl Device {
             kinds.push(device.inspect(input.image)?.kind);
         }
         let _bound = device.bind()?;
-        let mut jit = JitOptions::new(options);
-        let mut state: CUlinkState = std::ptr::null_mut();
-        // SAFETY: keys, values and log buffers live until the linker is dropped; it is declared after them.
-        unsafe {
-            let count = jit.count();
-            call!(device, cuLinkCreate(count, jit.keys.as_mut_ptr(), jit.values.as_mut_ptr(), &mut state))?;
-        }
-        let linker = Linker { device, raw: Handle(state) };
+        let linker = Linker::new(device, options)?;
         for (input, kind) in inputs.iter().zip(kinds) {
             let name = CString::new(input.name).map_err(|_| {
                 Error::invalid("Device::link", "a name with a zero byte", "a name without one")
@@ -239,12 +236,12 @@ impl Device {
                     std::ptr::null_mut(),
                 )
             };
-            jit.check(device, "cuLinkAddData", status)?;
+            linker.jit.check(device, "cuLinkAddData", status)?;
         }
         let (mut cubin, mut bytes) = (std::ptr::null_mut(), 0usize);
         // SAFETY: the pointers are to locals.
         let status = unsafe { (device.api.cuLinkComplete()?)(linker.raw.0, &mut cubin, &mut bytes) };
-        jit.check(device, "cuLinkComplete", status)?;
+        linker.jit.check(device, "cuLinkComplete", status)?;
         if cubin.is_null() || bytes == 0 {
             return Err(Error::invalid("cuLinkComplete", "an empty image", "a cubin"));
         }
@@ -252,22 +249,38 @@ impl Device {
         let image = unsafe { std::slice::from_raw_parts(cubin.cast::<u8>(), bytes) };
         let mut module = device.load_image(image, ImageInfo::parse(image)?, options)?;
         if let Some(state) = Arc::get_mut(&mut module.0) {
-            state.log = jit.log();
+            state.log = linker.jit.log();
         }
-        drop(linker);
         Ok(module)
     }
 }
 
-/// Destroys the driver's linker, also on the way out of an error.
+/// The driver's linker with the options that it writes to as long as it lives. Destroyed also on the way out of an error.
 struct Linker {
     device: &'static DeviceState,
     raw: Handle<CUlinkState_st>,
+    jit: JitOptions,
+}
+
+impl Linker {
+    /// The device's context is current.
+    fn new(device: &'static DeviceState, options: &ModuleOptions) -> Result<Linker> {
+        let mut jit = JitOptions::new(options);
+        let mut state: CUlinkState = std::ptr::null_mut();
+        // SAFETY: keys, values and logs are in vectors that stay where they are until the driver has let go of the linker.
+        unsafe {
+            let count = jit.count();
+            call!(device, cuLinkCreate(count, jit.keys.as_mut_ptr(), jit.values.as_mut_ptr(), &mut state))?;
+        }
+        Ok(Linker { device, raw: Handle(state), jit })
+    }
 }
 
 impl Drop for Linker {
     fn drop(&mut self) {
-        self.device.release_or_report(Resource::Linker(self.raw));
+        let empty = JitOptions { keys: Vec::new(), values: Vec::new(), info: Vec::new(), error: Vec::new() };
+        let jit = Box::new(std::mem::replace(&mut self.jit, empty));
+        self.device.release_or_report(Resource::Linker(self.raw, jit));
     }
 }
 
@@ -468,6 +481,7 @@ impl<T: Pod> Global<T> {
                 right: format!("a module of device {}", module.device.ordinal),
             });
         }
+        capture::refuse("copying a global", state, None)?;
         module.usage.enter_after_all(state)?;
         Ok(state)
     }

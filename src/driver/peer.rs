@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::context::{call, driver_error};
 use super::device::{Device, DeviceState};
+use super::fork;
 use crate::error::Result;
 
 const PEER_ACCESS_ALREADY_ENABLED: u32 = 704;
@@ -37,6 +38,7 @@ impl Device {
     ///
     /// The driver's.
     pub fn can_access_peer(&self, other: &Device) -> Result<bool> {
+        fork::check()?;
         let mut can = 0;
         // SAFETY: the pointer is to a local; both handles are devices.
         unsafe { call!(self.0, cuDeviceCanAccessPeer(&mut can, self.0.raw, other.0.raw))? };
@@ -56,11 +58,13 @@ impl Device {
             let detail = format!("from {self} to {other}");
             return Err(driver_error("cuCtxEnablePeerAccess", status.0, detail));
         }
-        let mut peers = self.0.peers.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !peers.contains(&other.0.ordinal) {
-            peers.push(other.0.ordinal);
-        }
-        Ok(())
+        // What is mapped page by page is granted page by page; the switch above is for everything else.
+        other.0.grant_to(self.0, || {
+            let mut peers = self.0.peers.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if !peers.contains(&other.0.ordinal) {
+                peers.push(other.0.ordinal);
+            }
+        })
     }
 
     /// Takes back what [`enable_peer_access`](Self::enable_peer_access) gave. Nothing happens where it was not given.
@@ -81,6 +85,6 @@ impl Device {
             let detail = format!("from {self} to {other}");
             return Err(driver_error("cuCtxDisablePeerAccess", status.0, detail));
         }
-        Ok(())
+        if status.0 == PEER_ACCESS_NOT_ENABLED { Ok(()) } else { other.0.revoke_from(self.0) }
     }
 }

@@ -3,18 +3,20 @@
 //! A [`Stream`] is a handle; the driver's stream lives as long as a handle or a buffer that it last touched. Ids are never
 //! reused. What waits for a stream waits for an event recorded *when it first has to*: programs that use one stream
 //! record none. `issued` counts operations after their driver call returned, so an event recorded at count `p` is
-//! behind all of the first `p`, whichever threads issued them.
+//! behind all of the first `p`, whichever threads issued them. `begun` counts them before the call: where the two are equal
+//! nobody is in the middle of one, which is when a capture may begin (see [`graph`](super::graph)).
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::context::{Handle, NOT_READY, call, gone, stream_call};
 use super::device::{Device, DeviceState, NEXT_STREAM_ID};
-use super::event::{Event, EventCell};
-use super::memory::Resource;
+use super::event::{Event, EventCell, Record};
+use super::graph::capture::{self, Entry, Slot};
+use super::memory::{Access, Allocation, Front, Resource};
 use crate::error::{Error, Result, report_deferred};
 use crate::sys::driver::{CUstream, CUstream_st};
 
@@ -35,6 +37,9 @@ struct StreamHandle {
 impl Drop for StreamHandle {
     fn drop(&mut self) {
         self.state.closed.store(true, Ordering::Release);
+        if self.state.device.is_lost() {
+            return;
+        }
         let result = self.state.device.close_stream(&self.state);
         if let Err(error) = result {
             if !gone(&error) {
@@ -94,10 +99,16 @@ pub(crate) struct StreamState {
     pub(crate) raw: Handle<CUstream_st>,
     pub(crate) id: u64,
     priority: i32,
+    /// The stream's blocks that are free, and its share of the device's books.
+    pub(crate) front: Arc<Front>,
+    /// Operations whose driver call has begun.
+    begun: AtomicU64,
     /// Operations whose driver call has returned.
     issued: AtomicU64,
     /// The newest event, and the count that it is behind.
-    marker: Mutex<Option<(Arc<EventCell>, u64)>>,
+    marker: Mutex<Marker>,
+    /// The stream's part in a capture.
+    pub(crate) slot: Slot,
     /// The place of a transfer behind which nothing was issued yet, or 0.
     last_transfer: AtomicU64,
     transfers: Mutex<TransferMarks>,
@@ -105,6 +116,19 @@ pub(crate) struct StreamState {
     closed: AtomicBool,
     /// Points to an interned name, or is null.
     last_kernel: AtomicPtr<KernelName>,
+}
+
+/// A stream's newest event, and the count of operations that it is behind.
+type Marker = Option<(Arc<EventCell>, u64)>;
+
+/// An operation between its beginning and its end.
+struct InFlight<'a>(&'a StreamState);
+
+impl Drop for InFlight<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.issued.fetch_add(1, Ordering::Release);
+    }
 }
 
 /// A kernel's name that lives as long as the process, so that a fault can name it after its module is gone.
@@ -150,12 +174,38 @@ impl StreamState {
     #[inline]
     pub(crate) fn submit_placed(&self, call: impl FnOnce() -> Result<()>) -> Result<u64> {
         if self.last_transfer.load(Ordering::Relaxed) != 0 {
-            self.mark_transfer()?;
+            self.settle_transfer()?;
         }
-        let _bound = self.device.bind()?;
-        let result = call();
-        let place = self.issued.fetch_add(1, Ordering::Release) + 1;
-        result.map(|()| place)
+        let place = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
+        let _in_flight = InFlight(self);
+        let _bound = if self.slot.is_open() {
+            capture::check(self)?;
+            self.device.bind_strictly()?
+        } else {
+            self.device.bind()?
+        };
+        call().map(|()| place)
+    }
+
+    /// Whether a thread is between the beginning and the end of an operation.
+    pub(crate) fn has_calls_in_flight(&self) -> bool {
+        self.begun.load(Ordering::SeqCst) != self.issued.load(Ordering::SeqCst)
+    }
+
+    /// Operations whose driver call has returned.
+    pub(crate) fn issued(&self) -> u64 {
+        self.issued.load(Ordering::Acquire)
+    }
+
+    /// Orders this stream behind the block's other users and enters it; into the capture, where this thread captures.
+    #[inline]
+    pub(crate) fn enter(self: &Arc<Self>, allocation: &Arc<Allocation>, access: Access) -> Result<()> {
+        if capture::any() {
+            if let Entry::Captured = capture::enter(self, allocation, access)? {
+                return Ok(());
+            }
+        }
+        allocation.usage.enter(self, access)
     }
 
     /// As [`submit_placed`](Self::submit_placed), where nobody asks for the place.
@@ -170,8 +220,12 @@ impl StreamState {
         self.last_transfer.fetch_max(place, Ordering::Release);
     }
 
+    /// Records the event of a transfer that something is about to follow. What is captured follows nothing.
     #[cold]
-    fn mark_transfer(&self) -> Result<()> {
+    pub(crate) fn settle_transfer(&self) -> Result<()> {
+        if self.slot.is_open() {
+            return Ok(());
+        }
         let mut marks = self.transfers.lock().unwrap_or_else(PoisonError::into_inner);
         if self.last_transfer.load(Ordering::Acquire) != 0 {
             let place = self.issued.load(Ordering::Acquire);
@@ -201,13 +255,16 @@ impl StreamState {
         }
     }
 
-    /// Whether the user's last handle is gone.
+    /// Whether the user's last handle is gone and nothing more can come.
     pub(crate) fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
+        self.closed.load(Ordering::Acquire) && !self.slot.is_open()
     }
 
-    /// Whether all work is done. Never blocks.
+    /// Whether all work is done; what is captured is none. Never blocks.
     pub(crate) fn is_idle(&self) -> Result<bool> {
+        if let Some(before) = self.slot.before() {
+            return before.is_complete();
+        }
         let _bound = self.device.bind()?;
         // SAFETY: the stream is live.
         let status = unsafe { (self.device.api.cuStreamQuery()?)(self.raw.0) };
@@ -227,18 +284,56 @@ impl StreamState {
         unsafe { self.last_kernel.load(Ordering::Relaxed).as_ref() }.map(|name| name.0)
     }
 
-    /// An event behind everything issued so far.
+    /// Held while the newest event is looked up or recorded; no capture begins meanwhile.
+    pub(crate) fn lock_marker(&self) -> MutexGuard<'_, Marker> {
+        self.marker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An event behind everything issued so far; what is captured is not issued.
     pub(crate) fn mark(&self) -> Result<Arc<EventCell>> {
-        let mut marker = self.marker.lock().unwrap_or_else(PoisonError::into_inner);
-        let position = self.issued.load(Ordering::Acquire);
+        self.mark_placed().map(|(event, _)| event)
+    }
+
+    /// As [`mark`](Self::mark), and the count of operations that it is behind. Where the stream captures, all that was
+    /// issued since its capture began is only written down.
+    pub(crate) fn mark_placed(&self) -> Result<(Arc<EventCell>, u64)> {
+        let mut marker = self.lock_marker();
+        let position = self.issued();
+        match self.slot.before() {
+            Some(before) => Ok((before, position)),
+            None => self.mark_placed_with(&mut marker),
+        }
+    }
+
+    /// As [`mark`](Self::mark), on a stream that does not capture yet.
+    pub(crate) fn mark_with(&self, marker: &mut Marker) -> Result<Arc<EventCell>> {
+        self.mark_placed_with(marker).map(|(event, _)| event)
+    }
+
+    fn mark_placed_with(&self, marker: &mut Marker) -> Result<(Arc<EventCell>, u64)> {
+        let position = self.issued();
         if let Some((event, behind)) = &*marker {
             if *behind == position {
-                return Ok(event.clone());
+                return Ok((event.clone(), position));
             }
         }
         let event = Arc::new(self.record()?);
         *marker = Some((event.clone(), position));
-        Ok(event)
+        Ok((event, position))
+    }
+
+    /// An event that a wait of `waiter` is for: where both are in one capture, it is one of the capture.
+    pub(crate) fn mark_for(&self, waiter: &StreamState) -> Result<Arc<EventCell>> {
+        if capture::any() {
+            if let Some(capture) = capture::common(self, waiter) {
+                return capture.mark(self);
+            }
+            if waiter.slot.is_open() {
+                let found = format!("{waiter} is captured and would wait for {self}, which is not");
+                return Err(capture::not_capturable("a wait", found));
+            }
+        }
+        self.mark()
     }
 
     /// A new event behind everything issued so far, for one owner.
@@ -262,7 +357,7 @@ impl StreamState {
         if self.id == other.id {
             return Ok(());
         }
-        let event = other.mark()?;
+        let event = other.mark_for(self)?;
         self.wait_event(&event)
     }
 
@@ -274,8 +369,11 @@ impl StreamState {
         self.wait_for(other)
     }
 
-    /// Blocks until all work is done.
+    /// Blocks until all work is done; what is captured is none.
     pub(crate) fn synchronize(&self) -> Result<()> {
+        if let Some(before) = self.slot.before() {
+            return before.synchronize();
+        }
         let _bound = self.device.bind()?;
         // SAFETY: the stream is live.
         unsafe { stream_call!(self, cuStreamSynchronize(self.raw.0)) }
@@ -310,12 +408,16 @@ impl Device {
         let mut raw: CUstream = std::ptr::null_mut();
         // SAFETY: the pointer is to a local; the device's context is current.
         unsafe { call!(device, cuStreamCreateWithPriority(&mut raw, NON_BLOCKING, priority))? };
+        let id = NEXT_STREAM_ID.fetch_add(1, Ordering::Relaxed);
         let state = Arc::new(StreamState {
             device,
             raw: Handle(raw),
-            id: NEXT_STREAM_ID.fetch_add(1, Ordering::Relaxed),
+            id,
             priority,
+            front: Front::new(id),
+            begun: AtomicU64::new(0),
             issued: AtomicU64::new(0),
+            slot: Slot::default(),
             marker: Mutex::new(None),
             last_transfer: AtomicU64::new(0),
             transfers: Mutex::new(TransferMarks::default()),
@@ -326,7 +428,7 @@ impl Device {
         streams.retain(|stream| stream.strong_count() > 0);
         streams.push(Arc::downgrade(&state));
         drop(streams);
-        device.pool.open_stream(state.id);
+        device.pool.open_stream(&state);
         Ok(Stream(Arc::new(StreamHandle { state })))
     }
 
@@ -368,30 +470,67 @@ impl Stream {
         self.0.state.raw.into_void()
     }
 
-    /// Makes later work of this stream wait for the event's mark; nothing happens where none was recorded.
+    /// Makes later work of this stream wait for the event's mark; nothing happens where none was recorded. An event of
+    /// the capture that is under way on this thread takes this stream into it.
     ///
     /// # Errors
     ///
-    /// The driver's, or [`Error::ContextLost`].
+    /// [`Error::NotCapturable`] where one of the two is part of a capture and the other cannot be, the driver's, or
+    /// [`Error::ContextLost`].
     pub fn wait(&self, event: &Event) -> Result<()> {
-        event.recorded().map_or(Ok(()), |event| self.0.state.wait_event(event))
+        let state = &self.0.state;
+        match event.record_of() {
+            Record::None => Ok(()),
+            Record::Real if state.slot.is_open() => Err(capture::not_capturable(
+                "Stream::wait",
+                "the event was recorded outside of the capture, so a launch could not wait for it again",
+            )),
+            Record::Real => state.wait_event(event.cell()),
+            Record::Captured(id) => match capture::current() {
+                Some(capture) if capture.id == id => {
+                    capture.join(state)?;
+                    state.wait_event(event.cell())
+                }
+                _ => Err(capture::not_capturable(
+                    "Stream::wait",
+                    "the event was recorded in a capture, so it marks nothing outside of that",
+                )),
+            },
+        }
     }
 
-    /// Makes later work of this stream wait for all that `other` has been given.
+    /// Makes later work of this stream wait for all that `other` has been given. A stream that captures takes this one
+    /// into its capture.
     ///
     /// # Errors
     ///
-    /// The driver's, or [`Error::ContextLost`].
+    /// [`Error::NotCapturable`] where this stream is captured and the other is not, the driver's, or
+    /// [`Error::ContextLost`].
     pub fn wait_for(&self, other: &Stream) -> Result<()> {
-        self.0.state.wait_for(&other.0.state)
+        let (state, other) = (&self.0.state, &other.0.state);
+        if let Some(capture) = capture::current() {
+            match (capture.has(state), capture.has(other)) {
+                (false, true) => capture.join(state)?,
+                (true, false) => {
+                    return Err(capture::not_capturable(
+                        "Stream::wait_for",
+                        format!("{other} is not in the capture, so a launch could not wait for it again"),
+                    ));
+                }
+                _ => {}
+            }
+        }
+        state.wait_for(other)
     }
 
     /// Blocks until all work of this stream is done.
     ///
     /// # Errors
     ///
-    /// [`Error::KernelFault`] where a kernel faulted, [`Error::ContextLost`] after that.
+    /// [`Error::KernelFault`] where a kernel faulted, [`Error::ContextLost`] after that; [`Error::NotCapturable`] while the
+    /// stream is captured.
     pub fn synchronize(&self) -> Result<()> {
+        capture::refuse("Stream::synchronize", &self.0.state, None)?;
         self.0.state.synchronize()
     }
 
@@ -401,6 +540,7 @@ impl Stream {
     ///
     /// As [`synchronize`](Self::synchronize).
     pub fn is_idle(&self) -> Result<bool> {
+        capture::refuse("Stream::is_idle", &self.0.state, None)?;
         self.0.state.is_idle()
     }
 
@@ -413,7 +553,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// The driver's, or [`Error::ContextLost`]; the function is dropped then.
+    /// [`Error::NotCapturable`], the driver's, or [`Error::ContextLost`]; the function is dropped then.
     pub fn on_complete(&self, function: impl FnOnce() + Send + 'static) -> Result<()> {
         type Callback = Box<dyn FnOnce() + Send>;
 
@@ -430,6 +570,8 @@ impl Stream {
         }
 
         let state = &*self.0.state;
+        // A graph would call it again and again.
+        capture::refuse("Stream::on_complete", state, None)?;
         let data = Box::into_raw(Box::new(Box::new(function) as Callback));
         let result = state.submit(|| {
             // SAFETY: the stream is live, and the trampoline frees the box.

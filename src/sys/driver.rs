@@ -4377,6 +4377,9 @@ pub type PFN_cuStreamGetId_v12000 = ::std::option::Option<
         streamId: *mut ::std::os::raw::c_ulonglong,
     ) -> CUresult,
 >;
+pub type PFN_cuThreadExchangeStreamCaptureMode_v10010 = ::std::option::Option<
+    unsafe extern "C" fn(mode: *mut CUstreamCaptureMode) -> CUresult,
+>;
 pub type PFN_cuStreamDestroy_v4000 = ::std::option::Option<
     unsafe extern "C" fn(hStream: CUstream) -> CUresult,
 >;

@@ -37,6 +37,12 @@ symbols! {
     cuStreamSynchronize: PFN_cuStreamSynchronize_v2000 "cuStreamSynchronize" required;
     cuStreamQuery: PFN_cuStreamQuery_v2000 "cuStreamQuery" required;
     cuStreamWaitEvent: PFN_cuStreamWaitEvent_v3020 "cuStreamWaitEvent" required;
+    cuStreamBeginCapture: PFN_cuStreamBeginCapture_v10010 "cuStreamBeginCapture_v2" required;
+    cuStreamEndCapture: PFN_cuStreamEndCapture_v10000 "cuStreamEndCapture" required;
+    cuStreamGetCaptureInfo: PFN_cuStreamGetCaptureInfo_v12030 "cuStreamGetCaptureInfo_v3" optional;
+    cuStreamUpdateCaptureDependencies: PFN_cuStreamUpdateCaptureDependencies_v12030 "cuStreamUpdateCaptureDependencies_v2" optional;
+    cuStreamBeginCaptureToGraph: PFN_cuStreamBeginCaptureToGraph_v12030 "cuStreamBeginCaptureToGraph" optional;
+    cuThreadExchangeStreamCaptureMode: PFN_cuThreadExchangeStreamCaptureMode_v10010 "cuThreadExchangeStreamCaptureMode" required;
     cuLaunchHostFunc: PFN_cuLaunchHostFunc_v10000 "cuLaunchHostFunc" required;
     cuEventCreate: PFN_cuEventCreate_v2000 "cuEventCreate" required;
     cuEventDestroy: PFN_cuEventDestroy_v4000 "cuEventDestroy_v2" required;
@@ -46,6 +52,19 @@ symbols! {
     cuEventElapsedTime: PFN_cuEventElapsedTime_v2000 "cuEventElapsedTime" required;
     cuMemAlloc: PFN_cuMemAlloc_v3020 "cuMemAlloc_v2" required;
     cuMemFree: PFN_cuMemFree_v3020 "cuMemFree_v2" required;
+    cuMemGetAllocationGranularity: PFN_cuMemGetAllocationGranularity_v10020 "cuMemGetAllocationGranularity" required;
+    cuMemAddressReserve: PFN_cuMemAddressReserve_v10020 "cuMemAddressReserve" required;
+    cuMemCreate: PFN_cuMemCreate_v10020 "cuMemCreate" required;
+    cuMemRelease: PFN_cuMemRelease_v10020 "cuMemRelease" required;
+    cuMemMap: PFN_cuMemMap_v10020 "cuMemMap" required;
+    cuMemUnmap: PFN_cuMemUnmap_v10020 "cuMemUnmap" required;
+    cuMemSetAccess: PFN_cuMemSetAccess_v10020 "cuMemSetAccess" required;
+    cuMemPoolCreate: PFN_cuMemPoolCreate_v11020 "cuMemPoolCreate" required;
+    cuMemPoolSetAttribute: PFN_cuMemPoolSetAttribute_v11020 "cuMemPoolSetAttribute" required;
+    cuMemPoolSetAccess: PFN_cuMemPoolSetAccess_v11020 "cuMemPoolSetAccess" required;
+    cuMemPoolTrimTo: PFN_cuMemPoolTrimTo_v11020 "cuMemPoolTrimTo" required;
+    cuMemAllocFromPoolAsync: PFN_cuMemAllocFromPoolAsync_v11020 "cuMemAllocFromPoolAsync" required;
+    cuMemFreeAsync: PFN_cuMemFreeAsync_v11020 "cuMemFreeAsync" required;
     cuMemHostAlloc: PFN_cuMemHostAlloc_v2020 "cuMemHostAlloc" required;
     cuMemFreeHost: PFN_cuMemFreeHost_v2000 "cuMemFreeHost" required;
     cuMemHostRegister: PFN_cuMemHostRegister_v6050 "cuMemHostRegister_v2" required;
@@ -55,6 +74,7 @@ symbols! {
     cuMemcpyDtoDAsync: PFN_cuMemcpyDtoDAsync_v3020 "cuMemcpyDtoDAsync_v2" required;
     cuMemcpyPeerAsync: PFN_cuMemcpyPeerAsync_v4000 "cuMemcpyPeerAsync" required;
     cuMemcpy2DAsync: PFN_cuMemcpy2DAsync_v3020 "cuMemcpy2DAsync_v2" required;
+    cuMemcpy3DAsync: PFN_cuMemcpy3DAsync_v3020 "cuMemcpy3DAsync_v2" required;
     cuMemsetD8Async: PFN_cuMemsetD8Async_v3020 "cuMemsetD8Async" required;
     cuMemsetD16Async: PFN_cuMemsetD16Async_v3020 "cuMemsetD16Async" required;
     cuMemsetD32Async: PFN_cuMemsetD32Async_v3020 "cuMemsetD32Async" required;
@@ -79,6 +99,19 @@ symbols! {
     cuLaunchKernel: PFN_cuLaunchKernel_v4000 "cuLaunchKernel" required;
     cuLaunchCooperativeKernel: PFN_cuLaunchCooperativeKernel_v9000 "cuLaunchCooperativeKernel" required;
     cuLaunchKernelEx: PFN_cuLaunchKernelEx_v11060 "cuLaunchKernelEx" optional;
+    cuGraphInstantiateWithFlags: PFN_cuGraphInstantiateWithFlags_v11040 "cuGraphInstantiateWithFlags" required;
+    cuGraphLaunch: PFN_cuGraphLaunch_v10000 "cuGraphLaunch" required;
+    cuGraphUpload: PFN_cuGraphUpload_v11010 "cuGraphUpload" required;
+    cuGraphDestroy: PFN_cuGraphDestroy_v10000 "cuGraphDestroy" required;
+    cuGraphExecDestroy: PFN_cuGraphExecDestroy_v10000 "cuGraphExecDestroy" required;
+    cuGraphGetNodes: PFN_cuGraphGetNodes_v10000 "cuGraphGetNodes" required;
+    cuGraphGetEdges: PFN_cuGraphGetEdges_v10000 "cuGraphGetEdges" required;
+    cuGraphNodeGetType: PFN_cuGraphNodeGetType_v10000 "cuGraphNodeGetType" required;
+    cuGraphKernelNodeGetParams: PFN_cuGraphKernelNodeGetParams_v12000 "cuGraphKernelNodeGetParams_v2" optional;
+    cuGraphExecKernelNodeSetParams: PFN_cuGraphExecKernelNodeSetParams_v12000 "cuGraphExecKernelNodeSetParams_v2" optional;
+    cuGraphAddNode: PFN_cuGraphAddNode_v12030 "cuGraphAddNode_v2" optional;
+    cuGraphConditionalHandleCreate: PFN_cuGraphConditionalHandleCreate_v12030 "cuGraphConditionalHandleCreate" optional;
+    cuGraphExecUpdate: PFN_cuGraphExecUpdate_v12000 "cuGraphExecUpdate_v2" optional;
     cuTensorMapEncodeTiled: PFN_cuTensorMapEncodeTiled_v12000 "cuTensorMapEncodeTiled" optional;
 }
 

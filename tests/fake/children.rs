@@ -7,7 +7,10 @@ use libtest_mimic::Failed;
 
 use super::support::Fake;
 use super::variant::{self, Variant};
-use super::{concurrency, contexts, drops, faults, losses, random, scenario, staging, versions};
+use super::{
+    concurrency, contexts, drops, faults, forks, graphs, losses, random, scenario, staging, timeouts,
+    versions,
+};
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
 
@@ -27,7 +30,13 @@ pub fn spawn(
     let library = variant::build(variant)?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(arguments).env(CHILD, name).env("SELVEDGE_LIBCUDA", library);
-    for variable in ["SELVEDGE_POOL", "SELVEDGE_STAGING_BYTES", "SELVEDGE_ARCH", "SELVEDGE_IMAGE"] {
+    for variable in [
+        "SELVEDGE_POOL",
+        "SELVEDGE_MEMORY_LIMIT",
+        "SELVEDGE_STAGING_BYTES",
+        "SELVEDGE_ARCH",
+        "SELVEDGE_IMAGE",
+    ] {
         command.env_remove(variable);
     }
     command.envs(settings.iter().copied());
@@ -59,14 +68,20 @@ pub fn dispatch() -> Option<ExitCode> {
             "fault" => faults::child(&fake, &arguments),
             "random" => random::child(&fake, &arguments),
             "drops" => drops::child(&fake),
+            "graphs" => graphs::child(&fake, &arguments),
             "concurrency" => concurrency::child(&fake, &arguments),
             "contexts" => contexts::child(&fake),
+            "forks" => forks::after_use(&fake),
+            "forks_before_use" => forks::before_use(&fake),
+            "forks_of_threads" => forks::of_threads(&fake),
             "lost" => losses::lost(&fake),
             "memory" => losses::out_of_memory(&fake),
             "staging_copies" => staging::copies(&fake),
             "staging_locked" => staging::locked(&fake),
             "staging_failures" => staging::failures(&fake),
             "staging_setting" => staging::setting(&fake),
+            "timeouts" => timeouts::child(&fake),
+            "timeouts_dropped" => timeouts::dropped(&fake),
             "version" => versions::child(&fake, &arguments),
             other => Err(format!("no child '{other}'").into()),
         }

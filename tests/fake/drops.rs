@@ -119,7 +119,7 @@ pub fn child(fake: &Fake) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 pub fn trials() -> Vec<Trial> {
-    ["", "none", "poison"]
+    ["", "plain", "none", "poison", "driver"]
         .into_iter()
         .map(|pool| {
             let name =

@@ -38,7 +38,9 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Result<(), Box<dyn std::error
     let base = function.trim_end_matches("_v2");
     let deferred = deferred.lock().map_err(|error| error.to_string())?.join("\n");
     // Out of memory is retried after a trim, and succeeds then.
-    let retried = code == OUT_OF_MEMORY && matches!(base, "cuMemAlloc" | "cuMemHostAlloc");
+    const ALLOCATING: &[&str] =
+        &["cuMemAlloc", "cuMemHostAlloc", "cuMemCreate", "cuMemAddressReserve", "cuMemAllocFromPoolAsync"];
+    let retried = code == OUT_OF_MEMORY && ALLOCATING.contains(&base);
     match &result {
         Err(error) if !error.to_string().contains(base) => {
             return Err(format!("the error does not name {base}: {error}").into());
@@ -93,6 +95,9 @@ fn all(variant: &Variant, code: i32, settings: &[(&str, &str)]) -> Result<(), Fa
 /// The scenario's large buffers count as large for copies of plain memory, its small ones do not.
 const STAGED: &[(&str, &str)] = &[("SELVEDGE_STAGING_BYTES", "256")];
 
+const PLAIN: &[(&str, &str)] = &[("SELVEDGE_POOL", "plain")];
+const DRIVER: &[(&str, &str)] = &[("SELVEDGE_POOL", "driver")];
+
 pub fn trials() -> Vec<Trial> {
     let trial = |name: &'static str, version: i32, code: i32, settings: &'static [(&str, &str)]| {
         Trial::test(name, move || all(&Variant::new(version), code, settings))
@@ -101,6 +106,10 @@ pub fn trials() -> Vec<Trial> {
         trial("faults::every_call_refused", 13000, NOT_PERMITTED, &[]),
         trial("faults::every_call_out_of_memory", 12040, OUT_OF_MEMORY, &[]),
         trial("faults::every_call_refused_by_an_old_driver", 11040, NOT_PERMITTED, &[]),
+        trial("faults::every_call_refused_with_plain_memory", 12040, NOT_PERMITTED, PLAIN),
+        trial("faults::every_call_out_of_memory_with_plain_memory", 12040, OUT_OF_MEMORY, PLAIN),
+        trial("faults::every_call_refused_with_the_drivers_pool", 12040, NOT_PERMITTED, DRIVER),
+        trial("faults::every_call_out_of_memory_with_the_drivers_pool", 12040, OUT_OF_MEMORY, DRIVER),
         trial("faults::every_call_refused_in_staged_copies", 13000, NOT_PERMITTED, STAGED),
         trial("faults::every_call_out_of_memory_in_staged_copies", 12040, OUT_OF_MEMORY, STAGED),
     ]

@@ -71,24 +71,37 @@ pub fn lost(fake: &Fake) -> Outcome {
     }
 }
 
-/// Child: a device that is full of cached blocks makes room; one that is really full says how full.
+/// Child: a device that is full of cached blocks makes room; one that is really full says how full, and of what.
 pub fn out_of_memory(fake: &Fake) -> Outcome {
-    fake.set_memory(1 << 20);
+    const PAGE: usize = 2 << 20;
+    fake.set_memory(16 * PAGE as u64);
     let device = Device::new(0)?;
     let stream = device.stream()?;
-    drop(stream.uninitialized::<u8>(600 << 10)?);
-    if device.pool_statistics().cached_bytes < 600 << 10 {
+    drop(stream.uninitialized::<u8>(10 * PAGE)?);
+    if device.pool_statistics().cached_bytes < 10 * PAGE as u64 {
         return Err("the block was not cached".into());
     }
-    // Another class: does not fit beside the cached block.
-    let large = stream.uninitialized::<u8>(900 << 10)?;
-    match stream.uninitialized::<u8>(512 << 10) {
-        Err(Error::OutOfMemory { device: 0, requested, free, total, cached: 0 })
-            if requested >= 512 << 10 && free < requested && total == 1 << 20 => {}
+    // Does not fit beside the cached block.
+    let large = stream.uninitialized::<u8>(14 * PAGE)?;
+    match stream.uninitialized::<u8>(4 * PAGE) {
+        Err(Error::OutOfMemory {
+            device: 0,
+            requested,
+            free,
+            total,
+            cached: 0,
+            live,
+            limit: None,
+            holders,
+        }) if requested >= 4 * PAGE as u64
+            && free < requested
+            && total == 16 * PAGE as u64
+            && live >= 14 * PAGE as u64
+            && holders.contains(&format!("1 x {live} bytes of stream {}", stream.id())) => {}
         other => return Err(format!("a full device answers {other:?}").into()),
     }
     drop(large);
-    stream.uninitialized::<u8>(512 << 10)?;
+    stream.uninitialized::<u8>(4 * PAGE)?;
     if stream.uninitialized::<u64>(usize::MAX / 4).is_ok() {
         return Err("a size past the address space was given".into());
     }

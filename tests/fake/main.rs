@@ -13,6 +13,10 @@ mod drops;
 #[cfg(target_os = "linux")]
 mod faults;
 #[cfg(target_os = "linux")]
+mod forks;
+#[cfg(target_os = "linux")]
+mod graphs;
+#[cfg(target_os = "linux")]
 mod kernels;
 #[cfg(target_os = "linux")]
 mod losses;
@@ -26,6 +30,8 @@ mod self_check;
 mod staging;
 #[cfg(target_os = "linux")]
 mod support;
+#[cfg(target_os = "linux")]
+mod timeouts;
 #[cfg(target_os = "linux")]
 mod variant;
 #[cfg(target_os = "linux")]
@@ -46,11 +52,14 @@ fn main() -> ExitCode {
         contexts::trials,
         drops::trials,
         faults::trials,
+        forks::trials,
+        graphs::trials,
         losses::trials,
         random::trials,
         scenario::trials,
         self_check::trials,
         staging::trials,
+        timeouts::trials,
         versions::trials,
     ] {
         trials.extend(module());

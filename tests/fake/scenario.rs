@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use libtest_mimic::{Failed, Trial};
 use selvedge::Error;
 use selvedge::driver::{
-    Argument, Attribute, Copy2d, Device, LaunchConfig, LinkInput, ModuleOptions, RawAddress, TensorElement,
-    TensorMap, TensorMapLayout,
+    Argument, Attribute, Copy2d, Copy3d, Device, LaunchConfig, LinkInput, ModuleOptions, RawAddress,
+    TensorElement, TensorMap, TensorMapLayout,
 };
 
 use super::children;
@@ -52,6 +52,10 @@ pub fn run(fake: &Fake, between: &mut dyn FnMut()) -> Result<(), Error> {
     enter!(stream.copy_2d_from_host(&host, &mut b, shape))?;
     let mut rows = vec![0; 256];
     enter!(stream.copy_2d_to_host(&a, &mut rows, shape))?;
+    let block = Copy3d { source_pitch: 16, source_rows: 4, ..Copy3d::packed(8, 3, 4) };
+    enter!(stream.copy_3d(&a, &mut b, block))?;
+    enter!(stream.copy_3d_from_host(&host, &mut b, block))?;
+    enter!(stream.copy_3d_to_host(&a, &mut rows, block))?;
     let back = enter!(far.download(&remote))?;
     assert_eq!(back, host, "the bytes came back through two devices");
 
@@ -138,6 +142,41 @@ pub fn run(fake: &Fake, between: &mut dyn FnMut()) -> Result<(), Error> {
     let inputs = [LinkInput { name: "kernels", image: PTX.as_bytes() }];
     enter!(first.link(&inputs, &ModuleOptions::default()))?;
 
+    // Graphs.
+    let (mut graph, mut scratch) = {
+        let (graph, scratch) = enter!(stream.capture(|stream| {
+            let mut scratch = enter!(stream.zeros::<u8>(256))?;
+            // SAFETY: as above.
+            unsafe {
+                enter!(make.launch(stream, config, (&mut scratch, 256u64, 7u32)))?;
+                enter!(mix.launch(&urgent, config, (&scratch, &mut b, 256u64, 8u32)))?;
+            }
+            Ok(scratch)
+        }))?;
+        enter!(graph.to_dot())?;
+        (enter!(graph.instantiate())?, scratch)
+    };
+    enter!(graph.upload(&stream))?;
+    enter!(graph.launch(&stream))?;
+    enter!(graph.launch(&urgent))?;
+    let (another, ()) = enter!(stream.capture(|stream| {
+        let mut scratch = stream.zeros::<u8>(256)?;
+        // SAFETY: as above.
+        unsafe {
+            make.launch(stream, config, (&mut scratch, 256u64, 9u32))?;
+            mix.launch(&urgent, config, (&scratch, &mut b, 256u64, 8u32))
+        }
+    }))?;
+    newer(enter!(graph.update(another)).map_err(Error::from))?;
+    let kernels = enter!(graph.graph().nodes())?;
+    if let Some(node) = kernels.iter().position(|node| node.kernel() == Some("make")) {
+        // SAFETY: as above.
+        newer(unsafe { enter!(graph.set_kernel(node, config, (&mut scratch, 256u64, 10u32))) })?;
+    }
+    enter!(graph.launch(&stream))?;
+    enter!(drop(graph));
+    enter!(drop(scratch));
+
     // Waiting, callbacks and peers.
     let (sender, receiver) = std::sync::mpsc::channel();
     // Not between the callback and the wait for it: the fake would run it at a time of its own.
@@ -200,6 +239,9 @@ pub fn check_end(fake: &Fake) -> Result<(), Box<dyn std::error::Error>> {
     let live = fake.live();
     let alive =
         live.blocks + live.pinned + live.registered + live.streams + live.events + live.modules + live.links;
+    // Address ranges are kept for the life of the process; memory is not.
+    let alive = alive + live.physical + live.mappings;
+    let alive = alive + live.captures + live.graphs + live.instances;
     if alive != 0 {
         return Err(format!("alive at the end:\n{}", fake.describe_live()).into());
     }
@@ -240,8 +282,9 @@ pub fn calls(variant: &Variant, settings: &[(&str, &str)]) -> Result<Vec<(u64, S
 pub fn trials() -> Vec<Trial> {
     vec![Trial::test("scenario::calls_every_symbol_of_the_table", || {
         let mut called = BTreeSet::new();
-        for version in [11040, 12040, 13000] {
-            called.extend(calls(&Variant::new(version), &[])?.into_iter().map(|(_, name)| name));
+        for (version, pool) in [(11040, ""), (12040, "plain"), (12040, "driver"), (13000, "")] {
+            let settings = [("SELVEDGE_POOL", pool)];
+            called.extend(calls(&Variant::new(version), &settings)?.into_iter().map(|(_, name)| name));
         }
         let table = selvedge::sys::DriverApi::SYMBOLS.iter();
         let missing: Vec<_> =

@@ -114,6 +114,8 @@ control! {
     fake_set_capability(c_int);
     fake_set_peer_access(c_int);
     fake_set_strict(c_int);
+    fake_set_reset_recovers(c_int);
+    fake_set_faults_spread(c_int);
     fake_set_seed(u64);
     fake_set_host_threads_ordered(c_int);
     fake_fail(*const c_char, u64, c_int) -> c_int;
@@ -184,6 +186,10 @@ setters! {
     /// Nothing runs before it is forced.
     set_strict(bool) = fake_set_strict;
     set_seed(u64) = fake_set_seed;
+    /// Whether a context that was lost is well again after a reset.
+    set_reset_recovers(bool) = fake_set_reset_recovers;
+    /// Whether a kernel that faults takes the contexts of all devices along.
+    set_faults_spread(bool) = fake_set_faults_spread;
     /// Whether all host threads are one component of the clocks; set it right after a reset.
     set_host_threads_ordered(bool) = fake_set_host_threads_ordered;
     /// The call with this number after the ones so far is marked in violations with this step.

@@ -2,17 +2,19 @@
 //!
 //! Dropping one never blocks and never loses the order: the home stream is made to wait for every other user, and the
 //! block goes to the home stream's list, whose next user is behind that wait. Where the home stream's last handle is
-//! gone, the block goes to the device's common list with an event on the home stream instead.
+//! gone, or it is being captured and can wait for nothing, the block goes to the device's common list with the users'
+//! events instead. A block of a graph goes back to the graph.
 
 use std::sync::Arc;
 
 use super::pool::Block;
-use super::retired::Resource;
 use super::usage::{Access, Usage};
 use crate::driver::context::gone;
 use crate::driver::device::DeviceState;
+use crate::driver::event::EventCell;
+use crate::driver::graph::{GraphArena, capture};
 use crate::driver::stream::StreamState;
-use crate::error::{Result, report_deferred};
+use crate::error::{Error, Result, report_deferred};
 
 /// A block of device memory.
 pub(crate) struct Allocation {
@@ -20,18 +22,36 @@ pub(crate) struct Allocation {
     pub(crate) home: Arc<StreamState>,
     pub(crate) usage: Usage,
     block: Block,
+    /// The graph whose memory this is.
+    arena: Option<Arc<GraphArena>>,
 }
 
 impl Allocation {
-    /// A block of at least `bytes` bytes for the stream, its contents unspecified.
+    /// A block of at least `bytes` bytes for the stream, its contents unspecified; the graph's, where it is being
+    /// captured.
     pub(crate) fn new(stream: &Arc<StreamState>, bytes: usize) -> Result<Arc<Allocation>> {
         let device = stream.device;
+        // Cached blocks are had without the driver, who would say so.
+        device.check_alive()?;
+        let home = stream.clone();
+        if capture::any() {
+            if let Some((block, arena)) = capture::allocate(stream, bytes)? {
+                let (usage, arena) = (Usage::idle(), Some(arena));
+                return Ok(Arc::new(Allocation { device, home, usage, block, arena }));
+            }
+        }
         let block = device.allocate(stream, bytes)?;
-        Ok(Arc::new(Allocation { device, home: stream.clone(), usage: Usage::owned_by(stream), block }))
+        Ok(Arc::new(Allocation { device, home, usage: Usage::owned_by(stream), block, arena: None }))
     }
 
-    /// How an exclusive view writes: as the whole block's only user, unless something else (a tensor map, an argument of a
-    /// launch) holds the block too.
+    /// How a shared view reads: nobody writes meanwhile, unless something else (a tensor map, an argument of a launch, a
+    /// graph) holds the block too.
+    #[inline]
+    pub(crate) fn read_access(self: &Arc<Self>, whole: bool) -> Access {
+        Access::read(whole && Arc::strong_count(self) == 1)
+    }
+
+    /// How an exclusive view writes: as the whole block's only user, unless something else holds the block too.
     #[inline]
     pub(crate) fn write_access(self: &Arc<Self>, whole: bool) -> Access {
         Access::write(whole && Arc::strong_count(self) == 1)
@@ -41,14 +61,48 @@ impl Allocation {
         self.block.address
     }
 
+    /// Whether this is memory of the graph.
+    pub(crate) fn is_in(&self, arena: &Arc<GraphArena>) -> bool {
+        self.arena.as_ref().is_some_and(|own| Arc::ptr_eq(own, arena))
+    }
+
+    /// Events behind every user and the home stream.
+    fn users(&self) -> Result<Vec<Arc<EventCell>>> {
+        let users = self.usage.streams();
+        let away = users.iter().filter(|user| user.id != self.home.id);
+        away.map(|user| user.mark()).chain([self.home.mark()]).collect()
+    }
+
     /// Gives the block back, ordered behind every user.
     fn give_back(&mut self) -> Result<()> {
-        if !self.usage.is_sole(&self.home) {
-            for stream in self.usage.streams() {
-                self.home.wait_for_living(&stream)?;
-            }
+        if self.usage.is_sole(&self.home) {
+            return self.device.give_back(self.block, &self.home);
         }
-        self.device.give_back(self.block, &self.home)
+        let ordered = match self.home.slot.is_open() {
+            true => false,
+            false => {
+                self.usage.streams().iter().try_for_each(|user| self.home.wait_for_living(user)).map_or_else(
+                    // A capture began just now.
+                    |error| if matches!(error, Error::NotCapturable { .. }) { Ok(false) } else { Err(error) },
+                    |()| Ok(true),
+                )?
+            }
+        };
+        if ordered {
+            return self.device.give_back(self.block, &self.home);
+        }
+        let users = self.users()?;
+        self.device.give_back_after(self.block, users)
+    }
+
+    /// Gives a graph's block back to it.
+    fn return_to(&self, arena: &GraphArena) -> Result<()> {
+        let users = self.usage.streams();
+        let outside: Result<Vec<_>> = users.iter().map(|user| user.mark()).collect();
+        if outside.is_err() {
+            arena.abandon();
+        }
+        outside.map(|outside| arena.give_back(self, self.block, outside))
     }
 }
 
@@ -57,10 +111,11 @@ impl Drop for Allocation {
         if self.block.bytes == 0 || self.device.is_lost() {
             return;
         }
-        if let Err(error) = self.give_back() {
-            // The order could not be had from the driver, so the block waits for the whole device.
-            self.device.forget_live(self.block);
-            self.device.retire_until_idle(Resource::Memory(self.block.address));
+        let returned = match &self.arena {
+            Some(arena) => self.return_to(arena),
+            None => self.give_back().inspect_err(|_| self.device.abandon(self.block)),
+        };
+        if let Err(error) = returned {
             if !gone(&error) {
                 report_deferred(&error);
             }

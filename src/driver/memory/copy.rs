@@ -58,8 +58,8 @@ impl Copy2d {
     }
 }
 
-/// One side of a two-dimensional copy.
-enum Side {
+/// One side of a copy in two or three dimensions.
+pub(super) enum Side {
     Host(*mut u8),
     Device(u64),
 }
@@ -291,6 +291,7 @@ impl Stream {
             return Ok(());
         }
         let stream = self.state();
+        to.refuse_capture("copy_2d_from_host", stream, true)?;
         stream.reaches("copy_2d_from_host", &to)?;
         to.enter_write(stream)?;
         let host = Side::Host(source.as_ptr().cast_mut().cast());
@@ -316,6 +317,7 @@ impl Stream {
             return Ok(());
         }
         let stream = self.state();
+        from.refuse_capture("copy_2d_to_host", stream, false)?;
         stream.reaches("copy_2d_to_host", &from)?;
         from.enter_read(stream)?;
         let host = Side::Host(destination.as_mut_ptr().cast());

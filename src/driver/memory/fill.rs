@@ -83,6 +83,7 @@ impl Stream {
 
     /// Writes the values from the host, in chunks; done when this returns.
     fn fill_from_host<T: Pod>(&self, view: View<'_>, value: T) -> Result<()> {
+        view.refuse_capture("a fill with a value of this size", self.state(), true)?;
         let size = size_of::<T>();
         let chunk = vec![value; view.length.min((1 << 20) / size + 1)];
         let mut issued = Ok(());

@@ -3,12 +3,13 @@
 //! - [`usage`] keeps which streams use a block, and makes a stream wait before it joins them.
 //! - [`allocation`] is a block with its home stream; dropping it gives the block back without blocking.
 //! - [`pool`] caches blocks by stream; [`retired`] holds what cannot be freed yet.
-//! - [`buffer`], [`slice`], [`pinned`] and [`transfer`] are what users hold; [`copy`] and [`fill`] move bytes, large ones
-//!   of plain memory by way of [`staging`].
+//! - [`buffer`], [`slice`], [`pinned`] and [`transfer`] are what users hold; [`copy`], [`copy_3d`] and [`fill`] move
+//!   bytes, large ones of plain memory by way of [`staging`].
 
 mod allocation;
 mod buffer;
 mod copy;
+mod copy_3d;
 mod fill;
 mod pinned;
 mod pool;
@@ -21,12 +22,13 @@ mod usage;
 pub(crate) use allocation::Allocation;
 pub use buffer::DeviceBuffer;
 pub use copy::Copy2d;
+pub use copy_3d::Copy3d;
 pub(crate) use pinned::PinnedPool;
 pub use pinned::{PinnedBuffer, RegisterError};
-pub(crate) use pool::Pool;
+pub(crate) use pool::{Block, Front, Pool};
 pub use pool::{
-    BlockSnapshot, BlockState, MemorySnapshot, MemoryTrace, PoolStatistics, ReplayOptions, ReplayPool,
-    ReplayReport, ReplaySample, SegmentSnapshot, TraceEvent,
+    BlockSnapshot, BlockState, MemoryScope, MemorySnapshot, MemoryTrace, MemoryUse, PoolStatistics,
+    ReplayOptions, ReplayPool, ReplayReport, ReplaySample, SegmentSnapshot, TraceEvent,
 };
 pub(crate) use retired::{Resource, Retired};
 pub use slice::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite};

@@ -12,6 +12,7 @@ use super::retired::Resource;
 use crate::driver::context::{Handle, OUT_OF_MEMORY, call, driver_error};
 use crate::driver::device::{Device, DeviceState};
 use crate::driver::event::EventCell;
+use crate::driver::graph::{CapturedBuffer, HeldPinned, capture::Capture};
 use crate::error::{Error, Result};
 
 /// Usable from every context.
@@ -152,6 +153,8 @@ impl Device {
     ///
     /// [`Error::InvalidArgument`] for a size past the address space, the driver's errors, or [`Error::ContextLost`].
     pub fn pinned<T: Pod>(&self, length: usize) -> Result<PinnedBuffer<T>> {
+        // Cached blocks are had without the driver, who would say so.
+        self.0.check_alive()?;
         let bytes = length.checked_mul(size_of::<T>()).and_then(|bytes| {
             if bytes == 0 { Some(0) } else { bytes.max(SMALLEST).checked_next_power_of_two() }
         });
@@ -263,6 +266,19 @@ impl<T: Pod> PinnedBuffer<T> {
         }
     }
 
+    /// Gives the buffer to the graph that is being captured; its name there.
+    pub(crate) fn into_graph(self, capture: &Capture) -> CapturedBuffer<T> {
+        let (capture, index) = capture.hold_pinned(HeldPinned {
+            buffer: Box::new(self),
+            retire: |buffer, after| {
+                if let Ok(buffer) = buffer.downcast::<PinnedBuffer<T>>() {
+                    buffer.retire(after);
+                }
+            },
+        });
+        CapturedBuffer::new(capture, index)
+    }
+
     /// Gives the memory back when the event is complete, for a copy that nobody waits for.
     pub(crate) fn retire(mut self, after: Option<Arc<EventCell>>) {
         if self.device.is_lost() {
@@ -303,6 +319,8 @@ impl<T: Pod> Drop for PinnedBuffer<T> {
                     self.device.pinned.put(class, pointer);
                 }
             }
+            // Nothing can be unlocked any more, and locked memory is not freed.
+            Origin::Registered(_) if self.device.is_lost() => {}
             Origin::Registered(vector) => {
                 // Unlocking waits for every running kernel, so it is left to a call that may wait.
                 let owner = Box::new(Owner(ManuallyDrop::into_inner(vector)));

@@ -9,22 +9,28 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::pinned::no_longer_locked;
+use super::pool::Block;
 use crate::driver::context::{Handle, call, gone};
 use crate::driver::device::DeviceState;
 use crate::driver::event::EventCell;
 use crate::error::{Result, report_deferred};
-use crate::sys::driver::{CUevent_st, CUlinkState_st, CUmod_st, CUstream_st};
+use crate::sys::driver::{CUevent_st, CUgraph_st, CUgraphExec_st, CUlinkState_st, CUmod_st, CUstream_st};
 
 /// Something that the driver gave and wants back.
 pub(crate) enum Resource {
     Memory(u64),
+    /// A block of the pool's heap.
+    Block(Block),
     Pinned(Handle<u8>),
     /// Registered host memory and its owner, which must outlive the registration.
     Registered(Handle<u8>, #[allow(dead_code)] Box<dyn Any + Send>),
     Module(Handle<CUmod_st>),
-    Linker(Handle<CUlinkState_st>),
+    /// A linker and the options and logs that the driver writes to as long as it lives.
+    Linker(Handle<CUlinkState_st>, #[allow(dead_code)] Box<dyn Any + Send>),
     Stream(Handle<CUstream_st>),
     Event(Handle<CUevent_st>),
+    Graph(Handle<CUgraph_st>),
+    ExecutableGraph(Handle<CUgraphExec_st>),
 }
 
 /// A resource and what must be done before it may be released.
@@ -72,8 +78,8 @@ impl DeviceState {
         let result = match self.bind() {
             Ok(_bound) => {
                 let result = self.call_release(&resource);
-                if result.is_err() && matches!(resource, Resource::Registered(..)) {
-                    // Perhaps still locked: the memory is not given to anybody else.
+                if result.is_err() && matches!(resource, Resource::Registered(..) | Resource::Linker(..)) {
+                    // Perhaps the driver still uses the memory: it is not given to anybody else.
                     std::mem::forget(resource);
                 }
                 result
@@ -104,13 +110,19 @@ impl DeviceState {
         // SAFETY: each resource was given by this device's driver, is released once and used by nothing any more.
         unsafe {
             match resource {
+                Resource::Block(block) => {
+                    self.take_back_idle(*block);
+                    Ok(())
+                }
                 Resource::Memory(address) => call!(self, cuMemFree(*address)),
                 Resource::Pinned(pointer) => call!(self, cuMemFreeHost(pointer.into_void())),
                 Resource::Registered(pointer, _) => call!(self, cuMemHostUnregister(pointer.into_void())),
                 Resource::Module(module) => call!(self, cuModuleUnload(module.0)),
-                Resource::Linker(linker) => call!(self, cuLinkDestroy(linker.0)),
+                Resource::Linker(linker, _) => call!(self, cuLinkDestroy(linker.0)),
                 Resource::Stream(stream) => call!(self, cuStreamDestroy(stream.0)),
                 Resource::Event(event) => call!(self, cuEventDestroy(event.0)),
+                Resource::Graph(graph) => call!(self, cuGraphDestroy(graph.0)),
+                Resource::ExecutableGraph(graph) => call!(self, cuGraphExecDestroy(graph.0)),
             }
         }
     }
@@ -178,22 +190,27 @@ impl DeviceState {
     fn trim_alone(&'static self) -> Result<()> {
         // Taken before the wait, so that what is freed is what the wait was for.
         let mut entries = self.retired.take_all();
-        let cached = self.pool.take_cached().into_iter().map(|address| (Resource::Memory(address), None));
-        let pinned =
-            self.pinned.take_cached().into_iter().map(|(pointer, event)| (Resource::Pinned(pointer), event));
-        entries.extend(cached.chain(pinned).map(|(resource, event)| Entry {
-            resource,
+        entries.extend(self.pinned.take_cached().into_iter().map(|(pointer, event)| Entry {
+            resource: Resource::Pinned(pointer),
             after: event.into_iter().collect(),
             until_idle: false,
         }));
-        let mut result = self.wait_until_idle();
-        let others_idle = match &result {
-            Ok(()) if entries.iter().any(|entry| entry.until_idle) => DeviceState::wait_until_others_idle(),
-            _ => Ok(()),
+        let before = self.before_trim();
+        let waited = self.wait_until_idle();
+        let others_idle = match &waited {
+            Ok(true) if entries.iter().any(|entry| entry.until_idle) => DeviceState::wait_until_others_idle(),
+            _ => Ok(false),
         };
-        let idle = result.is_ok();
+        // While a graph is captured only streams could be waited for: what has no events stays.
+        let (idle, partly) = (matches!(waited, Ok(true)), matches!(waited, Ok(false)));
+        let others_are_idle = matches!(others_idle, Ok(true));
+        let mut result = waited.map(drop);
         for entry in entries {
-            let fate = if !idle || (entry.until_idle && others_idle.is_err()) {
+            let waited_for = match entry.until_idle {
+                true => idle && others_are_idle,
+                false => idle || (partly && !entry.after.is_empty()),
+            };
+            let fate = if !waited_for {
                 Fate::Keep
             } else {
                 // Memory locked for one device may be in use by another.
@@ -211,22 +228,37 @@ impl DeviceState {
                     let released = self.release(entry.resource);
                     result = result.and(released);
                 }
+                Fate::Keep if partly && !entry.until_idle && !entry.after.is_empty() => {
+                    self.retired.push(entry)
+                }
                 Fate::Keep => self.retired.push(Entry { until_idle: true, ..entry }),
                 Fate::Forget => std::mem::forget(entry.resource),
             }
         }
-        result.and(others_idle).and(self.destroy_pooled_events())
+        if idle || partly {
+            let trimmed = before.and_then(|(done, events)| {
+                for event in events {
+                    // One that went with another device's context is never complete; its blocks stay.
+                    event.synchronize().or_else(|error| if gone(&error) { Ok(()) } else { Err(error) })?;
+                }
+                // Where only streams could be waited for, the pool asks them how far they are.
+                self.trim_pool(if idle { done } else { Vec::new() })
+            });
+            result = result.and(trimmed);
+        }
+        result.and(others_idle.map(drop)).and(self.destroy_pooled_events())
     }
 
-    /// Waits for every opened device; one that is lost has nothing to wait for.
-    fn wait_until_others_idle() -> Result<()> {
+    /// Waits for every opened device; one that is lost has nothing to wait for. False where graphs are being captured.
+    fn wait_until_others_idle() -> Result<bool> {
+        let mut all = true;
         for device in DeviceState::opened() {
-            if let Err(error) = device.wait_until_idle() {
-                if !device.is_lost() {
-                    return Err(error);
-                }
+            match device.wait_until_idle() {
+                Ok(idle) => all &= idle,
+                Err(error) if !device.is_lost() => return Err(error),
+                Err(_) => {}
             }
         }
-        Ok(())
+        Ok(all)
     }
 }

@@ -10,6 +10,7 @@ use super::allocation::Allocation;
 use super::buffer::DeviceBuffer;
 use super::usage::Access;
 use crate::driver::device::{Device, DeviceState};
+use crate::driver::graph::capture;
 use crate::driver::stream::StreamState;
 use crate::error::{Error, Result};
 
@@ -27,13 +28,23 @@ impl View<'_> {
     /// Makes the stream wait for the memory's other users and enters it as a reader.
     #[inline]
     pub(crate) fn enter_read(&self, stream: &Arc<StreamState>) -> Result<()> {
-        self.allocation.usage.enter(stream, Access::read(self.whole))
+        stream.enter(self.allocation, self.allocation.read_access(self.whole))
     }
 
     /// As [`enter_read`](Self::enter_read), as a writer.
     #[inline]
     pub(crate) fn enter_write(&self, stream: &Arc<StreamState>) -> Result<()> {
-        self.allocation.usage.enter(stream, self.allocation.write_access(self.whole))
+        stream.enter(self.allocation, self.allocation.write_access(self.whole))
+    }
+
+    /// Fails where reading (or writing) the memory on the stream would have to be captured, for what cannot be.
+    pub(crate) fn refuse_capture(
+        &self,
+        operation: &'static str,
+        stream: &StreamState,
+        writes: bool,
+    ) -> Result<()> {
+        capture::refuse(operation, stream, Some((self.allocation, Access::of(writes))))
     }
 
     pub(crate) fn device(&self) -> &'static DeviceState {

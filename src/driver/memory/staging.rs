@@ -355,6 +355,7 @@ impl Stream {
         bytes: usize,
     ) -> Result<()> {
         let stream = self.state();
+        destination.refuse_capture("a blocking upload", stream, true)?;
         stream.reaches("an upload", &destination)?;
         let Some(ring) = Ring::new(stream, source, bytes)? else {
             // SAFETY: the caller vouches for `source` until the drain has returned.
@@ -400,6 +401,7 @@ impl Stream {
         bytes: usize,
     ) -> Result<()> {
         let stream = self.state();
+        source.refuse_capture("a blocking download", stream, false)?;
         stream.reaches("a download", &source)?;
         let Some(ring) = Ring::new(stream, destination, bytes)? else {
             // SAFETY: the caller vouches for `destination` until the drain has returned.

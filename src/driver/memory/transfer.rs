@@ -7,6 +7,7 @@ use bytemuck::Pod;
 use super::pinned::PinnedBuffer;
 use super::slice::{DeviceRead, DeviceWrite};
 use crate::driver::context::{gone, stream_call};
+use crate::driver::graph::{CapturedBuffer, capture};
 use crate::driver::stream::{Stream, StreamState, TransferEnd};
 use crate::error::{Error, Result, report_deferred};
 
@@ -15,8 +16,10 @@ use crate::error::{Error, Result, report_deferred};
 /// Dropped without waiting, the copy goes on and its host memory is freed when it is done.
 #[must_use = "the buffer comes back from `wait`"]
 pub struct Transfer<T: Pod> {
-    /// None only while it is taken apart.
+    /// None while it is taken apart, and where a graph has it.
     buffer: Option<PinnedBuffer<T>>,
+    /// The buffer's name in the graph that the copy was captured into.
+    captured: Option<CapturedBuffer<T>>,
     /// The copy's place in the stream; 0 where there was nothing to copy.
     place: u64,
     stream: Arc<StreamState>,
@@ -100,8 +103,15 @@ impl Stream {
         let issued = if bytes == 0 { Ok(0) } else { issue(pointer, bytes) };
         match issued {
             Ok(place) => {
-                stream.expect_wait(place);
-                Ok(Transfer { buffer: Some(buffer), place, stream: stream.clone() })
+                let capture = capture::current().filter(|capture| capture.has(stream));
+                let (buffer, captured) = match capture {
+                    Some(capture) => (None, Some(buffer.into_graph(&capture))),
+                    None => {
+                        stream.expect_wait(place);
+                        (Some(buffer), None)
+                    }
+                };
+                Ok(Transfer { buffer, captured, place, stream: stream.clone() })
             }
             // The copy may be on its way: the buffer goes back only after a wait.
             Err(error) => match stream.drain() {
@@ -121,8 +131,9 @@ impl<T: Pod> Transfer<T> {
     /// # Errors
     ///
     /// A kernel before the copy faulted, or the driver's errors. The buffer's memory is then freed once the device is
-    /// idle.
-    pub fn wait(mut self) -> Result<PinnedBuffer<T>> {
+    /// idle. [`Error::NotCapturable`] for a copy that was captured: the graph has the buffer.
+    pub fn wait(self) -> Result<PinnedBuffer<T>> {
+        self.outside_of_graphs("Transfer::wait")?;
         let waited = match self.stream.take_end_of(self.place) {
             TransferEnd::Done => Ok(()),
             TransferEnd::Stream => self.stream.synchronize(),
@@ -131,6 +142,13 @@ impl<T: Pod> Transfer<T> {
                 unsafe { stream_call!(self.stream, cuEventSynchronize(event.raw.0)) }
             }),
         };
+        self.finish(waited)
+    }
+
+    /// Gives the buffer back after a wait that went so. After one that went well the copy is done.
+    pub(in crate::driver) fn finish(mut self, waited: Result<()>) -> Result<PinnedBuffer<T>> {
+        // Nobody waits for this copy any more, so no event is recorded for it.
+        let _ = self.stream.take_end_of(self.place);
         match (waited, self.buffer.take()) {
             (Ok(()), Some(buffer)) => Ok(buffer),
             (Err(error), Some(buffer)) => {
@@ -143,12 +161,36 @@ impl<T: Pod> Transfer<T> {
         }
     }
 
+    pub(in crate::driver) fn stream(&self) -> &StreamState {
+        &self.stream
+    }
+
+    /// The buffer's name in the graph, where the copy was captured: [`ExecutableGraph::host`] gives its elements. `None` for
+    /// any other copy.
+    ///
+    /// [`ExecutableGraph::host`]: crate::driver::ExecutableGraph::host
+    pub fn captured(&self) -> Option<CapturedBuffer<T>> {
+        self.captured
+    }
+
+    /// Fails where the copy is a graph's: it is done with each launch.
+    pub(in crate::driver) fn outside_of_graphs(&self, operation: &'static str) -> Result<()> {
+        match self.captured {
+            Some(_) => Err(capture::not_capturable(
+                operation,
+                "the copy was captured and is done by launches of the graph, which has the buffer (Transfer::captured)",
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// Whether the copy is done. Never blocks.
     ///
     /// # Errors
     ///
     /// As [`wait`](Self::wait).
     pub fn is_complete(&self) -> Result<bool> {
+        self.outside_of_graphs("Transfer::is_complete")?;
         match self.stream.end_of(self.place) {
             TransferEnd::Done => Ok(true),
             TransferEnd::Event(event) => event.is_complete(),
@@ -160,6 +202,9 @@ impl<T: Pod> Transfer<T> {
 impl<T: Pod> Drop for Transfer<T> {
     fn drop(&mut self) {
         if let Some(buffer) = self.buffer.take() {
+            if self.stream.device.is_lost() {
+                return buffer.retire(None);
+            }
             let event = match self.stream.take_end_of(self.place) {
                 TransferEnd::Done => return,
                 TransferEnd::Event(event) => Ok(event),

@@ -40,6 +40,15 @@ impl Access {
     pub(crate) fn write(whole: bool) -> Access {
         if whole { Access::Write } else { Access::WritePart }
     }
+
+    /// A use of the whole block.
+    pub(crate) fn of(writes: bool) -> Access {
+        if writes { Access::Write } else { Access::Read }
+    }
+
+    pub(crate) fn writes(self) -> bool {
+        matches!(self, Access::Write | Access::WritePart)
+    }
 }
 
 /// The streams that use a block.
@@ -188,7 +197,7 @@ impl Streams {
             Streams::Idle => Some(Streams::Sole(stream.clone(), false)),
             Streams::Sole(owner, _) if owner.id == stream.id => None,
             Streams::Sole(owner, wrote) if whole => {
-                let writes = if *wrote { vec![owner.mark()?] } else { Vec::new() };
+                let writes = if *wrote { vec![owner.mark_for(stream)?] } else { Vec::new() };
                 for event in &writes {
                     stream.wait_event(event)?;
                 }
@@ -209,7 +218,8 @@ impl Streams {
             }
             Streams::Parts { writers, .. } if whole => {
                 // No part is being written any more, so events of now are behind all writes.
-                let writes = writers.iter().map(|writer| writer.mark()).collect::<Result<Vec<_>>>()?;
+                let writes =
+                    writers.iter().map(|writer| writer.mark_for(stream)).collect::<Result<Vec<_>>>()?;
                 wait_for_all(stream, writers)?;
                 let mut readers = self.users();
                 *thrown_out = add(&mut readers, stream);

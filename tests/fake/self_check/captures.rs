@@ -226,8 +226,132 @@ fn pageable() -> Outcome {
     Ok(())
 }
 
+/// What needs nothing to stand still is allowed in every mode, and does not disturb.
+fn allowed() -> Outcome {
+    let bench = Bench::new()?;
+    let (stream, other, block) = (bench.stream()?, bench.stream()?, bench.block(16)?);
+    let (source, mut graph) = ([3u8; 16], 0);
+    for mode in [GLOBAL, THREAD_LOCAL, RELAXED] {
+        call!(bench, capture_begin(stream, mode));
+        let properties = AllocationProperties { kind: 1, handle_types: 0, location: [1, 0], rest: [0; 2] };
+        let (mut range, mut memory, mut free, mut total) = (0, 0, 0, 0);
+        call!(bench, reserve(&raw mut range, PAGE, 0, 0, 0));
+        call!(bench, create(&raw mut memory, PAGE, &raw const properties, 0));
+        call!(bench, map(range, PAGE, 0, memory, 0));
+        call!(bench, set_access(range, PAGE, &[1, 0, 3], 1));
+        call!(bench, unmap(range, PAGE));
+        call!(bench, release(memory));
+        call!(bench, unreserve(range, PAGE));
+        call!(bench, memory_info(&raw mut free, &raw mut total));
+        bench.function(bench.module(PTX.as_bytes())?, "part")?;
+        call!(bench, stream_destroy(bench.stream()?));
+        call!(bench, event_destroy(bench.event()?));
+        call!(bench, upload(block, source.as_ptr(), 16, other));
+        check_equal!(bench.status(stream)?, 1);
+        call!(bench, capture_end(stream, &raw mut graph));
+        call!(bench, stream_synchronize(other));
+        call!(bench, graph_destroy(graph));
+    }
+    bench.no_violation()
+}
+
+/// What may have to wait for everything spoils captures of all modes but one, unless the thread says otherwise.
+fn forbidden() -> Outcome {
+    let bench = Bench::new()?;
+    let (stream, other, event) = (bench.stream()?, bench.stream()?, bench.event()?);
+    let (mut memory, mut block, mut pinned, mut pooled) = (vec![0u8; 64], 0, null_mut(), 0);
+    let (memory, mut graph) = (memory.as_mut_ptr(), 0);
+    let module = bench.module(PTX.as_bytes())?;
+    call!(bench, event_record(event, other));
+    let driver = &bench.driver;
+    let mut call = |which: usize| {
+        // SAFETY: live handles, and room for the answers; what is refused is not done.
+        unsafe {
+            match which {
+                0 => (driver.allocate)(&raw mut block, 8),
+                1 => (driver.host_allocate)(&raw mut pinned, 8, 0),
+                2 => (driver.host_register)(memory, 64, 0),
+                3 => (driver.allocate_async)(&raw mut pooled, 8, other),
+                4 => (driver.stream_query)(other),
+                5 => (driver.stream_synchronize)(other),
+                6 => (driver.event_query)(event),
+                7 => (driver.event_synchronize)(event),
+                8 => (driver.free)(block),
+                9 => (driver.host_free)(pinned),
+                10 => (driver.host_unregister)(memory),
+                _ => (driver.unload)(module),
+            }
+        }
+    };
+    for mode in [GLOBAL, THREAD_LOCAL] {
+        for which in 0..12 {
+            call!(bench, capture_begin(stream, mode));
+            check_equal!((which, call(which)), (which, UNSUPPORTED));
+            bench.end_spoiled(stream)?;
+        }
+    }
+    // Half of them in a relaxed capture, half by a relaxed thread.
+    call!(bench, stream_synchronize(other));
+    for which in 0..12 {
+        let mut mode = RELAXED;
+        call!(bench, capture_begin(stream, if which % 2 == 0 { RELAXED } else { GLOBAL }));
+        if which % 2 == 1 {
+            call!(bench, exchange_mode(&raw mut mode));
+        }
+        check_equal!((which, call(which)), (which, SUCCESS));
+        if which % 2 == 1 {
+            call!(bench, exchange_mode(&raw mut mode));
+        }
+        call!(bench, capture_end(stream, &raw mut graph));
+    }
+    bench.no_violation()
+}
+
+/// Events of captures, streams that joined, and the whole context.
+fn captured_handles() -> Outcome {
+    let bench = Bench::new()?;
+    let (one, other, event, mut graph) = (bench.stream()?, bench.stream()?, bench.event()?, 0);
+    for mode in [GLOBAL, THREAD_LOCAL, RELAXED] {
+        for synchronizes in [true, false] {
+            call!(bench, capture_begin(one, mode));
+            call!(bench, event_record(event, one));
+            if synchronizes {
+                answers!(CAPTURED_EVENT, bench, event_synchronize(event));
+            } else {
+                answers!(CAPTURED_EVENT, bench, event_query(event));
+            }
+            bench.end_spoiled(one)?;
+        }
+        // A stream that joins may not begin another capture, and need not come back when it has done nothing.
+        call!(bench, capture_begin(one, mode));
+        call!(bench, event_record(event, one));
+        call!(bench, stream_wait(other, event, 0));
+        answers!(ILLEGAL_STATE, bench, capture_begin(other, mode));
+        check_equal!((bench.status(one)?, bench.status(other)?), (1, 1));
+        call!(bench, capture_end(one, &raw mut graph));
+        check_equal!(bench.status(other)?, 0);
+        // Its event says nothing once it is over.
+        answers!(INVALID_VALUE, bench, event_query(event));
+        answers!(INVALID_VALUE, bench, event_synchronize(event));
+        // Nobody may wait for the whole context, wherever.
+        call!(bench, capture_begin(one, mode));
+        let elsewhere = || {
+            bench.fake.foreign_set(bench.context);
+            // SAFETY: no arguments.
+            unsafe { (bench.driver.context_synchronize)() }
+        };
+        let code = std::thread::scope(|scope| scope.spawn(elsewhere).join());
+        check_equal!(code.ok(), Some(UNSUPPORTED));
+        bench.end_spoiled(one)?;
+    }
+    bench.no_violation()
+}
+
 pub fn trials() -> Vec<Trial> {
     vec![
+        trial("what a capture allows", allowed),
+        trial("what a capture forbids", forbidden),
+        trial("events and streams of captures", captured_handles),
         trial("states of a capture", states),
         trial("forks of a capture", forks),
         trial("what spoils a capture", spoilers),

@@ -4,7 +4,7 @@ use super::*;
 
 impl Bench {
     /// A graph of what `work` does on the stream, and an instance of it.
-    fn graph(&self, stream: u64, work: impl FnOnce() -> Outcome) -> Result<(u64, u64), Failed> {
+    pub(super) fn graph(&self, stream: u64, work: impl FnOnce() -> Outcome) -> Result<(u64, u64), Failed> {
         let (mut graph, mut instance) = (0, 0);
         call!(self, capture_begin(stream, 1));
         work()?;
@@ -13,7 +13,7 @@ impl Bench {
         Ok((graph, instance))
     }
 
-    fn nodes(&self, graph: u64) -> Result<Vec<u64>, Failed> {
+    pub(super) fn nodes(&self, graph: u64) -> Result<Vec<u64>, Failed> {
         let mut count = 0;
         call!(self, graph_nodes(graph, null_mut(), &raw mut count));
         let mut nodes = vec![0; count];

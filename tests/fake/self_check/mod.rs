@@ -54,6 +54,7 @@ const PTX: &str = "
 .visible .entry produce(.param .u64 produce_write_out) { ret; }
 .visible .entry part(.param .u64 part_update_a, .param .u64 part_bytes_n) { ret; }
 .visible .entry fault_now() { ret; }
+.visible .entry set_condition_to(.param .u64 set_condition_to_handle, .param .u64 set_condition_to_read_flag) { ret; }
 ";
 
 /// `CUmemAllocationProp`: pinned memory of a device.
@@ -83,6 +84,43 @@ struct KernelNode {
     rest: [u64; 3],
 }
 
+/// `CUgraphNodeParams`, of a conditional node or one with a graph.
+#[repr(C)]
+struct NodeParameters {
+    kind: c_int,
+    reserved: [c_int; 3],
+    /// The condition, or the child graph.
+    handle: u64,
+    condition_kind: c_int,
+    size: c_uint,
+    bodies: *const u64,
+    context: u64,
+    rest: [u64; 26],
+}
+
+impl NodeParameters {
+    fn new(kind: c_int, handle: u64) -> Self {
+        let (reserved, condition_kind, size) = ([0; 3], 0, 0);
+        Self { kind, reserved, handle, condition_kind, size, bodies: null(), context: 0, rest: [0; 26] }
+    }
+}
+
+/// `CUgraphExecUpdateResultInfo`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+struct UpdateInfo {
+    result: c_int,
+    node: u64,
+    from: u64,
+}
+
+/// `CUmemcpyAttributes`: when the source is read.
+#[repr(C)]
+struct BatchAttributes {
+    order: c_int,
+    rest: [c_int; 5],
+}
+
 /// One side of a three-dimensional copy.
 #[repr(C)]
 struct Side {
@@ -93,7 +131,9 @@ struct Side {
     kind: c_uint,
     host: *mut u8,
     device: u64,
-    unused: [u64; 2],
+    array: u64,
+    /// Of a copy between contexts; otherwise reserved.
+    context: u64,
     pitch: usize,
     height: usize,
 }
@@ -121,6 +161,8 @@ macro_rules! driver {
 driver! {
     init = "cuInit"(c_uint);
     retain = "cuDevicePrimaryCtxRetain"(*mut u64, c_int);
+    release_context = "cuDevicePrimaryCtxRelease_v2"(c_int);
+    reset_context = "cuDevicePrimaryCtxReset_v2"(c_int);
     set_current = "cuCtxSetCurrent"(u64);
     context_synchronize = "cuCtxSynchronize"();
     allocate = "cuMemAlloc_v2"(*mut u64, usize);
@@ -178,13 +220,31 @@ driver! {
     pool_trim = "cuMemPoolTrimTo"(u64, usize);
     memory_info = "cuMemGetInfo_v2"(*mut usize, *mut usize);
     copy_3d = "cuMemcpy3DAsync_v2"(*const Copy3d, u64);
+    copy_3d_peer = "cuMemcpy3DPeerAsync"(*const Copy3d, u64);
+    batch = "cuMemcpyBatchAsync"(*const u64, *const u64, *const usize, usize, *const BatchAttributes, *const usize, usize, *mut usize, u64);
+    batch_2 = "cuMemcpyBatchAsync_v2"(*const u64, *const u64, *const usize, usize, *const BatchAttributes, *const usize, usize, u64);
     capture_begin = "cuStreamBeginCapture_v2"(u64, c_int);
+    capture_into = "cuStreamBeginCaptureToGraph"(u64, u64, *const u64, *const u64, usize, c_int);
+    dependencies = "cuStreamUpdateCaptureDependencies"(u64, *const u64, usize, c_uint);
+    dependencies_2 = "cuStreamUpdateCaptureDependencies_v2"(u64, *const u64, *const u64, usize, c_uint);
     capture_end = "cuStreamEndCapture"(u64, *mut u64);
     is_capturing = "cuStreamIsCapturing"(u64, *mut c_int);
     capture_info = "cuStreamGetCaptureInfo_v2"(u64, *mut c_int, *mut u64, *mut u64, *mut *const u64, *mut usize);
     capture_info_3 = "cuStreamGetCaptureInfo_v3"(u64, *mut c_int, *mut u64, *mut u64, *mut *const u64, *mut *const u64, *mut usize);
     exchange_mode = "cuThreadExchangeStreamCaptureMode"(*mut c_int);
     instantiate = "cuGraphInstantiateWithFlags"(*mut u64, u64, u64);
+    graph_create = "cuGraphCreate"(*mut u64, c_uint);
+    graph_clone = "cuGraphClone"(*mut u64, u64);
+    condition = "cuGraphConditionalHandleCreate"(*mut u64, u64, u64, c_uint, c_uint);
+    add_node = "cuGraphAddNode"(*mut u64, u64, *const u64, usize, *mut NodeParameters);
+    add_node_2 = "cuGraphAddNode_v2"(*mut u64, u64, *const u64, *const u64, usize, *mut NodeParameters);
+    graph_update = "cuGraphExecUpdate_v2"(u64, u64, *mut UpdateInfo);
+    set_enabled = "cuGraphNodeSetEnabled"(u64, u64, c_uint);
+    get_enabled = "cuGraphNodeGetEnabled"(u64, u64, *mut c_uint);
+    node_dependencies = "cuGraphNodeGetDependencies"(u64, *mut u64, *mut usize);
+    node_dependencies_2 = "cuGraphNodeGetDependencies_v2"(u64, *mut u64, *mut u64, *mut usize);
+    child_graph = "cuGraphChildGraphNodeGetGraph"(u64, *mut u64);
+    kernel_parameters = "cuGraphKernelNodeGetParams_v2"(u64, *mut KernelNode);
     graph_launch = "cuGraphLaunch"(u64, u64);
     graph_upload = "cuGraphUpload"(u64, u64);
     instance_destroy = "cuGraphExecDestroy"(u64);
@@ -253,7 +313,7 @@ macro_rules! check_equal {
 impl Bench {
     fn new() -> Result<Self, Failed> {
         let alone = support::exclusive();
-        let fake = Fake::build(&Variant::new(12040).label("self check")).map_err(|e| e.to_string())?;
+        let fake = Fake::build(&Variant::new(13000).label("self check")).map_err(|e| e.to_string())?;
         fake.reset_all();
         fake.set_devices(2);
         fake.set_memory(1 << 30);
@@ -261,6 +321,8 @@ impl Bench {
         fake.set_granularity(PAGE as u64);
         fake.set_version(12040);
         fake.set_strict(true);
+        fake.set_reset_recovers(true);
+        fake.set_faults_spread(false);
         fake.set_seed(7);
         fake.set_host_threads_ordered(true);
         fake.foreign_set(0);
@@ -345,14 +407,19 @@ fn word(value: u64) -> [u8; 8] {
     value.to_ne_bytes()
 }
 
+mod batches;
 mod captures;
+mod children;
+mod conditions;
 mod environment;
 mod graphs;
+mod instances;
 mod memory;
 mod modules;
 mod ordering;
 mod pools;
 mod ranges;
+mod resets;
 mod virtual_memory;
 
 /// A named check. A panic inside is its failure, not that of the ones after it.
@@ -372,6 +439,11 @@ pub fn trials() -> Vec<Trial> {
         pools::trials(),
         captures::trials(),
         graphs::trials(),
+        instances::trials(),
+        children::trials(),
+        conditions::trials(),
+        batches::trials(),
+        resets::trials(),
         environment::trials(),
     ]
     .into_iter()

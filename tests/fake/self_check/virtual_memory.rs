@@ -195,7 +195,8 @@ fn boxes() -> Outcome {
         kind,
         host,
         device,
-        unused: [0; 2],
+        array: 0,
+        context: 0,
         pitch,
         height,
     };

@@ -70,8 +70,6 @@ pub(crate) struct Arena {
     unmapped: Set,
     pub(crate) splits: u64,
     pub(crate) merges: u64,
-    /// Bytes of free blocks.
-    pub(crate) free_bytes: u64,
 }
 
 impl Arena {
@@ -93,7 +91,6 @@ impl Arena {
         match state {
             State::Free(after) => {
                 self.free.entry(after.owner).or_default().insert((bytes, address, index));
-                self.free_bytes += bytes;
             }
             State::Unmapped => {
                 self.unmapped.insert((bytes, address, index));
@@ -112,7 +109,6 @@ impl Arena {
                         self.free.remove(&after.owner);
                     }
                 }
-                self.free_bytes -= bytes;
             }
             State::Unmapped => {
                 self.unmapped.remove(&(bytes, address, index));
@@ -248,9 +244,10 @@ impl Arena {
         }
     }
 
-    /// The smallest free block with room of any owner that is neither the stream nor complete.
-    pub(crate) fn fit_of_others(&self, stream: u64, bytes: u64) -> Option<Index> {
-        let others = self.free.keys().filter(|&&owner| owner != stream && owner != COMPLETE);
+    /// The smallest free block with room of any owner that is neither the stream nor complete and that `may` be taken
+    /// from.
+    pub(crate) fn fit_of_others(&self, stream: u64, bytes: u64, may: impl Fn(u64) -> bool) -> Option<Index> {
+        let others = self.free.keys().filter(|&&owner| owner != stream && owner != COMPLETE && may(owner));
         others.filter_map(|&owner| self.best(owner, bytes)).min_by_key(|&index| self.node(index).bytes)
     }
 

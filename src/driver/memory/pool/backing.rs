@@ -45,6 +45,9 @@ pub(crate) trait Backing {
     /// Up to which place an owner's order is known to be done. Never blocks.
     fn done(&mut self, owner: u64) -> Result<u64>;
 
+    /// Whether somebody can be made to wait for everything of this owner.
+    fn can_wait(&self, owner: u64) -> bool;
+
     /// Takes back what is cached in front of the heap.
     fn drain(&mut self, returned: &mut Vec<Returned>);
 

@@ -47,6 +47,8 @@ pub(crate) struct Found {
     pub(crate) address: u64,
     /// What must be waited for before it is used.
     pub(crate) after: After,
+    /// Whether it needed memory that was not there before.
+    pub(crate) grown: bool,
 }
 
 /// Where a block can be: at the start of `first`, with memory still missing from `gap` on.
@@ -135,7 +137,7 @@ impl Heap {
         if let Some(found) = self.grow(backing, stream, bytes, allowed, true)? {
             return Ok(Some(found));
         }
-        if let Some(found) = self.hand_over(stream, bytes) {
+        if let Some(found) = self.hand_over(backing, stream, bytes) {
             return Ok(Some(found));
         }
         self.grow(backing, stream, bytes, u64::MAX, true)
@@ -165,7 +167,7 @@ impl Heap {
             _ => After::NOTHING,
         };
         let index = arena.take(index, bytes, stream);
-        Found { index, address: arena.node(index).address, after }
+        Found { index, address: arena.node(index).address, after, grown: false }
     }
 
     /// The smallest free block with room that needs no wait.
@@ -201,9 +203,9 @@ impl Heap {
     }
 
     /// A block that another stream's work may still use.
-    fn hand_over(&mut self, stream: u64, bytes: u64) -> Option<Found> {
+    fn hand_over(&mut self, backing: &impl Backing, stream: u64, bytes: u64) -> Option<Found> {
         let arena = arena_of(bytes);
-        let index = self.arenas[arena].fit_of_others(stream, bytes)?;
+        let index = self.arenas[arena].fit_of_others(stream, bytes, |owner| backing.can_wait(owner))?;
         self.hand_overs += 1;
         Some(self.take(arena, index, bytes, stream))
     }
@@ -216,9 +218,9 @@ impl Heap {
         let mut progress = false;
         for owner in owners.into_iter().filter(|&owner| owner != COMPLETE && owner != except) {
             let done = backing.done(owner)?;
-            let known = self.done.entry(owner).or_default();
-            if done > *known {
-                *known = done;
+            // What is free behind place 0 is done as soon as anything is known.
+            if self.done.get(&owner).is_none_or(|&known| done > known) {
+                self.done.insert(owner, done);
                 progress = true;
                 for arena in &mut self.arenas {
                     arena.complete(owner, done);
@@ -226,6 +228,22 @@ impl Heap {
             }
         }
         Ok(progress)
+    }
+
+    /// The owners of free blocks that may be in use, each with the place behind which all of them are free.
+    pub(crate) fn places(&self) -> Vec<After> {
+        let mut places: BTreeMap<u64, u64> = BTreeMap::new();
+        for arena in &self.arenas {
+            for owner in arena.owners().filter(|&owner| owner != COMPLETE) {
+                for index in arena.free_of(owner) {
+                    if let State::Free(after) = arena.node(index).state {
+                        let place = places.entry(owner).or_default();
+                        *place = after.place.max(*place);
+                    }
+                }
+            }
+        }
+        places.into_iter().map(|(owner, place)| After { owner, place }).collect()
     }
 
     /// Forgets what is known of an owner that has no blocks any more.
@@ -275,7 +293,7 @@ impl Heap {
             if let Some(address) = backing.allocate(size)? {
                 self.reserve_more(size);
                 let index = self.arenas[arena].add_range(address, size, State::Free(After::NOTHING));
-                return Ok(Some(self.take(arena, index, bytes, stream)));
+                return Ok(Some(Found { grown: true, ..self.take(arena, index, bytes, stream) }));
             }
         }
         Ok(None)
@@ -327,7 +345,7 @@ impl Heap {
         // Not joined yet: what is before it may be the stream's own.
         self.arenas[arena].become_free(part, after);
         self.gather(arena, first, bytes, stream);
-        Ok(Some(self.take(arena, first, bytes, stream)))
+        Ok(Some(Found { grown: true, ..self.take(arena, first, bytes, stream) }))
     }
 
     /// Where a block of so many bytes misses the fewest pages.
@@ -426,7 +444,7 @@ impl Heap {
         allowed: u64,
         granularity: u64,
     ) -> Result<Option<Vec<Page>>> {
-        let (mut pages, mut total) = (Vec::new(), 0);
+        let (mut pages, mut total, mut fresh) = (Vec::new(), 0, 0);
         self.spare.sort_unstable_by_key(|page| page.bytes);
         while total < missing {
             // The largest that does not reach past the end; else the smallest that there is room for.
@@ -449,11 +467,15 @@ impl Heap {
                     self.reserve_more(size);
                     pages.push(Page { handle, bytes: size });
                     total += size;
+                    fresh += 1;
                 }
                 Ok(None) if size > granularity => unit = size / 2,
                 other => {
+                    let useless = pages.split_off(pages.len() - fresh);
                     self.spare.append(&mut pages);
-                    return other.map(|_| None);
+                    // For others to have.
+                    let released = self.release(backing, useless);
+                    return other.and_then(|_| released.map(|()| None));
                 }
             }
         }
@@ -501,12 +523,9 @@ impl Heap {
                 }
                 result = result.and(self.empty(backing, holes));
             }
-            for page in std::mem::take(&mut self.spare) {
-                self.reserved -= page.bytes;
-                self.released += 1;
-                result = result.and(backing.release(page.handle));
-            }
-            return result;
+            let spare = std::mem::take(&mut self.spare);
+            let released = self.release(backing, spare);
+            return result.and(released);
         }
         for arena in &mut self.arenas {
             let whole: Vec<Index> =
@@ -522,12 +541,18 @@ impl Heap {
         result
     }
 
-    /// Bytes of free blocks; with spare pages all that is reserved and not handed out.
-    pub(crate) fn free_bytes(&self) -> u64 {
-        self.arenas.iter().map(|arena| arena.free_bytes).sum::<u64>()
-            + self.spare.iter().map(|page| page.bytes).sum::<u64>()
+    /// Gives pages back; where one fails the others still go.
+    fn release(&mut self, backing: &mut impl Backing, pages: Vec<Page>) -> Result<()> {
+        let mut result = Ok(());
+        for page in pages {
+            self.reserved -= page.bytes;
+            self.released += 1;
+            result = result.and(backing.release(page.handle));
+        }
+        result
     }
 
+    /// The largest free block.
     pub(crate) fn largest_free(&self) -> u64 {
         self.arenas.iter().map(Arena::largest_free).max().unwrap_or(0)
     }

@@ -146,6 +146,10 @@ impl Backing for Simulated {
         Ok(self.now.saturating_sub(self.lag))
     }
 
+    fn can_wait(&self, _owner: u64) -> bool {
+        true
+    }
+
     fn drain(&mut self, returned: &mut Vec<Returned>) {
         for (stream, lists) in self.lists.iter_mut().enumerate() {
             lists.drain(stream as u64, returned);
@@ -170,6 +174,8 @@ struct Replay {
     world: Simulated,
     statistics: PoolStatistics,
     waits: u64,
+    /// Requests that needed new memory or moved pages.
+    grown: u64,
 }
 
 impl Replay {
@@ -210,6 +216,7 @@ impl Replay {
             found = self.heap.obtain(&mut self.world, u64::from(stream), bytes)?;
             self.world.lag = lag;
         }
+        self.grown += u64::from(found.is_none_or(|found| found.grown));
         Ok(found.map(|found| Kept { address: found.address, index: found.index, place: 0 }))
     }
 
@@ -276,7 +283,7 @@ impl MemoryTrace {
             peak_live: 0,
         };
         let heap = Heap::new(1 << 40, options.limit_bytes);
-        let mut replay = Replay { heap, world, statistics: PoolStatistics::default(), waits: 0 };
+        let mut replay = Replay { heap, world, statistics: PoolStatistics::default(), waits: 0, grown: 0 };
         let mut alive: Vec<Option<Live>> = Vec::new();
         let mut report = ReplayReport::default();
         let every = self.events.len().div_ceil(options.samples.max(1)).max(1);
@@ -316,7 +323,7 @@ impl MemoryTrace {
             peak_live_bytes: replay.world.peak_live,
             cached_bytes: replay.cached(),
             largest_cached_bytes: heap.largest_free(),
-            hits: replay.statistics.requests - heap.created,
+            hits: replay.statistics.requests - replay.grown,
             ..heap.statistics(replay.statistics)
         };
         Ok(report)

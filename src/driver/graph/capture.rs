@@ -1,0 +1,567 @@
+//! What a capture is while it is under way: the streams in it, and what its operations name.
+//!
+//! The thread that captures works as always; its operations on streams of the capture are written down instead of
+//! done. So two orders are kept apart. *Inside*, uses of one block are ordered as ever by [`Usage`], but one that
+//! belongs to the capture, with events that are recorded in it. *Outside* nothing has been used yet: the launch of the
+//! graph enters every block that was named, as one operation that reads or writes it. So a capture never waits for work
+//! from before it, and real work never for what is only written down.
+//!
+//! A stream joins when it has to come after something in the capture, by waiting for the event at its root; then its own
+//! earlier work stays outside, behind the mark that was set before. All joined streams are joined back at the end.
+//!
+//! What must stay true: nothing but this thread's operations reaches a capturing stream ([`Slot`] counts calls in
+//! flight and waits for them before it opens), the driver is never asked what would spoil the capture, and no driver
+//! call that ends all captures of a context ([`Gate`]) is made while one is under way.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::time::{Duration, Instant};
+
+use super::arena::GraphArena;
+use super::work::{HeldPinned, Work};
+use crate::driver::context::{Handle, stream_call};
+use crate::driver::device::DeviceState;
+use crate::driver::event::EventCell;
+use crate::driver::function::FunctionState;
+use crate::driver::memory::{Access, Allocation, Block, Usage};
+use crate::driver::stream::StreamState;
+use crate::error::{Error, Result};
+use crate::sys::driver::{CUgraph, CUgraph_st, CUstreamCaptureMode};
+
+/// Captures of the process, so that everything else costs one load.
+static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+
+static NEXT_CAPTURE_ID: AtomicU64 = AtomicU64::new(1);
+
+thread_local! {
+    static CURRENT: RefCell<Option<Arc<Capture>>> = const { RefCell::new(None) };
+}
+
+/// Whether any thread captures.
+#[inline]
+pub(crate) fn any() -> bool {
+    UNDER_WAY.load(Ordering::Relaxed) != 0
+}
+
+/// This thread's capture.
+pub(crate) fn current() -> Option<Arc<Capture>> {
+    // The thread-local can be gone when a buffer is dropped at the end of a thread.
+    if any() { CURRENT.try_with(|current| current.borrow().clone()).ok().flatten() } else { None }
+}
+
+/// Whether this thread captures.
+pub(crate) fn on_this_thread() -> bool {
+    any() && CURRENT.try_with(|current| current.borrow().is_some()).unwrap_or(false)
+}
+
+fn set_current(capture: Option<Arc<Capture>>) -> Option<Arc<Capture>> {
+    CURRENT.try_with(|current| current.replace(capture)).ok().flatten()
+}
+
+/// How many captures a device has. Waiting for its context would end them all, so that is done only while there is none.
+#[derive(Default)]
+pub(crate) struct Gate(RwLock<usize>);
+
+impl Gate {
+    fn open(&self, change: isize) {
+        let mut captures = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        *captures = captures.saturating_add_signed(change);
+    }
+
+    /// Calls `work` unless a capture is under way; none begins meanwhile.
+    pub(crate) fn while_none<R>(&self, work: impl FnOnce() -> R) -> Option<R> {
+        let captures = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if *captures == 0 { Some(work()) } else { None }
+    }
+}
+
+/// A stream's part in a capture.
+#[derive(Default)]
+pub(crate) struct Slot {
+    open: AtomicBool,
+    within: Mutex<Option<Within>>,
+}
+
+#[derive(Clone)]
+struct Within {
+    capture: Arc<Capture>,
+    /// Behind everything that the stream was given before it captured.
+    before: Arc<EventCell>,
+}
+
+impl Slot {
+    /// Whether the stream captures. Exact for whoever is counted in flight.
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.load(Ordering::SeqCst)
+    }
+
+    fn within(&self) -> Option<Within> {
+        if !self.is_open() {
+            return None;
+        }
+        self.within.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The event behind the stream's work from before its capture.
+    pub(crate) fn before(&self) -> Option<Arc<EventCell>> {
+        self.within().map(|within| within.before)
+    }
+
+    fn capture(&self) -> Option<Arc<Capture>> {
+        self.within().map(|within| within.capture)
+    }
+
+    fn close(&self) {
+        let old = self.within.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.open.store(false, Ordering::SeqCst);
+        drop(old);
+    }
+}
+
+/// Where an operation goes.
+pub(crate) enum Entry {
+    /// To the device, now.
+    Real,
+    /// Into the capture, and it is entered.
+    Captured,
+}
+
+/// Routes an operation that uses a block: enters it where this thread's capture takes it.
+#[cold]
+pub(crate) fn enter(
+    stream: &Arc<StreamState>,
+    allocation: &Arc<Allocation>,
+    access: Access,
+) -> Result<Entry> {
+    let Some(capture) = current() else {
+        return Ok(Entry::Real);
+    };
+    if !capture.has(stream) {
+        if !capture.concerns(allocation, access) {
+            return Ok(Entry::Real);
+        }
+        capture.join(stream)?;
+    }
+    capture.enter(stream, allocation, access)?;
+    Ok(Entry::Captured)
+}
+
+/// A block for the stream, where it is in this thread's capture, and the graph whose memory it is.
+#[cold]
+pub(crate) fn allocate(stream: &StreamState, bytes: usize) -> Result<Option<(Block, Arc<GraphArena>)>> {
+    match current() {
+        Some(capture) if capture.has(stream) => {
+            let block = capture.arena.allocate(&capture, stream, bytes)?;
+            Ok(Some((block, capture.arena.clone())))
+        }
+        _ if stream.slot.is_open() => check(stream).map(|()| None),
+        _ => Ok(None),
+    }
+}
+
+/// As [`enter`], for the code that a launch uses.
+#[cold]
+pub(crate) fn enter_function(stream: &Arc<StreamState>, function: &Arc<FunctionState>) -> Entry {
+    match current() {
+        Some(capture) if capture.has(stream) => {
+            capture.functions().insert(Arc::as_ptr(function) as usize, function.clone());
+            Entry::Captured
+        }
+        _ => Entry::Real,
+    }
+}
+
+/// Fails where the operation, which cannot be captured, would have to be: on a stream that captures, or on memory that the
+/// capture uses.
+pub(crate) fn refuse(
+    operation: &'static str,
+    stream: &StreamState,
+    memory: Option<(&Allocation, Access)>,
+) -> Result<()> {
+    if !any() {
+        return Ok(());
+    }
+    if stream.slot.is_open() {
+        return Err(not_capturable(operation, format!("{stream} is being captured")));
+    }
+    let concerned = memory
+        .zip(current())
+        .is_some_and(|((allocation, access), capture)| capture.concerns(allocation, access));
+    if concerned {
+        let memory = memory.map_or(0, |(allocation, _)| allocation.address());
+        let buffer = format!("the buffer at {memory:#x} is used by the graph that this thread captures");
+        return Err(not_capturable(operation, buffer));
+    }
+    Ok(())
+}
+
+pub(crate) fn not_capturable(operation: &'static str, buffer: impl Into<String>) -> Error {
+    Error::NotCapturable { operation, buffer: buffer.into() }
+}
+
+/// A capture that is under way on one thread.
+pub(crate) struct Capture {
+    pub(crate) device: &'static DeviceState,
+    pub(crate) id: u64,
+    pub(crate) arena: Arc<GraphArena>,
+    streams: Mutex<Streams>,
+    memory: Mutex<HashMap<usize, CapturedMemory>>,
+    functions: Mutex<HashMap<usize, Arc<FunctionState>>>,
+    pinned: Mutex<Vec<HeldPinned>>,
+    /// Whether a part of it was left by an error.
+    is_spoiled: AtomicBool,
+    /// The capture that this one is a part of.
+    parent: Option<Arc<Capture>>,
+}
+
+#[derive(Default)]
+struct Streams {
+    /// The first is the one that the capture began on.
+    joined: Vec<Arc<StreamState>>,
+    /// Recorded before anything else, for others to join by.
+    root: Option<Arc<EventCell>>,
+    /// Each stream's newest event in the capture, and the count of operations that it is behind.
+    marks: HashMap<u64, (Arc<EventCell>, u64)>,
+}
+
+/// A block that the capture uses.
+pub(crate) struct CapturedMemory {
+    pub(crate) held: Held,
+    /// The order inside the capture.
+    usage: Usage,
+    pub(crate) writes: bool,
+}
+
+/// How a graph holds a block.
+pub(crate) enum Held {
+    /// As a user does.
+    Shared(Arc<Allocation>),
+    /// A block of the graph's own arena, which lives as long as the graph: who else uses it holds this.
+    Own(Weak<Allocation>),
+}
+
+impl Capture {
+    /// Begins a capture on the stream, of a new graph.
+    pub(crate) fn begin(stream: &Arc<StreamState>) -> Result<Arc<Capture>> {
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        if on_this_thread() {
+            return Err(Error::invalid(
+                "Stream::capture",
+                "a capture that is under way on this thread",
+                "one capture a thread: end it first, or use this stream inside it",
+            ));
+        }
+        Capture::begin_with(stream, GraphArena::new(stream.device), || {
+            // SAFETY: the stream is live and its device's context is current.
+            unsafe { stream_call!(stream, cuStreamBeginCapture(stream.raw.0, mode)) }
+        })
+    }
+
+    /// As [`begin`](Self::begin), by a driver call that says what is captured into.
+    pub(super) fn begin_with(
+        stream: &Arc<StreamState>,
+        arena: Arc<GraphArena>,
+        begin: impl FnOnce() -> Result<()>,
+    ) -> Result<Arc<Capture>> {
+        let device = stream.device;
+        let capture = Arc::new(Capture {
+            device,
+            id: NEXT_CAPTURE_ID.fetch_add(1, Ordering::Relaxed),
+            arena,
+            streams: Mutex::default(),
+            memory: Mutex::default(),
+            functions: Mutex::default(),
+            pinned: Mutex::default(),
+            is_spoiled: AtomicBool::new(false),
+            parent: current(),
+        });
+        capture.open(stream)?;
+        device.gate.open(1);
+        UNDER_WAY.fetch_add(1, Ordering::SeqCst);
+        let began = device.bind_strictly().and_then(|_bound| begin());
+        if let Err(error) = began {
+            capture.close();
+            return Err(error);
+        }
+        set_current(Some(capture.clone()));
+        // From here on the driver captures, so a failure must end it.
+        let root = EventCell::take(device, false).and_then(|event| {
+            let _bound = device.bind_strictly()?;
+            // SAFETY: event and stream are live and of one context.
+            unsafe { stream_call!(stream, cuEventRecord(event.raw.0, stream.raw.0))? };
+            Ok(event)
+        });
+        match root {
+            Ok(root) => capture.streams().root = Some(Arc::new(root)),
+            Err(error) => {
+                if let Ok(graph) = capture.end(stream) {
+                    capture.discard(graph);
+                }
+                return Err(error);
+            }
+        }
+        Ok(capture)
+    }
+
+    /// Ends the capture; its streams are ordinary again. Returns the driver's graph, which is the caller's.
+    ///
+    /// # Errors
+    ///
+    /// The driver's, where something spoiled the capture; there is no graph then.
+    pub(crate) fn end(self: &Arc<Self>, origin: &Arc<StreamState>) -> Result<Handle<CUgraph_st>> {
+        let together = self.gather(origin);
+        let ended = self.end_call(origin);
+        if ended.is_err() {
+            // A driver that says what spoiled the capture has ended it. Where it was not even asked, it still captures.
+            if let Ok(graph) = self.end_call(origin) {
+                self.discard(graph);
+            }
+        }
+        set_current(self.parent.clone());
+        self.close();
+        if let Err(error) = together {
+            if let Ok(graph) = ended {
+                self.discard(graph);
+            }
+            return Err(error);
+        }
+        let graph = ended?;
+        if self.is_spoiled.load(Ordering::Relaxed) {
+            self.discard(graph);
+            return Err(not_capturable(
+                "ending a capture",
+                "a conditional part of it was left by an error, so it is not complete",
+            ));
+        }
+        if graph.0.is_null() {
+            return Err(not_capturable(
+                "ending a capture",
+                "a call of other code on this thread spoiled it, and the driver gives no graph",
+            ));
+        }
+        Ok(graph)
+    }
+
+    /// Destroys a graph that was ended, where it is not a part of another.
+    fn discard(&self, graph: Handle<CUgraph_st>) {
+        if self.parent.is_none() {
+            self.device.destroy_graph(graph);
+        }
+    }
+
+    /// Lets the end of this capture fail.
+    pub(super) fn spoil(&self) {
+        self.is_spoiled.store(true, Ordering::Relaxed);
+    }
+
+    /// The whole that this is a part of.
+    fn whole(&self) -> &Capture {
+        self.parent.as_ref().map_or(self, |parent| parent.whole())
+    }
+
+    /// Makes the stream wait for all others of the capture.
+    pub(super) fn gather(&self, stream: &StreamState) -> Result<()> {
+        let joined = self.streams().joined.clone();
+        joined.iter().filter(|other| other.id != stream.id).try_for_each(|other| stream.wait_for(other))
+    }
+
+    /// Takes over what a part of this capture holds; its uses count as the stream's.
+    pub(super) fn absorb(&self, part: Arc<Capture>, stream: &Arc<StreamState>) -> Result<()> {
+        let functions = std::mem::take(&mut *part.functions());
+        self.functions().extend(functions);
+        let memory = std::mem::take(&mut *part.lock_memory());
+        let mut result = Ok(());
+        for (key, captured) in memory {
+            let mut memory = self.lock_memory();
+            let entry = memory.entry(key).or_insert_with(|| CapturedMemory {
+                held: captured.held,
+                usage: Usage::idle(),
+                writes: false,
+            });
+            entry.writes |= captured.writes;
+            // Everything came before the part, so these waits only say again what is so.
+            result = result.and(entry.usage.enter(stream, Access::of(captured.writes)));
+        }
+        result
+    }
+
+    fn end_call(&self, origin: &StreamState) -> Result<Handle<CUgraph_st>> {
+        let _bound = self.device.bind_strictly()?;
+        let mut graph: CUgraph = std::ptr::null_mut();
+        // SAFETY: the stream is live, and this thread began the capture on it.
+        unsafe { stream_call!(origin, cuStreamEndCapture(origin.raw.0, &mut graph))? };
+        Ok(Handle(graph))
+    }
+
+    /// Makes the streams ordinary again.
+    fn close(&self) {
+        let streams = std::mem::take(&mut *self.streams());
+        for stream in &streams.joined {
+            stream.slot.close();
+        }
+        UNDER_WAY.fetch_sub(1, Ordering::SeqCst);
+        self.device.gate.open(-1);
+    }
+
+    /// What the graph holds and orders; the capture is over.
+    pub(super) fn into_work(self: Arc<Self>) -> Work {
+        let memory = std::mem::take(&mut *self.lock_memory());
+        let functions = std::mem::take(&mut *self.functions());
+        let pinned = std::mem::take(&mut *self.pinned());
+        Work::new(self.device, self.id, self.arena.clone(), memory, functions, pinned)
+    }
+
+    fn streams(&self) -> MutexGuard<'_, Streams> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_memory(&self) -> MutexGuard<'_, HashMap<usize, CapturedMemory>> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn functions(&self) -> MutexGuard<'_, HashMap<usize, Arc<FunctionState>>> {
+        self.functions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pinned(&self) -> MutexGuard<'_, Vec<HeldPinned>> {
+        self.pinned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Holds page-locked memory that a captured copy uses; returns the graph's id and its place there.
+    pub(crate) fn hold_pinned(&self, memory: HeldPinned) -> (u64, usize) {
+        let whole = self.whole();
+        let mut pinned = whole.pinned();
+        pinned.push(memory);
+        (whole.id, pinned.len() - 1)
+    }
+
+    /// Whether the stream is in this capture.
+    pub(crate) fn has(&self, stream: &StreamState) -> bool {
+        stream.slot.capture().is_some_and(|capture| capture.id == self.id)
+    }
+
+    /// Waits until nobody is in the middle of a call on the stream, and takes it into the capture.
+    fn open(self: &Arc<Self>, stream: &Arc<StreamState>) -> Result<()> {
+        /// Longer than any call that only queues work.
+        const PATIENCE: Duration = Duration::from_secs(30);
+        stream.settle_transfer()?;
+        let mut marker = stream.lock_marker();
+        let slot = &stream.slot;
+        if slot.open.swap(true, Ordering::SeqCst) {
+            return Err(not_capturable("Stream::capture", format!("another thread captures {stream}")));
+        }
+        let begun = Instant::now();
+        while stream.has_calls_in_flight() {
+            if begun.elapsed() > PATIENCE {
+                slot.open.store(false, Ordering::SeqCst);
+                let found = format!("another call has been at work on {stream} for {PATIENCE:?}");
+                return Err(not_capturable("Stream::capture", found));
+            }
+            std::thread::yield_now();
+        }
+        let before = stream.mark_with(&mut marker);
+        let before = before.inspect_err(|_| slot.open.store(false, Ordering::SeqCst))?;
+        let mut within = slot.within.lock().unwrap_or_else(PoisonError::into_inner);
+        *within = Some(Within { capture: self.clone(), before });
+        drop(within);
+        self.streams().joined.push(stream.clone());
+        Ok(())
+    }
+
+    /// Takes one more stream into the capture, behind its root.
+    pub(crate) fn join(self: &Arc<Self>, stream: &Arc<StreamState>) -> Result<()> {
+        if self.has(stream) {
+            return Ok(());
+        }
+        if !std::ptr::eq(stream.device, self.device) {
+            let found = format!("{stream} is another device's than the capture, {}", self.device.ordinal);
+            return Err(not_capturable("an operation behind captured work", found));
+        }
+        let root = self.streams().root.clone();
+        let Some(root) = root else {
+            return Err(not_capturable(
+                "joining a capture",
+                format!("it has no root for {stream} to wait for"),
+            ));
+        };
+        self.open(stream)?;
+        stream.wait_event(&root).inspect_err(|_| {
+            self.streams().joined.retain(|joined| joined.id != stream.id);
+            stream.slot.close();
+        })
+    }
+
+    /// Whether an operation of this thread on the block has to be captured, whichever stream it is on.
+    fn concerns(&self, allocation: &Allocation, access: Access) -> bool {
+        if allocation.is_in(&self.arena) {
+            return true;
+        }
+        let memory = self.lock_memory();
+        let entry = memory.get(&(std::ptr::from_ref(allocation) as usize));
+        entry.is_some_and(|entry| entry.writes || access.writes())
+    }
+
+    /// Orders the stream behind the block's other uses in the capture, and enters it.
+    fn enter(&self, stream: &Arc<StreamState>, allocation: &Arc<Allocation>, access: Access) -> Result<()> {
+        let key = Arc::as_ptr(allocation) as usize;
+        let mut memory = self.lock_memory();
+        let entry = memory.entry(key).or_insert_with(|| {
+            let own = allocation.is_in(&self.arena);
+            let held =
+                if own { Held::Own(Arc::downgrade(allocation)) } else { Held::Shared(allocation.clone()) };
+            // An own block may have served before: the stream that it was allocated for is behind that.
+            let home = &allocation.home;
+            let usage = if own && self.has(home) { Usage::owned_by(home) } else { Usage::idle() };
+            CapturedMemory { held, usage, writes: false }
+        });
+        // Only this thread enters, so nobody is in the middle of another part.
+        entry.usage.enter(stream, Access::of(access.writes()))?;
+        entry.writes |= access.writes();
+        Ok(())
+    }
+
+    /// Forgets a block of the own arena that is dropped; its users so far, in this capture and those it is a part of.
+    pub(super) fn forget(&self, allocation: *const Allocation) -> Vec<Arc<StreamState>> {
+        let entry = self.lock_memory().remove(&(allocation as usize));
+        let mut users = entry.map(|entry| entry.usage.streams()).unwrap_or_default();
+        users.extend(self.parent.iter().flat_map(|parent| parent.forget(allocation)));
+        users
+    }
+
+    /// An event in the capture, behind everything that it has of the stream so far.
+    pub(crate) fn mark(&self, stream: &StreamState) -> Result<Arc<EventCell>> {
+        let position = stream.issued();
+        if let Some((event, behind)) = self.streams().marks.get(&stream.id) {
+            if *behind == position {
+                return Ok(event.clone());
+            }
+        }
+        let _bound = self.device.bind_strictly()?;
+        let event = Arc::new(EventCell::take(self.device, false)?);
+        // SAFETY: event and stream are live and of one context.
+        unsafe { stream_call!(stream, cuEventRecord(event.raw.0, stream.raw.0))? };
+        self.streams().marks.insert(stream.id, (event.clone(), position));
+        Ok(event)
+    }
+}
+
+/// The capture that both streams are in.
+pub(crate) fn common(one: &StreamState, other: &StreamState) -> Option<Arc<Capture>> {
+    let capture = one.slot.capture()?;
+    (capture.has(other)).then_some(capture)
+}
+
+/// Fails where this thread may not give the stream, which captures, an operation.
+#[cold]
+pub(crate) fn check(stream: &StreamState) -> Result<()> {
+    match current() {
+        Some(capture) if capture.has(stream) => Ok(()),
+        _ => {
+            let found = format!("{stream} is being captured by another thread, or into another graph");
+            Err(not_capturable("an operation", found))
+        }
+    }
+}

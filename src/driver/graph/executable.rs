@@ -1,0 +1,335 @@
+//! Graphs that can be launched, and what can be changed in them afterwards.
+
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytemuck::Pod;
+
+use super::capture;
+use super::template::{Graph, no_such_node};
+use super::work::HeldMemory;
+use crate::driver::argument::{KernelArguments, LaunchTarget};
+use crate::driver::context::{Handle, call, stream_call};
+use crate::driver::function::Function;
+use crate::driver::graph::capture::Held;
+use crate::driver::launch::LaunchConfig;
+use crate::driver::memory::{PinnedBuffer, Resource};
+use crate::driver::stream::Stream;
+use crate::error::{Error, Result};
+use crate::sys::driver::{
+    CUDA_KERNEL_NODE_PARAMS_v2, CUgraphExec_st, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo,
+};
+
+/// A graph that can be launched, as often as one likes. It holds everything that its operations name.
+pub struct ExecutableGraph {
+    raw: Handle<CUgraphExec_st>,
+    graph: Graph,
+    /// One launch at a time enters the memory and reaches the driver.
+    launching: Mutex<()>,
+}
+
+impl Drop for ExecutableGraph {
+    fn drop(&mut self) {
+        if !self.graph.device.is_lost() {
+            // One that runs is freed by the driver when it is done.
+            self.graph.device.release_or_report(Resource::ExecutableGraph(self.raw));
+        }
+    }
+}
+
+/// A graph that could not take another's place, given back.
+#[derive(Debug)]
+pub struct UpdateError {
+    /// What went wrong.
+    pub error: Box<Error>,
+    /// The graph, as it was.
+    pub graph: Graph,
+}
+
+impl std::fmt::Display for UpdateError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.error.fmt(formatter)
+    }
+}
+
+impl std::error::Error for UpdateError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&*self.error)
+    }
+}
+
+impl From<UpdateError> for Error {
+    fn from(failed: UpdateError) -> Error {
+        *failed.error
+    }
+}
+
+/// Page-locked memory that a captured copy reads or writes, which went to the graph: see
+/// [`Transfer::captured`](crate::driver::Transfer::captured) and [`ExecutableGraph::host`].
+pub struct CapturedBuffer<T> {
+    /// The capture's id.
+    capture: u64,
+    index: usize,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T> CapturedBuffer<T> {
+    pub(crate) fn new(capture: u64, index: usize) -> CapturedBuffer<T> {
+        CapturedBuffer { capture, index, element: PhantomData }
+    }
+}
+
+impl<T> Clone for CapturedBuffer<T> {
+    fn clone(&self) -> CapturedBuffer<T> {
+        *self
+    }
+}
+
+impl<T> Copy for CapturedBuffer<T> {}
+
+impl<T> std::fmt::Debug for CapturedBuffer<T> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "CapturedBuffer<{}>({})", std::any::type_name::<T>(), self.index)
+    }
+}
+
+impl ExecutableGraph {
+    pub(super) fn new(raw: Handle<CUgraphExec_st>, graph: Graph) -> ExecutableGraph {
+        ExecutableGraph { raw, graph, launching: Mutex::new(()) }
+    }
+
+    /// The captured graph that this was made of.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Launches the graph on a stream, as one operation: it comes after everything that still uses its buffers, on
+    /// whichever stream, and after its own launches before.
+    ///
+    /// # Errors
+    ///
+    /// The stream is another device's or captures, the driver's errors, or [`Error::ContextLost`].
+    pub fn launch(&self, stream: &Stream) -> Result<()> {
+        let (state, graph) = (stream.state(), &self.graph);
+        if !std::ptr::eq(state.device, graph.device) {
+            return Err(self.wrong_device(stream));
+        }
+        if capture::any() {
+            self.refuse_capture(stream)?;
+        }
+        let _one_at_a_time = self.launching.lock().unwrap_or_else(PoisonError::into_inner);
+        graph.work.enter(state)?;
+        // SAFETY: graph and stream are live and of one context, and what the nodes name is held and entered.
+        state.submit(|| unsafe { stream_call!(state, cuGraphLaunch(self.raw.0, state.raw.0)) })
+    }
+
+    #[cold]
+    fn wrong_device(&self, stream: &Stream) -> Error {
+        Error::DeviceMismatch {
+            operation: "launching a graph",
+            left: format!("a graph of device {}", self.graph.device.ordinal),
+            right: format!("a stream of device {}", stream.device().ordinal()),
+        }
+    }
+
+    #[cold]
+    fn refuse_capture(&self, stream: &Stream) -> Result<()> {
+        let operation = "launching a graph";
+        capture::refuse(operation, stream.state(), None)?;
+        for memory in &self.graph.work.memory {
+            if let Some(allocation) = memory.allocation() {
+                let access = crate::driver::memory::Access::of(memory.writes);
+                capture::refuse(operation, stream.state(), Some((&allocation, access)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves what the device needs of the graph there, so that the first launch does not have to.
+    ///
+    /// # Errors
+    ///
+    /// As [`launch`](Self::launch).
+    pub fn upload(&self, stream: &Stream) -> Result<()> {
+        let state = stream.state();
+        if !std::ptr::eq(state.device, self.graph.device) {
+            return Err(self.wrong_device(stream));
+        }
+        capture::refuse("uploading a graph", state, None)?;
+        // SAFETY: graph and stream are live and of one context.
+        state.submit(|| unsafe { stream_call!(state, cuGraphUpload(self.raw.0, state.raw.0)) })
+    }
+
+    /// Takes over another capture of the same operations in the same order, with other arguments, shapes or buffers: much
+    /// cheaper than instantiating it. Launches that are under way are not changed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::GraphNotUpdatable`] where the two differ in more, a driver before CUDA 12.0, or the driver's errors; with
+    /// the graph. This one is as it was.
+    pub fn update(&mut self, graph: Graph) -> Result<(), UpdateError> {
+        match self.try_update(&graph) {
+            Ok(()) => {
+                self.graph = graph;
+                Ok(())
+            }
+            Err(error) => Err(UpdateError { error: Box::new(error), graph }),
+        }
+    }
+
+    fn try_update(&mut self, graph: &Graph) -> Result<()> {
+        /// CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE.
+        const UPDATE_FAILURE: u32 = 910;
+        let device = self.graph.device;
+        if !std::ptr::eq(device, graph.device) {
+            return Err(Error::DeviceMismatch {
+                operation: "updating a graph",
+                left: format!("a graph of device {}", device.ordinal),
+                right: format!("one of device {}", graph.device.ordinal),
+            });
+        }
+        let _bound = device.bind()?;
+        let mut info = CUgraphExecUpdateResultInfo::default();
+        // SAFETY: both graphs are live; the pointer is to a local.
+        let status = unsafe { (device.api.cuGraphExecUpdate()?)(self.raw.0, graph.raw.0, &mut info) };
+        if status.0 == UPDATE_FAILURE {
+            return Err(Error::GraphNotUpdatable { found: refusal(info.result) });
+        }
+        device.check("cuGraphExecUpdate", status)
+    }
+
+    /// Changes shape and arguments of one kernel for later launches; `node` is its place in [`Graph::nodes`]. The graph
+    /// holds what the arguments name.
+    ///
+    /// # Errors
+    ///
+    /// No such node or not a kernel of this library, the errors of a launch, a driver before CUDA 12.0, or the driver's.
+    /// Nothing is changed then.
+    ///
+    /// # Safety
+    ///
+    /// As [`Function::launch`](crate::driver::Function::launch). Besides, the order among the graph's nodes stays what it was:
+    /// nodes in no order must not use the new buffers in conflict.
+    pub unsafe fn set_kernel<A: KernelArguments>(
+        &mut self,
+        node: usize,
+        config: LaunchConfig,
+        arguments: A,
+    ) -> Result<()> {
+        const OPERATION: &str = "ExecutableGraph::set_kernel";
+        let nodes = self.graph.nodes()?;
+        let found = nodes
+            .get(node)
+            .ok_or_else(|| no_such_node(OPERATION, node, format!("past the end of {} nodes", nodes.len())))?;
+        let function = found
+            .function
+            .clone()
+            .ok_or_else(|| no_such_node(OPERATION, node, format!("{:?}", found.kind())))?;
+        let function = Function(function);
+        function.0.check_signature(A::SIGNATURE)?;
+        function.check_config(&config)?;
+        if !config.is_plain() {
+            return Err(Error::invalid(
+                OPERATION,
+                "attributes of a launch",
+                "a grid, a block and shared memory alone",
+            ));
+        }
+        let device = self.graph.device;
+        let named = Mutex::new(Vec::new());
+        arguments.enter(LaunchTarget::graph(device, &named))?;
+        let mut pointers = arguments.pointers();
+        let (grid, block) = (config.grid, config.block);
+        let parameters = CUDA_KERNEL_NODE_PARAMS_v2 {
+            func: function.0.raw.0,
+            gridDimX: grid.x,
+            gridDimY: grid.y,
+            gridDimZ: grid.z,
+            blockDimX: block.x,
+            blockDimY: block.y,
+            blockDimZ: block.z,
+            sharedMemBytes: config.shared,
+            kernelParams: pointers.as_mut().as_mut_ptr(),
+            extra: std::ptr::null_mut(),
+            kern: std::ptr::null_mut(),
+            ctx: std::ptr::null_mut(),
+        };
+        let bound = device.bind()?;
+        // SAFETY: graph and node are live; the arguments fit the parameters and are copied by the call.
+        unsafe { call!(device, cuGraphExecKernelNodeSetParams(self.raw.0, found.raw.0, &parameters))? };
+        drop(bound);
+        let work = &mut self.graph.work;
+        for (allocation, access) in named.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            let known = work.memory.iter_mut().find(|memory| memory.is(&allocation));
+            match known {
+                Some(memory) => memory.writes |= access.writes(),
+                None => {
+                    let writes = access.writes();
+                    work.memory.push(HeldMemory { held: Held::Shared(allocation), writes });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The page-locked memory of a captured copy, after all launches so far; this waits for them. What is written here
+    /// the next launch uploads, what the last one downloaded is read here.
+    ///
+    /// # Errors
+    ///
+    /// The buffer is another graph's, a kernel before faulted, or the driver's errors.
+    pub fn host<T: Pod + Send>(&mut self, buffer: &CapturedBuffer<T>) -> Result<&mut [T]> {
+        let work = &mut self.graph.work;
+        for stream in work.usage.streams() {
+            stream.mark()?.synchronize()?;
+        }
+        let held = if work.id == buffer.capture { work.pinned.get_mut(buffer.index) } else { None };
+        let pinned = held.and_then(|held| held.buffer.downcast_mut::<PinnedBuffer<T>>());
+        pinned.map(|pinned| &mut **pinned).ok_or_else(|| {
+            Error::invalid("ExecutableGraph::host", "a buffer of another capture", "one of this graph's")
+        })
+    }
+}
+
+/// What the driver says of an update that it refuses.
+fn refusal(result: CUgraphExecUpdateResult) -> String {
+    let text = match result {
+        CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED => {
+            "other nodes or another order"
+        }
+        CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED => "a node of another kind",
+        CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED
+        | CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE => "another kernel",
+        CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED => {
+            "arguments that cannot be changed, such as memory of another device"
+        }
+        CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED => "a node that cannot be updated",
+        CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED => {
+            "other attributes of a launch"
+        }
+        other => return format!("the driver's reason {}", other.0),
+    };
+    format!("it has {text}")
+}
+
+impl std::fmt::Debug for ExecutableGraph {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Executable{:?}", self.graph)
+    }
+}
+
+impl HeldMemory {
+    fn is(&self, allocation: &Arc<crate::driver::memory::Allocation>) -> bool {
+        match &self.held {
+            Held::Shared(known) => Arc::ptr_eq(known, allocation),
+            Held::Own(known) => std::ptr::eq(known.as_ptr(), Arc::as_ptr(allocation)),
+        }
+    }
+
+    fn allocation(&self) -> Option<Arc<crate::driver::memory::Allocation>> {
+        match &self.held {
+            Held::Shared(allocation) => Some(allocation.clone()),
+            Held::Own(allocation) => allocation.upgrade(),
+        }
+    }
+}

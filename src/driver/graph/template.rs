@@ -1,0 +1,334 @@
+//! A captured graph: what it consists of, its picture, and the way to launch it.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::capture::Capture;
+use super::executable::ExecutableGraph;
+use super::work::Work;
+use crate::driver::context::{Handle, call};
+use crate::driver::device::{Device, DeviceState};
+use crate::driver::function::FunctionState;
+use crate::driver::launch::Dim3;
+use crate::driver::memory::Resource;
+use crate::driver::stream::{Stream, StreamState};
+use crate::error::{Error, Result};
+use crate::sys::driver::{
+    CUDA_KERNEL_NODE_PARAMS_v2, CUgraph_st, CUgraphExec, CUgraphNode, CUgraphNode_st, CUgraphNodeType,
+};
+
+/// Captured work. It does nothing by itself: [`instantiate`](Graph::instantiate) it and launch that.
+pub struct Graph {
+    pub(super) device: &'static DeviceState,
+    pub(super) raw: Handle<CUgraph_st>,
+    /// After `raw`'s destruction: what its nodes name.
+    pub(super) work: Box<Work>,
+}
+
+impl DeviceState {
+    /// Destroys a graph of the driver; nothing happens for a null one.
+    pub(super) fn destroy_graph(&'static self, graph: Handle<CUgraph_st>) {
+        if !graph.0.is_null() && !self.is_lost() {
+            self.release_or_report(Resource::Graph(graph));
+        }
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        self.device.destroy_graph(self.raw);
+    }
+}
+
+/// Ends a capture that is left by an error or a panic, and throws it away.
+struct Discard<'a> {
+    capture: Option<Arc<Capture>>,
+    origin: &'a Arc<StreamState>,
+}
+
+impl Drop for Discard<'_> {
+    fn drop(&mut self) {
+        if let Some(capture) = self.capture.take() {
+            if let Ok(graph) = capture.end(self.origin) {
+                capture.device.destroy_graph(graph);
+            }
+            drop(capture.into_work());
+        }
+    }
+}
+
+impl Stream {
+    /// Captures what `work` gives to this stream, and to those that come to depend on it, instead of doing it; returns
+    /// the graph and what `work` returned.
+    ///
+    /// Any operation of this library that does not block can be captured: launches, fills, copies on the device and
+    /// from and to [`PinnedBuffer`](crate::driver::PinnedBuffer)s, events and waits among the captured streams. Another
+    /// stream joins when it waits for a captured one or uses a buffer after it; all are joined back at the end.
+    /// Allocations on captured streams are the graph's own memory: a buffer that `work` returns holds what the last
+    /// launch wrote. Operations on other streams that have nothing to do with the capture are done as always.
+    ///
+    /// ```no_run
+    /// # use selvedge::driver::{Device, Function, LaunchConfig};
+    /// # fn main() -> selvedge::Result<()> {
+    /// # let device = Device::new(0)?;
+    /// # let stream = device.stream()?;
+    /// # let scale: Function = device.load(b"")?.function("scale")?;
+    /// let mut x = stream.upload(&[1.0f32; 1024])?;
+    /// let (graph, ()) = stream.capture(|stream| {
+    ///     for _ in 0..100 {
+    ///         // SAFETY: scale(float*, float) touches 1024 elements.
+    ///         unsafe { scale.launch(stream, LaunchConfig::for_elements(1024), (&mut x, 1.01f32))? };
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// let graph = graph.instantiate()?;
+    /// graph.launch(&stream)?; // 100 launches
+    /// let result = stream.download(&x)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// That of `work`; the capture is ended and thrown away then, as it is when `work` panics. A capture that is under
+    /// way on this thread or stream, [`Error::NotCapturable`] where other code spoiled the capture, the driver's errors,
+    /// or [`Error::ContextLost`].
+    pub fn capture<R>(&self, work: impl FnOnce(&Stream) -> Result<R>) -> Result<(Graph, R)> {
+        let origin = self.state();
+        let capture = Capture::begin(origin)?;
+        let mut discard = Discard { capture: Some(capture.clone()), origin };
+        let result = work(self)?;
+        discard.capture = None;
+        let ended = capture.end(origin);
+        let device = capture.device;
+        let work = Box::new(capture.into_work());
+        Ok((Graph { device, raw: ended?, work }, result))
+    }
+}
+
+/// What a node of a graph does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum NodeKind {
+    /// Launches a kernel.
+    Kernel,
+    /// Copies.
+    Copy,
+    /// Fills.
+    Fill,
+    /// Calls a function on the host.
+    Host,
+    /// Launches another graph.
+    Graph,
+    /// Does nothing but order others.
+    Empty,
+    /// Waits for an event or records one.
+    Event,
+    /// Runs a part of the graph once, again and again, or not at all.
+    Conditional,
+    /// Something that this library does not know, with the driver's number.
+    Other(u32),
+}
+
+impl NodeKind {
+    fn new(kind: CUgraphNodeType) -> NodeKind {
+        match kind {
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL => NodeKind::Kernel,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => NodeKind::Copy,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => NodeKind::Fill,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST => NodeKind::Host,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH => NodeKind::Graph,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY => NodeKind::Empty,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT
+            | CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD => NodeKind::Event,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => NodeKind::Conditional,
+            other => NodeKind::Other(other.0),
+        }
+    }
+
+    fn name(self) -> String {
+        match self {
+            NodeKind::Other(number) => format!("type {number}"),
+            known => format!("{known:?}").to_lowercase(),
+        }
+    }
+}
+
+/// A node of a graph.
+#[derive(Clone)]
+pub struct GraphNode {
+    pub(super) raw: Handle<CUgraphNode_st>,
+    pub(super) function: Option<Arc<FunctionState>>,
+    kind: NodeKind,
+    grid: Option<(Dim3, Dim3)>,
+    after: Vec<usize>,
+}
+
+impl GraphNode {
+    /// What the node does.
+    pub fn kind(&self) -> NodeKind {
+        self.kind
+    }
+
+    /// The kernel's name, for a node that launches one.
+    pub fn kernel(&self) -> Option<&'static str> {
+        self.function.as_ref().map(|function| function.name.as_str())
+    }
+
+    /// The kernel's grid and block, where the driver tells them (CUDA 12.0 and up).
+    pub fn shape(&self) -> Option<(Dim3, Dim3)> {
+        self.grid
+    }
+
+    /// The nodes that this one comes after, by their places in [`Graph::nodes`].
+    pub fn after(&self) -> &[usize] {
+        &self.after
+    }
+}
+
+impl std::fmt::Debug for GraphNode {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = self.kernel().unwrap_or("");
+        write!(formatter, "GraphNode({} {name} after {:?})", self.kind.name(), self.after)
+    }
+}
+
+impl Graph {
+    /// The graph's device.
+    pub fn device(&self) -> Device {
+        Device(self.device)
+    }
+
+    /// Makes the form that is launched; the graph goes with it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`] and others of the driver's, or [`Error::ContextLost`].
+    pub fn instantiate(self) -> Result<ExecutableGraph> {
+        let mut raw: CUgraphExec = std::ptr::null_mut();
+        let bound = self.device.bind()?;
+        // SAFETY: the graph is live; the pointer is to a local.
+        unsafe { call!(self.device, cuGraphInstantiateWithFlags(&mut raw, self.raw.0, 0))? };
+        drop(bound);
+        Ok(ExecutableGraph::new(Handle(raw), self))
+    }
+
+    /// The nodes, each with those that it comes after. The driver's order is that of the capture.
+    ///
+    /// # Errors
+    ///
+    /// The driver's, or [`Error::ContextLost`].
+    pub fn nodes(&self) -> Result<Vec<GraphNode>> {
+        let device = self.device;
+        let _bound = device.bind()?;
+        let mut count = 0usize;
+        // SAFETY: the graph is live; without an array the driver gives the count.
+        unsafe { call!(device, cuGraphGetNodes(self.raw.0, std::ptr::null_mut(), &mut count))? };
+        let mut raw: Vec<CUgraphNode> = vec![std::ptr::null_mut(); count];
+        // SAFETY: there is room for `count` nodes.
+        unsafe { call!(device, cuGraphGetNodes(self.raw.0, raw.as_mut_ptr(), &mut count))? };
+        let mut nodes = Vec::with_capacity(count);
+        for &node in raw.iter().take(count) {
+            nodes.push(self.node(node)?);
+        }
+        let (from, to) = self.edges()?;
+        let place: std::collections::HashMap<_, _> = raw.iter().zip(0usize..).collect();
+        for (from, to) in from.iter().zip(&to) {
+            if let (Some(&from), Some(&to)) = (place.get(from), place.get(to)) {
+                if let Some(node) = nodes.get_mut(to) {
+                    node.after.push(from);
+                }
+            }
+        }
+        Ok(nodes)
+    }
+
+    /// The context is current.
+    fn edges(&self) -> Result<(Vec<CUgraphNode>, Vec<CUgraphNode>)> {
+        let (mut count, none) = (0usize, std::ptr::null_mut());
+        // SAFETY: the graph is live; without arrays the driver gives the count.
+        unsafe { call!(self.device, cuGraphGetEdges(self.raw.0, none, none, &mut count))? };
+        let mut from: Vec<CUgraphNode> = vec![std::ptr::null_mut(); count];
+        let mut to = from.clone();
+        if count > 0 {
+            // SAFETY: there is room for `count` edges.
+            unsafe {
+                let (from, to) = (from.as_mut_ptr(), to.as_mut_ptr());
+                call!(self.device, cuGraphGetEdges(self.raw.0, from, to, &mut count))?;
+            }
+        }
+        Ok((from, to))
+    }
+
+    /// The context is current.
+    fn node(&self, raw: CUgraphNode) -> Result<GraphNode> {
+        let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
+        // SAFETY: the node is of a live graph; the pointer is to a local.
+        unsafe { call!(self.device, cuGraphNodeGetType(raw, &mut kind))? };
+        let mut node = GraphNode {
+            raw: Handle(raw),
+            function: None,
+            kind: NodeKind::new(kind),
+            grid: None,
+            after: Vec::new(),
+        };
+        if node.kind == NodeKind::Kernel && self.device.api.cuGraphKernelNodeGetParams().is_ok() {
+            let mut parameters = CUDA_KERNEL_NODE_PARAMS_v2::default();
+            // SAFETY: the node is a kernel's; the pointer is to a local.
+            unsafe { call!(self.device, cuGraphKernelNodeGetParams(raw, &mut parameters))? };
+            let known = self.work.functions.iter().find(|function| function.raw.0 == parameters.func);
+            node.function = known.cloned();
+            node.grid = Some((
+                Dim3 { x: parameters.gridDimX, y: parameters.gridDimY, z: parameters.gridDimZ },
+                Dim3 { x: parameters.blockDimX, y: parameters.blockDimY, z: parameters.blockDimZ },
+            ));
+        }
+        Ok(node)
+    }
+
+    /// The graph in the DOT language, for Graphviz: a box for each node, an arrow from each to those that come after it.
+    ///
+    /// # Errors
+    ///
+    /// As [`nodes`](Self::nodes).
+    pub fn to_dot(&self) -> Result<String> {
+        let mut text = String::from("digraph selvedge {\n  node [shape=box, fontname=\"Helvetica\"];\n");
+        for (index, node) in self.nodes()?.iter().enumerate() {
+            let mut label = node.kind.name();
+            if let Some(kernel) = node.kernel() {
+                label = kernel.replace('\\', "\\\\").replace('"', "\\\"");
+            }
+            if let Some((grid, block)) = node.grid {
+                let _ = write!(label, "\\n{grid} blocks of {block}");
+            }
+            let colour = match node.kind {
+                NodeKind::Kernel => "#cfe3ff",
+                NodeKind::Copy | NodeKind::Fill => "#d9f2d9",
+                NodeKind::Conditional | NodeKind::Graph => "#ffe3c2",
+                _ => "#eeeeee",
+            };
+            let _ = writeln!(text, "  n{index} [label=\"{label}\", style=filled, fillcolor=\"{colour}\"];");
+            for before in &node.after {
+                let _ = writeln!(text, "  n{before} -> n{index};");
+            }
+        }
+        text.push_str("}\n");
+        Ok(text)
+    }
+}
+
+impl std::fmt::Debug for Graph {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (kernels, buffers) = (self.work.functions.len(), self.work.memory.len());
+        write!(formatter, "Graph({kernels} kernels, {buffers} buffers, device {})", self.device.ordinal)
+    }
+}
+
+/// An error for a node that cannot be what it is taken for.
+pub(super) fn no_such_node(operation: &'static str, index: usize, found: impl std::fmt::Display) -> Error {
+    Error::invalid(
+        operation,
+        format!("node {index}, which is {found}"),
+        "a node that launches a kernel, see Graph::nodes",
+    )
+}

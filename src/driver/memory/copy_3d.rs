@@ -1,0 +1,282 @@
+//! Copies of boxes: rows of elements in slices of rows, between device memory and device or host memory.
+//!
+//! A side is described by two steps: from one row to the next, and from one slice to the next. The driver takes the second
+//! as a number of rows, so that is what is asked for; a slice that is no whole number of rows is copied row by row
+//! with [`copy_2d`](Stream::copy_2d).
+
+use bytemuck::Pod;
+
+use super::copy::Side;
+use super::slice::{DeviceRead, DeviceWrite};
+use crate::driver::context::stream_call;
+use crate::driver::stream::Stream;
+use crate::error::{Error, Result};
+use crate::sys::driver::{CUDA_MEMCPY3D_v2, CUmemorytype};
+
+/// A three-dimensional copy: `depth` slices of `height` rows of `width` elements. All in elements, rows and slices.
+///
+/// ```
+/// use selvedge::driver::Copy3d;
+///
+/// // The box of 8 x 4 x 2 at the start of a volume of 32 x 16 x 10, to one that has just its size.
+/// let shape = Copy3d { source_pitch: 32, source_rows: 16, ..Copy3d::packed(8, 4, 2) };
+/// assert_eq!((shape.destination_pitch, shape.destination_rows), (8, 4));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copy3d {
+    /// Elements of a row that are copied.
+    pub width: usize,
+    /// Rows of a slice that are copied.
+    pub height: usize,
+    /// Slices.
+    pub depth: usize,
+    /// Elements from the start of one row of the source to the next.
+    pub source_pitch: usize,
+    /// Rows from the start of one slice of the source to the next.
+    pub source_rows: usize,
+    /// Elements from the start of one row of the destination to the next.
+    pub destination_pitch: usize,
+    /// Rows from the start of one slice of the destination to the next.
+    pub destination_rows: usize,
+}
+
+/// How the rows of one side lie, in elements and rows.
+#[derive(Clone, Copy)]
+struct Steps {
+    pitch: usize,
+    rows: usize,
+}
+
+impl Copy3d {
+    /// A copy between two sides that hold these elements and nothing else.
+    pub fn packed(width: usize, height: usize, depth: usize) -> Copy3d {
+        Copy3d {
+            width,
+            height,
+            depth,
+            source_pitch: width,
+            source_rows: height,
+            destination_pitch: width,
+            destination_rows: height,
+        }
+    }
+
+    fn source(&self) -> Steps {
+        Steps { pitch: self.source_pitch, rows: self.source_rows }
+    }
+
+    fn destination(&self) -> Steps {
+        Steps { pitch: self.destination_pitch, rows: self.destination_rows }
+    }
+
+    /// Elements from the first to the last of one side; `None` past the address space.
+    fn span(&self, steps: Steps) -> Option<usize> {
+        if self.height == 0 || self.depth == 0 {
+            return Some(0);
+        }
+        let last_row = (self.depth - 1).checked_mul(steps.rows)?.checked_add(self.height - 1)?;
+        last_row.checked_mul(steps.pitch)?.checked_add(self.width)
+    }
+
+    /// Checks one side; `length` is what it has.
+    fn check_side(&self, operation: &'static str, steps: Steps, length: usize) -> Result<()> {
+        if steps.pitch < self.width || steps.rows < self.height {
+            return Err(Error::invalid(
+                operation,
+                format!(
+                    "rows of {} elements {} apart, slices of {} rows {} apart",
+                    self.width, steps.pitch, self.height, steps.rows
+                ),
+                "a pitch of at least the width, and slices at least their height apart",
+            ));
+        }
+        match self.span(steps) {
+            Some(needed) if needed <= length => Ok(()),
+            needed => {
+                Err(Error::LengthMismatch { operation, wanted: needed.unwrap_or(usize::MAX), found: length })
+            }
+        }
+    }
+
+    fn check(&self, source: usize, destination: usize) -> Result<()> {
+        self.check_side("the source of a 3-D copy", self.source(), source)?;
+        self.check_side("the destination of a 3-D copy", self.destination(), destination)
+    }
+
+    fn is_empty<T>(&self) -> bool {
+        self.width == 0 || self.height == 0 || self.depth == 0 || size_of::<T>() == 0
+    }
+
+    /// A side's pitch in bytes and its rows. Steps that are never taken may be anything, so they become the smallest; those
+    /// that are taken stay inside the buffer, so the product fits.
+    fn taken(&self, steps: Steps, element: usize) -> (usize, usize) {
+        let rows = if self.depth == 1 { self.height } else { steps.rows };
+        let pitch = if self.depth == 1 && self.height == 1 { self.width } else { steps.pitch };
+        (pitch * element, rows)
+    }
+}
+
+impl Stream {
+    /// Copies a box of device elements on this stream's device.
+    ///
+    /// ```no_run
+    /// # fn main() -> selvedge::Result<()> {
+    /// # use selvedge::driver::{Copy3d, Device};
+    /// # let stream = Device::new(0)?.stream()?;
+    /// let volume = stream.zeros::<f32>(32 * 16 * 10)?;
+    /// let mut cut = stream.zeros::<f32>(8 * 4 * 2)?;
+    /// // The box that begins at x 3, y 2, z 1.
+    /// let start = (1 * 16 + 2) * 32 + 3;
+    /// let shape = Copy3d { source_pitch: 32, source_rows: 16, ..Copy3d::packed(8, 4, 2) };
+    /// stream.copy_3d(&volume.slice(start..)?, &mut cut, shape)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The shape leaves a side, a side is on another device, or the driver's errors.
+    pub fn copy_3d<T: Pod>(
+        &self,
+        source: &impl DeviceRead<T>,
+        destination: &mut impl DeviceWrite<T>,
+        shape: Copy3d,
+    ) -> Result<()> {
+        let (from, to) = (source.view(), destination.view());
+        shape.check(from.length, to.length)?;
+        if shape.is_empty::<T>() {
+            return Ok(());
+        }
+        let stream = self.state();
+        stream.reaches("copy_3d", &from)?;
+        stream.reaches("copy_3d", &to)?;
+        from.enter_read(stream)?;
+        to.enter_write(stream)?;
+        // SAFETY: both sides are inside live allocations of this device.
+        unsafe { self.issue_3d(Side::Device(from.address), Side::Device(to.address), shape, size_of::<T>()) }
+    }
+
+    /// Copies a box of host elements to the device; done when this returns.
+    ///
+    /// # Errors
+    ///
+    /// As [`copy_3d`](Self::copy_3d).
+    pub fn copy_3d_from_host<T: Pod>(
+        &self,
+        source: &[T],
+        destination: &mut impl DeviceWrite<T>,
+        shape: Copy3d,
+    ) -> Result<()> {
+        let to = destination.view();
+        shape.check(source.len(), to.length)?;
+        if shape.is_empty::<T>() {
+            return Ok(());
+        }
+        let stream = self.state();
+        to.refuse_capture("copy_3d_from_host", stream, true)?;
+        stream.reaches("copy_3d_from_host", &to)?;
+        to.enter_write(stream)?;
+        let host = Side::Host(source.as_ptr().cast_mut().cast());
+        // SAFETY: the host side is borrowed until the drain below and only read; the other is a live allocation.
+        let issued = unsafe { self.issue_3d(host, Side::Device(to.address), shape, size_of::<T>()) };
+        issued.and(stream.drain())
+    }
+
+    /// Copies a box of device elements to the host, after whatever wrote them; done when this returns.
+    ///
+    /// # Errors
+    ///
+    /// As [`copy_3d`](Self::copy_3d), or a kernel before it faulted.
+    pub fn copy_3d_to_host<T: Pod>(
+        &self,
+        source: &impl DeviceRead<T>,
+        destination: &mut [T],
+        shape: Copy3d,
+    ) -> Result<()> {
+        let from = source.view();
+        shape.check(from.length, destination.len())?;
+        if shape.is_empty::<T>() {
+            return Ok(());
+        }
+        let stream = self.state();
+        from.refuse_capture("copy_3d_to_host", stream, false)?;
+        stream.reaches("copy_3d_to_host", &from)?;
+        from.enter_read(stream)?;
+        let host = Side::Host(destination.as_mut_ptr().cast());
+        // SAFETY: the host side is borrowed until the drain below; the other is a live allocation.
+        let issued = unsafe { self.issue_3d(Side::Device(from.address), host, shape, size_of::<T>()) };
+        issued.and(stream.drain())
+    }
+
+    /// # Safety
+    ///
+    /// Both sides hold the shape; a host side stays valid until the stream has done the copy.
+    unsafe fn issue_3d(&self, source: Side, destination: Side, shape: Copy3d, element: usize) -> Result<()> {
+        let mut request = CUDA_MEMCPY3D_v2::default();
+        match source {
+            Side::Host(pointer) => {
+                request.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_HOST;
+                request.srcHost = pointer.cast();
+            }
+            Side::Device(address) => {
+                request.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_DEVICE;
+                request.srcDevice = address;
+            }
+        }
+        match destination {
+            Side::Host(pointer) => {
+                request.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_HOST;
+                request.dstHost = pointer.cast();
+            }
+            Side::Device(address) => {
+                request.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_DEVICE;
+                request.dstDevice = address;
+            }
+        }
+        (request.srcPitch, request.srcHeight) = shape.taken(shape.source(), element);
+        (request.dstPitch, request.dstHeight) = shape.taken(shape.destination(), element);
+        request.WidthInBytes = shape.width * element;
+        request.Height = shape.height;
+        request.Depth = shape.depth;
+        let stream = self.state();
+        // SAFETY: the caller vouches for both sides.
+        stream.submit(|| unsafe { stream_call!(stream, cuMemcpy3DAsync(&request, stream.raw.0)) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Copy3d, Error, Steps};
+
+    #[test]
+    fn the_span_ends_at_the_last_element() {
+        let shape = Copy3d { source_pitch: 10, source_rows: 7, ..Copy3d::packed(3, 4, 5) };
+        assert_eq!(shape.span(shape.source()), Some((4 * 7 + 3) * 10 + 3));
+        assert_eq!(shape.span(shape.destination()), Some(60));
+        assert!(shape.check(313, 60).is_ok());
+        assert!(matches!(shape.check(312, 60), Err(Error::LengthMismatch { wanted: 313, found: 312, .. })));
+        assert!(matches!(shape.check(313, 59), Err(Error::LengthMismatch { wanted: 60, found: 59, .. })));
+        assert_eq!(Copy3d { depth: 0, ..shape }.span(shape.source()), Some(0));
+    }
+
+    #[test]
+    fn steps_are_at_least_what_they_step_over() {
+        let shape = Copy3d::packed(3, 4, 5);
+        for wrong in [Copy3d { source_pitch: 2, ..shape }, Copy3d { destination_rows: 3, ..shape }] {
+            assert!(matches!(wrong.check(1000, 1000), Err(Error::InvalidArgument { .. })), "{wrong:?}");
+        }
+        for past in
+            [Copy3d { source_pitch: usize::MAX, ..shape }, Copy3d { source_rows: usize::MAX, ..shape }]
+        {
+            assert!(matches!(past.check(1000, 1000), Err(Error::LengthMismatch { .. })), "{past:?}");
+        }
+    }
+
+    #[test]
+    fn steps_that_are_not_taken_do_not_matter() {
+        let huge = Steps { pitch: usize::MAX, rows: usize::MAX };
+        assert_eq!(Copy3d::packed(3, 1, 1).taken(huge, 8), (24, 1));
+        let steps = Steps { pitch: 10, rows: usize::MAX };
+        assert_eq!(Copy3d::packed(3, 2, 1).taken(steps, 8), (80, 2));
+    }
+}

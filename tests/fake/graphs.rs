@@ -1,0 +1,548 @@
+//! Graphs: what is captured runs at each launch, in the order that its buffers ask for, and nothing else is disturbed.
+
+use std::sync::mpsc;
+
+use libtest_mimic::Trial;
+use selvedge::Error;
+use selvedge::driver::{Captured, Device, DeviceBuffer, Function, LaunchConfig, NodeKind, Stream};
+
+use super::kernels::PTX;
+use super::support::{Fake, Parameter};
+use super::variant::Variant;
+use super::{children, scenario};
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+const LENGTH: usize = 64;
+
+/// A device with its kernels.
+struct Ground {
+    device: Device,
+    stream: Stream,
+    mix: Function,
+    make: Function,
+}
+
+impl Ground {
+    fn new() -> Result<Ground, Error> {
+        let device = Device::new(0)?;
+        let stream = device.stream()?;
+        let module = device.load(PTX.as_bytes())?;
+        let (mix, make) = (module.function("mix")?, module.function("make")?);
+        Ok(Ground { device, stream, mix, make })
+    }
+
+    fn make(&self, stream: &Stream, target: &mut DeviceBuffer<u8>, salt: u32) -> Result<(), Error> {
+        let length = target.len() as u64;
+        // SAFETY: `make` writes `length` bytes.
+        unsafe { self.make.launch(stream, LaunchConfig::new(1, 32), (target, length, salt)) }
+    }
+
+    fn mix(
+        &self,
+        stream: &Stream,
+        source: &DeviceBuffer<u8>,
+        target: &mut DeviceBuffer<u8>,
+        salt: u32,
+    ) -> Result<(), Error> {
+        let length = target.len() as u64;
+        // SAFETY: `mix` reads and updates `length` bytes.
+        unsafe { self.mix.launch(stream, LaunchConfig::new(1, 32), (source, target, length, salt)) }
+    }
+}
+
+fn made(fake: &Fake, length: usize, salt: u32) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    let scalars = ((length as u64).to_ne_bytes(), salt.to_ne_bytes());
+    let mut parameters =
+        [Parameter::Write(&mut bytes), Parameter::Scalar(&scalars.0), Parameter::Scalar(&scalars.1)];
+    fake.kernel_effect("make", &mut parameters);
+    bytes
+}
+
+fn mixed(fake: &Fake, source: &[u8], target: &mut [u8], salt: u32) {
+    let scalars = ((target.len() as u64).to_ne_bytes(), salt.to_ne_bytes());
+    let mut parameters = [
+        Parameter::Read(source),
+        Parameter::Update(target),
+        Parameter::Scalar(&scalars.0),
+        Parameter::Scalar(&scalars.1),
+    ];
+    fake.kernel_effect("mix", &mut parameters);
+}
+
+fn same(what: &str, found: &[u8], wanted: &[u8]) -> Outcome {
+    if found == wanted { Ok(()) } else { Err(format!("{what} is not what the model has").into()) }
+}
+
+fn not_capturable<R: std::fmt::Debug>(what: &str, result: Result<R, Error>) -> Outcome {
+    match result {
+        Err(Error::NotCapturable { .. }) => Ok(()),
+        other => Err(format!("{what} in a capture answers {other:?}").into()),
+    }
+}
+
+/// Nothing happens at the capture, everything at each launch; buffers, kernels and module may be gone by then.
+fn replays(fake: &Fake) -> Outcome {
+    let ground = Ground::new()?;
+    let stream = ground.stream.clone();
+    let (mut a, mut b, mut c) =
+        (stream.upload(&[1u8; LENGTH])?, stream.upload(&[2u8; LENGTH])?, stream.upload(&[3u8; LENGTH])?);
+    let (graph, ()) = stream.capture(|stream| {
+        ground.mix(stream, &a, &mut b, 7)?;
+        stream.fill(&mut a, 9)?;
+        stream.copy(&b, &mut c)?;
+        ground.mix(stream, &c, &mut b, 8)
+    })?;
+    same("a buffer after a capture", &stream.download(&b)?, &[2; LENGTH])?;
+    let nodes = graph.nodes()?;
+    let kinds: Vec<_> = nodes.iter().map(|node| node.kind()).collect();
+    if kinds != [NodeKind::Kernel, NodeKind::Fill, NodeKind::Copy, NodeKind::Kernel] {
+        return Err(format!("the nodes are {nodes:?}").into());
+    }
+    let dot = graph.to_dot()?;
+    if !dot.starts_with("digraph") || dot.matches("->").count() != 3 {
+        return Err(format!("the picture is\n{dot}").into());
+    }
+    let graph = graph.instantiate()?;
+    graph.upload(&stream)?;
+    let mut model = (vec![1u8; LENGTH], vec![2u8; LENGTH], vec![3u8; LENGTH]);
+    for round in 0..3 {
+        graph.launch(&stream)?;
+        mixed(fake, &model.0, &mut model.1, 7);
+        model.0.fill(9);
+        model.2.copy_from_slice(&model.1);
+        let source = model.2.clone();
+        mixed(fake, &source, &mut model.1, 8);
+        same(&format!("launch {round}"), &stream.download(&b)?, &model.1)?;
+    }
+    // The graph holds what its nodes name.
+    drop((a, c, ground));
+    graph.launch(&stream)?;
+    mixed(fake, &model.0, &mut model.1, 7);
+    model.2.copy_from_slice(&model.1);
+    let source = model.2.clone();
+    mixed(fake, &source, &mut model.1, 8);
+    same("a launch without its buffers' owners", &stream.download(&b)?, &model.1)?;
+    graph.launch(&stream)?;
+    drop((graph, b));
+    // The memory comes back only behind the last launch.
+    let reused = stream.uninitialized::<u8>(LENGTH)?;
+    drop(reused);
+    let other = Device::new(0)?.stream()?;
+    drop(stream);
+    drop(other.zeros::<u8>(LENGTH)?);
+    Ok(())
+}
+
+/// Streams join by what they use and by events, and are joined back; what does not belong stays outside.
+fn forks_and_joins(fake: &Fake) -> Outcome {
+    let ground = Ground::new()?;
+    let (stream, side, third) = (ground.stream.clone(), ground.device.stream()?, ground.device.stream()?);
+    let (mut a, mut b, mut c) =
+        (side.upload(&[1u8; LENGTH])?, stream.upload(&[2u8; LENGTH])?, third.upload(&[3u8; LENGTH])?);
+    let mut outside = third.upload(&[4u8; LENGTH])?;
+    let mut event = ground.device.event()?;
+    let (graph, ()) = stream.capture(|stream| {
+        ground.make(stream, &mut a, 1)?;
+        // Joins, because it reads what the capture writes.
+        ground.mix(&side, &a, &mut b, 2)?;
+        // Has nothing to do with it.
+        ground.make(&third, &mut outside, 3)?;
+        event.record(stream)?;
+        third.wait(&event)?;
+        ground.mix(&third, &a, &mut c, 4)?;
+        not_captured(event.is_complete())?;
+        ground.mix(stream, &c, &mut a, 5)
+    })?;
+    let nodes = graph.nodes()?;
+    let kernels: Vec<_> = nodes.iter().filter(|node| node.kind() == NodeKind::Kernel).collect();
+    if kernels.len() != 4 {
+        return Err(format!("the nodes are {nodes:?}").into());
+    }
+    same("work outside", &third.download(&outside)?, &made(fake, LENGTH, 3))?;
+    let graph = graph.instantiate()?;
+    let mut model = (vec![1u8; LENGTH], vec![2u8; LENGTH], vec![3u8; LENGTH]);
+    let streams = [&stream, &side, &third];
+    for round in 0..6 {
+        // Uses on other streams before and after, and launches on any stream.
+        ground.make(streams[(round + 1) % 3], &mut c, 20 + round as u32)?;
+        model.2 = made(fake, LENGTH, 20 + round as u32);
+        graph.launch(streams[round % 3])?;
+        model.0 = made(fake, LENGTH, 1);
+        mixed(fake, &model.0, &mut model.1, 2);
+        mixed(fake, &model.0, &mut model.2, 4);
+        mixed(fake, &model.2, &mut model.0, 5);
+        ground.mix(streams[(round + 2) % 3], &a, &mut b, 6)?;
+        mixed(fake, &model.0, &mut model.1, 6);
+    }
+    same("the first buffer", &third.download(&a)?, &model.0)?;
+    same("the second", &stream.download(&b)?, &model.1)?;
+    same("the third", &side.download(&c)?, &model.2)
+}
+
+fn not_captured<R: std::fmt::Debug>(result: Result<R, Error>) -> Result<(), Error> {
+    match result {
+        Err(Error::NotCapturable { .. }) => Ok(()),
+        other => panic!("what cannot be captured answers {other:?}"),
+    }
+}
+
+/// Memory that is allocated in a capture is the graph's: it serves again inside, and nobody else gets it.
+fn owns_its_memory(fake: &Fake) -> Outcome {
+    let ground = Ground::new()?;
+    let (stream, side) = (ground.stream.clone(), ground.device.stream()?);
+    let input = stream.upload(&[5u8; LENGTH])?;
+    let mut addresses = Vec::new();
+    let (graph, output) = stream.capture(|stream| {
+        let mut output = stream.zeros::<u8>(LENGTH)?;
+        for salt in 0..4 {
+            let mut scratch = stream.uninitialized::<u8>(LENGTH)?;
+            addresses.push(scratch.address());
+            ground.make(stream, &mut scratch, salt)?;
+            ground.mix(stream, &scratch, &mut output, salt)?;
+        }
+        // Used on another stream, so its next user there and here comes after.
+        let mut scratch = stream.uninitialized::<u8>(LENGTH)?;
+        ground.make(&side, &mut scratch, 9)?;
+        ground.mix(&side, &scratch, &mut output, 9)?;
+        drop(scratch);
+        let mut scratch = stream.zeros::<u8>(LENGTH)?;
+        ground.mix(stream, &input, &mut scratch, 10)?;
+        ground.mix(stream, &scratch, &mut output, 10)?;
+        Ok(output)
+    })?;
+    if addresses.iter().any(|&address| address != addresses[0]) {
+        return Err("blocks that were dropped in the capture did not serve again".into());
+    }
+    let mut wanted = vec![0u8; LENGTH];
+    for salt in 0..4 {
+        mixed(fake, &made(fake, LENGTH, salt), &mut wanted, salt);
+    }
+    mixed(fake, &made(fake, LENGTH, 9), &mut wanted, 9);
+    let mut scratch = vec![0u8; LENGTH];
+    mixed(fake, &[5; LENGTH], &mut scratch, 10);
+    mixed(fake, &scratch, &mut wanted, 10);
+    let graph = graph.instantiate()?;
+    // Others allocate and drop meanwhile; the graph's blocks are not among theirs.
+    for round in 0..4 {
+        let mut other = side.zeros::<u8>(LENGTH)?;
+        if addresses.contains(&other.address()) {
+            return Err("a block of the graph was given to somebody else".into());
+        }
+        ground.make(&side, &mut other, 77)?;
+        graph.launch(if round % 2 == 0 { &stream } else { &side })?;
+        same("the output", &side.download(&output)?, &wanted)?;
+        same("a bystander", &side.download(&other)?, &made(fake, LENGTH, 77))?;
+    }
+    // A read that still runs when the output is dropped comes before the next launch.
+    let pinned = ground.device.pinned::<u8>(LENGTH)?;
+    let transfer = side.download_async(&output, pinned)?;
+    drop(output);
+    graph.launch(&stream)?;
+    let pinned = transfer.wait()?;
+    fake.host_read(&pinned);
+    same("a read before a launch", &pinned, &wanted)?;
+    drop(graph);
+    // And a buffer outlives its graph.
+    let (graph, output) = stream.capture(|stream| {
+        let mut output = stream.uninitialized::<u8>(LENGTH)?;
+        ground.make(stream, &mut output, 4)?;
+        Ok(output)
+    })?;
+    let graph = graph.instantiate()?;
+    graph.launch(&stream)?;
+    drop(graph);
+    same("an output without its graph", &side.download(&output)?, &made(fake, LENGTH, 4))
+}
+
+/// What cannot be captured is refused before the driver hears of it, and the capture goes on.
+fn refuses(fake: &Fake) -> Outcome {
+    let ground = Ground::new()?;
+    let (device, stream) = (ground.device, ground.stream.clone());
+    let side = device.stream()?;
+    let far = Device::new(1)?.stream()?;
+    let mut a = stream.upload(&[1u8; LENGTH])?;
+    let mut b = stream.upload(&[2u8; LENGTH])?;
+    let mut elsewhere = far.upload(&[2u8; LENGTH])?;
+    let host = [3u8; LENGTH];
+    let mut room = [0u8; LENGTH];
+    let mut before = device.timing_event()?;
+    before.record(&side)?;
+    let unrecorded = device.event()?;
+    let global = device.load(PTX.as_bytes())?.global::<u8>("state")?;
+    let earlier = side.upload_async(device.pinned::<u8>(LENGTH)?, &mut b)?;
+    let (graph, ()) = stream.capture(|stream| {
+        ground.make(stream, &mut a, 1)?;
+        let calls = fake.calls();
+        not_captured(stream.copy_from_host(&host, &mut b))?;
+        not_captured(stream.copy_to_host(&b, &mut room))?;
+        not_captured(stream.download(&a))?;
+        // On a stream outside, but what it would read is written by the capture.
+        not_captured(side.download(&a))?;
+        not_captured(side.copy_from_host(&host, &mut a))?;
+        not_captured(stream.synchronize())?;
+        not_captured(stream.is_idle())?;
+        not_captured(device.synchronize())?;
+        not_captured(stream.on_complete(|| {}))?;
+        not_captured(stream.wait(&before))?;
+        not_captured(stream.wait_for(&side))?;
+        not_captured(global.read(stream))?;
+        not_captured(global.write(stream, &[0; 64]))?;
+        // Another device cannot join.
+        not_captured(far.copy(&a, &mut elsewhere))?;
+        let shape = selvedge::driver::Copy2d { width: 4, height: 2, source_pitch: 8, destination_pitch: 8 };
+        not_captured(stream.copy_2d_from_host(&host, &mut b, shape))?;
+        not_captured(stream.copy_2d_to_host(&b, &mut room, shape))?;
+        match stream.capture(|_| Ok(())) {
+            Err(Error::InvalidArgument { .. }) => {}
+            other => panic!("a capture in a capture answers {other:?}"),
+        }
+        match side.capture(|_| Ok(())) {
+            Err(Error::InvalidArgument { .. }) => {}
+            other => panic!("a second capture on the thread answers {other:?}"),
+        }
+        // Whether another context is current is always asked.
+        let asked: Vec<_> = fake.log().into_iter().filter(|call| call.number > calls).collect();
+        if let Some(call) = asked.iter().find(|call| !call.function.starts_with("cuCtxGetCurrent")) {
+            panic!("a refused operation called {}", call.function);
+        }
+        stream.wait(&unrecorded)?;
+        // Outside of the capture everything goes on.
+        before.synchronize()?;
+        side.synchronize()?;
+        far.download(&elsewhere)?;
+        ground.make(stream, &mut b, 2)
+    })?;
+    drop(earlier.wait()?);
+    if graph.nodes()?.len() != 2 {
+        return Err(format!("the nodes are {:?}", graph.nodes()?).into());
+    }
+    graph.instantiate()?.launch(&stream)?;
+    same("a buffer", &stream.download(&b)?, &made(fake, LENGTH, 2))
+}
+
+/// A capture that is left by an error or a panic is thrown away, and the stream is an ordinary one again.
+fn discards(fake: &Fake) -> Outcome {
+    let ground = Ground::new()?;
+    let stream = ground.stream.clone();
+    let mut a = stream.upload(&[1u8; LENGTH])?;
+    let failed = stream.capture(|stream| {
+        let scratch = stream.zeros::<u8>(LENGTH)?;
+        ground.mix(stream, &scratch, &mut a, 1)?;
+        stream.synchronize()
+    });
+    not_capturable("a closure that failed", failed)?;
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        stream.capture::<()>(|stream| {
+            ground.make(stream, &mut a, 1)?;
+            std::panic::resume_unwind(Box::new("on purpose"))
+        })
+    }));
+    if outcome.is_ok() {
+        return Err("the panic was lost".into());
+    }
+    let live = fake.live();
+    if (live.captures, live.graphs) != (0, 0) {
+        return Err(format!("left behind: {}", fake.describe_live()).into());
+    }
+    same("a buffer", &stream.download(&a)?, &[1; LENGTH])?;
+    ground.make(&stream, &mut a, 3)?;
+    same("a buffer used again", &stream.download(&a)?, &made(fake, LENGTH, 3))?;
+    let (graph, ()) = stream.capture(|_| Ok(()))?;
+    graph.instantiate()?.launch(&stream).map_err(Into::into)
+}
+
+/// Other threads go on while one captures; what they do is not captured, and they do not end it.
+fn other_threads(fake: &Fake) -> Outcome {
+    let ground = Ground::new()?;
+    let (device, stream) = (ground.device, ground.stream.clone());
+    let mut a = stream.upload(&[1u8; LENGTH])?;
+    let kept = stream.upload(&[2u8; LENGTH])?;
+    let waiting = stream.download_async(&kept, device.pinned::<u8>(LENGTH)?)?;
+    let (to_other, orders) = mpsc::channel::<()>();
+    let (done, from_other) = mpsc::channel::<Result<(), String>>();
+    let captured = std::thread::scope(|scope| {
+        let captured = stream.clone();
+        scope.spawn(move || {
+            if orders.recv().is_err() {
+                return;
+            }
+            let work = || -> Outcome {
+                let side = device.stream()?;
+                let mut own = side.upload(&[7u8; LENGTH])?;
+                not_capturable("another thread's work", captured.fill(&mut own, 1))?;
+                not_capturable("another thread's capture", captured.capture(|_| Ok(())).map(drop))?;
+                not_capturable("another thread's allocation", captured.zeros::<u8>(8).map(drop))?;
+                not_capturable("another thread's question", captured.is_idle())?;
+                let pinned = waiting.wait()?;
+                fake.host_read(&pinned);
+                same("a transfer from before", &pinned, &[2; LENGTH])?;
+                // Its home is being captured.
+                side.fill(&mut own, 3)?;
+                drop(side.download(&kept)?);
+                drop(kept);
+                device.trim()?;
+                device.synchronize()?;
+                let module = device.load(PTX.as_bytes())?;
+                drop(module);
+                let (graph, ()) = side.capture(|side| side.fill(&mut own, 4))?;
+                graph.instantiate()?.launch(&side)?;
+                same("a graph of another thread", &side.download(&own)?, &[4; LENGTH])
+            };
+            let _ = done.send(work().map_err(|error| error.to_string()));
+        });
+        stream.capture(|stream| {
+            ground.make(stream, &mut a, 1)?;
+            let _ = to_other.send(());
+            let answer = from_other.recv().unwrap_or(Err("the other thread died".to_owned()));
+            ground.mix(stream, &stream.zeros::<u8>(LENGTH)?, &mut a, 2)?;
+            Ok(answer)
+        })
+    });
+    let (graph, answer) = captured?;
+    answer?;
+    graph.instantiate()?.launch(&stream)?;
+    let mut wanted = made(fake, LENGTH, 1);
+    mixed(fake, &[0; LENGTH], &mut wanted, 2);
+    same("the captured buffer", &stream.download(&a)?, &wanted)
+}
+
+/// Page-locked memory of captured copies goes to the graph, and is reached between launches.
+fn pinned_memory(fake: &Fake) -> Outcome {
+    let ground = Ground::new()?;
+    let (device, stream, side) = (ground.device, ground.stream.clone(), ground.device.stream()?);
+    let mut a = stream.upload(&[1u8; LENGTH])?;
+    let (from, to) = (device.pinned::<u8>(LENGTH)?, device.register(vec![0u8; LENGTH])?);
+    let (graph, (input, output)) = stream.capture(|stream| {
+        let input = stream.upload_async(from, &mut a)?;
+        ground.mix(stream, &stream.zeros::<u8>(LENGTH)?, &mut a, 5)?;
+        let output = stream.download_async(&a, to)?;
+        not_captured(input.is_complete())?;
+        let names = (input.captured(), output.captured());
+        not_captured(input.wait())?;
+        Ok(names)
+    })?;
+    let (Some(input), Some(output)) = (input, output) else {
+        return Err("captured copies have no names".into());
+    };
+    let mut graph = graph.instantiate()?;
+    for round in 1..4u8 {
+        let host = graph.host(&input)?;
+        fake.host_write(host);
+        host.fill(round);
+        graph.launch(if round % 2 == 0 { &stream } else { &side })?;
+        let mut wanted = vec![round; LENGTH];
+        mixed(fake, &[0; LENGTH], &mut wanted, 5);
+        let host = graph.host(&output)?;
+        fake.host_read(host);
+        same("what came back", host, &wanted)?;
+    }
+    let (other, ()) = stream.capture(|_| Ok(()))?;
+    if other.instantiate()?.host(&input).is_ok() {
+        return Err("another graph gave the buffer".into());
+    }
+    graph.launch(&stream)?;
+    drop(graph);
+    Ok(())
+}
+
+/// A closure is captured again when its key changes, and its graph updated where that suffices.
+fn captured_closures(fake: &Fake) -> Outcome {
+    let ground = Ground::new()?;
+    let stream = ground.stream.clone();
+    let (make, mix) = (ground.make.clone(), ground.mix.clone());
+    let mut work = Captured::new(|stream: &Stream, &(length, rounds): &(usize, u32)| {
+        let mut output = stream.zeros::<u8>(length)?;
+        for salt in 0..rounds {
+            let mut scratch = stream.uninitialized::<u8>(length)?;
+            let config = LaunchConfig::new(1, 32);
+            // SAFETY: the kernels touch `length` bytes.
+            unsafe {
+                make.launch(stream, config, (&mut scratch, length as u64, salt))?;
+                mix.launch(stream, config, (&scratch, &mut output, length as u64, salt))?;
+            }
+        }
+        Ok(output)
+    });
+    for (key, captures) in
+        [((64, 2), 1), ((64, 2), 1), ((80, 2), 2), ((80, 5), 3), ((80, 5), 3), ((64, 2), 4)]
+    {
+        let output = work.launch(&stream, key)?;
+        let mut wanted = vec![0u8; key.0];
+        for salt in 0..key.1 {
+            mixed(fake, &made(fake, key.0, salt), &mut wanted, salt);
+        }
+        same(&format!("the work for {key:?}"), &stream.download(output)?, &wanted)?;
+        if work.captures() != captures {
+            return Err(format!("captured {} times, not {captures}", work.captures()).into());
+        }
+    }
+    drop(work);
+    // A graph of other kernels is refused and given back.
+    let (mut a, mut b) = (stream.zeros::<u8>(LENGTH)?, stream.zeros::<u8>(LENGTH)?);
+    let (graph, ()) = stream.capture(|stream| ground.make(stream, &mut a, 1))?;
+    let mut graph = graph.instantiate()?;
+    let (other, ()) = stream.capture(|stream| {
+        ground.make(stream, &mut a, 2)?;
+        ground.mix(stream, &a, &mut b, 3)
+    })?;
+    let refused = match graph.update(other) {
+        Err(failed) => failed,
+        Ok(()) => return Err("a graph with another node was taken".into()),
+    };
+    if !matches!(*refused.error, Error::GraphNotUpdatable { .. }) {
+        return Err(format!("refused with {}", refused.error).into());
+    }
+    graph.launch(&stream)?;
+    same("the graph as it was", &stream.download(&a)?, &made(fake, LENGTH, 1))?;
+    refused.graph.instantiate()?.launch(&stream)?;
+    same("the one that was refused", &stream.download(&a)?, &made(fake, LENGTH, 2))
+}
+
+/// Child: one of the programs above.
+pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
+    let program = match arguments {
+        [name] => PROGRAMS.iter().find(|(known, _)| known == name),
+        _ => None,
+    };
+    let (_, program) = program.ok_or("usage: PROGRAM")?;
+    for strict in [true, false] {
+        fake.set_strict(strict);
+        program(fake).map_err(|error| format!("strict {strict}: {error}"))?;
+        scenario::settle()?;
+        scenario::check_end(fake)?;
+        let live = fake.live();
+        if live.captures + live.graphs + live.instances != 0 {
+            return Err(format!("alive at the end: {}", fake.describe_live()).into());
+        }
+    }
+    Ok(())
+}
+
+type Program = fn(&Fake) -> Outcome;
+
+const PROGRAMS: &[(&str, Program)] = &[
+    ("replays", replays),
+    ("forks_and_joins", forks_and_joins),
+    ("owns_its_memory", owns_its_memory),
+    ("refuses", refuses),
+    ("discards", discards),
+    ("other_threads", other_threads),
+    ("pinned_memory", pinned_memory),
+    ("captured_closures", captured_closures),
+];
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for (name, _) in PROGRAMS {
+        for (pool, setting) in [("", ""), ("_without_a_pool", "none"), ("_poisoned", "poison")] {
+            trials.push(Trial::test(format!("graphs::{name}{pool}"), move || {
+                let arguments = [(*name).to_owned()];
+                let settings = [("SELVEDGE_POOL", setting)];
+                children::must_succeed(&Variant::new(12040), "graphs", &arguments, &settings).map(drop)
+            }));
+        }
+    }
+    trials
+}
