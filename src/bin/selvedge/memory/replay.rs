@@ -1,6 +1,6 @@
 //! `selvedge memory replay`: a trace, recorded or made up, run through the pool on the CPU.
 
-use selvedge::driver::{MemoryTrace, ReplayOptions as Settings, ReplayPool, ReplayReport};
+use selvedge::driver::{MemoryTrace, ReplayOptions as Settings, ReplayPool, ReplayReport, TraceEvent};
 use serde_json::{Value, json};
 
 use super::summary::{heading, statistics};
@@ -39,12 +39,13 @@ pub fn replay(options: &ReplayOptions) -> Result<Report, Failure> {
     settings.lag = options.lag;
     settings.samples = SAMPLES;
 
-    let report = {
+    let mut report = {
         let requests = trace.requests();
         let _progress = (trace.events.len() > QUICK)
             .then(|| Progress::spinner(&format!("replaying {requests} requests")));
         trace.replay(&settings)?
     };
+    keep_peaks(&trace, &mut report);
     if let Some(path) = &options.save {
         files::write(path, &trace.to_json())?;
     }
@@ -76,6 +77,34 @@ fn trace(options: &ReplayOptions) -> Result<MemoryTrace, Failure> {
         }
         // The options say that one of both is needed.
         (None, None) => Err(Failure::failed("no trace was named")),
+    }
+}
+
+/// Gives each sample the most that was asked for since the one before, which is short and easily missed. Where requests
+/// were refused the trace alone does not tell it, and samples stay as they are.
+fn keep_peaks(trace: &MemoryTrace, report: &mut ReplayReport) {
+    if report.refused > 0 {
+        return;
+    }
+    let (mut sizes, mut events) = (Vec::new(), trace.events.iter());
+    let (mut now, mut before) = (0u64, 0);
+    for sample in &mut report.samples {
+        let mut most = now;
+        for event in events.by_ref().take((sample.event - before) as usize) {
+            match *event {
+                TraceEvent::Allocate { bytes, .. } => {
+                    sizes.push(bytes);
+                    now = now.saturating_add(bytes);
+                    most = most.max(now);
+                }
+                TraceEvent::Free { allocation } => {
+                    // The replay has refused a trace that frees what it never made.
+                    now = now.saturating_sub(sizes.get(allocation as usize).copied().unwrap_or(0));
+                }
+            }
+        }
+        before = sample.event;
+        sample.requested_bytes = most;
     }
 }
 

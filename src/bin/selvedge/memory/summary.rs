@@ -125,7 +125,7 @@ pub fn text(snapshot: &MemorySnapshot) -> String {
     text += &table.render(style);
 
     text += &heading(style, "segments");
-    let head = ["address", "bytes", "live", "cached", "no memory", "blocks", "live █  cached ░"];
+    let head = ["address", "bytes", "live", "cached", "no memory", "blocks", "live █▓▒░ cached"];
     let mut table = Table::with_head("<>>>>><", head);
     for segment in snapshot.segments.iter().take(SEGMENTS) {
         let totals = Totals::of(&segment.blocks);
@@ -169,8 +169,8 @@ pub fn heading(style: Style, name: &str) -> String {
     format!("\n{}\n", style.dim(name))
 }
 
-/// A segment's memory from its first to its last byte in a few letters, each what most of its part is. Addresses without
-/// memory are left out: a range has far more of them.
+/// A segment's memory from its first to its last byte in a few letters, darker where more is live. Addresses without memory
+/// are left out: a range has far more of them.
 fn bar(segment: &SegmentSnapshot) -> String {
     let totals = Totals::of(&segment.blocks);
     // Blocks follow each other within 64 bits.
@@ -191,9 +191,13 @@ fn bar(segment: &SegmentSnapshot) -> String {
             *(if state == BlockState::Live { &mut live } else { &mut cached }) += next - at;
             at = next;
         }
-        bar.push(match live + cached {
-            0 => ' ',
-            _ if live >= cached => '█',
+        let eighths = u128::from(live) * 8 / u128::from((live + cached).max(1));
+        // All live, mostly, about half, and less.
+        bar.push(match (live + cached, eighths) {
+            (0, _) => ' ',
+            (_, 8) => '█',
+            (_, 5..) => '▓',
+            (_, 2..) => '▒',
             _ => '░',
         });
     }
@@ -259,7 +263,7 @@ mod tests {
             block(768, 256, BlockState::Unmapped),
         ];
         let segment = SegmentSnapshot { address: 0, bytes: 1024, blocks };
-        assert_eq!(bar(&segment), "██████████░░░░░░░░░░░░░░░░░░░░░░");
+        assert_eq!(bar(&segment), "██████████▓░░░░░░░░░░░░░░░░░░░░░");
         let blocks =
             vec![block(0, u64::MAX - 1, BlockState::Cached), block(u64::MAX - 1, 1, BlockState::Live)];
         let huge = SegmentSnapshot { address: 0, bytes: u64::MAX, blocks };

@@ -124,10 +124,10 @@ pub fn panels(snapshot: &MemorySnapshot, width: f64) -> Vec<Panel> {
     (0..segments.len()).map(|at| Panel::new(segments, at..at + 1, blocks, width)).collect()
 }
 
-/// The least of 1, 1.25, 1.5, 1.75 times a power of two that is no smaller: a length whose parts are round.
+/// The least of a power of two and one and a half of it that is no smaller: a length whose parts are round.
 fn round_up(bytes: f64) -> f64 {
     let power = 2f64.powf(bytes.max(1.0).log2().floor());
-    let steps = [1.0, 1.25, 1.5, 1.75, 2.0];
+    let steps = [1.0, 1.5, 2.0];
     steps.map(|step| step * power).into_iter().find(|length| *length >= bytes).unwrap_or(2.0 * power)
 }
 

@@ -198,7 +198,7 @@ impl Map<'_> {
         let totals = Totals::of(segments.iter().flat_map(|segment| &segment.blocks));
         let what = match segments {
             [segment] => {
-                format!("Segment at {:#x}: {}", segment.address, output::bytes(segment.bytes))
+                format!("Segment at {:#x}, {} of addresses", segment.address, output::bytes(segment.bytes))
             }
             several => counted(several.len() as u64, "segment"),
         };
