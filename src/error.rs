@@ -106,9 +106,10 @@ pub enum Error {
         text: String,
     },
 
-    /// The context was lost to an earlier fault; nothing on this device works any more in this process.
+    /// The context was lost to an earlier fault or to a reset; nothing that was made in it works any more.
     #[error(
-        "the context of device {device} is lost: {cause}; the CPU goes on, the device needs a new process"
+        "the context of device {device} is lost: {cause}; the CPU goes on; the device goes on with what Device::new gives \
+         after Device::reset, or in a new process"
     )]
     ContextLost {
         /// The device's ordinal.
@@ -128,6 +129,20 @@ pub enum Error {
         waited_ms: u64,
         /// The stream, and the kernel launched there last.
         what: String,
+    },
+
+    /// The driver gave no new context after the old one was ended.
+    #[error(
+        "device {device} does not come back from a reset: {found}; its context had been lost: {cause}; the CPU goes on, \
+         the device needs a new process"
+    )]
+    ResetFailed {
+        /// The device's ordinal.
+        device: i32,
+        /// What the driver answered.
+        found: String,
+        /// What had ended the old context.
+        cause: Arc<str>,
     },
 
     /// This process was made by `fork` from one that had used CUDA, and the driver does not work in such a child.

@@ -48,6 +48,7 @@ impl<'a> LaunchTarget<'a> {
             Target::Graph(device, _) => device,
         };
         if !std::ptr::eq(device, allocation.device) && !device.can_use_memory_of(allocation.device) {
+            allocation.device.check_alive()?;
             return Err(Error::DeviceMismatch {
                 operation: "a launch without peer access (see Device::enable_peer_access)",
                 left: format!("a stream of device {}", device.ordinal),

@@ -15,6 +15,7 @@ use std::sync::atomic::Ordering;
 use super::device::DeviceState;
 use super::fork;
 use super::graph::capture;
+use super::reset;
 use super::stream::StreamState;
 use crate::error::{Error, Result, report_deferred};
 use crate::sys::codes;
@@ -148,8 +149,10 @@ impl DeviceState {
 
     #[cold]
     fn switch(&'static self, previous: CUcontext) -> Result<Bound> {
-        // SAFETY: the context is this device's primary context, retained for the life of the process.
+        // SAFETY: the context is this device's primary context, which is retained until it counts as lost.
         unsafe { call!(self, cuCtxSetCurrent(self.context.0))? };
+        // A context that a reset took down is not put back.
+        let previous = if reset::is_gone(previous) { std::ptr::null_mut() } else { previous };
         Ok(Bound { device: self, previous, strictness: None })
     }
 
@@ -175,21 +178,25 @@ impl DeviceState {
         let first = others.iter().find(|other| !std::ptr::eq(**other, self) && other.is_lost());
         if let Some(cause) = first.and_then(|first| first.lost.get()) {
             let name = codes::describe(CUresult(code)).0;
-            let _ = self.lost.set(Arc::from(format!(
+            self.lose(format!(
                 "the driver ended all contexts of the process together, or another kernel faulted too ({name} on \
                  {stream}, launched there last: {kernel}); first: {cause}"
-            )));
-            self.lost_flag.store(true, Ordering::Release);
+            ));
             return self.lost_error();
         }
         let (name, text) = codes::describe(CUresult(code));
         let error = Error::KernelFault { kernel, stream, code: code as i32, name, text };
-        let _ = self.lost.set(Arc::from(error.to_string()));
-        self.lost_flag.store(true, Ordering::Release);
+        self.lose(error.to_string());
         error
     }
 
-    /// Whether the context was lost: to a fault, or to a fork, in the child.
+    /// Marks the context as lost, where it is not yet.
+    pub(super) fn lose(&self, cause: String) {
+        let _ = self.lost.set(Arc::from(cause));
+        self.lost_flag.store(true, Ordering::Release);
+    }
+
+    /// Whether the context was lost: to a fault, to a reset, or to a fork, in the child.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost_flag.load(Ordering::Acquire)
     }

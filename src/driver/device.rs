@@ -14,6 +14,7 @@ use super::graph::capture::{self, Gate};
 use super::image::isa_of_driver;
 use super::memory::{PinnedPool, Pool, Retired};
 use super::peer::Peers;
+use super::reset::Reset;
 use super::stream::StreamState;
 use crate::error::{Error, Result};
 use crate::sys::driver::{CUcontext, CUctx_st, CUdevice, CUdevice_attribute, CUuuid};
@@ -21,8 +22,8 @@ use crate::sys::{DriverApi, call as api_call};
 
 /// A CUDA device, through its primary context.
 ///
-/// Cheap to copy. The context is retained when the device is first asked for and kept for the life of the process;
-/// everything made from the device shares it.
+/// Cheap to copy. The context is retained when the device is first asked for and kept for the life of the process, or
+/// until it is [`reset`](Device::reset); everything made from the device shares it.
 #[derive(Clone, Copy)]
 pub struct Device(pub(crate) &'static DeviceState);
 
@@ -59,6 +60,7 @@ pub(crate) struct DeviceState {
     pub(crate) limits: Limits,
     pub(crate) lost_flag: AtomicBool,
     pub(crate) lost: OnceLock<Arc<str>>,
+    pub(crate) reset: Reset,
     pub(crate) gate: Gate,
     pub(crate) condition_kernel: ConditionKernel,
     pub(crate) events: EventPool,
@@ -124,8 +126,7 @@ impl Device {
             return Ok(Device(state));
         }
         let state: &'static DeviceState = Box::leak(Box::new(DeviceState::open(ordinal)?));
-        fork::raise_in_child(&state.lost_flag);
-        devices.push(state);
+        state.watch(&mut devices);
         Ok(Device(state))
     }
 
@@ -250,7 +251,7 @@ impl fmt::Display for Device {
 
 impl DeviceState {
     /// Reads what the device is, and retains its primary context as the last step, so that a failure leaves nothing.
-    fn open(ordinal: i32) -> Result<DeviceState> {
+    pub(super) fn open(ordinal: i32) -> Result<DeviceState> {
         let api = fork::driver()?;
         let raw = device_handle(api, ordinal)?;
         let attribute = |attribute| read_attribute(api, raw, attribute);
@@ -300,6 +301,7 @@ impl DeviceState {
             limits,
             lost_flag: AtomicBool::new(false),
             lost: OnceLock::new(),
+            reset: Reset::default(),
             gate: Gate::default(),
             condition_kernel: ConditionKernel::default(),
             events: EventPool::default(),
@@ -309,6 +311,23 @@ impl DeviceState {
             peers: Peers::default(),
             streams: Mutex::new(Vec::new()),
         })
+    }
+
+    /// Makes this the device that its ordinal stands for.
+    fn watch(&'static self, devices: &mut Vec<&'static DeviceState>) {
+        fork::raise_in_child(&self.lost_flag);
+        devices.retain(|device| device.ordinal != self.ordinal);
+        devices.push(self);
+    }
+
+    /// As [`watch`](Self::watch), for a device that was reset.
+    pub(super) fn take_the_place_of_the_old(&'static self) {
+        self.watch(&mut DEVICES.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Whether this is the device that its ordinal stands for, and not one from before a reset.
+    pub(super) fn is_current(&self) -> bool {
+        DeviceState::opened().iter().any(|device| std::ptr::eq(*device, self))
     }
 
     /// Every device that this process has opened.

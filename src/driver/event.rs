@@ -58,6 +58,10 @@ impl EventCell {
         Ok(EventCell { device, raw: Handle(raw), timing })
     }
 
+    pub(crate) fn device(&self) -> &'static DeviceState {
+        self.device
+    }
+
     /// Whether everything before the last record is done. Never blocks.
     pub(crate) fn is_complete(&self) -> Result<bool> {
         let _bound = self.device.bind()?;
@@ -67,6 +71,29 @@ impl EventCell {
             return Ok(false);
         }
         self.device.check("cuEventQuery", status).map(|()| true)
+    }
+
+    /// As [`is_complete`](Self::is_complete), for whoever only has to know that nothing uses the memory any more: what a
+    /// reset took down does not.
+    pub(crate) fn has_let_go(&self) -> Result<bool> {
+        if self.device.was_reset() { Ok(true) } else { self.is_complete() }
+    }
+
+    /// As [`synchronize`](Self::synchronize), with the meaning of [`has_let_go`](Self::has_let_go).
+    pub(crate) fn wait_until_let_go(&self) -> Result<()> {
+        if self.device.was_reset() { Ok(()) } else { self.synchronize() }
+    }
+
+    /// Whether what another device's stream was to wait for is over without a wait.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ContextLost`] where it will never be done. The driver must not see the event any more.
+    pub(crate) fn is_over(&self) -> Result<bool> {
+        if !self.device.is_lost() {
+            return Ok(false);
+        }
+        if self.device.was_finished() { Ok(true) } else { Err(self.device.lost_error()) }
     }
 
     /// Blocks until everything before the last record is done.
@@ -170,6 +197,7 @@ impl Event {
     /// The stream is another device's, the driver's own errors, or [`Error::ContextLost`].
     pub fn record(&mut self, stream: &Stream) -> Result<()> {
         let (mine, theirs) = (self.device(), stream.device());
+        mine.0.check_alive()?;
         if mine != theirs {
             return Err(Error::DeviceMismatch {
                 operation: "recording an event",

@@ -308,6 +308,10 @@ impl Function {
 
     #[cold]
     fn wrong_device(&self, stream: &StreamState) -> Error {
+        // One of the two may be from before a reset.
+        if let Err(error) = self.0.module.device.check_alive().and(stream.device.check_alive()) {
+            return error;
+        }
         Error::DeviceMismatch {
             operation: "a launch",
             left: format!("kernel '{}' of device {}", self.name(), self.0.module.device.ordinal),

@@ -41,6 +41,7 @@ mod launch;
 mod memory;
 mod module;
 mod peer;
+mod reset;
 mod stream;
 mod tensor_map;
 mod timeout;

@@ -475,6 +475,8 @@ impl<T: Pod> Global<T> {
     fn enter<'a>(&self, stream: &'a Stream) -> Result<&'a super::stream::StreamState> {
         let (state, module) = (stream.state(), &self.module.0);
         if !std::ptr::eq(state.device, module.device) {
+            // One of the two may be from before a reset.
+            module.device.check_alive().and(state.device.check_alive())?;
             return Err(Error::DeviceMismatch {
                 operation: "copying a global",
                 left: format!("a stream of device {}", state.device.ordinal),

@@ -21,13 +21,19 @@ impl Peers {
     pub(crate) fn contains(&self, ordinal: i32) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&ordinal)
     }
+
+    /// The access went with the other device's context.
+    pub(crate) fn forget(&self, ordinal: i32) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|&known| known != ordinal);
+    }
 }
 
 impl DeviceState {
     /// Whether kernels of this device may use memory of `other`.
     #[inline]
     pub(crate) fn can_use_memory_of(&self, other: &DeviceState) -> bool {
-        std::ptr::eq(self, other) || self.peers.contains(other.ordinal)
+        // One that was reset has a newer one of its ordinal.
+        std::ptr::eq(self, other) || (self.peers.contains(other.ordinal) && !other.is_lost())
     }
 }
 
@@ -74,9 +80,7 @@ impl Device {
     /// The driver's.
     pub fn disable_peer_access(&self, other: &Device) -> Result<()> {
         // First no new launch is let through, then the work that uses the access is waited for, then it goes.
-        let mut peers = self.0.peers.0.lock().unwrap_or_else(PoisonError::into_inner);
-        peers.retain(|&ordinal| ordinal != other.0.ordinal);
-        drop(peers);
+        self.0.peers.forget(other.0.ordinal);
         self.synchronize()?;
         let _bound = self.0.bind()?;
         // SAFETY: the other device's context is retained for the life of the process.

@@ -200,6 +200,11 @@ impl StreamState {
     /// Orders this stream behind the block's other users and enters it; into the capture, where this thread captures.
     #[inline]
     pub(crate) fn enter(self: &Arc<Self>, allocation: &Arc<Allocation>, access: Access) -> Result<()> {
+        if !std::ptr::eq(self.device, allocation.device) {
+            // The driver is not shown memory that went with its context, nor other memory for a stream that did.
+            self.device.check_alive()?;
+            allocation.device.check_alive()?;
+        }
         if capture::any() {
             if let Entry::Captured = capture::enter(self, allocation, access)? {
                 return Ok(());
@@ -347,6 +352,9 @@ impl StreamState {
 
     /// Makes later work of this stream wait for the event, which may be another device's.
     pub(crate) fn wait_event(&self, event: &EventCell) -> Result<()> {
+        if !std::ptr::eq(self.device, event.device()) && event.is_over()? {
+            return Ok(());
+        }
         // A wait is an operation: a mark from before it is not behind what it waits for.
         // SAFETY: event and stream are live.
         self.submit(|| unsafe { stream_call!(self, cuStreamWaitEvent(self.raw.0, event.raw.0, 0)) })
@@ -355,6 +363,9 @@ impl StreamState {
     /// Makes later work of this stream wait for all that `other` has been given.
     pub(crate) fn wait_for(&self, other: &StreamState) -> Result<()> {
         if self.id == other.id {
+            return Ok(());
+        }
+        if !std::ptr::eq(self.device, other.device) && other.device.was_finished() {
             return Ok(());
         }
         let event = other.mark_for(self)?;
@@ -479,6 +490,7 @@ impl Stream {
     /// [`Error::ContextLost`].
     pub fn wait(&self, event: &Event) -> Result<()> {
         let state = &self.0.state;
+        event.device().0.check_alive()?;
         match event.record_of() {
             Record::None => Ok(()),
             Record::Real if state.slot.is_open() => Err(capture::not_capturable(
@@ -508,6 +520,7 @@ impl Stream {
     /// [`Error::ContextLost`].
     pub fn wait_for(&self, other: &Stream) -> Result<()> {
         let (state, other) = (&self.0.state, &other.0.state);
+        other.device.check_alive()?;
         if let Some(capture) = capture::current() {
             match (capture.has(state), capture.has(other)) {
                 (false, true) => capture.join(state)?,

@@ -31,16 +31,26 @@ pub fn load(device: &Device, family: &str) -> Result<Module> {
         Some(image) => image.family,
         None => of_family(IMAGES, family)?[0].family,
     };
+    let load = || {
+        let image = select(family, device.compute_capability(), driver_isa()?)?;
+        device.load(&image.bytes()?)
+    };
+    if device.is_lost() {
+        // Says so; a newer device of the ordinal may have the family.
+        return load();
+    }
     let slot = {
         // A panic while the lock is held leaves the map whole: nothing below the lock calls out.
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-        loaded.get_or_insert_default().entry((device.ordinal(), family)).or_default().clone()
+        let slot = loaded.get_or_insert_default().entry((device.ordinal(), family)).or_default();
+        // A module from before a reset went with its context.
+        if slot.get().is_some_and(|module| module.device().is_lost()) {
+            *slot = Slot::default();
+        }
+        slot.clone()
     };
     // Outside of the lock: assembling takes long, and others need other families meanwhile.
-    let module = slot.get_or_try_init(|| {
-        let image = select(family, device.compute_capability(), driver_isa()?)?;
-        device.load(&image.bytes()?)
-    })?;
+    let module = slot.get_or_try_init(load)?;
     Ok(module.clone())
 }
 

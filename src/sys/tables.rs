@@ -25,6 +25,7 @@ symbols! {
     cuDeviceGetPCIBusId: PFN_cuDeviceGetPCIBusId_v4010 "cuDeviceGetPCIBusId" required;
     cuDeviceCanAccessPeer: PFN_cuDeviceCanAccessPeer_v4000 "cuDeviceCanAccessPeer" required;
     cuDevicePrimaryCtxRetain: PFN_cuDevicePrimaryCtxRetain_v7000 "cuDevicePrimaryCtxRetain" required;
+    cuDevicePrimaryCtxReset: PFN_cuDevicePrimaryCtxReset_v11000 "cuDevicePrimaryCtxReset_v2" required;
     cuCtxGetCurrent: PFN_cuCtxGetCurrent_v4000 "cuCtxGetCurrent" required;
     cuCtxSetCurrent: PFN_cuCtxSetCurrent_v4000 "cuCtxSetCurrent" required;
     cuCtxSynchronize: PFN_cuCtxSynchronize_v2000 "cuCtxSynchronize" required;
@@ -75,6 +76,7 @@ symbols! {
     cuMemcpyPeerAsync: PFN_cuMemcpyPeerAsync_v4000 "cuMemcpyPeerAsync" required;
     cuMemcpy2DAsync: PFN_cuMemcpy2DAsync_v3020 "cuMemcpy2DAsync_v2" required;
     cuMemcpy3DAsync: PFN_cuMemcpy3DAsync_v3020 "cuMemcpy3DAsync_v2" required;
+    cuMemcpyBatchAsync: PFN_cuMemcpyBatchAsync_v12080 "cuMemcpyBatchAsync" optional;
     cuMemsetD8Async: PFN_cuMemsetD8Async_v3020 "cuMemsetD8Async" required;
     cuMemsetD16Async: PFN_cuMemsetD16Async_v3020 "cuMemsetD16Async" required;
     cuMemsetD32Async: PFN_cuMemsetD32Async_v3020 "cuMemsetD32Async" required;

@@ -8,8 +8,8 @@ use libtest_mimic::Failed;
 use super::support::Fake;
 use super::variant::{self, Variant};
 use super::{
-    concurrency, contexts, drops, faults, forks, graphs, losses, random, scenario, staging, timeouts,
-    versions,
+    concurrency, contexts, drops, faults, forks, graphs, losses, random, resets, scenario, staging, timeouts,
+    transfers, versions,
 };
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
@@ -76,12 +76,15 @@ pub fn dispatch() -> Option<ExitCode> {
             "forks_of_threads" => forks::of_threads(&fake),
             "lost" => losses::lost(&fake),
             "memory" => losses::out_of_memory(&fake),
+            "resets" => resets::child(&fake, &arguments),
             "staging_copies" => staging::copies(&fake),
             "staging_locked" => staging::locked(&fake),
             "staging_failures" => staging::failures(&fake),
             "staging_setting" => staging::setting(&fake),
             "timeouts" => timeouts::child(&fake),
             "timeouts_dropped" => timeouts::dropped(&fake),
+            "transfers_boxes" => transfers::boxes(&fake),
+            "transfers_lists" => transfers::lists(&fake, &arguments),
             "version" => versions::child(&fake, &arguments),
             other => Err(format!("no child '{other}'").into()),
         }

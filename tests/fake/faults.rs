@@ -35,7 +35,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Result<(), Box<dyn std::error
     if fake.failures_fired() != 1 {
         return Err(format!("{} failures fired", fake.failures_fired()).into());
     }
-    let base = function.trim_end_matches("_v2");
+    let base = function.trim_end_matches("_v2").trim_end_matches("_v3");
     let deferred = deferred.lock().map_err(|error| error.to_string())?.join("\n");
     // Out of memory is retried after a trim, and succeeds then.
     const ALLOCATING: &[&str] =

@@ -4,7 +4,9 @@ use std::sync::mpsc;
 
 use libtest_mimic::Trial;
 use selvedge::Error;
-use selvedge::driver::{Captured, Device, DeviceBuffer, Function, LaunchConfig, NodeKind, Stream};
+use selvedge::driver::{
+    Captured, Device, DeviceBuffer, ExecutableGraph, Function, LaunchConfig, NodeKind, Stream,
+};
 
 use super::kernels::PTX;
 use super::support::{Fake, Parameter};
@@ -500,6 +502,125 @@ fn captured_closures(fake: &Fake) -> Outcome {
     same("the one that was refused", &stream.download(&a)?, &made(fake, LENGTH, 2))
 }
 
+/// Parts of a graph run as often as a value on the device says.
+fn conditional_parts(fake: &Fake) -> Outcome {
+    let ground = Ground::new()?;
+    let (stream, side) = (ground.stream.clone(), ground.device.stream()?);
+    let mut left = stream.upload(&[1u32])?;
+    let (mut a, mut b) = (stream.upload(&[1u8; LENGTH])?, stream.upload(&[2u8; LENGTH])?);
+    let (graph, ()) = stream.capture(|stream| {
+        ground.make(&side_of(stream, &side)?, &mut a, 1)?;
+        stream.run_while(&mut left, |stream, left| {
+            // Once for each launch that finds a 1: the second turn is the last.
+            let mut scratch = stream.zeros::<u8>(LENGTH)?;
+            ground.mix(stream, &a, &mut scratch, 2)?;
+            ground.mix(stream, &scratch, &mut b, 3)?;
+            drop(scratch);
+            stream.fill(left, 0)
+        })?;
+        stream.run_if(&left, |stream| ground.make(stream, &mut b, 99))?;
+        // After the parts, also on another stream.
+        ground.mix(&side, &b, &mut a, 4)
+    })?;
+    if graph.nodes()?.iter().filter(|node| node.kind() == NodeKind::Conditional).count() != 2 {
+        return Err(format!("the nodes are {:?}", graph.nodes()?).into());
+    }
+    let graph = graph.instantiate()?;
+    let (mut first, mut second) = (vec![1u8; LENGTH], vec![2u8; LENGTH]);
+    for run in [1u32, 0, 1] {
+        stream.copy_from_host(&[run], &mut left)?;
+        graph.launch(if run == 0 { &side } else { &stream })?;
+        first.copy_from_slice(&made(fake, LENGTH, 1));
+        if run == 1 {
+            let mut scratch = vec![0u8; LENGTH];
+            mixed(fake, &first, &mut scratch, 2);
+            mixed(fake, &scratch, &mut second, 3);
+        }
+        mixed(fake, &second, &mut first, 4);
+        same("what the loop wrote", &side.download(&b)?, &second)?;
+        same("what came after", &stream.download(&a)?, &first)?;
+    }
+    drop(graph);
+    // Outside of a capture there is nothing to be a part of.
+    match stream.run_if(&left, |_| Ok(())) {
+        Err(Error::InvalidArgument { .. }) => {}
+        other => return Err(format!("a part of nothing answers {other:?}").into()),
+    }
+    // A body that fails spoils the whole, even where its error is ignored.
+    let swallowed = stream.capture(|stream| {
+        let part = stream.run_while(&mut left, |stream, _| {
+            ground.make(stream, &mut b, 5)?;
+            stream.synchronize()
+        });
+        not_captured(part)
+    });
+    not_capturable("a graph with half a loop", swallowed)?;
+    ground.make(&stream, &mut b, 6)?;
+    same("a buffer afterwards", &stream.download(&b)?, &made(fake, LENGTH, 6))
+}
+
+/// The other stream, taken into the capture of the first.
+fn side_of(stream: &Stream, side: &Stream) -> Result<Stream, Error> {
+    side.wait_for(stream)?;
+    Ok(side.clone())
+}
+
+/// One kernel gets other arguments, and the graph holds what they name.
+fn changed_kernels(fake: &Fake) -> Outcome {
+    let ground = Ground::new()?;
+    let stream = ground.stream.clone();
+    let (mut a, mut b) = (stream.upload(&[1u8; LENGTH])?, stream.upload(&[2u8; LENGTH])?);
+    let record = |ground: &Ground, a: &mut DeviceBuffer<u8>, b: &mut DeviceBuffer<u8>, salt| {
+        ground.stream.capture(|stream| {
+            ground.make(stream, a, salt)?;
+            ground.mix(stream, a, b, salt)
+        })
+    };
+    let mut graph = record(&ground, &mut a, &mut b, 1)?.0.instantiate()?;
+    graph.launch(&stream)?;
+    let mut wanted = vec![2u8; LENGTH];
+    mixed(fake, &made(fake, LENGTH, 1), &mut wanted, 1);
+    same("the first launch", &stream.download(&b)?, &wanted)?;
+    let other = stream.upload(&[9u8; LENGTH])?;
+    let (length, config) = (LENGTH as u64, LaunchConfig::new(1, 32));
+    let place = |graph: &ExecutableGraph, name| -> Result<usize, Box<dyn std::error::Error>> {
+        let nodes = graph.graph().nodes()?;
+        Ok(nodes.iter().position(|node| node.kernel() == Some(name)).ok_or("no such kernel")?)
+    };
+    let mix = place(&graph, "mix")?;
+    // SAFETY: `mix` touches `length` bytes; the buffers of the other node are not concerned.
+    unsafe { graph.set_kernel(mix, config, (&other, &mut b, length, 7u32))? };
+    drop(other);
+    graph.launch(&stream)?;
+    mixed(fake, &[9; LENGTH], &mut wanted, 7);
+    same("other arguments", &stream.download(&b)?, &wanted)?;
+    // Nodes keep their names when the graph takes over another capture.
+    graph.update(record(&ground, &mut a, &mut b, 3)?.0).map_err(Error::from)?;
+    graph.launch(&stream)?;
+    mixed(fake, &made(fake, LENGTH, 3), &mut wanted, 3);
+    same("an update", &stream.download(&b)?, &wanted)?;
+    let make = place(&graph, "make")?;
+    // SAFETY: as above.
+    unsafe { graph.set_kernel(make, config, (&mut a, length, 8u32))? };
+    graph.launch(&stream)?;
+    mixed(fake, &made(fake, LENGTH, 8), &mut wanted, 3);
+    same("a kernel of the update", &stream.download(&b)?, &wanted)?;
+    // What does not fit is refused.
+    // SAFETY: nothing is changed.
+    let wrong = unsafe {
+        [
+            graph.set_kernel(make, config, (&mut a, length)),
+            graph.set_kernel(99, config, (&mut a, length, 8u32)),
+            graph.set_kernel(make, LaunchConfig::new(0, 1), (&mut a, length, 8u32)),
+            graph.set_kernel(make, config.cooperative(), (&mut a, length, 8u32)),
+        ]
+    };
+    match wrong.iter().find(|result| result.is_ok()) {
+        None => Ok(()),
+        Some(_) => Err(format!("refusals: {wrong:?}").into()),
+    }
+}
+
 /// Child: one of the programs above.
 pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
     let program = match arguments {
@@ -531,6 +652,8 @@ const PROGRAMS: &[(&str, Program)] = &[
     ("other_threads", other_threads),
     ("pinned_memory", pinned_memory),
     ("captured_closures", captured_closures),
+    ("conditional_parts", conditional_parts),
+    ("changed_kernels", changed_kernels),
 ];
 
 pub fn trials() -> Vec<Trial> {

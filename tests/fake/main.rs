@@ -23,6 +23,8 @@ mod losses;
 #[cfg(target_os = "linux")]
 mod random;
 #[cfg(target_os = "linux")]
+mod resets;
+#[cfg(target_os = "linux")]
 mod scenario;
 #[cfg(target_os = "linux")]
 mod self_check;
@@ -32,6 +34,8 @@ mod staging;
 mod support;
 #[cfg(target_os = "linux")]
 mod timeouts;
+#[cfg(target_os = "linux")]
+mod transfers;
 #[cfg(target_os = "linux")]
 mod variant;
 #[cfg(target_os = "linux")]
@@ -56,10 +60,12 @@ fn main() -> ExitCode {
         graphs::trials,
         losses::trials,
         random::trials,
+        resets::trials,
         scenario::trials,
         self_check::trials,
         staging::trials,
         timeouts::trials,
+        transfers::trials,
         versions::trials,
     ] {
         trials.extend(module());

@@ -56,6 +56,10 @@ pub fn run(fake: &Fake, between: &mut dyn FnMut()) -> Result<(), Error> {
     enter!(stream.copy_3d(&a, &mut b, block))?;
     enter!(stream.copy_3d_from_host(&host, &mut b, block))?;
     enter!(stream.copy_3d_to_host(&a, &mut rows, block))?;
+    {
+        let (first, second) = b.split_at_mut(128)?;
+        enter!(stream.copy_batch(&mut [(a.slice(128..)?, first), (a.slice(..128)?, second)]))?;
+    }
     let back = enter!(far.download(&remote))?;
     assert_eq!(back, host, "the bytes came back through two devices");
 
@@ -176,6 +180,15 @@ pub fn run(fake: &Fake, between: &mut dyn FnMut()) -> Result<(), Error> {
     enter!(graph.launch(&stream))?;
     enter!(drop(graph));
     enter!(drop(scratch));
+    let mut condition = enter!(stream.upload(&[1u32]))?;
+    let conditional = enter!(stream.capture(|stream| {
+        enter!(stream.run_while(&mut condition, |stream, condition| {
+            stream.fill(&mut b, 3)?;
+            stream.fill(condition, 0)
+        }))?;
+        enter!(stream.run_if(&condition, |stream| stream.fill(&mut b, 4)))
+    }));
+    newer(conditional.and_then(|(graph, ())| enter!(graph.instantiate()?.launch(&stream))))?;
 
     // Waiting, callbacks and peers.
     let (sender, receiver) = std::sync::mpsc::channel();
@@ -262,8 +275,11 @@ pub fn print_calls(fake: &Fake) -> Result<(), Box<dyn std::error::Error>> {
     fake.fail("cuMemGetInfo", 1, UNHEARD_OF);
     let error = Device::new(0)?.memory_info().expect_err("it was told to fail");
     assert!(error.to_string().contains(&UNHEARD_OF.to_string()), "{error}");
-    // Not for the fault trials: what an error's text asks.
-    for call in fake.log().iter().filter(|call| call.function.starts_with("cuGetError")) {
+    // SAFETY: nothing is alive.
+    unsafe { Device::new(0)?.reset()? };
+    // Not for the fault trials: what an error's text asks, and what takes everything down.
+    let apart = ["cuGetError", "cuDevicePrimaryCtxReset"];
+    for call in fake.log().iter().filter(|call| apart.iter().any(|name| call.function.starts_with(name))) {
         println!("0 {}", call.function);
     }
     Ok(())

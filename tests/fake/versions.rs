@@ -2,7 +2,7 @@
 
 use libtest_mimic::{Failed, Trial};
 use selvedge::Error;
-use selvedge::driver::{self, Device, LaunchConfig, TensorElement, TensorMap, TensorMapLayout};
+use selvedge::driver::{self, Device, LaunchConfig, Stream, TensorElement, TensorMap, TensorMapLayout};
 
 use super::kernels::{NEWER_ISA, PTX};
 use super::support::Fake;
@@ -67,6 +67,29 @@ fn missing(symbol: &str) -> Result<(), Box<dyn std::error::Error>> {
         "cuLaunchKernelEx" => unsafe { make.launch(&stream, config.cluster(2), (&mut buffer, 64u64, 1u32)) },
         "cuOccupancyMaxActiveClusters" => make.active_clusters(&config).map(drop),
         "cuTensorMapEncodeTiled" => TensorMap::tiled(&buffer, &layout).map(drop),
+        "cuGraphExecUpdate" => {
+            let (graph, ()) = stream.capture(|stream| stream.fill(&mut buffer, 1))?;
+            let (other, ()) = stream.capture(|stream| stream.fill(&mut buffer, 2))?;
+            graph.instantiate()?.update(other).map_err(Error::from)
+        }
+        "cuGraphKernelNodeGetParams" | "cuGraphExecKernelNodeSetParams" => {
+            // SAFETY: as above.
+            let (graph, ()) = stream
+                .capture(|stream| unsafe { make.launch(stream, config, (&mut buffer, 64u64, 1u32)) })?;
+            graph.to_dot()?;
+            let mut graph = graph.instantiate()?;
+            // SAFETY: as above.
+            unsafe { graph.set_kernel(0, config, (&mut buffer, 64u64, 2u32)) }
+        }
+        "cuStreamGetCaptureInfo"
+        | "cuStreamUpdateCaptureDependencies"
+        | "cuStreamBeginCaptureToGraph"
+        | "cuGraphAddNode"
+        | "cuGraphConditionalHandleCreate" => {
+            let condition = stream.upload(&[1u32])?;
+            let part = |stream: &_| Stream::run_if(stream, &condition, |stream| stream.fill(&mut buffer, 1));
+            stream.capture(part).map(drop)
+        }
         // These are asked where an image cannot be read, and done without.
         "cuFuncGetParamInfo"
         | "cuModuleGetFunctionCount"
@@ -74,6 +97,14 @@ fn missing(symbol: &str) -> Result<(), Box<dyn std::error::Error>> {
         | "cuFuncGetName" => {
             module.function_names()?;
             return Ok(());
+        }
+        // The list goes copy by copy.
+        "cuMemcpyBatchAsync" => {
+            let mut other = stream.zeros::<u8>(64)?;
+            let (first, second) = other.split_at_mut(40)?;
+            stream.copy_batch(&mut [(buffer.slice(..40)?, first), (buffer.slice(40..)?, second)])?;
+            let same = stream.download(&other)? == stream.download(&buffer)?;
+            return if same { Ok(()) } else { Err("the list was not copied".into()) };
         }
         other => return Err(format!("no test for the optional {other}").into()),
     };
@@ -117,7 +148,9 @@ pub fn trials() -> Vec<Trial> {
             continue;
         }
         trials.push(Trial::test(format!("versions::without_{}", symbol.name), move || {
-            let variant = Variant::new(12040).omit(&[symbol.spelling]);
+            // With its older forms, which a lookup by version falls back on.
+            let older = format!("{}_v2", symbol.name);
+            let variant = Variant::new(12040).omit(&[symbol.spelling, symbol.name, &older]);
             let arguments = ["missing".to_owned(), symbol.name.to_owned()];
             children::must_succeed(&variant, "version", &arguments, &[]).map(drop)
         }));

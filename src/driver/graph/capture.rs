@@ -21,13 +21,13 @@ use std::time::{Duration, Instant};
 
 use super::arena::GraphArena;
 use super::work::{HeldPinned, Work};
-use crate::driver::context::{Handle, stream_call};
+use crate::driver::context::{Handle, gone, stream_call};
 use crate::driver::device::DeviceState;
 use crate::driver::event::EventCell;
 use crate::driver::function::FunctionState;
 use crate::driver::memory::{Access, Allocation, Block, Usage};
 use crate::driver::stream::StreamState;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, report_deferred};
 use crate::sys::driver::{CUgraph, CUgraph_st, CUstreamCaptureMode};
 
 /// Captures of the process, so that everything else costs one load.
@@ -202,6 +202,15 @@ pub(crate) fn not_capturable(operation: &'static str, buffer: impl Into<String>)
     Error::NotCapturable { operation, buffer: buffer.into() }
 }
 
+/// Tells what went wrong while a capture was thrown away, for which another error is on its way.
+pub(super) fn report_end(ended: Result<()>) {
+    if let Err(error) = ended {
+        if !gone(&error) && !matches!(error, Error::NotCapturable { .. }) {
+            report_deferred(&error);
+        }
+    }
+}
+
 /// A capture that is under way on one thread.
 pub(crate) struct Capture {
     pub(crate) device: &'static DeviceState,
@@ -288,14 +297,8 @@ impl Capture {
         }
         set_current(Some(capture.clone()));
         // From here on the driver captures, so a failure must end it.
-        let root = EventCell::take(device, false).and_then(|event| {
-            let _bound = device.bind_strictly()?;
-            // SAFETY: event and stream are live and of one context.
-            unsafe { stream_call!(stream, cuEventRecord(event.raw.0, stream.raw.0))? };
-            Ok(event)
-        });
-        match root {
-            Ok(root) => capture.streams().root = Some(Arc::new(root)),
+        match capture.record(stream) {
+            Ok(root) => capture.streams().root = Some(root),
             Err(error) => {
                 if let Ok(graph) = capture.end(stream) {
                     capture.discard(graph);
@@ -539,12 +542,17 @@ impl Capture {
                 return Ok(event.clone());
             }
         }
-        let _bound = self.device.bind_strictly()?;
-        let event = Arc::new(EventCell::take(self.device, false)?);
-        // SAFETY: event and stream are live and of one context.
-        unsafe { stream_call!(stream, cuEventRecord(event.raw.0, stream.raw.0))? };
+        let event = self.record(stream)?;
         self.streams().marks.insert(stream.id, (event.clone(), position));
         Ok(event)
+    }
+
+    fn record(&self, stream: &StreamState) -> Result<Arc<EventCell>> {
+        let _bound = self.device.bind_strictly()?;
+        let event = EventCell::take(self.device, false)?;
+        // SAFETY: event and stream are live and of one context.
+        unsafe { stream_call!(stream, cuEventRecord(event.raw.0, stream.raw.0))? };
+        Ok(Arc::new(event))
     }
 }
 

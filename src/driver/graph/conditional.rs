@@ -7,14 +7,15 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::capture::{self, Capture};
+use super::capture::{self, Capture, report_end};
 use crate::driver::context::{Handle, call, stream_call};
 use crate::driver::device::Device;
 use crate::driver::function::Function;
 use crate::driver::launch::LaunchConfig;
-use crate::driver::memory::{DeviceRead, DeviceSlice};
+use crate::driver::memory::{DeviceRead, DeviceSlice, DeviceWrite};
 use crate::driver::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
+
 use crate::sys::driver::{
     CUDA_CONDITIONAL_NODE_PARAMS, CUgraph, CUgraph_st, CUgraphConditionalHandle, CUgraphConditionalNodeType,
     CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, CUgraphNodeParams_st__bindgen_ty_1, CUgraphNodeType,
@@ -29,6 +30,12 @@ const SET_CONDITION: &[u8] = concat!(include_str!("set_condition.ptx"), "\0").as
 pub(crate) struct ConditionKernel(Mutex<Option<Function>>);
 
 impl ConditionKernel {
+    /// Lets the kernel go; graphs that use it hold it.
+    pub(crate) fn forget(&self) {
+        let loaded = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(loaded);
+    }
+
     fn get(&self, device: Device) -> Result<Function> {
         let mut loaded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(function) = &*loaded {
@@ -101,18 +108,21 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// That of `body`, an empty condition, a stream that is not captured, [`Error::MissingSymbol`] for a driver before
-    /// CUDA 12.3, or the driver's errors.
+    /// That of `body`, which ends the capture too; an empty condition, a stream that is not captured,
+    /// [`Error::MissingSymbol`] for a driver before CUDA 12.3, or the driver's errors.
     pub fn run_if<R>(
         &self,
         condition: &impl DeviceRead<u32>,
         body: impl FnOnce(&Stream) -> Result<R>,
     ) -> Result<R> {
-        self.conditional("Stream::run_if", Kind::If, condition, body)
+        let mut part = self.begin_part("Stream::run_if", Kind::If, first(condition)?)?;
+        let result = body(&part.inner)?;
+        part.end()?;
+        Ok(result)
     }
 
     /// Captures work that a launch repeats as long as the first element of `condition` is not 0; it is looked at before
-    /// each turn, so the work should change it. Otherwise as [`run_if`](Stream::run_if).
+    /// each turn, so the work, which gets it back, should change it. Otherwise as [`run_if`](Stream::run_if).
     ///
     /// ```no_run
     /// # use selvedge::driver::{Device, LaunchConfig};
@@ -121,11 +131,12 @@ impl Stream {
     /// # let halve = stream.device().load(b"")?.function("halve")?;
     /// let mut left = stream.upload(&[10u32])?;
     /// let (graph, ()) = stream.capture(|stream| {
-    ///     stream.run_while(&left.slice(..)?, |stream| {
+    ///     stream.run_while(&mut left, |stream, left| {
     ///         // SAFETY: halve(unsigned*) divides one number by two.
-    ///         unsafe { halve.launch(stream, LaunchConfig::new(1, 1), (&left,)) }
+    ///         unsafe { halve.launch(stream, LaunchConfig::new(1, 1), (left,)) }
     ///     })
     /// })?;
+    /// graph.instantiate()?.launch(&stream)?; // 10, 5, 2, 1, 0
     /// # Ok(())
     /// # }
     /// ```
@@ -133,85 +144,93 @@ impl Stream {
     /// # Errors
     ///
     /// As [`run_if`](Stream::run_if).
-    pub fn run_while<R>(
+    pub fn run_while<C: DeviceWrite<u32>, R>(
         &self,
-        condition: &impl DeviceRead<u32>,
-        body: impl FnOnce(&Stream) -> Result<R>,
+        condition: &mut C,
+        body: impl FnOnce(&Stream, &mut C) -> Result<R>,
     ) -> Result<R> {
-        self.conditional("Stream::run_while", Kind::While, condition, body)
+        let mut part = self.begin_part("Stream::run_while", Kind::While, first(condition)?)?;
+        let result = body(&part.inner, condition)?;
+        set_condition(&part.kernel, &part.inner, part.handle, first(condition)?)?;
+        part.end()?;
+        Ok(result)
     }
 
-    fn conditional<R>(
+    fn begin_part(
         &self,
         operation: &'static str,
         kind: Kind,
-        condition: &impl DeviceRead<u32>,
-        body: impl FnOnce(&Stream) -> Result<R>,
-    ) -> Result<R> {
+        condition: DeviceSlice<'_, u32>,
+    ) -> Result<Part<'_>> {
         let state = self.state();
-        let Some(capture) = capture::current().filter(|capture| capture.has(state)) else {
+        let Some(outer) = capture::current().filter(|capture| capture.has(state)) else {
             let found = format!("{state}, which this thread does not capture");
             return Err(Error::invalid(operation, found, "a stream of a capture, see Stream::capture"));
         };
-        let condition = DeviceSlice::<u32>::new(condition.view()).slice(..1)?;
         let device = state.device;
         // All that a body needs, before anything is added to the graph.
         device.api.cuStreamBeginCaptureToGraph()?;
         device.api.cuStreamUpdateCaptureDependencies()?;
+        device.api.cuGraphAddNode()?;
         let kernel = device.condition_kernel.get(self.device())?;
         let inner = self.device().stream()?;
 
-        capture.gather(state)?;
+        outer.gather(state)?;
         let handle = condition_handle(state)?;
         set_condition(&kernel, self, handle, condition)?;
         let graph = add_node(state, handle, kind)?;
-        let part = Capture::begin_with(inner.state(), capture.arena.clone(), || {
-            let (state, none) = (inner.state(), std::ptr::null());
+        let inner_state = inner.state();
+        let capture = Capture::begin_with(inner_state, outer.arena.clone(), || {
+            let none = std::ptr::null();
             let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
             // SAFETY: the stream is live; the graph is the node's body, which lives as long as the graph around it.
             unsafe {
+                let raw = inner_state.raw.0;
                 stream_call!(
-                    state,
-                    cuStreamBeginCaptureToGraph(state.raw.0, graph.0, none, std::ptr::null(), 0, mode)
+                    inner_state,
+                    cuStreamBeginCaptureToGraph(raw, graph.0, none, std::ptr::null(), 0, mode)
                 )
             }
-        })?;
-        let mut ending = Ending { part: Some(part), inner: &inner, outer: &capture, state };
-        let result = body(&inner)?;
-        if kind == Kind::While {
-            set_condition(&kernel, &inner, handle, condition)?;
-        }
-        ending.end()?;
-        Ok(result)
+        });
+        // A node without a body would run for ever.
+        let capture = capture.inspect_err(|_| outer.spoil())?;
+        Ok(Part { capture: Some(capture), inner, kernel, handle, outer, stream: state })
     }
 }
 
-/// Ends the capture of a body, also where it is left by an error or a panic: then what it has so far is part of the graph
-/// all the same, and held.
-struct Ending<'a> {
-    part: Option<Arc<Capture>>,
-    inner: &'a Stream,
-    outer: &'a Arc<Capture>,
-    state: &'a Arc<StreamState>,
+/// The condition itself.
+fn first(condition: &impl DeviceRead<u32>) -> Result<DeviceSlice<'_, u32>> {
+    DeviceSlice::new(condition.view()).slice(..1)
 }
 
-impl Ending<'_> {
+/// A body under capture. Left by an error or a panic, what it has so far is part of the graph all the same, and held.
+struct Part<'a> {
+    capture: Option<Arc<Capture>>,
+    inner: Stream,
+    kernel: Function,
+    handle: CUgraphConditionalHandle,
+    outer: Arc<Capture>,
+    /// The stream that the body counts as work of.
+    stream: &'a Arc<StreamState>,
+}
+
+impl Part<'_> {
     fn end(&mut self) -> Result<()> {
-        let Some(part) = self.part.take() else {
+        let Some(capture) = self.capture.take() else {
             return Ok(());
         };
         // The graph that comes back is the body, which belongs to the node.
-        let ended = part.end(self.inner.state()).map(drop);
-        ended.and(self.outer.absorb(part, self.state))
+        let ended = capture.end(self.inner.state()).map(drop);
+        ended.and(self.outer.absorb(capture, self.stream)).inspect_err(|_| self.outer.spoil())
     }
 }
 
-impl Drop for Ending<'_> {
+impl Drop for Part<'_> {
     fn drop(&mut self) {
-        if self.part.is_some() {
+        if self.capture.is_some() {
             // The error that is on its way says why. Should it be lost, the graph must not run: a loop would never end.
             self.outer.spoil();
-            let _ = self.end();
+            report_end(self.end());
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytemuck::Pod;
 
 use super::capture;
-use super::template::{Graph, no_such_node};
+use super::template::{DriverGraph, Graph, no_such_node};
 use super::work::HeldMemory;
 use crate::driver::argument::{KernelArguments, LaunchTarget};
 use crate::driver::context::{Handle, call, stream_call};
@@ -24,6 +24,9 @@ use crate::sys::driver::{
 pub struct ExecutableGraph {
     raw: Handle<CUgraphExec_st>,
     graph: Graph,
+    /// The driver's graph that this was instantiated from, where `graph` is a later one: its nodes are the names by which
+    /// they are changed.
+    first: Option<DriverGraph>,
     /// One launch at a time enters the memory and reaches the driver.
     launching: Mutex<()>,
 }
@@ -95,7 +98,7 @@ impl<T> std::fmt::Debug for CapturedBuffer<T> {
 
 impl ExecutableGraph {
     pub(super) fn new(raw: Handle<CUgraphExec_st>, graph: Graph) -> ExecutableGraph {
-        ExecutableGraph { raw, graph, launching: Mutex::new(()) }
+        ExecutableGraph { raw, graph, first: None, launching: Mutex::new(()) }
     }
 
     /// The captured graph that this was made of.
@@ -125,6 +128,10 @@ impl ExecutableGraph {
 
     #[cold]
     fn wrong_device(&self, stream: &Stream) -> Error {
+        // One of the two may be from before a reset.
+        if let Err(error) = self.graph.device.check_alive().and(stream.state().device.check_alive()) {
+            return error;
+        }
         Error::DeviceMismatch {
             operation: "launching a graph",
             left: format!("a graph of device {}", self.graph.device.ordinal),
@@ -170,7 +177,8 @@ impl ExecutableGraph {
     pub fn update(&mut self, graph: Graph) -> Result<(), UpdateError> {
         match self.try_update(&graph) {
             Ok(()) => {
-                self.graph = graph;
+                let earlier = std::mem::replace(&mut self.graph, graph);
+                self.first.get_or_insert(earlier.raw);
                 Ok(())
             }
             Err(error) => Err(UpdateError { error: Box::new(error), graph }),
@@ -182,6 +190,7 @@ impl ExecutableGraph {
         const UPDATE_FAILURE: u32 = 910;
         let device = self.graph.device;
         if !std::ptr::eq(device, graph.device) {
+            device.check_alive().and(graph.device.check_alive())?;
             return Err(Error::DeviceMismatch {
                 operation: "updating a graph",
                 left: format!("a graph of device {}", device.ordinal),
@@ -191,7 +200,7 @@ impl ExecutableGraph {
         let _bound = device.bind()?;
         let mut info = CUgraphExecUpdateResultInfo::default();
         // SAFETY: both graphs are live; the pointer is to a local.
-        let status = unsafe { (device.api.cuGraphExecUpdate()?)(self.raw.0, graph.raw.0, &mut info) };
+        let status = unsafe { (device.api.cuGraphExecUpdate()?)(self.raw.0, graph.raw.handle.0, &mut info) };
         if status.0 == UPDATE_FAILURE {
             return Err(Error::GraphNotUpdatable { found: refusal(info.result) });
         }
@@ -217,7 +226,9 @@ impl ExecutableGraph {
         arguments: A,
     ) -> Result<()> {
         const OPERATION: &str = "ExecutableGraph::set_kernel";
+        self.graph.device.api.cuGraphKernelNodeGetParams()?;
         let nodes = self.graph.nodes()?;
+        let names = self.first.as_ref().unwrap_or(&self.graph.raw).nodes()?;
         let found = nodes
             .get(node)
             .ok_or_else(|| no_such_node(OPERATION, node, format!("past the end of {} nodes", nodes.len())))?;
@@ -235,6 +246,10 @@ impl ExecutableGraph {
                 "a grid, a block and shared memory alone",
             ));
         }
+        let name = names
+            .get(node)
+            .copied()
+            .ok_or_else(|| no_such_node(OPERATION, node, "not in the first graph"))?;
         let device = self.graph.device;
         let named = Mutex::new(Vec::new());
         arguments.enter(LaunchTarget::graph(device, &named))?;
@@ -256,7 +271,7 @@ impl ExecutableGraph {
         };
         let bound = device.bind()?;
         // SAFETY: graph and node are live; the arguments fit the parameters and are copied by the call.
-        unsafe { call!(device, cuGraphExecKernelNodeSetParams(self.raw.0, found.raw.0, &parameters))? };
+        unsafe { call!(device, cuGraphExecKernelNodeSetParams(self.raw.0, name.0, &parameters))? };
         drop(bound);
         let work = &mut self.graph.work;
         for (allocation, access) in named.into_inner().unwrap_or_else(PoisonError::into_inner) {

@@ -1,9 +1,10 @@
 //! A captured graph: what it consists of, its picture, and the way to launch it.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::capture::Capture;
+use super::capture::{Capture, report_end};
 use super::executable::ExecutableGraph;
 use super::work::Work;
 use crate::driver::context::{Handle, call};
@@ -20,9 +21,37 @@ use crate::sys::driver::{
 /// Captured work. It does nothing by itself: [`instantiate`](Graph::instantiate) it and launch that.
 pub struct Graph {
     pub(super) device: &'static DeviceState,
-    pub(super) raw: Handle<CUgraph_st>,
-    /// After `raw`'s destruction: what its nodes name.
+    pub(super) raw: DriverGraph,
+    /// What the nodes name.
     pub(super) work: Box<Work>,
+}
+
+/// The driver's graph.
+pub(super) struct DriverGraph {
+    device: &'static DeviceState,
+    pub(super) handle: Handle<CUgraph_st>,
+}
+
+impl Drop for DriverGraph {
+    fn drop(&mut self) {
+        self.device.destroy_graph(self.handle);
+    }
+}
+
+impl DriverGraph {
+    /// The names of the nodes.
+    pub(super) fn nodes(&self) -> Result<Vec<Handle<CUgraphNode_st>>> {
+        let device = self.device;
+        let _bound = device.bind()?;
+        let mut count = 0usize;
+        // SAFETY: the graph is live; without an array the driver gives the count.
+        unsafe { call!(device, cuGraphGetNodes(self.handle.0, std::ptr::null_mut(), &mut count))? };
+        let mut nodes: Vec<CUgraphNode> = vec![std::ptr::null_mut(); count];
+        // SAFETY: there is room for `count` nodes.
+        unsafe { call!(device, cuGraphGetNodes(self.handle.0, nodes.as_mut_ptr(), &mut count))? };
+        nodes.truncate(count);
+        Ok(nodes.into_iter().map(Handle).collect())
+    }
 }
 
 impl DeviceState {
@@ -31,12 +60,6 @@ impl DeviceState {
         if !graph.0.is_null() && !self.is_lost() {
             self.release_or_report(Resource::Graph(graph));
         }
-    }
-}
-
-impl Drop for Graph {
-    fn drop(&mut self) {
-        self.device.destroy_graph(self.raw);
     }
 }
 
@@ -49,9 +72,7 @@ struct Discard<'a> {
 impl Drop for Discard<'_> {
     fn drop(&mut self) {
         if let Some(capture) = self.capture.take() {
-            if let Ok(graph) = capture.end(self.origin) {
-                capture.device.destroy_graph(graph);
-            }
+            report_end(capture.end(self.origin).map(|graph| capture.device.destroy_graph(graph)));
             drop(capture.into_work());
         }
     }
@@ -102,7 +123,8 @@ impl Stream {
         let ended = capture.end(origin);
         let device = capture.device;
         let work = Box::new(capture.into_work());
-        Ok((Graph { device, raw: ended?, work }, result))
+        let raw = DriverGraph { device, handle: ended? };
+        Ok((Graph { device, raw, work }, result))
     }
 }
 
@@ -157,7 +179,6 @@ impl NodeKind {
 /// A node of a graph.
 #[derive(Clone)]
 pub struct GraphNode {
-    pub(super) raw: Handle<CUgraphNode_st>,
     pub(super) function: Option<Arc<FunctionState>>,
     kind: NodeKind,
     grid: Option<(Dim3, Dim3)>,
@@ -208,7 +229,7 @@ impl Graph {
         let mut raw: CUgraphExec = std::ptr::null_mut();
         let bound = self.device.bind()?;
         // SAFETY: the graph is live; the pointer is to a local.
-        unsafe { call!(self.device, cuGraphInstantiateWithFlags(&mut raw, self.raw.0, 0))? };
+        unsafe { call!(self.device, cuGraphInstantiateWithFlags(&mut raw, self.raw.handle.0, 0))? };
         drop(bound);
         Ok(ExecutableGraph::new(Handle(raw), self))
     }
@@ -221,18 +242,10 @@ impl Graph {
     pub fn nodes(&self) -> Result<Vec<GraphNode>> {
         let device = self.device;
         let _bound = device.bind()?;
-        let mut count = 0usize;
-        // SAFETY: the graph is live; without an array the driver gives the count.
-        unsafe { call!(device, cuGraphGetNodes(self.raw.0, std::ptr::null_mut(), &mut count))? };
-        let mut raw: Vec<CUgraphNode> = vec![std::ptr::null_mut(); count];
-        // SAFETY: there is room for `count` nodes.
-        unsafe { call!(device, cuGraphGetNodes(self.raw.0, raw.as_mut_ptr(), &mut count))? };
-        let mut nodes = Vec::with_capacity(count);
-        for &node in raw.iter().take(count) {
-            nodes.push(self.node(node)?);
-        }
+        let raw = self.raw.nodes()?;
+        let mut nodes = raw.iter().map(|node| self.node(node.0)).collect::<Result<Vec<_>>>()?;
         let (from, to) = self.edges()?;
-        let place: std::collections::HashMap<_, _> = raw.iter().zip(0usize..).collect();
+        let place: HashMap<_, _> = raw.iter().map(|node| &node.0).zip(0usize..).collect();
         for (from, to) in from.iter().zip(&to) {
             if let (Some(&from), Some(&to)) = (place.get(from), place.get(to)) {
                 if let Some(node) = nodes.get_mut(to) {
@@ -247,14 +260,14 @@ impl Graph {
     fn edges(&self) -> Result<(Vec<CUgraphNode>, Vec<CUgraphNode>)> {
         let (mut count, none) = (0usize, std::ptr::null_mut());
         // SAFETY: the graph is live; without arrays the driver gives the count.
-        unsafe { call!(self.device, cuGraphGetEdges(self.raw.0, none, none, &mut count))? };
+        unsafe { call!(self.device, cuGraphGetEdges(self.raw.handle.0, none, none, &mut count))? };
         let mut from: Vec<CUgraphNode> = vec![std::ptr::null_mut(); count];
         let mut to = from.clone();
         if count > 0 {
             // SAFETY: there is room for `count` edges.
             unsafe {
                 let (from, to) = (from.as_mut_ptr(), to.as_mut_ptr());
-                call!(self.device, cuGraphGetEdges(self.raw.0, from, to, &mut count))?;
+                call!(self.device, cuGraphGetEdges(self.raw.handle.0, from, to, &mut count))?;
             }
         }
         Ok((from, to))
@@ -265,13 +278,7 @@ impl Graph {
         let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
         // SAFETY: the node is of a live graph; the pointer is to a local.
         unsafe { call!(self.device, cuGraphNodeGetType(raw, &mut kind))? };
-        let mut node = GraphNode {
-            raw: Handle(raw),
-            function: None,
-            kind: NodeKind::new(kind),
-            grid: None,
-            after: Vec::new(),
-        };
+        let mut node = GraphNode { function: None, kind: NodeKind::new(kind), grid: None, after: Vec::new() };
         if node.kind == NodeKind::Kernel && self.device.api.cuGraphKernelNodeGetParams().is_ok() {
             let mut parameters = CUDA_KERNEL_NODE_PARAMS_v2::default();
             // SAFETY: the node is a kernel's; the pointer is to a local.

@@ -48,13 +48,19 @@ impl Allocation {
     /// graph) holds the block too.
     #[inline]
     pub(crate) fn read_access(self: &Arc<Self>, whole: bool) -> Access {
-        Access::read(whole && Arc::strong_count(self) == 1)
+        Access::read(whole && self.is_held_once())
     }
 
     /// How an exclusive view writes: as the whole block's only user, unless something else holds the block too.
     #[inline]
     pub(crate) fn write_access(self: &Arc<Self>, whole: bool) -> Access {
-        Access::write(whole && Arc::strong_count(self) == 1)
+        Access::write(whole && self.is_held_once())
+    }
+
+    /// Whether only one buffer can name the block. A graph's launches name its own blocks without holding them.
+    #[inline]
+    fn is_held_once(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) == 1 && self.arena.is_none()
     }
 
     pub(crate) fn address(&self) -> u64 {
@@ -69,7 +75,8 @@ impl Allocation {
     /// Events behind every user and the home stream.
     fn users(&self) -> Result<Vec<Arc<EventCell>>> {
         let users = self.usage.streams();
-        let away = users.iter().filter(|user| user.id != self.home.id);
+        // What went with another device's context is no reason to wait.
+        let away = users.iter().filter(|user| user.id != self.home.id && !user.device.is_lost());
         away.map(|user| user.mark()).chain([self.home.mark()]).collect()
     }
 
@@ -98,7 +105,8 @@ impl Allocation {
     /// Gives a graph's block back to it.
     fn return_to(&self, arena: &GraphArena) -> Result<()> {
         let users = self.usage.streams();
-        let outside: Result<Vec<_>> = users.iter().map(|user| user.mark()).collect();
+        let living = users.iter().filter(|user| !user.device.is_lost());
+        let outside: Result<Vec<_>> = living.map(|user| user.mark()).collect();
         if outside.is_err() {
             arena.abandon();
         }

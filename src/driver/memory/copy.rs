@@ -64,7 +64,7 @@ pub(super) enum Side {
     Device(u64),
 }
 
-fn same_length(operation: &'static str, wanted: usize, found: usize) -> Result<()> {
+pub(super) fn same_length(operation: &'static str, wanted: usize, found: usize) -> Result<()> {
     if wanted == found { Ok(()) } else { Err(Error::LengthMismatch { operation, wanted, found }) }
 }
 
@@ -86,6 +86,9 @@ impl StreamState {
         if std::ptr::eq(self.device, view.device()) {
             return Ok(());
         }
+        // One of the two may be from before a reset.
+        self.device.check_alive()?;
+        view.device().check_alive()?;
         Err(Error::DeviceMismatch {
             operation,
             left: format!("a stream of device {}", self.device.ordinal),

@@ -3,13 +3,14 @@
 //! - [`usage`] keeps which streams use a block, and makes a stream wait before it joins them.
 //! - [`allocation`] is a block with its home stream; dropping it gives the block back without blocking.
 //! - [`pool`] caches blocks by stream; [`retired`] holds what cannot be freed yet.
-//! - [`buffer`], [`slice`], [`pinned`] and [`transfer`] are what users hold; [`copy`], [`copy_3d`] and [`fill`] move
-//!   bytes, large ones of plain memory by way of [`staging`].
+//! - [`buffer`], [`slice`], [`pinned`] and [`transfer`] are what users hold; [`copy`], [`copy_3d`], [`copy_batch`]
+//!   and [`fill`] move bytes, large ones of plain memory by way of [`staging`].
 
 mod allocation;
 mod buffer;
 mod copy;
 mod copy_3d;
+mod copy_batch;
 mod fill;
 mod pinned;
 mod pool;
@@ -23,8 +24,8 @@ pub(crate) use allocation::Allocation;
 pub use buffer::DeviceBuffer;
 pub use copy::Copy2d;
 pub use copy_3d::Copy3d;
-pub(crate) use pinned::PinnedPool;
 pub use pinned::{PinnedBuffer, RegisterError};
+pub(crate) use pinned::{PinnedPool, forget_locked_by};
 pub(crate) use pool::{Block, Front, Pool};
 pub use pool::{
     BlockSnapshot, BlockState, MemoryScope, MemorySnapshot, MemoryTrace, MemoryUse, PoolStatistics,

@@ -12,6 +12,7 @@ use super::retired::Resource;
 use crate::driver::context::{Handle, OUT_OF_MEMORY, call, driver_error};
 use crate::driver::device::{Device, DeviceState};
 use crate::driver::event::EventCell;
+use crate::driver::fork;
 use crate::driver::graph::{CapturedBuffer, HeldPinned, capture::Capture};
 use crate::error::{Error, Result};
 
@@ -41,7 +42,7 @@ impl PinnedPool {
         let mut blocks = self.lock();
         for (class, pointer, event) in std::mem::take(&mut blocks.copying) {
             // One that cannot be asked stays: a trim will find out.
-            match event.is_complete() {
+            match event.has_let_go() {
                 Ok(true) => blocks.idle.entry(class).or_default().push(pointer),
                 _ => blocks.copying.push((class, pointer, event)),
             }
@@ -66,10 +67,17 @@ impl PinnedPool {
     }
 }
 
-/// The ranges that this library has locked and not unlocked since, by their starts. They do not overlap.
-static LOCKED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+/// A range that is locked.
+struct Locked {
+    end: usize,
+    /// The device whose context locked it.
+    by: &'static DeviceState,
+}
 
-fn locked() -> MutexGuard<'static, BTreeMap<usize, usize>> {
+/// The ranges that this library has locked and not unlocked since, by their starts. They do not overlap.
+static LOCKED: Mutex<BTreeMap<usize, Locked>> = Mutex::new(BTreeMap::new());
+
+fn locked() -> MutexGuard<'static, BTreeMap<usize, Locked>> {
     LOCKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -78,13 +86,18 @@ fn locked() -> MutexGuard<'static, BTreeMap<usize, usize>> {
 pub(crate) fn is_page_locked(start: *const u8, bytes: usize) -> bool {
     let ranges = locked();
     match ranges.range(..=start.addr()).next_back() {
-        Some((_, end)) => start.addr().checked_add(bytes).is_some_and(|last| last <= *end),
+        Some((_, range)) => start.addr().checked_add(bytes).is_some_and(|last| last <= range.end),
         None => false,
     }
 }
 
-fn now_locked(start: *const u8, bytes: usize) {
-    locked().insert(start.addr(), start.addr() + bytes);
+fn now_locked(by: &'static DeviceState, start: *const u8, bytes: usize) {
+    locked().insert(start.addr(), Locked { end: start.addr() + bytes, by });
+}
+
+/// The ranges that the device has locked are not any more: they went with its context.
+pub(crate) fn forget_locked_by(device: &DeviceState) {
+    locked().retain(|_, range| !std::ptr::eq(range.by, device));
 }
 
 /// Called before the memory is unlocked: afterwards it may be somebody else's.
@@ -202,7 +215,7 @@ impl Device {
         });
         match (registered, NonNull::new(pointer)) {
             (Ok(()), Some(pointer)) => {
-                now_locked(pointer.as_ptr().cast(), bytes);
+                now_locked(self.0, pointer.as_ptr().cast(), bytes);
                 Ok(PinnedBuffer { device: self.0, pointer, length, origin: Origin::Registered(vector) })
             }
             (Ok(()), None) => Ok(PinnedBuffer {
@@ -229,7 +242,7 @@ impl DeviceState {
                 return Ok(None);
             }
             self.check("cuMemHostAlloc", status)?;
-            now_locked(pointer.cast(), bytes);
+            now_locked(self, pointer.cast(), bytes);
             Ok(Some(Handle(pointer.cast())))
         })?;
         found.ok_or_else(|| driver_error("cuMemHostAlloc", OUT_OF_MEMORY, format!("{bytes} bytes")))
@@ -319,8 +332,12 @@ impl<T: Pod> Drop for PinnedBuffer<T> {
                     self.device.pinned.put(class, pointer);
                 }
             }
-            // Nothing can be unlocked any more, and locked memory is not freed.
-            Origin::Registered(_) if self.device.is_lost() => {}
+            // A reset has unlocked it. Otherwise nothing can unlock it any more, and locked memory is not freed.
+            Origin::Registered(vector) if self.device.is_lost() => {
+                if self.device.was_reset() && !fork::forked() {
+                    drop(ManuallyDrop::into_inner(vector));
+                }
+            }
             Origin::Registered(vector) => {
                 // Unlocking waits for every running kernel, so it is left to a call that may wait.
                 let owner = Box::new(Owner(ManuallyDrop::into_inner(vector)));

@@ -64,8 +64,6 @@ impl Retired {
 enum Fate {
     Release,
     Keep,
-    /// Its last user went with another device's context, which may never have let go of it.
-    Forget,
 }
 
 impl DeviceState {
@@ -147,7 +145,7 @@ impl DeviceState {
         for entry in self.retired.take_all() {
             let done = match entry.until_idle {
                 true => Ok(false),
-                false => entry.after.iter().try_fold(true, |done, event| Ok(done && event.is_complete()?)),
+                false => entry.after.iter().try_fold(true, |done, event| Ok(done && event.has_let_go()?)),
             };
             let result = match done {
                 Ok(true) => self.release(entry.resource),
@@ -170,6 +168,7 @@ impl DeviceState {
 
     /// Waits for the device and gives back everything that is cached or retired.
     pub(crate) fn trim(&'static self) -> Result<()> {
+        self.condition_kernel.forget();
         let _one_at_a_time = self.retired.trimming.lock().unwrap_or_else(PoisonError::into_inner);
         self.trim_alone()
     }
@@ -214,9 +213,10 @@ impl DeviceState {
                 Fate::Keep
             } else {
                 // Memory locked for one device may be in use by another.
-                match entry.after.iter().try_for_each(|event| event.synchronize()) {
+                match entry.after.iter().try_for_each(|event| event.wait_until_let_go()) {
                     Ok(()) => Fate::Release,
-                    Err(error) if gone(&error) => Fate::Forget,
+                    // Its last user went with another device's context, which lets go of it for certain in a reset only.
+                    Err(error) if gone(&error) => Fate::Keep,
                     Err(error) => {
                         result = result.and(Err(error));
                         Fate::Keep
@@ -232,7 +232,6 @@ impl DeviceState {
                     self.retired.push(entry)
                 }
                 Fate::Keep => self.retired.push(Entry { until_idle: true, ..entry }),
-                Fate::Forget => std::mem::forget(entry.resource),
             }
         }
         if idle || partly {

@@ -87,7 +87,9 @@ fn add(users: &mut Users, stream: &Arc<StreamState>) -> Users {
     if contains(users, stream) {
         return Vec::new();
     }
-    let gone = |user: &Arc<StreamState>| user.is_closed() && user.is_idle().unwrap_or(false);
+    let gone = |user: &Arc<StreamState>| {
+        user.device.was_finished() || user.is_closed() && user.is_idle().unwrap_or(false)
+    };
     let (thrown_out, kept) = std::mem::take(users).into_iter().partition(gone);
     *users = kept;
     users.push(stream.clone());
@@ -102,6 +104,16 @@ fn wait_for_all(stream: &StreamState, users: &Users) -> Result<()> {
 /// As [`wait_for_all`], for one that overwrites: users that went with their context are no reason to wait.
 fn wait_for_living(stream: &StreamState, users: &Users) -> Result<()> {
     users.iter().try_for_each(|user| stream.wait_for_living(user))
+}
+
+/// Events behind what the writers have been given, for a reader. Where a device was reset with all of its work done
+/// there is nothing to be behind.
+fn marks(writers: &[Arc<StreamState>], reader: &StreamState) -> Result<Vec<Arc<EventCell>>> {
+    writers
+        .iter()
+        .filter(|writer| !writer.device.was_finished())
+        .map(|writer| writer.mark_for(reader))
+        .collect()
 }
 
 impl Usage {
@@ -197,7 +209,7 @@ impl Streams {
             Streams::Idle => Some(Streams::Sole(stream.clone(), false)),
             Streams::Sole(owner, _) if owner.id == stream.id => None,
             Streams::Sole(owner, wrote) if whole => {
-                let writes = if *wrote { vec![owner.mark_for(stream)?] } else { Vec::new() };
+                let writes = if *wrote { marks(std::slice::from_ref(owner), stream)? } else { Vec::new() };
                 for event in &writes {
                     stream.wait_event(event)?;
                 }
@@ -218,8 +230,7 @@ impl Streams {
             }
             Streams::Parts { writers, .. } if whole => {
                 // No part is being written any more, so events of now are behind all writes.
-                let writes =
-                    writers.iter().map(|writer| writer.mark_for(stream)).collect::<Result<Vec<_>>>()?;
+                let writes = marks(writers, stream)?;
                 wait_for_all(stream, writers)?;
                 let mut readers = self.users();
                 *thrown_out = add(&mut readers, stream);

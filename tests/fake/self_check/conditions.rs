@@ -65,7 +65,7 @@ impl Bench {
 fn branches() -> Outcome {
     let bench = Bench::new()?;
     let (stream, inside) = (bench.stream()?, bench.stream()?);
-    let (flag, block) = (bench.block(4)?, bench.block(8)?);
+    let (flag, block) = (bench.block(8)?, bench.block(8)?);
     let set = bench.function(bench.module(PTX.as_bytes())?, "set_condition_to")?;
     let (graph, instance) = bench.graph(stream, || {
         let (mut handle, (graph, _)) = (0, bench.under_way(stream)?);
@@ -89,6 +89,7 @@ fn branches() -> Outcome {
     for (value, expected) in [(0, 1), (3, 5), (0, 1)] {
         call!(bench, fill(block, 1, 8, stream));
         bench.flag(flag, value, stream)?;
+        bench.flag(flag + 4, 7, inside)?; // beside what is read
         call!(bench, graph_launch(instance, stream));
         call!(bench, stream_synchronize(stream));
         check_equal!(bench.fake.device_read(block, 3), Some(vec![9, 9, expected]));

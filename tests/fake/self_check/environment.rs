@@ -115,6 +115,15 @@ fn versions() -> Outcome {
         ("cuGetProcAddress", true),
         ("cuMemAlloc_v2", true),
         ("cuMemAlloc", false),
+        ("cuStreamUpdateCaptureDependencies", true),
+        ("cuStreamUpdateCaptureDependencies_v2", false),
+        ("cuStreamBeginCaptureToGraph", false),
+        ("cuGraphNodeSetEnabled", false),
+        ("cuGraphExecUpdate_v2", false),
+        ("cuGraphAddNode_v2", false),
+        ("cuMemcpyBatchAsync", false),
+        ("cuMemcpy3DPeerAsync", true),
+        ("cuDevicePrimaryCtxReset_v2", true),
     ] {
         check_equal!((name, found(&old, name)), (name, there));
     }
@@ -198,8 +207,35 @@ fn exports() -> Outcome {
         let found = unsafe { fake.driver::<unsafe extern "C" fn()>(function.spelling) };
         check!(found.is_ok() || Err(format!("{function:?}"))?);
     }
-    check!(variant::functions().len() >= 69);
+    check!(variant::functions().len() >= 128);
     Ok(())
+}
+
+/// Every function but those that release something answers what it is told to before it looks at its arguments.
+fn every_failure() -> Outcome {
+    let bench = Bench::new()?;
+    type Any = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64) -> c_int;
+    let releases = |name: &str| {
+        ["Destroy", "Free", "Unregister", "Unload", "Unmap", "Release", "AddressFree"]
+            .iter()
+            .any(|word| name.contains(word))
+    };
+    let (before, mut told) = (bench.fake.live(), 0);
+    for function in variant::functions() {
+        if releases(function.base) || function.base == "cuGetProcAddress" {
+            continue;
+        }
+        check!(bench.fake.fail(function.spelling, 1, 999));
+        // SAFETY: all arguments fit, and none is looked at.
+        let code =
+            unsafe { bench.fake.driver::<Any>(function.spelling)?(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) };
+        check_equal!((function.spelling, code), (function.spelling, 999));
+        told += 1;
+    }
+    check!(told > 100);
+    check_equal!(bench.fake.failures_fired(), told);
+    check_equal!(bench.fake.live(), before);
+    bench.no_violation()
 }
 
 fn no_warnings() -> Outcome {
@@ -265,6 +301,7 @@ fn speed() -> Outcome {
 pub fn trials() -> Vec<Trial> {
     vec![
         trial("failures", failures),
+        trial("every function fails when told to", every_failure),
         trial("stale handles", stale_handles),
         trial("contexts", contexts),
         trial("elapsed time", elapsed_time),

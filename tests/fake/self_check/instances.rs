@@ -94,6 +94,21 @@ fn refused_updates() -> Outcome {
         answers!(UPDATE_FAILURE, bench, graph_update(instance, graph, &raw mut info));
         check_equal!(info, UpdateInfo { result, node, from });
     }
+    // An order that is missing.
+    let joins = |after: usize| -> Result<u64, Failed> {
+        let (mut graph, mut nodes) = (0, [0; 3]);
+        call!(bench, graph_create(&raw mut graph, 0));
+        for index in 0..3 {
+            let (before, count) = (nodes.as_ptr(), if index == 2 { after } else { 0 });
+            let (node, mut empty) = (&raw mut nodes[index], NodeParameters::new(5, 0));
+            call!(bench, add_node(node, graph, before, count, &raw mut empty));
+        }
+        Ok(graph)
+    };
+    let (both, one, mut joining, mut info) = (joins(2)?, joins(1)?, 0, UpdateInfo::default());
+    call!(bench, instantiate(&raw mut joining, both, 0));
+    answers!(UPDATE_FAILURE, bench, graph_update(joining, one, &raw mut info));
+    check_equal!(info, UpdateInfo { result: TOPOLOGY, node: nodes(one)?[2], from: 0 });
     // And nothing has changed.
     call!(bench, graph_launch(instance, stream));
     call!(bench, stream_synchronize(stream));
@@ -129,6 +144,29 @@ fn switched_off() -> Outcome {
     call!(bench, set_enabled(instance, nodes[1], 1));
     call!(bench, graph_launch(instance, stream));
     bench.one_violation(&["use of freed device memory"])
+}
+
+/// What was off was not checked against what it is in no order with.
+fn switched_on() -> Outcome {
+    let bench = Bench::new()?;
+    let (stream, side, block) = (bench.stream()?, bench.stream()?, bench.block(8)?);
+    let (fork, join) = (bench.event()?, bench.event()?);
+    let (graph, instance) = bench.graph(stream, || {
+        call!(bench, event_record(fork, stream));
+        call!(bench, stream_wait(side, fork, 0));
+        call!(bench, fill(block, 1, 8, stream));
+        call!(bench, fill(block, 2, 8, side));
+        call!(bench, event_record(join, side));
+        call!(bench, stream_wait(stream, join, 0));
+        Ok(())
+    })?;
+    let nodes = bench.nodes(graph)?;
+    call!(bench, set_enabled(instance, nodes[1], 0));
+    call!(bench, graph_launch(instance, stream));
+    bench.no_violation()?;
+    call!(bench, set_enabled(instance, nodes[1], 1));
+    call!(bench, graph_launch(instance, stream));
+    bench.one_violation(&["nodes 0 (cuMemsetD8Async) and 1 (cuMemsetD8Async)", "in no order"])
 }
 
 fn clones() -> Outcome {
@@ -192,6 +230,7 @@ pub fn trials() -> Vec<Trial> {
         trial("updates of instances", updates),
         trial("refused updates", refused_updates),
         trial("nodes that are switched off", switched_off),
+        trial("nodes that are switched on again", switched_on),
         trial("clones of graphs", clones),
         trial("parameters of kernel nodes", kernel_parameters),
     ]

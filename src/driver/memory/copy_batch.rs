@@ -1,0 +1,148 @@
+//! Many copies between device buffers in one call.
+//!
+//! A small copy costs the host more than the device. Newer drivers (CUDA 12.8) take a list of them at the cost of little
+//! more than one; with older ones each is a call. Either way all is checked, and every buffer is entered, before the
+//! driver sees the first copy, so an error of this library leaves nothing half done.
+//!
+//! What must stay true: the copies of a list are in no order among themselves, so no two may use the same bytes with one
+//! writing. Borrows see to that: each pair holds its destination exclusively. The driver takes no list while a graph is
+//! captured, nor can a copy between devices be in one.
+
+use bytemuck::Pod;
+
+use super::copy::same_length;
+use super::slice::{DeviceRead, DeviceWrite, View};
+use crate::driver::context::stream_call;
+use crate::driver::stream::{Stream, StreamState};
+use crate::error::{Error, Result};
+use crate::sys::driver::{CUmemcpyAttributes_v1, CUmemcpySrcAccessOrder};
+
+/// From so many copies on the driver is given a list.
+const FEWEST: usize = 2;
+
+/// A list of copies as the driver wants it.
+#[derive(Default)]
+struct List {
+    to: Vec<u64>,
+    from: Vec<u64>,
+    bytes: Vec<usize>,
+}
+
+impl Stream {
+    /// Copies each source to its destination. The pairs are in no order among themselves, together they are one operation of
+    /// the stream.
+    ///
+    /// A pair can be of slices, as many of one buffer as do not overlap, or of buffers of two devices. Pairs of several
+    /// element types are made one by [`reinterpret`](super::DeviceSlice::reinterpret).
+    ///
+    /// ```no_run
+    /// # fn main() -> selvedge::Result<()> {
+    /// # let stream = selvedge::driver::Device::new(0)?.stream()?;
+    /// let gradients = [stream.zeros::<f32>(100)?, stream.zeros::<f32>(28)?];
+    /// let mut bucket = stream.zeros::<f32>(128)?;
+    /// let (first, second) = bucket.split_at_mut(100)?;
+    /// stream.copy_batch(&mut [(gradients[0].slice(..)?, first), (gradients[1].slice(..)?, second)])?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The lengths of a pair differ, or neither side of one is on the stream's device; nothing is copied then. Or the
+    /// driver's errors, after which some pairs may have been copied.
+    pub fn copy_batch<T, S, D>(&self, copies: &mut [(S, D)]) -> Result<()>
+    where
+        T: Pod,
+        S: DeviceRead<T>,
+        D: DeviceWrite<T>,
+    {
+        const OPERATION: &str = "copy_batch";
+        let stream = self.state();
+        let mut views = Vec::with_capacity(copies.len());
+        for (source, destination) in copies {
+            let (from, to) = (source.view(), destination.view());
+            same_length(OPERATION, to.length, from.length)?;
+            if from.length * size_of::<T>() > 0 {
+                stream.reaches(OPERATION, &from).or_else(|_| stream.reaches(OPERATION, &to))?;
+                views.push((from, to));
+            }
+        }
+        for (from, to) in &views {
+            from.enter_read(stream)?;
+            to.enter_write(stream)?;
+        }
+        if views.is_empty() {
+            return Ok(());
+        }
+        let (near, far): (Vec<_>, Vec<_>) =
+            views.into_iter().partition(|(from, to)| std::ptr::eq(from.device(), to.device()));
+        let size = size_of::<T>();
+        // SAFETY: all sides are inside live allocations, which the borrows keep from overlapping.
+        stream.submit(|| unsafe {
+            if stream.takes_lists(near.len()) {
+                stream.copy_list(&near, size)?;
+            } else {
+                near.iter().try_for_each(|(from, to)| {
+                    let bytes = from.length * size;
+                    stream_call!(stream, cuMemcpyDtoDAsync(to.address, from.address, bytes, stream.raw.0))
+                })?;
+            }
+            far.iter().try_for_each(|(from, to)| {
+                let (there, here) = (to.device().context.0, from.device().context.0);
+                let bytes = from.length * size;
+                stream_call!(
+                    stream,
+                    cuMemcpyPeerAsync(to.address, there, from.address, here, bytes, stream.raw.0)
+                )
+            })
+        })
+    }
+}
+
+impl StreamState {
+    /// Whether so many copies go to the driver in one call.
+    fn takes_lists(&self, copies: usize) -> bool {
+        copies >= FEWEST && !self.slot.is_open() && self.device.api.cuMemcpyBatchAsync().is_ok()
+    }
+
+    /// # Safety
+    ///
+    /// The views are live memory of this stream's device, at least one pair, and no destination overlaps anything else.
+    unsafe fn copy_list(&self, copies: &[(View<'_>, View<'_>)], size: usize) -> Result<()> {
+        let mut list = List::default();
+        for (from, to) in copies {
+            list.to.push(to.address);
+            list.from.push(from.address);
+            list.bytes.push(from.length * size);
+        }
+        let count = copies.len();
+        let mut attributes = CUmemcpyAttributes_v1 {
+            srcAccessOrder: CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM,
+            ..CUmemcpyAttributes_v1::default()
+        };
+        let (mut first, mut failed) = (0usize, usize::MAX);
+        // SAFETY: the lists are of one length, the attributes are for all of it; the caller vouches for the memory.
+        let result = unsafe {
+            stream_call!(
+                self,
+                cuMemcpyBatchAsync(
+                    list.to.as_mut_ptr(),
+                    list.from.as_mut_ptr(),
+                    list.bytes.as_mut_ptr(),
+                    count,
+                    &mut attributes,
+                    &mut first,
+                    1,
+                    &mut failed,
+                    self.raw.0,
+                )
+            )
+        };
+        result.map_err(|error| match error {
+            Error::Driver { call, code, name, text, .. } if failed < count => {
+                Error::Driver { call, code, name, text, detail: format!("copy {failed} of {count}") }
+            }
+            other => other,
+        })
+    }
+}
