@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 use crate::plan::{OutputSpec, Spec};
 
@@ -153,10 +153,14 @@ Examples:
 ";
 
 #[derive(Debug, Args)]
-#[command(after_help = format!("{REPLAY}\n{EXIT_CODES}"), arg_required_else_help = true)]
+#[command(
+    after_help = format!("{REPLAY}\n{EXIT_CODES}"),
+    arg_required_else_help = true,
+    group = ArgGroup::new("source").required(true).args(["file", "generate"])
+)]
 pub struct ReplayOptions {
     /// The trace, as `MemoryTrace::to_json` writes it
-    #[arg(value_name = "TRACE.json", required_unless_present = "generate", conflicts_with = "generate")]
+    #[arg(value_name = "TRACE.json")]
     pub file: Option<PathBuf>,
     /// Replay a made-up trace instead
     #[arg(long, value_name = "KIND")]

@@ -151,7 +151,7 @@ pub fn text(snapshot: &MemorySnapshot) -> String {
     let mut table = Table::new("<>");
     for (name, value) in statistics.named() {
         if !name.ends_with("_bytes") {
-            table.row([name.replace('_', " "), grouped(value)]);
+            table.row([name.replace("hand_overs", "hand-overs").replace('_', " "), grouped(value)]);
         }
     }
     text + &table.render(style)

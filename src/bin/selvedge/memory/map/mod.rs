@@ -278,7 +278,7 @@ impl Map<'_> {
             let font = Font::new(11.5).bold().colour(self.colours.on_live(block)).middle();
             let long = format!("#{rank}  {}", output::bytes(block.bytes));
             for text in [long, format!("#{rank}")] {
-                if font.width(&text) + 4.0 < area.width {
+                if font.width(&text) + 8.0 < area.width {
                     self.picture.text(area.x + area.width / 2.0, area.y + 17.0, font, &text);
                     return;
                 }
@@ -377,7 +377,7 @@ impl Map<'_> {
             self.picture.area(swatch, &self.colours.of_block(block));
             self.picture.text(x + 140.0, y, font.bold().end(), &output::bytes(block.bytes));
             self.picture.text(x + 160.0, y, font, &format!("{address:#x}"));
-            self.picture.text(x + 310.0, y, font.faint(), &stream(block.stream));
+            self.picture.text(x + 326.0, y, font.faint(), &stream(block.stream));
         }
         y
     }
