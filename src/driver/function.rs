@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::context::{Handle, call};
 use super::image::Parameter;
 use super::image::ParameterKind;
+use super::kernel_name::KernelName;
 use super::launch::{Dim3, LaunchConfig};
 use super::module::{Module, ModuleState, NOT_FOUND};
-use super::stream::KernelName;
 use crate::error::{Error, Result};
 use crate::sys::driver::{CUfunc_st, CUfunction, CUfunction_attribute};
 

@@ -37,6 +37,7 @@ mod fork;
 mod function;
 mod graph;
 pub mod image;
+mod kernel_name;
 mod launch;
 mod memory;
 mod module;

@@ -19,7 +19,7 @@ use super::context::Handle;
 use super::device::{Device, DeviceState};
 use super::fork;
 use super::memory::forget_locked_by;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, report_deferred};
 use crate::sys::call as api_call;
 use crate::sys::driver::{CUcontext, CUctx_st};
 
@@ -109,11 +109,19 @@ impl Device {
             return Err(old.lost_error());
         }
         let finished = old.finish()?;
+        if finished && !old.is_lost() {
+            let _bound = old.bind()?;
+            old.release_pages();
+        }
         old.lose("the device was reset, and everything made before went with its context".to_owned());
         for other in DeviceState::opened() {
             other.peers.forget(old.ordinal);
         }
         forget_locked_by(old);
+        // Pages belong to the process. After a fault the driver may refuse, and takes them back with the context.
+        if let (Err(error), true) = (old.discard_pool(), finished) {
+            report_deferred(&error);
+        }
         // SAFETY: the caller vouches for everything that uses the context; ours leaves it alone from here on.
         unsafe { api_call!(old.api, cuDevicePrimaryCtxReset(old.raw)) }
             .map_err(|error| old.reset_failed(&error))?;
@@ -126,6 +134,11 @@ impl Device {
         let new: &'static DeviceState = Box::leak(Box::new(new));
         // One that answers is wanted, not one that only says it is there.
         new.wait_until_idle().map_err(|error| old.reset_failed(&error))?;
+        {
+            // What a fault left mapped; nothing otherwise.
+            let _bound = new.bind()?;
+            old.release_pages();
+        }
         new.take_the_place_of_the_old();
         Ok(Device(new))
     }

@@ -16,6 +16,7 @@ use super::context::{Handle, NOT_READY, call, gone, stream_call};
 use super::device::{Device, DeviceState, NEXT_STREAM_ID};
 use super::event::{Event, EventCell, Record};
 use super::graph::capture::{self, Entry, Slot};
+use super::kernel_name::KernelName;
 use super::memory::{Access, Allocation, Front, Resource};
 use crate::error::{Error, Result, report_deferred};
 use crate::sys::driver::{CUstream, CUstream_st};
@@ -128,28 +129,6 @@ impl Drop for InFlight<'_> {
     #[inline]
     fn drop(&mut self) {
         self.0.issued.fetch_add(1, Ordering::Release);
-    }
-}
-
-/// A kernel's name that lives as long as the process, so that a fault can name it after its module is gone.
-pub(crate) struct KernelName(&'static str);
-
-static KERNEL_NAMES: Mutex<Vec<&'static KernelName>> = Mutex::new(Vec::new());
-
-impl KernelName {
-    pub(crate) fn as_str(&self) -> &'static str {
-        self.0
-    }
-
-    /// The one entry for this name; as many stay as there are different names.
-    pub(crate) fn intern(name: &str) -> &'static KernelName {
-        let mut names = KERNEL_NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = names.iter().find(|known| known.0 == name) {
-            return known;
-        }
-        let entry: &'static KernelName = Box::leak(Box::new(KernelName(Box::leak(name.into()))));
-        names.push(entry);
-        entry
     }
 }
 
@@ -286,7 +265,7 @@ impl StreamState {
 
     pub(crate) fn last_kernel(&self) -> Option<&'static str> {
         // SAFETY: the pointer is null or to an interned name, which is never freed nor written.
-        unsafe { self.last_kernel.load(Ordering::Relaxed).as_ref() }.map(|name| name.0)
+        unsafe { self.last_kernel.load(Ordering::Relaxed).as_ref() }.map(KernelName::as_str)
     }
 
     /// Held while the newest event is looked up or recorded; no capture begins meanwhile.

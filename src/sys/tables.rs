@@ -55,6 +55,7 @@ symbols! {
     cuMemFree: PFN_cuMemFree_v3020 "cuMemFree_v2" required;
     cuMemGetAllocationGranularity: PFN_cuMemGetAllocationGranularity_v10020 "cuMemGetAllocationGranularity" required;
     cuMemAddressReserve: PFN_cuMemAddressReserve_v10020 "cuMemAddressReserve" required;
+    cuMemAddressFree: PFN_cuMemAddressFree_v10020 "cuMemAddressFree" required;
     cuMemCreate: PFN_cuMemCreate_v10020 "cuMemCreate" required;
     cuMemRelease: PFN_cuMemRelease_v10020 "cuMemRelease" required;
     cuMemMap: PFN_cuMemMap_v10020 "cuMemMap" required;

@@ -113,6 +113,14 @@ fn one_of_each(fake: &Fake, device: Device) -> Result<Vec<Held>, Box<dyn std::er
     let down = second.download_async(&b, registered)?;
     event.record(&second)?;
     stream.on_complete(|| ())?;
+    let (graph, inside) = stream.capture(|stream| {
+        let mut inside = stream.zeros::<u8>(256)?;
+        // SAFETY: as above.
+        unsafe { make.launch(stream, config, (&mut inside, 256u64, 2u32))? };
+        Ok(inside)
+    })?;
+    let mut graph = graph.instantiate()?;
+    graph.launch(&stream)?;
     // Retired while in use, and cached.
     drop(second.download_async(&b, device.pinned(256)?)?);
     drop((stream.zeros::<u8>(256)?, device.register(vec![9u8; 64])?, device.pinned::<u8>(64)?));
@@ -126,6 +134,9 @@ fn one_of_each(fake: &Fake, device: Device) -> Result<Vec<Held>, Box<dyn std::er
         Box::new(b),
         Box::new(map),
         Box::new((event, unrecorded)),
+        Box::new(graph),
+        Box::new(inside),
+        Box::new(device.memory_scope("everything")),
         Box::new(idle),
         Box::new(up),
         Box::new(down),
@@ -457,11 +468,15 @@ const CHILDREN: &[(&str, Child)] = &[
 ];
 
 pub fn trials() -> Vec<Trial> {
-    let trial = |(name, _): &(&'static str, Child)| {
-        let name = *name;
-        Trial::test(format!("resets::{name}"), move || {
-            children::must_succeed(&Variant::new(12040), "resets", &[name.to_owned()], &[]).map(drop)
-        })
-    };
-    CHILDREN.iter().map(trial).collect()
+    let mut trials = Vec::new();
+    for (pool, suffix) in [("", ""), ("none", "_without_a_pool"), ("driver", "_with_the_drivers_pool")] {
+        for (name, _) in CHILDREN {
+            let settings = [("SELVEDGE_POOL", pool)];
+            trials.push(Trial::test(format!("resets::{name}{suffix}"), move || {
+                let arguments = [(*name).to_owned()];
+                children::must_succeed(&Variant::new(12040), "resets", &arguments, &settings).map(drop)
+            }));
+        }
+    }
+    trials
 }

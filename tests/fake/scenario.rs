@@ -252,8 +252,7 @@ pub fn check_end(fake: &Fake) -> Result<(), Box<dyn std::error::Error>> {
     let live = fake.live();
     let alive =
         live.blocks + live.pinned + live.registered + live.streams + live.events + live.modules + live.links;
-    // Address ranges are kept for the life of the process; memory is not.
-    let alive = alive + live.physical + live.mappings;
+    let alive = alive + live.physical + live.mappings + live.reservations;
     let alive = alive + live.captures + live.graphs + live.instances;
     if alive != 0 {
         return Err(format!("alive at the end:\n{}", fake.describe_live()).into());

@@ -147,7 +147,6 @@ pub fn lists(fake: &Fake, arguments: &[String]) -> Outcome {
         (from.slice(..100)?, remote.slice_mut(..)?),
     ];
     stream.copy_batch(&mut pairs)?;
-    drop(pairs);
     let found = [other.download(&near[0])?, other.download(&near[1])?, far.download(&remote)?];
     if found != [source[..100].to_vec(), source[100..].to_vec(), source[..100].to_vec()] {
         return Err("whole buffers or another device's are wrong".into());

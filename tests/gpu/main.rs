@@ -25,6 +25,7 @@ mod support;
 mod arguments;
 mod attributes;
 mod bad_input;
+mod boxes_and_lists;
 mod contexts;
 mod copies;
 mod devices;
@@ -43,10 +44,12 @@ mod ordering;
 mod peer;
 mod pinned;
 mod pool;
+mod resets;
 mod sanitizer;
 mod streams_events;
 mod tensor_map;
 mod threads;
+mod timeouts;
 
 use std::process::ExitCode;
 
@@ -61,6 +64,7 @@ fn promises() -> Vec<Promise> {
         streams_events::promises(),
         memory::promises(),
         copies::promises(),
+        boxes_and_lists::promises(),
         pinned::promises(),
         peer::promises(),
         modules::promises(),
@@ -78,6 +82,8 @@ fn promises() -> Vec<Promise> {
         foreign_images::promises(),
         bad_input::promises(),
         faults::promises(),
+        timeouts::promises(),
+        resets::promises(),
         libraries::promises(),
         threads::promises(),
         sanitizer::promises(),

@@ -10,9 +10,10 @@ use crate::driver::context::gone;
 use crate::driver::device::DeviceState;
 use crate::driver::event::EventCell;
 use crate::driver::function::FunctionState;
+use crate::driver::kernel_name::KernelName;
 use crate::driver::memory::{Access, Usage};
 use crate::driver::module::ModuleState;
-use crate::driver::stream::{KernelName, StreamState};
+use crate::driver::stream::StreamState;
 use crate::error::{Result, report_deferred};
 
 /// Page-locked memory that a captured copy uses.

@@ -21,6 +21,9 @@ pub(crate) trait Backing {
     /// A range of addresses without memory; none where there are no more.
     fn reserve(&mut self, bytes: u64) -> Result<Option<u64>>;
 
+    /// Gives back a whole range of addresses, in which nothing is mapped.
+    fn unreserve(&mut self, address: u64, bytes: u64) -> Result<()>;
+
     /// A page without an address; none where there is no more memory.
     fn create(&mut self, bytes: u64) -> Result<Option<u64>>;
 

@@ -6,6 +6,7 @@ use super::snapshot::MemorySnapshot;
 use super::statistics::PoolStatistics;
 use super::trace::MemoryTrace;
 use super::world::access;
+use crate::driver::context::call;
 use crate::driver::device::{Device, DeviceState};
 use crate::error::{Error, Result};
 
@@ -97,6 +98,23 @@ impl DeviceState {
     /// Takes back what [`grant_to`](Self::grant_to) gave.
     pub(crate) fn revoke_from(&'static self, peer: &'static DeviceState) -> Result<()> {
         self.change_access(peer, false, || ())
+    }
+
+    /// Gives back the pages of a device that ends: they are the process's and would outlive its context. A context of
+    /// the device is current, and nothing uses the memory any more. What fails is only logged: it is lost either way.
+    pub(crate) fn release_pages(&self) {
+        let pages = self.pool.lock().heap.take_pages();
+        let released = pages.into_iter().fold(Ok(()), |result: Result<()>, (place, page)| {
+            // SAFETY: the range is one whole mapping, and no kernel uses it any more.
+            let unmapped = place.map_or(Ok(()), |(address, bytes)| unsafe {
+                call!(self, cuMemUnmap(address, bytes as usize))
+            });
+            // SAFETY: the page is the heap's, which has forgotten it.
+            result.and(unmapped).and(unsafe { call!(self, cuMemRelease(page)) })
+        });
+        if let Err(error) = released {
+            log::warn!("memory of a device that was reset stays with the driver: {error}");
+        }
     }
 
     fn change_access(

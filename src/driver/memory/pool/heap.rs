@@ -525,7 +525,8 @@ impl Heap {
             }
             let spare = std::mem::take(&mut self.spare);
             let released = self.release(backing, spare);
-            return result.and(released);
+            let unreserved = self.unreserve(backing);
+            return result.and(released).and(unreserved);
         }
         for arena in &mut self.arenas {
             let whole: Vec<Index> =
@@ -541,6 +542,48 @@ impl Heap {
         result
     }
 
+    /// Gives back the address ranges that have no memory at all.
+    fn unreserve(&mut self, backing: &mut impl Backing) -> Result<()> {
+        let mut result = Ok(());
+        for arena in &mut self.arenas {
+            let empty: Vec<Index> = arena.unmapped().filter(|&index| arena.is_whole_range(index)).collect();
+            for index in empty {
+                let Node { address, bytes, .. } = *arena.node(index);
+                arena.remove_range(index);
+                result = result.and(backing.unreserve(address, bytes));
+            }
+        }
+        result
+    }
+
+    /// Gives back all pages and addresses, whoever had them: their device is being started over. Segments go with its
+    /// context.
+    pub(crate) fn discard(&mut self, backing: &mut impl Backing) -> Result<()> {
+        let old = std::mem::take(self);
+        let mut result = Ok(());
+        for (address, page) in old.pages {
+            let unmapped = backing.unmap(address, page.bytes);
+            let released = backing.release(page.handle);
+            result = result.and(unmapped).and(released);
+        }
+        for page in old.spare {
+            result = result.and(backing.release(page.handle));
+        }
+        if backing.granularity().is_some() {
+            for range in old.arenas.iter().flat_map(Arena::ranges) {
+                let (mut address, mut bytes) = (None, 0);
+                for (_, node) in range {
+                    address = address.or(Some(node.address));
+                    bytes += node.bytes;
+                }
+                if let Some(address) = address {
+                    result = result.and(backing.unreserve(address, bytes));
+                }
+            }
+        }
+        result
+    }
+
     /// Gives pages back; where one fails the others still go.
     fn release(&mut self, backing: &mut impl Backing, pages: Vec<Page>) -> Result<()> {
         let mut result = Ok(());
@@ -550,6 +593,13 @@ impl Heap {
             result = result.and(backing.release(page.handle));
         }
         result
+    }
+
+    /// Takes every page out, unused or not, with its address if it has one. The heap is of no use after that.
+    pub(crate) fn take_pages(&mut self) -> Vec<(Option<(u64, u64)>, u64)> {
+        let mapped = std::mem::take(&mut self.pages);
+        let mapped = mapped.into_iter().map(|(address, page)| (Some((address, page.bytes)), page.handle));
+        mapped.chain(self.spare.drain(..).map(|page| (None, page.handle))).collect()
     }
 
     /// The largest free block.

@@ -429,6 +429,19 @@ impl DeviceState {
         })
     }
 
+    /// Gives back the memory that does not go with the context, which is about to be taken down.
+    pub(crate) fn discard_pool(&'static self) -> Result<()> {
+        let mut held = Vec::new();
+        let mut store = self.pool.lock();
+        let Store { heap, orders, granularity, .. } = &mut *store;
+        let result =
+            heap.discard(&mut World { device: self, orders, granularity: *granularity, held: &mut held });
+        let orders = std::mem::take(&mut store.orders);
+        drop(store);
+        drop(orders);
+        result
+    }
+
     /// The error of a request that found no memory, with what holds it.
     fn out_of_memory(&'static self, call: &'static str, requested: u64) -> Error {
         // The driver's own word is kept where even the question for free memory fails.

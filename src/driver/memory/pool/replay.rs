@@ -118,6 +118,10 @@ impl Backing for Simulated {
         Ok((self.next_address < u64::MAX).then_some(address))
     }
 
+    fn unreserve(&mut self, _address: u64, _bytes: u64) -> Result<()> {
+        Ok(())
+    }
+
     fn create(&mut self, _bytes: u64) -> Result<Option<u64>> {
         self.next_page += 1;
         Ok(Some(self.next_page))

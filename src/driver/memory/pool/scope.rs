@@ -72,7 +72,10 @@ impl MemoryScope {
 
 impl Drop for MemoryScope {
     fn drop(&mut self) {
-        self.device.pool.books.close_scope(self.number);
+        // No lock is taken in a forked child.
+        if !self.device.is_lost() {
+            self.device.pool.books.close_scope(self.number);
+        }
     }
 }
 

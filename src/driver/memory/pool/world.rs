@@ -114,6 +114,11 @@ impl Backing for World<'_> {
         Ok(self.device.memory_status("cuMemAddressReserve", status)?.then_some(address))
     }
 
+    fn unreserve(&mut self, address: u64, bytes: u64) -> Result<()> {
+        // SAFETY: the range was reserved so, nothing is mapped in it, and it is given back once.
+        unsafe { call!(self.device, cuMemAddressFree(address, bytes as usize)) }
+    }
+
     fn create(&mut self, bytes: u64) -> Result<Option<u64>> {
         let mut page = 0;
         let create = self.device.api.cuMemCreate()?;
