@@ -347,8 +347,8 @@ fn wrong_usage_of_memory_ends_with_2() {
     fails(2, &["memory", "replay", "--lag", "3"], &["TRACE.json", "--generate"]);
     fails(2, &["memory", "s.json", "replay", "t.json"], &["cannot be used with"]);
     fails(2, &["memory", "replay", "t.json", "--generate", "training"], &["cannot be used with"]);
-    fails(2, &["memory", "replay", "t.json", "--save", "u.json"], &["--generate"]);
-    fails(2, &["memory", "replay", "t.json", "--seed", "3"], &["--generate"]);
+    fails(2, &["memory", "replay", "t.json", "--save", "u.json"], &["cannot be used with", "TRACE.json"]);
+    fails(2, &["memory", "replay", "t.json", "--seed", "3"], &["cannot be used with", "TRACE.json"]);
     fails(2, &["memory", "replay", "--generate", "sorting"], &["training"]);
     fails(2, &["memory", "replay", "t.json", "--pool", "driver"], &["paged", "plain"]);
     for size in ["0", "-1", "1X", "1.5G", "99999999999999999999"] {

@@ -166,13 +166,13 @@ pub struct ReplayOptions {
     #[arg(long, value_name = "KIND")]
     pub generate: Option<Generator>,
     /// Requests of the made-up trace
-    #[arg(long, value_name = "N", default_value_t = 100_000, requires = "generate")]
+    #[arg(long, value_name = "N", default_value_t = 100_000, conflicts_with = "file")]
     pub requests: u32,
     /// Another made-up trace for each number
-    #[arg(long, value_name = "S", default_value_t = 1, requires = "generate")]
+    #[arg(long, value_name = "S", default_value_t = 1, conflicts_with = "file")]
     pub seed: u64,
     /// Write the made-up trace to a file
-    #[arg(long, value_name = "TRACE.json", requires = "generate")]
+    #[arg(long, value_name = "TRACE.json", conflicts_with = "file")]
     pub save: Option<PathBuf>,
     /// How the pool gets its memory
     #[arg(long, value_enum, default_value_t = PoolKind::Paged)]
