@@ -8,9 +8,13 @@ use std::process::{Command, Output};
 use selvedge::io::npy;
 use serde_json::Value;
 
+#[path = "cli/memory.rs"]
+mod memory;
 #[cfg(target_os = "linux")]
 #[path = "fake/variant.rs"]
 mod variant;
+#[path = "cli/xml.rs"]
+mod xml;
 
 const FAILED_FOR_INPUT: i32 = 2;
 const FAILED_FOR_DEVICE: i32 = 3;

@@ -1,4 +1,5 @@
-//! `selvedge`, the command line: what is on this machine, a kernel run on `.npy` files, and a demonstration.
+//! `selvedge`, the command line: what is on this machine, a kernel run on `.npy` files, what a snapshot or a trace of memory
+//! shows, and a demonstration.
 //!
 //! Every command first gathers a [`Report`](output::Report) and only then prints it, as text or as JSON, so that a reader
 //! that goes away early (`selvedge info | head`) is no error. Progress goes to stderr, and only to a terminal.
@@ -11,13 +12,16 @@ use clap::Parser;
 
 mod demo;
 mod failure;
+mod files;
 mod info;
+mod memory;
 mod options;
 mod output;
 mod plan;
 mod preview;
 mod run;
 mod scalar;
+mod svg;
 
 use options::{Command, Options};
 
@@ -35,6 +39,7 @@ fn main() -> ExitCode {
     let (result, json) = match &options.command {
         Command::Info(options) => (Ok(info::info()), options.json),
         Command::Run(options) => (run::run(options), options.json),
+        Command::Memory(options) => (memory::memory(options), options.json()),
         Command::Demo(options) => (demo::demo(options), options.json),
     };
     match result {

@@ -134,6 +134,24 @@ pub fn bytes(count: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
+/// A number whose digits stand in groups of three, such as `1,234,567`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Such as `1 block` or `2 blocks`.
+pub fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{} {what}s", grouped(count)) }
+}
+
 /// A time in the unit that leaves one to three digits before the point.
 pub fn seconds(value: f64) -> String {
     match value {
@@ -220,6 +238,11 @@ mod tests {
         assert_eq!(bytes(1536), "1.5 KiB");
         assert_eq!(bytes((1 << 20) - 1), "1.0 MiB");
         assert_eq!(bytes(141 << 30), "141.0 GiB");
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(
+            [0, 1, 1000].map(|count| counted(count, "block")),
+            ["0 blocks", "1 block", "1,000 blocks"]
+        );
         assert_eq!(seconds(12.3e-6), "12.30 us");
         assert_eq!(seconds(0.25), "250.00 ms");
         assert_eq!(rate(3_900_000_000, 1e-3), "3.90 TB/s");

@@ -10,6 +10,7 @@ use selvedge::io::npy::NpyFile;
 use selvedge::types::DType;
 
 use crate::failure::Failure;
+use crate::files;
 use crate::scalar::{self, Scalar};
 
 /// An argument as it was written.
@@ -131,7 +132,7 @@ pub fn plan(specs: &[Spec], outputs: &[OutputSpec]) -> Result<Vec<Argument>, Fai
         arguments.push((name, argument));
     }
     for (number, output) in outputs.iter().enumerate() {
-        check_writable(&output.path)?;
+        files::check_writable(&output.path)?;
         if outputs[..number].iter().any(|other| other.path == output.path) {
             return Err(invalid(
                 format!("two outputs to {}", output.path.display()),
@@ -203,23 +204,6 @@ fn argument(spec: &Spec) -> Result<(Option<String>, Argument), Failure> {
             (None, argument)
         }
     })
-}
-
-/// A result that cannot be saved would be known only after the work.
-fn check_writable(path: &Path) -> Result<(), Failure> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let found = if path.is_dir() {
-        "a folder"
-    } else if !folder.is_dir() {
-        "that its folder does not exist"
-    } else {
-        return Ok(());
-    };
-    let path = path.display().to_string();
-    Err(Error::File { path, found: found.to_owned(), wanted: "a file that can be written".to_owned() }.into())
 }
 
 pub fn invalid(found: impl Into<String>, wanted: impl Into<String>) -> Failure {

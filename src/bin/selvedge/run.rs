@@ -12,6 +12,7 @@ use selvedge::{Error, Result};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::files;
 use crate::options::RunOptions;
 use crate::output::{self, Progress, Report, Style, Table};
 use crate::plan::{self, Argument, Source};
@@ -50,7 +51,7 @@ struct Times {
 /// Runs the command.
 pub fn run(options: &RunOptions) -> Result<Report, Failure> {
     let mut arguments = plan::plan(&options.arguments, &options.outputs)?;
-    let image = read_image(options)?;
+    let image = files::read(&options.kernel, "a PTX, cubin or fatbin file")?;
     check_image(&image, &options.entry, &arguments)?;
     let device = Device::new(options.device)?;
     let function = load(device, &image, &options.entry)?;
@@ -81,18 +82,6 @@ pub fn run(options: &RunOptions) -> Result<Report, Failure> {
         None => None,
     };
     report(options, device, &function, &arguments, &saved, times.as_ref())
-}
-
-fn read_image(options: &RunOptions) -> Result<Vec<u8>, Failure> {
-    let path = &options.kernel;
-    std::fs::read(path).map_err(|error| {
-        let found = match error.kind() {
-            std::io::ErrorKind::NotFound => "no such file".to_owned(),
-            _ => format!("that it cannot be read: {error}"),
-        };
-        let wanted = "a PTX, cubin or fatbin file".to_owned();
-        Error::File { path: path.display().to_string(), found, wanted }.into()
-    })
 }
 
 /// What the image itself tells: whether it is one, has the kernel, and takes these arguments. A launch checks the last again.

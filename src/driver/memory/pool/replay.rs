@@ -3,6 +3,8 @@
 //! The code that decides is the one that runs on a device: the same lists, heap and arenas. What is simulated is the
 //! driver, and how far the device is behind the host: a use is known to be done `lag` requests later.
 
+use std::collections::HashMap;
+
 use super::arena::COMPLETE;
 use super::backing::{Backing, Returned};
 use super::class::class_of;
@@ -11,6 +13,9 @@ use super::lists::{Kept, Lists};
 use super::statistics::PoolStatistics;
 use super::trace::{MemoryTrace, TraceEvent};
 use crate::error::{Error, Result};
+
+/// What a simulated device has at most: its pages must be counted on this machine.
+const MOST: u64 = 32 << 40;
 
 /// How a replayed pool gets its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +34,7 @@ pub struct ReplayOptions {
     pub pool: ReplayPool,
     /// The smallest page, in bytes: a power of two, at least 4096; 2 MiB unless said otherwise.
     pub page_bytes: u64,
-    /// The most memory there is, in bytes; without an end unless said otherwise.
+    /// The most memory there is, in bytes; 32 TiB unless less is said.
     pub limit_bytes: Option<u64>,
     /// After how many further requests a use is known to be done; 64 unless said otherwise.
     pub lag: u64,
@@ -286,9 +291,11 @@ impl MemoryTrace {
             live: 0,
             peak_live: 0,
         };
-        let heap = Heap::new(1 << 40, options.limit_bytes);
+        let heap = Heap::new(1 << 40, Some(options.limit_bytes.unwrap_or(MOST).min(MOST)));
         let mut replay = Replay { heap, world, statistics: PoolStatistics::default(), waits: 0, grown: 0 };
         let mut alive: Vec<Option<Live>> = Vec::new();
+        // Numbered anew, without gaps: a trace may use any number.
+        let mut streams: HashMap<u32, u32> = HashMap::new();
         let mut report = ReplayReport::default();
         let every = self.events.len().div_ceil(options.samples.max(1)).max(1);
         for (number, event) in self.events.iter().enumerate() {
@@ -296,7 +303,8 @@ impl MemoryTrace {
             replay.world.now = number as u64 + 1;
             match *event {
                 TraceEvent::Allocate { stream, bytes } => {
-                    let live = replay.allocate(stream.max(COMPLETE as u32 + 1), bytes)?;
+                    let next = COMPLETE as u32 + 1 + streams.len() as u32;
+                    let live = replay.allocate(*streams.entry(stream).or_insert(next), bytes)?;
                     report.refused += u64::from(live.is_none());
                     alive.push(live);
                 }
@@ -361,6 +369,19 @@ mod tests {
             let report = trace.replay(&options).unwrap();
             assert!(report.statistics.peak_reserved_bytes <= limit, "{pool:?}");
             assert!(report.refused > 0, "{pool:?}: a tenth less than everything was enough");
+        }
+    }
+
+    #[test]
+    fn impossible_sizes_are_refused_and_any_stream_has_lists() {
+        for bytes in [u64::MAX, (1 << 62) + 1, 1 << 62, 1 << 53, 33 << 40] {
+            for pool in [ReplayPool::Paged, ReplayPool::Plain] {
+                let allocate = |stream, bytes| TraceEvent::Allocate { stream, bytes };
+                let events = vec![allocate(u32::MAX, bytes), allocate(u32::MAX - 1, 512), allocate(0, bytes)];
+                let trace = MemoryTrace { device: String::new(), events };
+                let report = trace.replay(&ReplayOptions { pool, ..ReplayOptions::default() }).unwrap();
+                assert_eq!((report.refused, report.statistics.peak_requested_bytes), (2, 512), "{bytes}");
+            }
         }
     }
 

@@ -1,0 +1,105 @@
+//! `selvedge memory`: what a snapshot of a device's memory shows, as text, JSON and a picture; and `selvedge memory
+//! replay`, which runs a trace through the pool on the CPU.
+//!
+//! Neither needs a device. A file is read whole and must be right in every part before anything is written.
+
+use std::path::Path;
+
+use selvedge::Error;
+use selvedge::driver::{MemorySnapshot, MemoryTrace};
+
+use crate::failure::Failure;
+use crate::files;
+use crate::options::{MemoryCommand, MemoryOptions};
+use crate::output::Report;
+
+mod map;
+mod plot;
+mod replay;
+mod summary;
+
+/// Letters of a device's name that are shown.
+const LONGEST_NAME: usize = 80;
+
+/// Runs the command.
+pub fn memory(options: &MemoryOptions) -> Result<Report, Failure> {
+    match (&options.command, &options.file) {
+        (Some(MemoryCommand::Replay(options)), _) => replay::replay(options),
+        (None, Some(file)) => snapshot(file, options.output.as_deref()),
+        // The options say that one of both is needed.
+        (None, None) => Err(Failure::failed("no snapshot was named")),
+    }
+}
+
+fn snapshot(file: &Path, output: Option<&Path>) -> Result<Report, Failure> {
+    output.map(files::check_writable).transpose()?;
+    let mut snapshot = read(file, "a memory snapshot", MemorySnapshot::from_json)?;
+    check_segments(file, &snapshot)?;
+    snapshot.device = printable(&snapshot.device);
+    snapshot.pool = printable(&snapshot.pool);
+    let mut report = Report { text: summary::text(&snapshot), json: summary::json(&snapshot) };
+    if let Some(output) = output {
+        picture(output, &map::draw(&snapshot), &mut report)?;
+    }
+    Ok(report)
+}
+
+/// Writes a picture and says so.
+fn picture(path: &Path, svg: &str, report: &mut Report) -> Result<(), Failure> {
+    files::write(path, svg)?;
+    let path = path.display().to_string();
+    report.text += &format!("\n  picture in {path}\n");
+    report.json["picture"] = path.into();
+    Ok(())
+}
+
+/// A file's text as what it should be. Errors name the file.
+fn read<T>(file: &Path, wanted: &str, from_json: fn(&str) -> selvedge::Result<T>) -> Result<T, Failure> {
+    let text = files::read_text(file, wanted)?;
+    from_json(&text).map_err(|error| {
+        let path = file.display().to_string();
+        let error = match error {
+            Error::InvalidArgument { found, wanted, .. } => {
+                Error::File { path, found, wanted: format!("{wanted}{}", other_command(&text)) }
+            }
+            other => other,
+        };
+        error.into()
+    })
+}
+
+/// What to do where the file is whole but of the other kind.
+fn other_command(text: &str) -> &'static str {
+    if MemoryTrace::from_json(text).is_ok() {
+        " (this is a memory trace: use `selvedge memory replay`)"
+    } else if MemorySnapshot::from_json(text).is_ok() {
+        " (this is a memory snapshot: use `selvedge memory`)"
+    } else {
+        ""
+    }
+}
+
+/// An address is in one segment only.
+fn check_segments(file: &Path, snapshot: &MemorySnapshot) -> Result<(), Failure> {
+    let mut ranges: Vec<(u64, u64)> =
+        snapshot.segments.iter().map(|segment| (segment.address, segment.bytes)).collect();
+    ranges.sort_unstable();
+    for pair in ranges.windows(2) {
+        let (before, after) = (pair[0], pair[1]);
+        if before.0.saturating_add(before.1) > after.0 {
+            let found = format!(
+                "segments of {} bytes at {:#x} and of {} bytes at {:#x}",
+                before.1, before.0, after.1, after.0
+            );
+            let wanted = "segments that do not overlap".to_owned();
+            return Err(Error::File { path: file.display().to_string(), found, wanted }.into());
+        }
+    }
+    Ok(())
+}
+
+/// A name from a file as it may go to a terminal: without control characters, and not endless.
+fn printable(name: &str) -> String {
+    let shown = name.chars().take(LONGEST_NAME);
+    shown.map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
+}
