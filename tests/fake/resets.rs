@@ -119,7 +119,7 @@ fn one_of_each(fake: &Fake, device: Device) -> Result<Vec<Held>, Box<dyn std::er
         unsafe { make.launch(stream, config, (&mut inside, 256u64, 2u32))? };
         Ok(inside)
     })?;
-    let mut graph = graph.instantiate()?;
+    let graph = graph.instantiate()?;
     graph.launch(&stream)?;
     // Retired while in use, and cached.
     drop(second.download_async(&b, device.pinned(256)?)?);
