@@ -104,16 +104,15 @@ impl DeviceState {
     /// the device is current, and nothing uses the memory any more. What fails is only logged: it is lost either way.
     pub(crate) fn release_pages(&self) {
         let pages = self.pool.lock().heap.take_pages();
-        let released = pages.into_iter().fold(Ok(()), |result: Result<()>, (place, page)| {
+        for (place, page) in pages {
             // SAFETY: the range is one whole mapping, and no kernel uses it any more.
             let unmapped = place.map_or(Ok(()), |(address, bytes)| unsafe {
                 call!(self, cuMemUnmap(address, bytes as usize))
             });
             // SAFETY: the page is the heap's, which has forgotten it.
-            result.and(unmapped).and(unsafe { call!(self, cuMemRelease(page)) })
-        });
-        if let Err(error) = released {
-            log::warn!("memory of a device that was reset stays with the driver: {error}");
+            if let Err(error) = unmapped.and(unsafe { call!(self, cuMemRelease(page)) }) {
+                log::warn!("memory of a device that was reset stays with the driver: {error}");
+            }
         }
     }
 
