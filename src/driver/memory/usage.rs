@@ -51,6 +51,16 @@ impl Access {
     }
 }
 
+/// Counts every use that was more than one compare, in the whole process. While it stands still, no block has changed its
+/// users: who has once found a set of blocks to be one stream's need not look again.
+static CHANGES: AtomicU64 = AtomicU64::new(1);
+
+/// The count of changes so far; never 0.
+#[inline]
+pub(crate) fn changes() -> u64 {
+    CHANGES.load(Ordering::Acquire)
+}
+
 /// The streams that use a block.
 pub(crate) struct Usage {
     /// The [`key`] of the only stream that uses the block, its lowest bit clear where it only reads; else 0.
@@ -149,6 +159,7 @@ impl Usage {
 
     #[cold]
     fn enter_slow(&self, stream: &Arc<StreamState>, access: Access) -> Result<()> {
+        CHANGES.fetch_add(1, Ordering::AcqRel);
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let mut thrown_out = Vec::new();
         if let Streams::Idle(after) = &*streams {
