@@ -134,10 +134,10 @@ impl Work {
             // Buffers are held by others too, who may be in the middle of a use on another thread.
             let access = if memory.writes { Access::WritePart } else { Access::ReadPart };
             match &memory.held {
-                Held::Shared(allocation) => allocation.usage.enter(stream, access)?,
+                Held::Shared(allocation) => allocation.enter(stream, access)?,
                 Held::Own(allocation) => {
                     if let Some(allocation) = allocation.upgrade() {
-                        allocation.usage.enter(stream, access)?;
+                        allocation.enter(stream, access)?;
                     }
                 }
             }
