@@ -108,7 +108,7 @@ symbols! {
     cuGraphDestroy: PFN_cuGraphDestroy_v10000 "cuGraphDestroy" required;
     cuGraphExecDestroy: PFN_cuGraphExecDestroy_v10000 "cuGraphExecDestroy" required;
     cuGraphGetNodes: PFN_cuGraphGetNodes_v10000 "cuGraphGetNodes" required;
-    cuGraphGetEdges: PFN_cuGraphGetEdges_v10000 "cuGraphGetEdges" required;
+    cuGraphGetEdges: PFN_cuGraphGetEdges_v12030 "cuGraphGetEdges_v2" optional;
     cuGraphNodeGetType: PFN_cuGraphNodeGetType_v10000 "cuGraphNodeGetType" required;
     cuGraphKernelNodeGetParams: PFN_cuGraphKernelNodeGetParams_v12000 "cuGraphKernelNodeGetParams_v2" optional;
     cuGraphExecKernelNodeSetParams: PFN_cuGraphExecKernelNodeSetParams_v12000 "cuGraphExecKernelNodeSetParams_v2" optional;

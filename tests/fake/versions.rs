@@ -67,6 +67,10 @@ fn missing(symbol: &str) -> Result<(), Box<dyn std::error::Error>> {
         "cuLaunchKernelEx" => unsafe { make.launch(&stream, config.cluster(2), (&mut buffer, 64u64, 1u32)) },
         "cuOccupancyMaxActiveClusters" => make.active_clusters(&config).map(drop),
         "cuTensorMapEncodeTiled" => TensorMap::tiled(&buffer, &layout).map(drop),
+        "cuGraphGetEdges" => {
+            let (graph, ()) = stream.capture(|stream| stream.fill(&mut buffer, 1))?;
+            graph.nodes().map(drop)
+        }
         "cuGraphExecUpdate" => {
             let (graph, ()) = stream.capture(|stream| stream.fill(&mut buffer, 1))?;
             let (other, ()) = stream.capture(|stream| stream.fill(&mut buffer, 2))?;

@@ -228,7 +228,7 @@ impl ExecutableGraph {
     ) -> Result<()> {
         const OPERATION: &str = "ExecutableGraph::set_kernel";
         self.graph.device.api.cuGraphKernelNodeGetParams()?;
-        let nodes = self.graph.nodes()?;
+        let nodes = self.graph.nodes_of(&self.graph.raw.nodes()?)?;
         let names = self.first.as_ref().unwrap_or(&self.graph.raw).nodes()?;
         let found = nodes
             .get(node)

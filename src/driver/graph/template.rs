@@ -15,7 +15,8 @@ use crate::driver::memory::Resource;
 use crate::driver::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
 use crate::sys::driver::{
-    CUDA_KERNEL_NODE_PARAMS_v2, CUgraph_st, CUgraphExec, CUgraphNode, CUgraphNode_st, CUgraphNodeType,
+    CUDA_KERNEL_NODE_PARAMS_v2, CUgraph_st, CUgraphEdgeData, CUgraphExec, CUgraphNode, CUgraphNode_st,
+    CUgraphNodeType,
 };
 
 /// Captured work. It does nothing by itself: [`instantiate`](Graph::instantiate) it and launch that.
@@ -238,14 +239,12 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// The driver's, or [`Error::ContextLost`].
+    /// [`Error::MissingSymbol`] for a driver before CUDA 12.3, the driver's, or [`Error::ContextLost`].
     pub fn nodes(&self) -> Result<Vec<GraphNode>> {
-        let device = self.device;
-        let _bound = device.bind()?;
-        let raw = self.raw.nodes()?;
-        let mut nodes = raw.iter().map(|node| self.node(node.0)).collect::<Result<Vec<_>>>()?;
+        let names = self.raw.nodes()?;
+        let mut nodes = self.nodes_of(&names)?;
         let (from, to) = self.edges()?;
-        let place: HashMap<_, _> = raw.iter().map(|node| &node.0).zip(0usize..).collect();
+        let place: HashMap<_, _> = names.iter().map(|node| &node.0).zip(0usize..).collect();
         for (from, to) in from.iter().zip(&to) {
             if let (Some(&from), Some(&to)) = (place.get(from), place.get(to)) {
                 if let Some(node) = nodes.get_mut(to) {
@@ -256,20 +255,29 @@ impl Graph {
         Ok(nodes)
     }
 
-    /// The context is current.
+    /// The nodes without their order.
+    pub(super) fn nodes_of(&self, names: &[Handle<CUgraphNode_st>]) -> Result<Vec<GraphNode>> {
+        let _bound = self.device.bind()?;
+        names.iter().map(|node| self.node(node.0)).collect()
+    }
+
+    /// Both ends of every edge.
     fn edges(&self) -> Result<(Vec<CUgraphNode>, Vec<CUgraphNode>)> {
+        let (device, graph) = (self.device, self.raw.handle.0);
+        let _bound = device.bind()?;
         let (mut count, none) = (0usize, std::ptr::null_mut());
         // SAFETY: the graph is live; without arrays the driver gives the count.
-        unsafe { call!(self.device, cuGraphGetEdges(self.raw.handle.0, none, none, &mut count))? };
+        unsafe { call!(device, cuGraphGetEdges(graph, none, none, std::ptr::null_mut(), &mut count))? };
         let mut from: Vec<CUgraphNode> = vec![std::ptr::null_mut(); count];
         let mut to = from.clone();
+        let mut kinds = vec![CUgraphEdgeData::default(); count];
         if count > 0 {
-            // SAFETY: there is room for `count` edges.
-            unsafe {
-                let (from, to) = (from.as_mut_ptr(), to.as_mut_ptr());
-                call!(self.device, cuGraphGetEdges(self.raw.handle.0, from, to, &mut count))?;
-            }
+            let (from, to, kinds) = (from.as_mut_ptr(), to.as_mut_ptr(), kinds.as_mut_ptr());
+            // SAFETY: there is room for `count` edges in each array.
+            unsafe { call!(device, cuGraphGetEdges(graph, from, to, kinds, &mut count))? };
         }
+        from.truncate(count);
+        to.truncate(count);
         Ok((from, to))
     }
 
