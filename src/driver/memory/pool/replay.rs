@@ -360,6 +360,17 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "half a minute without optimisation; prints the ratios"]
+    fn ten_million_requests_of_training_stay_within_the_bound() {
+        for seed in 1..=3 {
+            let report =
+                MemoryTrace::training_like(seed, 10_000_000).replay(&ReplayOptions::default()).unwrap();
+            println!("seed {seed}: ratio {:.4}, {:?}", report.ratio(), report.statistics);
+            assert!(report.ratio() <= 1.15, "seed {seed}: {}", report.ratio());
+        }
+    }
+
+    #[test]
     fn a_cap_is_kept() {
         let trace = MemoryTrace::training_like(3, 100_000);
         let free = trace.replay(&ReplayOptions::default()).unwrap();

@@ -102,8 +102,8 @@ impl Writer {
 
     /// One model: its weights, some hundred steps, its end.
     fn model(&mut self) {
-        let layers = 4 + self.random.below(44);
-        let width = 256 * (1 + self.random.below(24));
+        let layers = 4 + self.random.below(32);
+        let width = 256 * (1 + self.random.below(10));
         let vocabulary = 1000 * (1 + self.random.below(60));
         let mut kept = vec![self.allocate(COMPUTE, vocabulary * width * 2)];
         for _ in 0..layers {
@@ -122,7 +122,7 @@ impl Writer {
             let batch = 1 + self.random.below(8);
             let length = self.random.around(512).clamp(16, 8192);
             let evaluates = step % 100 == 99;
-            self.step(layers, width, vocabulary, batch * length, evaluates);
+            self.step(layers, width, vocabulary, (batch * length).min(16 << 10), evaluates);
         }
         self.free_all(kept);
     }
