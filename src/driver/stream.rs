@@ -189,7 +189,7 @@ impl StreamState {
                 return Ok(());
             }
         }
-        allocation.usage.enter(self, access)
+        allocation.enter(self, access)
     }
 
     /// As [`submit_placed`](Self::submit_placed), where nobody asks for the place.

@@ -7,7 +7,7 @@ use bytemuck::Pod;
 
 use super::capture;
 use super::template::{DriverGraph, Graph, no_such_node};
-use super::work::HeldMemory;
+use super::work::{HeldMemory, LastLaunch};
 use crate::driver::argument::{KernelArguments, LaunchTarget};
 use crate::driver::context::{Handle, call, stream_call};
 use crate::driver::function::Function;
@@ -28,7 +28,7 @@ pub struct ExecutableGraph {
     /// they are changed.
     first: Option<DriverGraph>,
     /// One launch at a time enters the memory and reaches the driver.
-    launching: Mutex<()>,
+    launching: Mutex<LastLaunch>,
 }
 
 impl Drop for ExecutableGraph {
@@ -98,7 +98,7 @@ impl<T> std::fmt::Debug for CapturedBuffer<T> {
 
 impl ExecutableGraph {
     pub(super) fn new(raw: Handle<CUgraphExec_st>, graph: Graph) -> ExecutableGraph {
-        ExecutableGraph { raw, graph, first: None, launching: Mutex::new(()) }
+        ExecutableGraph { raw, graph, first: None, launching: Mutex::default() }
     }
 
     /// The captured graph that this was made of.
@@ -120,8 +120,8 @@ impl ExecutableGraph {
         if capture::any() {
             self.refuse_capture(stream)?;
         }
-        let _one_at_a_time = self.launching.lock().unwrap_or_else(PoisonError::into_inner);
-        graph.work.enter(state)?;
+        let mut last = self.launching.lock().unwrap_or_else(PoisonError::into_inner);
+        graph.work.enter(state, &mut last)?;
         // SAFETY: graph and stream are live and of one context, and what the nodes name is held and entered.
         state.submit(|| unsafe { stream_call!(state, cuGraphLaunch(self.raw.0, state.raw.0)) })
     }
@@ -177,6 +177,7 @@ impl ExecutableGraph {
     pub fn update(&mut self, graph: Graph) -> Result<(), UpdateError> {
         match self.try_update(&graph) {
             Ok(()) => {
+                self.launching = Mutex::default();
                 let earlier = std::mem::replace(&mut self.graph, graph);
                 self.first.get_or_insert(earlier.raw);
                 Ok(())
@@ -273,6 +274,7 @@ impl ExecutableGraph {
         // SAFETY: graph and node are live; the arguments fit the parameters and are copied by the call.
         unsafe { call!(device, cuGraphExecKernelNodeSetParams(self.raw.0, name.0, &parameters))? };
         drop(bound);
+        self.launching = Mutex::default();
         let work = &mut self.graph.work;
         for (allocation, access) in named.into_inner().unwrap_or_else(PoisonError::into_inner) {
             let known = work.memory.iter_mut().find(|memory| memory.is(&allocation));

@@ -11,7 +11,7 @@ use crate::driver::device::DeviceState;
 use crate::driver::event::EventCell;
 use crate::driver::function::FunctionState;
 use crate::driver::kernel_name::KernelName;
-use crate::driver::memory::{Access, Usage};
+use crate::driver::memory::{Access, Usage, changes};
 use crate::driver::module::ModuleState;
 use crate::driver::stream::StreamState;
 use crate::error::{Result, report_deferred};
@@ -33,6 +33,14 @@ unsafe impl Sync for HeldPinned {}
 pub(super) struct HeldMemory {
     pub(super) held: Held,
     pub(super) writes: bool,
+}
+
+/// The stream that a graph was launched on last, and the count of changes among all blocks' users before that launch
+/// entered its own: where both are the same again, there is nothing to enter.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct LastLaunch {
+    stream: u64,
+    changes: u64,
 }
 
 /// Everything that a graph's operations name.
@@ -102,10 +110,23 @@ impl Work {
     }
 
     /// Makes a stream that is about to launch the graph wait for everything that it must come after, and enters it.
-    /// One launch at a time.
-    pub(super) fn enter(&self, stream: &Arc<StreamState>) -> Result<()> {
-        self.usage.enter(stream, Access::Write)?;
+    /// One launch at a time; `last` is what the one before left.
+    #[inline]
+    pub(super) fn enter(&self, stream: &Arc<StreamState>, last: &mut LastLaunch) -> Result<()> {
+        stream.set_last_kernel(self.label);
         self.arena.enter(stream)?;
+        let now = LastLaunch { stream: stream.id, changes: changes() };
+        if *last != now {
+            *last = LastLaunch::default();
+            self.enter_all(stream)?;
+            // Where any of that was more than a compare, the count went on, and the next launch looks again.
+            *last = now;
+        }
+        Ok(())
+    }
+
+    fn enter_all(&self, stream: &Arc<StreamState>) -> Result<()> {
+        self.usage.enter(stream, Access::Write)?;
         for module in &self.modules {
             module.usage.enter(stream, Access::Read)?;
         }
@@ -113,15 +134,14 @@ impl Work {
             // Buffers are held by others too, who may be in the middle of a use on another thread.
             let access = if memory.writes { Access::WritePart } else { Access::ReadPart };
             match &memory.held {
-                Held::Shared(allocation) => allocation.usage.enter(stream, access)?,
+                Held::Shared(allocation) => allocation.enter(stream, access)?,
                 Held::Own(allocation) => {
                     if let Some(allocation) = allocation.upgrade() {
-                        allocation.usage.enter(stream, access)?;
+                        allocation.enter(stream, access)?;
                     }
                 }
             }
         }
-        stream.set_last_kernel(self.label);
         Ok(())
     }
 

@@ -20,7 +20,8 @@ use crate::error::{Error, Result, report_deferred};
 pub(crate) struct Allocation {
     pub(crate) device: &'static DeviceState,
     pub(crate) home: Arc<StreamState>,
-    pub(crate) usage: Usage,
+    /// Only by way of [`settled`](Self::settled), unless the home stream alone uses the block.
+    usage: Usage,
     block: Block,
     /// The graph whose memory this is.
     arena: Option<Arc<GraphArena>>,
@@ -40,7 +41,7 @@ impl Allocation {
         }
         let home = stream.clone();
         let block = device.allocate(stream, bytes)?;
-        Ok(Arc::new(Allocation { device, home, usage: Usage::owned_by(stream), block, arena: None }))
+        Ok(Arc::new(Allocation { device, home, usage: Usage::owned_by_home(stream), block, arena: None }))
     }
 
     /// A block of the graph's, whose first user outside of the graph must wait for the events.
@@ -52,6 +53,21 @@ impl Allocation {
     ) -> Arc<Allocation> {
         let (device, home, usage) = (stream.device, stream.clone(), Usage::after(after));
         Arc::new(Allocation { device, home, usage, block, arena: Some(arena.clone()) })
+    }
+
+    /// Who uses the block.
+    fn settled(&self) -> &Usage {
+        self.usage.settle(&self.home);
+        &self.usage
+    }
+
+    /// Makes the stream wait for the uses that this one must come after, and enters it.
+    #[inline]
+    pub(crate) fn enter(&self, stream: &Arc<StreamState>, access: Access) -> Result<()> {
+        if self.usage.has_entered(stream, access) {
+            return Ok(());
+        }
+        self.settled().enter(stream, access)
     }
 
     /// How a shared view reads: nobody writes meanwhile, unless something else (a tensor map, an argument of a launch, a
@@ -84,7 +100,7 @@ impl Allocation {
 
     /// Events behind every user and the home stream.
     fn users(&self) -> Result<Vec<Arc<EventCell>>> {
-        let users = self.usage.streams();
+        let users = self.settled().streams();
         // What went with another device's context is no reason to wait.
         let away = users.iter().filter(|user| user.id != self.home.id && !user.device.is_lost());
         away.map(|user| user.mark()).chain([self.home.mark()]).collect()
@@ -98,11 +114,17 @@ impl Allocation {
         let ordered = match self.home.slot.is_open() {
             true => false,
             false => {
-                self.usage.streams().iter().try_for_each(|user| self.home.wait_for_living(user)).map_or_else(
-                    // A capture began just now.
-                    |error| if matches!(error, Error::NotCapturable { .. }) { Ok(false) } else { Err(error) },
-                    |()| Ok(true),
-                )?
+                self.settled()
+                    .streams()
+                    .iter()
+                    .try_for_each(|user| self.home.wait_for_living(user))
+                    .map_or_else(
+                        // A capture began just now.
+                        |error| {
+                            if matches!(error, Error::NotCapturable { .. }) { Ok(false) } else { Err(error) }
+                        },
+                        |()| Ok(true),
+                    )?
             }
         };
         if ordered {
@@ -114,7 +136,7 @@ impl Allocation {
 
     /// Gives a graph's block back to it.
     fn return_to(&self, arena: &GraphArena) -> Result<()> {
-        let users = self.usage.streams();
+        let users = self.settled().streams();
         let living = users.iter().filter(|user| !user.device.is_lost());
         let outside: Result<Vec<_>> = living.map(|user| user.mark()).collect();
         if outside.is_err() {

@@ -35,4 +35,4 @@ pub(crate) use retired::{Resource, Retired};
 pub use slice::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite};
 pub(crate) use slice::{View, range_of};
 pub use transfer::{Transfer, TransferError};
-pub(crate) use usage::{Access, Usage};
+pub(crate) use usage::{Access, Usage, changes};

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::driver::event::EventCell;
 use crate::driver::stream::StreamState;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// How an operation uses a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,16 @@ impl Access {
     }
 }
 
+/// Counts every use that was more than one compare, in the whole process. While it stands still, no block has changed its
+/// users: who has once found a set of blocks to be one stream's need not look again.
+static CHANGES: AtomicU64 = AtomicU64::new(1);
+
+/// The count of changes so far; never 0.
+#[inline]
+pub(crate) fn changes() -> u64 {
+    CHANGES.load(Ordering::Acquire)
+}
+
 /// The streams that use a block.
 pub(crate) struct Usage {
     /// The [`key`] of the only stream that uses the block, its lowest bit clear where it only reads; else 0.
@@ -63,6 +73,8 @@ type Users = Vec<Arc<StreamState>>;
 enum Streams {
     /// Nothing was issued to a stream; what the block's earlier life left behind are these events.
     Idle(Vec<Arc<EventCell>>),
+    /// The home stream wrote, which whoever has this knows: it is [settled](Usage::settle) before anybody asks.
+    Home,
     /// One stream, and whether it wrote.
     Sole(Arc<StreamState>, bool),
     /// Several readers, each of which is ordered behind the events of the last writes. `earlier` are users from before, who
@@ -137,18 +149,39 @@ impl Usage {
         Usage { sole: AtomicU64::new(key(stream)), streams: Mutex::new(Streams::Sole(stream.clone(), true)) }
     }
 
-    /// Makes the stream wait for the uses that this one must come after, and enters it.
+    /// As [`owned_by`](Self::owned_by), without holding the stream: the owner does, and settles this before it is used by
+    /// any other.
+    pub(super) fn owned_by_home(home: &StreamState) -> Usage {
+        Usage { sole: AtomicU64::new(key(home)), streams: Mutex::new(Streams::Home) }
+    }
+
+    /// Says who the home stream is.
+    #[cold]
+    pub(super) fn settle(&self, home: &Arc<StreamState>) {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Streams::Home = *streams {
+            *streams = Streams::Sole(home.clone(), true);
+        }
+    }
+
+    /// Whether the stream may use the block without any more ado.
     #[inline]
-    pub(crate) fn enter(&self, stream: &Arc<StreamState>, access: Access) -> Result<()> {
+    pub(super) fn has_entered(&self, stream: &StreamState, access: Access) -> bool {
         // A stale hit is harmless: whoever has just ended the sole use keeps this stream among the users.
         let sole = self.sole.load(Ordering::Acquire);
         let reads = matches!(access, Access::Read | Access::ReadPart);
-        let sole = if reads { sole | 1 } else { sole };
-        if sole == key(stream) { Ok(()) } else { self.enter_slow(stream, access) }
+        (if reads { sole | 1 } else { sole }) == key(stream)
+    }
+
+    /// Makes the stream wait for the uses that this one must come after, and enters it.
+    #[inline]
+    pub(crate) fn enter(&self, stream: &Arc<StreamState>, access: Access) -> Result<()> {
+        if self.has_entered(stream, access) { Ok(()) } else { self.enter_slow(stream, access) }
     }
 
     #[cold]
     fn enter_slow(&self, stream: &Arc<StreamState>, access: Access) -> Result<()> {
+        CHANGES.fetch_add(1, Ordering::AcqRel);
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let mut thrown_out = Vec::new();
         if let Streams::Idle(after) = &*streams {
@@ -198,10 +231,16 @@ impl Usage {
     }
 }
 
+/// The error of a use that nobody could order.
+#[cold]
+fn unsettled() -> Error {
+    Error::invalid("ordering a use", "a block whose home stream is not known", "one that was settled first")
+}
+
 impl Streams {
     fn users(&self) -> Users {
         match self {
-            Streams::Idle(_) => Vec::new(),
+            Streams::Idle(_) | Streams::Home => Vec::new(),
             Streams::Sole(owner, _) => vec![owner.clone()],
             Streams::Shared { readers, earlier, .. } => union(readers, earlier),
             Streams::Parts { writers, readers } => union(writers, readers),
@@ -216,6 +255,7 @@ impl Streams {
         thrown_out: &mut Users,
     ) -> Result<Option<Streams>> {
         Ok(match self {
+            Streams::Home => return Err(unsettled()),
             // The next user must come after what this one has waited for, as after a write.
             Streams::Idle(after) => Some(Streams::Sole(stream.clone(), !after.is_empty())),
             Streams::Sole(owner, _) if owner.id == stream.id => None,
@@ -258,6 +298,7 @@ impl Streams {
     fn write_part(&mut self, stream: &Arc<StreamState>, thrown_out: &mut Users) -> Result<Option<Streams>> {
         wait_for_living(stream, &self.users())?;
         Ok(match self {
+            Streams::Home => return Err(unsettled()),
             Streams::Idle(_) => Some(Streams::Sole(stream.clone(), true)),
             Streams::Sole(owner, true) if owner.id == stream.id => None,
             Streams::Sole(owner, _) => {

@@ -103,3 +103,41 @@ fn printable(name: &str) -> String {
     let shown = name.chars().take(LONGEST_NAME);
     shown.map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use selvedge::driver::{BlockSnapshot, BlockState, SegmentSnapshot};
+
+    use super::*;
+
+    #[test]
+    fn whatever_can_be_read_can_be_shown() {
+        let block = |offset, bytes, state, stream| BlockSnapshot { offset, bytes, state, stream };
+        let blocks = vec![
+            block(0, 512, BlockState::Live, Some(1)),
+            block(512, 512, BlockState::Cached, None),
+            block(1024, 1 << 40, BlockState::Unmapped, None),
+        ];
+        let segments = vec![
+            SegmentSnapshot { address: 1 << 20, bytes: (1 << 40) + 1024, blocks },
+            SegmentSnapshot { address: 7, bytes: 0, blocks: Vec::new() },
+        ];
+        let text = MemorySnapshot { segments, limit_bytes: Some(9), ..MemorySnapshot::default() }.to_json();
+        let mut shown = 0;
+        for at in 0..text.len() {
+            for with in ["", "0", "7", "184467440737095516", "\"", "null", "[]", "live"] {
+                let changed = format!("{}{with}{}", &text[..at], &text[at + 1..]);
+                let Ok(snapshot) = MemorySnapshot::from_json(&changed) else { continue };
+                let svg = map::draw(&snapshot);
+                assert!(
+                    svg.ends_with("</svg>\n") && !svg.contains("NaN") && !svg.contains("inf\""),
+                    "{changed}"
+                );
+                assert!(summary::text(&snapshot).contains("fragmentation"));
+                assert!(summary::json(&snapshot).is_object());
+                shown += 1;
+            }
+        }
+        assert!(shown > 150, "{shown}");
+    }
+}
