@@ -316,14 +316,14 @@ fn round(fake: &Fake, seed: u64) -> Outcome {
     Ok(())
 }
 
-/// Child: rounds until the time is over, at least three.
+/// Child: rounds until the time is over, at least ten.
 pub fn child(fake: &Fake) -> Outcome {
     let period = match std::env::var("SELVEDGE_SOAK_SECONDS") {
         Ok(seconds) => Duration::from_secs(seconds.parse()?),
         Err(_) => Duration::ZERO,
     };
     let (started, mut seed) = (Instant::now(), 0);
-    while seed < 3 || started.elapsed() < period {
+    while seed < 10 || started.elapsed() < period {
         seed += 1;
         round(fake, seed).map_err(|error| format!("round {seed}: {error}"))?;
     }
