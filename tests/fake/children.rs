@@ -8,8 +8,8 @@ use libtest_mimic::Failed;
 use super::support::Fake;
 use super::variant::{self, Variant};
 use super::{
-    concurrency, contexts, drops, faults, forks, graphs, losses, pool, random, resets, scenario, staging,
-    timeouts, transfers, versions,
+    concurrency, contexts, drops, faults, forks, graphs, losses, pool, random, resets, scenario, soak,
+    staging, timeouts, transfers, versions,
 };
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
@@ -78,6 +78,7 @@ pub fn dispatch() -> Option<ExitCode> {
             "lost" => losses::lost(&fake),
             "memory" => losses::out_of_memory(&fake),
             "resets" => resets::child(&fake, &arguments),
+            "soak" => soak::child(&fake),
             "staging_copies" => staging::copies(&fake),
             "staging_locked" => staging::locked(&fake),
             "staging_failures" => staging::failures(&fake),

@@ -35,6 +35,8 @@ mod scenario;
 #[cfg(target_os = "linux")]
 mod self_check;
 #[cfg(target_os = "linux")]
+mod soak;
+#[cfg(target_os = "linux")]
 mod staging;
 #[cfg(target_os = "linux")]
 mod support;
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         resets::trials,
         scenario::trials,
         self_check::trials,
+        soak::trials,
         staging::trials,
         timeouts::trials,
         transfers::trials,

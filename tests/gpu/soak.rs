@@ -26,7 +26,7 @@ const ITEMS: usize = 12;
 const GRAPHS: usize = 3;
 const TRANSFERS: usize = 3;
 /// What device and host may hold more of after the long round, in bytes.
-const DEVICE_SLACK: u64 = 16 << 20;
+const DEVICE_SLACK: u64 = 64 << 20;
 const HOST_SLACK: u64 = 512 << 20;
 
 /// What all threads use.
