@@ -17,7 +17,7 @@ use super::device::{Device, DeviceState, NEXT_STREAM_ID};
 use super::event::{Event, EventCell, Record};
 use super::graph::capture::{self, Entry, Slot};
 use super::kernel_name::KernelName;
-use super::memory::{Access, Allocation, Front, Resource};
+use super::memory::{Access, Allocation, Fronts, Resource};
 use crate::error::{Error, Result, report_deferred};
 use crate::sys::driver::{CUstream, CUstream_st};
 
@@ -101,7 +101,7 @@ pub(crate) struct StreamState {
     pub(crate) id: u64,
     priority: i32,
     /// The stream's blocks that are free, and its share of the device's books.
-    pub(crate) front: Arc<Front>,
+    pub(crate) fronts: Fronts,
     /// Operations whose driver call has begun.
     begun: AtomicU64,
     /// Operations whose driver call has returned.
@@ -404,7 +404,7 @@ impl Device {
             raw: Handle(raw),
             id,
             priority,
-            front: Front::new(id),
+            fronts: Fronts::new(id),
             begun: AtomicU64::new(0),
             issued: AtomicU64::new(0),
             slot: Slot::default(),

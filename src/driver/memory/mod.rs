@@ -26,7 +26,7 @@ pub use copy::Copy2d;
 pub use copy_3d::Copy3d;
 pub use pinned::{PinnedBuffer, RegisterError};
 pub(crate) use pinned::{PinnedPool, forget_locked_by};
-pub(crate) use pool::{Block, Front, Pool};
+pub(crate) use pool::{Block, Fronts, Pool};
 pub use pool::{
     BlockSnapshot, BlockState, MemoryScope, MemorySnapshot, MemoryTrace, MemoryUse, PoolStatistics,
     ReplayOptions, ReplayPool, ReplayReport, ReplaySample, SegmentSnapshot, TraceEvent,

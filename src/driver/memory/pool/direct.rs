@@ -102,7 +102,8 @@ impl DeviceState {
             return Err(self.out_of_memory(call, bytes as u64));
         };
         let block = Block { address, bytes, requested: bytes, index: u32::MAX };
-        let (id, front) = stream.map_or((0, &self.pool.books.common), |stream| (stream.id, &stream.front));
+        let (id, front) =
+            stream.map_or((0, &self.pool.books.common), |stream| (stream.id, stream.fronts.own()));
         {
             let mut state = self.pool.direct.lock();
             state.made += 1;
@@ -218,7 +219,7 @@ impl DeviceState {
             let event = home.mark()?;
             self.retire(Resource::Memory(block.address), vec![event]);
         }
-        home.front.lock().subtract(block.requested, block.bytes);
+        home.fronts.own().lock().subtract(block.requested, block.bytes);
         self.pool.direct.forget(block);
         Ok(())
     }

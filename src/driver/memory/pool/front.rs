@@ -1,6 +1,7 @@
 //! What each stream has in front of the heap: its lists, and its share of the books.
 //!
-//! A request that a list serves takes one lock that no other stream takes. The books are exact all the same: each stream
+//! A stream has several fronts, and each thread its own of them, so that threads that share a stream are not in each
+//! other's way. A request that a list serves takes one lock that hardly anybody else takes. The books are exact all the same: each stream
 //! counts what is live of its own, and may go up to its *grant* without telling anybody. The grants of all streams
 //! together never exceed the highest total there ever was, so within its grant no stream can set a new peak; beyond it
 //! all streams are locked, the total is taken, and the grants are shared out anew. A memory scope is one more highest
@@ -9,9 +10,13 @@
 //! What must stay true: `live` of all fronts together is what is live; the sum of the grants is at most the lowest
 //! tracked peak; locks are taken in the order peaks, list of fronts, fronts.
 
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use super::arena::Index;
 use super::class::Class;
+use super::latch::{Guard, Latch};
 use super::lists::{Kept, Lists};
 use crate::driver::event::EventCell;
 use crate::driver::stream::StreamState;
@@ -58,7 +63,7 @@ impl Amount {
 pub(crate) struct Front {
     /// The stream's id; 0 for what belongs to none.
     pub(crate) id: u64,
-    state: Mutex<FrontState>,
+    state: Latch<FrontState>,
 }
 
 #[derive(Default)]
@@ -81,12 +86,65 @@ pub(crate) struct FrontState {
 
 impl Front {
     pub(crate) fn new(id: u64) -> Arc<Front> {
-        Arc::new(Front { id, state: Mutex::default() })
+        Arc::new(Front { id, state: Latch::default() })
     }
 
     #[inline]
-    pub(crate) fn lock(&self) -> MutexGuard<'_, FrontState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock(&self) -> Guard<'_, FrontState> {
+        self.state.lock()
+    }
+
+    /// Leaves an event behind so many of the stream's operations, where there is no newer one.
+    pub(crate) fn leave(&self, last: (Arc<EventCell>, u64)) {
+        let mut state = self.lock();
+        let newer = state.last.as_ref().is_none_or(|(_, behind)| *behind < last.1);
+        let old = if newer { state.last.replace(last) } else { None };
+        drop(state);
+        drop(old);
+    }
+}
+
+/// Fronts of a stream.
+const FRONTS: usize = 8;
+
+/// A stream's fronts, by thread.
+pub(crate) struct Fronts([Arc<Front>; FRONTS]);
+
+/// This thread's number among those that asked, modulo the fronts.
+#[inline]
+fn thread_number() -> usize {
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static NUMBER: Cell<usize> = const { Cell::new(usize::MAX) };
+    }
+    #[cold]
+    fn count() -> usize {
+        let number = THREADS.fetch_add(1, Ordering::Relaxed) % FRONTS;
+        let _ = NUMBER.try_with(|cell| cell.set(number));
+        number
+    }
+    // A thread that ends drops buffers when its own variables are gone: any front is right.
+    match NUMBER.try_with(Cell::get) {
+        Ok(usize::MAX) => count(),
+        Ok(number) => number,
+        Err(_) => 0,
+    }
+}
+
+impl Fronts {
+    pub(crate) fn new(id: u64) -> Fronts {
+        Fronts(std::array::from_fn(|_| Front::new(id)))
+    }
+
+    /// This thread's.
+    #[inline]
+    pub(crate) fn own(&self) -> &Arc<Front> {
+        &self.0[thread_number() % FRONTS]
+    }
+
+    /// All of them, this thread's first.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Front>> {
+        self.0.iter().cycle().skip(thread_number()).take(FRONTS)
     }
 }
 
@@ -102,14 +160,14 @@ impl FrontState {
         fits
     }
 
-    /// A block of the lists, counted; where counting it needs the other streams, `Err`.
+    /// Address and number of a block of the lists, and whether it is counted: otherwise that needs the other streams.
     #[inline]
-    pub(crate) fn pop(&mut self, class: Class, requested: usize) -> Option<Result<Kept, Kept>> {
-        let kept = self.lists.pop(class)?;
+    pub(crate) fn pop(&mut self, class: Class, requested: usize) -> Option<(u64, Index, bool)> {
+        let (address, index) = self.lists.pop(class)?;
         self.requests += 1;
         self.hits += 1;
         let counted = self.count(Amount { requested: requested as i64, blocks: class.bytes as i64 });
-        Some(if counted { Ok(kept) } else { Err(kept) })
+        Some((address, index, counted))
     }
 
     #[inline]
@@ -200,7 +258,7 @@ impl Books {
     #[cold]
     fn raise(&self, front: &Front, amount: Amount) {
         self.with_all(|peaks, states| {
-            let own = states.iter_mut().find(|(id, _)| *id == front.id);
+            let own = states.iter_mut().find(|(of, _)| std::ptr::eq(*of, front));
             if let Some((_, state)) = own {
                 state.live = state.live.plus(amount);
             }
@@ -210,11 +268,11 @@ impl Books {
 
     fn with_all<R>(
         &self,
-        work: impl FnOnce(&mut Vec<(u64, Amount)>, &mut Vec<(u64, MutexGuard<'_, FrontState>)>) -> R,
+        work: impl FnOnce(&mut Vec<(u64, Amount)>, &mut Vec<(*const Front, Guard<'_, FrontState>)>) -> R,
     ) -> R {
         let mut peaks = self.lock_peaks();
         let fronts = self.lock_fronts();
-        let mut states = fronts.iter().map(|entry| (entry.front.id, entry.front.lock())).collect();
+        let mut states = fronts.iter().map(|entry| (Arc::as_ptr(&entry.front), entry.front.lock())).collect();
         work(&mut peaks, &mut states)
     }
 
@@ -278,7 +336,7 @@ impl Books {
 }
 
 /// Records the total, and gives every front as much as it will probably need.
-fn share_out(peaks: &mut [(u64, Amount)], states: &mut [(u64, MutexGuard<'_, FrontState>)]) {
+fn share_out(peaks: &mut [(u64, Amount)], states: &mut [(*const Front, Guard<'_, FrontState>)]) {
     let total = Amount::sum(states.iter().map(|(_, state)| state.live));
     for (_, peak) in peaks.iter_mut() {
         *peak = peak.highest(total);

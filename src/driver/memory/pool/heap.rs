@@ -154,7 +154,7 @@ impl Heap {
     }
 
     /// The smallest free block with room that needs no wait.
-    fn cached(&mut self, stream: u64, bytes: u64) -> Option<Found> {
+    pub(crate) fn cached(&mut self, stream: u64, bytes: u64) -> Option<Found> {
         let arena = arena_of(bytes);
         let index = self.arenas[arena].fit(stream, bytes)?;
         Some(self.take(arena, index, bytes, stream))

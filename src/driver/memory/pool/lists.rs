@@ -50,10 +50,12 @@ impl Lists {
     }
 
     #[inline]
-    pub(crate) fn pop(&mut self, class: Class) -> Option<Kept> {
-        let kept = self.lists.get_mut(class.number)?.pop()?;
+    pub(crate) fn pop(&mut self, class: Class) -> Option<(u64, Index)> {
+        let list = self.lists.get_mut(class.number)?;
+        let &Kept { address, index, .. } = list.last()?;
+        list.truncate(list.len() - 1);
         self.bytes -= class.bytes;
-        Some(kept)
+        Some((address, index))
     }
 
     /// Takes everything out, each block free behind its place in the order of `owner`.

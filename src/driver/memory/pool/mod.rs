@@ -20,6 +20,7 @@ mod direct;
 mod front;
 mod heap;
 mod json;
+mod latch;
 mod lists;
 mod mode;
 mod order;
@@ -41,7 +42,8 @@ use backing::Returned;
 use class::{Class, class_of};
 use direct::Direct;
 use front::Books;
-pub(crate) use front::Front;
+use front::Front;
+pub(crate) use front::Fronts;
 use heap::{Found, Heap};
 use lists::Kept;
 use mode::{limit_of_environment, mode};
@@ -134,7 +136,9 @@ impl Pool {
 
     /// Begins to keep books for a stream.
     pub(crate) fn open_stream(&self, stream: &Arc<StreamState>) {
-        self.books.register(stream.front.clone(), Arc::downgrade(stream));
+        for front in stream.fronts.all() {
+            self.books.register(front.clone(), Arc::downgrade(stream));
+        }
     }
 
     pub(crate) fn statistics(&self) -> PoolStatistics {
@@ -189,26 +193,24 @@ impl DeviceState {
             return self.allocate_directly(Some(stream), bytes, mode);
         }
         let class = class_of(bytes as u64).ok_or_else(|| too_large(bytes))?;
-        let popped = stream.front.lock().pop(class, bytes);
-        let block = match popped {
-            Some(counted) => {
-                let kept = counted.unwrap_or_else(|kept| {
-                    self.pool.books.raise_by(&stream.front, bytes, class.bytes);
-                    kept
-                });
-                Block {
-                    address: kept.address,
-                    bytes: class.bytes as usize,
-                    requested: bytes,
-                    index: kept.index,
-                }
-            }
+        let block = match self.pop(stream.fronts.own(), bytes, class) {
+            Some(block) => block,
             None => self.allocate_slowly(stream, bytes, class)?,
         };
         if self.pool.recorder.is_on() {
             self.pool.recorder.allocated(stream.id, block.address, bytes);
         }
         Ok(block)
+    }
+
+    /// A block of the front's lists.
+    #[inline]
+    fn pop(&self, front: &Front, bytes: usize, class: Class) -> Option<Block> {
+        let (address, index, counted) = front.lock().pop(class, bytes)?;
+        if !counted {
+            self.pool.books.raise_by(front, bytes, class.bytes);
+        }
+        Some(Block { address, bytes: class.bytes as usize, requested: bytes, index })
     }
 
     #[cold]
@@ -218,6 +220,11 @@ impl DeviceState {
         bytes: usize,
         class: Class,
     ) -> Result<Block> {
+        // What other threads gave back to the stream.
+        let others = stream.fronts.all().skip(1);
+        if let Some(block) = others.into_iter().find_map(|front| self.pop(front, bytes, class)) {
+            return Ok(block);
+        }
         let (found, events) = self.obtain(Some(stream), class)?;
         let block = Block {
             address: found.address,
@@ -231,7 +238,7 @@ impl DeviceState {
                 return Err(error);
             }
         }
-        self.pool.books.add(&stream.front, bytes, block.bytes, !found.grown);
+        self.pool.books.add(stream.fronts.own(), bytes, block.bytes, !found.grown);
         Ok(block)
     }
 
@@ -246,10 +253,15 @@ impl DeviceState {
                 let mut owner = COMPLETE;
                 if let Some(stream) = stream {
                     owner = stream.id;
-                    let entry =
-                        front::Registered { front: stream.front.clone(), stream: Arc::downgrade(stream) };
+                    // Lists that are used up slowly serve again; emptied for every new size they would not.
+                    if let Some(found) = heap.cached(owner, class.bytes) {
+                        return Ok(Some((found, Vec::new())));
+                    }
                     let mut returned = Vec::new();
-                    empty_front(&entry, world.orders, &mut returned);
+                    for front in stream.fronts.all() {
+                        let (front, stream) = (front.clone(), Arc::downgrade(stream));
+                        empty_front(&front::Registered { front, stream }, world.orders, &mut returned);
+                    }
                     for Returned { index, bytes, after } in returned {
                         heap.give_back(index, bytes, after);
                     }
@@ -333,7 +345,7 @@ impl DeviceState {
             _ => return self.give_back_directly(block, home, mode()?),
         };
         let kept = Kept { address: block.address, index: block.index, place: home.issued() };
-        let mut state = home.front.lock();
+        let mut state = home.fronts.own().lock();
         if !state.closed {
             state.push(class, block.requested, kept);
             return Ok(());
@@ -346,12 +358,10 @@ impl DeviceState {
     #[cold]
     fn give_back_late(&'static self, block: Block, home: &Arc<StreamState>, class: Class) -> Result<()> {
         let (event, place) = home.mark_placed()?;
-        let mut state = home.front.lock();
+        let mut state = home.fronts.own().lock();
         state.push(class, block.requested, Kept { address: block.address, index: block.index, place });
-        let newer = state.last.as_ref().is_none_or(|(_, behind)| *behind < place);
-        let old = if newer { state.last.replace((event, place)) } else { None };
         drop(state);
-        drop(old);
+        home.fronts.own().leave((event, place));
         Ok(())
     }
 
@@ -381,20 +391,19 @@ impl DeviceState {
 
     /// Leaves an event behind the last use of the stream's free blocks.
     pub(crate) fn close_stream(&'static self, stream: &Arc<StreamState>) -> Result<()> {
-        let used = {
-            let mut state = stream.front.lock();
+        let mut used = false;
+        for front in stream.fronts.all() {
+            let mut state = front.lock();
             state.closed = true;
-            state.used
-        };
+            used |= state.used;
+        }
         if !used || self.is_lost() {
             return Ok(());
         }
         let (event, place) = stream.mark_placed()?;
-        let mut state = stream.front.lock();
-        let newer = state.last.as_ref().is_none_or(|(_, behind)| *behind < place);
-        let old = if newer { state.last.replace((event, place)) } else { None };
-        drop(state);
-        drop(old);
+        for front in stream.fronts.all() {
+            front.leave((event.clone(), place));
+        }
         Ok(())
     }
 

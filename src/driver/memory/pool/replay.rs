@@ -196,7 +196,7 @@ impl Replay {
             self.world.lists.resize_with(own + 1, Lists::default);
         }
         let block = match self.world.lists[own].pop(class) {
-            Some(kept) => kept,
+            Some((address, index)) => Kept { address, index, place: 0 },
             None => match self.obtain(stream, class.bytes)? {
                 Some(kept) => kept,
                 None => return Ok(None),
@@ -211,6 +211,9 @@ impl Replay {
     }
 
     fn obtain(&mut self, stream: u32, bytes: u64) -> Result<Option<Kept>> {
+        if let Some(found) = self.heap.cached(u64::from(stream), bytes) {
+            return Ok(Some(Kept { address: found.address, index: found.index, place: 0 }));
+        }
         let mut returned = Vec::new();
         self.world.lists[stream as usize].drain(u64::from(stream), &mut returned);
         for Returned { index, bytes, after } in returned {
