@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use selvedge::Error;
 use selvedge::driver::{Captured, DeviceBuffer, Function, LaunchConfig, NodeKind, Stream};
 
-use crate::support::{Lab, Need, Outcome, SLOW, assert_all, assert_error, assert_open, basic_ptx, promises};
+use crate::support::{Lab, Need, Outcome, SLOW, assert_all, assert_open, basic_ptx, promises};
 
 promises! {
     launches_do_what_was_captured, a_launch_takes_its_place, a_launch_does_not_block => needs(Need::FreeRunning),
