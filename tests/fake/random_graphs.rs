@@ -486,12 +486,16 @@ fn again(
 
 pub fn trials() -> Vec<Trial> {
     vec![
-        Trial::test("random_graphs::programs", || random::many("graphs", ("SELVEDGE_POOL", ""), 4, 0)),
+        Trial::test("random_graphs::programs", || random::many("graphs", ("SELVEDGE_POOL", ""), 5, 0)),
+        // Blocks that others still use have to serve again.
+        Trial::test("random_graphs::programs_short_of_memory", || {
+            random::many("graphs", ("SELVEDGE_MEMORY_LIMIT", "8K"), 20, 30_000_000)
+        }),
         Trial::test("random_graphs::programs_without_a_pool", || {
-            random::many("graphs", ("SELVEDGE_POOL", "none"), 20, 10_000_000)
+            random::many("graphs", ("SELVEDGE_POOL", "none"), 100, 10_000_000)
         }),
         Trial::test("random_graphs::programs_in_poisoned_memory", || {
-            random::many("graphs", ("SELVEDGE_POOL", "poison"), 20, 20_000_000)
+            random::many("graphs", ("SELVEDGE_POOL", "poison"), 100, 20_000_000)
         }),
     ]
 }

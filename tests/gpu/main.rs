@@ -34,6 +34,8 @@ mod drops;
 mod faults;
 mod foreign_images;
 mod globals;
+mod graph_memory;
+mod graphs;
 mod host_callback;
 mod images;
 mod launches;
@@ -79,6 +81,8 @@ fn promises() -> Vec<Promise> {
         host_callback::promises(),
         ordering::promises(),
         drops::promises(),
+        graphs::promises(),
+        graph_memory::promises(),
         pool::promises(),
         images::promises(),
         foreign_images::promises(),
