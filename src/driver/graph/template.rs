@@ -87,7 +87,7 @@ impl Stream {
     /// from and to [`PinnedBuffer`](crate::driver::PinnedBuffer)s, events and waits among the captured streams. Another
     /// stream joins when it waits for a captured one or uses a buffer after it; all are joined back at the end.
     /// Allocations on captured streams are the graph's own memory: a buffer that `work` returns holds what the last
-    /// launch wrote. Operations on other streams that have nothing to do with the capture are done as always.
+    /// launch wrote, and nothing certain when a launch begins: what is written to it in between does not last. Operations on other streams that have nothing to do with the capture are done as always.
     ///
     /// ```no_run
     /// # use selvedge::driver::{Device, Function, LaunchConfig};
