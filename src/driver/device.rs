@@ -46,19 +46,20 @@ pub(crate) struct Limits {
 }
 
 /// What the process keeps for one device. Never freed: contexts are retained for the life of the process, so handles
-/// need no reference count and no order of destruction.
+/// need no reference count and no order of destruction. What every call looks at comes first, on one cache line.
+#[repr(C, align(64))]
 pub(crate) struct DeviceState {
     pub(crate) api: &'static DriverApi,
+    pub(crate) context: Handle<CUctx_st>,
+    pub(crate) lost_flag: AtomicBool,
     pub(crate) ordinal: i32,
     pub(crate) raw: CUdevice,
-    pub(crate) context: Handle<CUctx_st>,
     pub(crate) name: String,
     pub(crate) uuid: String,
     pub(crate) pci_bus_id: String,
     pub(crate) capability: (i32, i32),
     pub(crate) total_memory: u64,
     pub(crate) limits: Limits,
-    pub(crate) lost_flag: AtomicBool,
     pub(crate) lost: OnceLock<Arc<str>>,
     pub(crate) reset: Reset,
     pub(crate) gate: Gate,

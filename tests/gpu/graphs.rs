@@ -440,9 +440,12 @@ fn a_picture() -> Outcome {
     let dot = graph.to_dot()?;
     assert!(dot.starts_with("digraph") && dot.trim_end().ends_with('}'), "{dot}");
     assert!(dot.contains("slow_set") && dot.contains("slow_copy") && dot.contains("fill"), "{dot}");
-    assert_eq!(dot.matches("->").count(), 2, "a chain of three:\n{dot}");
     let nodes = graph.nodes()?;
     assert_eq!(nodes.len(), 3);
+    assert_eq!(dot.matches("->").count(), nodes.iter().map(|node| node.after().len()).sum::<usize>());
+    // The driver may also keep the edge that the chain implies.
+    assert_eq!((nodes[0].after().len(), nodes[1].after()), (0, &[0usize][..]), "{dot}");
+    assert!(nodes[2].after().contains(&1), "{dot}");
     let shape = nodes[0].shape().ok_or("a kernel without a shape")?;
     assert_eq!((shape.0.x, shape.1.x), (1, 256));
     Ok(())

@@ -50,6 +50,10 @@ impl GraphArena {
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn has_blocks(&self) -> bool {
+        !self.lock().all.is_empty()
+    }
+
     /// A block for the stream, which is in the capture, and what must be waited for outside of the graph: the block can be
     /// used before the first launch.
     pub(super) fn allocate(

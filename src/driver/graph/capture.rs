@@ -77,8 +77,9 @@ impl Gate {
     }
 }
 
-/// A stream's part in a capture.
+/// A stream's part in a capture. What every operation asks comes first.
 #[derive(Default)]
+#[repr(C)]
 pub(crate) struct Slot {
     open: AtomicBool,
     within: Mutex<Option<Within>>,

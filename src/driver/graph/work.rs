@@ -51,6 +51,8 @@ pub(crate) struct Work {
     /// The graph's launches: each comes after the one before.
     pub(super) usage: Usage,
     pub(super) arena: Arc<GraphArena>,
+    /// Whether there is anything in it.
+    has_own_memory: bool,
     pub(super) memory: Vec<HeldMemory>,
     pub(super) functions: Vec<Arc<FunctionState>>,
     pub(super) modules: Vec<Arc<ModuleState>>,
@@ -71,11 +73,13 @@ impl Work {
         let memory = memory.into_values();
         let memory = memory.map(|memory| HeldMemory { held: memory.held, writes: memory.writes }).collect();
         let functions: Vec<_> = functions.into_values().collect();
+        let has_own_memory = arena.has_blocks();
         let mut work = Work {
             device,
             id,
             usage: Usage::idle(),
             arena,
+            has_own_memory,
             memory,
             functions: Vec::new(),
             modules: Vec::new(),
@@ -114,7 +118,9 @@ impl Work {
     #[inline]
     pub(super) fn enter(&self, stream: &Arc<StreamState>, last: &mut LastLaunch) -> Result<()> {
         stream.set_last_kernel(self.label);
-        self.arena.enter(stream)?;
+        if self.has_own_memory {
+            self.arena.enter(stream)?;
+        }
         let now = LastLaunch { stream: stream.id, changes: changes() };
         if *last != now {
             *last = LastLaunch::default();
