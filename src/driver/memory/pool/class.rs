@@ -43,9 +43,23 @@ pub(crate) fn class_of(bytes: u64) -> Option<Class> {
     Some(Class { number, bytes: (1 << power) + (steps << step_power) })
 }
 
+/// The size with this number.
+pub(crate) fn bytes_of(number: usize) -> u64 {
+    let parts = |number: usize, first_power: u32, parts_power: u32| {
+        let power = first_power + (number >> parts_power) as u32;
+        let steps = (number as u64 & ((1 << parts_power) - 1)) + 1;
+        (1 << power) + (steps << (power - parts_power))
+    };
+    match number {
+        0..EVEN_CLASSES => (number as u64 + 1) * GRAIN,
+        EVEN_CLASSES..SMALL_CLASSES => parts(number - EVEN_CLASSES, 13, 4),
+        _ => parts(number - SMALL_CLASSES, 20, 6),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Class, class_of};
+    use super::{Class, bytes_of, class_of};
 
     #[test]
     fn classes_hold_their_request_and_lose_little() {
@@ -55,6 +69,7 @@ mod tests {
             let bytes = bytes.max(1);
             let class = class_of(bytes).unwrap();
             assert!(class.bytes >= bytes && class.bytes % 512 == 0, "{bytes} -> {class:?}");
+            assert_eq!(bytes_of(class.number), class.bytes, "{bytes} -> {class:?}");
             let lost = class.bytes - bytes;
             assert!(lost < 512 || lost * 16 <= bytes, "{bytes} -> {class:?}");
             assert!(bytes <= 1 << 20 || lost * 64 <= bytes, "{bytes} -> {class:?}");

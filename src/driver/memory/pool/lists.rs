@@ -4,7 +4,7 @@
 
 use super::arena::{After, Index};
 use super::backing::Returned;
-use super::class::Class;
+use super::class::{Class, bytes_of};
 
 /// A block in a list.
 #[derive(Clone, Copy)]
@@ -19,7 +19,6 @@ pub(crate) struct Kept {
 #[derive(Default)]
 pub(crate) struct Lists {
     lists: Vec<Vec<Kept>>,
-    sizes: Vec<u64>,
     /// A bit for each list that may hold something.
     occupied: Vec<u64>,
     /// Bytes of all of them.
@@ -35,7 +34,6 @@ impl Lists {
         let list = &mut self.lists[class.number];
         if list.is_empty() {
             self.occupied[class.number / 64] |= 1 << (class.number % 64);
-            self.sizes[class.number] = class.bytes;
         }
         list.push(kept);
         self.bytes += class.bytes;
@@ -45,7 +43,6 @@ impl Lists {
     fn make_room(&mut self, number: usize) {
         let length = (number + 1).next_multiple_of(64);
         self.lists.resize_with(length, Vec::new);
-        self.sizes.resize(length, 0);
         self.occupied.resize(length / 64, 0);
     }
 
@@ -65,7 +62,7 @@ impl Lists {
             while bits != 0 {
                 let number = at * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                let bytes = self.sizes[number];
+                let bytes = bytes_of(number);
                 returned.extend(self.lists[number].drain(..).map(|Kept { index, place, .. }| Returned {
                     index,
                     bytes,
