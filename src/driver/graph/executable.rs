@@ -111,7 +111,8 @@ impl ExecutableGraph {
     ///
     /// # Errors
     ///
-    /// The stream is another device's or captures, the driver's errors, or [`Error::ContextLost`].
+    /// The stream is another device's or captures, the driver's errors, or [`Error::ContextLost`], also where a buffer
+    /// went with the context of another device.
     pub fn launch(&self, stream: &Stream) -> Result<()> {
         let (state, graph) = (stream.state(), &self.graph);
         if !std::ptr::eq(state.device, graph.device) {
@@ -282,7 +283,7 @@ impl ExecutableGraph {
                 Some(memory) => memory.writes |= access.writes(),
                 None => {
                     let writes = access.writes();
-                    work.memory.push(HeldMemory { held: Held::Shared(allocation), writes });
+                    work.hold(HeldMemory { held: Held::Shared(allocation), writes });
                 }
             }
         }
