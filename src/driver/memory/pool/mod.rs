@@ -58,6 +58,7 @@ use super::retired::Resource;
 use crate::driver::context::{OUT_OF_MEMORY, driver_error};
 use crate::driver::device::{DeviceState, NEXT_STREAM_ID};
 use crate::driver::event::EventCell;
+use crate::driver::fork;
 use crate::driver::stream::StreamState;
 use crate::error::{Error, Result};
 
@@ -138,6 +139,10 @@ impl Pool {
     }
 
     pub(crate) fn statistics(&self) -> PoolStatistics {
+        // A lock can stay locked for ever in a child.
+        if fork::forked() {
+            return PoolStatistics::default();
+        }
         let store = self.lock();
         let totals = self.books.totals();
         let number = |value: i64| value.max(0) as u64;
@@ -509,6 +514,7 @@ impl DeviceState {
 
     /// What is where.
     pub(crate) fn snapshot(&'static self) -> Result<MemorySnapshot> {
+        fork::check()?;
         let mode = mode()?;
         let statistics = self.pool.statistics();
         let store = self.pool.lock();
