@@ -120,7 +120,7 @@ pub(crate) struct StreamState {
 }
 
 /// A stream's newest event, and the count of operations that it is behind.
-type Marker = Option<(Arc<EventCell>, u64)>;
+pub(crate) type Marker = Option<(Arc<EventCell>, u64)>;
 
 /// An operation between its beginning and its end.
 struct InFlight<'a>(&'a StreamState);
@@ -246,6 +246,14 @@ impl StreamState {
 
     /// Whether all work is done; what is captured is none. Never blocks.
     pub(crate) fn is_idle(&self) -> Result<bool> {
+        self.device.check_alive()?;
+        // A capture that began meanwhile would be spoiled by the question.
+        let marker = self.lock_marker();
+        self.is_idle_with(&marker)
+    }
+
+    /// As [`is_idle`](Self::is_idle), for who keeps captures from beginning.
+    pub(crate) fn is_idle_with(&self, _marker: &Marker) -> Result<bool> {
         if let Some(before) = self.slot.before() {
             return before.is_complete();
         }

@@ -31,9 +31,10 @@ struct Order {
 #[derive(Default)]
 pub(crate) struct Orders(HashMap<u64, Order>);
 
-/// Whether the event is complete; one that went with another device's context never is.
+/// Whether what the event is behind is over, which for another device's is so when that was reset; one that is only lost
+/// never is.
 fn is_complete(event: &EventCell, here: &'static crate::driver::device::DeviceState) -> Result<bool> {
-    match event.is_complete() {
+    match event.has_let_go() {
         Err(error) if gone(&error) && !here.is_lost() => Ok(false),
         result => result,
     }
@@ -112,7 +113,10 @@ impl Orders {
     /// Whether there is, or can be, an event behind everything of this owner.
     pub(crate) fn can_wait(&self, owner: u64) -> bool {
         self.0.get(&owner).is_some_and(|order| {
-            !order.group.is_empty() || !order.marks.is_empty() || order.stream.strong_count() > 0
+            let can_wait = |event: &Arc<EventCell>| !event.device().is_lost();
+            (!order.group.is_empty() && order.group.iter().all(can_wait))
+                || !order.marks.is_empty()
+                || order.stream.strong_count() > 0
         })
     }
 
@@ -160,9 +164,9 @@ impl Orders {
 /// How many operations the stream was given, where all of them are done.
 fn idle_place(stream: &StreamState) -> Result<Option<u64>> {
     // No capture begins meanwhile, which a question would spoil.
-    let _marker = stream.lock_marker();
+    let marker = stream.lock_marker();
     let place = stream.issued();
-    Ok(stream.is_idle()?.then_some(place))
+    Ok(stream.is_idle_with(&marker)?.then_some(place))
 }
 
 /// Takes everything out of a stream's lists, for the heap.
