@@ -82,6 +82,8 @@ impl Block {
 struct Store {
     heap: Heap,
     orders: Orders,
+    /// With more than so many, those that have ended are looked for: programs may never trim.
+    many_orders: usize,
     ready: bool,
     granularity: Option<u64>,
 }
@@ -178,7 +180,11 @@ impl DeviceState {
             store.heap = Heap::new(self.total_memory.saturating_mul(4).max(1 << 30), None);
             store.ready = true;
         }
-        let Store { heap, orders, granularity, .. } = &mut *store;
+        let Store { heap, orders, many_orders, granularity, .. } = &mut *store;
+        if orders.len() > *many_orders {
+            orders.forget_ended(heap);
+            *many_orders = 2 * orders.len() + 256;
+        }
         heap.limit = self.pool.limit()?;
         work(heap, &mut World { device: self, orders, granularity: *granularity, held: &mut held })
     }
@@ -425,11 +431,7 @@ impl DeviceState {
                 world.orders.settle(owner, place);
             }
             let result = heap.trim(world);
-            for owner in world.orders.ended() {
-                if heap.forget_owner(owner) {
-                    world.orders.forget(owner);
-                }
-            }
+            world.orders.forget_ended(heap);
             result
         })
     }
