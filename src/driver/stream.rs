@@ -6,7 +6,6 @@
 //! behind all of the first `p`, whichever threads issued them. `begun` counts them before the call: where the two are equal
 //! nobody is in the middle of one, which is when a capture may begin (see [`graph`](super::graph)).
 
-use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
@@ -18,6 +17,8 @@ use super::event::{Event, EventCell, Record};
 use super::graph::capture::{self, Entry, Slot};
 use super::kernel_name::KernelName;
 use super::memory::{Access, Allocation, Front, Resource};
+pub(crate) use super::transfer_marks::TransferEnd;
+use super::transfer_marks::TransferMarks;
 use crate::error::{Error, Result, report_deferred};
 use crate::sys::driver::{CUstream, CUstream_st};
 
@@ -46,50 +47,6 @@ impl Drop for StreamHandle {
             if !gone(&error) {
                 report_deferred(&error);
             }
-        }
-    }
-}
-
-/// How to know that a transfer is done.
-pub(crate) enum TransferEnd {
-    /// It is: an event behind it was seen complete.
-    Done,
-    /// When this event is complete.
-    Event(Arc<EventCell>),
-    /// When the stream is idle: nothing was issued behind it, as far as is known.
-    Stream,
-}
-
-/// Events behind transfers, in the order of their places.
-#[derive(Default)]
-struct TransferMarks {
-    /// Every transfer up to this place is done.
-    done: u64,
-    marks: VecDeque<(u64, Arc<EventCell>)>,
-}
-
-impl TransferMarks {
-    fn add(&mut self, place: u64, event: Arc<EventCell>) -> Result<()> {
-        // Marks that nobody waits for any more would pile up.
-        const KEPT: usize = 16;
-        while self.marks.len() >= KEPT {
-            match self.marks.front() {
-                Some((place, event)) if event.is_complete()? => self.done = *place,
-                _ => break,
-            }
-            self.marks.pop_front();
-        }
-        self.marks.push_back((place, event));
-        Ok(())
-    }
-
-    fn end_of(&self, place: u64) -> TransferEnd {
-        if place <= self.done {
-            return TransferEnd::Done;
-        }
-        match self.marks.iter().find(|(behind, _)| *behind >= place) {
-            Some((_, event)) => TransferEnd::Event(event.clone()),
-            None => TransferEnd::Stream,
         }
     }
 }
@@ -125,6 +82,17 @@ pub(crate) type Marker = Option<(Arc<EventCell>, u64)>;
 /// An operation between its beginning and its end.
 struct InFlight<'a>(&'a StreamState);
 
+impl InFlight<'_> {
+    /// Ends the operation; its place in the order in which calls returned. In the order in which they began it would be
+    /// no place: an event behind so many operations need not be behind one that began early and is still being called.
+    #[inline]
+    fn end(self) -> u64 {
+        let place = self.0.issued.fetch_add(1, Ordering::Release) + 1;
+        std::mem::forget(self);
+        place
+    }
+}
+
 impl Drop for InFlight<'_> {
     #[inline]
     fn drop(&mut self) {
@@ -155,15 +123,16 @@ impl StreamState {
         if self.last_transfer.load(Ordering::Relaxed) != 0 {
             self.settle_transfer()?;
         }
-        let place = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
-        let _in_flight = InFlight(self);
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        let in_flight = InFlight(self);
         let _bound = if self.slot.is_open() {
             capture::check(self)?;
             self.device.bind_strictly()?
         } else {
             self.device.bind()?
         };
-        call().map(|()| place)
+        call()?;
+        Ok(in_flight.end())
     }
 
     /// Whether a thread is between the beginning and the end of an operation.
