@@ -164,6 +164,8 @@ impl ExecutableGraph {
             return Err(self.wrong_device(stream));
         }
         capture::refuse("uploading a graph", state, None)?;
+        // The driver keeps no order of its own among calls on one graph.
+        let _one_at_a_time = self.launching.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: graph and stream are live and of one context.
         state.submit(|| unsafe { stream_call!(state, cuGraphUpload(self.raw.0, state.raw.0)) })
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::capture::{Capture, report_end};
 use super::executable::ExecutableGraph;
@@ -30,6 +30,8 @@ pub struct Graph {
 pub(super) struct DriverGraph {
     device: &'static DeviceState,
     pub(super) handle: Handle<CUgraph_st>,
+    /// Held while the graph is looked at: the driver wants even that from one thread at a time.
+    looking: Mutex<()>,
 }
 
 impl Drop for DriverGraph {
@@ -123,7 +125,7 @@ impl Stream {
         let ended = capture.end(origin);
         let device = capture.device;
         let work = Box::new(capture.into_work());
-        let raw = DriverGraph { device, handle: ended? };
+        let raw = DriverGraph { device, handle: ended?, looking: Mutex::default() };
         Ok((Graph { device, raw, work }, result))
     }
 }
@@ -241,6 +243,7 @@ impl Graph {
     /// The driver's, or [`Error::ContextLost`].
     pub fn nodes(&self) -> Result<Vec<GraphNode>> {
         let device = self.device;
+        let _one_at_a_time = self.raw.looking.lock().unwrap_or_else(PoisonError::into_inner);
         let _bound = device.bind()?;
         let raw = self.raw.nodes()?;
         let mut nodes = raw.iter().map(|node| self.node(node.0)).collect::<Result<Vec<_>>>()?;
