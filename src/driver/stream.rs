@@ -176,6 +176,8 @@ impl StreamState {
     /// Records the event of a transfer that something is about to follow. What is captured follows nothing.
     #[cold]
     pub(crate) fn settle_transfer(&self) -> Result<()> {
+        // A capture that began meanwhile would take the event for one of its own.
+        let _marker = self.lock_marker();
         if self.slot.is_open() {
             return Ok(());
         }
