@@ -346,7 +346,11 @@ impl DeviceState {
         });
         match waited {
             Some(waited) => waited.map(|()| true),
-            None => self.live_streams().iter().try_for_each(|stream| stream.synchronize()).map(|()| false),
+            // By events, because any of the streams may become part of a capture, which its own wait would spoil.
+            None => {
+                let streams = self.live_streams();
+                streams.iter().try_for_each(|stream| stream.mark()?.synchronize()).map(|()| false)
+            }
         }
     }
 

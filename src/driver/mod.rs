@@ -46,6 +46,7 @@ mod reset;
 mod stream;
 mod tensor_map;
 mod timeout;
+mod transfer_marks;
 
 pub use argument::{Argument, ByValue, KernelArgument, KernelArguments, LaunchTarget, RawAddress, Signature};
 pub use attribute::Attribute;

@@ -102,8 +102,9 @@ impl Device {
     /// - no kernel or copy of another device that uses this one's memory is under way.
     pub unsafe fn reset(self) -> Result<Device> {
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-        let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before any lock: in a child it may stay locked for ever.
         fork::check()?;
+        let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let old = self.0;
         if !old.is_current() {
             return Err(old.lost_error());

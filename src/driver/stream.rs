@@ -6,7 +6,6 @@
 //! behind all of the first `p`, whichever threads issued them. `begun` counts them before the call: where the two are equal
 //! nobody is in the middle of one, which is when a capture may begin (see [`graph`](super::graph)).
 
-use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
@@ -18,6 +17,8 @@ use super::event::{Event, EventCell, Record};
 use super::graph::capture::{self, Entry, Slot};
 use super::kernel_name::KernelName;
 use super::memory::{Access, Allocation, Fronts, Resource};
+pub(crate) use super::transfer_marks::TransferEnd;
+use super::transfer_marks::TransferMarks;
 use crate::error::{Error, Result, report_deferred};
 use crate::sys::driver::{CUstream, CUstream_st};
 
@@ -50,50 +51,6 @@ impl Drop for StreamHandle {
     }
 }
 
-/// How to know that a transfer is done.
-pub(crate) enum TransferEnd {
-    /// It is: an event behind it was seen complete.
-    Done,
-    /// When this event is complete.
-    Event(Arc<EventCell>),
-    /// When the stream is idle: nothing was issued behind it, as far as is known.
-    Stream,
-}
-
-/// Events behind transfers, in the order of their places.
-#[derive(Default)]
-struct TransferMarks {
-    /// Every transfer up to this place is done.
-    done: u64,
-    marks: VecDeque<(u64, Arc<EventCell>)>,
-}
-
-impl TransferMarks {
-    fn add(&mut self, place: u64, event: Arc<EventCell>) -> Result<()> {
-        // Marks that nobody waits for any more would pile up.
-        const KEPT: usize = 16;
-        while self.marks.len() >= KEPT {
-            match self.marks.front() {
-                Some((place, event)) if event.is_complete()? => self.done = *place,
-                _ => break,
-            }
-            self.marks.pop_front();
-        }
-        self.marks.push_back((place, event));
-        Ok(())
-    }
-
-    fn end_of(&self, place: u64) -> TransferEnd {
-        if place <= self.done {
-            return TransferEnd::Done;
-        }
-        match self.marks.iter().find(|(behind, _)| *behind >= place) {
-            Some((_, event)) => TransferEnd::Event(event.clone()),
-            None => TransferEnd::Stream,
-        }
-    }
-}
-
 /// The driver's stream and what is known of its order. What every operation looks at is on one cache line: the driver's
 /// calls leave little of ours in the cache.
 #[repr(C, align(64))]
@@ -122,10 +79,21 @@ pub(crate) struct StreamState {
 }
 
 /// A stream's newest event, and the count of operations that it is behind.
-type Marker = Option<(Arc<EventCell>, u64)>;
+pub(crate) type Marker = Option<(Arc<EventCell>, u64)>;
 
 /// An operation between its beginning and its end.
 struct InFlight<'a>(&'a StreamState);
+
+impl InFlight<'_> {
+    /// Ends the operation; its place in the order in which calls returned. In the order in which they began it would be
+    /// no place: an event behind so many operations need not be behind one that began early and is still being called.
+    #[inline]
+    fn end(self) -> u64 {
+        let place = self.0.issued.fetch_add(1, Ordering::Release) + 1;
+        std::mem::forget(self);
+        place
+    }
+}
 
 impl Drop for InFlight<'_> {
     #[inline]
@@ -157,15 +125,16 @@ impl StreamState {
         if self.last_transfer.load(Ordering::Relaxed) != 0 {
             self.settle_transfer()?;
         }
-        let place = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
-        let _in_flight = InFlight(self);
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        let in_flight = InFlight(self);
         let _bound = if self.slot.is_open() {
             capture::check(self)?;
             self.device.bind_strictly()?
         } else {
             self.device.bind()?
         };
-        call().map(|()| place)
+        call()?;
+        Ok(in_flight.end())
     }
 
     /// Whether a thread is between the beginning and the end of an operation.
@@ -209,6 +178,8 @@ impl StreamState {
     /// Records the event of a transfer that something is about to follow. What is captured follows nothing.
     #[cold]
     pub(crate) fn settle_transfer(&self) -> Result<()> {
+        // A capture that began meanwhile would take the event for one of its own.
+        let _marker = self.lock_marker();
         if self.slot.is_open() {
             return Ok(());
         }
@@ -248,6 +219,14 @@ impl StreamState {
 
     /// Whether all work is done; what is captured is none. Never blocks.
     pub(crate) fn is_idle(&self) -> Result<bool> {
+        self.device.check_alive()?;
+        // A capture that began meanwhile would be spoiled by the question.
+        let marker = self.lock_marker();
+        self.is_idle_with(&marker)
+    }
+
+    /// As [`is_idle`](Self::is_idle), for who keeps captures from beginning.
+    pub(crate) fn is_idle_with(&self, _marker: &Marker) -> Result<bool> {
         if let Some(before) = self.slot.before() {
             return before.is_complete();
         }

@@ -127,6 +127,39 @@ fn halves_by_chance(fake: &Fake) -> Outcome {
     Ok(())
 }
 
+/// Threads that share a stream each wait for their own transfers and for nothing less.
+fn transfers_on_one_stream(fake: &Fake) -> Outcome {
+    let device = Device::new(0)?;
+    let stream = device.stream()?;
+    let work = |thread: usize| -> Result<(), String> {
+        let run = || -> Result<bool, Error> {
+            let mut buffer = stream.zeros::<u8>(64)?;
+            for round in 0..4000 {
+                let value = (round + 37 * thread) as u8 | 1;
+                stream.fill(&mut buffer, value)?;
+                let transfer = stream.download_async(&buffer, device.pinned::<u8>(64)?)?;
+                // Something follows, so the transfer's end is an event.
+                stream.fill(&mut buffer, 0)?;
+                let found = transfer.wait()?;
+                fake.host_read(&found);
+                if found[..] != [value; 64] {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        match run() {
+            Ok(true) => Ok(()),
+            other => Err(format!("thread {thread}: {other:?}")),
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|thread| scope.spawn(move || work(thread))).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Err("a panic".to_owned())))
+    })?;
+    sound(fake, "after transfers of many threads")
+}
+
 /// A map reads a buffer on one thread while it is written on another: no order, but no use after the memory is free.
 fn tensor_map(fake: &Fake) -> Outcome {
     fake.set_strict(true);
@@ -288,6 +321,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
         Some("halves_written") => halves(fake, false),
         Some("halves_read_and_written") => halves(fake, true),
         Some("halves_by_chance") => halves_by_chance(fake),
+        Some("transfers_on_one_stream") => transfers_on_one_stream(fake),
         Some("a_tensor_map_beside_its_buffer") => tensor_map(fake),
         Some("room_for_two") => room_for_two(fake),
         Some("two_functions_of_one_kernel") => shared_memory(fake),
@@ -304,6 +338,7 @@ pub fn trials() -> Vec<Trial> {
         "halves_written",
         "halves_read_and_written",
         "halves_by_chance",
+        "transfers_on_one_stream",
         "a_tensor_map_beside_its_buffer",
         "room_for_two",
         "two_functions_of_one_kernel",

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use libtest_mimic::Trial;
 use selvedge::Error;
-use selvedge::driver::{self, Attribute, Device, LaunchConfig};
+use selvedge::driver::{self, Attribute, Device, LaunchConfig, PoolStatistics};
 
 use super::kernels::PTX;
 use super::support::Fake;
@@ -156,6 +156,11 @@ pub fn of_threads(_: &Fake) -> Outcome {
                     let transfer = streams[0].download_async(&buffer, device.pinned(64)?)?;
                     drop((buffer, streams[1].clone(), transfer));
                     drop(device.register(vec![1u8; 64])?);
+                    drop((
+                        device.pool_statistics(),
+                        device.memory_snapshot()?,
+                        device.memory_scope("a part"),
+                    ));
                 }
                 Ok(())
             })
@@ -171,6 +176,21 @@ pub fn of_threads(_: &Fake) -> Outcome {
                 let (event, registered) = (device.event()?, device.register(vec![1u8; 64])?);
                 in_fork(move || {
                     drop((stream, module, buffer, transfer, second, event, registered));
+                    let told = |result| matches!(result, Err(Error::ForkedProcess));
+                    // SAFETY: it is refused.
+                    let reset = unsafe { device.reset() };
+                    let asked = [
+                        told(reset.map(drop)),
+                        told(device.memory_snapshot().map(drop)),
+                        told(device.start_memory_trace()),
+                        told(device.finish_memory_trace().map(drop)),
+                        told(device.trim()),
+                        device.memory_scope("child").finish().peak_bytes == 0,
+                        device.pool_statistics() == PoolStatistics::default(),
+                    ];
+                    if asked.contains(&false) {
+                        return Err(format!("the memory's entries: {asked:?}").into());
+                    }
                     match device.synchronize() {
                         Err(Error::ForkedProcess) => Ok(()),
                         other => Err(format!("{other:?}").into()),

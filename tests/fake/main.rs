@@ -15,6 +15,8 @@ mod faults;
 #[cfg(target_os = "linux")]
 mod forks;
 #[cfg(target_os = "linux")]
+mod graph_edges;
+#[cfg(target_os = "linux")]
 mod graphs;
 #[cfg(target_os = "linux")]
 mod kernels;
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         drops::trials,
         faults::trials,
         forks::trials,
+        graph_edges::trials,
         graphs::trials,
         losses::trials,
         pool::trials,

@@ -111,7 +111,8 @@ impl ExecutableGraph {
     ///
     /// # Errors
     ///
-    /// The stream is another device's or captures, the driver's errors, or [`Error::ContextLost`].
+    /// The stream is another device's or captures, the driver's errors, or [`Error::ContextLost`], also where a buffer
+    /// went with the context of another device.
     pub fn launch(&self, stream: &Stream) -> Result<()> {
         let (state, graph) = (stream.state(), &self.graph);
         if !std::ptr::eq(state.device, graph.device) {
@@ -163,6 +164,8 @@ impl ExecutableGraph {
             return Err(self.wrong_device(stream));
         }
         capture::refuse("uploading a graph", state, None)?;
+        // The driver keeps no order of its own among calls on one graph.
+        let _one_at_a_time = self.launching.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: graph and stream are live and of one context.
         state.submit(|| unsafe { stream_call!(state, cuGraphUpload(self.raw.0, state.raw.0)) })
     }
@@ -282,7 +285,7 @@ impl ExecutableGraph {
                 Some(memory) => memory.writes |= access.writes(),
                 None => {
                     let writes = access.writes();
-                    work.memory.push(HeldMemory { held: Held::Shared(allocation), writes });
+                    work.hold(HeldMemory { held: Held::Shared(allocation), writes });
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::capture::{Capture, report_end};
 use super::executable::ExecutableGraph;
@@ -31,6 +31,8 @@ pub struct Graph {
 pub(super) struct DriverGraph {
     device: &'static DeviceState,
     pub(super) handle: Handle<CUgraph_st>,
+    /// Held while the graph is looked at: the driver wants even that from one thread at a time.
+    looking: Mutex<()>,
 }
 
 impl Drop for DriverGraph {
@@ -124,7 +126,7 @@ impl Stream {
         let ended = capture.end(origin);
         let device = capture.device;
         let work = Box::new(capture.into_work());
-        let raw = DriverGraph { device, handle: ended? };
+        let raw = DriverGraph { device, handle: ended?, looking: Mutex::default() };
         Ok((Graph { device, raw, work }, result))
     }
 }
@@ -241,6 +243,7 @@ impl Graph {
     ///
     /// [`Error::MissingSymbol`] for a driver before CUDA 12.3, the driver's, or [`Error::ContextLost`].
     pub fn nodes(&self) -> Result<Vec<GraphNode>> {
+        let _one_at_a_time = self.raw.looking.lock().unwrap_or_else(PoisonError::into_inner);
         let names = self.raw.nodes()?;
         let mut nodes = self.nodes_of(&names)?;
         let (from, to) = self.edges()?;

@@ -54,6 +54,8 @@ pub(crate) struct Work {
     /// Whether there is anything in it.
     has_own_memory: bool,
     pub(super) memory: Vec<HeldMemory>,
+    /// Whether some of it is another device's, which can be lost while this one goes on.
+    has_foreign_memory: bool,
     pub(super) functions: Vec<Arc<FunctionState>>,
     pub(super) modules: Vec<Arc<ModuleState>>,
     pub(super) pinned: Vec<HeldPinned>,
@@ -70,8 +72,6 @@ impl Work {
         functions: HashMap<usize, Arc<FunctionState>>,
         pinned: Vec<HeldPinned>,
     ) -> Work {
-        let memory = memory.into_values();
-        let memory = memory.map(|memory| HeldMemory { held: memory.held, writes: memory.writes }).collect();
         let functions: Vec<_> = functions.into_values().collect();
         let has_own_memory = arena.has_blocks();
         let mut work = Work {
@@ -80,14 +80,35 @@ impl Work {
             usage: Usage::idle(),
             arena,
             has_own_memory,
-            memory,
+            memory: Vec::with_capacity(memory.len()),
+            has_foreign_memory: false,
             functions: Vec::new(),
             modules: Vec::new(),
             pinned,
             label: KernelName::intern("a graph without kernels"),
         };
+        for memory in memory.into_values() {
+            work.hold(HeldMemory { held: memory.held, writes: memory.writes });
+        }
         work.hold_functions(functions);
         work
+    }
+
+    /// Holds one more block.
+    pub(super) fn hold(&mut self, memory: HeldMemory) {
+        if let Held::Shared(allocation) = &memory.held {
+            self.has_foreign_memory |= !std::ptr::eq(allocation.device, self.device);
+        }
+        self.memory.push(memory);
+    }
+
+    /// Fails where memory went with another device's context: a kernel that touched it would end this one too.
+    #[cold]
+    fn check_foreign_memory(&self) -> Result<()> {
+        self.memory.iter().try_for_each(|memory| match &memory.held {
+            Held::Shared(allocation) => allocation.device.check_alive(),
+            Held::Own(_) => Ok(()),
+        })
     }
 
     /// Holds more kernels and their modules.
@@ -117,13 +138,21 @@ impl Work {
     /// One launch at a time; `last` is what the one before left.
     #[inline]
     pub(super) fn enter(&self, stream: &Arc<StreamState>, last: &mut LastLaunch) -> Result<()> {
+        if self.has_foreign_memory {
+            self.check_foreign_memory()?;
+        }
         stream.set_last_kernel(self.label);
+        let now = LastLaunch { stream: stream.id, changes: changes() };
+        let is_known = *last == now;
+        if !is_known {
+            *last = LastLaunch::default();
+            // First: should the rest fail, launches on other streams come after what this one waits for by then.
+            self.usage.enter(stream, Access::Write)?;
+        }
         if self.has_own_memory {
             self.arena.enter(stream)?;
         }
-        let now = LastLaunch { stream: stream.id, changes: changes() };
-        if *last != now {
-            *last = LastLaunch::default();
+        if !is_known {
             self.enter_all(stream)?;
             // Where any of that was more than a compare, the count went on, and the next launch looks again.
             *last = now;
@@ -132,7 +161,6 @@ impl Work {
     }
 
     fn enter_all(&self, stream: &Arc<StreamState>) -> Result<()> {
-        self.usage.enter(stream, Access::Write)?;
         for module in &self.modules {
             module.usage.enter(stream, Access::Read)?;
         }

@@ -12,7 +12,9 @@ use bytemuck::Pod;
 
 use super::copy::same_length;
 use super::slice::{DeviceRead, DeviceWrite, View};
+use super::usage::Access;
 use crate::driver::context::stream_call;
+use crate::driver::graph::capture;
 use crate::driver::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
 use crate::sys::driver::{CUmemcpyAttributes_v1, CUmemcpySrcAccessOrder};
@@ -66,6 +68,11 @@ impl Stream {
                 stream.reaches(OPERATION, &from).or_else(|_| stream.reaches(OPERATION, &to))?;
                 views.push((from, to));
             }
+        }
+        if capture::any() {
+            let reads = views.iter().map(|(from, _)| (from.allocation, Access::Read));
+            let writes = views.iter().map(|(_, to)| (to.allocation, Access::Write));
+            capture::join_for(stream, reads.chain(writes))?;
         }
         for (from, to) in &views {
             from.enter_read(stream)?;

@@ -13,6 +13,7 @@ use super::pool::Block;
 use crate::driver::context::{Handle, call, gone};
 use crate::driver::device::DeviceState;
 use crate::driver::event::EventCell;
+use crate::driver::fork;
 use crate::error::{Result, report_deferred};
 use crate::sys::driver::{CUevent_st, CUgraph_st, CUgraphExec_st, CUlinkState_st, CUmod_st, CUstream_st};
 
@@ -141,7 +142,8 @@ impl DeviceState {
         if self.is_lost() {
             return;
         }
-        let _one_at_a_time = self.retired.trimming.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut errors = Vec::new();
+        let one_at_a_time = self.retired.trimming.lock().unwrap_or_else(PoisonError::into_inner);
         for entry in self.retired.take_all() {
             let done = match entry.until_idle {
                 true => Ok(false),
@@ -158,16 +160,16 @@ impl DeviceState {
                     Err(error)
                 }
             };
-            if let Err(error) = result {
-                if !gone(&error) {
-                    report_deferred(&error);
-                }
-            }
+            errors.extend(result.err());
         }
+        // The user's hook may well call what waits for the lock.
+        drop(one_at_a_time);
+        errors.iter().filter(|error| !gone(error)).for_each(report_deferred);
     }
 
     /// Waits for the device and gives back everything that is cached or retired.
     pub(crate) fn trim(&'static self) -> Result<()> {
+        fork::check()?;
         self.condition_kernel.forget();
         let _one_at_a_time = self.retired.trimming.lock().unwrap_or_else(PoisonError::into_inner);
         self.trim_alone()

@@ -8,10 +8,11 @@ use super::trace::MemoryTrace;
 use super::world::access;
 use crate::driver::context::call;
 use crate::driver::device::{Device, DeviceState};
+use crate::driver::fork;
 use crate::error::{Error, Result};
 
 impl Device {
-    /// What the device's memory pool holds.
+    /// What the device's memory pool holds; nothing in a process that was forked from one that had used CUDA.
     pub fn pool_statistics(&self) -> PoolStatistics {
         self.0.pool.statistics()
     }
@@ -49,7 +50,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// `SELVEDGE_POOL` or `SELVEDGE_MEMORY_LIMIT` cannot be used.
+    /// `SELVEDGE_POOL` or `SELVEDGE_MEMORY_LIMIT` cannot be used, or [`Error::ForkedProcess`].
     pub fn memory_snapshot(&self) -> Result<MemorySnapshot> {
         self.0.snapshot()
     }
@@ -59,8 +60,9 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// A trace is being recorded already.
+    /// A trace is being recorded already, or [`Error::ForkedProcess`].
     pub fn start_memory_trace(&self) -> Result<()> {
+        fork::check()?;
         if self.0.pool.recorder.start(self.0.name.clone()) {
             return Ok(());
         }
@@ -75,8 +77,9 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// None is being recorded.
+    /// None is being recorded, or [`Error::ForkedProcess`].
     pub fn finish_memory_trace(&self) -> Result<MemoryTrace> {
+        fork::check()?;
         let trace = self.0.pool.recorder.finish();
         trace.ok_or_else(|| {
             Error::invalid(

@@ -199,7 +199,8 @@ impl DeviceState {
         home: &Arc<StreamState>,
         mode: Mode,
     ) -> Result<()> {
-        if mode == Mode::Driver {
+        // What a capturing stream is given is not done, or done by every launch: the block waits for an event instead.
+        if mode == Mode::Driver && !home.slot.is_open() {
             let mut called = false;
             let freed = home.submit(|| {
                 called = true;

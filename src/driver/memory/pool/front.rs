@@ -21,6 +21,9 @@ use super::lists::{Kept, Lists};
 use crate::driver::event::EventCell;
 use crate::driver::stream::StreamState;
 
+/// From so many fronts on, each doubling of their number is a reason to look for those that can be forgotten.
+const MANY: usize = 64;
+
 /// Bytes in two ways of counting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Amount {
@@ -149,6 +152,12 @@ impl Fronts {
 }
 
 impl FrontState {
+    /// Whether there is nothing here that the heap has yet to hear of: neither a block nor the last event of a closed stream,
+    /// which blocks from before may be waiting for.
+    fn is_empty(&self) -> bool {
+        self.lists.bytes == 0 && self.last.is_none()
+    }
+
     /// Counts a request where that can set no new peak.
     #[inline]
     fn count(&mut self, amount: Amount) -> bool {
@@ -226,7 +235,15 @@ impl Books {
     }
 
     pub(crate) fn register(&self, front: Arc<Front>, stream: Weak<StreamState>) {
-        self.lock_fronts().push(Registered { front, stream });
+        let count = {
+            let mut fronts = self.lock_fronts();
+            fronts.push(Registered { front, stream });
+            fronts.len()
+        };
+        // Programs may make streams for ever and never run short of memory, which is when fronts are looked at.
+        if count >= MANY && count.is_power_of_two() {
+            self.forget_gone();
+        }
     }
 
     /// Every front.
@@ -314,14 +331,15 @@ impl Books {
         totals.peak.blocks.max(totals.live.blocks + more as i64).max(0) as u64
     }
 
-    /// Forgets fronts whose streams are gone and whose lists are empty; what they counted, the common front counts.
+    /// Forgets fronts whose streams are gone and that have nothing for the heap; what they counted, the common front
+    /// counts.
     pub(crate) fn forget_gone(&self) {
         let _peaks = self.lock_peaks();
         let mut fronts = self.lock_fronts();
         let is_gone = |entry: &Registered| entry.front.id != 0 && entry.stream.strong_count() == 0;
         let (gone, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut *fronts)
             .into_iter()
-            .partition(|entry| is_gone(entry) && entry.front.lock().lists.bytes == 0);
+            .partition(|entry| is_gone(entry) && entry.front.lock().is_empty());
         *fronts = kept;
         let mut common = self.common.lock();
         for entry in &gone {
@@ -415,6 +433,19 @@ mod tests {
         }
         let totals = books.totals();
         assert_eq!((totals.live, totals.peak), (amount(live), amount(peak)));
+    }
+
+    #[test]
+    fn fronts_of_streams_that_are_gone_do_not_pile_up() {
+        let books = Books::default();
+        for id in 1..10_000 {
+            let front = Front::new(id);
+            // What it counted is not forgotten.
+            drop_of(&front, 100);
+            books.register(front, Weak::new());
+        }
+        assert!(books.fronts().len() <= 64);
+        assert_eq!(books.totals().live, amount(-999_900));
     }
 
     #[test]

@@ -160,7 +160,9 @@ impl<'a> Reader<'a> {
                     Some('f') => out.push('\u{c}'),
                     Some('u') => {
                         let digits: String = characters.by_ref().take(4).map(|(_, digit)| digit).collect();
-                        let code = u32::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 4);
+                        let are_digits =
+                            digits.len() == 4 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+                        let code = u32::from_str_radix(&digits, 16).ok().filter(|_| are_digits);
                         match code.and_then(char::from_u32) {
                             Some(character) => out.push(character),
                             None => {
@@ -204,6 +206,14 @@ mod tests {
             let mut reader = Reader::new(&out);
             assert_eq!(reader.string().ok().as_deref(), Some(text));
             assert!(reader.end().is_ok());
+        }
+    }
+
+    #[test]
+    fn escapes_have_four_digits() {
+        assert_eq!(Reader::new("\"\\u00e9\"").string().ok().as_deref(), Some("é"));
+        for text in ["\"\\u+041\"", "\"\\u041\"", "\"\\ud800\"", "\"\\u00g1\""] {
+            assert!(Reader::new(text).string().is_err(), "{text}");
         }
     }
 

@@ -60,6 +60,7 @@ use super::retired::Resource;
 use crate::driver::context::{OUT_OF_MEMORY, driver_error};
 use crate::driver::device::{DeviceState, NEXT_STREAM_ID};
 use crate::driver::event::EventCell;
+use crate::driver::fork;
 use crate::driver::stream::StreamState;
 use crate::error::{Error, Result};
 
@@ -83,6 +84,8 @@ impl Block {
 struct Store {
     heap: Heap,
     orders: Orders,
+    /// With more than so many, those that have ended are looked for: programs may never trim.
+    many_orders: usize,
     ready: bool,
     granularity: Option<u64>,
 }
@@ -142,6 +145,10 @@ impl Pool {
     }
 
     pub(crate) fn statistics(&self) -> PoolStatistics {
+        // A lock can stay locked for ever in a child.
+        if fork::forked() {
+            return PoolStatistics::default();
+        }
         let store = self.lock();
         let totals = self.books.totals();
         let number = |value: i64| value.max(0) as u64;
@@ -177,7 +184,11 @@ impl DeviceState {
             store.heap = Heap::new(self.total_memory.saturating_mul(4).max(1 << 30), None);
             store.ready = true;
         }
-        let Store { heap, orders, granularity, .. } = &mut *store;
+        let Store { heap, orders, many_orders, granularity, .. } = &mut *store;
+        if orders.len() > *many_orders {
+            orders.forget_ended(heap);
+            *many_orders = 2 * orders.len() + 256;
+        }
         heap.limit = self.pool.limit()?;
         work(heap, &mut World { device: self, orders, granularity: *granularity, held: &mut held })
     }
@@ -429,11 +440,7 @@ impl DeviceState {
                 world.orders.settle(owner, place);
             }
             let result = heap.trim(world);
-            for owner in world.orders.ended() {
-                if heap.forget_owner(owner) {
-                    world.orders.forget(owner);
-                }
-            }
+            world.orders.forget_ended(heap);
             result
         })
     }
@@ -518,6 +525,7 @@ impl DeviceState {
 
     /// What is where.
     pub(crate) fn snapshot(&'static self) -> Result<MemorySnapshot> {
+        fork::check()?;
         let mode = mode()?;
         let statistics = self.pool.statistics();
         let store = self.pool.lock();

@@ -8,6 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Weak};
 
 use super::front::{Front, Registered};
+use super::heap::Heap;
 use crate::driver::context::gone;
 use crate::driver::event::EventCell;
 use crate::driver::stream::StreamState;
@@ -31,9 +32,10 @@ struct Order {
 #[derive(Default)]
 pub(crate) struct Orders(HashMap<u64, Order>);
 
-/// Whether the event is complete; one that went with another device's context never is.
+/// Whether what the event is behind is over, which for another device's is so when that was reset; one that is only lost
+/// never is.
 fn is_complete(event: &EventCell, here: &'static crate::driver::device::DeviceState) -> Result<bool> {
-    match event.is_complete() {
+    match event.has_let_go() {
         Err(error) if gone(&error) && !here.is_lost() => Ok(false),
         result => result,
     }
@@ -104,7 +106,9 @@ impl Orders {
 
     /// Everything of this owner up to this place is done: its device was idle since.
     pub(crate) fn settle(&mut self, owner: u64, place: u64) {
-        if let Some(order) = self.0.get_mut(&owner).filter(|order| order.group.is_empty()) {
+        // Also one that was forgotten meanwhile: a block may have come back after that.
+        let order = self.0.entry(owner).or_default();
+        if order.group.is_empty() {
             order.done = order.done.max(place);
         }
     }
@@ -112,7 +116,10 @@ impl Orders {
     /// Whether there is, or can be, an event behind everything of this owner.
     pub(crate) fn can_wait(&self, owner: u64) -> bool {
         self.0.get(&owner).is_some_and(|order| {
-            !order.group.is_empty() || !order.marks.is_empty() || order.stream.strong_count() > 0
+            let can_wait = |event: &Arc<EventCell>| !event.device().is_lost();
+            (!order.group.is_empty() && order.group.iter().all(can_wait))
+                || !order.marks.is_empty()
+                || order.stream.strong_count() > 0
         })
     }
 
@@ -146,23 +153,24 @@ impl Orders {
         self.0.values().flat_map(|order| order.group.iter().cloned()).collect()
     }
 
-    /// The owners that nothing can be added to any more.
-    pub(crate) fn ended(&self) -> Vec<u64> {
-        let ended = self.0.iter().filter(|(_, order)| order.stream.strong_count() == 0);
-        ended.map(|(&owner, _)| owner).collect()
+    /// How many owners are known.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
-    pub(crate) fn forget(&mut self, owner: u64) {
-        self.0.remove(&owner);
+    /// Forgets the owners that nothing can be added to any more and that have no blocks: each closed stream and each block
+    /// of a graph that ended was one.
+    pub(crate) fn forget_ended(&mut self, heap: &mut Heap) {
+        self.0.retain(|&owner, order| order.stream.strong_count() > 0 || !heap.forget_owner(owner));
     }
 }
 
 /// How many operations the stream was given, where all of them are done.
 fn idle_place(stream: &StreamState) -> Result<Option<u64>> {
     // No capture begins meanwhile, which a question would spoil.
-    let _marker = stream.lock_marker();
+    let marker = stream.lock_marker();
     let place = stream.issued();
-    Ok(stream.is_idle()?.then_some(place))
+    Ok(stream.is_idle_with(&marker)?.then_some(place))
 }
 
 /// Takes everything out of a stream's lists, for the heap.
@@ -173,12 +181,28 @@ pub(crate) fn empty_front(
 ) {
     let front: &Front = &entry.front;
     let mut state = front.lock();
-    if state.lists.bytes > 0 || state.last.is_some() {
-        orders.note(entry, state.last.as_ref());
+    let last = state.last.take();
+    if state.lists.bytes > 0 || last.is_some() {
+        orders.note(entry, last.as_ref());
         state.lists.drain(front.id, returned);
     }
 }
 
 fn unknown(owner: u64) -> Error {
     Error::invalid("ordering memory", format!("stream {owner}, which left no event"), "a trim of the device")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Heap, Orders};
+
+    #[test]
+    fn owners_that_have_ended_are_not_kept() {
+        let (mut heap, mut orders) = (Heap::new(1 << 40, None), Orders::default());
+        for owner in 1..1000 {
+            orders.add_group(owner, Vec::new());
+        }
+        orders.forget_ended(&mut heap);
+        assert_eq!(orders.len(), 0);
+    }
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::driver::device::{Device, DeviceState};
+use crate::driver::fork;
 
 /// What a [`MemoryScope`] found; in bytes of blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,24 +45,27 @@ pub struct MemoryScope {
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl Device {
-    /// Begins to watch how much memory is live at most.
+    /// Begins to watch how much memory is live at most. In a process that was forked from one that had used CUDA nothing is
+    /// watched.
     pub fn memory_scope(&self, name: impl Into<String>) -> MemoryScope {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let start = self.0.pool.books.open_scope(number);
-        MemoryScope { device: self.0, number, name: name.into(), start: start.blocks.max(0) as u64 }
+        // A lock can stay locked for ever in a child.
+        let start = if fork::forked() { 0 } else { self.0.pool.books.open_scope(number).blocks };
+        MemoryScope { device: self.0, number, name: name.into(), start: start.max(0) as u64 }
     }
 }
 
 impl MemoryScope {
     /// What was found up to now.
     pub fn so_far(&self) -> MemoryUse {
-        let (live, peak) = self.device.pool.books.scope(self.number);
-        MemoryUse {
-            name: self.name.clone(),
-            start_bytes: self.start,
-            peak_bytes: peak.blocks.max(0) as u64,
-            end_bytes: live.blocks.max(0) as u64,
-        }
+        let (live, peak) = match fork::forked() {
+            true => (self.start, self.start),
+            false => {
+                let (live, peak) = self.device.pool.books.scope(self.number);
+                (live.blocks.max(0) as u64, peak.blocks.max(0) as u64)
+            }
+        };
+        MemoryUse { name: self.name.clone(), start_bytes: self.start, peak_bytes: peak, end_bytes: live }
     }
 
     /// Ends the scope.

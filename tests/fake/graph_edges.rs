@@ -1,0 +1,202 @@
+//! Graphs at their edges: what is dropped, lost or refused around a capture or a launch.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use libtest_mimic::Trial;
+use selvedge::Error;
+use selvedge::driver::{Device, Function, LaunchConfig, Stream};
+
+use super::kernels::PTX;
+use super::support::Fake;
+use super::variant::Variant;
+use super::{children, scenario};
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+const LENGTH: usize = 64;
+
+fn same(what: &str, found: &[u8], wanted: &[u8]) -> Outcome {
+    if found == wanted { Ok(()) } else { Err(format!("{what} is not what the model has: {found:?}").into()) }
+}
+
+fn make_on(device: Device) -> Result<(Stream, Function), Error> {
+    Ok((device.stream()?, device.load(PTX.as_bytes())?.function("make")?))
+}
+
+/// A list of copies of which only the last has to do with the capture is captured as a whole, and all of it is held.
+fn lists_of_copies(_: &Fake) -> Outcome {
+    let device = Device::new(0)?;
+    let (stream, side) = (device.stream()?, device.stream()?);
+    let (outside, mut captured) = (side.upload(&[1u8; LENGTH])?, stream.zeros::<u8>(LENGTH)?);
+    let (mut first, mut second) = (side.zeros::<u8>(LENGTH)?, side.zeros::<u8>(LENGTH)?);
+    let (graph, ()) = stream.capture(|stream| {
+        stream.fill(&mut captured, 2)?;
+        side.copy_batch(&mut [
+            (outside.slice(..)?, first.slice_mut(..)?),
+            (captured.slice(..)?, second.slice_mut(..)?),
+        ])
+    })?;
+    drop(outside);
+    // Gets the block of what was dropped, where nothing holds that.
+    let mut next = side.zeros::<u8>(LENGTH)?;
+    side.fill(&mut next, 9)?;
+    let graph = graph.instantiate()?;
+    graph.launch(&stream)?;
+    same("the first copy", &side.download(&first)?, &[1; LENGTH])?;
+    same("the second copy", &side.download(&second)?, &[2; LENGTH])
+}
+
+/// A buffer from before a capture that is dropped in it goes back outside of the graph.
+fn drops_from_before(_: &Fake) -> Outcome {
+    let device = Device::new(0)?;
+    let (stream, make) = make_on(device)?;
+    let before = stream.upload(&[1u8; LENGTH])?;
+    let mut kept = stream.upload(&[2u8; LENGTH])?;
+    let (graph, ()) = stream.capture(|stream| {
+        stream.fill(&mut kept, 3)?;
+        drop(before);
+        // SAFETY: `make` writes `LENGTH` bytes.
+        unsafe { make.launch(stream, LaunchConfig::new(1, 32), (&mut kept, LENGTH as u64, 5u32)) }
+    })?;
+    if graph.nodes()?.len() != 2 {
+        return Err(format!("the nodes are {:?}", graph.nodes()?).into());
+    }
+    let graph = graph.instantiate()?;
+    graph.launch(&stream)?;
+    graph.launch(&stream)?;
+    stream.synchronize()?;
+    Ok(())
+}
+
+/// A launch that fails on its way loses nothing that a later one on another stream must wait for.
+fn launches_that_fail(fake: &Fake) -> Outcome {
+    let device = Device::new(0)?;
+    for nth in 1..8 {
+        fake.set_seed(nth);
+        let streams = [device.stream()?, device.stream()?, device.stream()?, device.stream()?];
+        let mut kept = streams[0].upload(&[2u8; LENGTH])?;
+        let (graph, output) = streams[0].capture(|stream| {
+            let mut output = stream.zeros::<u8>(LENGTH)?;
+            stream.fill(&mut output, 4)?;
+            stream.copy(&output, &mut kept)?;
+            Ok(output)
+        })?;
+        let graph = graph.instantiate()?;
+        graph.launch(&streams[0])?;
+        let transfer = streams[1].download_async(&output, device.pinned::<u8>(LENGTH)?)?;
+        drop(output);
+        fake.fail("cuStreamWaitEvent", nth, 1);
+        let failed = graph.launch(&streams[2]).is_err();
+        fake.clear_failures();
+        if nth == 1 && !failed {
+            return Err("nothing was waited for".into());
+        }
+        // Its writes come after the read above.
+        graph.launch(&streams[3])?;
+        let pinned = transfer.wait()?;
+        fake.host_read(&pinned);
+        same("what was read", &pinned, &[4; LENGTH])?;
+        let violations = fake.violations();
+        if !violations.is_empty() {
+            return Err(format!("wait {nth}: {}", violations.join("\n")).into());
+        }
+    }
+    Ok(())
+}
+
+/// A graph that names memory of a device that was reset is not launched any more.
+fn memory_of_a_lost_device(fake: &Fake) -> Outcome {
+    let (device, far) = (Device::new(0)?, Device::new(1)?);
+    device.enable_peer_access(&far)?;
+    let (stream, make) = make_on(device)?;
+    let mut buffer = far.stream()?.upload(&[1u8; LENGTH])?;
+    let config = LaunchConfig::new(1, 32);
+    let (graph, ()) = stream.capture(|stream| {
+        // SAFETY: `make` writes `LENGTH` bytes.
+        unsafe { make.launch(stream, config, (&mut buffer, LENGTH as u64, 5u32)) }
+    })?;
+    let graph = graph.instantiate()?;
+    graph.launch(&stream)?;
+    graph.launch(&stream)?;
+    stream.synchronize()?;
+    // SAFETY: nothing of it runs, and no pinned memory is held.
+    let far = unsafe { far.reset()? };
+    let launches = fake.call_count("cuGraphLaunch");
+    match graph.launch(&stream) {
+        Err(Error::ContextLost { .. }) => {}
+        other => return Err(format!("a launch into memory that is gone answers {other:?}").into()),
+    }
+    if fake.call_count("cuGraphLaunch") != launches || far.is_lost() || device.is_lost() {
+        return Err("the driver was asked".into());
+    }
+    Ok(())
+}
+
+/// The user's hook may call whatever it likes.
+fn hooks_that_call(fake: &Fake) -> Outcome {
+    let device = Device::new(0)?;
+    let stream = device.stream()?;
+    let (done, ended) = mpsc::channel();
+    selvedge::error::set_deferred_error_hook(Some(Box::new(move |_| {
+        let _ = done.send(device.trim().is_ok());
+    })));
+    drop(device.register(vec![1u8; LENGTH])?);
+    // It is done all the same: such an error is mostly of something earlier.
+    fake.fail("cuMemHostUnregister", 1, 1);
+    let waiter = std::thread::spawn(move || device.synchronize());
+    let answer = ended.recv_timeout(Duration::from_secs(20));
+    selvedge::error::set_deferred_error_hook(None);
+    if answer != Ok(true) {
+        return Err(format!("the hook's call answers {answer:?}").into());
+    }
+    waiter.join().map_err(|_| "a thread panicked")??;
+    stream.synchronize()?;
+    Ok(())
+}
+
+/// Child: one of the programs above.
+pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
+    let program = match arguments {
+        [name] => PROGRAMS.iter().find(|(known, _)| known == name),
+        _ => None,
+    };
+    let (name, program) = program.ok_or("usage: PROGRAM")?;
+    program(fake)?;
+    let violations = fake.violations();
+    if !violations.is_empty() {
+        return Err(violations.join("\n").into());
+    }
+    // What could not be released stays.
+    if *name == "hooks_that_call" {
+        return Ok(());
+    }
+    scenario::settle()?;
+    scenario::check_end(fake)
+}
+
+type Program = fn(&Fake) -> Outcome;
+
+const PROGRAMS: &[(&str, Program)] = &[
+    ("lists_of_copies", lists_of_copies),
+    ("drops_from_before", drops_from_before),
+    ("launches_that_fail", launches_that_fail),
+    ("memory_of_a_lost_device", memory_of_a_lost_device),
+    ("hooks_that_call", hooks_that_call),
+];
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for (name, _) in PROGRAMS {
+        for (pool, setting) in
+            [("", ""), ("_without_a_pool", "none"), ("_plain", "plain"), ("_with_the_drivers_pool", "driver")]
+        {
+            trials.push(Trial::test(format!("graph_edges::{name}{pool}"), move || {
+                let arguments = [(*name).to_owned()];
+                let settings = [("SELVEDGE_POOL", setting)];
+                children::must_succeed(&Variant::new(12040), "graph_edges", &arguments, &settings).map(drop)
+            }));
+        }
+    }
+    trials
+}
