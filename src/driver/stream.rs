@@ -179,14 +179,14 @@ impl StreamState {
     #[cold]
     pub(crate) fn settle_transfer(&self) -> Result<()> {
         // A capture that began meanwhile would take the event for one of its own.
-        let _marker = self.lock_marker();
+        let marker = self.lock_marker();
         if self.slot.is_open() {
             return Ok(());
         }
         let mut marks = self.transfers.lock().unwrap_or_else(PoisonError::into_inner);
         if self.last_transfer.load(Ordering::Acquire) != 0 {
             let place = self.issued.load(Ordering::Acquire);
-            let event = Arc::new(self.record()?);
+            let event = Arc::new(self.record_with(&marker)?);
             marks.add(place, event)?;
             self.last_transfer.store(0, Ordering::Release);
         }
@@ -282,7 +282,7 @@ impl StreamState {
                 return Ok((event.clone(), position));
             }
         }
-        let event = Arc::new(self.record()?);
+        let event = Arc::new(self.record_with(marker)?);
         *marker = Some((event.clone(), position));
         Ok((event, position))
     }
@@ -301,8 +301,18 @@ impl StreamState {
         self.mark()
     }
 
-    /// A new event behind everything issued so far, for one owner.
+    /// A new event behind everything issued so far, for one owner; none where the stream captures.
     pub(crate) fn record(&self) -> Result<EventCell> {
+        // No capture begins meanwhile.
+        let marker = self.lock_marker();
+        if self.slot.is_open() {
+            return Err(capture::not_capturable("an event of a copy", format!("{self} is being captured")));
+        }
+        self.record_with(&marker)
+    }
+
+    /// As [`record`](Self::record), for who keeps captures from beginning.
+    fn record_with(&self, _marker: &Marker) -> Result<EventCell> {
         let _bound = self.device.bind()?;
         let event = EventCell::take(self.device, false)?;
         // SAFETY: event and stream are live and of one context.
