@@ -65,7 +65,7 @@ pub enum Error {
     /// The device has no room, after everything cached was given back.
     #[error(
         "device {device} is out of memory: {requested} bytes were requested; {free} of {total} are free, {live} are \
-         live{}, {cached} are cached and in use by work that has not finished{}; drop buffers or use smaller ones",
+         live{}, {cached} are cached and cannot be given back yet{}; drop buffers or use smaller ones",
         bracketed(.holders),
         limit_text(.limit)
     )]
@@ -78,7 +78,7 @@ pub enum Error {
         free: u64,
         /// Bytes that the device has.
         total: u64,
-        /// Bytes held by the pool's lists.
+        /// Bytes that the pool keeps: in segments or pages that buffers use too, or in use by work that has not finished.
         cached: u64,
         /// Bytes of blocks in use by buffers.
         live: u64,

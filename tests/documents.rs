@@ -51,6 +51,22 @@ fn the_readme_shows_the_first_example() {
 }
 
 #[test]
+fn what_else_the_readme_shows_is_in_an_example() {
+    let entries = fs::read_dir(root().join("examples")).expect("examples are there");
+    let paths = entries.map(|entry| entry.expect("a readable folder").path());
+    let sources = paths.filter(|path| path.extension().is_some_and(|ending| ending == "rs"));
+    let examples: Vec<String> =
+        sources.map(|path| fs::read_to_string(path).expect("sources are text")).collect();
+    let shown = blocks(&read("README.md"), "rust");
+    assert!(shown.len() >= 2, "{shown:?}");
+    for block in &shown[1..] {
+        let lines: Vec<String> = block.lines().map(|line| format!("    {line}")).collect();
+        let code = lines.join("\n");
+        assert!(examples.iter().any(|example| example.contains(&code)), "no example has\n{code}");
+    }
+}
+
+#[test]
 fn links_lead_somewhere() {
     for document in documents() {
         let folder = root().join(&document).parent().expect("a file has a folder").to_owned();

@@ -311,6 +311,7 @@ typedef struct globals {
     pthread_cond_t changed;
     /* settings */
     int version, devices, init_code, capability;
+    int hidden_attribute;
     bool peer_possible, strict, threads_ordered, reset_recovers, faults_spread;
     uint64_t memory, granularity, random;
     /* books */

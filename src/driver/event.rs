@@ -260,7 +260,7 @@ impl Event {
     }
 
     /// Fails for a mark that is no place in time.
-    fn outside_of_captures(&self, operation: &'static str) -> Result<()> {
+    pub(super) fn outside_of_captures(&self, operation: &'static str) -> Result<()> {
         match self.record {
             Record::Captured(_) => Err(capture::not_capturable(
                 operation,

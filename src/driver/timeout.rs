@@ -129,6 +129,7 @@ impl Event {
     /// [`Error::TimedOut`] with the stream that it was recorded on and the kernel launched there last, which may be behind
     /// the event; the work goes on. Otherwise as [`synchronize`](Self::synchronize).
     pub fn synchronize_timeout(&self, timeout: Duration) -> Result<()> {
+        self.outside_of_captures("Event::synchronize_timeout")?;
         let what = || format!("an event on {}", self.device().0.stream_text(self.recorded_on()));
         wait("Event::synchronize_timeout", timeout, || self.is_complete(), what)
     }

@@ -17,6 +17,8 @@ mod forks;
 #[cfg(target_os = "linux")]
 mod graph_edges;
 #[cfg(target_os = "linux")]
+mod graph_updates;
+#[cfg(target_os = "linux")]
 mod graphs;
 #[cfg(target_os = "linux")]
 mod kernels;

@@ -3,8 +3,8 @@
 use libtest_mimic::Trial;
 use selvedge::Error;
 use selvedge::driver::{
-    BlockState, Device, DeviceBuffer, Function, LaunchConfig, MemorySnapshot, MemoryTrace, ReplayOptions,
-    Stream,
+    Attribute, BlockState, Device, DeviceBuffer, Function, LaunchConfig, MemorySnapshot, MemoryTrace,
+    ReplayOptions, Stream,
 };
 
 use super::children;
@@ -272,6 +272,26 @@ fn peers(fake: &Fake) -> Outcome {
     Ok(())
 }
 
+/// A device without virtual memory management has a pool of segments; one without pools of the driver says so.
+fn plain_devices(fake: &Fake) -> Outcome {
+    fake.hide_attribute(Attribute::VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED.0);
+    books(fake)?;
+    ensure(Device::new(0)?.memory_snapshot()?.pool == "plain", "the pool is another one")?;
+    ensure(fake.call_count("cuMemCreate") == 0, "pages were made all the same")
+}
+
+fn without_pools(fake: &Fake) -> Outcome {
+    fake.hide_attribute(Attribute::MEMORY_POOLS_SUPPORTED.0);
+    match Device::new(0)?.stream()?.zeros::<u8>(1) {
+        Err(Error::InvalidArgument { operation: "SELVEDGE_POOL", found, .. })
+            if found.contains("no pools") =>
+        {
+            Ok(())
+        }
+        other => Err(format!("{other:?}").into()),
+    }
+}
+
 /// Child: one of the above, then everything is given back.
 pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
     match arguments.first().map(String::as_str) {
@@ -282,6 +302,8 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
         Some("scopes") => scopes(fake)?,
         Some("traces") => traces(fake)?,
         Some("peers") => peers(fake)?,
+        Some("plain_devices") => plain_devices(fake)?,
+        Some("without_pools") => without_pools(fake)?,
         Some("settings") => return settings(fake),
         other => return Err(format!("no trial {other:?}").into()),
     }
@@ -300,6 +322,8 @@ pub fn trials() -> Vec<Trial> {
         ("scopes", heaps),
         ("traces", modes),
         ("peers", modes),
+        ("plain_devices", &modes[..1]),
+        ("without_pools", &modes[4..]),
     ];
     let mut trials = Vec::new();
     for &(name, modes) in table {

@@ -112,6 +112,7 @@ control! {
     fake_set_memory(u64);
     fake_set_granularity(u64);
     fake_set_capability(c_int);
+    fake_hide_attribute(c_int);
     fake_set_peer_access(c_int);
     fake_set_strict(c_int);
     fake_set_reset_recovers(c_int);
@@ -181,6 +182,8 @@ setters! {
     set_granularity(u64) = fake_set_granularity;
     /// 90 for 9.0.
     set_capability(i32) = fake_set_capability;
+    /// A device attribute that answers 0 from now on.
+    hide_attribute(i32) = fake_hide_attribute;
     /// Whether devices can reach each other.
     set_peer_access(bool) = fake_set_peer_access;
     /// Nothing runs before it is forced.

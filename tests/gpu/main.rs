@@ -47,6 +47,7 @@ mod ordering;
 mod peer;
 mod pinned;
 mod pool;
+mod pool_modes;
 mod resets;
 mod sanitizer;
 mod soak;
@@ -84,6 +85,7 @@ fn promises() -> Vec<Promise> {
         graphs::promises(),
         graph_memory::promises(),
         pool::promises(),
+        pool_modes::promises(),
         images::promises(),
         foreign_images::promises(),
         bad_input::promises(),

@@ -204,18 +204,17 @@ pub(crate) fn refuse(
     if !any() {
         return Ok(());
     }
-    if stream.slot.is_open() {
-        return Err(not_capturable(operation, format!("{stream} is being captured")));
-    }
-    let concerned = memory
-        .zip(current())
-        .is_some_and(|((allocation, access), capture)| capture.concerns(allocation, access));
-    if concerned {
-        let memory = memory.map_or(0, |(allocation, _)| allocation.address());
-        let buffer = format!("the buffer at {memory:#x} is used by the graph that this thread captures");
-        return Err(not_capturable(operation, buffer));
-    }
-    Ok(())
+    let uses =
+        |capture: &Capture| memory.is_some_and(|(allocation, access)| capture.concerns(allocation, access));
+    let found = if stream.slot.is_open() {
+        format!("{stream} is being captured")
+    } else if current().is_some_and(|capture| uses(&capture)) {
+        "it is used by the graph that this thread captures".to_owned()
+    } else {
+        return Ok(());
+    };
+    let buffer = memory.map(|(allocation, _)| format!("the buffer at {:#x}: {found}", allocation.address()));
+    Err(not_capturable(operation, buffer.unwrap_or(found)))
 }
 
 pub(crate) fn not_capturable(operation: &'static str, buffer: impl Into<String>) -> Error {

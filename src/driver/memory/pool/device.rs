@@ -12,7 +12,8 @@ use crate::driver::fork;
 use crate::error::{Error, Result};
 
 impl Device {
-    /// What the device's memory pool holds; nothing in a process that was forked from one that had used CUDA.
+    /// What the device's memory pool holds; nothing in a process that was forked from one that had used CUDA. What a pool of
+    /// the driver's caches (`SELVEDGE_POOL=driver`) is not seen here.
     pub fn pool_statistics(&self) -> PoolStatistics {
         self.0.pool.statistics()
     }
@@ -29,6 +30,7 @@ impl Device {
 
     /// Sets how many bytes of the device's memory buffers may take from the driver, in use and cached together; `None`
     /// takes the limit away. Until it is set, `SELVEDGE_MEMORY_LIMIT` says it. What is over the limit already stays.
+    /// With `SELVEDGE_POOL=driver` what is in use is limited alone: the driver's pool keeps what it caches to itself.
     ///
     /// # Errors
     ///
