@@ -69,7 +69,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 out=${OUT:-$PWD/gpu_suite_out}
 budget=${BUDGET:-520}
 seeded=${SEEDED:-seeded_out_of_bounds}
-skip=${SANITIZER_SKIP:-fault lost child seeded without_a_pool_memory later_work_waits}
+skip=${SANITIZER_SKIP:-fault lost child seeded without_a_pool_memory later_work_waits other_threads_go_on}
 read -r -a only <<<"${SANITIZER_ONLY:-}"
 read -r -a suite_arguments <<<"${SUITE_ARGUMENTS:-}"
 read -r -a bench_arguments <<<"${BENCH_ARGUMENTS:-}"
