@@ -4,9 +4,8 @@
 //! pool. Re-using one that a stream still waits for is right: a wait is for the record that was current when the wait
 //! was issued.
 //!
-//! An event that was recorded in a capture is never recorded again. The driver remembers that it belongs to the graph, and
-//! while other threads destroyed graphs, waits for a later, ordinary record of it were seen to pass at once (driver 580,
-//! about once in a million).
+//! An event that was recorded in a capture is destroyed when that is over and not recorded again: what the driver keeps of
+//! its part in the graph has no say in ordinary waits then.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
