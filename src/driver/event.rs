@@ -3,11 +3,7 @@
 //! Making an event takes microseconds and re-using one takes none, so every dropped event goes back to its device's
 //! pool. Re-using one that a stream still waits for is right: a wait is for the record that was current when the wait
 //! was issued.
-//!
-//! An event that was recorded in a capture is destroyed when that is over and not recorded again: what the driver keeps of
-//! its part in the graph has no say in ordinary waits then.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::context::{Handle, NOT_READY, call};
@@ -26,21 +22,11 @@ const DISABLE_TIMING: u32 = 2;
 pub(crate) struct EventPool {
     timing: Mutex<Vec<Handle<CUevent_st>>>,
     ordering: Mutex<Vec<Handle<CUevent_st>>>,
-    /// Those that were recorded in a capture, with its id: to be destroyed when that is over.
-    captured: Mutex<Vec<(u64, Handle<CUevent_st>)>>,
 }
 
 impl EventPool {
     fn list(&self, timing: bool) -> &Mutex<Vec<Handle<CUevent_st>>> {
         if timing { &self.timing } else { &self.ordering }
-    }
-
-    fn take_captured(&self, is_over: impl Fn(u64) -> bool) -> Vec<Handle<CUevent_st>> {
-        let mut captured = self.captured.lock().unwrap_or_else(PoisonError::into_inner);
-        let (over, kept) = std::mem::take(&mut *captured).into_iter().partition(|(id, _)| is_over(*id));
-        *captured = kept;
-        let over: Vec<(u64, Handle<CUevent_st>)> = over;
-        over.into_iter().map(|(_, event)| event).collect()
     }
 
     /// Takes every event out, to be destroyed.
@@ -56,8 +42,6 @@ pub(crate) struct EventCell {
     device: &'static DeviceState,
     pub(crate) raw: Handle<CUevent_st>,
     timing: bool,
-    /// The id of the capture that it was recorded in, or 0.
-    captured: AtomicU64,
 }
 
 impl EventCell {
@@ -65,18 +49,13 @@ impl EventCell {
     pub(crate) fn take(device: &'static DeviceState, timing: bool) -> Result<EventCell> {
         let pooled = device.events.list(timing).lock().unwrap_or_else(PoisonError::into_inner).pop();
         if let Some(raw) = pooled {
-            return Ok(EventCell { device, raw, timing, captured: AtomicU64::new(0) });
+            return Ok(EventCell { device, raw, timing });
         }
         let mut raw: CUevent = std::ptr::null_mut();
         let flags = if timing { DEFAULT } else { DISABLE_TIMING };
         // SAFETY: the pointer is to a local; the device's context is current.
         unsafe { call!(device, cuEventCreate(&mut raw, flags))? };
-        Ok(EventCell { device, raw: Handle(raw), timing, captured: AtomicU64::new(0) })
-    }
-
-    /// Says that the event is about to be recorded in the capture with this id.
-    pub(crate) fn belongs_to(&self, capture: u64) {
-        self.captured.store(capture, Ordering::Relaxed);
+        Ok(EventCell { device, raw: Handle(raw), timing })
     }
 
     pub(crate) fn device(&self) -> &'static DeviceState {
@@ -127,34 +106,22 @@ impl EventCell {
 
 impl Drop for EventCell {
     fn drop(&mut self) {
-        if self.device.is_lost() {
-            return;
-        }
-        let events = &self.device.events;
-        match *self.captured.get_mut() {
-            0 => events.list(self.timing).lock().unwrap_or_else(PoisonError::into_inner).push(self.raw),
-            capture => {
-                events.captured.lock().unwrap_or_else(PoisonError::into_inner).push((capture, self.raw));
-            }
+        if !self.device.is_lost() {
+            self.device
+                .events
+                .list(self.timing)
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(self.raw);
         }
     }
 }
 
 impl DeviceState {
-    /// Destroys the events that were recorded in the capture, which is over, and are not held by anybody.
-    pub(crate) fn destroy_captured_events(&'static self, capture: u64) {
-        for event in self.events.take_captured(|id| id == capture) {
-            self.release_or_report(Resource::Event(event));
-        }
-    }
-}
-impl DeviceState {
     /// Destroys the events that are not in use.
     pub(crate) fn destroy_pooled_events(&'static self) -> Result<()> {
         let mut result = Ok(());
-        // Those of captures that are under way are held by these.
-        let captured = self.gate.while_none(|| self.events.take_captured(|_| true)).unwrap_or_default();
-        for event in self.events.take_all().into_iter().chain(captured) {
+        for event in self.events.take_all() {
             if let Err(error) = self.release(Resource::Event(event)) {
                 result = Err(error);
             }
@@ -242,14 +209,6 @@ impl Event {
             Some(capture) if capture.has(stream.state()) => Record::Captured(capture.id),
             _ => Record::Real,
         };
-        if let Record::Captured(_) = self.record {
-            let _bound = self.cell.device.bind()?;
-            self.cell = Arc::new(EventCell::take(self.cell.device, self.cell.timing)?);
-            self.record = Record::None;
-        }
-        if let (Record::Captured(_), Some(capture)) = (record, capture::current()) {
-            self.cell.belongs_to(capture.whole().id);
-        }
         // SAFETY: event and stream are live and of one context.
         stream.state().submit(|| unsafe {
             call!(self.cell.device, cuEventRecord(self.cell.raw.0, stream.state().raw.0))

@@ -380,7 +380,7 @@ impl Capture {
     }
 
     /// The whole that this is a part of.
-    pub(crate) fn whole(&self) -> &Capture {
+    fn whole(&self) -> &Capture {
         self.parent.as_ref().map_or(self, |parent| parent.whole())
     }
 
@@ -426,10 +426,6 @@ impl Capture {
         }
         UNDER_WAY.fetch_sub(1, Ordering::SeqCst);
         self.device.gate.open(-1);
-        drop(streams);
-        if self.parent.is_none() {
-            self.device.destroy_captured_events(self.id);
-        }
     }
 
     /// What the graph holds and orders; the capture is over.
@@ -573,7 +569,6 @@ impl Capture {
     fn record(&self, stream: &StreamState) -> Result<Arc<EventCell>> {
         let _bound = self.device.bind_strictly()?;
         let event = EventCell::take(self.device, false)?;
-        event.belongs_to(self.whole().id);
         // SAFETY: event and stream are live and of one context.
         unsafe { stream_call!(stream, cuEventRecord(event.raw.0, stream.raw.0))? };
         Ok(Arc::new(event))

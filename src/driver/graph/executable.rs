@@ -124,7 +124,7 @@ impl ExecutableGraph {
         let mut last = self.launching.lock().unwrap_or_else(PoisonError::into_inner);
         graph.work.enter(state, &mut last)?;
         // SAFETY: graph and stream are live and of one context, and what the nodes name is held and entered.
-        state.submit(|| unsafe { stream_call!(state, cuGraphLaunch(self.raw.0, state.raw.0)) })
+        state.submit_alone(|| unsafe { stream_call!(state, cuGraphLaunch(self.raw.0, state.raw.0)) })
     }
 
     #[cold]
@@ -167,7 +167,7 @@ impl ExecutableGraph {
         // The driver keeps no order of its own among calls on one graph.
         let _one_at_a_time = self.launching.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: graph and stream are live and of one context.
-        state.submit(|| unsafe { stream_call!(state, cuGraphUpload(self.raw.0, state.raw.0)) })
+        state.submit_alone(|| unsafe { stream_call!(state, cuGraphUpload(self.raw.0, state.raw.0)) })
     }
 
     /// Takes over another capture of the same operations in the same order, with other arguments, shapes or buffers: much
