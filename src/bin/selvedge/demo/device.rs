@@ -1,8 +1,10 @@
-//! The demonstration on a device, with the embedded kernels.
+//! The demonstration on a device: the sum by a kernel that is compiled here where there is NVRTC, the rest, and the sum
+//! elsewhere, by the embedded ones.
 
 use bytemuck::cast_slice;
-use selvedge::driver::{Device, Module, Stream};
+use selvedge::driver::{Device, Module, Stream, driver_isa};
 use selvedge::images;
+use selvedge::nvrtc::{self, Cache, Program, Target};
 use selvedge::{Error, Result};
 
 use super::operation::{Add, Divide, Operation};
@@ -18,6 +20,15 @@ const ROUNDS: usize = 20;
 const WARM_UP: usize = 3;
 /// Elements of the CPU's result that are held against an independent computation.
 const PROVEN: usize = 1 << 16;
+/// The sum in CUDA C++.
+const ADD: &str = include_str!("add.cu");
+
+/// A loaded kernel's module and where it came from.
+struct Origin {
+    module: Module,
+    text: String,
+}
+
 /// Why there is nothing to run on, where that is the reason; every other failure is one.
 pub fn reason_for_the_cpu(failure: &Error) -> bool {
     Failure::from(failure.clone()).code == NO_DEVICE || matches!(failure, Error::UnsupportedImage { .. })
@@ -33,17 +44,49 @@ pub fn open(ordinal: usize) -> Result<(Device, Module)> {
 /// Runs every operation on the device.
 pub fn run(device: Device, module: &Module, elements: usize) -> Result<Vec<Trial>, Failure> {
     let stream = device.stream()?;
+    let sum = compiled(device, module)?;
+    let embedded = Origin { module: module.clone(), text: embedded(module) };
     let progress = Progress::of_steps(&format!("computing on {}", device.name()), 3);
-    let mut trials = vec![on_the_device::<Add>(&stream, module, elements)?];
+    let mut trials = vec![on_the_device::<Add>(&stream, &sum, elements)?];
     progress.set(1);
-    trials.push(on_the_device::<Divide<f32>>(&stream, module, elements)?);
+    trials.push(on_the_device::<Divide<f32>>(&stream, &embedded, elements)?);
     progress.set(2);
-    trials.push(on_the_device::<Divide<f64>>(&stream, module, elements)?);
+    trials.push(on_the_device::<Divide<f64>>(&stream, &embedded, elements)?);
     Ok(trials)
 }
 
-fn on_the_device<O: Operation>(stream: &Stream, module: &Module, elements: usize) -> Result<Trial, Failure> {
-    let function = module.function(O::KERNEL)?;
+/// The sum's kernel from its source; the embedded one where there is no NVRTC, or one that does not fit this machine.
+fn compiled(device: Device, embedded_module: &Module) -> Result<Origin> {
+    let _progress = Progress::spinner("compiling a kernel");
+    let cache = Cache::standard();
+    let target = match Target::for_device(device.compute_capability(), driver_isa()?) {
+        Ok(target) => target,
+        Err(error @ (Error::LibraryUnavailable { .. } | Error::UnsupportedImage { .. })) => {
+            let reason = match error {
+                Error::LibraryUnavailable { .. } => "there is no NVRTC here".to_owned(),
+                error => error.to_string(),
+            };
+            let text = format!("{}; {reason}", embedded(embedded_module));
+            return Ok(Origin { module: embedded_module.clone(), text });
+        }
+        Err(error) => return Err(error),
+    };
+    let compiled = Program::new("add.cu", ADD).compile(target, &cache)?;
+    let (major, minor) = nvrtc::version()?;
+    let whence = if compiled.is_from_cache() { "taken from the cache" } else { "just now" };
+    let text = format!("compiled by NVRTC {major}.{minor} for {target}, {whence}");
+    Ok(Origin { module: device.load(compiled.image())?, text })
+}
+
+/// What the embedded kernels are, such as `embedded PTX for sm_60`.
+fn embedded(module: &Module) -> String {
+    let info = module.info();
+    let target = info.targets.first().map(|target| format!(" for {target}")).unwrap_or_default();
+    format!("embedded {}{target}", info.kind)
+}
+
+fn on_the_device<O: Operation>(stream: &Stream, origin: &Origin, elements: usize) -> Result<Trial, Failure> {
+    let function = origin.module.function(O::KERNEL)?;
     let (left, right) = operands::<O>(elements)?;
     let (device_left, device_right) = (stream.upload(&left)?, stream.upload(&right)?);
     let mut out = stream.zeros::<O::Element>(elements)?;
@@ -70,7 +113,8 @@ fn on_the_device<O: Operation>(stream: &Stream, module: &Module, elements: usize
         return Err(wrong(format!("element {index} is {found:?} on the device and {wanted:?} on the CPU")));
     }
     let copy_time = median_of_events(stream, &mut || stream.copy(&device_left, &mut out))?;
-    Ok(trial::<O>(elements, format!("bit for bit the CPU's, all {elements}"), time, copy_time))
+    let verified = format!("bit for bit the CPU's, all {elements}");
+    Ok(Trial { kernel: Some(origin.text.clone()), ..trial::<O>(elements, verified, time, copy_time) })
 }
 
 /// The median of some rounds, each between two events, queued together so that the host's part is not timed.
