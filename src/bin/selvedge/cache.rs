@@ -35,6 +35,7 @@ fn shown(folder: &str, statistics: &CacheStatistics) -> Report {
 fn cleared(folder: &str, removed: &CacheStatistics) -> Report {
     let CacheStatistics { entries, bytes, .. } = *removed;
     let what = if entries == 1 { "entry" } else { "entries" };
-    let text = format!("Removed {} {what}, {}, from {folder}\n", output::grouped(entries), output::bytes(bytes));
+    let text =
+        format!("Removed {} {what}, {}, from {folder}\n", output::grouped(entries), output::bytes(bytes));
     Report { text, json: json!({ "folder": folder, "removed_entries": entries, "removed_bytes": bytes }) }
 }

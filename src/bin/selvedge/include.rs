@@ -36,7 +36,8 @@ pub fn scan(folder: &Path, text: &[u8], paths: &[PathBuf]) -> Includes {
                 continue;
             };
             let others = std::iter::once(folder).chain(paths.iter().map(PathBuf::as_path));
-            let places = std::iter::once((own.as_path(), prefix.as_str())).chain(others.map(|path| (path, "")));
+            let places =
+                std::iter::once((own.as_path(), prefix.as_str())).chain(others.map(|path| (path, "")));
             for (place, prefix) in places {
                 let path = place.join(&wanted);
                 // The same file by several ways is read once; one that cannot be read is the compiler's to complain about.
@@ -46,7 +47,8 @@ pub fn scan(folder: &Path, text: &[u8], paths: &[PathBuf]) -> Includes {
                 }
                 let Ok(bytes) = std::fs::read(&path) else { continue };
                 let name = plain_name(prefix, &wanted);
-                let folder_name = name.rsplit_once('/').map(|(folder, _)| folder).unwrap_or_default().to_owned();
+                let folder_name =
+                    name.rsplit_once('/').map(|(folder, _)| folder).unwrap_or_default().to_owned();
                 let folder = path.parent().unwrap_or(place).to_owned();
                 waiting.push((folder, folder_name, bytes.clone()));
                 found.files.push(Included { name, bytes });
@@ -147,7 +149,10 @@ mod tests {
             ],
         );
         let source = "#include \"a.cuh\"\n#include <e.cuh>\n#include <cstdint>\nint include;\n";
-        assert_eq!(folder.scan(source, &[]), names(&["a.cuh", "d.cuh", "deep/b.cuh", "deep/c.cuh", "never.cuh"]));
+        assert_eq!(
+            folder.scan(source, &[]),
+            names(&["a.cuh", "d.cuh", "deep/b.cuh", "deep/c.cuh", "never.cuh"])
+        );
         let all = ["a.cuh", "d.cuh", "deep/b.cuh", "deep/c.cuh", "e.cuh", "f.cuh", "never.cuh"];
         assert_eq!(folder.scan(source, &["more"]), names(&all));
         assert_eq!(folder.scan("", &["more"]), names(&[]));

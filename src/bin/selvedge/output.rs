@@ -186,7 +186,8 @@ pub fn bar(part: f64, width: usize) -> String {
 }
 
 fn bar_of(part: f64, width: usize, fine: bool) -> String {
-    const EIGHTHS: [&str; 8] = ["", "\u{258f}", "\u{258e}", "\u{258d}", "\u{258c}", "\u{258b}", "\u{258a}", "\u{2589}"];
+    const EIGHTHS: [&str; 8] =
+        ["", "\u{258f}", "\u{258e}", "\u{258d}", "\u{258c}", "\u{258b}", "\u{258a}", "\u{2589}"];
     let part = part.clamp(0.0, 1.0);
     if !fine {
         return "#".repeat((part * width as f64).round() as usize);

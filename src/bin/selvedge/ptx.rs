@@ -50,7 +50,8 @@ pub fn ptx(options: &PtxOptions) -> Result<Report, Failure> {
     let info = ImageInfo::parse(&image)?;
     let style = Style::of_stdout();
     let name = options.file.display().to_string();
-    let mut text = format!("{}\n", style.bold(&format!("{name}: {}, {}", info.kind, output::bytes(image.len() as u64))));
+    let mut text =
+        format!("{}\n", style.bold(&format!("{name}: {}, {}", info.kind, output::bytes(image.len() as u64))));
     if let Some(compiled) = &compiled {
         let whence = if compiled.from_cache { "from the cache" } else { "compiled now" };
         text += &format!("  compiled for {}, {whence}\n", compiled.target);
@@ -206,9 +207,14 @@ fn here(info: &ImageInfo) -> Report {
             Some(reason) => format!("does not take it: {reason}"),
         };
         table.row([format!("device {ordinal}"), format!("{name} {said}").trim().to_owned()]);
-        devices.push(json!({ "ordinal": ordinal, "name": name, "takes_it": reason.is_none(), "reason": reason }));
+        devices.push(
+            json!({ "ordinal": ordinal, "name": name, "takes_it": reason.is_none(), "reason": reason }),
+        );
     }
-    Report { text: table.render(Style::of_stdout()), json: json!({ "cuda": number(version), "devices": devices }) }
+    Report {
+        text: table.render(Style::of_stdout()),
+        json: json!({ "cuda": number(version), "devices": devices }),
+    }
 }
 
 fn verdict(info: &ImageInfo, capability: (i32, i32), driver: i32) -> Result<()> {

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use selvedge::driver::image::{ImageInfo, ImageKind, Target as Architecture, check as check_image};
+use selvedge::driver::image::{ImageInfo, ImageKind, Suffix, check as check_image};
 use selvedge::nvrtc::Target;
 
 use super::Image;
@@ -76,16 +76,14 @@ pub fn check(
     Err(Failure { code: BAD_INPUT, message: problems.join("\n") })
 }
 
-/// Whether an architecture of this name may run the image. Code for an `a` target asks for the same name.
+/// Whether PTX that is meant for this architecture may be this. A name with a letter is for code with that letter alone.
 fn runs_on(info: &ImageInfo, architecture: Target) -> bool {
-    use selvedge::driver::image::Suffix;
-    let made_for = info.targets.first();
-    let exact = made_for.is_some_and(|target| target.suffix != Suffix::None);
-    let same = |target: &Architecture| target.to_string() == architecture.to_string().replace("compute_", "sm_");
-    if exact {
-        return made_for.is_some_and(same);
-    }
-    check_image(info, architecture.capability(), ANY_DRIVER).is_ok()
+    let named = architecture.to_string().replace("compute_", "sm_");
+    let exact = named.ends_with(|last: char| last.is_ascii_alphabetic());
+    info.targets.first().is_some_and(|made_for| match made_for.suffix {
+        Suffix::None if !exact => check_image(info, architecture.capability(), ANY_DRIVER).is_ok(),
+        _ => made_for.to_string() == named,
+    })
 }
 
 /// `Err` with what is wrong.
@@ -103,7 +101,10 @@ fn assemble(ptxas: &Path, path: &Path, target: Target, forbid_local_memory: bool
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
         let place = path.display().to_string();
-        return Err(format!("ptxas for {target} refused {name}:\n{}", said.replace(&place, &name).trim_end()));
+        return Err(format!(
+            "ptxas for {target} refused {name}:\n{}",
+            said.replace(&place, &name).trim_end()
+        ));
     }
     match local_memory(&said).filter(|_| forbid_local_memory) {
         Some((kernel, bytes)) => {
@@ -154,7 +155,7 @@ mod tests {
             runs_on(&ImageInfo::parse(text.as_bytes()).unwrap(), architecture.parse().unwrap())
         };
         assert!(runs("sm_60", "sm_60") && runs("sm_60", "sm_90") && runs("sm_60", "sm_120"));
-        assert!(!runs("sm_80", "sm_75"));
+        assert!(!runs("sm_80", "sm_75") && !runs("sm_60", "sm_90a"));
         assert!(runs("sm_90a", "sm_90a") && !runs("sm_90a", "sm_90") && !runs("sm_90a", "sm_100"));
     }
 }

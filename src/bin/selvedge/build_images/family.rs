@@ -24,10 +24,18 @@ pub struct Family {
 }
 
 impl Family {
-    fn read(name: &str, path: &Path, targets: &[Target], compile: &CompileOptions) -> Result<Family, Failure> {
+    fn read(
+        name: &str,
+        path: &Path,
+        targets: &[Target],
+        compile: &CompileOptions,
+    ) -> Result<Family, Failure> {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
         if name.is_empty() || !name.chars().all(plain) {
-            return Err(super::refused(format!("the name '{name}'"), "letters, digits, _ and - in an image's name"));
+            return Err(super::refused(
+                format!("the name '{name}'"),
+                "letters, digits, _ and - in an image's name",
+            ));
         }
         let macros = compile.definitions.iter().map(|macro_| format!("-D{}={}", macro_.name, macro_.value));
         let options: Vec<String> = compile.options.iter().cloned().chain(macros).collect();
@@ -43,7 +51,8 @@ impl Family {
         }
         let mut names = source.includes.files.iter().map(|file| file.name.as_str());
         let own = file_name(path);
-        if let Some(name) = names.find(|name| name.contains(spoils)).or(own.contains(spoils).then_some(&own)) {
+        if let Some(name) = names.find(|name| name.contains(spoils)).or(own.contains(spoils).then_some(&own))
+        {
             let wanted = "names of files without spaces and commas, which a manifest cannot hold";
             return Err(super::refused(format!("the file '{name}'"), wanted));
         }

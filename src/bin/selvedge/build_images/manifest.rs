@@ -176,7 +176,9 @@ mod tests {
         let line = |family: &str, kind: &str| format!("{family} sm_60 8.0 {kind} 0 0 nvrtc-12.0 - a.cu");
         assert_eq!(listed(&line("k", "ptx")).as_deref(), Some("k.sm_60.ptx"));
         assert_eq!(listed(&line("k", "cubin")).as_deref(), Some("k.sm_60.cubin"));
-        for line in [line("../k", "ptx"), line("k", "rs"), line("# k", "ptx"), line("a\\k", "ptx"), String::new()] {
+        for line in
+            [line("../k", "ptx"), line("k", "rs"), line("# k", "ptx"), line("a\\k", "ptx"), String::new()]
+        {
             assert_eq!(listed(&line), None, "{line}");
         }
         let manifest = text("two\nlines", &[line("j", "ptx"), line("k", "ptx").replace("8.0", "7.8")]);

@@ -119,7 +119,9 @@ fn image(family: &Family, target: Target, compiler: &str) -> Result<Image, Failu
         (ImageKind::Ptx, Some(isa), _) => isa,
         // Machine code loads from the first driver of its toolkit's major on.
         (_, _, Some((major, _))) => isa_of_driver(major * 1000),
-        _ => return Err(Failure::failed(format!("the {} for {target} does not say what made it", info.kind))),
+        _ => {
+            return Err(Failure::failed(format!("the {} for {target} does not say what made it", info.kind)));
+        }
     };
     let line = Line::of(family, target, compiler, isa, fnv1a(&bytes));
     Ok(Image { line, bytes })

@@ -21,7 +21,8 @@ pub fn plain(ptx: &str) -> String {
         }
         let before = lines.len();
         lines.retain(|line| {
-            let variable = (line.starts_with(".global ") || line.starts_with(".const ")) && line.ends_with(';');
+            let variable =
+                (line.starts_with(".global ") || line.starts_with(".const ")) && line.ends_with(';');
             let name = words(line).find(|word| is_made_up(word));
             !(variable && name.is_some_and(|name| uses.get(name) == Some(&1)))
         });
@@ -35,7 +36,8 @@ pub fn plain(ptx: &str) -> String {
 /// Lines with made-up names numbered in the order of their first use.
 fn renamed(lines: &[&str]) -> String {
     let taken: HashSet<&str> = lines.iter().flat_map(|line| words(line)).collect();
-    let mut numbers = (0..).map(|number| format!("internal_{number}")).filter(|name| !taken.contains(name.as_str()));
+    let mut numbers =
+        (0..).map(|number| format!("internal_{number}")).filter(|name| !taken.contains(name.as_str()));
     let mut names: HashMap<&str, String> = HashMap::new();
     let mut text = String::new();
     for line in lines {

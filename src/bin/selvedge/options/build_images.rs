@@ -51,7 +51,11 @@ pub struct BuildImagesOptions {
     #[arg(long, conflicts_with = "check")]
     pub if_changed: bool,
     /// The manifest's first line, as a comment
-    #[arg(long, value_name = "TEXT", default_value = "Written by selvedge build-images, whose --help says what the columns are.")]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "Written by selvedge build-images, whose --help says what the columns are."
+    )]
     pub comment: String,
     /// An assembler for PTX, to check that the architectures of --assemble-for take it
     #[arg(long, value_name = "PROGRAM", requires = "architectures")]

@@ -9,7 +9,7 @@ mod ptx;
 mod run;
 
 pub use build_images::BuildImagesOptions;
-pub use compile::{CompileOptions, Definition, TargetOptions};
+pub use compile::{CompileOptions, TargetOptions};
 pub use memory::{Generator, MemoryCommand, MemoryOptions, PoolKind, ReplayOptions};
 pub use ptx::PtxOptions;
 pub use run::RunOptions;

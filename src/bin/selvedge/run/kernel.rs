@@ -94,11 +94,8 @@ impl Prepared {
             rows.push(["compiled".to_owned(), format!("for {}, {whence}", compiled.target)]);
         }
         if let Some(Lowered { from, to }) = self.lowered {
-            let text = format!(
-                "from {} to {}, which the driver assembled",
-                lower::named(from),
-                lower::named(to)
-            );
+            let text =
+                format!("from {} to {}, which the driver assembled", lower::named(from), lower::named(to));
             rows.push(["lowered".to_owned(), text]);
         }
         rows

@@ -5,11 +5,11 @@
 //! looked for where its target was named. What a kernel does within its arguments is its
 //! own affair: where it leaves them, the device reports a fault, and this process ends with that error.
 
+use selvedge::Result;
 use selvedge::driver::{self, Device, DeviceBuffer, Function, LaunchConfig, Stream, driver_isa};
 use selvedge::io::{HostArray, npy};
 use selvedge::nvrtc::Target;
 use selvedge::types::DType;
-use selvedge::Result;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;

@@ -5,8 +5,8 @@
 //! of as many launches as take about that long, divided by their count. A graph, because the host needs some two
 //! microseconds for a launch, and would otherwise be what is timed.
 
-use selvedge::driver::{Attribute, Device, ExecutableGraph, Function, LaunchConfig, Stream};
 use selvedge::Result;
+use selvedge::driver::{Attribute, Device, ExecutableGraph, Function, LaunchConfig, Stream};
 use serde_json::{Value, json};
 
 use super::{Uploaded, launch};
@@ -200,9 +200,9 @@ impl Times {
 
     pub fn json(&self, bytes: u64, occupancy: &Occupancy) -> Value {
         let buckets = self.buckets();
-        let buckets = buckets.iter().map(|bucket| {
-            json!({ "from_seconds": bucket.from, "to_seconds": bucket.to, "samples": bucket.count })
-        });
+        let buckets = buckets.iter().map(
+            |bucket| json!({ "from_seconds": bucket.from, "to_seconds": bucket.to, "samples": bucket.count }),
+        );
         json!({
             "samples": self.samples.len(),
             "launches_per_sample": self.launches_per_sample,
