@@ -14,6 +14,9 @@ use crate::output::{self, Report, Style, Table};
 use crate::run::Compilation;
 use crate::source::{self, Kernel, Source};
 
+/// The oldest architecture that no NVRTC from 11.8 to 13 calls deprecated.
+const LONG_KNOWN: u32 = 75;
+
 /// The first Linux driver of each CUDA version, oldest first.
 const DRIVERS: [(&str, u32); 22] = [
     ("10.0", 410),
@@ -79,7 +82,7 @@ pub fn ptx(options: &PtxOptions) -> Result<Report, Failure> {
     Ok(Report { text, json })
 }
 
-/// PTX, which tells most of its parameters: for the first device where there is one, else of the oldest architecture.
+/// PTX, which tells most of its parameters: for the first device where there is one, else of [`LONG_KNOWN`].
 fn compile(source: &Source, options: &PtxOptions) -> Result<(Vec<u8>, Option<Compilation>), Failure> {
     let target = match options.target.target {
         Some(target) => target,
@@ -90,12 +93,14 @@ fn compile(source: &Source, options: &PtxOptions) -> Result<(Vec<u8>, Option<Com
     Ok((compiled.image().to_vec(), Some(Compilation::of(&compiled))))
 }
 
+/// What NVRTC writes for the first device, whether or not its driver takes it: that is one of the answers.
 fn target() -> Result<Target> {
     if let Ok(device) = Device::new(0) {
-        return Target::ptx_for_device(device.compute_capability(), driver_isa()?);
+        return Target::ptx_for_device(device.compute_capability(), (i32::MAX, 0));
     }
     let architectures = nvrtc::architectures()?;
-    format!("compute_{}", architectures.first().copied().unwrap_or_default()).parse()
+    let chosen = architectures.iter().find(|architecture| **architecture >= LONG_KNOWN);
+    format!("compute_{}", chosen.or(architectures.last()).copied().unwrap_or_default()).parse()
 }
 
 fn number((major, minor): (i32, i32)) -> String {
