@@ -19,6 +19,9 @@ use crate::output::{Progress, Style};
 /// The name of a header that nothing includes, for what the cache must know beside the text.
 const INCLUDED: &str = "selvedge/files that are included";
 
+/// What NVRTC calls the file in which it reads expressions.
+const EXPRESSIONS: &str = "__nv_name_map";
+
 /// An image, or what one is made of.
 #[derive(Debug)]
 pub enum Kernel {
@@ -109,7 +112,18 @@ impl Source {
         }
         let cache = if self.includes.certain { cache.clone() } else { Cache::none() };
         let _progress = Progress::spinner("compiling");
-        program.compile(target, &cache).map_err(explained)
+        program.compile(target, &cache).map_err(|error| match (&error, expression) {
+            // NVRTC reads expressions as a file of their own.
+            (Error::Compilation { details, .. }, Some(expression)) if details.file == EXPRESSIONS => {
+                let failure = Failure::from(error);
+                let name = self.path.display();
+                Failure {
+                    message: format!("'{expression}' is no kernel of {name}: {}", failure.message),
+                    ..failure
+                }
+            }
+            _ => explained(error),
+        })
     }
 }
 
