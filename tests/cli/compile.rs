@@ -242,6 +242,9 @@ fn there_may_be_no_cache() {
     };
     assert!(output_of(&command(&["cache"])).contains("There is no cache"));
     assert_eq!(json(&output_of(&command(&["cache", "clear", "--json"])))["folder"], Value::Null);
+    let mut relative = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+    let output = relative.env("SELVEDGE_CACHE", "some/where").arg("cache").output().unwrap();
+    refused(FAILED_FOR_INPUT, &output, &["SELVEDGE_CACHE", "some/where", "absolute"]);
 }
 
 #[cfg(target_os = "linux")]

@@ -11,6 +11,8 @@ use crate::output::{self, Report, Style, Table};
 pub fn cache(options: &CacheOptions) -> Result<Report, Failure> {
     let cache = Cache::standard();
     let Some(folder) = cache.folder() else {
+        // A variable that cannot be used is an error; one that turns the cache off is not.
+        cache.statistics()?;
         let text = "There is no cache: SELVEDGE_CACHE is none, or there is no home folder.\n".to_owned();
         return Ok(Report { text, json: json!({ "folder": null }) });
     };

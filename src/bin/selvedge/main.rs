@@ -15,7 +15,6 @@ mod cache;
 mod demo;
 mod failure;
 mod files;
-mod include;
 mod info;
 mod memory;
 mod options;

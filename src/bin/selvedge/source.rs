@@ -1,10 +1,8 @@
 //! What a command is given as a kernel: an image, or CUDA C++ in a `.cu` file and how it is compiled.
 //!
-//! The files that a source includes are read by the compiler; their folder is always searched. The cache must know them
-//! too, or it would give an old image for a changed header: they are part of the program by what they hold, and where it is
-//! not certain which they are, nothing is cached.
+//! The files that a source includes are read by the compiler, and are part of what the cache goes by; the source's own folder
+//! is always searched.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use selvedge::Error;
@@ -12,12 +10,8 @@ use selvedge::nvrtc::{Cache, Compiled, Program, Target};
 
 use crate::failure::Failure;
 use crate::files;
-use crate::include::{self, Includes};
 use crate::options::{CompileOptions, TargetOptions};
 use crate::output::{Progress, Style};
-
-/// The name of a header that nothing includes, for what the cache must know beside the text.
-const INCLUDED: &str = "selvedge/files that are included";
 
 /// What NVRTC calls the file in which it reads expressions.
 const EXPRESSIONS: &str = "__nv_name_map";
@@ -29,12 +23,11 @@ pub enum Kernel {
     Source(Source),
 }
 
-/// CUDA C++ and the files that it includes.
+/// CUDA C++ and how it is compiled.
 #[derive(Debug)]
 pub struct Source {
     path: PathBuf,
     text: String,
-    pub includes: Includes,
     options: CompileOptions,
 }
 
@@ -57,7 +50,7 @@ impl Kernel {
 }
 
 impl Source {
-    /// Reads the file and those that it includes.
+    /// Reads the file.
     pub fn read(path: &Path, options: &CompileOptions) -> Result<Source, Failure> {
         for folder in &options.include_paths {
             if !folder.is_dir() {
@@ -67,8 +60,7 @@ impl Source {
             }
         }
         let text = files::read_text(path, "CUDA C++")?;
-        let includes = include::scan(folder_of(path), text.as_bytes(), &options.include_paths);
-        Ok(Source { path: path.to_owned(), text, includes, options: options.clone() })
+        Ok(Source { path: path.to_owned(), text, options: options.clone() })
     }
 
     /// The text, as it was read.
@@ -76,7 +68,7 @@ impl Source {
         &self.text
     }
 
-    /// The program with this name in messages; the cache is not told of included files.
+    /// The program with this name in messages.
     pub fn program(&self, name: &str) -> Program {
         let mut program = Program::new(name, self.text.as_str());
         for option in &self.options.options {
@@ -100,19 +92,11 @@ impl Source {
         expression: Option<&str>,
     ) -> Result<Compiled, Failure> {
         let mut program = self.program(&self.path.display().to_string());
-        let mut included = String::new();
-        for file in &self.includes.files {
-            let _ = writeln!(included, "// {} {} {}", file.name, file.bytes.len(), fnv1a(&file.bytes));
-        }
-        if !included.is_empty() {
-            program = program.header(INCLUDED, included);
-        }
         if let Some(expression) = expression {
             program = program.expression(expression);
         }
-        let cache = if self.includes.certain { cache.clone() } else { Cache::none() };
         let _progress = Progress::spinner("compiling");
-        program.compile(target, &cache).map_err(|error| match (&error, expression) {
+        program.compile(target, cache).map_err(|error| match (&error, expression) {
             // NVRTC reads expressions as a file of their own.
             (Error::Compilation { details, .. }, Some(expression)) if details.file == EXPRESSIONS => {
                 let failure = Failure::from(error);
@@ -151,7 +135,8 @@ pub fn cache(turned_off: bool) -> Cache {
     if turned_off { Cache::none() } else { Cache::standard() }
 }
 
-fn folder_of(path: &Path) -> &Path {
+/// The folder of a file, `.` where none is named.
+pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

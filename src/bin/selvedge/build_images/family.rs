@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use selvedge::Error;
 use selvedge::nvrtc::Target;
 
+use super::include::{self, Included};
 use super::manifest;
 use crate::failure::Failure;
 use crate::files;
 use crate::options::{BuildImagesOptions, CompileOptions};
-use crate::source::Source;
+use crate::source::{self, Source};
 
 /// Kernels of one source with one set of options.
 #[derive(Debug)]
@@ -18,6 +19,7 @@ pub struct Family {
     pub name: String,
     path: PathBuf,
     pub source: Source,
+    included: Vec<Included>,
     pub targets: Vec<Target>,
     /// Options and macros, as the manifest has them.
     pub options: Vec<String>,
@@ -45,11 +47,13 @@ impl Family {
             return Err(super::refused(format!("the option '{option}'"), wanted));
         }
         let source = Source::read(path, compile)?;
-        if !source.includes.certain {
+        let includes =
+            include::scan(source::folder_of(path), source.text().as_bytes(), &compile.include_paths);
+        if !includes.certain {
             let found = format!("an #include of {} that a macro makes", path.display());
             return Err(super::refused(found, "names of files, so that a change of them is seen"));
         }
-        let mut names = source.includes.files.iter().map(|file| file.name.as_str());
+        let mut names = includes.files.iter().map(|file| file.name.as_str());
         let own = file_name(path);
         if let Some(name) = names.find(|name| name.contains(spoils)).or(own.contains(spoils).then_some(&own))
         {
@@ -57,7 +61,8 @@ impl Family {
             return Err(super::refused(format!("the file '{name}'"), wanted));
         }
         let targets = targets.to_vec();
-        Ok(Family { name: name.to_owned(), path: path.to_owned(), source, targets, options })
+        let (name, path, included) = (name.to_owned(), path.to_owned(), includes.files);
+        Ok(Family { name, path, source, included, targets, options })
     }
 
     /// The source's own name, without its folder.
@@ -67,7 +72,7 @@ impl Family {
 
     /// Names and contents of the source and of all that it includes, sorted by name.
     pub fn sources(&self) -> Vec<(String, &[u8])> {
-        let included = self.source.includes.files.iter().map(|file| (file.name.clone(), &file.bytes[..]));
+        let included = self.included.iter().map(|file| (file.name.clone(), &file.bytes[..]));
         let mut sources: Vec<_> =
             std::iter::once((self.file_name(), self.source.text().as_bytes())).chain(included).collect();
         sources.sort();

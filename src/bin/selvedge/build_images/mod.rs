@@ -19,6 +19,7 @@ use crate::source::{self, fnv1a};
 
 mod assemble;
 mod family;
+mod include;
 mod manifest;
 mod plain;
 

@@ -1,7 +1,7 @@
-//! The files that a CUDA C++ source includes.
+//! The files that a CUDA C++ source includes, by names that are the same on every machine.
 //!
-//! The compiler reads them itself; what is wanted here is what an image was made of, for a cache and for a manifest. So
-//! this need not know which branch of an `#if` is taken, it must only miss nothing: every `#include` counts, and of several
+//! The compiler reads them itself; what is wanted here is what an image was made of, for its manifest. So this need not
+//! know which branch of an `#if` is taken, it must only miss nothing: every `#include` counts, and of several
 //! files that it could mean, every one. Where a name is made by a macro nothing is certain any more, and it is said.
 
 use std::collections::HashSet;
