@@ -86,7 +86,7 @@ fn program(own: &Path) -> Result<PathBuf, Failure> {
 fn warmed(program: &Path, folder: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder)?;
     std::fs::write(folder.join("vector_add.cu"), SOURCE)?;
-    let vectors: [(&str, fn(usize) -> f32); 2] = [("left.npy", left), ("right.npy", right)];
+    let vectors = [("left.npy", left as fn(usize) -> f32), ("right.npy", right)];
     for (name, value) in vectors {
         let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({COUNT},), }}");
         // Magic, version, the header's length, and blanks up to a multiple of 64 bytes.
