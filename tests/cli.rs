@@ -473,6 +473,19 @@ mod on_the_fake_driver {
 
     #[test]
     fn a_wrong_result_of_the_demonstration_is_a_failure() {
-        fails(1, &["demo", "--elements", "1000"], &["add_f32", "element 0", "on the device", "on the CPU"]);
+        let parts = ["add_f32", "element 0", "on the device", "on the CPU"];
+        let embedded = "embedded PTX for sm_60; there is no NVRTC here";
+        fails(1, &["demo", "--elements", "1000"], &[&parts[..], &[embedded]].concat());
+        if !compile::nvrtc("a_wrong_result_of_the_demonstration_is_a_failure") {
+            return;
+        }
+        // NVRTC 13 gives machine code for newer drivers than the fake.
+        let (major, minor) = selvedge::nvrtc::version().unwrap();
+        let compiled = match major {
+            13.. => "embedded PTX for sm_60; the image is machine code for sm_90a made by CUDA 13".to_owned(),
+            _ => format!("compiled by NVRTC {major}.{minor} for sm_90"),
+        };
+        let output = on_it(&["demo", "--elements", "1000"]).env("SELVEDGE_CACHE", "none").output().unwrap();
+        compile::refused(1, &output, &[&parts[..], &[&compiled]].concat());
     }
 }

@@ -44,7 +44,7 @@ pub fn open(ordinal: usize) -> Result<(Device, Module)> {
 /// Runs every operation on the device.
 pub fn run(device: Device, module: &Module, elements: usize) -> Result<Vec<Trial>, Failure> {
     let stream = device.stream()?;
-    let sum = compiled(device, module)?;
+    let sum = sum(device, module)?;
     let embedded = Origin { module: module.clone(), text: embedded(module) };
     let progress = Progress::of_steps(&format!("computing on {}", device.name()), 3);
     let mut trials = vec![on_the_device::<Add>(&stream, &sum, elements)?];
@@ -56,26 +56,24 @@ pub fn run(device: Device, module: &Module, elements: usize) -> Result<Vec<Trial
 }
 
 /// The sum's kernel from its source; the embedded one where there is no NVRTC, or one that does not fit this machine.
-fn compiled(device: Device, embedded_module: &Module) -> Result<Origin> {
+fn sum(device: Device, embedded_module: &Module) -> Result<Origin> {
     let _progress = Progress::spinner("compiling a kernel");
-    let cache = Cache::standard();
-    let target = match Target::for_device(device.compute_capability(), driver_isa()?) {
-        Ok(target) => target,
-        Err(error @ (Error::LibraryUnavailable { .. } | Error::UnsupportedImage { .. })) => {
-            let reason = match error {
-                Error::LibraryUnavailable { .. } => "there is no NVRTC here".to_owned(),
-                error => error.to_string(),
-            };
-            let text = format!("{}; {reason}", embedded(embedded_module));
-            return Ok(Origin { module: embedded_module.clone(), text });
-        }
-        Err(error) => return Err(error),
+    let reason = match compiled(device) {
+        Err(Error::LibraryUnavailable { .. }) => "there is no NVRTC here".to_owned(),
+        Err(error @ Error::UnsupportedImage { .. }) => error.to_string(),
+        result => return result,
     };
-    let compiled = Program::new("add.cu", ADD).compile(target, &cache)?;
+    let text = format!("{}; {reason}", embedded(embedded_module));
+    Ok(Origin { module: embedded_module.clone(), text })
+}
+
+fn compiled(device: Device) -> Result<Origin> {
+    let target = Target::for_device(device.compute_capability(), driver_isa()?)?;
+    let compiled = Program::new("add.cu", ADD).compile(target, &Cache::standard())?;
+    let module = device.load(compiled.image())?;
     let (major, minor) = nvrtc::version()?;
     let whence = if compiled.is_from_cache() { "taken from the cache" } else { "just now" };
-    let text = format!("compiled by NVRTC {major}.{minor} for {target}, {whence}");
-    Ok(Origin { module: device.load(compiled.image())?, text })
+    Ok(Origin { module, text: format!("compiled by NVRTC {major}.{minor} for {target}, {whence}") })
 }
 
 /// What the embedded kernels are, such as `embedded PTX for sm_60`.
@@ -102,7 +100,8 @@ fn on_the_device<O: Operation>(stream: &Stream, origin: &Origin, elements: usize
     let wanted: Vec<O::Element> =
         left.iter().zip(&right).map(|(left, right)| O::compute(*left, *right)).collect();
     let proven = elements.min(PROVEN);
-    let wrong = |wrong: String| Failure::failed(format!("{} of {}: {wrong}", O::NAME, O::KERNEL));
+    let wrong =
+        |wrong: String| Failure::failed(format!("{} of {} ({}): {wrong}", O::NAME, O::KERNEL, origin.text));
     O::prove(&left[..proven], &right[..proven], &wanted[..proven]).map_err(wrong)?;
     // Bytes, so that the sign of a zero counts.
     if cast_slice::<_, u8>(&found) != cast_slice::<_, u8>(&wanted) {
