@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs the trials of tests/nvrtc with NVRTC 11.8, 12.0, 12.9 and 13.0, each from its wheel in .venv, beside the toolkit's headers of
-# the same release. Of these 11.8 is the one that an index may no longer have; then it is said and left out.
+# Runs the trials of tests/nvrtc, and those of the program, with NVRTC 11.8, 12.0, 12.9 and 13.0, each from its wheel in .venv, beside
+# the toolkit's headers of the same release. Of these 11.8 is the one that an index may no longer have; then it is said and left out.
 set -euo pipefail
 
 # wheel PACKAGE VERSION: fetches it as scripts/build_images.py does, and prints its folder.
@@ -23,9 +23,11 @@ try() {
     echo "-- NVRTC $version"
     SELVEDGE_TEST_NVRTC=$version SELVEDGE_LIBNVRTC=$library SELVEDGE_TEST_CUDA_INCLUDE=$folders \
         cargo test --quiet --test nvrtc
+    SELVEDGE_TEST_NVRTC=$version SELVEDGE_LIBNVRTC=$library cargo test --quiet --features cli --test cli
 }
 
 cargo test --quiet --test nvrtc --no-run
+cargo test --quiet --features cli --test cli --no-run
 
 if nvrtc=$(wheel nvidia-cuda-nvrtc-cu11 11.8.89) && runtime=$(wheel nvidia-cuda-runtime-cu11 11.8.89); then
     try 11.8 "$nvrtc/cuda_nvrtc/lib/libnvrtc.so.11.2" "$runtime/cuda_runtime/include"
