@@ -343,7 +343,7 @@ fn load_nvrtc() -> Result<NvrtcApi, Box<Failure>> {
 /// The file that NVRTC is, or would be, loaded from; `None` where only loading tells.
 ///
 /// It goes through the same candidates in the same order as a load, and takes the first that is there, where a load would take the
-/// first that opens. So it can be wrong about a file that does not open, or about what the linker finds (see [`super::linker`]),
+/// first that opens. So it can be wrong about a file that does not open, or about what the linker finds (see `linker.rs`),
 /// but not about what is loaded already.
 ///
 /// The first answer is remembered, as a load is, until there is a load.
