@@ -29,6 +29,7 @@
 //! ```
 
 mod argument;
+mod argument_view;
 mod attribute;
 mod context;
 mod device;
@@ -49,6 +50,7 @@ mod timeout;
 mod transfer_marks;
 
 pub use argument::{Argument, ByValue, KernelArgument, KernelArguments, LaunchTarget, RawAddress, Signature};
+pub use argument_view::ArgumentView;
 pub use attribute::Attribute;
 pub use device::{Device, MemoryInfo, driver_isa, driver_version};
 pub use event::Event;
