@@ -7,6 +7,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`driver`] | devices, streams, events, memory, modules and launches: the thin safe layer |
+//! | [`launcher`] | any kernel, from source or image, by name |
 //! | [`images`] | the crate's own kernels, embedded, and the choice among them |
 //! | [`types`] | what numbers are, without storage and without a device |
 //! | `io` | arrays in files (feature `io`) |
@@ -38,6 +39,7 @@ pub mod error;
 pub mod images;
 #[cfg(feature = "io")]
 pub mod io;
+pub mod launcher;
 #[doc(hidden)]
 pub mod sys;
 pub mod types;

@@ -63,6 +63,7 @@ pub use memory::{
     RegisterError, ReplayOptions, ReplayPool, ReplayReport, ReplaySample, SegmentSnapshot, TraceEvent,
     Transfer, TransferError,
 };
+pub(crate) use module::ModuleState;
 pub use module::{Global, LinkInput, Module, ModuleOptions};
 pub use stream::Stream;
 pub use tensor_map::{

@@ -297,6 +297,25 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     }
 }
 
+macro_rules! from {
+    ($($slice:ident: $type:ty;)*) => {$(
+        /// The whole of it.
+        impl<'a, T: Pod> From<$type> for $slice<'a, T> {
+            #[inline]
+            fn from(memory: $type) -> $slice<'a, T> {
+                // The view must not end with this call, as that of the reference's reference would.
+                let view = View {
+                    allocation: memory.allocation_for(),
+                    address: memory.address,
+                    length: memory.len(),
+                    whole: memory.is_whole(),
+                };
+                $slice::new(view)
+            }
+        }
+    )*};
+}
+
 macro_rules! common {
     ($type:ident) => {
         impl<T> $type<'_, T> {
