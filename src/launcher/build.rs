@@ -92,7 +92,10 @@ fn find(programs: &Programs, device: Device, cache: &Cache, definition: &Definit
         }
         Some(found) => {
             let prefer = definition.prefer;
-            log::info!("kernel '{}' is not had by the preferred way ({prefer:?}): {refused}", definition.name);
+            log::info!(
+                "kernel '{}' is not had by the preferred way ({prefer:?}): {refused}",
+                definition.name
+            );
             found
         }
     }
@@ -144,13 +147,10 @@ fn from_program(
     let program = programs.get_or_make(identity, || {
         let target = Target::for_device(device.compute_capability(), driver_isa()?)?;
         let compile = |cache: &Cache| program.compile(target, cache);
-        let (compiled, module) = load_compiled(
-            cache,
-            &definition.name,
-            compile,
-            Compiled::is_from_cache,
-            |compiled| load(device, compiled.image()),
-        )?;
+        let (compiled, module) =
+            load_compiled(cache, &definition.name, compile, Compiled::is_from_cache, |compiled| {
+                load(device, compiled.image())
+            })?;
         Ok(Arc::new(Loaded {
             module,
             lowered: compiled.lowered_names().to_vec(),

@@ -136,7 +136,7 @@ impl HostArgument {
     /// # Errors
     ///
     /// [`Error::ArgumentMismatch`] where it is no value of type `T`.
-    pub fn value<T: CheckedBitPattern>(&self) -> Result<T> {
+    pub fn value<T: CheckedBitPattern + 'static>(&self) -> Result<T> {
         self.check::<T>("a value", self.argument.kind != ArgumentKind::Address)?;
         bytemuck::checked::try_pod_read_unaligned(self.bytes()).map_err(|_| self.mismatch::<T>("a value"))
     }
@@ -157,7 +157,8 @@ impl HostArgument {
     }
 
     fn check<T: 'static>(&self, as_what: &str, is_so: bool) -> Result<()> {
-        let fits = self.argument.value.is_none_or(|value| value.is::<T>() || (self.has_memory && value.is::<u8>()));
+        let fits =
+            self.argument.value.is_none_or(|value| value.is::<T>() || (self.has_memory && value.is::<u8>()));
         if is_so && fits { Ok(()) } else { Err(self.mismatch::<T>(as_what)) }
     }
 
@@ -187,8 +188,11 @@ pub(super) fn run(
     config: LaunchConfig,
     views: &[ArgumentView<'_>],
 ) -> Result<()> {
-    let arguments: Result<Vec<HostArgument>> =
-        views.iter().enumerate().map(|(index, view)| HostArgument::new(kernel, index, view, stream)).collect();
+    let arguments: Result<Vec<HostArgument>> = views
+        .iter()
+        .enumerate()
+        .map(|(index, view)| HostArgument::new(kernel, index, view, stream))
+        .collect();
     let mut launch = HostLaunch { kernel, config, arguments: arguments? };
     function(&mut launch)?;
     for (view, argument) in views.iter().zip(&launch.arguments) {

@@ -23,11 +23,9 @@ pub(super) fn find(
     };
     match choose(&names, name, entry, lowered) {
         Some(found) => module.function(found),
-        None => Err(Error::UnknownName {
-            kind: "kernel",
-            wanted: entry.unwrap_or(name).to_owned(),
-            found: names,
-        }),
+        None => {
+            Err(Error::UnknownName { kind: "kernel", wanted: entry.unwrap_or(name).to_owned(), found: names })
+        }
     }
 }
 

@@ -297,23 +297,40 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     }
 }
 
-macro_rules! from {
-    ($($slice:ident: $type:ty;)*) => {$(
-        /// The whole of it.
-        impl<'a, T: Pod> From<$type> for $slice<'a, T> {
-            #[inline]
-            fn from(memory: $type) -> $slice<'a, T> {
-                // The view must not end with this call, as that of the reference's reference would.
-                let view = View {
-                    allocation: memory.allocation_for(),
-                    address: memory.address,
-                    length: memory.len(),
-                    whole: memory.is_whole(),
-                };
-                $slice::new(view)
-            }
-        }
-    )*};
+impl<'a, T: Pod> From<&'a DeviceBuffer<T>> for DeviceSlice<'a, T> {
+    #[inline]
+    fn from(memory: &'a DeviceBuffer<T>) -> DeviceSlice<'a, T> {
+        DeviceSlice::new(memory.view())
+    }
+}
+
+impl<'a, T: Pod> From<&'a DeviceSlice<'_, T>> for DeviceSlice<'a, T> {
+    #[inline]
+    fn from(memory: &'a DeviceSlice<'_, T>) -> DeviceSlice<'a, T> {
+        *memory
+    }
+}
+
+impl<'a, T: Pod> From<&'a DeviceSliceMut<'_, T>> for DeviceSlice<'a, T> {
+    #[inline]
+    fn from(memory: &'a DeviceSliceMut<'_, T>) -> DeviceSlice<'a, T> {
+        DeviceSlice::new(memory.view())
+    }
+}
+
+impl<'a, T: Pod> From<&'a mut DeviceBuffer<T>> for DeviceSliceMut<'a, T> {
+    #[inline]
+    fn from(memory: &'a mut DeviceBuffer<T>) -> DeviceSliceMut<'a, T> {
+        let memory: &'a DeviceBuffer<T> = memory;
+        DeviceSliceMut::new(memory.view())
+    }
+}
+
+impl<'a, T: Pod> From<&'a mut DeviceSliceMut<'_, T>> for DeviceSliceMut<'a, T> {
+    #[inline]
+    fn from(memory: &'a mut DeviceSliceMut<'_, T>) -> DeviceSliceMut<'a, T> {
+        memory.reborrow()
+    }
 }
 
 macro_rules! common {
