@@ -25,7 +25,7 @@ pub(crate) struct FunctionState {
     pub(crate) declaration: Option<Declaration>,
     pub(crate) max_threads: u32,
     /// The only shape of a block that the kernel was compiled for, where it says so.
-    required_block: Option<Dim3>,
+    pub(super) required_block: Option<Dim3>,
     static_shared: u32,
     /// Dynamic shared memory that launches may use now, in bytes.
     pub(crate) dynamic_shared: AtomicU32,

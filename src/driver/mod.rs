@@ -37,6 +37,7 @@ mod event;
 mod fork;
 mod function;
 mod graph;
+mod grid;
 pub mod image;
 mod kernel_name;
 mod launch;

@@ -54,7 +54,7 @@ macro_rules! __kernel {
      $name:ident: &mut [$element:ty] $(, $($rest:tt)*)?) => {
         $crate::__kernel! {
             [$($head)*]
-            [$($form)* $name: impl Into<$crate::driver::DeviceSliceMut<'_, $element>>,]
+            [$($form)* $name: impl Into<$crate::driver::DeviceSliceMut<'memory, $element>>,]
             [$($type,)* $crate::driver::DeviceSliceMut<'static, $element>,]
             [$($value,)* Into::<$crate::driver::DeviceSliceMut<'_, $element>>::into($name),]
             $($($rest)*)?
@@ -64,7 +64,7 @@ macro_rules! __kernel {
      $name:ident: &[$element:ty] $(, $($rest:tt)*)?) => {
         $crate::__kernel! {
             [$($head)*]
-            [$($form)* $name: impl Into<$crate::driver::DeviceSlice<'_, $element>>,]
+            [$($form)* $name: impl Into<$crate::driver::DeviceSlice<'memory, $element>>,]
             [$($type,)* $crate::driver::DeviceSlice<'static, $element>,]
             [$($value,)* Into::<$crate::driver::DeviceSlice<'_, $element>>::into($name),]
             $($($rest)*)?
@@ -84,7 +84,9 @@ macro_rules! __kernel {
         $(#[$attribute])*
         #[allow(non_camel_case_types)]
         #[derive(Clone, Debug)]
-        $visibility struct $name($crate::launcher::Kernel);
+        $visibility struct $name {
+            kernel: $crate::launcher::Kernel,
+        }
 
         #[allow(dead_code)]
         impl $name {
@@ -96,12 +98,12 @@ macro_rules! __kernel {
             $visibility fn bind(kernel: impl Into<$crate::launcher::Kernel>) -> $crate::Result<$name> {
                 let kernel = kernel.into();
                 kernel.accepts::<($($type,)*)>()?;
-                Ok($name(kernel))
+                Ok($name { kernel })
             }
 
             /// The kernel.
             $visibility fn kernel(&self) -> &$crate::launcher::Kernel {
-                &self.0
+                &self.kernel
             }
 
             /// Runs the kernel on a stream.
@@ -113,15 +115,15 @@ macro_rules! __kernel {
             /// # Safety
             ///
             /// The buffers are as long as the kernel needs, and it writes only to those declared as `&mut`.
-            #[allow(clippy::too_many_arguments)]
-            $visibility unsafe fn run(
+            #[allow(clippy::too_many_arguments, clippy::extra_unused_lifetimes)]
+            $visibility unsafe fn run<'memory>(
                 &self,
                 stream: &$crate::driver::Stream,
                 config: $crate::driver::LaunchConfig,
                 $($form)*
             ) -> $crate::Result<$crate::launcher::Ran> {
                 // SAFETY: the caller vouches for it.
-                unsafe { self.0.run(stream, config, ($($value,)*)) }
+                unsafe { self.kernel.run(stream, config, ($($value,)*)) }
             }
         }
     };
