@@ -6,13 +6,12 @@
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr;
 
-use super::cache::Cache;
 use super::diagnostics;
 use super::program::Program;
-use super::target::{Abilities, Target, list};
+use super::target::{Target, list};
 use crate::error::{CompilationDetails, Error, Result};
 use crate::sys::nvrtc::{nvrtcProgram, nvrtcResult};
-use crate::sys::{self, NvrtcApi, Status, call, call_raw};
+use crate::sys::{NvrtcApi, Status, call, call_raw};
 
 /// The C++ of programs that name none: what NVRTC takes by itself from 12.0 on. 11 would take C++03.
 const DIALECT: &str = "--std=c++17";
@@ -47,27 +46,23 @@ pub(super) fn architectures(api: &NvrtcApi) -> Result<Vec<u32>> {
     Ok(architectures)
 }
 
-/// What NVRTC can compile for.
-pub(super) fn abilities(_cache: &Cache) -> Result<Abilities> {
-    let api = sys::nvrtc()?;
-    Ok(Abilities { version: version(api), architectures: architectures(api)? })
-}
-
 /// The ISA of the PTX that NVRTC writes. It is in no function's answer, so it is read off a program.
-pub(super) fn isa(_cache: &Cache) -> Result<(i32, i32)> {
-    let api = sys::nvrtc()?;
+pub(super) fn isa(api: &'static NvrtcApi) -> Result<(i32, i32)> {
     let newest = architectures(api)?.into_iter().max().unwrap_or_default();
     let target: Target = format!("compute_{newest}").parse()?;
     let output = compile(api, &Program::new("empty.cu", ""), target)?;
     let text = String::from_utf8_lossy(&output.image);
-    let version = text.lines().find_map(|line| {
-        let (major, minor) = line.strip_prefix(".version ")?.trim().split_once('.')?;
-        Some((major.parse().ok()?, minor.parse().ok()?))
-    });
+    let version = text.lines().find_map(|line| pair(line.strip_prefix(".version ")?));
     version.ok_or_else(|| Error::DamagedImage {
         kind: "PTX",
         found: "no .version in what NVRTC wrote".to_owned(),
     })
+}
+
+/// Reads `8.0`.
+pub(super) fn pair(text: &str) -> Option<(i32, i32)> {
+    let (major, minor) = text.trim().split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// Compiles.

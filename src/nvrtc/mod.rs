@@ -22,6 +22,8 @@ mod cache;
 mod compiler;
 mod diagnostics;
 mod headers;
+mod includes;
+mod lookup;
 mod program;
 mod target;
 
@@ -47,7 +49,7 @@ pub fn version() -> Result<(i32, i32)> {
 ///
 /// As [`version`].
 pub fn isa() -> Result<(i32, i32)> {
-    compiler::isa(&Cache::none())
+    compiler::isa(sys::nvrtc()?)
 }
 
 /// The compute capabilities that NVRTC compiles for, times ten and ascending, such as 75, 80, 90.

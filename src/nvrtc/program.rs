@@ -3,12 +3,12 @@
 use std::fmt;
 use std::fmt::Display;
 
-use super::cache::Cache;
+use super::cache::{Cache, Key};
 use super::compiler::{self, Output};
 use super::headers::HEADERS;
 use super::target::Target;
+use super::{includes, lookup};
 use crate::error::{Error, Result};
-use crate::sys;
 
 /// CUDA C++ source with all that decides what comes of it.
 ///
@@ -86,9 +86,33 @@ impl Program {
     /// [`log`], and the program is compiled.
     pub fn compile(&self, target: Target, cache: &Cache) -> Result<Compiled> {
         self.check_options()?;
-        let _ = cache;
-        let output = compiler::compile(sys::nvrtc()?, self, target)?;
-        Ok(Compiled { target, output, is_from_cache: false })
+        let key = self.key(target, cache);
+        let (output, is_from_cache) = lookup::cached(cache, key, |api| compiler::compile(api, self, target))?;
+        Ok(Compiled { target, output, is_from_cache })
+    }
+
+    /// What decides what comes of this program, beside NVRTC; `None` where it is not to be cached.
+    fn key(&self, target: Target, cache: &Cache) -> Option<Key> {
+        if !cache.is_usable() {
+            return None;
+        }
+        let outside = match includes::outside(self) {
+            Ok(outside) => outside,
+            Err(reason) => {
+                log::debug!("{} is compiled each time: {reason}", self.name);
+                return None;
+            }
+        };
+        let mut key = Key::new("program");
+        key.add_all([self.name.as_str(), &self.source, &target.to_string()].into_iter());
+        key.add_all(self.all_headers().flat_map(|(name, text)| [name, text]));
+        key.add_all(self.options.iter().map(String::as_str));
+        key.add_all(self.expressions.iter().map(String::as_str));
+        for (path, text) in outside {
+            key.add(path.as_os_str().as_encoded_bytes());
+            key.add(&text);
+        }
+        Some(key)
     }
 
     /// Refuses options that say again, or otherwise, what the target says.
@@ -105,12 +129,21 @@ impl Program {
         self.options_named(&["std"]).next().is_some()
     }
 
-    /// The options of these names, given as `--name=value`, `-name=value` or `-name value`.
-    fn options_named<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
-        self.options.iter().map(String::as_str).filter(move |option| {
-            let name = option.trim().split(['=', ' ']).next().unwrap_or_default();
-            let name = name.strip_prefix("--").or_else(|| name.strip_prefix('-'));
-            name.is_some_and(|name| names.contains(&name))
+    /// The options of these names, given as `--name=value`, `-name=value`, `-name value` or alone.
+    pub(super) fn options_named<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
+        self.options.iter().map(String::as_str).filter(move |option| names.contains(&split(option).0))
+    }
+
+    /// The values of these options: behind the name, or in the next option. A name of one letter may have its value right behind it.
+    pub(super) fn values_of<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
+        let next = self.options.iter().skip(1).map(String::as_str).chain([""]);
+        self.options.iter().zip(next).filter_map(move |(option, next)| {
+            let (name, value) = split(option);
+            if names.contains(&name) {
+                return Some(if value.is_empty() { next } else { value });
+            }
+            let short = names.iter().filter(|name| name.len() == 1);
+            short.filter_map(|name| option.trim().strip_prefix('-')?.strip_prefix(name)).next()
         })
     }
 
@@ -128,6 +161,14 @@ impl Program {
         }
         self.all_headers().find(|(name, _)| *name == file).map(|(_, text)| text)
     }
+}
+
+/// An option's name without dashes, and the value behind `=` or a blank.
+fn split(option: &str) -> (&str, &str) {
+    let option = option.trim();
+    let option = option.strip_prefix("--").or_else(|| option.strip_prefix('-')).unwrap_or("");
+    let (name, value) = option.split_once(['=', ' ']).unwrap_or((option, ""));
+    (name, value.trim())
 }
 
 /// What a compilation gave.

@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::cache::Cache;
-use super::compiler;
+use super::lookup;
 use crate::error::{Error, Result};
 
 /// What is compiled for: `sm_80` gives machine code (a cubin), `compute_80` PTX.
@@ -60,10 +60,10 @@ impl Target {
     ///
     /// As [`Target::for_device`].
     pub fn for_device_in(capability: (i32, i32), driver_isa: (i32, i32), cache: &Cache) -> Result<Target> {
-        let abilities = compiler::abilities(cache)?;
+        let abilities = lookup::abilities(cache)?;
         match best(capability, &abilities) {
             Some(target) => Ok(target),
-            None => ptx(capability, driver_isa, &abilities, || compiler::isa(cache)),
+            None => ptx(capability, driver_isa, &abilities, || lookup::isa(cache)),
         }
     }
 
@@ -86,7 +86,7 @@ impl Target {
         driver_isa: (i32, i32),
         cache: &Cache,
     ) -> Result<Target> {
-        ptx(capability, driver_isa, &compiler::abilities(cache)?, || compiler::isa(cache))
+        ptx(capability, driver_isa, &lookup::abilities(cache)?, || lookup::isa(cache))
     }
 
     /// Whether PTX comes of it, not machine code.

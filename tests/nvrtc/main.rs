@@ -9,6 +9,7 @@
 mod absent;
 mod children;
 mod compile;
+mod headers;
 
 use std::process::ExitCode;
 
@@ -49,7 +50,7 @@ fn main() -> ExitCode {
         }
     };
     let mut trials = absent::trials();
-    for trials_of in [compile::trials] {
+    for trials_of in [compile::trials, headers::trials] {
         trials.extend(trials_of().into_iter().map(|trial| trial.with_ignored_flag(left_out)));
     }
     libtest_mimic::run(&arguments, trials).exit_code()
