@@ -143,25 +143,36 @@ fn from_program(
     definition: &Definition,
     program: &Program,
 ) -> Result<Found> {
-    let identity = Sha256::digest(definition.identity.as_bytes()).into();
-    let program = programs.get_or_make(identity, || {
-        let target = Target::for_device(device.compute_capability(), driver_isa()?)?;
+    let make = || {
+        let target = Target::for_device_in(device.compute_capability(), driver_isa()?, cache)?;
         let compile = |cache: &Cache| program.compile(target, cache);
+        let load = |compiled: &Compiled| load(device, compiled.image());
         let (compiled, module) =
-            load_compiled(cache, &definition.name, compile, Compiled::is_from_cache, |compiled| {
-                load(device, compiled.image())
-            })?;
+            load_compiled(cache, &definition.name, compile, Compiled::is_from_cache, load)?;
         Ok(Arc::new(Loaded {
             module,
             lowered: compiled.lowered_names().to_vec(),
             log: compiled.log().to_owned(),
             from_cache: compiled.is_from_cache(),
         }))
-    })?;
+    };
+    let program = match identity(&definition.identity) {
+        Some(identity) => programs.get_or_make(identity, make)?,
+        None => make()?,
+    };
     let Loaded { module, lowered, log, from_cache } = &*program;
     let function = names::find(module, &definition.name, definition.entry.as_deref(), lowered)?;
     let origin = Origin::Source { from_cache: *from_cache };
     Ok(Found { function, origin, log: log.clone(), program: Some(program.clone()) })
+}
+
+/// What a program is known by, where its text alone decides what comes of it: one that includes files may come out
+/// otherwise the next time. (The cache on disk looks into those, and what came out alike is loaded once.)
+fn identity(text: &str) -> Option<Hash> {
+    let own = ["#include <selvedge/", "#include <cstdint>", "#include <stdint.h>"];
+    let rest = own.iter().fold(text.to_owned(), |text, header| text.replace(header, ""));
+    let includes = rest.contains("include") || rest.contains("\"-I");
+    (!includes).then(|| Sha256::digest(text.as_bytes()).into())
 }
 
 /// Compiles and loads. What the cache gave and the driver refuses (it was made for another driver, or damaged) is compiled
@@ -217,6 +228,21 @@ mod tests {
             assert_eq!(found.ok().map(|(image, ())| image), wanted);
             assert_eq!(*compiled.borrow(), compilations);
         }
+    }
+
+    #[test]
+    fn a_program_that_includes_files_is_not_known_by_its_text() {
+        let known = |program: &Program| identity(&format!("{program:?}")).is_some();
+        let plain = Program::new("a.cu", "#include <selvedge/half.cuh>\n__global__ void f() {}");
+        assert!(known(&plain) && known(&plain.clone().define("N", 4)));
+        assert!(!known(&Program::new("a.cu", "#include \"mine.h\"")));
+        assert!(!known(&plain.clone().option("-I/usr/include/mine")));
+        assert!(!known(&plain.clone().option("-I").option("/mine")));
+        assert!(!known(&plain.clone().option("--include-path=/mine")));
+        assert_ne!(
+            identity(&format!("{plain:?}")),
+            identity(&format!("{:?}", plain.clone().option("-lineinfo")))
+        );
     }
 
     #[test]

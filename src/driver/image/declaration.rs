@@ -136,11 +136,16 @@ impl Number {
             },
             // Device addresses.
             Type::Pointer(..) => Number::Integer(8),
-            Type::Named { name, arguments: None, .. } => match name.as_str() {
-                "__half" => Number::Half,
-                "__nv_bfloat16" | "__bf16" => Number::Brain,
-                _ => return None,
-            },
+            Type::Named { inside, name, arguments: None } => {
+                match (inside.as_ref().map(|it| it.to_string()), name.as_str()) {
+                    (None, "__half") => Number::Half,
+                    (None, "__nv_bfloat16" | "__bf16") => Number::Brain,
+                    // Of this crate's headers.
+                    (Some(space), "f16") if space == "selvedge" => Number::Half,
+                    (Some(space), "bf16") if space == "selvedge" => Number::Brain,
+                    _ => return None,
+                }
+            }
             // Of `std`, `cuda::std`, `thrust` or this crate's header: all are two numbers.
             Type::Named { name, arguments: Some(arguments), .. } if name == "complex" => {
                 let [Argument::Type(part)] = arguments.as_slice() else { return None };
@@ -445,6 +450,9 @@ mod tests {
             "P6__half": f16;
             "PDF16_": f16;
             "P13__nv_bfloat16": bf16;
+            "PN8selvedge3f16E": f16;
+            "PKN8selvedge4bf16E": bf16;
+            "PN8selvedge7complexIdEE": Complex<f64>;
             "PSt7complexIfE": Complex<f32>;
             "PKN4cuda3std3__47complexIdEE": Complex<f64>;
             "PN6thrust7complexIfEE": Complex<f32>;
@@ -464,9 +472,19 @@ mod tests {
             }
             assert!(fits(letters, ArgumentType::new(ArgumentKind::Address, 8, None)), "{letters}");
         }
-        for letters in
-            ["Pv", "PKv", "Pc", "Ph", "P6float2", "P3Own", "PN2ns4EnumE", "PA4_f", "PT_", "PSt6vectorIfE"]
-        {
+        for letters in [
+            "Pv",
+            "PKv",
+            "Pc",
+            "Ph",
+            "P6float2",
+            "P3f16",
+            "P3Own",
+            "PN2ns4EnumE",
+            "PA4_f",
+            "PT_",
+            "PSt6vectorIfE",
+        ] {
             let letters = if letters == "PT_" { "I3OwnEvPT_" } else { letters };
             for value in all {
                 let argument = ArgumentType::new(ArgumentKind::Address, 8, Some(value));
