@@ -287,6 +287,12 @@ mod tests {
     const NAMES: &[(&str, &str)] = &[
         ("_Z3foov", "foo()"),
         ("_Z5saxpyPKfPff", "saxpy(float const*, float*, float)"),
+        // As NVRTC writes them.
+        ("_Z3addPKfS0_Pfj", "add(float const*, float const*, float*, unsigned int)"),
+        (
+            "_Z10every_kindPyahstijxyN8selvedge3f16ENS0_4bf16EfdbNS0_7complexIfEENS3_IdEE5Mixed",
+            "every_kind(unsigned long long*, signed char, unsigned char, short, unsigned short, int, unsigned int, long long, unsigned long long, selvedge::f16, selvedge::bf16, float, double, bool, selvedge::complex<float>, selvedge::complex<double>, Mixed)",
+        ),
         ("_Z5scaleIfEvPT_S0_", "scale(float*, float)"),
         ("_ZN6shapes5weighIfEEvPKT_PS1_i", "weigh(float const*, float*, int)"),
         ("_Z10add_arrays5ArrayIKiES1_S_IiE", "add_arrays(Array<int const>, Array<int const>, Array<int>)"),
