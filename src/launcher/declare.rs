@@ -40,7 +40,7 @@
 #[macro_export]
 macro_rules! kernel {
     ($($(#[$attribute:meta])* $visibility:vis unsafe fn $name:ident($($parameters:tt)*);)*) => {$(
-        $crate::__kernel! {
+        $crate::launcher::__kernel! {
             [$(#[$attribute])* $visibility $name] [] [] [] $($parameters)*
         }
     )*};
@@ -52,7 +52,7 @@ macro_rules! kernel {
 macro_rules! __kernel {
     ([$($head:tt)*] [$($form:tt)*] [$($type:ty,)*] [$($value:expr,)*]
      $name:ident: &mut [$element:ty] $(, $($rest:tt)*)?) => {
-        $crate::__kernel! {
+        $crate::launcher::__kernel! {
             [$($head)*]
             [$($form)* $name: impl Into<$crate::driver::DeviceSliceMut<'memory, $element>>,]
             [$($type,)* $crate::driver::DeviceSliceMut<'static, $element>,]
@@ -62,7 +62,7 @@ macro_rules! __kernel {
     };
     ([$($head:tt)*] [$($form:tt)*] [$($type:ty,)*] [$($value:expr,)*]
      $name:ident: &[$element:ty] $(, $($rest:tt)*)?) => {
-        $crate::__kernel! {
+        $crate::launcher::__kernel! {
             [$($head)*]
             [$($form)* $name: impl Into<$crate::driver::DeviceSlice<'memory, $element>>,]
             [$($type,)* $crate::driver::DeviceSlice<'static, $element>,]
@@ -72,7 +72,7 @@ macro_rules! __kernel {
     };
     ([$($head:tt)*] [$($form:tt)*] [$($type:ty,)*] [$($value:expr,)*]
      $name:ident: $scalar:ty $(, $($rest:tt)*)?) => {
-        $crate::__kernel! {
+        $crate::launcher::__kernel! {
             [$($head)*]
             [$($form)* $name: $scalar,]
             [$($type,)* $scalar,]
@@ -128,3 +128,6 @@ macro_rules! __kernel {
         }
     };
 }
+
+#[doc(hidden)]
+pub use __kernel;

@@ -11,7 +11,7 @@ use crate::driver::{ArgumentView, LaunchConfig, Stream};
 use crate::error::{Error, Result};
 
 /// A function that does what a kernel would have done.
-pub(super) type HostFunction = Arc<dyn Fn(&mut HostLaunch<'_>) -> Result<()> + Send + Sync>;
+pub type HostFunction = Arc<dyn Fn(&mut HostLaunch<'_>) -> Result<()> + Send + Sync>;
 
 /// What is done where a kernel cannot be had: without NVRTC, with a source that does not compile, with an image that the
 /// device or its driver refuses. Wrong arguments and launches that fail are errors in any case.
@@ -21,7 +21,7 @@ pub enum Fallback {
     #[default]
     Error,
     /// Entering the name is well, and each run calls this on the CPU; see [`Fallback::cpu`].
-    Cpu(Arc<dyn Fn(&mut HostLaunch<'_>) -> Result<()> + Send + Sync>),
+    Cpu(HostFunction),
 }
 
 impl Fallback {

@@ -55,8 +55,10 @@ use crate::driver::{Device, Dim3, KernelArguments, LaunchConfig, Stream};
 use crate::error::{Error, Result};
 use crate::nvrtc::{Cache, Program};
 
+#[doc(hidden)]
+pub use declare::__kernel;
 pub use definition::{Definition, Prefer};
-pub use fallback::{Fallback, HostArgument, HostLaunch};
+pub use fallback::{Fallback, HostArgument, HostFunction, HostLaunch};
 pub use kernel::{Kernel, Origin, Ran};
 
 /// Kernels of a device by name. Cheap to clone; clones share their names, and any thread may use them.
