@@ -7,11 +7,15 @@
 //! Trials that change the environment, or are killed, run in a process of their own: this executable with `SELVEDGE_TEST_CHILD`.
 
 mod absent;
+mod cache;
 mod children;
 mod compile;
 mod headers;
+#[cfg(target_os = "linux")]
+mod mishaps;
 
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -33,7 +37,34 @@ fn present() -> Result<(i32, i32), String> {
     }
 }
 
+/// Keeps what is reported to `log`.
+struct Warnings;
+
+static WARNINGS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+impl log::Log for Warnings {
+    fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
+        metadata.level() <= log::Level::Warn
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        if self.enabled(record.metadata()) {
+            WARNINGS.lock().unwrap_or_else(PoisonError::into_inner).push(record.args().to_string());
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+/// The warnings so far in which this text is, such as the folder of one trial.
+pub fn logged(part: &str) -> Vec<String> {
+    let warnings = WARNINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    warnings.iter().filter(|line| line.contains(part)).cloned().collect()
+}
+
 fn main() -> ExitCode {
+    log::set_logger(&Warnings).expect("no other logger");
+    log::set_max_level(log::LevelFilter::Warn);
     if let Some(code) = children::dispatch() {
         return code;
     }
@@ -50,7 +81,13 @@ fn main() -> ExitCode {
         }
     };
     let mut trials = absent::trials();
-    for trials_of in [compile::trials, headers::trials] {
+    for trials_of in [
+        compile::trials,
+        headers::trials,
+        cache::trials,
+        #[cfg(target_os = "linux")]
+        mishaps::trials,
+    ] {
         trials.extend(trials_of().into_iter().map(|trial| trial.with_ignored_flag(left_out)));
     }
     libtest_mimic::run(&arguments, trials).exit_code()
