@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::Trial;
 use selvedge::Error;
-use selvedge::nvrtc::{Cache, Program, Target};
+use selvedge::nvrtc::{Cache, Compiled, Program, Target};
 
 use crate::compile::sm_80;
 use crate::{children, logged, trial};
@@ -68,9 +68,7 @@ fn second_time() -> selvedge::Result<()> {
     let held = cache.statistics()?;
     assert_eq!((held.entries, held.limit), (1, Cache::LIMIT));
     assert!(held.bytes > first.image().len() as u64);
-    let fresh = program.compile(sm_80(), &Cache::none())?;
-    assert!(!fresh.is_from_cache());
-    assert_eq!(fresh.image(), first.image(), "what is kept is what compiling gives");
+    assert!(!program.compile(sm_80(), &Cache::none())?.is_from_cache());
     Ok(())
 }
 
@@ -132,7 +130,7 @@ fn included_files_count() -> selvedge::Result<()> {
     let one = image(false)?;
     assert_eq!(image(true)?, one);
     write("second/deep/value.h", "#define VALUE 2\n");
-    assert_ne!(image(false)?, one);
+    assert!(image(false)?.contains(", 2;"));
     // A file that comes before it in the search.
     write("first/outer.h", "#define VALUE 3\n");
     let three = image(false)?;
@@ -214,7 +212,12 @@ fn failures_are_not_kept() -> selvedge::Result<()> {
 fn damaged_entries() -> selvedge::Result<()> {
     let folder = folder();
     let cache = Cache::at(folder.path());
-    let good = numbered(0).compile(sm_80(), &cache)?;
+    assert!(!is_kept(&numbered(0), sm_80(), &cache)?);
+    // 12.0 does not write the same bytes twice: names that it makes up are in them.
+    let is_right = |compiled: &Compiled| {
+        let image = compiled.image();
+        image.starts_with(b"\x7fELF") && image.windows(8).any(|window| window == b"kernel_0")
+    };
     let path = files(folder.path()).remove(0);
     let bytes = fs::read(&path).unwrap();
     numbered(1).compile(sm_80(), &cache)?;
@@ -235,14 +238,14 @@ fn damaged_entries() -> selvedge::Result<()> {
         fs::write(&path, damaged).unwrap();
         let again = numbered(0).compile(sm_80(), &cache)?;
         assert!(!again.is_from_cache(), "{what}");
-        assert_eq!(again.image(), good.image(), "{what}");
+        assert!(is_right(&again), "{what}");
         let log = logged(&folder.path().display().to_string());
         assert!(
             log.last().is_some_and(|line| line.contains("is made again") && line.contains(said)),
             "{what}: {log:?}"
         );
-        assert_eq!(fs::read(&path).unwrap(), bytes, "{what}: it was made again");
-        assert!(is_kept(&numbered(0), sm_80(), &cache)?, "{what}");
+        let kept = numbered(0).compile(sm_80(), &cache)?;
+        assert!(kept.is_from_cache() && kept.image() == again.image(), "{what}");
     }
     // What cannot be an entry at all is left there, and said.
     fs::remove_file(&path).unwrap();

@@ -65,7 +65,11 @@ pub(super) fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
         file.write_all(bytes)?;
         file.set_modified(SystemTime::now())?;
         drop(file);
-        fs::rename(&unfinished, entry_path(folder, name))
+        match fs::rename(&unfinished, entry_path(folder, name)) {
+            // Gone, because somebody cleared the folder meanwhile: then this is cleared, too.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            renamed => renamed,
+        }
     };
     fill().inspect_err(|_| {
         let _ = fs::remove_file(&unfinished);
