@@ -345,10 +345,17 @@ fn load_nvrtc() -> Result<NvrtcApi, Box<Failure>> {
 /// It goes through the same candidates in the same order as a load, and takes the first that is there, where a load would take the
 /// first that opens. So it can be wrong about a file that does not open, or about what the linker finds (see [`super::linker`]),
 /// but not about what is loaded already.
+///
+/// The first answer is remembered, as a load is, until there is a load.
 pub fn nvrtc_file() -> Option<PathBuf> {
-    if let Some(api) = NVRTC.get() {
-        return Some(PathBuf::from(&api.loaded.path));
+    static PREDICTED: OnceCell<PathBuf> = OnceCell::new();
+    match NVRTC.get() {
+        Some(api) => Some(PathBuf::from(&api.loaded.path)),
+        None => PREDICTED.get_or_try_init(|| predict_nvrtc().ok_or(())).ok().cloned(),
     }
+}
+
+fn predict_nvrtc() -> Option<PathBuf> {
     let candidates = match layout::override_of(layout::NVRTC.variable, &environment) {
         Override::File(path) => return Some(path),
         Override::Absent | Override::Relative(_) => return None,
