@@ -161,8 +161,8 @@ pub enum Error {
         found: String,
     },
 
-    /// A module has no such kernel or global.
-    #[error("the module has no {kind} '{wanted}'; it has: {}", list_text(.found))]
+    /// A module has no such kernel or global, or a launcher no kernel of this name.
+    #[error("there is no {kind} '{wanted}'; there are: {}", list_text(.found))]
     UnknownName {
         /// `kernel` or `global`.
         kind: &'static str,
@@ -170,6 +170,15 @@ pub enum Error {
         wanted: String,
         /// The names that there are.
         found: Vec<String>,
+    },
+
+    /// A kernel that neither its image nor its source gives here.
+    #[error("kernel '{kernel}' cannot be had here:\n{reasons}")]
+    KernelUnavailable {
+        /// The name.
+        kernel: String,
+        /// One line or more for each way that was tried, and why it was none.
+        reasons: String,
     },
 
     /// A launch passed more or fewer arguments than the kernel has parameters.

@@ -23,6 +23,8 @@ mod graphs;
 #[cfg(target_os = "linux")]
 mod kernels;
 #[cfg(target_os = "linux")]
+mod launcher;
+#[cfg(target_os = "linux")]
 mod losses;
 #[cfg(target_os = "linux")]
 mod model;
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         forks::trials,
         graph_edges::trials,
         graphs::trials,
+        launcher::trials,
         losses::trials,
         pool::trials,
         random::trials,

@@ -38,6 +38,7 @@ mod graph_memory;
 mod graphs;
 mod host_callback;
 mod images;
+mod launcher;
 mod launches;
 mod libraries;
 mod linking;
@@ -88,6 +89,7 @@ fn promises() -> Vec<Promise> {
         pool_modes::promises(),
         images::promises(),
         foreign_images::promises(),
+        launcher::promises(),
         bad_input::promises(),
         faults::promises(),
         timeouts::promises(),
