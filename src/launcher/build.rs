@@ -170,7 +170,9 @@ fn from_program(
 /// otherwise the next time. (The cache on disk looks into those, and what came out alike is loaded once.)
 fn identity(text: &str) -> Option<Hash> {
     let own = ["#include <selvedge/", "#include <cstdint>", "#include <stdint.h>"];
-    let rest = own.iter().fold(text.to_owned(), |text, header| text.replace(header, ""));
+    // A word may go on in the next line, as Debug writes that.
+    let joined = text.replace("\\\\\\n", "").replace("\\\\\\r\\n", "");
+    let rest = own.iter().fold(joined, |text, header| text.replace(header, ""));
     let includes = rest.contains("include") || rest.contains("\"-I");
     (!includes).then(|| Sha256::digest(text.as_bytes()).into())
 }
@@ -236,6 +238,8 @@ mod tests {
         let plain = Program::new("a.cu", "#include <selvedge/half.cuh>\n__global__ void f() {}");
         assert!(known(&plain) && known(&plain.clone().define("N", 4)));
         assert!(!known(&Program::new("a.cu", "#include \"mine.h\"")));
+        assert!(!known(&Program::new("a.cu", "#inc\\\nlude \"mine.h\"")));
+        assert!(!known(&Program::new("a.cu", "#inc\\\r\nlude \"mine.h\"")));
         assert!(!known(&plain.clone().option("-I/usr/include/mine")));
         assert!(!known(&plain.clone().option("-I").option("/mine")));
         assert!(!known(&plain.clone().option("--include-path=/mine")));

@@ -60,7 +60,7 @@ struct Search<'a> {
 impl Search<'_> {
     /// Looks for all that a text includes. `folder` is that of its file.
     fn read(&mut self, text: &str, folder: &Path) -> Result<(), Reason> {
-        for name in names_in(text) {
+        for name in names_in(&joined(text)) {
             let name =
                 name.map_err(|directive| format!("what it includes is made by a macro: {directive}"))?;
             self.look_for(name, folder)?;
@@ -88,33 +88,53 @@ impl Search<'_> {
     }
 }
 
-/// What a text includes, or asks for by `__has_include`: names, or the directive where there is no name.
-fn names_in(text: &str) -> impl Iterator<Item = Result<&str, &str>> {
-    let lines = text.lines().filter(|line| line.contains("include"));
-    lines.flat_map(|line| {
-        let begins = line.trim_start().starts_with('#');
-        let directives = line.split('#').skip(1).enumerate().filter_map(move |(number, rest)| {
-            let rest = rest.trim_start().strip_prefix("include")?;
-            let rest = rest.strip_prefix("_next").unwrap_or(rest).trim_start();
-            // Without a name it is a directive only at the start of a line, else words of a comment.
-            quoted(rest).map(Ok).or_else(|| (begins && number == 0).then_some(Err(line)))
-        });
-        let questions = line.split("__has_include").skip(1).filter_map(|rest| {
-            let rest = rest.strip_prefix("_next").unwrap_or(rest).trim_start();
-            quoted(rest.strip_prefix('(')?.trim_start()).map(Ok)
-        });
-        directives.chain(questions)
-    })
+/// A text as the preprocessor takes it: with continued lines joined, and `#` for its digraph.
+fn joined(text: &str) -> String {
+    text.replace("\\\r\n", "").replace("\\\n", "").replace("%:", "#")
 }
 
-/// The name in quotes or angles at the start of a text.
+/// What a joined text includes, or asks for by `__has_include`: names, or the directive where there is no name.
+///
+/// Comments are not taken out, since what looks like one may stand in a text; but they are looked behind.
+fn names_in(text: &str) -> impl Iterator<Item = Result<&str, &str>> {
+    let directives = text.match_indices('#').filter_map(|(at, sign)| {
+        let rest = behind_comments(text.get(at + sign.len()..)?).strip_prefix("include")?;
+        let rest = behind_comments(rest.strip_prefix("_next").unwrap_or(rest));
+        // Without a name it is a directive only at the start of a line, else words of a comment.
+        quoted(rest).map(Ok).or_else(|| {
+            let start = text.get(..at)?.rfind('\n').map_or(0, |end| end + 1);
+            let before = text.get(start..at)?.trim();
+            let begins = before.is_empty() || before.ends_with("*/");
+            begins.then(|| Err(text.get(start..).and_then(|line| line.lines().next()).unwrap_or_default()))
+        })
+    });
+    let questions = text.split("__has_include").skip(1).filter_map(|rest| {
+        let rest = behind_comments(rest.strip_prefix("_next").unwrap_or(rest));
+        quoted(behind_comments(rest.strip_prefix('(')?)).map(Ok)
+    });
+    directives.chain(questions)
+}
+
+/// The rest of a text behind blanks and comments at its start; the end of a line is no blank.
+fn behind_comments(text: &str) -> &str {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches(|letter: char| letter.is_whitespace() && letter != '\n');
+        match rest.strip_prefix("/*").and_then(|comment| comment.split_once("*/")) {
+            Some((_, behind)) => rest = behind,
+            None => return rest,
+        }
+    }
+}
+
+/// The name in quotes or angles at the start of a text's first line.
 fn quoted(text: &str) -> Option<&str> {
     let end = match text.bytes().next()? {
         b'"' => '"',
         b'<' => '>',
         _ => return None,
     };
-    text.get(1..)?.split_once(end).map(|(name, _)| name)
+    text.lines().next()?.get(1..)?.split_once(end).map(|(name, _)| name)
 }
 
 #[cfg(test)]
@@ -126,9 +146,30 @@ mod tests {
         let text = "#include \"a.h\"\n  #  include <b/c.h> // why\n/* x */ #include\"d.h\"\n// include \"no.h\"\n\
                     #if __has_include(<e.h>) && __has_include ( \"f.h\" )\n#ifdef __has_include\n#include_next <g.h>\nint included;\n";
         let names: Result<Vec<&str>, &str> = names_in(text).collect();
-        assert_eq!(names.unwrap(), ["a.h", "b/c.h", "d.h", "e.h", "f.h", "g.h"]);
+        assert_eq!(names.unwrap(), ["a.h", "b/c.h", "d.h", "g.h", "e.h", "f.h"]);
         let made: Vec<_> = names_in("#include NAME\n#include \"open\n// an #include of it\n").collect();
         assert_eq!(made, [Err("#include NAME"), Err("#include \"open")]);
+    }
+
+    #[test]
+    fn directives_are_found_in_every_spelling() {
+        for directive in [
+            "%:include \"a.h\"",
+            "#/* why */include \"a.h\"",
+            "# /* over\nlines */ include /**/ <a.h>",
+            "#\\\ninclude \"a.h\"",
+            "#inc\\\r\nlude \"a\\\n.h\"",
+            "const char *open = \"/*\";\n#include \"a.h\"\nconst char *end = \"*/\";",
+            "#if __has_include /* why */ ( /* and */ <a.h>)",
+        ] {
+            let text = joined(directive);
+            assert_eq!(names_in(&text).collect::<Vec<_>>(), [Ok("a.h")], "{directive}");
+        }
+        for made in ["/* why */ #include NAME", "over lines */ %:include NAME", "#include /* why */ NAME"] {
+            let text = joined(made);
+            assert!(matches!(names_in(&text).collect::<Vec<_>>()[..], [Err(_)]), "{made}");
+        }
+        assert_eq!(names_in("#define A\ninclude \"no.h\"\n#\ninclude \"no.h\"").next(), None);
     }
 
     #[test]
