@@ -54,9 +54,9 @@ macro_rules! __kernel {
      $name:ident: &mut [$element:ty] $(, $($rest:tt)*)?) => {
         $crate::launcher::__kernel! {
             [$($head)*]
-            [$($form)* $name: impl Into<$crate::driver::DeviceSliceMut<'memory, $element>>,]
+            [$($form)* $name: impl ::core::convert::Into<$crate::driver::DeviceSliceMut<'memory, $element>>,]
             [$($type,)* $crate::driver::DeviceSliceMut<'static, $element>,]
-            [$($value,)* Into::<$crate::driver::DeviceSliceMut<'_, $element>>::into($name),]
+            [$($value,)* ::core::convert::Into::<$crate::driver::DeviceSliceMut<'_, $element>>::into($name),]
             $($($rest)*)?
         }
     };
@@ -64,9 +64,9 @@ macro_rules! __kernel {
      $name:ident: &[$element:ty] $(, $($rest:tt)*)?) => {
         $crate::launcher::__kernel! {
             [$($head)*]
-            [$($form)* $name: impl Into<$crate::driver::DeviceSlice<'memory, $element>>,]
+            [$($form)* $name: impl ::core::convert::Into<$crate::driver::DeviceSlice<'memory, $element>>,]
             [$($type,)* $crate::driver::DeviceSlice<'static, $element>,]
-            [$($value,)* Into::<$crate::driver::DeviceSlice<'_, $element>>::into($name),]
+            [$($value,)* ::core::convert::Into::<$crate::driver::DeviceSlice<'_, $element>>::into($name),]
             $($($rest)*)?
         }
     };
@@ -83,7 +83,7 @@ macro_rules! __kernel {
     ([$(#[$attribute:meta])* $visibility:vis $name:ident] [$($form:tt)*] [$($type:ty,)*] [$($value:expr,)*]) => {
         $(#[$attribute])*
         #[allow(non_camel_case_types)]
-        #[derive(Clone, Debug)]
+        #[derive(::core::clone::Clone, ::core::fmt::Debug)]
         $visibility struct $name {
             kernel: $crate::launcher::Kernel,
         }
@@ -95,10 +95,10 @@ macro_rules! __kernel {
             /// # Errors
             ///
             /// The number of arguments differs, or one does not fit its parameter.
-            $visibility fn bind(kernel: impl Into<$crate::launcher::Kernel>) -> $crate::Result<$name> {
-                let kernel = kernel.into();
+            $visibility fn bind(kernel: impl ::core::convert::Into<$crate::launcher::Kernel>) -> $crate::Result<$name> {
+                let kernel = ::core::convert::Into::<$crate::launcher::Kernel>::into(kernel);
                 kernel.accepts::<($($type,)*)>()?;
-                Ok($name { kernel })
+                $crate::Result::Ok($name { kernel })
             }
 
             /// The kernel.
@@ -131,3 +131,25 @@ macro_rules! __kernel {
 
 #[doc(hidden)]
 pub use __kernel;
+
+#[cfg(test)]
+mod tests {
+    /// Where names of the prelude mean something else, and parameters are called as what the macro makes itself.
+    mod crowded {
+        #![allow(dead_code, non_snake_case, clippy::missing_safety_doc)]
+
+        trait Into {}
+        trait Clone {}
+        fn Ok(_: u32) {}
+
+        crate::kernel! {
+            pub(super) unsafe fn blend(stream: &[f32], config: &mut [f32], kernel: u64, arguments: u32);
+        }
+    }
+
+    #[test]
+    fn a_declaration_needs_no_names_around_it() {
+        let _ = |function: crate::driver::Function| crowded::blend::bind(function);
+        assert!(std::any::type_name::<crowded::blend>().ends_with("crowded::blend"));
+    }
+}
