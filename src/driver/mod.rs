@@ -55,6 +55,7 @@ pub use argument_view::ArgumentView;
 pub use attribute::Attribute;
 pub use device::{Device, MemoryInfo, driver_isa, driver_version};
 pub use event::Event;
+pub(crate) use fork::check as check_not_forked;
 pub use function::{Function, FunctionAttributes};
 pub use graph::{Captured, CapturedBuffer, ExecutableGraph, Graph, GraphNode, NodeKind, UpdateError};
 pub use launch::{Dim3, LaunchConfig};

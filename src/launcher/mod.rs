@@ -51,7 +51,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::driver::{Device, Dim3, KernelArguments, LaunchConfig, Stream};
+use crate::driver::{Device, Dim3, KernelArguments, LaunchConfig, Stream, check_not_forked};
 use crate::error::{Error, Result};
 use crate::nvrtc::{Cache, Program};
 
@@ -148,8 +148,10 @@ impl Launcher {
     /// [`Error::LibraryUnavailable`] without NVRTC, [`Error::Compilation`], [`Error::ImageRejected`] and whatever else
     /// [`Program::compile`] and [`Device::load`] say, [`Error::KernelUnavailable`] where neither image nor source gives the
     /// kernel; unless there is a [`Fallback`] for these. [`Error::UnknownName`] where there is no such kernel, with those
-    /// that there are; [`Error::InvalidArgument`] for a definition of nothing.
+    /// that there are; [`Error::InvalidArgument`] for a definition of nothing; [`Error::ForkedProcess`].
     pub fn define(&self, definition: Definition) -> Result<Kernel> {
+        // Before any lock: in a child it may stay locked for ever.
+        check_not_forked()?;
         let kernel = build::kernel(&self.0.programs, self.0.device, &self.0.cache, definition)?;
         let mut kernels = self.0.kernels.write().unwrap_or_else(PoisonError::into_inner);
         let replaced = kernels.insert(kernel.name().to_owned(), kernel.clone());
@@ -163,9 +165,10 @@ impl Launcher {
     ///
     /// # Errors
     ///
-    /// [`Error::UnknownName`] with the names that there are.
+    /// [`Error::UnknownName`] with the names that there are; [`Error::ForkedProcess`].
     #[inline]
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
+        check_not_forked()?;
         let kernels = self.0.kernels.read().unwrap_or_else(PoisonError::into_inner);
         match kernels.get(name) {
             Some(kernel) => Ok(kernel.clone()),

@@ -76,6 +76,7 @@ pub fn dispatch() -> Option<ExitCode> {
             "forks" => forks::after_use(&fake),
             "forks_before_use" => forks::before_use(&fake),
             "forks_of_threads" => forks::of_threads(&fake),
+            "forks_of_launchers" => forks::of_launchers(&fake),
             "launcher" => launcher::child(&fake, &arguments),
             "lost" => losses::lost(&fake),
             "memory" => losses::out_of_memory(&fake),

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use libtest_mimic::Trial;
 use selvedge::Error;
 use selvedge::driver::{self, Attribute, Device, LaunchConfig, PoolStatistics};
+use selvedge::launcher::Launcher;
+use selvedge::nvrtc::Cache;
 
 use super::kernels::PTX;
 use super::support::Fake;
@@ -208,6 +210,36 @@ pub fn of_threads(_: &Fake) -> Outcome {
     })
 }
 
+/// Child: forks while other threads load images by name, so that a launcher's locks stay locked in the child.
+pub fn of_launchers(_: &Fake) -> Outcome {
+    let launcher = Launcher::with_cache(&Device::new(0)?, Cache::none())?;
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let enter = || -> Result<(), Error> {
+            while !stop.load(Ordering::Relaxed) {
+                // The one before is dropped, so that it is loaded each time.
+                launcher.load("make", PTX)?;
+                launcher.load("make", PTX.replace("64 .b8", "128 .b8"))?;
+            }
+            Ok(())
+        };
+        let threads = [0, 1].map(|_| scope.spawn(enter));
+        let asks = || -> Outcome {
+            let asked = [launcher.load("make", PTX), launcher.kernel("make")].map(|found| match found {
+                Err(Error::ForkedProcess) => "told".to_owned(),
+                other => format!("{other:?}"),
+            });
+            if asked == ["told", "told"] { Ok(()) } else { Err(format!("{asked:?}").into()) }
+        };
+        let outcome = (0..200).try_for_each(|_| in_fork(asks));
+        stop.store(true, Ordering::Relaxed);
+        for thread in threads {
+            thread.join().map_err(|_| "a thread panicked")??;
+        }
+        outcome
+    })
+}
+
 pub fn trials() -> Vec<Trial> {
     let trial = |name: &'static str, child: &'static str| {
         Trial::test(name, move || children::must_succeed(&Variant::new(12040), child, &[], &[]).map(drop))
@@ -216,5 +248,6 @@ pub fn trials() -> Vec<Trial> {
         trial("forks::a_child_is_told_and_leaves_the_driver_alone", "forks"),
         trial("forks::a_child_forked_before_use_may_use_it", "forks_before_use"),
         trial("forks::drops_take_no_locks_in_a_child", "forks_of_threads"),
+        trial("forks::a_launchers_locks_are_not_waited_for_in_a_child", "forks_of_launchers"),
     ]
 }
