@@ -36,6 +36,7 @@ mod foreign_images;
 mod globals;
 mod graph_memory;
 mod graphs;
+mod headers;
 mod host_callback;
 mod images;
 mod launcher;
@@ -90,6 +91,7 @@ fn promises() -> Vec<Promise> {
         images::promises(),
         foreign_images::promises(),
         launcher::promises(),
+        headers::promises(),
         bad_input::promises(),
         faults::promises(),
         timeouts::promises(),
