@@ -6,9 +6,11 @@ use std::time::Duration;
 use libtest_mimic::Trial;
 use selvedge::Error;
 use selvedge::driver::{Device, Function, LaunchConfig, Stream};
+use selvedge::launcher::{Definition, Fallback, Launcher};
+use selvedge::nvrtc::Cache;
 
 use super::kernels::PTX;
-use super::support::Fake;
+use super::support::{Fake, Parameter};
 use super::variant::Variant;
 use super::{children, scenario};
 
@@ -175,6 +177,39 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
     scenario::check_end(fake)
 }
 
+/// A kernel may be entered within a capture, which then holds its module; a fallback cannot be captured, and is not called.
+fn kernels_by_name(fake: &Fake) -> Outcome {
+    let launcher = Launcher::with_cache(&Device::new(0)?, Cache::none())?;
+    let stream = launcher.stream();
+    let mut buffer = stream.zeros::<u8>(LENGTH)?;
+    let (graph, ()) = stream.capture(|stream| {
+        let kernel = launcher.load("make", PTX)?;
+        let arguments = (&mut buffer, LENGTH as u64, 5u32);
+        // SAFETY: `make` writes `LENGTH` bytes.
+        unsafe { kernel.run(stream, LaunchConfig::new(1, 32), arguments).map(drop) }
+    })?;
+    let graph = graph.instantiate()?;
+    // Another image takes the name, so nothing but the graph holds the first.
+    launcher.load("make", PTX.replace("state[64]", "state[128]"))?;
+    graph.launch(stream)?;
+    let mut wanted = vec![0u8; LENGTH];
+    let length = (LENGTH as u64).to_ne_bytes();
+    let salt = 5u32.to_ne_bytes();
+    let parameters =
+        &mut [Parameter::Write(&mut wanted), Parameter::Scalar(&length), Parameter::Scalar(&salt)];
+    fake.kernel_effect("make", parameters);
+    same("what the graph wrote", &stream.download(&buffer)?, &wanted)?;
+
+    let called = Fallback::cpu(|_| Err(Error::ForkedProcess));
+    launcher.define(Definition::new("cpu").image(*b"no image").fallback(called))?;
+    // SAFETY: nothing is launched.
+    let captured = stream.capture(|_| unsafe { launcher.run("cpu", 1, 32, (&mut buffer,)) });
+    match captured {
+        Err(Error::NotCapturable { .. }) => same("the buffer", &stream.download(&buffer)?, &wanted),
+        other => Err(format!("a fallback in a capture: {:?}", other.map(drop)).into()),
+    }
+}
+
 type Program = fn(&Fake) -> Outcome;
 
 const PROGRAMS: &[(&str, Program)] = &[
@@ -183,6 +218,7 @@ const PROGRAMS: &[(&str, Program)] = &[
     ("launches_that_fail", launches_that_fail),
     ("memory_of_a_lost_device", memory_of_a_lost_device),
     ("hooks_that_call", hooks_that_call),
+    ("kernels_by_name", kernels_by_name),
 ];
 
 pub fn trials() -> Vec<Trial> {

@@ -482,11 +482,13 @@ fn shapes_by_occupancy() -> Outcome {
 
 fn a_run_is_captured() -> Outcome {
     let launcher = launcher()?;
-    launcher.load("saxpy", basic_ptx())?;
     let stream = launcher.stream();
     let x = stream.upload(&[1.0f32; 1000])?;
     let mut y = stream.zeros::<f32>(1000)?;
     let (graph, ran) = stream.capture(|stream| {
+        // Also what is loaded for the first time: text of its own that nobody else has loaded.
+        let text = [basic_ptx(), b"\n// in a capture\n"].concat();
+        launcher.load("saxpy", text)?;
         // SAFETY: saxpy touches 1000 elements of each.
         unsafe {
             launcher.run_on(stream, "saxpy", LaunchConfig::for_elements(1000), (1.0f32, &x, &mut y, 1000u32))
