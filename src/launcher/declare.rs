@@ -142,7 +142,7 @@ mod tests {
         trait Clone {}
         fn Ok(_: u32) {}
 
-        crate::kernel! {
+        kernel! {
             pub(super) unsafe fn blend(stream: &[f32], config: &mut [f32], kernel: u64, arguments: u32);
         }
     }
