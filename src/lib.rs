@@ -8,7 +8,8 @@
 //! |---|---|
 //! | [`driver`] | devices, streams, events, memory, modules and launches: the thin safe layer |
 //! | [`images`] | the crate's own kernels, embedded, and the choice among them |
-//! | [`types`] | what numbers are, without storage and without a device |
+//! | [`types`] | what numbers and layouts are, without storage and without a device |
+//! | [`fuse`] | elementwise expressions as one kernel, on a device or the CPU |
 //! | `io` | arrays in files (feature `io`) |
 //! | [`error`] | the one error type, and the hook for errors of `Drop` |
 //!
@@ -35,6 +36,7 @@
 
 pub mod driver;
 pub mod error;
+pub mod fuse;
 pub mod images;
 #[cfg(feature = "io")]
 pub mod io;

@@ -317,6 +317,21 @@ impl<'a> Argument<'a> {
         Argument::from_bytes(ArgumentKind::Address, &address.to_ne_bytes())
     }
 
+    /// Memory at a view's address that the kernel reads.
+    pub(crate) fn reading(view: super::memory::View<'a>) -> Argument<'a> {
+        Argument::from_memory(view, view.allocation.read_access(view.whole))
+    }
+
+    /// As [`reading`](Self::reading), to write; the view is of memory that is borrowed mutably.
+    pub(crate) fn writing(view: super::memory::View<'a>) -> Argument<'a> {
+        Argument::from_memory(view, Access::WritePart)
+    }
+
+    /// A block of bytes by value.
+    pub(crate) fn block(bytes: &[u8]) -> Argument<'a> {
+        Argument::from_bytes(ArgumentKind::Bytes, bytes)
+    }
+
     pub(crate) fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
         match &self.memory {
             Some((allocation, access)) => target.enter(allocation, *access),
