@@ -51,12 +51,34 @@ enum Source {
 
 #[derive(Debug, Clone)]
 enum Action {
-    Pure { result: usize, function: Pure, operands: Vec<Source> },
-    Parameter { result: usize, offset: usize, bytes: usize },
+    Pure {
+        result: usize,
+        function: Pure,
+        operands: Vec<Source>,
+    },
+    Parameter {
+        result: usize,
+        offset: usize,
+        bytes: usize,
+    },
     /// (registers, base, offset, bytes of each, sign extension)
-    Load { results: Vec<usize>, address: usize, offset: u64, bytes: usize, signed: bool },
-    Store { values: Vec<Source>, address: usize, offset: u64, bytes: usize },
-    Pack { result: usize, halves: [usize; 2] },
+    Load {
+        results: Vec<usize>,
+        address: usize,
+        offset: u64,
+        bytes: usize,
+        signed: bool,
+    },
+    Store {
+        values: Vec<Source>,
+        address: usize,
+        offset: u64,
+        bytes: usize,
+    },
+    Pack {
+        result: usize,
+        halves: [usize; 2],
+    },
     Jump(usize),
     Return,
 }
@@ -108,7 +130,12 @@ impl Reader {
     }
 
     fn register(&self, name: &str) -> usize {
-        *self.scopes.iter().rev().find_map(|scope| scope.get(name)).unwrap_or_else(|| panic!("register {name}"))
+        *self
+            .scopes
+            .iter()
+            .rev()
+            .find_map(|scope| scope.get(name))
+            .unwrap_or_else(|| panic!("register {name}"))
     }
 
     fn source(&self, text: &str) -> Source {
@@ -119,7 +146,9 @@ impl Reader {
             _ if text.starts_with("0f") => {
                 Source::Immediate(u64::from(u32::from_str_radix(&text[2..], 16).expect("a float")))
             }
-            _ if text.starts_with("0d") => Source::Immediate(u64::from_str_radix(&text[2..], 16).expect("a float")),
+            _ if text.starts_with("0d") => {
+                Source::Immediate(u64::from_str_radix(&text[2..], 16).expect("a float"))
+            }
             _ => Source::Immediate(text.parse::<i64>().unwrap_or_else(|_| panic!("operand '{text}'")) as u64),
         }
     }
@@ -184,7 +213,8 @@ impl Kernel {
                     let (guard, line) = match line.strip_prefix('@') {
                         Some(guarded) => {
                             let (name, rest) = guarded.split_once(' ').expect("a guarded instruction");
-                            let (name, wanted) = name.strip_prefix('!').map_or((name, true), |name| (name, false));
+                            let (name, wanted) =
+                                name.strip_prefix('!').map_or((name, true), |name| (name, false));
                             (Some((reader.register(name), wanted)), rest)
                         }
                         None => (None, line),
@@ -215,7 +245,14 @@ impl Kernel {
         }
     }
 
-    fn thread(&self, block: u32, thread: u32, parameters: &[u8], memory: &mut Memory, registers: &mut [Option<u64>]) {
+    fn thread(
+        &self,
+        block: u32,
+        thread: u32,
+        parameters: &[u8],
+        memory: &mut Memory,
+        registers: &mut [Option<u64>],
+    ) {
         let read = |registers: &[Option<u64>], source: &Source| match source {
             Source::Register(index) => registers[*index].expect("a register that was written"),
             Source::Immediate(bits) => *bits,
@@ -331,6 +368,9 @@ fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic: &str, rest
 
 /// That a vector's width is what the mnemonic says.
 fn check_width(parts: &[&str], found: usize) {
-    let said = parts.iter().find_map(|part| part.strip_prefix('v').and_then(|width| width.parse().ok())).unwrap_or(1);
+    let said = parts
+        .iter()
+        .find_map(|part| part.strip_prefix('v').and_then(|width| width.parse().ok()))
+        .unwrap_or(1);
     assert_eq!(found, said, "{parts:?}");
 }

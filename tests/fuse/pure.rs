@@ -79,7 +79,10 @@ pub fn function(mnemonic: &str) -> Option<Pure> {
         "mad.wide.u32" => |a| (u64::from(w(a[0])) * u64::from(w(a[1]))).wrapping_add(a[2]),
         "mad.wide.s32" => |a| (i64::from(s(a[0])) * i64::from(s(a[1]))).wrapping_add(l(a[2])) as u64,
         "div.s32" => |a| {
-            assert!(s(a[1]) != 0 && !(s(a[0]) == i32::MIN && s(a[1]) == -1), "a division that PTX leaves open");
+            assert!(
+                s(a[1]) != 0 && !(s(a[0]) == i32::MIN && s(a[1]) == -1),
+                "a division that PTX leaves open"
+            );
             ow(s(a[0]) / s(a[1]))
         },
         "div.u32" => |a| u64::from(w(a[0]) / w(a[1])),
