@@ -5,7 +5,7 @@
 //! at once), and what it does in words. An error of 0 means that every result is what the formula gives with each
 //! operation rounded to nearest even, on every device; f16 and bf16 are computed in f32 and rounded once.
 
-use super::lower::{arithmetic, compare, complex, division, integer, rounding};
+use super::lower::{arithmetic, compare, complex, division, elementary, integer, rounding};
 use super::program::{Program, Value};
 use crate::error::{Error, Result};
 use crate::types::DType;
@@ -199,6 +199,19 @@ ops! {
     Real real 1 Part ALL 0 complex::real, "The real part.";
     Imag imag 1 Part ALL 0 complex::imaginary, "The imaginary part; 0 of real numbers.";
     Conj conj 1 Common ALL 0 complex::conjugate, "The complex conjugate; real numbers are their own.";
+    Exp exp 1 Fraction FLOATS 1 elementary::exponential, "e^x.";
+    Exp2 exp2 1 Fraction FLOATS 1 elementary::exponential_of_2, "2^x.";
+    Expm1 expm1 1 Fraction FLOATS 2 elementary::exponential_less_1, "e^x - 1, as accurate near 0.";
+    Log log 1 Fraction FLOATS 1 elementary::logarithm, "The natural logarithm; NaN below 0.";
+    Log2 log2 1 Fraction FLOATS 2 elementary::logarithm_to_2, "The logarithm to base 2, exact for powers of 2.";
+    Log10 log10 1 Fraction FLOATS 2 elementary::logarithm_to_10, "The logarithm to base 10.";
+    Log1p log1p 1 Fraction FLOATS 2 elementary::logarithm_of_1_plus, "ln(1 + x), as accurate near 0.";
+    Sinh sinh 1 Fraction FLOATS 3 elementary::hyperbolic_sine, "The hyperbolic sine.";
+    Cosh cosh 1 Fraction FLOATS 2 elementary::hyperbolic_cosine, "The hyperbolic cosine.";
+    Tanh tanh 1 Fraction FLOATS 3 elementary::hyperbolic_tangent, "The hyperbolic tangent.";
+    Sigmoid sigmoid 1 Fraction FLOATS 3 elementary::sigmoid, "1 / (1 + e^-x).";
+    Silu silu 1 Fraction FLOATS 4 elementary::silu, "x · sigmoid(x); -0 of minus infinity.";
+    Softplus softplus 1 Fraction FLOATS 3 elementary::softplus, "ln(1 + e^x).";
 }
 
 impl Operation {

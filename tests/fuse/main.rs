@@ -13,11 +13,13 @@ mod reference;
 mod rules;
 mod texts;
 mod value;
+mod vectors;
 
 fn main() -> std::process::ExitCode {
     let arguments = libtest_mimic::Arguments::from_args();
     let mut trials = operations::trials();
     trials.extend(random::trials());
     trials.extend(rules::trials());
+    trials.extend(vectors::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -85,7 +85,9 @@ fn run(operation: Operation, dtype: DType, class: &Class) {
         for (index, found) in after[0].element_bytes().into_iter().enumerate() {
             let operands: Vec<Value> = operands.iter().map(|values| values[index]).collect();
             let wanted = reference::apply(operation, dtype, &operands);
-            assert_close(signature.result, found, wanted, operation.ulp(), || {
+            // The reference's own error, where it is no wider.
+            let slack = u32::from(operation.ulp() > 0 && matches!(dtype, DType::F64 | DType::C128));
+            assert_close(signature.result, found, wanted, operation.ulp() + slack, || {
                 format!("{}({operands:?}) in {dtype}", operation.name())
             });
         }
@@ -106,9 +108,12 @@ fn zero(dtype: DType, blank: [Value; 1]) -> [Value; 1] {
 pub fn check(expression: &Expression, inputs: &[Array], before: &[Array]) -> Vec<Array> {
     let mut on_cpu = before.to_vec();
     on_host(expression, inputs, &[], &mut on_cpu);
-    for capability in [(6, 0), (9, 0)] {
+    let dtypes = expression.inputs().iter().chain(expression.outputs());
+    // Only what rounds to bf16 differs between them, and a sum of bf16 may be anywhere inside.
+    let both = dtypes.clone().any(|dtype| *dtype == DType::BF16) || dtypes.count() > 4;
+    for capability in if both { &[(6, 0), (9, 0)][..] } else { &[(6, 0)] } {
         let mut on_device = before.to_vec();
-        texts::keep(&as_ptx(expression, inputs, &mut on_device, capability));
+        texts::keep(&as_ptx(expression, inputs, &mut on_device, *capability));
         assert_same(&format!("sm_{}{}", capability.0, capability.1), &on_cpu, &on_device, before);
     }
     on_cpu

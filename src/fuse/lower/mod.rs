@@ -8,6 +8,7 @@ pub(super) mod cast;
 pub(super) mod compare;
 pub(super) mod complex;
 pub(super) mod division;
+pub(super) mod elementary;
 pub(super) mod integer;
 pub(super) mod rounding;
 

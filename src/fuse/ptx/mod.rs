@@ -122,10 +122,16 @@ impl Writer<'_> {
         self.result(Register::Bits32, "ld.param.u32", &[&format!("[block+{at}]")])
     }
 
+    /// The name of an operand's address, which says what the kernel does there.
+    fn parameter(&self, operand: usize) -> String {
+        let access = if operand < self.inputs { "read" } else { "write" };
+        format!("{ENTRY}_{access}_{operand}")
+    }
+
     fn text(&self) -> String {
         let target = if self.key.converts_brain { 80 } else { 60 };
         let addresses: String =
-            (0..self.dtypes.len()).map(|index| format!(".param .u64 p{index},\n")).collect();
+            (0..self.dtypes.len()).map(|index| format!(".param .u64 {},\n", self.parameter(index))).collect();
         let registers: String = REGISTERS
             .iter()
             .filter(|(register, ..)| self.counts[*register as usize] > 0)
@@ -170,7 +176,8 @@ impl Writer<'_> {
             })
             .collect();
         for operand in (0..self.dtypes.len()).filter(|&operand| used[operand]) {
-            self.bases[operand] = self.result(Register::Bits64, "ld.param.u64", &[&format!("[p{operand}]")]);
+            self.bases[operand] =
+                self.result(Register::Bits64, "ld.param.u64", &[&format!("[{}]", self.parameter(operand))]);
         }
         let mut places = self.places();
         let loaded: Vec<Vec<[Name; 2]>> = (0..self.inputs)
