@@ -1,6 +1,7 @@
 //! Runs on device memory: kernels are written, assembled by the driver, kept, and launched.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::expression::{Expression, State};
@@ -24,7 +25,7 @@ static KERNELS: Mutex<Option<HashMap<(usize, Arc<str>), Function>>> = Mutex::new
 /// An array in device memory that a run reads.
 pub struct DeviceInput<'a> {
     source: Source<'a>,
-    dtype: Option<DType>,
+    dtype: DType,
     layout: Layout,
 }
 
@@ -81,12 +82,12 @@ impl<'a> DeviceInput<'a> {
 
     fn of_view(dtype: DType, view: View<'a>, bytes: usize, layout: Layout) -> Result<DeviceInput<'a>> {
         check_memory(dtype, &layout, view.address, bytes)?;
-        Ok(DeviceInput { source: Source::Memory(view), dtype: Some(dtype), layout })
+        Ok(DeviceInput { source: Source::Memory(view), dtype, layout })
     }
 
     /// The elements that output `index` has before the run, in its layout: an operation in place.
     pub fn output(index: usize, output: &DeviceOutput<'_>) -> DeviceInput<'a> {
-        DeviceInput { source: Source::Output(index), dtype: Some(output.dtype), layout: output.layout }
+        DeviceInput { source: Source::Output(index), dtype: output.dtype, layout: output.layout }
     }
 }
 
@@ -118,6 +119,18 @@ impl<'a> DeviceOutput<'a> {
     fn of_view(dtype: DType, memory: View<'a>, bytes: usize, layout: Layout) -> Result<DeviceOutput<'a>> {
         check_memory(dtype, &layout, memory.address, bytes)?;
         Ok(DeviceOutput { memory, dtype, layout })
+    }
+}
+
+impl fmt::Debug for DeviceInput<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "DeviceInput({} of {:?})", self.dtype, self.layout)
+    }
+}
+
+impl fmt::Debug for DeviceOutput<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "DeviceOutput({} of {:?})", self.dtype, self.layout)
     }
 }
 
@@ -241,7 +254,7 @@ impl Expression {
             memory.push(match &input.source {
                 Source::Memory(view) => *view,
                 Source::Output(index) => match outputs.get(*index) {
-                    Some(output) if output.layout == input.layout && Some(output.dtype) == input.dtype => {
+                    Some(output) if output.layout == input.layout && output.dtype == input.dtype => {
                         output.memory
                     }
                     _ => return Err(other_output(*index)),
@@ -249,8 +262,7 @@ impl Expression {
             });
         }
         memory.extend(outputs.iter().map(|output| output.memory));
-        let dtypes =
-            inputs.iter().filter_map(|input| input.dtype).chain(outputs.iter().map(|output| output.dtype));
+        let dtypes = inputs.iter().map(|input| input.dtype).chain(outputs.iter().map(|output| output.dtype));
         state.check_dtypes(dtypes)?;
         let scalars = state.scalar_bits(scalars)?;
         let layouts: Vec<Layout> = inputs.iter().map(|input| input.layout).collect();

@@ -3,6 +3,7 @@
 //!
 //! `SELVEDGE_PTX_OUT=folder` writes every kernel's text there, once each, for `scripts/check_fuse.py`, which assembles them.
 
+mod arrays;
 mod classes;
 mod harness;
 mod interpreter;

@@ -4,8 +4,9 @@ use libtest_mimic::Trial;
 use selvedge::fuse::{Expression, Graph, Operation};
 use selvedge::types::DType;
 
+use super::arrays::{Array, assert_same, on_host};
 use super::classes::{CLASSES, Class, Role};
-use super::harness::{Array, as_ptx, assert_same, on_host};
+use super::harness::as_ptx;
 use super::reference;
 use super::texts;
 use super::value::{Value, read, same, special, write};
@@ -76,7 +77,9 @@ fn run(operation: Operation, dtype: DType, class: &Class) {
         let blank = [Value::Bits(0)];
         let output = (class.layout)(count, Role::Output);
         let before = [Array::new(signature.result, output, &zero(signature.result, blank), 0)];
-        let after = check(&expression, &arrays, &before);
+        let assemble =
+            class.crossed || matches!(operation, Operation::Conj | Operation::Add | Operation::Select);
+        let after = check(&expression, &arrays, &before, assemble);
         let shape = output.shape();
         let operands: Vec<Vec<Value>> = arrays
             .iter()
@@ -104,16 +107,19 @@ fn zero(dtype: DType, blank: [Value; 1]) -> [Value; 1] {
     }
 }
 
+fn dtypes_of(expression: &Expression) -> Vec<DType> {
+    expression.inputs().iter().chain(expression.outputs()).copied().collect()
+}
+
 /// Runs on the CPU and as PTX, for the oldest devices and for newer ones; gives the CPU's result.
-pub fn check(expression: &Expression, inputs: &[Array], before: &[Array]) -> Vec<Array> {
+pub fn check(expression: &Expression, inputs: &[Array], before: &[Array], assemble: bool) -> Vec<Array> {
     let mut on_cpu = before.to_vec();
     on_host(expression, inputs, &[], &mut on_cpu);
-    let dtypes = expression.inputs().iter().chain(expression.outputs());
-    // Only what rounds to bf16 differs between them, and a sum of bf16 may be anywhere inside.
-    let both = dtypes.clone().any(|dtype| *dtype == DType::BF16) || dtypes.count() > 4;
+    // Whatever rounds to bf16 is another text on newer devices.
+    let both = dtypes_of(expression).contains(&DType::BF16) || dtypes_of(expression).len() > 4;
     for capability in if both { &[(6, 0), (9, 0)][..] } else { &[(6, 0)] } {
         let mut on_device = before.to_vec();
-        texts::keep(&as_ptx(expression, inputs, &mut on_device, *capability));
+        texts::keep(&as_ptx(expression, inputs, &mut on_device, *capability), assemble);
         assert_same(&format!("sm_{}{}", capability.0, capability.1), &on_cpu, &on_device, before);
     }
     on_cpu
@@ -141,7 +147,7 @@ fn cast(from: DType, to: DType, class: &Class) {
     let inputs = [Array::new(from, (class.layout)(0, Role::Input), &values, 0)];
     let output = (class.layout)(1, Role::Output);
     let before = [Array::new(to, output, &zero(to, [Value::Bits(0)]), 0)];
-    let after = check(&expression, &inputs, &before);
+    let after = check(&expression, &inputs, &before, class.crossed);
     let sources = inputs[0].elements(&inputs[0].layout);
     for (found, source) in after[0].element_bytes().into_iter().zip(sources) {
         let wanted = reference::cast(from, to, source);

@@ -110,8 +110,11 @@ fn worst<T: Float>(operation: Operation, points: &[Point]) -> (f64, f64) {
         }
         let exponent =
             if high.abs() < f64::MIN_POSITIVE { -1022 } else { (high.abs().to_bits() >> 52) as i32 - 1023 };
-        let unit =
-            if *high == 0.0 { T::SMALLEST } else { f64::from(exponent + 1 - T::BITS).exp2().max(T::SMALLEST) };
+        let unit = if *high == 0.0 {
+            T::SMALLEST
+        } else {
+            f64::from(exponent + 1 - T::BITS).exp2().max(T::SMALLEST)
+        };
         let error = ((found - high) - rest).abs() / unit;
         if !(error <= worst.0) {
             worst = (error, *x);

@@ -8,6 +8,7 @@ pub(super) mod block;
 mod memory;
 mod schedule;
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -110,6 +111,18 @@ impl<'a> HostOutput<'a> {
     pub fn of_bytes(dtype: DType, memory: &'a mut [u8], layout: Layout) -> Result<HostOutput<'a>> {
         check_memory(dtype, &layout, memory.as_ptr().addr() as u64, memory.len())?;
         Ok(HostOutput { memory: memory.as_mut_ptr(), dtype, layout, borrow: PhantomData })
+    }
+}
+
+impl fmt::Debug for HostInput<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "HostInput({} of {:?})", self.dtype, self.layout)
+    }
+}
+
+impl fmt::Debug for HostOutput<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "HostOutput({} of {:?})", self.dtype, self.layout)
     }
 }
 
