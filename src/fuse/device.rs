@@ -19,8 +19,12 @@ const OPERATION: &str = "an elementwise run";
 /// A kernel that an expression has found before.
 pub(crate) type Cached = Function;
 
-/// Every kernel of the process by device and text: expressions that are written alike share it, whatever their numbers.
-static KERNELS: Mutex<Option<HashMap<(usize, Arc<str>), Function>>> = Mutex::new(None);
+/// By the device's ordinal and the text.
+type Kernels = HashMap<(usize, Arc<str>), Function>;
+
+/// Every kernel of the process: expressions that are written alike share it, whatever their numbers. Kernels stay: to
+/// unload one waits for the device.
+static KERNELS: Mutex<Option<Kernels>> = Mutex::new(None);
 
 /// An array in device memory that a run reads.
 pub struct DeviceInput<'a> {

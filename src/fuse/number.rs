@@ -3,8 +3,7 @@
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::instruction::Kind;
-use super::instruction::round_to_brain;
+use super::instruction::{Kind, round_to_brain, round_to_half};
 use super::program::kind_of;
 use crate::types::{DType, NumberKind};
 
@@ -99,7 +98,7 @@ impl Number {
 
     fn narrow(self, dtype: DType) -> f32 {
         match dtype {
-            DType::F16 => f16::from_f64(self.exact()).to_f32(),
+            DType::F16 => round_to_half(odd(self.exact())),
             DType::BF16 => round_to_brain(odd(self.exact())),
             _ => self.single(),
         }
@@ -166,6 +165,9 @@ mod tests {
         let whole = (1i128 << 62) + (1 << 54);
         let brain = |x: i128| f32::from_bits(Number::Integer(x).parts(DType::BF16)[0] as u32);
         assert_eq!((brain(whole), brain(whole + 1)), (2f32.powi(62), 2f32.powi(62) + 2f32.powi(55)));
+        let half = |x: f64| f32::from_bits(Number::Real(x).parts(DType::F16)[0] as u32);
+        let middle = 1.0 + 2f64.powi(-11);
+        assert_eq!((half(middle), half(middle + 2f64.powi(-50))), (1.0, 1.0 + 2f32.powi(-10)));
         assert_eq!(Number::Real(1e9).parts(DType::F16)[0] as u32, f32::INFINITY.to_bits());
     }
 

@@ -125,6 +125,20 @@ pub fn check(expression: &Expression, inputs: &[Array], before: &[Array], assemb
     on_cpu
 }
 
+/// Halfway between neighbours of the narrow floats, from e5m2 to f16.
+const TIES: [f64; 10] = [
+    1.0625,
+    1.125,
+    1.1875,
+    1.25,
+    1.375,
+    1.75,
+    1.0 + 1.0 / 256.0,
+    1.0 + 3.0 / 256.0,
+    1.0 + 1.0 / 2048.0,
+    1.0 + 3.0 / 2048.0,
+];
+
 fn cast(from: DType, to: DType, class: &Class) {
     let graph = Graph::new();
     let x = graph.input(from);
@@ -133,11 +147,10 @@ fn cast(from: DType, to: DType, class: &Class) {
     if from.is_float() && !from.is_storage_only() {
         // Around the limits of integers and the ties of narrower floats.
         let limits = (0..65).flat_map(|power| [-1.0, 1.0].map(|sign| sign * 2f64.powi(power)));
-        let small = (-20..12)
-            .flat_map(|power| [1.0625, 1.125, 1.1875, 1.25, 1.375, 1.75].map(|x| x * 2f64.powi(power)));
-        let nudged = limits
-            .chain(small)
-            .flat_map(|x| [x, x * (1.0 + 1e-7), x * (1.0 - 1e-7), x * (1.0 + 1e-15), x - 0.5]);
+        let small = (-20..12).flat_map(|power| TIES.map(|x| x * 2f64.powi(power)));
+        let nudged = limits.chain(small).flat_map(|x| {
+            [x, x * (1.0 + 1e-7), x * (1.0 - 1e-7), x * (1.0 + 1e-15), x * (1.0 - 1e-15), x - 0.5]
+        });
         for x in nudged {
             let mut bytes = vec![0; from.size()];
             write(from, Value::Real(x), &mut bytes);

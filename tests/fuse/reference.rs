@@ -6,7 +6,7 @@ use num_complex::Complex;
 use selvedge::fuse::Operation;
 use selvedge::types::{DType, complex};
 
-use super::value::{Value, bits, eight_bits, wrap};
+use super::value::{Value, bits, eight_bits, nearest, wrap};
 
 /// Rounds the result of f32 arithmetic to the dtype.
 fn narrow(dtype: DType, x: f32) -> f64 {
@@ -289,10 +289,9 @@ pub fn cast(from: DType, to: DType, value: Value) -> Value {
         (DType::F32, Value::Integer(x)) => Value::Real(f64::from(x as f32)),
         (DType::F32, _) => Value::Real(f64::from(real as f32)),
         (DType::F64, _) => Value::Real(real),
-        (DType::F16, Value::Integer(x)) => Value::Real(nearest(x, 11, 65504.0)),
-        (DType::BF16, Value::Integer(x)) => Value::Real(nearest(x, 8, f64::MAX)),
-        (DType::F16, _) => Value::Real(f16::from_f64(real).to_f64()),
-        (DType::BF16, _) => Value::Real(bf16::from_f64(real).to_f64()),
+        (DType::F16, Value::Integer(x)) => Value::Real(nearest_to_integer(x, 11, 65504.0)),
+        (DType::BF16, Value::Integer(x)) => Value::Real(nearest_to_integer(x, 8, f64::MAX)),
+        (DType::F16 | DType::BF16, _) => Value::Real(nearest(to, real)),
         (_, Value::Integer(x)) => wrap(to, x),
         _ => {
             let (low, high) = if to.is_signed_integer() {
@@ -307,7 +306,7 @@ pub fn cast(from: DType, to: DType, value: Value) -> Value {
 }
 
 /// An integer rounded to so many bits, halves to even; past the largest number it is infinite.
-fn nearest(x: i128, precision: u32, most: f64) -> f64 {
+fn nearest_to_integer(x: i128, precision: u32, most: f64) -> f64 {
     let magnitude = x.unsigned_abs();
     let excess = (128 - magnitude.leading_zeros()).saturating_sub(precision);
     let (kept, lost) = (magnitude >> excess, magnitude & ((1 << excess) - 1));

@@ -82,8 +82,8 @@ pub fn read(dtype: DType, bytes: &[u8]) -> Value {
 
 pub fn write(dtype: DType, value: Value, bytes: &mut [u8]) {
     let all = match (dtype, value) {
-        (DType::F16, Value::Real(x)) => f16::from_f64(x).to_le_bytes().to_vec(),
-        (DType::BF16, Value::Real(x)) => bf16::from_f64(x).to_le_bytes().to_vec(),
+        (DType::F16, Value::Real(x)) => f16::from_f64(nearest(dtype, x)).to_le_bytes().to_vec(),
+        (DType::BF16, Value::Real(x)) => bf16::from_f64(nearest(dtype, x)).to_le_bytes().to_vec(),
         (DType::F32, Value::Real(x)) => (x as f32).to_le_bytes().to_vec(),
         (DType::F64, Value::Real(x)) => x.to_le_bytes().to_vec(),
         (DType::C64, Value::Complex(x, y)) => [(x as f32).to_le_bytes(), (y as f32).to_le_bytes()].concat(),
@@ -93,6 +93,21 @@ pub fn write(dtype: DType, value: Value, bytes: &mut [u8]) {
         (dtype, value) => panic!("{value:?} as {dtype}"),
     };
     bytes.copy_from_slice(&all);
+}
+
+/// The f16 or bf16 nearest to a number, halves to even; `half` itself rounds f64 twice.
+pub fn nearest(dtype: DType, x: f64) -> f64 {
+    let (precision, least, most) =
+        if dtype == DType::F16 { (11, -14, 65504.0) } else { (8, -126, 3.389_531_389_251_535_5e38) };
+    if x == 0.0 || !x.is_finite() {
+        return x;
+    }
+    let exponent = (x.abs().log2().floor() as i32).max(least);
+    // The logarithm may be one too high, which leaves a bit too few.
+    let exponent = if exponent > least && x.abs() < 2f64.powi(exponent) { exponent - 1 } else { exponent };
+    let unit = 2f64.powi(exponent + 1 - precision);
+    let rounded = (x / unit).round_ties_even() * unit;
+    if rounded.abs() > most { f64::INFINITY.copysign(x) } else { rounded }
 }
 
 /// Values at which things go wrong: extremes, signed zeros, subnormal numbers, ties, infinities, NaN.

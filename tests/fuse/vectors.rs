@@ -116,7 +116,7 @@ fn worst<T: Float>(operation: Operation, points: &[Point]) -> (f64, f64) {
             f64::from(exponent + 1 - T::BITS).exp2().max(T::SMALLEST)
         };
         let error = ((found - high) - rest).abs() / unit;
-        if !(error <= worst.0) {
+        if error.is_nan() || error > worst.0 {
             worst = (error, *x);
         }
     }

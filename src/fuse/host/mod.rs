@@ -212,14 +212,13 @@ impl Run<'_> {
     }
 
     /// The registers of a thread, with what is the same for all blocks computed.
-    fn registers(&self) -> Vec<Box<Block>> {
-        let mut registers: Vec<Box<Block>> =
-            (0..self.schedule.registers).map(|_| Box::new([0; LANES])).collect();
+    fn registers(&self) -> Vec<Block> {
+        let mut registers: Vec<Block> = vec![[0; LANES]; self.schedule.registers];
         self.steps(&mut registers, &self.schedule.once, 0, LANES);
         registers
     }
 
-    fn block(&self, registers: &mut [Box<Block>], start: usize, count: usize) {
+    fn block(&self, registers: &mut [Block], start: usize, count: usize) {
         #[cfg(target_arch = "x86_64")]
         if has_vectors() {
             // SAFETY: the processor has these instructions.
@@ -231,16 +230,16 @@ impl Run<'_> {
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn block_in_vectors(&self, registers: &mut [Box<Block>], start: usize, count: usize) {
+    unsafe fn block_in_vectors(&self, registers: &mut [Block], start: usize, count: usize) {
         self.block_in_any(registers, start, count);
     }
 
     #[inline(always)]
-    fn block_in_any(&self, registers: &mut [Box<Block>], start: usize, count: usize) {
+    fn block_in_any(&self, registers: &mut [Block], start: usize, count: usize) {
         self.steps(registers, &self.schedule.each, start, count);
         for (output, values) in self.program.outputs.iter().enumerate() {
             let operand = self.space.inputs + output;
-            let parts = values.map(|value| &*registers[self.schedule.register(value)]);
+            let parts = values.map(|value| &registers[self.schedule.register(value)]);
             // SAFETY: the space's elements are the layouts', which were held against the memory; no other block has these.
             unsafe { self.operands[operand].store(&self.space, operand, start, count, parts) };
         }
@@ -248,7 +247,7 @@ impl Run<'_> {
 
     /// Runs steps on `count` lanes from element `start` on.
     #[inline(always)]
-    fn steps(&self, registers: &mut [Box<Block>], steps: &[u32], start: usize, count: usize) {
+    fn steps(&self, registers: &mut [Block], steps: &[u32], start: usize, count: usize) {
         for &index in steps {
             let (step, kind) = self.program.steps[index as usize];
             let target = self.schedule.of_step[index as usize] as usize;
@@ -276,8 +275,8 @@ impl Run<'_> {
                     let (before, rest) = registers.split_at_mut(target);
                     let Some((result, after)) = rest.split_first_mut() else { continue };
                     let operands = operands.map(|value| match self.schedule.register(value) {
-                        register if register < target => &*before[register],
-                        register => &*after[register - target - 1],
+                        register if register < target => &before[register],
+                        register => &after[register - target - 1],
                     });
                     instruction.run(operands, result, count);
                 }

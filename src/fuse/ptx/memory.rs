@@ -101,7 +101,7 @@ impl Writer<'_> {
         };
         let mnemonic = format!("ld.global.{memory}");
         let first = self.result(register, &mnemonic, &[&format!("[{address}]")]);
-        let first = self.from_memory(dtype, first);
+        let first = self.loaded_form(dtype, first);
         if parts(dtype) == 1 {
             return [first.clone(), first];
         }
@@ -110,7 +110,7 @@ impl Writer<'_> {
     }
 
     /// What a single element's register becomes.
-    fn from_memory(&mut self, dtype: DType, name: Name) -> Name {
+    fn loaded_form(&mut self, dtype: DType, name: Name) -> Name {
         match dtype {
             DType::Bool => self.result(Register::Predicate, "setp.ne.u32", &[&name, "0"]),
             DType::F16 => self.result(Register::Float32, "cvt.f32.f16", &[&name]),
@@ -184,10 +184,10 @@ impl Writer<'_> {
         let mnemonic = if signed { "bfe.s32" } else { "bfe.u32" };
         let bits = self.result(Register::Bits32, mnemonic, &[word, &bit.to_string(), &width]);
         if dtype != DType::F16 {
-            return self.from_memory(dtype, bits);
+            return self.loaded_form(dtype, bits);
         }
         let half = self.result(Register::Bits16, "cvt.u16.u32", &[&bits]);
-        self.from_memory(dtype, half)
+        self.loaded_form(dtype, half)
     }
 
     /// Stores an output's elements; `rounds` where they are still to be rounded to the dtype.
@@ -225,7 +225,7 @@ impl Writer<'_> {
                 Some(inside) if !inside.is_empty() => format!("@{inside} "),
                 _ => String::new(),
             };
-            let (memory, first) = self.to_memory(dtype, &element[0], rounds);
+            let (memory, first) = self.stored_form(dtype, &element[0], rounds);
             self.line(format!("{guard}st.global.{memory} [{address}], {first};"));
             if parts(dtype) == 2 {
                 self.line(format!(
@@ -238,7 +238,7 @@ impl Writer<'_> {
     }
 
     /// A single element as memory has it, and the type of its store.
-    fn to_memory(&mut self, dtype: DType, name: &str, rounds: bool) -> (&'static str, Name) {
+    fn stored_form(&mut self, dtype: DType, name: &str, rounds: bool) -> (&'static str, Name) {
         match dtype {
             DType::Bool => ("u8", self.result(Register::Bits32, "selp.b32", &["1", "0", name])),
             DType::U8 | DType::I8 | DType::F8E4M3 | DType::F8E5M2 => ("u8", name.to_owned()),
@@ -259,7 +259,7 @@ impl Writer<'_> {
     fn store_vector(&mut self, dtype: DType, address: &str, elements: &[[Name; 2]], rounds: bool) {
         let (size, lanes) = (part_bytes(dtype), elements.len());
         if size < 4 && lanes == 1 {
-            let (memory, name) = self.to_memory(dtype, &elements[0][0], rounds);
+            let (memory, name) = self.stored_form(dtype, &elements[0][0], rounds);
             return self.line(format!("st.global.{memory} [{address}], {name};"));
         }
         let (memory, names): (&str, Vec<Name>) = if size >= 4 {
@@ -269,7 +269,7 @@ impl Writer<'_> {
             ("b32", elements.chunks(2).map(|pair| self.pack_pair(dtype, pair, rounds)).collect())
         } else {
             let bytes: Vec<Name> =
-                elements.iter().map(|element| self.to_memory(dtype, &element[0], rounds).1).collect();
+                elements.iter().map(|element| self.stored_form(dtype, &element[0], rounds).1).collect();
             let pairs: Vec<Name> = bytes
                 .chunks(2)
                 .map(|pair| self.result(Register::Bits32, "prmt.b32", &[&pair[0], &pair[1], "64"]))
@@ -294,8 +294,8 @@ impl Writer<'_> {
         let (low, high) = (pair[0][0].clone(), pair[pair.len() - 1][0].clone());
         match dtype {
             DType::F16 => {
-                let (_, low) = self.to_memory(dtype, &low, rounds);
-                let (_, high) = self.to_memory(dtype, &high, rounds);
+                let (_, low) = self.stored_form(dtype, &low, rounds);
+                let (_, high) = self.stored_form(dtype, &high, rounds);
                 self.result(Register::Bits32, "mov.b32", &[&format!("{{{low}, {high}}}")])
             }
             DType::BF16 if rounds => self.result(Register::Bits32, "cvt.rn.bf16x2.f32", &[&high, &low]),
