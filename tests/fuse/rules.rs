@@ -26,6 +26,7 @@ trials! {
     the_plan_is_explained
     kernels_of_other_sizes_are_the_same
     large_runs_are_several_launches
+    more_parameters_than_a_kernel_takes
     the_list_is_whole
 }
 
@@ -242,6 +243,27 @@ fn large_runs_are_several_launches() {
     assert!(plan.launches.iter().enumerate().all(|(k, launch)| launch.offsets == [k << 30, 0, k << 30]));
     // The text of a launch stands there once where the next is the same.
     assert_eq!(plan.to_string().matches(".version").count(), 1);
+}
+
+fn more_parameters_than_a_kernel_takes() {
+    let graph = Graph::new();
+    let inputs: Vec<_> = (0..62).map(|_| graph.input(DType::U8)).collect();
+    let sum = inputs[1..].iter().fold(inputs[0], |sum, &input| sum + input);
+    let expression = graph.expression(&[sum]).expect("an expression");
+    // Nothing merges: of each pair of dimensions an input repeats the inner one.
+    let sizes = [2; 16];
+    let repeats: Vec<usize> = (0..16).map(|axis| 1 + axis % 2).collect();
+    let mixed = contiguous(&repeats).expand(contiguous(&sizes).shape()).expect("a view");
+    let message =
+        expression.explain(&[mixed; 62], &[contiguous(&sizes)], (9, 0)).expect_err("an error").to_string();
+    assert!(message.contains("63 operands of 16 dimensions"), "{message}");
+    // The CPU has no such limit.
+    let (ones, mut out) = (vec![1u8; 256], vec![0u8; 1 << 16]);
+    let run: Vec<_> = (0..62).map(|_| HostInput::new(&ones, mixed).expect("an input")).collect();
+    expression
+        .run_host(&run, &[], &mut [HostOutput::new(&mut out, contiguous(&sizes)).expect("an output")])
+        .expect("a run");
+    assert!(out.iter().all(|x| *x == 62));
 }
 
 fn the_list_is_whole() {
