@@ -31,6 +31,9 @@ FUNCTIONS = {
     "sinh": (mpmath.sinh, (-92, 92), (-715, 715)),
     "cosh": (mpmath.cosh, (-92, 92), (-715, 715)),
     "tanh": (mpmath.tanh, (-12, 12), (-25, 25)),
+    "asinh": (mpmath.asinh, (-(2.0**127), 2.0**127), (-(2.0**1023), 2.0**1023)),
+    "acosh": (mpmath.acosh, (1, 2.0**127), (1, 2.0**1023)),
+    "atanh": (mpmath.atanh, (-1, 1), (-1, 1)),
     "sigmoid": (lambda x: 1 / (1 + mpmath.exp(-x)), (-110, 40), (-750, 60)),
     "silu": (lambda x: x / (1 + mpmath.exp(-x)), (-120, 40), (-770, 60)),
     "softplus": (lambda x: mpmath.log1p(mpmath.exp(x)), (-110, 40), (-750, 60)),
@@ -53,7 +56,7 @@ def narrowed(dtype, x):
 def points(dtype, domain, numbers):
     small, large = (-149, 127) if dtype == "f32" else (-1074, 1023)
     found = [0.5, 1.0, 2.0, 3.0, 10.0, 1000.0, 0.7071067811865476, 1.4142135623730951, 1 + 2.0**-20, 1 - 2.0**-20]
-    found += [numbers.uniform(0.6, 1.6) for _ in range(100)]
+    found += [numbers.uniform(0.6, 1.6) for _ in range(80)]
     if domain is None:
         found += [numbers.uniform(1, 2) * 2.0 ** numbers.randint(small, large - 1) for _ in range(250)]
         found += [-numbers.uniform(0, 1) for _ in range(40)]
@@ -62,6 +65,7 @@ def points(dtype, domain, numbers):
         found += [numbers.uniform(*domain) for _ in range(250)]
         found += [numbers.uniform(-1, 1) * 2.0 ** numbers.randint(-70, 2) for _ in range(150)]
         found += [numbers.uniform(-1, 1) for _ in range(100)]
+        found += [numbers.uniform(1, 2) * 2.0 ** numbers.uniform(0, 60) for _ in range(100) if domain[1] > 2.0**60]
         found += [domain[0], domain[1]]
     found = [narrowed(dtype, x) for x in found]
     return [x for x in found if x is not None and x != 0]
@@ -73,6 +77,8 @@ def main():
     for name, (function, *domains) in FUNCTIONS.items():
         for dtype, domain in zip(("f32", "f64"), domains):
             for x in points(dtype, domain, numbers):
+                if name == "acosh" and x < 1 or name == "atanh" and abs(x) >= 1:
+                    continue
                 if x <= 0 and name.startswith("log") and not (name == "log1p" and x > -1):
                     continue
                 result = function(mpf(x))

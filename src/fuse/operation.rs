@@ -209,6 +209,9 @@ ops! {
     Sinh sinh 1 Fraction FLOATS 3 elementary::hyperbolic_sine, "The hyperbolic sine.";
     Cosh cosh 1 Fraction FLOATS 2 elementary::hyperbolic_cosine, "The hyperbolic cosine.";
     Tanh tanh 1 Fraction FLOATS 3 elementary::hyperbolic_tangent, "The hyperbolic tangent.";
+    Asinh asinh 1 Fraction FLOATS 3 elementary::inverse_hyperbolic_sine, "The inverse hyperbolic sine.";
+    Acosh acosh 1 Fraction FLOATS 3 elementary::inverse_hyperbolic_cosine, "The inverse hyperbolic cosine; NaN below 1.";
+    Atanh atanh 1 Fraction FLOATS 3 elementary::inverse_hyperbolic_tangent, "The inverse hyperbolic tangent; infinite at 1 and -1, NaN beyond.";
     Sigmoid sigmoid 1 Fraction FLOATS 3 elementary::sigmoid, "1 / (1 + e^-x).";
     Silu silu 1 Fraction FLOATS 4 elementary::silu, "x · sigmoid(x); -0 of minus infinity.";
     Softplus softplus 1 Fraction FLOATS 3 elementary::softplus, "ln(1 + e^x).";

@@ -106,6 +106,17 @@ macro_rules! floats {
                 Sinh => x.sinh(),
                 Cosh => x.cosh(),
                 Tanh => x.tanh(),
+                // Rust's own lose what these lose nothing of.
+                Asinh => {
+                    let a = x.abs();
+                    let near = (a + a * a / (1.0 + (1.0 + a * a).sqrt())).ln_1p();
+                    let far = a.ln() + std::f64::consts::LN_2 as $float;
+                    if a > 1e9 { far.copysign(x) } else { near.copysign(x) }
+                }
+                Acosh if x > 1e9 => x.ln() + std::f64::consts::LN_2 as $float,
+                Acosh if x < 1.0 => $float::NAN,
+                Acosh => ((x - 1.0) + ((x - 1.0) * (x + 1.0)).sqrt()).ln_1p(),
+                Atanh => (0.5 * (2.0 * x.abs() / (1.0 - x.abs())).ln_1p()).copysign(x),
                 Sigmoid if x < -50.0 => x.exp(),
                 Sigmoid => 1.0 / (1.0 + (-x).exp()),
                 Silu if x == $float::NEG_INFINITY => -0.0,

@@ -352,6 +352,60 @@ pub(crate) fn hyperbolic_cosine(program: &mut Program, dtype: DType, operands: &
     narrowed(program, dtype, result)
 }
 
+/// ln(2 x), for x so large that the inverse hyperbolic functions are no more than that; `near` elsewhere.
+fn far(program: &mut Program, x: Value, near: Value) -> Value {
+    let limit = either(program, x, 2f64.powi(13), 2f64.powi(28));
+    let (head, _) = logarithm_of_2(program, x);
+    let logarithm = natural(program, x, None);
+    let sum = program.add(logarithm, head);
+    let sum = outside(program, x, sum);
+    let is_far = program.less(limit, x);
+    program.choose(is_far, sum, near)
+}
+
+pub(crate) fn inverse_hyperbolic_sine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    let x = operands[0][0];
+    let (unity, magnitude) = (program.float(x, 1.0), program.absolute(x));
+    // ln(1 + x + x² / (1 + sqrt(1 + x²))).
+    let square = program.multiply(magnitude, magnitude);
+    let sum = program.add(unity, square);
+    let root = program.square_root(sum);
+    let divisor = program.add(unity, root);
+    let quotient = program.divide(square, divisor);
+    let argument = program.add(magnitude, quotient);
+    let near = of_1_plus(program, argument);
+    let result = far(program, magnitude, near);
+    signed(program, dtype, x, result)
+}
+
+pub(crate) fn inverse_hyperbolic_cosine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    let x = operands[0][0];
+    let (unity, two, nan) = (program.float(x, 1.0), program.float(x, 2.0), program.float(x, f64::NAN));
+    // ln(1 + t + sqrt(2 t + t²)) with t = x - 1.
+    let t = program.subtract(x, unity);
+    let sum = program.add(two, t);
+    let product = program.multiply(t, sum);
+    let root = program.square_root(product);
+    let argument = program.add(t, root);
+    let near = of_1_plus(program, argument);
+    let result = far(program, x, near);
+    let good = program.less_equal(unity, x);
+    let result = program.choose(good, result, nan);
+    narrowed(program, dtype, result)
+}
+
+pub(crate) fn inverse_hyperbolic_tangent(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    let x = operands[0][0];
+    let (unity, half, magnitude) = (program.float(x, 1.0), program.float(x, 0.5), program.absolute(x));
+    // ln(1 + 2 x / (1 - x)) / 2; past 1 the argument is below -1.
+    let double = program.add(magnitude, magnitude);
+    let rest = program.subtract(unity, magnitude);
+    let argument = program.divide(double, rest);
+    let logarithm = of_1_plus(program, argument);
+    let result = program.multiply(half, logarithm);
+    signed(program, dtype, x, result)
+}
+
 /// x' · sigmoid(x), with x' = x or 1.
 fn sigmoid_times(program: &mut Program, dtype: DType, x: Value, by_x: bool) -> Parts {
     let (zero, unity) = (program.float(x, 0.0), program.float(x, 1.0));
