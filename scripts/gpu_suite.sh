@@ -2,7 +2,7 @@
 # Runs a bundle (scripts/bundle.sh) on a machine with a GPU: the device suite as it is, with the driver alone, with
 # the toolkit hidden, under compute-sanitizer, and the benchmarks. One call, under nine minutes; a table comes last.
 #
-#   gpu_suite.sh [PART ...]     parts: info benches pytorch memory native driver_only hidden memcheck initcheck seeded
+#   gpu_suite.sh [PART ...]     parts: info benches pytorch memory launcher native driver_only hidden memcheck initcheck seeded
 #                               host (all of these without arguments), and soak, which is run only by its name
 #
 # Environment:
@@ -17,6 +17,7 @@
 #   SANITIZER        the program (found on PATH and in /usr/local/cuda*/bin)
 #   BENCH_ARGUMENTS  arguments for the GPU benchmarks of the thin layer
 #   MEMORY_ARGUMENTS arguments for those of memory and graphs (--only with all that need the device, and replay_recorded)
+#   LAUNCHER_ARGUMENTS  arguments for those of the launcher
 #   SOAK_SECONDS     how long the part soak goes on (420)
 #   TRACE            a memory trace to replay; without it, the one that the part pytorch recorded
 #
@@ -74,8 +75,9 @@ read -r -a only <<<"${SANITIZER_ONLY:-}"
 read -r -a suite_arguments <<<"${SUITE_ARGUMENTS:-}"
 read -r -a bench_arguments <<<"${BENCH_ARGUMENTS:-}"
 read -r -a memory_arguments <<<"${MEMORY_ARGUMENTS:---only allocation,graph_launch,graph,overlap,batch,replay_recorded}"
+read -r -a launcher_arguments <<<"${LAUNCHER_ARGUMENTS:-}"
 soak=${SOAK_SECONDS:-420}
-parts=${*:-info benches pytorch memory native driver_only hidden memcheck initcheck seeded host}
+parts=${*:-info benches pytorch memory launcher native driver_only hidden memcheck initcheck seeded host}
 
 mkdir -p "$out" || exit 1
 out=$(cd "$out" && pwd)
@@ -179,6 +181,10 @@ if wants memory && [ -x "$here/memory" ]; then
     [ -n "$trace" ] || [ ! -f "$work/traces/pytorch.json" ] || trace=$work/traces/pytorch.json
     part memory 150 0 "$here/memory" --out "$work/results" ${trace:+--trace "$trace"} "${memory_arguments[@]}"
     cat "$work/logs/memory.log" 2>/dev/null
+fi
+if wants launcher && [ -x "$here/launcher" ]; then
+    part launcher 120 0 "$here/launcher" --out "$work/results" "${launcher_arguments[@]}"
+    cat "$work/logs/launcher.log" 2>/dev/null
 fi
 if wants soak; then
     SELVEDGE_SOAK_SECONDS=$soak part soak $((soak * 5 / 4 + 60)) 0 "$here/gpu" soak --nocapture

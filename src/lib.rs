@@ -7,7 +7,9 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`driver`] | devices, streams, events, memory, modules and launches: the thin safe layer |
+//! | [`launcher`] | any kernel, from source or image, by name |
 //! | [`images`] | the crate's own kernels, embedded, and the choice among them |
+//! | [`nvrtc`] | CUDA C++ compiled at run time, and the cache of what came of it |
 //! | [`types`] | what numbers and layouts are, without storage and without a device |
 //! | [`fuse`] | elementwise expressions as one kernel, on a device or the CPU |
 //! | `io` | arrays in files (feature `io`) |
@@ -40,6 +42,8 @@ pub mod fuse;
 pub mod images;
 #[cfg(feature = "io")]
 pub mod io;
+pub mod launcher;
+pub mod nvrtc;
 #[doc(hidden)]
 pub mod sys;
 pub mod types;

@@ -14,7 +14,7 @@ use crate::harness::turns::{Subject, measure as turns};
 const SHAPES: [(&str, usize, usize, usize, usize); 3] = [
     ("1 kernel, 1 buffer", 1, 1, 32, 1000),
     ("10 kernels, 10 buffers", 10, 10, 32, 1000),
-    ("1000 kernels, 1 buffer", 1000, 1, 4, 300),
+    ("1000 kernels, 1 buffer", 1000, 1, 4, 1500),
 ];
 
 /// Graphs of three sizes.

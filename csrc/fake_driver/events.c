@@ -177,7 +177,42 @@ void wait_queue(stream *other, uint64_t target, stream *s) {
     enqueue(s, o);
 }
 
-EXPORT CUresult cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsigned flags) {
+/* Calls that are under way: waits of a stream and launches of graphs into one. */
+static struct {
+    CUstream stream;
+    bool is_launch;
+} ordering[64];
+static pthread_mutex_t ordering_lock = PTHREAD_MUTEX_INITIALIZER;
+
+int ordering_begin(CUstream stream, bool is_launch) {
+    int place = -1;
+    bool together = false;
+    pthread_mutex_lock(&ordering_lock);
+    for (int i = 0; i < 64; i++) {
+        if (!ordering[i].stream) place = i;
+        else if (ordering[i].stream == stream && ordering[i].is_launch != is_launch) together = true;
+    }
+    if (place >= 0 && stream) {
+        ordering[place].stream = stream;
+        ordering[place].is_launch = is_launch;
+    }
+    pthread_mutex_unlock(&ordering_lock);
+    if (together) {
+        control_begin();
+        violation_at("a graph is launched into stream %p while another thread makes it wait: the wait can be lost",
+                     (void *)stream);
+        control_end();
+    }
+    return place;
+}
+
+void ordering_end(int place) {
+    pthread_mutex_lock(&ordering_lock);
+    if (place >= 0) ordering[place].stream = 0;
+    pthread_mutex_unlock(&ordering_lock);
+}
+
+static CUresult wait_event(CUstream handle, CUevent event_handle, unsigned flags) {
     call c;
     int result = SUCCESS;
     if (!call_begin(&c, F_cuStreamWaitEvent, CALL_CONTEXT)) return call_end(&c, c.result);
@@ -193,6 +228,13 @@ EXPORT CUresult cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsigne
     if (e->epoch == G.epoch) clock_join(&s->clock, &e->clock);
     wait_queue(e->stream, e->target, s);
     return call_end(&c, SUCCESS);
+}
+
+EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
+    int place = ordering_begin(stream, false);
+    CUresult result = wait_event(stream, event, flags);
+    ordering_end(place);
+    return result;
 }
 
 /* ---- control ---- */

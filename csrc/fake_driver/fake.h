@@ -76,7 +76,8 @@
  * looked up at the launch, so that memory or a module that is gone is a violation there (the node is then left out),
  * and counts as used by the stream at the launch. Two nodes in no order that use the same bytes, one of them writing,
  * are a violation of the first launch and of the first after each change; a node with a graph inside uses what is used
- * in there. A launch comes after the last one of the same instance, on whatever stream. An update by a graph of another
+ * in there. A launch into a stream while another thread makes that stream wait is a violation: driver 580 can lose such a
+ * wait. A launch comes after the last one of the same instance, on whatever stream. An update by a graph of another
  * shape or other kinds of nodes answers 910 and changes nothing; it goes by the order of the nodes in both graphs'
  * lists. Nodes that are added without a capture are kernels, child graphs, conditional and empty ones (others: 801). A
  * graph that is inside a node is destroyed with it and cannot be instantiated; only graphs by themselves count.

@@ -181,7 +181,7 @@ static void nodes_queue(const graph *g, stream *s, actor *who, const call *c) {
     if (noting && !is_chain(g)) check_order(g, first, c);
 }
 
-EXPORT CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream_handle) {
+static CUresult launch(CUgraphExec handle, CUstream stream_handle) {
     call c;
     int result = SUCCESS;
     if (!call_begin(&c, F_cuGraphLaunch, CALL_CONTEXT)) return call_end(&c, c.result);
@@ -212,6 +212,13 @@ EXPORT CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream_handle) {
     x->epoch = G.epoch;
     x->clock = s->clock;
     return call_end(&c, SUCCESS);
+}
+
+EXPORT CUresult cuGraphLaunch(CUgraphExec instance, CUstream stream) {
+    int place = ordering_begin(stream, true);
+    CUresult result = launch(instance, stream);
+    ordering_end(place);
+    return result;
 }
 
 EXPORT CUresult cuGraphUpload(CUgraphExec handle, CUstream stream_handle) {

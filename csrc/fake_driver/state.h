@@ -366,6 +366,9 @@ context *current_context(void);
 context *context_of(CUcontext handle);
 void *grow(void *memory, size_t *capacity, size_t wanted, size_t size);
 void *zeroed(size_t size);
+/* Around a wait of a stream and the launch of a graph into one, outside of the lock; the place is for the end. */
+int ordering_begin(CUstream stream, bool is_launch);
+void ordering_end(int place);
 void violation(const call *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void violation_at(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *site_text(const site *where, char text[160]);

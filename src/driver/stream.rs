@@ -277,19 +277,16 @@ impl StreamState {
     /// issued since its capture began is only written down.
     pub(crate) fn mark_placed(&self) -> Result<(Arc<EventCell>, u64)> {
         let mut marker = self.lock_marker();
+        // Before the slot is looked at: what a capture that ends meanwhile lets in is not behind its event.
         let position = self.issued();
         match self.slot.before() {
             Some(before) => Ok((before, position)),
-            None => self.mark_placed_with(&mut marker),
+            None => self.mark_with(&mut marker),
         }
     }
 
-    /// As [`mark`](Self::mark), on a stream that does not capture yet.
-    pub(crate) fn mark_with(&self, marker: &mut Marker) -> Result<Arc<EventCell>> {
-        self.mark_placed_with(marker).map(|(event, _)| event)
-    }
-
-    fn mark_placed_with(&self, marker: &mut Marker) -> Result<(Arc<EventCell>, u64)> {
+    /// As [`mark_placed`](Self::mark_placed), on a stream that does not capture yet.
+    pub(crate) fn mark_with(&self, marker: &mut Marker) -> Result<(Arc<EventCell>, u64)> {
         let position = self.issued();
         if let Some((event, behind)) = &*marker {
             if *behind == position {

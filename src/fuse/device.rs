@@ -34,6 +34,7 @@ pub struct DeviceInput<'a> {
 }
 
 enum Source<'a> {
+    /// In bytes.
     Memory(View<'a>),
     /// The memory of an output.
     Output(usize),
@@ -41,6 +42,7 @@ enum Source<'a> {
 
 /// An array in device memory that a run writes.
 pub struct DeviceOutput<'a> {
+    /// In bytes.
     memory: View<'a>,
     dtype: DType,
     layout: Layout,
@@ -86,7 +88,7 @@ impl<'a> DeviceInput<'a> {
 
     fn of_view(dtype: DType, view: View<'a>, bytes: usize, layout: Layout) -> Result<DeviceInput<'a>> {
         check_memory(dtype, &layout, view.address, bytes)?;
-        Ok(DeviceInput { source: Source::Memory(view), dtype, layout })
+        Ok(DeviceInput { source: Source::Memory(View { length: bytes, ..view }), dtype, layout })
     }
 
     /// The elements that output `index` has before the run, in its layout: an operation in place.
@@ -122,7 +124,7 @@ impl<'a> DeviceOutput<'a> {
 
     fn of_view(dtype: DType, memory: View<'a>, bytes: usize, layout: Layout) -> Result<DeviceOutput<'a>> {
         check_memory(dtype, &layout, memory.address, bytes)?;
-        Ok(DeviceOutput { memory, dtype, layout })
+        Ok(DeviceOutput { memory: View { length: bytes, ..memory }, dtype, layout })
     }
 }
 
@@ -289,8 +291,8 @@ impl Expression {
                 arguments.push(match operand < inputs.len() {
                     // Entered as the output that it is.
                     true if in_place => Argument::raw_address(address),
-                    true => Argument::reading(View { address, ..*view }),
-                    false => Argument::writing(View { address, ..*view }),
+                    true => Argument::reading(*view, address),
+                    false => Argument::writing(*view, address),
                 });
             }
             arguments.push(Argument::block(&plan.block));

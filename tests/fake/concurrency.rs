@@ -268,6 +268,29 @@ fn lost_users(fake: &Fake) -> Outcome {
     Ok(())
 }
 
+/// Graphs are launched into a stream while another thread makes it wait: the driver sees one of the two at a time.
+fn launches_beside_waits(fake: &Fake) -> Outcome {
+    let device = Device::new(0)?;
+    let (stream, other) = (device.stream()?, device.stream()?);
+    let mut buffer = stream.zeros::<u8>(64)?;
+    let (graph, ()) = stream.capture(|stream| stream.fill(&mut buffer, 1))?;
+    let graph = graph.instantiate()?;
+    let mut event = device.event()?;
+    event.record(&other)?;
+    let together = Barrier::new(2);
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            together.wait();
+            (0..3000).try_for_each(|_| stream.wait(&event))
+        });
+        together.wait();
+        let launched = (0..3000).try_for_each(|_| graph.launch(&stream));
+        waits.join().map_err(|_| "the waiting thread panicked")??;
+        Ok::<_, Box<dyn std::error::Error>>(launched?)
+    })?;
+    sound(fake, "launches beside waits")
+}
+
 /// Pitches of one row, and elements without bytes.
 fn odd_shapes(_: &Fake) -> Outcome {
     let device = Device::new(0)?;
@@ -327,6 +350,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
         Some("two_functions_of_one_kernel") => shared_memory(fake),
         Some("events_without_a_record") => fresh_events(fake),
         Some("users_that_were_lost") => lost_users(fake),
+        Some("launches_beside_waits") => launches_beside_waits(fake),
         Some("odd_shapes") => odd_shapes(fake),
         Some("work_of_another_library") => raw_work(fake),
         other => Err(format!("no trial {other:?}").into()),
@@ -344,6 +368,7 @@ pub fn trials() -> Vec<Trial> {
         "two_functions_of_one_kernel",
         "events_without_a_record",
         "users_that_were_lost",
+        "launches_beside_waits",
         "odd_shapes",
         "work_of_another_library",
     ];

@@ -485,7 +485,7 @@ impl Capture {
             std::thread::yield_now();
         }
         let before = stream.mark_with(&mut marker);
-        let before = before.inspect_err(|_| slot.open.store(false, Ordering::SeqCst))?;
+        let (before, _) = before.inspect_err(|_| slot.open.store(false, Ordering::SeqCst))?;
         let mut within = slot.within.lock().unwrap_or_else(PoisonError::into_inner);
         *within = Some(Within { capture: self.clone(), before });
         drop(within);
@@ -534,10 +534,8 @@ impl Capture {
             let own = allocation.is_in(&self.arena);
             let held =
                 if own { Held::Own(Arc::downgrade(allocation)) } else { Held::Shared(allocation.clone()) };
-            // An own block may have served before: the stream that it was allocated for is behind that.
-            let home = &allocation.home;
-            let usage = if own && self.has(home) { Usage::owned_by(home) } else { Usage::idle() };
-            CapturedMemory { held, usage, writes: false }
+            // An own block may have served before: its home is behind that, and entered it when it was allocated.
+            CapturedMemory { held, usage: Usage::idle(), writes: false }
         });
         // Only this thread enters, so nobody is in the middle of another part.
         entry.usage.enter(stream, Access::of(access.writes()))?;

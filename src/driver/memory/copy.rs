@@ -1,4 +1,4 @@
-//! Copies: host to device, device to host, device to device and between devices, in one and two dimensions.
+//! Copies: host to device, device to host, device to device and between devices.
 //!
 //! Copies from and to plain host slices are synchronous by contract: when they return, the driver is done with the
 //! slice; large ones go by way of [`staging`](super::staging). The asynchronous ones take an owned
@@ -11,58 +11,6 @@ use super::staging::room_for;
 use crate::driver::context::stream_call;
 use crate::driver::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
-use crate::sys::driver::{CUDA_MEMCPY2D_v2, CUmemorytype};
-
-/// A two-dimensional copy: `height` rows of `width` elements, each row a pitch behind the one before. All in elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Copy2d {
-    /// Elements of a row that are copied.
-    pub width: usize,
-    /// Rows.
-    pub height: usize,
-    /// From the start of one row of the source to the next.
-    pub source_pitch: usize,
-    /// From the start of one row of the destination to the next.
-    pub destination_pitch: usize,
-}
-
-impl Copy2d {
-    /// Checks one side; `length` is what it has.
-    fn check(&self, operation: &'static str, pitch: usize, length: usize) -> Result<()> {
-        if pitch < self.width {
-            return Err(Error::invalid(
-                operation,
-                format!("rows of {} elements {pitch} apart", self.width),
-                "a pitch of at least the width",
-            ));
-        }
-        let needed = match self.height {
-            0 => Some(0),
-            rows => (rows - 1).checked_mul(pitch).and_then(|start| start.checked_add(self.width)),
-        };
-        match needed {
-            Some(needed) if needed <= length => Ok(()),
-            _ => {
-                Err(Error::LengthMismatch { operation, wanted: needed.unwrap_or(usize::MAX), found: length })
-            }
-        }
-    }
-
-    fn is_empty<T>(&self) -> bool {
-        self.width == 0 || self.height == 0 || size_of::<T>() == 0
-    }
-
-    /// A pitch in bytes. One row has none; with more, the pitch is inside the buffer, so the product fits.
-    fn pitch_bytes(&self, pitch: usize, element: usize) -> usize {
-        if self.height == 1 { self.width * element } else { pitch * element }
-    }
-}
-
-/// One side of a copy in two or three dimensions.
-pub(super) enum Side {
-    Host(*mut u8),
-    Device(u64),
-}
 
 pub(super) fn same_length(operation: &'static str, wanted: usize, found: usize) -> Result<()> {
     if wanted == found { Ok(()) } else { Err(Error::LengthMismatch { operation, wanted, found }) }
@@ -94,6 +42,28 @@ impl StreamState {
             left: format!("a stream of device {}", self.device.ordinal),
             right: format!("memory of device {}", view.device().ordinal),
         })
+    }
+}
+
+impl StreamState {
+    /// Calls the driver for a copy within a device or between two, inside of an operation.
+    ///
+    /// # Safety
+    ///
+    /// Both views are of live memory of at least so many bytes.
+    pub(super) unsafe fn copy_bytes(&self, from: &View<'_>, to: &View<'_>, bytes: usize) -> Result<()> {
+        // SAFETY: the caller vouches for both sides.
+        unsafe {
+            if std::ptr::eq(from.device(), to.device()) {
+                stream_call!(self, cuMemcpyDtoDAsync(to.address, from.address, bytes, self.raw.0))
+            } else {
+                let (there, here) = (to.device().context.0, from.device().context.0);
+                stream_call!(
+                    self,
+                    cuMemcpyPeerAsync(to.address, there, from.address, here, bytes, self.raw.0)
+                )
+            }
+        }
     }
 }
 
@@ -238,131 +208,6 @@ impl Stream {
         stream.reaches("a copy", &from).or_else(|_| stream.reaches("a copy", &to))?;
         from.enter_copy(&to, stream)?;
         // SAFETY: both sides are inside live allocations of these devices.
-        stream.submit(|| unsafe {
-            if std::ptr::eq(from.device(), to.device()) {
-                stream_call!(stream, cuMemcpyDtoDAsync(to.address, from.address, bytes, stream.raw.0))
-            } else {
-                let (there, here) = (to.device().context.0, from.device().context.0);
-                stream_call!(
-                    stream,
-                    cuMemcpyPeerAsync(to.address, there, from.address, here, bytes, stream.raw.0)
-                )
-            }
-        })
-    }
-
-    /// Copies rows of device elements on this stream's device.
-    ///
-    /// # Errors
-    ///
-    /// The shape leaves a side, a side is on another device, or the driver's errors.
-    pub fn copy_2d<T: Pod>(
-        &self,
-        source: &impl DeviceRead<T>,
-        destination: &mut impl DeviceWrite<T>,
-        shape: Copy2d,
-    ) -> Result<()> {
-        let (from, to) = (source.view(), destination.view());
-        self.check_2d(&shape, from.length, to.length)?;
-        if shape.is_empty::<T>() {
-            return Ok(());
-        }
-        let stream = self.state();
-        stream.reaches("copy_2d", &from)?;
-        stream.reaches("copy_2d", &to)?;
-        from.enter_copy(&to, stream)?;
-        // SAFETY: both sides are inside live allocations of this device.
-        unsafe { self.issue_2d(Side::Device(from.address), Side::Device(to.address), shape, size_of::<T>()) }
-    }
-
-    /// Copies rows of host elements to the device; done when this returns.
-    ///
-    /// # Errors
-    ///
-    /// As [`copy_2d`](Self::copy_2d).
-    pub fn copy_2d_from_host<T: Pod>(
-        &self,
-        source: &[T],
-        destination: &mut impl DeviceWrite<T>,
-        shape: Copy2d,
-    ) -> Result<()> {
-        let to = destination.view();
-        self.check_2d(&shape, source.len(), to.length)?;
-        if shape.is_empty::<T>() {
-            return Ok(());
-        }
-        let stream = self.state();
-        to.refuse_capture("copy_2d_from_host", stream, true)?;
-        stream.reaches("copy_2d_from_host", &to)?;
-        to.enter_write(stream)?;
-        let host = Side::Host(source.as_ptr().cast_mut().cast());
-        // SAFETY: the host side is borrowed until the drain below and only read; the other is a live allocation.
-        let issued = unsafe { self.issue_2d(host, Side::Device(to.address), shape, size_of::<T>()) };
-        issued.and(stream.drain())
-    }
-
-    /// Copies rows of device elements to the host; done when this returns.
-    ///
-    /// # Errors
-    ///
-    /// As [`copy_2d`](Self::copy_2d).
-    pub fn copy_2d_to_host<T: Pod>(
-        &self,
-        source: &impl DeviceRead<T>,
-        destination: &mut [T],
-        shape: Copy2d,
-    ) -> Result<()> {
-        let from = source.view();
-        self.check_2d(&shape, from.length, destination.len())?;
-        if shape.is_empty::<T>() {
-            return Ok(());
-        }
-        let stream = self.state();
-        from.refuse_capture("copy_2d_to_host", stream, false)?;
-        stream.reaches("copy_2d_to_host", &from)?;
-        from.enter_read(stream)?;
-        let host = Side::Host(destination.as_mut_ptr().cast());
-        // SAFETY: the host side is borrowed until the drain below; the other is a live allocation.
-        let issued = unsafe { self.issue_2d(Side::Device(from.address), host, shape, size_of::<T>()) };
-        issued.and(stream.drain())
-    }
-
-    fn check_2d(&self, shape: &Copy2d, source: usize, destination: usize) -> Result<()> {
-        shape.check("the source of a 2-D copy", shape.source_pitch, source)?;
-        shape.check("the destination of a 2-D copy", shape.destination_pitch, destination)
-    }
-
-    /// # Safety
-    ///
-    /// Both sides hold the shape; a host side stays valid until the stream has done the copy.
-    unsafe fn issue_2d(&self, source: Side, destination: Side, shape: Copy2d, element: usize) -> Result<()> {
-        let mut request = CUDA_MEMCPY2D_v2::default();
-        match source {
-            Side::Host(pointer) => {
-                request.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_HOST;
-                request.srcHost = pointer.cast();
-            }
-            Side::Device(address) => {
-                request.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_DEVICE;
-                request.srcDevice = address;
-            }
-        }
-        match destination {
-            Side::Host(pointer) => {
-                request.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_HOST;
-                request.dstHost = pointer.cast();
-            }
-            Side::Device(address) => {
-                request.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_DEVICE;
-                request.dstDevice = address;
-            }
-        }
-        request.srcPitch = shape.pitch_bytes(shape.source_pitch, element);
-        request.dstPitch = shape.pitch_bytes(shape.destination_pitch, element);
-        request.WidthInBytes = shape.width * element;
-        request.Height = shape.height;
-        let stream = self.state();
-        // SAFETY: the caller vouches for both sides.
-        stream.submit(|| unsafe { stream_call!(stream, cuMemcpy2DAsync(&request, stream.raw.0)) })
+        stream.submit(|| unsafe { stream.copy_bytes(&from, &to, bytes) })
     }
 }

@@ -6,10 +6,10 @@
 
 use bytemuck::Pod;
 
-use super::copy::Side;
+use super::copy_shape::{Shape, Side, set_sides};
 use super::slice::{DeviceRead, DeviceWrite};
 use crate::driver::context::stream_call;
-use crate::driver::stream::Stream;
+use crate::driver::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
 use crate::sys::driver::{CUDA_MEMCPY3D_v2, CUmemorytype};
 
@@ -98,21 +98,43 @@ impl Copy3d {
         }
     }
 
-    fn check(&self, source: usize, destination: usize) -> Result<()> {
-        self.check_side("the source of a 3-D copy", self.source(), source)?;
-        self.check_side("the destination of a 3-D copy", self.destination(), destination)
-    }
-
-    fn is_empty<T>(&self) -> bool {
-        self.width == 0 || self.height == 0 || self.depth == 0 || size_of::<T>() == 0
-    }
-
     /// A side's pitch in bytes and its rows. Steps that are never taken may be anything, so they become the smallest; those
     /// that are taken stay inside the buffer, so the product fits.
     fn taken(&self, steps: Steps, element: usize) -> (usize, usize) {
         let rows = if self.depth == 1 { self.height } else { steps.rows };
         let pitch = if self.depth == 1 && self.height == 1 { self.width } else { steps.pitch };
         (pitch * element, rows)
+    }
+}
+
+impl Shape for Copy3d {
+    const OPERATIONS: [&'static str; 3] = ["copy_3d", "copy_3d_from_host", "copy_3d_to_host"];
+
+    fn check(&self, source: usize, destination: usize) -> Result<()> {
+        self.check_side("the source of a 3-D copy", self.source(), source)?;
+        self.check_side("the destination of a 3-D copy", self.destination(), destination)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.width == 0 || self.height == 0 || self.depth == 0
+    }
+
+    unsafe fn issue(
+        &self,
+        stream: &StreamState,
+        source: Side,
+        destination: Side,
+        element: usize,
+    ) -> Result<()> {
+        let mut request = CUDA_MEMCPY3D_v2::default();
+        set_sides!(request, source, destination);
+        (request.srcPitch, request.srcHeight) = self.taken(self.source(), element);
+        (request.dstPitch, request.dstHeight) = self.taken(self.destination(), element);
+        request.WidthInBytes = self.width * element;
+        request.Height = self.height;
+        request.Depth = self.depth;
+        // SAFETY: the caller vouches for both sides.
+        stream.submit(|| unsafe { stream_call!(stream, cuMemcpy3DAsync(&request, stream.raw.0)) })
     }
 }
 
@@ -142,17 +164,7 @@ impl Stream {
         destination: &mut impl DeviceWrite<T>,
         shape: Copy3d,
     ) -> Result<()> {
-        let (from, to) = (source.view(), destination.view());
-        shape.check(from.length, to.length)?;
-        if shape.is_empty::<T>() {
-            return Ok(());
-        }
-        let stream = self.state();
-        stream.reaches("copy_3d", &from)?;
-        stream.reaches("copy_3d", &to)?;
-        from.enter_copy(&to, stream)?;
-        // SAFETY: both sides are inside live allocations of this device.
-        unsafe { self.issue_3d(Side::Device(from.address), Side::Device(to.address), shape, size_of::<T>()) }
+        self.copy_shape(source, destination, shape)
     }
 
     /// Copies a box of host elements to the device; done when this returns.
@@ -166,19 +178,7 @@ impl Stream {
         destination: &mut impl DeviceWrite<T>,
         shape: Copy3d,
     ) -> Result<()> {
-        let to = destination.view();
-        shape.check(source.len(), to.length)?;
-        if shape.is_empty::<T>() {
-            return Ok(());
-        }
-        let stream = self.state();
-        to.refuse_capture("copy_3d_from_host", stream, true)?;
-        stream.reaches("copy_3d_from_host", &to)?;
-        to.enter_write(stream)?;
-        let host = Side::Host(source.as_ptr().cast_mut().cast());
-        // SAFETY: the host side is borrowed until the drain below and only read; the other is a live allocation.
-        let issued = unsafe { self.issue_3d(host, Side::Device(to.address), shape, size_of::<T>()) };
-        issued.and(stream.drain())
+        self.copy_shape_from_host(source, destination, shape)
     }
 
     /// Copies a box of device elements to the host, after whatever wrote them; done when this returns.
@@ -192,60 +192,13 @@ impl Stream {
         destination: &mut [T],
         shape: Copy3d,
     ) -> Result<()> {
-        let from = source.view();
-        shape.check(from.length, destination.len())?;
-        if shape.is_empty::<T>() {
-            return Ok(());
-        }
-        let stream = self.state();
-        from.refuse_capture("copy_3d_to_host", stream, false)?;
-        stream.reaches("copy_3d_to_host", &from)?;
-        from.enter_read(stream)?;
-        let host = Side::Host(destination.as_mut_ptr().cast());
-        // SAFETY: the host side is borrowed until the drain below; the other is a live allocation.
-        let issued = unsafe { self.issue_3d(Side::Device(from.address), host, shape, size_of::<T>()) };
-        issued.and(stream.drain())
-    }
-
-    /// # Safety
-    ///
-    /// Both sides hold the shape; a host side stays valid until the stream has done the copy.
-    unsafe fn issue_3d(&self, source: Side, destination: Side, shape: Copy3d, element: usize) -> Result<()> {
-        let mut request = CUDA_MEMCPY3D_v2::default();
-        match source {
-            Side::Host(pointer) => {
-                request.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_HOST;
-                request.srcHost = pointer.cast();
-            }
-            Side::Device(address) => {
-                request.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_DEVICE;
-                request.srcDevice = address;
-            }
-        }
-        match destination {
-            Side::Host(pointer) => {
-                request.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_HOST;
-                request.dstHost = pointer.cast();
-            }
-            Side::Device(address) => {
-                request.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_DEVICE;
-                request.dstDevice = address;
-            }
-        }
-        (request.srcPitch, request.srcHeight) = shape.taken(shape.source(), element);
-        (request.dstPitch, request.dstHeight) = shape.taken(shape.destination(), element);
-        request.WidthInBytes = shape.width * element;
-        request.Height = shape.height;
-        request.Depth = shape.depth;
-        let stream = self.state();
-        // SAFETY: the caller vouches for both sides.
-        stream.submit(|| unsafe { stream_call!(stream, cuMemcpy3DAsync(&request, stream.raw.0)) })
+        self.copy_shape_to_host(source, destination, shape)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Copy3d, Error, Steps};
+    use super::{Copy3d, Error, Shape, Steps};
 
     #[test]
     fn the_span_ends_at_the_last_element() {

@@ -3,14 +3,16 @@
 //! - [`usage`] keeps which streams use a block, and makes a stream wait before it joins them.
 //! - [`allocation`] is a block with its home stream; dropping it gives the block back without blocking.
 //! - [`pool`] caches blocks by stream; [`retired`] holds what cannot be freed yet.
-//! - [`buffer`], [`slice`], [`pinned`] and [`transfer`] are what users hold; [`copy`], [`copy_3d`], [`copy_batch`]
-//!   and [`fill`] move bytes, large ones of plain memory by way of [`staging`].
+//! - [`buffer`], [`slice`], [`pinned`] and [`transfer`] are what users hold; [`copy`], [`copy_2d`], [`copy_3d`],
+//!   [`copy_batch`] and [`fill`] move bytes, large ones of plain memory by way of [`staging`].
 
 mod allocation;
 mod buffer;
 mod copy;
+mod copy_2d;
 mod copy_3d;
 mod copy_batch;
+mod copy_shape;
 mod fill;
 mod pinned;
 mod pool;
@@ -22,7 +24,7 @@ mod usage;
 
 pub(crate) use allocation::Allocation;
 pub use buffer::DeviceBuffer;
-pub use copy::Copy2d;
+pub use copy_2d::Copy2d;
 pub use copy_3d::Copy3d;
 pub use pinned::{PinnedBuffer, RegisterError};
 pub(crate) use pinned::{PinnedPool, forget_locked_by};
@@ -33,6 +35,6 @@ pub use pool::{
 };
 pub(crate) use retired::{Resource, Retired};
 pub use slice::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite};
-pub(crate) use slice::{View, range_of};
+pub(crate) use slice::{HasView, View, range_of};
 pub use transfer::{Transfer, TransferError};
 pub(crate) use usage::{Access, Usage, changes};

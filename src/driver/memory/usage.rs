@@ -144,13 +144,8 @@ impl Usage {
         Usage { sole: AtomicU64::new(0), streams: Mutex::new(Streams::Idle(events)) }
     }
 
-    /// A block that a stream owns; what the block's earlier life left behind counts as its write.
-    pub(crate) fn owned_by(stream: &Arc<StreamState>) -> Usage {
-        Usage { sole: AtomicU64::new(key(stream)), streams: Mutex::new(Streams::Sole(stream.clone(), true)) }
-    }
-
-    /// As [`owned_by`](Self::owned_by), without holding the stream: the owner does, and settles this before it is used by
-    /// any other.
+    /// A block that its home stream owns; what the block's earlier life left behind counts as its write. It does not hold
+    /// the stream: the allocation does, and settles this before the block is used by any other.
     pub(super) fn owned_by_home(home: &StreamState) -> Usage {
         Usage { sole: AtomicU64::new(key(home)), streams: Mutex::new(Streams::Home) }
     }

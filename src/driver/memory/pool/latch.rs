@@ -7,6 +7,7 @@
 //! What must stay true: nothing under a latch waits, calls the driver or drops what others may have made.
 
 use std::cell::UnsafeCell;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,7 +26,7 @@ impl<T> Latch<T> {
         if self.closed.swap(true, Ordering::Acquire) {
             self.wait();
         }
-        Guard(self)
+        Guard(self, PhantomData)
     }
 
     #[cold]
@@ -49,7 +50,9 @@ impl<T> Latch<T> {
 }
 
 /// The value of a closed latch, which opens when this is dropped.
-pub(crate) struct Guard<'a, T>(&'a Latch<T>);
+///
+/// As a `&mut T`, it may go to another thread or be shared with one only where `T` may.
+pub(crate) struct Guard<'a, T>(&'a Latch<T>, PhantomData<&'a mut T>);
 
 impl<T> Deref for Guard<'_, T> {
     type Target = T;

@@ -296,7 +296,8 @@ impl MemoryTrace {
         };
         let heap = Heap::new(1 << 40, Some(options.limit_bytes.unwrap_or(MOST).min(MOST)));
         let mut replay = Replay { heap, world, statistics: PoolStatistics::default(), waits: 0, grown: 0 };
-        let mut alive: Vec<Option<Live>> = Vec::new();
+        // What became of each request: none where it was freed, an empty one where there was no memory for it.
+        let mut alive: Vec<Option<Option<Live>>> = Vec::new();
         // Numbered anew, without gaps: a trace may use any number.
         let mut streams: HashMap<u32, u32> = HashMap::new();
         let mut report = ReplayReport::default();
@@ -309,23 +310,21 @@ impl MemoryTrace {
                     let next = COMPLETE as u32 + 1 + streams.len() as u32;
                     let live = replay.allocate(*streams.entry(stream).or_insert(next), bytes)?;
                     report.refused += u64::from(live.is_none());
-                    alive.push(live);
+                    alive.push(Some(live));
                 }
-                TraceEvent::Free { allocation } => match alive.get_mut(allocation as usize) {
-                    // One that was refused has nothing to free.
-                    Some(live) => {
-                        if let Some(live) = live.take() {
-                            replay.free(live);
+                TraceEvent::Free { allocation } => {
+                    match alive.get_mut(allocation as usize).and_then(Option::take) {
+                        Some(Some(live)) => replay.free(live),
+                        Some(None) => {}
+                        None => {
+                            return Err(Error::invalid(
+                                "replaying a memory trace",
+                                format!("event {number}, which frees allocation {allocation}"),
+                                format!("one of the {} allocations before it, not freed yet", alive.len()),
+                            ));
                         }
                     }
-                    None => {
-                        return Err(Error::invalid(
-                            "replaying a memory trace",
-                            format!("event {number}, which frees allocation {allocation}"),
-                            format!("one of the {} allocations before it", alive.len()),
-                        ));
-                    }
-                },
+                }
             }
             if (number + 1) % every == 0 || number + 1 == self.events.len() {
                 report.samples.push(replay.sample(number as u64 + 1));
@@ -405,7 +404,11 @@ mod tests {
         for page_bytes in [0, 1, 2048, 3 << 20, 1 << 31] {
             assert!(trace.replay(&ReplayOptions { page_bytes, ..ReplayOptions::default() }).is_err());
         }
-        let trace = MemoryTrace { events: vec![TraceEvent::Free { allocation: 0 }], ..trace };
-        assert!(trace.replay(&ReplayOptions::default()).is_err());
+        let (make, free) =
+            (TraceEvent::Allocate { stream: 1, bytes: 512 }, TraceEvent::Free { allocation: 0 });
+        for events in [vec![free], vec![make, free, free]] {
+            let trace = MemoryTrace { events, ..MemoryTrace::default() };
+            assert!(trace.replay(&ReplayOptions::default()).is_err());
+        }
     }
 }
