@@ -52,6 +52,23 @@ def files(texts, folder):
     return made
 
 
+def number(architecture):
+    return int(architecture.removeprefix("sm_"))
+
+
+def assemble(ptxas, path, architecture):
+    """None, or what is wrong."""
+    command = [str(ptxas), "-v", f"-arch={architecture}", "-o", os.devnull, str(path)]
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode != 0:
+        return f"ptxas for {architecture} refused {path.name}:\n{result.stderr}"
+    # Local memory is a mistake here: no kernel has an array, and few need more registers than there are.
+    for name, frame in re.findall(r"Function properties for (\w+)\s+(\d+) bytes stack frame", result.stderr):
+        if int(frame) != 0:
+            return f"ptxas for {architecture}: {name} of {path.name} uses {frame} bytes of local memory"
+    return None
+
+
 def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
@@ -64,8 +81,8 @@ def main():
                 ptxas.chmod(0o755)
                 for architecture in architectures:
                     for target, path in made:
-                        if build_images.number(architecture) >= build_images.number(target):
-                            tasks.append(pool.submit(build_images.assemble, ptxas, path, architecture))
+                        if number(architecture) >= number(target):
+                            tasks.append(pool.submit(assemble, ptxas, path, architecture))
             errors = [error for error in (task.result() for task in tasks) if error]
         if errors:
             sys.exit("check_fuse: " + "\n".join(errors))
