@@ -226,7 +226,7 @@ impl Expression {
             let config = LaunchConfig::new(plan.blocks, BLOCK);
             // SAFETY: the kernel touches the elements that the layouts name, which were held against the memory, and the
             // arguments are made after its parameters.
-            unsafe { function.launch_dynamic(stream, config, &arguments) }
+            unsafe { function.launch(stream, config, &arguments[..]) }
         })
     }
 
