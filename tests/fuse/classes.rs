@@ -101,4 +101,21 @@ pub const CLASSES: &[Class] = &[
         },
         crossed: false,
     },
+    Class {
+        name: "rows_apart",
+        // Rows of whole vectors that begin where no vector does.
+        layout: |k, role| match role {
+            Role::Input if k % 2 == 0 => contiguous(&[5, 17]).narrow(1, 0, 16).expect("a view"),
+            _ => contiguous(&[5, 16]),
+        },
+        crossed: false,
+    },
+    Class {
+        name: "rows_apart_output",
+        layout: |_, role| match role {
+            Role::Input => contiguous(&[5, 16]),
+            Role::Output => contiguous(&[5, 17]).narrow(1, 0, 16).expect("a view"),
+        },
+        crossed: false,
+    },
 ];
