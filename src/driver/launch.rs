@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::argument::{Argument, KernelArguments, LaunchTarget};
+use super::argument::{KernelArguments, LaunchTarget};
 use super::context::stream_call;
 use super::function::{Function, FunctionState};
 use super::graph::capture::{self, Entry};
@@ -196,7 +196,7 @@ impl LaunchConfig {
 
 impl Function {
     /// Launches the kernel on a stream with a tuple of arguments: `&buffer` for what it reads, `&mut buffer` for what it
-    /// writes, scalars, [`ByValue`](super::ByValue) structs; or with a list of [`Argument`]s made at run time.
+    /// writes, scalars, [`ByValue`](super::ByValue) structs; or with a list of [`Argument`](super::Argument)s made at run time.
     ///
     /// The stream first waits for everything that still uses the buffers, on whichever stream that is. The call returns
     /// when the launch is queued; what the kernel does wrong is reported by the next call that waits.
@@ -214,7 +214,8 @@ impl Function {
     ///   addresses it finds in memory is ordered by the caller.
     /// - A kernel launched with [`programmatic_dependent`](LaunchConfig::programmatic_dependent) touches no memory before
     ///   its `griddepcontrol.wait`, and every thread that touches memory waits: until then the kernel ahead of it runs.
-    /// - Where neither image nor driver tells the parameters ([`Function::parameters`] is `None`), the tuple fits them.
+    /// - Where neither image nor driver tells the parameters ([`Function::parameters`] is `None`), the arguments fit them.
+    /// - Two threads do not launch one list at the same time where it writes.
     #[inline]
     pub unsafe fn launch<A: KernelArguments>(
         &self,
@@ -232,25 +233,6 @@ impl Function {
                 arguments.pointers().as_mut(),
             )
         }
-    }
-
-    /// As [`launch`](Self::launch), for arguments whose types are known only at run time.
-    ///
-    /// # Errors
-    ///
-    /// As [`launch`](Self::launch).
-    ///
-    /// # Safety
-    ///
-    /// As [`launch`](Self::launch). Two threads do not launch one list at the same time where it writes.
-    pub unsafe fn launch_dynamic(
-        &self,
-        stream: &Stream,
-        config: LaunchConfig,
-        arguments: &[Argument<'_>],
-    ) -> Result<()> {
-        // SAFETY: the caller vouches for it.
-        unsafe { self.launch(stream, config, arguments) }
     }
 
     /// Whether arguments of this type fit the kernel, as its first launch with them asks.

@@ -145,10 +145,12 @@ fn from_program(
 ) -> Result<Found> {
     let make = || {
         let target = Target::for_device_in(device.compute_capability(), driver_isa()?, cache)?;
-        let compile = |cache: &Cache| program.compile(target, cache);
+        let compile = |way| match way {
+            Way::ThroughCache => program.compile(target, cache),
+            Way::Anew => program.compile_anew(target, cache),
+        };
         let load = |compiled: &Compiled| load(device, compiled.image());
-        let (compiled, module) =
-            load_compiled(cache, &definition.name, compile, Compiled::is_from_cache, load)?;
+        let (compiled, module) = load_compiled(&definition.name, compile, Compiled::is_from_cache, load)?;
         Ok(Arc::new(Loaded {
             module,
             lowered: compiled.lowered_names().to_vec(),
@@ -177,21 +179,28 @@ fn identity(text: &str) -> Option<Hash> {
     (!includes).then(|| Sha256::digest(text.as_bytes()).into())
 }
 
+/// How a program is compiled.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    ThroughCache,
+    /// In the place of what the cache has.
+    Anew,
+}
+
 /// Compiles and loads. What the cache gave and the driver refuses (it was made for another driver, or damaged) is compiled
-/// once more without the cache.
+/// once more, and replaced in the cache.
 fn load_compiled<C, M>(
-    cache: &Cache,
     name: &str,
-    compile: impl Fn(&Cache) -> Result<C>,
+    compile: impl Fn(Way) -> Result<C>,
     is_from_cache: impl Fn(&C) -> bool,
     load: impl Fn(&C) -> Result<M>,
 ) -> Result<(C, M)> {
-    let compiled = compile(cache)?;
+    let compiled = compile(Way::ThroughCache)?;
     match load(&compiled) {
         Ok(module) => Ok((compiled, module)),
         Err(error) if is_refused(&error) && is_from_cache(&compiled) => {
             log::warn!("the cached image of '{name}' is compiled again, because it was refused: {error}");
-            let compiled = compile(&Cache::none())?;
+            let compiled = compile(Way::Anew)?;
             let module = load(&compiled)?;
             Ok((compiled, module))
         }
@@ -211,22 +220,20 @@ mod tests {
 
     #[test]
     fn what_the_cache_gave_and_the_driver_refuses_is_compiled_once_more() {
-        let folder = std::env::temp_dir().join("a cache that is not opened");
         // Whether the cached one loads, whether the new one does, what comes of it, how often it is compiled.
         for (cached_loads, new_loads, wanted, compilations) in
             [(true, true, Some("cached"), 1), (false, true, Some("new"), 2), (false, false, None, 2)]
         {
             let compiled = RefCell::new(0);
-            let compile = |cache: &Cache| {
+            let compile = |way| {
                 *compiled.borrow_mut() += 1;
-                Ok(if cache.folder().is_some() { "cached" } else { "new" })
+                Ok(if way == Way::ThroughCache { "cached" } else { "new" })
             };
             let load = |image: &&str| {
                 let loads = if *image == "cached" { cached_loads } else { new_loads };
                 if loads { Ok(()) } else { Err(refused()) }
             };
-            let cache = Cache::at(&folder);
-            let found = load_compiled(&cache, "test", compile, |image| *image == "cached", load);
+            let found = load_compiled("test", compile, |image| *image == "cached", load);
             assert_eq!(found.ok().map(|(image, ())| image), wanted);
             assert_eq!(*compiled.borrow(), compilations);
         }
@@ -254,12 +261,12 @@ mod tests {
         let lost = || Error::ContextLost { device: 0, cause: "a fault".into() };
         for (from_cache, error) in [(true, lost()), (false, refused())] {
             let compiled = RefCell::new(0);
-            let compile = |_: &Cache| {
+            let compile = |_| {
                 *compiled.borrow_mut() += 1;
                 Ok(())
             };
             let load = |_: &()| Err::<(), _>(error.clone());
-            assert!(load_compiled(&Cache::none(), "test", compile, |()| from_cache, load).is_err());
+            assert!(load_compiled("test", compile, |()| from_cache, load).is_err());
             assert_eq!(*compiled.borrow(), 1);
         }
     }

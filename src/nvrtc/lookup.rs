@@ -5,6 +5,8 @@
 //! under a wrong prediction lies only what that other NVRTC made of the same program, or nothing, and then the right one is loaded
 //! and asked for.
 
+use std::path::Path;
+
 use super::cache::{Cache, Identity, Key};
 use super::compiler::{self, Output};
 use super::target::Abilities;
@@ -18,27 +20,30 @@ pub(super) fn cached(
     key: Option<Key>,
     make: impl FnOnce(&'static NvrtcApi) -> Result<Output>,
 ) -> Result<(Output, bool)> {
-    let Some(key) = key else { return Ok((make(sys::nvrtc()?)?, false)) };
-    let find = |identity: &Identity| {
-        let mut key = key.clone();
-        identity.add_to(&mut key);
-        let key = key.finish();
-        (cache.find(&key), key)
-    };
-    let predicted = sys::nvrtc_file().and_then(|file| Identity::of(&file));
-    if let Some(output) = predicted.as_ref().and_then(|identity| find(identity).0) {
+    let Some(key) = key else { return Ok((replaced(cache, None, make)?, false)) };
+    let find = |compiler: &Path| cache.find(&key.clone().of_compiler(&Identity::of(compiler)?));
+    if let Some(output) = sys::nvrtc_file().and_then(|predicted| find(&predicted)) {
         return Ok((output, true));
     }
+    if let Some(output) = find(sys::nvrtc()?.loaded.path.as_ref()) {
+        return Ok((output, true));
+    }
+    Ok((replaced(cache, Some(key), make)?, false))
+}
+
+/// What `make` gives, which is kept under the key in the place of what was there.
+pub(super) fn replaced(
+    cache: &Cache,
+    key: Option<Key>,
+    make: impl FnOnce(&'static NvrtcApi) -> Result<Output>,
+) -> Result<Output> {
     let api = sys::nvrtc()?;
-    // A path that the system does not tell is of no use; such an NVRTC compiles each time.
-    let Some(loaded) = Identity::of(api.loaded.path.as_ref()) else { return Ok((make(api)?, false)) };
-    let (found, key) = find(&loaded);
-    if let Some(output) = found {
-        return Ok((output, true));
-    }
     let output = make(api)?;
-    cache.keep(&key, &output);
-    Ok((output, false))
+    // A path that the system does not tell is of no use; such an NVRTC compiles each time.
+    if let (Some(key), Some(loaded)) = (key, Identity::of(api.loaded.path.as_ref())) {
+        cache.keep(&key.of_compiler(&loaded), &output);
+    }
+    Ok(output)
 }
 
 /// What NVRTC can compile for.

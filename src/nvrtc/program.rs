@@ -91,6 +91,18 @@ impl Program {
         Ok(Compiled { target, output, is_from_cache })
     }
 
+    /// Compiles, and puts the result in the place of what the cache has: for an image that the driver refused.
+    ///
+    /// # Errors
+    ///
+    /// As [`Program::compile`].
+    pub fn compile_anew(&self, target: Target, cache: &Cache) -> Result<Compiled> {
+        self.check_options()?;
+        let key = self.key(target, cache);
+        let output = lookup::replaced(cache, key, |api| compiler::compile(api, self, target))?;
+        Ok(Compiled { target, output, is_from_cache: false })
+    }
+
     /// What decides what comes of this program, beside NVRTC; `None` where it is not to be cached.
     fn key(&self, target: Target, cache: &Cache) -> Option<Key> {
         if !cache.is_usable() {

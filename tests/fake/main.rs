@@ -15,6 +15,8 @@ mod faults;
 #[cfg(target_os = "linux")]
 mod forks;
 #[cfg(target_os = "linux")]
+mod fuse;
+#[cfg(target_os = "linux")]
 mod graph_edges;
 #[cfg(target_os = "linux")]
 mod graph_updates;
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         drops::trials,
         faults::trials,
         forks::trials,
+        fuse::trials,
         graph_edges::trials,
         graphs::trials,
         launcher::trials,

@@ -13,6 +13,7 @@ use crate::{children, logged, trial};
 pub fn trials() -> Vec<Trial> {
     vec![
         trial("cache::the_second_time_it_is_there", || Ok(second_time()?)),
+        trial("cache::what_is_compiled_anew_takes_its_place", || Ok(anew()?)),
         trial("cache::everything_that_decides_counts", || Ok(everything_counts()?)),
         trial("cache::files_that_are_included_count", || Ok(included_files_count()?)),
         trial("cache::the_compiler_counts", || Ok(compiler_counts()?)),
@@ -69,6 +70,19 @@ fn second_time() -> selvedge::Result<()> {
     assert_eq!((held.entries, held.limit), (1, Cache::LIMIT));
     assert!(held.bytes > first.image().len() as u64);
     assert!(!program.compile(sm_80(), &Cache::none())?.is_from_cache());
+    Ok(())
+}
+
+fn anew() -> selvedge::Result<()> {
+    let folder = folder();
+    let cache = Cache::at(folder.path());
+    let written = || files(folder.path())[0].metadata().and_then(|file| file.created()).expect("a time");
+    assert!(!numbered(1).compile(sm_80(), &cache)?.is_from_cache());
+    let first = written();
+    assert!(!numbered(1).compile_anew(sm_80(), &cache)?.is_from_cache());
+    assert!(written() > first, "the entry is the old one");
+    assert!(is_kept(&numbered(1), sm_80(), &cache)?);
+    assert_eq!(files(folder.path()).len(), 1);
     Ok(())
 }
 

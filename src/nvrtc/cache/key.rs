@@ -42,8 +42,16 @@ impl Key {
         parts.for_each(|part| self.add(part.as_bytes()));
     }
 
+    /// Ends it with what compiles.
+    pub(in crate::nvrtc) fn of_compiler(mut self, compiler: &Identity) -> Key {
+        self.add(compiler.path.as_os_str().as_encoded_bytes());
+        self.add(&compiler.size.to_le_bytes());
+        self.add(&compiler.changed.to_le_bytes());
+        self.finish()
+    }
+
     /// Ends it.
-    pub(in crate::nvrtc) fn finish(mut self) -> Key {
+    pub(super) fn finish(mut self) -> Key {
         self.bytes = self.hash.clone().finalize().into();
         self
     }
@@ -74,13 +82,6 @@ impl Identity {
         let metadata: Metadata = path.metadata().ok()?;
         let changed = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?.as_nanos();
         metadata.is_file().then_some(Identity { path, size: metadata.len(), changed })
-    }
-
-    /// Adds it to a key.
-    pub(in crate::nvrtc) fn add_to(&self, key: &mut Key) {
-        key.add(self.path.as_os_str().as_encoded_bytes());
-        key.add(&self.size.to_le_bytes());
-        key.add(&self.changed.to_le_bytes());
     }
 }
 

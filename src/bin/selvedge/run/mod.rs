@@ -180,7 +180,7 @@ fn launch(
     let arguments = launch_arguments(uploaded);
     // SAFETY: the arguments are checked against the kernel's parameters where those can be known. That the kernel stays within
     // its buffers is the word of who wrote this command line; the device memory of this process holds nothing else.
-    unsafe { function.launch_dynamic(stream, config, &arguments) }
+    unsafe { function.launch(stream, config, &arguments) }
 }
 
 fn report(
