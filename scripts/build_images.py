@@ -13,6 +13,10 @@ inline PTX, and as the virtual one, whose PTX is kept. PTX of 12.0 (ISA 8.0) loa
 newer toolkit assembles the PTX for every architecture that it is meant for. What is written has no comments, so that it
 depends on the sources and options alone.
 
+A family whose PTX takes the driver long to assemble has `machine_code`: what that ptxas makes of its PTX is kept beside
+it (a cubin, which drivers load from the same version on). The old NVRTC's own assembling is left out there: it serialises
+wgmma instructions, and ptxas checks the PTX anyway.
+
 ptx/manifest has one line an image: the family, the target, the lowest PTX ISA that the driver must take, the kind, the
 hashes of sources and of the image (FNV-1a, 64 bits), the compiler, its options and the sources. tests/images.rs holds it
 against the files, build/images.rs embeds what it lists.
@@ -49,15 +53,30 @@ ELEMENT_TYPES = "bool u8 i8 u16 i16 u32 i32 u64 i64 f16 bf16 f32 f64 c64 c128".s
 class Family:
     """Kernels that are loaded together: a source file, its options, and the targets that it is compiled for."""
 
-    def __init__(self, name, source, targets, options=()):
+    def __init__(self, name, source, targets, options=(), machine_code=False):
         self.name, self.source, self.targets, self.options = name, source, targets, list(options)
+        self.machine_code = machine_code
 
 
-FAMILIES = [
-    Family("arithmetic", "arithmetic.cu", ["sm_60"]),
-    Family("copy", "copy.cu", ["sm_60"]),
-    Family("fill", "fill.cu", ["sm_60"]),
-] + [Family(f"cast_{source}", "cast.cu", ["sm_60"], [f"-DSOURCE={source}"]) for source in ELEMENT_TYPES]
+def simt_product(element):
+    wide = ["-DWIDE"] if element in ("f16", "bf16") else []
+    return Family(f"gemm_simt_{element}", "gemm_simt.cu", ["sm_60"], [f"-DELEMENT={element}"] + wide)
+
+
+def wgmma_product(element):
+    return Family(f"gemm_wgmma_{element}", "gemm_wgmma.cu", ["sm_90a"], [f"-DELEMENT={element}"], machine_code=True)
+
+
+FAMILIES = (
+    [
+        Family("arithmetic", "arithmetic.cu", ["sm_60"]),
+        Family("copy", "copy.cu", ["sm_60"]),
+        Family("fill", "fill.cu", ["sm_60"]),
+    ]
+    + [Family(f"cast_{source}", "cast.cu", ["sm_60"], [f"-DSOURCE={source}"]) for source in ELEMENT_TYPES]
+    + [simt_product(element) for element in "u8 u16 u32 u64 f16 bf16 f32 f64 c64 c128".split()]
+    + [wgmma_product(element) for element in "f16 bf16".split()]
+)
 
 
 def fail(text):
@@ -89,25 +108,28 @@ def source_hash(sources, options):
 
 
 class Image:
-    """One file of ptx/: a family for a target."""
+    """One file of ptx/: a family for a target, as PTX or as machine code (cubin)."""
 
-    def __init__(self, family, target):
-        self.family, self.target = family, target
+    def __init__(self, family, target, kind="ptx"):
+        self.family, self.target, self.kind = family, target, kind
         self.options = OPTIONS + family.options
         self.sources = sources_of(family.source)
         self.hash = source_hash(self.sources, self.options)
-        self.name = f"{family.name}.{target}.ptx"
+        self.name = f"{family.name}.{target}.{kind}"
         self.isa = "8.0"
+        self.compiler = f"nvrtc-{NVRTC}" if kind == "ptx" else f"nvrtc-{NVRTC}+ptxas-{PTXAS}"
 
     def manifest_line(self, image_hash):
         return " ".join(
-            [self.family.name, self.target, self.isa, "ptx", self.hash, image_hash, f"nvrtc-{NVRTC}"]
+            [self.family.name, self.target, self.isa, self.kind, self.hash, image_hash, self.compiler]
             + [",".join(self.options), ",".join(self.sources)]
         )
 
 
 def all_images():
-    return sorted((Image(f, t) for f in FAMILIES for t in f.targets), key=lambda image: image.name)
+    images = [Image(family, target) for family in FAMILIES for target in family.targets]
+    images += [Image(image.family, image.target, "cubin") for image in images if image.family.machine_code]
+    return sorted(images, key=lambda image: image.name)
 
 
 def is_current(images):
@@ -192,12 +214,15 @@ def number(architecture):
     return int(re.sub(r"\D", "", architecture))
 
 
-def assemble(ptxas, path, architecture):
+def assemble(ptxas, path, architecture, output=os.devnull):
     """None, or what is wrong."""
-    command = [str(ptxas), "-v", f"-arch={architecture}", "-o", os.devnull, str(path)]
+    command = [str(ptxas), "-v", f"-arch={architecture}", "-o", str(output), str(path)]
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode != 0:
         return f"ptxas for {architecture} refused {path.name}:\n{result.stderr}"
+    # What it says of wgmma instructions that it cannot run beside each other.
+    for line in re.findall(r"^.*Potential Performance Loss.*$", result.stderr, re.M):
+        return f"ptxas for {architecture}, {path.name}: {line}"
     # Local memory is a mistake here: registers that did not fit, or an array indexed by a variable.
     for name, frame in re.findall(r"Function properties for (\w+)\s+(\d+) bytes stack frame", result.stderr):
         if int(frame) != 0:
@@ -209,31 +234,33 @@ def build(images, folder):
     compiler = Compiler()
     ptxas = wheel("nvidia-cuda-nvcc-cu12", PTXAS) / "cuda_nvcc" / "bin" / "ptxas"
     ptxas.chmod(0o755)
-    lines = []
+    text = [image for image in images if image.kind == "ptx"]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         running = []
-        for index, image in enumerate(images):
+        for index, image in enumerate(text):
             start = time.monotonic()
             source = image.family.source
-            compiler.compile(source, image.target, image.options)
+            if not image.family.machine_code:
+                compiler.compile(source, image.target, image.options)
             ptx = plain(compiler.compile(source, image.target.replace("sm_", "compute_"), image.options))
             head = f".version {image.isa}\n.target {image.target}\n"
             if not ptx.startswith(head):
                 fail(f"{image.name} starts with {ptx[:40]!r}, not with {head!r}")
             path = folder / image.name
             path.write_text(ptx)
-            lines.append(image.manifest_line(fnv1a(ptx.encode())))
+            if image.family.machine_code:
+                running.append(pool.submit(assemble, ptxas, path, image.target, path.with_suffix(".cubin")))
             for architecture in ASSEMBLED_FOR:
-                # An `a` target runs on its own architecture alone.
-                own = image.target.endswith("a")
-                if architecture == image.target if own else number(architecture) >= number(image.target):
+                # An `a` target runs on its own architecture alone, and is machine code here.
+                if not image.target.endswith("a") and number(architecture) >= number(image.target):
                     running.append(pool.submit(assemble, ptxas, path, architecture))
             seconds = time.monotonic() - start
-            print(f"[{index + 1}/{len(images)}] {image.name}: {len(ptx)} bytes, {seconds:.1f} s", flush=True)
+            print(f"[{index + 1}/{len(text)}] {image.name}: {len(ptx)} bytes, {seconds:.1f} s", flush=True)
         print(f"assembling {len(running)} times", flush=True)
         errors = [error for error in (task.result() for task in running) if error]
     if errors:
         fail("\n".join(errors))
+    lines = [image.manifest_line(fnv1a((folder / image.name).read_bytes())) for image in images]
     head = "# Written by scripts/build_images.py, which says what the columns are.\n"
     (folder / "manifest").write_text(head + "".join(line + "\n" for line in lines))
 
