@@ -7,6 +7,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`driver`] | devices, streams, events, memory, modules and launches: the thin safe layer |
+//! | [`gemm`] | matrix products on device memory |
 //! | [`images`] | the crate's own kernels, embedded, and the choice among them |
 //! | [`types`] | what numbers are, without storage and without a device |
 //! | `io` | arrays in files (feature `io`) |
@@ -35,6 +36,7 @@
 
 pub mod driver;
 pub mod error;
+pub mod gemm;
 pub mod images;
 #[cfg(feature = "io")]
 pub mod io;

@@ -15,6 +15,8 @@ mod faults;
 #[cfg(target_os = "linux")]
 mod forks;
 #[cfg(target_os = "linux")]
+mod gemm;
+#[cfg(target_os = "linux")]
 mod graph_edges;
 #[cfg(target_os = "linux")]
 mod graph_updates;
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         drops::trials,
         faults::trials,
         forks::trials,
+        gemm::trials,
         graph_edges::trials,
         graphs::trials,
         losses::trials,

@@ -33,6 +33,7 @@ mod devices;
 mod drops;
 mod faults;
 mod foreign_images;
+mod gemm;
 mod globals;
 mod graph_memory;
 mod graphs;
@@ -88,6 +89,7 @@ fn promises() -> Vec<Promise> {
         pool_modes::promises(),
         images::promises(),
         foreign_images::promises(),
+        gemm::promises(),
         bad_input::promises(),
         faults::promises(),
         timeouts::promises(),
