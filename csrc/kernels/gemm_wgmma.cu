@@ -166,19 +166,6 @@ __device__ inline void copy_stages(const TensorMap* a, const TensorMap* b, const
     }
 }
 
-__device__ inline void to_shared(u32 place, u16 bits) {
-    asm volatile("st.shared::cta.u16 [%0], %1;" ::"r"(place), "h"(bits) : "memory");
-}
-__device__ inline void to_shared(u32 place, f32 number) {
-    asm volatile("st.shared::cta.f32 [%0], %1;" ::"r"(place), "f"(number) : "memory");
-}
-__device__ inline void from_shared(u32 place, u16& bits) {
-    asm volatile("ld.shared::cta.u16 %0, [%1];" : "=h"(bits) : "r"(place) : "memory");
-}
-__device__ inline void from_shared(u32 place, f32& number) {
-    asm volatile("ld.shared::cta.f32 %0, [%1];" : "=f"(number) : "r"(place) : "memory");
-}
-
 // Two numbers rounded to ELEMENT, the first in the lower half.
 __device__ inline u32 rounded(f32 low, f32 high) {
     u32 both;
@@ -290,15 +277,11 @@ struct Result {
                     const u32 place = buffer + (thread / 32 * 16 + g + 8 * h) * 128 + in_row;
                     f32 two[2] = {d[16 * part + 4 * j + 2 * h], d[16 * part + 4 * j + 2 * h + 1]};
                     if (shape.beta != 0.0f) {
-                        f32 low, high;
-                        asm volatile("ld.shared::cta.v2.f32 {%0, %1}, [%2];"
-                                     : "=f"(low), "=f"(high)
-                                     : "r"(place)
-                                     : "memory");
-                        add_c(two, low, high);
+                        f32 c_two[2];
+                        from_shared(place, c_two);
+                        add_c(two, c_two[0], c_two[1]);
                     }
-                    asm volatile("st.shared::cta.v2.f32 [%0], {%1, %2};" ::"r"(place), "f"(two[0]), "f"(two[1])
-                                 : "memory");
+                    to_shared(place, two);
                 }
             }
             end_part<f32>(buffer, at);
@@ -324,15 +307,13 @@ struct Result {
                     if (shape.beta != 0.0f) {
                         u32 both;
                         const u32 place = buffer + (first_row + g + i % 2 * 8) * 128 + (((j + i / 2) ^ g) * 16) + q * 4;
-                        asm volatile("ld.shared::cta.u32 %0, [%1];" : "=r"(both) : "r"(place) : "memory");
+                        from_shared(place, both);
                         add_c(two, widened((u16)both), widened((u16)(both >> 16)));
                     }
                     block[i] = rounded(two[0], two[1]);
                 }
                 const u32 place = buffer + matrix_row * 128 + (((j + lane / 16) ^ (matrix_row % 8)) * 16);
-                asm volatile("stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(place),
-                             "r"(block[0]), "r"(block[1]), "r"(block[2]), "r"(block[3])
-                             : "memory");
+                blocks_to_shared(place, block);
             }
             end_part<u16>(buffer, at);
         }

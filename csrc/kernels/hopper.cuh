@@ -121,6 +121,39 @@ __device__ inline void stores_done() { asm volatile("cp.async.bulk.wait_group 0;
 // Makes what this thread wrote to shared memory visible to bulk copies; a barrier must follow.
 __device__ inline void publish_to_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
+// ---- shared memory by its addresses ----
+
+__device__ inline void to_shared(u32 place, u16 bits) {
+    asm volatile("st.shared::cta.u16 [%0], %1;" ::"r"(place), "h"(bits) : "memory");
+}
+__device__ inline void to_shared(u32 place, f32 number) {
+    asm volatile("st.shared::cta.f32 [%0], %1;" ::"r"(place), "f"(number) : "memory");
+}
+__device__ inline void to_shared(u32 place, const f32 (&two)[2]) {
+    asm volatile("st.shared::cta.v2.f32 [%0], {%1, %2};" ::"r"(place), "f"(two[0]), "f"(two[1]) : "memory");
+}
+
+__device__ inline void from_shared(u32 place, u16& bits) {
+    asm volatile("ld.shared::cta.u16 %0, [%1];" : "=h"(bits) : "r"(place) : "memory");
+}
+__device__ inline void from_shared(u32 place, u32& bits) {
+    asm volatile("ld.shared::cta.u32 %0, [%1];" : "=r"(bits) : "r"(place) : "memory");
+}
+__device__ inline void from_shared(u32 place, f32& number) {
+    asm volatile("ld.shared::cta.f32 %0, [%1];" : "=f"(number) : "r"(place) : "memory");
+}
+__device__ inline void from_shared(u32 place, f32 (&two)[2]) {
+    asm volatile("ld.shared::cta.v2.f32 {%0, %1}, [%2];" : "=f"(two[0]), "=f"(two[1]) : "r"(place) : "memory");
+}
+
+// Four blocks of 8 x 8 numbers of 16 bits, two a register: lane l holds of each block those at row l / 4, columns
+// 2 (l % 4) and the next, and gives the place of row l % 8 of block l / 8.
+__device__ inline void blocks_to_shared(u32 place, const u32 (&block)[4]) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(place), "r"(block[0]),
+                 "r"(block[1]), "r"(block[2]), "r"(block[3])
+                 : "memory");
+}
+
 // ---- registers; all warps of a warpgroup ----
 
 template <int Count>
