@@ -161,8 +161,8 @@ pub enum Error {
         found: String,
     },
 
-    /// A module has no such kernel or global.
-    #[error("the module has no {kind} '{wanted}'; it has: {}", list_text(.found))]
+    /// A module has no such kernel or global, or a launcher no kernel of this name.
+    #[error("there is no {kind} '{wanted}'; there are: {}", list_text(.found))]
     UnknownName {
         /// `kernel` or `global`.
         kind: &'static str,
@@ -170,6 +170,15 @@ pub enum Error {
         wanted: String,
         /// The names that there are.
         found: Vec<String>,
+    },
+
+    /// A kernel that neither its image nor its source gives here.
+    #[error("kernel '{kernel}' cannot be had here:\n{reasons}")]
+    KernelUnavailable {
+        /// The name.
+        kernel: String,
+        /// One line or more for each way that was tried, and why it was none.
+        reasons: String,
     },
 
     /// A launch passed more or fewer arguments than the kernel has parameters.
@@ -245,6 +254,17 @@ pub enum Error {
         name: String,
         /// What the assembler printed.
         log: String,
+    },
+
+    /// CUDA C++ that does not compile.
+    #[error("{name} does not compile for {}:\n{log}", compiled_text(.details))]
+    Compilation {
+        /// The program's name.
+        name: String,
+        /// What NVRTC printed, the first error first, with the source line and a caret under each place.
+        log: String,
+        /// What it was compiled for and by, and where the first error is.
+        details: Box<CompilationDetails>,
     },
 
     /// A graph is being captured, and this cannot be part of it. The capture goes on.
@@ -332,6 +352,22 @@ pub enum Error {
     },
 }
 
+/// What an [`Error::Compilation`] knows beside the log.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct CompilationDetails {
+    /// What was compiled for, such as `sm_90a`.
+    pub target: String,
+    /// The version of NVRTC, such as `12.9`.
+    pub version: String,
+    /// The file of the first error: the program, or one of its headers; empty where the error has no place.
+    pub file: String,
+    /// The line of the first error, from 1; 0 where it has no place.
+    pub line: u32,
+    /// The column of the first error in characters, from 1; 0 where it is not known.
+    pub column: u32,
+}
+
 impl Error {
     /// An [`Error::InvalidArgument`].
     pub(crate) fn invalid(
@@ -370,6 +406,16 @@ fn limit_text(limit: &Option<u64>) -> String {
     limit.map_or_else(String::new, |limit| {
         format!(", and buffers may take {limit} in all (Device::set_memory_limit, SELVEDGE_MEMORY_LIMIT)")
     })
+}
+
+fn compiled_text(details: &CompilationDetails) -> String {
+    let CompilationDetails { target, version, file, line, column } = details;
+    let place = match (line, column) {
+        (0, _) => String::new(),
+        (_, 0) => format!(", {file} line {line}"),
+        _ => format!(", {file} line {line} column {column}"),
+    };
+    format!("{target} (NVRTC {version}){place}")
 }
 
 fn list_text(names: &[String]) -> String {

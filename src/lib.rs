@@ -8,7 +8,9 @@
 //! |---|---|
 //! | [`driver`] | devices, streams, events, memory, modules and launches: the thin safe layer |
 //! | [`gemm`] | matrix products on device memory |
+//! | [`launcher`] | any kernel, from source or image, by name |
 //! | [`images`] | the crate's own kernels, embedded, and the choice among them |
+//! | [`nvrtc`] | CUDA C++ compiled at run time, and the cache of what came of it |
 //! | [`types`] | what numbers are, without storage and without a device |
 //! | `io` | arrays in files (feature `io`) |
 //! | [`error`] | the one error type, and the hook for errors of `Drop` |
@@ -40,6 +42,8 @@ pub mod gemm;
 pub mod images;
 #[cfg(feature = "io")]
 pub mod io;
+pub mod launcher;
+pub mod nvrtc;
 #[doc(hidden)]
 pub mod sys;
 pub mod types;

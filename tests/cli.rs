@@ -8,8 +8,14 @@ use std::process::{Command, Output};
 use selvedge::io::npy;
 use serde_json::Value;
 
+#[path = "cli/compile.rs"]
+mod compile;
+#[path = "cli/images.rs"]
+mod images;
 #[path = "cli/memory.rs"]
 mod memory;
+#[path = "cli/ptx.rs"]
+mod ptx;
 #[cfg(target_os = "linux")]
 #[path = "fake/variant.rs"]
 mod variant;
@@ -285,20 +291,25 @@ mod on_the_fake_driver {
         LazyLock::new(|| variant::build(&variant::Variant::new(12080)).unwrap());
 
     fn selvedge(arguments: &[&str]) -> Output {
-        let driver = DRIVER.as_path();
+        on_it(arguments).env("SELVEDGE_LIBNVRTC", "none").output().unwrap()
+    }
+
+    /// The program on the fake driver, with the NVRTC that there is.
+    pub fn on_it(arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
-        command.args(arguments).env("SELVEDGE_LIBCUDA", driver).output().unwrap()
+        command.args(arguments).env("SELVEDGE_LIBCUDA", DRIVER.as_path());
+        command
     }
 
     #[track_caller]
-    fn succeeds(arguments: &[&str]) -> String {
+    pub fn succeeds(arguments: &[&str]) -> String {
         let output = selvedge(arguments);
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
 
     #[track_caller]
-    fn fails(code: i32, arguments: &[&str], parts: &[&str]) {
+    pub fn fails(code: i32, arguments: &[&str], parts: &[&str]) {
         let output = selvedge(arguments);
         let errors = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{errors}");
@@ -357,8 +368,65 @@ mod on_the_fake_driver {
         assert_eq!(value["arguments"][3]["value"], "24");
         assert_eq!(value["results"][1]["path"], r.as_str());
         assert_eq!(value["results"][1]["first"].as_array().unwrap().len(), 6);
-        assert_eq!(value["time"]["launches"], 70);
-        assert_eq!(value["time"]["argument_bytes"], 96 + 96 + 48);
+        let time = &value["time"];
+        assert_eq!((&time["samples"], &time["argument_bytes"]), (&json("70"), &json("240")));
+        let seconds = |name: &str| time[name].as_f64().unwrap();
+        assert!(seconds("min_seconds") <= seconds("median_seconds"), "{time}");
+        assert!(seconds("median_seconds") <= seconds("max_seconds"), "{time}");
+        // The fake's launches take a microsecond each, so many make a sample.
+        assert!((seconds("median_seconds") - 1e-6).abs() < 1e-7, "{time}");
+        assert!(time["launches_per_sample"].as_u64().unwrap() > 1, "{time}");
+        let counted = time["histogram"].as_array().unwrap().iter();
+        assert_eq!(counted.map(|bucket| bucket["samples"].as_u64().unwrap()).sum::<u64>(), 70);
+        // Eight blocks of 256 are the 2048 threads of the fake's multiprocessors.
+        let occupancy = &time["occupancy"];
+        assert_eq!(
+            (&occupancy["blocks_per_multiprocessor"], &occupancy["fraction_of_threads"]),
+            (&json("8"), &json("1.0"))
+        );
+    }
+
+    #[test]
+    fn times_have_a_histogram() {
+        let folder = Folder::new("times");
+        let kernel = folder.file("kernel.ptx");
+        std::fs::write(&kernel, PTX).unwrap();
+        let arguments = ["--arg", "out:f32[4]", "--arg", "1:f32", "--arg", "4:u32", "--time", "20"];
+        let text = succeeds(&run(&kernel, "scale", &arguments));
+        for part in ["samples", "a sample is a graph of", "occupancy: 8 blocks", "100 %", "  20  #####"] {
+            assert!(text.contains(part), "'{part}' is not in: {text}");
+        }
+    }
+
+    #[test]
+    fn newer_ptx_is_tried_as_older_where_that_is_wanted() {
+        let folder = Folder::new("lower");
+        let kernel = folder.file("kernel.ptx");
+        let arguments = ["--arg", "out:f32[4]", "--arg", "1:f32", "--arg", "4:u32"];
+        let lower = [&arguments[..], &["--lower-ptx-version"]].concat();
+        let newer = PTX.replace(".version 8.0", "// .version 1.0\n.version 9.9");
+        std::fs::write(&kernel, &newer).unwrap();
+        let hint = "--lower-ptx-version tries it as PTX 8.7 (CUDA 12.8)";
+        fails(FAILED_FOR_INPUT, &run(&kernel, "scale", &arguments), &["PTX 9.9", hint]);
+
+        let text = succeeds(&run(&kernel, "scale", &lower));
+        let said = "from PTX 9.9 to PTX 8.7 (CUDA 12.8), which the driver assembled";
+        assert!(text.contains(said), "{text}");
+        let value = json(&succeeds(&run(&kernel, "scale", &[&lower[..], &["--json"]].concat())));
+        assert_eq!(value["image"]["lowered"], json(r#"{ "from": "9.9", "to": "8.7" }"#));
+
+        // What the assembler refuses then is an error that says what was tried.
+        std::fs::write(&kernel, format!("{newer}~\n")).unwrap();
+        let parts = ["PTX 9.9, tried as PTX 8.7 (CUDA 12.8)", "Parsing error near '~'"];
+        fails(FAILED_FOR_INPUT, &run(&kernel, "scale", &lower), &parts);
+
+        // What the driver takes is left as it is, and what is no PTX cannot be lowered.
+        std::fs::write(&kernel, PTX).unwrap();
+        let value = json(&succeeds(&run(&kernel, "scale", &[&lower[..], &["--json"]].concat())));
+        assert_eq!(value["image"]["lowered"], Value::Null);
+        let machine_code = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/images/one_cuda12.9_sm100.cubin");
+        let arguments = ["--arg", "x:f32[4]", "--arg", "4:u32", "--lower-ptx-version"];
+        fails(FAILED_FOR_INPUT, &run(machine_code, "add_one", &arguments), &["machine code for sm_100"]);
     }
 
     #[test]
@@ -405,6 +473,19 @@ mod on_the_fake_driver {
 
     #[test]
     fn a_wrong_result_of_the_demonstration_is_a_failure() {
-        fails(1, &["demo", "--elements", "1000"], &["add_f32", "element 0", "on the device", "on the CPU"]);
+        let parts = ["add_f32", "element 0", "on the device", "on the CPU"];
+        let embedded = "embedded PTX for sm_60; there is no NVRTC here";
+        fails(1, &["demo", "--elements", "1000"], &[&parts[..], &[embedded]].concat());
+        if !compile::nvrtc("a_wrong_result_of_the_demonstration_is_a_failure") {
+            return;
+        }
+        // NVRTC 13 gives machine code for newer drivers than the fake.
+        let (major, minor) = selvedge::nvrtc::version().unwrap();
+        let compiled = match major {
+            13.. => "embedded PTX for sm_60; the image is machine code for sm_90a made by CUDA 13".to_owned(),
+            _ => format!("compiled by NVRTC {major}.{minor} for sm_90"),
+        };
+        let output = on_it(&["demo", "--elements", "1000"]).env("SELVEDGE_CACHE", "none").output().unwrap();
+        compile::refused(1, &output, &[&parts[..], &[&compiled]].concat());
     }
 }

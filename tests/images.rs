@@ -144,7 +144,7 @@ fn embedded_images_stay_small() {
     assert!(total < 6 << 20, "{total} bytes");
 }
 
-/// FNV-1a of 64 bits, as in scripts/build_images.py.
+/// FNV-1a of 64 bits, as `selvedge build-images` has it.
 fn hash(bytes: &[u8]) -> String {
     let step = |value: u64, byte: &u8| (value ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, step))

@@ -14,14 +14,18 @@ use crate::Options;
 use crate::harness::bare::Bare;
 use crate::harness::machine::Recorder;
 use crate::harness::report::{Failure, Rule, Unit};
-use crate::harness::turns::{Subject, figure};
+use crate::harness::turns::{Subject, Turns, figure};
 
 /// Makes this program our side's process.
 pub const ARGUMENT: &str = "first-result";
 
 const VECTOR_ADD: &str = include_str!("../../csrc/bench/vector_add.ptx");
-const COUNT: usize = 1 << 16;
-const BLOCK: u32 = 256;
+/// What both programs write when the result is checked.
+pub const DONE: &[u8] = b"ok\n";
+/// Elements of each vector.
+pub const COUNT: usize = 1 << 16;
+/// Threads of a block.
+pub const BLOCK: u32 = 256;
 
 /// The steps, as the C program has them.
 pub fn run_own() -> Result<(), Failure> {
@@ -40,7 +44,7 @@ pub fn run_own() -> Result<(), Failure> {
     if let Some(index) = (0..COUNT).find(|&index| result[index] != left[index] + right[index]) {
         return Err(format!("element {index} is {}", result[index]).into());
     }
-    std::io::stdout().write_all(b"ok\n")?;
+    std::io::stdout().write_all(DONE)?;
     std::io::stdout().flush()?;
     Ok(())
 }
@@ -65,21 +69,10 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         }
     };
 
-    let turns = options.turns(3, 30);
-    let (mut results, mut ends) = (Vec::new(), Vec::new());
-    for round in 0..turns.warm_up + turns.rounds {
-        let (mine, other) = if round % 2 == 0 {
-            let mine = time(&own, Some(ARGUMENT))?;
-            (mine, time(&baseline, None)?)
-        } else {
-            let other = time(&baseline, None)?;
-            (time(&own, Some(ARGUMENT))?, other)
-        };
-        if round >= turns.warm_up {
-            results.push((mine.0, other.0));
-            ends.push((mine.1, other.1));
-        }
-    }
+    let times =
+        in_turns(options.turns(3, 30), &mut || time(Command::new(&own).arg(ARGUMENT), DONE), &mut || {
+            time(&mut Command::new(&baseline), DONE)
+        })?;
     let subject = |name, goal| Subject {
         name,
         against: "bare C",
@@ -88,29 +81,60 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         rule: Rule::Time,
         goal,
     };
-    recorder.add(figure(&subject("start to result", Some(1.15)), &results)?);
-    recorder.add(figure(&subject("start to end", None), &ends)?);
+    recorder.add(figure(&subject("start to result", Some(1.15)), &times.results)?);
+    recorder.add(figure(&subject("start to end", None), &times.ends)?);
     recorder.finish(&options.out)
 }
 
-/// Milliseconds from the start of a process to its line, and to its end.
-fn time(program: &Path, argument: Option<&str>) -> Result<(f64, f64), Failure> {
+/// Milliseconds of two programs, round by round, ours first.
+pub struct Times {
+    /// To the first bytes that each writes.
+    pub results: Vec<(f64, f64)>,
+    /// To its end.
+    pub ends: Vec<(f64, f64)>,
+}
+
+/// A program started and timed: milliseconds to its result and to its end.
+pub type Run<'a> = &'a mut dyn FnMut() -> Result<(f64, f64), Failure>;
+
+/// Both programs in turns, the one and then the other first.
+pub fn in_turns(turns: Turns, own: Run<'_>, other: Run<'_>) -> Result<Times, Failure> {
+    let mut times = Times { results: Vec::new(), ends: Vec::new() };
+    for round in 0..turns.warm_up + turns.rounds {
+        let (mine, other) = if round % 2 == 0 {
+            let mine = own()?;
+            (mine, other()?)
+        } else {
+            let other = other()?;
+            (own()?, other)
+        };
+        if round >= turns.warm_up {
+            times.results.push((mine.0, other.0));
+            times.ends.push((mine.1, other.1));
+        }
+    }
+    Ok(times)
+}
+
+/// Milliseconds from the start of a process to the first bytes that it writes, which must be these, and to its end.
+pub fn time(command: &mut Command, wanted: &[u8]) -> Result<(f64, f64), Failure> {
     let start = Instant::now();
-    let mut child =
-        Command::new(program).args(argument).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
-    let mut line = [0u8; 3];
-    let read = child.stdout.take().ok_or("no pipe")?.read_exact(&mut line);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    let mut first = vec![0u8; wanted.len()];
+    let mut stdout = child.stdout.take().ok_or("no pipe")?;
+    let read = stdout.read_exact(&mut first);
     let result = start.elapsed();
     let status = child.wait()?;
     let end = start.elapsed();
-    if !status.success() || read.is_err() || &line != b"ok\n" {
-        return Err(format!("{} gave no result ({status})", program.display()).into());
+    if !status.success() || read.is_err() || first != wanted {
+        let program = Path::new(command.get_program()).display();
+        return Err(format!("{program} gave no result ({status})").into());
     }
     Ok((result.as_secs_f64() * 1e3, end.as_secs_f64() * 1e3))
 }
 
 /// The C program: named, or beside this one (in a bundle), or built now from its source (in a checkout).
-fn baseline(options: &Options, own: &Path) -> Result<PathBuf, Failure> {
+pub fn baseline(options: &Options, own: &Path) -> Result<PathBuf, Failure> {
     if let Some(path) = &options.file {
         return Ok(path.clone());
     }

@@ -12,6 +12,7 @@ mod first_result;
 mod launch;
 mod pageable;
 mod peer;
+mod run_source;
 mod transfer;
 mod vector_add;
 
@@ -25,7 +26,7 @@ const HELP: &str = "\
 ground [--only NAME,NAME] [--out FOLDER] [--rounds N] [--baseline PATH]
 ground render
 
-  --only      of launch, transfer, pageable, peer, first_result, vector_add; all without it
+  --only      of launch, transfer, pageable, peer, first_result, run_source, vector_add; all without it
   --out       where the JSON files go; benches/results without it
   --rounds    rounds of each figure, at least 20; each benchmark's own without it
   --baseline  csrc/bench/first_result.c as a program; built with cc, or found beside this one, without it
@@ -39,6 +40,7 @@ const PROGRAM: Program = Program {
     benchmarks: &[
         // Whole processes before this one holds memory on the device, and launches while it is cool.
         ("first_result", Benchmark::Device(first_result::measure)),
+        ("run_source", Benchmark::Device(run_source::measure)),
         ("launch", Benchmark::Device(launch::measure)),
         ("transfer", Benchmark::Device(transfer::measure)),
         ("pageable", Benchmark::Device(pageable::measure)),

@@ -208,7 +208,7 @@ int ordering_begin(CUstream stream, bool is_launch) {
 
 void ordering_end(int place) {
     pthread_mutex_lock(&ordering_lock);
-    if (place >= 0) ordering[place].stream = NULL;
+    if (place >= 0) ordering[place].stream = 0;
     pthread_mutex_unlock(&ordering_lock);
 }
 

@@ -9,9 +9,12 @@ use bytemuck::Pod;
 use half::{bf16, f16};
 use num_complex::Complex;
 
+use super::argument_view::ArgumentView;
 use super::device::DeviceState;
-use super::image::ArgumentKind;
-use super::memory::{Access, Allocation, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite};
+use super::image::{ArgumentKind, ArgumentType, ValueType};
+use super::memory::{
+    Access, Allocation, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, HasView, View,
+};
 use super::stream::StreamState;
 use super::tensor_map::TensorMap;
 use crate::error::{Error, Result};
@@ -76,6 +79,8 @@ pub unsafe trait KernelArgument {
     const KIND: ArgumentKind;
     /// Its size in bytes.
     const SIZE: usize;
+    /// What the elements of the memory are, or the value itself; `None` leaves it unchecked.
+    const TYPE: Option<ValueType> = None;
 
     /// Orders the stream behind the other users of what the argument names.
     ///
@@ -90,6 +95,13 @@ pub unsafe trait KernelArgument {
 
     /// Where the value is.
     fn pointer(&self) -> *mut c_void;
+
+    /// The value, and the memory that it names, where that can be copied.
+    fn describe(&self) -> ArgumentView<'_> {
+        // SAFETY: the implementation gives that many bytes for as long as `self` is borrowed.
+        let bytes = unsafe { std::slice::from_raw_parts(self.pointer().cast::<u8>(), Self::SIZE) };
+        ArgumentView::value(ArgumentType::new(Self::KIND, Self::SIZE, Self::TYPE), bytes)
+    }
 }
 
 macro_rules! scalars {
@@ -98,6 +110,7 @@ macro_rules! scalars {
         unsafe impl KernelArgument for $type {
             const KIND: ArgumentKind = ArgumentKind::$kind;
             const SIZE: usize = size_of::<$type>();
+            const TYPE: Option<ValueType> = Some(ValueType::of::<$type>());
 
             #[inline]
             fn pointer(&self) -> *mut c_void {
@@ -121,6 +134,7 @@ pub struct ByValue<T: Pod>(pub T);
 unsafe impl<T: Pod> KernelArgument for ByValue<T> {
     const KIND: ArgumentKind = ArgumentKind::Bytes;
     const SIZE: usize = size_of::<T>();
+    const TYPE: Option<ValueType> = Some(ValueType::of::<T>());
 
     #[inline]
     fn pointer(&self) -> *mut c_void {
@@ -144,11 +158,12 @@ unsafe impl KernelArgument for RawAddress {
 }
 
 macro_rules! memory {
-    ($(($self:ident) $access:expr, $type:ty;)*) => {$(
+    ($(($self:ident) $access:expr, $writes:literal $type:ty;)*) => {$(
         // SAFETY: the pointer is to the address, and the allocation is entered.
         unsafe impl<T: Pod> KernelArgument for $type {
             const KIND: ArgumentKind = ArgumentKind::Address;
             const SIZE: usize = 8;
+            const TYPE: Option<ValueType> = Some(ValueType::of::<T>());
 
             #[inline]
             fn enter(&$self, target: LaunchTarget<'_>) -> Result<()> {
@@ -159,18 +174,22 @@ macro_rules! memory {
             fn pointer(&self) -> *mut c_void {
                 std::ptr::from_ref(&self.address).cast_mut().cast()
             }
+
+            fn describe(&self) -> ArgumentView<'_> {
+                ArgumentView::memory::<T>(self.view(), $writes)
+            }
         }
     )*};
 }
 
 memory! {
-    (self) self.allocation.read_access(true), &DeviceBuffer<T>;
-    (self) self.allocation.write_access(true), &mut DeviceBuffer<T>;
-    (self) self.allocation.read_access(self.whole), DeviceSlice<'_, T>;
-    (self) self.allocation.read_access(self.whole), &DeviceSlice<'_, T>;
-    (self) self.allocation.read_access(self.whole), &DeviceSliceMut<'_, T>;
-    (self) self.allocation.write_access(self.whole), DeviceSliceMut<'_, T>;
-    (self) self.allocation.write_access(self.whole), &mut DeviceSliceMut<'_, T>;
+    (self) self.allocation.read_access(true), false &DeviceBuffer<T>;
+    (self) self.allocation.write_access(true), true &mut DeviceBuffer<T>;
+    (self) self.allocation.read_access(self.whole), false DeviceSlice<'_, T>;
+    (self) self.allocation.read_access(self.whole), false &DeviceSlice<'_, T>;
+    (self) self.allocation.read_access(self.whole), false &DeviceSliceMut<'_, T>;
+    (self) self.allocation.write_access(self.whole), true DeviceSliceMut<'_, T>;
+    (self) self.allocation.write_access(self.whole), true &mut DeviceSliceMut<'_, T>;
 }
 
 macro_rules! tensor_maps {
@@ -199,19 +218,24 @@ tensor_maps! {
     WritePart &mut TensorMap;
 }
 
-/// Kinds and sizes of a tuple's arguments. Two types with equal signatures may share one, which is as good.
-pub type Signature = &'static [(ArgumentKind, usize)];
+/// What a tuple's arguments are. Two types with equal signatures may share one, which is as good.
+pub type Signature = &'static [ArgumentType];
 
-/// A tuple of up to 24 [`KernelArgument`]s.
+/// All arguments of a launch: a tuple of up to 24 [`KernelArgument`]s, or a list of [`Argument`]s made at run time
+/// (`&list`, of a vector, an array or a slice).
 ///
 /// # Safety
 ///
-/// As [`KernelArgument`], for each element in order; and signatures at one address are of one length.
+/// As [`KernelArgument`], for each element in order. What `types` gives for a type with a signature is the signature, and
+/// signatures at one address are equal.
 pub unsafe trait KernelArguments {
-    /// Kind and size of each argument.
-    const SIGNATURE: Signature;
+    /// What the arguments are, where their type says it: such a type is held against a kernel once.
+    const SIGNATURE: Option<Signature>;
     /// An array of pointers.
     type Pointers: AsMut<[*mut c_void]>;
+
+    /// What the arguments are.
+    fn types(&self) -> impl ExactSizeIterator<Item = ArgumentType>;
 
     /// Orders the stream behind the other users of what the arguments name.
     ///
@@ -222,6 +246,9 @@ pub unsafe trait KernelArguments {
 
     /// Where the values are.
     fn pointers(&self) -> Self::Pointers;
+
+    /// Each argument as what it is.
+    fn describe(&self) -> Vec<ArgumentView<'_>>;
 }
 
 macro_rules! tuples {
@@ -238,8 +265,13 @@ macro_rules! tuples {
     (@one $($name:ident $index:tt)*) => {
         // SAFETY: each element vouches for itself.
         unsafe impl<$($name: KernelArgument),*> KernelArguments for ($($name,)*) {
-            const SIGNATURE: Signature = &[$(($name::KIND, $name::SIZE)),*];
+            const SIGNATURE: Option<Signature> =
+                Some(&[$(ArgumentType::new($name::KIND, $name::SIZE, $name::TYPE)),*]);
             type Pointers = [*mut c_void; <[()]>::len(&[$(tuples!(@unit $name)),*])];
+
+            fn types(&self) -> impl ExactSizeIterator<Item = ArgumentType> {
+                Self::SIGNATURE.unwrap_or_default().iter().copied()
+            }
 
             #[inline]
             fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
@@ -252,6 +284,10 @@ macro_rules! tuples {
             fn pointers(&self) -> Self::Pointers {
                 [$(self.$index.pointer()),*]
             }
+
+            fn describe(&self) -> Vec<ArgumentView<'_>> {
+                vec![$(self.$index.describe()),*]
+            }
         }
     };
     (@unit $name:ident) => { () };
@@ -263,74 +299,145 @@ tuples! {
 
 /// An argument whose type is known only at run time.
 pub struct Argument<'a> {
-    pub(crate) kind: ArgumentKind,
-    pub(crate) size: usize,
+    argument: ArgumentType,
     /// The value's bytes, in words so that they are aligned.
     words: Vec<u64>,
-    memory: Option<(Arc<Allocation>, Access)>,
+    memory: Option<ArgumentMemory>,
     borrow: PhantomData<&'a mut ()>,
 }
 
+struct ArgumentMemory {
+    allocation: Arc<Allocation>,
+    address: u64,
+    bytes: usize,
+    access: Access,
+    writes: bool,
+}
+
 impl<'a> Argument<'a> {
-    fn from_bytes(kind: ArgumentKind, bytes: &[u8]) -> Argument<'a> {
-        let mut words = vec![0u64; bytes.len().div_ceil(8)];
-        bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
-        Argument { kind, size: bytes.len(), words, memory: None, borrow: PhantomData }
+    fn from_value<T: Pod>(kind: ArgumentKind, value: T) -> Argument<'a> {
+        let argument = ArgumentType::new(kind, size_of::<T>(), Some(ValueType::of::<T>()));
+        Argument::from_bytes(argument, bytemuck::bytes_of(&value))
     }
 
-    fn from_memory(view: super::memory::View<'_>, access: Access) -> Argument<'a> {
-        let mut argument = Argument::from_bytes(ArgumentKind::Address, &view.address.to_ne_bytes());
-        argument.memory = Some((view.allocation.clone(), access));
-        argument
+    fn from_bytes(argument: ArgumentType, bytes: &[u8]) -> Argument<'a> {
+        let mut words = vec![0u64; bytes.len().div_ceil(8)];
+        bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
+        Argument { argument, words, memory: None, borrow: PhantomData }
+    }
+
+    fn from_memory<T: Pod>(view: super::memory::View<'_>, access: Access, writes: bool) -> Argument<'a> {
+        let argument = ArgumentType::new(ArgumentKind::Address, 8, Some(ValueType::of::<T>()));
+        let (allocation, address) = (view.allocation.clone(), view.address);
+        let bytes = view.length * size_of::<T>();
+        let memory = Some(ArgumentMemory { allocation, address, bytes, access, writes });
+        Argument { memory, ..Argument::from_bytes(argument, &address.to_ne_bytes()) }
     }
 
     /// Memory that the kernel reads.
     pub fn read<T: Pod>(memory: &'a impl DeviceRead<T>) -> Argument<'a> {
         let view = memory.view();
-        Argument::from_memory(view, view.allocation.read_access(view.whole))
+        Argument::from_memory::<T>(view, view.allocation.read_access(view.whole), false)
     }
 
     /// Memory that the kernel writes, or reads and writes.
     pub fn write<T: Pod>(memory: &'a mut impl DeviceWrite<T>) -> Argument<'a> {
         let view = memory.view();
         // The list holds the block beside the buffer, so it is never the only one.
-        Argument::from_memory(view, Access::WritePart)
+        Argument::from_memory::<T>(view, Access::WritePart, true)
     }
 
     /// An integer scalar of its type's size, or `bool` as `u8`.
     pub fn integer<T: Pod>(value: T) -> Argument<'a> {
-        Argument::from_bytes(ArgumentKind::Integer, bytemuck::bytes_of(&value))
+        Argument::from_value(ArgumentKind::Integer, value)
     }
 
     /// A floating-point scalar of its type's size.
     pub fn float<T: Pod>(value: T) -> Argument<'a> {
-        Argument::from_bytes(ArgumentKind::Float, bytemuck::bytes_of(&value))
+        Argument::from_value(ArgumentKind::Float, value)
     }
 
     /// A struct, array or complex number by value.
     pub fn by_value<T: Pod>(value: T) -> Argument<'a> {
-        Argument::from_bytes(ArgumentKind::Bytes, bytemuck::bytes_of(&value))
+        Argument::from_value(ArgumentKind::Bytes, value)
     }
 
     /// A device address that this library knows nothing of.
     pub fn raw_address(address: u64) -> Argument<'a> {
-        Argument::from_bytes(ArgumentKind::Address, &address.to_ne_bytes())
+        Argument::from_bytes(ArgumentType::new(ArgumentKind::Address, 8, None), &address.to_ne_bytes())
     }
 
-    pub(crate) fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
-        match &self.memory {
-            Some((allocation, access)) => target.enter(allocation, *access),
-            None => Ok(()),
+    fn describe(&self) -> ArgumentView<'_> {
+        let Some(memory) = &self.memory else {
+            let bytes: &[u8] = bytemuck::cast_slice(&self.words);
+            return ArgumentView::value(self.argument, bytes.get(..self.argument.size).unwrap_or_default());
+        };
+        let ArgumentMemory { ref allocation, address, bytes: length, writes, .. } = *memory;
+        ArgumentView::memory_of(
+            self.argument.value,
+            View { allocation, address, length, whole: false },
+            writes,
+        )
+    }
+}
+
+// SAFETY: the values are in the list's own words, and the memory that they name is entered.
+unsafe impl KernelArguments for &[Argument<'_>] {
+    const SIGNATURE: Option<Signature> = None;
+    type Pointers = Vec<*mut c_void>;
+
+    fn types(&self) -> impl ExactSizeIterator<Item = ArgumentType> {
+        self.iter().map(|argument| argument.argument)
+    }
+
+    fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
+        self.iter()
+            .filter_map(|argument| argument.memory.as_ref())
+            .try_for_each(|memory| target.enter(&memory.allocation, memory.access))
+    }
+
+    fn pointers(&self) -> Vec<*mut c_void> {
+        self.iter().map(|argument| argument.words.as_ptr().cast_mut().cast()).collect()
+    }
+
+    fn describe(&self) -> Vec<ArgumentView<'_>> {
+        self.iter().map(Argument::describe).collect()
+    }
+}
+
+macro_rules! lists {
+    ($([$($generic:tt)*] $type:ty;)*) => {$(
+        // SAFETY: as the slice, which it is one of.
+        unsafe impl<$($generic)*> KernelArguments for $type {
+            const SIGNATURE: Option<Signature> = None;
+            type Pointers = Vec<*mut c_void>;
+
+            fn types(&self) -> impl ExactSizeIterator<Item = ArgumentType> {
+                self.iter().map(|argument| argument.argument)
+            }
+
+            fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
+                self.as_slice().enter(target)
+            }
+
+            fn pointers(&self) -> Vec<*mut c_void> {
+                self.as_slice().pointers()
+            }
+
+            fn describe(&self) -> Vec<ArgumentView<'_>> {
+                self.iter().map(Argument::describe).collect()
+            }
         }
-    }
+    )*};
+}
 
-    pub(crate) fn pointer(&self) -> *mut c_void {
-        self.words.as_ptr().cast_mut().cast()
-    }
+lists! {
+    [] &Vec<Argument<'_>>;
+    [const N: usize] &[Argument<'_>; N];
 }
 
 impl std::fmt::Debug for Argument<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Argument({:?} of {} bytes)", self.kind, self.size)
+        write!(formatter, "Argument({:?} of {} bytes)", self.argument.kind, self.argument.size)
     }
 }

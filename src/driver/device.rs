@@ -237,6 +237,12 @@ impl PartialEq for Device {
 
 impl Eq for Device {}
 
+impl std::hash::Hash for Device {
+    fn hash<H: std::hash::Hasher>(&self, hasher: &mut H) {
+        std::ptr::from_ref(self.0).hash(hasher);
+    }
+}
+
 impl fmt::Debug for Device {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (major, minor) = self.0.capability;

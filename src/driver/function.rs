@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::context::{Handle, call};
-use super::image::Parameter;
-use super::image::ParameterKind;
+use super::image::{Declaration, Parameter, ParameterKind};
 use super::kernel_name::KernelName;
 use super::launch::{Dim3, LaunchConfig};
 use super::module::{Module, ModuleState, NOT_FOUND};
@@ -22,14 +21,16 @@ pub(crate) struct FunctionState {
     pub(crate) raw: Handle<CUfunc_st>,
     pub(crate) name: &'static KernelName,
     pub(crate) parameters: Option<Vec<Parameter>>,
+    /// What the kernel's name says of them, where it is one of C++.
+    pub(crate) declaration: Option<Declaration>,
     pub(crate) max_threads: u32,
     /// The only shape of a block that the kernel was compiled for, where it says so.
-    required_block: Option<Dim3>,
+    pub(super) required_block: Option<Dim3>,
     static_shared: u32,
     /// Dynamic shared memory that launches may use now, in bytes.
     pub(crate) dynamic_shared: AtomicU32,
     raise: Mutex<()>,
-    /// The signature that was found to fit last; see [`Signature`](super::launch::Signature).
+    /// The signature that was found to fit last; see [`Signature`](super::argument::Signature).
     pub(crate) checked: AtomicPtr<()>,
 }
 
@@ -82,16 +83,23 @@ impl Module {
         let dynamic_shared =
             attribute(CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?;
         let known = module.info.kernel(name);
-        let parameters = match known.and_then(|kernel| kernel.parameters.clone()) {
+        let mut parameters = match known.and_then(|kernel| kernel.parameters.clone()) {
             Some(parameters) => Some(parameters),
             None => parameters_of(module, raw)?,
         };
+        // A name that does not go with the image says nothing.
+        let declaration = Declaration::of(name)
+            .filter(|declared| parameters.as_ref().is_none_or(|all| all.len() == declared.len()));
+        if let (Some(declaration), Some(parameters)) = (&declaration, &mut parameters) {
+            declaration.refine(parameters);
+        }
         let required_block = known.and_then(|kernel| kernel.required_block).map(Dim3::from);
         Ok(Function(Arc::new(FunctionState {
             module: module.clone(),
             raw,
             name: KernelName::intern(name),
             parameters,
+            declaration,
             max_threads,
             required_block,
             static_shared,
@@ -181,7 +189,7 @@ impl Function {
         Module(self.0.module.clone())
     }
 
-    /// The parameters, where image or driver tells: kind (PTX only) and size of each.
+    /// The parameters, where image or driver tells: size of each, and kind where PTX or a C++ name says it.
     pub fn parameters(&self) -> Option<&[Parameter]> {
         self.0.parameters.as_deref()
     }

@@ -1,7 +1,7 @@
 //! Launches: their shape, and the call itself.
 //!
 //! Whether the arguments fit the kernel is found out once for each kernel and tuple type, and the answer kept: a later
-//! launch compares one pointer. A typed launch is then the current context, one compare for each buffer, and the
+//! launch compares one pointer. A list made at run time is checked at each launch. A typed launch is then the current context, one compare for each buffer, and the
 //! driver's own call.
 
 use std::ffi::c_void;
@@ -9,11 +9,11 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::argument::{Argument, KernelArguments, LaunchTarget, Signature};
+use super::argument::{KernelArguments, LaunchTarget};
 use super::context::stream_call;
 use super::function::{Function, FunctionState};
 use super::graph::capture::{self, Entry};
-use super::image::ArgumentKind;
+use super::image::{ArgumentType, Declaration};
 use super::memory::Access;
 use super::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
@@ -196,7 +196,7 @@ impl LaunchConfig {
 
 impl Function {
     /// Launches the kernel on a stream with a tuple of arguments: `&buffer` for what it reads, `&mut buffer` for what it
-    /// writes, scalars, [`ByValue`](super::ByValue) structs.
+    /// writes, scalars, [`ByValue`](super::ByValue) structs; or with a list of [`Argument`](super::Argument)s made at run time.
     ///
     /// The stream first waits for everything that still uses the buffers, on whichever stream that is. The call returns
     /// when the launch is queued; what the kernel does wrong is reported by the next call that waits.
@@ -208,13 +208,14 @@ impl Function {
     ///
     /// # Safety
     ///
-    /// - Each buffer has the element type and at least the length that the kernel uses; images do not say what a
-    ///   parameter points to.
+    /// - Each buffer has at least the length that the kernel uses, and its element type: that is checked where the kernel
+    ///   has a C++ name, which says what a parameter points to (see [`Declaration`](super::image::Declaration)).
     /// - The kernel writes only to memory passed as `&mut`, and what it does with [`RawAddress`](super::RawAddress) or
     ///   addresses it finds in memory is ordered by the caller.
     /// - A kernel launched with [`programmatic_dependent`](LaunchConfig::programmatic_dependent) touches no memory before
     ///   its `griddepcontrol.wait`, and every thread that touches memory waits: until then the kernel ahead of it runs.
-    /// - Where neither image nor driver tells the parameters ([`Function::parameters`] is `None`), the tuple fits them.
+    /// - Where neither image nor driver tells the parameters ([`Function::parameters`] is `None`), the arguments fit them.
+    /// - Two threads do not launch one list at the same time where it writes.
     #[inline]
     pub unsafe fn launch<A: KernelArguments>(
         &self,
@@ -222,11 +223,7 @@ impl Function {
         config: LaunchConfig,
         arguments: A,
     ) -> Result<()> {
-        let function = &*self.0;
-        let signature = A::SIGNATURE;
-        if function.checked.load(Ordering::Relaxed) != signature.as_ptr().cast_mut().cast() {
-            function.check_signature(signature)?;
-        }
+        self.0.check(&arguments)?;
         // SAFETY: the arguments fit the parameters and are entered before the launch; the rest is the caller's word.
         unsafe {
             self.issue(
@@ -238,27 +235,13 @@ impl Function {
         }
     }
 
-    /// As [`launch`](Self::launch), for arguments whose types are known only at run time.
+    /// Whether arguments of this type fit the kernel, as its first launch with them asks.
     ///
     /// # Errors
     ///
-    /// As [`launch`](Self::launch).
-    ///
-    /// # Safety
-    ///
-    /// As [`launch`](Self::launch). Two threads do not launch one list at the same time where it writes.
-    pub unsafe fn launch_dynamic(
-        &self,
-        stream: &Stream,
-        config: LaunchConfig,
-        arguments: &[Argument<'_>],
-    ) -> Result<()> {
-        self.0.check_arguments(arguments.iter().map(|argument| (argument.kind, argument.size)))?;
-        let mut pointers: Vec<*mut c_void> = arguments.iter().map(Argument::pointer).collect();
-        let enter =
-            |target: LaunchTarget<'_>| arguments.iter().try_for_each(|argument| argument.enter(target));
-        // SAFETY: as in `launch`.
-        unsafe { self.issue(stream.state(), &config, enter, &mut pointers) }
+    /// [`Error::ArgumentCount`] or [`Error::ArgumentMismatch`].
+    pub fn accepts<A: KernelArguments>(&self) -> Result<()> {
+        A::SIGNATURE.map_or(Ok(()), |signature| self.0.check_types(signature.iter().copied()))
     }
 
     /// # Safety
@@ -413,24 +396,35 @@ impl FunctionState {
         })
     }
 
-    /// Holds a tuple's signature against the parameters, and remembers it where it fits.
-    #[cold]
-    pub(crate) fn check_signature(&self, signature: Signature) -> Result<()> {
-        self.check_arguments(signature.iter().copied())?;
-        self.checked.store(signature.as_ptr().cast_mut().cast(), Ordering::Relaxed);
+    /// Holds arguments against the parameters; a type that was found to fit last is not looked at again.
+    #[inline]
+    pub(crate) fn check<A: KernelArguments>(&self, arguments: &A) -> Result<()> {
+        let Some(signature) = A::SIGNATURE else { return self.check_types(arguments.types()) };
+        let checked: *mut () = signature.as_ptr().cast_mut().cast();
+        if self.checked.load(Ordering::Relaxed) == checked {
+            return Ok(());
+        }
+        self.check_types(signature.iter().copied())?;
+        self.checked.store(checked, Ordering::Relaxed);
         Ok(())
     }
 
-    fn check_arguments(&self, arguments: impl ExactSizeIterator<Item = (ArgumentKind, usize)>) -> Result<()> {
-        let Some(parameters) = &self.parameters else {
-            return Ok(());
-        };
-        if parameters.len() != arguments.len() {
-            let (wanted, found) = (parameters.len(), arguments.len());
-            return Err(Error::ArgumentCount { kernel: self.name.as_str().to_owned(), wanted, found });
+    #[cold]
+    fn check_types(&self, arguments: impl ExactSizeIterator<Item = ArgumentType>) -> Result<()> {
+        let name = self.name.as_str();
+        let found = arguments.len();
+        let declared = self.declaration.as_ref().map(Declaration::len);
+        let wanted = self.parameters.as_ref().map(Vec::len).or(declared).unwrap_or(found);
+        if wanted != found {
+            return Err(Error::ArgumentCount { kernel: name.to_owned(), wanted, found });
         }
-        for (index, (parameter, (kind, size))) in parameters.iter().zip(arguments).enumerate() {
-            parameter.check(self.name.as_str(), index, kind, size)?;
+        for (index, argument) in arguments.enumerate() {
+            if let Some(parameter) = self.parameters.as_ref().and_then(|all| all.get(index)) {
+                parameter.check(name, index, argument.kind, argument.size)?;
+            }
+            if let Some(declaration) = &self.declaration {
+                declaration.check(name, index, argument)?;
+            }
         }
         Ok(())
     }

@@ -29,6 +29,7 @@
 //! ```
 
 mod argument;
+mod argument_view;
 mod attribute;
 mod context;
 mod device;
@@ -36,6 +37,7 @@ mod event;
 mod fork;
 mod function;
 mod graph;
+mod grid;
 pub mod image;
 mod kernel_name;
 mod launch;
@@ -49,6 +51,7 @@ mod timeout;
 mod transfer_marks;
 
 pub use argument::{Argument, ByValue, KernelArgument, KernelArguments, LaunchTarget, RawAddress, Signature};
+pub use argument_view::ArgumentView;
 pub use attribute::Attribute;
 pub use device::{Device, MemoryInfo, driver_isa, driver_version};
 pub use event::Event;
@@ -61,6 +64,7 @@ pub use memory::{
     RegisterError, ReplayOptions, ReplayPool, ReplayReport, ReplaySample, SegmentSnapshot, TraceEvent,
     Transfer, TransferError,
 };
+pub(crate) use module::ModuleState;
 pub use module::{Global, LinkInput, Module, ModuleOptions};
 pub use stream::Stream;
 pub use tensor_map::{

@@ -11,6 +11,7 @@ use once_cell::sync::OnceCell;
 use super::cublas::libraryPropertyType;
 use super::driver::CUresult;
 use super::layout::{self, Candidate, Family, Override};
+use super::linker;
 use super::loader::{Failure, How, file_of, refused, taken};
 use super::report::{Attempt, LibraryReport, MissingSymbol, Report};
 use super::status::driver_error;
@@ -337,6 +338,39 @@ fn load_nvrtc() -> Result<NvrtcApi, Box<Failure>> {
     let api = load(&layout::NVRTC, NvrtcApi::SYMBOLS, NvrtcApi::new, |api| &mut api.loaded, version)?;
     preload_builtins(&api);
     Ok(api)
+}
+
+/// The file that NVRTC is, or would be, loaded from; `None` where only loading tells.
+///
+/// It goes through the same candidates in the same order as a load, and takes the first that is there, where a load would take the
+/// first that opens. So it can be wrong about a file that does not open, or about what the linker finds (see `linker.rs`),
+/// but not about what is loaded already.
+///
+/// The first answer is remembered, as a load is, until there is a load.
+pub fn nvrtc_file() -> Option<PathBuf> {
+    static PREDICTED: OnceCell<PathBuf> = OnceCell::new();
+    match NVRTC.get() {
+        Some(api) => Some(PathBuf::from(&api.loaded.path)),
+        None => PREDICTED.get_or_try_init(|| predict_nvrtc().ok_or(())).ok().cloned(),
+    }
+}
+
+fn predict_nvrtc() -> Option<PathBuf> {
+    let candidates = match layout::override_of(layout::NVRTC.variable, &environment) {
+        Override::File(path) => return Some(path),
+        Override::Absent | Override::Relative(_) => return None,
+        Override::Unset => layout::candidates(&layout::NVRTC, driver_version(), &environment),
+    };
+    let allowed = candidates.into_iter().filter(|candidate| candidate.refused.is_none());
+    let mut there = allowed.filter_map(|candidate| match &candidate.how {
+        How::File(path) => path.exists().then(|| path.clone()),
+        How::Linker(name) => linker::find(name, &environment),
+        How::AlreadyLoaded(_) => {
+            let loaded = Loaded::new(candidate.how.open().ok()?, layout::NVRTC.name, candidate.how.path());
+            loaded.exported("nvrtcVersion").and_then(file_of)
+        }
+    });
+    there.next()
 }
 
 /// Opens `libnvrtc-builtins` from NVRTC's own folder. NVRTC opens it by bare name when it first compiles, and where its wheel has

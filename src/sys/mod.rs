@@ -36,13 +36,14 @@ bindings! { driver nvrtc cublas cublaslt nccl }
 pub mod codes;
 mod layout;
 mod libraries;
+mod linker;
 mod loader;
 mod report;
 mod status;
 mod symbols;
 mod tables;
 
-pub use libraries::{cublas, cublaslt, driver, loaded_driver, nccl, nvrtc, report};
+pub use libraries::{cublas, cublaslt, driver, loaded_driver, nccl, nvrtc, nvrtc_file, report};
 pub use report::{Attempt, LibraryReport, MissingSymbol, Report};
 pub use status::{Status, driver_error};
 pub use symbols::{Binding, Loaded, Symbol, abi_version, cuda_version};

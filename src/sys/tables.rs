@@ -122,6 +122,19 @@ symbols! {
     /// NVRTC's functions that the crate calls.
     NvrtcApi from nvrtc;
     nvrtcVersion: PFN_nvrtcVersion "nvrtcVersion" required;
+    nvrtcGetNumSupportedArchs: PFN_nvrtcGetNumSupportedArchs "nvrtcGetNumSupportedArchs" required;
+    nvrtcGetSupportedArchs: PFN_nvrtcGetSupportedArchs "nvrtcGetSupportedArchs" required;
+    nvrtcCreateProgram: PFN_nvrtcCreateProgram "nvrtcCreateProgram" required;
+    nvrtcDestroyProgram: PFN_nvrtcDestroyProgram "nvrtcDestroyProgram" required;
+    nvrtcAddNameExpression: PFN_nvrtcAddNameExpression "nvrtcAddNameExpression" required;
+    nvrtcCompileProgram: PFN_nvrtcCompileProgram "nvrtcCompileProgram" required;
+    nvrtcGetLoweredName: PFN_nvrtcGetLoweredName "nvrtcGetLoweredName" required;
+    nvrtcGetProgramLogSize: PFN_nvrtcGetProgramLogSize "nvrtcGetProgramLogSize" required;
+    nvrtcGetProgramLog: PFN_nvrtcGetProgramLog "nvrtcGetProgramLog" required;
+    nvrtcGetPTXSize: PFN_nvrtcGetPTXSize "nvrtcGetPTXSize" required;
+    nvrtcGetPTX: PFN_nvrtcGetPTX "nvrtcGetPTX" required;
+    nvrtcGetCUBINSize: PFN_nvrtcGetCUBINSize "nvrtcGetCUBINSize" required;
+    nvrtcGetCUBIN: PFN_nvrtcGetCUBIN "nvrtcGetCUBIN" required;
 }
 
 symbols! {

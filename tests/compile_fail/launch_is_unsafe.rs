@@ -7,7 +7,7 @@ fn typed(stream: &Stream, kernel: &Function, buffer: &DeviceBuffer<f32>) -> selv
 }
 
 fn dynamic(stream: &Stream, kernel: &Function, arguments: &[Argument<'_>]) -> selvedge::Result<()> {
-    kernel.launch_dynamic(stream, LaunchConfig::new(1, 32), arguments)
+    kernel.launch(stream, LaunchConfig::new(1, 32), arguments)
 }
 
 fn main() {}

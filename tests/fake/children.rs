@@ -8,8 +8,8 @@ use libtest_mimic::Failed;
 use super::support::Fake;
 use super::variant::{self, Variant};
 use super::{
-    concurrency, contexts, drops, faults, forks, gemm, graph_edges, graphs, losses, pool, random, resets,
-    scenario, soak, staging, timeouts, transfers, versions,
+    concurrency, contexts, drops, faults, forks, gemm, graph_edges, graphs, launcher, losses, pool, random,
+    resets, scenario, soak, staging, timeouts, transfers, versions,
 };
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
@@ -78,6 +78,7 @@ pub fn dispatch() -> Option<ExitCode> {
             "forks" => forks::after_use(&fake),
             "forks_before_use" => forks::before_use(&fake),
             "forks_of_threads" => forks::of_threads(&fake),
+            "launcher" => launcher::child(&fake, &arguments),
             "lost" => losses::lost(&fake),
             "memory" => losses::out_of_memory(&fake),
             "resets" => resets::child(&fake, &arguments),

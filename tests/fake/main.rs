@@ -25,6 +25,8 @@ mod graphs;
 #[cfg(target_os = "linux")]
 mod kernels;
 #[cfg(target_os = "linux")]
+mod launcher;
+#[cfg(target_os = "linux")]
 mod losses;
 #[cfg(target_os = "linux")]
 mod model;
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         gemm::trials,
         graph_edges::trials,
         graphs::trials,
+        launcher::trials,
         losses::trials,
         pool::trials,
         random::trials,

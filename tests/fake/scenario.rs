@@ -101,7 +101,7 @@ pub fn run(fake: &Fake, between: &mut dyn FnMut()) -> Result<(), Error> {
         enter!(mix.launch(&urgent, config.shared(64 << 10), (&a, &mut b, 256u64, 2u32)))?;
         let arguments =
             [Argument::read(&a), Argument::write(&mut b), Argument::integer(256u64), Argument::integer(3u32)];
-        enter!(mix.launch_dynamic(&stream, config, &arguments))?;
+        enter!(mix.launch(&stream, config, &arguments))?;
         enter!(make.launch(&stream, config.cooperative(), (&mut a, 256u64, 4u32)))?;
         enter!(make.launch(&stream, LaunchConfig::new(0, 1), (RawAddress(0), 0u64, 0u32))).unwrap_err();
     }

@@ -113,7 +113,7 @@ fn every_scalar_kind_from_a_list() -> Outcome {
         Argument::by_value(MIXED),
     ];
     // SAFETY: every_kind writes 20 elements.
-    unsafe { kernel.launch_dynamic(&lab.stream, LaunchConfig::new(1, 1), &arguments)? };
+    unsafe { kernel.launch(&lab.stream, LaunchConfig::new(1, 1), &arguments)? };
     assert_eq!(lab.stream.download(&out)?, wanted());
     Ok(())
 }
@@ -198,7 +198,7 @@ fn an_address_of_our_own() -> Outcome {
         Argument::integer(0u64),
     ];
     // SAFETY: as above, with two elements from the first.
-    unsafe { kernel.launch_dynamic(&lab.stream, LaunchConfig::new(1, 32), &list)? };
+    unsafe { kernel.launch(&lab.stream, LaunchConfig::new(1, 32), &list)? };
     assert_eq!(lab.stream.download(&buffer)?, [4, 4, 0, 0, 3, 3, 3, 3, 3, 0]);
     Ok(())
 }
@@ -218,7 +218,7 @@ fn a_list_orders_like_a_tuple() -> Outcome {
         Argument::integer(0u64),
     ];
     // SAFETY: slow_copy(const unsigned*, unsigned*, unsigned, u64) touches 5000 elements of each.
-    unsafe { kernel.launch_dynamic(&other, LaunchConfig::new(1, 256), &list)? };
+    unsafe { kernel.launch(&other, LaunchConfig::new(1, 256), &list)? };
     assert_all(&other.download(&out)?, 2, "the copy");
     Ok(())
 }

@@ -148,7 +148,7 @@ fn a_wrong_list_of_arguments() -> Outcome {
         ],
     ] {
         // SAFETY: it is refused.
-        let launched = unsafe { it.set.launch_dynamic(&it.lab.stream, config, &wrong) };
+        let launched = unsafe { it.set.launch(&it.lab.stream, config, &wrong) };
         match launched {
             Err(Error::ArgumentCount { .. } | Error::ArgumentMismatch { .. }) => {}
             other => return Err(format!("{wrong:?}: {other:?}").into()),

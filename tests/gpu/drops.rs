@@ -199,7 +199,7 @@ fn arguments_dropped_after_the_launch() -> Outcome {
             Argument::integer(SLOW),
         ];
         // SAFETY: slow_copy(const unsigned*, unsigned*, unsigned, u64) touches LENGTH elements of each.
-        unsafe { copy.launch_dynamic(&reader, LaunchConfig::new(1, 256), &list)? };
+        unsafe { copy.launch(&reader, LaunchConfig::new(1, 256), &list)? };
     }
     drop(source);
     drop(copy);

@@ -40,7 +40,7 @@ fn a_kernel_without_parameters() -> Outcome {
     // SAFETY: it does nothing.
     unsafe { empty.launch(&lab.stream, LaunchConfig::new(3, 5), ())? };
     // SAFETY: as above.
-    unsafe { empty.launch_dynamic(&lab.stream, LaunchConfig::new(3, 5), &[])? };
+    unsafe { empty.launch(&lab.stream, LaunchConfig::new(3, 5), &[])? };
     lab.stream.synchronize()?;
     Ok(())
 }

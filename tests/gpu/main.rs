@@ -39,6 +39,7 @@ mod graph_memory;
 mod graphs;
 mod host_callback;
 mod images;
+mod launcher;
 mod launches;
 mod libraries;
 mod linking;
@@ -90,6 +91,7 @@ fn promises() -> Vec<Promise> {
         images::promises(),
         foreign_images::promises(),
         gemm::promises(),
+        launcher::promises(),
         bad_input::promises(),
         faults::promises(),
         timeouts::promises(),

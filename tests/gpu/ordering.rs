@@ -131,7 +131,7 @@ impl Source {
                 ];
                 let set = lab.kernel("slow_set")?;
                 // SAFETY: slow_set(unsigned*, unsigned, unsigned, u64) writes LENGTH elements.
-                unsafe { set.launch_dynamic(stream, LaunchConfig::new(1, 256), &list) }
+                unsafe { set.launch(stream, LaunchConfig::new(1, 256), &list) }
             }
             Write::Fill => stream.fill(out, self.value),
             Write::Copy => stream.copy(&self.device, out),
@@ -181,7 +181,7 @@ impl Sink {
                 ];
                 let copy = lab.kernel("slow_copy")?;
                 // SAFETY: slow_copy(const unsigned*, unsigned*, unsigned, u64) touches LENGTH elements of each.
-                unsafe { copy.launch_dynamic(stream, LaunchConfig::new(1, 256), &list) }
+                unsafe { copy.launch(stream, LaunchConfig::new(1, 256), &list) }
             }
             Read::Copy => stream.copy(from, &mut self.device),
             Read::CopyRows => stream.copy_2d(from, &mut self.device, ROWS),

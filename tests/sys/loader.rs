@@ -78,6 +78,10 @@ fn child() {
             println!("third {}", sys::driver().is_ok());
         }
         "nvrtc" => {
+            let predicted = sys::nvrtc_file();
+            let loaded = sys::nvrtc().ok().map(|api| Path::new(&api.loaded.path).to_owned());
+            println!("prediction {}", if predicted == loaded { "right" } else { "wrong" });
+            println!("{predicted:?} {loaded:?}");
             println!(
                 "{}",
                 sys::nvrtc().map_or_else(|error| error.to_string(), |api| api.loaded.path.clone())
@@ -90,6 +94,7 @@ fn child() {
             let path = std::env::var_os("BEFORE").unwrap();
             // SAFETY: a library of ours without initialisers.
             let library = unsafe { libloading::Library::new(path) }.unwrap();
+            println!("predicted {:?}", sys::nvrtc_file());
             println!("{}", sys::report());
             drop(library);
             println!("still {}", sys::nvrtc().is_ok_and(|api| api.loaded.path.contains("before")));
@@ -309,6 +314,35 @@ fn without_a_driver_the_newest_compiler_is_taken_with_its_builtins() {
 }
 
 #[test]
+fn the_compiler_is_known_before_it_is_loaded() {
+    let folder = Folder::new();
+    let prefix = environment(&folder);
+    let toolkit = folder.join("toolkit");
+    made::nvrtc(&toolkit.join("lib64"), 12, 9);
+    let linked = folder.join("linked");
+    let named = made::nvrtc(&linked, 12, 1);
+    let driver = made::Driver { version: 12040, ..made::Driver::default() }.make(&folder.join("driver"));
+    let none = Path::new("none");
+    let cases: [(&[(&str, &Path)], &str); 7] = [
+        (&[("SELVEDGE_LIBCUDA", none), ("VIRTUAL_ENV", &prefix)], "cu13/lib/libnvrtc.so.13"),
+        // A driver for which the newest one is too new.
+        (&[("SELVEDGE_LIBCUDA", &driver), ("VIRTUAL_ENV", &prefix)], "cuda_nvrtc/lib/libnvrtc.so.12"),
+        (&[("SELVEDGE_LIBCUDA", none), ("CUDA_PATH", &toolkit)], "toolkit/lib64/libnvrtc.so.12"),
+        (
+            &[("SELVEDGE_LIBCUDA", none), ("CUDA_PATH", &toolkit), ("LD_LIBRARY_PATH", &linked)],
+            "linked/libnvrtc.so.12",
+        ),
+        (&[("SELVEDGE_LIBNVRTC", &named), ("VIRTUAL_ENV", &prefix)], "linked/libnvrtc.so.12"),
+        (&[("SELVEDGE_LIBNVRTC", none), ("VIRTUAL_ENV", &prefix)], "None None"),
+        (&[("SELVEDGE_LIBNVRTC", Path::new("relative.so")), ("VIRTUAL_ENV", &prefix)], "None None"),
+    ];
+    for (variables, file) in cases {
+        let text = run("nvrtc", variables);
+        assert!(text.contains("prediction right") && text.contains(file), "{variables:?}: {text}");
+    }
+}
+
+#[test]
 fn what_is_already_loaded_comes_first_and_stays() {
     let folder = Folder::new();
     let prefix = environment(&folder);
@@ -320,6 +354,8 @@ fn what_is_already_loaded_comes_first_and_stays() {
     assert!(has(&lines[1..], "libnvrtc.so.12 (already loaded)", "taken, 12.2"), "{report}");
     assert!(lines[0].contains("before/libnvrtc.so.12"), "{report}");
     assert!(report.contains("still true"), "{report}");
+    let predicted = report.lines().find(|line| line.starts_with("predicted")).unwrap();
+    assert!(predicted.contains("before/libnvrtc.so.12"), "{predicted}");
 }
 
 #[test]

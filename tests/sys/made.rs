@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use selvedge::sys::DriverApi;
+use selvedge::sys::{DriverApi, NvrtcApi};
 
 /// A folder that is removed when the test ends.
 pub struct Folder(PathBuf);
@@ -149,7 +149,12 @@ impl Driver {
 pub fn nvrtc(folder: &Path, major: i32, minor: i32) -> PathBuf {
     let path = folder
         .join(format!("libnvrtc.so.{}", if major == 11 { "11.2".to_owned() } else { major.to_string() }));
-    library(&path, &format!("int nvrtcVersion(int *a, int *b) {{ *a = {major}; *b = {minor}; return 0; }}"));
+    let mut source =
+        format!("int nvrtcVersion(int *a, int *b) {{ *a = {major}; *b = {minor}; return 0; }}\n");
+    for symbol in NvrtcApi::SYMBOLS.iter().filter(|symbol| symbol.name != "nvrtcVersion") {
+        writeln!(source, "int {}(void) {{ return 11; }}", symbol.spelling).unwrap();
+    }
+    library(&path, &source);
     library(&folder.join(format!("libnvrtc-builtins.so.{major}.{minor}")), "int builtins;");
     path
 }

@@ -11,7 +11,7 @@ use crate::output::{self, Style};
 pub const FAILED: u8 = 1;
 /// What was given cannot work; the same code as wrong usage.
 pub const BAD_INPUT: u8 = 2;
-/// There is no device or no driver to run on.
+/// There is no device or no driver to run on, or no NVRTC to compile with.
 pub const NO_DEVICE: u8 = 3;
 
 /// An error with its exit code.
@@ -52,6 +52,7 @@ impl From<Error> for Failure {
             | Error::DamagedImage { .. }
             | Error::UnsupportedImage { .. }
             | Error::ImageRejected { .. }
+            | Error::Compilation { .. }
             | Error::InvalidArgument { .. }
             | Error::DTypeMismatch { .. }
             | Error::File { .. } => BAD_INPUT,

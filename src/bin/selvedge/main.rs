@@ -1,5 +1,5 @@
-//! `selvedge`, the command line: what is on this machine, a kernel run on `.npy` files, what a snapshot or a trace of memory
-//! shows, and a demonstration.
+//! `selvedge`, the command line: what is on this machine, a kernel run on `.npy` files, what an image holds, images from
+//! CUDA C++ and their cache, what a snapshot or a trace of memory shows, and a demonstration.
 //!
 //! Every command first gathers a [`Report`](output::Report) and only then prints it, as text or as JSON, so that a reader
 //! that goes away early (`selvedge info | head`) is no error. Progress goes to stderr, and only to a terminal.
@@ -10,6 +10,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+mod build_images;
+mod cache;
 mod demo;
 mod failure;
 mod files;
@@ -19,8 +21,10 @@ mod options;
 mod output;
 mod plan;
 mod preview;
+mod ptx;
 mod run;
 mod scalar;
+mod source;
 mod svg;
 
 use options::{Command, Options};
@@ -39,6 +43,9 @@ fn main() -> ExitCode {
     let (result, json) = match &options.command {
         Command::Info(options) => (Ok(info::info()), options.json),
         Command::Run(options) => (run::run(options), options.json),
+        Command::Ptx(options) => (ptx::ptx(options), options.json),
+        Command::BuildImages(options) => (build_images::build_images(options), options.json),
+        Command::Cache(options) => (cache::cache(options), options.json()),
         Command::Memory(options) => (memory::memory(options), options.json()),
         Command::Demo(options) => (demo::demo(options), options.json),
     };

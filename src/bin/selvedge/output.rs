@@ -180,6 +180,22 @@ pub fn indented(text: &str, by: usize) -> String {
     text.lines().map(|line| format!("{:by$}{line}\n", "")).collect()
 }
 
+/// A bar of a histogram, `part` of `width` letters long: in eighths of a letter on a terminal, else of number signs.
+pub fn bar(part: f64, width: usize) -> String {
+    bar_of(part, width, std::io::stdout().is_terminal())
+}
+
+fn bar_of(part: f64, width: usize, fine: bool) -> String {
+    const EIGHTHS: [&str; 8] =
+        ["", "\u{258f}", "\u{258e}", "\u{258d}", "\u{258c}", "\u{258b}", "\u{258a}", "\u{2589}"];
+    let part = part.clamp(0.0, 1.0);
+    if !fine {
+        return "#".repeat((part * width as f64).round() as usize);
+    }
+    let eighths = (part * 8.0 * width as f64).round() as usize;
+    format!("{}{}", "\u{2588}".repeat(eighths / 8), EIGHTHS[eighths % 8])
+}
+
 /// A bar on stderr for work of many bytes or steps; nothing where stderr is no terminal.
 #[derive(Debug)]
 pub struct Progress(ProgressBar);
@@ -247,6 +263,15 @@ mod tests {
         assert_eq!(seconds(0.25), "250.00 ms");
         assert_eq!(rate(3_900_000_000, 1e-3), "3.90 TB/s");
         assert_eq!(rate(1, 0.0), "-");
+    }
+
+    #[test]
+    fn bars_are_as_long_as_their_part() {
+        assert_eq!(bar_of(1.0, 4, true), "████");
+        assert_eq!(bar_of(0.53, 4, true), "██▏");
+        assert_eq!(bar_of(0.0, 4, true), "");
+        assert_eq!(bar_of(0.5, 4, false), "##");
+        assert_eq!([-1.0, f64::NAN, 9.0].map(|part| bar_of(part, 2, false)), ["", "", "##"]);
     }
 
     #[test]

@@ -241,7 +241,7 @@ impl ExecutableGraph {
             .clone()
             .ok_or_else(|| no_such_node(OPERATION, node, format!("{:?}", found.kind())))?;
         let function = Function(function);
-        function.0.check_signature(A::SIGNATURE)?;
+        function.0.check(&arguments)?;
         function.check_config(&config)?;
         if !config.is_plain() {
             return Err(Error::invalid(

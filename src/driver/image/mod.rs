@@ -11,8 +11,10 @@
 //! driver; [`ImageInfo::parse`] accepts it with and without.
 
 mod cubin;
+mod declaration;
 mod fatbin;
 mod isa;
+mod mangled;
 mod parameter;
 mod ptx;
 mod sniff;
@@ -24,6 +26,7 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 
+pub use declaration::{ArgumentType, Declaration, ValueType};
 pub use isa::{check, cuda_of_isa, isa_of_driver};
 pub use parameter::{ArgumentKind, Parameter, ParameterKind};
 

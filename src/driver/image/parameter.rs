@@ -11,8 +11,8 @@
 //! | [`Bytes`](ParameterKind::Bytes) | anything of its size: a struct, but also the scalar of a `__grid_constant__`, a half or complex number, a pointer in a struct |
 //! | [`Unknown`](ParameterKind::Unknown) | anything of its size |
 //!
-//! A struct fits only `Bytes` and `Unknown`: compilers never pass one as a typed scalar. What is pointed at cannot be
-//! seen in any image.
+//! A struct fits only `Bytes` and `Unknown`: compilers never pass one as a typed scalar. What is pointed at no image says;
+//! a C++ kernel's name does (`declaration`).
 
 use std::fmt;
 

@@ -35,6 +35,6 @@ pub use pool::{
 };
 pub(crate) use retired::{Resource, Retired};
 pub use slice::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite};
-pub(crate) use slice::{View, range_of};
+pub(crate) use slice::{HasView, View, range_of};
 pub use transfer::{Transfer, TransferError};
 pub(crate) use usage::{Access, Usage, changes};

@@ -297,6 +297,42 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     }
 }
 
+impl<'a, T: Pod> From<&'a DeviceBuffer<T>> for DeviceSlice<'a, T> {
+    #[inline]
+    fn from(memory: &'a DeviceBuffer<T>) -> DeviceSlice<'a, T> {
+        DeviceSlice::new(memory.view())
+    }
+}
+
+impl<'a, T: Pod> From<&'a DeviceSlice<'_, T>> for DeviceSlice<'a, T> {
+    #[inline]
+    fn from(memory: &'a DeviceSlice<'_, T>) -> DeviceSlice<'a, T> {
+        *memory
+    }
+}
+
+impl<'a, T: Pod> From<&'a DeviceSliceMut<'_, T>> for DeviceSlice<'a, T> {
+    #[inline]
+    fn from(memory: &'a DeviceSliceMut<'_, T>) -> DeviceSlice<'a, T> {
+        DeviceSlice::new(memory.view())
+    }
+}
+
+impl<'a, T: Pod> From<&'a mut DeviceBuffer<T>> for DeviceSliceMut<'a, T> {
+    #[inline]
+    fn from(memory: &'a mut DeviceBuffer<T>) -> DeviceSliceMut<'a, T> {
+        let memory: &'a DeviceBuffer<T> = memory;
+        DeviceSliceMut::new(memory.view())
+    }
+}
+
+impl<'a, T: Pod> From<&'a mut DeviceSliceMut<'_, T>> for DeviceSliceMut<'a, T> {
+    #[inline]
+    fn from(memory: &'a mut DeviceSliceMut<'_, T>) -> DeviceSliceMut<'a, T> {
+        memory.reborrow()
+    }
+}
+
 macro_rules! common {
     ($type:ident) => {
         impl<T> $type<'_, T> {

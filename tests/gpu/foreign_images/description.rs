@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use half::f16;
 use selvedge::Error;
-use selvedge::driver::{Argument, Device, DeviceBuffer, LaunchConfig, Module, Stream, driver_isa};
+use selvedge::driver::{Argument, Device, DeviceBuffer, LaunchConfig, Stream, driver_isa};
+use selvedge::launcher::{Definition, Kernel, Launcher, Ran};
+use selvedge::nvrtc::Cache;
 
 /// An element type by name.
 #[derive(Clone, Copy)]
@@ -196,8 +198,8 @@ impl Description {
         Ok(())
     }
 
-    /// Launches each image that runs on the device and checks the result; the others must be refused. Returns how many
-    /// ran.
+    /// Launches each image that runs on the device, by itself and through a launcher, and checks the results; the others
+    /// must be refused. Returns how many ran.
     pub fn run<'a>(
         &self,
         device: Device,
@@ -210,7 +212,13 @@ impl Description {
             let known = image.isa <= driver_isa().map_err(|error| error.to_string())?;
             match device.load(&bytes) {
                 Ok(module) if fits => {
-                    self.launch(&module).map_err(|error| format!("{}: {error}", image.file))?;
+                    let text = |error: Error| format!("{}: {error}", image.file);
+                    let kernel = module.function(&self.kernel).map_err(text)?.into();
+                    self.launch(&kernel).map_err(|error| format!("{}: {error}", image.file))?;
+                    let launcher = Launcher::with_cache(&device, Cache::none()).map_err(text)?;
+                    let definition = Definition::new("foreign").image(&*bytes).entry(&self.kernel);
+                    let kernel = launcher.define(definition).map_err(text)?;
+                    self.launch(&kernel).map_err(|error| format!("{} by name: {error}", image.file))?;
                     ran += 1;
                 }
                 Ok(_) => return Err(format!("{} was loaded, which is for {:?}", image.file, image.target)),
@@ -221,9 +229,10 @@ impl Description {
         Ok(ran)
     }
 
-    fn launch(&self, module: &Module) -> Result<(), String> {
-        let stream = module.device().stream().map_err(|error| error.to_string())?;
+    fn launch(&self, kernel: &Kernel) -> Result<(), String> {
         let text = |error: Error| error.to_string();
+        let module = kernel.function().map_err(text)?.module();
+        let stream = module.device().stream().map_err(text)?;
         for (name, data) in &self.globals_before {
             module.global::<u8>(name).and_then(|global| global.write(&stream, &data.bytes)).map_err(text)?;
         }
@@ -249,10 +258,12 @@ impl Description {
                 });
             }
             let config = LaunchConfig::new(self.grid, self.block).shared(self.shared);
-            let kernel = module.function(&self.kernel).map_err(text)?;
             // SAFETY: the description is of this kernel: its buffers have the sizes that it uses, and views are of
             // buffers that live until the download below, on the same stream.
-            unsafe { kernel.launch_dynamic(&stream, config, &arguments) }.map_err(text)?;
+            let ran = unsafe { kernel.run(&stream, config, &arguments) }.map_err(text)?;
+            if ran != Ran::Device {
+                return Err("it ran elsewhere".to_owned());
+            }
         }
         let data = self.parameters.iter().filter_map(|parameter| match parameter {
             Parameter::Buffer { data, .. } => Some(data),

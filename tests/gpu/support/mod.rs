@@ -26,6 +26,10 @@ pub enum Need {
     FreeRunning,
     /// An environment variable.
     Variable(&'static str),
+    /// A library that compiles CUDA C++.
+    Nvrtc,
+    /// That, and a device that runs freely.
+    NvrtcAndFreeRunning,
 }
 
 impl Need {
@@ -48,6 +52,8 @@ impl Need {
                 Err(error) => Some(error.to_string()),
             },
             Need::Variable(name) => std::env::var_os(name).is_none().then(|| format!("needs {name}")),
+            Need::Nvrtc => selvedge::nvrtc::version().err().map(|_| "needs NVRTC".to_owned()),
+            Need::NvrtcAndFreeRunning => Need::Nvrtc.missing().or_else(|| Need::FreeRunning.missing()),
             Need::FreeRunning => serialised().then(|| "needs a device that runs freely".to_owned()),
         }
     }

@@ -1,6 +1,6 @@
 //! `selvedge demo`: a vector sum and complex quotients, computed, checked and timed.
 //!
-//! On a device the kernels are the embedded ones, and their results must have the bits of the CPU's. The CPU's own results are
+//! On a device the sum's kernel is compiled by NVRTC where there is one, the others are embedded, and all results must have the bits of the CPU's. The CPU's own results are
 //! held against an independent computation first, so that the demonstration means something on a machine without a
 //! device too.
 
@@ -29,6 +29,8 @@ const ROUNDS: usize = 9;
 struct Trial {
     name: &'static str,
     dtype: &'static str,
+    /// Where the kernel came from; the CPU needs none.
+    kernel: Option<String>,
     /// How the result was checked.
     verified: String,
     /// Median, in seconds.
@@ -100,6 +102,7 @@ fn trial<O: Operation>(elements: usize, verified: String, time: f64, copy_time: 
     Trial {
         name: O::NAME,
         dtype: O::Element::DTYPE.name(),
+        kernel: None,
         verified,
         time,
         bytes: 3 * size,
@@ -169,6 +172,15 @@ fn report(
         ]);
     }
     text += &format!("\n{}", table.render(style));
+    if trials.iter().any(|trial| trial.kernel.is_some()) {
+        text += &format!("\n{}\n", style.dim("kernels"));
+        let mut table = Table::new("<<<");
+        for trial in trials {
+            let kernel = trial.kernel.clone().unwrap_or_default();
+            table.row([trial.name.to_owned(), trial.dtype.to_owned(), kernel]);
+        }
+        text += &table.render(style);
+    }
     text += &format!("\n{}\n", style.dim("verified"));
     let mut table = Table::new("<<<");
     for trial in trials {
@@ -182,6 +194,7 @@ fn report(
                 "name": trial.name,
                 "dtype": trial.dtype,
                 "elements": elements,
+                "kernel": trial.kernel,
                 "verified": trial.verified,
                 "median_seconds": trial.time,
                 "gigabytes_per_second": output::gigabytes_per_second(trial.bytes, trial.time),

@@ -8,7 +8,7 @@ use selvedge::types::{DType, Element};
 pub trait Operation {
     type Element: Element;
     const NAME: &'static str;
-    /// The kernel in the embedded family `arithmetic`.
+    /// The kernel in the embedded family `arithmetic`, and in `add.cu`.
     const KERNEL: &'static str;
 
     /// One element, with the same IEEE operations in the same order as the kernel.

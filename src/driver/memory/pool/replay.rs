@@ -404,7 +404,8 @@ mod tests {
         for page_bytes in [0, 1, 2048, 3 << 20, 1 << 31] {
             assert!(trace.replay(&ReplayOptions { page_bytes, ..ReplayOptions::default() }).is_err());
         }
-        let (make, free) = (TraceEvent::Allocate { stream: 1, bytes: 512 }, TraceEvent::Free { allocation: 0 });
+        let (make, free) =
+            (TraceEvent::Allocate { stream: 1, bytes: 512 }, TraceEvent::Free { allocation: 0 });
         for events in [vec![free], vec![make, free, free]] {
             let trace = MemoryTrace { events, ..MemoryTrace::default() };
             assert!(trace.replay(&ReplayOptions::default()).is_err());

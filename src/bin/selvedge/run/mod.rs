@@ -1,30 +1,35 @@
 //! `selvedge run`: a kernel from a file, launched on arrays from files.
 //!
 //! Everything that can be refused is refused before the launch: the plan without a device, the image, the kernel's name, the
-//! number and sizes of its arguments and its limits by the driver floor. What a kernel does within its arguments is its
+//! number and sizes of its arguments and its limits by the driver floor. CUDA C++ is compiled for the device, or before one is
+//! looked for where its target was named. What a kernel does within its arguments is its
 //! own affair: where it leaves them, the device reports a fault, and this process ends with that error.
 
-use selvedge::driver::image::{ArgumentKind, ImageInfo};
-use selvedge::driver::{self, Device, DeviceBuffer, Function, LaunchConfig, Stream};
+use selvedge::Result;
+use selvedge::driver::{self, Device, DeviceBuffer, Function, LaunchConfig, Stream, driver_isa};
 use selvedge::io::{HostArray, npy};
+use selvedge::nvrtc::Target;
 use selvedge::types::DType;
-use selvedge::{Error, Result};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::files;
 use crate::options::RunOptions;
 use crate::output::{self, Progress, Report, Style, Table};
 use crate::plan::{self, Argument, Source};
 use crate::preview;
 use crate::scalar::Scalar;
+use crate::source::{self, Kernel};
+
+mod kernel;
+mod lower;
+mod time;
+
+pub use kernel::Compilation;
+use kernel::Prepared;
+use time::{Occupancy, Times};
 
 /// Bytes copied between two steps of a progress bar.
 const CHUNK: usize = 64 << 20;
-/// Launches before the timed ones.
-const WARM_UP: u32 = 3;
-/// Timed launches that are queued at once: enough to keep the device busy, few enough events.
-const QUEUED: usize = 64;
 /// Elements of a result that are shown.
 const SHOWN: usize = 6;
 
@@ -40,21 +45,24 @@ struct Saved {
     first: Vec<String>,
 }
 
-/// Times of the launches, in seconds.
-struct Times {
-    median: f64,
-    least: f64,
-    greatest: f64,
-    launches: u32,
-}
-
 /// Runs the command.
 pub fn run(options: &RunOptions) -> Result<Report, Failure> {
     let mut arguments = plan::plan(&options.arguments, &options.outputs)?;
-    let image = files::read(&options.kernel, "a PTX, cubin or fatbin file")?;
-    check_image(&image, &options.entry, &arguments)?;
-    let device = Device::new(options.device)?;
-    let function = load(device, &image, &options.entry)?;
+    let kernel = Kernel::read(&options.kernel, &options.compile, &options.target)?;
+    let source = |source, target| Prepared::from_source(source, target, options, &arguments);
+    // All that needs no device comes before one is looked for.
+    let (mut prepared, device) = match (kernel, options.target.target) {
+        (Kernel::Image(image), _) => {
+            (Prepared::from_image(image, &options.entry, &arguments)?, Device::new(options.device)?)
+        }
+        (Kernel::Source(text), Some(target)) => (source(&text, target)?, Device::new(options.device)?),
+        (Kernel::Source(text), None) => {
+            let device = Device::new(options.device)?;
+            let target = Target::for_device(device.compute_capability(), driver_isa()?);
+            (source(&text, target.map_err(source::explained)?)?, device)
+        }
+    };
+    let function = prepared.load(device, options.lower_ptx_version)?;
     let config =
         LaunchConfig::new(dimensions(options.grid), dimensions(options.block)).shared(options.shared);
     let stream = device.stream()?;
@@ -78,48 +86,18 @@ pub fn run(options: &RunOptions) -> Result<Report, Failure> {
         }
     }
     let times = match options.time {
-        Some(launches) => Some(time(&function, &stream, config, &mut uploaded, launches)?),
+        Some(samples) => {
+            let times = time::time(&function, &stream, config, &mut uploaded, samples)?;
+            let threads = options.block.iter().map(|length| u64::from(*length)).product();
+            Some((times, Occupancy::of(&function, device, threads, options.shared)?))
+        }
         None => None,
     };
-    report(options, device, &function, &arguments, &saved, times.as_ref())
-}
-
-/// What the image itself tells: whether it is one, has the kernel, and takes these arguments. A launch checks the last again.
-fn check_image(image: &[u8], entry: &str, arguments: &[Argument]) -> Result<()> {
-    let info = ImageInfo::parse(image)?;
-    let Some(kernel) = info.kernel(entry) else {
-        if !info.complete {
-            // Only the driver can look into a compressed entry.
-            return Ok(());
-        }
-        let found = info.kernels.iter().map(|kernel| kernel.name.clone()).collect();
-        return Err(Error::UnknownName { kind: "kernel", wanted: entry.to_owned(), found });
-    };
-    let Some(parameters) = &kernel.parameters else {
-        return Ok(());
-    };
-    if parameters.len() != arguments.len() {
-        let (wanted, found) = (parameters.len(), arguments.len());
-        return Err(Error::ArgumentCount { kernel: entry.to_owned(), wanted, found });
-    }
-    for (index, (parameter, argument)) in parameters.iter().zip(arguments).enumerate() {
-        let (kind, size) = match &argument.source {
-            Source::Scalar { value, .. } => (value.kind(), argument.dtype.size()),
-            _ => (ArgumentKind::Address, size_of::<u64>()),
-        };
-        parameter.check(entry, index, kind, size)?;
-    }
-    Ok(())
+    report(options, &prepared, &function, &arguments, &saved, times.as_ref())
 }
 
 fn dimensions([x, y, z]: [u32; 3]) -> (u32, u32, u32) {
     (x, y, z)
-}
-
-/// Loading assembles PTX, which can take seconds.
-fn load(device: Device, image: &[u8], entry: &str) -> Result<Function> {
-    let _progress = Progress::spinner("loading the image");
-    device.load(image)?.function(entry)
 }
 
 fn upload(stream: &Stream, argument: &mut Argument) -> Result<Uploaded> {
@@ -202,65 +180,27 @@ fn launch(
     let arguments = launch_arguments(uploaded);
     // SAFETY: the arguments are checked against the kernel's parameters where those can be known. That the kernel stays within
     // its buffers is the word of who wrote this command line; the device memory of this process holds nothing else.
-    unsafe { function.launch_dynamic(stream, config, &arguments) }
-}
-
-/// Times each launch between two events. The queue is kept full, so that a kernel of more than some microseconds is timed
-/// without the host's part.
-fn time(
-    function: &Function,
-    stream: &Stream,
-    config: LaunchConfig,
-    uploaded: &mut [Uploaded],
-    launches: u32,
-) -> Result<Times> {
-    let progress = Progress::of_steps("timing", u64::from(launches));
-    for _ in 0..WARM_UP {
-        launch(function, stream, config, uploaded)?;
-    }
-    let device = stream.device();
-    let mut events = Vec::new();
-    for _ in 0..QUEUED.min(launches as usize) {
-        events.push((device.timing_event()?, device.timing_event()?));
-    }
-    let mut times = Vec::with_capacity(launches as usize);
-    while times.len() < launches as usize {
-        let queued = events.len().min(launches as usize - times.len());
-        for (start, end) in &mut events[..queued] {
-            start.record(stream)?;
-            launch(function, stream, config, uploaded)?;
-            end.record(stream)?;
-        }
-        stream.synchronize()?;
-        for (start, end) in &events[..queued] {
-            times.push(f64::from(start.elapsed_ms(end)?) / 1e3);
-        }
-        progress.set(times.len() as u64);
-    }
-    times.sort_by(f64::total_cmp);
-    let at = |index: usize| times.get(index).copied().unwrap_or_default();
-    Ok(Times {
-        median: at(times.len() / 2),
-        least: at(0),
-        greatest: at(times.len().saturating_sub(1)),
-        launches,
-    })
+    unsafe { function.launch(stream, config, &arguments) }
 }
 
 fn report(
     options: &RunOptions,
-    device: Device,
+    prepared: &Prepared,
     function: &Function,
     arguments: &[Argument],
     saved: &[Saved],
-    times: Option<&Times>,
+    times: Option<&(Times, Occupancy)>,
 ) -> Result<Report, Failure> {
+    let device = function.module().device();
     let style = Style::of_stdout();
     let attributes = function.attributes()?;
     let dimensions = |[x, y, z]: [u32; 3]| format!("{x},{y},{z}");
     let mut text = format!("{}\n", style.bold(&format!("{} of {}", options.entry, options.kernel.display())));
     let mut table = Table::new("<<");
     table.row(["device".to_owned(), format!("{} ({})", device.name(), device.ordinal())]);
+    for row in prepared.rows(&options.entry) {
+        table.row(row);
+    }
     table.row(["grid".to_owned(), dimensions(options.grid)]);
     table.row(["block".to_owned(), dimensions(options.block)]);
     let shared = output::bytes(u64::from(attributes.shared_bytes) + u64::from(options.shared));
@@ -306,22 +246,14 @@ fn report(
     }
 
     let bytes: u64 = arguments.iter().map(Argument::bytes).sum();
-    if let Some(times) = times {
-        let mut table = Table::with_head(">>>>>>", ["launches", "median", "min", "max", "rate", "over"]);
-        table.row([
-            times.launches.to_string(),
-            output::seconds(times.median),
-            output::seconds(times.least),
-            output::seconds(times.greatest),
-            output::rate(bytes, times.median),
-            output::bytes(bytes),
-        ]);
-        text += &format!("\n{}", table.render(style));
+    if let Some((times, occupancy)) = times {
+        text += &format!("\n{}", times.text(bytes, occupancy, style));
     }
 
     let json = json!({
         "kernel": options.kernel.display().to_string(),
         "entry": options.entry,
+        "image": prepared.json(),
         "device": { "ordinal": device.ordinal(), "name": device.name(), "uuid": device.uuid() },
         "grid": options.grid,
         "block": options.block,
@@ -330,14 +262,7 @@ fn report(
         "registers": attributes.registers,
         "arguments": rows,
         "results": results,
-        "time": times.map(|times| json!({
-            "launches": times.launches,
-            "median_seconds": times.median,
-            "min_seconds": times.least,
-            "max_seconds": times.greatest,
-            "argument_bytes": bytes,
-            "gigabytes_per_second": output::gigabytes_per_second(bytes, times.median),
-        })),
+        "time": times.map(|(times, occupancy)| times.json(bytes, occupancy)),
     });
     Ok(Report { text, json })
 }

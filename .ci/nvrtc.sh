@@ -1,0 +1,50 @@
+#!/bin/bash
+# Runs the trials of tests/nvrtc, and those of the program, with NVRTC 11.8, 12.0, 12.9 and 13.0, each from its wheel in .venv, beside
+# the toolkit's headers of the same release. Of these 11.8 is the one that an index may no longer have; then it is said and left out.
+set -euo pipefail
+
+# wheel PACKAGE VERSION: fetches it as scripts/build_images.py does, and prints its folder.
+wheel() {
+    python3 - "$@" <<'PYTHON' | tail -n 1
+import sys
+
+sys.path.insert(0, "scripts")
+from build_images import wheel
+
+print(wheel(*sys.argv[1:]))
+PYTHON
+}
+
+# try VERSION LIBRARY INCLUDE...: the trials, which fail where NVRTC is another than said.
+try() {
+    local version=$1 library=$2 folders
+    shift 2
+    folders=$(IFS=:; echo "$*")
+    echo "-- NVRTC $version"
+    SELVEDGE_TEST_NVRTC=$version SELVEDGE_LIBNVRTC=$library SELVEDGE_TEST_CUDA_INCLUDE=$folders \
+        cargo test --quiet --test nvrtc
+    SELVEDGE_TEST_NVRTC=$version SELVEDGE_LIBNVRTC=$library cargo test --quiet --features cli --test cli
+}
+
+cargo test --quiet --test nvrtc --no-run
+cargo test --quiet --features cli --test cli --no-run
+
+if nvrtc=$(wheel nvidia-cuda-nvrtc-cu11 11.8.89) && runtime=$(wheel nvidia-cuda-runtime-cu11 11.8.89); then
+    try 11.8 "$nvrtc/cuda_nvrtc/lib/libnvrtc.so.11.2" "$runtime/cuda_runtime/include"
+else
+    echo "NVRTC 11.8 cannot be fetched here"
+fi
+
+nvrtc=$(wheel nvidia-cuda-nvrtc-cu12 12.0.76)
+runtime=$(wheel nvidia-cuda-runtime-cu12 12.0.107)
+try 12.0 "$nvrtc/cuda_nvrtc/lib/libnvrtc.so.12" "$runtime/cuda_runtime/include"
+
+nvrtc=$(wheel nvidia-cuda-nvrtc-cu12 12.9.86)
+runtime=$(wheel nvidia-cuda-runtime-cu12 12.9.79)
+cccl=$(wheel nvidia-cuda-cccl-cu12 12.9.27)
+try 12.9 "$nvrtc/cuda_nvrtc/lib/libnvrtc.so.12" "$runtime/cuda_runtime/include" "$cccl/cuda_cccl/include"
+
+nvrtc=$(wheel nvidia-cuda-nvrtc 13.0.88)
+runtime=$(wheel nvidia-cuda-runtime 13.0.96)
+cccl=$(wheel nvidia-cuda-cccl 13.0.85)
+try 13.0 "$nvrtc/cu13/lib/libnvrtc.so.13" "$runtime/cu13/include" "$cccl/cu13/include/cccl"

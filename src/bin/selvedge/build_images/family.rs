@@ -1,0 +1,141 @@
+//! What is to be compiled: families of kernels that are loaded together, each with its source, targets and options.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use selvedge::Error;
+use selvedge::nvrtc::Target;
+
+use super::include::{self, Included};
+use super::manifest;
+use crate::failure::Failure;
+use crate::files;
+use crate::options::{BuildImagesOptions, CompileOptions};
+use crate::source::{self, Source};
+
+/// Kernels of one source with one set of options.
+#[derive(Debug)]
+pub struct Family {
+    pub name: String,
+    path: PathBuf,
+    pub source: Source,
+    included: Vec<Included>,
+    pub targets: Vec<Target>,
+    /// Options and macros, as the manifest has them.
+    pub options: Vec<String>,
+}
+
+impl Family {
+    fn read(
+        name: &str,
+        path: &Path,
+        targets: &[Target],
+        compile: &CompileOptions,
+    ) -> Result<Family, Failure> {
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+        if name.is_empty() || !name.chars().all(plain) {
+            return Err(super::refused(
+                format!("the name '{name}'"),
+                "letters, digits, _ and - in an image's name",
+            ));
+        }
+        let macros = compile.definitions.iter().map(|macro_| format!("-D{}={}", macro_.name, macro_.value));
+        let options: Vec<String> = compile.options.iter().cloned().chain(macros).collect();
+        let spoils = |letter: char| letter.is_whitespace() || letter == ',';
+        if let Some(option) = options.iter().find(|option| option.contains(spoils)) {
+            let wanted = "options without spaces and commas, which a manifest cannot hold";
+            return Err(super::refused(format!("the option '{option}'"), wanted));
+        }
+        let source = Source::read(path, compile)?;
+        let includes =
+            include::scan(source::folder_of(path), source.text().as_bytes(), &compile.include_paths);
+        if !includes.certain {
+            let found = format!("an #include of {} that a macro makes", path.display());
+            return Err(super::refused(found, "names of files, so that a change of them is seen"));
+        }
+        let mut names = includes.files.iter().map(|file| file.name.as_str());
+        let own = file_name(path);
+        if let Some(name) = names.find(|name| name.contains(spoils)).or(own.contains(spoils).then_some(&own))
+        {
+            let wanted = "names of files without spaces and commas, which a manifest cannot hold";
+            return Err(super::refused(format!("the file '{name}'"), wanted));
+        }
+        let targets = targets.to_vec();
+        let (name, path, included) = (name.to_owned(), path.to_owned(), includes.files);
+        Ok(Family { name, path, source, included, targets, options })
+    }
+
+    /// The source's own name, without its folder.
+    pub fn file_name(&self) -> String {
+        file_name(&self.path)
+    }
+
+    /// Names and contents of the source and of all that it includes, sorted by name.
+    pub fn sources(&self) -> Vec<(String, &[u8])> {
+        let included = self.included.iter().map(|file| (file.name.clone(), &file.bytes[..]));
+        let mut sources: Vec<_> =
+            std::iter::once((self.file_name(), self.source.text().as_bytes())).chain(included).collect();
+        sources.sort();
+        sources
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// The families of the command line or of its list; no two images have the same name.
+pub fn families(options: &BuildImagesOptions) -> Result<Vec<Family>, Failure> {
+    let families = match &options.list {
+        Some(list) => listed(list, &options.compile)?,
+        None => {
+            let family = |path: &PathBuf| {
+                let name = path.file_stem().map(|name| name.to_string_lossy().into_owned());
+                Family::read(&name.unwrap_or_default(), path, &options.targets, &options.compile)
+            };
+            options.sources.iter().map(family).collect::<Result<_, _>>()?
+        }
+    };
+    let mut seen = HashSet::new();
+    for family in &families {
+        for target in &family.targets {
+            let file = manifest::file(&family.name, *target);
+            if !seen.insert(file.clone()) {
+                return Err(super::refused(format!("{file} twice"), "a name and target for each image"));
+            }
+        }
+    }
+    Ok(families)
+}
+
+/// Reads a list: `NAME SOURCE TARGET[,TARGET...] [OPTION...]` a line.
+fn listed(path: &Path, compile: &CompileOptions) -> Result<Vec<Family>, Failure> {
+    let text = files::read_text(path, "a list of images")?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut families = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.first().is_none_or(|first| first.starts_with('#')) {
+            continue;
+        }
+        let wrong = |found: String, wanted: &str| Error::File {
+            path: path.display().to_string(),
+            found: format!("{found} in line {}", number + 1),
+            wanted: wanted.to_owned(),
+        };
+        let &[name, source, targets, ref options @ ..] = words.as_slice() else {
+            return Err(wrong(format!("'{line}'"), "NAME SOURCE TARGET[,TARGET...] [OPTION...]").into());
+        };
+        let target = |text: &str| text.parse::<Target>().map_err(|error| wrong(error.to_string(), "targets"));
+        let targets: Vec<Target> = targets.split(',').map(target).collect::<Result<_, _>>()?;
+        let mut compile = compile.clone();
+        compile.options.extend(options.iter().map(|option| (*option).to_owned()));
+        families.push(Family::read(name, &folder.join(source), &targets, &compile)?);
+    }
+    if families.is_empty() {
+        let found = "no image".to_owned();
+        let wanted = "a line NAME SOURCE TARGET[,TARGET...] [OPTION...] for each".to_owned();
+        return Err(Error::File { path: path.display().to_string(), found, wanted }.into());
+    }
+    Ok(families)
+}

@@ -1,0 +1,202 @@
+//! `selvedge build-images`: CUDA C++ compiled to a folder of PTX and cubin files with a manifest.
+//!
+//! What is written depends on the sources, their options and the compiler alone, so that a repository can hold the images
+//! and a machine without a GPU can tell whether they are what their sources give. Nothing is taken from a cache and nothing
+//! is written before everything was compiled and assembled; the manifest comes last.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use selvedge::Error;
+use selvedge::driver::image::{ImageInfo, ImageKind, isa_of_driver};
+use selvedge::nvrtc::{self, Cache, Program, Target};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::options::BuildImagesOptions;
+use crate::output::{self, Progress, Report, Style, Table};
+use crate::source::{self, fnv1a};
+
+mod assemble;
+mod family;
+mod include;
+mod manifest;
+mod plain;
+
+use family::Family;
+use manifest::{Line, MANIFEST};
+
+/// An image, compiled.
+struct Image {
+    line: Line,
+    bytes: Vec<u8>,
+}
+
+/// Compiles, checks or finds nothing to do.
+pub fn build_images(options: &BuildImagesOptions) -> Result<Report, Failure> {
+    let families = family::families(options)?;
+    let compiler = compiler().map_err(source::explained)?;
+    let present = manifest::present(&options.out)?;
+    if options.if_changed && manifest::is_current(&options.comment, &families, &compiler, &present) {
+        let folder = options.out.display().to_string();
+        let text = format!("{folder} fits its sources\n");
+        return Ok(Report { text, json: json!({ "folder": folder, "changed": false }) });
+    }
+
+    let images = compile(&families, &compiler)?;
+    if let Some(ptxas) = &options.ptxas {
+        assemble::check(ptxas, &options.architectures, options.forbid_local_memory, &images)?;
+    }
+    let mut made: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    let lines: Vec<String> = images.iter().map(|image| image.line.text()).collect();
+    made.insert(MANIFEST.to_owned(), manifest::text(&options.comment, &lines).into_bytes());
+    for image in &images {
+        made.insert(image.line.file(), image.bytes.clone());
+    }
+    let mut names: Vec<&String> = made.keys().chain(present.keys()).collect();
+    names.sort();
+    names.dedup();
+    let differing: Vec<&str> =
+        names.into_iter().filter(|name| made.get(*name) != present.get(*name)).map(String::as_str).collect();
+    if options.check && !differing.is_empty() {
+        let folder = options.out.display();
+        let differing = differing.join(", ");
+        return Err(Failure::failed(format!(
+            "{folder} is not what its sources give; other, missing or too many are: {differing}; make them again without --check"
+        )));
+    }
+    if !options.check {
+        write(&options.out, &made, &present)?;
+    }
+    Ok(report(options, &images, !differing.is_empty()))
+}
+
+/// NVRTC and its version as the manifest has it, such as `nvrtc-12.0.76`: what is written into PTX says it whole.
+fn compiler() -> selvedge::Result<String> {
+    let (major, minor) = nvrtc::version()?;
+    let oldest = nvrtc::architectures()?.first().copied().unwrap_or_default();
+    let target: Target = format!("compute_{oldest}").parse()?;
+    let compiled = Program::new("version.cu", "").compile(target, &Cache::none())?;
+    let text = String::from_utf8_lossy(compiled.image());
+    let version = text.lines().find_map(|line| line.split_once(&format!(", V{major}.{minor}.")));
+    let patch: String =
+        version.map_or("", |(_, patch)| patch).chars().take_while(char::is_ascii_digit).collect();
+    let patch = if patch.is_empty() { patch } else { format!(".{patch}") };
+    Ok(format!("nvrtc-{major}.{minor}{patch}"))
+}
+
+/// Compiles every family for every target, sorted by file name.
+fn compile(families: &[Family], compiler: &str) -> Result<Vec<Image>, Failure> {
+    let count: usize = families.iter().map(|family| family.targets.len()).sum();
+    let progress = Progress::of_steps("compiling", count as u64);
+    let mut images = Vec::with_capacity(count);
+    for family in families {
+        for target in &family.targets {
+            images.push(image(family, *target, compiler)?);
+            progress.set(images.len() as u64);
+        }
+    }
+    images.sort_by_key(|image| image.line.file());
+    Ok(images)
+}
+
+fn image(family: &Family, target: Target, compiler: &str) -> Result<Image, Failure> {
+    let program = family.source.program(&family.file_name());
+    let compile = |target| program.compile(target, &Cache::none()).map_err(source::explained);
+    let compiled = compile(target)?;
+    source::show_warnings(&compiled);
+    let bytes = if target.is_ptx() {
+        // Only this assembles, and so checks, what stands in the source as PTX.
+        compile(manifest::machine_target(target))?;
+        plain::plain(&String::from_utf8_lossy(compiled.image())).into_bytes()
+    } else {
+        compiled.image().to_vec()
+    };
+    let info = ImageInfo::parse(&bytes)?;
+    let [entry] = &info.entries[..] else {
+        return Err(Failure::failed(format!("NVRTC gave {} for {target}, not one image", info.kind)));
+    };
+    let isa = match (entry.kind, entry.isa, entry.toolkit) {
+        (ImageKind::Ptx, Some(isa), _) => isa,
+        // Machine code loads from the first driver of its toolkit's major on.
+        (_, _, Some((major, _))) => isa_of_driver(major * 1000),
+        _ => {
+            return Err(Failure::failed(format!("the {} for {target} does not say what made it", info.kind)));
+        }
+    };
+    let line = Line::of(family, target, compiler, isa, fnv1a(&bytes));
+    Ok(Image { line, bytes })
+}
+
+/// Writes what differs, the manifest last, and removes what the old manifest lists and the new one does not.
+fn write(
+    folder: &Path,
+    made: &BTreeMap<String, Vec<u8>>,
+    present: &BTreeMap<String, Vec<u8>>,
+) -> Result<(), Failure> {
+    let failed = |path: &Path, error: std::io::Error| {
+        Failure::failed(format!("{} cannot be written: {error}", path.display()))
+    };
+    std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    let images = made.iter().filter(|(name, _)| *name != MANIFEST);
+    for (name, bytes) in images.chain(made.get_key_value(MANIFEST)) {
+        if present.get(name) != Some(bytes) {
+            let path = folder.join(name);
+            std::fs::write(&path, bytes).map_err(|error| failed(&path, error))?;
+        }
+    }
+    for name in present.keys().filter(|name| !made.contains_key(*name)) {
+        let path = folder.join(name);
+        std::fs::remove_file(&path).map_err(|error| failed(&path, error))?;
+    }
+    Ok(())
+}
+
+fn report(options: &BuildImagesOptions, images: &[Image], changed: bool) -> Report {
+    let style = Style::of_stdout();
+    let folder = options.out.display().to_string();
+    let total: usize = images.iter().map(|image| image.bytes.len()).sum();
+    let mut table = Table::with_head("<>>", ["image", "needs ISA", "bytes"]);
+    let mut rows: Vec<Value> = Vec::new();
+    for Image { line, bytes } in images {
+        let isa = format!("{}.{}", line.isa.0, line.isa.1);
+        table.row([line.file(), isa.clone(), output::grouped(bytes.len() as u64)]);
+        rows.push(json!({
+            "file": line.file(),
+            "family": line.family,
+            "target": line.target,
+            "isa": isa,
+            "kind": line.kind,
+            "bytes": bytes.len(),
+        }));
+    }
+    let count = output::counted(images.len() as u64, "image");
+    let total = output::bytes(total as u64);
+    let said = match (options.check, changed) {
+        (true, _) => format!("{folder} is what its sources give"),
+        (false, true) => format!("{folder} was written"),
+        (false, false) => format!("{folder} was up to date"),
+    };
+    let assembled = match &options.ptxas {
+        Some(_) => format!(", assembled for {}", list(&options.architectures)),
+        None => String::new(),
+    };
+    let text = format!("{}\n{said}: {count}, {total}{assembled}\n", table.render(style));
+    let json = json!({
+        "folder": folder,
+        "changed": changed,
+        "checked": options.check,
+        "assembled_for": options.architectures.iter().map(Target::to_string).collect::<Vec<_>>(),
+        "images": rows,
+    });
+    Report { text, json }
+}
+
+fn list(targets: &[Target]) -> String {
+    targets.iter().map(Target::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Input that cannot work.
+fn refused(found: impl Into<String>, wanted: impl Into<String>) -> Failure {
+    Error::InvalidArgument { operation: "build-images", found: found.into(), wanted: wanted.into() }.into()
+}

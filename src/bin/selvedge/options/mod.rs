@@ -1,0 +1,117 @@
+//! The options of the command line, each larger command's in a file of its name.
+
+use clap::{Args, Parser, Subcommand};
+
+mod build_images;
+mod compile;
+mod memory;
+mod ptx;
+mod run;
+
+pub use build_images::BuildImagesOptions;
+pub use compile::{CompileOptions, TargetOptions};
+pub use memory::{Generator, MemoryCommand, MemoryOptions, PoolKind, ReplayOptions};
+pub use ptx::PtxOptions;
+pub use run::RunOptions;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  success
+  1  the command ran, but failed
+  2  wrong usage, or input that cannot work; nothing was launched
+  3  no device or no driver to run on, or no NVRTC to compile with
+
+With --json the result, or the error, is one JSON object on stdout.";
+
+/// Run CUDA kernels with nothing but the NVIDIA driver.
+#[derive(Debug, Parser)]
+#[command(name = "selvedge", version, after_help = EXIT_CODES, arg_required_else_help = true, max_term_width = 100)]
+pub struct Options {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show devices, the driver and optional libraries, and where they were looked for
+    Info(InfoOptions),
+    /// Run a kernel, of an image or of CUDA C++, on .npy files
+    Run(RunOptions),
+    /// Show what an image holds: kernels, parameters, targets, and whether it runs here
+    Ptx(PtxOptions),
+    /// Compile CUDA C++ to PTX and cubin files with a manifest
+    BuildImages(BuildImagesOptions),
+    /// Show or clear the folder of compiled images
+    Cache(CacheOptions),
+    /// Show a snapshot of a device's memory, or replay a trace of its requests
+    Memory(MemoryOptions),
+    /// Add vectors and divide complex numbers, verified and timed; on the CPU where there is no device
+    Demo(DemoOptions),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct InfoOptions {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct DemoOptions {
+    /// Elements of each array [default: 16777216 on a device, 4194304 on the CPU]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
+    pub elements: Option<u64>,
+    /// The device's ordinal [default: 0, or the CPU where there is none]
+    #[arg(long, value_name = "I")]
+    pub device: Option<usize>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES, args_conflicts_with_subcommands = true)]
+pub struct CacheOptions {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(subcommand)]
+    pub command: Option<CacheCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum CacheCommand {
+    /// Remove every image of the cache
+    Clear(ClearOptions),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct ClearOptions {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl CacheOptions {
+    /// Whether JSON is wanted, of whichever command it is.
+    pub fn json(&self) -> bool {
+        match &self.command {
+            Some(CacheCommand::Clear(options)) => options.json,
+            None => self.json,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_options_are_consistent() {
+        use clap::CommandFactory;
+        Options::command().debug_assert();
+    }
+}
