@@ -11,7 +11,8 @@
 //! | [`launcher`] | any kernel, from source or image, by name |
 //! | [`images`] | the crate's own kernels, embedded, and the choice among them |
 //! | [`nvrtc`] | CUDA C++ compiled at run time, and the cache of what came of it |
-//! | [`types`] | what numbers are, without storage and without a device |
+//! | [`types`] | what numbers and layouts are, without storage and without a device |
+//! | [`fuse`] | elementwise expressions as one kernel, on a device or the CPU |
 //! | `io` | arrays in files (feature `io`) |
 //! | [`error`] | the one error type, and the hook for errors of `Drop` |
 //!
@@ -38,6 +39,7 @@
 
 pub mod driver;
 pub mod error;
+pub mod fuse;
 pub mod gemm;
 pub mod images;
 #[cfg(feature = "io")]

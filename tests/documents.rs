@@ -60,7 +60,8 @@ fn what_else_the_readme_shows_is_in_an_example() {
     let shown = blocks(&read("README.md"), "rust");
     assert!(shown.len() >= 2, "{shown:?}");
     for block in &shown[1..] {
-        let lines: Vec<String> = block.lines().map(|line| format!("    {line}")).collect();
+        let indent = |line: &str| if line.is_empty() { String::new() } else { format!("    {line}") };
+        let lines: Vec<String> = block.lines().map(indent).collect();
         let code = lines.join("\n");
         assert!(examples.iter().any(|example| example.contains(&code)), "no example has\n{code}");
     }

@@ -58,6 +58,7 @@ pub use event::Event;
 pub use function::{Function, FunctionAttributes};
 pub use graph::{Captured, CapturedBuffer, ExecutableGraph, Graph, GraphNode, NodeKind, UpdateError};
 pub use launch::{Dim3, LaunchConfig};
+pub(crate) use memory::View;
 pub use memory::{
     BlockSnapshot, BlockState, Copy2d, Copy3d, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut,
     DeviceWrite, MemoryScope, MemorySnapshot, MemoryTrace, MemoryUse, PinnedBuffer, PoolStatistics,

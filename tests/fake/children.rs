@@ -8,8 +8,8 @@ use libtest_mimic::Failed;
 use super::support::Fake;
 use super::variant::{self, Variant};
 use super::{
-    concurrency, contexts, drops, faults, forks, gemm, graph_edges, graphs, launcher, losses, pool, random,
-    resets, scenario, soak, staging, timeouts, transfers, versions,
+    concurrency, contexts, drops, faults, forks, fuse, gemm, graph_edges, graphs, launcher, losses, pool,
+    random, resets, scenario, soak, staging, timeouts, transfers, versions,
 };
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
@@ -75,6 +75,7 @@ pub fn dispatch() -> Option<ExitCode> {
             "graphs" => graphs::child(&fake, &arguments),
             "concurrency" => concurrency::child(&fake, &arguments),
             "contexts" => contexts::child(&fake),
+            "fuse" => fuse::child(&fake),
             "forks" => forks::after_use(&fake),
             "forks_before_use" => forks::before_use(&fake),
             "forks_of_threads" => forks::of_threads(&fake),

@@ -15,6 +15,8 @@ mod faults;
 #[cfg(target_os = "linux")]
 mod forks;
 #[cfg(target_os = "linux")]
+mod fuse;
+#[cfg(target_os = "linux")]
 mod gemm;
 #[cfg(target_os = "linux")]
 mod graph_edges;
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         drops::trials,
         faults::trials,
         forks::trials,
+        fuse::trials,
         gemm::trials,
         graph_edges::trials,
         graphs::trials,

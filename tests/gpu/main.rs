@@ -33,6 +33,7 @@ mod devices;
 mod drops;
 mod faults;
 mod foreign_images;
+mod fuse;
 mod gemm;
 mod globals;
 mod graph_memory;
@@ -89,6 +90,7 @@ fn promises() -> Vec<Promise> {
         pool::promises(),
         pool_modes::promises(),
         images::promises(),
+        fuse::promises(),
         foreign_images::promises(),
         gemm::promises(),
         launcher::promises(),

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Assembles every kernel that the tests of the elementwise compiler make it write:
+
+    python3 scripts/check_fuse.py
+
+`cargo test --test fuse` writes the texts (SELVEDGE_PTX_OUT, and SELVEDGE_PTX_ALL for every class of layouts of every
+operation); ptxas of several releases assembles them for every
+architecture that they are meant for. Kernels are assembled many in one file, which costs a fraction of one by one. It
+needs what scripts/build_images.py needs, and no GPU.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import build_images
+
+# The oldest and the newest assembler that a driver from 525 on may have inside.
+ASSEMBLERS = [
+    ("nvidia-cuda-nvcc-cu12", "12.0.76", "cuda_nvcc", ["sm_60", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90"]),
+    ("nvidia-cuda-nvcc", "13.0.88", "cu13", ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"]),
+]
+KERNELS_A_FILE = 250
+
+
+def texts(folder):
+    environment = dict(os.environ, SELVEDGE_PTX_OUT=str(folder))
+    command = ["cargo", "test", "--quiet", "--test", "fuse", "--", "--quiet"]
+    result = subprocess.run(command, cwd=build_images.ROOT, env=environment, capture_output=True, text=True)
+    if result.returncode != 0:
+        sys.exit(f"check_fuse: the tests failed\n{result.stdout[-4000:]}{result.stderr[-4000:]}")
+    return [path.read_text() for path in sorted(folder.iterdir())]
+
+
+def files(texts, folder):
+    """The kernels of each target, many to a file, each with a name of its own."""
+    made = []
+    for target in sorted({re.search(r"^\.target (\S+)$", text, re.M)[1] for text in texts}):
+        head = f".version 8.0\n.target {target}\n.address_size 64\n"
+        kernels = [text[len(head) :] for text in texts if text.startswith(head)]
+        for first in range(0, len(kernels), KERNELS_A_FILE):
+            some = kernels[first : first + KERNELS_A_FILE]
+            named = (re.sub(r"\bfused\b", f"fused{index}", kernel) for index, kernel in enumerate(some))
+            path = folder / f"{target}_{first}.ptx"
+            path.write_text(head + "".join(named))
+            made.append((target, path))
+        print(f"{target}: {len(kernels)} kernels", flush=True)
+    return made
+
+
+def number(architecture):
+    return int(architecture.removeprefix("sm_"))
+
+
+def assemble(ptxas, path, architecture):
+    """None, or what is wrong."""
+    command = [str(ptxas), "-v", f"-arch={architecture}", "-o", os.devnull, str(path)]
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode != 0:
+        return f"ptxas for {architecture} refused {path.name}:\n{result.stderr}"
+    # Local memory is a mistake here: no kernel has an array, and few need more registers than there are.
+    for name, frame in re.findall(r"Function properties for (\w+)\s+(\d+) bytes stack frame", result.stderr):
+        if int(frame) != 0:
+            return f"ptxas for {architecture}: {name} of {path.name} uses {frame} bytes of local memory"
+    return None
+
+
+def main():
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        (folder / "texts").mkdir()
+        made = files(texts(folder / "texts"), folder)
+        tasks = []
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for package, version, place, architectures in ASSEMBLERS:
+                ptxas = build_images.wheel(package, version) / place / "bin" / "ptxas"
+                ptxas.chmod(0o755)
+                for architecture in architectures:
+                    for target, path in made:
+                        if number(architecture) >= number(target):
+                            tasks.append(pool.submit(assemble, ptxas, path, architecture))
+            errors = [error for error in (task.result() for task in tasks) if error]
+        if errors:
+            sys.exit("check_fuse: " + "\n".join(errors))
+        print(f"assembled {len(made)} files {len(tasks)} times")
+
+
+if __name__ == "__main__":
+    main()

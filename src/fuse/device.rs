@@ -1,0 +1,309 @@
+//! Runs on device memory: kernels are written, assembled by the driver, kept, and launched.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::expression::{Expression, State};
+use super::number::Number;
+use super::plan::{BLOCK, Plan};
+use super::ptx;
+use super::space::Space;
+use crate::driver::View;
+use crate::driver::{Argument, Device, DeviceRead, DeviceWrite, Function, LaunchConfig, Stream};
+use crate::error::{Error, Result};
+use crate::types::{DType, Element, Layout};
+
+const OPERATION: &str = "an elementwise run";
+
+/// A kernel that an expression has found before.
+pub(crate) type Cached = Function;
+
+/// By the device's ordinal and the text.
+type Kernels = HashMap<(usize, Arc<str>), Function>;
+
+/// Every kernel of the process: expressions that are written alike share it, whatever their numbers. Kernels stay: to
+/// unload one waits for the device.
+static KERNELS: Mutex<Option<Kernels>> = Mutex::new(None);
+
+/// An array in device memory that a run reads.
+pub struct DeviceInput<'a> {
+    source: Source<'a>,
+    dtype: DType,
+    layout: Layout,
+}
+
+enum Source<'a> {
+    /// In bytes.
+    Memory(View<'a>),
+    /// The memory of an output.
+    Output(usize),
+}
+
+/// An array in device memory that a run writes.
+pub struct DeviceOutput<'a> {
+    /// In bytes.
+    memory: View<'a>,
+    dtype: DType,
+    layout: Layout,
+}
+
+/// Checks that a layout stays within memory of `bytes` bytes whose elements may start at `address`.
+pub(super) fn check_memory(dtype: DType, layout: &Layout, address: u64, bytes: usize) -> Result<()> {
+    let part = (dtype.size() / super::program::parts(dtype)) as u64;
+    if address % part != 0 {
+        let found = format!("memory at {address:#x} for {dtype}");
+        return Err(Error::invalid(OPERATION, found, format!("a multiple of {part} bytes")));
+    }
+    let length = bytes / dtype.size();
+    if layout.end() > length {
+        return Err(Error::OutOfRange { start: layout.start(), end: layout.end(), length });
+    }
+    Ok(())
+}
+
+impl<'a> DeviceInput<'a> {
+    /// Elements of `memory` in this layout.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] where the layout leads out of the memory.
+    pub fn new<T: Element>(memory: &'a impl DeviceRead<T>, layout: Layout) -> Result<DeviceInput<'a>> {
+        DeviceInput::of_view(T::DTYPE, memory.view(), memory.view().length * size_of::<T>(), layout)
+    }
+
+    /// As [`new`](Self::new), of bytes that hold elements of a dtype.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new); [`Error::InvalidArgument`] where the memory does not start at a multiple of the element's
+    /// (a complex number's part's) size.
+    pub fn of_bytes(
+        dtype: DType,
+        memory: &'a impl DeviceRead<u8>,
+        layout: Layout,
+    ) -> Result<DeviceInput<'a>> {
+        DeviceInput::of_view(dtype, memory.view(), memory.view().length, layout)
+    }
+
+    fn of_view(dtype: DType, view: View<'a>, bytes: usize, layout: Layout) -> Result<DeviceInput<'a>> {
+        check_memory(dtype, &layout, view.address, bytes)?;
+        Ok(DeviceInput { source: Source::Memory(View { length: bytes, ..view }), dtype, layout })
+    }
+
+    /// The elements that output `index` has before the run, in its layout: an operation in place.
+    pub fn output(index: usize, output: &DeviceOutput<'_>) -> DeviceInput<'a> {
+        DeviceInput { source: Source::Output(index), dtype: output.dtype, layout: output.layout }
+    }
+}
+
+impl<'a> DeviceOutput<'a> {
+    /// Elements of `memory` in this layout.
+    ///
+    /// # Errors
+    ///
+    /// As [`DeviceInput::new`].
+    pub fn new<T: Element>(memory: &'a mut impl DeviceWrite<T>, layout: Layout) -> Result<DeviceOutput<'a>> {
+        let view = memory.view();
+        DeviceOutput::of_view(T::DTYPE, view, view.length * size_of::<T>(), layout)
+    }
+
+    /// As [`new`](Self::new), of bytes that hold elements of a dtype.
+    ///
+    /// # Errors
+    ///
+    /// As [`DeviceInput::of_bytes`].
+    pub fn of_bytes(
+        dtype: DType,
+        memory: &'a mut impl DeviceWrite<u8>,
+        layout: Layout,
+    ) -> Result<DeviceOutput<'a>> {
+        let view = memory.view();
+        DeviceOutput::of_view(dtype, view, view.length, layout)
+    }
+
+    fn of_view(dtype: DType, memory: View<'a>, bytes: usize, layout: Layout) -> Result<DeviceOutput<'a>> {
+        check_memory(dtype, &layout, memory.address, bytes)?;
+        Ok(DeviceOutput { memory: View { length: bytes, ..memory }, dtype, layout })
+    }
+}
+
+impl fmt::Debug for DeviceInput<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "DeviceInput({} of {:?})", self.dtype, self.layout)
+    }
+}
+
+impl fmt::Debug for DeviceOutput<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "DeviceOutput({} of {:?})", self.dtype, self.layout)
+    }
+}
+
+impl State {
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] for another number of operands.
+    pub(crate) fn check_counts(&self, inputs: usize, outputs: usize) -> Result<()> {
+        for (operation, wanted, found) in [
+            ("an expression's inputs", self.inputs.len(), inputs),
+            ("an expression's outputs", self.outputs.len(), outputs),
+        ] {
+            if wanted != found {
+                return Err(Error::LengthMismatch { operation, wanted, found });
+            }
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    ///
+    /// [`Error::DTypeMismatch`] where the operands have others.
+    pub(crate) fn check_dtypes(&self, found: impl Iterator<Item = DType>) -> Result<()> {
+        for (index, (wanted, found)) in self.operand_dtypes().into_iter().zip(found).enumerate() {
+            if wanted != found {
+                let wanted = match index.checked_sub(self.inputs.len()) {
+                    None => format!("{wanted} for input {index}"),
+                    Some(output) => format!("{wanted} for output {output}"),
+                };
+                return Err(Error::DTypeMismatch { operation: OPERATION, wanted, found: found.to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Inputs before outputs.
+    pub(crate) fn operand_dtypes(&self) -> Vec<DType> {
+        self.inputs.iter().chain(&self.outputs).copied().collect()
+    }
+
+    fn kernel(&self, device: &Device, plan: &Plan) -> Result<Function> {
+        let place = (device.ordinal(), plan.key.clone());
+        let good = |function: &&Function| !function.module().device().is_lost();
+        let known = self.kernels.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
+        if let Some(function) = known.as_ref().filter(good) {
+            return Ok(function.clone());
+        }
+        let text =
+            ptx::write(&self.program, &self.operand_dtypes(), self.inputs.len(), &plan.key, plan.parameters);
+        let text: Arc<str> = text.into();
+        let by_text = (device.ordinal(), text);
+        let known = {
+            let mut kernels = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
+            kernels.get_or_insert_default().get(&by_text).cloned()
+        };
+        let function = match known.as_ref().filter(good) {
+            Some(function) => function.clone(),
+            // Outside of the lock: assembling takes milliseconds, and others need other kernels meanwhile.
+            None => device.load(by_text.1.as_bytes())?.function(ptx::ENTRY)?,
+        };
+        let mut kernels = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
+        kernels.get_or_insert_default().insert(by_text, function.clone());
+        self.kernels.lock().unwrap_or_else(PoisonError::into_inner).insert(place, function.clone());
+        Ok(function)
+    }
+}
+
+impl Expression {
+    /// Computes the outputs, of one shape, from the inputs, which are broadcast to it, on the stream. The first run of
+    /// operands that lie in a new way assembles a kernel (some 10 ms, under 0.1 ms where the driver has seen it before) and
+    /// waits for what is running; see [`preload`](Self::preload).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] and [`Error::DTypeMismatch`] for operands or scalars that are not the expression's,
+    /// [`Error::InvalidArgument`] for shapes that do not fit, an output whose elements share places, or an input in place
+    /// whose output lies in another layout; errors of [`Device::load`] and of a launch.
+    pub fn run(
+        &self,
+        stream: &Stream,
+        inputs: &[DeviceInput<'_>],
+        scalars: &[Number],
+        outputs: &mut [DeviceOutput<'_>],
+    ) -> Result<()> {
+        let device = stream.device();
+        self.for_each_launch(&device, inputs, scalars, outputs, |function, plan, arguments| {
+            let config = LaunchConfig::new(plan.blocks, BLOCK);
+            // SAFETY: the kernel touches the elements that the layouts name, which were held against the memory, and the
+            // arguments are made after its parameters.
+            unsafe { function.launch(stream, config, &arguments[..]) }
+        })
+    }
+
+    /// Assembles the kernels that [`run`](Self::run) would launch, and launches nothing: for what must not wait later.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn preload(
+        &self,
+        device: &Device,
+        inputs: &[DeviceInput<'_>],
+        outputs: &[DeviceOutput<'_>],
+    ) -> Result<()> {
+        let scalars = vec![Number::Integer(0); self.scalars().len()];
+        self.for_each_launch(device, inputs, &scalars, outputs, |_, _, _| Ok(()))
+    }
+
+    fn for_each_launch(
+        &self,
+        device: &Device,
+        inputs: &[DeviceInput<'_>],
+        scalars: &[Number],
+        outputs: &[DeviceOutput<'_>],
+        mut launch: impl FnMut(&Function, &Plan, Vec<Argument<'_>>) -> Result<()>,
+    ) -> Result<()> {
+        let state = &self.0;
+        state.check_counts(inputs.len(), outputs.len())?;
+        let mut memory = Vec::with_capacity(inputs.len() + outputs.len());
+        for input in inputs {
+            memory.push(match &input.source {
+                Source::Memory(view) => *view,
+                Source::Output(index) => match outputs.get(*index) {
+                    Some(output) if output.layout == input.layout && output.dtype == input.dtype => {
+                        output.memory
+                    }
+                    _ => return Err(other_output(*index)),
+                },
+            });
+        }
+        memory.extend(outputs.iter().map(|output| output.memory));
+        let dtypes = inputs.iter().map(|input| input.dtype).chain(outputs.iter().map(|output| output.dtype));
+        state.check_dtypes(dtypes)?;
+        let scalars = state.scalar_bits(scalars)?;
+        let layouts: Vec<Layout> = inputs.iter().map(|input| input.layout).collect();
+        let of_outputs: Vec<Layout> = outputs.iter().map(|output| output.layout).collect();
+        let space = Space::new(&layouts, &of_outputs)?;
+        let bytes: Vec<usize> = state.inputs.iter().chain(&state.outputs).map(|dtype| dtype.size()).collect();
+        let addresses: Vec<u64> = memory.iter().map(|view| view.address).collect();
+        let converts_brain = device.compute_capability() >= (8, 0);
+        let mut each = |part: &Space| {
+            if part.count() == 0 {
+                return Ok(());
+            }
+            let plan = Plan::new(part, &bytes, &addresses, &scalars, converts_brain)?;
+            let function = state.kernel(device, &plan)?;
+            let mut arguments = Vec::with_capacity(memory.len() + 1);
+            for (operand, view) in memory.iter().enumerate() {
+                let address = view.address + (part.offsets[operand] * bytes[operand]) as u64;
+                let in_place =
+                    matches!(inputs.get(operand).map(|input| &input.source), Some(Source::Output(_)));
+                arguments.push(match operand < inputs.len() {
+                    // Entered as the output that it is.
+                    true if in_place => Argument::raw_address(address),
+                    true => Argument::reading(*view, address),
+                    false => Argument::writing(*view, address),
+                });
+            }
+            arguments.push(Argument::block(&plan.block));
+            launch(&function, &plan, arguments)
+        };
+        space.try_for_each_small(&mut each)
+    }
+}
+
+#[cold]
+pub(super) fn other_output(index: usize) -> Error {
+    let found = format!("an input in place of output {index}, which is missing or lies in another layout");
+    Error::invalid(OPERATION, found, "an output of the run, in its own layout and dtype")
+}

@@ -1,0 +1,183 @@
+//! [`Expression`], a graph made ready to run: checked, lowered once, and with the kernels that were made of it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use super::device::Cached;
+use super::graph::{Node, Nodes, Place};
+use super::host::Schedule;
+use super::lower::cast::cast;
+use super::number::Number;
+use super::operation::Parts;
+use super::plan::Key;
+use super::program::{Program, Step, kind_of, parts};
+use crate::error::{Error, Result};
+use crate::types::DType;
+
+/// The most inputs, scalars and outputs together: a kernel's parameters are few kilobytes.
+const MOST_OPERANDS: usize = 64;
+
+/// The most instructions: past it a kernel is slow to assemble, and no faster than two.
+const MOST_INSTRUCTIONS: usize = 20_000;
+
+/// An elementwise computation of any number of inputs and outputs: one kernel, on a device or the CPU.
+///
+/// Cheap to clone; clones share the kernels that were assembled. Made by [`Graph::expression`](super::Graph::expression).
+#[derive(Clone)]
+pub struct Expression(pub(crate) Arc<State>);
+
+pub(crate) struct State {
+    pub(crate) program: Program,
+    pub(crate) inputs: Vec<DType>,
+    pub(crate) outputs: Vec<DType>,
+    /// Dtypes of scalars; literals have their values.
+    pub(crate) scalars: Vec<(DType, Option<Number>)>,
+    pub(crate) schedule: Schedule,
+    pub(crate) kernels: Mutex<HashMap<(usize, Key), Cached>>,
+}
+
+impl Expression {
+    pub(crate) fn new(nodes: &Nodes, outputs: &[Place]) -> Result<Expression> {
+        const OPERATION: &str = "an expression";
+        if outputs.is_empty() {
+            return Err(Error::invalid(OPERATION, "no outputs", "at least one"));
+        }
+        let operands = nodes.inputs.len() + nodes.scalars.len() + outputs.len();
+        if operands > MOST_OPERANDS {
+            let found = format!("{operands} inputs, numbers and outputs");
+            return Err(Error::invalid(OPERATION, found, format!("at most {MOST_OPERANDS}")));
+        }
+        if let Some((dtype, _)) = nodes.scalars.iter().find(|(dtype, _)| dtype.is_storage_only()) {
+            return Err(Error::invalid(
+                OPERATION,
+                format!("a scalar of {dtype}"),
+                "one of f32, cast where it is used",
+            ));
+        }
+        let needed = needed(nodes, outputs);
+        let mut program = Program::default();
+        let mut lowered: Vec<Option<Parts>> = Vec::with_capacity(nodes.nodes.len());
+        for (&(node, dtype), needed) in nodes.nodes.iter().zip(needed) {
+            // Operands stand before their users, so what is needed is there.
+            let at = |place: Place| lowered.get(place as usize).copied().flatten();
+            let value = match (needed, node) {
+                (false, _) => None,
+                (true, Node::Input(input)) => {
+                    Some(source(&mut program, dtype, |part| Step::Load { input, part }))
+                }
+                (true, Node::Scalar(index)) => {
+                    Some(source(&mut program, dtype, |part| Step::Parameter { index, part }))
+                }
+                (true, Node::Cast(place)) => {
+                    let from = nodes.nodes[place as usize].1;
+                    at(place).map(|parts| cast(&mut program, from, dtype, parts))
+                }
+                (true, Node::Apply(operation, places)) => {
+                    let last = nodes.nodes[places[operation.arity() - 1] as usize].1;
+                    match places.map(at) {
+                        [Some(x), Some(y), Some(z)] => {
+                            Some((operation.lowering())(&mut program, last, &[x, y, z][..operation.arity()]))
+                        }
+                        _ => None,
+                    }
+                }
+            };
+            lowered.push(value);
+            if program.steps.len() > MOST_INSTRUCTIONS {
+                let found = format!("more than {MOST_INSTRUCTIONS} instructions");
+                return Err(Error::invalid(OPERATION, found, "several smaller expressions"));
+            }
+        }
+        program.outputs = outputs.iter().filter_map(|&place| lowered[place as usize]).collect();
+        if let Some((name, kind)) = program.missing {
+            let found = format!("'{name}' of {kind:?}");
+            return Err(Error::invalid(
+                OPERATION,
+                found,
+                "an instruction that exists (this is a defect of the library)",
+            ));
+        }
+        let dtypes = outputs.iter().map(|&place| nodes.nodes[place as usize].1).collect();
+        Ok(Expression(Arc::new(State {
+            schedule: Schedule::new(&program),
+            program,
+            inputs: nodes.inputs.clone(),
+            outputs: dtypes,
+            scalars: nodes.scalars.clone(),
+            kernels: Mutex::default(),
+        })))
+    }
+
+    /// The dtypes of the inputs.
+    pub fn inputs(&self) -> &[DType] {
+        &self.0.inputs
+    }
+
+    /// The dtypes of the scalars that a run is given.
+    pub fn scalars(&self) -> Vec<DType> {
+        self.0.scalars.iter().filter(|(_, literal)| literal.is_none()).map(|(dtype, _)| *dtype).collect()
+    }
+
+    /// The dtypes of the outputs.
+    pub fn outputs(&self) -> &[DType] {
+        &self.0.outputs
+    }
+}
+
+impl State {
+    /// The bits of all scalars' parts, with those that a run gives filled in.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] for another number of them.
+    pub(crate) fn scalar_bits(&self, given: &[Number]) -> Result<Vec<[u64; 2]>> {
+        let wanted = self.scalars.iter().filter(|(_, literal)| literal.is_none()).count();
+        if given.len() != wanted {
+            return Err(Error::LengthMismatch {
+                operation: "an expression's scalars",
+                wanted,
+                found: given.len(),
+            });
+        }
+        let mut given = given.iter();
+        let mut number = |literal: Option<Number>| literal.or_else(|| given.next().copied());
+        Ok(self
+            .scalars
+            .iter()
+            .map(|&(dtype, literal)| number(literal).map_or([0; 2], |number| number.parts(dtype)))
+            .collect())
+    }
+}
+
+/// Which nodes the outputs reach.
+fn needed(nodes: &Nodes, outputs: &[Place]) -> Vec<bool> {
+    let mut needed = vec![false; nodes.nodes.len()];
+    for &place in outputs {
+        needed[place as usize] = true;
+    }
+    for (index, (node, _)) in nodes.nodes.iter().enumerate().rev() {
+        match node {
+            Node::Cast(place) if needed[index] => needed[*place as usize] = true,
+            Node::Apply(_, places) if needed[index] => {
+                for place in places {
+                    needed[*place as usize] = true;
+                }
+            }
+            _ => {}
+        }
+    }
+    needed
+}
+
+fn source(program: &mut Program, dtype: DType, step: impl Fn(u32) -> Step) -> Parts {
+    let first = program.step(step(0), kind_of(dtype));
+    if parts(dtype) == 1 { [first, first] } else { [first, program.step(step(1), kind_of(dtype))] }
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |dtypes: &[DType]| dtypes.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");
+        write!(formatter, "Expression({} -> {})", names(self.inputs()), names(self.outputs()))
+    }
+}

@@ -1,0 +1,305 @@
+//! Expressions as a program writes them: a [`Graph`] that collects nodes, and [`Expr`], a node with operators.
+
+use std::cell::RefCell;
+use std::ops;
+
+use num_complex::Complex;
+
+use super::expression::Expression;
+use super::number::Number;
+use super::operation::{Operation, with_operations};
+use crate::error::{Error, Result};
+use crate::types::DType;
+
+/// A node's place in its graph.
+pub(crate) type Place = u32;
+
+/// What a node of a graph computes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Node {
+    Input(u32),
+    /// A scalar that each run is given, or a literal number of the expression, which lie behind those.
+    Scalar(u32),
+    Cast(Place),
+    Apply(Operation, [Place; 3]),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Nodes {
+    pub(crate) nodes: Vec<(Node, DType)>,
+    pub(crate) inputs: Vec<DType>,
+    /// The scalars of each run, then the literals with their values, in the order of their making.
+    pub(crate) scalars: Vec<(DType, Option<Number>)>,
+    error: Option<Error>,
+}
+
+impl Nodes {
+    fn push(&mut self, node: Node, dtype: DType) -> Place {
+        self.nodes.push((node, dtype));
+        self.nodes.len() as Place - 1
+    }
+
+    fn dtype(&self, place: Place) -> DType {
+        self.nodes[place as usize].1
+    }
+
+    fn cast(&mut self, place: Place, dtype: DType) -> Place {
+        if self.dtype(place) == dtype { place } else { self.push(Node::Cast(place), dtype) }
+    }
+
+    fn literal(&mut self, number: Number, dtype: DType) -> Place {
+        self.scalars.push((dtype, Some(number)));
+        self.push(Node::Scalar(self.scalars.len() as u32 - 1), dtype)
+    }
+
+    /// The first error is kept for [`Graph::expression`]; the node stands for nothing then.
+    fn apply(&mut self, operation: Operation, operands: &[Place]) -> Place {
+        let dtypes: Vec<DType> = operands.iter().map(|&place| self.dtype(place)).collect();
+        let signature = match operation.signature(&dtypes) {
+            Ok(signature) => signature,
+            Err(error) => {
+                self.error.get_or_insert(error);
+                return operands[0];
+            }
+        };
+        let mut places = [self.cast(operands[0], signature.operands[0]); 3];
+        for ((place, &operand), dtype) in places.iter_mut().zip(operands).zip(signature.operands).skip(1) {
+            *place = self.cast(operand, dtype);
+        }
+        self.push(Node::Apply(operation, places), signature.result)
+    }
+}
+
+/// Collects the nodes of an expression.
+///
+/// ```
+/// use selvedge::fuse::Graph;
+/// use selvedge::types::DType;
+/// let graph = Graph::new();
+/// let [a, b, c] = graph.inputs([DType::F32; 3]);
+/// let expression = graph.expression(&[(a * b + c).relu()])?;
+/// assert_eq!(expression.outputs(), [DType::F32]);
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Graph(RefCell<Nodes>);
+
+impl Graph {
+    /// An empty graph.
+    pub fn new() -> Graph {
+        Graph::default()
+    }
+
+    /// The next input: an array of this dtype, which a run is given in the order of these calls.
+    pub fn input(&self, dtype: DType) -> Expr<'_> {
+        let mut nodes = self.0.borrow_mut();
+        nodes.inputs.push(dtype);
+        let node = Node::Input(nodes.inputs.len() as u32 - 1);
+        Expr { graph: self, place: nodes.push(node, dtype) }
+    }
+
+    /// Several inputs at once.
+    pub fn inputs<const COUNT: usize>(&self, dtypes: [DType; COUNT]) -> [Expr<'_>; COUNT] {
+        dtypes.map(|dtype| self.input(dtype))
+    }
+
+    /// The next scalar: one number for all elements, which each run is given in the order of these calls. It is a parameter
+    /// of the kernel, so another value needs no other kernel.
+    pub fn scalar(&self, dtype: DType) -> Expr<'_> {
+        let mut nodes = self.0.borrow_mut();
+        nodes.scalars.push((dtype, None));
+        let node = Node::Scalar(nodes.scalars.len() as u32 - 1);
+        Expr { graph: self, place: nodes.push(node, dtype) }
+    }
+
+    /// A number that belongs to the expression, of this dtype. Numbers beside an operator (`x * 2.0`) are made by themselves;
+    /// they are parameters of the kernel too.
+    pub fn number(&self, number: impl Into<Number>, dtype: DType) -> Expr<'_> {
+        let place = self.0.borrow_mut().literal(number.into(), dtype);
+        Expr { graph: self, place }
+    }
+
+    /// The expression that computes these outputs. The graph can go on to grow, and give others.
+    ///
+    /// # Errors
+    ///
+    /// The first error of an operation in the graph, as [`Operation::signature`]; [`Error::InvalidArgument`] without
+    /// outputs, or for an output of another graph.
+    pub fn expression(&self, outputs: &[Expr<'_>]) -> Result<Expression> {
+        let nodes = self.0.borrow();
+        if let Some(error) = &nodes.error {
+            return Err(error.clone());
+        }
+        if outputs.iter().any(|output| !std::ptr::eq(output.graph, self)) {
+            return Err(Error::invalid("an expression", "an output of another graph", "outputs of this one"));
+        }
+        let places: Vec<Place> = outputs.iter().map(|output| output.place).collect();
+        Expression::new(&nodes, &places)
+    }
+}
+
+/// A node of a [`Graph`]: an array that an expression computes with. Operands of different dtypes are promoted.
+///
+/// Its methods are the operations of [`Operation`]; what they are given is an `Expr` or a number, which takes part by
+/// its kind ([`DType::promote_number`]). An operation that has no meaning for its dtypes is reported by
+/// [`Graph::expression`], as is an operand of another graph.
+#[derive(Debug, Clone, Copy)]
+pub struct Expr<'g> {
+    graph: &'g Graph,
+    place: Place,
+}
+
+/// What an operation of an [`Expr`] takes beside it: another one, or a number.
+pub trait Operand<'g> {
+    /// The operand's place beside an expression of the same graph.
+    #[doc(hidden)]
+    fn place(self, beside: Expr<'g>) -> u32;
+}
+
+impl<'g> Operand<'g> for Expr<'g> {
+    fn place(self, beside: Expr<'g>) -> u32 {
+        if std::ptr::eq(self.graph, beside.graph) {
+            return self.place;
+        }
+        let error = Error::invalid("an expression", "operands of two graphs", "operands of one graph");
+        beside.graph.0.borrow_mut().error.get_or_insert(error);
+        beside.place
+    }
+}
+
+macro_rules! numbers {
+    ($($type:ty)*) => {$(
+        impl<'g> Operand<'g> for $type {
+            fn place(self, beside: Expr<'g>) -> u32 {
+                let number = Number::from(self);
+                let mut nodes = beside.graph.0.borrow_mut();
+                match nodes.dtype(beside.place).promote_number(number.kind()) {
+                    Ok(dtype) => nodes.literal(number, dtype),
+                    Err(error) => {
+                        nodes.error.get_or_insert(error);
+                        beside.place
+                    }
+                }
+            }
+        }
+
+        numbers!(@operators $type: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Remainder);
+    )*};
+    (@operators $type:ty: $($trait:ident $method:ident $operation:ident),*) => {$(
+        impl<'g> ops::$trait<Expr<'g>> for $type {
+            type Output = Expr<'g>;
+
+            fn $method(self, right: Expr<'g>) -> Expr<'g> {
+                let left = Operand::place(self, right);
+                right.apply(Operation::$operation, &[left, right.place])
+            }
+        }
+    )*};
+}
+
+numbers! { bool i32 i64 u64 f32 f64 Complex<f32> Complex<f64> }
+
+impl<'g> Expr<'g> {
+    fn apply(self, operation: Operation, operands: &[Place]) -> Expr<'g> {
+        let place = self.graph.0.borrow_mut().apply(operation, operands);
+        Expr { graph: self.graph, place }
+    }
+
+    /// An operation by its value, on this and the other operands.
+    #[must_use]
+    pub fn operation(self, operation: Operation, others: &[Expr<'g>]) -> Expr<'g> {
+        let mut places = vec![self.place];
+        places.extend(others.iter().map(|other| other.place(self)));
+        self.apply(operation, &places)
+    }
+
+    /// The dtype.
+    pub fn dtype(self) -> DType {
+        self.graph.0.borrow().dtype(self.place)
+    }
+
+    /// In another dtype. Floats become integers by dropping the fraction and saturating (NaN is 0), integers keep their low
+    /// bits, a complex number gives its real part, and a narrower float is rounded once.
+    #[must_use]
+    pub fn cast(self, dtype: DType) -> Expr<'g> {
+        let place = self.graph.0.borrow_mut().cast(self.place, dtype);
+        Expr { graph: self.graph, place }
+    }
+}
+
+macro_rules! methods {
+    ($($variant:ident $name:ident $arity:tt $doc:literal;)*) => {
+        impl<'g> Expr<'g> {
+            $(methods!(@one $variant $name $arity $doc);)*
+        }
+    };
+    (@one $variant:ident $name:ident 1 $doc:literal) => {
+        #[doc = $doc]
+        #[must_use]
+        #[allow(clippy::should_implement_trait)]
+        pub fn $name(self) -> Expr<'g> {
+            self.apply(Operation::$variant, &[self.place])
+        }
+    };
+    (@one $variant:ident $name:ident 2 $doc:literal) => {
+        #[doc = $doc]
+        #[must_use]
+        #[allow(clippy::should_implement_trait)]
+        pub fn $name(self, y: impl Operand<'g>) -> Expr<'g> {
+            let y = y.place(self);
+            self.apply(Operation::$variant, &[self.place, y])
+        }
+    };
+    (@one $variant:ident $name:ident 3 $doc:literal) => {
+        #[doc = $doc]
+        #[must_use]
+        pub fn $name(self, y: impl Operand<'g>, z: impl Operand<'g>) -> Expr<'g> {
+            let (y, z) = (y.place(self), z.place(self));
+            self.apply(Operation::$variant, &[self.place, y, z])
+        }
+    };
+}
+
+with_operations!(methods);
+
+macro_rules! operators {
+    ($($trait:ident $method:ident $operation:ident;)*) => {$(
+        impl<'g, T: Operand<'g>> ops::$trait<T> for Expr<'g> {
+            type Output = Expr<'g>;
+
+            fn $method(self, right: T) -> Expr<'g> {
+                let right = right.place(self);
+                self.apply(Operation::$operation, &[self.place, right])
+            }
+        }
+    )*};
+}
+
+operators! {
+    Add add Add;
+    Sub sub Sub;
+    Mul mul Mul;
+    Div div Div;
+    Rem rem Remainder;
+    BitAnd bitand BitAnd;
+    BitOr bitor BitOr;
+    BitXor bitxor BitXor;
+    Shl shl ShiftLeft;
+    Shr shr ShiftRight;
+}
+
+impl<'g> ops::Neg for Expr<'g> {
+    type Output = Expr<'g>;
+
+    fn neg(self) -> Expr<'g> {
+        self.apply(Operation::Neg, &[self.place])
+    }
+}
+
+impl<'g> ops::Not for Expr<'g> {
+    type Output = Expr<'g>;
+
+    fn not(self) -> Expr<'g> {
+        self.apply(Operation::BitNot, &[self.place])
+    }
+}

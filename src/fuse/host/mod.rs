@@ -1,0 +1,301 @@
+//! Runs on the CPU: the same instructions, block by block.
+//!
+//! A block of lanes is loaded, taken through all instructions while it is in the first cache, and stored; so an
+//! expression reads and writes memory once, however long it is. Blocks are shared out among threads. What must stay
+//! true: every block's outputs are elements that no other block touches, and a block is loaded before it is stored.
+
+pub(super) mod block;
+mod memory;
+mod schedule;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use block::{Block, LANES};
+use memory::Operand;
+
+use super::device::{check_memory, other_output};
+use super::expression::Expression;
+use super::instruction::Kind;
+use super::number::Number;
+use super::program::{Program, Step};
+use super::space::Space;
+use crate::error::Result;
+use crate::types::{DType, Element, Layout};
+pub(super) use schedule::Schedule;
+
+/// Elements from which a second thread is worth its start.
+const ELEMENTS_OF_A_THREAD: usize = 1 << 16;
+/// Elements that a thread takes at a time.
+const CHUNK: usize = 64 * LANES;
+
+/// An array in a slice that a run reads.
+pub struct HostInput<'a> {
+    source: Source,
+    dtype: DType,
+    layout: Layout,
+    borrow: PhantomData<&'a [u8]>,
+}
+
+enum Source {
+    Memory(*const u8),
+    Output(usize),
+}
+
+/// An array in a slice that a run writes.
+pub struct HostOutput<'a> {
+    memory: *mut u8,
+    dtype: DType,
+    layout: Layout,
+    borrow: PhantomData<&'a mut [u8]>,
+}
+
+// SAFETY: a shared borrow of plain bytes, which threads may read.
+unsafe impl Send for HostInput<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for HostInput<'_> {}
+// SAFETY: an exclusive borrow of plain bytes.
+unsafe impl Send for HostOutput<'_> {}
+// SAFETY: nothing is written through a shared reference to it.
+unsafe impl Sync for HostOutput<'_> {}
+
+impl<'a> HostInput<'a> {
+    /// Elements of `memory` in this layout.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange) where the layout leads out of the memory.
+    pub fn new<T: Element>(memory: &'a [T], layout: Layout) -> Result<HostInput<'a>> {
+        HostInput::of_bytes(T::DTYPE, bytemuck::cast_slice(memory), layout)
+    }
+
+    /// As [`new`](Self::new), of bytes that hold elements of a dtype.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new); [`Error::InvalidArgument`](crate::Error::InvalidArgument) where the memory does not start at a
+    /// multiple of the element's (a complex number's part's) size.
+    pub fn of_bytes(dtype: DType, memory: &'a [u8], layout: Layout) -> Result<HostInput<'a>> {
+        check_memory(dtype, &layout, memory.as_ptr().addr() as u64, memory.len())?;
+        Ok(HostInput { source: Source::Memory(memory.as_ptr()), dtype, layout, borrow: PhantomData })
+    }
+
+    /// The elements that output `index` has before the run, in its layout: an operation in place.
+    pub fn output(index: usize, output: &HostOutput<'_>) -> HostInput<'a> {
+        HostInput {
+            source: Source::Output(index),
+            dtype: output.dtype,
+            layout: output.layout,
+            borrow: PhantomData,
+        }
+    }
+}
+
+impl<'a> HostOutput<'a> {
+    /// Elements of `memory` in this layout.
+    ///
+    /// # Errors
+    ///
+    /// As [`HostInput::new`].
+    pub fn new<T: Element>(memory: &'a mut [T], layout: Layout) -> Result<HostOutput<'a>> {
+        HostOutput::of_bytes(T::DTYPE, bytemuck::cast_slice_mut(memory), layout)
+    }
+
+    /// As [`new`](Self::new), of bytes that hold elements of a dtype.
+    ///
+    /// # Errors
+    ///
+    /// As [`HostInput::of_bytes`].
+    pub fn of_bytes(dtype: DType, memory: &'a mut [u8], layout: Layout) -> Result<HostOutput<'a>> {
+        check_memory(dtype, &layout, memory.as_ptr().addr() as u64, memory.len())?;
+        Ok(HostOutput { memory: memory.as_mut_ptr(), dtype, layout, borrow: PhantomData })
+    }
+}
+
+impl fmt::Debug for HostInput<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "HostInput({} of {:?})", self.dtype, self.layout)
+    }
+}
+
+impl fmt::Debug for HostOutput<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "HostOutput({} of {:?})", self.dtype, self.layout)
+    }
+}
+
+impl Expression {
+    /// As [`run`](Self::run), on the CPU: the same bits, but for the sign and payload of a NaN.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run) has for operands.
+    pub fn run_host(
+        &self,
+        inputs: &[HostInput<'_>],
+        scalars: &[Number],
+        outputs: &mut [HostOutput<'_>],
+    ) -> Result<()> {
+        let state = &self.0;
+        state.check_counts(inputs.len(), outputs.len())?;
+        let mut memory: Vec<*mut u8> = Vec::with_capacity(inputs.len() + outputs.len());
+        for input in inputs {
+            memory.push(match input.source {
+                Source::Memory(pointer) => pointer.cast_mut(),
+                Source::Output(index) => match outputs.get(index) {
+                    Some(output) if output.layout == input.layout && output.dtype == input.dtype => {
+                        output.memory
+                    }
+                    _ => return Err(other_output(index)),
+                },
+            });
+        }
+        memory.extend(outputs.iter().map(|output| output.memory));
+        let dtypes = inputs.iter().map(|input| input.dtype).chain(outputs.iter().map(|output| output.dtype));
+        state.check_dtypes(dtypes.clone())?;
+        let scalars = state.scalar_bits(scalars)?;
+        let layouts: Vec<Layout> = inputs.iter().map(|input| input.layout).collect();
+        let of_outputs: Vec<Layout> = outputs.iter().map(|output| output.layout).collect();
+        let space = Space::new(&layouts, &of_outputs)?;
+        let operands = memory.iter().zip(dtypes).map(|(&memory, dtype)| Operand { memory, dtype }).collect();
+        let run = Run { program: &state.program, schedule: &state.schedule, space, operands, scalars };
+        run.all();
+        Ok(())
+    }
+}
+
+/// A run under way, as its threads share it.
+struct Run<'a> {
+    program: &'a Program,
+    schedule: &'a Schedule,
+    space: Space,
+    operands: Vec<Operand>,
+    scalars: Vec<[u64; 2]>,
+}
+
+// SAFETY: threads read the inputs, and write elements of the outputs that no other one has.
+unsafe impl Sync for Run<'_> {}
+
+fn processors() -> usize {
+    static COUNT: OnceLock<usize> = OnceLock::new();
+    *COUNT.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+impl Run<'_> {
+    fn all(&self) {
+        let count = self.space.count();
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut registers = self.registers();
+            loop {
+                let start = next.fetch_add(CHUNK, Ordering::Relaxed);
+                if start >= count {
+                    break;
+                }
+                for start in (start..count.min(start + CHUNK)).step_by(LANES) {
+                    self.block(&mut registers, start, LANES.min(count - start));
+                }
+            }
+        };
+        let threads = processors().min(count.div_ceil(ELEMENTS_OF_A_THREAD));
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                // A thread that cannot be had is done without: the others take its part.
+                if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                    break;
+                }
+            }
+            work();
+        });
+    }
+
+    /// The registers of a thread, with what is the same for all blocks computed.
+    fn registers(&self) -> Vec<Block> {
+        let mut registers: Vec<Block> = vec![[0; LANES]; self.schedule.registers];
+        self.steps(&mut registers, &self.schedule.once, 0, LANES);
+        registers
+    }
+
+    fn block(&self, registers: &mut [Block], start: usize, count: usize) {
+        #[cfg(target_arch = "x86_64")]
+        if has_vectors() {
+            // SAFETY: the processor has these instructions.
+            unsafe { self.block_in_vectors(registers, start, count) };
+            return;
+        }
+        self.block_in_any(registers, start, count);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn block_in_vectors(&self, registers: &mut [Block], start: usize, count: usize) {
+        self.block_in_any(registers, start, count);
+    }
+
+    #[inline(always)]
+    fn block_in_any(&self, registers: &mut [Block], start: usize, count: usize) {
+        self.steps(registers, &self.schedule.each, start, count);
+        for (output, values) in self.program.outputs.iter().enumerate() {
+            let operand = self.space.inputs + output;
+            let parts = values.map(|value| &registers[self.schedule.register(value)]);
+            // SAFETY: the space's elements are the layouts', which were held against the memory; no other block has these.
+            unsafe { self.operands[operand].store(&self.space, operand, start, count, parts) };
+        }
+    }
+
+    /// Runs steps on `count` lanes from element `start` on.
+    #[inline(always)]
+    fn steps(&self, registers: &mut [Block], steps: &[u32], start: usize, count: usize) {
+        for &index in steps {
+            let (step, kind) = self.program.steps[index as usize];
+            let target = self.schedule.of_step[index as usize] as usize;
+            match step {
+                Step::Load { input, part } => {
+                    let (operand, part) = (input as usize, part as usize);
+                    // SAFETY: as for the stores; a thread that writes an input in place writes other elements.
+                    unsafe {
+                        self.operands[operand].load(
+                            &self.space,
+                            operand,
+                            part,
+                            start,
+                            count,
+                            &mut registers[target],
+                        );
+                    }
+                }
+                Step::Parameter { index, part } => {
+                    fill(&mut registers[target], kind, self.scalars[index as usize][part as usize]);
+                }
+                Step::Constant(bits) => fill(&mut registers[target], kind, bits),
+                Step::Apply(instruction, operands) => {
+                    // A register is never its own operand; see `Schedule`.
+                    let (before, rest) = registers.split_at_mut(target);
+                    let Some((result, after)) = rest.split_first_mut() else { continue };
+                    let operands = operands.map(|value| match self.schedule.register(value) {
+                        register if register < target => &before[register],
+                        register => &after[register - target - 1],
+                    });
+                    instruction.run(operands, result, count);
+                }
+            }
+        }
+    }
+}
+
+/// All lanes the same.
+fn fill(block: &mut Block, kind: Kind, bits: u64) {
+    let bits = match kind {
+        Kind::Bits64 | Kind::Float64 => bits,
+        // Two lanes of 32 bits.
+        _ => bits << 32 | bits & 0xffff_ffff,
+    };
+    block.fill(bits);
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_vectors() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+}

@@ -1,0 +1,64 @@
+//! Which register each value of a program is in on the CPU, and which steps run once.
+
+use super::super::program::{Program, Step, Value};
+
+/// The steps that outputs need, in order, with registers that are used again once their value was read for the last time.
+///
+/// What must stay true: the register of an instruction's result is none of its operands'.
+#[derive(Debug, Default)]
+pub(crate) struct Schedule {
+    /// The register of each step's value.
+    pub(super) of_step: Vec<u32>,
+    /// Steps that give the same for all elements.
+    pub(super) once: Vec<u32>,
+    /// Steps of every block.
+    pub(super) each: Vec<u32>,
+    pub(super) registers: usize,
+}
+
+impl Schedule {
+    pub(crate) fn new(program: &Program) -> Schedule {
+        let live = program.live(program.outputs.iter().flatten().copied());
+        let once = program.uniform(|_| false);
+        let mut last_use = vec![0; live.len()];
+        for (index, (step, _)) in program.steps.iter().enumerate().filter(|(index, _)| live[*index]) {
+            if let Step::Apply(_, operands) = step {
+                for operand in operands {
+                    last_use[operand.index()] = index;
+                }
+            }
+        }
+        for value in program.outputs.iter().flatten() {
+            last_use[value.index()] = usize::MAX;
+        }
+        let mut schedule = Schedule { of_step: vec![0; live.len()], ..Schedule::default() };
+        let mut free: Vec<u32> = Vec::new();
+        for (index, (step, _)) in program.steps.iter().enumerate().filter(|(index, _)| live[*index]) {
+            if once[index] {
+                // Kept for all blocks.
+                schedule.of_step[index] = schedule.registers as u32;
+                schedule.registers += 1;
+                schedule.once.push(index as u32);
+                continue;
+            }
+            schedule.of_step[index] = free.pop().unwrap_or_else(|| {
+                schedule.registers += 1;
+                schedule.registers as u32 - 1
+            });
+            schedule.each.push(index as u32);
+            if let Step::Apply(_, operands) = step {
+                for (place, operand) in operands.iter().enumerate() {
+                    let repeated = operands[..place].contains(operand);
+                    if last_use[operand.index()] == index && !once[operand.index()] && !repeated {
+                        free.push(schedule.of_step[operand.index()]);
+                    }
+                }
+            }
+        }
+        schedule
+    }
+
+    pub(super) fn register(&self, value: Value) -> usize {
+        self.of_step[value.index()] as usize
+    }
+}

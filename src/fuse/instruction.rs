@@ -1,0 +1,392 @@
+//! The instructions that every operation is made of: the one list of name, registers, PTX and the same on the CPU.
+//!
+//! An operation is lowered once, to these; the PTX writer prints them and the CPU runs them block by block. So the two
+//! devices agree bit for bit wherever each line of this list does: every one is exact or rounded to nearest even, none is
+//! an approximation, and nothing is contracted (`.rn`). A NaN is a NaN: its sign and payload are the machine's.
+//!
+//! Why not CPU functions an operation: they would be a second text of each, to be kept equal by tests alone.
+
+use super::host::block::{Block, Lanes};
+
+/// What a register holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// A truth value; on the CPU a word that is 0 or 1.
+    Predicate,
+    /// 32 bits, signed or not. Narrower integers are kept here, extended by their sign or by zeros.
+    Bits32,
+    /// 64 bits, signed or not.
+    Bits64,
+    /// f32; f16 and bf16 are kept here too, rounded after each operation.
+    Float32,
+    /// f64.
+    Float64,
+}
+
+macro_rules! kinds {
+    ($($kind:ident $rust:ty;)*) => {$(
+        /// The CPU's type of the kind.
+        pub(super) type $kind = $rust;
+    )*};
+}
+
+/// The types of the kinds on the CPU.
+mod register {
+    kinds! { Predicate u32; Bits32 u32; Bits64 u64; Float32 f32; Float64 f64; }
+}
+
+macro_rules! instructions {
+    ($($name:ident ($($operand:ident: $kind:ident),*) -> $result:ident $ptx:literal $body:expr;)*) => {
+        /// An instruction on up to three registers.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub(crate) enum Instruction { $($name),* }
+
+        impl Instruction {
+            /// What the result's register holds.
+            pub(crate) fn result(self) -> Kind {
+                match self { $(Instruction::$name => Kind::$result),* }
+            }
+
+            /// How many registers it reads.
+            pub(crate) fn arity(self) -> usize {
+                match self { $(Instruction::$name => <[Kind]>::len(&[$(Kind::$kind),*])),* }
+            }
+
+            /// The mnemonic, whose operands are the result and the registers read; or, where it holds a `{`, a text with
+            /// `$d` and `$a`, `$b`, `$c` for those, and `$u` for a suffix that no other copy has.
+            pub(crate) fn ptx(self) -> &'static str {
+                match self { $(Instruction::$name => $ptx),* }
+            }
+
+            /// Runs it on `count` lanes.
+            #[inline(always)]
+            pub(super) fn run(self, operands: [&Block; 3], result: &mut Block, count: usize) {
+                match self {
+                    $(Instruction::$name => instructions!(@run operands, result, count, $result,
+                        ($($operand: $kind),*) $body)),*
+                }
+            }
+        }
+    };
+    (@run $operands:ident, $out:ident, $count:ident, $result:ident, ($a:ident: $ka:ident) $body:expr) => {{
+        let a = <register::$ka as Lanes>::of($operands[0], $count);
+        let out = <register::$result as Lanes>::of_mut($out, $count);
+        for (out, &$a) in out.iter_mut().zip(a) { *out = $body; }
+    }};
+    (@run $operands:ident, $out:ident, $count:ident, $result:ident,
+     ($a:ident: $ka:ident, $b:ident: $kb:ident) $body:expr) => {{
+        let a = <register::$ka as Lanes>::of($operands[0], $count);
+        let b = <register::$kb as Lanes>::of($operands[1], $count);
+        let out = <register::$result as Lanes>::of_mut($out, $count);
+        for ((out, &$a), &$b) in out.iter_mut().zip(a).zip(b) { *out = $body; }
+    }};
+    (@run $operands:ident, $out:ident, $count:ident, $result:ident,
+     ($a:ident: $ka:ident, $b:ident: $kb:ident, $c:ident: $kc:ident) $body:expr) => {{
+        let a = <register::$ka as Lanes>::of($operands[0], $count);
+        let b = <register::$kb as Lanes>::of($operands[1], $count);
+        let c = <register::$kc as Lanes>::of($operands[2], $count);
+        let out = <register::$result as Lanes>::of_mut($out, $count);
+        for (((out, &$a), &$b), &$c) in out.iter_mut().zip(a).zip(b).zip(c) { *out = $body; }
+    }};
+}
+
+instructions! {
+    AndPredicate (a: Predicate, b: Predicate) -> Predicate "and.pred" a & b;
+    OrPredicate (a: Predicate, b: Predicate) -> Predicate "or.pred" a | b;
+    XorPredicate (a: Predicate, b: Predicate) -> Predicate "xor.pred" a ^ b;
+    NotPredicate (a: Predicate) -> Predicate "not.pred" a ^ 1;
+
+    Add32 (a: Bits32, b: Bits32) -> Bits32 "add.u32" a.wrapping_add(b);
+    Subtract32 (a: Bits32, b: Bits32) -> Bits32 "sub.u32" a.wrapping_sub(b);
+    Multiply32 (a: Bits32, b: Bits32) -> Bits32 "mul.lo.u32" a.wrapping_mul(b);
+    // The divisor is made neither 0 nor, beside the least number, -1: PTX leaves those open.
+    DivideSigned32 (a: Bits32, b: Bits32) -> Bits32 "div.s32" (a as i32).checked_div(b as i32).unwrap_or(0) as u32;
+    DivideUnsigned32 (a: Bits32, b: Bits32) -> Bits32 "div.u32" a.checked_div(b).unwrap_or(0);
+    And32 (a: Bits32, b: Bits32) -> Bits32 "and.b32" a & b;
+    Or32 (a: Bits32, b: Bits32) -> Bits32 "or.b32" a | b;
+    Xor32 (a: Bits32, b: Bits32) -> Bits32 "xor.b32" a ^ b;
+    Not32 (a: Bits32) -> Bits32 "not.b32" !a;
+    ShiftLeft32 (a: Bits32, b: Bits32) -> Bits32 "shl.b32" if b < 32 { a << (b & 31) } else { 0 };
+    ShiftRightUnsigned32 (a: Bits32, b: Bits32) -> Bits32 "shr.u32" if b < 32 { a >> (b & 31) } else { 0 };
+    ShiftRightSigned32 (a: Bits32, b: Bits32) -> Bits32 "shr.s32" ((a as i32) >> b.min(31)) as u32;
+    MinimumSigned32 (a: Bits32, b: Bits32) -> Bits32 "min.s32" (a as i32).min(b as i32) as u32;
+    MinimumUnsigned32 (a: Bits32, b: Bits32) -> Bits32 "min.u32" a.min(b);
+    MaximumSigned32 (a: Bits32, b: Bits32) -> Bits32 "max.s32" (a as i32).max(b as i32) as u32;
+    MaximumUnsigned32 (a: Bits32, b: Bits32) -> Bits32 "max.u32" a.max(b);
+    Equal32 (a: Bits32, b: Bits32) -> Predicate "setp.eq.u32" u32::from(a == b);
+    LessSigned32 (a: Bits32, b: Bits32) -> Predicate "setp.lt.s32" u32::from((a as i32) < (b as i32));
+    LessUnsigned32 (a: Bits32, b: Bits32) -> Predicate "setp.lt.u32" u32::from(a < b);
+    Select32 (a: Bits32, b: Bits32, p: Predicate) -> Bits32 "selp.b32" if p != 0 { a } else { b };
+    SignExtend8 (a: Bits32) -> Bits32 "cvt.s32.s8" a as i8 as u32;
+    SignExtend16 (a: Bits32) -> Bits32 "cvt.s32.s16" a as i16 as u32;
+
+    Add64 (a: Bits64, b: Bits64) -> Bits64 "add.u64" a.wrapping_add(b);
+    Subtract64 (a: Bits64, b: Bits64) -> Bits64 "sub.u64" a.wrapping_sub(b);
+    Multiply64 (a: Bits64, b: Bits64) -> Bits64 "mul.lo.u64" a.wrapping_mul(b);
+    DivideSigned64 (a: Bits64, b: Bits64) -> Bits64 "div.s64" (a as i64).checked_div(b as i64).unwrap_or(0) as u64;
+    DivideUnsigned64 (a: Bits64, b: Bits64) -> Bits64 "div.u64" a.checked_div(b).unwrap_or(0);
+    And64 (a: Bits64, b: Bits64) -> Bits64 "and.b64" a & b;
+    Or64 (a: Bits64, b: Bits64) -> Bits64 "or.b64" a | b;
+    Xor64 (a: Bits64, b: Bits64) -> Bits64 "xor.b64" a ^ b;
+    Not64 (a: Bits64) -> Bits64 "not.b64" !a;
+    ShiftLeft64 (a: Bits64, b: Bits32) -> Bits64 "shl.b64" if b < 64 { a << (b & 63) } else { 0 };
+    ShiftRightUnsigned64 (a: Bits64, b: Bits32) -> Bits64 "shr.u64" if b < 64 { a >> (b & 63) } else { 0 };
+    ShiftRightSigned64 (a: Bits64, b: Bits32) -> Bits64 "shr.s64" ((a as i64) >> b.min(63)) as u64;
+    MinimumSigned64 (a: Bits64, b: Bits64) -> Bits64 "min.s64" (a as i64).min(b as i64) as u64;
+    MinimumUnsigned64 (a: Bits64, b: Bits64) -> Bits64 "min.u64" a.min(b);
+    MaximumSigned64 (a: Bits64, b: Bits64) -> Bits64 "max.s64" (a as i64).max(b as i64) as u64;
+    MaximumUnsigned64 (a: Bits64, b: Bits64) -> Bits64 "max.u64" a.max(b);
+    Equal64 (a: Bits64, b: Bits64) -> Predicate "setp.eq.u64" u32::from(a == b);
+    LessSigned64 (a: Bits64, b: Bits64) -> Predicate "setp.lt.s64" u32::from((a as i64) < (b as i64));
+    LessUnsigned64 (a: Bits64, b: Bits64) -> Predicate "setp.lt.u64" u32::from(a < b);
+    Select64 (a: Bits64, b: Bits64, p: Predicate) -> Bits64 "selp.b64" if p != 0 { a } else { b };
+    SignExtend32 (a: Bits32) -> Bits64 "cvt.s64.s32" a as i32 as u64;
+    ZeroExtend32 (a: Bits32) -> Bits64 "cvt.u64.u32" u64::from(a);
+    Truncate64 (a: Bits64) -> Bits32 "cvt.u32.u64" a as u32;
+
+    AddFloat32 (a: Float32, b: Float32) -> Float32 "add.rn.f32" a + b;
+    SubtractFloat32 (a: Float32, b: Float32) -> Float32 "sub.rn.f32" a - b;
+    MultiplyFloat32 (a: Float32, b: Float32) -> Float32 "mul.rn.f32" a * b;
+    DivideFloat32 (a: Float32, b: Float32) -> Float32 "div.rn.f32" a / b;
+    MultiplyAddFloat32 (a: Float32, b: Float32, c: Float32) -> Float32 "fma.rn.f32" a.mul_add(b, c);
+    SquareRootFloat32 (a: Float32) -> Float32 "sqrt.rn.f32" a.sqrt();
+    NegateFloat32 (a: Float32) -> Float32 "neg.f32" -a;
+    AbsoluteFloat32 (a: Float32) -> Float32 "abs.f32" a.abs();
+    MinimumFloat32 (a: Float32, b: Float32) -> Float32 "min.f32" min32(a, b);
+    MaximumFloat32 (a: Float32, b: Float32) -> Float32 "max.f32" max32(a, b);
+    FloorFloat32 (a: Float32) -> Float32 "cvt.rmi.f32.f32" a.floor();
+    CeilFloat32 (a: Float32) -> Float32 "cvt.rpi.f32.f32" a.ceil();
+    TruncateFloat32 (a: Float32) -> Float32 "cvt.rzi.f32.f32" a.trunc();
+    RoundFloat32 (a: Float32) -> Float32 "cvt.rni.f32.f32" a.round_ties_even();
+    EqualFloat32 (a: Float32, b: Float32) -> Predicate "setp.eq.f32" u32::from(a == b);
+    LessFloat32 (a: Float32, b: Float32) -> Predicate "setp.lt.f32" u32::from(a < b);
+    LessEqualFloat32 (a: Float32, b: Float32) -> Predicate "setp.le.f32" u32::from(a <= b);
+    UnorderedFloat32 (a: Float32, b: Float32) -> Predicate "setp.nan.f32" u32::from(a.is_nan() | b.is_nan());
+    SelectFloat32 (a: Float32, b: Float32, p: Predicate) -> Float32 "selp.f32" if p != 0 { a } else { b };
+    RemainderFloat32 (a: Float32, b: Float32) -> Float32 "{
+.reg .f32 %x, %y, %t, %q, %l;
+.reg .pred %c;
+abs.f32 %x, $a;
+abs.f32 %y, $b;
+setp.lt.f32 %c, %x, 0f7F800000;
+@!%c bra $nan_$u;
+setp.gt.f32 %c, %y, 0f00000000;
+@%c bra $more_$u;
+$nan_$u:
+mov.f32 %x, 0f7FFFFFFF;
+bra $end_$u;
+$more_$u:
+setp.lt.f32 %c, %x, %y;
+@%c bra $end_$u;
+mov.f32 %t, %y;
+$scale_$u:
+mul.rn.f32 %l, %t, 0f4A800000;
+setp.lt.f32 %c, %x, %l;
+@%c bra $step_$u;
+mov.f32 %t, %l;
+bra $scale_$u;
+$step_$u:
+div.rn.f32 %q, %x, %t;
+cvt.rzi.f32.f32 %q, %q;
+neg.f32 %q, %q;
+fma.rn.f32 %x, %q, %t, %x;
+setp.lt.f32 %c, %x, 0f00000000;
+@%c add.rn.f32 %x, %x, %t;
+bra $more_$u;
+$end_$u:
+copysign.f32 $d, $a, %x;
+}" a % b;
+    Bits (a: Float32) -> Bits32 "mov.b32" a.to_bits();
+    FromBits (a: Bits32) -> Float32 "mov.b32" f32::from_bits(a);
+    RoundToHalf (a: Float32) -> Float32 "{
+.reg .b16 %h;
+cvt.rn.f16.f32 %h, $a;
+cvt.f32.f16 $d, %h;
+}" round_to_half(a);
+    // Written out for devices that have no conversion; see `ptx`.
+    RoundToBrain (a: Float32) -> Float32 "{
+.reg .b32 %r, %s;
+.reg .pred %c;
+mov.b32 %r, $a;
+bfe.u32 %s, %r, 16, 1;
+add.u32 %s, %s, 32767;
+add.u32 %s, %s, %r;
+and.b32 %s, %s, -65536;
+setp.nan.f32 %c, $a, $a;
+selp.b32 %s, 2147418112, %s, %c;
+mov.b32 $d, %s;
+}" round_to_brain(a);
+
+    AddFloat64 (a: Float64, b: Float64) -> Float64 "add.rn.f64" a + b;
+    SubtractFloat64 (a: Float64, b: Float64) -> Float64 "sub.rn.f64" a - b;
+    MultiplyFloat64 (a: Float64, b: Float64) -> Float64 "mul.rn.f64" a * b;
+    DivideFloat64 (a: Float64, b: Float64) -> Float64 "div.rn.f64" a / b;
+    MultiplyAddFloat64 (a: Float64, b: Float64, c: Float64) -> Float64 "fma.rn.f64" a.mul_add(b, c);
+    SquareRootFloat64 (a: Float64) -> Float64 "sqrt.rn.f64" a.sqrt();
+    NegateFloat64 (a: Float64) -> Float64 "neg.f64" -a;
+    AbsoluteFloat64 (a: Float64) -> Float64 "abs.f64" a.abs();
+    MinimumFloat64 (a: Float64, b: Float64) -> Float64 "min.f64" min64(a, b);
+    MaximumFloat64 (a: Float64, b: Float64) -> Float64 "max.f64" max64(a, b);
+    FloorFloat64 (a: Float64) -> Float64 "cvt.rmi.f64.f64" a.floor();
+    CeilFloat64 (a: Float64) -> Float64 "cvt.rpi.f64.f64" a.ceil();
+    TruncateFloat64 (a: Float64) -> Float64 "cvt.rzi.f64.f64" a.trunc();
+    RoundFloat64 (a: Float64) -> Float64 "cvt.rni.f64.f64" a.round_ties_even();
+    EqualFloat64 (a: Float64, b: Float64) -> Predicate "setp.eq.f64" u32::from(a == b);
+    LessFloat64 (a: Float64, b: Float64) -> Predicate "setp.lt.f64" u32::from(a < b);
+    LessEqualFloat64 (a: Float64, b: Float64) -> Predicate "setp.le.f64" u32::from(a <= b);
+    UnorderedFloat64 (a: Float64, b: Float64) -> Predicate "setp.nan.f64" u32::from(a.is_nan() | b.is_nan());
+    SelectFloat64 (a: Float64, b: Float64, p: Predicate) -> Float64 "selp.f64" if p != 0 { a } else { b };
+    RemainderFloat64 (a: Float64, b: Float64) -> Float64 "{
+.reg .f64 %x, %y, %t, %q, %l;
+.reg .pred %c;
+abs.f64 %x, $a;
+abs.f64 %y, $b;
+setp.lt.f64 %c, %x, 0d7FF0000000000000;
+@!%c bra $nan_$u;
+setp.gt.f64 %c, %y, 0d0000000000000000;
+@%c bra $more_$u;
+$nan_$u:
+mov.f64 %x, 0d7FFFFFFFFFFFFFFF;
+bra $end_$u;
+$more_$u:
+setp.lt.f64 %c, %x, %y;
+@%c bra $end_$u;
+mov.f64 %t, %y;
+$scale_$u:
+mul.rn.f64 %l, %t, 0d4320000000000000;
+setp.lt.f64 %c, %x, %l;
+@%c bra $step_$u;
+mov.f64 %t, %l;
+bra $scale_$u;
+$step_$u:
+div.rn.f64 %q, %x, %t;
+cvt.rzi.f64.f64 %q, %q;
+neg.f64 %q, %q;
+fma.rn.f64 %x, %q, %t, %x;
+setp.lt.f64 %c, %x, 0d0000000000000000;
+@%c add.rn.f64 %x, %x, %t;
+bra $more_$u;
+$end_$u:
+copysign.f64 $d, $a, %x;
+}" a % b;
+    Bits64From (a: Float64) -> Bits64 "mov.b64" a.to_bits();
+    Float64From (a: Bits64) -> Float64 "mov.b64" f64::from_bits(a);
+
+    SignedToFloat32 (a: Bits32) -> Float32 "cvt.rn.f32.s32" a as i32 as f32;
+    UnsignedToFloat32 (a: Bits32) -> Float32 "cvt.rn.f32.u32" a as f32;
+    Signed64ToFloat32 (a: Bits64) -> Float32 "cvt.rn.f32.s64" a as i64 as f32;
+    Unsigned64ToFloat32 (a: Bits64) -> Float32 "cvt.rn.f32.u64" a as f32;
+    SignedToFloat64 (a: Bits32) -> Float64 "cvt.rn.f64.s32" f64::from(a as i32);
+    UnsignedToFloat64 (a: Bits32) -> Float64 "cvt.rn.f64.u32" f64::from(a);
+    Signed64ToFloat64 (a: Bits64) -> Float64 "cvt.rn.f64.s64" a as i64 as f64;
+    Unsigned64ToFloat64 (a: Bits64) -> Float64 "cvt.rn.f64.u64" a as f64;
+    // Towards zero, which with a look at what was lost rounds to odd.
+    Signed64TowardsZero (a: Bits64) -> Float32 "cvt.rz.f32.s64" towards_zero(a as i64 as i128);
+    Unsigned64TowardsZero (a: Bits64) -> Float32 "cvt.rz.f32.u64" towards_zero(i128::from(a));
+    Float64TowardsZero (a: Float64) -> Float32 "cvt.rz.f32.f64" float_towards_zero(a);
+    // Saturating; never given a NaN, for which the hardware has other answers.
+    Float32ToSigned (a: Float32) -> Bits32 "cvt.rzi.s32.f32" a as i32 as u32;
+    Float32ToUnsigned (a: Float32) -> Bits32 "cvt.rzi.u32.f32" a as u32;
+    Float32ToSigned64 (a: Float32) -> Bits64 "cvt.rzi.s64.f32" a as i64 as u64;
+    Float32ToUnsigned64 (a: Float32) -> Bits64 "cvt.rzi.u64.f32" a as u64;
+    Float64ToSigned (a: Float64) -> Bits32 "cvt.rzi.s32.f64" a as i32 as u32;
+    Float64ToUnsigned (a: Float64) -> Bits32 "cvt.rzi.u32.f64" a as u32;
+    Float64ToSigned64 (a: Float64) -> Bits64 "cvt.rzi.s64.f64" a as i64 as u64;
+    Float64ToUnsigned64 (a: Float64) -> Bits64 "cvt.rzi.u64.f64" a as u64;
+    Widen (a: Float32) -> Float64 "cvt.f64.f32" f64::from(a);
+    Narrow (a: Float64) -> Float32 "cvt.rn.f32.f64" a as f32;
+}
+
+macro_rules! extremes {
+    ($($minimum:ident $maximum:ident $float:ty;)*) => {$(
+        /// The lesser; of a NaN and a number the number, of zeros the negative one.
+        #[inline(always)]
+        fn $minimum(a: $float, b: $float) -> $float {
+            let lesser = if a < b || b.is_nan() { a } else { b };
+            if a == b { <$float>::from_bits(a.to_bits() | b.to_bits()) } else { lesser }
+        }
+
+        /// The greater; of a NaN and a number the number, of zeros the positive one.
+        #[inline(always)]
+        fn $maximum(a: $float, b: $float) -> $float {
+            let greater = if a > b || b.is_nan() { a } else { b };
+            if a == b { <$float>::from_bits(a.to_bits() & b.to_bits()) } else { greater }
+        }
+    )*};
+}
+
+extremes! {
+    min32 max32 f32;
+    min64 max64 f64;
+}
+
+/// Rounded to bf16, a NaN made the canonical one.
+#[inline(always)]
+pub(super) fn round_to_brain(x: f32) -> f32 {
+    let bits = x.to_bits();
+    let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) & 0xffff_0000;
+    f32::from_bits(if x.is_nan() { 0x7fff_0000 } else { rounded })
+}
+
+/// Rounded to f16 without leaving f32, so that it is vectorised: within the normal range the low 13 bits are rounded off;
+/// below it, adding and taking away a number whose last bit is f16's smallest rounds there.
+#[inline(always)]
+pub(super) fn round_to_half(x: f32) -> f32 {
+    let bits = x.to_bits();
+    let (sign, magnitude) = (bits & 0x8000_0000, bits & 0x7fff_ffff);
+    let normal = (magnitude + 0x0fff + ((magnitude >> 13) & 1)) & 0xffff_e000;
+    let normal = if normal >= 0x4780_0000 { 0x7f80_0000 } else { normal };
+    // 0.5 has 2^-24 for its last bit.
+    let small = ((f32::from_bits(magnitude) + 0.5) - 0.5).to_bits();
+    let rounded = if magnitude < 0x3880_0000 { small } else { normal };
+    f32::from_bits(if x.is_nan() { 0x7fff_e000 } else { sign | rounded })
+}
+
+/// An integer of at most 64 bits as f32, truncated.
+#[inline(always)]
+fn towards_zero(x: i128) -> f32 {
+    let near = x as f32;
+    if (near as i128).unsigned_abs() > x.unsigned_abs() { f32::from_bits(near.to_bits() - 1) } else { near }
+}
+
+#[inline(always)]
+fn float_towards_zero(x: f64) -> f32 {
+    let near = x as f32;
+    if f64::from(near).abs() > x.abs() { f32::from_bits(near.to_bits() - 1) } else { near }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_to_narrow_floats_is_that_of_half() {
+        let mut bits = 0u32;
+        loop {
+            let x = f32::from_bits(bits);
+            let (half, brain) = (half::f16::from_f32(x).to_f32(), half::bf16::from_f32(x).to_f32());
+            if x.is_nan() {
+                assert!(round_to_half(x).is_nan() && round_to_brain(x).is_nan());
+            } else {
+                assert_eq!(round_to_half(x).to_bits(), half.to_bits(), "{x:e}");
+                assert_eq!(round_to_brain(x).to_bits(), brain.to_bits(), "{x:e}");
+            }
+            // Odd, so that all bit positions change.
+            match bits.checked_add(997) {
+                Some(next) => bits = next,
+                None => break,
+            }
+        }
+    }
+
+    #[test]
+    fn truncation_never_grows() {
+        for x in [0.1, 1.0 / 3.0, -0.1, 1e300, -1e300, f64::INFINITY, 1e-46, 16777217.0] {
+            let cut = float_towards_zero(x);
+            assert!(f64::from(cut).abs() <= x.abs(), "{x}");
+        }
+        assert_eq!(float_towards_zero(1e300), f32::MAX);
+        assert_eq!(towards_zero(-16777217), -16777216.0);
+        assert_eq!(towards_zero(i128::from(u64::MAX)), 18446742974197923840.0);
+    }
+}

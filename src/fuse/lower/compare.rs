@@ -1,0 +1,150 @@
+//! Comparisons, choices and extremes.
+
+use super::super::operation::Parts;
+use super::super::program::{Program, Value};
+use super::one;
+use crate::types::DType;
+
+/// a < b of any ordered dtype.
+fn is_less(program: &mut Program, dtype: DType, a: Value, b: Value) -> Value {
+    match dtype {
+        DType::Bool => {
+            let below = program.not(a);
+            program.and(below, b)
+        }
+        _ if dtype.is_float() => program.less(a, b),
+        _ if dtype.is_signed_integer() => program.less_signed(a, b),
+        _ => program.less_unsigned(a, b),
+    }
+}
+
+/// a <= b: of floats an instruction of its own, because of NaN.
+fn is_at_most(program: &mut Program, dtype: DType, a: Value, b: Value) -> Value {
+    if dtype.is_float() {
+        return program.less_equal(a, b);
+    }
+    let above = is_less(program, dtype, b, a);
+    program.not(above)
+}
+
+pub(crate) fn equal(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    let (x, y) = (operands[0], operands[1]);
+    if dtype == DType::Bool {
+        let differ = program.xor(x[0], y[0]);
+        return one(program.not(differ));
+    }
+    let real = program.equal(x[0], y[0]);
+    if !dtype.is_complex() {
+        return one(real);
+    }
+    let imaginary = program.equal(x[1], y[1]);
+    one(program.and(real, imaginary))
+}
+
+pub(crate) fn not_equal(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    let equal = equal(program, dtype, operands);
+    one(program.not(equal[0]))
+}
+
+pub(crate) fn less(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    one(is_less(program, dtype, operands[0][0], operands[1][0]))
+}
+
+pub(crate) fn less_equal(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    one(is_at_most(program, dtype, operands[0][0], operands[1][0]))
+}
+
+pub(crate) fn greater(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    one(is_less(program, dtype, operands[1][0], operands[0][0]))
+}
+
+pub(crate) fn greater_equal(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    one(is_at_most(program, dtype, operands[1][0], operands[0][0]))
+}
+
+/// A test of both parts, or of the one.
+fn test(
+    program: &mut Program,
+    dtype: DType,
+    operands: &[Parts],
+    mut part: impl FnMut(&mut Program, Value) -> Value,
+) -> Value {
+    let real = part(program, operands[0][0]);
+    if !dtype.is_complex() {
+        return real;
+    }
+    let imaginary = part(program, operands[0][1]);
+    program.or(real, imaginary)
+}
+
+pub(crate) fn is_nan(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    one(test(program, dtype, operands, |program, part| program.is_nan(part)))
+}
+
+pub(crate) fn is_infinite(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    one(test(program, dtype, operands, |program, part| {
+        let (magnitude, infinity) = (program.absolute(part), program.float(part, f64::INFINITY));
+        program.equal(magnitude, infinity)
+    }))
+}
+
+pub(crate) fn is_finite(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    let not = test(program, dtype, operands, |program, part| {
+        let (magnitude, infinity) = (program.absolute(part), program.float(part, f64::INFINITY));
+        // False of a NaN too.
+        let finite = program.less(magnitude, infinity);
+        program.not(finite)
+    });
+    one(program.not(not))
+}
+
+pub(crate) fn select(program: &mut Program, _: DType, operands: &[Parts]) -> Parts {
+    let (condition, yes, no) = (operands[0][0], operands[1], operands[2]);
+    [program.choose(condition, yes[0], no[0]), program.choose(condition, yes[1], no[1])]
+}
+
+/// The lesser, with the number of a number and a NaN.
+pub(crate) fn fmin(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    let (x, y) = (operands[0][0], operands[1][0]);
+    one(match dtype {
+        DType::Bool => program.and(x, y),
+        _ if dtype.is_float() => program.minimum(x, y),
+        _ if dtype.is_signed_integer() => program.minimum_signed(x, y),
+        _ => program.minimum_unsigned(x, y),
+    })
+}
+
+pub(crate) fn fmax(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    let (x, y) = (operands[0][0], operands[1][0]);
+    one(match dtype {
+        DType::Bool => program.or(x, y),
+        _ if dtype.is_float() => program.maximum(x, y),
+        _ if dtype.is_signed_integer() => program.maximum_signed(x, y),
+        _ => program.maximum_unsigned(x, y),
+    })
+}
+
+/// NaN where one operand is, otherwise the value.
+fn or_nan(program: &mut Program, dtype: DType, operands: &[Parts], value: Parts) -> Parts {
+    if !dtype.is_float() {
+        return value;
+    }
+    let (unordered, nan) =
+        (program.unordered(operands[0][0], operands[1][0]), program.float(value[0], f64::NAN));
+    one(program.choose(unordered, nan, value[0]))
+}
+
+pub(crate) fn minimum(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    let lesser = fmin(program, dtype, operands);
+    or_nan(program, dtype, operands, lesser)
+}
+
+pub(crate) fn maximum(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    let greater = fmax(program, dtype, operands);
+    or_nan(program, dtype, operands, greater)
+}
+
+pub(crate) fn clamp(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    let above = maximum(program, dtype, &operands[..2]);
+    minimum(program, dtype, &[above, operands[2]])
+}

@@ -1,0 +1,50 @@
+//! Bits and shifts, which of bools are logic.
+
+use super::super::instruction::{Instruction, Kind};
+use super::super::operation::Parts;
+use super::super::program::{Program, Value};
+use super::{one, rounded};
+use crate::types::DType;
+
+pub(crate) fn and(program: &mut Program, _: DType, operands: &[Parts]) -> Parts {
+    one(program.and(operands[0][0], operands[1][0]))
+}
+
+pub(crate) fn or(program: &mut Program, _: DType, operands: &[Parts]) -> Parts {
+    one(program.or(operands[0][0], operands[1][0]))
+}
+
+pub(crate) fn xor(program: &mut Program, _: DType, operands: &[Parts]) -> Parts {
+    one(program.xor(operands[0][0], operands[1][0]))
+}
+
+pub(crate) fn not(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    let flipped = program.not(operands[0][0]);
+    one(rounded(program, dtype, flipped))
+}
+
+/// A count of 32 bits; one that is negative or does not fit is past every width.
+fn count(program: &mut Program, count: Value) -> Value {
+    if program.kind(count) != Kind::Bits64 {
+        return count;
+    }
+    let most = program.bits64(64);
+    let count = program.minimum_unsigned(count, most);
+    program.apply(Instruction::Truncate64, &[count])
+}
+
+pub(crate) fn shift_left(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    let count = count(program, operands[1][0]);
+    let shifted = program.shift_left(operands[0][0], count);
+    one(rounded(program, dtype, shifted))
+}
+
+pub(crate) fn shift_right(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    let count = count(program, operands[1][0]);
+    let x = operands[0][0];
+    one(if dtype.is_signed_integer() {
+        program.shift_right_signed(x, count)
+    } else {
+        program.shift_right_unsigned(x, count)
+    })
+}

@@ -1,0 +1,271 @@
+//! `ops!`: the single list of elementwise operations. Methods, documents and trials are made from it.
+//!
+//! A line has the name, the number of operands, the rule by which their dtypes give the result's, the dtypes that it
+//! computes in, its error in units in the last place, the function that lowers it to instructions (which are PTX and CPU
+//! at once), and what it does in words. An error of 0 means that every result is what the formula gives with each
+//! operation rounded to nearest even, on every device; f16 and bf16 are computed in f32 and rounded once.
+
+use super::lower::{arithmetic, compare, complex, division, elementary, integer, rounding};
+use super::program::{Program, Value};
+use crate::error::{Error, Result};
+use crate::types::DType;
+
+/// Real and imaginary part of an element; the real one twice where there is one.
+pub(crate) type Parts = [Value; 2];
+
+/// Lowers an operation on operands of a dtype.
+pub(crate) type Lowering = fn(&mut Program, DType, &[Parts]) -> Parts;
+
+/// A set of dtypes, a bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DTypes(u32);
+
+impl DTypes {
+    const fn of(dtypes: &[DType]) -> DTypes {
+        let (mut bits, mut at) = (0, 0);
+        while at < dtypes.len() {
+            bits |= 1 << dtypes[at] as u32;
+            at += 1;
+        }
+        DTypes(bits)
+    }
+
+    const fn and(self, other: DTypes) -> DTypes {
+        DTypes(self.0 | other.0)
+    }
+
+    /// Whether a dtype is one of these.
+    pub const fn contains(self, dtype: DType) -> bool {
+        self.0 & 1 << dtype as u32 != 0
+    }
+
+    /// The dtypes, in the order of [`DType::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = DType> {
+        DType::ALL.into_iter().filter(move |dtype| self.contains(*dtype))
+    }
+}
+
+const BOOL: DTypes = DTypes::of(&[DType::Bool]);
+const SIGNED: DTypes = DTypes::of(&[DType::I8, DType::I16, DType::I32, DType::I64]);
+const UNSIGNED: DTypes = DTypes::of(&[DType::U8, DType::U16, DType::U32, DType::U64]);
+const INTEGERS: DTypes = SIGNED.and(UNSIGNED);
+const FLOATS: DTypes = DTypes::of(&[DType::F16, DType::BF16, DType::F32, DType::F64]);
+const COMPLEX: DTypes = DTypes::of(&[DType::C64, DType::C128]);
+const REALS: DTypes = INTEGERS.and(FLOATS);
+const NUMBERS: DTypes = REALS.and(COMPLEX);
+const FRACTIONS: DTypes = FLOATS.and(COMPLEX);
+const BITS: DTypes = BOOL.and(INTEGERS);
+const ORDERED: DTypes = BOOL.and(REALS);
+const ALL: DTypes = BOOL.and(NUMBERS);
+
+/// How the dtypes of the operands give those that the operation computes in and results in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// The operands' common dtype ([`DType::promote`]), which the result has too.
+    Common,
+    /// As `Common`, with f32 for integers and bool.
+    Fraction,
+    /// As `Common`; the result is bool.
+    Test,
+    /// As `Fraction`; the result is bool.
+    FractionTest,
+    /// Every operand as a truth value; the result is bool.
+    Logic,
+    /// The first operand as a truth value, the others as in `Common`.
+    Choice,
+    /// As `Common`; of a complex dtype the result is its part.
+    Part,
+}
+
+/// What an operation computes in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signature {
+    /// The dtype that each operand is cast to.
+    pub operands: [DType; 3],
+    /// The dtype of the result.
+    pub result: DType,
+    /// The dtype that the computation is for.
+    pub compute: DType,
+}
+
+macro_rules! ops {
+    ($($variant:ident $name:ident $arity:tt $rule:ident $dtypes:ident $ulp:literal $lowering:path, $doc:literal;)*) => {
+        /// An elementwise operation.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Operation {
+            $(#[doc = $doc] $variant,)*
+        }
+
+        impl Operation {
+            /// Every operation, in the order of the list.
+            pub const ALL: &'static [Operation] = &[$(Operation::$variant),*];
+
+            /// The name, as the methods have it.
+            pub const fn name(self) -> &'static str {
+                match self { $(Operation::$variant => stringify!($name)),* }
+            }
+
+            /// The number of operands.
+            pub const fn arity(self) -> usize {
+                match self { $(Operation::$variant => $arity),* }
+            }
+
+            /// The rule for dtypes.
+            pub const fn rule(self) -> Rule {
+                match self { $(Operation::$variant => Rule::$rule),* }
+            }
+
+            /// The dtypes that it computes in.
+            pub const fn dtypes(self) -> DTypes {
+                match self { $(Operation::$variant => $dtypes),* }
+            }
+
+            /// The largest error against the exact result, in units in the last place of the result (f16 and bf16: 1 of
+            /// theirs at most); 0 where the result is exact or rounded as the formula says.
+            pub const fn ulp(self) -> u32 {
+                match self { $(Operation::$variant => $ulp),* }
+            }
+
+            /// What it does.
+            pub const fn document(self) -> &'static str {
+                match self { $(Operation::$variant => $doc),* }
+            }
+
+            pub(crate) const fn lowering(self) -> Lowering {
+                match self { $(Operation::$variant => $lowering),* }
+            }
+        }
+
+        /// Hands the list to a macro that makes methods of it.
+        macro_rules! with_operations {
+            ($callback:ident) => { $callback! { $($variant $name $arity $doc;)* } };
+        }
+        pub(super) use with_operations;
+    };
+}
+
+ops! {
+    Add add 2 Common ALL 0 arithmetic::add, "x + y; integers wrap, bools are or-ed.";
+    Sub sub 2 Common NUMBERS 0 arithmetic::subtract, "x - y; integers wrap.";
+    Mul mul 2 Common ALL 0 arithmetic::multiply, "x · y; integers wrap, bools are and-ed.";
+    Div div 2 Fraction FRACTIONS 0 division::quotient, "x / y as a fraction: integers are divided in f32, complex numbers scaled (Smith's formula).";
+    FloorDivide floor_divide 2 Common REALS 0 division::floor_divide, "x / y rounded down. Of integers, division by 0 gives 0 and the least number by -1 itself; of floats, the quotient that belongs to `remainder`.";
+    TruncDivide trunc_divide 2 Common REALS 0 division::truncate_divide, "x / y rounded towards 0. Of integers, division by 0 gives 0 and the least number by -1 itself.";
+    Remainder remainder 2 Common REALS 0 division::remainder, "What `floor_divide` leaves, with the sign of y; of integers 0 where y is 0.";
+    Fmod fmod 2 Common REALS 0 division::fmod, "What `trunc_divide` leaves, exact, with the sign of x; of integers 0 where y is 0.";
+    Neg neg 1 Common NUMBERS 0 arithmetic::negate, "-x; integers wrap.";
+    Abs abs 1 Part NUMBERS 2 arithmetic::absolute, "|x|: exact of real numbers (the least integer is its own), the length of complex ones.";
+    Sign sign 1 Common REALS 0 arithmetic::sign, "1, 0 or -1 with the sign of x; zeros and NaN are themselves.";
+    Sqrt sqrt 1 Fraction FLOATS 0 arithmetic::square_root, "The square root, rounded to nearest.";
+    Rsqrt rsqrt 1 Fraction FLOATS 2 arithmetic::reciprocal_square_root, "1 / sqrt(x), both rounded to nearest.";
+    Reciprocal reciprocal 1 Fraction FRACTIONS 0 division::reciprocal, "1 / x.";
+    Square square 1 Common NUMBERS 0 arithmetic::square, "x · x.";
+    Floor floor 1 Common REALS 0 rounding::floor, "The greatest integer that is not above x.";
+    Ceil ceil 1 Common REALS 0 rounding::ceil, "The least integer that is not below x.";
+    Trunc trunc 1 Common REALS 0 rounding::truncate, "x without its fraction.";
+    Round round 1 Common REALS 0 rounding::round, "The nearest integer, halves to the even one.";
+    Frac frac 1 Common FLOATS 0 rounding::fraction, "x - trunc(x), exact, with the sign of x; NaN of infinities.";
+    Relu relu 1 Common REALS 0 arithmetic::relu, "x where it is above 0, otherwise 0; NaN stays NaN.";
+    Minimum minimum 2 Common ORDERED 0 compare::minimum, "The lesser; NaN where one is NaN, and -0 is less than 0.";
+    Maximum maximum 2 Common ORDERED 0 compare::maximum, "The greater; NaN where one is NaN, and 0 is greater than -0.";
+    Fmin fmin 2 Common ORDERED 0 compare::fmin, "The lesser; the number where one is NaN.";
+    Fmax fmax 2 Common ORDERED 0 compare::fmax, "The greater; the number where one is NaN.";
+    Clamp clamp 3 Common ORDERED 0 compare::clamp, "min(max(x, low), high): NaN where any is NaN, and high where low is above it.";
+    Equal eq 2 Test ALL 0 compare::equal, "Whether x is y; NaN equals nothing.";
+    NotEqual ne 2 Test ALL 0 compare::not_equal, "Whether x is not y; true where one is NaN.";
+    Less lt 2 Test ORDERED 0 compare::less, "Whether x < y; false where one is NaN.";
+    LessEqual le 2 Test ORDERED 0 compare::less_equal, "Whether x <= y; false where one is NaN.";
+    Greater gt 2 Test ORDERED 0 compare::greater, "Whether x > y; false where one is NaN.";
+    GreaterEqual ge 2 Test ORDERED 0 compare::greater_equal, "Whether x >= y; false where one is NaN.";
+    IsNan is_nan 1 FractionTest FRACTIONS 0 compare::is_nan, "Whether x is NaN; of complex numbers, whether a part is.";
+    IsInfinite is_infinite 1 FractionTest FRACTIONS 0 compare::is_infinite, "Whether x is infinite; of complex numbers, whether a part is.";
+    IsFinite is_finite 1 FractionTest FRACTIONS 0 compare::is_finite, "Whether x is neither NaN nor infinite; of complex numbers, whether both parts are not.";
+    LogicalAnd logical_and 2 Logic BOOL 0 integer::and, "Whether both are not 0.";
+    LogicalOr logical_or 2 Logic BOOL 0 integer::or, "Whether one is not 0.";
+    LogicalXor logical_xor 2 Logic BOOL 0 integer::xor, "Whether just one is not 0.";
+    LogicalNot logical_not 1 Logic BOOL 0 integer::not, "Whether x is 0.";
+    BitAnd bit_and 2 Common BITS 0 integer::and, "The bits that both have.";
+    BitOr bit_or 2 Common BITS 0 integer::or, "The bits that one has.";
+    BitXor bit_xor 2 Common BITS 0 integer::xor, "The bits that just one has.";
+    BitNot bit_not 1 Common BITS 0 integer::not, "The bits that x has not.";
+    ShiftLeft shift_left 2 Common INTEGERS 0 integer::shift_left, "x · 2^y, wrapped; 0 for a count that is negative or past the width.";
+    ShiftRight shift_right 2 Common INTEGERS 0 integer::shift_right, "x / 2^y rounded down; for a count that is negative or past the width, as far as shifting goes.";
+    Select select 3 Choice ALL 0 compare::select, "The second operand where the first is true, otherwise the third.";
+    Fma fma 3 Common REALS 0 arithmetic::multiply_add, "x · y + z, rounded once; integers wrap.";
+    Lerp lerp 3 Common FLOATS 0 arithmetic::interpolate, "From x to y by weight z: x + z (y - x) below 1/2, y - (y - x) (1 - z) from there on.";
+    Copysign copysign 2 Fraction FLOATS 0 arithmetic::copysign, "|x| with the sign of y.";
+    Hypot hypot 2 Fraction FLOATS 2 arithmetic::hypotenuse, "sqrt(x² + y²) without overflow on the way; infinite where one is.";
+    Real real 1 Part ALL 0 complex::real, "The real part.";
+    Imag imag 1 Part ALL 0 complex::imaginary, "The imaginary part; 0 of real numbers.";
+    Conj conj 1 Common ALL 0 complex::conjugate, "The complex conjugate; real numbers are their own.";
+    Exp exp 1 Fraction FLOATS 1 elementary::exponential, "e^x.";
+    Exp2 exp2 1 Fraction FLOATS 1 elementary::exponential_of_2, "2^x.";
+    Expm1 expm1 1 Fraction FLOATS 2 elementary::exponential_less_1, "e^x - 1, as accurate near 0.";
+    Log log 1 Fraction FLOATS 1 elementary::logarithm, "The natural logarithm; NaN below 0.";
+    Log2 log2 1 Fraction FLOATS 2 elementary::logarithm_to_2, "The logarithm to base 2, exact for powers of 2.";
+    Log10 log10 1 Fraction FLOATS 2 elementary::logarithm_to_10, "The logarithm to base 10.";
+    Log1p log1p 1 Fraction FLOATS 2 elementary::logarithm_of_1_plus, "ln(1 + x), as accurate near 0.";
+    Sinh sinh 1 Fraction FLOATS 3 elementary::hyperbolic_sine, "The hyperbolic sine.";
+    Cosh cosh 1 Fraction FLOATS 2 elementary::hyperbolic_cosine, "The hyperbolic cosine.";
+    Tanh tanh 1 Fraction FLOATS 3 elementary::hyperbolic_tangent, "The hyperbolic tangent.";
+    Asinh asinh 1 Fraction FLOATS 3 elementary::inverse_hyperbolic_sine, "The inverse hyperbolic sine.";
+    Acosh acosh 1 Fraction FLOATS 3 elementary::inverse_hyperbolic_cosine, "The inverse hyperbolic cosine; NaN below 1.";
+    Atanh atanh 1 Fraction FLOATS 3 elementary::inverse_hyperbolic_tangent, "The inverse hyperbolic tangent; infinite at 1 and -1, NaN beyond.";
+    Sigmoid sigmoid 1 Fraction FLOATS 3 elementary::sigmoid, "1 / (1 + e^-x).";
+    Silu silu 1 Fraction FLOATS 4 elementary::silu, "x · sigmoid(x); -0 of minus infinity.";
+    Softplus softplus 1 Fraction FLOATS 3 elementary::softplus, "ln(1 + e^x).";
+}
+
+impl Operation {
+    /// What the operation computes in for operands of these dtypes.
+    ///
+    /// ```
+    /// use selvedge::fuse::Operation;
+    /// use selvedge::types::DType;
+    /// let signature = Operation::Div.signature(&[DType::I64, DType::U8])?;
+    /// assert_eq!(signature.result, DType::F32);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ArgumentCount`] for another number of operands, [`Error::DTypeMismatch`] for dtypes that have no common one or
+    /// for which the operation has no meaning.
+    pub fn signature(self, operands: &[DType]) -> Result<Signature> {
+        if operands.len() != self.arity() {
+            let (wanted, found) = (self.arity(), operands.len());
+            return Err(Error::ArgumentCount { kernel: self.name().to_owned(), wanted, found });
+        }
+        let rule = self.rule();
+        if let Some(&stored) = operands.iter().find(|dtype| dtype.is_storage_only()) {
+            return Err(self.refuse(format_args!("{stored}; cast it first, such as to f32")));
+        }
+        let values = if rule == Rule::Choice { &operands[1..] } else { operands };
+        let common = match rule {
+            Rule::Logic => DType::Bool,
+            _ => values.iter().skip(1).try_fold(values[0], |common, &dtype| common.promote(dtype))?,
+        };
+        let compute = match rule {
+            Rule::Fraction | Rule::FractionTest if !common.is_float() && !common.is_complex() => DType::F32,
+            _ => common,
+        };
+        if !self.dtypes().contains(compute) {
+            return Err(self.refuse(format_args!("{compute}")));
+        }
+        let mut signature = Signature { operands: [compute; 3], result: compute, compute };
+        match rule {
+            Rule::Test | Rule::FractionTest | Rule::Logic => signature.result = DType::Bool,
+            Rule::Choice => signature.operands[0] = DType::Bool,
+            Rule::Part => signature.result = compute.part(),
+            Rule::Common | Rule::Fraction => {}
+        }
+        Ok(signature)
+    }
+
+    #[cold]
+    fn refuse(self, found: std::fmt::Arguments<'_>) -> Error {
+        let names: Vec<&str> = self.dtypes().iter().map(DType::name).collect();
+        Error::DTypeMismatch { operation: self.name(), wanted: names.join(", "), found: found.to_string() }
+    }
+}

@@ -1,0 +1,234 @@
+//! A lowered expression: instructions in the order in which they are run, each value computed once.
+//!
+//! Both the PTX writer and the CPU walk this list; neither knows an operation. What must stay true: an operand stands before
+//! its user, and nothing of the list depends on the value of a number that the user wrote (those are parameters), so
+//! that one text serves them all.
+
+use std::collections::HashMap;
+
+use super::instruction::{Instruction, Kind};
+use crate::types::DType;
+
+/// A value of a [`Program`]: its place in the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Value(pub(crate) u32);
+
+impl Value {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// How a value comes about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Step {
+    /// Part `part` (the real or the imaginary one) of the element of an input.
+    Load { input: u32, part: u32 },
+    /// Part `part` of a scalar that each run is given, or that came with the expression.
+    Parameter { index: u32, part: u32 },
+    /// A constant of an operation's formula, by its bits.
+    Constant(u64),
+    /// An instruction; operands beyond its arity repeat the first.
+    Apply(Instruction, [Value; 3]),
+}
+
+/// A lowered expression.
+#[derive(Debug, Default)]
+pub(crate) struct Program {
+    pub(crate) steps: Vec<(Step, Kind)>,
+    /// For each output, the values of its parts (both the same where there is one).
+    pub(crate) outputs: Vec<[Value; 2]>,
+    known: HashMap<(Step, Kind), Value>,
+    /// An instruction that an operation wanted and that does not exist for the kind.
+    pub(crate) missing: Option<(&'static str, Kind)>,
+}
+
+/// The parts of an element of this dtype.
+pub(crate) fn parts(dtype: DType) -> usize {
+    if dtype.is_complex() { 2 } else { 1 }
+}
+
+/// What a part of an element is kept in.
+pub(crate) fn kind_of(dtype: DType) -> Kind {
+    match dtype {
+        DType::Bool => Kind::Predicate,
+        DType::U8 | DType::I8 | DType::U16 | DType::I16 | DType::U32 | DType::I32 => Kind::Bits32,
+        DType::F8E4M3 | DType::F8E5M2 => Kind::Bits32,
+        DType::U64 | DType::I64 => Kind::Bits64,
+        DType::F16 | DType::BF16 | DType::F32 | DType::C64 => Kind::Float32,
+        DType::F64 | DType::C128 => Kind::Float64,
+    }
+}
+
+macro_rules! by_kind {
+    ($($(#[$doc:meta])* $name:ident($first:ident $(, $rest:ident)*) $($kind:ident $instruction:ident)*;)*) => {$(
+        $(#[$doc])*
+        pub(crate) fn $name(&mut self, $first: Value $(, $rest: Value)*) -> Value {
+            let operands = [$first $(, $rest)*];
+            match self.kind($first) {
+                $(Kind::$kind => self.apply(Instruction::$instruction, &operands),)*
+                #[allow(unreachable_patterns)]
+                kind => self.lacking(stringify!($name), kind, $first),
+            }
+        }
+    )*};
+}
+
+impl Program {
+    pub(crate) fn kind(&self, value: Value) -> Kind {
+        self.steps[value.index()].1
+    }
+
+    /// The value of a step, which stands there once.
+    pub(crate) fn step(&mut self, step: Step, kind: Kind) -> Value {
+        let next = Value(self.steps.len() as u32);
+        let value = *self.known.entry((step, kind)).or_insert(next);
+        if value == next {
+            self.steps.push((step, kind));
+        }
+        value
+    }
+
+    pub(crate) fn apply(&mut self, instruction: Instruction, operands: &[Value]) -> Value {
+        let mut all = [operands[0]; 3];
+        all[..operands.len()].copy_from_slice(operands);
+        self.step(Step::Apply(instruction, all), instruction.result())
+    }
+
+    /// Remembers the want, which ends the lowering with an error.
+    fn lacking(&mut self, name: &'static str, kind: Kind, value: Value) -> Value {
+        self.missing.get_or_insert((name, kind));
+        value
+    }
+
+    /// A constant of 32 bits.
+    pub(crate) fn bits32(&mut self, bits: u32) -> Value {
+        self.step(Step::Constant(u64::from(bits)), Kind::Bits32)
+    }
+
+    /// A constant of 64 bits.
+    pub(crate) fn bits64(&mut self, bits: u64) -> Value {
+        self.step(Step::Constant(bits), Kind::Bits64)
+    }
+
+    /// An integer as wide as `like`.
+    pub(crate) fn integer(&mut self, like: Value, number: i64) -> Value {
+        match self.kind(like) {
+            Kind::Bits64 => self.bits64(number as u64),
+            _ => self.bits32(number as u32),
+        }
+    }
+
+    pub(crate) fn float32(&mut self, number: f32) -> Value {
+        self.step(Step::Constant(u64::from(number.to_bits())), Kind::Float32)
+    }
+
+    pub(crate) fn float64(&mut self, number: f64) -> Value {
+        self.step(Step::Constant(number.to_bits()), Kind::Float64)
+    }
+
+    /// A float as wide as `like`, rounded.
+    pub(crate) fn float(&mut self, like: Value, number: f64) -> Value {
+        match self.kind(like) {
+            Kind::Float64 => self.float64(number),
+            _ => self.float32(number as f32),
+        }
+    }
+
+    /// 0 or 1 of a kind that is none of truth values, from one.
+    pub(crate) fn choose(&mut self, condition: Value, yes: Value, no: Value) -> Value {
+        let instruction = match self.kind(yes) {
+            Kind::Bits32 => Instruction::Select32,
+            Kind::Bits64 => Instruction::Select64,
+            Kind::Float32 => Instruction::SelectFloat32,
+            Kind::Float64 => Instruction::SelectFloat64,
+            Kind::Predicate => {
+                let outside = self.not(condition);
+                let (yes, no) = (self.and(condition, yes), self.and(outside, no));
+                return self.or(yes, no);
+            }
+        };
+        self.apply(instruction, &[yes, no, condition])
+    }
+
+    by_kind! {
+        add(a, b) Bits32 Add32 Bits64 Add64 Float32 AddFloat32 Float64 AddFloat64;
+        subtract(a, b) Bits32 Subtract32 Bits64 Subtract64 Float32 SubtractFloat32 Float64 SubtractFloat64;
+        multiply(a, b) Bits32 Multiply32 Bits64 Multiply64 Float32 MultiplyFloat32 Float64 MultiplyFloat64;
+        divide(a, b) Float32 DivideFloat32 Float64 DivideFloat64;
+        divide_signed(a, b) Bits32 DivideSigned32 Bits64 DivideSigned64;
+        divide_unsigned(a, b) Bits32 DivideUnsigned32 Bits64 DivideUnsigned64;
+        remainder(a, b) Float32 RemainderFloat32 Float64 RemainderFloat64;
+        /// a · b + c, rounded once.
+        multiply_add(a, b, c) Float32 MultiplyAddFloat32 Float64 MultiplyAddFloat64;
+        square_root(a) Float32 SquareRootFloat32 Float64 SquareRootFloat64;
+        negate(a) Float32 NegateFloat32 Float64 NegateFloat64;
+        absolute(a) Float32 AbsoluteFloat32 Float64 AbsoluteFloat64;
+        minimum(a, b) Float32 MinimumFloat32 Float64 MinimumFloat64;
+        maximum(a, b) Float32 MaximumFloat32 Float64 MaximumFloat64;
+        minimum_signed(a, b) Bits32 MinimumSigned32 Bits64 MinimumSigned64;
+        maximum_signed(a, b) Bits32 MaximumSigned32 Bits64 MaximumSigned64;
+        minimum_unsigned(a, b) Bits32 MinimumUnsigned32 Bits64 MinimumUnsigned64;
+        maximum_unsigned(a, b) Bits32 MaximumUnsigned32 Bits64 MaximumUnsigned64;
+        floor(a) Float32 FloorFloat32 Float64 FloorFloat64;
+        ceil(a) Float32 CeilFloat32 Float64 CeilFloat64;
+        truncate(a) Float32 TruncateFloat32 Float64 TruncateFloat64;
+        /// To the nearest integer, halves to the even one.
+        round(a) Float32 RoundFloat32 Float64 RoundFloat64;
+        and(a, b) Predicate AndPredicate Bits32 And32 Bits64 And64;
+        or(a, b) Predicate OrPredicate Bits32 Or32 Bits64 Or64;
+        xor(a, b) Predicate XorPredicate Bits32 Xor32 Bits64 Xor64;
+        not(a) Predicate NotPredicate Bits32 Not32 Bits64 Not64;
+        /// By a count of 32 bits; past the width nothing is left.
+        shift_left(a, b) Bits32 ShiftLeft32 Bits64 ShiftLeft64;
+        shift_right_unsigned(a, b) Bits32 ShiftRightUnsigned32 Bits64 ShiftRightUnsigned64;
+        shift_right_signed(a, b) Bits32 ShiftRightSigned32 Bits64 ShiftRightSigned64;
+        equal(a, b) Bits32 Equal32 Bits64 Equal64 Float32 EqualFloat32 Float64 EqualFloat64;
+        /// a < b of floats; false for a NaN.
+        less(a, b) Float32 LessFloat32 Float64 LessFloat64;
+        less_equal(a, b) Float32 LessEqualFloat32 Float64 LessEqualFloat64;
+        less_signed(a, b) Bits32 LessSigned32 Bits64 LessSigned64;
+        less_unsigned(a, b) Bits32 LessUnsigned32 Bits64 LessUnsigned64;
+        /// Whether one is a NaN.
+        unordered(a, b) Float32 UnorderedFloat32 Float64 UnorderedFloat64;
+        /// The bits of a float as an integer.
+        bits_of(a) Float32 Bits Float64 Bits64From;
+        /// The float of these bits.
+        float_of(a) Bits32 FromBits Bits64 Float64From;
+    }
+
+    pub(crate) fn is_nan(&mut self, a: Value) -> Value {
+        self.unordered(a, a)
+    }
+
+    /// Which values these need; the rest was computed for a form that nothing used.
+    pub(crate) fn live(&self, values: impl Iterator<Item = Value>) -> Vec<bool> {
+        let mut live = vec![false; self.steps.len()];
+        for value in values {
+            live[value.index()] = true;
+        }
+        for (index, (step, _)) in self.steps.iter().enumerate().rev() {
+            if let (true, Step::Apply(instruction, operands)) = (live[index], step) {
+                for operand in &operands[..instruction.arity()] {
+                    live[operand.index()] = true;
+                }
+            }
+        }
+        live
+    }
+
+    /// Which values are the same for all elements, where `same_input` says so of an input.
+    pub(crate) fn uniform(&self, same_input: impl Fn(usize) -> bool) -> Vec<bool> {
+        let mut uniform: Vec<bool> = Vec::with_capacity(self.steps.len());
+        for (step, _) in &self.steps {
+            uniform.push(match step {
+                Step::Load { input, .. } => same_input(*input as usize),
+                Step::Parameter { .. } | Step::Constant(_) => true,
+                Step::Apply(instruction, operands) => {
+                    operands[..instruction.arity()].iter().all(|operand| uniform[operand.index()])
+                }
+            });
+        }
+        uniform
+    }
+}

@@ -1,0 +1,310 @@
+//! Loads and stores: whole vectors where lanes are neighbours, single elements elsewhere.
+
+use super::super::plan::{Class, Walk};
+use super::super::program::parts;
+use super::index::Places;
+use super::{Name, Register, Writer, part_bytes, register_of};
+use crate::types::DType;
+
+/// How many of `size` bytes one access takes, of `count`.
+fn accesses(count: usize, size: usize) -> impl Iterator<Item = (usize, usize)> {
+    let most = (16 / size).min(4).min(count.next_power_of_two());
+    (0..count).step_by(most).map(move |first| (first, most.min(count - first)))
+}
+
+fn list(names: &[Name]) -> (String, String) {
+    match names {
+        [name] => (String::new(), name.clone()),
+        names => (format!(".v{}", names.len()), format!("{{{}}}", names.join(", "))),
+    }
+}
+
+impl Writer<'_> {
+    /// An input's elements, by lane; one for all lanes where it is the same.
+    pub(super) fn load_operand(&mut self, places: &mut Places, operand: usize) -> Vec<[Name; 2]> {
+        let (dtype, lanes) = (self.dtypes[operand], self.key.lanes as usize);
+        match (self.key.classes[operand], self.key.walk) {
+            (Class::Constant, _) | (Class::Row, Walk::Vectors) => {
+                let address = self.address(places, operand, 0);
+                vec![self.load(dtype, &address)]
+            }
+            (Class::Linear, Walk::Vectors) => {
+                let address = self.address(places, operand, 0);
+                self.load_vector(dtype, &address, lanes)
+            }
+            (Class::Linear, Walk::Flat) => {
+                let address = self.address(places, operand, 0);
+                if places.full.is_empty() {
+                    return self.load_vector(dtype, &address, lanes);
+                }
+                let (unique, full) = (self.unique(), places.full.clone());
+                self.line(format!("@!{full} bra $cut_{unique};"));
+                let elements = self.load_vector(dtype, &address, lanes);
+                self.line(format!("bra $loaded_{unique};\n$cut_{unique}:"));
+                for (lane, element) in elements.iter().enumerate() {
+                    let address = self.address(places, operand, lane);
+                    let single = self.load(dtype, &address);
+                    for part in 0..parts(dtype) {
+                        let kind = match register_of(dtype) {
+                            Register::Predicate => "pred",
+                            Register::Bits64 => "b64",
+                            Register::Float32 => "f32",
+                            Register::Float64 => "f64",
+                            _ => "b32",
+                        };
+                        self.line(format!("mov.{kind} {}, {};", element[part], single[part]));
+                    }
+                }
+                self.line(format!("$loaded_{unique}:"));
+                elements
+            }
+            (_, Walk::Vectors) => {
+                let address = self.address(places, operand, 0);
+                let stride = self.strides(places, operand)[0].clone();
+                (0..lanes)
+                    .map(|lane| {
+                        let bytes = (lane * dtype.size()).to_string();
+                        let address = match lane {
+                            0 => address.clone(),
+                            _ => self.result(Register::Bits64, "mad.wide.s32", &[&stride, &bytes, &address]),
+                        };
+                        self.load(dtype, &address)
+                    })
+                    .collect()
+            }
+            _ => {
+                // All addresses, then all loads.
+                let addresses: Vec<Name> =
+                    (0..lanes).map(|lane| self.address(places, operand, lane)).collect();
+                addresses.iter().map(|address| self.load(dtype, address)).collect()
+            }
+        }
+    }
+
+    /// One element, aligned to its parts.
+    fn load(&mut self, dtype: DType, address: &str) -> [Name; 2] {
+        let memory = match dtype {
+            DType::Bool | DType::U8 | DType::F8E4M3 | DType::F8E5M2 => "u8",
+            DType::I8 => "s8",
+            DType::U16 | DType::BF16 => "u16",
+            DType::I16 => "s16",
+            DType::F16 => "b16",
+            DType::U32 | DType::I32 => "b32",
+            DType::U64 | DType::I64 => "b64",
+            DType::F32 | DType::C64 => "f32",
+            DType::F64 | DType::C128 => "f64",
+        };
+        let register = match dtype {
+            DType::Bool | DType::BF16 => Register::Bits32,
+            DType::F16 => Register::Bits16,
+            _ => register_of(dtype),
+        };
+        let mnemonic = format!("ld.global.{memory}");
+        let first = self.result(register, &mnemonic, &[&format!("[{address}]")]);
+        let first = self.loaded_form(dtype, first);
+        if parts(dtype) == 1 {
+            return [first.clone(), first];
+        }
+        let second = format!("[{address}+{}]", part_bytes(dtype));
+        [first, self.result(register, &mnemonic, &[&second])]
+    }
+
+    /// What a single element's register becomes.
+    fn loaded_form(&mut self, dtype: DType, name: Name) -> Name {
+        match dtype {
+            DType::Bool => self.result(Register::Predicate, "setp.ne.u32", &[&name, "0"]),
+            DType::F16 => self.result(Register::Float32, "cvt.f32.f16", &[&name]),
+            DType::BF16 => {
+                let bits = self.result(Register::Bits32, "shl.b32", &[&name, "16"]);
+                self.result(Register::Float32, "mov.b32", &[&bits])
+            }
+            _ => name,
+        }
+    }
+
+    /// Neighbours, aligned to their bytes, in accesses of at most 16.
+    fn load_vector(&mut self, dtype: DType, address: &str, lanes: usize) -> Vec<[Name; 2]> {
+        let size = part_bytes(dtype);
+        let count = lanes * parts(dtype);
+        if size >= 4 {
+            let register = register_of(dtype);
+            let memory = super::REGISTERS[register as usize].1;
+            let names = self.load_pieces(register, memory, address, count, size);
+            return names
+                .chunks(parts(dtype))
+                .map(|parts| [parts[0].clone(), parts[parts.len() - 1].clone()])
+                .collect();
+        }
+        if lanes == 1 {
+            return vec![self.load(dtype, address)];
+        }
+        // Words that hold several elements.
+        let bytes = lanes * size;
+        let words = match bytes {
+            2 => vec![self.result(Register::Bits32, "ld.global.u16", &[&format!("[{address}]")])],
+            _ => self.load_pieces(Register::Bits32, "b32", address, bytes / 4, 4),
+        };
+        let per_word = bytes / words.len() / size;
+        let mut elements = Vec::with_capacity(lanes);
+        for word in &words {
+            for place in 0..per_word {
+                let element = self.extract(dtype, word, place * size * 8);
+                elements.push([element.clone(), element]);
+            }
+        }
+        elements
+    }
+
+    fn load_pieces(
+        &mut self,
+        register: Register,
+        memory: &str,
+        address: &str,
+        count: usize,
+        size: usize,
+    ) -> Vec<Name> {
+        let names: Vec<Name> = (0..count).map(|_| self.register(register)).collect();
+        for (first, width) in accesses(count, size) {
+            let (vector, list) = list(&names[first..first + width]);
+            self.line(format!("ld.global{vector}.{memory} {list}, [{address}+{}];", first * size));
+        }
+        names
+    }
+
+    /// A narrow element out of a word, from this bit on.
+    fn extract(&mut self, dtype: DType, word: &str, bit: usize) -> Name {
+        let (signed, width) = (dtype.is_signed_integer(), (8 * dtype.size()).to_string());
+        if dtype == DType::BF16 {
+            let bits = match bit {
+                0 => self.result(Register::Bits32, "shl.b32", &[word, "16"]),
+                _ => self.result(Register::Bits32, "and.b32", &[word, "-65536"]),
+            };
+            return self.result(Register::Float32, "mov.b32", &[&bits]);
+        }
+        let mnemonic = if signed { "bfe.s32" } else { "bfe.u32" };
+        let bits = self.result(Register::Bits32, mnemonic, &[word, &bit.to_string(), &width]);
+        if dtype != DType::F16 {
+            return self.loaded_form(dtype, bits);
+        }
+        let half = self.result(Register::Bits16, "cvt.u16.u32", &[&bits]);
+        self.loaded_form(dtype, half)
+    }
+
+    /// Stores an output's elements; `rounds` where they are still to be rounded to the dtype.
+    pub(super) fn store_operand(
+        &mut self,
+        places: &mut Places,
+        operand: usize,
+        elements: &[[Name; 2]],
+        rounds: bool,
+    ) {
+        let dtype = self.dtypes[operand];
+        let neighbours =
+            self.key.classes[operand] == Class::Linear && matches!(self.key.walk, Walk::Flat | Walk::Vectors);
+        if neighbours {
+            let address = self.address(places, operand, 0);
+            if places.full.is_empty() {
+                return self.store_vector(dtype, &address, elements, rounds);
+            }
+            let (unique, full) = (self.unique(), places.full.clone());
+            self.line(format!("@!{full} bra $cut_{unique};"));
+            self.store_vector(dtype, &address, elements, rounds);
+            self.line(format!("bra $stored_{unique};\n$cut_{unique}:"));
+            self.store_singles(places, operand, elements, rounds);
+            self.line(format!("$stored_{unique}:"));
+            return;
+        }
+        self.store_singles(places, operand, elements, rounds);
+    }
+
+    fn store_singles(&mut self, places: &mut Places, operand: usize, elements: &[[Name; 2]], rounds: bool) {
+        let dtype = self.dtypes[operand];
+        for (lane, element) in elements.iter().enumerate() {
+            let address = self.address(places, operand, lane);
+            let guard = match places.inside.get(lane) {
+                Some(inside) if !inside.is_empty() => format!("@{inside} "),
+                _ => String::new(),
+            };
+            let (memory, first) = self.stored_form(dtype, &element[0], rounds);
+            self.line(format!("{guard}st.global.{memory} [{address}], {first};"));
+            if parts(dtype) == 2 {
+                self.line(format!(
+                    "{guard}st.global.{memory} [{address}+{}], {};",
+                    part_bytes(dtype),
+                    element[1]
+                ));
+            }
+        }
+    }
+
+    /// A single element as memory has it, and the type of its store.
+    fn stored_form(&mut self, dtype: DType, name: &str, rounds: bool) -> (&'static str, Name) {
+        match dtype {
+            DType::Bool => ("u8", self.result(Register::Bits32, "selp.b32", &["1", "0", name])),
+            DType::U8 | DType::I8 | DType::F8E4M3 | DType::F8E5M2 => ("u8", name.to_owned()),
+            DType::U16 | DType::I16 => ("u16", name.to_owned()),
+            DType::F16 => ("b16", self.result(Register::Bits16, "cvt.rn.f16.f32", &[name])),
+            DType::BF16 if rounds => ("b16", self.result(Register::Bits16, "cvt.rn.bf16.f32", &[name])),
+            DType::BF16 => {
+                let bits = self.result(Register::Bits32, "mov.b32", &[name]);
+                ("u16", self.result(Register::Bits32, "shr.u32", &[&bits, "16"]))
+            }
+            DType::U32 | DType::I32 => ("b32", name.to_owned()),
+            DType::U64 | DType::I64 => ("b64", name.to_owned()),
+            DType::F32 | DType::C64 => ("f32", name.to_owned()),
+            DType::F64 | DType::C128 => ("f64", name.to_owned()),
+        }
+    }
+
+    fn store_vector(&mut self, dtype: DType, address: &str, elements: &[[Name; 2]], rounds: bool) {
+        let (size, lanes) = (part_bytes(dtype), elements.len());
+        if size < 4 && lanes == 1 {
+            let (memory, name) = self.stored_form(dtype, &elements[0][0], rounds);
+            return self.line(format!("st.global.{memory} [{address}], {name};"));
+        }
+        let (memory, names): (&str, Vec<Name>) = if size >= 4 {
+            let names = elements.iter().flat_map(|parts_of| parts_of[..parts(dtype)].to_vec()).collect();
+            (super::REGISTERS[register_of(dtype) as usize].1, names)
+        } else if size == 2 {
+            ("b32", elements.chunks(2).map(|pair| self.pack_pair(dtype, pair, rounds)).collect())
+        } else {
+            let bytes: Vec<Name> =
+                elements.iter().map(|element| self.stored_form(dtype, &element[0], rounds).1).collect();
+            let pairs: Vec<Name> = bytes
+                .chunks(2)
+                .map(|pair| self.result(Register::Bits32, "prmt.b32", &[&pair[0], &pair[1], "64"]))
+                .collect();
+            if let [pair] = &pairs[..] {
+                return self.line(format!("st.global.u16 [{address}], {pair};"));
+            }
+            let words = pairs
+                .chunks(2)
+                .map(|pair| self.result(Register::Bits32, "prmt.b32", &[&pair[0], &pair[1], "21520"]));
+            ("b32", words.collect())
+        };
+        let size = size.max(4);
+        for (first, width) in accesses(names.len(), size) {
+            let (vector, list) = list(&names[first..first + width]);
+            self.line(format!("st.global{vector}.{memory} [{address}+{}], {list};", first * size));
+        }
+    }
+
+    /// Two elements of 16 bits in a word.
+    fn pack_pair(&mut self, dtype: DType, pair: &[[Name; 2]], rounds: bool) -> Name {
+        let (low, high) = (pair[0][0].clone(), pair[pair.len() - 1][0].clone());
+        match dtype {
+            DType::F16 => {
+                let (_, low) = self.stored_form(dtype, &low, rounds);
+                let (_, high) = self.stored_form(dtype, &high, rounds);
+                self.result(Register::Bits32, "mov.b32", &[&format!("{{{low}, {high}}}")])
+            }
+            DType::BF16 if rounds => self.result(Register::Bits32, "cvt.rn.bf16x2.f32", &[&high, &low]),
+            DType::BF16 => {
+                let [low, high] = [low, high].map(|half| self.result(Register::Bits32, "mov.b32", &[&half]));
+                // The upper halves of both.
+                self.result(Register::Bits32, "prmt.b32", &[&low, &high, "30258"])
+            }
+            _ => self.result(Register::Bits32, "prmt.b32", &[&low, &high, "21520"]),
+        }
+    }
+}

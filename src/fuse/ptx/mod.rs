@@ -1,0 +1,290 @@
+//! A kernel's text: PTX 8.0 for sm_60 and up, which every driver from 525 on assembles.
+//!
+//! One entry, `fused`: the operands' addresses in order, then one block with the scalars, sizes and strides. The text depends on the
+//! program and the key alone, never on a number or a size, because it is what the driver's cache of assembled kernels
+//! goes by. No arithmetic is left for the assembler to contract (`.rn`), and no hint is given: those measured only lost.
+//!
+//! `index` writes which elements a thread takes and where they are, `memory` the loads and stores, this file the
+//! instructions between them. What must stay true: a thread has loaded all that it reads before it stores, so that an
+//! output may be an input in the same layout; and nothing outside of the operands is touched.
+
+mod index;
+mod memory;
+
+use super::instruction::{Instruction, Kind};
+use super::plan::{Class, Key, Parameters, Walk};
+use super::program::{Program, Step, Value, parts};
+use crate::types::DType;
+
+/// The name of the one kernel.
+pub(crate) const ENTRY: &str = "fused";
+
+/// Kinds of registers, and what their names begin with. Never names that a block of an instruction declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Register {
+    Predicate,
+    Bits16,
+    Bits32,
+    Bits64,
+    Float32,
+    Float64,
+}
+
+const REGISTERS: [(Register, &str, &str); 6] = [
+    (Register::Predicate, "pred", "%p"),
+    (Register::Bits16, "b16", "%h"),
+    (Register::Bits32, "b32", "%r"),
+    (Register::Bits64, "b64", "%d"),
+    (Register::Float32, "f32", "%f"),
+    (Register::Float64, "f64", "%g"),
+];
+
+impl From<Kind> for Register {
+    fn from(kind: Kind) -> Register {
+        match kind {
+            Kind::Predicate => Register::Predicate,
+            Kind::Bits32 => Register::Bits32,
+            Kind::Bits64 => Register::Bits64,
+            Kind::Float32 => Register::Float32,
+            Kind::Float64 => Register::Float64,
+        }
+    }
+}
+
+/// A register, an immediate or an address, as text.
+type Name = String;
+
+struct Writer<'a> {
+    program: &'a Program,
+    /// By operand, inputs before outputs.
+    dtypes: &'a [DType],
+    inputs: usize,
+    key: &'a Key,
+    parameters: Parameters,
+    body: String,
+    counts: [usize; 6],
+    /// Suffixes that were given out.
+    unique: usize,
+    /// The operands' base addresses, where they are used.
+    bases: Vec<Name>,
+}
+
+/// The text of the kernel for a key.
+pub(crate) fn write(
+    program: &Program,
+    dtypes: &[DType],
+    inputs: usize,
+    key: &Key,
+    parameters: Parameters,
+) -> String {
+    let mut writer = Writer {
+        program,
+        dtypes,
+        inputs,
+        key,
+        parameters,
+        body: String::new(),
+        counts: [0; 6],
+        unique: 0,
+        bases: vec![Name::new(); dtypes.len()],
+    };
+    writer.kernel();
+    writer.text()
+}
+
+impl Writer<'_> {
+    fn line(&mut self, text: impl AsRef<str>) {
+        self.body.push_str(text.as_ref());
+        self.body.push('\n');
+    }
+
+    fn register(&mut self, register: Register) -> Name {
+        let (_, _, prefix) = REGISTERS[register as usize];
+        let count = &mut self.counts[register as usize];
+        *count += 1;
+        format!("{prefix}{}", *count - 1)
+    }
+
+    /// A new register with the result of `mnemonic` on these operands.
+    fn result(&mut self, register: Register, mnemonic: &str, operands: &[&str]) -> Name {
+        let name = self.register(register);
+        self.line(format!("{mnemonic} {name}, {};", operands.join(", ")));
+        name
+    }
+
+    fn unique(&mut self) -> usize {
+        self.unique += 1;
+        self.unique
+    }
+
+    /// The parameter of 32 bits at this place.
+    fn word(&mut self, at: usize) -> Name {
+        self.result(Register::Bits32, "ld.param.u32", &[&format!("[block+{at}]")])
+    }
+
+    /// The name of an operand's address, which says what the kernel does there.
+    fn parameter(&self, operand: usize) -> String {
+        let access = if operand < self.inputs { "read" } else { "write" };
+        format!("{ENTRY}_{access}_{operand}")
+    }
+
+    fn text(&self) -> String {
+        let target = if self.key.converts_brain { 80 } else { 60 };
+        let addresses: String =
+            (0..self.dtypes.len()).map(|index| format!(".param .u64 {},\n", self.parameter(index))).collect();
+        let registers: String = REGISTERS
+            .iter()
+            .filter(|(register, ..)| self.counts[*register as usize] > 0)
+            .map(|(register, kind, prefix)| {
+                format!(".reg .{kind} {prefix}<{}>;\n", self.counts[*register as usize])
+            })
+            .collect();
+        format!(
+            ".version 8.0\n.target sm_{target}\n.address_size 64\n.visible .entry {ENTRY}(\n{addresses}.param .align 8 \
+             .b8 block[{}]\n)\n{{\n{registers}{}}}\n",
+            self.parameters.bytes(),
+            self.body
+        )
+    }
+
+    /// The value that a store of this dtype takes, and whether the store itself rounds it.
+    fn stored(&self, dtype: DType, value: Value) -> (Value, bool) {
+        match (dtype, self.program.steps[value.index()].0) {
+            (DType::F16, Step::Apply(Instruction::RoundToHalf, operands)) => (operands[0], true),
+            (DType::BF16, Step::Apply(Instruction::RoundToBrain, operands)) if self.key.converts_brain => {
+                (operands[0], true)
+            }
+            _ => (value, false),
+        }
+    }
+
+    fn kernel(&mut self) {
+        let outputs: Vec<[(Value, bool); 2]> = self
+            .program
+            .outputs
+            .iter()
+            .zip(&self.dtypes[self.inputs..])
+            .map(|(values, &dtype)| values.map(|value| self.stored(dtype, value)))
+            .collect();
+        let live = self.program.live(outputs.iter().flatten().map(|(value, _)| *value));
+        let used: Vec<bool> = (0..self.dtypes.len())
+            .map(|operand| {
+                operand >= self.inputs
+                    || self.program.steps.iter().zip(&live).any(|((step, _), live)| {
+                        *live && matches!(step, Step::Load { input, .. } if *input as usize == operand)
+                    })
+            })
+            .collect();
+        for operand in (0..self.dtypes.len()).filter(|&operand| used[operand]) {
+            self.bases[operand] =
+                self.result(Register::Bits64, "ld.param.u64", &[&format!("[{}]", self.parameter(operand))]);
+        }
+        let mut places = self.places();
+        let loaded: Vec<Vec<[Name; 2]>> = (0..self.inputs)
+            .map(|input| if used[input] { self.load_operand(&mut places, input) } else { Vec::new() })
+            .collect();
+
+        let same = |input: usize| match self.key.classes[input] {
+            Class::Constant => true,
+            Class::Row => self.key.walk == Walk::Vectors,
+            _ => false,
+        };
+        let uniform = self.program.uniform(same);
+        let lanes = self.key.lanes as usize;
+        let mut names: Vec<Vec<Name>> = Vec::with_capacity(live.len());
+        for (index, (step, kind)) in self.program.steps.iter().enumerate() {
+            let copies = if uniform[index] { 1 } else { lanes };
+            let mut of_lanes = Vec::with_capacity(copies);
+            for lane in (0..copies).filter(|_| live[index]) {
+                let of = |value: Value| -> &str {
+                    let names = &names[value.index()];
+                    names.get(lane).or(names.first()).map_or("", |name| name)
+                };
+                of_lanes.push(match step {
+                    Step::Load { input, part } => {
+                        let lanes = &loaded[*input as usize];
+                        lanes
+                            .get(lane)
+                            .or(lanes.first())
+                            .map_or(Name::new(), |parts| parts[*part as usize].clone())
+                    }
+                    Step::Parameter { index, part } => self.scalar(*index, *part, *kind),
+                    Step::Constant(bits) => immediate(*bits, *kind),
+                    Step::Apply(instruction, operands) => {
+                        let operands = operands.map(of).map(str::to_owned);
+                        self.apply(*instruction, &operands)
+                    }
+                });
+            }
+            names.push(of_lanes);
+        }
+
+        for (output, values) in outputs.iter().enumerate() {
+            let operand = self.inputs + output;
+            let of_lane = |lane: usize, part: usize| {
+                let names = &names[values[part].0.index()];
+                names.get(lane).or(names.first()).cloned().unwrap_or_default()
+            };
+            let elements: Vec<[Name; 2]> =
+                (0..lanes).map(|lane| [of_lane(lane, 0), of_lane(lane, 1)]).collect();
+            self.store_operand(&mut places, operand, &elements, values[0].1);
+        }
+        self.line("$exit:");
+        self.line("ret;");
+    }
+
+    /// A scalar out of the block of parameters.
+    fn scalar(&mut self, index: u32, part: u32, kind: Kind) -> Name {
+        let place = format!("[block+{}]", self.parameters.scalar(index, part));
+        match kind {
+            Kind::Predicate => {
+                let word = self.result(Register::Bits32, "ld.param.u32", &[&place]);
+                self.result(Register::Predicate, "setp.ne.u32", &[&word, "0"])
+            }
+            Kind::Bits32 => self.result(Register::Bits32, "ld.param.u32", &[&place]),
+            Kind::Bits64 => self.result(Register::Bits64, "ld.param.u64", &[&place]),
+            Kind::Float32 => self.result(Register::Float32, "ld.param.f32", &[&place]),
+            Kind::Float64 => self.result(Register::Float64, "ld.param.f64", &[&place]),
+        }
+    }
+
+    fn apply(&mut self, instruction: Instruction, operands: &[Name; 3]) -> Name {
+        let mut text = instruction.ptx();
+        if instruction == Instruction::RoundToBrain && self.key.converts_brain {
+            text = "{\n.reg .b16 %h, %z;\n.reg .b32 %r;\ncvt.rn.bf16.f32 %h, $a;\nmov.b16 %z, 0;\nmov.b32 %r, {%z, %h};\n\
+                    mov.b32 $d, %r;\n}";
+        }
+        let operands: Vec<&str> = operands[..instruction.arity()].iter().map(String::as_str).collect();
+        let register = Register::from(instruction.result());
+        if !text.contains('{') {
+            return self.result(register, text, &operands);
+        }
+        let name = self.register(register);
+        let mut text = text.replace("$u", &self.unique().to_string()).replace("$d", &name);
+        for (place, operand) in ["$a", "$b", "$c"].into_iter().zip(operands) {
+            text = text.replace(place, operand);
+        }
+        self.line(text);
+        name
+    }
+}
+
+/// A constant, by its bits: floats exactly, integers as signed ones, as which PTX takes all of them.
+fn immediate(bits: u64, kind: Kind) -> Name {
+    match kind {
+        Kind::Predicate | Kind::Bits32 => (bits as u32 as i32).to_string(),
+        Kind::Bits64 => (bits as i64).to_string(),
+        Kind::Float32 => format!("0f{:08X}", bits as u32),
+        Kind::Float64 => format!("0d{bits:016X}"),
+    }
+}
+
+/// The registers of one part of an element of this dtype.
+fn register_of(dtype: DType) -> Register {
+    super::program::kind_of(dtype).into()
+}
+
+/// The bytes of a part.
+fn part_bytes(dtype: DType) -> usize {
+    dtype.size() / parts(dtype)
+}

@@ -1,0 +1,256 @@
+//! The index space of a run: the outputs' shape with every operand's strides, made as small as it gets.
+//!
+//! Dimensions of size 1 are left out, those that every output walks backwards are turned around, the output's strides give
+//! the order, and neighbours that lie one behind the other in every operand are one. What must stay true: the outputs'
+//! elements are each written once, and every operand's element is the one that its layout has at that index.
+
+use crate::error::{Error, Result};
+use crate::types::{Layout, MAXIMUM_RANK};
+
+/// The most that 32-bit arithmetic on the device holds: elements, and distances within an operand.
+const MOST_ELEMENTS: usize = 1 << 31;
+
+/// Sizes, and strides and offsets of every operand, in elements; the innermost dimension first.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Space {
+    pub(crate) sizes: Vec<usize>,
+    /// By operand, inputs before outputs.
+    pub(crate) strides: Vec<[isize; MAXIMUM_RANK]>,
+    pub(crate) offsets: Vec<usize>,
+    pub(crate) inputs: usize,
+}
+
+impl Space {
+    /// Of the operands' layouts; inputs are broadcast to the outputs' shape.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for outputs of several shapes, one whose elements share a place, or an input that does
+    /// not broadcast.
+    pub(crate) fn new(inputs: &[Layout], outputs: &[Layout]) -> Result<Space> {
+        const OPERATION: &str = "an elementwise run";
+        let Some(first) = outputs.first() else {
+            return Err(Error::invalid(OPERATION, "no outputs", "at least one"));
+        };
+        for output in outputs {
+            if output.shape() != first.shape() {
+                let found = format!("outputs of shapes {} and {}", first.shape(), output.shape());
+                return Err(Error::invalid(OPERATION, found, "outputs of one shape"));
+            }
+            if output.may_overlap() {
+                let wanted = "a place of its own for each element";
+                return Err(Error::invalid(OPERATION, format!("an output of {output:?}"), wanted));
+            }
+        }
+        let mut layouts = Vec::with_capacity(inputs.len() + outputs.len());
+        for input in inputs {
+            layouts.push(input.expand(first.shape())?);
+        }
+        layouts.extend_from_slice(outputs);
+
+        let mut space = Space {
+            sizes: Vec::with_capacity(first.rank()),
+            strides: vec![[0; MAXIMUM_RANK]; layouts.len()],
+            offsets: layouts.iter().map(Layout::offset).collect(),
+            inputs: inputs.len(),
+        };
+        if first.count() == 0 {
+            space.sizes.push(0);
+            return Ok(space);
+        }
+        let mut axes: Vec<usize> = (0..first.rank()).filter(|&axis| first.shape()[axis] > 1).collect();
+        // Stable, so that equal strides (of no dimension but an input's) keep their order: the last axis is innermost.
+        axes.reverse();
+        axes.sort_by_key(|&axis| first.strides()[axis].unsigned_abs());
+        for axis in axes {
+            space.push(
+                first.shape()[axis],
+                &layouts,
+                axis,
+                outputs.iter().all(|output| output.strides()[axis] < 0),
+            );
+        }
+        if space.sizes.is_empty() {
+            space.sizes.push(1);
+        }
+        Ok(space)
+    }
+
+    /// Adds the next outer dimension, or widens the last one by it.
+    fn push(&mut self, size: usize, layouts: &[Layout], axis: usize, backwards: bool) {
+        let stride = |layout: &Layout| {
+            let stride = layout.strides()[axis];
+            if backwards { -stride } else { stride }
+        };
+        if backwards {
+            for (offset, layout) in self.offsets.iter_mut().zip(layouts) {
+                *offset = (*offset as isize + (size as isize - 1) * layout.strides()[axis]) as usize;
+            }
+        }
+        if let Some(last) = self.sizes.len().checked_sub(1) {
+            let run = self.sizes[last] as isize;
+            let follows = self
+                .strides
+                .iter()
+                .zip(layouts)
+                .all(|(strides, layout)| strides[last].checked_mul(run) == Some(stride(layout)));
+            if follows {
+                self.sizes[last] *= size;
+                return;
+            }
+        }
+        let next = self.sizes.len();
+        for (strides, layout) in self.strides.iter_mut().zip(layouts) {
+            strides[next] = stride(layout);
+        }
+        self.sizes.push(size);
+    }
+
+    pub(crate) fn rank(&self) -> usize {
+        self.sizes.len()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.sizes.iter().product()
+    }
+
+    /// Dimensions and strides of operand `index`.
+    pub(crate) fn strides(&self, index: usize) -> &[isize] {
+        &self.strides[index][..self.rank()]
+    }
+
+    /// Whether operand `index` lies element behind element in the order of the space.
+    pub(crate) fn is_linear(&self, index: usize) -> bool {
+        self.rank() == 1 && (self.strides[index][0] == 1 || self.sizes[0] == 1) || {
+            let mut next = 1;
+            self.sizes.iter().zip(self.strides(index)).all(|(&size, &stride)| {
+                let fits = stride == next;
+                next *= size as isize;
+                fits
+            })
+        }
+    }
+
+    /// Whether operand `index` is one element for all.
+    pub(crate) fn is_constant(&self, index: usize) -> bool {
+        self.strides(index).iter().all(|stride| *stride == 0)
+    }
+
+    /// The distance between an operand's furthest elements.
+    fn reach(&self, index: usize) -> usize {
+        self.sizes
+            .iter()
+            .zip(self.strides(index))
+            .map(|(size, stride)| (size - 1) * stride.unsigned_abs())
+            .sum()
+    }
+
+    /// Whether 32-bit arithmetic does.
+    fn is_small(&self) -> bool {
+        self.count() < MOST_ELEMENTS && (0..self.strides.len()).all(|index| self.reach(index) < MOST_ELEMENTS)
+    }
+
+    /// Calls `each` with parts that 32-bit arithmetic does for; with the whole where it does.
+    pub(crate) fn try_for_each_small(&self, each: &mut impl FnMut(&Space) -> Result<()>) -> Result<()> {
+        if self.count() == 0 || self.is_small() {
+            return each(self);
+        }
+        let outermost = self.rank() - 1;
+        let size = self.sizes[outermost];
+        if size == 1 {
+            // Not the reason why it is large: with the inner ones alone it is the same space.
+            let mut inner = self.clone();
+            inner.sizes.pop();
+            return inner.try_for_each_small(each);
+        }
+        let half = size / 2;
+        let (mut low, mut high) = (self.clone(), self.clone());
+        low.sizes[outermost] = half;
+        high.sizes[outermost] = size - half;
+        for (offset, strides) in high.offsets.iter_mut().zip(&self.strides) {
+            *offset = (*offset as isize + half as isize * strides[outermost]) as usize;
+        }
+        low.try_for_each_small(each)?;
+        high.try_for_each_small(each)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Slice;
+
+    fn contiguous(sizes: &[usize]) -> Layout {
+        Layout::contiguous(sizes).unwrap()
+    }
+
+    #[test]
+    fn dimensions_merge_where_every_operand_allows() {
+        let whole = contiguous(&[2, 3, 4]);
+        let space = Space::new(&[whole, whole], &[whole]).unwrap();
+        assert_eq!((space.sizes.clone(), space.is_linear(0)), (vec![24], true));
+        let space = Space::new(&[contiguous(&[4])], &[whole]).unwrap();
+        assert_eq!((space.sizes.clone(), space.strides(0)), (vec![4, 6], &[1, 0][..]));
+        let space = Space::new(&[contiguous(&[])], &[whole]).unwrap();
+        assert_eq!((space.sizes.clone(), space.is_constant(0)), (vec![24], true));
+        // Backwards everywhere is forwards.
+        let back = whole.flip(&[0, 1, 2]).unwrap();
+        let space = Space::new(&[back], &[back]).unwrap();
+        assert_eq!(
+            (space.sizes.clone(), space.offsets.clone(), space.strides(0)),
+            (vec![24], vec![0, 0], &[1][..])
+        );
+        // The output's order is the order.
+        let turned = whole.permute(&[2, 0, 1]).unwrap();
+        let space = Space::new(&[turned], &[turned]).unwrap();
+        assert_eq!((space.sizes, space.offsets), (vec![24], vec![0, 0]));
+    }
+
+    #[test]
+    fn bad_operands_are_errors() {
+        let (row, matrix) = (contiguous(&[3]), contiguous(&[2, 3]));
+        for (inputs, outputs) in [
+            (vec![matrix], vec![row]),
+            (vec![contiguous(&[2])], vec![matrix]),
+            (vec![], vec![matrix, row]),
+            (vec![], vec![row.expand(matrix.shape()).unwrap()]),
+            (vec![], vec![]),
+        ] {
+            assert!(Space::new(&inputs, &outputs).is_err(), "{inputs:?} {outputs:?}");
+        }
+    }
+
+    #[test]
+    fn large_spaces_are_cut_into_small_ones() {
+        let large = Layout::contiguous(&[3, 1 << 30, 2]).unwrap();
+        let narrow = large.slice(2, Slice::from(..1)).unwrap();
+        let scalar = contiguous(&[]);
+        for (input, output) in [(large, large), (scalar, large), (narrow, narrow)] {
+            let space = Space::new(&[input], &[output]).unwrap();
+            let (mut count, mut next, mut parts) = (0, 0, 0);
+            let mut each = |part: &Space| {
+                assert!(part.is_small());
+                assert_eq!(part.offsets[1], next);
+                next += part.count() * part.strides(1)[0] as usize;
+                count += part.count();
+                parts += 1;
+                Ok(())
+            };
+            space.try_for_each_small(&mut each).unwrap();
+            assert_eq!(count, output.count());
+            assert!(parts > 1 && parts <= 8, "{parts}");
+        }
+        // Far apart, but few.
+        let apart = Layout::strided(&[2, 3], &[1 << 40, 1 << 33], 0).unwrap();
+        let mut offsets = Vec::new();
+        let space = Space::new(&[], &[apart]).unwrap();
+        let mut each = |part: &Space| {
+            offsets.push(part.offsets[0]);
+            Ok(())
+        };
+        space.try_for_each_small(&mut each).unwrap();
+        offsets.sort_unstable();
+        let wanted: Vec<usize> = (0..2).flat_map(|i| (0..3).map(move |j| (i << 40) + (j << 33))).collect();
+        assert_eq!(offsets, wanted);
+    }
+}

@@ -1,0 +1,233 @@
+//! [`Layout`], where an array's elements lie in its memory.
+//!
+//! A layout is a shape, a stride for each dimension and an offset, all in elements; it knows no memory and no element
+//! type. Views (`views.rs`) are other layouts of the same memory. What must stay true: every element's offset is at least 0
+//! and fits `isize`, so whoever checked [`Layout::end`] against the memory's length may use every offset unchecked.
+
+use std::fmt;
+
+use super::shape::{MAXIMUM_RANK, Shape};
+use crate::error::{Error, Result};
+
+/// Where an array's elements lie in its memory: element `[i, j, …]` is at `offset + i · strides[0] + j · strides[1] + …`.
+///
+/// ```
+/// use selvedge::types::Layout;
+/// let matrix = Layout::contiguous(&[2, 3])?;
+/// assert_eq!(matrix.strides(), [3, 1]);
+/// let transposed = matrix.transpose(0, 1)?;
+/// assert_eq!((transposed.shape().to_string(), transposed.strides()), ("[3, 2]".to_owned(), &[1, 3][..]));
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Layout {
+    pub(super) shape: Shape,
+    pub(super) strides: [isize; MAXIMUM_RANK],
+    pub(super) offset: usize,
+}
+
+impl Layout {
+    /// Row-major without gaps: the last dimension varies fastest.
+    ///
+    /// # Errors
+    ///
+    /// As [`Shape::new`].
+    pub fn contiguous(sizes: &[usize]) -> Result<Layout> {
+        Ok(Layout::of(Shape::new(sizes)?))
+    }
+
+    /// As [`contiguous`](Self::contiguous), of a shape that is known to be good.
+    pub fn of(shape: Shape) -> Layout {
+        Layout { shape, strides: shape.contiguous_strides(), offset: 0 }
+    }
+
+    /// Any layout: `strides` and `offset` in elements. Strides of an empty array mean nothing and are not kept.
+    ///
+    /// # Errors
+    ///
+    /// As [`Shape::new`]; [`Error::LengthMismatch`] where there are not as many strides as dimensions,
+    /// [`Error::InvalidArgument`] where an element would lie before the start of memory or beyond what `isize` holds.
+    pub fn strided(sizes: &[usize], strides: &[isize], offset: usize) -> Result<Layout> {
+        let shape = Shape::new(sizes)?;
+        if strides.len() != sizes.len() {
+            let (wanted, found) = (sizes.len(), strides.len());
+            return Err(Error::LengthMismatch { operation: "a layout's strides", wanted, found });
+        }
+        let mut layout = Layout { shape, strides: [0; MAXIMUM_RANK], offset };
+        layout.strides[..strides.len()].copy_from_slice(strides);
+        let wrong = || {
+            let found = format!("shape {shape}, strides {strides:?}, offset {offset}");
+            Error::invalid("a layout", found, format!("elements at 0 to {}", isize::MAX))
+        };
+        let (mut low, mut high) = (offset as i128, offset as i128);
+        if shape.count() > 0 {
+            for (&size, &stride) in sizes.iter().zip(strides) {
+                // Below 2^127: each factor is below 2^63, and there are 16 products.
+                let reach = (size as i128 - 1) * stride as i128;
+                low += reach.min(0);
+                high += reach.max(0);
+            }
+        }
+        if low < 0 || high >= isize::MAX as i128 {
+            return Err(wrong());
+        }
+        if shape.count() == 0 {
+            // They lead nowhere; these stay small in every view.
+            layout.strides = shape.contiguous_strides();
+        }
+        Ok(layout)
+    }
+
+    /// The sizes.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// The distance from one element to the next along each dimension, in elements; negative where it leads back, 0 where
+    /// one element stands for all.
+    pub fn strides(&self) -> &[isize] {
+        &self.strides[..self.shape.rank()]
+    }
+
+    /// Where the first element lies.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// The number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.shape.rank()
+    }
+
+    /// The number of elements.
+    pub fn count(&self) -> usize {
+        self.shape.count()
+    }
+
+    /// Size and stride of each dimension.
+    pub(super) fn dimensions(&self) -> impl DoubleEndedIterator<Item = (usize, isize)> + '_ {
+        self.shape.iter().copied().zip(self.strides().iter().copied())
+    }
+
+    /// The lowest offset of an element; [`offset`](Self::offset) where there are none.
+    pub fn start(&self) -> usize {
+        self.bounds().0
+    }
+
+    /// One past the highest offset of an element: what a memory must hold. 0 where there are no elements.
+    pub fn end(&self) -> usize {
+        if self.count() == 0 { 0 } else { self.bounds().1 + 1 }
+    }
+
+    fn bounds(&self) -> (usize, usize) {
+        let (mut low, mut high) = (self.offset as isize, self.offset as isize);
+        if self.count() > 0 {
+            for (size, stride) in self.dimensions() {
+                let reach = (size as isize - 1) * stride;
+                low += reach.min(0);
+                high += reach.max(0);
+            }
+        }
+        (low as usize, high as usize)
+    }
+
+    /// Whether the elements lie one behind another in row-major order. Strides of dimensions of size 1 do not count, and
+    /// an empty array is contiguous.
+    pub fn is_contiguous(&self) -> bool {
+        let mut next = 1;
+        self.count() == 0
+            || self.dimensions().rev().all(|(size, stride)| {
+                let fits = size == 1 || stride == next;
+                next *= size as isize;
+                fits
+            })
+    }
+
+    /// Whether two elements may lie at one place: always seen where they do, and seen without need only for strides that
+    /// interleave, which no view of a contiguous array but [`unfold`](Self::unfold) has.
+    pub fn may_overlap(&self) -> bool {
+        let mut order = [(0usize, 1usize); MAXIMUM_RANK];
+        let rank = self.rank();
+        if self.count() == 0 {
+            return false;
+        }
+        for (entry, (size, stride)) in order.iter_mut().zip(self.dimensions()) {
+            *entry = (stride.unsigned_abs(), size);
+        }
+        order[..rank].sort_unstable();
+        // What the dimensions so far reach; the next stride must lead beyond.
+        let mut reach = 0usize;
+        order[..rank].iter().filter(|(_, size)| *size > 1).any(|(stride, size)| {
+            let overlaps = *stride <= reach;
+            reach += (size - 1) * stride;
+            overlaps
+        })
+    }
+}
+
+/// Equal where the elements are and lie the same: strides of dimensions of size 1 count too.
+impl PartialEq for Layout {
+    fn eq(&self, other: &Layout) -> bool {
+        self.shape == other.shape && self.strides() == other.strides() && self.offset == other.offset
+    }
+}
+
+impl Eq for Layout {}
+
+impl fmt::Debug for Layout {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Layout { shape, offset, .. } = self;
+        write!(formatter, "shape {shape}, strides {:?}, offset {offset}", self.strides())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_outside_of_memory_are_errors() {
+        assert_eq!(Layout::strided(&[4], &[-2], 6).unwrap().start(), 0);
+        for (sizes, strides, offset) in [
+            (&[4][..], &[-2][..], 5),
+            (&[2], &[isize::MAX], 1),
+            (&[3], &[isize::MAX], 0),
+            (&[3], &[isize::MIN], 0),
+            (&[1], &[0], usize::MAX),
+        ] {
+            let error = Layout::strided(sizes, strides, offset).unwrap_err().to_string();
+            assert!(error.contains(&format!("{strides:?}")), "{error}");
+        }
+        assert!(matches!(
+            Layout::strided(&[2], &[], 0),
+            Err(Error::LengthMismatch { wanted: 1, found: 0, .. })
+        ));
+        // No elements, no bounds.
+        assert_eq!(Layout::strided(&[0, 5], &[isize::MIN, 9], 3).unwrap().end(), 0);
+    }
+
+    #[test]
+    fn bounds_are_those_of_all_elements() {
+        let layout = Layout::strided(&[3, 2], &[-4, 3], 10).unwrap();
+        assert_eq!((layout.start(), layout.end()), (2, 14));
+        assert_eq!((Layout::of(Shape::SCALAR).start(), Layout::of(Shape::SCALAR).end()), (0, 1));
+    }
+
+    #[test]
+    fn contiguity_looks_past_sizes_of_one() {
+        let is =
+            |sizes: &[usize], strides: &[isize]| Layout::strided(sizes, strides, 7).unwrap().is_contiguous();
+        assert!(is(&[2, 3], &[3, 1]) && is(&[2, 1, 3], &[3, 99, 1]) && is(&[1], &[5]) && is(&[], &[]));
+        assert!(is(&[0, 4], &[9, 9]));
+        assert!(!is(&[2, 3], &[1, 2]) && !is(&[2, 3], &[4, 1]) && !is(&[2], &[0]) && !is(&[3], &[2]));
+    }
+
+    #[test]
+    fn overlap_is_seen() {
+        let overlaps =
+            |sizes: &[usize], strides: &[isize]| Layout::strided(sizes, strides, 50).unwrap().may_overlap();
+        assert!(overlaps(&[2], &[0]) && overlaps(&[3, 3], &[1, 1]) && overlaps(&[2, 3], &[2, -1]));
+        assert!(!overlaps(&[2, 3], &[3, -1]) && !overlaps(&[3, 2], &[1, 3]) && !overlaps(&[1], &[0]));
+        assert!(!overlaps(&[0, 2], &[0, 0]) && !overlaps(&[4, 3], &[8, 2]));
+    }
+}

@@ -1,0 +1,266 @@
+//! [`Shape`], the sizes of an array's dimensions.
+//!
+//! Sizes live in the value itself, so that a shape is copied without an allocation: small operations are as cheap as
+//! their launch. What must stay true: the product of the sizes, with 1 for each that is 0, fits `isize`, so strides and
+//! element counts computed from a shape never overflow.
+
+use std::fmt;
+use std::ops::Deref;
+
+use crate::error::{Error, Result};
+
+/// The most dimensions that a shape has.
+pub const MAXIMUM_RANK: usize = 16;
+
+/// The sizes of an array's dimensions, the slowest-varying first. It reads as a slice of `usize`.
+///
+/// ```
+/// use selvedge::types::Shape;
+/// let shape = Shape::new(&[2, 3, 4])?;
+/// assert_eq!((shape.rank(), shape.count(), shape[2]), (3, 24, 4));
+/// assert_eq!(shape.to_string(), "[2, 3, 4]");
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Shape {
+    sizes: [usize; MAXIMUM_RANK],
+    rank: usize,
+}
+
+impl Shape {
+    /// The shape of a single element without dimensions.
+    pub const SCALAR: Shape = Shape { sizes: [0; MAXIMUM_RANK], rank: 0 };
+
+    /// A shape of these sizes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for more than [`MAXIMUM_RANK`] dimensions, or more elements than `isize` counts.
+    pub fn new(sizes: &[usize]) -> Result<Shape> {
+        let mut shape = Shape::SCALAR;
+        let room = shape.sizes.get_mut(..sizes.len()).ok_or_else(|| too_many(sizes.len()))?;
+        room.copy_from_slice(sizes);
+        shape.rank = sizes.len();
+        let product = sizes.iter().try_fold(1usize, |product, &size| product.checked_mul(size.max(1)));
+        match product {
+            Some(product) if isize::try_from(product).is_ok() => Ok(shape),
+            _ => Err(Error::invalid(
+                "a shape",
+                format!("{sizes:?}"),
+                format!("at most {} elements", isize::MAX),
+            )),
+        }
+    }
+
+    /// A shape in which one size may be -1: it becomes what `count` elements leave for it.
+    ///
+    /// ```
+    /// use selvedge::types::Shape;
+    /// assert_eq!(*Shape::infer(&[4, -1], 12)?, [4, 3]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for another negative size, two of -1, or a count that the other sizes do not divide; and
+    /// as [`new`](Self::new).
+    pub fn infer(sizes: &[isize], count: usize) -> Result<Shape> {
+        let wrong =
+            |wanted: String| Error::invalid("a shape with one size left out", format!("{sizes:?}"), wanted);
+        let mut known = [0usize; MAXIMUM_RANK];
+        let known = known.get_mut(..sizes.len()).ok_or_else(|| too_many(sizes.len()))?;
+        let mut open = None;
+        for (axis, (&size, known)) in sizes.iter().zip(known.iter_mut()).enumerate() {
+            match usize::try_from(size) {
+                Ok(size) => *known = size,
+                Err(_) if size == -1 && open.is_none() => open = Some(axis),
+                Err(_) => return Err(wrong("sizes of at least 0, and at most one of -1".to_owned())),
+            }
+        }
+        if let Some(axis) = open {
+            known[axis] = 1;
+            let rest = Shape::new(known)?.count();
+            if rest == 0 || count % rest != 0 {
+                return Err(wrong(format!("sizes whose product divides {count} elements")));
+            }
+            known[axis] = count / rest;
+        }
+        Shape::new(known)
+    }
+
+    /// The number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// The number of elements; 1 without dimensions.
+    pub fn count(&self) -> usize {
+        self.iter().product()
+    }
+
+    /// The dimension that `axis` names: from the front, or from the back where it is negative.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] where there is no such dimension.
+    pub fn axis(&self, operation: &'static str, axis: isize) -> Result<usize> {
+        resolve_axis(operation, axis, self.rank)
+    }
+
+    /// The shape that arrays of both shapes have when they meet in one operation: aligned at the last dimension, where
+    /// one has size 1 or no such dimension, it takes the other's size.
+    ///
+    /// ```
+    /// use selvedge::types::Shape;
+    /// let rows = Shape::new(&[5, 1])?;
+    /// assert_eq!(*rows.broadcast(&Shape::new(&[3])?)?, [5, 3]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] where two sizes differ and neither is 1.
+    pub fn broadcast(&self, other: &Shape) -> Result<Shape> {
+        let (long, short) = if self.rank >= other.rank { (self, other) } else { (other, self) };
+        let mut sizes = *long;
+        for (size, &given) in sizes.sizes[long.rank - short.rank..long.rank].iter_mut().zip(short.iter()) {
+            if *size == 1 {
+                *size = given;
+            } else if given != *size && given != 1 {
+                let found = format!("shapes {self} and {other}");
+                let wanted = "sizes that are equal or 1, counted from the last dimension";
+                return Err(Error::invalid("broadcasting", found, wanted));
+            }
+        }
+        Shape::new(&sizes)
+    }
+
+    /// The strides of a contiguous array, in elements.
+    pub(super) fn contiguous_strides(&self) -> [isize; MAXIMUM_RANK] {
+        let mut strides = [0; MAXIMUM_RANK];
+        let mut next = 1isize;
+        for (stride, &size) in strides[..self.rank].iter_mut().zip(self.iter()).rev() {
+            *stride = next;
+            // Fits: the product over all dimensions does.
+            next *= size.max(1) as isize;
+        }
+        strides
+    }
+}
+
+#[cold]
+fn too_many(found: usize) -> Error {
+    Error::invalid("a shape", format!("{found} dimensions"), format!("at most {MAXIMUM_RANK}"))
+}
+
+/// The dimension of `rank` ones that `axis` names.
+pub(super) fn resolve_axis(operation: &'static str, axis: isize, rank: usize) -> Result<usize> {
+    let index = if axis < 0 { axis.checked_add(rank as isize) } else { Some(axis) };
+    match index.and_then(|index| usize::try_from(index).ok()) {
+        Some(index) if index < rank => Ok(index),
+        _ => {
+            let wanted = match rank {
+                0 => "none: there are no dimensions".to_owned(),
+                _ => format!("-{rank} to {} for {rank} dimensions", rank - 1),
+            };
+            Err(Error::invalid(operation, format!("axis {axis}"), wanted))
+        }
+    }
+}
+
+impl Deref for Shape {
+    type Target = [usize];
+
+    fn deref(&self) -> &[usize] {
+        &self.sizes[..self.rank]
+    }
+}
+
+impl PartialEq for Shape {
+    fn eq(&self, other: &Shape) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Shape {}
+
+impl std::hash::Hash for Shape {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:?}", &**self)
+    }
+}
+
+impl fmt::Debug for Shape {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(sizes: &[usize]) -> Shape {
+        Shape::new(sizes).unwrap()
+    }
+
+    #[test]
+    fn counts_that_overflow_are_errors() {
+        for sizes in [&[usize::MAX, 2][..], &[isize::MAX as usize, 2], &[1 << 40, 1 << 40, 0], &[usize::MAX]]
+        {
+            let error = Shape::new(sizes).unwrap_err().to_string();
+            assert!(error.contains(&format!("{sizes:?}")), "{error}");
+        }
+        assert_eq!(shape(&[1 << 40, 0, 5]).count(), 0);
+        assert!(Shape::new(&[1; 17]).unwrap_err().to_string().contains("17 dimensions"));
+        assert_eq!(shape(&[1; 16]).count(), 1);
+    }
+
+    #[test]
+    fn one_size_is_inferred() {
+        assert_eq!(*Shape::infer(&[2, -1, 3], 24).unwrap(), [2, 4, 3]);
+        assert_eq!(*Shape::infer(&[-1], 0).unwrap(), [0]);
+        assert_eq!(*Shape::infer(&[], 1).unwrap(), [0usize; 0]);
+        for (sizes, count) in [(&[-1, -1][..], 4), (&[-2, 2], 4), (&[3, -1], 4), (&[0, -1], 0)] {
+            assert!(Shape::infer(sizes, count).is_err(), "{sizes:?}");
+        }
+    }
+
+    #[test]
+    fn shapes_broadcast_as_in_numpy() {
+        for (left, right, both) in [
+            (&[][..], &[][..], &[][..]),
+            (&[3], &[], &[3]),
+            (&[5, 1], &[3], &[5, 3]),
+            (&[8, 1, 6, 1], &[7, 1, 5], &[8, 7, 6, 5]),
+            (&[0], &[1], &[0]),
+            (&[2, 1], &[1, 0], &[2, 0]),
+        ] {
+            assert_eq!(*shape(left).broadcast(&shape(right)).unwrap(), *both);
+            assert_eq!(*shape(right).broadcast(&shape(left)).unwrap(), *both);
+        }
+        for (left, right) in [(&[3][..], &[4][..]), (&[2, 3], &[2, 1, 2]), (&[0], &[2])] {
+            let error = shape(left).broadcast(&shape(right)).unwrap_err().to_string();
+            assert!(error.contains(&format!("{left:?} and {right:?}")), "{error}");
+        }
+        let large = shape(&[1 << 40, 1]);
+        assert!(large.broadcast(&shape(&[1, 1 << 40])).is_err());
+    }
+
+    #[test]
+    fn axes_count_from_both_ends() {
+        let shape = shape(&[2, 3]);
+        assert_eq!((shape.axis("t", 0).unwrap(), shape.axis("t", -1).unwrap()), (0, 1));
+        for axis in [2, -3, isize::MIN, isize::MAX] {
+            let error = shape.axis("t", axis).unwrap_err().to_string();
+            assert!(error.contains("-2 to 1"), "{error}");
+        }
+        assert!(Shape::SCALAR.axis("t", 0).is_err());
+    }
+}

@@ -1,0 +1,117 @@
+//! Arrays of any dtype and layout, runs of an expression on them on the CPU, and the comparison of two runs' memory.
+
+use selvedge::fuse::{Expression, HostInput, HostOutput, Number};
+use selvedge::types::{DType, Layout};
+
+use super::value::{Value, read, same, write};
+
+/// An array: a layout and the memory that holds it.
+#[derive(Clone)]
+pub struct Array {
+    pub dtype: DType,
+    pub layout: Layout,
+    pub bytes: Vec<u8>,
+}
+
+/// Every offset of a layout, in row-major order.
+pub fn offsets(layout: &Layout) -> Vec<usize> {
+    let mut offsets = vec![layout.offset() as isize];
+    for (&size, &stride) in layout.shape().iter().zip(layout.strides()) {
+        offsets = offsets
+            .iter()
+            .flat_map(|offset| (0..size as isize).map(move |index| offset + index * stride))
+            .collect();
+    }
+    offsets.into_iter().map(|offset| offset as usize).collect()
+}
+
+impl Array {
+    /// Values in turn, from the `start`th on.
+    pub fn new(dtype: DType, layout: Layout, values: &[Value], start: usize) -> Array {
+        let size = dtype.size();
+        // A little more memory than the layout needs, to see what is touched.
+        let mut bytes = vec![0xA5; (layout.end() + 3) * size];
+        for (index, offset) in offsets(&layout).into_iter().enumerate() {
+            let value = values[(start + index) % values.len()];
+            write(dtype, value, &mut bytes[offset * size..(offset + 1) * size]);
+        }
+        Array { dtype, layout, bytes }
+    }
+
+    pub fn elements(&self, layout: &Layout) -> Vec<Value> {
+        let size = self.dtype.size();
+        offsets(layout)
+            .iter()
+            .map(|offset| read(self.dtype, &self.bytes[offset * size..(offset + 1) * size]))
+            .collect()
+    }
+
+    pub fn element_bytes(&self) -> Vec<&[u8]> {
+        let size = self.dtype.size();
+        offsets(&self.layout).iter().map(|offset| &self.bytes[offset * size..(offset + 1) * size]).collect()
+    }
+}
+
+/// Bytes at a start that suits any element.
+fn aligned(bytes: &[u8]) -> Vec<u128> {
+    let mut words = vec![0u128; bytes.len().div_ceil(16) + 1];
+    bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
+    words
+}
+
+/// Runs on the CPU; the outputs' memory is changed.
+pub fn on_host(expression: &Expression, inputs: &[Array], scalars: &[Number], outputs: &mut [Array]) {
+    let sources: Vec<Vec<u128>> = inputs.iter().map(|input| aligned(&input.bytes)).collect();
+    let mut targets: Vec<Vec<u128>> = outputs.iter().map(|output| aligned(&output.bytes)).collect();
+    let of_host: Vec<HostInput<'_>> = inputs
+        .iter()
+        .zip(&sources)
+        .map(|(input, words)| {
+            let bytes = &bytemuck::cast_slice(words)[..input.bytes.len()];
+            HostInput::of_bytes(input.dtype, bytes, input.layout).expect("an input")
+        })
+        .collect();
+    let mut to_host: Vec<HostOutput<'_>> = outputs
+        .iter()
+        .zip(&mut targets)
+        .map(|(output, words)| {
+            let bytes = &mut bytemuck::cast_slice_mut(words)[..output.bytes.len()];
+            HostOutput::of_bytes(output.dtype, bytes, output.layout).expect("an output")
+        })
+        .collect();
+    expression.run_host(&of_host, scalars, &mut to_host).expect("a run on the CPU");
+    for (output, words) in outputs.iter_mut().zip(&targets) {
+        let length = output.bytes.len();
+        output.bytes.copy_from_slice(&bytemuck::cast_slice(words)[..length]);
+    }
+}
+
+/// That two runs left the same memory: elements equal up to NaN's bits, everything else untouched.
+pub fn assert_same(what: &str, left: &[Array], right: &[Array], before: &[Array]) {
+    for ((left, right), before) in left.iter().zip(right).zip(before) {
+        let size = left.dtype.size();
+        let mut inside = vec![false; left.bytes.len() / size];
+        for (index, offset) in offsets(&left.layout).into_iter().enumerate() {
+            inside[offset] = true;
+            let range = offset * size..(offset + 1) * size;
+            let (one, two) = (&left.bytes[range.clone()], &right.bytes[range]);
+            assert!(
+                same(left.dtype, one, two),
+                "{what}: element {index} of {} is {:?} on the CPU and {:?} in the other run",
+                left.dtype,
+                read(left.dtype, one),
+                read(left.dtype, two)
+            );
+        }
+        for (offset, _) in inside.iter().enumerate().filter(|(_, inside)| !**inside) {
+            let range = offset * size..(offset + 1) * size;
+            for run in [&left.bytes, &right.bytes] {
+                assert_eq!(
+                    run[range.clone()],
+                    before.bytes[range.clone()],
+                    "{what}: offset {offset} was touched"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Runs an expression as the PTX that a device would get, through the interpreter.
+
+use selvedge::fuse::Expression;
+
+use super::arrays::Array;
+use super::interpreter::{Kernel, Memory};
+
+/// Runs the PTX that a device would get. Scalars of the run are not given: expressions here hold their numbers.
+pub fn as_ptx(
+    expression: &Expression,
+    inputs: &[Array],
+    outputs: &mut [Array],
+    capability: (i32, i32),
+) -> Vec<String> {
+    let layouts = |arrays: &[Array]| arrays.iter().map(|array| array.layout).collect::<Vec<_>>();
+    let explanation = expression.explain(&layouts(inputs), &layouts(outputs), capability).expect("a plan");
+    let mut memory = Memory::default();
+    let arrays: Vec<&Array> = inputs.iter().chain(outputs.iter()).collect();
+    let addresses: Vec<u64> = arrays.iter().map(|array| memory.add(array.bytes.clone())).collect();
+    let sizes: Vec<usize> = arrays.iter().map(|array| array.dtype.size()).collect();
+    let mut texts = Vec::new();
+    for launch in explanation.launches {
+        let mut parameters = Vec::new();
+        for ((address, offset), size) in addresses.iter().zip(&launch.offsets).zip(&sizes) {
+            parameters.extend((address + (offset * size) as u64).to_le_bytes());
+        }
+        parameters.extend(&launch.parameters);
+        Kernel::read(&launch.ptx).run(launch.blocks, launch.threads, &parameters, &mut memory);
+        texts.push(launch.ptx);
+    }
+    for (output, address) in outputs.iter_mut().zip(&addresses[inputs.len()..]) {
+        output.bytes = memory.bytes(*address).to_vec();
+    }
+    texts
+}

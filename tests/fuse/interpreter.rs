@@ -1,0 +1,376 @@
+//! Runs the PTX that the compiler writes, on the CPU, thread by thread: assembling proves nothing about meaning.
+//!
+//! It knows the used subset and nothing of how the text came about. Whatever it does not know, a register read before it
+//! was written, an access outside of the memory it was given or not aligned to its width, and a thread that does not
+//! end are failures.
+
+use std::collections::HashMap;
+
+/// Memory that a kernel may touch: regions with the addresses that they pretend to have.
+#[derive(Default)]
+pub struct Memory {
+    regions: Vec<(u64, Vec<u8>)>,
+}
+
+impl Memory {
+    /// Adds a region; its address is a multiple of 256.
+    pub fn add(&mut self, bytes: Vec<u8>) -> u64 {
+        let address = (self.regions.len() as u64 + 1) << 40;
+        self.regions.push((address, bytes));
+        address
+    }
+
+    pub fn bytes(&self, address: u64) -> &[u8] {
+        &self.regions.iter().find(|(start, _)| *start == address).expect("a region").1
+    }
+
+    fn at(&mut self, address: u64, width: usize) -> &mut [u8] {
+        assert_eq!(address % width as u64, 0, "an access of {width} bytes at {address:#x}");
+        let (start, bytes) = self
+            .regions
+            .iter_mut()
+            .find(|(start, bytes)| (*start..=*start + bytes.len() as u64).contains(&address))
+            .unwrap_or_else(|| panic!("an access to {address:#x}, outside of all memory"));
+        let offset = (address - *start) as usize;
+        let length = bytes.len();
+        bytes
+            .get_mut(offset..offset + width)
+            .unwrap_or_else(|| panic!("an access to bytes {offset}.. of a region of {length}"))
+    }
+}
+
+type Pure = fn([u64; 4]) -> u64;
+
+#[derive(Debug, Clone)]
+enum Source {
+    Register(usize),
+    Immediate(u64),
+    Block,
+    Thread,
+}
+
+#[derive(Debug, Clone)]
+enum Action {
+    Pure {
+        result: usize,
+        function: Pure,
+        operands: Vec<Source>,
+    },
+    Parameter {
+        result: usize,
+        offset: usize,
+        bytes: usize,
+    },
+    /// (registers, base, offset, bytes of each, sign extension)
+    Load {
+        results: Vec<usize>,
+        address: usize,
+        offset: u64,
+        bytes: usize,
+        signed: bool,
+    },
+    Store {
+        values: Vec<Source>,
+        address: usize,
+        offset: u64,
+        bytes: usize,
+    },
+    Pack {
+        result: usize,
+        halves: [usize; 2],
+    },
+    Jump(usize),
+    Return,
+}
+
+struct Line {
+    guard: Option<(usize, bool)>,
+    action: Action,
+}
+
+/// A kernel, read.
+pub struct Kernel {
+    lines: Vec<Line>,
+    registers: usize,
+    parameter_bytes: usize,
+}
+
+/// Places of the parameters in one block, as the text declares them.
+fn parameters(header: &str) -> (HashMap<String, usize>, usize) {
+    let (mut places, mut end) = (HashMap::new(), 0usize);
+    for declaration in header.split(".param").skip(1) {
+        let words: Vec<&str> = declaration.trim().trim_end_matches(',').split_whitespace().collect();
+        let (name, bytes) = match words[..] {
+            [".u64", name] => (name, 8),
+            [".align", "8", ".b8", array] => {
+                let (name, length) = array.trim_end_matches(']').split_once('[').expect("an array");
+                (name, length.parse().expect("a length"))
+            }
+            _ => panic!("parameter '{declaration}'"),
+        };
+        end = end.next_multiple_of(8);
+        places.insert(name.to_owned(), end);
+        end += bytes;
+    }
+    (places, end)
+}
+
+#[derive(Default)]
+struct Reader {
+    /// Names by scope, innermost last.
+    scopes: Vec<HashMap<String, usize>>,
+    registers: usize,
+}
+
+impl Reader {
+    fn declare(&mut self, name: &str) {
+        let scope = self.scopes.last_mut().expect("a scope");
+        assert!(scope.insert(name.to_owned(), self.registers).is_none(), "{name} is declared twice");
+        self.registers += 1;
+    }
+
+    fn register(&self, name: &str) -> usize {
+        *self
+            .scopes
+            .iter()
+            .rev()
+            .find_map(|scope| scope.get(name))
+            .unwrap_or_else(|| panic!("register {name}"))
+    }
+
+    fn source(&self, text: &str) -> Source {
+        match text {
+            "%ctaid.x" => Source::Block,
+            "%tid.x" => Source::Thread,
+            _ if text.starts_with('%') => Source::Register(self.register(text)),
+            _ if text.starts_with("0f") => {
+                Source::Immediate(u64::from(u32::from_str_radix(&text[2..], 16).expect("a float")))
+            }
+            _ if text.starts_with("0d") => {
+                Source::Immediate(u64::from_str_radix(&text[2..], 16).expect("a float"))
+            }
+            _ => Source::Immediate(text.parse::<i64>().unwrap_or_else(|_| panic!("operand '{text}'")) as u64),
+        }
+    }
+}
+
+/// Operands separated by commas, with `{…}` and `[…]` kept whole.
+fn operands(text: &str) -> Vec<String> {
+    let (mut found, mut depth, mut current) = (Vec::new(), 0, String::new());
+    for letter in text.chars() {
+        match letter {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth -= 1,
+            _ => {}
+        }
+        if letter == ',' && depth == 0 {
+            found.push(std::mem::take(&mut current).trim().to_owned());
+        } else {
+            current.push(letter);
+        }
+    }
+    found.push(current.trim().to_owned());
+    found
+}
+
+fn list(text: &str) -> Vec<&str> {
+    text.trim_matches(['{', '}']).split(',').map(str::trim).collect()
+}
+
+impl Kernel {
+    pub fn read(text: &str) -> Kernel {
+        let (header, body) = text.split_once(")\n{\n").expect("an entry");
+        assert!(header.starts_with(".version 8.0\n.target sm_"), "{header}");
+        let (places, parameter_bytes) = parameters(header);
+        let mut reader = Reader::default();
+        reader.scopes.push(HashMap::new());
+        let mut labels = HashMap::new();
+        let mut jumps: Vec<(usize, String)> = Vec::new();
+        let mut lines: Vec<Line> = Vec::new();
+        for line in body.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            match line {
+                "{" => reader.scopes.push(HashMap::new()),
+                "}" => drop(reader.scopes.pop().expect("an open scope")),
+                _ if line.ends_with(':') => {
+                    let old = labels.insert(line.trim_end_matches(':').to_owned(), lines.len());
+                    assert!(old.is_none(), "label {line} twice");
+                }
+                _ => {
+                    let line = line.strip_suffix(';').unwrap_or_else(|| panic!("'{line}' has no end"));
+                    if let Some(declaration) = line.strip_prefix(".reg .") {
+                        let (_, names) = declaration.split_once(' ').expect("names");
+                        for name in names.split(',').map(str::trim) {
+                            match name.trim_end_matches('>').split_once('<') {
+                                Some((prefix, count)) => {
+                                    let count: usize = count.parse().expect("a count");
+                                    (0..count).for_each(|index| reader.declare(&format!("{prefix}{index}")));
+                                }
+                                None => reader.declare(name),
+                            }
+                        }
+                        continue;
+                    }
+                    let (guard, line) = match line.strip_prefix('@') {
+                        Some(guarded) => {
+                            let (name, rest) = guarded.split_once(' ').expect("a guarded instruction");
+                            let (name, wanted) =
+                                name.strip_prefix('!').map_or((name, true), |name| (name, false));
+                            (Some((reader.register(name), wanted)), rest)
+                        }
+                        None => (None, line),
+                    };
+                    let (mnemonic, rest) = line.split_once(' ').unwrap_or((line, ""));
+                    if mnemonic == "bra" {
+                        jumps.push((lines.len(), rest.to_owned()));
+                    }
+                    lines.push(Line { guard, action: action(&reader, &places, mnemonic, rest) });
+                }
+            }
+        }
+        for (line, label) in jumps {
+            lines[line].action = Action::Jump(labels[&label]);
+        }
+        Kernel { lines, registers: reader.registers, parameter_bytes }
+    }
+
+    /// Runs every thread of a grid. `parameters` are the bytes of all parameters.
+    pub fn run(&self, blocks: u32, threads: u32, parameters: &[u8], memory: &mut Memory) {
+        assert_eq!(parameters.len(), self.parameter_bytes, "bytes of parameters");
+        let mut registers = vec![None; self.registers];
+        for block in 0..blocks {
+            for thread in 0..threads {
+                registers.fill(None);
+                self.thread(block, thread, parameters, memory, &mut registers);
+            }
+        }
+    }
+
+    fn thread(
+        &self,
+        block: u32,
+        thread: u32,
+        parameters: &[u8],
+        memory: &mut Memory,
+        registers: &mut [Option<u64>],
+    ) {
+        let read = |registers: &[Option<u64>], source: &Source| match source {
+            Source::Register(index) => registers[*index].expect("a register that was written"),
+            Source::Immediate(bits) => *bits,
+            Source::Block => u64::from(block),
+            Source::Thread => u64::from(thread),
+        };
+        let (mut at, mut steps) = (0, 0);
+        loop {
+            steps += 1;
+            assert!(steps < 100_000, "a thread does not end");
+            let line = &self.lines[at];
+            at += 1;
+            if let Some((register, wanted)) = line.guard {
+                if (registers[register].expect("a guard that was written") != 0) != wanted {
+                    continue;
+                }
+            }
+            match &line.action {
+                Action::Pure { result, function, operands } => {
+                    let mut values = [0; 4];
+                    for (value, source) in values.iter_mut().zip(operands) {
+                        *value = read(registers, source);
+                    }
+                    registers[*result] = Some(function(values));
+                }
+                Action::Parameter { result, offset, bytes } => {
+                    let mut word = [0; 8];
+                    word[..*bytes].copy_from_slice(&parameters[*offset..offset + bytes]);
+                    registers[*result] = Some(u64::from_le_bytes(word));
+                }
+                Action::Load { results, address, offset, bytes, signed } => {
+                    let address = registers[*address].expect("an address").wrapping_add(*offset);
+                    let from = memory.at(address, bytes * results.len()).to_vec();
+                    for (result, from) in results.iter().zip(from.chunks(*bytes)) {
+                        let mut word = [0; 8];
+                        word[..*bytes].copy_from_slice(from);
+                        let mut value = u64::from_le_bytes(word);
+                        if *signed {
+                            let unused = 64 - 8 * *bytes as u32;
+                            // Into a register of 32 bits.
+                            value = u64::from((((value << unused) as i64) >> unused) as u32);
+                        }
+                        registers[*result] = Some(value);
+                    }
+                }
+                Action::Store { values, address, offset, bytes } => {
+                    let address = registers[*address].expect("an address").wrapping_add(*offset);
+                    let all: Vec<u8> = values
+                        .iter()
+                        .flat_map(|value| read(registers, value).to_le_bytes()[..*bytes].to_vec())
+                        .collect();
+                    memory.at(address, all.len()).copy_from_slice(&all);
+                }
+                Action::Pack { result, halves } => {
+                    let [low, high] = halves.map(|half| registers[half].expect("a half") & 0xffff);
+                    registers[*result] = Some(high << 16 | low);
+                }
+                Action::Jump(target) => at = *target,
+                Action::Return => return,
+            }
+        }
+    }
+}
+
+fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic: &str, rest: &str) -> Action {
+    let parts: Vec<&str> = mnemonic.split('.').collect();
+    let kind = parts[parts.len() - 1];
+    let bytes = || kind[1..].parse::<usize>().map_or(0, |bits| bits / 8);
+    let all = operands(rest);
+    let place = |text: &str| {
+        let text = text.trim_matches(['[', ']']).to_owned();
+        match text.split_once('+') {
+            Some((base, offset)) => (base.to_owned(), offset.parse::<u64>().expect("an offset")),
+            None => (text, 0),
+        }
+    };
+    match (parts[0], parts.get(1).copied()) {
+        ("bra", _) => Action::Jump(usize::MAX),
+        ("ret", _) => Action::Return,
+        ("ld", Some("param")) => {
+            let (base, offset) = place(&all[1]);
+            Action::Parameter {
+                result: reader.register(&all[0]),
+                offset: places[&base] + offset as usize,
+                bytes: bytes(),
+            }
+        }
+        ("ld", Some("global")) => {
+            let (base, offset) = place(&all[1]);
+            let results: Vec<usize> = list(&all[0]).into_iter().map(|name| reader.register(name)).collect();
+            check_width(&parts, results.len());
+            let signed = kind.starts_with('s');
+            Action::Load { results, address: reader.register(&base), offset, bytes: bytes(), signed }
+        }
+        ("st", Some("global")) => {
+            let (base, offset) = place(&all[0]);
+            let values: Vec<Source> = list(&all[1]).into_iter().map(|name| reader.source(name)).collect();
+            check_width(&parts, values.len());
+            Action::Store { values, address: reader.register(&base), offset, bytes: bytes() }
+        }
+        ("mov", _) if all[1].starts_with('{') => {
+            let names = list(&all[1]);
+            let halves = [reader.register(names[0]), reader.register(names[1])];
+            Action::Pack { result: reader.register(&all[0]), halves }
+        }
+        _ => Action::Pure {
+            result: reader.register(&all[0]),
+            function: super::pure::function(mnemonic).unwrap_or_else(|| panic!("instruction {mnemonic}")),
+            operands: all[1..].iter().map(|text| reader.source(text)).collect(),
+        },
+    }
+}
+
+/// That a vector's width is what the mnemonic says.
+fn check_width(parts: &[&str], found: usize) {
+    let said = parts
+        .iter()
+        .find_map(|part| part.strip_prefix('v').and_then(|width| width.parse().ok()))
+        .unwrap_or(1);
+    assert_eq!(found, said, "{parts:?}");
+}

@@ -1,0 +1,26 @@
+//! The elementwise compiler without a device: each operation, for each dtype and each way in which operands lie, on the CPU
+//! against a reference written apart from it, and its PTX through an interpreter against the CPU bit for bit.
+//!
+//! `SELVEDGE_PTX_OUT=folder` writes every kernel's text there, once each, for `scripts/check_fuse.py`, which assembles them.
+
+mod arrays;
+mod classes;
+mod harness;
+mod interpreter;
+mod operations;
+mod pure;
+mod random;
+mod reference;
+mod rules;
+mod texts;
+mod value;
+mod vectors;
+
+fn main() -> std::process::ExitCode {
+    let arguments = libtest_mimic::Arguments::from_args();
+    let mut trials = operations::trials();
+    trials.extend(random::trials());
+    trials.extend(rules::trials());
+    trials.extend(vectors::trials());
+    libtest_mimic::run(&arguments, trials).exit_code()
+}

@@ -1,0 +1,148 @@
+//! Random expressions over random dtypes and layouts: the CPU against the PTX, and both against themselves in other
+//! layouts.
+
+use libtest_mimic::Trial;
+use selvedge::fuse::{Expr, Expression, Graph, Operation};
+use selvedge::types::{DType, Layout, Slice};
+
+use super::arrays::{Array, on_host};
+use super::operations::check;
+use super::value::{Value, same, special};
+
+/// Numbers that look random: a linear congruential generator's upper half.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) as usize % limit
+    }
+}
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials: Vec<Trial> = (0..60)
+        .map(|seed| {
+            Trial::test(format!("random::{seed}"), move || {
+                run(seed);
+                Ok(())
+            })
+        })
+        .collect();
+    trials.push(Trial::test("random::many_blocks_and_threads", || {
+        many();
+        Ok(())
+    }));
+    trials
+}
+
+const DTYPES: [DType; 15] = [
+    DType::Bool,
+    DType::U8,
+    DType::I8,
+    DType::U16,
+    DType::I16,
+    DType::U32,
+    DType::I32,
+    DType::U64,
+    DType::I64,
+    DType::F16,
+    DType::BF16,
+    DType::F32,
+    DType::F64,
+    DType::C64,
+    DType::C128,
+];
+
+/// An expression of a dozen operations on up to three inputs, with several outputs.
+fn expression(numbers: &mut Numbers, inputs: &[DType]) -> Expression {
+    let graph = Graph::new();
+    let mut nodes: Vec<Expr<'_>> = inputs.iter().map(|&dtype| graph.input(dtype)).collect();
+    nodes.push(graph.number(2.5, DTYPES[numbers.below(15)]));
+    while nodes.len() < inputs.len() + 13 {
+        let operation = Operation::ALL[numbers.below(Operation::ALL.len())];
+        let operands: Vec<Expr<'_>> =
+            (0..operation.arity()).map(|_| nodes[numbers.below(nodes.len())]).collect();
+        let dtypes: Vec<DType> = operands.iter().map(|operand| operand.dtype()).collect();
+        if operation.signature(&dtypes).is_ok() {
+            nodes.push(operands[0].operation(operation, &operands[1..]));
+        } else if numbers.below(3) == 0 {
+            nodes.push(operands[0].cast(DTYPES[numbers.below(15)]));
+        }
+    }
+    let outputs: Vec<Expr<'_>> =
+        (0..1 + numbers.below(3)).map(|_| nodes[nodes.len() - 1 - numbers.below(6)]).collect();
+    graph.expression(&outputs).expect("an expression")
+}
+
+/// A layout of a shape, in one of several ways.
+fn layout(numbers: &mut Numbers, sizes: &[usize], output: bool) -> Layout {
+    let whole = Layout::contiguous(sizes).expect("a layout");
+    match numbers.below(if output { 5 } else { 7 }) {
+        0 => {
+            let mut wide = sizes.to_vec();
+            wide[1] = 2 * wide[1] + 1;
+            Layout::contiguous(&wide)
+                .and_then(|wide| wide.slice(1, Slice::from(1..).step(2)))
+                .expect("a view")
+        }
+        1 => whole.flip(&[0, 1]).expect("a view"),
+        2 => Layout::contiguous(&[sizes[1], sizes[0]])
+            .and_then(|turned| turned.transpose(0, 1))
+            .expect("a view"),
+        3 => Layout::strided(sizes, whole.strides(), 1).expect("a layout"),
+        4 => whole,
+        5 => Layout::contiguous(&[sizes[0], 1]).expect("a layout"),
+        _ => Layout::contiguous(&[sizes[1]]).expect("a layout"),
+    }
+}
+
+fn run(seed: u64) {
+    let mut numbers = Numbers(seed * 977 + 5);
+    let inputs: Vec<DType> = (0..1 + numbers.below(3)).map(|_| DTYPES[numbers.below(15)]).collect();
+    let expression = expression(&mut numbers, &inputs);
+    let sizes = [[5, 16], [7, 9], [40, 33], [1, 70], [64, 2]][numbers.below(5)];
+    let arrays: Vec<Array> = inputs
+        .iter()
+        .map(|&dtype| {
+            let start = numbers.below(50);
+            Array::new(dtype, layout(&mut numbers, &sizes, false), &special(dtype), start)
+        })
+        .collect();
+    let before: Vec<Array> = expression
+        .outputs()
+        .iter()
+        .map(|&dtype| Array::new(dtype, layout(&mut numbers, &sizes, true), &special(dtype)[..1], 0))
+        .collect();
+    check(&expression, &arrays, &before, true);
+}
+
+/// Enough elements for several threads of the CPU: each element is what it is in a small run.
+fn many() {
+    let graph = Graph::new();
+    let [x, y] = graph.inputs([DType::F32, DType::I16]);
+    let expression =
+        graph.expression(&[x * y + 0.25, (x / 3.0).floor().cast(DType::F16)]).expect("an expression");
+    let rows = 700;
+    let (wide, narrow) =
+        (Layout::contiguous(&[rows, 431]).expect("a layout"), Layout::contiguous(&[431]).expect("a layout"));
+    let turned = Layout::contiguous(&[431, rows]).and_then(|layout| layout.transpose(0, 1)).expect("a view");
+    let values: Vec<Value> = (0..997).map(|k| Value::Real(f64::from(k) * 0.75 - 300.0)).collect();
+    let whole: Vec<Value> = (0..431).map(|k| Value::Integer(k - 200)).collect();
+    let inputs = [Array::new(DType::F32, turned, &values, 0), Array::new(DType::I16, narrow, &whole, 0)];
+    let blank = |dtype, layout| Array::new(dtype, layout, &[Value::Real(0.0)], 0);
+    let mut large = [blank(DType::F32, wide), blank(DType::F16, wide)];
+    on_host(&expression, &inputs, &[], &mut large);
+    for row in [0, 1, rows / 2, rows - 1] {
+        let of_row = |array: &Array| Array {
+            layout: array.layout.select(0, row as isize).expect("a row"),
+            ..array.clone()
+        };
+        let mut small = [blank(DType::F32, narrow), blank(DType::F16, narrow)];
+        on_host(&expression, &[of_row(&inputs[0]), inputs[1].clone()], &[], &mut small);
+        for (large, small) in large.iter().zip(&small) {
+            for (one, two) in of_row(large).element_bytes().into_iter().zip(small.element_bytes()) {
+                assert!(same(large.dtype, one, two));
+            }
+        }
+    }
+}

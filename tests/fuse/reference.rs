@@ -1,0 +1,350 @@
+//! What each operation gives, written element by element from its description; nothing here is the crate's but complex
+//! quotients, whose formula is public.
+
+use half::{bf16, f16};
+use num_complex::Complex;
+use selvedge::fuse::Operation;
+use selvedge::types::{DType, complex};
+
+use super::value::{Value, bits, eight_bits, nearest, wrap};
+
+/// Rounds the result of f32 arithmetic to the dtype.
+fn narrow(dtype: DType, x: f32) -> f64 {
+    match dtype {
+        DType::F16 => f16::from_f32(x).to_f64(),
+        DType::BF16 => bf16::from_f32(x).to_f64(),
+        _ => f64::from(x),
+    }
+}
+
+macro_rules! floats {
+    ($name:ident $float:ident) => {
+        /// The operation in this float's arithmetic; `None` for an operation that gives no float.
+        fn $name(operation: Operation, x: $float, y: $float, z: $float) -> Option<$float> {
+            use Operation::*;
+            let rest = x % y;
+            let floored = if rest != 0.0 && (rest < 0.0) != (y < 0.0) { rest + y } else { rest };
+            Some(match operation {
+                Add => x + y,
+                Sub => x - y,
+                Mul => x * y,
+                Div => x / y,
+                Fmod => rest,
+                Remainder => floored,
+                TruncDivide => (x / y).trunc(),
+                FloorDivide if y == 0.0 => x / y,
+                FloorDivide => {
+                    let mut quotient = (x - rest) / y;
+                    if rest != 0.0 && (rest < 0.0) != (y < 0.0) {
+                        quotient -= 1.0;
+                    }
+                    if quotient == 0.0 {
+                        (0.0 as $float).copysign(x / y)
+                    } else {
+                        let floor = quotient.floor();
+                        if quotient - floor > 0.5 { floor + 1.0 } else { floor }
+                    }
+                }
+                Neg => -x,
+                Abs => x.abs(),
+                Sign if x > 0.0 => 1.0,
+                Sign if x < 0.0 => -1.0,
+                Sign => x,
+                Sqrt => x.sqrt(),
+                Rsqrt => 1.0 / x.sqrt(),
+                Reciprocal => 1.0 / x,
+                Square => x * x,
+                Floor => x.floor(),
+                Ceil => x.ceil(),
+                Trunc => x.trunc(),
+                Round => x.round_ties_even(),
+                Frac if x.is_infinite() => $float::NAN,
+                Frac => (x - x.trunc()).copysign(x),
+                Relu if x.is_nan() => x,
+                Relu => {
+                    if x > 0.0 {
+                        x
+                    } else {
+                        0.0
+                    }
+                }
+                Minimum if x.is_nan() || y.is_nan() => $float::NAN,
+                Maximum if x.is_nan() || y.is_nan() => $float::NAN,
+                Clamp if x.is_nan() || y.is_nan() || z.is_nan() => $float::NAN,
+                Fmin | Fmax if x.is_nan() => y,
+                Fmin | Fmax if y.is_nan() => x,
+                Minimum | Fmin => {
+                    if x.total_cmp(&y).is_lt() {
+                        x
+                    } else {
+                        y
+                    }
+                }
+                Maximum | Fmax => {
+                    if x.total_cmp(&y).is_gt() {
+                        x
+                    } else {
+                        y
+                    }
+                }
+                Clamp => {
+                    let above = if x.total_cmp(&y).is_gt() { x } else { y };
+                    if above.total_cmp(&z).is_lt() { above } else { z }
+                }
+                Fma => x.mul_add(y, z),
+                Lerp if z < 0.5 => x + z * (y - x),
+                Lerp => y - (y - x) * (1.0 - z),
+                Copysign => x.copysign(y),
+                Hypot => x.hypot(y),
+                Exp => x.exp(),
+                Exp2 => x.exp2(),
+                Expm1 => x.exp_m1(),
+                Log => x.ln(),
+                Log2 => x.log2(),
+                Log10 => x.log10(),
+                Log1p => x.ln_1p(),
+                Sinh => x.sinh(),
+                Cosh => x.cosh(),
+                Tanh => x.tanh(),
+                // Rust's own lose what these lose nothing of.
+                Asinh => {
+                    let a = x.abs();
+                    let near = (a + a * a / (1.0 + (1.0 + a * a).sqrt())).ln_1p();
+                    let far = a.ln() + std::f64::consts::LN_2 as $float;
+                    if a > 1e9 { far.copysign(x) } else { near.copysign(x) }
+                }
+                Acosh if x > 1e9 => x.ln() + std::f64::consts::LN_2 as $float,
+                Acosh if x < 1.0 => $float::NAN,
+                Acosh => ((x - 1.0) + ((x - 1.0) * (x + 1.0)).sqrt()).ln_1p(),
+                Atanh => (0.5 * (2.0 * x.abs() / (1.0 - x.abs())).ln_1p()).copysign(x),
+                Sigmoid if x < -50.0 => x.exp(),
+                Sigmoid => 1.0 / (1.0 + (-x).exp()),
+                Silu if x == $float::NEG_INFINITY => -0.0,
+                Silu if x < -50.0 => x * x.exp(),
+                Silu => x / (1.0 + (-x).exp()),
+                Softplus if x > 50.0 => x,
+                Softplus => x.exp().ln_1p(),
+                Real | Conj => x,
+                Imag => 0.0,
+                _ => return None,
+            })
+        }
+    };
+}
+
+floats!(single f32);
+floats!(double f64);
+
+/// The operation on operands of the dtype that it computes in.
+pub fn apply(operation: Operation, dtype: DType, operands: &[Value]) -> Value {
+    let truth = |truth: bool| Value::Integer(i128::from(truth));
+    if operation == Operation::Select {
+        return if operands[0].integer() != 0 { operands[1] } else { operands[2] };
+    }
+    if let Some(test) = test(operation, operands) {
+        return truth(test);
+    }
+    if dtype.is_complex() {
+        return complex_number(operation, dtype, operands);
+    }
+    if dtype.is_float() {
+        let [x, y, z] = [0, 1, 2].map(|k| operands.get(k).map_or(0.0, |operand| operand.real()));
+        if dtype == DType::F64 {
+            return Value::Real(double(operation, x, y, z).expect("an operation on f64"));
+        }
+        if operation.ulp() > 0 {
+            // In f64, so that the reference's own error does not count.
+            return Value::Real(double(operation, x, y, z).expect("an operation on f64"));
+        }
+        let result = single(operation, x as f32, y as f32, z as f32).expect("an operation on f32");
+        return Value::Real(narrow(dtype, result));
+    }
+    let [x, y, z] = [0, 1, 2].map(|k| operands.get(k).map_or(0, |operand| operand.integer()));
+    integer(operation, dtype, x, y, z)
+}
+
+/// Operations that give a truth value.
+fn test(operation: Operation, operands: &[Value]) -> Option<bool> {
+    use Operation::*;
+    use std::cmp::Ordering;
+    let order = match operands {
+        [Value::Integer(x), Value::Integer(y), ..] => Some(x.cmp(y)),
+        [Value::Real(x), Value::Real(y), ..] => x.partial_cmp(y),
+        [Value::Complex(a, b), Value::Complex(c, d), ..] => (a == c && b == d).then_some(Ordering::Equal),
+        _ => None,
+    };
+    let parts = operands[0].parts();
+    let any = |test: fn(f64) -> bool| test(parts.0) || test(parts.1);
+    Some(match operation {
+        Equal => order == Some(Ordering::Equal),
+        NotEqual => order != Some(Ordering::Equal),
+        Less => order == Some(Ordering::Less),
+        LessEqual => matches!(order, Some(Ordering::Less | Ordering::Equal)),
+        Greater => order == Some(Ordering::Greater),
+        GreaterEqual => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
+        IsNan => any(f64::is_nan),
+        IsInfinite => any(f64::is_infinite),
+        IsFinite => !any(|part| !part.is_finite()),
+        LogicalAnd => operands.iter().all(|operand| operand.integer() != 0),
+        LogicalOr => operands.iter().any(|operand| operand.integer() != 0),
+        LogicalXor => (operands[0].integer() != 0) != (operands[1].integer() != 0),
+        LogicalNot => operands[0].integer() == 0,
+        _ => return None,
+    })
+}
+
+fn integer(operation: Operation, dtype: DType, x: i128, y: i128, z: i128) -> Value {
+    use Operation::*;
+    let width = i128::from(bits(dtype));
+    let truth = dtype == DType::Bool;
+    let shifts = (0..width).contains(&y);
+    // Euclid's remainder is not negative; the other two follow from the signs.
+    let rest = if y == 0 { 0 } else { x % y };
+    wrap(
+        dtype,
+        match operation {
+            Add if truth => x | y,
+            Add => x + y,
+            Sub => x - y,
+            Mul => x.wrapping_mul(y),
+            FloorDivide | TruncDivide | Fmod | Remainder if y == 0 => 0,
+            TruncDivide => x / y,
+            FloorDivide => {
+                (x - x.rem_euclid(y.abs()) - if y < 0 && x.rem_euclid(y.abs()) != 0 { y } else { 0 }) / y
+            }
+            Fmod => rest,
+            Remainder => {
+                let positive = x.rem_euclid(y.abs());
+                if y < 0 && positive != 0 { positive + y } else { positive }
+            }
+            Neg => -x,
+            Abs => x.abs(),
+            Sign => x.signum(),
+            Square => x.wrapping_mul(x),
+            Floor | Ceil | Trunc | Round | Real | Conj => x,
+            Imag => 0,
+            Relu => x.max(0),
+            Minimum | Fmin => x.min(y),
+            Maximum | Fmax => x.max(y),
+            Clamp => x.max(y).min(z),
+            BitAnd => x & y,
+            BitOr => x | y,
+            BitXor => x ^ y,
+            BitNot if truth => 1 - x,
+            BitNot => !x,
+            ShiftLeft if shifts => x << y,
+            ShiftLeft => 0,
+            ShiftRight if shifts => x >> y,
+            ShiftRight => {
+                if x < 0 {
+                    -1
+                } else {
+                    0
+                }
+            }
+            Fma => x.wrapping_mul(y).wrapping_add(z),
+            _ => panic!("{operation:?} of {dtype}"),
+        },
+    )
+}
+
+fn complex_number(operation: Operation, dtype: DType, operands: &[Value]) -> Value {
+    let parts = |k: usize| operands.get(k).map_or((0.0, 0.0), |operand| operand.parts());
+    let ((a, b), (c, d)) = (parts(0), parts(1));
+    macro_rules! compute {
+        ($float:ty) => {{
+            let (x, y) = (Complex::new(a as $float, b as $float), Complex::new(c as $float, d as $float));
+            let result = match operation {
+                Operation::Add => Complex::new(x.re + y.re, x.im + y.im),
+                Operation::Sub => Complex::new(x.re - y.re, x.im - y.im),
+                Operation::Mul => complex::multiply(x, y),
+                Operation::Square => complex::multiply(x, x),
+                Operation::Div => complex::divide(x, y),
+                Operation::Reciprocal => complex::divide(Complex::new(1.0, 0.0), x),
+                Operation::Neg => Complex::new(-x.re, -x.im),
+                Operation::Conj => Complex::new(x.re, -x.im),
+                Operation::Real => return Value::Real(a),
+                Operation::Imag => return Value::Real(b),
+                Operation::Abs => return Value::Real(x.re.hypot(x.im).into()),
+                _ => panic!("{operation:?} of {dtype}"),
+            };
+            Value::Complex(result.re.into(), result.im.into())
+        }};
+    }
+    if dtype == DType::C64 { compute!(f32) } else { compute!(f64) }
+}
+
+/// A value of one dtype as another.
+pub fn cast(from: DType, to: DType, value: Value) -> Value {
+    let value = match value {
+        Value::Bits(bits) if from != to => Value::Real(eight_bits(from, bits)),
+        other => other,
+    };
+    if from == to {
+        return value;
+    }
+    let (real, imaginary) = value.parts();
+    if to == DType::Bool {
+        return Value::Integer(i128::from(real != 0.0 || imaginary != 0.0));
+    }
+    if to.is_complex() {
+        let part = |x: f64| if to == DType::C64 { f64::from(x as f32) } else { x };
+        let real = match value {
+            Value::Integer(x) if to == DType::C64 => f64::from(x as f32),
+            _ => part(real),
+        };
+        return Value::Complex(real, part(imaginary));
+    }
+    match (to, value) {
+        (DType::F8E4M3 | DType::F8E5M2, value) => Value::Bits(nearest_eight_bits(to, value)),
+        (DType::F32, Value::Integer(x)) => Value::Real(f64::from(x as f32)),
+        (DType::F32, _) => Value::Real(f64::from(real as f32)),
+        (DType::F64, _) => Value::Real(real),
+        (DType::F16, Value::Integer(x)) => Value::Real(nearest_to_integer(x, 11, 65504.0)),
+        (DType::BF16, Value::Integer(x)) => Value::Real(nearest_to_integer(x, 8, f64::MAX)),
+        (DType::F16 | DType::BF16, _) => Value::Real(nearest(to, real)),
+        (_, Value::Integer(x)) => wrap(to, x),
+        _ => {
+            let (low, high) = if to.is_signed_integer() {
+                (-(1i128 << (bits(to) - 1)), (1i128 << (bits(to) - 1)) - 1)
+            } else {
+                (0, (1i128 << bits(to)) - 1)
+            };
+            // Rust's own cast saturates at i128's ends and makes NaN 0.
+            Value::Integer((real.trunc() as i128).clamp(low, high))
+        }
+    }
+}
+
+/// An integer rounded to so many bits, halves to even; past the largest number it is infinite.
+fn nearest_to_integer(x: i128, precision: u32, most: f64) -> f64 {
+    let magnitude = x.unsigned_abs();
+    let excess = (128 - magnitude.leading_zeros()).saturating_sub(precision);
+    let (kept, lost) = (magnitude >> excess, magnitude & ((1 << excess) - 1));
+    let half = if excess == 0 { u128::MAX } else { 1 << (excess - 1) };
+    let up = lost > half || lost == half && kept & 1 == 1;
+    let rounded = (kept + u128::from(up)) as f64 * 2f64.powi(excess as i32);
+    let rounded = if rounded > most { f64::INFINITY } else { rounded };
+    if x < 0 { -rounded } else { rounded }
+}
+
+/// The 8-bit float nearest to a number, by looking at all of them; ties go to the even bits.
+fn nearest_eight_bits(to: DType, value: Value) -> u8 {
+    let (x, _) = value.parts();
+    let sign = if x.is_sign_negative() { 0x80 } else { 0 };
+    if x.is_nan() {
+        return 0x7f;
+    }
+    let x = x.abs();
+    let numbers: Vec<(u8, f64)> =
+        (0..0x80).map(|bits| (bits, eight_bits(to, bits))).filter(|(_, number)| number.is_finite()).collect();
+    let (most, next) = (numbers[numbers.len() - 1].1, numbers[numbers.len() - 2].1);
+    // Past the middle to the number that would be next.
+    if x > most + (most - next) / 2.0 || x == most + (most - next) / 2.0 && to == DType::F8E5M2 {
+        return sign | if to == DType::F8E4M3 { 0x7f } else { 0x7c };
+    }
+    let nearest = numbers
+        .iter()
+        .min_by(|(one, a), (two, b)| (a - x).abs().total_cmp(&(b - x).abs()).then((one & 1).cmp(&(two & 1))));
+    sign | nearest.expect("a number").0
+}
