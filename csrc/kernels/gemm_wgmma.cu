@@ -10,8 +10,9 @@
 // swizzle of 128 bytes. Their boxes:
 //   A: n 64 k x 128 rows; t 64 rows x 64 k.  B: t 64 k x columns / 2; n 64 columns x 32 k.  C: 128 bytes x 64 rows.
 // Copies fill what is outside a matrix with zeros, which adds nothing, and stores leave it out, so no size is
-// special. k is at least 1. Where C cannot have a map (its rows do not begin at multiples of 16 bytes), `staged` is
-// 0, any map stands in its place, and threads store one element after another.
+// special. k is at least 1. A store by a map writes whole pieces of 16 bytes, though, also where a row ends within one
+// (seen on an H200). Where C's rows do not begin and end at multiples of 16 bytes, `staged` is 0, any map stands in
+// the place of C's, and threads store one element after another.
 //
 // How: a pair of blocks (a cluster) makes a tile of 256 rows, 128 a block. In each block one thread of the first
 // warpgroup copies; the other two warpgroups multiply 64 rows each. B's part is the same for both blocks, so each

@@ -208,7 +208,9 @@ pub(super) fn run_on<T: Element, C: Element>(
     let map_a = map(&a, element, stored_a, if a_transposed { (PANEL, 64) } else { (PANEL, 128) })?;
     // Each block of a pair copies half: of the columns where k is contiguous, of the depth where it is not.
     let map_b = map(&b, element, stored_b, if b_transposed { (PANEL, columns / 2) } else { (PANEL, 32) })?;
-    let staged = maps(stored_c, situation.addresses[2], size_of::<C>());
+    // A store by a map writes whole pieces of 16 bytes: where a row ends within one, it would write behind the row.
+    let whole = stored_c.columns * size_of::<C>() % MAP_ALIGNMENT == 0;
+    let staged = whole && maps(stored_c, situation.addresses[2], size_of::<C>());
     let apart = |stored: Stored| i32::from(stored.batch > 1 && stored.stride > 0);
     let shape = Shape {
         m: product.m() as i32,

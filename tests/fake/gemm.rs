@@ -104,6 +104,8 @@ fn launches(fake: &Fake) -> Outcome {
         (Product::new(64, 64, 64).by(WGMMA), 1, 3),
         (Product::new(16, 16, 64).batch(4, 0, 1024, 1024).by(WGMMA), 1, 3),
         (odd.by(WGMMA), 1, 2),
+        // Rows of the result begin at multiples of 16 bytes, but end within one.
+        (Product::new(32, 60, 64).b(Operation::Transpose).leading(64, 64, 64).by(WGMMA), 1, 2),
         (odd, 1, 2),
         (Product::new(64, 63, 64), 1, 0),
         (Product::new(64, 64, 0), 1, 0),
