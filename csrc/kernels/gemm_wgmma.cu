@@ -35,6 +35,9 @@
 #include "hopper.cuh"
 #include "wgmma.cuh"
 
+// Outside of the namespace, which has no name of its own: the compiler would make one up, another one each time.
+extern __shared__ unsigned char shared_memory[];
+
 namespace {
 
 struct Shape {
@@ -375,8 +378,7 @@ __device__ inline void multiply_stages(const TensorMap* map, void* c, const Shap
 template <bool SpanA, bool SpanB, int Columns>
 __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const TensorMap* c_map, void* c,
                             const Shape& shape) {
-    extern __shared__ unsigned char shared[];
-    const Places<Columns> places(shared_address(shared));
+    const Places<Columns> places(shared_address(shared_memory));
     // The same for all threads of a warp, and known to be.
     const u32 warpgroup = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);
     const u32 rank = cluster_rank();
