@@ -6,13 +6,13 @@
 #
 # Copy the folder to the other machine and run `FOLDER/gpu_suite.sh` there. Nothing in it reads a source path; the
 # machine needs the driver and a C library at least as new as this machine's.
-# CARGO_TARGET_DIR and CARGO are honoured. PARTS chooses among "suite benches cli" (all without it).
+# CARGO_TARGET_DIR and CARGO are honoured. PARTS chooses among "suite benches gemm cli" (all without it).
 set -eu
 
 cd "$(dirname "$0")/.."
 out=${1:-.carry}
 cargo=${CARGO:-cargo}
-parts=${PARTS:-suite benches cli}
+parts=${PARTS:-suite benches gemm cli}
 mkdir -p "$out"
 
 # The path of the executable that cargo's messages (on stdin) name for target $1.
@@ -47,6 +47,9 @@ case " $parts " in *" benches "*)
     place host host bench --bench host --no-run
     "${CC:-cc}" -O2 -Wa,-Icsrc/bench -o "$out/first_result_c" csrc/bench/first_result.c -ldl
     strip "$out/first_result_c" 2>/dev/null || true ;;
+esac
+case " $parts " in *" gemm "*)
+    place gemm gemm bench --bench gemm --no-run ;;
 esac
 case " $parts " in *" cli "*)
     place selvedge selvedge build --release --features cli --bin selvedge ;;

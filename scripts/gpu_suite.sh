@@ -2,8 +2,9 @@
 # Runs a bundle (scripts/bundle.sh) on a machine with a GPU: the device suite as it is, with the driver alone, with
 # the toolkit hidden, under compute-sanitizer, and the benchmarks. One call, under nine minutes; a table comes last.
 #
-#   gpu_suite.sh [PART ...]     parts: info benches pytorch memory launcher native driver_only hidden memcheck initcheck seeded
-#                               host (all of these without arguments), and soak, which is run only by its name
+#   gpu_suite.sh [PART ...]     parts: info benches pytorch memory launcher gemm native driver_only hidden memcheck
+#                               initcheck seeded host (all of these without arguments), and soak, which is run only by
+#                               its name
 #
 # Environment:
 #   OUT              where the logs and results go (./gpu_suite_out). What comes back: summary.txt and suite.tar.gz,
@@ -18,6 +19,7 @@
 #   BENCH_ARGUMENTS  arguments for the GPU benchmarks of the thin layer
 #   MEMORY_ARGUMENTS arguments for those of memory and graphs (--only with all that need the device, and replay_recorded)
 #   LAUNCHER_ARGUMENTS  arguments for those of the launcher
+#   GEMM_ARGUMENTS   arguments for those of matrix products (--only with all but random, which takes as long again)
 #   SOAK_SECONDS     how long the part soak goes on (420)
 #   TRACE            a memory trace to replay; without it, the one that the part pytorch recorded
 #
@@ -76,8 +78,9 @@ read -r -a suite_arguments <<<"${SUITE_ARGUMENTS:-}"
 read -r -a bench_arguments <<<"${BENCH_ARGUMENTS:-}"
 read -r -a memory_arguments <<<"${MEMORY_ARGUMENTS:---only allocation,graph_launch,graph,overlap,batch,replay_recorded}"
 read -r -a launcher_arguments <<<"${LAUNCHER_ARGUMENTS:-}"
+read -r -a gemm_arguments <<<"${GEMM_ARGUMENTS:---only square,gpt,gradients,small,skinny,batched,plain}"
 soak=${SOAK_SECONDS:-420}
-parts=${*:-info benches pytorch memory launcher native driver_only hidden memcheck initcheck seeded host}
+parts=${*:-info benches pytorch memory launcher gemm native driver_only hidden memcheck initcheck seeded host}
 
 mkdir -p "$out" || exit 1
 out=$(cd "$out" && pwd)
@@ -92,7 +95,8 @@ summary="$work/summary.txt"
 failed=0
 
 # The library's settings of the caller must not leak into the parts.
-unset SELVEDGE_POOL SELVEDGE_SOAK_SECONDS SELVEDGE_LIBNVRTC SELVEDGE_LIBCUBLAS SELVEDGE_LIBNCCL SELVEDGE_ARCH SELVEDGE_IMAGE
+unset SELVEDGE_POOL SELVEDGE_SOAK_SECONDS SELVEDGE_LIBNVRTC SELVEDGE_LIBCUBLAS SELVEDGE_LIBNCCL SELVEDGE_ARCH SELVEDGE_IMAGE \
+    SELVEDGE_GEMM
 
 line() { printf '%-12s %-8s %5s  %s\n' "$@" >>"$summary"; }
 
@@ -185,6 +189,10 @@ fi
 if wants launcher && [ -x "$here/launcher" ]; then
     part launcher 120 0 "$here/launcher" --out "$work/results" "${launcher_arguments[@]}"
     cat "$work/logs/launcher.log" 2>/dev/null
+fi
+if wants gemm && [ -x "$here/gemm" ]; then
+    part gemm 120 0 "$here/gemm" --out "$work/results" "${gemm_arguments[@]}"
+    cat "$work/logs/gemm.log" 2>/dev/null
 fi
 if wants soak; then
     SELVEDGE_SOAK_SECONDS=$soak part soak $((soak * 5 / 4 + 60)) 0 "$here/gpu" soak --nocapture

@@ -7,6 +7,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`driver`] | devices, streams, events, memory, modules and launches: the thin safe layer |
+//! | [`gemm`] | matrix products on device memory |
 //! | [`launcher`] | any kernel, from source or image, by name |
 //! | [`images`] | the crate's own kernels, embedded, and the choice among them |
 //! | [`nvrtc`] | CUDA C++ compiled at run time, and the cache of what came of it |
@@ -39,6 +40,7 @@
 pub mod driver;
 pub mod error;
 pub mod fuse;
+pub mod gemm;
 pub mod images;
 #[cfg(feature = "io")]
 pub mod io;

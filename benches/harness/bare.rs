@@ -14,10 +14,10 @@ pub type Address = u64;
 /// A `CUcontext`, `CUstream`, `CUmodule`, `CUfunction` or `CUevent`.
 pub type Handle = *mut c_void;
 
-/// A table of the driver's entry points, opened by name.
+/// A table of the entry points of the driver, or of another library, opened by name.
 macro_rules! functions {
     ($($name:ident = $symbol:literal ($($argument:ty),*);)*) => {
-        /// The driver's entry points that are used here.
+        /// The entry points that are used here.
         pub struct Functions {
             $($name: unsafe extern "C" fn($($argument),*) -> i32,)*
             // Last, so that nothing outlives it.
@@ -25,12 +25,19 @@ macro_rules! functions {
         }
 
         impl Functions {
+            /// The driver's.
+            #[allow(dead_code, reason = "not every table is the driver's")]
             pub fn open() -> Result<Functions, Failure> {
                 let path = std::env::var("SELVEDGE_LIBCUDA").unwrap_or_else(|_| "libcuda.so.1".to_owned());
-                // SAFETY: the driver's initialisers are meant to be run by any process that opens it.
-                let library = unsafe { libloading::Library::new(&path) }?;
+                Functions::open_at(path.as_ref())
+            }
+
+            /// Those of the library at a path, or of this name.
+            pub fn open_at(path: &std::path::Path) -> Result<Functions, Failure> {
+                // SAFETY: the initialisers of NVIDIA's libraries are meant to be run by any process that opens them.
+                let library = unsafe { libloading::Library::new(path) }?;
                 Ok(Functions {
-                    // SAFETY: the prototypes below are those of the driver's API reference for these ABI versions,
+                    // SAFETY: the prototypes below are those of the library's API reference for these ABI versions,
                     // and the library is kept beside them.
                     $($name: unsafe { *library.get(concat!($symbol, "\0").as_bytes())? },)*
                     _library: library,

@@ -38,9 +38,18 @@ pub struct Subject<'a> {
 pub fn measure(
     turns: Turns,
     subject: &Subject,
+    own: impl FnMut() -> Result<f64, Failure>,
+    reference: impl FnMut() -> Result<f64, Failure>,
+) -> Result<Figure, Failure> {
+    figure(subject, &pairs(turns, own, reference)?)
+}
+
+/// The times (own, reference) of each round that counts.
+pub fn pairs(
+    turns: Turns,
     mut own: impl FnMut() -> Result<f64, Failure>,
     mut reference: impl FnMut() -> Result<f64, Failure>,
-) -> Result<Figure, Failure> {
+) -> Result<Vec<(f64, f64)>, Failure> {
     let mut pairs = Vec::with_capacity(turns.rounds);
     for round in 0..turns.warm_up + turns.rounds {
         let pair = if round % 2 == 0 {
@@ -54,7 +63,7 @@ pub fn measure(
             pairs.push(pair);
         }
     }
-    figure(subject, &pairs)
+    Ok(pairs)
 }
 
 /// The figure of pairs (own, reference) that were measured in turns.

@@ -165,3 +165,54 @@ fn an_assembler_sees_every_image_that_it_should() {
     assert!(!std::path::Path::new(&out).exists());
     output_of(&build(spills, &[]));
 }
+
+/// A stand-in for `ptxas` again, which gives machine code that it was given.
+#[cfg(unix)]
+#[test]
+fn what_is_to_be_assembled_is_kept_beside_its_text() {
+    use std::os::unix::fs::PermissionsExt;
+
+    if !nvrtc("what_is_to_be_assembled_is_kept_beside_its_text") {
+        return;
+    }
+    let folder = sources("images-kept");
+    let (list, out, ptxas) = (folder.file("list.txt"), folder.file("out"), folder.file("ptxas"));
+    let (file, other) = (folder.file("kernels.cu"), folder.file("other"));
+    let one = ["build-images", &file, "--target", "sm_80", "--out", &other, "--define", "FACTOR=2"];
+    output_of(&compiling(&folder, &one));
+    let code = folder.file("other/kernels.sm_80.cubin");
+
+    std::fs::write(&list, "k kernels.cu compute_80+cubin,compute_75 -DFACTOR=2\n").unwrap();
+    let calls = folder.file("calls");
+    let build = |said: &str, more: &[&str]| {
+        let script = format!(
+            "#!/bin/sh\nif [ \"$1\" = --version ]; then echo 'release 12.9, V12.9.86'; exit; fi\n\
+             echo \"$2\" >> {calls}\n{said}\ncp {code} \"$4\"\n"
+        );
+        std::fs::write(&ptxas, script).unwrap();
+        std::fs::set_permissions(&ptxas, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let arguments = ["build-images", "--list", &list, "--out", &out, "--json"];
+        compiling(&folder, &[&arguments, more].concat())
+    };
+    let with = ["--ptxas", &ptxas, "--assemble-for", "sm_75"];
+    refused(FAILED_FOR_INPUT, &build("", &[]), &["'k', which is to be assembled", "--ptxas"]);
+    let serialised = "echo 'ptxas info : (C7515) Potential Performance Loss: serialized' >&2";
+    refused(FAILED_FOR_INPUT, &build(serialised, &with), &["k.sm_80.ptx", "C7515"]);
+    assert!(!std::path::Path::new(&out).exists());
+
+    std::fs::remove_file(&calls).unwrap();
+    output_of(&build("", &with));
+    let called = std::fs::read_to_string(&calls).unwrap();
+    assert_eq!(called.lines().collect::<Vec<_>>(), ["-arch=sm_75", "-arch=sm_80"]);
+    let made = files(&out);
+    let names: Vec<&str> = made.keys().map(String::as_str).collect();
+    assert_eq!(names, ["k.sm_75.ptx", "k.sm_80.cubin", "k.sm_80.ptx", "manifest"]);
+    assert_eq!(made["k.sm_80.cubin"], std::fs::read(&code).unwrap());
+    let manifest = String::from_utf8(made["manifest"].clone()).unwrap();
+    let assembled = |line: &str| line.split(' ').nth(6).unwrap().ends_with("+ptxas-12.9.86");
+    assert_eq!(manifest.lines().skip(1).map(assembled).collect::<Vec<_>>(), [false, true, false]);
+    assert_eq!(json(&output_of(&build("", &[&with[..], &["--if-changed"]].concat())))["changed"], false);
+
+    std::fs::write(&list, "k kernels.cu sm_80+cubin\n").unwrap();
+    refused(FAILED_FOR_INPUT, &build("", &with), &["'sm_80+cubin'", "PTX to assemble"]);
+}

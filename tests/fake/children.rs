@@ -8,8 +8,8 @@ use libtest_mimic::Failed;
 use super::support::Fake;
 use super::variant::{self, Variant};
 use super::{
-    concurrency, contexts, drops, faults, forks, fuse, graph_edges, graphs, launcher, losses, pool, random,
-    resets, scenario, soak, staging, timeouts, transfers, versions,
+    concurrency, contexts, drops, faults, forks, fuse, gemm, graph_edges, graphs, launcher, losses, pool,
+    random, resets, scenario, soak, staging, timeouts, transfers, versions,
 };
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
@@ -36,6 +36,7 @@ pub fn spawn(
         "SELVEDGE_STAGING_BYTES",
         "SELVEDGE_ARCH",
         "SELVEDGE_IMAGE",
+        "SELVEDGE_GEMM",
     ] {
         command.env_remove(variable);
     }
@@ -69,6 +70,7 @@ pub fn dispatch() -> Option<ExitCode> {
             "pool" => pool::child(&fake, &arguments),
             "random" => random::child(&fake, &arguments),
             "drops" => drops::child(&fake),
+            "gemm" => gemm::child(&fake, &arguments),
             "graph_edges" => graph_edges::child(&fake, &arguments),
             "graphs" => graphs::child(&fake, &arguments),
             "concurrency" => concurrency::child(&fake, &arguments),

@@ -17,6 +17,8 @@ mod forks;
 #[cfg(target_os = "linux")]
 mod fuse;
 #[cfg(target_os = "linux")]
+mod gemm;
+#[cfg(target_os = "linux")]
 mod graph_edges;
 #[cfg(target_os = "linux")]
 mod graph_updates;
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         faults::trials,
         forks::trials,
         fuse::trials,
+        gemm::trials,
         graph_edges::trials,
         graphs::trials,
         launcher::trials,

@@ -30,6 +30,10 @@ const LENGTHS: [usize; 9] = [1, 2, 3, 7, 15, 255, 256, 1025, 10_007];
 fn every_family_loads() -> Outcome {
     let device = Device::new(0)?;
     for family in images::families() {
+        // Of instructions that are this card's alone, or another's.
+        if family.starts_with("gemm_wgmma") && device.compute_capability() != (9, 0) {
+            continue;
+        }
         let module = images::load(&device, family)?;
         let names = module.function_names()?;
         assert!(!names.is_empty(), "{family}");

@@ -34,6 +34,7 @@ mod drops;
 mod faults;
 mod foreign_images;
 mod fuse;
+mod gemm;
 mod globals;
 mod graph_memory;
 mod graphs;
@@ -92,6 +93,7 @@ fn promises() -> Vec<Promise> {
         images::promises(),
         fuse::promises(),
         foreign_images::promises(),
+        gemm::promises(),
         launcher::promises(),
         headers::promises(),
         bad_input::promises(),

@@ -18,6 +18,16 @@ const ANY_DRIVER: i32 = i32::MAX;
 /// A folder for the texts, which an assembler reads only from files.
 struct Folder(PathBuf);
 
+impl Folder {
+    fn new(purpose: &str) -> Result<Folder, Failure> {
+        let name = format!("selvedge-build-images-{}-{purpose}", std::process::id());
+        let folder = Folder(std::env::temp_dir().join(name));
+        let failed = |error: std::io::Error| Failure::failed(format!("{}: {error}", folder.0.display()));
+        std::fs::create_dir_all(&folder.0).map_err(failed)?;
+        Ok(folder)
+    }
+}
+
 impl Drop for Folder {
     fn drop(&mut self) {
         // A folder that is left in the temporary one is no failure.
@@ -32,9 +42,8 @@ pub fn check(
     forbid_local_memory: bool,
     images: &[Image],
 ) -> Result<(), Failure> {
-    let folder = Folder(std::env::temp_dir().join(format!("selvedge-build-images-{}", std::process::id())));
+    let folder = Folder::new("check")?;
     let failed = |error: std::io::Error| Failure::failed(format!("{}: {error}", folder.0.display()));
-    std::fs::create_dir_all(&folder.0).map_err(failed)?;
     let mut jobs = Vec::new();
     for image in images {
         let info = ImageInfo::parse(&image.bytes)?;
@@ -76,6 +85,33 @@ pub fn check(
     Err(Failure { code: BAD_INPUT, message: problems.join("\n") })
 }
 
+/// What the assembler makes of an image for its own architecture. It must be able to overlap what the kernels overlap.
+pub fn keep(ptxas: &Path, image: &Image, target: Target) -> Result<Vec<u8>, Failure> {
+    let folder = Folder::new("keep")?;
+    let path = folder.0.join(image.line.file());
+    let failed = |error: std::io::Error| Failure::failed(format!("{}: {error}", path.display()));
+    std::fs::write(&path, &image.bytes).map_err(failed)?;
+    let made = path.with_extension("cubin");
+    let said = run(ptxas, &path, target, &made).map_err(|message| Failure { code: BAD_INPUT, message })?;
+    if let Some(line) = said.lines().find(|line| line.contains("Potential Performance Loss")) {
+        let message = format!("ptxas for {target}, {}: {}", image.line.file(), line.trim());
+        return Err(Failure { code: BAD_INPUT, message });
+    }
+    std::fs::read(&made).map_err(failed)
+}
+
+/// The assembler and its version as the manifest has it, such as `ptxas-12.9.86`.
+pub fn version(ptxas: &Path) -> Result<String, Failure> {
+    let output = Command::new(ptxas).arg("--version").output();
+    let output =
+        output.map_err(|error| Failure::failed(format!("{} cannot be run: {error}", ptxas.display())))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let version = said.split(", V").nth(1).and_then(|rest| rest.split_whitespace().next());
+    version.map(|version| format!("ptxas-{version}")).ok_or_else(|| {
+        Failure::failed(format!("{} --version says no version: {}", ptxas.display(), said.trim()))
+    })
+}
+
 /// Whether PTX that is meant for this architecture may be this. A name with a letter is for code with that letter alone.
 fn runs_on(info: &ImageInfo, architecture: Target) -> bool {
     let named = architecture.to_string().replace("compute_", "sm_");
@@ -88,30 +124,39 @@ fn runs_on(info: &ImageInfo, architecture: Target) -> bool {
 
 /// `Err` with what is wrong.
 fn assemble(ptxas: &Path, path: &Path, target: Target, forbid_local_memory: bool) -> Result<(), String> {
-    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    let nowhere = path.with_extension(format!("{target}.out"));
+    let said = run(ptxas, path, target, &path.with_extension(format!("{target}.out")))?;
+    match local_memory(&said).filter(|_| forbid_local_memory) {
+        Some((kernel, bytes)) => {
+            let name = name_of(path);
+            Err(format!("ptxas for {target}: {kernel} of {name} uses {bytes} bytes of local memory"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// What the assembler says of a file that it takes, and `Err` with what it says of one that it refuses.
+fn run(ptxas: &Path, path: &Path, target: Target, made: &Path) -> Result<String, String> {
     let output = Command::new(ptxas)
         .arg("-v")
         .arg(format!("-arch={target}"))
         .arg("-o")
-        .arg(&nowhere)
+        .arg(made)
         .arg(path)
         .output()
         .map_err(|error| format!("{} cannot be run: {error}", ptxas.display()))?;
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        let place = path.display().to_string();
+        let (place, name) = (path.display().to_string(), name_of(path));
         return Err(format!(
             "ptxas for {target} refused {name}:\n{}",
             said.replace(&place, &name).trim_end()
         ));
     }
-    match local_memory(&said).filter(|_| forbid_local_memory) {
-        Some((kernel, bytes)) => {
-            Err(format!("ptxas for {target}: {kernel} of {name} uses {bytes} bytes of local memory"))
-        }
-        None => Ok(()),
-    }
+    Ok(said.into_owned())
 }
 
 /// The first function with local memory, and how many bytes, by what `ptxas -v` says.

@@ -21,6 +21,8 @@ pub struct Family {
     pub source: Source,
     included: Vec<Included>,
     pub targets: Vec<Target>,
+    /// Of those, the ones whose PTX is also kept as what the assembler makes of it for its own architecture.
+    pub assembled: Vec<Target>,
     /// Options and macros, as the manifest has them.
     pub options: Vec<String>,
 }
@@ -62,7 +64,13 @@ impl Family {
         }
         let targets = targets.to_vec();
         let (name, path, included) = (name.to_owned(), path.to_owned(), includes.files);
-        Ok(Family { name, path, source, included, targets, options })
+        Ok(Family { name, path, source, included, targets, assembled: Vec::new(), options })
+    }
+
+    /// What each image is for: PTX or machine code, compiled or assembled.
+    pub fn images(&self) -> impl Iterator<Item = Target> + '_ {
+        let assembled = self.assembled.iter().map(|target| manifest::machine_target(*target));
+        self.targets.iter().copied().chain(assembled)
     }
 
     /// The source's own name, without its folder.
@@ -98,8 +106,8 @@ pub fn families(options: &BuildImagesOptions) -> Result<Vec<Family>, Failure> {
     };
     let mut seen = HashSet::new();
     for family in &families {
-        for target in &family.targets {
-            let file = manifest::file(&family.name, *target);
+        for target in family.images() {
+            let file = manifest::file(&family.name, target);
             if !seen.insert(file.clone()) {
                 return Err(super::refused(format!("{file} twice"), "a name and target for each image"));
             }
@@ -107,6 +115,9 @@ pub fn families(options: &BuildImagesOptions) -> Result<Vec<Family>, Failure> {
     }
     Ok(families)
 }
+
+/// What follows a target in a list whose PTX is to be assembled too.
+const ASSEMBLED: &str = "+cubin";
 
 /// Reads a list: `NAME SOURCE TARGET[,TARGET...] [OPTION...]` a line.
 fn listed(path: &Path, compile: &CompileOptions) -> Result<Vec<Family>, Failure> {
@@ -127,10 +138,24 @@ fn listed(path: &Path, compile: &CompileOptions) -> Result<Vec<Family>, Failure>
             return Err(wrong(format!("'{line}'"), "NAME SOURCE TARGET[,TARGET...] [OPTION...]").into());
         };
         let target = |text: &str| text.parse::<Target>().map_err(|error| wrong(error.to_string(), "targets"));
-        let targets: Vec<Target> = targets.split(',').map(target).collect::<Result<_, _>>()?;
+        let (mut all, mut assembled) = (Vec::new(), Vec::new());
+        for text in targets.split(',') {
+            let name = text.strip_suffix(ASSEMBLED);
+            let target = target(name.unwrap_or(text))?;
+            all.push(target);
+            match name {
+                Some(_) if !target.is_ptx() => {
+                    return Err(
+                        wrong(format!("'{text}'"), "PTX to assemble, such as compute_90a+cubin").into()
+                    );
+                }
+                Some(_) => assembled.push(target),
+                None => {}
+            }
+        }
         let mut compile = compile.clone();
         compile.options.extend(options.iter().map(|option| (*option).to_owned()));
-        families.push(Family::read(name, &folder.join(source), &targets, &compile)?);
+        families.push(Family { assembled, ..Family::read(name, &folder.join(source), &all, &compile)? });
     }
     if families.is_empty() {
         let found = "no image".to_owned();

@@ -133,7 +133,7 @@ fn listed(line: &str) -> Option<String> {
 pub fn is_current(
     comment: &str,
     families: &[Family],
-    compiler: &str,
+    compiler: impl Fn(Target, &Family) -> String,
     present: &BTreeMap<String, Vec<u8>>,
 ) -> bool {
     let Some(manifest) = present.get(MANIFEST).and_then(|text| std::str::from_utf8(text).ok()) else {
@@ -141,13 +141,14 @@ pub fn is_current(
     };
     let mut lines = BTreeMap::new();
     for family in families {
-        for target in &family.targets {
-            let file = file(&family.name, *target);
+        for target in family.images() {
+            let file = file(&family.name, target);
             // The ISA is known only from the image, so it is the one that was written.
             let (Some(bytes), Some(isa)) = (present.get(&file), isa_of(manifest, &file)) else {
                 return false;
             };
-            lines.insert(file, Line::of(family, *target, compiler, isa, fnv1a(bytes)).text());
+            let compiler = compiler(target, family);
+            lines.insert(file, Line::of(family, target, &compiler, isa, fnv1a(bytes)).text());
         }
     }
     let lines: Vec<String> = lines.into_values().collect();

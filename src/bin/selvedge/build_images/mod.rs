@@ -35,17 +35,21 @@ struct Image {
 /// Compiles, checks or finds nothing to do.
 pub fn build_images(options: &BuildImagesOptions) -> Result<Report, Failure> {
     let families = family::families(options)?;
-    let compiler = compiler().map_err(source::explained)?;
+    let tools = Tools::of(options, &families)?;
     let present = manifest::present(&options.out)?;
-    if options.if_changed && manifest::is_current(&options.comment, &families, &compiler, &present) {
+    let made_by = |target, family: &Family| tools.of_image(target, family);
+    if options.if_changed && manifest::is_current(&options.comment, &families, made_by, &present) {
         let folder = options.out.display().to_string();
         let text = format!("{folder} fits its sources\n");
         return Ok(Report { text, json: json!({ "folder": folder, "changed": false }) });
     }
 
-    let images = compile(&families, &compiler)?;
+    let mut images = compile(&families, &tools.compiler)?;
     if let Some(ptxas) = &options.ptxas {
         assemble::check(ptxas, &options.architectures, options.forbid_local_memory, &images)?;
+        let assembled = assemble_kept(ptxas, &families, &tools, &images)?;
+        images.extend(assembled);
+        images.sort_by_key(|image| image.line.file());
     }
     let mut made: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     let lines: Vec<String> = images.iter().map(|image| image.line.text()).collect();
@@ -69,6 +73,59 @@ pub fn build_images(options: &BuildImagesOptions) -> Result<Report, Failure> {
         write(&options.out, &made, &present)?;
     }
     Ok(report(options, &images, !differing.is_empty()))
+}
+
+/// What makes the images, by name and version.
+struct Tools {
+    compiler: String,
+    /// Where anything is assembled to be kept.
+    assembler: Option<String>,
+}
+
+impl Tools {
+    fn of(options: &BuildImagesOptions, families: &[Family]) -> Result<Tools, Failure> {
+        let compiler = compiler().map_err(source::explained)?;
+        let assembled = families.iter().find(|family| !family.assembled.is_empty());
+        let assembler = match (assembled, &options.ptxas) {
+            (None, _) => None,
+            (Some(_), Some(ptxas)) => Some(assemble::version(ptxas)?),
+            (Some(family), None) => {
+                let found = format!("'{}', which is to be assembled", family.name);
+                return Err(refused(found, "--ptxas, which assembles it"));
+            }
+        };
+        Ok(Tools { compiler, assembler })
+    }
+
+    /// What makes a family's image for this target, as the manifest has it.
+    fn of_image(&self, target: Target, family: &Family) -> String {
+        match &self.assembler {
+            Some(assembler) if !family.targets.contains(&target) => format!("{}+{assembler}", self.compiler),
+            _ => self.compiler.clone(),
+        }
+    }
+}
+
+/// What the assembler makes of the PTX that is to be kept as machine code too.
+fn assemble_kept(
+    ptxas: &Path,
+    families: &[Family],
+    tools: &Tools,
+    images: &[Image],
+) -> Result<Vec<Image>, Failure> {
+    let mut kept = Vec::new();
+    for family in families {
+        for target in &family.assembled {
+            let file = manifest::file(&family.name, *target);
+            let Some(text) = images.iter().find(|image| image.line.file() == file) else { continue };
+            let machine = manifest::machine_target(*target);
+            let bytes = assemble::keep(ptxas, text, machine)?;
+            let isa = isa_of(&bytes, machine)?;
+            let line = Line::of(family, machine, &tools.of_image(machine, family), isa, fnv1a(&bytes));
+            kept.push(Image { line, bytes });
+        }
+    }
+    Ok(kept)
 }
 
 /// NVRTC and its version as the manifest has it, such as `nvrtc-12.0.76`: what is written into PTX says it whole.
@@ -106,26 +163,31 @@ fn image(family: &Family, target: Target, compiler: &str) -> Result<Image, Failu
     let compiled = compile(target)?;
     source::show_warnings(&compiled);
     let bytes = if target.is_ptx() {
-        // Only this assembles, and so checks, what stands in the source as PTX.
-        compile(manifest::machine_target(target))?;
+        // Only this assembles, and so checks, what stands in the source as PTX; unless the assembler will.
+        if !family.assembled.contains(&target) {
+            compile(manifest::machine_target(target))?;
+        }
         plain::plain(&String::from_utf8_lossy(compiled.image())).into_bytes()
     } else {
         compiled.image().to_vec()
     };
-    let info = ImageInfo::parse(&bytes)?;
-    let [entry] = &info.entries[..] else {
-        return Err(Failure::failed(format!("NVRTC gave {} for {target}, not one image", info.kind)));
-    };
-    let isa = match (entry.kind, entry.isa, entry.toolkit) {
-        (ImageKind::Ptx, Some(isa), _) => isa,
-        // Machine code loads from the first driver of its toolkit's major on.
-        (_, _, Some((major, _))) => isa_of_driver(major * 1000),
-        _ => {
-            return Err(Failure::failed(format!("the {} for {target} does not say what made it", info.kind)));
-        }
-    };
+    let isa = isa_of(&bytes, target)?;
     let line = Line::of(family, target, compiler, isa, fnv1a(&bytes));
     Ok(Image { line, bytes })
+}
+
+/// The lowest PTX ISA that a driver must take to load the image.
+fn isa_of(bytes: &[u8], target: Target) -> Result<(i32, i32), Failure> {
+    let info = ImageInfo::parse(bytes)?;
+    let [entry] = &info.entries[..] else {
+        return Err(Failure::failed(format!("{} was made for {target}, not one image", info.kind)));
+    };
+    match (entry.kind, entry.isa, entry.toolkit) {
+        (ImageKind::Ptx, Some(isa), _) => Ok(isa),
+        // Machine code loads from the first driver of its toolkit's major on.
+        (_, _, Some((major, _))) => Ok(isa_of_driver(major * 1000)),
+        _ => Err(Failure::failed(format!("the {} for {target} does not say what made it", info.kind))),
+    }
 }
 
 /// Writes what differs, the manifest last, and removes what the old manifest lists and the new one does not.

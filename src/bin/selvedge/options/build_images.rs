@@ -14,7 +14,8 @@ PTX is freed of comments, unused variables and names that the compiler makes up,
 options alone; it is compiled as machine code too, because only that checks inline PTX.
 
 A list has a line an image family: NAME SOURCE TARGET[,TARGET...] [OPTION...], with paths from the list's folder. Options
-of the command line come before the line's. Lines that begin with # are comments.
+of the command line come before the line's. Lines that begin with # are comments. A target such as compute_90a+cubin
+keeps beside the PTX what --ptxas makes of it for its own architecture; NVRTC does not compile it as machine code then.
 
 FOLDER/manifest has a line an image: family, target, the lowest PTX ISA that the driver must take, kind, hash of options
 and sources, hash of the image (both FNV-1a, 64 bits), compiler, options, and the sources with all that they include,

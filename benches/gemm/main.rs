@@ -1,0 +1,45 @@
+//! Matrix products beside cuBLAS in the same process, in device time.
+//!
+//! `cargo bench --bench gemm` measures everything and writes `benches/results/gemm_*.json`, of which
+//! `cargo bench --bench ground -- render` makes the page. `-- --help` says the rest.
+
+#[allow(dead_code, reason = "the other programs use the rest of it")]
+#[path = "../harness/mod.rs"]
+mod harness;
+
+mod pair;
+mod random;
+mod shapes;
+
+use std::process::ExitCode;
+
+use harness::program::{Benchmark, Options, Program};
+
+const HELP: &str = "\
+gemm [--only NAME,NAME] [--out FOLDER] [--rounds N] [--cublas PATH]
+
+  --only    of square, gpt, gradients, small, skinny, batched, plain, random; all without it
+  --out     where the JSON files go; benches/results without it
+  --rounds  rounds of each figure, at least 20
+  --cublas  the reference's library; without it SELVEDGE_BENCH_CUBLAS, the linker's, the toolkit's or python3's
+";
+
+const PROGRAM: Program = Program {
+    name: "gemm",
+    help: HELP,
+    file_option: "--cublas",
+    benchmarks: &[
+        ("square", Benchmark::Device(shapes::square)),
+        ("gpt", Benchmark::Device(shapes::gpt)),
+        ("gradients", Benchmark::Device(shapes::gradients)),
+        ("small", Benchmark::Device(shapes::small)),
+        ("skinny", Benchmark::Device(shapes::skinny)),
+        ("batched", Benchmark::Device(shapes::batched)),
+        ("plain", Benchmark::Device(shapes::plain)),
+        ("random", Benchmark::Device(random::measure)),
+    ],
+};
+
+fn main() -> ExitCode {
+    PROGRAM.run(std::env::args().skip(1))
+}

@@ -1,0 +1,345 @@
+// C = alpha op(A) op(B) + beta C with ordinary arithmetic, for every device and every element type. One family for
+// each ELEMENT (-DELEMENT=u8, u16, u32, u64, f16, bf16, f32, f64, c64 or c128); signed integers have the bits of
+// unsigned ones.
+//
+// Entries: gemm_simt_<ELEMENT>_<A><B>, and for f16 and bf16 also gemm_simt_<ELEMENT>_f32_<A><B> whose C is f32. A and
+// B are n (stored as they are multiplied, row by row) or t (stored transposed); `Shape` has the flags that conjugate.
+// It is the Rust side's `gemm::simt::Shape`. Launch: 256 threads a block, a block for each tile of each matrix.
+//
+// f16 and bf16 are added in f32 and rounded once, u8 and u16 in u32; the others in their own type. Floats are added
+// by fma with k ascending, so the bits depend on nothing but the operands. Integers wrap. With `reads_c` 0 C is only
+// written.
+//
+// How: a block makes a tile of 16 rows x 16 columns of threads, each of which makes up to 8 x 8 numbers. A step of k
+// lies in shared memory, k by k, with m or n contiguous; while it is multiplied, the next one is loaded into
+// registers. The rows of a thread are not neighbours but runs of 16 bytes, 4 threads apart, so that a warp's reads of
+// shared memory meet no bank twice. Loads are of up to 16 bytes where `vector_a` and `vector_b` say that all rows
+// begin at such an address.
+//
+// | version | what | f32 on an H200 |
+// |---|---|---|
+// | 1 | as above | see benches/RESULTS.md |
+#include "elementwise.cuh"
+
+namespace {
+
+struct Shape {
+    i32 m, n, k;
+    i32 padding;
+    i64 a_leading, b_leading, c_leading;  // From a stored row to the next, in elements.
+    i64 a_matrix, b_matrix, c_matrix;     // From a matrix of the batch to the next.
+    u64 alpha[2], beta[2];                // A number of the sums' type.
+    i32 conjugate_a, conjugate_b;
+    i32 vector_a, vector_b, vector_c;     // Whether all rows begin at multiples of a vector.
+    i32 reads_c, scales;                  // Whether C counts, and whether alpha is another number than 1.
+    i32 more_padding;
+};
+
+// What an element type is added in, and back.
+template <typename Element>
+struct Arithmetic {
+    typedef Element Sum;
+};
+template <>
+struct Arithmetic<u8> {
+    typedef u32 Sum;
+};
+template <>
+struct Arithmetic<u16> {
+    typedef u32 Sum;
+};
+template <>
+struct Arithmetic<f16> {
+    typedef f32 Sum;
+};
+template <>
+struct Arithmetic<bf16> {
+    typedef f32 Sum;
+};
+
+template <typename Element>
+__device__ inline Element widened(Element x) {
+    return x;
+}
+__device__ inline u32 widened(u8 x) { return x; }
+__device__ inline u32 widened(u16 x) { return x; }
+__device__ inline f32 widened(f16 x) {
+    f32 wide;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(x.bits));
+    return wide;
+}
+__device__ inline f32 widened(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
+
+template <typename Sum, typename Element>
+__device__ inline void narrow(Sum x, Element& y) {
+    y = (Element)x;
+}
+__device__ inline void narrow(f32 x, f16& y) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x)); }
+__device__ inline void narrow(f32 x, bf16& y) {
+    const u32 bits = __float_as_uint(x);
+    const u32 nearest_even = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    y.bits = (bits & 0x7fffffff) > 0x7f800000 ? 0x7fff : (u16)nearest_even;
+}
+
+// x y + z: fused for floats, so that it is one rounding (the options keep the compiler from fusing by itself).
+__device__ inline u32 multiply_add(u32 x, u32 y, u32 z) { return x * y + z; }
+__device__ inline u64 multiply_add(u64 x, u64 y, u64 z) { return x * y + z; }
+__device__ inline f32 multiply_add(f32 x, f32 y, f32 z) { return fmaf(x, y, z); }
+__device__ inline f64 multiply_add(f64 x, f64 y, f64 z) { return fma(x, y, z); }
+template <typename Part>
+__device__ inline Complex<Part> multiply_add(Complex<Part> x, Complex<Part> y, Complex<Part> z) {
+    return {multiply_add(-x.imaginary, y.imaginary, multiply_add(x.real, y.real, z.real)),
+            multiply_add(x.imaginary, y.real, multiply_add(x.real, y.imaginary, z.imaginary))};
+}
+
+template <typename Number>
+__device__ inline Number multiply(Number x, Number y) {
+    return x * y;
+}
+template <typename Part>
+__device__ inline Complex<Part> multiply(Complex<Part> x, Complex<Part> y) {
+    return {multiply_add(-x.imaginary, y.imaginary, x.real * y.real),
+            multiply_add(x.imaginary, y.real, x.real * y.imaginary)};
+}
+
+template <typename Number>
+__device__ inline Number conjugated(Number x) {
+    return x;
+}
+template <typename Part>
+__device__ inline Complex<Part> conjugated(Complex<Part> x) {
+    return {x.real, -x.imaginary};
+}
+
+template <typename Number>
+__device__ inline void clear(Number& x) {
+    x = 0;
+}
+template <typename Part>
+__device__ inline void clear(Complex<Part>& x) {
+    x.real = x.imaginary = 0;
+}
+
+template <typename Element>
+__device__ inline void clear_element(Element& x) {
+    clear(x);
+}
+__device__ inline void clear_element(f16& x) { x.bits = 0; }
+__device__ inline void clear_element(bf16& x) { x.bits = 0; }
+
+// The sizes of a tile, by the type of the sums. Enumerators, because constants would become variables of the module.
+template <typename Sum>
+struct Tile {
+    enum : int {
+        threads = 256,
+        each = sizeof(Sum) <= 4 ? 8 : 4,            // Rows, and columns, of a thread.
+        run = 16 / sizeof(Sum),                     // Of those, neighbours: one access of shared memory.
+        span = 16 * each,                           // Rows, and columns, of a block.
+        depth = 8,                                  // k of a step.
+        // From one k to the next in shared memory, so that transposed stores spread over the banks.
+        pitch = span + (run > 1 ? run : 2),
+        vector = sizeof(Sum) <= 4 ? 4 : run,        // Elements of one load.
+        loads = span * depth / threads / vector,    // Of a thread and an operand.
+        blocks = sizeof(Sum) <= 8 ? 2 : 1,          // Of a multiprocessor, as the registers allow.
+    };
+};
+
+// One operand's part of a step: `span` of m or n by `depth` of k. `Along` says which of the two is contiguous in
+// memory: 1 for k (A stored as it is multiplied, B transposed), 0 for m or n.
+template <typename Element, int Along>
+struct Part {
+    typedef typename Arithmetic<Element>::Sum Sum;
+    typedef Tile<Sum> Sizes;
+    typedef Pack<Element, Sizes::vector> Vector;
+    // A row of the part in memory has so many vectors, and so many rows lie between a thread's loads.
+    enum : int {
+        across = (Along ? Sizes::depth : Sizes::span) / Sizes::vector,
+        rows_between = Sizes::threads / across,
+    };
+
+    Vector held[Sizes::loads];
+    const Element* from;  // Of the first load.
+    i64 leading;
+    i32 left;             // Of m or n, from the first load on.
+    bool vectors;
+
+    // Where the thread's first load is in a part, in rows of memory and in elements.
+    __device__ static int y() { return (int)threadIdx.x / across; }
+    __device__ static int x() { return (int)threadIdx.x % across * Sizes::vector; }
+
+    // `first` and `extent` are of m or n.
+    __device__ Part(const Element* matrix, i64 leading, i32 first, i32 extent, bool vectors)
+        : leading(leading), left(extent - first - (Along ? y() : x())), vectors(vectors) {
+        from = matrix + (Along ? (first + y()) * leading + x() : y() * leading + first + x());
+    }
+
+    // Loads the next part, of which so much of k is left; what is outside is 0.
+    __device__ void load(i32 depth) {
+        const i32 k = depth - (Along ? x() : y());
+#pragma unroll
+        for (int i = 0; i < Sizes::loads; i++) {
+            const i32 rows = (Along ? left : k) - i * rows_between;
+            const i32 columns = Along ? k : left;
+            const Element* source = from + i * rows_between * leading;
+            if (vectors && rows > 0 && columns >= Sizes::vector) {
+                load_pack(held[i], source);
+            } else {
+#pragma unroll
+                for (int v = 0; v < Sizes::vector; v++) {
+                    clear_element(held[i].item[v]);
+                    if (rows > 0 && v < columns) held[i].item[v] = source[v];
+                }
+            }
+        }
+        from += Along ? (i64)Sizes::depth : Sizes::depth * leading;
+    }
+
+    __device__ void put(Sum* step, bool conjugate) const {
+#pragma unroll
+        for (int i = 0; i < Sizes::loads; i++) {
+            const int at = Along ? y() + i * rows_between : x(), k = Along ? x() : y() + i * rows_between;
+#pragma unroll
+            for (int v = 0; v < Sizes::vector; v++) {
+                Sum number = widened(held[i].item[v]);
+                if (conjugate) number = conjugated(number);
+                step[(k + (Along ? v : 0)) * Sizes::pitch + at + (Along ? 0 : v)] = number;
+            }
+        }
+    }
+};
+
+// A thread's rows (or columns) of one k: runs of 16 bytes, `threads_across` runs apart.
+template <typename Sum, int ThreadsAcross>
+__device__ inline void take(Sum (&fragment)[Tile<Sum>::each], const Sum* from) {
+#pragma unroll
+    for (int i = 0; i < Tile<Sum>::each; i += Tile<Sum>::run) {
+        Pack<Sum, Tile<Sum>::run> pack;
+        load_pack(pack, from + i * ThreadsAcross);
+#pragma unroll
+        for (int v = 0; v < Tile<Sum>::run; v++) fragment[i + v] = pack.item[v];
+    }
+}
+
+template <typename Element, typename Result, int AlongA, int AlongB>
+__device__ inline void gemm(const Element* a, const Element* b, Result* c, const Shape& shape) {
+    typedef typename Arithmetic<Element>::Sum Sum;
+    typedef Tile<Sum> Sizes;
+    __shared__ __align__(16) unsigned char memory[2][2][Sizes::depth * Sizes::pitch * sizeof(Sum)];
+
+    // Of 8 warps, 4 lie below each other; of a warp's 32 threads, 8 beside each other.
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int first_row = warp / 2 * 4 * Sizes::each + lane / 8 * Sizes::run;
+    const int first_column = warp % 2 * 8 * Sizes::each + lane % 8 * Sizes::run;
+
+    const u32 tile_rows = ((u32)shape.m + Sizes::span - 1) / Sizes::span;
+    const u32 tile_columns = ((u32)shape.n + Sizes::span - 1) / Sizes::span;
+    // Down 8 tiles, then one column on: what is read at one time fits the L2 cache.
+    const u32 group = 8;
+    const u32 matrix = blockIdx.x / (tile_rows * tile_columns);
+    const u32 within = blockIdx.x % (tile_rows * tile_columns);
+    const u32 first = within / (group * tile_columns) * group;
+    const u32 height = group < tile_rows - first ? group : tile_rows - first;
+    const u32 in_group = within - first * tile_columns;
+    const i32 row = (first + in_group % height) * Sizes::span;
+    const i32 column = in_group / height * Sizes::span;
+    const Element* own_a = a + matrix * shape.a_matrix;
+    const Element* own_b = b + matrix * shape.b_matrix;
+
+    Sum sums[Sizes::each][Sizes::each];
+#pragma unroll
+    for (int i = 0; i < Sizes::each; i++) {
+#pragma unroll
+        for (int j = 0; j < Sizes::each; j++) clear(sums[i][j]);
+    }
+
+    Part<Element, AlongA> next_a(own_a, shape.a_leading, row, shape.m, shape.vector_a);
+    Part<Element, AlongB> next_b(own_b, shape.b_leading, column, shape.n, shape.vector_b);
+    auto put = [&](int step) {
+        next_a.put((Sum*)memory[step][0], shape.conjugate_a);
+        next_b.put((Sum*)memory[step][1], shape.conjugate_b);
+    };
+    int step = 0;
+    i32 left = shape.k;
+    if (left > 0) {
+        next_a.load(left);
+        next_b.load(left);
+        put(0);
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (; left > 0; left -= Sizes::depth) {
+        const bool more = left > Sizes::depth;
+        if (more) {
+            next_a.load(left - Sizes::depth);
+            next_b.load(left - Sizes::depth);
+        }
+        const Sum* step_a = (const Sum*)memory[step][0] + first_row;
+        const Sum* step_b = (const Sum*)memory[step][1] + first_column;
+// No further: the registers are just enough.
+#pragma unroll 2
+        for (int depth = 0; depth < Sizes::depth; depth++) {
+            Sum x[Sizes::each], y[Sizes::each];
+            take<Sum, 4>(x, step_a + depth * Sizes::pitch);
+            take<Sum, 8>(y, step_b + depth * Sizes::pitch);
+#pragma unroll
+            for (int i = 0; i < Sizes::each; i++) {
+#pragma unroll
+                for (int j = 0; j < Sizes::each; j++) sums[i][j] = multiply_add(x[i], y[j], sums[i][j]);
+            }
+        }
+        step ^= 1;
+        if (more) put(step);
+        __syncthreads();
+    }
+
+    const Sum alpha = *(const Sum*)shape.alpha, beta = *(const Sum*)shape.beta;
+    Result* own_c = c + matrix * shape.c_matrix;
+#pragma unroll
+    for (int i = 0; i < Sizes::each; i++) {
+        const i32 y = row + first_row + i / Sizes::run * Sizes::run * 4 + i % Sizes::run;
+        if (y >= shape.m) continue;
+#pragma unroll
+        for (int j = 0; j < Sizes::each; j += Sizes::run) {
+            const i32 x = column + first_column + j * 8;
+            Result* to = own_c + (i64)y * shape.c_leading + x;
+            Pack<Result, Sizes::run> pack;
+#pragma unroll
+            for (int v = 0; v < Sizes::run; v++) {
+                Sum number = sums[i][j + v];
+                if (shape.scales) number = multiply(alpha, number);
+                if (shape.reads_c && v < shape.n - x) number = multiply_add(beta, widened(to[v]), number);
+                narrow(number, pack.item[v]);
+            }
+            if (shape.vector_c && Sizes::run <= shape.n - x) {
+                store_pack(to, pack);
+            } else {
+#pragma unroll
+                for (int v = 0; v < Sizes::run; v++) {
+                    if (v < shape.n - x) to[v] = pack.item[v];
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+
+#define ENTRY(name, element, result, along_a, along_b)                                          \
+    extern "C" __global__ void __launch_bounds__(256, Tile<Arithmetic<element>::Sum>::blocks)   \
+        gemm_simt_##name(const element* a, const element* b, result* c, const Shape shape) {    \
+        gemm<element, result, along_a, along_b>(a, b, c, shape);                                \
+    }
+#define LAYOUTS(name, element, result)        \
+    ENTRY(name##_nn, element, result, 1, 0)   \
+    ENTRY(name##_nt, element, result, 1, 1)   \
+    ENTRY(name##_tn, element, result, 0, 0)   \
+    ENTRY(name##_tt, element, result, 0, 1)
+#define OWN_RESULT(element) LAYOUTS(element, element, element)
+#define WIDE_RESULT(element) LAYOUTS(element##_f32, element, f32)
+// ELEMENT's value instead of its name.
+#define WIDE_RESULT_OF(element) WIDE_RESULT(element)
+
+OWN_RESULT(ELEMENT)
+#ifdef WIDE
+WIDE_RESULT_OF(ELEMENT)
+#endif

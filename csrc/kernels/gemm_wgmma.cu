@@ -1,0 +1,425 @@
+// C = alpha A B + beta C on the tensor cores of compute capability 9.0: ELEMENT (-DELEMENT=bf16 or f16) times
+// ELEMENT, added in f32; C is ELEMENT or f32. One family for each ELEMENT.
+//
+// Entries: gemm_wgmma_<ELEMENT>_<A><B>_<columns>(map of A, map of B, map of C, C, shape). A and B are n (stored as
+// they are multiplied, row by row) or t (stored transposed); columns is a tile's width, 64, 128 or 256. `Shape` is
+// the Rust side's `gemm::wgmma::Shape`. Launch: 384 threads a block, blocks in pairs, as many pairs as the device
+// holds or there are tiles, whichever is less, and `shared_bytes` of dynamic shared memory.
+//
+// The maps are of three dimensions, the contiguous one first and the matrix's number in the batch last, with a
+// swizzle of 128 bytes. Their boxes:
+//   A: n 64 k x 128 rows; t 64 rows x 64 k.  B: t 64 k x columns / 2; n 64 columns x 32 k.  C: 128 bytes x 64 rows.
+// Copies fill what is outside a matrix with zeros, which adds nothing, and stores leave it out, so no size is
+// special. k is at least 1. A store by a map writes whole pieces of 16 bytes, though, also where a row ends within one
+// (seen on an H200). Where C's rows do not begin and end at multiples of 16 bytes, `staged` is 0, any map stands in
+// the place of C's, and threads store one element after another.
+//
+// How: a pair of blocks (a cluster) makes a tile of 256 rows, 128 a block. In each block one thread of the first
+// warpgroup copies; the other two warpgroups multiply 64 rows each. B's part is the same for both blocks, so each
+// copies half of it to both. Stages go round: `full` says that a stage's bytes have come, `empty` that all four
+// warpgroups that use them are done. Blocks stay and take the next tile; copies run ahead into it while the last one
+// is stored. Tiles are taken down a group of rows of tiles, then one column on, so that what is read at one time fits
+// the L2 cache.
+//
+// What must stay true: every number of C is made of the same operations in the same order, whatever the tile's width
+// and the number of blocks (k ascending, 16 at a time, one accumulator), so all launches of a product give the same
+// bits.
+//
+// | version | what | bf16, 4096^3 and 8192^3 on an H200, of cuBLAS in the same run |
+// |---|---|---|
+// | 1 | both operands k-contiguous, columns 256, two-dimensional maps | 1.01 and 1.03 (784 and 795 TFLOP/s cool) |
+// | 1, `.release.cluster` where a stage is given back | a fence of the device each time | 545 and 570 TFLOP/s cool |
+// | 1, no pairs | each block copies all of B | 751 to 771 and 667 to 755 TFLOP/s cool |
+// | 1, one group of 16 rows of tiles | what is read at one time does not fit L2 | 8192^3: 12 % less |
+// | 2 | all layouts, three widths, batches, alpha, beta, any C | see benches/RESULTS.md |
+#include "hopper.cuh"
+#include "wgmma.cuh"
+
+// Outside of the namespace, which has no name of its own: the compiler would make one up, another one each time.
+extern __shared__ unsigned char shared_memory[];
+
+namespace {
+
+struct Shape {
+    i32 m, n, k, batch;
+    i64 c_row;      // From a row of C to the next, in elements.
+    i64 c_matrix;   // From a matrix of C to the next.
+    i32 a_matrix;   // 1, or 0 where all products share one A.
+    i32 b_matrix;
+    i32 group;      // Rows of tiles in a group.
+    i32 wide;       // Whether C is f32 instead of ELEMENT.
+    i32 staged;     // Whether C is stored by way of its map.
+    f32 alpha, beta;
+    i32 padding;
+};
+
+// Enumerators, because constants would become variables of the module.
+enum : int {
+    pair = 2,  // Blocks of a cluster.
+    block_rows = 128,
+    tile_rows = pair * block_rows,
+    depth = 64,     // k of a stage: 128 bytes.
+    consumers = 2,  // Warpgroups that multiply.
+    threads = 128 * (1 + consumers),
+    staging_bytes = 64 * 128,  // 64 rows of 128 bytes of C.
+};
+
+template <int Columns>
+struct Stages {
+    enum : int {
+        a_bytes = block_rows * depth * 2,
+        b_bytes = Columns * depth * 2,
+        // What 227 KB hold beside the staging of C.
+        count = Columns == 256 ? 4 : Columns == 128 ? 6 : 8,
+    };
+};
+
+// Where a block's shared memory begins to be used, and what lies where.
+template <int Columns>
+struct Places {
+    u32 a, b, c, full, empty;
+
+    __device__ explicit Places(u32 start) {
+        a = (start + 1023) & ~1023u;
+        b = a + Stages<Columns>::count * Stages<Columns>::a_bytes;
+        c = b + Stages<Columns>::count * Stages<Columns>::b_bytes;
+        full = c + consumers * 2 * staging_bytes;
+        empty = full + 8 * Stages<Columns>::count;
+    }
+};
+
+// A stage and the parity of the phase in which it is met.
+template <int Count>
+struct Turn {
+    u32 stage = 0;
+    u32 parity = 0;
+
+    __device__ void next() {
+        if (++stage == Count) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+// The pairs' tiles.
+template <int Columns>
+struct Tiles {
+    i32 rows, columns, group, count;
+
+    __device__ explicit Tiles(const Shape& shape) {
+        rows = (shape.m + tile_rows - 1) / tile_rows;
+        columns = (shape.n + Columns - 1) / Columns;
+        group = shape.group;
+        count = rows * columns * shape.batch;
+    }
+
+    // The tile's first row and column, and its matrix.
+    __device__ void at(i32 tile, i32& row, i32& column, i32& matrix) const {
+        matrix = tile / (rows * columns);
+        const i32 within = tile - matrix * (rows * columns);
+        const i32 first = within / (group * columns) * group;
+        const i32 height = min(group, rows - first);
+        const i32 in_group = within % (group * columns);
+        row = (first + in_group % height) * tile_rows;
+        column = in_group / height * Columns;
+    }
+};
+
+// One thread of each block: brings the stages in.
+template <bool SpanA, bool SpanB, int Columns>
+__device__ inline void copy_stages(const TensorMap* a, const TensorMap* b, const Shape& shape,
+                                   const Places<Columns>& places, u32 rank) {
+    using Stage = Stages<Columns>;
+    const Tiles<Columns> tiles(shape);
+    Turn<Stage::count> turn;
+    for (i32 tile = blockIdx.x / pair; tile < tiles.count; tile += gridDim.x / pair) {
+        i32 row, column, matrix;
+        tiles.at(tile, row, column, matrix);
+        row += rank * block_rows;
+        const i32 a_matrix = matrix * shape.a_matrix, b_matrix = matrix * shape.b_matrix;
+        for (i32 k = 0; k < shape.k; k += depth) {
+            barrier_wait(places.empty + 8 * turn.stage, turn.parity ^ 1);
+            const u32 full = places.full + 8 * turn.stage;
+            const u32 to_a = places.a + turn.stage * Stage::a_bytes, to_b = places.b + turn.stage * Stage::b_bytes;
+            barrier_expect(full, Stage::a_bytes + Stage::b_bytes);
+            if constexpr (SpanA) {
+                copy_box(to_a, a, full, row, k, a_matrix);
+                copy_box(to_a + 64 * depth * 2, a, full, row + 64, k, a_matrix);
+            } else {
+                copy_box(to_a, a, full, k, row, a_matrix);
+            }
+            if constexpr (SpanB) {
+                // Half of the depth of every panel, to both blocks.
+#pragma unroll
+                for (int panel = 0; panel < Columns / 64; panel++) {
+                    copy_box_to_blocks(to_b + panel * 64 * depth * 2 + rank * (depth / 2) * 128, b, full,
+                                       column + 64 * panel, k + rank * (depth / 2), b_matrix, 3);
+                }
+            } else {
+                const i32 half = rank * (Columns / 2);
+                copy_box_to_blocks(to_b + half * 128, b, full, k, column + half, b_matrix, 3);
+            }
+            turn.next();
+        }
+    }
+    // The other block may still arrive at this one's barriers: go only when all have.
+    for (int stage = 0; stage < Stage::count; stage++) {
+        barrier_wait(places.empty + 8 * turn.stage, turn.parity ^ 1);
+        turn.next();
+    }
+}
+
+// Two numbers rounded to ELEMENT, the first in the lower half.
+__device__ inline u32 rounded(f32 low, f32 high) {
+    u32 both;
+    asm("cvt.rn." NAME_OF(ELEMENT) "x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+}
+
+__device__ inline f32 widened(u16 bits) {
+    f32 wide;
+    if constexpr (NAME_OF(ELEMENT)[0] == 'b') {
+        wide = __uint_as_float((u32)bits << 16);
+    } else {
+        asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(bits));
+    }
+    return wide;
+}
+
+// Elements of C that lie in 128 bytes.
+template <typename Element>
+__device__ constexpr u32 across() {
+    return 128 / sizeof(Element);
+}
+
+// A warpgroup's numbers, which wgmma.cuh lays out, on their way into C: part by part of 64 rows of 128 bytes through
+// two buffers in shared memory, swizzled as C's map says: 16 bytes number i of row r lie at i ^ (r % 8).
+template <int Columns>
+struct Result {
+    f32 (&d)[Columns / 2];
+    const Shape& shape;
+    const TensorMap* map;
+    void* c;             // The matrix.
+    i32 matrix;          // Its number.
+    i32 row, column;     // Of the first number.
+    u32 thread;          // Of the warpgroup.
+    u32 buffers, name;   // Of the warpgroup too: its buffers and its barrier.
+
+    // Where the element is inside C, as threads that are neighbours take neighbours: use(place in the buffer,
+    // element).
+    template <typename Element, typename Use>
+    __device__ void each_of_part(u32 buffer, i32 at, Use use) const {
+        constexpr u32 rows_at_once = 128 / across<Element>();
+        const u32 x = thread % across<Element>();
+        if (at + (i32)x >= shape.n) return;
+        const u32 chunk = x * sizeof(Element) / 16, offset = x * sizeof(Element) % 16;
+        const u32 rows = max(0, min(64, shape.m - row));
+        Element* element = (Element*)c + (i64)row * shape.c_row + at + x;
+#pragma unroll 1
+        for (u32 y = thread / across<Element>(); y < rows; y += rows_at_once) {
+            use(buffer + y * 128 + ((chunk ^ (y % 8)) * 16) + offset, element + y * shape.c_row);
+        }
+    }
+
+    // The next of the two buffers, once the store before the last one has read it. Where C counts, it holds C's part.
+    template <typename Element>
+    __device__ u32 begin_part(u32& turn, i32 at) const {
+        if (thread == 0) stores_read<1>();
+        named_barrier(name, 128);
+        const u32 buffer = buffers + turn * staging_bytes;
+        turn ^= 1;
+        // Only here is C read: with beta 0 it may hold anything.
+        if (shape.beta != 0.0f) {
+            each_of_part<Element>(buffer, at, [](u32 place, const Element* element) { to_shared(place, *element); });
+            named_barrier(name, 128);
+        }
+        return buffer;
+    }
+
+    template <typename Element>
+    __device__ void end_part(u32 buffer, i32 at) const {
+        if (shape.staged) {
+            publish_to_copies();
+            named_barrier(name, 128);
+            if (thread == 0) store_box(map, buffer, at, row, matrix);
+        } else {
+            named_barrier(name, 128);
+            each_of_part<Element>(buffer, at, [](u32 place, Element* element) { from_shared(place, *element); });
+        }
+    }
+
+    // Two neighbours in a row.
+    __device__ void add_c(f32 (&two)[2], f32 low, f32 high) const {
+        two[0] = fmaf(shape.beta, low, two[0]);
+        two[1] = fmaf(shape.beta, high, two[1]);
+    }
+
+    __device__ void store(u32& turn) const {
+        if (shape.alpha != 1.0f) {
+#pragma unroll
+            for (int i = 0; i < Columns / 2; i++) d[i] *= shape.alpha;
+        }
+        if (shape.wide) {
+            store_wide(turn);
+        } else {
+            store_narrow(turn);
+        }
+    }
+
+    __device__ void store_wide(u32& turn) const {
+        const u32 g = thread % 32 / 4, q = thread % 4;
+#pragma unroll
+        for (int part = 0; part < Columns / 32; part++) {
+            const i32 at = column + 32 * part;
+            const u32 buffer = begin_part<f32>(turn, at);
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+#pragma unroll
+                for (int h = 0; h < 2; h++) {
+                    const u32 in_row = (((2 * j + q / 2) ^ g) * 16) + q % 2 * 8;
+                    const u32 place = buffer + (thread / 32 * 16 + g + 8 * h) * 128 + in_row;
+                    f32 two[2] = {d[16 * part + 4 * j + 2 * h], d[16 * part + 4 * j + 2 * h + 1]};
+                    if (shape.beta != 0.0f) {
+                        f32 c_two[2];
+                        from_shared(place, c_two);
+                        add_c(two, c_two[0], c_two[1]);
+                    }
+                    to_shared(place, two);
+                }
+            }
+            end_part<f32>(buffer, at);
+        }
+    }
+
+    __device__ void store_narrow(u32& turn) const {
+        const u32 lane = thread % 32, first_row = thread / 32 * 16;
+        const u32 g = lane / 4, q = lane % 4;
+        const u32 matrix_row = first_row + lane % 16;
+#pragma unroll
+        for (int part = 0; part < Columns / 64; part++) {
+            const i32 at = column + 64 * part;
+            const u32 buffer = begin_part<u16>(turn, at);
+#pragma unroll
+            for (int j = 0; j < 8; j += 2) {
+                // Four 8 x 8 blocks: the upper and lower 8 rows of 8 columns, then of the next 8.
+                u32 block[4];
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    const int first = 32 * part + 4 * j + 2 * i;
+                    f32 two[2] = {d[first], d[first + 1]};
+                    if (shape.beta != 0.0f) {
+                        u32 both;
+                        const u32 place = buffer + (first_row + g + i % 2 * 8) * 128 + (((j + i / 2) ^ g) * 16) + q * 4;
+                        from_shared(place, both);
+                        add_c(two, widened((u16)both), widened((u16)(both >> 16)));
+                    }
+                    block[i] = rounded(two[0], two[1]);
+                }
+                const u32 place = buffer + matrix_row * 128 + (((j + lane / 16) ^ (matrix_row % 8)) * 16);
+                blocks_to_shared(place, block);
+            }
+            end_part<u16>(buffer, at);
+        }
+    }
+};
+
+// A warpgroup: multiplies its 64 rows of each stage, and stores them.
+template <bool SpanA, bool SpanB, int Columns>
+__device__ inline void multiply_stages(const TensorMap* map, void* c, const Shape& shape, const Places<Columns>& places,
+                                       u32 rank, u32 consumer) {
+    using Stage = Stages<Columns>;
+    const u32 thread = threadIdx.x % 128;
+    const Tiles<Columns> tiles(shape);
+    // Thread 0 tells this block that a stage is free, thread 1 the other one.
+    const u32 empty = address_in_block(places.empty, (rank + thread) % pair);
+    auto release = [&](u32 stage) {
+        if (thread < pair) barrier_arrive(empty + 8 * stage);
+    };
+    Turn<Stage::count> turn;
+    u32 staging_turn = 0;
+    for (i32 tile = blockIdx.x / pair; tile < tiles.count; tile += gridDim.x / pair) {
+        i32 row, column, matrix;
+        tiles.at(tile, row, column, matrix);
+        f32 d[Columns / 2];
+        u32 last = 0;
+        for (i32 k = 0; k < shape.k; k += depth) {
+            barrier_wait(places.full + 8 * turn.stage, turn.parity);
+            // 64 rows of A are 64 * 128 bytes in either layout.
+            const u64 a = wgmma_operand<SpanA>(places.a + turn.stage * Stage::a_bytes + consumer * 64 * 128);
+            const u64 b = wgmma_operand<SpanB>(places.b + turn.stage * Stage::b_bytes);
+            wgmma_begin();
+#pragma unroll
+            for (int step = 0; step < depth / 16; step++) {
+                wgmma<Columns, SpanA, SpanB>(d, a + step * wgmma_step<SpanA>(), b + step * wgmma_step<SpanB>(),
+                                             (k | step) != 0);
+            }
+            wgmma_commit();
+            // The stage before this one is done with now.
+            wgmma_wait<1>();
+            if (k > 0) release(last);
+            last = turn.stage;
+            turn.next();
+        }
+        wgmma_wait<0>();
+        release(last);
+
+        const i32 elements = shape.wide ? 4 : 2;
+        void* const own = (char*)c + matrix * shape.c_matrix * elements;
+        const i32 own_row = row + rank * block_rows + consumer * 64;
+        const u32 buffers = places.c + consumer * 2 * staging_bytes;
+        const Result<Columns> result{d,       shape,  map,    own,     matrix,
+                                     own_row, column, thread, buffers, 1 + consumer};
+        result.store(staging_turn);
+    }
+    if (thread == 0) stores_done();
+}
+
+template <bool SpanA, bool SpanB, int Columns>
+__device__ inline void gemm(const TensorMap* a, const TensorMap* b, const TensorMap* c_map, void* c,
+                            const Shape& shape) {
+    const Places<Columns> places(shared_address(shared_memory));
+    // The same for all threads of a warp, and known to be.
+    const u32 warpgroup = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);
+    const u32 rank = cluster_rank();
+    if (threadIdx.x == 0) {
+        for (int stage = 0; stage < Stages<Columns>::count; stage++) {
+            barrier_initialise(places.full + 8 * stage, 1);
+            barrier_initialise(places.empty + 8 * stage, consumers * pair);
+        }
+        barriers_initialised();
+        prefetch_map(a);
+        prefetch_map(b);
+    }
+    cluster_barrier();
+    if (warpgroup == 0) {
+        registers_down_to<40>();
+        if (threadIdx.x == 0) copy_stages<SpanA, SpanB, Columns>(a, b, shape, places, rank);
+    } else {
+        registers_up_to<232>();
+        multiply_stages<SpanA, SpanB, Columns>(c_map, c, shape, places, rank, warpgroup - 1);
+    }
+}
+
+}  // namespace
+
+// A's m runs along its rows where it is stored transposed, B's n where it is not.
+#define ENTRY(element, layout, columns, span_a, span_b)                                                               \
+    extern "C" __global__ void __cluster_dims__(pair, 1, 1) __launch_bounds__(threads, 1)                             \
+        gemm_wgmma_##element##_##layout##_##columns(const __grid_constant__ TensorMap a,                              \
+                                                    const __grid_constant__ TensorMap b,                              \
+                                                    const __grid_constant__ TensorMap c_map, void* c,                 \
+                                                    const __grid_constant__ Shape shape) {                            \
+        gemm<span_a, span_b, columns>(&a, &b, &c_map, c, shape);                                                      \
+    }
+#define LAYOUTS(element, columns)              \
+    ENTRY(element, nn, columns, false, true)   \
+    ENTRY(element, nt, columns, false, false)  \
+    ENTRY(element, tn, columns, true, true)    \
+    ENTRY(element, tt, columns, true, false)
+#define WIDTHS(element)   \
+    LAYOUTS(element, 64)  \
+    LAYOUTS(element, 128) \
+    LAYOUTS(element, 256)
+
+WIDTHS(ELEMENT)

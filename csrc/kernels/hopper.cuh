@@ -1,0 +1,166 @@
+// What compute capability 9.0 has beyond loads and stores: barriers in shared memory that count bytes, bulk tensor
+// copies (TMA), clusters, and how a kernel's warps divide registers. One function an instruction, named for what it
+// does.
+//
+// Why by hand: the toolkit's headers would tie the sources to one release. Addresses of shared memory are 32-bit
+// offsets (`shared_address`), because the instructions take those. The PTX manual's chapters "mbarrier",
+// "Asynchronous copy: tensor" and "setmaxnreg" define them.
+#pragma once
+#include "types.cuh"
+
+// A tensor map as the driver encodes it; a kernel takes it as `const __grid_constant__ TensorMap`.
+struct alignas(64) TensorMap {
+    u64 words[16];
+};
+
+__device__ inline u32 shared_address(const void* pointer) { return (u32)__cvta_generic_to_shared(pointer); }
+
+// ---- clusters ----
+
+__device__ inline u32 cluster_rank() {
+    u32 rank;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+// The address, in the cluster, of what lies at `address` in the shared memory of block `rank`.
+__device__ inline u32 address_in_block(u32 address, u32 rank) {
+    u32 remote;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
+    return remote;
+}
+
+// All threads of the cluster.
+__device__ inline void cluster_barrier() {
+    asm volatile(
+        "barrier.cluster.arrive.release.aligned;\n"
+        "barrier.cluster.wait.acquire.aligned;" ::
+            : "memory");
+}
+
+// ---- barriers ----
+
+__device__ inline void barrier_initialise(u32 barrier, u32 arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
+}
+
+// Makes initialised barriers visible to the cluster and to the copies; a cluster barrier must follow.
+__device__ inline void barriers_initialised() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+// Arrives, and makes the phase wait for this many bytes as well.
+__device__ inline void barrier_expect(u32 barrier, u32 bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+// Arrives at a barrier of any block of the cluster. Not spelled `.release.cluster`: that compiles to a fence of the
+// whole device, which costs a matrix product 30 % of its speed, and nothing here is written that a peer reads.
+__device__ inline void barrier_arrive(u32 cluster_address) {
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(cluster_address) : "memory");
+}
+
+// Waits until the phase of this parity has ended. On a fresh barrier parity 1 has, and parity 0 has not.
+__device__ inline void barrier_wait(u32 barrier, u32 parity) {
+    asm volatile(
+        "{\n"
+        ".reg .pred ended;\n"
+        "again: mbarrier.try_wait.parity.shared::cta.b64 ended, [%0], %1;\n"
+        "@ended bra done;\n"
+        "bra again;\n"
+        "done:\n"
+        "}" ::"r"(barrier),
+        "r"(parity)
+        : "memory");
+}
+
+// The threads of a part of the block: `threads` is a multiple of 32.
+__device__ inline void named_barrier(u32 name, u32 threads) {
+    asm volatile("bar.sync %0, %1;" ::"r"(name), "r"(threads) : "memory");
+}
+
+// ---- bulk tensor copies; one thread issues them ----
+
+__device__ inline void prefetch_map(const TensorMap* map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map)); }
+
+// The box at (x, y, z), x being the contiguous dimension, into shared memory; `barrier` is told of its bytes.
+__device__ inline void copy_box(u32 to, const TensorMap* map, u32 barrier, i32 x, i32 y, i32 z) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+        " [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(to),
+        "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z)
+        : "memory");
+}
+
+// As `copy_box`, to the same place in each block of the cluster whose bit is set, each of whose barriers is told.
+__device__ inline void copy_box_to_blocks(u32 to, const TensorMap* map, u32 barrier, i32 x, i32 y, i32 z, u16 blocks) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster"
+        " [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(to),
+        "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "h"(blocks)
+        : "memory");
+}
+
+// The box at (x, y, z) out of shared memory; what is outside the tensor is left out. Ends the thread's group of
+// stores.
+__device__ inline void store_box(const TensorMap* map, u32 from, i32 x, i32 y, i32 z) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4}], [%1];\n"
+        "cp.async.bulk.commit_group;" ::"l"(map),
+        "r"(from), "r"(x), "r"(y), "r"(z)
+        : "memory");
+}
+
+// Waits until at most `Groups` of this thread's stores still read shared memory.
+template <int Groups>
+__device__ inline void stores_read() {
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Groups) : "memory");
+}
+
+// Waits until all of this thread's stores are written.
+__device__ inline void stores_done() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+
+// Makes what this thread wrote to shared memory visible to bulk copies; a barrier must follow.
+__device__ inline void publish_to_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// ---- shared memory by its addresses ----
+
+__device__ inline void to_shared(u32 place, u16 bits) {
+    asm volatile("st.shared::cta.u16 [%0], %1;" ::"r"(place), "h"(bits) : "memory");
+}
+__device__ inline void to_shared(u32 place, f32 number) {
+    asm volatile("st.shared::cta.f32 [%0], %1;" ::"r"(place), "f"(number) : "memory");
+}
+__device__ inline void to_shared(u32 place, const f32 (&two)[2]) {
+    asm volatile("st.shared::cta.v2.f32 [%0], {%1, %2};" ::"r"(place), "f"(two[0]), "f"(two[1]) : "memory");
+}
+
+__device__ inline void from_shared(u32 place, u16& bits) {
+    asm volatile("ld.shared::cta.u16 %0, [%1];" : "=h"(bits) : "r"(place) : "memory");
+}
+__device__ inline void from_shared(u32 place, u32& bits) {
+    asm volatile("ld.shared::cta.u32 %0, [%1];" : "=r"(bits) : "r"(place) : "memory");
+}
+__device__ inline void from_shared(u32 place, f32& number) {
+    asm volatile("ld.shared::cta.f32 %0, [%1];" : "=f"(number) : "r"(place) : "memory");
+}
+__device__ inline void from_shared(u32 place, f32 (&two)[2]) {
+    asm volatile("ld.shared::cta.v2.f32 {%0, %1}, [%2];" : "=f"(two[0]), "=f"(two[1]) : "r"(place) : "memory");
+}
+
+// Four blocks of 8 x 8 numbers of 16 bits, two a register: lane l holds of each block those at row l / 4, columns
+// 2 (l % 4) and the next, and gives the place of row l % 8 of block l / 8.
+__device__ inline void blocks_to_shared(u32 place, const u32 (&block)[4]) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(place), "r"(block[0]),
+                 "r"(block[1]), "r"(block[2]), "r"(block[3])
+                 : "memory");
+}
+
+// ---- registers; all warps of a warpgroup ----
+
+template <int Count>
+__device__ inline void registers_down_to() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Count));
+}
+template <int Count>
+__device__ inline void registers_up_to() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Count));
+}

@@ -1,0 +1,117 @@
+// wgmma: the product of a 64 x 16 part of one matrix and a 16 x N part of another, both in shared memory as a bulk
+// tensor copy with the 128-byte swizzle leaves them, added to 64 x N numbers in the registers of a warpgroup (128
+// threads).
+//
+// Thread t of the warpgroup holds of D, with warp w = t / 32, g = t % 32 / 4 and q = t % 4:
+//   d[4 j + 2 h + e] = D[16 w + g + 8 h][8 j + 2 q + e]     for j < N / 8 and h, e in {0, 1}
+//
+// An operand is one of two:
+// - *depth-contiguous* (k runs along the 128-byte rows): rows of 64 k; 8 rows are 1024 bytes; the next 16 k are 32
+//   bytes on.
+// - *span-contiguous* (m or n runs along the rows): panels of 64 m or n by 64 k; 8 k are 1024 bytes, a panel 8192;
+//   the next 16 k are 2048 bytes on.
+//
+// Between `wgmma_begin` and `wgmma_wait` nothing may touch the registers of D. The PTX manual's "Asynchronous
+// warpgroup level matrix multiply-accumulate" defines the instruction and the descriptors. ELEMENT is bf16 or f16.
+#pragma once
+#include "types.cuh"
+
+#define TEXT_OF(x) #x
+#define NAME_OF(x) TEXT_OF(x)
+
+// Orders the registers of D, and earlier accesses to them, before the products that follow.
+__device__ inline void wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+
+// Ends a group of products.
+__device__ inline void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+
+// Waits until at most `Groups` groups are unfinished.
+template <int Groups>
+__device__ inline void wgmma_wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");
+}
+
+// Describes an operand of 128-byte rows that begins at a multiple of 1024 bytes.
+template <bool SpanContiguous>
+__device__ inline u64 wgmma_operand(u32 address) {
+    constexpr u64 swizzle_128 = 1ull << 62;
+    constexpr u64 eight_rows = (u64)(1024 / 16) << 32;
+    constexpr u64 next_panel = (u64)(SpanContiguous ? 8192 / 16 : 1) << 16;
+    return swizzle_128 | eight_rows | next_panel | (address & 0x3ffff) / 16;
+}
+
+// What to add to a descriptor for the next 16 k.
+template <bool SpanContiguous>
+__device__ constexpr u64 wgmma_step() {
+    return SpanContiguous ? 2048 / 16 : 32 / 16;
+}
+
+// Operands of the instruction by number, and the registers behind them.
+#define COMMA ,
+#define REGISTERS_0_31 \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15" ", " \
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+
+#define REGISTERS_32_63 \
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47" ", " \
+    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+
+#define REGISTERS_64_95 \
+    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79" ", " \
+    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+
+#define REGISTERS_96_127 \
+    "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111" ", " \
+    "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+
+#define NUMBERS_0_31 \
+    "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), \
+    "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), \
+    "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), \
+    "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+
+#define NUMBERS_32_63 \
+    "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), \
+    "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), \
+    "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), \
+    "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+
+#define NUMBERS_64_95 \
+    "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]), \
+    "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), \
+    "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), \
+    "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
+
+#define NUMBERS_96_127 \
+    "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]), \
+    "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]), \
+    "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]), \
+    "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
+
+
+// D = A B where `add` is 0, D += A B where it is not. a_at and the others are the places of the operands behind D's.
+#define WGMMA(n, registers, numbers, a_at, b_at, add_at, a_transposed_at, b_transposed_at)                        \
+    asm volatile(                                                                                                 \
+        "{\n"                                                                                                     \
+        ".reg .pred adds;\n"                                                                                      \
+        "setp.ne.b32 adds, " add_at ", 0;\n"                                                                      \
+        "wgmma.mma_async.sync.aligned.m64n" n "k16.f32." NAME_OF(ELEMENT) "." NAME_OF(ELEMENT) " {" registers "}, " \
+        a_at ", " b_at ", adds, 1, 1, " a_transposed_at ", " b_transposed_at ";\n"                                \
+        "}"                                                                                                       \
+        : numbers                                                                                                 \
+        : "l"(a), "l"(b), "r"(add), "n"((int)SpanContiguousA), "n"((int)SpanContiguousB))
+
+template <int Columns, bool SpanContiguousA, bool SpanContiguousB>
+__device__ inline void wgmma(f32 (&d)[Columns / 2], u64 a, u64 b, u32 add) {
+    static_assert(Columns == 64 || Columns == 128 || Columns == 256, "no such product is written down here");
+    if constexpr (Columns == 64) {
+        WGMMA("64", REGISTERS_0_31, NUMBERS_0_31, "%32", "%33", "%34", "%35", "%36");
+    } else if constexpr (Columns == 128) {
+        WGMMA("128", REGISTERS_0_31 ", " REGISTERS_32_63, NUMBERS_0_31 COMMA NUMBERS_32_63, "%64", "%65", "%66", "%67",
+              "%68");
+    } else {
+        WGMMA("256", REGISTERS_0_31 ", " REGISTERS_32_63 ", " REGISTERS_64_95 ", " REGISTERS_96_127,
+              NUMBERS_0_31 COMMA NUMBERS_32_63 COMMA NUMBERS_64_95 COMMA NUMBERS_96_127, "%128", "%129", "%130", "%131",
+              "%132");
+    }
+}

@@ -1,0 +1,109 @@
+//! Matrix products on device memory: C = alpha · op(A) · op(B) + beta · C, one or a batch, of every number type.
+//!
+//! It knows element types, buffers, leading dimensions and streams, not tensors. A [`Product`] says what is multiplied,
+//! [`gemm`] does it by the best [`Engine`] that can, and [`Plan::explain`] says which that is and why, without a device too.
+//!
+//! | engine | needs | element types | added in |
+//! |---|---|---|---|
+//! | `wgmma` | compute capability 9.0; A and B with all rows and matrices at multiples of 16 bytes; k of 1 or more | `f16` and `bf16`, into themselves or `f32` | `f32`, by the tensor cores: products are exact, sums of 16 of them are cut, not rounded |
+//! | `simt` | 6.0 or more | all but `Bool` and the 8-bit floats | `f32` for `f16` and `bf16`, else their own type, by fma with k ascending; integers wrap |
+//!
+//! `SELVEDGE_GEMM` is `auto`, `own`, or an engine's name; [`Product::by`] goes before it. An engine that was asked for by name
+//! and cannot run is an error that says what it lacks, never another engine.
+//!
+//! What must stay true:
+//!
+//! - The result is rounded once, when it is stored: alpha and beta are applied in the type that is added in.
+//! - With beta 0 C is not read, and with alpha 0 neither are A and B, so that NaN in them does not count.
+//! - The same product on the same card has the same bits every time; see [`Plan`].
+//! - Kernels never leave the matrices that a checked [`Product`] describes.
+
+mod element;
+mod engine;
+mod kernels;
+mod plan;
+mod product;
+mod simt;
+mod wgmma;
+
+pub use element::{GemmElement, GemmResult};
+pub use engine::{Choice, Engine, Lack};
+pub use plan::{Machine, Plan};
+pub use product::{Operation, Product};
+
+use crate::driver::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, Stream};
+use crate::error::Result;
+use element::SealedScalar;
+use plan::Situation;
+
+/// C = alpha · op(A) · op(B) + beta · C on the stream, in order with everything else that uses the buffers.
+///
+/// Each buffer may be longer than its matrices. Alpha and beta are `f32` for products of `f16` and `bf16`, whose result may
+/// be `f32` too.
+///
+/// ```no_run
+/// use selvedge::driver::Device;
+/// use selvedge::gemm::{Operation, Product, gemm};
+///
+/// # fn main() -> selvedge::Result<()> {
+/// let stream = Device::new(0)?.stream()?;
+/// let a = stream.upload(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?; // 2 x 3
+/// let b = stream.upload(&[1.0f32, 0.0, 1.0, 0.0, 1.0, 0.0])?; // 2 x 3, used as 3 x 2
+/// let mut c = stream.zeros::<f32>(4)?;
+/// gemm(&stream, &Product::new(2, 2, 3).b(Operation::Transpose), 1.0, &a, &b, 0.0, &mut c)?;
+/// assert_eq!(stream.download(&c)?, [4.0, 2.0, 10.0, 5.0]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// [`Error::InvalidArgument`](crate::Error::InvalidArgument) where a size, a leading dimension or a buffer does not fit
+/// (with both sides), where C shares memory with A or B, or where no engine that was asked for can run (with what each lacks);
+/// [`Error::DeviceMismatch`](crate::Error::DeviceMismatch); the driver's errors, or
+/// [`Error::ContextLost`](crate::Error::ContextLost). Nothing is launched then.
+pub fn gemm<T: GemmElement, C: GemmResult<T>>(
+    stream: &Stream,
+    product: &Product,
+    alpha: T::Scalar,
+    a: &impl DeviceRead<T>,
+    b: &impl DeviceRead<T>,
+    beta: T::Scalar,
+    c: &mut impl DeviceWrite<C>,
+) -> Result<()> {
+    let (zero, one) = (T::Scalar::ZERO, T::Scalar::ONE);
+    let product = if alpha == zero { product.without_depth() } else { *product };
+    product.check()?;
+    let (a, b, c) = (
+        DeviceSlice::<T>::new(a.view()),
+        DeviceSlice::<T>::new(b.view()),
+        DeviceSliceMut::<C>::new(c.view()),
+    );
+    let addresses = [a.address(), b.address(), c.address()];
+    let sizes = [size_of::<T>(), size_of::<T>(), size_of::<C>()];
+    let lengths = [a.len(), b.len(), c.len()];
+    let bytes = std::array::from_fn(|which| {
+        addresses[which]..addresses[which] + (lengths[which] * sizes[which]) as u64
+    });
+    product.check_buffers(bytes, sizes)?;
+    if product.is_empty() {
+        return Ok(());
+    }
+    let machine = kernels::machine(&stream.device())?;
+    let situation = Situation { product: &product, operand: T::DTYPE, result: C::DTYPE, addresses, machine };
+    match plan::choose(&situation)?.0 {
+        Engine::Wgmma => {
+            let number = |scalar: T::Scalar| f32::from_bits(scalar.sum()[0] as u32);
+            wgmma::run_on(stream, &situation, (number(alpha), number(beta)), a, b, c)
+        }
+        Engine::Simt => {
+            let scalars = simt::Scalars {
+                alpha: alpha.sum(),
+                beta: beta.sum(),
+                scales: alpha != one,
+                reads_c: beta != zero,
+            };
+            simt::run_on(stream, &situation, scalars, a, b, c)
+        }
+    }
+}

@@ -1,0 +1,438 @@
+//! What is multiplied: sizes, transposition, leading dimensions, batches; and whether buffers can hold that.
+//!
+//! Everything is row-major: a matrix of r rows and c columns with leading dimension l has element (i, j) at `i * l + j`. An
+//! operand is described as it is *stored*; its [`Operation`] says what the product sees of it.
+//!
+//! What must stay true: after [`Product::check`] no kernel of this room can leave its buffers, whatever the sizes. So all
+//! arithmetic on sizes is checked here, once.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::engine::Choice;
+use crate::error::{Error, Result};
+
+/// The operation that errors name.
+pub(super) const OPERATION: &str = "a matrix product";
+
+/// Rows, columns and depth may be so large: kernels count them in 32 bits, rounded up to whole tiles.
+const MOST: usize = (i32::MAX - 255) as usize;
+
+/// What a product sees of an operand as it is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// The matrix itself.
+    #[default]
+    None,
+    /// Its transpose.
+    Transpose,
+    /// Its conjugate; of real numbers the matrix itself.
+    Conjugate,
+    /// Its conjugate transpose; of real numbers the transpose.
+    Adjoint,
+}
+
+impl Operation {
+    /// Whether rows are columns.
+    pub const fn transposes(self) -> bool {
+        matches!(self, Operation::Transpose | Operation::Adjoint)
+    }
+
+    /// Whether imaginary parts change their sign.
+    pub const fn conjugates(self) -> bool {
+        matches!(self, Operation::Conjugate | Operation::Adjoint)
+    }
+
+    fn stored(self, (rows, columns): (usize, usize)) -> (usize, usize) {
+        if self.transposes() { (columns, rows) } else { (rows, columns) }
+    }
+}
+
+/// C = alpha · op(A) · op(B) + beta · C, where op(A) is m x k, op(B) k x n and C m x n; or a batch of such products.
+///
+/// ```
+/// use selvedge::gemm::{Operation, Product};
+/// // B is stored as 100 rows of 64, in rows of 80.
+/// let product = Product::new(32, 100, 64).b(Operation::Transpose).leading(64, 80, 100);
+/// assert_eq!(product.to_string(), "32x100x64 (nt)");
+/// // Out of the stored shapes; inner sizes that differ are an error.
+/// assert_eq!(Product::of((32, 64), Operation::None, (100, 64), Operation::Transpose)?.n(), 100);
+/// assert!(Product::of((32, 64), Operation::None, (100, 64), Operation::None).is_err());
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Product {
+    m: usize,
+    n: usize,
+    k: usize,
+    a: Operation,
+    b: Operation,
+    /// Of A, B and C; those of contiguous matrices without it.
+    leading: Option<[usize; 3]>,
+    batch: usize,
+    /// From a matrix to the next, of A, B and C.
+    strides: [usize; 3],
+    choice: Option<Choice>,
+}
+
+/// A matrix, or a batch of them, as it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stored {
+    pub rows: usize,
+    pub columns: usize,
+    pub leading: usize,
+    pub batch: usize,
+    pub stride: usize,
+}
+
+impl Stored {
+    /// From the first element to the end of the last one, in elements.
+    fn span(&self) -> Option<usize> {
+        if self.rows == 0 || self.columns == 0 || self.batch == 0 {
+            return Some(0);
+        }
+        let matrix = (self.rows - 1).checked_mul(self.leading)?.checked_add(self.columns)?;
+        (self.batch - 1).checked_mul(self.stride)?.checked_add(matrix)
+    }
+
+    /// Whether no element belongs to two matrices: they lie behind one another, or rows of one between rows of another.
+    fn apart(&self) -> bool {
+        let one = Stored { batch: 1, ..*self }.span();
+        let Some(one) = one else { return false };
+        let beside = (self.batch.max(1) - 1)
+            .checked_mul(self.stride)
+            .and_then(|last| last.checked_add(self.columns))
+            .is_some_and(|width| self.stride >= self.columns && width <= self.leading);
+        self.batch <= 1 || one == 0 || self.stride >= one || beside
+    }
+
+    /// Whether rows and matrices begin at multiples of `bytes`, if the first does. Of what there is one, the distance to
+    /// the next does not matter.
+    pub fn keeps_alignment(&self, bytes: usize, element: usize) -> bool {
+        (self.rows <= 1 || self.leading * element % bytes == 0)
+            && (self.batch <= 1 || self.stride * element % bytes == 0)
+    }
+}
+
+impl fmt::Display for Stored {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} x {} in rows of {}", self.rows, self.columns, self.leading)?;
+        if self.batch != 1 {
+            write!(formatter, ", {} of them {} apart", self.batch, self.stride)?;
+        }
+        Ok(())
+    }
+}
+
+impl Product {
+    /// Of contiguous matrices that are stored as they are multiplied.
+    pub const fn new(m: usize, n: usize, k: usize) -> Product {
+        Product {
+            m,
+            n,
+            k,
+            a: Operation::None,
+            b: Operation::None,
+            leading: None,
+            batch: 1,
+            strides: [0; 3],
+            choice: None,
+        }
+    }
+
+    /// Of contiguous matrices by the shapes (rows, columns) that they are stored in.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] with both shapes where the inner sizes differ.
+    pub fn of(
+        a_shape: (usize, usize),
+        a: Operation,
+        b_shape: (usize, usize),
+        b: Operation,
+    ) -> Result<Product> {
+        let ((m, k), (inner, n)) = (a.stored(a_shape), b.stored(b_shape));
+        if k != inner {
+            let found = format!("A of {m} x {k} times B of {inner} x {n}");
+            return Err(Error::invalid(OPERATION, found, "as many columns of A as rows of B"));
+        }
+        Ok(Product::new(m, n, k).a(a).b(b))
+    }
+
+    /// With this of A.
+    #[must_use]
+    pub const fn a(mut self, operation: Operation) -> Product {
+        self.a = operation;
+        self
+    }
+
+    /// With this of B.
+    #[must_use]
+    pub const fn b(mut self, operation: Operation) -> Product {
+        self.b = operation;
+        self
+    }
+
+    /// With these leading dimensions: elements from a stored row of A, B and C to the next.
+    #[must_use]
+    pub const fn leading(mut self, a: usize, b: usize, c: usize) -> Product {
+        self.leading = Some([a, b, c]);
+        self
+    }
+
+    /// As many products at once, with this many elements from a matrix of A, B and C to the next. 0 for A or B: all products
+    /// share it.
+    #[must_use]
+    pub const fn batch(mut self, count: usize, a: usize, b: usize, c: usize) -> Product {
+        self.batch = count;
+        self.strides = [a, b, c];
+        self
+    }
+
+    /// By this engine, or one of these, whatever `SELVEDGE_GEMM` says.
+    #[must_use]
+    pub const fn by(mut self, choice: Choice) -> Product {
+        self.choice = Some(choice);
+        self
+    }
+
+    /// Rows of C.
+    pub const fn m(&self) -> usize {
+        self.m
+    }
+
+    /// Columns of C.
+    pub const fn n(&self) -> usize {
+        self.n
+    }
+
+    /// Columns of op(A), which are rows of op(B).
+    pub const fn k(&self) -> usize {
+        self.k
+    }
+
+    /// Products in the batch.
+    pub const fn count(&self) -> usize {
+        self.batch
+    }
+
+    /// What the product sees of A.
+    pub const fn operation_a(&self) -> Operation {
+        self.a
+    }
+
+    /// What the product sees of B.
+    pub const fn operation_b(&self) -> Operation {
+        self.b
+    }
+
+    /// The engines that were asked for.
+    pub const fn choice(&self) -> Option<Choice> {
+        self.choice
+    }
+
+    /// Floating-point (or integer) operations: a multiplication and an addition for each of m n k, of every product.
+    pub fn operations(&self) -> f64 {
+        2.0 * self.m as f64 * self.n as f64 * self.k as f64 * self.batch as f64
+    }
+
+    /// Whether C has no elements.
+    pub const fn is_empty(&self) -> bool {
+        self.m == 0 || self.n == 0 || self.batch == 0
+    }
+
+    /// The same product with no depth: A and B are not read.
+    pub(super) const fn without_depth(mut self) -> Product {
+        self.k = 0;
+        self
+    }
+
+    fn stored(&self, (rows, columns): (usize, usize), which: usize) -> Stored {
+        let leading = self.leading.map_or(columns, |leading| leading[which]);
+        Stored { rows, columns, leading, batch: self.batch, stride: self.strides[which] }
+    }
+
+    pub(super) fn stored_a(&self) -> Stored {
+        self.stored(self.a.stored((self.m, self.k)), 0)
+    }
+
+    pub(super) fn stored_b(&self) -> Stored {
+        self.stored(self.b.stored((self.k, self.n)), 1)
+    }
+
+    pub(super) fn stored_c(&self) -> Stored {
+        self.stored((self.m, self.n), 2)
+    }
+
+    /// Fails where sizes or leading dimensions cannot be, for whatever buffers.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`]: a size past 2³¹ - 256, a leading dimension that is less than a row, matrices of C that
+    /// overlap, elements that `usize` cannot count.
+    pub fn check(&self) -> Result<()> {
+        let wrong = |found: String, wanted: &str| Err(Error::invalid(OPERATION, found, wanted));
+        for (name, size) in [("m", self.m), ("n", self.n), ("k", self.k)] {
+            if size > MOST {
+                return wrong(format!("{name} = {size}"), "at most 2^31 - 256 in each dimension");
+            }
+        }
+        for (name, stored) in self.all_stored() {
+            // A leading dimension past the address space is no array's, even where it is never walked.
+            if stored.rows > 0 && (stored.leading < stored.columns || stored.leading > isize::MAX as usize) {
+                let wanted =
+                    format!("a leading dimension of at least {} and at most isize::MAX", stored.columns);
+                return Err(Error::invalid(OPERATION, format!("{name} of {stored}"), wanted));
+            }
+            if stored.span().is_none_or(|span| span > isize::MAX as usize / 16) {
+                return wrong(format!("{name} of {stored}"), "elements that an address space can hold");
+            }
+        }
+        let c = self.stored_c();
+        if !c.apart() {
+            return wrong(format!("C of {c}"), "matrices that do not overlap, for they are written");
+        }
+        Ok(())
+    }
+
+    fn all_stored(&self) -> [(&'static str, Stored); 3] {
+        [("A", self.stored_a()), ("B", self.stored_b()), ("C", self.stored_c())]
+    }
+
+    /// Fails where buffers of A, B and C that lie at these bytes are too short, or C shares any with an operand.
+    pub(super) fn check_buffers(&self, bytes: [Range<u64>; 3], element: [usize; 3]) -> Result<()> {
+        let [a, b, c] = &bytes;
+        for (((name, stored), bytes), element) in self.all_stored().into_iter().zip(&bytes).zip(element) {
+            let (needed, there) =
+                (stored.span().unwrap_or(usize::MAX), (bytes.end - bytes.start) as usize / element);
+            if needed > there {
+                let wanted = format!("a buffer of at least {needed} elements");
+                return Err(Error::invalid(
+                    OPERATION,
+                    format!("{name} of {stored} in {there} elements"),
+                    wanted,
+                ));
+            }
+        }
+        for (name, operand) in [("A", a), ("B", b)] {
+            if operand.start < c.end && c.start < operand.end {
+                let found = format!(
+                    "C at {:#x}..{:#x} and {name} at {:#x}..{:#x}",
+                    c.start, c.end, operand.start, operand.end
+                );
+                return Err(Error::invalid(OPERATION, found, "memory of C's own"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// As `MxNxK (nn)`, with the letters n and t for what is stored transposed.
+impl fmt::Display for Product {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.batch != 1 {
+            write!(formatter, "{} of ", self.batch)?;
+        }
+        write!(formatter, "{}x{}x{} ({})", self.m, self.n, self.k, self.layout())
+    }
+}
+
+impl Product {
+    /// `nn`, `nt`, `tn` or `tt`.
+    pub(super) const fn layout(&self) -> &'static str {
+        match (self.a.transposes(), self.b.transposes()) {
+            (false, false) => "nn",
+            (false, true) => "nt",
+            (true, false) => "tn",
+            (true, true) => "tt",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_make_a_product_or_are_both_named() {
+        use Operation::{Adjoint, Conjugate, None, Transpose};
+        for (a, a_shape) in [(None, (3, 5)), (Conjugate, (3, 5)), (Transpose, (5, 3)), (Adjoint, (5, 3))] {
+            for (b, b_shape) in [(None, (5, 7)), (Transpose, (7, 5))] {
+                let product = Product::of(a_shape, a, b_shape, b).unwrap();
+                assert_eq!((product.m(), product.n(), product.k()), (3, 7, 5));
+                assert_eq!((product.stored_a().rows, product.stored_a().leading), a_shape);
+                assert_eq!((product.stored_b().rows, product.stored_b().leading), b_shape);
+            }
+        }
+        let error = Product::of((3, 5), None, (7, 5), None).unwrap_err().to_string();
+        assert!(error.contains("3 x 5") && error.contains("7 x 5"), "{error}");
+    }
+
+    #[test]
+    fn leading_dimensions_hold_a_row_and_fit_the_address_space() {
+        let product = Product::new(4, 6, 8);
+        assert!(product.leading(8, 6, 6).check().is_ok());
+        for (leading, name) in [((7, 6, 6), "A of"), ((8, 5, 6), "B of"), ((8, 6, 5), "C of")] {
+            let error = product.leading(leading.0, leading.1, leading.2).check().unwrap_err().to_string();
+            assert!(error.contains(name), "{error}");
+        }
+        // Stored transposed, B has rows of 8.
+        assert!(product.b(Operation::Transpose).leading(8, 6, 6).check().is_err());
+        for huge in [usize::MAX, usize::MAX / 4, isize::MAX as usize] {
+            let error = product.leading(huge, 6, 6).check().unwrap_err().to_string();
+            assert!(error.contains("A of"), "{error}");
+            assert!(product.batch(3, huge, 0, 24).check().is_err());
+        }
+        assert!(Product::new(1 << 31, 1, 1).check().unwrap_err().to_string().contains("m = 2147483648"));
+        assert!(Product::new(1, 1, MOST).check().is_ok());
+    }
+
+    #[test]
+    fn matrices_of_the_result_do_not_overlap() {
+        let product = Product::new(4, 6, 8);
+        assert!(product.batch(3, 0, 0, 24).check().is_ok());
+        assert!(product.batch(3, 0, 0, 23).check().is_err());
+        assert!(product.batch(3, 0, 0, 0).check().is_err());
+        assert!(product.batch(1, 0, 0, 0).check().is_ok());
+        // Three matrices side by side in rows of 18, and in rows that are one too short.
+        assert!(product.leading(8, 6, 18).batch(3, 0, 0, 6).check().is_ok());
+        assert!(product.leading(8, 6, 17).batch(3, 0, 0, 6).check().is_err());
+        assert!(product.leading(8, 6, 18).batch(3, 0, 0, 5).check().is_err());
+        // Without elements nothing overlaps.
+        assert!(Product::new(0, 6, 8).batch(3, 0, 0, 0).check().is_ok());
+    }
+
+    #[test]
+    fn buffers_are_long_enough_and_apart() {
+        let product = Product::new(4, 6, 8).leading(10, 6, 6).batch(2, 40, 0, 24);
+        // 40 + 3 * 10 + 8, 7 * 6 + 6 and 24 + 3 * 6 + 6 elements.
+        let at = |start: u64, elements: u64| start..start + 4 * elements;
+        let good = [at(0x1000, 78), at(0x2000, 48), at(0x3000, 48)];
+        assert!(product.check_buffers(good.clone(), [4; 3]).is_ok());
+        for short in 0..3 {
+            let mut bytes = good.clone();
+            bytes[short].end -= 4;
+            assert!(product.check_buffers(bytes, [4; 3]).is_err(), "{short}");
+        }
+        let mut bytes = good.clone();
+        bytes[2] = at(0x2000 + 4 * 47, 48);
+        let error = product.check_buffers(bytes.clone(), [4; 3]).unwrap_err().to_string();
+        assert!(error.contains("C at 0x20bc") && error.contains("B at 0x2000"), "{error}");
+        bytes[2] = at(0x2000 + 4 * 48, 48);
+        assert!(product.check_buffers(bytes, [4; 3]).is_ok());
+        // A product without depth needs nothing of A and B.
+        let none = [0..0, 0..0, at(0x3000, 48)];
+        assert!(product.without_depth().check_buffers(none, [4; 3]).is_ok());
+    }
+
+    #[test]
+    fn alignment_is_of_rows_and_matrices() {
+        let stored = Stored { rows: 4, columns: 6, leading: 8, batch: 2, stride: 40 };
+        assert!(stored.keeps_alignment(16, 2));
+        assert!(!Stored { leading: 9, ..stored }.keeps_alignment(16, 2));
+        assert!(Stored { leading: 9, rows: 1, ..stored }.keeps_alignment(16, 2));
+        assert!(!Stored { stride: 41, ..stored }.keeps_alignment(16, 2));
+        assert!(Stored { stride: 41, batch: 1, ..stored }.keeps_alignment(16, 2));
+        assert!(Stored { stride: 0, ..stored }.keeps_alignment(16, 2));
+    }
+}

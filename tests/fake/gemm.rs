@@ -1,0 +1,220 @@
+//! Matrix products on the fake driver: which calls they make, in which order with other streams, and that nothing is
+//! launched for bad input. (The fake does not multiply.)
+
+use half::bf16;
+use libtest_mimic::Trial;
+use selvedge::driver::{Device, DeviceBuffer, Stream};
+use selvedge::gemm::{Choice, Engine, GemmElement, Machine, Operation, Plan, Product, gemm};
+use selvedge::types::DType;
+
+use super::children;
+use super::support::Fake;
+use super::variant::Variant;
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+const SIMT: Choice = Choice::Only(Engine::Simt);
+const WGMMA: Choice = Choice::Only(Engine::Wgmma);
+
+fn check(holds: bool, what: &str) -> Outcome {
+    if holds { Ok(()) } else { Err(what.into()) }
+}
+
+/// Driver calls of a name that `work` makes.
+fn calls(fake: &Fake, name: &str, work: impl FnOnce() -> selvedge::Result<()>) -> selvedge::Result<u64> {
+    let before = fake.call_count(name);
+    work()?;
+    Ok(fake.call_count(name) - before)
+}
+
+struct Operands<T> {
+    a: DeviceBuffer<T>,
+    b: DeviceBuffer<T>,
+    c: DeviceBuffer<T>,
+}
+
+impl<T: GemmElement> Operands<T> {
+    fn new(stream: &Stream) -> selvedge::Result<Operands<T>> {
+        let operands = Operands { a: stream.zeros(4096)?, b: stream.zeros(4096)?, c: stream.zeros(4096)? };
+        stream.synchronize()?;
+        Ok(operands)
+    }
+
+    fn multiply(&mut self, stream: &Stream, product: &Product, one: T::Scalar) -> selvedge::Result<()> {
+        gemm(stream, product, one, &self.a, &self.b, one, &mut self.c)
+    }
+}
+
+/// Child: a product waits for the writer of each of its buffers, and who comes after it waits for the product.
+fn order<T: GemmElement>(fake: &Fake, choice: Choice, one: T::Scalar) -> Outcome {
+    fake.set_strict(true);
+    let device = Device::new(0)?;
+    let (home, other) = (device.stream()?, device.stream()?);
+    let mut operands = Operands::<T>::new(&home)?;
+    let product = Product::new(64, 64, 64).by(choice);
+    let waits = "cuStreamWaitEvent";
+    // The first one looks the kernel up.
+    operands.multiply(&home, &product, one)?;
+    let alone = calls(fake, waits, || operands.multiply(&home, &product, one))?;
+    check(alone == 0, "a product waits for its own stream")?;
+    for which in 0..3 {
+        home.synchronize()?;
+        let buffer = match which {
+            0 => &mut operands.a,
+            1 => &mut operands.b,
+            _ => &mut operands.c,
+        };
+        other.fill(buffer, bytemuck::Zeroable::zeroed())?;
+        let waited = calls(fake, waits, || operands.multiply(&home, &product, one))?;
+        // What is entered by a map is waited for anew by each product: another part of it may have been written.
+        check(waited >= 1, &format!("buffer {which}: a product made {waited} waits for its writer"))?;
+        let buffer = match which {
+            0 => &mut operands.a,
+            1 => &mut operands.b,
+            _ => &mut operands.c,
+        };
+        let waited = calls(fake, waits, || other.fill(buffer, bytemuck::Zeroable::zeroed()))?;
+        check(waited >= 1, &format!("buffer {which}: a writer made {waited} waits for the product"))?;
+        operands.multiply(&home, &product, one)?;
+    }
+    // Operands are only read: a reader on another stream need not wait.
+    home.synchronize()?;
+    other.synchronize()?;
+    operands.multiply(&home, &product, one)?;
+    let mut copy = other.zeros::<T>(4096)?;
+    let waited = calls(fake, waits, || other.copy(&operands.a, &mut copy))?;
+    check(waited == 0, "a reader waits for a product that reads too")?;
+    let waited = calls(fake, waits, || other.copy(&operands.c, &mut copy))?;
+    check(waited == 1, "a reader of the result does not wait for it")?;
+    drop(operands);
+    home.synchronize()?;
+    other.synchronize()?;
+    check(fake.violations().is_empty(), &fake.violations().join("\n"))
+}
+
+/// Child: one launch a product, three maps for the tensor cores (two where the result has none), nothing for what is empty
+/// or refused.
+fn launches(fake: &Fake) -> Outcome {
+    let device = Device::new(0)?;
+    let stream = device.stream()?;
+    let mut operands = Operands::<bf16>::new(&stream)?;
+    let odd = Product::new(64, 63, 64).b(Operation::Transpose);
+    for (product, launches, maps) in [
+        (Product::new(64, 64, 64).by(SIMT), 1, 0),
+        (Product::new(64, 64, 64).by(WGMMA), 1, 3),
+        (Product::new(16, 16, 64).batch(4, 0, 1024, 1024).by(WGMMA), 1, 3),
+        (odd.by(WGMMA), 1, 2),
+        // Rows of the result begin at multiples of 16 bytes, but end within one.
+        (Product::new(32, 60, 64).b(Operation::Transpose).leading(64, 64, 64).by(WGMMA), 1, 2),
+        (odd, 1, 2),
+        (Product::new(64, 63, 64), 1, 0),
+        (Product::new(64, 64, 0), 1, 0),
+        (Product::new(0, 64, 64), 0, 0),
+        (Product::new(64, 64, 64).batch(0, 0, 0, 0), 0, 0),
+    ] {
+        let before = (fake.call_count("cuLaunchKernel"), fake.call_count("cuTensorMapEncodeTiled"));
+        operands.multiply(&stream, &product, 1.0)?;
+        let made = (
+            fake.call_count("cuLaunchKernel") - before.0,
+            fake.call_count("cuTensorMapEncodeTiled") - before.1,
+        );
+        check(made == (launches, maps), &format!("{product}: {made:?} launches and maps"))?;
+    }
+    let before = fake.call_count("cuLaunchKernel");
+    for refused in [
+        Product::new(65, 64, 64),
+        Product::new(64, 65, 64).leading(64, 65, 64),
+        Product::new(16, 16, 16).batch(4, 0, 0, 255),
+        Product::new(64, 63, 64).by(WGMMA),
+        Product::new(64, 64, 0).by(WGMMA),
+    ] {
+        check(operands.multiply(&stream, &refused, 1.0).is_err(), &format!("{refused} was not refused"))?;
+    }
+    check(fake.call_count("cuLaunchKernel") == before, "what is refused is not launched")?;
+    stream.synchronize()?;
+    check(fake.violations().is_empty(), &fake.violations().join("\n"))
+}
+
+/// Child: captured, a product is part of a graph; after a reset its kernels are looked up again.
+fn captured_and_reset(fake: &Fake) -> Outcome {
+    let device = Device::new(0)?;
+    let stream = device.stream()?;
+    let product = Product::new(64, 64, 64).by(WGMMA);
+    let mut operands = Operands::<bf16>::new(&stream)?;
+    operands.multiply(&stream, &product, 1.0)?;
+    let (graph, ()) = stream.capture(|stream| operands.multiply(stream, &product, 1.0))?;
+    check(graph.nodes()?.len() == 1, "a product is one node")?;
+    let graph = graph.instantiate()?;
+    let other = device.stream()?;
+    other.fill(&mut operands.a, bf16::from_f32(1.0))?;
+    let waited = calls(fake, "cuStreamWaitEvent", || graph.launch(&stream))?;
+    check(waited == 1, "the graph waits for the writer of an operand")?;
+    stream.synchronize()?;
+    drop((graph, operands, stream, other));
+    // SAFETY: nothing else uses CUDA in this process.
+    let device = unsafe { device.reset()? };
+    let stream = device.stream()?;
+    Operands::<bf16>::new(&stream)?.multiply(&stream, &product, 1.0)?;
+    stream.synchronize()?;
+    check(fake.violations().is_empty(), &fake.violations().join("\n"))
+}
+
+/// Child: what the environment excludes is not chosen.
+fn environment(_: &Fake) -> Outcome {
+    let machine = Machine::of(&Device::new(0)?)?;
+    let product = Product::new(64, 64, 64);
+    let explain = |product| Plan::explain(product, DType::BF16, DType::BF16, machine);
+    match explain(&product) {
+        Ok(plan) => println!("{plan}"),
+        Err(error) => println!("{error}"),
+    }
+    match explain(&product.by(WGMMA)) {
+        Ok(plan) => println!("asked for: {plan}"),
+        Err(error) => println!("asked for: {error}"),
+    }
+    Ok(())
+}
+
+/// One child of this module by name.
+pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
+    match arguments {
+        [name] if name == "order_simt" => order::<f64>(fake, SIMT, 1.0),
+        [name] if name == "order_wgmma" => order::<bf16>(fake, WGMMA, 1.0),
+        [name] if name == "launches" => launches(fake),
+        [name] if name == "captured_and_reset" => captured_and_reset(fake),
+        [name] if name == "environment" => environment(fake),
+        other => Err(format!("no child {other:?}").into()),
+    }
+}
+
+fn run(name: &str, settings: &[(&str, &str)]) -> Result<String, libtest_mimic::Failed> {
+    children::must_succeed(&Variant::new(12040), "gemm", &[name.to_owned()], settings)
+}
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials: Vec<Trial> = ["order_simt", "order_wgmma", "launches", "captured_and_reset"]
+        .into_iter()
+        .flat_map(|name| [("", ""), ("_from_ptx", "ptx")].map(|(suffix, image)| (name, suffix, image)))
+        .map(|(name, suffix, image)| {
+            Trial::test(format!("gemm::{name}{suffix}"), move || {
+                run(name, &[("SELVEDGE_IMAGE", image)]).map(drop)
+            })
+        })
+        .collect();
+    for (name, setting, chosen, asked) in [
+        ("nothing_set", ("SELVEDGE_GEMM", ""), ": wgmma\n", "asked for: 64x64x64 (nn)"),
+        ("own", ("SELVEDGE_GEMM", "own"), ": wgmma\n", "asked for: 64x64x64 (nn)"),
+        ("simt", ("SELVEDGE_GEMM", "simt"), ": simt\n", "asked for: 64x64x64 (nn)"),
+        ("unknown", ("SELVEDGE_GEMM", "fastest"), "'fastest'", "asked for: 64x64x64 (nn)"),
+        ("older", ("SELVEDGE_ARCH", "sm_80"), ": simt\n", "SELVEDGE_ARCH=sm_80"),
+    ] {
+        trials.push(Trial::test(format!("gemm::environment_{name}"), move || {
+            let said = run("environment", &[setting])?;
+            match said.contains(chosen) && said.contains(asked) {
+                true => Ok(()),
+                false => Err(said.into()),
+            }
+        }));
+    }
+    trials
+}

@@ -1,0 +1,297 @@
+//! Matrix products: whole numbers exactly, with every layout, gap, start, batch and odd size; random ones within the bound
+//! of backward error analysis; and what must not be read or written is poisoned.
+
+mod bounds;
+mod case;
+mod large;
+mod numbers;
+
+use half::{bf16, f16};
+use num_complex::Complex;
+use selvedge::Error;
+use selvedge::driver::{Device, Stream};
+use selvedge::gemm::{Choice, Engine, Machine, Operation, Plan, Product, gemm};
+use selvedge::types::DType;
+
+use case::{Case, LAYOUTS};
+use numbers::{Number, ResultOf};
+
+use crate::support::{Need, Outcome, assert_error, promises};
+
+promises! {
+    every_type_multiplies_whole_numbers_exactly => needs(Need::Isa(8, 0)),
+    odd_sizes_in_every_layout => needs(Need::Isa(8, 0)),
+    odd_sizes_on_tensor_cores => needs(Need::Isa(8, 0)),
+    gaps_starts_and_batches => needs(Need::Isa(8, 0)),
+    alpha_and_beta => needs(Need::Isa(8, 0)),
+    conjugates => needs(Need::Isa(8, 0)),
+    integers_wrap => needs(Need::Isa(8, 0)),
+    errors_are_within_their_bound => needs(Need::Isa(8, 0)),
+    two_runs_have_equal_bits => needs(Need::Isa(8, 0)),
+    large_products_are_exact => needs(Need::Isa(8, 0)) => needs(Need::FreeRunning),
+    operands_of_more_than_2_to_the_31_elements => needs(Need::FreeRunning),
+    bad_input_is_refused => needs(Need::Isa(8, 0)),
+    older_images_multiply => in_child(&[("SELVEDGE_ARCH", "sm_80")]) => needs(Need::Isa(8, 0)),
+    ptx_multiplies => in_child(&[("SELVEDGE_IMAGE", "ptx")]) => needs(Need::Isa(8, 0)),
+    the_environment_asks_for_an_engine => in_child(&[("SELVEDGE_GEMM", "simt")]) => needs(Need::Isa(8, 0)),
+}
+
+const SIMT: Choice = Choice::Only(Engine::Simt);
+const WGMMA: Choice = Choice::Only(Engine::Wgmma);
+
+fn stream() -> selvedge::Result<Stream> {
+    Device::new(0)?.stream()
+}
+
+/// Whether the tensor cores can be asked for at all: the device has them, and an image for it may be loaded.
+fn has_wgmma() -> selvedge::Result<bool> {
+    let machine = Machine::of(&Device::new(0)?)?;
+    let product = Product::new(64, 64, 64).by(WGMMA);
+    Ok(Plan::explain(&product, DType::BF16, DType::BF16, machine).is_ok())
+}
+
+/// By ordinary arithmetic; and where its rows allow it by the tensor cores too.
+fn both<T: Number, C: ResultOf<T>>(stream: &Stream, case: Case) -> Outcome {
+    case.check::<T, C>(stream, SIMT)?;
+    let narrow = matches!(T::DTYPE, DType::F16 | DType::BF16);
+    if narrow && has_wgmma()? && case.multiple % 8 == 0 && case.size.2 > 0 && case.alpha != (0, 0) {
+        case.check::<T, C>(stream, WGMMA)?;
+    }
+    Ok(())
+}
+
+fn every_type_multiplies_whole_numbers_exactly() -> Outcome {
+    let stream = stream()?;
+    for operations in LAYOUTS {
+        // More than one tile in every direction, and more than one step.
+        let case = Case { operations, multiple: 8, ..Case::new(150, 139, 77) };
+        both::<u8, u8>(&stream, case)?;
+        both::<i8, i8>(&stream, case)?;
+        both::<u16, u16>(&stream, case)?;
+        both::<i16, i16>(&stream, case)?;
+        both::<u32, u32>(&stream, case)?;
+        both::<i32, i32>(&stream, case)?;
+        both::<u64, u64>(&stream, case)?;
+        both::<i64, i64>(&stream, case)?;
+        both::<f16, f16>(&stream, case)?;
+        both::<f16, f32>(&stream, case)?;
+        both::<bf16, bf16>(&stream, case)?;
+        both::<bf16, f32>(&stream, case)?;
+        both::<f32, f32>(&stream, case)?;
+        both::<f64, f64>(&stream, case)?;
+        both::<Complex<f32>, Complex<f32>>(&stream, case)?;
+        both::<Complex<f64>, Complex<f64>>(&stream, case)?;
+    }
+    Ok(())
+}
+
+const ODD: [usize; 7] = [0, 1, 7, 31, 33, 127, 129];
+
+/// Every pair of odd sizes with a third one, and one long dimension.
+fn odd_sizes() -> Vec<(usize, usize, usize)> {
+    let mut sizes =
+        vec![(4097, 7, 33), (7, 4097, 33), (33, 7, 4097), (1, 1, 4097), (4097, 1, 1), (1, 4097, 1)];
+    for (index, &m) in ODD.iter().enumerate() {
+        for (at, &n) in ODD.iter().enumerate() {
+            sizes.push((m, n, ODD[(3 * index + 2 * at) % ODD.len()]));
+        }
+    }
+    sizes
+}
+
+fn odd_sizes_in_every_layout() -> Outcome {
+    let stream = stream()?;
+    for (m, n, k) in odd_sizes() {
+        for operations in LAYOUTS {
+            let case = Case { operations, ..Case::new(m, n, k) };
+            case.check::<f32, f32>(&stream, Choice::Auto)?;
+            case.check::<bf16, bf16>(&stream, Choice::Auto)?;
+            // Vectors of two, and of one.
+            case.check::<f64, f64>(&stream, Choice::Auto)?;
+        }
+    }
+    for (m, n, k) in [(33, 65, 7), (129, 1, 31), (1, 127, 33)] {
+        for operations in LAYOUTS {
+            Case { operations, ..Case::new(m, n, k) }.check::<Complex<f64>, Complex<f64>>(&stream, SIMT)?;
+            Case { operations, ..Case::new(m, n, k) }.check::<u8, u8>(&stream, SIMT)?;
+        }
+    }
+    Ok(())
+}
+
+fn odd_sizes_on_tensor_cores() -> Outcome {
+    let stream = stream()?;
+    if !has_wgmma()? {
+        return Ok(());
+    }
+    for (m, n, k) in odd_sizes().into_iter().filter(|size| size.2 > 0) {
+        for operations in LAYOUTS {
+            // Rows begin at multiples of 16 bytes, wherever they end.
+            let case = Case { operations, multiple: 8, ..Case::new(m, n, k) };
+            case.check::<bf16, bf16>(&stream, WGMMA)?;
+            case.check::<f16, f32>(&stream, WGMMA)?;
+        }
+    }
+    // Of C, rows may begin anywhere.
+    for (m, n, k) in [(129, 127, 64), (300, 77, 40), (7, 257, 65)] {
+        let case = Case { operations: (Operation::None, Operation::Transpose), ..Case::new(m, n, k) };
+        for beta in [(0, 0), (2, 0)] {
+            // A and B with rows of a multiple of 8, by gaps that make them so.
+            let up = |size: usize| size.next_multiple_of(8) - size;
+            let case = Case { gaps: (up(k), up(k), 0), starts: (0, 0, 1), beta, ..case };
+            case.check::<bf16, bf16>(&stream, WGMMA)?;
+            case.check::<bf16, f32>(&stream, WGMMA)?;
+        }
+    }
+    Ok(())
+}
+
+fn gaps_starts_and_batches() -> Outcome {
+    let stream = stream()?;
+    let base = Case::new(65, 70, 40);
+    for operations in LAYOUTS {
+        for (batch, shared, interleaved) in [
+            (1, (false, false), false),
+            (3, (false, false), false),
+            (3, (true, false), false),
+            (3, (false, true), true),
+            (0, (false, false), false),
+        ] {
+            let with = Case { operations, batch, shared, interleaved, ..base };
+            let aligned = Case { multiple: 8, gaps: (8, 16, 8), starts: (8, 16, 24), ..with };
+            both::<bf16, bf16>(&stream, aligned)?;
+            both::<f16, f32>(&stream, aligned)?;
+            both::<f32, f32>(&stream, aligned)?;
+            // Where no vector can be read or written.
+            let anywhere = Case { gaps: (3, 5, 1), starts: (1, 3, 7), ..with };
+            anywhere.check::<bf16, bf16>(&stream, Choice::Auto)?;
+            anywhere.check::<f32, f32>(&stream, Choice::Auto)?;
+            anywhere.check::<Complex<f32>, Complex<f32>>(&stream, Choice::Auto)?;
+            anywhere.check::<i8, i8>(&stream, Choice::Auto)?;
+        }
+    }
+    Ok(())
+}
+
+fn alpha_and_beta() -> Outcome {
+    let stream = stream()?;
+    for (m, n, k) in [(70, 65, 33), (5, 9, 0)] {
+        for alpha in [0, 1, 3] {
+            for beta in [0, 1, -2] {
+                let case = Case { alpha: (alpha, 0), beta: (beta, 0), multiple: 8, ..Case::new(m, n, k) };
+                both::<bf16, bf16>(&stream, case)?;
+                both::<bf16, f32>(&stream, case)?;
+                both::<f32, f32>(&stream, case)?;
+                both::<f64, f64>(&stream, case)?;
+                both::<i16, i16>(&stream, case)?;
+                both::<u64, u64>(&stream, case)?;
+                let case = Case { alpha: (alpha, 1), beta: (beta, -1), ..case };
+                both::<Complex<f32>, Complex<f32>>(&stream, case)?;
+                both::<Complex<f64>, Complex<f64>>(&stream, case)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn conjugates() -> Outcome {
+    let stream = stream()?;
+    let all = [Operation::None, Operation::Transpose, Operation::Conjugate, Operation::Adjoint];
+    for operations in all.into_iter().flat_map(|a| all.map(|b| (a, b))) {
+        let case = Case { operations, multiple: 8, ..Case::new(35, 20, 17) };
+        both::<Complex<f32>, Complex<f32>>(&stream, case)?;
+        both::<Complex<f64>, Complex<f64>>(&stream, case)?;
+        both::<f32, f32>(&stream, case)?;
+        both::<bf16, bf16>(&stream, case)?;
+    }
+    Ok(())
+}
+
+/// Sums far past the type: the low bits are those of the sums of whole numbers.
+fn integers_wrap() -> Outcome {
+    let stream = stream()?;
+    let case = Case { alpha: (1 << 33 | 77, 0), beta: (-(1 << 34) - 5, 0), ..Case::new(20, 30, 400) };
+    case.check::<u8, u8>(&stream, SIMT)?;
+    case.check::<i16, i16>(&stream, SIMT)?;
+    case.check::<i32, i32>(&stream, SIMT)?;
+    case.check::<u32, u32>(&stream, SIMT)?;
+    case.check::<i64, i64>(&stream, SIMT)?;
+    let (a, b) = (stream.upload(&[u64::MAX, 1 << 63])?, stream.upload(&[u64::MAX, 3])?);
+    let mut c = stream.zeros::<u64>(1)?;
+    gemm(&stream, &Product::new(1, 1, 2), 1, &a, &b, 0, &mut c)?;
+    assert_eq!(stream.download(&c)?, [(1 << 63) + 1]);
+    Ok(())
+}
+
+fn errors_are_within_their_bound() -> Outcome {
+    bounds::every_type(&stream()?, has_wgmma()?)
+}
+
+fn two_runs_have_equal_bits() -> Outcome {
+    bounds::two_runs(&stream()?)
+}
+
+fn large_products_are_exact() -> Outcome {
+    large::products(&stream()?, has_wgmma()?)
+}
+
+fn operands_of_more_than_2_to_the_31_elements() -> Outcome {
+    large::operands(&stream()?, has_wgmma()?)
+}
+
+fn bad_input_is_refused() -> Outcome {
+    let stream = stream()?;
+    let (a, b) = (stream.upload(&[1.0f32; 12])?, stream.upload(&[1.0f32; 20])?);
+    let mut c = stream.zeros::<f32>(15)?;
+    let run = |product: Product, c: &mut selvedge::driver::DeviceBuffer<f32>| {
+        gemm(&stream, &product, 1.0, &a, &b, 0.0, c)
+    };
+    run(Product::new(3, 5, 4), &mut c)?;
+    // A, B and C each too short, a row that does not fit its leading dimension, results that overlap.
+    assert_error!(run(Product::new(4, 3, 4), &mut c), Error::InvalidArgument { found, .. } if found.starts_with("A of"));
+    assert_error!(run(Product::new(2, 5, 5), &mut c), Error::InvalidArgument { found, .. } if found.starts_with("B of"));
+    assert_error!(run(Product::new(4, 5, 3), &mut c), Error::InvalidArgument { found, .. } if found.starts_with("C of"));
+    assert_error!(run(Product::new(3, 5, 4).leading(4, 4, 5), &mut c), Error::InvalidArgument { .. });
+    assert_error!(run(Product::new(1, 5, 4).batch(3, 4, 0, 4), &mut c), Error::InvalidArgument { .. });
+    // An engine that does not multiply the type.
+    assert_error!(run(Product::new(3, 5, 4).by(WGMMA), &mut c), Error::InvalidArgument { found, .. } if found.contains("f32"));
+    // None of it was launched.
+    assert_eq!(stream.download(&c)?, [4.0; 15]);
+    Ok(())
+}
+
+/// The image for an older card has no instructions of this one: what asks for them is told so.
+fn older_images_multiply() -> Outcome {
+    let stream = stream()?;
+    assert!(!has_wgmma()?);
+    let case = Case { multiple: 8, ..Case::new(130, 70, 40) };
+    for operations in LAYOUTS {
+        Case { operations, ..case }.check::<bf16, bf16>(&stream, Choice::Auto)?;
+        Case { operations, ..case }.check::<f32, f32>(&stream, Choice::Auto)?;
+    }
+    let failed =
+        case.check::<bf16, bf16>(&stream, WGMMA).err().and_then(|failed| failed.message().map(str::to_owned));
+    assert!(failed.as_ref().is_some_and(|text| text.contains("SELVEDGE_ARCH=sm_80")), "{failed:?}");
+    Ok(())
+}
+
+fn ptx_multiplies() -> Outcome {
+    let stream = stream()?;
+    for operations in LAYOUTS {
+        let case = Case { operations, multiple: 8, ..Case::new(130, 70, 40) };
+        both::<bf16, bf16>(&stream, case)?;
+        both::<f16, f32>(&stream, case)?;
+        both::<f32, f32>(&stream, case)?;
+    }
+    Ok(())
+}
+
+fn the_environment_asks_for_an_engine() -> Outcome {
+    let machine = Machine::of(&Device::new(0)?)?;
+    let explain = |product| Plan::explain(&product, DType::BF16, DType::BF16, machine);
+    assert_eq!(explain(Product::new(64, 64, 64))?.engine(), Engine::Simt);
+    // The call goes before it.
+    let asked = explain(Product::new(64, 64, 64).by(Choice::Auto))?.engine();
+    assert_eq!(asked, if machine.capability == (9, 0) { Engine::Wgmma } else { Engine::Simt });
+    Case::new(20, 20, 20).check::<bf16, bf16>(&stream()?, Choice::Auto)
+}

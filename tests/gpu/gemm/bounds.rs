@@ -1,0 +1,185 @@
+//! Random numbers, against sums in twice the precision of f64.
+//!
+//! The bound (Higham, "Accuracy and Stability of Numerical Algorithms", 3.5): |found - exact| is at most
+//! gamma (|alpha| |A||B| + |beta||C|) in every element, with gamma = (k + 4) u for k sums and the scaling, u the unit of the
+//! type that is summed in; and half a unit of the result's type for its rounding. The tensor cores cut where others round.
+
+use half::{bf16, f16};
+use num_complex::Complex;
+use selvedge::driver::Stream;
+use selvedge::gemm::{Choice, Engine, Operation, Product, gemm};
+
+use super::case::LAYOUTS;
+use super::numbers::{Number, ResultOf};
+use crate::support::{Numbers, Outcome};
+
+/// A number in twice the precision of f64, as an unevaluated sum (Dekker 1971, Knuth 1969).
+#[derive(Clone, Copy, Default)]
+struct Double(f64, f64);
+
+impl Double {
+    fn add(self, x: f64) -> Double {
+        let sum = self.0 + x;
+        let part = sum - self.0;
+        Double(sum, self.1 + ((self.0 - (sum - part)) + (x - part)))
+    }
+
+    fn add_product(self, x: f64, y: f64) -> Double {
+        let product = x * y;
+        let rest = x.mul_add(y, -product);
+        let sum = self.add(product);
+        Double(sum.0, sum.1 + rest)
+    }
+
+    fn value(self) -> f64 {
+        self.0 + self.1
+    }
+}
+
+/// Types with a real and an imaginary part in f64, exactly.
+trait Rounded: Number {
+    const UNIT: f64;
+    fn parts(self) -> (f64, f64);
+    fn from_parts(parts: (f64, f64)) -> Self;
+}
+
+macro_rules! rounded {
+    ($($type:ty, $unit:expr, $parts:expr, $from:expr;)*) => {$(
+        impl Rounded for $type {
+            const UNIT: f64 = $unit;
+            fn parts(self) -> (f64, f64) {
+                $parts(self)
+            }
+            fn from_parts(parts: (f64, f64)) -> $type {
+                $from(parts)
+            }
+        }
+    )*};
+}
+
+/// Half of the least f16: what the rounding of tiny results to it may be off.
+const LEAST_F16: f64 = 1.0 / (1u64 << 25) as f64;
+const F32: f64 = 1.0 / (1u64 << 24) as f64;
+const F64: f64 = 1.0 / (1u64 << 53) as f64;
+
+rounded! {
+    f16, 1.0 / 2048.0, |x: f16| (x.to_f64(), 0.0), |x: (f64, f64)| f16::from_f64(x.0);
+    bf16, 1.0 / 256.0, |x: bf16| (x.to_f64(), 0.0), |x: (f64, f64)| bf16::from_f64(x.0);
+    f32, F32, |x: f32| (f64::from(x), 0.0), |x: (f64, f64)| x.0 as f32;
+    f64, F64, |x: f64| (x, 0.0), |x: (f64, f64)| x.0;
+    Complex<f32>, F32, |x: Complex<f32>| (f64::from(x.re), f64::from(x.im)), |x: (f64, f64)| Complex::new(x.0 as f32, x.1 as f32);
+    Complex<f64>, F64, |x: Complex<f64>| (x.re, x.im), |x: (f64, f64)| Complex::new(x.0, x.1);
+}
+
+/// Sums of several uniform numbers: nearly normal, so that terms cancel.
+fn random<T: Rounded>(numbers: &mut Numbers, count: usize) -> Vec<T> {
+    let mut one = || (0..4).map(|_| f64::from(numbers.next()) / f64::from(u32::MAX) - 0.5).sum::<f64>();
+    (0..count).map(|_| T::from_parts((one(), one()))).collect()
+}
+
+/// What a product's error may be in units of what is summed in.
+fn sum_unit<T: Rounded>(choice: Choice) -> f64 {
+    let narrow = T::UNIT > F32;
+    match choice {
+        // Cut to 2^-22 of the largest term, at worst.
+        Choice::Only(Engine::Wgmma) => 4.0 * F32,
+        _ if narrow => F32,
+        // A complex product has two of each.
+        _ => 2.0 * T::UNIT,
+    }
+}
+
+fn check<T: Rounded, C: ResultOf<T> + Rounded>(
+    stream: &Stream,
+    (m, n, k): (usize, usize, usize),
+    (of_a, of_b): (Operation, Operation),
+    choice: Choice,
+) -> Outcome {
+    let mut numbers = Numbers(k as u64);
+    let (a, b) = (random::<T>(&mut numbers, m * k), random::<T>(&mut numbers, k * n));
+    let c = random::<C>(&mut numbers, m * n);
+    let (alpha, beta) = (3.0, -2.0);
+    let (on_a, on_b, mut on_c) = (stream.upload(&a)?, stream.upload(&b)?, stream.upload(&c)?);
+    let whole = |x: f64| T::scalar(Complex::new(x as i64, 0));
+    let product = Product::new(m, n, k).a(of_a).b(of_b).by(choice);
+    gemm::<T, C>(stream, &product, whole(alpha), &on_a, &on_b, whole(beta), &mut on_c)?;
+    let found = stream.download(&on_c)?;
+
+    let at_a = |i: usize, p: usize| a[if of_a.transposes() { p * m + i } else { i * k + p }].parts();
+    let at_b = |p: usize, j: usize| b[if of_b.transposes() { j * k + p } else { p * n + j }].parts();
+    let mut worst = 0.0f64;
+    for i in 0..m {
+        for j in 0..n {
+            let (mut re, mut im, mut size) = (Double::default(), Double::default(), 0.0);
+            for p in 0..k {
+                let ((x, xi), (y, yi)) = (at_a(i, p), at_b(p, j));
+                re = re.add_product(x, y).add_product(-xi, yi);
+                im = im.add_product(x, yi).add_product(xi, y);
+                size += (x.abs() + xi.abs()) * (y.abs() + yi.abs());
+            }
+            let ((c_re, c_im), (f_re, f_im)) = (c[i * n + j].parts(), found[i * n + j].parts());
+            // Scaling by 3 and -2 keeps the double's precision far below the bound's.
+            let wanted = (alpha * re.value() + beta * c_re, alpha * im.value() + beta * c_im);
+            let size = alpha * size + beta.abs() * (c_re.abs() + c_im.abs());
+            let allowed = (k + 4) as f64 * sum_unit::<T>(choice) * size;
+            for (found, wanted) in [(f_re, wanted.0), (f_im, wanted.1)] {
+                let allowed = allowed * (1.0 + C::UNIT) + C::UNIT * wanted.abs() + LEAST_F16;
+                let error = (found - wanted).abs();
+                worst = worst.max(error / allowed);
+                if error.is_nan() || error > allowed {
+                    let what = format!("{m}x{n}x{k} of {} into {} by {choice}", T::DTYPE, C::DTYPE);
+                    return Err(
+                        format!("{what}: [{i}][{j}] is {found:e}, wanted {wanted:e} +- {allowed:e}").into()
+                    );
+                }
+            }
+        }
+    }
+    println!("{m}x{n}x{k} of {} into {} by {choice}: {worst:.3} of the bound", T::DTYPE, C::DTYPE);
+    Ok(())
+}
+
+pub fn every_type(stream: &Stream, wgmma: bool) -> Outcome {
+    let by = Choice::Only(Engine::Simt);
+    for operations in LAYOUTS {
+        for size in [(40, 50, 1), (40, 50, 100), (24, 32, 3000)] {
+            check::<f16, f16>(stream, size, operations, by)?;
+            check::<f16, f32>(stream, size, operations, by)?;
+            check::<bf16, bf16>(stream, size, operations, by)?;
+            check::<bf16, f32>(stream, size, operations, by)?;
+            check::<f32, f32>(stream, size, operations, by)?;
+            check::<f64, f64>(stream, size, operations, by)?;
+            check::<Complex<f32>, Complex<f32>>(stream, size, operations, by)?;
+            check::<Complex<f64>, Complex<f64>>(stream, size, operations, by)?;
+        }
+        for size in [(40, 56, 8), (40, 56, 104), (24, 32, 3000)].into_iter().filter(|_| wgmma) {
+            let by = Choice::Only(Engine::Wgmma);
+            check::<f16, f16>(stream, size, operations, by)?;
+            check::<f16, f32>(stream, size, operations, by)?;
+            check::<bf16, bf16>(stream, size, operations, by)?;
+            check::<bf16, f32>(stream, size, operations, by)?;
+        }
+    }
+    Ok(())
+}
+
+fn bits<T: Rounded>(stream: &Stream, product: Product) -> selvedge::Result<Vec<u8>> {
+    let mut numbers = Numbers(5);
+    let (m, n, k) = (product.m(), product.n(), product.k());
+    let a = stream.upload(&random::<T>(&mut numbers, m * k))?;
+    let b = stream.upload(&random::<T>(&mut numbers, k * n))?;
+    let mut c = stream.zeros::<T>(m * n)?;
+    let one = T::scalar(Complex::new(1, 0));
+    gemm::<T, T>(stream, &product, one, &a, &b, T::scalar(Complex::new(0, 0)), &mut c)?;
+    Ok(bytemuck::cast_slice(&stream.download(&c)?).to_vec())
+}
+
+pub fn two_runs(stream: &Stream) -> Outcome {
+    for operations in LAYOUTS {
+        let product = Product::new(520, 264, 1000).a(operations.0).b(operations.1);
+        assert!(bits::<bf16>(stream, product)? == bits::<bf16>(stream, product)?, "bf16, {product}");
+        assert!(bits::<f32>(stream, product)? == bits::<f32>(stream, product)?, "f32, {product}");
+        assert!(bits::<f64>(stream, product)? == bits::<f64>(stream, product)?, "f64, {product}");
+    }
+    Ok(())
+}

@@ -1,0 +1,204 @@
+//! One product with everything that can vary, run on the device and by the definition.
+
+use num_complex::Complex;
+use selvedge::driver::Stream;
+use selvedge::gemm::{Choice, Operation, Product, gemm};
+
+use super::numbers::{Number, ResultOf, Whole, same};
+use crate::support::{Numbers, Outcome};
+
+/// A product of whole numbers from -2 to 2.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    pub size: (usize, usize, usize),
+    pub operations: (Operation, Operation),
+    /// Rows begin at multiples of so many elements, and so many more lie between.
+    pub multiple: usize,
+    pub gaps: (usize, usize, usize),
+    /// Elements before the first one.
+    pub starts: (usize, usize, usize),
+    pub batch: usize,
+    /// Whether all products share A, or B.
+    pub shared: (bool, bool),
+    /// Whether the results lie side by side in common rows.
+    pub interleaved: bool,
+    pub alpha: (i64, i64),
+    pub beta: (i64, i64),
+}
+
+impl Case {
+    pub fn new(m: usize, n: usize, k: usize) -> Case {
+        Case {
+            size: (m, n, k),
+            operations: (Operation::None, Operation::None),
+            multiple: 1,
+            gaps: (0, 0, 0),
+            starts: (0, 0, 0),
+            batch: 1,
+            shared: (false, false),
+            interleaved: false,
+            alpha: (1, 0),
+            beta: (0, 0),
+        }
+    }
+}
+
+/// The four ways to store the operands.
+pub const LAYOUTS: [(Operation, Operation); 4] = [
+    (Operation::None, Operation::None),
+    (Operation::None, Operation::Transpose),
+    (Operation::Transpose, Operation::None),
+    (Operation::Transpose, Operation::Transpose),
+];
+
+/// A matrix as it is stored, on the host.
+struct Matrix {
+    rows: usize,
+    columns: usize,
+    leading: usize,
+    stride: usize,
+    start: usize,
+    operation: Operation,
+    values: Vec<Whole>,
+}
+
+impl Matrix {
+    fn place(&self, matrix: usize, row: usize, column: usize) -> usize {
+        self.start + matrix * self.stride + row * self.leading + column
+    }
+
+    /// What the product sees at a row and column.
+    fn at(&self, matrix: usize, row: usize, column: usize) -> Whole {
+        let (row, column) = if self.operation.transposes() { (column, row) } else { (row, column) };
+        let value = self.values[self.place(matrix, row, column)];
+        if self.operation.conjugates() { value.conj() } else { value }
+    }
+
+    fn length(&self, batch: usize) -> usize {
+        if self.rows * self.columns * batch == 0 {
+            self.start
+        } else {
+            self.place(batch - 1, self.rows - 1, self.columns - 1) + 1
+        }
+    }
+
+    fn places(&self, batch: usize) -> Vec<usize> {
+        let mut places = Vec::new();
+        for matrix in 0..batch {
+            for row in 0..self.rows {
+                for column in 0..self.columns {
+                    places.push(self.place(matrix, row, column));
+                }
+            }
+        }
+        places
+    }
+
+    /// The elements on the device: poison, but for those of the matrices.
+    fn elements<T: Number>(&self, batch: usize) -> Vec<T> {
+        let mut elements = vec![T::poison(); self.length(batch) + 3];
+        for place in self.places(batch) {
+            elements[place] = T::of(self.values[place]);
+        }
+        elements
+    }
+}
+
+impl Case {
+    fn matrix(
+        &self,
+        numbers: &mut Numbers,
+        seen: fn(Whole) -> Whole,
+        (rows, columns): (usize, usize),
+        operation: Operation,
+        (gap, start, shared): (usize, usize, bool),
+    ) -> Matrix {
+        let (rows, columns) = if operation.transposes() { (columns, rows) } else { (rows, columns) };
+        let leading = columns.next_multiple_of(self.multiple) + gap;
+        let stride = if shared { 0 } else { rows * leading + self.multiple };
+        let mut matrix = Matrix { rows, columns, leading, stride, start, operation, values: Vec::new() };
+        matrix.values = (0..matrix.length(self.batch) + 3)
+            .map(|_| {
+                let mut part = || numbers.below(5) as i64 - 2;
+                seen(Complex::new(part(), part()))
+            })
+            .collect();
+        matrix
+    }
+
+    fn matrices<T: Number>(&self) -> [Matrix; 3] {
+        let ((m, n, k), (of_a, of_b)) = (self.size, self.operations);
+        let mut numbers = Numbers((m * 1009 + n * 31 + k) as u64);
+        let a = self.matrix(&mut numbers, T::seen, (m, k), of_a, (self.gaps.0, self.starts.0, self.shared.0));
+        let b = self.matrix(&mut numbers, T::seen, (k, n), of_b, (self.gaps.1, self.starts.1, self.shared.1));
+        let (gap, start) = (self.gaps.2, self.starts.2);
+        let mut c = self.matrix(&mut numbers, T::seen, (m, n), Operation::None, (gap, start, false));
+        if self.interleaved {
+            let width = n.next_multiple_of(self.multiple);
+            c = Matrix { stride: width, leading: width * self.batch + gap, ..c };
+            c.values = vec![Complex::new(1, 0); c.length(self.batch) + 3];
+        }
+        [a, b, c]
+    }
+
+    fn described(&self, a: &Matrix, b: &Matrix, c: &Matrix) -> Product {
+        let (m, n, k) = self.size;
+        Product::new(m, n, k)
+            .a(self.operations.0)
+            .b(self.operations.1)
+            .leading(a.leading, b.leading, c.leading)
+            .batch(self.batch, a.stride, b.stride, c.stride)
+    }
+
+    /// Runs it, and holds every element of C's buffer against the definition: those of the matrices exactly, the others as
+    /// they were.
+    pub fn check<T: Number, C: ResultOf<T>>(&self, stream: &Stream, choice: Choice) -> Outcome {
+        let [a, b, c] = self.matrices::<T>();
+        let (alpha, beta) = (
+            T::seen(Complex::new(self.alpha.0, self.alpha.1)),
+            T::seen(Complex::new(self.beta.0, self.beta.1)),
+        );
+        let zero = Complex::new(0, 0);
+        let [on_a, on_b] = [&a, &b].map(|matrix| {
+            // What is multiplied by an alpha of 0 is not read, whatever it is.
+            let elements = matrix.elements::<T>(self.batch);
+            if alpha == zero { vec![T::poison(); elements.len()] } else { elements }
+        });
+        let before: Vec<C> =
+            if beta == zero { vec![C::poison(); c.length(self.batch) + 3] } else { c.elements(self.batch) };
+        let mut wanted = before.clone();
+        let ((m, n, k), mut places) = (self.size, c.places(self.batch).into_iter());
+        for matrix in 0..self.batch {
+            for row in 0..m {
+                for column in 0..n {
+                    let sum: Whole =
+                        (0..k).map(|depth| a.at(matrix, row, depth) * b.at(matrix, depth, column)).sum();
+                    let place = places.next().ok_or("as many places as elements")?;
+                    wanted[place] = C::of(alpha * sum + beta * c.values[place]);
+                }
+            }
+        }
+
+        let (device_a, device_b) = (stream.upload(&on_a)?, stream.upload(&on_b)?);
+        let mut device_c = stream.upload(&before)?;
+        gemm::<T, C>(
+            stream,
+            &self.described(&a, &b, &c).by(choice),
+            T::scalar(alpha),
+            &device_a.slice(a.start..)?,
+            &device_b.slice(b.start..)?,
+            T::scalar(beta),
+            &mut device_c.slice_mut(c.start..)?,
+        )
+        .map_err(|error| format!("{self:?} of {}: {error}", T::DTYPE))?;
+        // The places of `c` count from its start, as the buffer's elements do.
+        let found = stream.download(&device_c)?;
+        for (place, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
+            if !same(*found, *wanted) {
+                let what = format!("{} into {} by {choice}: {self:?}", T::DTYPE, C::DTYPE);
+                return Err(format!("{what}: element {place} is {found:?}, wanted {wanted:?}").into());
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! Products that are too large for the definition: whole numbers, checked by C x = A (B x) with a random x (Freivalds 1977),
+//! exactly. A wrong element escapes with the chance that the errors of its row cancel.
+
+use half::{bf16, f16};
+use num_complex::Complex;
+use selvedge::driver::Stream;
+use selvedge::gemm::{Choice, Engine, Machine, Plan, Product, gemm};
+use selvedge::types::DType;
+
+use super::case::LAYOUTS;
+use super::numbers::{Number, ResultOf};
+use crate::support::{Numbers, Outcome, assert_all};
+
+fn small(numbers: &mut Numbers, count: usize) -> Vec<i64> {
+    (0..count).map(|_| numbers.below(5) as i64 - 2).collect()
+}
+
+/// Rows of op(matrix) times x.
+fn times(
+    matrix: &[i64],
+    (rows, columns, leading): (usize, usize, usize),
+    transposed: bool,
+    x: &[i64],
+) -> Vec<i64> {
+    let mut result = vec![0; rows];
+    if transposed {
+        for (column, x) in x.iter().enumerate().take(columns) {
+            let stored = &matrix[column * leading..][..rows];
+            result.iter_mut().zip(stored).for_each(|(sum, value)| *sum += value * x);
+        }
+    } else {
+        for (row, sum) in result.iter_mut().enumerate() {
+            *sum = matrix[row * leading..][..columns].iter().zip(x).map(|(value, x)| value * x).sum();
+        }
+    }
+    result
+}
+
+fn check<T>(stream: &Stream, (m, n, k): (usize, usize, usize), choice: Choice) -> Outcome
+where
+    T: Number,
+    f32: ResultOf<T>,
+{
+    let mut numbers = Numbers((m + n + k) as u64);
+    for (of_a, of_b) in LAYOUTS {
+        // Leading dimensions that the tensor cores can read.
+        let stored = |transposed: bool, rows: usize, columns: usize| {
+            let (rows, columns) = if transposed { (columns, rows) } else { (rows, columns) };
+            (rows, columns.next_multiple_of(8))
+        };
+        let (rows_a, leading_a) = stored(of_a.transposes(), m, k);
+        let (rows_b, leading_b) = stored(of_b.transposes(), k, n);
+        let (a, b) = (small(&mut numbers, rows_a * leading_a), small(&mut numbers, rows_b * leading_b));
+        let x = small(&mut numbers, n);
+        let bx = times(&b, (k, n, leading_b), of_b.transposes(), &x);
+        let wanted = times(&a, (m, k, leading_a), of_a.transposes(), &bx);
+
+        let upload = |values: &[i64]| {
+            stream.upload(&values.iter().map(|value| T::of(Complex::new(*value, 0))).collect::<Vec<T>>())
+        };
+        let (on_a, on_b) = (upload(&a)?, upload(&b)?);
+        let (one, zero) = (T::scalar(Complex::new(1, 0)), T::scalar(Complex::new(0, 0)));
+        let product = Product::new(m, n, k).a(of_a).b(of_b).leading(leading_a, leading_b, n).by(choice);
+        let mut c = stream.upload(&vec![f32::NAN; m * n])?;
+        gemm::<T, f32>(stream, &product, one, &on_a, &on_b, zero, &mut c)?;
+        let c = stream.download(&c)?;
+        for (row, wanted) in wanted.iter().enumerate() {
+            let found: f64 = c[row * n..][..n].iter().zip(&x).map(|(c, x)| f64::from(*c) * *x as f64).sum();
+            if found != *wanted as f64 {
+                return Err(format!("{product} of {} by {choice}: row {row} is wrong", T::DTYPE).into());
+            }
+        }
+        // Rounded on the way out, it is the same.
+        let mut narrow = stream.upload(&vec![T::poison(); m * n])?;
+        gemm::<T, T>(stream, &product, one, &on_a, &on_b, zero, &mut narrow)?;
+        let narrow = stream.download(&narrow)?;
+        let differs = |(wide, narrow): &(&f32, &T)| T::of(Complex::new(**wide as i64, 0)) != **narrow;
+        if let Some(place) = c.iter().zip(&narrow).position(|pair| differs(&pair)) {
+            return Err(format!("{product} of {} by {choice}: element {place}, rounded", T::DTYPE).into());
+        }
+    }
+    Ok(())
+}
+
+/// Every width of tile, more tiles than blocks, and sizes that are no multiple of anything.
+pub fn products(stream: &Stream, wgmma: bool) -> Outcome {
+    let machine = Machine::of(&stream.device())?;
+    let mut widths = Vec::new();
+    for size in [(300, 200, 500), (1025, 1100, 333), (1500, 1400, 130), (2600, 2500, 200), (4097, 4099, 129)]
+    {
+        if wgmma {
+            let by = Choice::Only(Engine::Wgmma);
+            check::<bf16>(stream, size, by)?;
+            check::<f16>(stream, size, by)?;
+            let product = Product::new(size.0, size.1.next_multiple_of(8), size.2.next_multiple_of(8));
+            let plan = Plan::explain(&product, DType::BF16, DType::BF16, machine)?;
+            widths.push(plan.kernel().rsplit('_').next().unwrap_or_default().to_owned());
+        }
+        check::<bf16>(stream, size, Choice::Only(Engine::Simt))?;
+        check::<f32>(stream, size, Choice::Auto)?;
+    }
+    widths.sort();
+    widths.dedup();
+    // By the multiprocessors of an H200.
+    assert!(
+        !wgmma || machine.multiprocessors != 132 || widths == ["128", "256", "64"],
+        "these sizes take only {widths:?}"
+    );
+    Ok(())
+}
+
+/// A of more elements than 32 bits count with a sign: its last rows are others than the first.
+pub fn operands(stream: &Stream, wgmma: bool) -> Outcome {
+    let (m, n, k) = (32_784, 8, 65_536);
+    let mut a = stream.uninitialized::<bf16>(m * k)?;
+    stream.fill(&mut a, bf16::from_f32(1.0))?;
+    stream.fill(&mut a.slice_mut((m - 1) * k..)?, bf16::from_f32(-2.0))?;
+    let b = stream.upload(&vec![bf16::from_f32(0.5); k * n])?;
+    for choice in
+        [Choice::Only(Engine::Simt), Choice::Only(Engine::Wgmma)].into_iter().take(1 + usize::from(wgmma))
+    {
+        let mut c = stream.upload(&vec![f32::NAN; m * n])?;
+        gemm::<bf16, f32>(stream, &Product::new(m, n, k).by(choice), 1.0, &a, &b, 0.0, &mut c)?;
+        let c = stream.download(&c)?;
+        assert_all(&c[..(m - 1) * n], 32_768.0, "all rows but the last");
+        assert_all(&c[(m - 1) * n..], -65_536.0, "the last row");
+    }
+    Ok(())
+}
