@@ -136,7 +136,7 @@ fn figure(
     Ok((!own || !reference).then(|| format!("{name}: own result {own}, reference's {reference}")))
 }
 
-/// Where the block of parameters has the numbers that a run is given: they come before those of the expression.
+/// Where the block of parameters has the numbers that a run is given: these expressions name theirs before their own.
 fn scalar_places(expression: &Expression) -> impl Iterator<Item = usize> {
     (0..expression.scalars().len()).map(|index| 16 * index)
 }
