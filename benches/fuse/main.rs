@@ -57,6 +57,9 @@ fn main() -> ExitCode {
             // The driver's cache of assembled kernels: empty at first, and this program's and its children's alone.
             let cache =
                 Folder(std::env::temp_dir().join(format!("selvedge-bench-fuse-{}", std::process::id())));
+            if let Err(why) = std::fs::create_dir_all(&cache.0) {
+                return report(PROGRAM.name, Err(format!("{}: {why}", cache.0.display()).into()));
+            }
             // SAFETY: no other thread runs yet in this program.
             unsafe {
                 std::env::set_var("CUDA_CACHE_PATH", &cache.0);
