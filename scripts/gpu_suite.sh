@@ -2,7 +2,7 @@
 # Runs a bundle (scripts/bundle.sh) on a machine with a GPU: the device suite as it is, with the driver alone, with
 # the toolkit hidden, under compute-sanitizer, and the benchmarks. One call, under nine minutes; a table comes last.
 #
-#   gpu_suite.sh [PART ...]     parts: info benches pytorch memory launcher gemm native driver_only hidden memcheck
+#   gpu_suite.sh [PART ...]     parts: info benches pytorch memory launcher gemm fuse native driver_only hidden memcheck
 #                               initcheck seeded host (all of these without arguments), and soak, which is run only by
 #                               its name
 #
@@ -20,6 +20,7 @@
 #   MEMORY_ARGUMENTS arguments for those of memory and graphs (--only with all that need the device, and replay_recorded)
 #   LAUNCHER_ARGUMENTS  arguments for those of the launcher
 #   GEMM_ARGUMENTS   arguments for those of matrix products (--only with all but random, which takes as long again)
+#   FUSE_ARGUMENTS   arguments for those of elementwise expressions
 #   SOAK_SECONDS     how long the part soak goes on (420)
 #   TRACE            a memory trace to replay; without it, the one that the part pytorch recorded
 #
@@ -79,8 +80,9 @@ read -r -a bench_arguments <<<"${BENCH_ARGUMENTS:-}"
 read -r -a memory_arguments <<<"${MEMORY_ARGUMENTS:---only allocation,graph_launch,graph,overlap,batch,replay_recorded}"
 read -r -a launcher_arguments <<<"${LAUNCHER_ARGUMENTS:-}"
 read -r -a gemm_arguments <<<"${GEMM_ARGUMENTS:---only square,gpt,gradients,small,skinny,batched,plain}"
+read -r -a fuse_arguments <<<"${FUSE_ARGUMENTS:-}"
 soak=${SOAK_SECONDS:-420}
-parts=${*:-info benches pytorch memory launcher gemm native driver_only hidden memcheck initcheck seeded host}
+parts=${*:-info benches pytorch memory launcher gemm fuse native driver_only hidden memcheck initcheck seeded host}
 
 mkdir -p "$out" || exit 1
 out=$(cd "$out" && pwd)
@@ -193,6 +195,10 @@ fi
 if wants gemm && [ -x "$here/gemm" ]; then
     part gemm 120 0 "$here/gemm" --out "$work/results" "${gemm_arguments[@]}"
     cat "$work/logs/gemm.log" 2>/dev/null
+fi
+if wants fuse && [ -x "$here/fuse" ]; then
+    part fuse 120 0 "$here/fuse" --out "$work/results" "${fuse_arguments[@]}"
+    cat "$work/logs/fuse.log" 2>/dev/null
 fi
 if wants soak; then
     SELVEDGE_SOAK_SECONDS=$soak part soak $((soak * 5 / 4 + 60)) 0 "$here/gpu" soak --nocapture

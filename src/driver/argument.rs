@@ -367,22 +367,6 @@ impl<'a> Argument<'a> {
         Argument::from_bytes(ArgumentType::new(ArgumentKind::Address, 8, None), &address.to_ne_bytes())
     }
 
-    /// The kernel reads memory that a view names, which counts bytes, from an address on that may lie anywhere in it.
-    pub(crate) fn reading(view: super::memory::View<'a>, address: u64) -> Argument<'a> {
-        let access = view.allocation.read_access(view.whole);
-        Argument { words: vec![address], ..Argument::from_memory::<u8>(view, access, false) }
-    }
-
-    /// As [`reading`](Self::reading), to write; the memory is borrowed mutably.
-    pub(crate) fn writing(view: super::memory::View<'a>, address: u64) -> Argument<'a> {
-        Argument { words: vec![address], ..Argument::from_memory::<u8>(view, Access::WritePart, true) }
-    }
-
-    /// A block of bytes by value.
-    pub(crate) fn block(bytes: &[u8]) -> Argument<'a> {
-        Argument::from_bytes(ArgumentType::new(ArgumentKind::Bytes, bytes.len(), None), bytes)
-    }
-
     fn describe(&self) -> ArgumentView<'_> {
         let Some(memory) = &self.memory else {
             let bytes: &[u8] = bytemuck::cast_slice(&self.words);

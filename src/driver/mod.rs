@@ -43,6 +43,7 @@ mod kernel_name;
 mod launch;
 mod memory;
 mod module;
+mod operands;
 mod peer;
 mod reset;
 mod stream;
@@ -68,6 +69,7 @@ pub use memory::{
 };
 pub(crate) use module::ModuleState;
 pub use module::{Global, LinkInput, Module, ModuleOptions};
+pub(crate) use operands::{Operand, OperandAccess, Operands};
 pub use stream::Stream;
 pub use tensor_map::{
     TensorElement, TensorInterleave, TensorMap, TensorMapLayout, TensorPromotion, TensorSwizzle,

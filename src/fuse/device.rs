@@ -1,5 +1,6 @@
 //! Runs on device memory: kernels are written, assembled by the driver, kept, and launched.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,9 +9,8 @@ use super::expression::{Expression, State};
 use super::number::Number;
 use super::plan::{BLOCK, Plan};
 use super::ptx;
-use super::space::Space;
-use crate::driver::View;
-use crate::driver::{Argument, Device, DeviceRead, DeviceWrite, Function, LaunchConfig, Stream};
+use crate::driver::{Device, DeviceRead, DeviceWrite, Function, LaunchConfig, Stream};
+use crate::driver::{Operand, OperandAccess, Operands, View};
 use crate::error::{Error, Result};
 use crate::types::{DType, Element, Layout};
 
@@ -160,8 +160,8 @@ impl State {
     ///
     /// [`Error::DTypeMismatch`] where the operands have others.
     pub(crate) fn check_dtypes(&self, found: impl Iterator<Item = DType>) -> Result<()> {
-        for (index, (wanted, found)) in self.operand_dtypes().into_iter().zip(found).enumerate() {
-            if wanted != found {
+        for (index, (wanted, found)) in self.inputs.iter().chain(&self.outputs).zip(found).enumerate() {
+            if *wanted != found {
                 let wanted = match index.checked_sub(self.inputs.len()) {
                     None => format!("{wanted} for input {index}"),
                     Some(output) => format!("{wanted} for output {output}"),
@@ -172,12 +172,41 @@ impl State {
         Ok(())
     }
 
+    /// The operands' memory, inputs before outputs.
+    ///
+    /// # Errors
+    ///
+    /// As [`check_counts`](Self::check_counts) and [`check_dtypes`](Self::check_dtypes); [`Error::InvalidArgument`] for an
+    /// input in place whose output lies in another layout.
+    fn bind<'a>(&self, inputs: &[DeviceInput<'a>], outputs: &[DeviceOutput<'a>]) -> Result<Vec<Operand<'a>>> {
+        self.check_counts(inputs.len(), outputs.len())?;
+        let operand = |view: View<'a>, access| Operand { view, address: view.address, access };
+        let mut memory = Vec::with_capacity(inputs.len() + outputs.len());
+        for input in inputs {
+            memory.push(match &input.source {
+                Source::Memory(view) => operand(*view, OperandAccess::Read),
+                Source::Output(index) => match outputs.get(*index) {
+                    // Entered as the output that it is.
+                    Some(output) if output.layout == input.layout && output.dtype == input.dtype => {
+                        operand(output.memory, OperandAccess::Shared)
+                    }
+                    _ => return Err(other_output(*index)),
+                },
+            });
+        }
+        memory.extend(outputs.iter().map(|output| operand(output.memory, OperandAccess::Write)));
+        let dtypes = inputs.iter().map(|input| input.dtype).chain(outputs.iter().map(|output| output.dtype));
+        self.check_dtypes(dtypes)?;
+        Ok(memory)
+    }
+
     /// Inputs before outputs.
     pub(crate) fn operand_dtypes(&self) -> Vec<DType> {
         self.inputs.iter().chain(&self.outputs).copied().collect()
     }
 
-    fn kernel(&self, device: &Device, plan: &Plan) -> Result<Function> {
+    /// The kernel of a plan, assembled where no expression of the process has its text.
+    pub(crate) fn kernel(&self, device: &Device, plan: &Plan) -> Result<Function> {
         let place = (device.ordinal(), plan.key.clone());
         let good = |function: &&Function| !function.module().device().is_lost();
         let known = self.kernels.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
@@ -221,13 +250,24 @@ impl Expression {
         scalars: &[Number],
         outputs: &mut [DeviceOutput<'_>],
     ) -> Result<()> {
-        let device = stream.device();
-        self.for_each_launch(&device, inputs, scalars, outputs, |function, plan, arguments| {
-            let config = LaunchConfig::new(plan.blocks, BLOCK);
+        let state = &self.0;
+        let mut memory = state.bind(inputs, outputs)?;
+        state.check_scalars(scalars.len())?;
+        let run = state.planned(&stream.device(), layouts(inputs, outputs), &memory, scalars)?;
+        for launch in &run.launches {
+            for (operand, offset) in memory.iter_mut().zip(&launch.offsets) {
+                operand.address = operand.view.address + offset;
+            }
+            let mut block = Cow::Borrowed(&launch.parameters[..]);
+            if !scalars.is_empty() {
+                state.write_scalars(block.to_mut(), scalars);
+            }
+            let config = LaunchConfig::new(launch.blocks, BLOCK);
             // SAFETY: the kernel touches the elements that the layouts name, which were held against the memory, and the
             // arguments are made after its parameters.
-            unsafe { function.launch(stream, config, &arguments[..]) }
-        })
+            unsafe { launch.function.launch(stream, config, &Operands { memory: &memory, block: &block })? };
+        }
+        Ok(())
     }
 
     /// Assembles the kernels that [`run`](Self::run) would launch, and launches nothing: for what must not wait later.
@@ -241,65 +281,19 @@ impl Expression {
         inputs: &[DeviceInput<'_>],
         outputs: &[DeviceOutput<'_>],
     ) -> Result<()> {
-        let scalars = vec![Number::Integer(0); self.scalars().len()];
-        self.for_each_launch(device, inputs, &scalars, outputs, |_, _, _| Ok(()))
-    }
-
-    fn for_each_launch(
-        &self,
-        device: &Device,
-        inputs: &[DeviceInput<'_>],
-        scalars: &[Number],
-        outputs: &[DeviceOutput<'_>],
-        mut launch: impl FnMut(&Function, &Plan, Vec<Argument<'_>>) -> Result<()>,
-    ) -> Result<()> {
         let state = &self.0;
-        state.check_counts(inputs.len(), outputs.len())?;
-        let mut memory = Vec::with_capacity(inputs.len() + outputs.len());
-        for input in inputs {
-            memory.push(match &input.source {
-                Source::Memory(view) => *view,
-                Source::Output(index) => match outputs.get(*index) {
-                    Some(output) if output.layout == input.layout && output.dtype == input.dtype => {
-                        output.memory
-                    }
-                    _ => return Err(other_output(*index)),
-                },
-            });
-        }
-        memory.extend(outputs.iter().map(|output| output.memory));
-        let dtypes = inputs.iter().map(|input| input.dtype).chain(outputs.iter().map(|output| output.dtype));
-        state.check_dtypes(dtypes)?;
-        let scalars = state.scalar_bits(scalars)?;
-        let layouts: Vec<Layout> = inputs.iter().map(|input| input.layout).collect();
-        let of_outputs: Vec<Layout> = outputs.iter().map(|output| output.layout).collect();
-        let space = Space::new(&layouts, &of_outputs)?;
-        let bytes: Vec<usize> = state.inputs.iter().chain(&state.outputs).map(|dtype| dtype.size()).collect();
-        let addresses: Vec<u64> = memory.iter().map(|view| view.address).collect();
-        let converts_brain = device.compute_capability() >= (8, 0);
-        let mut each = |part: &Space| {
-            if part.count() == 0 {
-                return Ok(());
-            }
-            let plan = Plan::new(part, &bytes, &addresses, &scalars, converts_brain)?;
-            let function = state.kernel(device, &plan)?;
-            let mut arguments = Vec::with_capacity(memory.len() + 1);
-            for (operand, view) in memory.iter().enumerate() {
-                let address = view.address + (part.offsets[operand] * bytes[operand]) as u64;
-                let in_place =
-                    matches!(inputs.get(operand).map(|input| &input.source), Some(Source::Output(_)));
-                arguments.push(match operand < inputs.len() {
-                    // Entered as the output that it is.
-                    true if in_place => Argument::raw_address(address),
-                    true => Argument::reading(*view, address),
-                    false => Argument::writing(*view, address),
-                });
-            }
-            arguments.push(Argument::block(&plan.block));
-            launch(&function, &plan, arguments)
-        };
-        space.try_for_each_small(&mut each)
+        let memory = state.bind(inputs, outputs)?;
+        let scalars = vec![Number::Integer(0); self.scalars().len()];
+        state.planned(device, layouts(inputs, outputs), &memory, &scalars).map(drop)
     }
+}
+
+/// By operand.
+fn layouts<'a>(
+    inputs: &'a [DeviceInput<'_>],
+    outputs: &'a [DeviceOutput<'_>],
+) -> impl Iterator<Item = &'a Layout> + Clone {
+    inputs.iter().map(|input| &input.layout).chain(outputs.iter().map(|output| &output.layout))
 }
 
 #[cold]

@@ -11,6 +11,7 @@ use super::lower::cast::cast;
 use super::number::Number;
 use super::operation::Parts;
 use super::plan::Key;
+use super::planned::{self, Places};
 use super::program::{Program, Step, kind_of, parts};
 use crate::error::{Error, Result};
 use crate::types::DType;
@@ -34,6 +35,8 @@ pub(crate) struct State {
     /// Dtypes of scalars; literals have their values.
     pub(crate) scalars: Vec<(DType, Option<Number>)>,
     pub(crate) schedule: Schedule,
+    pub(crate) plans: Mutex<Places>,
+    /// What other plans found, by device.
     pub(crate) kernels: Mutex<HashMap<(usize, Key), Cached>>,
 }
 
@@ -105,6 +108,7 @@ impl Expression {
             inputs: nodes.inputs.clone(),
             outputs: dtypes,
             scalars: nodes.scalars.clone(),
+            plans: Mutex::new(planned::NONE),
             kernels: Mutex::default(),
         })))
     }
@@ -126,20 +130,24 @@ impl Expression {
 }
 
 impl State {
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] for another number of scalars than each run is given.
+    pub(crate) fn check_scalars(&self, found: usize) -> Result<()> {
+        let wanted = self.scalars.iter().filter(|(_, literal)| literal.is_none()).count();
+        if found == wanted {
+            return Ok(());
+        }
+        Err(Error::LengthMismatch { operation: "an expression's scalars", wanted, found })
+    }
+
     /// The bits of all scalars' parts, with those that a run gives filled in.
     ///
     /// # Errors
     ///
     /// [`Error::LengthMismatch`] for another number of them.
     pub(crate) fn scalar_bits(&self, given: &[Number]) -> Result<Vec<[u64; 2]>> {
-        let wanted = self.scalars.iter().filter(|(_, literal)| literal.is_none()).count();
-        if given.len() != wanted {
-            return Err(Error::LengthMismatch {
-                operation: "an expression's scalars",
-                wanted,
-                found: given.len(),
-            });
-        }
+        self.check_scalars(given.len())?;
         let mut given = given.iter();
         let mut number = |literal: Option<Number>| literal.or_else(|| given.next().copied());
         Ok(self

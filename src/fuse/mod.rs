@@ -30,7 +30,7 @@
 //! How it is made: an operation of the list ([`Operation`]) is lowered to instructions, each of which is one line of PTX and
 //! one loop on the CPU, so both devices give the same bits ([`Operation::ulp`] says against what). A number of the program
 //! is a parameter of the kernel, never text, so that the driver's cache of assembled kernels serves every value;
-//! kernels are kept by the expression and by their text.
+//! kernels are kept by the expression and by their text, and a run on operands that lie as before is planned no more.
 //!
 //! f16 and bf16 are computed in f32 and rounded once an operation; the 8-bit floats are cast first.
 
@@ -44,6 +44,7 @@ mod lower;
 mod number;
 mod operation;
 mod plan;
+mod planned;
 mod program;
 mod ptx;
 mod space;

@@ -16,6 +16,8 @@ pub(crate) const BLOCK: u32 = 256;
 /// The sides of a tile; a block takes one, each thread [`TILE_ROWS`] elements a column.
 pub(crate) const TILE: u32 = 32;
 pub(crate) const TILE_ROWS: u32 = TILE * TILE / BLOCK;
+/// The most bytes of one access, and so all that a plan knows of an address.
+pub(crate) const WIDEST: u64 = 16;
 /// A kernel's parameters are at most 4 KB in PTX 8.0.
 const MOST_PARAMETER_BYTES: usize = 4000;
 
@@ -205,7 +207,7 @@ impl Operands<'_> {
 
     /// The bytes of one access to `lanes` neighbours.
     fn width(&self, operand: usize, lanes: u32) -> usize {
-        (self.bytes[operand] * lanes as usize).min(16)
+        (self.bytes[operand] * lanes as usize).min(WIDEST as usize)
     }
 
     /// Whether they are wherever the outer coordinates lead.

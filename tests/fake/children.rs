@@ -76,6 +76,7 @@ pub fn dispatch() -> Option<ExitCode> {
             "concurrency" => concurrency::child(&fake, &arguments),
             "contexts" => contexts::child(&fake),
             "fuse" => fuse::child(&fake),
+            "fuse_plans" => fuse::plans_child(&fake),
             "forks" => forks::after_use(&fake),
             "forks_before_use" => forks::before_use(&fake),
             "forks_of_threads" => forks::of_threads(&fake),

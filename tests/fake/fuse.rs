@@ -2,7 +2,7 @@
 
 use libtest_mimic::Trial;
 use selvedge::driver::Device;
-use selvedge::fuse::{DeviceInput, DeviceOutput, Graph};
+use selvedge::fuse::{DeviceInput, DeviceOutput, Expression, Graph};
 use selvedge::types::{DType, Layout};
 
 use super::support::Fake;
@@ -56,8 +56,72 @@ pub fn child(fake: &Fake) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+/// Child: an expression that has planned other runs does what a new one does. The fake's kernels compute nothing, but what
+/// they write depends on every byte of their parameters.
+pub fn plans_child(fake: &Fake) -> Result<(), Box<dyn std::error::Error>> {
+    let device = Device::new(0)?;
+    let stream = device.stream()?;
+    let a = stream.upload(&(0..64).map(|index| index as f32).collect::<Vec<_>>())?;
+    let mut b = stream.zeros::<f32>(64)?;
+    let expression = || {
+        let graph = Graph::new();
+        let (x, scale) = (graph.input(DType::F32), graph.scalar(DType::F32));
+        graph.expression(&[x * 3.0 + scale])
+    };
+    let mut run = |expression: &Expression, start: usize, layout: Layout, scale: f32| {
+        stream.fill(&mut b, 0.0)?;
+        let part = a.slice(start..)?;
+        let output = DeviceOutput::new(&mut b, Layout::of(*layout.shape()))?;
+        expression.run(&stream, &[DeviceInput::new(&part, layout)?], &[scale.into()], &mut [output])?;
+        stream.download(&b)
+    };
+    let whole = Layout::contiguous(&[32])?;
+    let square = Layout::contiguous(&[4, 8])?;
+    let runs = [
+        (0, whole, 1.0),
+        (0, whole, 2.0),
+        // In memory that starts where no vector does; before others that take the same kernel.
+        (1, whole, 1.0),
+        (0, Layout::contiguous(&[16])?, 1.0),
+        (0, whole.flip(&[0])?, 1.0),
+        (0, Layout::strided(&[32], &[1], 4)?, 1.0),
+        (0, square.transpose(0, 1)?, 1.0),
+        (0, Layout::strided(&[8, 4], &[1, 9], 0)?, 1.0),
+    ];
+    let kept = expression()?;
+    let mut seen: Vec<Vec<f32>> = Vec::new();
+    // Twice, and the second time from what was planned the first.
+    for round in 0..2 {
+        for (index, (start, layout, scale)) in runs.into_iter().enumerate() {
+            let loads = fake.call_count("cuModuleLoadDataEx");
+            let found = run(&kept, start, layout, scale)?;
+            if round == 0 && start == 1 && fake.call_count("cuModuleLoadDataEx") == loads {
+                return Err("memory that starts elsewhere is read by the kernel of vectors".into());
+            }
+            if !same(&found, &run(&expression()?, start, layout, scale)?) {
+                return Err(format!("round {round}, run {index}: not what a new expression gives").into());
+            }
+            if round == 0 && seen.iter().any(|other| same(other, &found)) {
+                return Err(format!("run {index} is as another, so it proves nothing").into());
+            }
+            seen.push(found);
+        }
+    }
+    Ok(())
+}
+
+fn same(left: &[f32], right: &[f32]) -> bool {
+    left.iter().map(|x| x.to_bits()).eq(right.iter().map(|x| x.to_bits()))
+}
+
 pub fn trials() -> Vec<Trial> {
-    vec![Trial::test("fuse::runs_are_ordered_and_kernels_are_kept", || {
-        children::must_succeed(&Variant::new(12040), "fuse", &[], &[]).map(drop)
-    })]
+    vec![
+        Trial::test("fuse::runs_are_ordered_and_kernels_are_kept", || {
+            children::must_succeed(&Variant::new(12040), "fuse", &[], &[]).map(drop)
+        }),
+        Trial::test("fuse::plans_are_found_by_all_that_they_depend_on", || {
+            children::must_succeed(&Variant::new(12040), "fuse_plans", &[], &[("SELVEDGE_POOL", "none")])
+                .map(drop)
+        }),
+    ]
 }

@@ -1,0 +1,173 @@
+//! The host's time for a run of few elements beside a bare `cuLaunchKernel` of the same kernel.
+
+use std::ffi::c_void;
+use std::time::Instant;
+
+use selvedge::driver::{Device, DeviceBuffer, Stream};
+use selvedge::fuse::{DeviceInput, DeviceOutput, Expression, Graph, HostInput, HostOutput, Number};
+use selvedge::types::{DType, Layout};
+
+use crate::Options;
+use crate::harness::bare::Bare;
+use crate::harness::machine::Recorder;
+use crate::harness::random::Random;
+use crate::harness::report::{Failure, Rule, Unit};
+use crate::harness::turns::{Subject, measure as turns};
+
+const BURST: usize = 256;
+const COUNT: usize = 1024;
+
+/// One, ten, and ten operations with a number that each run is given.
+pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
+    let mut recorder = Recorder::new(
+        bare,
+        "fuse_host",
+        "The host's time for an elementwise run",
+        "The host's time for one run of a kept expression on 1024 elements, its operands named anew, as the mean over a \
+         burst of 256; the stream is drained between bursts, outside the clock. The reference is the bare launch of the \
+         same kernel with its parameters at hand. Both results are compared with the CPU's.",
+    )?;
+    let stream = Device::new(0)?.stream()?;
+    let mut wrong = Vec::new();
+
+    let graph = Graph::new();
+    let [a, b] = graph.inputs([DType::F32; 2]);
+    let one = graph.expression(&[a + b])?;
+    wrong.extend(figure(bare, options, &mut recorder, &stream, "1 operation, 2 inputs", &one, &[])?);
+
+    let graph = Graph::new();
+    let [a, b, c] = graph.inputs([DType::F32; 3]);
+    let ten = ((((a * b + c).relu() * 2.0 - a).abs() + b).minimum(c) * 0.5).maximum(a);
+    let ten = graph.expression(&[ten])?;
+    wrong.extend(figure(bare, options, &mut recorder, &stream, "10 operations, 3 inputs", &ten, &[])?);
+
+    let graph = Graph::new();
+    let [a, b, c] = graph.inputs([DType::F32; 3]);
+    let scale = graph.scalar(DType::F32);
+    let given = ((((a * b + c).relu() * 2.0 - a).abs() + b).minimum(c) * scale).maximum(a);
+    let given = graph.expression(&[given])?;
+    let name = "10 operations, 3 inputs, a number given";
+    wrong.extend(figure(bare, options, &mut recorder, &stream, name, &given, &[Number::Real(0.25)])?);
+
+    recorder.finish(&options.out)?;
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+/// Adds a figure of an expression of f32; gives what is wrong with a result.
+fn figure(
+    bare: &Bare,
+    options: &Options,
+    recorder: &mut Recorder,
+    stream: &Stream,
+    name: &str,
+    expression: &Expression,
+    scalars: &[Number],
+) -> Result<Option<String>, Failure> {
+    let layout = Layout::contiguous(&[COUNT])?;
+    let inputs = expression.inputs().len();
+    let mut random = Random::new(21);
+    let data: Vec<Vec<f32>> = (0..inputs).map(|_| random.floats(COUNT)).collect();
+    let arrays = data.iter().map(|data| stream.upload(data)).collect::<Result<Vec<_>, _>>()?;
+    let mut output = stream.zeros::<f32>(COUNT)?;
+
+    let capability = Device::new(0)?.compute_capability();
+    let explanation = expression.explain(&vec![layout; inputs], &[layout], capability)?;
+    let [launch] = explanation.launches.as_slice() else { return Err("not one launch".into()) };
+    let kernel = bare.kernel(&launch.ptx, "fused")?;
+    let mut parameters = launch.parameters.clone();
+    for (number, place) in scalars.iter().zip(scalar_places(expression)) {
+        let Number::Real(number) = *number else { return Err("a number that is not real".into()) };
+        parameters[place..place + 4].copy_from_slice(&(number as f32).to_le_bytes());
+    }
+    let mut addresses = Vec::new();
+    for data in &data {
+        let address = bare.allocate(COUNT * 4)?;
+        bare.upload_plain(address, &pairs(data))?;
+        addresses.push(address);
+    }
+    let result = bare.allocate(COUNT * 4)?;
+    addresses.push(result);
+
+    let mut launches: Vec<*mut c_void> =
+        addresses.iter_mut().map(|address| std::ptr::from_mut(address).cast()).collect();
+    launches.push(parameters.as_mut_ptr().cast());
+    let figure = turns(
+        options.turns(20, 1000),
+        &Subject {
+            name,
+            against: "cuLaunchKernel",
+            unit: Unit::Nanoseconds,
+            bytes: None,
+            rule: Rule::Extra,
+            goal: Some(600.0),
+        },
+        || {
+            let start = Instant::now();
+            for _ in 0..BURST {
+                run(expression, stream, &arrays, scalars, &mut output, layout)?;
+            }
+            let taken = start.elapsed();
+            stream.synchronize()?;
+            Ok(taken.as_nanos() as f64 / BURST as f64)
+        },
+        || {
+            let start = Instant::now();
+            for _ in 0..BURST {
+                // SAFETY: the arguments are the kernel's addresses and its block of parameters.
+                unsafe { bare.launch(kernel, launch.blocks, launch.threads, &mut launches) }?;
+            }
+            let taken = start.elapsed();
+            bare.synchronize()?;
+            Ok(taken.as_nanos() as f64 / BURST as f64)
+        },
+    )?;
+    recorder.add(figure);
+
+    let mut wanted = vec![0.0f32; COUNT];
+    let operands = data.iter().map(|data| HostInput::new(data, layout)).collect::<Result<Vec<_>, _>>()?;
+    expression.run_host(&operands, scalars, &mut [HostOutput::new(&mut wanted, layout)?])?;
+    let mut found = vec![0u64; COUNT / 2];
+    bare.download_plain(&mut found, result)?;
+    let own = pairs(&stream.download(&output)?) == pairs(&wanted);
+    let reference = found == pairs(&wanted);
+    for address in addresses {
+        bare.free(address)?;
+    }
+    Ok((!own || !reference).then(|| format!("{name}: own result {own}, reference's {reference}")))
+}
+
+/// Where the block of parameters has the numbers that a run is given: these expressions name theirs before their own.
+fn scalar_places(expression: &Expression) -> impl Iterator<Item = usize> {
+    (0..expression.scalars().len()).map(|index| 16 * index)
+}
+
+/// As words, to compare and to send.
+fn pairs(data: &[f32]) -> Vec<u64> {
+    data.chunks_exact(2)
+        .map(|pair| u64::from(pair[0].to_bits()) | u64::from(pair[1].to_bits()) << 32)
+        .collect()
+}
+
+fn run(
+    expression: &Expression,
+    stream: &Stream,
+    arrays: &[DeviceBuffer<f32>],
+    scalars: &[Number],
+    output: &mut DeviceBuffer<f32>,
+    layout: Layout,
+) -> Result<(), Failure> {
+    let output = &mut [DeviceOutput::new(output, layout)?];
+    match arrays {
+        [a, b] => {
+            let inputs = [DeviceInput::new(a, layout)?, DeviceInput::new(b, layout)?];
+            expression.run(stream, &inputs, scalars, output)?;
+        }
+        [a, b, c] => {
+            let inputs =
+                [DeviceInput::new(a, layout)?, DeviceInput::new(b, layout)?, DeviceInput::new(c, layout)?];
+            expression.run(stream, &inputs, scalars, output)?;
+        }
+        _ => return Err("two or three inputs are wanted".into()),
+    }
+    Ok(())
+}

@@ -1,0 +1,251 @@
+//! The bandwidth of elementwise kernels beside the driver's copy of as many bytes.
+
+use selvedge::driver::{Device, DeviceBuffer, DeviceWrite, Stream};
+use selvedge::fuse::{DeviceInput, DeviceOutput, Expr, Expression, Graph};
+use selvedge::types::{DType, Layout, Slice};
+
+use crate::Options;
+use crate::check::{Array, difference};
+use crate::harness::bare::{Address, Bare};
+use crate::harness::machine::Recorder;
+use crate::harness::random::Random;
+use crate::harness::report::{Failure, Rule, Unit};
+use crate::harness::turns::{Subject, measure as turns};
+
+/// Runs, and copies, between two events.
+const BATCH: usize = 4;
+/// What memory is read in.
+const SECTOR: usize = 32;
+/// The goals: in one line of memory, and by other ways.
+const IN_LINE: f64 = 0.98;
+const OTHERWISE: f64 = 0.9;
+
+/// An array that is read.
+type Input<'a> = (&'a DeviceBuffer<u8>, Layout);
+
+/// What the figures share.
+struct Bench<'a> {
+    bare: &'a Bare,
+    options: &'a Options,
+    recorder: Recorder,
+    stream: Stream,
+    /// Random words, from which every array is made.
+    words: Vec<u64>,
+    random: Random,
+    output: DeviceBuffer<u8>,
+    /// The copy's, of twice an operand's bytes each.
+    source: Address,
+    target: Address,
+    wrong: Vec<String>,
+}
+
+/// Every figure, dtype by dtype.
+pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
+    let bytes = match &options.file {
+        None => 1 << 30,
+        Some(text) => text.to_string_lossy().parse::<usize>()?,
+    };
+    if bytes < 1 << 22 || !bytes.is_power_of_two() || bytes.trailing_zeros() % 2 != 0 {
+        return Err(format!("--bytes {bytes}: a power of four from {} on is wanted", 1 << 22).into());
+    }
+    let recorder = Recorder::new(
+        bare,
+        "fuse",
+        "Elementwise expressions at the memory's speed",
+        "Device time of one kernel, by events around four runs, on random operands of 1 GiB (for the strided one: a \
+         half), and of as many of the driver's own copies of as many bytes. Speeds count every operand once, read or \
+         written: one that is broadcast by its own elements, a strided one by the sectors that it lies in. A sample of \
+         each result is compared with the CPU's, bit for bit.",
+    )?;
+    let stream = Device::new(0)?.stream()?;
+    let output = stream.zeros(bytes)?;
+    let (source, target) = (bare.allocate(2 * bytes)?, bare.allocate(2 * bytes)?);
+    let mut random = Random::new(11);
+    let mut words = vec![0; bytes / 8];
+    random.fill(&mut words);
+    for half in 0..2 {
+        bare.upload_plain(source + half * bytes as u64, &words)?;
+    }
+    let mut bench =
+        Bench { bare, options, recorder, stream, words, random, output, source, target, wrong: Vec::new() };
+    let figures = bench.single().and_then(|()| {
+        for dtype in [DType::BF16, DType::F16, DType::F64] {
+            let (a, b) = (bench.array(dtype)?, bench.array(dtype)?);
+            bench.operations(dtype, &a, &b)?;
+        }
+        Ok(())
+    });
+    bare.free(source)?;
+    bare.free(target)?;
+    figures?;
+    bench.recorder.finish(&options.out)?;
+    if bench.wrong.is_empty() { Ok(()) } else { Err(bench.wrong.join("\n").into()) }
+}
+
+/// An expression of one output.
+fn expression<const INPUTS: usize>(
+    inputs: [DType; INPUTS],
+    build: impl FnOnce([Expr<'_>; INPUTS]) -> Expr<'_>,
+) -> Result<Expression, Failure> {
+    let graph = Graph::new();
+    let inputs = graph.inputs(inputs);
+    Ok(graph.expression(&[build(inputs)])?)
+}
+
+/// The bytes that reading or writing an array moves.
+fn traffic(dtype: DType, layout: &Layout) -> usize {
+    let moving =
+        || layout.shape().iter().zip(layout.strides()).filter(|(size, stride)| **size > 1 && **stride != 0);
+    let elements: usize = moving().map(|(size, _)| *size).product();
+    let apart = moving().map(|(_, stride)| stride.unsigned_abs()).min().unwrap_or(1);
+    elements * (apart * dtype.size()).min(SECTOR.max(dtype.size()))
+}
+
+impl Bench<'_> {
+    /// Random numbers of half to two, with either sign: no operation takes a way of its own for some of them.
+    fn array(&mut self, dtype: DType) -> Result<DeviceBuffer<u8>, Failure> {
+        let (kept, set): (u64, u64) = match dtype {
+            DType::F64 => (0x801f_ffff_ffff_ffff, 0x3fe0_0000_0000_0000),
+            DType::BF16 => (0x80ff_80ff_80ff_80ff, 0x3f00_3f00_3f00_3f00),
+            DType::F16 => (0x87ff_87ff_87ff_87ff, 0x3800_3800_3800_3800),
+            _ => (0x80ff_ffff_80ff_ffff, 0x3f00_0000_3f00_0000),
+        };
+        let random = &mut self.random;
+        self.words.fill_with(|| random.bits() & kept | set);
+        Ok(self.stream.upload(bytemuck::cast_slice(&self.words))?)
+    }
+
+    /// f32, and c64 of the same memory.
+    fn single(&mut self) -> Result<(), Failure> {
+        use DType::{BF16, C64, F32};
+        let (a, b, c) = (self.array(F32)?, self.array(F32)?, self.array(F32)?);
+        let count = self.words.len() * 2;
+        let whole = Layout::contiguous(&[count])?;
+        let chain = expression([F32; 3], |[a, b, c]| (a * b + c).relu())?;
+        let inputs = [(&a, whole), (&b, whole), (&c, whole)];
+        self.figure("relu(a * b + c), f32", &chain, &inputs, whole, IN_LINE)?;
+        drop(c);
+        self.operations(F32, &a, &b)?;
+        self.operations(C64, &a, &b)?;
+
+        let narrow = expression([F32], |[a]| a.cast(BF16))?;
+        self.figure("f32 as bf16", &narrow, &[(&a, whole)], whole, IN_LINE)?;
+
+        let add = expression([F32; 2], |[a, b]| a + b)?;
+        let columns = 4096;
+        let matrix = Layout::contiguous(&[count / columns, columns])?;
+        let row = Layout::contiguous(&[columns])?;
+        self.figure("matrix + row, f32", &add, &[(&a, matrix), (&b, row)], matrix, OTHERWISE)?;
+        let column = Layout::contiguous(&[count / columns, 1])?;
+        self.figure("matrix + column, f32", &add, &[(&a, matrix), (&b, column)], matrix, OTHERWISE)?;
+
+        let half = Layout::contiguous(&[count / columns / 2, columns])?;
+        let wide = Layout::contiguous(&[count / columns / 2, 2 * columns])?;
+        let every_other = wide.slice(1, Slice::from(..).step(2))?;
+        self.figure("a + b[:, ::2], f32", &add, &[(&a, half), (&b, every_other)], half, OTHERWISE)?;
+        let permuted = Layout::contiguous(&[count / (1 << 19), 512, 4, 256])?.permute(&[0, 2, 1, 3])?;
+        let plain = Layout::of(*permuted.shape());
+        self.figure("a + permuted b, f32", &add, &[(&a, plain), (&b, permuted)], plain, OTHERWISE)?;
+        let side = 1 << (count.trailing_zeros() / 2);
+        let square = Layout::contiguous(&[side, side])?;
+        let turned = square.transpose(0, 1)?;
+        self.figure("a + transposed b, f32", &add, &[(&a, square), (&b, turned)], square, OTHERWISE)
+    }
+
+    /// The operations that every dtype is measured with.
+    fn operations(
+        &mut self,
+        dtype: DType,
+        a: &DeviceBuffer<u8>,
+        b: &DeviceBuffer<u8>,
+    ) -> Result<(), Failure> {
+        let whole = Layout::contiguous(&[self.words.len() * 8 / dtype.size()])?;
+        let pair = [(a, whole), (b, whole)];
+        for (name, expression) in [
+            ("a + b", expression([dtype; 2], |[a, b]| a + b)?),
+            ("a * b", expression([dtype; 2], |[a, b]| a * b)?),
+            ("a / b", expression([dtype; 2], |[a, b]| a / b)?),
+        ] {
+            self.figure(&format!("{name}, {dtype}"), &expression, &pair, whole, IN_LINE)?;
+        }
+        if dtype.is_complex() {
+            return Ok(());
+        }
+        let exponential = expression([dtype], |[a]| a.exp())?;
+        self.figure(&format!("exp(a), {dtype}"), &exponential, &pair[..1], whole, IN_LINE)
+    }
+
+    /// One expression in turns with the copy. A figure whose result is wrong is no figure, and fails the benchmark at its end.
+    fn figure(
+        &mut self,
+        name: &str,
+        expression: &Expression,
+        inputs: &[Input],
+        layout: Layout,
+        goal: f64,
+    ) -> Result<(), Failure> {
+        let dtype = expression.outputs()[0];
+        let arrays: Vec<Array> = inputs
+            .iter()
+            .zip(expression.inputs())
+            .map(|(&(memory, layout), &dtype)| (memory, dtype, layout))
+            .collect();
+        let moved = traffic(dtype, &layout)
+            + arrays.iter().map(|(_, dtype, layout)| traffic(*dtype, layout)).sum::<usize>();
+        let (bare, stream, output) = (self.bare, &self.stream, &mut self.output);
+        let (source, target) = (self.source, self.target);
+        // What a run leaves out is seen then.
+        stream.fill(output, 0xffu8)?;
+        let operands = arrays
+            .iter()
+            .map(|&(memory, dtype, layout)| DeviceInput::of_bytes(dtype, memory, layout))
+            .collect::<Result<Vec<_>, _>>()?;
+        let raw_stream = stream.as_raw();
+        let figure = turns(
+            self.options.turns(3, 30),
+            &Subject {
+                name,
+                against: "cuMemcpyDtoDAsync of as many bytes",
+                unit: Unit::Microseconds,
+                bytes: Some((moved as u64, (moved / 2 * 2) as u64)),
+                rule: Rule::Speed,
+                goal: Some(goal),
+            },
+            || {
+                let runs = || run(expression, stream, &operands, dtype, layout, output);
+                // SAFETY: the stream lives as long as `self`.
+                let taken = unsafe { bare.device_time(raw_stream, runs) }?;
+                Ok(taken * 1e3 / BATCH as f64)
+            },
+            || {
+                let copies = || (0..BATCH).try_for_each(|_| bare.copy(target, source, moved / 2));
+                // SAFETY: the stream lives as long as the process.
+                let taken = unsafe { bare.device_time(bare.stream, copies) }?;
+                Ok(taken * 1e3 / BATCH as f64)
+            },
+        )?;
+        match difference(&self.stream, expression, &arrays, (&self.output, dtype, layout))? {
+            None => self.recorder.add(figure),
+            Some(how) => {
+                self.wrong.push(format!("{name}: {how}"));
+                self.recorder.skip(format!("{name}: the result is wrong."));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn run(
+    expression: &Expression,
+    stream: &Stream,
+    inputs: &[DeviceInput],
+    dtype: DType,
+    layout: Layout,
+    output: &mut impl DeviceWrite<u8>,
+) -> Result<(), Failure> {
+    for _ in 0..BATCH {
+        let result = DeviceOutput::of_bytes(dtype, output, layout)?;
+        expression.run(stream, inputs, &[], &mut [result])?;
+    }
+    Ok(())
+}
