@@ -142,7 +142,7 @@ impl<'a> Sides<'a> {
     /// The reference, in words.
     pub fn against(&self) -> String {
         let version = self.cublas.version;
-        format!("cublasGemmStridedBatchedEx {}.{}", version / 10_000, version % 10_000 / 100)
+        format!("cuBLAS {}.{}", version / 10_000, version % 10_000 / 100)
     }
 
     /// Random numbers, nearly normal with a variance of 1.
@@ -256,7 +256,8 @@ impl<'a> Sides<'a> {
         Ok(pairs)
     }
 
-    /// Fails where the two results differ by more than their rounding, and says how many elements have equal bits.
+    /// Fails where the two results differ by more than their rounding and a 500th of what the sums vary, which long sums
+    /// in another order may; says how many elements have equal bits.
     fn compare<C: Number>(
         &self,
         shape: Shape,
@@ -276,7 +277,7 @@ impl<'a> Sides<'a> {
                     continue;
                 }
                 for (x, y) in ours.parts().into_iter().zip(theirs.parts()) {
-                    let allowed = 2.0 * C::UNIT * y.abs() + 1e-4 * (shape.k as f64).sqrt();
+                    let allowed = 2.0 * C::UNIT * y.abs() + 2e-3 * (shape.k as f64).sqrt();
                     let difference = (x - y).abs();
                     if difference.is_nan() || difference > allowed {
                         return Err(format!("{shape:?}: element {}: {x}, cuBLAS {y}", start + index).into());

@@ -14,7 +14,11 @@ functions! {
     set_stream = "cublasSetStream_v2"(Handle, Handle);
     set_workspace = "cublasSetWorkspace_v2"(Handle, Address, usize);
     version = "cublasGetVersion_v2"(Handle, *mut i32);
-    multiply = "cublasGemmStridedBatchedEx"(
+    multiply = "cublasGemmEx"(
+        Handle, i32, i32, i32, i32, i32, *const c_void, Address, i32, i32, Address, i32, i32, *const c_void, Address, i32,
+        i32, i32, i32
+    );
+    multiply_batch = "cublasGemmStridedBatchedEx"(
         Handle, i32, i32, i32, i32, i32, *const c_void, Address, i32, i32, i64, Address, i32, i32, i64, *const c_void,
         Address, i32, i32, i64, i32, i32, i32
     );
@@ -131,34 +135,46 @@ impl Cublas {
         };
         let leading =
             |transposed: bool, rows: usize, columns: usize| if transposed { rows } else { columns } as i32;
+        let (lda, ldb) = (leading(a_transposed, m, k), leading(b_transposed, k, n));
+        let (handle, ta, tb) = (self.handle, i32::from(a_transposed), i32::from(b_transposed));
+        let (from, to, compute) = (operand.data(), result.data(), operand.compute());
+        let (m32, n32, k32) = (m as i32, n as i32, k as i32);
         // SAFETY: the caller vouches for the addresses; the scalars are read before the call returns.
         let status = unsafe {
-            (self.functions.multiply)(
-                self.handle,
-                b_transposed.into(),
-                a_transposed.into(),
-                n as i32,
-                m as i32,
-                k as i32,
-                one,
-                b,
-                operand.data(),
-                leading(b_transposed, k, n),
-                (k * n) as i64,
-                a,
-                operand.data(),
-                leading(a_transposed, m, k),
-                (m * k) as i64,
-                zero,
-                c,
-                result.data(),
-                n as i32,
-                (m * n) as i64,
-                batch as i32,
-                operand.compute(),
-                DEFAULT,
-            )
+            if batch == 1 {
+                (self.functions.multiply)(
+                    handle, tb, ta, n32, m32, k32, one, b, from, ldb, a, from, lda, zero, c, to, n32,
+                    compute, DEFAULT,
+                )
+            } else {
+                let (stride_a, stride_b, stride_c) = ((m * k) as i64, (k * n) as i64, (m * n) as i64);
+                (self.functions.multiply_batch)(
+                    handle,
+                    tb,
+                    ta,
+                    n32,
+                    m32,
+                    k32,
+                    one,
+                    b,
+                    from,
+                    ldb,
+                    stride_b,
+                    a,
+                    from,
+                    lda,
+                    stride_a,
+                    zero,
+                    c,
+                    to,
+                    n32,
+                    stride_c,
+                    batch as i32,
+                    compute,
+                    DEFAULT,
+                )
+            }
         };
-        check(status, "cublasGemmStridedBatchedEx")
+        check(status, "cuBLAS's product")
     }
 }

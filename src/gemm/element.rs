@@ -31,11 +31,11 @@ pub(super) use sealed::{Sealed, SealedScalar};
 
 /// An element type that matrices can be multiplied in: all but `Bool` and the 8-bit floats.
 pub trait GemmElement: Element + Sealed {
-    /// The type of alpha and beta, `f32` for [`f16`] and [`bf16`].
+    /// The type of alpha and beta, `f32` for `f16` and `bf16`.
     type Scalar: Element + SealedScalar;
 }
 
-/// An element type of the result of a product of `T`s: `T` itself, and `f32` for [`f16`] and [`bf16`].
+/// An element type of the result of a product of `T`s: `T` itself, and `f32` for `f16` and `bf16`.
 pub trait GemmResult<T: GemmElement>: Element + sealed::SealedResult<T> {}
 
 macro_rules! elements {

@@ -5,7 +5,7 @@
 //!
 //! | engine | needs | element types | added in |
 //! |---|---|---|---|
-//! | `wgmma` | compute capability 9.0; A and B with all rows and matrices at multiples of 16 bytes; k of 1 or more | `f16` and `bf16`, into themselves or `f32` | `f32`, by the tensor cores: products are exact, sums of 16 of them are cut, not rounded |
+//! | `wgmma` | compute capability 9.0; A and B with all rows and matrices at multiples of 16 bytes, or 2²⁸ operations and more, where copies of them pay; k of 1 or more | `f16` and `bf16`, into themselves or `f32` | `f32`, by the tensor cores: products are exact, sums of 16 of them are cut, not rounded |
 //! | `simt` | 6.0 or more | all but `Bool` and the 8-bit floats | `f32` for `f16` and `bf16`, else their own type, by fma with k ascending; integers wrap |
 //!
 //! `SELVEDGE_GEMM` is `auto`, `own`, or an engine's name; [`Product::by`] goes before it. An engine that was asked for by name
@@ -21,6 +21,7 @@
 mod element;
 mod engine;
 mod kernels;
+mod packed;
 mod plan;
 mod product;
 mod simt;

@@ -58,6 +58,8 @@ pub(super) struct Geometry {
     pub tile: (u32, u32),
     pub tiles: u64,
     pub blocks: u32,
+    /// The operands that are copied first, into rows that the engine can read.
+    pub copied: Vec<char>,
 }
 
 fn lacks(engine: Engine, situation: &Situation<'_>) -> Option<Lack> {
@@ -155,12 +157,18 @@ impl Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Geometry { family, kernel, tile: (rows, columns), tiles, blocks } = &self.geometry;
+        let Geometry { family, kernel, tile: (rows, columns), tiles, blocks, copied } = &self.geometry;
         writeln!(formatter, "{}: {}", self.head, self.engine)?;
         write!(
             formatter,
             "  kernel {kernel} of {family}: {tiles} tiles of {rows} x {columns} by {blocks} blocks"
         )?;
+        for operand in copied {
+            write!(
+                formatter,
+                "\n  {operand} is copied first, into rows that begin where the engine can read them"
+            )?;
+        }
         for (engine, lack) in &self.lacking {
             write!(formatter, "\n  not {engine}: {lack}")?;
         }
@@ -197,6 +205,19 @@ mod tests {
         assert_eq!(engine(odd, DType::BF16, DType::BF16, HOPPER), Engine::Simt);
         // Stored transposed, B has rows of 64; that C's are odd does not matter.
         assert_eq!(engine(odd.b(Operation::Transpose), DType::BF16, DType::BF16, HOPPER), Engine::Wgmma);
+    }
+
+    #[test]
+    fn large_operands_are_copied_where_their_rows_begin_anywhere() {
+        let explain = |product| Plan::explain(&product, DType::BF16, DType::BF16, HOPPER).unwrap();
+        let plan = explain(Product::new(1000, 1001, 1002));
+        assert_eq!((plan.engine(), &plan.geometry.copied[..]), (Engine::Wgmma, &['A', 'B'][..]));
+        assert!(plan.to_string().contains("B is copied first"), "{plan}");
+        assert_eq!(explain(Product::new(1000, 1001, 1000)).geometry.copied, ['B']);
+        assert_eq!(explain(Product::new(1001, 1000, 1000)).geometry.copied, []);
+        // Just too little work.
+        assert_eq!(explain(Product::new(511, 511, 511)).engine(), Engine::Simt);
+        assert_eq!(explain(Product::new(513, 513, 513)).engine(), Engine::Wgmma);
     }
 
     #[test]

@@ -92,6 +92,7 @@ pub(super) fn geometry(situation: &Situation<'_>) -> Geometry {
         tile: (span(sum_bytes) as u32, span(sum_bytes) as u32),
         tiles: tiles(situation, sum_bytes),
         blocks: tiles(situation, sum_bytes).min(i32::MAX as u64) as u32,
+        copied: Vec::new(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::engine::Lack;
 use super::kernels::{self, Key, missing_image};
+use super::packed::packed;
 use super::plan::{Geometry, Machine, Situation};
 use super::product::{Product, Stored};
 use crate::driver::{
@@ -21,6 +22,10 @@ const TILE_ROWS: u64 = 256;
 const THREADS: u32 = 384;
 /// Elements in the 128 bytes of a box's row, and k of a stage.
 const PANEL: u32 = 64;
+
+/// The operations of a product from which on operands are copied that no tensor map describes: below, ordinary
+/// arithmetic takes no longer than a copy or two.
+const COPY_PAYS: f64 = (1u64 << 28) as f64;
 
 /// The widths of a tile, what a block's 64 k of it cost, and what it costs beside them: in clocks, roughly, from the rates
 /// of the instructions and of the copies (64 bytes a clock). They only decide which tile is used, never the bits.
@@ -61,6 +66,14 @@ fn maps(stored: Stored, address: u64, element: usize) -> bool {
         && stored.keeps_alignment(MAP_ALIGNMENT, element)
         && !(stored.rows > 1 && far(stored.leading))
         && !(stored.batch > 1 && far(stored.stride))
+}
+
+/// The operands that no tensor map describes as they are stored.
+fn unmapped(situation: &Situation<'_>) -> impl Iterator<Item = char> {
+    let (product, size) = (situation.product, situation.operand.size());
+    let a = maps(product.stored_a(), situation.addresses[0], size);
+    let b = maps(product.stored_b(), situation.addresses[1], size);
+    [('A', a), ('B', b)].into_iter().filter(|(_, mapped)| !mapped).map(|(name, _)| name)
 }
 
 /// How a product is divided.
@@ -105,12 +118,8 @@ pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
     if product.k() == 0 {
         return Some(Lack::NoDepth);
     }
-    for (name, stored, address) in
-        [('A', product.stored_a(), situation.addresses[0]), ('B', product.stored_b(), situation.addresses[1])]
-    {
-        if !maps(stored, address, operand.size()) {
-            return Some(Lack::Alignment(name, MAP_ALIGNMENT as u64));
-        }
+    if let Some(operand) = unmapped(situation).next().filter(|_| product.operations() < COPY_PAYS) {
+        return Some(Lack::Alignment(operand, MAP_ALIGNMENT as u64));
     }
     // The kernels count in 32 bits, and one round past the end.
     if division(product, situation.machine).tiles > (i32::MAX / 2) as u64 {
@@ -132,6 +141,7 @@ pub(super) fn geometry(situation: &Situation<'_>) -> Geometry {
         tile: (TILE_ROWS as u32, division.columns),
         tiles: division.tiles,
         blocks: division.pairs * PAIR as u32,
+        copied: unmapped(situation).collect(),
     }
 }
 
@@ -203,7 +213,24 @@ pub(super) fn run_on<T: Element, C: Element>(
     );
     let function = kernels::function(&stream.device(), key, || kernel_name(situation, columns))?;
 
-    let (stored_a, stored_b, stored_c) = (product.stored_a(), product.stored_b(), product.stored_c());
+    let stored_c = product.stored_c();
+    // The copies live until the product is launched, which orders their memory's next use behind it.
+    let copied = |source: DeviceSlice<'_, T>, stored: Stored, address: u64| {
+        let mapped = maps(stored, address, size_of::<T>());
+        if mapped { Ok(None) } else { packed(stream, source, stored, MAP_ALIGNMENT).map(Some) }
+    };
+    let (copy_a, copy_b) = (
+        copied(a, product.stored_a(), situation.addresses[0])?,
+        copied(b, product.stored_b(), situation.addresses[1])?,
+    );
+    let (a, stored_a) = match &copy_a {
+        Some((copy, stored)) => (copy.slice(..)?, *stored),
+        None => (a, product.stored_a()),
+    };
+    let (b, stored_b) = match &copy_b {
+        Some((copy, stored)) => (copy.slice(..)?, *stored),
+        None => (b, product.stored_b()),
+    };
     let element = tensor_element(T::DTYPE);
     let map_a = map(&a, element, stored_a, if a_transposed { (PANEL, 64) } else { (PANEL, 128) })?;
     // Each block of a pair copies half: of the columns where k is contiguous, of the depth where it is not.

@@ -120,6 +120,18 @@ fn launches(fake: &Fake) -> Outcome {
         );
         check(made == (launches, maps), &format!("{product}: {made:?} launches and maps"))?;
     }
+    // Large enough that operands are copied whose rows begin anywhere, one launch each.
+    let mut large = [stream.zeros::<bf16>(600 * 513)?, stream.zeros(600 * 513)?, stream.zeros(600 * 513)?];
+    for (product, launches) in [
+        (Product::new(513, 513, 513), 3),
+        (Product::new(513, 512, 513), 2),
+        (Product::new(513, 513, 520), 2),
+        (Product::new(513, 513, 520).b(Operation::Transpose), 1),
+    ] {
+        let [a, b, c] = &mut large;
+        let made = calls(fake, "cuLaunchKernel", || gemm(&stream, &product, 1.0, a, b, 0.0, c))?;
+        check(made == launches, &format!("{product}: {made} launches"))?;
+    }
     let before = fake.call_count("cuLaunchKernel");
     for refused in [
         Product::new(65, 64, 64),

@@ -36,17 +36,17 @@ fn times(
     result
 }
 
-fn check<T>(stream: &Stream, (m, n, k): (usize, usize, usize), choice: Choice) -> Outcome
+/// The rows of the operands begin at multiples of `multiple` elements.
+fn check<T>(stream: &Stream, (m, n, k): (usize, usize, usize), multiple: usize, choice: Choice) -> Outcome
 where
     T: Number,
     f32: ResultOf<T>,
 {
     let mut numbers = Numbers((m + n + k) as u64);
     for (of_a, of_b) in LAYOUTS {
-        // Leading dimensions that the tensor cores can read.
         let stored = |transposed: bool, rows: usize, columns: usize| {
             let (rows, columns) = if transposed { (columns, rows) } else { (rows, columns) };
-            (rows, columns.next_multiple_of(8))
+            (rows, columns.next_multiple_of(multiple))
         };
         let (rows_a, leading_a) = stored(of_a.transposes(), m, k);
         let (rows_b, leading_b) = stored(of_b.transposes(), k, n);
@@ -90,14 +90,21 @@ pub fn products(stream: &Stream, wgmma: bool) -> Outcome {
     {
         if wgmma {
             let by = Choice::Only(Engine::Wgmma);
-            check::<bf16>(stream, size, by)?;
-            check::<f16>(stream, size, by)?;
+            check::<bf16>(stream, size, 8, by)?;
+            check::<f16>(stream, size, 8, by)?;
             let product = Product::new(size.0, size.1.next_multiple_of(8), size.2.next_multiple_of(8));
             let plan = Plan::explain(&product, DType::BF16, DType::BF16, machine)?;
             widths.push(plan.kernel().rsplit('_').next().unwrap_or_default().to_owned());
         }
-        check::<bf16>(stream, size, Choice::Only(Engine::Simt))?;
-        check::<f32>(stream, size, Choice::Auto)?;
+        check::<bf16>(stream, size, 8, Choice::Only(Engine::Simt))?;
+        check::<f32>(stream, size, 8, Choice::Auto)?;
+    }
+    if wgmma {
+        // Rows that begin anywhere are copied first; of the second, in pairs of elements.
+        for size in [(1025, 1027, 333), (1026, 1030, 334)] {
+            check::<bf16>(stream, size, 1, Choice::Only(Engine::Wgmma))?;
+            check::<f16>(stream, size, 1, Choice::Only(Engine::Wgmma))?;
+        }
     }
     widths.sort();
     widths.dedup();
