@@ -197,6 +197,22 @@ impl Device {
         device.load_image(&image, info, options)
     }
 
+    /// Loads machine code, with the PTX that it was assembled from: that tells which parameters are floats, integers or
+    /// addresses, so that launches can be held against it. PTX that cannot be read, or is of other kernels, tells nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
+    pub fn load_described(&self, image: &[u8], ptx: &[u8]) -> Result<Module> {
+        let device = self.0;
+        let mut info = device.inspect(image)?;
+        if let Ok(described) = ImageInfo::parse(ptx) {
+            info.learn(&described);
+        }
+        let image = terminated(image, info.kind);
+        device.load_image(&image, info, &ModuleOptions::default())
+    }
+
     /// Links several images into one module with the driver's linker: kernels of one may call functions of another.
     ///
     /// # Errors

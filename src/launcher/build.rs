@@ -124,14 +124,16 @@ fn is_refused(error: &Error) -> bool {
     )
 }
 
-/// The module of an image, which is loaded where nobody holds it.
-fn load(device: Device, image: &[u8]) -> Result<Module> {
-    let key = (device, Sha256::digest(image).into());
-    LOADED.get_or_make(key, || device.load(image).map(|module| module.0)).map(Module)
+/// The module of an image, which is loaded where nobody holds it. PTX that it was made of tells more of its parameters.
+fn load(device: Device, image: &[u8], ptx: &[u8]) -> Result<Module> {
+    let hash =
+        Sha256::new().chain_update((image.len() as u64).to_le_bytes()).chain_update(image).chain_update(ptx);
+    let key = (device, hash.finalize().into());
+    LOADED.get_or_make(key, || device.load_described(image, ptx).map(|module| module.0)).map(Module)
 }
 
 fn from_image(device: Device, definition: &Definition, image: &[u8]) -> Result<Found> {
-    let module = load(device, image)?;
+    let module = load(device, image, &[])?;
     let function = names::find(&module, &definition.name, definition.entry.as_deref(), &[])?;
     Ok(Found { function, origin: Origin::Image, log: module.log().to_owned(), program: None })
 }
@@ -149,7 +151,7 @@ fn from_program(
             Way::ThroughCache => program.compile(target, cache),
             Way::Anew => program.compile_anew(target, cache),
         };
-        let load = |compiled: &Compiled| load(device, compiled.image());
+        let load = |compiled: &Compiled| load(device, compiled.image(), compiled.ptx());
         let (compiled, module) = load_compiled(&definition.name, compile, Compiled::is_from_cache, load)?;
         Ok(Arc::new(Loaded {
             module,

@@ -17,10 +17,12 @@ use crate::sys::{NvrtcApi, Status, call, call_raw};
 const DIALECT: &str = "--std=c++17";
 
 /// What a compilation gives.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Output {
     /// A cubin, or PTX without the terminating zero.
     pub(super) image: Vec<u8>,
+    /// The PTX that a cubin was assembled from; empty where the image is the PTX.
+    pub(super) ptx: Vec<u8>,
     /// What was printed, empty where nothing was.
     pub(super) log: String,
     /// Each expression with its lowered name.
@@ -115,7 +117,8 @@ pub(super) fn compile(api: &'static NvrtcApi, program: &Program, target: Target)
     let names = names
         .map(|(text, expression)| Ok((text.clone(), session.lowered_name(expression)?)))
         .collect::<Result<Vec<_>>>()?;
-    let image = if target.is_ptx() { session.ptx()? } else { session.cubin()? };
+    let ptx = session.ptx()?;
+    let (image, ptx) = if target.is_ptx() { (ptx, Vec::new()) } else { (session.cubin()?, ptx) };
     if image.is_empty() {
         return Err(Error::invalid(
             "Program::compile",
@@ -123,7 +126,7 @@ pub(super) fn compile(api: &'static NvrtcApi, program: &Program, target: Target)
             "options that leave a PTX or cubin, so none of link-time optimisation",
         ));
     }
-    Ok(Output { image, log: report.log, names })
+    Ok(Output { image, ptx, log: report.log, names })
 }
 
 /// Texts for C.

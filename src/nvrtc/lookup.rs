@@ -76,8 +76,7 @@ fn remembered(
     ask: impl FnOnce(&'static NvrtcApi) -> Result<String>,
 ) -> Result<String> {
     let key = cache.is_usable().then(|| Key::new(fact));
-    let make =
-        |api| ask(api).map(|text| Output { image: text.into_bytes(), log: String::new(), names: Vec::new() });
+    let make = |api| ask(api).map(|text| Output { image: text.into_bytes(), ..Output::default() });
     let (output, _) = cached(cache, key, make)?;
     Ok(String::from_utf8_lossy(&output.image).into_owned())
 }

@@ -197,6 +197,12 @@ impl Compiled {
         &self.output.image
     }
 
+    /// The PTX: the image itself, or what a cubin was assembled from. It tells more than the cubin: see
+    /// [`Device::load_described`](crate::driver::Device::load_described).
+    pub fn ptx(&self) -> &[u8] {
+        if self.target.is_ptx() { &self.output.image } else { &self.output.ptx }
+    }
+
     /// What it was compiled for.
     pub fn target(&self) -> Target {
         self.target

@@ -176,6 +176,10 @@ fn kernels_are_found_by_name_and_by_instance() {
     good("ours::scale<double>", &["--arg", "x:f64[4]", "--arg", "2:f64"]);
     let wrong = tried("ours::scale<double>", &["--arg", "x:f64[4]", "--arg", "2:f32"]);
     refused(FAILED_FOR_INPUT, &wrong, &["argument 1", "a float of 4 bytes", "a float of 8 bytes"]);
+    // Machine code does not say it, the PTX that it was made of does.
+    let code = ["--define", "FACTOR=2", "--target", "sm_80", "--arg", "x:f32[4]", "--arg", "4:f32"];
+    let wrong = compiling(&folder, &run(&file, "bare", &code));
+    refused(FAILED_FOR_INPUT, &wrong, &["argument 1", "a float of 4 bytes", "an integer of 4 bytes"]);
     refused(FAILED_FOR_INPUT, &tried("none", &[]), &["no kernel 'none'", "bare", "_Z5plainPf"]);
     refused(FAILED_FOR_INPUT, &tried("none<float>", &[]), &["none<float>", "undefined"]);
 }

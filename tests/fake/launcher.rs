@@ -508,7 +508,7 @@ fn with_nvrtc(fake: &Fake, cache: &Cache) -> Outcome {
     let launcher = Launcher::with_cache(&device, cache.clone())?;
     let source = "template <typename T> __global__ void scale(T *x, T by) { x[threadIdx.x] *= by; }
         __global__ void twice(float *x) { x[threadIdx.x] *= 2; }
-        extern \"C\" __global__ void plain(int *x) { x[threadIdx.x] = 1; }";
+        extern \"C\" __global__ void plain(int *x, unsigned n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }";
     let loads = || fake.call_count("cuModuleLoadDataEx");
     let before = loads();
     ensure!(launcher.compile("twice", source)?.function()?.name() == "_Z5twicePf", "its C++ name");
@@ -527,6 +527,13 @@ fn with_nvrtc(fake: &Fake, cache: &Cache) -> Outcome {
     // SAFETY: it is refused.
     let error = unsafe { launcher.run("chosen", 1, 32, (&mut doubles, 2.0f32)) };
     ensure_error!(error, Error::ArgumentMismatch { index: 0, .. });
+    // What its name does not say, and machine code does not either, the PTX does.
+    let mut integers = stream.zeros::<i32>(32)?;
+    // SAFETY: it is refused.
+    let error = unsafe { launcher.run("plain", 1, 32, (&mut integers, 32.0f32)) };
+    ensure_error!(error, Error::ArgumentMismatch { index: 1, .. });
+    // SAFETY: plain touches 32 elements.
+    unsafe { launcher.run("plain", 1, 32, (&mut integers, 32u32))? };
     // SAFETY: scale touches 32 elements.
     unsafe { launcher.run("scale", 1, 32, (&mut doubles, 2.0f64))? };
 
@@ -555,6 +562,9 @@ fn with_nvrtc(fake: &Fake, cache: &Cache) -> Outcome {
     fake.fail("cuModuleLoadDataEx", 1, INVALID_IMAGE);
     let compiled = again()?;
     ensure!(compiled.origin() == Some(Origin::Source { from_cache: false }), "{compiled:?}");
+    drop(compiled);
+    let replaced = again()?;
+    ensure!(from_cache(&replaced), "{replaced:?}");
     Ok(())
 }
 

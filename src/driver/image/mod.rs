@@ -167,6 +167,23 @@ impl ImageInfo {
         }
     }
 
+    /// Takes over what PTX tells of the kernels and machine code made of it does not: the kinds of parameters. Kernels whose
+    /// parameters lie otherwise are left alone.
+    pub fn learn(&mut self, ptx: &ImageInfo) {
+        for kernel in &mut self.kernels {
+            let (Some(known), Some(told)) = (
+                &mut kernel.parameters,
+                ptx.kernel(&kernel.name).and_then(|kernel| kernel.parameters.as_ref()),
+            ) else {
+                continue;
+            };
+            let places = |of: &[Parameter]| of.iter().map(|one| (one.offset, one.size)).collect::<Vec<_>>();
+            if places(known) == places(told) {
+                known.clone_from(told);
+            }
+        }
+    }
+
     /// The kernel of this name.
     pub fn kernel(&self, name: &str) -> Option<&KernelInfo> {
         self.kernels.iter().find(|kernel| kernel.name == name)

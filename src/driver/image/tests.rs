@@ -501,3 +501,32 @@ fn targets_and_devices() {
          sm_80 under a driver of CUDA 12.4 (the driver is CUDA 12.4 and takes PTX up to 8.4)"
     );
 }
+
+#[test]
+fn machine_code_learns_kinds_from_its_text() {
+    let text = ImageInfo::parse(TWO_PTX).unwrap();
+    let mut code = ImageInfo::parse(TWO_120_SM80).unwrap();
+    let kinds = |info: &ImageInfo| {
+        let parameters = info.kernels.iter().filter_map(|kernel| kernel.parameters.as_ref()).flatten();
+        parameters.map(|parameter| parameter.kind).collect::<Vec<_>>()
+    };
+    let unknown =
+        |info: &ImageInfo| kinds(info).iter().filter(|kind| **kind == ParameterKind::Unknown).count();
+    assert!(unknown(&code) > unknown(&text), "{:?}", kinds(&code));
+    let untold = code.clone();
+    // Of kernels whose parameters lie otherwise, and of others, nothing is learned.
+    let mut other = text.clone();
+    for kernel in &mut other.kernels {
+        if let Some(first) = kernel.parameters.as_mut().and_then(|parameters| parameters.first_mut()) {
+            first.size += 1;
+        }
+    }
+    code.learn(&other);
+    other.kernels.iter_mut().for_each(|kernel| kernel.name.push('x'));
+    code.learn(&other);
+    assert_eq!(code, untold);
+    code.learn(&text);
+    for kernel in &code.kernels {
+        assert_eq!(kernel.parameters, text.kernel(&kernel.name).unwrap().parameters, "{}", kernel.name);
+    }
+}

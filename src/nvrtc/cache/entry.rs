@@ -1,12 +1,13 @@
 //! An entry's bytes: what a compilation gave, under its key, with a checksum.
 //!
 //! ```text
-//! "selvedge image 1\n"   17 bytes
+//! "selvedge image 2\n"   17 bytes
 //! key                    32
 //! checksum               32, SHA-256 of the key and all that follows
 //! log                    each with its length before it, 8 bytes, little end first
 //! number of names
 //! expression, name       of each
+//! PTX
 //! image
 //! ```
 //!
@@ -18,7 +19,7 @@ use sha2::{Digest, Sha256};
 use super::key::Key;
 use crate::nvrtc::compiler::Output;
 
-const MAGIC: &[u8] = b"selvedge image 1\n";
+const MAGIC: &[u8] = b"selvedge image 2\n";
 const DIGEST: usize = 32;
 const HEAD: usize = MAGIC.len() + 2 * DIGEST;
 
@@ -31,6 +32,7 @@ pub(super) fn encode(key: &Key, output: &Output) -> Vec<u8> {
         put(&mut payload, expression.as_bytes());
         put(&mut payload, name.as_bytes());
     }
+    put(&mut payload, &output.ptx);
     put(&mut payload, &output.image);
     [MAGIC, key.bytes(), &checksum(key, &payload), &payload].concat()
 }
@@ -71,8 +73,9 @@ fn parse(payload: &[u8]) -> Option<Output> {
     for _ in 0..count {
         names.push((text(take(&mut rest)?)?, text(take(&mut rest)?)?));
     }
+    let ptx = take(&mut rest)?.to_vec();
     let image = take(&mut rest)?.to_vec();
-    rest.is_empty().then_some(Output { image, log, names })
+    rest.is_empty().then_some(Output { image, ptx, log, names })
 }
 
 fn number(rest: &mut &[u8]) -> Option<u64> {
@@ -98,7 +101,12 @@ mod tests {
 
     fn output() -> Output {
         let names = vec![("f<int>".to_owned(), "_Z1fIiEvv".to_owned()), ("g".to_owned(), "_Z1gv".to_owned())];
-        Output { image: (0..=255).collect(), log: "a warning, \u{e4}".to_owned(), names }
+        Output {
+            image: (0..=255).collect(),
+            ptx: b".version".to_vec(),
+            log: "a warning, \u{e4}".to_owned(),
+            names,
+        }
     }
 
     fn key(text: &str) -> Key {
@@ -109,7 +117,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let empty = Output { image: Vec::new(), log: String::new(), names: Vec::new() };
+        let empty = Output::default();
         for output in [output(), empty] {
             assert_eq!(decode(&key("a"), &encode(&key("a"), &output)), Ok(output));
         }

@@ -11,7 +11,7 @@ use std::time::UNIX_EPOCH;
 use sha2::{Digest, Sha256};
 
 /// Changes with anything that would make older entries wrong.
-const FORMAT: &str = "1";
+const FORMAT: &str = "2";
 
 /// The key of an entry; first while parts are added, then whole.
 #[derive(Clone)]

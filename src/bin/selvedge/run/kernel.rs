@@ -37,6 +37,15 @@ impl Prepared {
     /// Checks all that an image tells.
     pub fn from_image(image: Vec<u8>, wanted: &str, arguments: &[Argument]) -> Result<Prepared, Failure> {
         let info = ImageInfo::parse(&image)?;
+        Prepared::new(image, info, wanted, arguments)
+    }
+
+    fn new(
+        image: Vec<u8>,
+        info: ImageInfo,
+        wanted: &str,
+        arguments: &[Argument],
+    ) -> Result<Prepared, Failure> {
         let entry = find(&info, wanted)?;
         check_arguments(&info, &entry, arguments)?;
         Ok(Prepared { image, info, entry, compiled: None, lowered: None })
@@ -54,7 +63,9 @@ impl Prepared {
         source::show_warnings(&compiled);
         let name = expression.and_then(|expression| compiled.lowered_name(expression));
         let name = name.unwrap_or(&options.entry);
-        let prepared = Prepared::from_image(compiled.image().to_vec(), name, arguments)?;
+        let mut info = ImageInfo::parse(compiled.image())?;
+        info.learn(&ImageInfo::parse(compiled.ptx())?);
+        let prepared = Prepared::new(compiled.image().to_vec(), info, name, arguments)?;
         Ok(Prepared { compiled: Some(Compilation::of(&compiled)), ..prepared })
     }
 
