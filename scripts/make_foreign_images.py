@@ -4,9 +4,10 @@
     python3 scripts/make_foreign_images.py nvcc   FOLDER [SITE]   # nvcc of the wheels, with nvcc's own CUDA in SITE
     python3 scripts/make_foreign_images.py triton FOLDER          # in an environment with triton and numpy
     python3 scripts/make_foreign_images.py numba  FOLDER          # in an environment with numba-cuda
+    python3 scripts/make_foreign_images.py cupy   FOLDER          # in an environment with cupy, its NVRTC and CUDA's headers
 
-None of them needs a GPU. What is committed in tests/data/gpu/foreign was made by nvcc 13.0.88, Triton 3.6.0 and
-numba-cuda 0.30.4 with NVVM 13.0.88. `SELVEDGE_TEST_FOREIGN=FOLDER gpu foreign_images` runs what a folder holds.
+None of them needs a GPU. What is committed in tests/data/gpu/foreign was made by nvcc 13.0.88, Triton 3.6.0,
+numba-cuda 0.30.4 with NVVM 13.0.88, and CuPy 13.6.0 with NVRTC 12.9.86. `SELVEDGE_TEST_FOREIGN=FOLDER gpu foreign_images` runs what a folder holds.
 
 A description, NAME.txt, has one word and its values a line:
 
@@ -221,13 +222,48 @@ def make_numba(folder):
     ])
 
 
+def make_cupy(folder):
+    import cupy
+    from cupy.cuda import compiler
+
+    # A raw kernel with CuPy's own complex numbers, compiled as cupy.RawKernel does it; only the device is not asked.
+    source = """
+#include <cupy/complex.cuh>
+extern "C" __global__ void multiply(const complex<float> *a, const complex<float> *b, complex<float> *out, float by,
+                                    unsigned n) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = a[i] * b[i] * by;
+}
+"""
+    compiler._get_arch_for_options_for_nvrtc = lambda arch=None: (f"-arch=compute_{arch}", "ptx")
+    include = pathlib.Path(cupy.__file__).parent / "_core" / "include"
+    options = ("-std=c++17", f"-I{include}")
+    ptx = compiler.compile_using_nvrtc(source, options=options, arch="75", filename="multiply.cu")[0]
+    (folder / "cupy_multiply.ptx").write_bytes(ptx.rstrip(b"\0"))
+    version = next(line.split()[1] for line in ptx.decode().splitlines() if line.startswith(".version"))
+    describe(folder, "cupy_multiply", [
+        f"image cupy_multiply.ptx sm_75 later isa {version}",
+        "kernel multiply",
+        "grid 1 1 1",
+        "block 32 1 1",
+        # 1 + 2i, 3 + 4i, 5 + 6i and 7 + 8i, times 1, i, 2 and 1 + i, times two.
+        "read f32 ramp 1 1 8",
+        "read f32 " + values([1.0, 0.0, 0.0, 1.0, 2.0, 0.0, 1.0, 1.0]),
+        "write f32 " + values([2.0, 4.0, -8.0, 6.0, 20.0, 24.0, -2.0, 30.0]),
+        "float f32 2.0",
+        "integer u32 4",
+    ])
+
+
 def main():
-    if len(sys.argv) < 3 or sys.argv[1] not in ("nvcc", "triton", "numba"):
+    if len(sys.argv) < 3 or sys.argv[1] not in ("nvcc", "triton", "numba", "cupy"):
         sys.exit(__doc__)
     folder = pathlib.Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
     if sys.argv[1] == "nvcc":
         make_nvcc(folder, sys.argv[3] if len(sys.argv) > 3 else None)
+    elif sys.argv[1] == "cupy":
+        make_cupy(folder)
     elif sys.argv[1] == "triton":
         make_triton(folder)
     else:

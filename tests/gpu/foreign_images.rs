@@ -15,7 +15,7 @@ use crate::support::{Need, Outcome, assert_error, promises};
 use description::Description;
 
 promises! {
-    images_of_nvcc, images_of_triton, images_of_numba,
+    images_of_nvcc, images_of_triton, images_of_numba, images_of_cupy,
     images_in_a_folder => needs(Need::Variable("SELVEDGE_TEST_FOREIGN")),
     kernels_of_a_compressed_fatbin_are_listed, hidden_parameters_are_counted, a_required_block_is_required,
 }
@@ -31,7 +31,7 @@ const COMMITTED: &[(&str, &[u8])] = files! {
     "nvcc_sm90.cubin" "nvcc_plain.fatbin" "nvcc_compressed.fatbin" "nvcc_fast.fatbin"
     "triton_add.txt" "triton_add.ptx" "triton_add.cubin" "triton_row_sums.txt" "triton_row_sums.ptx"
     "triton_row_sums.cubin" "triton_product.txt" "triton_product.ptx" "triton_product.cubin"
-    "numba_axpy.txt" "numba_axpy.ptx"
+    "numba_axpy.txt" "numba_axpy.ptx" "cupy_multiply.txt" "cupy_multiply.ptx"
 };
 
 fn committed(name: &str) -> Result<Cow<'static, [u8]>, String> {
@@ -60,6 +60,10 @@ fn images_of_triton() -> Outcome {
 
 fn images_of_numba() -> Outcome {
     committed_of("numba")
+}
+
+fn images_of_cupy() -> Outcome {
+    committed_of("cupy")
 }
 
 fn images_in_a_folder() -> Outcome {
