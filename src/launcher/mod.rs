@@ -184,7 +184,7 @@ impl Launcher {
         names
     }
 
-    /// How often fallbacks were taken, by all kernels that have a name now.
+    /// How often fallbacks were taken, by all kernels that have a name now. A run whose fallback then failed counts too.
     pub fn fallbacks_taken(&self) -> u64 {
         let kernels = self.0.kernels.read().unwrap_or_else(PoisonError::into_inner);
         kernels.values().map(Kernel::fallbacks_taken).sum()

@@ -5,8 +5,8 @@
 //! used ([`entry`]), so what is damaged, cut off or of another program is compiled again. Writing survives what can happen to a
 //! folder ([`folder`]).
 //!
-//! What must stay true: no state of the folder makes a compilation fail, or gives another image than compiling would. What goes wrong
-//! is said to [`log`] at level `warn`.
+//! What must stay true: no state of the folder makes a compilation fail, or gives another image than compiling would (`__DATE__` and
+//! `__TIME__` aside, which stay those of the compilation). What goes wrong is said to [`log`] at level `warn`.
 
 mod entry;
 mod folder;
