@@ -1,8 +1,8 @@
 //! Launches: their shape, and the call itself.
 //!
 //! Whether the arguments fit the kernel is found out once for each kernel and tuple type, and the answer kept: a later
-//! launch compares one pointer. A list made at run time is checked at each launch. A typed launch is then the current context, one compare for each buffer, and the
-//! driver's own call.
+//! launch compares one pointer. A list made at run time is checked at each launch. A typed launch is then the current
+//! context, one compare for each buffer, and the driver's own call.
 
 use std::ffi::c_void;
 use std::fmt;

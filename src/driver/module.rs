@@ -192,9 +192,7 @@ impl Device {
     /// As [`load`](Self::load).
     pub fn load_with(&self, image: &[u8], options: &ModuleOptions) -> Result<Module> {
         let device = self.0;
-        let info = device.inspect(image)?;
-        let image = terminated(image, info.kind);
-        device.load_image(&image, info, options)
+        device.load_image(image, device.inspect(image)?, options)
     }
 
     /// Loads machine code, with the PTX that it was assembled from: that tells which parameters are floats, integers or
@@ -209,8 +207,7 @@ impl Device {
         if let Ok(described) = ImageInfo::parse(ptx) {
             info.learn(&described);
         }
-        let image = terminated(image, info.kind);
-        device.load_image(&image, info, &ModuleOptions::default())
+        device.load_image(image, info, &ModuleOptions::default())
     }
 
     /// Links several images into one module with the driver's linker: kernels of one may call functions of another.
@@ -309,6 +306,7 @@ impl DeviceState {
     }
 
     fn load_image(&'static self, image: &[u8], info: ImageInfo, options: &ModuleOptions) -> Result<Module> {
+        let image = terminated(image, info.kind);
         let _bound = self.bind()?;
         // Unloading what is done makes room.
         self.free_retired();

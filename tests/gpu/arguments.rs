@@ -14,7 +14,7 @@ promises! {
 
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct Mixed {
+pub struct Mixed {
     tag: u8,
     padding: [u8; 3],
     number: u32,
@@ -23,7 +23,8 @@ struct Mixed {
     end: [u8; 2],
 }
 
-const MIXED: Mixed = Mixed {
+/// The struct that `every_kind` is given.
+pub const MIXED: Mixed = Mixed {
     tag: 200,
     padding: [0; 3],
     number: 4_000_000_000,
@@ -32,7 +33,8 @@ const MIXED: Mixed = Mixed {
     end: [0; 2],
 };
 
-fn wanted() -> [u64; 20] {
+/// What `every_kind` writes of its arguments.
+pub fn wanted() -> [u64; 20] {
     [
         -7i64 as u64,
         250,

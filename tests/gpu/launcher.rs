@@ -4,7 +4,6 @@
 use std::sync::Barrier;
 use std::time::Instant;
 
-use bytemuck::{Pod, Zeroable};
 use half::{bf16, f16};
 use num_complex::Complex;
 use selvedge::Error;
@@ -12,6 +11,7 @@ use selvedge::driver::{Argument, ByValue, Device, LaunchConfig, RawAddress};
 use selvedge::launcher::{Definition, Fallback, Kernel, Launcher, Origin, Prefer, Ran};
 use selvedge::nvrtc::{Cache, Program};
 
+use crate::arguments::{MIXED, wanted};
 use crate::support::{Need, Numbers, Outcome, assert_all, assert_error, basic_ptx, promises};
 
 promises! {
@@ -116,26 +116,6 @@ fn a_product_beats_the_cpu() -> Outcome {
     Ok(())
 }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Mixed {
-    tag: u8,
-    padding: [u8; 3],
-    number: u32,
-    weight: f64,
-    tail: [u16; 3],
-    end: [u8; 2],
-}
-
-const MIXED: Mixed = Mixed {
-    tag: 200,
-    padding: [0; 3],
-    number: 4_000_000_000,
-    weight: -1e300,
-    tail: [1, 65_535, 3],
-    end: [0; 2],
-};
-
 /// `every_kind` of `tests/data/gpu/basic.cu`, as C++ and with the crate's own types.
 const EVERY_KIND: &str = r#"#include <cstdint>
 #include <selvedge/half.cuh>
@@ -160,28 +140,6 @@ __global__ void every_kind(uint64_t* out, int8_t i8, uint8_t u8, int16_t i16, ui
 
 /// Runs it with a tuple and a list, and checks every word that arrived.
 fn every_kind(launcher: &Launcher) -> Outcome {
-    let wanted = [
-        -7i64 as u64,
-        250,
-        -30_000i64 as u64,
-        60_000,
-        -2_000_000_000i64 as u64,
-        4_000_000_000,
-        i64::MIN as u64,
-        u64::MAX - 1,
-        u64::from(f16::from_f32(-0.1).to_bits()),
-        u64::from(bf16::from_f32(3.5).to_bits()),
-        u64::from(1.1f32.to_bits()),
-        (-2.2f64).to_bits(),
-        1,
-        u64::from(4.5f32.to_bits()) << 32 | u64::from(3.5f32.to_bits()),
-        5.5f64.to_bits(),
-        (-6.5f64).to_bits(),
-        200,
-        4_000_000_000,
-        (-1e300f64).to_bits(),
-        1 | 65_535 << 16 | 3 << 32,
-    ];
     let stream = launcher.stream();
     let mut out = stream.zeros::<u64>(20)?;
     let (half, brain) = (f16::from_f32(-0.1), bf16::from_f32(3.5));
@@ -209,7 +167,7 @@ fn every_kind(launcher: &Launcher) -> Outcome {
         );
         launcher.run("every_kind", 1, 1, arguments)?;
     }
-    assert_eq!(stream.download(&out)?, wanted);
+    assert_eq!(stream.download(&out)?, wanted());
     stream.fill(&mut out, 0)?;
     let list = vec![
         Argument::write(&mut out),
@@ -233,7 +191,7 @@ fn every_kind(launcher: &Launcher) -> Outcome {
     // SAFETY: as above.
     unsafe { launcher.run("every_kind", 1, 1, &list)? };
     drop(list);
-    assert_eq!(stream.download(&out)?, wanted);
+    assert_eq!(stream.download(&out)?, wanted());
     Ok(())
 }
 
