@@ -47,6 +47,7 @@ mod plan;
 mod planned;
 mod program;
 mod ptx;
+mod reduce;
 mod space;
 
 pub use device::{DeviceInput, DeviceOutput};
@@ -56,3 +57,4 @@ pub use graph::{Expr, Graph, Operand};
 pub use host::{HostInput, HostOutput};
 pub use number::Number;
 pub use operation::{DTypes, Operation, Rule, Signature};
+pub use reduce::{Fold, LaunchMemory, Reduction, ReductionExplanation, ReductionLaunch};

@@ -5,8 +5,8 @@
 //! true: every block's outputs are elements that no other block touches, and a block is loaded before it is stored.
 
 pub(super) mod block;
-mod memory;
-mod schedule;
+pub(super) mod memory;
+pub(super) mod schedule;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -82,6 +82,18 @@ impl<'a> HostInput<'a> {
         Ok(HostInput { source: Source::Memory(memory.as_ptr()), dtype, layout, borrow: PhantomData })
     }
 
+    pub(super) fn described(&self) -> (DType, Layout) {
+        (self.dtype, self.layout)
+    }
+
+    /// None of an input in place.
+    pub(super) fn memory(&self) -> Option<*const u8> {
+        match self.source {
+            Source::Memory(pointer) => Some(pointer),
+            Source::Output(_) => None,
+        }
+    }
+
     /// The elements that output `index` has before the run, in its layout: an operation in place.
     pub fn output(index: usize, output: &HostOutput<'_>) -> HostInput<'a> {
         HostInput {
@@ -111,6 +123,16 @@ impl<'a> HostOutput<'a> {
     pub fn of_bytes(dtype: DType, memory: &'a mut [u8], layout: Layout) -> Result<HostOutput<'a>> {
         check_memory(dtype, &layout, memory.as_ptr().addr() as u64, memory.len())?;
         Ok(HostOutput { memory: memory.as_mut_ptr(), dtype, layout, borrow: PhantomData })
+    }
+}
+
+impl HostOutput<'_> {
+    pub(super) fn described(&self) -> (DType, Layout) {
+        (self.dtype, self.layout)
+    }
+
+    pub(super) fn memory(&self) -> *mut u8 {
+        self.memory
     }
 }
 
@@ -178,7 +200,7 @@ struct Run<'a> {
 // SAFETY: threads read the inputs, and write elements of the outputs that no other one has.
 unsafe impl Sync for Run<'_> {}
 
-fn processors() -> usize {
+pub(super) fn processors() -> usize {
     static COUNT: OnceLock<usize> = OnceLock::new();
     *COUNT.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
@@ -248,41 +270,80 @@ impl Run<'_> {
     /// Runs steps on `count` lanes from element `start` on.
     #[inline(always)]
     fn steps(&self, registers: &mut [Block], steps: &[u32], start: usize, count: usize) {
-        for &index in steps {
-            let (step, kind) = self.program.steps[index as usize];
-            let target = self.schedule.of_step[index as usize] as usize;
-            match step {
-                Step::Load { input, part } => {
-                    let (operand, part) = (input as usize, part as usize);
-                    // SAFETY: as for the stores; a thread that writes an input in place writes other elements.
-                    unsafe {
-                        self.operands[operand].load(
-                            &self.space,
-                            operand,
-                            part,
-                            start,
-                            count,
-                            &mut registers[target],
-                        );
-                    }
-                }
-                Step::Parameter { index, part } => {
-                    fill(&mut registers[target], kind, self.scalars[index as usize][part as usize]);
-                }
-                Step::Constant(bits) => fill(&mut registers[target], kind, bits),
-                Step::Apply(instruction, operands) => {
-                    // A register is never its own operand; see `Schedule`.
-                    let (before, rest) = registers.split_at_mut(target);
-                    let Some((result, after)) = rest.split_first_mut() else { continue };
-                    let operands = operands.map(|value| match self.schedule.register(value) {
-                        register if register < target => &before[register],
-                        register => &after[register - target - 1],
-                    });
-                    instruction.run(operands, result, count);
-                }
+        let load = |input: u32, part: u32, block: &mut Block| {
+            let (operand, part) = (input as usize, part as usize);
+            // SAFETY: as for the stores; a thread that writes an input in place writes other elements.
+            unsafe { self.operands[operand].load(&self.space, operand, part, start, count, block) };
+        };
+        run_steps(self.program, self.schedule, &self.scalars, registers, steps, count, load);
+    }
+}
+
+/// Runs steps of a program on `count` lanes; `load` fills a block with a part of an input's elements.
+#[inline(always)]
+pub(super) fn run_steps(
+    program: &Program,
+    schedule: &Schedule,
+    scalars: &[[u64; 2]],
+    registers: &mut [Block],
+    steps: &[u32],
+    count: usize,
+    mut load: impl FnMut(u32, u32, &mut Block),
+) {
+    for &index in steps {
+        let (step, kind) = program.steps[index as usize];
+        let target = schedule.of_step[index as usize] as usize;
+        match step {
+            Step::Load { input, part } => load(input, part, &mut registers[target]),
+            Step::Parameter { index, part } => {
+                fill(&mut registers[target], kind, scalars[index as usize][part as usize]);
+            }
+            Step::Constant(bits) => fill(&mut registers[target], kind, bits),
+            Step::Apply(instruction, operands) => {
+                // A register is never its own operand; see `Schedule`.
+                let (before, rest) = registers.split_at_mut(target);
+                let Some((result, after)) = rest.split_first_mut() else { continue };
+                let operands = operands.map(|value| match schedule.register(value) {
+                    register if register < target => &before[register],
+                    register => &after[register - target - 1],
+                });
+                instruction.run(operands, result, count);
             }
         }
     }
+}
+
+/// As [`run_steps`], with the vector instructions that the processor has.
+pub(super) fn run_steps_fast(
+    program: &Program,
+    schedule: &Schedule,
+    scalars: &[[u64; 2]],
+    registers: &mut [Block],
+    steps: &[u32],
+    count: usize,
+    load: &mut dyn FnMut(u32, u32, &mut Block),
+) {
+    #[cfg(target_arch = "x86_64")]
+    if has_vectors() {
+        // SAFETY: the processor has these instructions.
+        unsafe { run_steps_in_vectors(program, schedule, scalars, registers, steps, count, load) };
+        return;
+    }
+    run_steps(program, schedule, scalars, registers, steps, count, load);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn run_steps_in_vectors(
+    program: &Program,
+    schedule: &Schedule,
+    scalars: &[[u64; 2]],
+    registers: &mut [Block],
+    steps: &[u32],
+    count: usize,
+    load: &mut dyn FnMut(u32, u32, &mut Block),
+) {
+    run_steps(program, schedule, scalars, registers, steps, count, load);
 }
 
 /// All lanes the same.

@@ -82,7 +82,7 @@ impl Writer<'_> {
     }
 
     /// One element, aligned to its parts.
-    fn load(&mut self, dtype: DType, address: &str) -> [Name; 2] {
+    pub(in crate::fuse) fn load(&mut self, dtype: DType, address: &str) -> [Name; 2] {
         let memory = match dtype {
             DType::Bool | DType::U8 | DType::F8E4M3 | DType::F8E5M2 => "u8",
             DType::I8 => "s8",
@@ -123,7 +123,7 @@ impl Writer<'_> {
     }
 
     /// Neighbours, aligned to their bytes, in accesses of at most 16.
-    fn load_vector(&mut self, dtype: DType, address: &str, lanes: usize) -> Vec<[Name; 2]> {
+    pub(in crate::fuse) fn load_vector(&mut self, dtype: DType, address: &str, lanes: usize) -> Vec<[Name; 2]> {
         let size = part_bytes(dtype);
         let count = lanes * parts(dtype);
         if size >= 4 {
@@ -256,7 +256,7 @@ impl Writer<'_> {
         }
     }
 
-    fn store_vector(&mut self, dtype: DType, address: &str, elements: &[[Name; 2]], rounds: bool) {
+    pub(in crate::fuse) fn store_vector(&mut self, dtype: DType, address: &str, elements: &[[Name; 2]], rounds: bool) {
         let (size, lanes) = (part_bytes(dtype), elements.len());
         if size < 4 && lanes == 1 {
             let (memory, name) = self.stored_form(dtype, &elements[0][0], rounds);
