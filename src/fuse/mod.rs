@@ -48,6 +48,7 @@ mod planned;
 mod program;
 mod ptx;
 mod space;
+mod tile;
 
 pub use device::{DeviceInput, DeviceOutput};
 pub use explain::{Explanation, KernelLaunch};
