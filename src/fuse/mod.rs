@@ -49,6 +49,7 @@ mod program;
 mod ptx;
 mod reduce;
 mod space;
+mod tile;
 
 pub use device::{DeviceInput, DeviceOutput};
 pub use explain::{Explanation, KernelLaunch};

@@ -13,6 +13,7 @@ mod random;
 mod reference;
 mod rules;
 mod texts;
+mod tiles;
 mod value;
 mod vectors;
 
@@ -21,6 +22,7 @@ fn main() -> std::process::ExitCode {
     let mut trials = operations::trials();
     trials.extend(random::trials());
     trials.extend(rules::trials());
+    trials.extend(tiles::trials());
     trials.extend(vectors::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

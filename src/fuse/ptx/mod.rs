@@ -4,12 +4,15 @@
 //! program and the key alone, never on a number or a size, because it is what the driver's cache of assembled kernels
 //! goes by. No arithmetic is left for the assembler to contract (`.rn`), and no hint is given: those measured only lost.
 //!
-//! `index` writes which elements a thread takes and where they are, `memory` the loads and stores, this file the
-//! instructions between them. What must stay true: a thread has loaded all that it reads before it stores, so that an
+//! `index` writes which elements a thread takes and where they are, `tile` the same of tiles, `memory` the loads and
+//! stores, this file the instructions between them. What must stay true: a thread has loaded all that it reads before it stores, so that an
 //! output may be an input in the same layout; and nothing outside of the operands is touched.
 
 mod index;
 mod memory;
+mod tile;
+
+pub(in crate::fuse) use memory::State;
 
 use super::instruction::{Instruction, Kind};
 use super::plan::{Class, Key, Parameters, Walk};
@@ -198,7 +201,7 @@ impl Writer<'_> {
         }
         let mut places = self.places();
         let loaded: Vec<Vec<[Name; 2]>> = (0..self.inputs)
-            .map(|input| if used[input] { self.load_operand(&mut places, input) } else { Vec::new() })
+            .map(|input| if self.used(input) { self.load_operand(&mut places, input) } else { Vec::new() })
             .collect();
 
         let same = |input: usize| match self.key.classes[input] {
@@ -207,7 +210,8 @@ impl Writer<'_> {
             _ => false,
         };
         let uniform = self.program.uniform(same);
-        let lanes = self.key.lanes as usize;
+        let (rows, _) = self.rows_of_tile();
+        let lanes = (self.key.lanes * rows) as usize;
         let mut names: Vec<Vec<Name>> = Vec::with_capacity(live.len());
         for (index, (step, kind)) in self.program.steps.iter().enumerate() {
             let copies = if uniform[index] { 1 } else { lanes };
@@ -246,8 +250,14 @@ impl Writer<'_> {
                 (0..lanes).map(|lane| [of_lane(lane, 0), of_lane(lane, 1)]).collect();
             self.store_operand(&mut places, operand, &elements, values[0].1);
         }
+        self.next_rows(&places);
         self.line("$exit:");
         self.line("ret;");
+    }
+
+    /// Whether the program needs an operand.
+    fn used(&self, operand: usize) -> bool {
+        !self.bases[operand].is_empty()
     }
 
     /// A scalar out of the block of parameters.

@@ -2,7 +2,7 @@
 
 use super::super::super::instruction::Kind;
 use super::super::super::program::{Step, parts};
-use super::super::super::ptx::Name;
+use super::super::super::ptx::{Name, State as MemoryState};
 use super::super::plan::{Class, Direction, FoldKey, LANES, SEGMENT};
 use super::{Folded, Kernel};
 use crate::types::DType;
@@ -167,7 +167,7 @@ impl Kernel<'_> {
             let offset = self.offset(input, &thread.coordinates, 0);
             let base = self.address(&base, offset.as_deref(), dtype.size());
             let still = key.classes[input] == Class::Still;
-            thread.still.push(still.then(|| self.writer.load(*dtype, &base)));
+            thread.still.push(still.then(|| self.writer.load(MemoryState::Global, *dtype, &base)));
             thread.bases.push(base);
         }
         thread
@@ -201,12 +201,12 @@ impl Kernel<'_> {
             let offset = self.offset(input, &coordinates, key.kept);
             let address = self.address(&base, offset.as_deref(), dtype.size());
             loaded.push(match key.classes[input] {
-                Class::Vector => self.writer.load_vector(*dtype, &address, key.vector as usize),
+                Class::Vector => self.writer.load_vector(MemoryState::Global, *dtype, &address, key.vector as usize),
                 Class::Gather if key.vector > 1 => {
                     let along = if rows { key.kept } else { 0 };
                     self.gathered(key, input, *dtype, &address, along)
                 }
-                _ => vec![self.writer.load(*dtype, &address)],
+                _ => vec![self.writer.load(MemoryState::Global, *dtype, &address)],
             });
         }
         Access { place, valid, loaded }
@@ -228,7 +228,7 @@ impl Kernel<'_> {
                     0 => address.to_owned(),
                     _ => self.address(address, Some(&stride), next * dtype.size()),
                 };
-                self.writer.load(dtype, &address)
+                self.writer.load(MemoryState::Global, dtype, &address)
             })
             .collect()
     }

@@ -1,6 +1,6 @@
 //! The kernel that merges partial values: neighbours in a thread, in its warp, in its block.
 
-use super::super::super::ptx::Name;
+use super::super::super::ptx::{Name, State};
 use super::super::fold::bytes;
 use super::super::plan::MergeKey;
 use super::{Folded, Kernel, plain};
@@ -65,7 +65,7 @@ impl Kernel<'_> {
         for (part, kind) in self.kinds().into_iter().enumerate() {
             let base = self.base(part);
             let address = self.address(&base, Some(first), bytes(kind));
-            planes.push(self.writer.load_vector(plain(kind), &address, count));
+            planes.push(self.writer.load_vector(State::Global, plain(kind), &address, count));
         }
         let last = planes.len() - 1;
         (0..count).map(|at| [planes[0][at][0].clone(), planes[last][at][0].clone()]).collect()

@@ -10,8 +10,8 @@ mod merge;
 
 use super::super::instruction::Kind;
 use super::super::plan;
-use super::super::program::{Program, Step, parts};
-use super::super::ptx::{ENTRY, Name, Register, Writer, immediate, part_bytes};
+use super::super::program::{Program, Step};
+use super::super::ptx::{ENTRY, Name, Register, Writer, immediate};
 use super::State;
 use super::fold::bytes;
 use super::plan::{Key, Parameters};
@@ -369,7 +369,7 @@ impl Kernel<'_> {
             let address = self.address(&base, Some(&place), bytes(kind));
             let elements: Vec<[Name; 2]> =
                 values.iter().map(|value| [value[part].clone(), value[part].clone()]).collect();
-            self.writer.store_vector(plain(kind), &address, &elements, false);
+            self.writer.store_vector(plain(kind), "", &address, &elements, false);
         }
     }
 
@@ -392,7 +392,7 @@ impl Kernel<'_> {
         let offset = self.offset(operand, coordinates, 0);
         let address = self.address(&base, offset.as_deref(), dtype.size());
         if vectors {
-            return self.writer.store_vector(dtype, &address, &elements, false);
+            return self.writer.store_vector(dtype, "", &address, &elements, false);
         }
         for (place, element) in elements.iter().enumerate() {
             let address = match place {
@@ -402,18 +402,7 @@ impl Kernel<'_> {
                     self.address(&address, Some(&stride), place * dtype.size())
                 }
             };
-            self.store_one(dtype, &address, element);
-        }
-    }
-
-    /// Stores one element, aligned to its parts.
-    fn store_one(&mut self, dtype: DType, address: &str, element: &[Name; 2]) {
-        if parts(dtype) == 1 {
-            return self.writer.store_vector(dtype, address, std::slice::from_ref(element), false);
-        }
-        for (part, name) in element.iter().enumerate() {
-            let place = format!("{address}+{}", part * part_bytes(dtype));
-            self.line(format!("st.global.f{} [{place}], {name};", 8 * part_bytes(dtype)));
+            self.writer.store_single(dtype, "", &address, element, false);
         }
     }
 }
