@@ -10,6 +10,8 @@ mod interpreter;
 mod operations;
 mod pure;
 mod random;
+mod reduced;
+mod reductions;
 mod reference;
 mod rules;
 mod texts;
@@ -21,6 +23,7 @@ fn main() -> std::process::ExitCode {
     let arguments = libtest_mimic::Arguments::from_args();
     let mut trials = operations::trials();
     trials.extend(random::trials());
+    trials.extend(reductions::trials());
     trials.extend(rules::trials());
     trials.extend(tiles::trials());
     trials.extend(vectors::trials());
