@@ -298,7 +298,8 @@ fn bad() {
     for (fold, dtype) in [(Fold::Maximum, DType::C64), (Fold::Sum, DType::F8E4M3), (Fold::ArgMinimum, DType::C128)] {
         assert!(graph.reduction(fold, graph.input(dtype)).is_err(), "{fold:?} of {dtype}");
     }
-    assert!(graph.reduction(Fold::Sum, graph.number(1.0, DType::F32)).is_err());
+    let none = Graph::new();
+    assert!(none.reduction(Fold::Sum, none.number(1.0, DType::F32)).is_err());
     // One input of another dtype than the sum's.
     let other = Graph::new();
     let end = other.expression(&[other.input(DType::F64).sqrt()]).expect("an expression");
@@ -407,21 +408,57 @@ fn far_apart() {
     }
 }
 
-/// So many segments that what merges them merges twice.
+/// So many segments that what merges them merges twice. What the first launch would write is given.
 fn several_merges() {
-    let length = 4100 * 1024 + 5;
-    // Columns write one partial value a segment.
-    let column = Layout::strided(&[length, 2], &[0, 1], 0).expect("a layout");
-    let input = Array { dtype: DType::I8, layout: column, bytes: vec![3, 250, 0, 0] };
-    let reduction = reduction(Fold::ArgMaximum, DType::I8);
-    let before = Array::new(DType::I64, contiguous(&[1, 2]), &[Value::Integer(7)], 0);
-    let (mut on_cpu, mut as_text) = (before.clone(), before.clone());
-    on_host(&reduction, std::slice::from_ref(&input), &[], &mut on_cpu);
-    let all = as_ptx(&reduction, &[input], &mut as_text, (9, 0));
-    assert_eq!(all.len(), 3, "launches");
-    assert_same("several merges", std::slice::from_ref(&on_cpu), &[as_text], &[before]);
-    assert!(on_cpu.elements(&on_cpu.layout).iter().all(|place| place.integer() == 0));
-    texts::keep(&all, true);
+    for (fold, dtype, segments) in [(Fold::Sum, DType::F32, 16_400), (Fold::ArgMaximum, DType::I8, 4_100)] {
+        // Columns write one partial value a segment.
+        let input = Layout::strided(&[segments * 1024, 2], &[0, 1], 0).expect("a layout");
+        let reduction = reduction(fold, dtype);
+        let to = reduction.output();
+        let explanation = reduction.explain(&[input], &contiguous(&[1, 2]), (9, 0)).expect("a plan");
+        assert_eq!(explanation.launches.len(), 3, "launches");
+        let value = |index: usize| (index * 7919 % 1009) as f32 * 0.37 - 100.0;
+        let mut planes = vec![0; explanation.scratch];
+        let second = explanation.launches[1].operands[1].1;
+        for index in 0..2 * segments {
+            if fold == Fold::Sum {
+                planes[4 * index..4 * index + 4].copy_from_slice(&value(index).to_le_bytes());
+            } else {
+                let number = if index == 2 * 4099 || index == 2 * 4097 { 9 } else { index as i32 % 9 };
+                planes[4 * index..4 * index + 4].copy_from_slice(&number.to_le_bytes());
+                let place = (index / 2) as u64 * 1024 + 5;
+                planes[second + 8 * index..second + 8 * index + 8].copy_from_slice(&place.to_le_bytes());
+            }
+        }
+        let mut memory = Memory::default();
+        let scratch = memory.add(planes);
+        let result = memory.add(vec![0; 2 * to.size()]);
+        for launch in &explanation.launches[1..] {
+            let mut parameters = Vec::new();
+            for (place, offset) in &launch.operands {
+                let base = if *place == LaunchMemory::Scratch { scratch } else { result };
+                parameters.extend((base + *offset as u64).to_le_bytes());
+            }
+            parameters.extend(&launch.parameters);
+            Kernel::read(&launch.ptx).run(launch.blocks, launch.threads, &parameters, &mut memory);
+            texts::keep(std::slice::from_ref(&launch.ptx), true);
+        }
+        let found = memory.bytes(result);
+        if fold == Fold::Sum {
+            for column in 0..2 {
+                let mut sums: Vec<f32> = (0..segments).map(|segment| value(2 * segment + column)).collect();
+                while sums.len() > 1 {
+                    sums = sums.chunks(2).map(|pair| pair.iter().copied().reduce(|x, y| x + y).expect("one")).collect();
+                }
+                assert_eq!(found[4 * column..4 * column + 4], sums[0].to_le_bytes());
+            }
+        } else {
+            // Of two greatest ones the first; in the other column the first of many.
+            let first = (1..).step_by(2).find(|index| index % 9 == 8).expect("one") / 2;
+            let places = [4097 * 1024 + 5, first * 1024 + 5];
+            assert_eq!(found, places.map(u64::to_le_bytes).concat());
+        }
+    }
 }
 
 /// The error of a sum of numbers of mixed signs and sizes grows with the logarithm of their count.
