@@ -13,6 +13,7 @@ mod making;
 mod numerals;
 mod operand;
 mod recipe;
+mod slices;
 mod storage;
 mod tensor;
 mod views;
