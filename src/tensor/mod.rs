@@ -15,6 +15,7 @@ mod numerals;
 mod operand;
 mod recipe;
 mod reduce;
+mod slices;
 mod storage;
 mod tensor;
 mod views;
