@@ -4,6 +4,7 @@ mod convert;
 mod device;
 mod elementwise;
 mod evaluate;
+mod indexing;
 mod operand;
 mod recipe;
 mod storage;
