@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
+use super::coordinate::Coordinate;
 use super::device::Cached;
 use super::graph::{Node, Nodes, Place};
 use super::host::Schedule;
@@ -16,7 +17,7 @@ use super::program::{Program, Step, kind_of, parts};
 use crate::error::{Error, Result};
 use crate::types::DType;
 
-/// The most inputs, scalars and outputs together: a kernel's parameters are few kilobytes.
+/// The most inputs, scalars, coordinates and outputs together: a kernel's parameters are few kilobytes.
 const MOST_OPERANDS: usize = 64;
 
 /// The most instructions: past it a kernel is slow to assemble, and no faster than two.
@@ -34,6 +35,7 @@ pub(crate) struct State {
     pub(crate) outputs: Vec<DType>,
     /// Dtypes of scalars; literals have their values.
     pub(crate) scalars: Vec<(DType, Option<Number>)>,
+    pub(crate) coordinates: Vec<Coordinate>,
     pub(crate) schedule: Schedule,
     pub(crate) plans: Mutex<Places>,
     /// What other plans found, by device.
@@ -46,9 +48,10 @@ impl Expression {
         if outputs.is_empty() {
             return Err(Error::invalid(OPERATION, "no outputs", "at least one"));
         }
-        let operands = nodes.inputs.len() + nodes.scalars.len() + outputs.len();
+        let arrays = nodes.inputs.len() + outputs.len();
+        let operands = arrays + nodes.scalars.len() + nodes.coordinates.len();
         if operands > MOST_OPERANDS {
-            let found = format!("{operands} inputs, numbers and outputs");
+            let found = format!("{operands} inputs, numbers, indices and outputs");
             return Err(Error::invalid(OPERATION, found, format!("at most {MOST_OPERANDS}")));
         }
         if let Some((dtype, _)) = nodes.scalars.iter().find(|(dtype, _)| dtype.is_storage_only()) {
@@ -71,6 +74,10 @@ impl Expression {
                 }
                 (true, Node::Scalar(index)) => {
                     Some(source(&mut program, dtype, |part| Step::Parameter { index, part }))
+                }
+                (true, Node::Coordinate(index)) => {
+                    let operand = arrays as u32 + index;
+                    Some(source(&mut program, dtype, |_| Step::Coordinate { operand }))
                 }
                 (true, Node::Cast(place)) => {
                     let from = nodes.nodes[place as usize].1;
@@ -108,6 +115,7 @@ impl Expression {
             inputs: nodes.inputs.clone(),
             outputs: dtypes,
             scalars: nodes.scalars.clone(),
+            coordinates: nodes.coordinates.clone(),
             plans: Mutex::new(planned::NONE),
             kernels: Mutex::default(),
         })))

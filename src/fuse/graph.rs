@@ -5,6 +5,7 @@ use std::ops;
 
 use num_complex::Complex;
 
+use super::coordinate::Coordinate;
 use super::expression::Expression;
 use super::number::Number;
 use super::operation::{Operation, with_operations};
@@ -20,6 +21,7 @@ pub(crate) enum Node {
     Input(u32),
     /// A scalar that each run is given, or a literal number of the expression, which lie behind those.
     Scalar(u32),
+    Coordinate(u32),
     Cast(Place),
     Apply(Operation, [Place; 3]),
 }
@@ -30,6 +32,7 @@ pub(crate) struct Nodes {
     pub(crate) inputs: Vec<DType>,
     /// The scalars of each run, then the literals with their values, in the order of their making.
     pub(crate) scalars: Vec<(DType, Option<Number>)>,
+    pub(crate) coordinates: Vec<Coordinate>,
     error: Option<Error>,
 }
 
@@ -50,6 +53,15 @@ impl Nodes {
     fn literal(&mut self, number: Number, dtype: DType) -> Place {
         self.scalars.push((dtype, Some(number)));
         self.push(Node::Scalar(self.scalars.len() as u32 - 1), dtype)
+    }
+
+    /// The place of a coordinate among the graph's, which has each once.
+    fn coordinate(&mut self, coordinate: Coordinate) -> u32 {
+        let known = self.coordinates.iter().position(|known| *known == coordinate);
+        known.unwrap_or_else(|| {
+            self.coordinates.push(coordinate);
+            self.coordinates.len() - 1
+        }) as u32
     }
 
     /// The first error is kept for [`Graph::expression`]; the node stands for nothing then.
@@ -117,6 +129,36 @@ impl Graph {
     pub fn number(&self, number: impl Into<Number>, dtype: DType) -> Expr<'_> {
         let place = self.0.borrow_mut().literal(number.into(), dtype);
         Expr { graph: self, place }
+    }
+
+    /// An element's index along an axis of the outputs' shape, an i64. A negative axis counts from the last. How the outputs
+    /// lie in memory does not matter; a shape that has no such axis is an error of the run.
+    ///
+    /// ```
+    /// use selvedge::fuse::{Graph, HostOutput};
+    /// use selvedge::types::{DType, Layout};
+    /// let graph = Graph::new();
+    /// let below = graph.index(0).ge(graph.index(1)).cast(DType::U8);
+    /// let mut triangle = [7u8; 6];
+    /// let layout = Layout::contiguous(&[2, 3])?;
+    /// graph.expression(&[below])?.run_host(&[], &[], &mut [HostOutput::new(&mut triangle, layout)?])?;
+    /// assert_eq!(triangle, [1, 0, 0, 1, 1, 0]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    pub fn index(&self, axis: isize) -> Expr<'_> {
+        self.coordinate(Coordinate::Axis(axis))
+    }
+
+    /// An element's place in the outputs' shape in row-major order, an i64: 0 for the first, one more for each next along the
+    /// last axis. How the outputs lie in memory does not matter.
+    pub fn position(&self) -> Expr<'_> {
+        self.coordinate(Coordinate::Position)
+    }
+
+    fn coordinate(&self, coordinate: Coordinate) -> Expr<'_> {
+        let mut nodes = self.0.borrow_mut();
+        let node = Node::Coordinate(nodes.coordinate(coordinate));
+        Expr { graph: self, place: nodes.push(node, DType::I64) }
     }
 
     /// The expression that computes these outputs. The graph can go on to grow, and give others.

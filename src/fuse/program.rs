@@ -24,12 +24,24 @@ impl Value {
 pub(crate) enum Step {
     /// Part `part` (the real or the imaginary one) of the element of an input.
     Load { input: u32, part: u32 },
+    /// The number of the element that an operand behind the outputs gives; see `coordinate`.
+    Coordinate { operand: u32 },
     /// Part `part` of a scalar that each run is given, or that came with the expression.
     Parameter { index: u32, part: u32 },
     /// A constant of an operation's formula, by its bits.
     Constant(u64),
     /// An instruction; operands beyond its arity repeat the first.
     Apply(Instruction, [Value; 3]),
+}
+
+impl Step {
+    /// The input or coordinate that it takes from.
+    pub(crate) fn operand(self) -> Option<usize> {
+        match self {
+            Step::Load { input: operand, .. } | Step::Coordinate { operand } => Some(operand as usize),
+            _ => None,
+        }
+    }
 }
 
 /// A lowered expression.
@@ -217,12 +229,12 @@ impl Program {
         live
     }
 
-    /// Which values are the same for all elements, where `same_input` says so of an input.
-    pub(crate) fn uniform(&self, same_input: impl Fn(usize) -> bool) -> Vec<bool> {
+    /// Which values are the same for all elements, where `same` says so of an input or a coordinate.
+    pub(crate) fn uniform(&self, same: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut uniform: Vec<bool> = Vec::with_capacity(self.steps.len());
         for (step, _) in &self.steps {
             uniform.push(match step {
-                Step::Load { input, .. } => same_input(*input as usize),
+                Step::Load { input: operand, .. } | Step::Coordinate { operand } => same(*operand as usize),
                 Step::Parameter { .. } | Step::Constant(_) => true,
                 Step::Apply(instruction, operands) => {
                     operands[..instruction.arity()].iter().all(|operand| uniform[operand.index()])

@@ -5,6 +5,7 @@
 
 mod arrays;
 mod classes;
+mod coordinates;
 mod harness;
 mod interpreter;
 mod operations;
@@ -19,6 +20,7 @@ mod vectors;
 fn main() -> std::process::ExitCode {
     let arguments = libtest_mimic::Arguments::from_args();
     let mut trials = operations::trials();
+    trials.extend(coordinates::trials());
     trials.extend(random::trials());
     trials.extend(rules::trials());
     trials.extend(vectors::trials());

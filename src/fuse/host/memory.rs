@@ -136,6 +136,17 @@ impl Operand {
     }
 }
 
+/// The numbers that a coordinate gives `count` elements.
+#[inline(always)]
+pub(super) fn count(space: &Space, operand: usize, start: usize, count: usize, block: &mut Block) {
+    let lanes = <u64 as Lanes>::of_mut(block, count);
+    for_each_run(space, operand, start, count, |lane, length, offset, stride| {
+        for (index, lane) in lanes[lane..lane + length].iter_mut().enumerate() {
+            *lane = (offset + index as isize * stride) as u64;
+        }
+    });
+}
+
 /// # Safety
 ///
 /// `lanes.len()` elements, `stride` apart, can be read from `memory` on.

@@ -158,7 +158,7 @@ impl Expression {
         let scalars = state.scalar_bits(scalars)?;
         let layouts: Vec<Layout> = inputs.iter().map(|input| input.layout).collect();
         let of_outputs: Vec<Layout> = outputs.iter().map(|output| output.layout).collect();
-        let space = Space::new(&layouts, &of_outputs)?;
+        let space = Space::new(&layouts, &of_outputs, &state.coordinates)?;
         let operands = memory.iter().zip(dtypes).map(|(&memory, dtype)| Operand { memory, dtype }).collect();
         let run = Run { program: &state.program, schedule: &state.schedule, space, operands, scalars };
         run.all();
@@ -265,6 +265,9 @@ impl Run<'_> {
                             &mut registers[target],
                         );
                     }
+                }
+                Step::Coordinate { operand } => {
+                    memory::count(&self.space, operand as usize, start, count, &mut registers[target]);
                 }
                 Step::Parameter { index, part } => {
                     fill(&mut registers[target], kind, self.scalars[index as usize][part as usize]);

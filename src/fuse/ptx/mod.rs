@@ -65,7 +65,7 @@ struct Writer<'a> {
     counts: [usize; 6],
     /// Suffixes that were given out.
     unique: usize,
-    /// The operands' base addresses, where they are used.
+    /// The operands' base addresses, and the coordinates' first numbers, where they are used.
     bases: Vec<Name>,
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn write(
         body: String::new(),
         counts: [0; 6],
         unique: 0,
-        bases: vec![Name::new(); dtypes.len()],
+        bases: vec![Name::new(); key.classes.len()],
     };
     writer.kernel();
     writer.text()
@@ -167,24 +167,34 @@ impl Writer<'_> {
             .map(|(values, &dtype)| values.map(|value| self.stored(dtype, value)))
             .collect();
         let live = self.program.live(outputs.iter().flatten().map(|(value, _)| *value));
-        let used: Vec<bool> = (0..self.dtypes.len())
+        let used: Vec<bool> = (0..self.key.classes.len())
             .map(|operand| {
-                operand >= self.inputs
-                    || self.program.steps.iter().zip(&live).any(|((step, _), live)| {
-                        *live && matches!(step, Step::Load { input, .. } if *input as usize == operand)
-                    })
+                (self.inputs..self.dtypes.len()).contains(&operand)
+                    || self
+                        .program
+                        .steps
+                        .iter()
+                        .zip(&live)
+                        .any(|((step, _), live)| *live && step.operand() == Some(operand))
             })
             .collect();
-        for operand in (0..self.dtypes.len()).filter(|&operand| used[operand]) {
-            self.bases[operand] =
-                self.result(Register::Bits64, "ld.param.u64", &[&format!("[{}]", self.parameter(operand))]);
+        for operand in (0..used.len()).filter(|&operand| used[operand]) {
+            let place = match operand < self.dtypes.len() {
+                true => format!("[{}]", self.parameter(operand)),
+                false => format!("[block+{}]", self.parameters.first(operand)),
+            };
+            self.bases[operand] = self.result(Register::Bits64, "ld.param.u64", &[&place]);
         }
         let mut places = self.places();
         let loaded: Vec<Vec<[Name; 2]>> = (0..self.inputs)
             .map(|input| if used[input] { self.load_operand(&mut places, input) } else { Vec::new() })
             .collect();
 
-        let same = |input: usize| match self.key.classes[input] {
+        let numbers: Vec<Vec<Name>> = (self.dtypes.len()..used.len())
+            .map(|operand| if used[operand] { self.numbers(&mut places, operand) } else { Vec::new() })
+            .collect();
+
+        let same = |operand: usize| match self.key.classes[operand] {
             Class::Constant => true,
             Class::Row => self.key.walk == Walk::Vectors,
             _ => false,
@@ -207,6 +217,10 @@ impl Writer<'_> {
                             .get(lane)
                             .or(lanes.first())
                             .map_or(Name::new(), |parts| parts[*part as usize].clone())
+                    }
+                    Step::Coordinate { operand } => {
+                        let lanes = &numbers[*operand as usize - self.dtypes.len()];
+                        lanes.get(lane).or(lanes.first()).cloned().unwrap_or_default()
                     }
                     Step::Parameter { index, part } => self.scalar(*index, *part, *kind),
                     Step::Constant(bits) => immediate(*bits, *kind),
