@@ -8,7 +8,9 @@ use super::coordinate::Coordinate;
 use super::device::Cached;
 use super::graph::{Node, Nodes, Place};
 use super::host::Schedule;
+use super::instruction::Instruction;
 use super::lower::cast::cast;
+use super::lower::random;
 use super::number::Number;
 use super::operation::Parts;
 use super::plan::Key;
@@ -79,6 +81,20 @@ impl Expression {
                     let operand = arrays as u32 + index;
                     Some(source(&mut program, dtype, |_| Step::Coordinate { operand }))
                 }
+                (true, Node::Random([index, words, word], [seed, offset])) => match (at(seed), at(offset)) {
+                    (Some(seed), Some(offset)) => {
+                        let operand = arrays as u32 + index;
+                        let word = random::word(&mut program, operand, words, word, seed[0], offset[0]);
+                        Some([word; 2])
+                    }
+                    _ => None,
+                },
+                (true, Node::Permute(places)) => match places.map(at) {
+                    [Some(x), Some(y), Some(z)] => {
+                        Some([program.apply(Instruction::Permute64, &[x[0], y[0], z[0]]); 2])
+                    }
+                    _ => None,
+                },
                 (true, Node::Cast(place)) => {
                     let from = nodes.nodes[place as usize].1;
                     at(place).map(|parts| cast(&mut program, from, dtype, parts))
@@ -175,8 +191,13 @@ fn needed(nodes: &Nodes, outputs: &[Place]) -> Vec<bool> {
     for (index, (node, _)) in nodes.nodes.iter().enumerate().rev() {
         match node {
             Node::Cast(place) if needed[index] => needed[*place as usize] = true,
-            Node::Apply(_, places) if needed[index] => {
+            Node::Apply(_, places) | Node::Permute(places) if needed[index] => {
                 for place in places {
+                    needed[*place as usize] = true;
+                }
+            }
+            Node::Random(_, scalars) if needed[index] => {
+                for place in scalars {
                     needed[*place as usize] = true;
                 }
             }

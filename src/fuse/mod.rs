@@ -44,6 +44,7 @@ mod instruction;
 mod lower;
 mod number;
 mod operation;
+mod permutation;
 mod plan;
 mod planned;
 mod program;

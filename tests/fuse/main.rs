@@ -16,6 +16,7 @@ mod rules;
 mod texts;
 mod value;
 mod vectors;
+mod words;
 
 fn main() -> std::process::ExitCode {
     let arguments = libtest_mimic::Arguments::from_args();
@@ -24,5 +25,6 @@ fn main() -> std::process::ExitCode {
     trials.extend(random::trials());
     trials.extend(rules::trials());
     trials.extend(vectors::trials());
+    trials.extend(words::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

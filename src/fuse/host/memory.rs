@@ -16,7 +16,7 @@ pub(super) struct Operand {
 /// Calls `each` with (lane, lanes, offset, stride) for runs along the innermost dimension that together are the `count`
 /// elements from linear index `start` on.
 #[inline(always)]
-fn for_each_run(
+pub(super) fn for_each_run(
     space: &Space,
     operand: usize,
     start: usize,
@@ -134,17 +134,6 @@ impl Operand {
             DType::F64 | DType::C128 => convert!(f64 => f64: |x| x),
         }
     }
-}
-
-/// The numbers that a coordinate gives `count` elements.
-#[inline(always)]
-pub(super) fn count(space: &Space, operand: usize, start: usize, count: usize, block: &mut Block) {
-    let lanes = <u64 as Lanes>::of_mut(block, count);
-    for_each_run(space, operand, start, count, |lane, length, offset, stride| {
-        for (index, lane) in lanes[lane..lane + length].iter_mut().enumerate() {
-            *lane = (offset + index as isize * stride) as u64;
-        }
-    });
 }
 
 /// # Safety

@@ -201,14 +201,22 @@ impl Writer<'_> {
         };
         let uniform = self.program.uniform(same);
         let lanes = self.key.lanes as usize;
+        let neighbours = matches!(self.key.walk, Walk::Flat | Walk::Vectors);
+        // In line means here that a thread's elements are whole groups.
+        let together = |(operand, count): (usize, usize)| {
+            if neighbours && self.key.classes[operand] == Class::Linear { count } else { 1 }
+        };
+        let groups: Vec<usize> =
+            self.program.groups().into_iter().map(|group| group.map_or(1, together)).collect();
         let mut names: Vec<Vec<Name>> = Vec::with_capacity(live.len());
         for (index, (step, kind)) in self.program.steps.iter().enumerate() {
-            let copies = if uniform[index] { 1 } else { lanes };
+            let copies = if uniform[index] { 1 } else { lanes / groups[index] };
             let mut of_lanes = Vec::with_capacity(copies);
-            for lane in (0..copies).filter(|_| live[index]) {
+            for copy in (0..copies).filter(|_| live[index]) {
+                let lane = copy * lanes / copies;
                 let of = |value: Value| -> &str {
                     let names = &names[value.index()];
-                    names.get(lane).or(names.first()).map_or("", |name| name)
+                    names.get(lane * names.len() / lanes).map_or("", |name| name)
                 };
                 of_lanes.push(match step {
                     Step::Load { input, part } => {
@@ -221,6 +229,24 @@ impl Writer<'_> {
                     Step::Coordinate { operand } => {
                         let lanes = &numbers[*operand as usize - self.dtypes.len()];
                         lanes.get(lane).or(lanes.first()).cloned().unwrap_or_default()
+                    }
+                    Step::Group { operand, count } => {
+                        let number = numbers[*operand as usize - self.dtypes.len()].get(lane);
+                        let number = number.cloned().unwrap_or_default();
+                        let places = count.trailing_zeros().to_string();
+                        self.result(Register::Bits64, "shr.u64", &[&number, &places])
+                    }
+                    Step::Pick { operand, count, words } => {
+                        let words: Vec<Name> =
+                            words[..*count as usize].iter().map(|word| of(*word).to_owned()).collect();
+                        let (operand, count) = (*operand as usize, *count as usize);
+                        if together((operand, count)) > 1 {
+                            words[lane % count].clone()
+                        } else {
+                            let number = numbers[operand - self.dtypes.len()].get(lane);
+                            let number = number.cloned().unwrap_or_default();
+                            self.pick(&number, words)
+                        }
                     }
                     Step::Parameter { index, part } => self.scalar(*index, *part, *kind),
                     Step::Constant(bits) => immediate(*bits, *kind),
@@ -245,6 +271,23 @@ impl Writer<'_> {
         }
         self.line("$exit:");
         self.line("ret;");
+    }
+
+    /// The word that the lowest bits of a number choose.
+    fn pick(&mut self, number: &str, mut words: Vec<Name>) -> Name {
+        let number = self.result(Register::Bits32, "cvt.u32.u64", &[number]);
+        let mut bit = 1;
+        while words.len() > 1 {
+            let odd = self.result(Register::Bits32, "and.b32", &[&number, &bit.to_string()]);
+            let odd = self.result(Register::Predicate, "setp.ne.u32", &[&odd, "0"]);
+            let chosen = words.chunks(2).map(|pair| {
+                let last = &pair[pair.len() - 1];
+                self.result(Register::Bits32, "selp.b32", &[last, &pair[0], &odd])
+            });
+            words = chosen.collect();
+            bit *= 2;
+        }
+        words.pop().unwrap_or_default()
     }
 
     /// A scalar out of the block of parameters.
