@@ -57,4 +57,5 @@ pub use expression::Expression;
 pub use graph::{Expr, Graph, Operand};
 pub use host::{HostInput, HostOutput};
 pub use number::Number;
+pub(crate) use operation::with_operations;
 pub use operation::{DTypes, Operation, Rule, Signature};

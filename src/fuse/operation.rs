@@ -141,7 +141,7 @@ macro_rules! ops {
         macro_rules! with_operations {
             ($callback:ident) => { $callback! { $($variant $name $arity $doc;)* } };
         }
-        pub(super) use with_operations;
+        pub(crate) use with_operations;
     };
 }
 
@@ -192,7 +192,7 @@ ops! {
     BitNot bit_not 1 Common BITS 0 integer::not, "The bits that x has not.";
     ShiftLeft shift_left 2 Common INTEGERS 0 integer::shift_left, "x · 2^y, wrapped; 0 for a count that is negative or past the width.";
     ShiftRight shift_right 2 Common INTEGERS 0 integer::shift_right, "x / 2^y rounded down; for a count that is negative or past the width, as far as shifting goes.";
-    Select select 3 Choice ALL 0 compare::select, "The second operand where the first is true, otherwise the third.";
+    Select choose 3 Choice ALL 0 compare::select, "The second operand where the first is true, otherwise the third.";
     Fma fma 3 Common REALS 0 arithmetic::multiply_add, "x · y + z, rounded once; integers wrap.";
     Lerp lerp 3 Common FLOATS 0 arithmetic::interpolate, "From x to y by weight z: x + z (y - x) below 1/2, y - (y - x) (1 - z) from there on.";
     Copysign copysign 2 Fraction FLOATS 0 arithmetic::copysign, "|x| with the sign of y.";
