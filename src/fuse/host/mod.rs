@@ -5,6 +5,7 @@
 //! true: every block's outputs are elements that no other block touches, and a block is loaded before it is stored.
 
 pub(super) mod block;
+mod coordinates;
 mod memory;
 mod schedule;
 
@@ -14,6 +15,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use block::{Block, LANES};
+use coordinates::Groups;
 use memory::Operand;
 
 use super::device::{check_memory, other_output};
@@ -158,7 +160,7 @@ impl Expression {
         let scalars = state.scalar_bits(scalars)?;
         let layouts: Vec<Layout> = inputs.iter().map(|input| input.layout).collect();
         let of_outputs: Vec<Layout> = outputs.iter().map(|output| output.layout).collect();
-        let space = Space::new(&layouts, &of_outputs)?;
+        let space = Space::new(&layouts, &of_outputs, &state.coordinates)?;
         let operands = memory.iter().zip(dtypes).map(|(&memory, dtype)| Operand { memory, dtype }).collect();
         let run = Run { program: &state.program, schedule: &state.schedule, space, operands, scalars };
         run.all();
@@ -251,6 +253,7 @@ impl Run<'_> {
         for &index in steps {
             let (step, kind) = self.program.steps[index as usize];
             let target = self.schedule.of_step[index as usize] as usize;
+            let groups = |group| Groups::new(&self.space, group, start, count);
             match step {
                 Step::Load { input, part } => {
                     let (operand, part) = (input as usize, part as usize);
@@ -266,19 +269,27 @@ impl Run<'_> {
                         );
                     }
                 }
+                Step::Coordinate { operand } => {
+                    coordinates::number(&self.space, operand as usize, start, count, &mut registers[target]);
+                }
+                Step::Group { operand, count: size } => {
+                    groups((operand as usize, size as usize)).number(&mut registers[target]);
+                }
+                Step::Pick { operand, count: size, words } => {
+                    let Some((words, result)) = self.schedule.at(registers, words, target) else { continue };
+                    groups((operand as usize, size as usize)).pick(words, result);
+                }
                 Step::Parameter { index, part } => {
                     fill(&mut registers[target], kind, self.scalars[index as usize][part as usize]);
                 }
                 Step::Constant(bits) => fill(&mut registers[target], kind, bits),
                 Step::Apply(instruction, operands) => {
-                    // A register is never its own operand; see `Schedule`.
-                    let (before, rest) = registers.split_at_mut(target);
-                    let Some((result, after)) = rest.split_first_mut() else { continue };
-                    let operands = operands.map(|value| match self.schedule.register(value) {
-                        register if register < target => &before[register],
-                        register => &after[register - target - 1],
-                    });
-                    instruction.run(operands, result, count);
+                    let lanes =
+                        self.schedule.groups[index as usize].map_or(count, |group| groups(group).lanes());
+                    let Some((operands, result)) = self.schedule.at(registers, operands, target) else {
+                        continue;
+                    };
+                    instruction.run(operands, result, lanes);
                 }
             }
         }

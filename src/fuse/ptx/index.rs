@@ -31,7 +31,7 @@ impl Writer<'_> {
             inside: Vec::new(),
             full: Name::new(),
             divisors: Vec::new(),
-            strides: vec![Vec::new(); self.dtypes.len()],
+            strides: vec![Vec::new(); self.key.classes.len()],
         };
         match self.key.walk {
             Walk::Flat => self.flat(&mut places, &block, &thread),
@@ -189,9 +189,11 @@ impl Writer<'_> {
         places.strides[operand].clone()
     }
 
-    /// The address of an operand's element for a lane; where lanes are neighbours in it, of the first of them.
+    /// The address of an operand's element for a lane; where lanes are neighbours in it, of the first of them. Of a
+    /// coordinate, its number.
     pub(super) fn address(&mut self, places: &mut Places, operand: usize, lane: usize) -> Name {
-        let (base, bytes) = (self.bases[operand].clone(), self.dtypes[operand].size().to_string());
+        let base = self.bases[operand].clone();
+        let bytes = self.dtypes.get(operand).map_or(1, |dtype| dtype.size()).to_string();
         let class = self.key.classes[operand];
         if class == Class::Constant {
             return base;
@@ -218,5 +220,31 @@ impl Writer<'_> {
             return base;
         }
         self.result(Register::Bits64, "mad.wide.s32", &[&offset, &bytes, &base])
+    }
+
+    /// The numbers that a coordinate gives, by lane; one for all lanes where it is the same.
+    pub(super) fn numbers(&mut self, places: &mut Places, operand: usize) -> Vec<Name> {
+        let (class, walk, lanes) = (self.key.classes[operand], self.key.walk, self.key.lanes as usize);
+        let neighbours = matches!(walk, Walk::Flat | Walk::Vectors);
+        if class == Class::Constant || class == Class::Row && neighbours {
+            return vec![self.address(places, operand, 0)];
+        }
+        // Counted on from the first where they are neighbours; in a flat walk those have no common stride but 1.
+        if walk == Walk::Vectors || class == Class::Linear && neighbours {
+            let first = self.address(places, operand, 0);
+            let stride = match class {
+                Class::Linear => "1".to_owned(),
+                _ => self.strides(places, operand)[0].clone(),
+            };
+            let next = |writer: &mut Self, lane: usize| match (lane, class) {
+                (0, _) => first.clone(),
+                (_, Class::Linear) => {
+                    writer.result(Register::Bits64, "add.u64", &[&first, &lane.to_string()])
+                }
+                _ => writer.result(Register::Bits64, "mad.wide.s32", &[&stride, &lane.to_string(), &first]),
+            };
+            return (0..lanes).map(|lane| next(self, lane)).collect();
+        }
+        (0..lanes).map(|lane| self.address(places, operand, lane)).collect()
     }
 }
