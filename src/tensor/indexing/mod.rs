@@ -18,9 +18,9 @@ use call::Call;
 pub(crate) use report::told;
 use space::{Operand, Space};
 
-use super::device::stream;
+use super::device::{Device, stream};
 use super::storage::{Fresh, Memory, MemoryMut};
-use super::tensor::{Tensor, one_device};
+use super::tensor::{Tensor, mismatch};
 use crate::error::{Error, Result};
 use crate::types::{DType, Layout, Shape};
 
@@ -67,8 +67,10 @@ impl Along {
 /// # Errors
 ///
 /// [`Error::DTypeMismatch`] for one that is not of integers, [`Error::DeviceMismatch`] for one of another device.
-fn indices(call: Call, array: &Tensor, index: &Tensor) -> Result<Tensor> {
-    one_device(call.name(), [array, index])?;
+fn indices(call: Call, device: Device, index: &Tensor) -> Result<Tensor> {
+    if index.device() != device {
+        return Err(mismatch(call.name(), device, index.device()));
+    }
     match index.dtype() {
         DType::I32 | DType::I64 => Ok(index.clone()),
         DType::I8 | DType::U8 | DType::I16 | DType::U16 => index.cast(DType::I32),
@@ -83,14 +85,9 @@ fn indices(call: Call, array: &Tensor, index: &Tensor) -> Result<Tensor> {
     }
 }
 
-/// The axis that is named, of an array that has one.
-fn axis_of(call: Call, array: &Tensor, axis: isize) -> Result<usize> {
-    array.shape().axis(call.name(), axis)
-}
-
-/// An index with as many dimensions as the array, none larger than the array's but the axis.
-fn check_index_shape(call: Call, array: &Tensor, axis: usize, index: &Tensor) -> Result<()> {
-    let (shape, sizes) = (array.shape(), index.shape());
+/// An index with as many dimensions as an array of this shape, none larger than the array's but the axis.
+fn check_index_shape(call: Call, shape: &Shape, axis: usize, index: &Tensor) -> Result<()> {
+    let sizes = index.shape();
     let fits = sizes.rank() == shape.rank()
         && sizes.iter().zip(shape.iter()).enumerate().all(|(at, (size, most))| at == axis || size <= most);
     if fits {

@@ -1,14 +1,12 @@
 //! Reading by index.
 
-use super::{
-    Along, Call, Check, along_axis, axis_of, check_index_shape, flattened, indices, list, read, resized,
-};
-use crate::error::Result;
+use super::{Along, Call, Check, along_axis, check_index_shape, flattened, indices, list, read, resized};
+use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 
 /// Elements by index. An index is a tensor of any integers on the same device, and a negative one counts from the end.
 ///
-/// An index that is out of range is an [`Error::IndexOutOfRange`](crate::Error::IndexOutOfRange) with the operation's name.
+/// An index that is out of range is an [`Error::IndexOutOfRange`](Error::IndexOutOfRange) with the operation's name.
 /// On the CPU the operation returns it. On a CUDA device the operation has long returned when it is found, so the next call
 /// that waits for the device (`to_vec`, `item`, `to`, `Device::synchronize`) returns it, once, on whichever thread; the result
 /// has zeros there. The forms called `unchecked` have zeros there on both, and nobody is told; no form reads outside of
@@ -33,9 +31,9 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`InvalidArgument`](crate::Error::InvalidArgument) for an axis that is not there, or an index with another number of
-    /// dimensions or, along another axis, a larger size; [`DTypeMismatch`](crate::Error::DTypeMismatch) for an index that is not
-    /// of integers; [`DeviceMismatch`](crate::Error::DeviceMismatch); those of memory; and an index that is out of range,
+    /// [`InvalidArgument`](Error::InvalidArgument) for an axis that is not there, or an index with another number of
+    /// dimensions or, along another axis, a larger size; [`DTypeMismatch`](Error::DTypeMismatch) for an index that is not
+    /// of integers; [`DeviceMismatch`](Error::DeviceMismatch); those of memory; and an index that is out of range,
     /// as said above.
     pub fn gather(&self, axis: isize, index: &Tensor) -> Result<Tensor> {
         self.gathered(axis, index, Check::Report)
@@ -51,9 +49,9 @@ impl Tensor {
     }
 
     fn gathered(&self, axis: isize, index: &Tensor, check: Check) -> Result<Tensor> {
-        let axis = axis_of(Call::Gather, self, axis)?;
-        check_index_shape(Call::Gather, self, axis, index)?;
-        let index = indices(Call::Gather, self, index)?;
+        let axis = self.shape().axis(Call::Gather.name(), axis)?;
+        check_index_shape(Call::Gather, self.shape(), axis, index)?;
+        let index = indices(Call::Gather, self.device(), index)?;
         read(Call::Gather, self, &Along::axis(self.layout(), axis), &index, index.layout(), check)
     }
 
@@ -73,11 +71,11 @@ impl Tensor {
     /// As [`gather`](Self::gather), where the shapes do not broadcast.
     pub fn take_along_axis(&self, axis: isize, index: &Tensor) -> Result<Tensor> {
         const CALL: Call = Call::TakeAlongAxis;
-        let axis = axis_of(CALL, self, axis)?;
-        let index = indices(CALL, self, index)?;
+        let axis = self.shape().axis(CALL.name(), axis)?;
+        let index = indices(CALL, self.device(), index)?;
         if index.rank() != self.rank() {
             let found = format!("an index of shape {} for an array of shape {}", index.shape(), self.shape());
-            return Err(crate::Error::invalid(CALL.name(), found, "as many dimensions"));
+            return Err(Error::invalid(CALL.name(), found, "as many dimensions"));
         }
         let of_index = resized(self.shape(), axis, index.shape()[axis])?.broadcast(index.shape())?;
         let of_array = resized(&of_index, axis, self.shape()[axis])?;
@@ -100,7 +98,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`InvalidArgument`](crate::Error::InvalidArgument) for an index of two and more dimensions; otherwise as
+    /// [`InvalidArgument`](Error::InvalidArgument) for an index of two and more dimensions; otherwise as
     /// [`gather`](Self::gather).
     pub fn index_select(&self, axis: isize, index: &Tensor) -> Result<Tensor> {
         self.selected(axis, index, Check::Report)
@@ -117,8 +115,8 @@ impl Tensor {
 
     fn selected(&self, axis: isize, index: &Tensor, check: Check) -> Result<Tensor> {
         const CALL: Call = Call::IndexSelect;
-        let axis = axis_of(CALL, self, axis)?;
-        let index = list(CALL, indices(CALL, self, index)?)?;
+        let axis = self.shape().axis(CALL.name(), axis)?;
+        let index = list(CALL, indices(CALL, self.device(), index)?)?;
         let shape = resized(self.shape(), axis, index.count())?;
         let repeated = along_axis(index.layout(), axis, &shape)?;
         read(CALL, self, &Along::axis(self.layout(), axis), &index, &repeated, check)
@@ -152,7 +150,7 @@ impl Tensor {
     }
 
     fn taken(&self, index: &Tensor, check: Check) -> Result<Tensor> {
-        let index = indices(Call::Take, self, index)?;
+        let index = indices(Call::Take, self.device(), index)?;
         let array = flattened(self)?;
         read(Call::Take, &array, &Along::flat(array.layout()), &index, index.layout(), check)
     }

@@ -1,28 +1,26 @@
 //! Writing by index.
 
-use std::sync::Arc;
-
 use super::kernels;
 use super::{
-    Along, Call, Check, Operand, Space, along_axis, axis_of, check_index_shape, check_on_host, flattened, host,
-    indices, list, operand, resized,
+    Along, Call, Check, Operand, Space, along_axis, check_index_shape, check_on_host, flattened, host, indices,
+    list, operand, resized,
 };
 use crate::error::{Error, Result};
 use crate::tensor::device::stream;
+use crate::tensor::in_place::TensorMut;
 use crate::tensor::storage::{Memory, MemoryMut};
-use crate::tensor::tensor::{Tensor, one_device};
-use crate::types::{DType, Layout, Shape};
+use crate::tensor::tensor::{Tensor, mismatch};
+use crate::types::{Layout, Shape};
 
 /// The most positions along an axis that the marks of a scatter can tell apart.
 const MOST_POSITIONS: usize = u32::MAX as usize - 1;
 
 /// Writing by index. Where several indices name one place, the element with the highest position along the axis (for
 /// [`put`](Tensor::put): in the index's row-major order) is the one that is there in the end, on every device and at
-/// every run. Elements broadcast to the index's shape and have this tensor's dtype.
+/// every run. Elements broadcast to the index's shape, and have this tensor's dtype.
 ///
-/// Each comes as a new tensor, and `in_place`, which copies first where the elements are shared with a clone or a view.
-/// An index that is out of range writes nothing and is told as for [`gather`](Tensor::gather); on the CPU nothing at all
-/// is written then.
+/// These give a new tensor; [`in_place`](Tensor::in_place) has the same ones into memory that is there. An index that is
+/// out of range writes nothing and is told as for [`gather`](Tensor::gather); on the CPU nothing at all is written then.
 impl Tensor {
     /// This tensor with some elements replaced: `result[index[i][j]][j] = elements[i][j]` for axis 0 of two. Coordinates but
     /// along the axis are those in the index, which may be smaller than this tensor.
@@ -43,7 +41,9 @@ impl Tensor {
     /// As [`gather`](Self::gather); [`InvalidArgument`](Error::InvalidArgument) for elements that do not broadcast to the
     /// index's shape, [`DTypeMismatch`](Error::DTypeMismatch) for those of another dtype.
     pub fn scatter(&self, axis: isize, index: &Tensor, elements: &Tensor) -> Result<Tensor> {
-        self.copy_with(|copy| copy.scattered(axis, index, elements, Check::Report))
+        let mut result = self.clone();
+        result.in_place().scatter(axis, index, elements)?;
+        Ok(result)
     }
 
     /// As [`scatter`](Self::scatter); nobody is told of an index that is out of range.
@@ -52,16 +52,9 @@ impl Tensor {
     ///
     /// As [`scatter`](Self::scatter), but for indices out of range.
     pub fn scatter_unchecked(&self, axis: isize, index: &Tensor, elements: &Tensor) -> Result<Tensor> {
-        self.copy_with(|copy| copy.scattered(axis, index, elements, Check::Ignore))
-    }
-
-    /// As [`scatter`](Self::scatter), into this tensor.
-    ///
-    /// # Errors
-    ///
-    /// As [`scatter`](Self::scatter).
-    pub fn scatter_in_place(&mut self, axis: isize, index: &Tensor, elements: &Tensor) -> Result<()> {
-        self.scattered(axis, index, elements, Check::Report)
+        let mut result = self.clone();
+        result.in_place().scatter_unchecked(axis, index, elements)?;
+        Ok(result)
     }
 
     /// This tensor with whole parts along `axis` replaced, at the positions of an index of one dimension:
@@ -80,21 +73,9 @@ impl Tensor {
     ///
     /// As [`index_select`](Self::index_select) and [`scatter`](Self::scatter).
     pub fn index_copy(&self, axis: isize, index: &Tensor, elements: &Tensor) -> Result<Tensor> {
-        self.copy_with(|copy| copy.index_copy_in_place(axis, index, elements))
-    }
-
-    /// As [`index_copy`](Self::index_copy), into this tensor.
-    ///
-    /// # Errors
-    ///
-    /// As [`index_copy`](Self::index_copy).
-    pub fn index_copy_in_place(&mut self, axis: isize, index: &Tensor, elements: &Tensor) -> Result<()> {
-        const CALL: Call = Call::IndexCopy;
-        let axis = axis_of(CALL, self, axis)?;
-        let index = list(CALL, indices(CALL, self, index)?)?;
-        let shape = resized(self.shape(), axis, index.count())?;
-        let repeated = along_axis(index.layout(), axis, &shape)?;
-        self.written(CALL, Some(axis), &index, &repeated, elements, Check::Report)
+        let mut result = self.clone();
+        result.in_place().index_copy(axis, index, elements)?;
+        Ok(result)
     }
 
     /// This tensor with the elements at positions in row-major order replaced. The opposite of [`take`](Self::take).
@@ -112,21 +93,9 @@ impl Tensor {
     ///
     /// As [`scatter`](Self::scatter), where they concern the index and the elements.
     pub fn put(&self, index: &Tensor, elements: &Tensor) -> Result<Tensor> {
-        self.copy_with(|copy| copy.put_in_place(index, elements))
-    }
-
-    /// As [`put`](Self::put), into this tensor.
-    ///
-    /// # Errors
-    ///
-    /// As [`put`](Self::put).
-    pub fn put_in_place(&mut self, index: &Tensor, elements: &Tensor) -> Result<()> {
-        check_elements(Call::Put, self, elements)?;
-        let index = indices(Call::Put, self, index)?;
-        let elements = elements.view_as(elements.layout().expand(index.shape())?);
-        // In row-major order, so that the position of an element is one number.
-        let (index, elements) = (flattened(&index)?, flattened(&elements)?);
-        self.written(Call::Put, None, &index, index.layout(), &elements, Check::Report)
+        let mut result = self.clone();
+        result.in_place().put(index, elements)?;
+        Ok(result)
     }
 
     /// A tensor of 0 and 1 with one more dimension, of `classes`: 1 where its coordinate is what this tensor, an index, says.
@@ -144,124 +113,182 @@ impl Tensor {
     /// [`DTypeMismatch`](Error::DTypeMismatch) where this is not of integers, [`InvalidArgument`](Error::InvalidArgument)
     /// where there is no room for another dimension, and a class that is out of range as for [`gather`](Self::gather).
     pub fn one_hot(&self, classes: usize) -> Result<Tensor> {
-        const CALL: Call = Call::OneHot;
-        let index = indices(CALL, self, self)?;
+        let (device, dtype) = (self.device(), self.dtype());
+        let index = indices(Call::OneHot, device, self)?;
         let index = index.view_as(index.layout().unsqueeze(-1)?);
         let axis = index.rank() - 1;
-        let shape = resized(index.shape(), axis, classes)?;
-        let (device, dtype) = (self.device(), self.dtype());
-        let mut result = Tensor::zeros(&shape, dtype, &device)?;
+        let mut result = Tensor::zeros(&resized(index.shape(), axis, classes)?, dtype, &device)?;
         let one = Tensor::ones(&[], dtype, &device)?;
-        result.written(CALL, Some(axis), &index, index.layout(), &one, Check::Report)?;
+        let how = (Call::OneHot, Check::Report);
+        result.in_place().write_along(how, Some(axis), &index, index.layout(), &one)?;
         Ok(result)
     }
+}
 
-    /// What `change` makes of a copy.
-    fn copy_with(&self, change: impl FnOnce(&mut Tensor) -> Result<()>) -> Result<Tensor> {
-        // The write makes the copy, since this tensor has the elements too.
-        let mut copy = self.clone();
-        change(&mut copy)?;
-        Ok(copy)
+/// Writing by index into what is there; see the operations of [`Tensor`] of the same names.
+impl<'a> TensorMut<'a> {
+    /// Replaces some elements; see [`Tensor::scatter`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::scatter`].
+    pub fn scatter(&mut self, axis: isize, index: &Tensor, elements: &Tensor) -> Result<&mut TensorMut<'a>> {
+        self.scattered(axis, index, elements, Check::Report)
     }
 
-    fn scattered(&mut self, axis: isize, index: &Tensor, elements: &Tensor, check: Check) -> Result<()> {
-        let axis = axis_of(Call::Scatter, self, axis)?;
-        check_index_shape(Call::Scatter, self, axis, index)?;
-        let index = indices(Call::Scatter, self, index)?;
-        self.written(Call::Scatter, Some(axis), &index, index.layout(), elements, check)
+    /// As [`scatter`](Self::scatter); nobody is told of an index that is out of range.
+    ///
+    /// # Errors
+    ///
+    /// As [`scatter`](Self::scatter), but for indices out of range.
+    pub fn scatter_unchecked(
+        &mut self,
+        axis: isize,
+        index: &Tensor,
+        elements: &Tensor,
+    ) -> Result<&mut TensorMut<'a>> {
+        self.scattered(axis, index, elements, Check::Ignore)
+    }
+
+    /// Replaces whole parts along an axis; see [`Tensor::index_copy`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::index_copy`].
+    pub fn index_copy(&mut self, axis: isize, index: &Tensor, elements: &Tensor) -> Result<&mut TensorMut<'a>> {
+        const CALL: Call = Call::IndexCopy;
+        let axis = self.shape().axis(CALL.name(), axis)?;
+        let index = list(CALL, indices(CALL, self.device(), index)?)?;
+        let shape = resized(self.shape(), axis, index.count())?;
+        let repeated = along_axis(index.layout(), axis, &shape)?;
+        self.write_along((CALL, Check::Report), Some(axis), &index, &repeated, elements)?;
+        Ok(self)
+    }
+
+    /// Replaces the elements at positions in row-major order; see [`Tensor::put`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::put`].
+    pub fn put(&mut self, index: &Tensor, elements: &Tensor) -> Result<&mut TensorMut<'a>> {
+        let index = indices(Call::Put, self.device(), index)?;
+        let elements = elements.view_as(elements.layout().expand(index.shape())?);
+        // In row-major order, so that the position of an element is one number.
+        let (index, elements) = (flattened(&index)?, flattened(&elements)?);
+        let how = (Call::Put, Check::Report);
+        if flat(self.layout())?.is_some() {
+            self.write_along(how, None, &index, index.layout(), &elements)?;
+        } else {
+            // No stride counts through these elements.
+            let mut dense = self.current().copy()?;
+            dense.in_place().write_along(how, None, &index, index.layout(), &elements)?;
+            self.assign(&dense)?;
+        }
+        Ok(self)
+    }
+
+    fn scattered(
+        &mut self,
+        axis: isize,
+        index: &Tensor,
+        elements: &Tensor,
+        check: Check,
+    ) -> Result<&mut TensorMut<'a>> {
+        let axis = self.shape().axis(Call::Scatter.name(), axis)?;
+        check_index_shape(Call::Scatter, self.shape(), axis, index)?;
+        let index = indices(Call::Scatter, self.device(), index)?;
+        self.write_along((Call::Scatter, check), Some(axis), &index, index.layout(), elements)?;
+        Ok(self)
     }
 
     /// Writes elements, repeated to the shape of `repeated`, along an axis, or along all elements for an index of one
     /// dimension.
-    fn written(
+    fn write_along(
         &mut self,
-        call: Call,
+        (call, check): (Call, Check),
         axis: Option<usize>,
         index: &Tensor,
         repeated: &Layout,
         elements: &Tensor,
-        check: Check,
     ) -> Result<()> {
         check_elements(call, self, elements)?;
         let from = elements.layout().expand(repeated.shape())?;
         if let (Memory::Host(memory), Check::Report) = (index.memory(), check) {
-            check_on_host(call, &self.seen(axis), index, memory)?;
+            check_on_host(call, &seen(self.layout(), axis)?, index, memory)?;
         }
-        self.make_own(axis.is_none())?;
-        let along = self.seen(axis);
-        let at = axis.unwrap_or(0);
-        let positions = repeated.shape()[at];
-        let mut start = 0;
-        while start < positions {
-            let length = MOST_POSITIONS.min(positions - start);
-            let part = (repeated.narrow(at as isize, start, length)?, from.narrow(at as isize, start, length)?);
-            self.write_part(call, (at, &along), index, part, elements, check)?;
-            start += length;
-        }
-        Ok(())
+        // What is shared is copied first, since only some elements are written.
+        let mut own = self.reborrow().view(|layout| Ok(*layout))?;
+        own.write(|target| {
+            let (mut memory, dtype, layout) = target.into_parts();
+            let (along, at) = (seen(&layout, axis)?, axis.unwrap_or(0));
+            let positions = repeated.shape().get(at).copied().unwrap_or(0);
+            let mut start = 0;
+            while start < positions {
+                let length = MOST_POSITIONS.min(positions - start);
+                let part = |layout: &Layout| layout.narrow(at as isize, start, length);
+                let write = Write { call, check, bytes: dtype.size(), along, axis: at };
+                write.run(&mut memory, index, &part(repeated)?, elements, &part(&from)?)?;
+                start += length;
+            }
+            Ok(())
+        })
     }
+}
 
-    /// As the index of a write sees it.
-    fn seen(&self, axis: Option<usize>) -> Along {
-        match axis {
-            Some(axis) => Along::axis(self.layout(), axis),
-            None => Along::flat(&Layout::of(*self.shape())),
-        }
+/// An array as the index of a write sees it.
+fn seen(layout: &Layout, axis: Option<usize>) -> Result<Along> {
+    match axis {
+        Some(axis) => Ok(Along::axis(layout, axis)),
+        None => Ok(Along::flat(&flat(layout)?.unwrap_or(*layout))),
     }
+}
 
-    /// Memory that nobody else has, in which no two elements are one.
-    fn make_own(&mut self, dense: bool) -> Result<()> {
-        let laid = !self.layout().may_overlap() && (!dense || self.is_contiguous());
-        if !laid || Arc::get_mut(&mut self.storage).is_none() {
-            *self = self.copy()?;
-        }
-        Ok(())
-    }
+/// The elements in one dimension, where strides can say it.
+fn flat(layout: &Layout) -> Result<Option<Layout>> {
+    layout.reshape(&Shape::new(&[layout.count()])?)
+}
 
-    /// Writes elements whose positions along the axis can be counted in marks.
-    fn write_part(
-        &mut self,
-        call: Call,
-        (axis, along): (usize, &Along),
+/// A write of elements whose positions along the axis can be counted in marks.
+struct Write {
+    call: Call,
+    check: Check,
+    bytes: usize,
+    along: Along,
+    axis: usize,
+}
+
+impl Write {
+    fn run(
+        &self,
+        memory: &mut MemoryMut<'_>,
         index: &Tensor,
-        (repeated, from): (Layout, Layout),
+        repeated: &Layout,
         elements: &Tensor,
-        check: Check,
+        from: &Layout,
     ) -> Result<()> {
-        let (device, shape, bytes) = (self.device(), repeated.shape(), self.dtype().size());
-        let named = along.named(call);
-        let moved = [operand(&repeated), along.operand, operand(&from)];
-        // Several elements can go to one place only along the axis.
-        let marked = if shape[axis] > 1 { Some(Marks::new(&repeated, axis, along.size)?) } else { None };
-        let storage = Arc::get_mut(&mut self.storage);
-        let Some(storage) = storage else {
-            return Err(Error::invalid(call.name(), "shared memory", "a tensor that was copied first"));
-        };
-        match (index.memory(), elements.memory(), storage.memory_mut()) {
+        let (shape, named) = (repeated.shape(), self.along.named(self.call));
+        let moved = [operand(repeated), self.along.operand, operand(from)];
+        let space = |operands: &[Operand]| Space::new(shape, operands, Some(self.bytes), named);
+        match (index.memory(), elements.memory(), memory) {
             (Memory::Host(indices), Memory::Host(from), MemoryMut::Host(to)) => {
-                let space = Space::new(shape, &moved, Some(bytes), named)?;
-                host::scatter(&space, host::Indices::new(indices, index.dtype()), to, from);
+                host::scatter(&space(&moved)?, host::Indices::new(indices, index.dtype()), to, from);
             }
             (Memory::Cuda(memory), Memory::Cuda(from), MemoryMut::Cuda(to)) if shape.count() > 0 => {
                 let indices = kernels::Indices { memory, dtype: index.dtype() };
-                let (stream, checked) = (stream(&device)?, check == Check::Report);
-                match marked {
-                    None => {
-                        let space = Space::new(shape, &moved, Some(bytes), named)?;
-                        // SAFETY: layouts of the operands' own memory, this tensor's at the axis by positions that it has;
-                        // its elements do not overlap, and there is one element for each other coordinate.
-                        unsafe { kernels::scatter(&stream, &space, indices, to, from, checked)? };
-                    }
-                    Some(marks) => {
-                        let operands = [moved[0], moved[1], moved[2], marks.marks, marks.position];
-                        let space = Space::new(shape, &operands, Some(bytes), named)?;
-                        let operands = [operand(&marks.once), marks.marks, marks.position];
-                        let marking = Space::new(marks.once.shape(), &operands, None, named)?;
-                        let spaces = (&space, &marking, marks.count);
-                        // SAFETY: as above; the marks have a place for each position and coordinate of the index.
-                        unsafe { kernels::scatter_last(&stream, spaces, indices, to, from, checked)? };
-                    }
+                let (stream, checked) = (stream(&index.device())?, self.check == Check::Report);
+                // Several elements can go to one place only along the axis.
+                if shape[self.axis] == 1 {
+                    // SAFETY: layouts of the operands' own memory, the array's at the axis by positions that it has; its
+                    // elements do not overlap, and there is one element for each coordinate but the axis's.
+                    return unsafe { kernels::scatter(&stream, &space(&moved)?, indices, to, from, checked) };
                 }
+                let marks = Marks::new(repeated, self.axis, self.along.size)?;
+                let space = space(&[moved[0], moved[1], moved[2], marks.marks, marks.position])?;
+                let operands = [operand(&marks.once), marks.marks, marks.position];
+                let marking = Space::new(marks.once.shape(), &operands, None, named)?;
+                let spaces = (&space, &marking, marks.count);
+                // SAFETY: as above; the marks have a place for each position and coordinate of the index.
+                unsafe { kernels::scatter_last(&stream, spaces, indices, to, from, checked)? };
             }
             // One device, as was checked, or nothing to do.
             _ => {}
@@ -303,15 +330,16 @@ impl Marks {
 /// # Errors
 ///
 /// [`Error::DTypeMismatch`] and [`Error::DeviceMismatch`].
-fn check_elements(call: Call, array: &Tensor, elements: &Tensor) -> Result<()> {
-    one_device(call.name(), [array, elements])?;
-    let name = |dtype: DType| format!("elements of {dtype}");
-    if array.dtype() == elements.dtype() {
-        return Ok(());
+fn check_elements(call: Call, array: &TensorMut<'_>, elements: &Tensor) -> Result<()> {
+    if array.device() != elements.device() {
+        return Err(mismatch(call.name(), array.device(), elements.device()));
     }
-    Err(Error::DTypeMismatch {
-        operation: call.name(),
-        wanted: format!("{}, the dtype of what they go to; cast them first", name(array.dtype())),
-        found: name(elements.dtype()),
-    })
+    if array.dtype() != elements.dtype() {
+        return Err(Error::DTypeMismatch {
+            operation: call.name(),
+            wanted: format!("elements of {}, the dtype of what they go to; cast them first", array.dtype()),
+            found: format!("elements of {}", elements.dtype()),
+        });
+    }
+    Ok(())
 }

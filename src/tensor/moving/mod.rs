@@ -6,13 +6,15 @@
 mod joining;
 mod padding;
 mod repeating;
+mod replacing;
 mod splitting;
-mod triangles;
+
 
 pub use padding::Padding;
 
 use super::evaluate::Target;
-use super::recipe::Recipe;
+use super::operand::{Inputs, Operand};
+use super::recipe::{Kind, Recipe};
 use super::storage::Fresh;
 use super::tensor::Tensor;
 use crate::error::Result;
@@ -35,16 +37,15 @@ fn plain(dtype: DType) -> DType {
 
 /// Copies a tensor's elements, in the fresh memory's dtype, to a part of it, to whose shape they are broadcast.
 fn copy_into(source: &Tensor, fresh: &mut Fresh, part: Layout) -> Result<()> {
-    let dtype = fresh.dtype();
     if part.count() == 0 {
         return Ok(());
     }
-    if source.dtype() != dtype {
-        return Recipe::cast(source.dtype(), dtype).run_into(&[source.into()], false, Target::part(fresh, part));
-    }
-    let plain = plain(dtype);
-    let source = Tensor::of(source.storage.clone(), plain, source.layout);
-    Recipe::cast(plain, plain).run_into(&[(&source).into()], false, Target::new(fresh.memory_mut(), plain, part))
+    let bits = plain(fresh.dtype());
+    let (from, to) = if source.dtype() == fresh.dtype() { (bits, bits) } else { (source.dtype(), fresh.dtype()) };
+    let source = Tensor::of(source.storage.clone(), from, source.layout);
+    let mut inputs = Inputs::default();
+    inputs.push(&Operand::Tensor(&source));
+    Recipe::cast(Kind::Tensor(from), to).run_into(&inputs, Target::new(fresh.memory_mut(), to, part))
 }
 
 /// The shape with another size along an axis.
