@@ -9,7 +9,9 @@ mod elementwise;
 mod evaluate;
 mod fused;
 mod in_place;
+mod indexing;
 mod making;
+mod moving;
 mod numerals;
 mod operand;
 mod recipe;
@@ -25,6 +27,7 @@ pub(crate) use device::{Current, stream};
 pub(crate) use evaluate::{Source, Target, broadcast, evaluate, evaluate_into};
 pub use fused::{Fused, Operands, fuse};
 pub use in_place::{TensorMut, WithOutput};
+pub use moving::Padding;
 pub use operand::Operand;
 #[allow(unused_imports)]
 pub(crate) use storage::{Fresh, Memory, MemoryMut};
