@@ -34,6 +34,7 @@
 //!
 //! f16 and bf16 are computed in f32 and rounded once an operation; the 8-bit floats are cast first.
 
+mod coordinate;
 mod device;
 mod explain;
 mod expression;
@@ -43,6 +44,7 @@ mod instruction;
 mod lower;
 mod number;
 mod operation;
+mod permutation;
 mod plan;
 mod planned;
 mod program;

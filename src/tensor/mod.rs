@@ -9,8 +9,10 @@ mod elementwise;
 mod evaluate;
 mod fused;
 mod in_place;
+mod indexing;
 mod making;
 mod measure;
+mod moving;
 mod numerals;
 mod operand;
 mod recipe;
@@ -28,6 +30,7 @@ pub(crate) use device::{Current, stream};
 pub(crate) use evaluate::{Source, Target, broadcast, evaluate, evaluate_into};
 pub use fused::{Fused, Operands, fuse};
 pub use in_place::{TensorMut, WithOutput};
+pub use moving::Padding;
 pub use operand::Operand;
 #[allow(unused_imports)]
 pub(crate) use storage::{Fresh, Memory, MemoryMut};

@@ -16,7 +16,7 @@ pub(in crate::fuse) struct Operand {
 /// Calls `each` with (lane, lanes, offset, stride) for runs along the innermost dimension that together are the `count`
 /// elements from linear index `start` on.
 #[inline(always)]
-fn for_each_run(
+pub(super) fn for_each_run(
     space: &Space,
     operand: usize,
     start: usize,

@@ -5,6 +5,7 @@
 //! true: every block's outputs are elements that no other block touches, and a block is loaded before it is stored.
 
 pub(super) mod block;
+mod coordinates;
 pub(super) mod memory;
 pub(super) mod schedule;
 
@@ -14,6 +15,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use block::{Block, LANES};
+use coordinates::Groups;
 use memory::Operand;
 
 use super::device::{check_memory, other_output};
@@ -180,7 +182,7 @@ impl Expression {
         let scalars = state.scalar_bits(scalars)?;
         let layouts: Vec<Layout> = inputs.iter().map(|input| input.layout).collect();
         let of_outputs: Vec<Layout> = outputs.iter().map(|output| output.layout).collect();
-        let space = Space::new(&layouts, &of_outputs)?;
+        let space = Space::new(&layouts, &of_outputs, &state.coordinates)?;
         let operands = memory.iter().zip(dtypes).map(|(&memory, dtype)| Operand { memory, dtype }).collect();
         let run = Run { program: &state.program, schedule: &state.schedule, space, operands, scalars };
         run.all();
@@ -270,16 +272,63 @@ impl Run<'_> {
     /// Runs steps on `count` lanes from element `start` on.
     #[inline(always)]
     fn steps(&self, registers: &mut [Block], steps: &[u32], start: usize, count: usize) {
-        let load = |input: u32, part: u32, block: &mut Block| {
-            let (operand, part) = (input as usize, part as usize);
-            // SAFETY: as for the stores; a thread that writes an input in place writes other elements.
-            unsafe { self.operands[operand].load(&self.space, operand, part, start, count, block) };
-        };
-        run_steps(self.program, self.schedule, &self.scalars, registers, steps, count, load);
+        for &index in steps {
+            let (step, _) = self.program.steps[index as usize];
+            let target = self.schedule.of_step[index as usize] as usize;
+            let groups = |group| Groups::new(&self.space, group, start, count);
+            match step {
+                Step::Load { input, part } => {
+                    let (operand, part) = (input as usize, part as usize);
+                    let block = &mut registers[target];
+                    // SAFETY: as for the stores; a thread that writes an input in place writes other elements.
+                    unsafe { self.operands[operand].load(&self.space, operand, part, start, count, block) };
+                }
+                Step::Coordinate { operand } => {
+                    coordinates::number(&self.space, operand as usize, start, count, &mut registers[target]);
+                }
+                Step::Group { operand, count: size } => {
+                    groups((operand as usize, size as usize)).number(&mut registers[target]);
+                }
+                Step::Pick { operand, count: size, words } => {
+                    let Some((words, result)) = self.schedule.at(registers, words, target) else { continue };
+                    groups((operand as usize, size as usize)).pick(words, result);
+                }
+                Step::Parameter { .. } | Step::Constant(_) | Step::Apply(..) => {
+                    let lanes =
+                        self.schedule.groups[index as usize].map_or(count, |group| groups(group).lanes());
+                    run_step(self.program, self.schedule, &self.scalars, registers, index, lanes);
+                }
+            }
+        }
     }
 }
 
-/// Runs steps of a program on `count` lanes; `load` fills a block with a part of an input's elements.
+/// Runs a step that reads no operand on `count` lanes.
+#[inline(always)]
+pub(super) fn run_step(
+    program: &Program,
+    schedule: &Schedule,
+    scalars: &[[u64; 2]],
+    registers: &mut [Block],
+    index: u32,
+    count: usize,
+) {
+    let (step, kind) = program.steps[index as usize];
+    let target = schedule.of_step[index as usize] as usize;
+    match step {
+        Step::Parameter { index, part } => {
+            fill(&mut registers[target], kind, scalars[index as usize][part as usize]);
+        }
+        Step::Constant(bits) => fill(&mut registers[target], kind, bits),
+        Step::Apply(instruction, operands) => {
+            let Some((operands, result)) = schedule.at(registers, operands, target) else { return };
+            instruction.run(operands, result, count);
+        }
+        Step::Load { .. } | Step::Coordinate { .. } | Step::Group { .. } | Step::Pick { .. } => {}
+    }
+}
+
+/// Runs steps of a program without coordinates on `count` lanes; `load` fills a block with a part of an input's elements.
 #[inline(always)]
 pub(super) fn run_steps(
     program: &Program,
@@ -291,24 +340,11 @@ pub(super) fn run_steps(
     mut load: impl FnMut(u32, u32, &mut Block),
 ) {
     for &index in steps {
-        let (step, kind) = program.steps[index as usize];
-        let target = schedule.of_step[index as usize] as usize;
-        match step {
-            Step::Load { input, part } => load(input, part, &mut registers[target]),
-            Step::Parameter { index, part } => {
-                fill(&mut registers[target], kind, scalars[index as usize][part as usize]);
+        match program.steps[index as usize].0 {
+            Step::Load { input, part } => {
+                load(input, part, &mut registers[schedule.of_step[index as usize] as usize]);
             }
-            Step::Constant(bits) => fill(&mut registers[target], kind, bits),
-            Step::Apply(instruction, operands) => {
-                // A register is never its own operand; see `Schedule`.
-                let (before, rest) = registers.split_at_mut(target);
-                let Some((result, after)) = rest.split_first_mut() else { continue };
-                let operands = operands.map(|value| match schedule.register(value) {
-                    register if register < target => &before[register],
-                    register => &after[register - target - 1],
-                });
-                instruction.run(operands, result, count);
-            }
+            _ => run_step(program, schedule, scalars, registers, index, count),
         }
     }
 }

@@ -68,7 +68,7 @@ pub(in crate::fuse) struct Writer<'a> {
     pub(in crate::fuse) counts: [usize; 6],
     /// Suffixes that were given out.
     unique: usize,
-    /// The operands' base addresses, where they are used.
+    /// The operands' base addresses, and the coordinates' first numbers, where they are used.
     bases: Vec<Name>,
 }
 
@@ -102,7 +102,7 @@ impl<'a> Writer<'a> {
             body: String::new(),
             counts: [0; 6],
             unique: 0,
-            bases: vec![Name::new(); dtypes.len()],
+            bases: vec![Name::new(); key.classes.len()],
         }
     }
 }
@@ -187,24 +187,34 @@ impl Writer<'_> {
             .map(|(values, &dtype)| values.map(|value| self.stored(dtype, value)))
             .collect();
         let live = self.program.live(outputs.iter().flatten().map(|(value, _)| *value));
-        let used: Vec<bool> = (0..self.dtypes.len())
+        let used: Vec<bool> = (0..self.key.classes.len())
             .map(|operand| {
-                operand >= self.inputs
-                    || self.program.steps.iter().zip(&live).any(|((step, _), live)| {
-                        *live && matches!(step, Step::Load { input, .. } if *input as usize == operand)
-                    })
+                (self.inputs..self.dtypes.len()).contains(&operand)
+                    || self
+                        .program
+                        .steps
+                        .iter()
+                        .zip(&live)
+                        .any(|((step, _), live)| *live && step.operand() == Some(operand))
             })
             .collect();
-        for operand in (0..self.dtypes.len()).filter(|&operand| used[operand]) {
-            self.bases[operand] =
-                self.result(Register::Bits64, "ld.param.u64", &[&format!("[{}]", self.parameter(operand))]);
+        for operand in (0..used.len()).filter(|&operand| used[operand]) {
+            let place = match operand < self.dtypes.len() {
+                true => format!("[{}]", self.parameter(operand)),
+                false => format!("[block+{}]", self.parameters.first(operand)),
+            };
+            self.bases[operand] = self.result(Register::Bits64, "ld.param.u64", &[&place]);
         }
         let mut places = self.places();
         let loaded: Vec<Vec<[Name; 2]>> = (0..self.inputs)
             .map(|input| if self.used(input) { self.load_operand(&mut places, input) } else { Vec::new() })
             .collect();
 
-        let same = |input: usize| match self.key.classes[input] {
+        let numbers: Vec<Vec<Name>> = (self.dtypes.len()..used.len())
+            .map(|operand| if used[operand] { self.numbers(&mut places, operand) } else { Vec::new() })
+            .collect();
+
+        let same = |operand: usize| match self.key.classes[operand] {
             Class::Constant => true,
             Class::Row => self.key.walk == Walk::Vectors,
             _ => false,
@@ -212,14 +222,22 @@ impl Writer<'_> {
         let uniform = self.program.uniform(same);
         let (rows, _) = self.rows_of_tile();
         let lanes = (self.key.lanes * rows) as usize;
+        let neighbours = matches!(self.key.walk, Walk::Flat | Walk::Vectors);
+        // In line means here that a thread's elements are whole groups.
+        let together = |(operand, count): (usize, usize)| {
+            if neighbours && self.key.classes[operand] == Class::Linear { count } else { 1 }
+        };
+        let groups: Vec<usize> =
+            self.program.groups().into_iter().map(|group| group.map_or(1, together)).collect();
         let mut names: Vec<Vec<Name>> = Vec::with_capacity(live.len());
         for (index, (step, kind)) in self.program.steps.iter().enumerate() {
-            let copies = if uniform[index] { 1 } else { lanes };
+            let copies = if uniform[index] { 1 } else { lanes / groups[index] };
             let mut of_lanes = Vec::with_capacity(copies);
-            for lane in (0..copies).filter(|_| live[index]) {
+            for copy in (0..copies).filter(|_| live[index]) {
+                let lane = copy * lanes / copies;
                 let of = |value: Value| -> &str {
                     let names = &names[value.index()];
-                    names.get(lane).or(names.first()).map_or("", |name| name)
+                    names.get(lane * names.len() / lanes).map_or("", |name| name)
                 };
                 of_lanes.push(match step {
                     Step::Load { input, part } => {
@@ -228,6 +246,28 @@ impl Writer<'_> {
                             .get(lane)
                             .or(lanes.first())
                             .map_or(Name::new(), |parts| parts[*part as usize].clone())
+                    }
+                    Step::Coordinate { operand } => {
+                        let lanes = &numbers[*operand as usize - self.dtypes.len()];
+                        lanes.get(lane).or(lanes.first()).cloned().unwrap_or_default()
+                    }
+                    Step::Group { operand, count } => {
+                        let number = numbers[*operand as usize - self.dtypes.len()].get(lane);
+                        let number = number.cloned().unwrap_or_default();
+                        let places = count.trailing_zeros().to_string();
+                        self.result(Register::Bits64, "shr.u64", &[&number, &places])
+                    }
+                    Step::Pick { operand, count, words } => {
+                        let words: Vec<Name> =
+                            words[..*count as usize].iter().map(|word| of(*word).to_owned()).collect();
+                        let (operand, count) = (*operand as usize, *count as usize);
+                        if together((operand, count)) > 1 {
+                            words[lane % count].clone()
+                        } else {
+                            let number = numbers[operand - self.dtypes.len()].get(lane);
+                            let number = number.cloned().unwrap_or_default();
+                            self.pick(&number, words)
+                        }
                     }
                     Step::Parameter { index, part } => self.scalar(*index, *part, *kind),
                     Step::Constant(bits) => immediate(*bits, *kind),
@@ -258,6 +298,23 @@ impl Writer<'_> {
     /// Whether the program needs an operand.
     fn used(&self, operand: usize) -> bool {
         !self.bases[operand].is_empty()
+    }
+
+    /// The word that the lowest bits of a number choose.
+    fn pick(&mut self, number: &str, mut words: Vec<Name>) -> Name {
+        let number = self.result(Register::Bits32, "cvt.u32.u64", &[number]);
+        let mut bit = 1;
+        while words.len() > 1 {
+            let odd = self.result(Register::Bits32, "and.b32", &[&number, &bit.to_string()]);
+            let odd = self.result(Register::Predicate, "setp.ne.u32", &[&odd, "0"]);
+            let chosen = words.chunks(2).map(|pair| {
+                let last = &pair[pair.len() - 1];
+                self.result(Register::Bits32, "selp.b32", &[last, &pair[0], &odd])
+            });
+            words = chosen.collect();
+            bit *= 2;
+        }
+        words.pop().unwrap_or_default()
     }
 
     /// A scalar out of the block of parameters.

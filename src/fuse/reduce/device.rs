@@ -53,7 +53,10 @@ impl fmt::Display for ReductionExplanation {
         writeln!(formatter, "{} launches, {} bytes of scratch memory", self.launches.len(), self.scratch)?;
         for (index, launch) in self.launches.iter().enumerate() {
             let ReductionLaunch { blocks, threads, operands, ptx, .. } = launch;
-            writeln!(formatter, "launch {index}: {blocks} blocks of {threads} threads on {operands:?}\n{ptx}")?;
+            writeln!(
+                formatter,
+                "launch {index}: {blocks} blocks of {threads} threads on {operands:?}\n{ptx}"
+            )?;
         }
         Ok(())
     }
@@ -132,7 +135,11 @@ impl Reduction {
         let mut views: Vec<View<'_>> = Vec::with_capacity(inputs.len() + 1);
         for input in inputs {
             let found = "an input in place";
-            views.push(input.memory().ok_or_else(|| Error::invalid(state.fold.name(), found, "memory of its own"))?);
+            views.push(
+                input
+                    .memory()
+                    .ok_or_else(|| Error::invalid(state.fold.name(), found, "memory of its own"))?,
+            );
         }
         views.push(output.memory());
         let starts: Vec<u64> = views.iter().map(|view| view.address % super::super::plan::WIDEST).collect();
@@ -210,9 +217,8 @@ impl Reduction {
             return Ok(ReductionExplanation { launches: Vec::new(), scratch: 0 });
         }
         let all = state.prologue.scalars.iter().chain(&state.epilogue.scalars);
-        let scalars: Vec<[u64; 2]> = all
-            .map(|&(dtype, literal)| literal.map_or([0; 2], |number| number.parts(dtype)))
-            .collect();
+        let scalars: Vec<[u64; 2]> =
+            all.map(|&(dtype, literal)| literal.map_or([0; 2], |number| number.parts(dtype))).collect();
         let plan = state.plan(&dimensions, &vec![0; inputs.len() + 1], capability >= (8, 0))?;
         let launches = plan
             .launches
@@ -224,7 +230,8 @@ impl Reduction {
                     Place::Output => LaunchMemory::Output,
                     Place::Scratch => LaunchMemory::Scratch,
                 };
-                let operands = launch.operands.iter().map(|(place, offset)| (memory(place), *offset)).collect();
+                let operands =
+                    launch.operands.iter().map(|(place, offset)| (memory(place), *offset)).collect();
                 let (blocks, threads, mut parameters) = (launch.blocks, launch.threads, launch.block);
                 write_scalars(&mut parameters, &scalars);
                 ReductionLaunch { ptx, blocks, threads, operands, parameters }

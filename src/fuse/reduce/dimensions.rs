@@ -54,8 +54,9 @@ impl Dimensions {
         let Some(first) = inputs.first() else {
             return Err(Error::invalid(operation, "no inputs", "at least one"));
         };
-        let shape =
-            inputs[1..].iter().try_fold(*first.shape(), |shape: Shape, input| shape.broadcast(input.shape()))?;
+        let shape = inputs[1..]
+            .iter()
+            .try_fold(*first.shape(), |shape: Shape, input| shape.broadcast(input.shape()))?;
         let fits = output.rank() == shape.rank()
             && output.shape().iter().zip(shape.iter()).all(|(&result, &size)| result == size || result == 1);
         if !fits {
@@ -139,6 +140,12 @@ impl Dimensions {
             }
         }
         let sizes = all.iter().map(|dimension| dimension.size).collect();
-        Space { sizes, strides, offsets: self.offsets.clone(), inputs: self.inputs() }
+        Space {
+            sizes,
+            strides,
+            offsets: self.offsets.clone(),
+            inputs: self.inputs(),
+            coordinates: Vec::new(),
+        }
     }
 }

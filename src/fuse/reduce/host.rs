@@ -79,9 +79,9 @@ impl Reduction {
         }
         let mut operands = Vec::with_capacity(inputs.len() + 1);
         for (input, (dtype, _)) in inputs.iter().zip(&of_inputs) {
-            let memory = input.memory().ok_or_else(|| {
-                Error::invalid(state.fold.name(), "an input in place", "memory of its own")
-            })?;
+            let memory = input
+                .memory()
+                .ok_or_else(|| Error::invalid(state.fold.name(), "an input in place", "memory of its own"))?;
             operands.push(Operand { memory: memory.cast_mut(), dtype: *dtype });
         }
         operands.push(Operand { memory: output.memory(), dtype: self.output() });
@@ -433,7 +433,15 @@ impl Workplace {
         let registers = |program: &Program, schedule: &Schedule, scalars: &[[u64; 2]]| {
             let mut registers: Vec<Block> = vec![[0; WIDTH]; schedule.registers];
             // Nothing of these steps is loaded.
-            run_steps_fast(program, schedule, scalars, &mut registers, &schedule.once, WIDTH, &mut |_, _, _| {});
+            run_steps_fast(
+                program,
+                schedule,
+                scalars,
+                &mut registers,
+                &schedule.once,
+                WIDTH,
+                &mut |_, _, _| {},
+            );
             registers
         };
         let State { prologue, epilogue, rules, merge, append, .. } = run.state;

@@ -86,10 +86,15 @@ impl State {
     ///
     /// [`Error::LengthMismatch`] for another number of them.
     fn scalar_bits(&self, given: &[Number]) -> Result<Vec<[u64; 2]>> {
-        let of = |state: &ExpressionState| state.scalars.iter().filter(|(_, literal)| literal.is_none()).count();
+        let of =
+            |state: &ExpressionState| state.scalars.iter().filter(|(_, literal)| literal.is_none()).count();
         let wanted = of(&self.prologue) + of(&self.epilogue);
         if given.len() != wanted {
-            return Err(Error::LengthMismatch { operation: "a reduction's scalars", wanted, found: given.len() });
+            return Err(Error::LengthMismatch {
+                operation: "a reduction's scalars",
+                wanted,
+                found: given.len(),
+            });
         }
         let (before, behind) = given.split_at(of(&self.prologue));
         let mut bits = self.prologue.scalar_bits(before)?;
@@ -101,11 +106,7 @@ impl State {
     ///
     /// [`Error::LengthMismatch`] and [`Error::DTypeMismatch`] for operands that are not the reduction's, as
     /// [`Dimensions::new`], and [`Error::InvalidArgument`] for an extreme of nothing.
-    fn dimensions(
-        &self,
-        inputs: &[(DType, Layout)],
-        output: (DType, Layout),
-    ) -> Result<Dimensions> {
+    fn dimensions(&self, inputs: &[(DType, Layout)], output: (DType, Layout)) -> Result<Dimensions> {
         let operation = self.fold.name();
         if inputs.len() != self.prologue.inputs.len() {
             let (wanted, found) = (self.prologue.inputs.len(), inputs.len());
@@ -143,6 +144,7 @@ impl Graph {
         if prologue.inputs().is_empty() {
             return Err(Error::invalid(fold.name(), "a graph without inputs", "at least one"));
         }
+        refuse_coordinates(fold.name(), &prologue)?;
         let behind = Graph::new();
         let value = behind.input(if fold.has_index() { DType::I64 } else { accumulator });
         let epilogue = behind.expression(&[value.cast(result)])?;
@@ -159,7 +161,15 @@ impl Reduction {
     ) -> Reduction {
         let rules = Rules::new(fold, accumulator);
         let (merge, append) = (Schedule::new(&rules.merge), Schedule::new(&rules.append));
-        Reduction(Arc::new(State { fold, rules, prologue, epilogue, merge, append, kernels: Mutex::default() }))
+        Reduction(Arc::new(State {
+            fold,
+            rules,
+            prologue,
+            epilogue,
+            merge,
+            append,
+            kernels: Mutex::default(),
+        }))
     }
 
     /// With an expression of the folded value, such as a root or a cast, before it is stored. It has one input, of the dtype
@@ -174,6 +184,7 @@ impl Reduction {
             let wanted = format!("one of {wanted} with one output");
             return Err(Error::invalid("the end of a reduction", format!("{expression:?}"), wanted));
         }
+        refuse_coordinates("the end of a reduction", expression)?;
         let State { fold, prologue, .. } = &*self.0;
         Ok(Reduction::new(*fold, prologue.outputs[0], prologue.clone(), expression.0.clone()))
     }
@@ -217,6 +228,16 @@ impl Reduction {
     pub fn output(&self) -> DType {
         self.0.epilogue.outputs[0]
     }
+}
+
+/// # Errors
+///
+/// [`Error::InvalidArgument`] for an expression with indices: of which shape they would be a reduction does not know.
+fn refuse_coordinates(operation: &'static str, expression: &Expression) -> Result<()> {
+    if expression.0.coordinates.is_empty() {
+        return Ok(());
+    }
+    Err(Error::invalid(operation, "indices or positions of elements", "inputs and scalars alone"))
 }
 
 impl fmt::Debug for Reduction {

@@ -124,16 +124,9 @@ pub(super) struct Parameters {
 
 impl Parameters {
     /// `operands` have strides there.
-    pub(super) fn new(
-        scalars: usize,
-        wide: bool,
-        kept: usize,
-        folded: usize,
-        operands: usize,
-    ) -> Parameters {
+    pub(super) fn new(scalars: usize, wide: bool, kept: usize, folded: usize, operands: usize) -> Parameters {
         Parameters { scalars, word: if wide { 8 } else { 4 }, kept, folded, operands }
     }
-
 
     fn at(self, word: usize) -> usize {
         16 * self.scalars + self.word * word
@@ -301,9 +294,9 @@ impl Work<'_> {
         let mut vector = (16 / widest).clamp(1, 8);
         let fits = |vector: usize| {
             along.size % vector == 0
-                && inputs.clone().all(|input| {
-                    along.strides[input] != 1 || self.is_aligned(input, vector, along)
-                })
+                && inputs
+                    .clone()
+                    .all(|input| along.strides[input] != 1 || self.is_aligned(input, vector, along))
         };
         while vector > 1 && !fits(vector) {
             vector /= 2;
@@ -362,7 +355,8 @@ impl Work<'_> {
             // A whole warp at least, for the shuffles.
             across = (block / (threads * warps)).min(items.next_power_of_two()).max(WARP / threads);
         }
-        let (above, covered) = (segments.div_ceil(warps), if segments > 1 { warps * SEGMENT } else { lanes * rounds });
+        let (above, covered) =
+            (segments.div_ceil(warps), if segments > 1 { warps * SEGMENT } else { lanes * rounds });
         let copies = self.steps * vector * groups * rounds;
         let key = FoldKey {
             direction,
@@ -387,8 +381,7 @@ impl Work<'_> {
             partial: above > 1,
             converts_brain: self.converts_brain,
         };
-        let parameters =
-            Parameters::new(self.scalars, key.wide, key.kept, key.folded, self.bytes.len());
+        let parameters = Parameters::new(self.scalars, key.wide, key.kept, key.folded, self.bytes.len());
         let of_items = items.div_ceil(across);
         let sizes: Vec<(usize, Vec<isize>)> = dimensions
             .kept

@@ -63,10 +63,8 @@ impl Kernel<'_> {
                     .map(|(round, group)| self.access(key, &thread, &thread.first, round * LANES, group))
                     .collect();
                 for (at, accesses) in accesses.chunks(groups).enumerate() {
-                    let elements: Vec<Folded> = accesses
-                        .iter()
-                        .flat_map(|access| self.elements(key, &thread, access))
-                        .collect();
+                    let elements: Vec<Folded> =
+                        accesses.iter().flat_map(|access| self.elements(key, &thread, access)).collect();
                     lanes = match first + at {
                         0 => elements,
                         _ => lanes
@@ -201,7 +199,9 @@ impl Kernel<'_> {
             let offset = self.offset(input, &coordinates, key.kept);
             let address = self.address(&base, offset.as_deref(), dtype.size());
             loaded.push(match key.classes[input] {
-                Class::Vector => self.writer.load_vector(MemoryState::Global, *dtype, &address, key.vector as usize),
+                Class::Vector => {
+                    self.writer.load_vector(MemoryState::Global, *dtype, &address, key.vector as usize)
+                }
                 Class::Gather if key.vector > 1 => {
                     let along = if rows { key.kept } else { 0 };
                     self.gathered(key, input, *dtype, &address, along)
@@ -281,9 +281,8 @@ impl Kernel<'_> {
         let round = self.bits32("mov.u32", &["0"]);
         let unique = self.writer.unique();
         self.line(format!("$round_{unique}:"));
-        let accesses: Vec<Access> = (0..key.groups as usize)
-            .map(|group| self.access(key, thread, &from, 0, group))
-            .collect();
+        let accesses: Vec<Access> =
+            (0..key.groups as usize).map(|group| self.access(key, thread, &from, 0, group)).collect();
         let elements: Vec<Folded> =
             accesses.iter().flat_map(|access| self.elements(key, thread, access)).collect();
         for (lane, element) in lanes.iter().zip(&elements) {

@@ -46,7 +46,7 @@ pub(super) fn write(state: &State, key: &Key, parameters: Parameters, threads: u
         tail: false,
         converts_brain,
     };
-    let scalars = plan::Parameters::new(&plain, state.scalars());
+    let scalars = plan::Parameters::new(&plain, state.scalars(), 0);
     let results = if partial { state.rules.kinds.len() } else { 1 };
     let sources = if let Key::Fold(_) = key { state.prologue.inputs.len() } else { state.rules.kinds.len() };
     let name = |access: &'static str| move |index: usize| format!("{ENTRY}_{access}_{index}");
@@ -234,6 +234,8 @@ impl Kernel<'_> {
                     let operands = operands.map(|operand| names[operand.index()].clone());
                     self.writer.apply(*instruction, &operands)
                 }
+                // Refused when the reduction was made.
+                Step::Coordinate { .. } | Step::Group { .. } | Step::Pick { .. } => Name::new(),
             };
             names.push(name);
         }
@@ -243,7 +245,8 @@ impl Kernel<'_> {
     /// Two values in their order as one.
     fn combine(&mut self, program: &Program, left: &Folded, right: &Folded) -> Folded {
         let wanted = program.live(program.outputs.iter().flatten().copied());
-        let side = |input: u32, part: u32| if input == 0 { &left[part as usize] } else { &right[part as usize] };
+        let side =
+            |input: u32, part: u32| if input == 0 { &left[part as usize] } else { &right[part as usize] };
         let names = self.evaluate(program, &[], &wanted, 0, &|input, part| side(input, part).clone());
         program.outputs[0].map(|value| names[value.index()].clone())
     }
@@ -301,8 +304,8 @@ impl Kernel<'_> {
             }
             let halves = [0; 2].map(|_| kernel.writer.register(Register::Bits32));
             kernel.line(format!("mov.b64 {{{}, {}}}, {};", halves[0], halves[1], value[part]));
-            let halves = halves
-                .map(|half| kernel.bits32("shfl.sync.down.b32", &[&half, &distance, "31", "-1"]));
+            let halves =
+                halves.map(|half| kernel.bits32("shfl.sync.down.b32", &[&half, &distance, "31", "-1"]));
             kernel.result(kind.into(), "mov.b64", &[&format!("{{{}, {}}}", halves[0], halves[1])])
         })
     }
