@@ -15,6 +15,7 @@ mod reduced;
 mod reductions;
 mod reference;
 mod rules;
+mod scans;
 mod texts;
 mod tiles;
 mod value;
@@ -28,6 +29,7 @@ fn main() -> std::process::ExitCode {
     trials.extend(random::trials());
     trials.extend(reductions::trials());
     trials.extend(rules::trials());
+    trials.extend(scans::trials());
     trials.extend(tiles::trials());
     trials.extend(vectors::trials());
     trials.extend(words::trials());
