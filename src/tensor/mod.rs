@@ -17,6 +17,7 @@ mod numerals;
 mod operand;
 mod recipe;
 mod reduce;
+mod scan;
 mod slices;
 mod storage;
 mod tensor;

@@ -135,8 +135,9 @@ fn reference(fold: Fold, dtype: DType, row: &[Value]) -> Vec<Value> {
                         }
                     }
                     for (at, quad) in quads.iter().enumerate() {
-                        let before = both(before_run, if at == 0 { None } else { through[at - 1] });
-                        results.extend(quad.iter().filter_map(|item| both(before, *item)).map(|item| item.value));
+                        let before = if at == 0 { None } else { through[at - 1] };
+                        let of_quad = quad.iter().filter_map(|item| both(before_run, both(before, *item)));
+                        results.extend(of_quad.map(|item| item.value));
                     }
                     before_128 = both(before_128, through[through.len() - 1]);
                 }

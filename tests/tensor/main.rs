@@ -6,4 +6,5 @@ mod conversions;
 mod fused;
 mod model;
 mod properties;
+mod reductions;
 mod text;

@@ -58,11 +58,13 @@ impl Kernel<'_> {
         }
 
         // Before each quad in its access, and before each access in the warp.
-        let mut before_quads = Vec::new();
         let mut before_accesses: Vec<Option<Folded>> = vec![None];
-        for access in &accesses {
+        for access in &mut accesses {
             let through = self.through_lanes(key, &lane, access.values[QUAD - 1].clone());
-            before_quads.push(self.before(&lane, &within, &through));
+            let before = self.before(&lane, &within, &through);
+            for value in &mut access.values {
+                *value = self.merged(&before, value);
+            }
             let last = self.bits32("or.b32", &[&lane, &(key.threads - 1).to_string()]);
             let total = self.from_lane(&through, &last);
             let so_far = match before_accesses[before_accesses.len() - 1].clone() {
@@ -85,16 +87,15 @@ impl Kernel<'_> {
                 }
             });
         }
-        for ((access, before_quad), before_access) in accesses.iter().zip(&before_quads).zip(&before_accesses) {
+        for (access, before_access) in accesses.iter().zip(&before_accesses) {
             let before = match (&base, before_access) {
                 (Some(base), Some(access)) => Some(self.merged(base, access)),
                 (base, access) => base.clone().or(access.clone()),
             };
-            let before = match before {
-                Some(before) => self.merged(&before, before_quad),
-                None => before_quad.clone(),
+            let values: Vec<Folded> = match before {
+                Some(before) => access.values.iter().map(|value| self.merged(&before, value)).collect(),
+                None => access.values.clone(),
             };
-            let values: Vec<Folded> = access.values.iter().map(|value| self.merged(&before, value)).collect();
             self.store_scanned(key, &coordinates, access, &values, &inside);
         }
         self.line("ret;");

@@ -301,18 +301,20 @@ impl Run<'_> {
                     set(&mut before[part], *kind, lane, bits);
                 }
             }
-            if !before_runs.is_empty() {
-                for (part, kind) in rules.kinds.iter().enumerate() {
-                    for lane in 0..count {
-                        set(&mut scratch[part], *kind, lane, before_runs[(from + lane) / run][part]);
-                    }
+            let mut outside = empty();
+            for (part, kind) in rules.kinds.iter().enumerate() {
+                for lane in (0..count).filter(|_| !before_runs.is_empty()) {
+                    set(&mut outside[part], *kind, lane, before_runs[(from + lane) / run][part]);
                 }
-                combine(self.state, true, merge, scratch, &before, count);
-                *before = **scratch;
             }
             for at in 0..QUAD {
                 **scratch = *before;
                 combine(self.state, true, merge, scratch, &quads[at], count);
+                if !before_runs.is_empty() {
+                    let inner = **scratch;
+                    **scratch = *outside;
+                    combine(self.state, true, merge, scratch, &inner, count);
+                }
                 for (part, kind) in rules.kinds.iter().enumerate() {
                     for lane in 0..count {
                         flat[(from + lane) * QUAD + at][part] = get(&scratch[part], *kind, lane);

@@ -4,8 +4,8 @@
 //! everywhere. Four neighbours are a quad, taken in order. The 32 quads of 128 elements are scanned block by block: where
 //! the upper half of 2, 4, … 32 quads takes the last of the lower half. Four such runs are folded in order, sixteen of
 //! those, which are a tile of 8192 elements, too. The tiles of a group of 256 are halved by 32 and then folded with
-//! their neighbours; groups follow each other in order. An element is what is before its group, tile, 512 and 128 elements
-//! and its quad, folded from the left, and then its quad up to it.
+//! their neighbours; groups follow each other in order. An element's result is what stands before its group, tile, 512 and
+//! 128 elements, folded from the left, and then the 128 up to it: the quads before it and its own.
 
 mod host;
 
