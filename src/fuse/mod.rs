@@ -47,6 +47,7 @@ mod plan;
 mod planned;
 mod program;
 mod ptx;
+mod rare;
 mod space;
 
 pub use device::{DeviceInput, DeviceOutput};

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use super::instruction::{Instruction, Kind};
+use super::rare::Rare;
 use crate::types::DType;
 
 /// A value of a [`Program`]: its place in the list.
@@ -30,6 +31,10 @@ pub(crate) enum Step {
     Constant(u64),
     /// An instruction; operands beyond its arity repeat the first.
     Apply(Instruction, [Value; 3]),
+    /// Where a body of steps begins that few elements need ([`Rare`]); no value.
+    Rare(u32),
+    /// A result of such a body: what it is elsewhere, or what the body gave.
+    Result { rare: u32, result: u32 },
 }
 
 /// A lowered expression.
@@ -38,7 +43,9 @@ pub(crate) struct Program {
     pub(crate) steps: Vec<(Step, Kind)>,
     /// For each output, the values of its parts (both the same where there is one).
     pub(crate) outputs: Vec<[Value; 2]>,
-    known: HashMap<(Step, Kind), Value>,
+    /// Bodies of steps that few elements need, in order.
+    pub(crate) rares: Vec<Rare>,
+    pub(super) known: HashMap<(Step, Kind), Value>,
     /// An instruction that an operation wanted and that does not exist for the kind.
     pub(crate) missing: Option<(&'static str, Kind)>,
 }
@@ -135,19 +142,9 @@ impl Program {
         }
     }
 
-    /// 0 or 1 of a kind that is none of truth values, from one.
+    /// One of two values of a kind.
     pub(crate) fn choose(&mut self, condition: Value, yes: Value, no: Value) -> Value {
-        let instruction = match self.kind(yes) {
-            Kind::Bits32 => Instruction::Select32,
-            Kind::Bits64 => Instruction::Select64,
-            Kind::Float32 => Instruction::SelectFloat32,
-            Kind::Float64 => Instruction::SelectFloat64,
-            Kind::Predicate => {
-                let outside = self.not(condition);
-                let (yes, no) = (self.and(condition, yes), self.and(outside, no));
-                return self.or(yes, no);
-            }
-        };
+        let instruction = Instruction::select(self.kind(yes));
         self.apply(instruction, &[yes, no, condition])
     }
 
@@ -208,8 +205,12 @@ impl Program {
             live[value.index()] = true;
         }
         for (index, (step, _)) in self.steps.iter().enumerate().rev() {
-            if let (true, Step::Apply(instruction, operands)) = (live[index], step) {
-                for operand in &operands[..instruction.arity()] {
+            if live[index] {
+                if let Step::Result { rare, .. } = *step {
+                    // The marker before the body.
+                    live[self.rares[rare as usize].body.start - 1] = true;
+                }
+                for operand in self.operands(*step) {
                     live[operand.index()] = true;
                 }
             }
@@ -217,17 +218,35 @@ impl Program {
         live
     }
 
+    /// The values that a step reads.
+    pub(crate) fn operands(&self, step: Step) -> impl Iterator<Item = Value> + use<> {
+        let (values, count) = match step {
+            Step::Load { .. } | Step::Parameter { .. } | Step::Constant(_) => ([Value(0); 3], 0),
+            Step::Apply(instruction, operands) => (operands, instruction.arity()),
+            Step::Rare(rare) => ([self.rares[rare as usize].condition; 3], 1),
+            Step::Result { rare, result } => {
+                let rare = &self.rares[rare as usize];
+                let [usual, other] = rare.results[result as usize];
+                ([usual, other, rare.condition], 3)
+            }
+        };
+        values.into_iter().take(count)
+    }
+
     /// Which values are the same for all elements, where `same_input` says so of an input.
     pub(crate) fn uniform(&self, same_input: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut uniform: Vec<bool> = Vec::with_capacity(self.steps.len());
-        for (step, _) in &self.steps {
-            uniform.push(match step {
-                Step::Load { input, .. } => same_input(*input as usize),
-                Step::Parameter { .. } | Step::Constant(_) => true,
-                Step::Apply(instruction, operands) => {
-                    operands[..instruction.arity()].iter().all(|operand| uniform[operand.index()])
-                }
-            });
+        // Where a body is run for some elements only, its values are not there for others.
+        let mut apart = 0;
+        for (index, (step, _)) in self.steps.iter().enumerate() {
+            let same = match *step {
+                Step::Load { input, .. } => same_input(input as usize),
+                step => self.operands(step).all(|operand| uniform[operand.index()]),
+            };
+            if let (Step::Rare(rare), false) = (step, same) {
+                apart = apart.max(self.rares[*rare as usize].body.end);
+            }
+            uniform.push(matches!(step, Step::Constant(_)) || same && index >= apart);
         }
         uniform
     }

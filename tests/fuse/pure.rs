@@ -112,6 +112,7 @@ pub fn function(mnemonic: &str) -> Option<Pure> {
         "add.u64" => |a| a[0].wrapping_add(a[1]),
         "sub.u64" => |a| a[0].wrapping_sub(a[1]),
         "mul.lo.u64" => |a| a[0].wrapping_mul(a[1]),
+        "mul.hi.u64" => |a| ((u128::from(a[0]) * u128::from(a[1])) >> 64) as u64,
         "div.s64" => |a| {
             assert!(a[1] != 0 && !(l(a[0]) == i64::MIN && l(a[1]) == -1), "a division that PTX leaves open");
             (l(a[0]) / l(a[1])) as u64

@@ -13,14 +13,14 @@ use std::marker::PhantomData;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use block::{Block, LANES};
+use block::{Block, LANES, Lanes};
 use memory::Operand;
 
 use super::device::{check_memory, other_output};
 use super::expression::Expression;
-use super::instruction::Kind;
+use super::instruction::{Instruction, Kind};
 use super::number::Number;
-use super::program::{Program, Step};
+use super::program::{Program, Step, Value};
 use super::space::Space;
 use crate::error::Result;
 use crate::types::{DType, Element, Layout};
@@ -248,7 +248,9 @@ impl Run<'_> {
     /// Runs steps on `count` lanes from element `start` on.
     #[inline(always)]
     fn steps(&self, registers: &mut [Block], steps: &[u32], start: usize, count: usize) {
-        for &index in steps {
+        let mut at = 0;
+        while let Some(&index) = steps.get(at) {
+            at += 1;
             let (step, kind) = self.program.steps[index as usize];
             let target = self.schedule.of_step[index as usize] as usize;
             match step {
@@ -271,17 +273,43 @@ impl Run<'_> {
                 }
                 Step::Constant(bits) => fill(&mut registers[target], kind, bits),
                 Step::Apply(instruction, operands) => {
-                    // A register is never its own operand; see `Schedule`.
-                    let (before, rest) = registers.split_at_mut(target);
-                    let Some((result, after)) = rest.split_first_mut() else { continue };
-                    let operands = operands.map(|value| match self.schedule.register(value) {
-                        register if register < target => &before[register],
-                        register => &after[register - target - 1],
-                    });
-                    instruction.run(operands, result, count);
+                    self.apply(registers, instruction, operands, target, count);
+                }
+                Step::Rare(rare) => {
+                    let condition = self.program.rares[rare as usize].condition;
+                    let lanes = <u32 as Lanes>::of(&registers[self.schedule.register(condition)], count);
+                    if lanes.iter().all(|&lane| lane == 0) {
+                        at = self.schedule.after[rare as usize];
+                    }
+                }
+                Step::Result { rare, result } => {
+                    let rare = &self.program.rares[rare as usize];
+                    let [usual, other] = rare.results[result as usize];
+                    // Of a body that was passed over no lane is chosen.
+                    let select = Instruction::select(kind);
+                    self.apply(registers, select, [other, usual, rare.condition], target, count);
                 }
             }
         }
+    }
+
+    #[inline(always)]
+    fn apply(
+        &self,
+        registers: &mut [Block],
+        instruction: Instruction,
+        operands: [Value; 3],
+        target: usize,
+        count: usize,
+    ) {
+        // A register is never its own operand; see `Schedule`.
+        let (before, rest) = registers.split_at_mut(target);
+        let Some((result, after)) = rest.split_first_mut() else { return };
+        let operands = operands.map(|value| match self.schedule.register(value) {
+            register if register < target => &before[register],
+            register => &after[register - target - 1],
+        });
+        instruction.run(operands, result, count);
     }
 }
 

@@ -4,7 +4,8 @@ use super::super::program::{Program, Step, Value};
 
 /// The steps that outputs need, in order, with registers that are used again once their value was read for the last time.
 ///
-/// What must stay true: the register of an instruction's result is none of its operands'.
+/// What must stay true: the register of an instruction's result is none of its operands', and a body that few elements need
+/// can be passed over: what is read after it is elsewhere than what it writes, but for its results.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     /// The register of each step's value.
@@ -13,6 +14,8 @@ pub(crate) struct Schedule {
     pub(super) once: Vec<u32>,
     /// Steps of every block.
     pub(super) each: Vec<u32>,
+    /// For each body that few elements need, the place in `each` after it.
+    pub(super) after: Vec<usize>,
     pub(super) registers: usize,
 }
 
@@ -22,10 +25,8 @@ impl Schedule {
         let once = program.uniform(|_| false);
         let mut last_use = vec![0; live.len()];
         for (index, (step, _)) in program.steps.iter().enumerate().filter(|(index, _)| live[*index]) {
-            if let Step::Apply(_, operands) = step {
-                for operand in operands {
-                    last_use[operand.index()] = index;
-                }
+            for operand in program.operands(*step) {
+                last_use[operand.index()] = index;
             }
         }
         for value in program.outputs.iter().flatten() {
@@ -34,6 +35,10 @@ impl Schedule {
         let mut schedule = Schedule { of_step: vec![0; live.len()], ..Schedule::default() };
         let mut free: Vec<u32> = Vec::new();
         for (index, (step, _)) in program.steps.iter().enumerate().filter(|(index, _)| live[*index]) {
+            if let Step::Rare(_) = step {
+                schedule.each.push(index as u32);
+                continue;
+            }
             if once[index] {
                 // Kept for all blocks.
                 schedule.of_step[index] = schedule.registers as u32;
@@ -46,15 +51,17 @@ impl Schedule {
                 schedule.registers as u32 - 1
             });
             schedule.each.push(index as u32);
-            if let Step::Apply(_, operands) = step {
-                for (place, operand) in operands.iter().enumerate() {
-                    let repeated = operands[..place].contains(operand);
-                    if last_use[operand.index()] == index && !once[operand.index()] && !repeated {
-                        free.push(schedule.of_step[operand.index()]);
-                    }
+            for operand in program.operands(*step) {
+                if last_use[operand.index()] == index && !once[operand.index()] {
+                    free.push(schedule.of_step[operand.index()]);
+                    // Freed once, if it is read twice here.
+                    last_use[operand.index()] = usize::MAX;
                 }
             }
         }
+        let each = &schedule.each;
+        let after = |index: usize| each.partition_point(|&step| (step as usize) < index);
+        schedule.after = program.rares.iter().map(|rare| after(rare.body.end)).collect();
         schedule
     }
 
