@@ -96,6 +96,13 @@ instructions! {
     OrPredicate (a: Predicate, b: Predicate) -> Predicate "or.pred" a | b;
     XorPredicate (a: Predicate, b: Predicate) -> Predicate "xor.pred" a ^ b;
     NotPredicate (a: Predicate) -> Predicate "not.pred" a ^ 1;
+    SelectPredicate (a: Predicate, b: Predicate, p: Predicate) -> Predicate "{
+.reg .pred %x, %y;
+and.pred %x, $a, $c;
+not.pred %y, $c;
+and.pred %y, %y, $b;
+or.pred $d, %x, %y;
+}" if p != 0 { a } else { b };
 
     Add32 (a: Bits32, b: Bits32) -> Bits32 "add.u32" a.wrapping_add(b);
     Subtract32 (a: Bits32, b: Bits32) -> Bits32 "sub.u32" a.wrapping_sub(b);
@@ -354,6 +361,19 @@ copysign.f64 $d, $a, %x;
     Float64ToUnsigned64 (a: Float64) -> Bits64 "cvt.rzi.u64.f64" a as u64;
     Widen (a: Float32) -> Float64 "cvt.f64.f32" f64::from(a);
     Narrow (a: Float64) -> Float32 "cvt.rn.f32.f64" a as f32;
+}
+
+impl Instruction {
+    /// The instruction that chooses between two values of a kind.
+    pub(crate) fn select(kind: Kind) -> Instruction {
+        match kind {
+            Kind::Predicate => Instruction::SelectPredicate,
+            Kind::Bits32 => Instruction::Select32,
+            Kind::Bits64 => Instruction::Select64,
+            Kind::Float32 => Instruction::SelectFloat32,
+            Kind::Float64 => Instruction::SelectFloat64,
+        }
+    }
 }
 
 macro_rules! extremes {

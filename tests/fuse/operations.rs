@@ -10,6 +10,7 @@ use super::harness::as_ptx;
 use super::reference;
 use super::texts;
 use super::value::{Value, read, same, special, write};
+use super::vectors;
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
@@ -80,6 +81,10 @@ fn run(operation: Operation, dtype: DType, class: &Class) {
         let assemble =
             class.crossed || matches!(operation, Operation::Conj | Operation::Add | Operation::Select);
         let after = check(&expression, &arrays, &before, assemble);
+        if reference::is_elsewhere(operation, dtype) {
+            assert!(vectors::has(operation, dtype), "{} of {dtype} has no vectors", operation.name());
+            continue;
+        }
         let shape = output.shape();
         let operands: Vec<Vec<Value>> = arrays
             .iter()

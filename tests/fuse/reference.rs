@@ -124,6 +124,16 @@ macro_rules! floats {
                 Silu => x / (1.0 + (-x).exp()),
                 Softplus if x > 50.0 => x,
                 Softplus => x.exp().ln_1p(),
+                Sin => x.sin(),
+                Cos => x.cos(),
+                Tan => x.tan(),
+                Asin => x.asin(),
+                Acos => x.acos(),
+                Atan => x.atan(),
+                Atan2 => x.atan2(y),
+                Angle if x.is_nan() => x,
+                Angle if x < 0.0 => std::f64::consts::PI as $float,
+                Angle => 0.0,
                 Real | Conj => x,
                 Imag => 0.0,
                 _ => return None,
@@ -134,6 +144,13 @@ macro_rules! floats {
 
 floats!(single f32);
 floats!(double f64);
+
+/// Whether the operation's results are held against the vectors of higher precision instead.
+pub fn is_elsewhere(operation: Operation, dtype: DType) -> bool {
+    use Operation::*;
+    let is_simple = matches!(operation, Abs | Angle);
+    matches!(operation, Sinc) || dtype.is_complex() && operation.complex_ulp() > 0 && !is_simple
+}
 
 /// The operation on operands of the dtype that it computes in.
 pub fn apply(operation: Operation, dtype: DType, operands: &[Value]) -> Value {
@@ -267,6 +284,7 @@ fn complex_number(operation: Operation, dtype: DType, operands: &[Value]) -> Val
                 Operation::Conj => Complex::new(x.re, -x.im),
                 Operation::Real => return Value::Real(a),
                 Operation::Imag => return Value::Real(b),
+                Operation::Angle => return Value::Real(b.atan2(a)),
                 Operation::Abs => return Value::Real(x.re.hypot(x.im).into()),
                 _ => panic!("{operation:?} of {dtype}"),
             };

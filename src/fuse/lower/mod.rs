@@ -5,13 +5,17 @@
 
 pub(super) mod arithmetic;
 pub(super) mod cast;
+mod coefficients;
 pub(super) mod compare;
 pub(super) mod complex;
 pub(super) mod division;
 pub(super) mod elementary;
 pub(super) mod integer;
+pub(super) mod inverse;
 pub(super) mod random;
 pub(super) mod rounding;
+mod term;
+pub(super) mod trigonometric;
 
 use super::instruction::Instruction;
 use super::operation::Parts;
