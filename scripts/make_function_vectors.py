@@ -62,18 +62,53 @@ FUNCTIONS = {
     "acos": (mpmath.acos, (-1, 1), (-1, 1)),
     "atan": (mpmath.atan, ALL, ALL),
     "sinc": (sinc, (-1000, 1000), (-1000, 1000)),
+    "cbrt": (lambda x: mpmath.cbrt(x) if x > 0 else -mpmath.cbrt(-x), ALL, ALL),
+    "erf": (mpmath.erf, (-4.5, 4.5), (-6.5, 6.5)),
+    "erfc": (mpmath.erfc, (-4, 10.2), (-6, 27.3)),
+    "gelu": (lambda x: x * mpmath.erfc(-x / mpmath.sqrt(2)) / 2, (-14.3, 14), (-38.5, 38)),
+    "gelu_tanh": (
+        lambda x: x * logistic(2 * mpmath.sqrt(2 / mpmath.pi) * (x + mpf("0.044715") * x**3)),
+        (-10.7, 11),
+        (-22, 22),
+    ),
+    "lgamma": (lambda x: mpmath.re(mpmath.loggamma(x)), ALL, ALL),
+    "logit": (lambda x: mpmath.log(x / (1 - x)), (0, 1), (0, 1)),
 }
+
+# Those whose arguments are taken apart to the last bit need more than others.
+PRECISE = ("sin", "cos", "tan")
 
 PAIRS = {
-    "atan2": lambda y, x: mpmath.atan2(y, x),
+    "atan2": mpmath.atan2,
+    "pow": lambda x, y: x**y,
+    "log_add_exp": lambda x, y: max(x, y) + mpmath.log1p(mpmath.exp(-abs(x - y))),
+    "xlogy": lambda x, y: x * mpmath.log(y),
+    "xlog1py": lambda x, y: x * mpmath.log1p(y),
 }
 
+# Function and, where the C library has it, its name there.
 COMPLEX = {
-    "angle": None,
+    "exp": (mpmath.exp, "cexp"),
+    "log": (mpmath.log, "clog"),
+    "log2": (lambda z: mpmath.log(z) / mpmath.log(2), None),
+    "log10": (lambda z: mpmath.log(z) / mpmath.log(10), "clog10"),
+    "sqrt": (mpmath.sqrt, "csqrt"),
+    "rsqrt": (lambda z: 1 / mpmath.sqrt(z), None),
+    "sin": (mpmath.sin, "csin"),
+    "cos": (mpmath.cos, "ccos"),
+    "tan": (mpmath.tan, "ctan"),
+    "asin": (mpmath.asin, "casin"),
+    "acos": (mpmath.acos, "cacos"),
+    "atan": (mpmath.atan, "catan"),
+    "sinh": (mpmath.sinh, "csinh"),
+    "cosh": (mpmath.cosh, "ccosh"),
+    "tanh": (mpmath.tanh, "ctanh"),
+    "asinh": (mpmath.asinh, "casinh"),
+    "acosh": (mpmath.acosh, "cacosh"),
+    "atanh": (mpmath.atanh, "catanh"),
+    "sigmoid": (lambda z: 1 / (1 + mpmath.exp(-z)), None),
+    "sign": (lambda z: z / abs(z), None),
 }
-
-# The C library's names.
-ANNEX_G = {}
 
 
 def bits(x):
@@ -148,6 +183,10 @@ def has_result(name, x):
         return False
     if name in ("log", "log2", "log10"):
         return x > 0
+    if name == "logit":
+        return 0 < x < 1
+    if name == "lgamma":
+        return x > 0 or x != math.floor(x)
     return name != "log1p" or x > -1
 
 
@@ -170,7 +209,8 @@ def real_lines(numbers):
     for name, (function, *domains) in FUNCTIONS.items():
         for dtype, domain, share in zip(("f32", "f64", "f16", "bf16"), (*domains, *domains[:1] * 2), (1, 1, 0.1, 0.1)):
             for x in points(dtype, name, domain, numbers, share):
-                result = function(mpf(x))
+                with mpmath.workprec(2400 if name in PRECISE else 400):
+                    result = function(mpf(x))
                 # The sign of a zero is not mpmath's to say.
                 if result != 0:
                     yield line(name, dtype, [x], [result])
@@ -180,7 +220,10 @@ def pair_lines(numbers):
     for name, function in PAIRS.items():
         for dtype, count in (("f32", 400), ("f64", 400), ("f16", 40), ("bf16", 40)):
             for x, y in pairs(name, dtype, count, numbers):
-                yield line(name, dtype, [x, y], [function(mpf(x), mpf(y))])
+                with mpmath.workprec(400):
+                    result = function(mpf(x), mpf(y))
+                if mpmath.isfinite(result) and result != 0:
+                    yield line(name, dtype, [x, y], [result])
 
 
 def pairs(name, dtype, count, numbers):
@@ -188,18 +231,107 @@ def pairs(name, dtype, count, numbers):
     while len(found) < count:
         x = anywhere(dtype, numbers) if numbers.random() < 0.3 else numbers.uniform(-4, 4)
         y = anywhere(dtype, numbers) if numbers.random() < 0.3 else numbers.uniform(-4, 4)
-        if numbers.random() < 0.2:
+        kind = numbers.random()
+        if name == "atan2" and kind < 0.2:
             y = x * numbers.uniform(0.99, 1.01)
+        if name == "pow":
+            x = abs(x) if kind < 0.7 else x
+            y = round(y) if x < 0 and abs(y) < 100 else y
+            if kind < 0.4:
+                # Results of every size, from bases next to 1 too.
+                x = 1 + numbers.uniform(-0.7, 1) * 2.0 ** numbers.randint(-20, 0)
+            if kind < 0.6 and x > 0 and narrowed(dtype, x) not in (None, 0, 1):
+                reach = 300 if dtype == "f64" else 37
+                y = numbers.uniform(-1.1, 1) * reach * 2.3 / math.log(narrowed(dtype, x))
+        if name == "log_add_exp" and kind < 0.7:
+            x, y = numbers.uniform(-90, 90), numbers.uniform(-90, 90)
+        if name in ("xlogy", "xlog1py"):
+            y = abs(y) if name == "xlogy" or abs(y) >= 1 else y
         x, y = narrowed(dtype, x), narrowed(dtype, y)
+        if x and y and (name != "pow" or x > 0 or y == math.floor(y)) and (name != "xlog1py" or y > -1):
+            found.append((x, y))
+    return found
+
+
+def complex_points(dtype, count, numbers):
+    """Numbers of every kind: around 1, of every size, next to the axes, the unit circle and the branch points."""
+    part = "f32" if dtype == "c64" else "f64"
+    found = []
+    while len(found) < count:
+        x, y = numbers.uniform(-3, 3), numbers.uniform(-3, 3)
+        kind = numbers.random()
+        if kind < 0.15:
+            x, y = anywhere(part, numbers), anywhere(part, numbers)
+        elif kind < 0.3:
+            x, y = x * 2.0 ** numbers.randint(-30, 8), y * 2.0 ** numbers.randint(-30, 8)
+        elif kind < 0.4:
+            angle = numbers.uniform(-4, 4)
+            x, y = math.cos(angle), math.sin(angle)
+        elif kind < 0.55:
+            x = numbers.choice((-1, 1)) * (1 + numbers.uniform(-1, 1) * 2.0 ** numbers.randint(-40, -3))
+            y = numbers.uniform(-1, 1) * 2.0 ** numbers.randint(-60, -3)
+        elif kind < 0.65:
+            y *= 2.0 ** numbers.randint(-60, -20)
+        if kind < 0.6 and numbers.random() < 0.5:
+            x, y = y, x
+        x, y = narrowed(part, x), narrowed(part, y)
         if x and y:
             found.append((x, y))
     return found
+
+
+def complex_lines(numbers):
+    for name, (function, _) in COMPLEX.items():
+        for dtype in ("c64", "c128"):
+            for x, y in complex_points(dtype, 160, numbers):
+                # What grows exponentially has no size past these.
+                if name in ("exp", "sinh", "cosh", "tanh", "sigmoid") and abs(x) > 700:
+                    continue
+                if name in ("sin", "cos", "tan") and abs(y) > 700:
+                    continue
+                with mpmath.workprec(2400):
+                    result = function(mpc(x, y))
+                yield line(name, dtype, [x, y], [result.real, result.imag])
+    for dtype in ("c64", "c128"):
+        made = 0
+        while made < 300:
+            a, b, c, d = (narrowed("f32", numbers.uniform(-3, 3)) for _ in range(4))
+            with mpmath.workprec(400):
+                exponent = mpc(c, d) * mpmath.log(mpc(a, b))
+                result = mpmath.exp(exponent)
+            if abs(exponent) < 6:
+                yield line("pow", dtype, [a, b, c, d], [result.real, result.imag])
+                made += 1
+
+
+class Parts(ctypes.Structure):
+    """A complex number as C passes it: on x86-64 and AArch64 its parts go where those of a structure go."""
+
+    _fields_ = [("real", ctypes.c_double), ("imaginary", ctypes.c_double)]
+
+
+def special_lines():
+    library = ctypes.CDLL("libm.so.6")
+    infinity, nan = float("inf"), float("nan")
+    parts = [0.0, 0.5, 1.0, 2.0, infinity]
+    parts += [-x for x in parts] + [nan]
+    for name, (_, in_c) in COMPLEX.items():
+        if in_c is None:
+            continue
+        function = getattr(library, in_c)
+        function.argtypes, function.restype = [Parts], Parts
+        for x in parts:
+            for y in parts:
+                result = function(Parts(x, y))
+                yield f"{name} special {bits(x)} {bits(y)} = {bits(result.real)} {bits(result.imaginary)}\n"
 
 
 def main():
     lines = ["# Written by scripts/make_function_vectors.py, which says what the columns are.\n"]
     lines += real_lines(random.Random(1))
     lines += pair_lines(random.Random(2))
+    lines += complex_lines(random.Random(3))
+    lines += special_lines()
     path = build_images.ROOT / "tests" / "data" / "fuse" / "functions.txt"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(lines))

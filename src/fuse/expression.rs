@@ -106,7 +106,7 @@ impl Expression {
                     match places.map(at) {
                         [Some(x), Some(y), Some(z)] => {
                             let operands = &[x, y, z][..operation.arity()];
-                            let lower = || (operation.lowering())(&mut program, last, operands);
+                            let lower = || (operation.lowering(last))(&mut program, last, operands);
                             Some(*known.entry((operation, last, operands.to_vec())).or_insert_with(lower))
                         }
                         _ => None,

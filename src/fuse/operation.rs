@@ -3,11 +3,12 @@
 //! A line has the code (a number for the C interface, never given again), the name, the number of operands, the rule by which
 //! their dtypes give the result's, the dtypes that it computes in, its error in units in the last place (after a stroke
 //! that of complex numbers, where it is another), the function that lowers it to instructions (which are PTX and CPU at
-//! once), and what it does in words. An error of 0 means that every result is what the formula gives with each
+//! once; after a stroke, complex numbers'), and what it does in words. An error of 0 means that every result is what the formula gives with each
 //! operation rounded to nearest even, on every device; f16 and bf16 are computed in f32 and rounded once.
 
 use super::lower::{
-    arithmetic, compare, complex, division, elementary, integer, inverse, rounding, trigonometric,
+    arithmetic, compare, complex, complex_functions, division, elementary, error, gamma, integer, inverse,
+    logarithmic, power, rounding, steps, trigonometric,
 };
 use super::program::{Program, Value};
 use crate::error::{Error, Result};
@@ -104,7 +105,7 @@ macro_rules! last {
 
 macro_rules! ops {
     ($($code:literal $variant:ident $name:ident $arity:tt $rule:ident $dtypes:ident $ulp:literal $(/ $complex:literal)?
-       $lowering:path, $doc:literal;)*) => {
+       $lowering:path $(| $of_complex:path)?, $doc:literal;)*) => {
         /// An elementwise operation.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -163,8 +164,10 @@ macro_rules! ops {
                 match self { $(Operation::$variant => $doc),* }
             }
 
-            pub(crate) const fn lowering(self) -> Lowering {
-                match self { $(Operation::$variant => $lowering),* }
+            pub(crate) const fn lowering(self, dtype: DType) -> Lowering {
+                match self {
+                    $($(Operation::$variant if dtype.is_complex() => $of_complex,)? Operation::$variant => $lowering,)*
+                }
             }
         }
 
@@ -188,9 +191,9 @@ ops! {
     8 Fmod fmod 2 Common REALS 0 division::fmod, "What `trunc_divide` leaves, exact, with the sign of x; of integers 0 where y is 0.";
     9 Neg neg 1 Common NUMBERS 0 arithmetic::negate, "-x; integers wrap.";
     10 Abs abs 1 Part NUMBERS 2 arithmetic::absolute, "|x|: exact of real numbers (the least integer is its own), the length of complex ones.";
-    11 Sign sign 1 Common REALS 0 arithmetic::sign, "1, 0 or -1 with the sign of x; zeros and NaN are themselves.";
-    12 Sqrt sqrt 1 Fraction FLOATS 0 arithmetic::square_root, "The square root, rounded to nearest.";
-    13 Rsqrt rsqrt 1 Fraction FLOATS 2 arithmetic::reciprocal_square_root, "1 / sqrt(x), both rounded to nearest.";
+    11 Sign sign 1 Common NUMBERS 0 / 4 arithmetic::sign | complex_functions::sign, "1, 0 or -1 with the sign of x; zeros and NaN are themselves.";
+    12 Sqrt sqrt 1 Fraction FRACTIONS 0 / 4 arithmetic::square_root | complex_functions::square_root, "The square root, rounded to nearest.";
+    13 Rsqrt rsqrt 1 Fraction FRACTIONS 2 / 8 arithmetic::reciprocal_square_root | complex_functions::reciprocal_square_root, "1 / sqrt(x), both rounded to nearest.";
     14 Reciprocal reciprocal 1 Fraction FRACTIONS 0 division::reciprocal, "1 / x.";
     15 Square square 1 Common NUMBERS 0 arithmetic::square, "x · x.";
     16 Floor floor 1 Common REALS 0 rounding::floor, "The greatest integer that is not above x.";
@@ -231,31 +234,47 @@ ops! {
     51 Real real 1 Part ALL 0 complex::real, "The real part.";
     52 Imag imag 1 Part ALL 0 complex::imaginary, "The imaginary part; 0 of real numbers.";
     53 Conj conj 1 Common ALL 0 complex::conjugate, "The complex conjugate; real numbers are their own.";
-    54 Exp exp 1 Fraction FLOATS 1 elementary::exponential, "e^x.";
+    54 Exp exp 1 Fraction FRACTIONS 1 / 4 elementary::exponential | complex_functions::exponential, "e^x.";
     55 Exp2 exp2 1 Fraction FLOATS 1 elementary::exponential_of_2, "2^x.";
     56 Expm1 expm1 1 Fraction FLOATS 2 elementary::exponential_less_1, "e^x - 1, as accurate near 0.";
-    57 Log log 1 Fraction FLOATS 1 elementary::logarithm, "The natural logarithm; NaN below 0.";
-    58 Log2 log2 1 Fraction FLOATS 2 elementary::logarithm_to_2, "The logarithm to base 2, exact for powers of 2.";
-    59 Log10 log10 1 Fraction FLOATS 3 elementary::logarithm_to_10, "The logarithm to base 10.";
+    57 Log log 1 Fraction FRACTIONS 1 / 4 elementary::logarithm | complex_functions::logarithm, "The natural logarithm; NaN below 0.";
+    58 Log2 log2 1 Fraction FRACTIONS 2 / 4 elementary::logarithm_to_2 | complex_functions::logarithm_to_2, "The logarithm to base 2, exact for powers of 2.";
+    59 Log10 log10 1 Fraction FRACTIONS 3 / 4 elementary::logarithm_to_10 | complex_functions::logarithm_to_10, "The logarithm to base 10.";
     60 Log1p log1p 1 Fraction FLOATS 2 elementary::logarithm_of_1_plus, "ln(1 + x), as accurate near 0.";
-    61 Sinh sinh 1 Fraction FLOATS 3 elementary::hyperbolic_sine, "The hyperbolic sine.";
-    62 Cosh cosh 1 Fraction FLOATS 2 elementary::hyperbolic_cosine, "The hyperbolic cosine.";
-    63 Tanh tanh 1 Fraction FLOATS 3 elementary::hyperbolic_tangent, "The hyperbolic tangent.";
-    64 Asinh asinh 1 Fraction FLOATS 3 elementary::inverse_hyperbolic_sine, "The inverse hyperbolic sine.";
-    65 Acosh acosh 1 Fraction FLOATS 3 elementary::inverse_hyperbolic_cosine, "The inverse hyperbolic cosine; NaN below 1.";
-    66 Atanh atanh 1 Fraction FLOATS 3 elementary::inverse_hyperbolic_tangent, "The inverse hyperbolic tangent; infinite at 1 and -1, NaN beyond.";
-    67 Sigmoid sigmoid 1 Fraction FLOATS 3 elementary::sigmoid, "1 / (1 + e^-x).";
+    61 Sinh sinh 1 Fraction FRACTIONS 3 / 6 elementary::hyperbolic_sine | complex_functions::hyperbolic_sine, "The hyperbolic sine.";
+    62 Cosh cosh 1 Fraction FRACTIONS 2 / 6 elementary::hyperbolic_cosine | complex_functions::hyperbolic_cosine, "The hyperbolic cosine.";
+    63 Tanh tanh 1 Fraction FRACTIONS 3 / 8 elementary::hyperbolic_tangent | complex_functions::hyperbolic_tangent, "The hyperbolic tangent.";
+    64 Asinh asinh 1 Fraction FRACTIONS 3 / 8 elementary::inverse_hyperbolic_sine | complex_functions::inverse_hyperbolic_sine, "The inverse hyperbolic sine.";
+    65 Acosh acosh 1 Fraction FRACTIONS 3 / 8 elementary::inverse_hyperbolic_cosine | complex_functions::inverse_hyperbolic_cosine, "The inverse hyperbolic cosine; NaN below 1.";
+    66 Atanh atanh 1 Fraction FRACTIONS 3 / 8 elementary::inverse_hyperbolic_tangent | complex_functions::inverse_hyperbolic_tangent, "The inverse hyperbolic tangent; infinite at 1 and -1, NaN beyond.";
+    67 Sigmoid sigmoid 1 Fraction FRACTIONS 3 / 8 elementary::sigmoid | complex_functions::sigmoid, "1 / (1 + e^-x).";
     68 Silu silu 1 Fraction FLOATS 4 elementary::silu, "x · sigmoid(x); -0 of minus infinity.";
     69 Softplus softplus 1 Fraction FLOATS 3 elementary::softplus, "ln(1 + e^x).";
-    70 Sin sin 1 Fraction FLOATS 2 trigonometric::sine, "The sine, of any finite argument; NaN of infinities.";
-    71 Cos cos 1 Fraction FLOATS 2 trigonometric::cosine, "The cosine, of any finite argument; NaN of infinities.";
-    72 Tan tan 1 Fraction FLOATS 3 trigonometric::tangent, "The tangent, of any finite argument; NaN of infinities.";
-    73 Asin asin 1 Fraction FLOATS 3 inverse::arc_sine, "The inverse sine; NaN beyond 1 and -1.";
-    74 Acos acos 1 Fraction FLOATS 3 inverse::arc_cosine, "The inverse cosine; NaN beyond 1 and -1.";
-    75 Atan atan 1 Fraction FLOATS 2 inverse::arc_tangent, "The inverse tangent.";
+    70 Sin sin 1 Fraction FRACTIONS 2 / 6 trigonometric::sine | complex_functions::sine, "The sine, of any finite argument; NaN of infinities.";
+    71 Cos cos 1 Fraction FRACTIONS 2 / 6 trigonometric::cosine | complex_functions::cosine, "The cosine, of any finite argument; NaN of infinities.";
+    72 Tan tan 1 Fraction FRACTIONS 3 / 8 trigonometric::tangent | complex_functions::tangent, "The tangent, of any finite argument; NaN of infinities.";
+    73 Asin asin 1 Fraction FRACTIONS 3 / 8 inverse::arc_sine | complex_functions::arc_sine, "The inverse sine; NaN beyond 1 and -1.";
+    74 Acos acos 1 Fraction FRACTIONS 3 / 8 inverse::arc_cosine | complex_functions::arc_cosine, "The inverse cosine; NaN beyond 1 and -1.";
+    75 Atan atan 1 Fraction FRACTIONS 2 / 8 inverse::arc_tangent | complex_functions::arc_tangent, "The inverse tangent.";
     76 Atan2 atan2 2 Fraction FLOATS 3 inverse::arc_tangent_2, "The angle of the point (y, x), x being the second operand, from -π to π; zeros count with their signs, two infinities as a diagonal.";
     77 Sinc sinc 1 Fraction FLOATS 4 trigonometric::sinc, "sin(πx) / (πx), 1 at 0, as in NumPy.";
     78 Angle angle 1 FractionPart FRACTIONS 3 inverse::angle, "The angle of a complex number, as of `atan2`; of real numbers π below 0, otherwise 0.";
+    79 Pow pow 2 Common NUMBERS 2 / 64 power::power | complex_functions::power, "x to the power y, as C has it: 1 where y is 0 or x is 1, NaN of a negative x with a broken y. Of integers it wraps, and a negative y gives 0 but of 1 and -1. Of complex numbers e^(y ln x), whose error grows with |y ln x|.";
+    80 Cbrt cbrt 1 Fraction FLOATS 1 power::cube_root, "The cube root, of negative numbers too; exact of cubes.";
+    81 Erf erf 1 Fraction FLOATS 2 error::error, "The error function.";
+    82 Erfc erfc 1 Fraction FLOATS 4 error::complementary_error, "1 - erf(x), accurate where that is small.";
+    83 Gelu gelu 1 Fraction FLOATS 5 error::gelu, "x Φ(x) with the normal distribution function Φ, accurate for negative x too; -0 of minus infinity.";
+    84 GeluTanh gelu_tanh 1 Fraction FLOATS 4 error::gelu_tanh, "x (1 + tanh(sqrt(2/π) (x + 0.044715 x³))) / 2, accurate for negative x too; -0 of minus infinity.";
+    85 Lgamma lgamma 1 Fraction FLOATS 5 gamma::logarithm_of_gamma, "ln |Γ(x)|; infinite at 0 and negative integers. Near its zeros below 0 the error is relative to 1.";
+    86 Logit logit 1 Fraction FLOATS 3 logarithmic::logit, "ln(x / (1 - x)); infinite at 0 and 1, NaN beyond.";
+    87 LogAddExp log_add_exp 2 Fraction FLOATS 2 logarithmic::of_sum, "ln(e^x + e^y) without overflow; where it is near 0 the error is relative to the operands.";
+    88 Xlogy xlogy 2 Fraction FLOATS 2 logarithmic::by_logarithm, "x ln(y), 0 where x is 0 and y is not NaN.";
+    89 Xlog1py xlog1py 2 Fraction FLOATS 2 logarithmic::by_logarithm_of_1_plus, "x ln(1 + y), 0 where x is 0 and y is not NaN.";
+    90 Heaviside heaviside 2 Common FLOATS 0 steps::heaviside, "0 below 0, 1 above, y at 0; NaN of NaN.";
+    91 NextAfter next_after 2 Fraction FLOATS 0 steps::next_after, "The number next to x in the dtype, towards y; y where they are equal.";
+    92 Signbit signbit 1 FractionTest FLOATS 0 steps::has_sign, "Whether the sign bit is set: of -0 too.";
+    93 Radians radians 1 Fraction FLOATS 0 steps::radians, "x · π/180, with the nearest number to that.";
+    94 Degrees degrees 1 Fraction FLOATS 0 steps::degrees, "x · 180/π, with the nearest number to that.";
 }
 
 impl Operation {

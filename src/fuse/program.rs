@@ -174,7 +174,8 @@ impl Program {
         multiply(a, b) Bits32 Multiply32 Bits64 Multiply64 Float32 MultiplyFloat32 Float64 MultiplyFloat64;
         /// The upper half of a product of unsigned integers.
         multiply_high(a, b) Bits32 MultiplyHigh32 Bits64 MultiplyHigh64;
-        divide(a, b) Float32 DivideFloat32 Float64 DivideFloat64;
+        quotient(a, b) Float32 DivideFloat32 Float64 DivideFloat64;
+        reciprocal(a) Float32 ReciprocalFloat32 Float64 ReciprocalFloat64;
         divide_signed(a, b) Bits32 DivideSigned32 Bits64 DivideSigned64;
         divide_unsigned(a, b) Bits32 DivideUnsigned32 Bits64 DivideUnsigned64;
         remainder(a, b) Float32 RemainderFloat32 Float64 RemainderFloat64;
@@ -214,6 +215,12 @@ impl Program {
         bits_of(a) Float32 Bits Float64 Bits64From;
         /// The float of these bits.
         float_of(a) Bits32 FromBits Bits64 Float64From;
+    }
+
+    pub(crate) fn divide(&mut self, a: Value, b: Value) -> Value {
+        // The same bits for less.
+        let unity = self.float(b, 1.0);
+        if a == unity { self.reciprocal(b) } else { self.quotient(a, b) }
     }
 
     pub(crate) fn is_nan(&mut self, a: Value) -> Value {

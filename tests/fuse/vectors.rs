@@ -95,7 +95,7 @@ fn check(operation: Operation, dtype: DType, column: &str, slack: u32) {
     let (mut worst, mut wrong) = (0.0f64, Vec::new());
     let found = results(operation, dtype, &points);
     for (point, found) in points.iter().zip(&found) {
-        let unit = unit(found.0, &point.result);
+        let unit = unit(found.0, &[&point.result[..], &beside(operation, &point.operands)].concat());
         let largest = match found.0.part() {
             DType::F16 => 65504.0,
             DType::BF16 => 3.389_531_389_251_535_5e38,
@@ -162,6 +162,15 @@ fn unit(dtype: DType, result: &[(f64, f64)]) -> f64 {
     let length = result.iter().map(|part| part.0.abs()).filter(|part| part.is_finite()).fold(0.0, f64::max);
     let exponent = if length < f64::MIN_POSITIVE { -1022 } else { (length.to_bits() >> 52) as i32 - 1023 };
     f64::from((exponent + 1 - precision).max(smallest)).exp2()
+}
+
+/// What an error is measured beside, other than the result itself: see the operations' descriptions.
+fn beside(operation: Operation, operands: &[Value]) -> Vec<(f64, f64)> {
+    match operation {
+        Operation::LogAddExp => operands.iter().map(|operand| (operand.real(), 0.0)).collect(),
+        Operation::Lgamma if operands[0].real() < 0.0 => vec![(1.0, 0.0)],
+        _ => Vec::new(),
+    }
 }
 
 /// How many units a part is off; infinite where it is of another kind.

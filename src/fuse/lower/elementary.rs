@@ -102,13 +102,13 @@ fn scaled(program: &mut Program, x: Value, k: Value) -> Value {
 }
 
 /// The result, or x where that is NaN.
-fn unless_nan(program: &mut Program, x: Value, result: Value) -> Value {
+pub(super) fn unless_nan(program: &mut Program, x: Value, result: Value) -> Value {
     let nan = program.is_nan(x);
     program.choose(nan, x, result)
 }
 
 /// factor · e^x, as accurate where e^x alone is subnormal.
-fn exponential_times(program: &mut Program, x: Value, factor: Option<Value>) -> Value {
+pub(super) fn exponential_times(program: &mut Program, x: Value, factor: Option<Value>) -> Value {
     let x = held(program, x, (-110.0, 100.0), (-760.0, 720.0));
     let (k, r) = reduced(program, x);
     let coefficients = inverse_factorials(program, x, 0);
@@ -120,7 +120,7 @@ fn exponential_times(program: &mut Program, x: Value, factor: Option<Value>) -> 
 }
 
 /// e^x - 1.
-fn less_1(program: &mut Program, x: Value) -> Value {
+pub(super) fn less_1(program: &mut Program, x: Value) -> Value {
     let bounded = held(program, x, (-30.0, 89.0), (-50.0, 710.0));
     let (k, r) = reduced(program, bounded);
     let coefficients = inverse_factorials(program, x, 2);
@@ -193,7 +193,7 @@ fn split(program: &mut Program, x: Value) -> Split {
 }
 
 /// What a logarithm is where x is no positive number.
-fn outside(program: &mut Program, x: Value, result: Value) -> Value {
+pub(super) fn outside(program: &mut Program, x: Value, result: Value) -> Value {
     let (zero, infinity) = (program.float(x, 0.0), program.float(x, f64::INFINITY));
     let (lowest, nan) = (program.float(x, f64::NEG_INFINITY), program.float(x, f64::NAN));
     let infinite = program.equal(x, infinity);
@@ -205,7 +205,7 @@ fn outside(program: &mut Program, x: Value, result: Value) -> Value {
 }
 
 /// ln(x) + correction, for a small correction.
-fn natural(program: &mut Program, x: Value, correction: Option<Value>) -> Value {
+pub(super) fn natural(program: &mut Program, x: Value, correction: Option<Value>) -> Value {
     let Split { exponent, fraction, rest } = split(program, x);
     let single_head = f64::from(f32::from_bits((LN_2 as f32).to_bits() & !0xfff));
     let head = either(program, x, single_head, LN_2_HEAD);
@@ -220,7 +220,7 @@ fn natural(program: &mut Program, x: Value, correction: Option<Value>) -> Value 
     program.multiply_add(exponent, head, near)
 }
 
-fn narrowed(program: &mut Program, dtype: DType, result: Value) -> Parts {
+pub(super) fn narrowed(program: &mut Program, dtype: DType, result: Value) -> Parts {
     one(rounded(program, dtype, result))
 }
 
@@ -283,7 +283,7 @@ pub(crate) fn logarithm_to_10(program: &mut Program, dtype: DType, operands: &[P
 }
 
 /// ln(1 + x).
-fn of_1_plus(program: &mut Program, x: Value) -> Value {
+pub(super) fn of_1_plus(program: &mut Program, x: Value) -> Value {
     let unity = program.float(x, 1.0);
     let sum = program.add(unity, x);
     // What the sum lost, whichever of the two is larger.
@@ -364,7 +364,11 @@ fn far(program: &mut Program, x: Value, near: Value) -> Value {
 }
 
 pub(crate) fn inverse_hyperbolic_sine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
-    let x = operands[0][0];
+    let result = inverse_hyperbolic_sine_of(program, operands[0][0]);
+    narrowed(program, dtype, result)
+}
+
+pub(super) fn inverse_hyperbolic_sine_of(program: &mut Program, x: Value) -> Value {
     let (unity, magnitude) = (program.float(x, 1.0), program.absolute(x));
     // ln(1 + x + x² / (1 + sqrt(1 + x²))).
     let square = program.multiply(magnitude, magnitude);
@@ -375,7 +379,8 @@ pub(crate) fn inverse_hyperbolic_sine(program: &mut Program, dtype: DType, opera
     let argument = program.add(magnitude, quotient);
     let near = of_1_plus(program, argument);
     let result = far(program, magnitude, near);
-    signed(program, dtype, x, result)
+    let [result, _] = super::arithmetic::copysign(program, DType::F64, &[one(result), one(x)]);
+    unless_nan(program, x, result)
 }
 
 pub(crate) fn inverse_hyperbolic_cosine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {

@@ -8,12 +8,18 @@ pub(super) mod cast;
 mod coefficients;
 pub(super) mod compare;
 pub(super) mod complex;
+pub(super) mod complex_functions;
 pub(super) mod division;
 pub(super) mod elementary;
+pub(super) mod error;
+pub(super) mod gamma;
 pub(super) mod integer;
 pub(super) mod inverse;
+pub(super) mod logarithmic;
+pub(super) mod power;
 pub(super) mod random;
 pub(super) mod rounding;
+pub(super) mod steps;
 mod term;
 pub(super) mod trigonometric;
 

@@ -163,7 +163,7 @@ impl<'p> Term<'p> {
 
     of_one! { square_root absolute floor truncate round is_nan bits_of float_of }
     of_two! { minimum maximum equal less less_equal less_signed less_unsigned unordered shift_right_signed shift_left
-    shift_right_unsigned }
+    shift_right_unsigned divide_unsigned }
 
     pub(super) fn kind(self) -> Kind {
         self.program.borrow().kind(self.value)
