@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::device::{Device, stream};
 use super::recipe::{Kind, Recipe};
+use super::slices::slice;
 use super::storage::{Fresh, HostMemory, Memory, MemoryMut, Storage};
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
@@ -41,18 +42,46 @@ impl Tensor {
         Ok(Tensor::of(Arc::new(storage), T::DTYPE, Layout::of(shape)))
     }
 
-    /// Of as many bytes as the shape has.
-    pub(crate) fn from_bytes(bytes: &[u8], dtype: DType, shape: &Shape, device: &Device) -> Result<Tensor> {
-        let mut fresh = Fresh::new(device, dtype, shape)?;
+    /// As [`from_slice`](Self::from_slice), of elements whose dtype is known only at run time, as bytes of this machine's order.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] where the shape has not as many bytes, and as [`zeros`](Self::zeros).
+    pub fn from_bytes(bytes: &[u8], dtype: DType, shape: &[usize], device: &Device) -> Result<Tensor> {
+        let mut fresh = Fresh::new(device, dtype, &Shape::new(shape)?)?;
+        let wanted = fresh.layout().count() * dtype.size();
+        if bytes.len() != wanted {
+            let operation = "a tensor's bytes";
+            return Err(Error::LengthMismatch { operation, wanted, found: bytes.len() });
+        }
         match fresh.memory_mut() {
-            MemoryMut::Host(memory) if memory.len() == bytes.len() => memory.copy_from_slice(bytes),
-            MemoryMut::Host(memory) => {
-                let (wanted, found) = (memory.len(), bytes.len());
-                return Err(Error::LengthMismatch { operation: "a tensor's bytes", wanted, found });
-            }
+            MemoryMut::Host(memory) => memory.copy_from_slice(bytes),
             MemoryMut::Cuda(buffer) => stream(device)?.copy_from_host(bytes, buffer)?,
         }
         Ok(fresh.into_tensor())
+    }
+
+    /// The elements in row-major order as bytes of this machine's order, after everything that writes them. Bools are 0
+    /// or 1.
+    ///
+    /// # Errors
+    ///
+    /// As [`to_vec`](Self::to_vec).
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut bytes = self.room(self.count().saturating_mul(self.dtype().size()))?;
+        self.read(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Zeros on the host, for what is to be read.
+    fn room<T: Element>(&self, length: usize) -> Result<Vec<T>> {
+        let mut elements: Vec<T> = Vec::new();
+        elements.try_reserve_exact(length).map_err(|error| {
+            let found = format!("{} elements of {}: {error}", self.count(), self.dtype());
+            Error::invalid("reading a tensor's elements", found, "a tensor that the host has memory for")
+        })?;
+        elements.resize(length, T::zeroed());
+        Ok(elements)
     }
 
     /// The elements in row-major order, after everything that writes them. Bools are 0 or 1.
@@ -62,21 +91,21 @@ impl Tensor {
     /// [`Error::DTypeMismatch`] where `T` is not the dtype's ([`cast`](Self::cast) first), the host has no memory for
     /// them, or what happened on the device before.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
-        if T::DTYPE != self.dtype() {
-            return Err(Error::DTypeMismatch {
-                operation: "reading a tensor's elements",
-                wanted: format!("{}, as which they are read; cast the tensor first", T::DTYPE),
-                found: self.dtype().to_string(),
-            });
-        }
-        let mut elements: Vec<T> = Vec::new();
-        elements.try_reserve_exact(self.count()).map_err(|error| {
-            let found = format!("{} elements of {}: {error}", self.count(), self.dtype());
-            Error::invalid("reading a tensor's elements", found, "a tensor that the host has memory for")
-        })?;
-        elements.resize(self.count(), T::zeroed());
+        self.check_element::<T>("reading a tensor's elements")?;
+        let mut elements: Vec<T> = self.room(self.count())?;
         self.read(bytemuck::cast_slice_mut(&mut elements))?;
         Ok(elements)
+    }
+
+    /// # Errors
+    ///
+    /// [`Error::DTypeMismatch`] where `T` is not the dtype's.
+    pub(super) fn check_element<T: Element>(&self, operation: &'static str) -> Result<()> {
+        if T::DTYPE == self.dtype() {
+            return Ok(());
+        }
+        let wanted = format!("{}, as which the elements are asked for; cast the tensor first", T::DTYPE);
+        Err(Error::DTypeMismatch { operation, wanted, found: self.dtype().to_string() })
     }
 
     /// The only element.
@@ -107,12 +136,7 @@ impl Tensor {
         let start = dense.layout().offset() * dense.dtype().size();
         let range = start..start + bytes.len();
         match dense.memory() {
-            Memory::Host(memory) => {
-                let length = memory.len();
-                let part = memory.get(range.clone());
-                let (start, end) = (range.start, range.end);
-                bytes.copy_from_slice(part.ok_or(Error::OutOfRange { start, end, length })?);
-            }
+            Memory::Host(memory) => bytes.copy_from_slice(slice(memory, range)?),
             Memory::Cuda(buffer) => stream(&dense.device())?.copy_to_host(&buffer.slice(range)?, bytes)?,
         }
         if self.dtype() == DType::Bool {
@@ -170,10 +194,7 @@ impl Tensor {
         match (dense.memory(), fresh.memory_mut()) {
             (_, MemoryMut::Host(to)) => dense.read(to)?,
             (Memory::Host(from), MemoryMut::Cuda(to)) => {
-                let length = from.len();
-                let part = from.get(range.clone());
-                let (start, end) = (range.start, range.end);
-                stream(device)?.copy_from_host(part.ok_or(Error::OutOfRange { start, end, length })?, to)?;
+                stream(device)?.copy_from_host(slice(from, range)?, to)?;
             }
             (Memory::Cuda(from), MemoryMut::Cuda(to)) => stream(device)?.copy(&from.slice(range)?, to)?,
         }

@@ -15,6 +15,7 @@ mod moving;
 mod numerals;
 mod operand;
 mod recipe;
+mod slices;
 mod storage;
 mod tensor;
 mod views;

@@ -36,12 +36,17 @@ fn what_is_held_alone_is_written_where_it_is() {
     let memory = vec![1.0f32, 2.0, 3.0];
     let address = memory.as_ptr();
     let mut x = Tensor::from_vec(memory, &[3], &cpu()).unwrap();
+    let place = |x: &Tensor| x.as_slice::<f32>().unwrap().as_ptr();
     x.in_place().add(1.0).unwrap();
     x.slice_mut(0, 1..).unwrap().sub(1.0).unwrap();
-    Fused::new(|[x]| x * x).run_into([&x.clone()], [&mut x]).unwrap();
-    // The clone above shared it until the run was over, so that went elsewhere; the first two did not.
-    assert_eq!(values(&x), [4.0, 4.0, 9.0]);
-    let _ = address;
+    line().slice(0, 1..).unwrap().with_output(&mut x).mul(2.0).unwrap();
+    x.as_slice_mut::<f32>().unwrap()[0] = 9.0;
+    assert_eq!((values(&x), place(&x)), (vec![9.0, 6.0, 8.0], address));
+    // With a clone it is written elsewhere, and the clone keeps the place.
+    let clone = x.clone();
+    x.as_slice_mut::<f32>().unwrap()[0] = 1.0;
+    assert_eq!((values(&x)[0], values(&clone)[0], place(&clone)), (1.0, 9.0, address));
+    assert_ne!(place(&x), address);
 }
 
 #[test]
@@ -137,6 +142,22 @@ fn tensors_go_between_threads() {
         assert_eq!(*result, wanted);
     }
     assert_eq!(values(&x), [1.0, 2.0, 3.0, 4.0]);
+}
+
+#[test]
+fn slices_are_the_elements_themselves() {
+    let mut x = Tensor::new([[1i32, 2, 3], [4, 5, 6]], &cpu()).unwrap();
+    assert_eq!(x.narrow(0, 1, 1).unwrap().as_slice::<i32>().unwrap(), [4, 5, 6]);
+    let error = x.t().unwrap().as_slice::<i32>().unwrap_err().to_string();
+    assert!(error.contains("contiguous"), "{error}");
+    assert!(matches!(x.as_slice::<u32>(), Err(Error::DTypeMismatch { .. })));
+    assert!(matches!(x.as_slice_mut::<f32>(), Err(Error::DTypeMismatch { .. })));
+    assert!(matches!(x.device_slice::<i32>().map(drop), Err(Error::DeviceMismatch { .. })));
+    assert!(matches!(x.device_slice_mut::<i32>().map(drop), Err(Error::DeviceMismatch { .. })));
+    let mut turned = x.t().unwrap();
+    turned.as_slice_mut::<i32>().unwrap()[1] = 0;
+    assert_eq!(turned.to_vec::<i32>().unwrap(), [1, 0, 2, 5, 3, 6]);
+    assert_eq!(x.to_vec::<i32>().unwrap(), [1, 2, 3, 4, 5, 6]);
 }
 
 #[test]

@@ -242,7 +242,7 @@ fn operands_are_broadcast() {
         // Some sizes are 1, some dimensions are not there, and now and then one is wrong.
         let part = |numbers: &mut Numbers| {
             let from = numbers.below(full.len() + 1);
-            let size = |&size: &usize| match numbers.below(8) {
+            let size = |&size: &usize| match numbers.below(7) {
                 0..2 => 1,
                 2 => size + 1,
                 _ => size,
@@ -299,7 +299,7 @@ fn writes_through_views_reach_these_elements_alone() {
         }
         let (first, second) = (numbers.below(rank), numbers.below(rank));
         let (a, b) = (model.sizes[first] as isize, model.sizes[second] as isize);
-        let cut = |numbers: &mut Numbers, size| match [1, 2, -1, -3][numbers.below(4)] {
+        let cut = |numbers: &mut Numbers, size: isize| match [1, 2, -1, -3][numbers.below(4)] {
             step if step > 0 => (numbers.between(0, 2), size - numbers.between(-1, 1), step),
             step => (size - numbers.between(0, 2), -size - 1 + numbers.between(0, 1), step),
         };
