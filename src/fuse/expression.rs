@@ -10,7 +10,7 @@ use super::graph::{Node, Nodes, Place};
 use super::host::Schedule;
 use super::instruction::Instruction;
 use super::lower::cast::cast;
-use super::lower::random;
+use super::lower::{normal, random};
 use super::number::Number;
 use super::operation::Parts;
 use super::plan::Key;
@@ -89,6 +89,9 @@ impl Expression {
                     }
                     _ => None,
                 },
+                (true, Node::Normal(place)) => {
+                    at(place).map(|bits| [normal::normal(&mut program, bits[0]); 2])
+                }
                 (true, Node::Permute(places)) => match places.map(at) {
                     [Some(x), Some(y), Some(z)] => {
                         Some([program.apply(Instruction::Permute64, &[x[0], y[0], z[0]]); 2])
@@ -190,7 +193,7 @@ fn needed(nodes: &Nodes, outputs: &[Place]) -> Vec<bool> {
     }
     for (index, (node, _)) in nodes.nodes.iter().enumerate().rev() {
         match node {
-            Node::Cast(place) if needed[index] => needed[*place as usize] = true,
+            Node::Cast(place) | Node::Normal(place) if needed[index] => needed[*place as usize] = true,
             Node::Apply(_, places) | Node::Permute(places) if needed[index] => {
                 for place in places {
                     needed[*place as usize] = true;

@@ -24,6 +24,8 @@ pub(crate) enum Node {
     Coordinate(u32),
     /// A random word of a coordinate: (coordinate, words of an element, which of them), seed and offset.
     Random([u32; 3], [Place; 2]),
+    /// A normally distributed number of random bits.
+    Normal(Place),
     /// Where an index goes in a permutation: index, length and key.
     Permute([Place; 3]),
     Cast(Place),
@@ -325,6 +327,23 @@ impl<'g> Expr<'g> {
 }
 
 impl<'g> Expr<'g> {
+    /// The number that belongs to these random bits in the standard normal distribution: of u32 an f32, of u64 an f64, the
+    /// quantile at (bits + 1/2) / 2^32 or 2^64, within 3 units in the last place and the same on every device. A dtype
+    /// that is neither is an error of [`Graph::expression`].
+    #[must_use]
+    pub fn normal(self) -> Expr<'g> {
+        let mut nodes = self.graph.0.borrow_mut();
+        let result = match nodes.dtype(self.place) {
+            DType::U32 => DType::F32,
+            DType::U64 => DType::F64,
+            other => {
+                nodes.refuse("normal numbers", format!("bits of {other}"), "u32 or u64");
+                return self;
+            }
+        };
+        Expr { graph: self.graph, place: nodes.push(Node::Normal(self.place), result) }
+    }
+
     /// Where this index goes in the permutation of 0 to `length` that belongs to `key`, as a u64, as which all three are
     /// taken. It is computed, by a Feistel network of the fewest bits that hold the length, so there is no table; every key
     /// gives a permutation that looks random, not every permutation has a key. A length of 0 counts as 1, an index past the
