@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::device::{Device, stream};
-use super::recipe::Recipe;
+use super::recipe::{Kind, Recipe};
 use super::storage::{Fresh, HostMemory, Memory, MemoryMut, Storage};
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
@@ -136,7 +136,7 @@ impl Tensor {
     ///
     /// As [`zeros`](Self::zeros).
     pub fn copy(&self) -> Result<Tensor> {
-        Recipe::cast(self.dtype(), self.dtype()).run(&[self.into()])
+        Recipe::cast(Kind::Tensor(self.dtype()), self.dtype()).run(&[self.into()])
     }
 
     /// The elements in another dtype; the tensor itself where they have it. Floats become integers by dropping the fraction
@@ -150,7 +150,7 @@ impl Tensor {
         if dtype == self.dtype() {
             return Ok(self.clone());
         }
-        Recipe::cast(self.dtype(), dtype).run(&[self.into()])
+        Recipe::cast(Kind::Tensor(self.dtype()), dtype).run(&[self.into()])
     }
 
     /// The elements on another device; the tensor itself where they are there. To and from the CPU the copy is done when
@@ -302,7 +302,7 @@ impl Tensor {
     /// let x = Tensor::new([[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]], &Device::cpu())?;
     /// assert_eq!(**x.shape(), [2, 3]);
     /// let truth = Tensor::new(vec![true, false], &Device::cpu())?;
-    /// assert_eq!(truth.to_string(), "[true, false]");
+    /// assert_eq!(truth.to_string(), "[ true false]");
     /// # Ok::<(), selvedge::Error>(())
     /// ```
     ///
