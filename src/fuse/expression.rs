@@ -81,14 +81,16 @@ impl Expression {
                     let operand = arrays as u32 + index;
                     Some(source(&mut program, dtype, |_| Step::Coordinate { operand }))
                 }
-                (true, Node::Random([index, words, word], [seed, offset])) => match (at(seed), at(offset)) {
-                    (Some(seed), Some(offset)) => {
-                        let operand = arrays as u32 + index;
-                        let word = random::word(&mut program, operand, words, word, seed[0], offset[0]);
-                        Some([word; 2])
+                (true, Node::Random([index, words, number], [seed, offset])) => {
+                    match (at(seed), at(offset)) {
+                        (Some(seed), Some(offset)) => {
+                            let operand = arrays as u32 + index;
+                            let stream = [seed[0], offset[0]];
+                            Some([random::number(&mut program, dtype, operand, words, number, stream); 2])
+                        }
+                        _ => None,
                     }
-                    _ => None,
-                },
+                }
                 (true, Node::Normal(place)) => {
                     at(place).map(|bits| [normal::normal(&mut program, bits[0]); 2])
                 }
