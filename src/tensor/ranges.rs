@@ -127,17 +127,21 @@ impl Tensor {
         let shape = Shape::new(&[count])?;
         let steps = count.saturating_sub(1);
         let divisor = steps.max(1) as f64;
-        let step = (end - start) / divisor;
-        let step = if step.is_finite() { step } else { end / divisor - start / divisor };
+        // In half steps where a step, or all of them, is past the largest number.
+        let (step, parts) = match end - start {
+            way if way.is_finite() => (way / divisor, 1),
+            _ => ((end / 2.0 - start / 2.0) / divisor, 2),
+        };
         let operands = [start, end, step].map(Into::into);
         Formula { operation: OPERATION, dtype, compute: DType::F64, operands }.make(
             &shape,
             device,
-            || Ok([steps as u64]),
-            |graph, [start, end, step], [steps]| {
+            || Ok([steps as u64, parts]),
+            |graph, [start, end, step], [steps, parts]| {
                 let index = graph.position();
                 let rest = steps.cast(DType::I64) - index;
-                let [from_start, from_end] = [index, rest].map(|index| index.cast(DType::F64));
+                let parts = parts.cast(DType::I64);
+                let [from_start, from_end] = [index, rest].map(|index| (index * parts).cast(DType::F64));
                 let first = from_start.fma(step, start);
                 let second = (-from_end).fma(step, end);
                 let near = index.lt(rest).choose(first, second);
