@@ -10,7 +10,7 @@ use super::graph::{Node, Nodes, Place};
 use super::host::Schedule;
 use super::instruction::Instruction;
 use super::lower::cast::cast;
-use super::lower::random;
+use super::lower::{normal, random};
 use super::number::Number;
 use super::operation::{Operation, Parts};
 use super::plan::Key;
@@ -83,14 +83,19 @@ impl Expression {
                     let operand = arrays as u32 + index;
                     Some(source(&mut program, dtype, |_| Step::Coordinate { operand }))
                 }
-                (true, Node::Random([index, words, word], [seed, offset])) => match (at(seed), at(offset)) {
-                    (Some(seed), Some(offset)) => {
-                        let operand = arrays as u32 + index;
-                        let word = random::word(&mut program, operand, words, word, seed[0], offset[0]);
-                        Some([word; 2])
+                (true, Node::Random([index, words, number], [seed, offset])) => {
+                    match (at(seed), at(offset)) {
+                        (Some(seed), Some(offset)) => {
+                            let operand = arrays as u32 + index;
+                            let stream = [seed[0], offset[0]];
+                            Some([random::number(&mut program, dtype, operand, words, number, stream); 2])
+                        }
+                        _ => None,
                     }
-                    _ => None,
-                },
+                }
+                (true, Node::Normal(place)) => {
+                    at(place).map(|bits| [normal::normal(&mut program, bits[0]); 2])
+                }
                 (true, Node::Permute(places)) => match places.map(at) {
                     [Some(x), Some(y), Some(z)] => {
                         Some([program.apply(Instruction::Permute64, &[x[0], y[0], z[0]]); 2])
@@ -194,7 +199,7 @@ fn needed(nodes: &Nodes, outputs: &[Place]) -> Vec<bool> {
     }
     for (index, (node, _)) in nodes.nodes.iter().enumerate().rev() {
         match node {
-            Node::Cast(place) if needed[index] => needed[*place as usize] = true,
+            Node::Cast(place) | Node::Normal(place) if needed[index] => needed[*place as usize] = true,
             Node::Apply(_, places) | Node::Permute(places) if needed[index] => {
                 for place in places {
                     needed[*place as usize] = true;

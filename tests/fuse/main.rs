@@ -8,6 +8,7 @@ mod classes;
 mod coordinates;
 mod harness;
 mod interpreter;
+mod normal;
 mod operations;
 mod pure;
 mod random;
@@ -27,6 +28,7 @@ fn main() -> std::process::ExitCode {
     trials.extend(rules::trials());
     trials.extend(tiles::trials());
     trials.extend(vectors::trials());
+    trials.extend(normal::trials());
     trials.extend(words::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

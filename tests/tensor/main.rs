@@ -6,4 +6,6 @@ mod conversions;
 mod fused;
 mod model;
 mod properties;
+mod random;
+mod ranges;
 mod text;

@@ -29,7 +29,7 @@ fn either(program: &mut Program, x: Value, single: f64, double: f64) -> Value {
 }
 
 /// c[0] + x (c[1] + x (c[2] + …)).
-fn polynomial(program: &mut Program, x: Value, coefficients: &[f64]) -> Value {
+pub(super) fn polynomial(program: &mut Program, x: Value, coefficients: &[f64]) -> Value {
     let mut sum = program.float(x, coefficients[coefficients.len() - 1]);
     for &coefficient in coefficients.iter().rev().skip(1) {
         let coefficient = program.float(x, coefficient);

@@ -17,6 +17,7 @@ pub(super) mod integer;
 pub(super) mod inverse;
 pub(super) mod logarithmic;
 pub(super) mod power;
+pub(super) mod normal;
 pub(super) mod random;
 pub(super) mod rounding;
 pub(super) mod steps;
