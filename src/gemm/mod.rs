@@ -20,6 +20,7 @@
 
 mod element;
 mod engine;
+mod host;
 mod kernels;
 mod packed;
 mod plan;
@@ -29,6 +30,7 @@ mod wgmma;
 
 pub use element::{GemmElement, GemmResult};
 pub use engine::{Choice, Engine, Lack};
+pub use host::gemm_host;
 pub use plan::{Machine, Plan};
 pub use product::{Operation, Product};
 
