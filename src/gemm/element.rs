@@ -21,6 +21,8 @@ mod sealed {
         const IS_SUM: bool;
         #[doc(hidden)]
         fn widened(self) -> Self::Sum;
+        #[doc(hidden)]
+        fn narrowed(sum: Self::Sum) -> Self;
     }
 
     pub trait SealedScalar: Copy + PartialEq {
@@ -52,7 +54,7 @@ pub trait GemmElement: Element + Sealed {
 pub trait GemmResult<T: GemmElement>: Element + sealed::SealedResult<T> {}
 
 macro_rules! elements {
-    ($($element:ty, $kernel:literal, $sum:ty, $scalar:ty, $widened:expr, $rounded:expr;)*) => {$(
+    ($($element:ty, $kernel:literal, $sum:ty, $scalar:ty, $widened:expr, $narrowed:expr;)*) => {$(
         impl Sealed for $element {
             const SIMT_FAMILY: &'static str = concat!("gemm_simt_", $kernel);
             type Sum = $sum;
@@ -62,20 +64,14 @@ macro_rules! elements {
             fn widened(self) -> $sum {
                 $widened(self)
             }
+
+            #[inline(always)]
+            fn narrowed(sum: $sum) -> $element {
+                $narrowed(sum)
+            }
         }
         impl GemmElement for $element {
             type Scalar = $scalar;
-        }
-        impl sealed::SealedResult<$element> for $element {
-            #[inline(always)]
-            fn summand(self) -> $sum {
-                $widened(self)
-            }
-
-            #[inline(always)]
-            fn rounded(sum: $sum) -> $element {
-                $rounded(sum)
-            }
         }
     )*};
 }
@@ -116,7 +112,19 @@ macro_rules! wider_results {
 
 wider_results! { f16 bf16 }
 
-impl<T: GemmElement + sealed::SealedResult<T>> GemmResult<T> for T {}
+impl<T: GemmElement> sealed::SealedResult<T> for T {
+    #[inline(always)]
+    fn summand(self) -> T::Sum {
+        self.widened()
+    }
+
+    #[inline(always)]
+    fn rounded(sum: T::Sum) -> T {
+        T::narrowed(sum)
+    }
+}
+
+impl<T: GemmElement> GemmResult<T> for T {}
 
 fn words(bytes: &[u8]) -> [u64; 2] {
     let mut words = [0u64; 2];

@@ -310,3 +310,45 @@ unsafe fn widen<T: Sealed>(
     let (row, column) = if transposed { (1, rows) } else { (columns, 1) };
     Part { start: copy.as_ptr(), row, column, conjugate: source.conjugate }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers whose sums depend on their order.
+    fn numbers(count: usize) -> Vec<f32> {
+        let mut state = 1u32;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as f32 / 1e7 - 0.8
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn bits_do_not_depend_on_the_number_of_threads() {
+        for (m, n, k, batch) in [(300, 260, 700, 1), (1, 3000, 900, 1), (3000, 1, 900, 2), (64, 64, 64, 20)] {
+            let (a, b) = (numbers(m * k * batch), numbers(k * n * batch));
+            let product = Product::new(m, n, k).batch(batch, m * k, k * n, m * n);
+            let by = |threads: usize| {
+                let mut c = vec![0.0f32; m * n * batch];
+                multiply_by(threads, &product, 1.0, &a, &b, 0.0, &mut c).unwrap();
+                c
+            };
+            let alone = by(1);
+            assert!(alone.iter().any(|x| *x != 0.0));
+            for threads in [2, 3, 16] {
+                assert!(by(threads) == alone, "{product} by {threads} threads");
+            }
+        }
+    }
+
+    #[test]
+    fn tiles_are_of_the_product() {
+        assert_eq!(tile(&Product::new(100, 100, 5)), (64, 64));
+        assert_eq!(tile(&Product::new(1, 1 << 20, 5)), (1, 1 << 14));
+        assert_eq!(tile(&Product::new(1 << 20, 1, 5)), (1 << 14, 1));
+        assert_eq!(tile(&Product::new(8192, 8192, 5)), (512, 512));
+        assert_eq!(tile(&Product::new(3, 2, 5)), (3, 2));
+    }
+}
