@@ -7,9 +7,9 @@ use std::ops;
 use num_complex::Complex;
 
 use super::operand::Operand;
-use super::recipe::Recipe;
+use super::recipe::{Kind, Recipe};
 use super::tensor::Tensor;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fuse::{Operation, with_operations};
 
 impl Tensor {
@@ -17,22 +17,22 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`Error::ArgumentCount`](crate::Error::ArgumentCount) for another number of operands, and as the operation's own method.
+    /// [`Error::ArgumentCount`] for another number of operands, and as the operation's own method.
     pub fn operation(&self, operation: Operation, others: &[Operand<'_>]) -> Result<Tensor> {
         match *others {
-            [] => run(operation, &[self.into()]),
             [y] => run(operation, &[self.into(), y]),
             [y, z] => run(operation, &[self.into(), y, z]),
-            _ => {
-                let (wanted, found) = (operation.arity(), others.len() + 1);
-                Err(crate::Error::ArgumentCount { kernel: operation.name().to_owned(), wanted, found })
-            }
+            // Another number is refused there.
+            _ => Recipe::of(operation, Kind::Tensor(self.dtype()), others, None)?.run(&[self.into()]),
         }
     }
 }
 
 fn run(operation: Operation, operands: &[Operand<'_>]) -> Result<Tensor> {
-    Recipe::of(operation, operands, None).run(operands)
+    match operands {
+        [first, others @ ..] => Recipe::of(operation, Kind::of(first), others, None)?.run(operands),
+        [] => Err(Error::invalid(operation.name(), "no operands", "at least one")),
+    }
 }
 
 macro_rules! methods {

@@ -22,6 +22,15 @@ pub(crate) enum Source<'a> {
     Output(usize),
 }
 
+impl<'a> Source<'a> {
+    fn tensor(&self) -> Option<&'a Tensor> {
+        match self {
+            Source::Tensor(tensor) => Some(tensor),
+            Source::Output(_) => None,
+        }
+    }
+}
+
 /// What a run writes: elements of memory that it has alone.
 pub(crate) struct Target<'a> {
     memory: MemoryMut<'a>,
@@ -66,8 +75,8 @@ pub(crate) fn broadcast<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Re
 ///
 /// # Errors
 ///
-/// [`Error::DeviceMismatch`], [`Error::InvalidArgument`] for shapes that do not broadcast, and those of
-/// [`Expression::run`].
+/// [`Error::DeviceMismatch`], [`Error::InvalidArgument`] for shapes that do not broadcast or where there is no input, and
+/// those of [`Expression::run`].
 pub(crate) fn evaluate(
     expression: &Expression,
     inputs: &[&Tensor],
@@ -83,6 +92,25 @@ pub(crate) fn evaluate(
     Ok(fresh.into_iter().map(Fresh::into_tensor).collect())
 }
 
+/// As [`evaluate`], of an expression with one output; errors have the operation's name.
+pub(super) fn evaluate_one(
+    operation: &'static str,
+    expression: &Expression,
+    sources: &[Source<'_>],
+    scalars: &[Number],
+) -> Result<Tensor> {
+    let tensors = || sources.iter().filter_map(Source::tensor);
+    let device = one_device(operation, tensors())?;
+    let shape = broadcast(tensors())?;
+    let &[dtype] = expression.outputs() else {
+        let (wanted, found) = (1, expression.outputs().len());
+        return Err(Error::LengthMismatch { operation, wanted, found });
+    };
+    let mut fresh = Fresh::new(&device, dtype, &shape)?;
+    evaluate_named(operation, expression, sources, scalars, &mut [Target::all(&mut fresh)])?;
+    Ok(fresh.into_tensor())
+}
+
 /// As [`evaluate`], into memory that is there; inputs are broadcast to the targets' shape.
 ///
 /// # Errors
@@ -94,19 +122,27 @@ pub(crate) fn evaluate_into(
     scalars: &[Number],
     targets: &mut [Target<'_>],
 ) -> Result<()> {
+    evaluate_named(OPERATION, expression, sources, scalars, targets)
+}
+
+/// As [`evaluate_into`], with the operation's name in errors.
+pub(super) fn evaluate_named(
+    operation: &'static str,
+    expression: &Expression,
+    sources: &[Source<'_>],
+    scalars: &[Number],
+    targets: &mut [Target<'_>],
+) -> Result<()> {
     let Some(first) = targets.first() else {
-        return Err(Error::invalid(OPERATION, "no outputs", "at least one"));
+        return Err(Error::invalid(operation, "no outputs", "at least one"));
     };
     let device = first.memory.device();
-    let tensors = sources.iter().filter_map(|source| match source {
-        Source::Tensor(tensor) => Some(tensor.device()),
-        Source::Output(_) => None,
-    });
+    let tensors = sources.iter().filter_map(Source::tensor).map(Tensor::device);
     let mut others = tensors.chain(targets.iter().map(|target| target.memory.device()));
     if let Some(other) = others.find(|other| *other != device) {
-        return Err(mismatch(OPERATION, device, other));
+        return Err(mismatch(operation, device, other));
     }
-    let elsewhere = || mismatch(OPERATION, device, Device::cpu());
+    let elsewhere = || mismatch(operation, device, Device::cpu());
     if device.is_cpu() {
         let outputs = targets.iter_mut().map(|target| match &mut target.memory {
             MemoryMut::Host(memory) => HostOutput::of_bytes(target.dtype, memory, target.layout),

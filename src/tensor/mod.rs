@@ -1,13 +1,22 @@
 //! Tensors: arrays of any dtype on the CPU and CUDA devices, as in NumPy and PyTorch.
 
+#[cfg(feature = "ndarray")]
+mod array;
 mod convert;
 mod device;
+mod display;
 mod elementwise;
 mod evaluate;
+mod fused;
+mod in_place;
+mod making;
+mod numerals;
 mod operand;
 mod recipe;
+mod slices;
 mod storage;
 mod tensor;
+mod views;
 
 pub use convert::Nested;
 pub use device::Device;
@@ -15,6 +24,8 @@ pub use device::Device;
 pub(crate) use device::{Current, stream};
 #[allow(unused_imports)]
 pub(crate) use evaluate::{Source, Target, broadcast, evaluate, evaluate_into};
+pub use fused::{Fused, Operands, fuse};
+pub use in_place::{TensorMut, WithOutput};
 pub use operand::Operand;
 #[allow(unused_imports)]
 pub(crate) use storage::{Fresh, Memory, MemoryMut};

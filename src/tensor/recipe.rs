@@ -5,13 +5,11 @@
 
 use std::sync::OnceLock;
 
-use super::device::Device;
-use super::evaluate::{Source, Target, broadcast, evaluate_into};
-use super::operand::Operand;
-use super::storage::Fresh;
-use super::tensor::{Tensor, one_device};
+use super::evaluate::{Target, evaluate_named, evaluate_one};
+use super::operand::{Inputs, Operand};
+use super::tensor::Tensor;
 use crate::error::{Error, Result};
-use crate::fuse::{Expr, Expression, Graph, Number, Operation, Rule};
+use crate::fuse::{Expr, Expression, Graph, Operation, Rule};
 use crate::types::{DType, NumberKind};
 
 /// What an operand is, without its value.
@@ -65,17 +63,32 @@ pub(super) struct Recipe {
 }
 
 impl Recipe {
-    /// An operation on as many operands as it has, of which there are at most three.
-    pub(super) fn of(operation: Operation, operands: &[Operand<'_>], stored: Option<DType>) -> Recipe {
-        let mut kinds = [Kind::Number(NumberKind::Bool); 3];
-        for (kind, operand) in kinds.iter_mut().zip(operands) {
+    /// An operation on a first operand and others.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ArgumentCount`] where it has another number of operands.
+    #[inline]
+    pub(super) fn of(
+        operation: Operation,
+        first: Kind,
+        others: &[Operand<'_>],
+        stored: Option<DType>,
+    ) -> Result<Recipe> {
+        let (wanted, found) = (operation.arity(), others.len() + 1);
+        if wanted != found {
+            return Err(Error::ArgumentCount { kernel: operation.name().to_owned(), wanted, found });
+        }
+        let mut operands = [first; 3];
+        for (kind, operand) in operands[1..].iter_mut().zip(others) {
             *kind = Kind::of(operand);
         }
-        Recipe { operation: Some(operation), operands: kinds, count: operands.len().min(3), stored }
+        Ok(Recipe { operation: Some(operation), operands, count: wanted.min(3), stored })
     }
 
-    pub(super) fn cast(from: DType, to: DType) -> Recipe {
-        Recipe { operation: None, operands: [Kind::Tensor(from); 3], count: 1, stored: Some(to) }
+    /// A tensor in another dtype or its own, or elements that are all one number.
+    pub(super) fn cast(from: Kind, to: DType) -> Recipe {
+        Recipe { operation: None, operands: [from; 3], count: 1, stored: Some(to) }
     }
 
     /// The operation's name in errors.
@@ -94,7 +107,7 @@ impl Recipe {
 
     fn expression(&self) -> Result<&'static Expression> {
         static KEPT: [Chain<Recipe, Expression>; 1024] = [const { Chain::new() }; 1024];
-        KEPT[self.hash() % KEPT.len()].find_or_add(*self, || self.make())
+        KEPT[self.hash() % KEPT.len()].find_or_add(|known| known == self, || Ok((*self, self.make()?)))
     }
 
     fn make(&self) -> Result<Expression> {
@@ -107,7 +120,12 @@ impl Recipe {
         for kind in kinds {
             operands.push(match *kind {
                 Kind::Tensor(dtype) => graph.input(dtype),
-                Kind::Number(number) => graph.scalar(dtype_of_number(number, values)?),
+                Kind::Number(number) => graph.scalar(match (self.operation, self.stored) {
+                    // All elements are the number itself; the 8-bit floats have no scalars.
+                    (None, Some(dtype)) if dtype.is_storage_only() => DType::F32,
+                    (None, Some(dtype)) => dtype,
+                    _ => dtype_of_number(number, values)?,
+                }),
             });
         }
         let (first, others) = match operands.split_first() {
@@ -137,46 +155,19 @@ impl Recipe {
     ///
     /// As [`evaluate`](super::evaluate::evaluate), with the operation's name.
     pub(super) fn run(&self, operands: &[Operand<'_>]) -> Result<Tensor> {
-        let expression = self.expression()?;
-        let tensors = || operands.iter().filter_map(Operand::tensor);
-        let device: Device = one_device(self.name(), tensors())?;
-        let shape = broadcast(tensors())?;
-        let dtype = expression.outputs().first().copied().unwrap_or(DType::F32);
-        let mut fresh = Fresh::new(&device, dtype, &shape)?;
-        self.run_into(operands, false, Target::all(&mut fresh))?;
-        Ok(fresh.into_tensor())
+        let mut inputs = Inputs::<3>::default();
+        operands.iter().for_each(|operand| inputs.push(operand));
+        evaluate_one(self.name(), self.expression()?, inputs.sources(), inputs.numbers())
     }
 
-    /// The result in memory that is there; the first operand is what that holds where it is `in_place`.
+    /// The result in memory that is there.
     ///
     /// # Errors
     ///
     /// As [`run`](Self::run).
-    pub(super) fn run_into(
-        &self,
-        operands: &[Operand<'_>],
-        in_place: bool,
-        target: Target<'_>,
-    ) -> Result<()> {
-        let expression = self.expression()?;
-        let mut sources = [Source::Output(0); 3];
-        let mut numbers = [Number::Bool(false); 3];
-        let (mut inputs, mut scalars) = (0, 0);
-        for (index, operand) in operands.iter().take(3).enumerate() {
-            match operand {
-                Operand::Number(number) => {
-                    numbers[scalars] = *number;
-                    scalars += 1;
-                }
-                Operand::Tensor(tensor) => {
-                    if index > 0 || !in_place {
-                        sources[inputs] = Source::Tensor(tensor);
-                    }
-                    inputs += 1;
-                }
-            }
-        }
-        evaluate_into(expression, &sources[..inputs], &numbers[..scalars], &mut [target])
+    pub(super) fn run_into(&self, inputs: &Inputs<'_, 3>, target: Target<'_>) -> Result<()> {
+        let targets = &mut [target];
+        evaluate_named(self.name(), self.expression()?, inputs.sources(), inputs.numbers(), targets)
     }
 }
 
@@ -189,43 +180,37 @@ struct Link<K, V> {
     next: Chain<K, V>,
 }
 
-impl<K: PartialEq, V> Chain<K, V> {
+impl<K, V> Chain<K, V> {
     pub(super) const fn new() -> Chain<K, V> {
         Chain(OnceLock::new())
     }
 
-    fn find(&self, key: &K) -> Option<&V> {
-        let mut chain = self;
-        while let Some(link) = chain.0.get() {
-            if link.key == *key {
-                return Some(&link.value);
-            }
-            chain = &link.next;
-        }
-        None
-    }
-
-    /// The value of a key, made where there is none; where two threads make it, the first one's.
+    /// The value whose key is the `same`, made where there is none; where two threads make it, the first one's.
     ///
     /// # Errors
     ///
     /// Those of `make`.
-    pub(super) fn find_or_add(&self, key: K, make: impl FnOnce() -> Result<V>) -> Result<&V> {
-        if let Some(value) = self.find(&key) {
-            return Ok(value);
-        }
-        let value = make()?;
-        let mut made = Some(Box::new(Link { key, value, next: Chain::new() }));
+    #[inline]
+    pub(super) fn find_or_add(
+        &self,
+        same: impl Fn(&K) -> bool,
+        make: impl FnOnce() -> Result<(K, V)>,
+    ) -> Result<&V> {
         let mut chain = self;
+        while let Some(link) = chain.0.get() {
+            if same(&link.key) {
+                return Ok(&link.value);
+            }
+            chain = &link.next;
+        }
+        let (key, value) = make()?;
+        let mut made = Some(Box::new(Link { key, value, next: Chain::new() }));
         loop {
-            match (chain.0.get(), made.take()) {
-                (Some(link), Some(new)) if link.key != new.key => {
-                    chain = &link.next;
-                    made = Some(new);
-                }
-                (Some(link), _) => return Ok(&link.value),
-                // The link itself comes back where another thread was faster.
-                (None, new) => made = new.and_then(|new| chain.0.set(new).err()),
+            match chain.0.get() {
+                Some(link) if same(&link.key) => return Ok(&link.value),
+                Some(link) => chain = &link.next,
+                // It comes back where another thread was faster.
+                None => made = made.and_then(|made| chain.0.set(made).err()),
             }
         }
     }
