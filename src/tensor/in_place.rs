@@ -108,7 +108,7 @@ impl<'a> TensorMut<'a> {
         self.tensor.device()
     }
 
-    fn layout(&self) -> &Layout {
+    pub(super) fn layout(&self) -> &Layout {
         self.part.as_ref().unwrap_or(&self.tensor.layout)
     }
 
@@ -138,6 +138,19 @@ impl<'a> TensorMut<'a> {
         run(self.target(&mut fresh)?)?;
         self.settle(fresh);
         Ok(())
+    }
+
+    /// The elements in memory of their own.
+    pub(super) fn copy(&self) -> Result<Tensor> {
+        self.tensor.view_as(*self.layout()).copy()
+    }
+
+    /// As [`write`](Self::write), of what reads the elements before where it `reads` any.
+    pub(super) fn update(&mut self, reads: bool, run: impl FnOnce(Target<'_>) -> Result<()>) -> Result<()> {
+        if reads && self.part.is_none() && !self.is_own() {
+            self.tensor.own()?;
+        }
+        self.write(run)
     }
 
     /// Other memory for all of the elements, where their own is not this one's alone.

@@ -10,6 +10,7 @@ mod evaluate;
 mod fused;
 mod in_place;
 mod making;
+mod matmul;
 mod numerals;
 mod operand;
 mod recipe;
@@ -26,6 +27,7 @@ pub(crate) use device::{Current, stream};
 pub(crate) use evaluate::{Source, Target, broadcast, evaluate, evaluate_into};
 pub use fused::{Fused, Operands, fuse};
 pub use in_place::{TensorMut, WithOutput};
+pub use matmul::Matmul;
 pub use operand::Operand;
 #[allow(unused_imports)]
 pub(crate) use storage::{Fresh, Memory, MemoryMut};
