@@ -7,8 +7,11 @@
 //! |---|---|---|---|
 //! | `wgmma` | compute capability 9.0; A and B with all rows and matrices at multiples of 16 bytes, or 2²⁸ operations and more, where copies of them pay; k of 1 or more | `f16` and `bf16`, into themselves or `f32` | `f32`, by the tensor cores: products are exact, sums of 16 of them are cut, not rounded |
 //! | `simt` | 6.0 or more | all but `Bool` and the 8-bit floats | `f32` for `f16` and `bf16`, else their own type, by fma with k ascending; integers wrap |
+//! | `cublas` | the library, and that it is asked for; no conjugation without transposition; k of 1 or more | `f16` and `bf16`, into themselves or `f32`; `f32`, `f64`, complex | `f32` for `f16` and `bf16`, else their own type, never in TF32 |
 //!
-//! `SELVEDGE_GEMM` is `auto`, `own`, or an engine's name; [`Product::by`] goes before it. An engine that was asked for by name
+//! [`gemm_host`] is the same on the CPU.
+//!
+//! `SELVEDGE_GEMM` is `own` (as where it is not set), `auto`, or an engine's name; [`Product::by`] goes before it. An engine that was asked for by name
 //! and cannot run is an error that says what it lacks, never another engine.
 //!
 //! What must stay true:
@@ -18,8 +21,10 @@
 //! - The same product on the same card has the same bits every time; see [`Plan`].
 //! - Kernels never leave the matrices that a checked [`Product`] describes.
 
+mod cublas;
 mod element;
 mod engine;
+mod host;
 mod kernels;
 mod packed;
 mod plan;
@@ -29,6 +34,7 @@ mod wgmma;
 
 pub use element::{GemmElement, GemmResult};
 pub use engine::{Choice, Engine, Lack};
+pub use host::gemm_host;
 pub use plan::{Machine, Plan};
 pub use product::{Operation, Product};
 
@@ -106,5 +112,6 @@ pub fn gemm<T: GemmElement, C: GemmResult<T>>(
             };
             simt::run_on(stream, &situation, scalars, a, b, c)
         }
+        Engine::Cublas => cublas::run_on(stream, &situation, (alpha.sum(), beta.sum()), a, b, c),
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::engine::{Choice, Engine, Lack};
 use super::product::{OPERATION, Product};
-use super::{simt, wgmma};
+use super::{cublas, simt, wgmma};
 use crate::driver::Device;
 use crate::error::{Error, Result};
 use crate::types::DType;
@@ -62,10 +62,25 @@ pub(super) struct Geometry {
     pub copied: Vec<char>,
 }
 
+impl Geometry {
+    /// That of a library, which divides a product as it likes.
+    pub fn of_library(library: &'static str, function: &str) -> Geometry {
+        Geometry {
+            family: library,
+            kernel: function.to_owned(),
+            tile: (0, 0),
+            tiles: 0,
+            blocks: 0,
+            copied: Vec::new(),
+        }
+    }
+}
+
 fn lacks(engine: Engine, situation: &Situation<'_>) -> Option<Lack> {
     match engine {
         Engine::Wgmma => wgmma::lacks(situation),
         Engine::Simt => simt::lacks(situation),
+        Engine::Cublas => cublas::lacks(situation),
     }
 }
 
@@ -130,6 +145,7 @@ impl Plan {
         let geometry = match engine {
             Engine::Wgmma => wgmma::geometry(&situation),
             Engine::Simt => simt::geometry(&situation),
+            Engine::Cublas => cublas::geometry(&situation),
         };
         let (major, minor) = machine.capability;
         let head = format!(
@@ -144,7 +160,7 @@ impl Plan {
         self.engine
     }
 
-    /// The kernel's name.
+    /// The kernel's name, or the function's of a library.
     pub fn kernel(&self) -> &str {
         &self.geometry.kernel
     }
@@ -159,10 +175,13 @@ impl fmt::Display for Plan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Geometry { family, kernel, tile: (rows, columns), tiles, blocks, copied } = &self.geometry;
         writeln!(formatter, "{}: {}", self.head, self.engine)?;
-        write!(
-            formatter,
-            "  kernel {kernel} of {family}: {tiles} tiles of {rows} x {columns} by {blocks} blocks"
-        )?;
+        match tiles {
+            0 => write!(formatter, "  {kernel} of {family}")?,
+            _ => write!(
+                formatter,
+                "  kernel {kernel} of {family}: {tiles} tiles of {rows} x {columns} by {blocks} blocks"
+            )?,
+        }
         for operand in copied {
             write!(
                 formatter,

@@ -4,6 +4,7 @@
 mod aliasing;
 mod conversions;
 mod fused;
+mod matmul;
 mod model;
 mod properties;
 mod random;
