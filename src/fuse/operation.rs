@@ -150,6 +150,7 @@ ops! {
     Sub sub 2 Common NUMBERS 0 arithmetic::subtract, "x - y; integers wrap.";
     Mul mul 2 Common ALL 0 arithmetic::multiply, "x · y; integers wrap, bools are and-ed.";
     Div div 2 Fraction FRACTIONS 0 division::quotient, "x / y as a fraction: integers are divided in f32, complex numbers scaled (Smith's formula).";
+    MulHigh mul_high 2 Common UNSIGNED 0 integer::multiply_high, "The upper half of x · y: what `mul` loses.";
     FloorDivide floor_divide 2 Common REALS 0 division::floor_divide, "x / y rounded down. Of integers, division by 0 gives 0 and the least number by -1 itself; of floats, the quotient that belongs to `remainder`.";
     TruncDivide trunc_divide 2 Common REALS 0 division::truncate_divide, "x / y rounded towards 0. Of integers, division by 0 gives 0 and the least number by -1 itself.";
     Remainder remainder 2 Common REALS 0 division::remainder, "What `floor_divide` leaves, with the sign of y; of integers 0 where y is 0.";

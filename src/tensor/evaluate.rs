@@ -44,6 +44,11 @@ impl<'a> Target<'a> {
         Target { memory, dtype, layout }
     }
 
+    /// What is written, for what is no expression.
+    pub(super) fn into_parts(self) -> (MemoryMut<'a>, DType, Layout) {
+        (self.memory, self.dtype, self.layout)
+    }
+
     /// All of what is fresh.
     pub(crate) fn all(fresh: &'a mut Fresh) -> Target<'a> {
         let (dtype, layout) = (fresh.dtype(), *fresh.layout());

@@ -108,7 +108,7 @@ impl<'a> TensorMut<'a> {
         self.tensor.device()
     }
 
-    fn layout(&self) -> &Layout {
+    pub(super) fn layout(&self) -> &Layout {
         self.part.as_ref().unwrap_or(&self.tensor.layout)
     }
 
@@ -121,19 +121,24 @@ impl<'a> TensorMut<'a> {
         Ok(self)
     }
 
+    /// The elements as they are now. While it is there they are shared.
+    pub(super) fn current(&self) -> Tensor {
+        self.tensor.view_as(*self.layout())
+    }
+
     /// A part of this one, for a shorter time.
     pub fn reborrow(&mut self) -> TensorMut<'_> {
         TensorMut { tensor: self.tensor, part: self.part }
     }
 
     /// Whether the elements are this one's own, each in a place of its own.
-    fn is_own(&mut self) -> bool {
+    pub(super) fn is_own(&mut self) -> bool {
         // Whoever has a part has made its tensor own them.
         Arc::get_mut(&mut self.tensor.storage).is_some() && !self.layout().may_overlap()
     }
 
     /// Writes what `run` puts into its target: all of the elements.
-    fn write(&mut self, run: impl FnOnce(Target<'_>) -> Result<()>) -> Result<()> {
+    pub(super) fn write(&mut self, run: impl FnOnce(Target<'_>) -> Result<()>) -> Result<()> {
         let mut fresh = self.fresh()?;
         run(self.target(&mut fresh)?)?;
         self.settle(fresh);
