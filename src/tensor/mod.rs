@@ -88,12 +88,14 @@ mod in_place;
 mod indexing;
 mod making;
 mod matmul;
+mod measure;
 mod moving;
 mod numerals;
 mod operand;
 mod random;
 mod ranges;
 mod recipe;
+mod reduce;
 mod slices;
 mod storage;
 #[allow(clippy::module_inception, reason = "the room is called by what it holds")]
@@ -108,6 +110,4 @@ pub use matmul::Matmul;
 pub use moving::Padding;
 pub use operand::Operand;
 pub use random::{Generator, GeneratorState};
-#[allow(unused_imports)]
-pub(crate) use storage::{Fresh, Memory, MemoryMut};
 pub use tensor::Tensor;

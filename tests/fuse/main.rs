@@ -12,6 +12,8 @@ mod normal;
 mod operations;
 mod pure;
 mod random;
+mod reduced;
+mod reductions;
 mod reference;
 mod rules;
 mod texts;
@@ -25,6 +27,7 @@ fn main() -> std::process::ExitCode {
     let mut trials = operations::trials();
     trials.extend(coordinates::trials());
     trials.extend(random::trials());
+    trials.extend(reductions::trials());
     trials.extend(rules::trials());
     trials.extend(tiles::trials());
     trials.extend(vectors::trials());
