@@ -7,6 +7,7 @@ use super::evaluate::Target;
 use super::indexing::told;
 use super::moving::copy_to;
 use super::recipe::{Kind, Recipe};
+use super::slices::slice;
 use super::storage::{Fresh, HostMemory, Memory, MemoryMut, Storage};
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
@@ -65,13 +66,7 @@ impl Tensor {
     /// [`Error::DTypeMismatch`] where `T` is not the dtype's ([`cast`](Self::cast) first), the host has no memory for
     /// them, or what happened on the device before.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
-        if T::DTYPE != self.dtype() {
-            return Err(Error::DTypeMismatch {
-                operation: "reading a tensor's elements",
-                wanted: format!("{}, as which they are read; cast the tensor first", T::DTYPE),
-                found: self.dtype().to_string(),
-            });
-        }
+        self.check_element::<T>("reading a tensor's elements")?;
         let mut elements: Vec<T> = Vec::new();
         elements.try_reserve_exact(self.count()).map_err(|error| {
             let found = format!("{} elements of {}: {error}", self.count(), self.dtype());
@@ -80,6 +75,17 @@ impl Tensor {
         elements.resize(self.count(), T::zeroed());
         self.read(bytemuck::cast_slice_mut(&mut elements))?;
         Ok(elements)
+    }
+
+    /// # Errors
+    ///
+    /// [`Error::DTypeMismatch`] where `T` is not the dtype's.
+    pub(super) fn check_element<T: Element>(&self, operation: &'static str) -> Result<()> {
+        if T::DTYPE == self.dtype() {
+            return Ok(());
+        }
+        let wanted = format!("{}, as which the elements are asked for; cast the tensor first", T::DTYPE);
+        Err(Error::DTypeMismatch { operation, wanted, found: self.dtype().to_string() })
     }
 
     /// The only element.
@@ -110,12 +116,7 @@ impl Tensor {
         let start = dense.layout().offset() * dense.dtype().size();
         let range = start..start + bytes.len();
         match dense.memory() {
-            Memory::Host(memory) => {
-                let length = memory.len();
-                let part = memory.get(range.clone());
-                let (start, end) = (range.start, range.end);
-                bytes.copy_from_slice(part.ok_or(Error::OutOfRange { start, end, length })?);
-            }
+            Memory::Host(memory) => bytes.copy_from_slice(slice(memory, range)?),
             Memory::Cuda(buffer) => {
                 stream(&dense.device())?.copy_to_host(&buffer.slice(range)?, bytes)?;
                 told(&buffer.device())?;
@@ -178,10 +179,7 @@ impl Tensor {
         match (dense.memory(), fresh.memory_mut()) {
             (_, MemoryMut::Host(to)) => dense.read(to)?,
             (Memory::Host(from), MemoryMut::Cuda(to)) => {
-                let length = from.len();
-                let part = from.get(range.clone());
-                let (start, end) = (range.start, range.end);
-                stream(device)?.copy_from_host(part.ok_or(Error::OutOfRange { start, end, length })?, to)?;
+                stream(device)?.copy_from_host(slice(from, range)?, to)?;
             }
             (Memory::Cuda(from), MemoryMut::Cuda(to)) => stream(device)?.copy(&from.slice(range)?, to)?,
         }

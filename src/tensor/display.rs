@@ -97,14 +97,14 @@ impl Tensor {
         Ok(words.into_iter().map(|word| format!("{word:>width$}")).collect())
     }
 
-    fn text(&self, separator: &'static str, prefix: usize) -> Result<String> {
+    fn text(&self, separator: &'static str, prefix: usize, width: usize) -> Result<String> {
         let (shown, cut) = self.edges()?;
         let words = shown.words()?;
         if self.count() == 0 {
             return Ok("[]".to_owned());
         }
         let page = Page { words, sizes: *shown.shape(), cut, separator };
-        Ok(page.text(0, 0, &" ".repeat(prefix + 1), WIDTH - prefix))
+        Ok(page.text(0, 0, &" ".repeat(prefix + 1), width))
     }
 }
 
@@ -163,7 +163,7 @@ impl Page {
 impl fmt::Display for Tensor {
     /// As NumPy's `str`; see the [module](super).
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.text(" ", 0) {
+        match self.text(" ", 0, WIDTH) {
             Ok(text) => formatter.write_str(&text),
             Err(error) => write!(formatter, "<a tensor that cannot be read: {error}>"),
         }
@@ -174,7 +174,7 @@ impl fmt::Debug for Tensor {
     /// As NumPy's `repr`, with the device.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         const PREFIX: &str = "Tensor(";
-        let text = match self.text(", ", PREFIX.len()) {
+        let text = match self.text(", ", PREFIX.len(), WIDTH - 1) {
             Ok(text) => text,
             Err(error) => format!("<cannot be read: {error}>"),
         };

@@ -78,7 +78,7 @@ impl Tensor {
     }
 
     /// Makes the elements this tensor's own, each in a place of its own; whether that took a copy.
-    fn own(&mut self) -> Result<bool> {
+    pub(super) fn own(&mut self) -> Result<bool> {
         let owned = Arc::get_mut(&mut self.storage).is_some() && !self.layout.may_overlap();
         if !owned {
             *self = self.copy()?;

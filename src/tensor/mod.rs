@@ -1,5 +1,7 @@
 //! Tensors: arrays of any dtype on the CPU and CUDA devices, as in NumPy and PyTorch.
 
+#[cfg(feature = "ndarray")]
+mod array;
 mod convert;
 mod device;
 mod display;
@@ -13,6 +15,7 @@ mod moving;
 mod numerals;
 mod operand;
 mod recipe;
+mod slices;
 mod storage;
 mod tensor;
 mod views;

@@ -1,6 +1,12 @@
 //! Tensors on the CPU: what they hold, how they share it, and how they are written, against a model that is a list of
 //! elements by index and knows no strides.
 
+mod aliasing;
+mod conversions;
+mod fused;
 mod indexing;
+mod model;
 mod moving;
+mod properties;
 mod samples;
+mod text;
