@@ -17,12 +17,12 @@ fn index(draws: &mut Draws, sizes: &[usize], size: usize) -> (Tensor, Vec<i64>) 
         _ => sizes.to_vec(),
     };
     let count = stored.iter().product();
-    let dtype = [DType::I64, DType::I32, DType::I8, DType::I16, DType::U8, DType::U16, DType::U32, DType::U64]
-        [draws.below(8)];
+    let dtype =
+        [DType::I64, DType::I32, DType::I8, DType::I16, DType::U8, DType::U16, DType::U32, DType::U64]
+            [draws.below(8)];
     let negative = dtype.is_signed_integer();
-    let values: Vec<i64> = (0..count)
-        .map(|_| if negative { draws.index(size) } else { draws.below(size) as i64 })
-        .collect();
+    let values: Vec<i64> =
+        (0..count).map(|_| if negative { draws.index(size) } else { draws.below(size) as i64 }).collect();
     let tensor = Tensor::from_slice(&values, &stored, &Device::cpu()).unwrap().cast(dtype).unwrap();
     let tensor = match way {
         1 => tensor.permute(&turned).unwrap(),
@@ -75,7 +75,12 @@ fn reads<T: Sample>(seed: u64) {
                 elements[flat(&sizes, &place)]
             })
             .collect();
-        check(&array.index_select(named, &list).unwrap(), &selected, &wanted, &format!("index_select {what}"));
+        check(
+            &array.index_select(named, &list).unwrap(),
+            &selected,
+            &wanted,
+            &format!("index_select {what}"),
+        );
 
         let rank_of_take = draws.below(3);
         let of_take = draws.shape(rank_of_take, 4);
@@ -92,7 +97,8 @@ fn reads<T: Sample>(seed: u64) {
         let wanted: Vec<T> = places(&whole)
             .into_iter()
             .map(|mut place| {
-                let of: Vec<usize> = place.iter().zip(&of_index).map(|(&at, size)| at.min(size - 1)).collect();
+                let of: Vec<usize> =
+                    place.iter().zip(&of_index).map(|(&at, size)| at.min(size - 1)).collect();
                 place[axis] = position(values[flat(&of_index, &of)], sizes[axis]);
                 elements[flat(&sizes, &place)]
             })
@@ -161,7 +167,11 @@ fn writes<T: Sample>(seed: u64) {
             own.in_place().put(&puts, &elements).unwrap();
             check(&own, &sizes, &wanted, &format!("put in place {what}"));
         }
-        assert_eq!(bits(&array.to_vec::<T>().unwrap()), bits(&before), "{what} changed what it was made from");
+        assert_eq!(
+            bits(&array.to_vec::<T>().unwrap()),
+            bits(&before),
+            "{what} changed what it was made from"
+        );
     }
 }
 
@@ -202,7 +212,8 @@ fn much_is_shared_out_among_threads() {
     let values: Vec<i32> = (0..count).map(|_| draws.below(rows) as i32).collect();
     let index = Tensor::from_slice(&values, &[count], &cpu).unwrap();
     let found = x.index_select(0, &index).unwrap().to_vec::<i32>().unwrap();
-    let wanted = values.iter().flat_map(|&row| (0..width as i32).map(move |column| row * width as i32 + column));
+    let wanted =
+        values.iter().flat_map(|&row| (0..width as i32).map(move |column| row * width as i32 + column));
     assert!(found.into_iter().eq(wanted));
     let elements = counting::<i32>(&[count, width]);
     let found = x.index_copy(0, &index, &elements).unwrap().to_vec::<i32>().unwrap();
@@ -230,7 +241,8 @@ fn much_is_shared_out_among_threads() {
         wrong[at] = 500 + at as i64;
         let index = Tensor::from_slice(&wrong, &[count], &cpu).unwrap();
         let index_of_first = 500 + first as i64;
-        let wanted = Error::IndexOutOfRange { operation: "take", index: index_of_first, axis: None, size: 500 };
+        let wanted =
+            Error::IndexOutOfRange { operation: "take", index: index_of_first, axis: None, size: 500 };
         assert_eq!(small.take(&index).unwrap_err().to_string(), wanted.to_string());
     }
 }
@@ -246,7 +258,10 @@ fn one_hot_is_one_at_its_class() {
         assert_eq!(found, [0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0]);
     }
     let error = Tensor::new([3, 0], &cpu).unwrap().one_hot(3).unwrap_err().to_string();
-    assert_eq!(error, "one_hot: found index 3 along axis 1; wanted one of 0 to 2, or of -3 to -1 from the end");
+    assert_eq!(
+        error,
+        "one_hot: found index 3 along axis 1; wanted one of 0 to 2, or of -3 to -1 from the end"
+    );
 }
 
 /// The error's text has all of these parts.
@@ -261,7 +276,8 @@ fn indices_out_of_range_are_told_and_nothing_is_lost() {
     let x = counting::<f32>(&[2, 3]);
     let list = |values: &[i64]| Tensor::from_slice(values, &[values.len()], &cpu).unwrap();
     for (wrong, size) in [(2, 2), (-3, 2), (i64::MAX, 2), (i64::MIN, 2)] {
-        let told = [format!("index {wrong} along axis 0"), format!("0 to {}", size - 1), "index_select".into()];
+        let told =
+            [format!("index {wrong} along axis 0"), format!("0 to {}", size - 1), "index_select".into()];
         says(x.index_select(0, &list(&[0, wrong])), &told.each_ref().map(String::as_str));
     }
     let mut y = x.copy().unwrap();
@@ -272,11 +288,17 @@ fn indices_out_of_range_are_told_and_nothing_is_lost() {
         assert_eq!(error.to_string(), wanted.to_string());
         assert_eq!(y.to_vec::<f32>().unwrap(), x.to_vec::<f32>().unwrap(), "what failed wrote something");
     }
-    says(x.take(&Tensor::from_slice(&[u64::MAX], &[1], &cpu).unwrap()), &["take", "of all elements", "0 to 5"]);
+    says(
+        x.take(&Tensor::from_slice(&[u64::MAX], &[1], &cpu).unwrap()),
+        &["take", "of all elements", "0 to 5"],
+    );
     says(x.narrow(0, 0, 0).unwrap().index_select(0, &list(&[0])), &["no positions"]);
     says(x.scatter(-1, &Tensor::new([[3]], &cpu).unwrap(), &ones), &["scatter", "index 3 along axis 1"]);
     says(x.index_copy(0, &list(&[-3]), &ones), &["index_copy", "index -3 along axis 0"]);
-    says(x.take_along_axis(1, &Tensor::new([[5]], &cpu).unwrap()), &["take_along_axis", "index 5 along axis 1"]);
+    says(
+        x.take_along_axis(1, &Tensor::new([[5]], &cpu).unwrap()),
+        &["take_along_axis", "index 5 along axis 1"],
+    );
 
     let unchecked = x.index_select_unchecked(1, &list(&[9, 0, -9])).unwrap();
     assert_eq!(unchecked.to_vec::<f32>().unwrap(), [0.0, 1.0, 0.0, 0.0, 4.0, 0.0]);
@@ -294,7 +316,10 @@ fn what_does_not_fit_names_both_sides() {
     let index = Tensor::new([[0, 1]], &cpu).unwrap();
     says(x.gather(2, &index), &["gather", "2"]);
     says(x.gather(0, &Tensor::new([0, 1], &cpu).unwrap()), &["shape [2]", "shape [2, 3]"]);
-    says(x.gather(1, &Tensor::new([[0], [1], [0]], &cpu).unwrap()), &["shape [3, 1]", "shape [2, 3]", "axis 1"]);
+    says(
+        x.gather(1, &Tensor::new([[0], [1], [0]], &cpu).unwrap()),
+        &["shape [3, 1]", "shape [2, 3]", "axis 1"],
+    );
     says(x.gather(1, &Tensor::new([[0.5f32]], &cpu).unwrap()), &["gather", "integers", "f32"]);
     says(x.take(&Tensor::new([true], &cpu).unwrap()), &["take", "integers", "bool"]);
     says(x.index_select(0, &index), &["index_select", "shape [1, 2]", "one dimension"]);

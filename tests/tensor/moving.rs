@@ -75,8 +75,11 @@ fn joins<T: Sample>(seed: u64) {
 
         let more = draws.below(2);
         let times: Vec<usize> = (0..rank + more).map(|_| draws.below(4)).collect();
-        let tiled: Vec<usize> =
-            times.iter().enumerate().map(|(at, times)| times * if at < more { 1 } else { sizes[at - more] }).collect();
+        let tiled: Vec<usize> = times
+            .iter()
+            .enumerate()
+            .map(|(at, times)| times * if at < more { 1 } else { sizes[at - more] })
+            .collect();
         let from = |place: &[usize]| {
             let place: Vec<usize> = place[more..].iter().zip(&sizes).map(|(at, size)| at % size).collect();
             elements[flat(&sizes, &place)]
@@ -153,7 +156,8 @@ fn triangles<T: Sample>(seed: u64) {
         let diagonal = draws.below(9) as isize - 4;
         let what = format!("{:?} {sizes:?} from {diagonal}, trial {trial}", T::DTYPE);
         let across = |place: &[usize]| place[rank - 1] as isize - place[rank - 2] as isize;
-        let kept = |place: &[usize], keeps: bool| if keeps { elements[flat(&sizes, place)] } else { T::zeroed() };
+        let kept =
+            |place: &[usize], keeps: bool| if keeps { elements[flat(&sizes, place)] } else { T::zeroed() };
         let lower = x.tril(diagonal).unwrap();
         check(&lower, &sizes, |place| kept(place, across(place) <= diagonal), &format!("tril {what}"));
         let upper = x.triu(diagonal).unwrap();
@@ -178,7 +182,10 @@ fn bits_come_out_as_they_went_in() {
     let x = Tensor::from_slice(&singles, &[4], &cpu).unwrap();
     let rolled = x.roll(&[4], &[0]).unwrap().roll(&[1], &[0]).unwrap().roll(&[-1], &[0]).unwrap();
     assert_eq!(bits(&rolled.to_vec::<f32>().unwrap()), bits(&singles));
-    assert_eq!(bits(&x.take(&Tensor::new([0, 1, 2, 3], &cpu).unwrap()).unwrap().to_vec::<f32>().unwrap()), bits(&singles));
+    assert_eq!(
+        bits(&x.take(&Tensor::new([0, 1, 2, 3], &cpu).unwrap()).unwrap().to_vec::<f32>().unwrap()),
+        bits(&singles)
+    );
     // The 8-bit floats, which have no arithmetic, move like all others.
     for dtype in [DType::F8E4M3, DType::F8E5M2] {
         let x = Tensor::new([1.0f32, -2.0, 0.5], &cpu).unwrap().cast(dtype).unwrap();

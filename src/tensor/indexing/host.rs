@@ -152,7 +152,6 @@ fn gather_runs<const RUN: usize>(space: &Space, indices: Indices<'_>, array: &[u
     });
 }
 
-
 /// Memory that threads write different parts of.
 struct Shared {
     start: *mut u8,

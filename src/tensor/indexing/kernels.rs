@@ -38,7 +38,8 @@ fn function(device: Device, family: &'static str, entry: &'static str) -> Result
     static KNOWN: Mutex<Option<Functions>> = Mutex::new(None);
     // Nothing below the locks calls out, so a panic cannot leave the map half changed.
     let place = (device, family, entry);
-    let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().get(&place).cloned();
+    let known =
+        KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().get(&place).cloned();
     if let Some(function) = known {
         return Ok(function);
     }

@@ -73,7 +73,8 @@ impl Space {
         bytes: Option<usize>,
         (operation, axis, size): (u32, usize, usize),
     ) -> Result<Space> {
-        let mut space = Space { size: size as u64, axis: axis as u32, operation, ..bytemuck::Zeroable::zeroed() };
+        let mut space =
+            Space { size: size as u64, axis: axis as u32, operation, ..bytemuck::Zeroable::zeroed() };
         if shape.count().checked_mul(bytes.unwrap_or(1)).is_none_or(|bytes| isize::try_from(bytes).is_err()) {
             let found = format!("{} elements of {} bytes", shape.count(), bytes.unwrap_or(1));
             return Err(Error::invalid("an indexed copy", found, "bytes that 63 bits count"));
@@ -91,7 +92,8 @@ impl Space {
             let mut strides = [0; OPERANDS];
             for (at, operand) in operands.iter().enumerate() {
                 // An array of no elements has strides that mean nothing.
-                strides[at] = if size > 1 { (operand.strides[dimension] as i64).wrapping_mul(unit(at)) } else { 0 };
+                strides[at] =
+                    if size > 1 { (operand.strides[dimension] as i64).wrapping_mul(unit(at)) } else { 0 };
             }
             space.push(size as u64, strides);
         }
@@ -264,11 +266,8 @@ mod tests {
 
     #[test]
     fn elements_by_their_own_indices_stay_elements() {
-        let operands = [
-            Operand::new(&[4, 1], 0),
-            Operand::new(&[4, 1], 0).along(0),
-            Operand::new(&[4, 1], 0),
-        ];
+        let operands =
+            [Operand::new(&[4, 1], 0), Operand::new(&[4, 1], 0).along(0), Operand::new(&[4, 1], 0)];
         let space = Space::new(&shape(&[3, 4]), &operands, Some(8), (0, 0, 3)).unwrap();
         let (wide, bytes) = space.in_units([0, 0]);
         assert_eq!((bytes, wide.rank, wide.along[1], wide.run()), (8, 2, 4, 1));
@@ -282,7 +281,8 @@ mod tests {
 
     #[test]
     fn a_walk_is_the_space_in_order() {
-        let operands = [Operand::new(&[0, 1, 0], 3), Operand::new(&[100, 0, 1], 7), Operand::new(&[6, 2, 1], 0)];
+        let operands =
+            [Operand::new(&[0, 1, 0], 3), Operand::new(&[100, 0, 1], 7), Operand::new(&[6, 2, 1], 0)];
         let space = Space::new(&shape(&[2, 3, 2]), &operands, Some(1), (0, 1, 3)).unwrap();
         assert_eq!(space.run(), 2);
         for start in 0..6 {

@@ -2,8 +2,8 @@
 
 use super::kernels;
 use super::{
-    Along, Call, Check, Operand, Space, along_axis, check_index_shape, check_on_host, flattened, host, indices,
-    list, operand, resized,
+    Along, Call, Check, Operand, Space, along_axis, check_index_shape, check_on_host, flattened, host,
+    indices, list, operand, resized,
 };
 use crate::error::{Error, Result};
 use crate::tensor::device::stream;
@@ -155,7 +155,12 @@ impl<'a> TensorMut<'a> {
     /// # Errors
     ///
     /// As [`Tensor::index_copy`].
-    pub fn index_copy(&mut self, axis: isize, index: &Tensor, elements: &Tensor) -> Result<&mut TensorMut<'a>> {
+    pub fn index_copy(
+        &mut self,
+        axis: isize,
+        index: &Tensor,
+        elements: &Tensor,
+    ) -> Result<&mut TensorMut<'a>> {
         const CALL: Call = Call::IndexCopy;
         let axis = self.shape().axis(CALL.name(), axis)?;
         let index = list(CALL, indices(CALL, self.device(), index)?)?;

@@ -36,7 +36,11 @@ impl Tensor {
                 && (0..first.rank()).all(|at| at == axis || other.shape()[at] == first.shape()[at]);
             if !fits {
                 let found = format!("shapes {} and {}", first.shape(), other.shape());
-                return Err(Error::invalid(OPERATION, found, format!("sizes that are equal but along axis {axis}")));
+                return Err(Error::invalid(
+                    OPERATION,
+                    found,
+                    format!("sizes that are equal but along axis {axis}"),
+                ));
             }
             // The shape says what is too much.
             length = length.saturating_add(other.shape()[axis]);

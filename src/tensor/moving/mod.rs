@@ -9,7 +9,6 @@ mod repeating;
 mod replacing;
 mod splitting;
 
-
 pub use padding::Padding;
 
 use super::evaluate::Target;

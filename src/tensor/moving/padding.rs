@@ -78,7 +78,12 @@ impl Tensor {
     }
 
     /// The elements of the tensor that stand before and behind it along an axis.
-    fn borders(&self, axis: isize, (before, behind): (usize, usize), padding: Padding) -> Result<[Tensor; 2]> {
+    fn borders(
+        &self,
+        axis: isize,
+        (before, behind): (usize, usize),
+        padding: Padding,
+    ) -> Result<[Tensor; 2]> {
         let layout = self.layout();
         let size = self.shape().get(axis as usize).copied().unwrap_or(0);
         let part = |start: usize, length: usize| layout.narrow(axis, start, length);
@@ -88,9 +93,12 @@ impl Tensor {
             }
             part(start, 1)?.expand(&super::resized(self.shape(), axis as usize, length)?)
         };
-        let backwards = |start: usize, length: usize| part(start, length)?.slice(axis, Slice::from(..).step(-1));
+        let backwards =
+            |start: usize, length: usize| part(start, length)?.slice(axis, Slice::from(..).step(-1));
         let [before, behind] = match padding {
-            Padding::Reflect => [backwards(1.min(size), before)?, backwards(size.saturating_sub(behind + 1), behind)?],
+            Padding::Reflect => {
+                [backwards(1.min(size), before)?, backwards(size.saturating_sub(behind + 1), behind)?]
+            }
             Padding::Circular => [part(size - before, before)?, part(0, behind)?],
             _ => [repeated(0, before)?, repeated(size.saturating_sub(1), behind)?],
         };

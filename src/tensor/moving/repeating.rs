@@ -40,7 +40,8 @@ impl Tensor {
             }
             return Ok(tiles);
         }
-        let (mut single, mut several) = (Vec::with_capacity(rank + repeated), Vec::with_capacity(rank + repeated));
+        let (mut single, mut several) =
+            (Vec::with_capacity(rank + repeated), Vec::with_capacity(rank + repeated));
         for (&size, &times) in sizes.iter().zip(&times) {
             if times != 1 {
                 single.push(1);
@@ -76,7 +77,8 @@ impl Tensor {
     fn with_repeated(&self, axis: usize, from: usize, times: usize) -> Result<Tensor> {
         let whole = super::resized(self.shape(), axis, self.shape()[axis].saturating_mul(times))?;
         // The dimensions on each side as one, so that there is always room for another.
-        let [outside, inside] = [&self.shape()[..from], &self.shape()[from..]].map(|sizes| sizes.iter().product());
+        let [outside, inside] =
+            [&self.shape()[..from], &self.shape()[from..]].map(|sizes| sizes.iter().product());
         let apart = self.in_shape(&Shape::new(&[outside, 1, inside])?)?;
         let several = apart.view_as(apart.layout().expand(&Shape::new(&[outside, times, inside])?)?);
         several.copy()?.in_shape(&whole)

@@ -92,7 +92,8 @@ impl Tensor {
             });
         }
         let operands = [mask.into(), value.into(), self.into()];
-        let recipe = Recipe::of(Operation::Select, Kind::Tensor(DType::Bool), &operands[1..], Some(self.dtype()))?;
+        let recipe =
+            Recipe::of(Operation::Select, Kind::Tensor(DType::Bool), &operands[1..], Some(self.dtype()))?;
         recipe.run(&operands)
     }
 }
