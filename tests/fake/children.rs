@@ -8,7 +8,7 @@ use libtest_mimic::Failed;
 use super::support::Fake;
 use super::variant::{self, Variant};
 use super::{
-    concurrency, contexts, drops, faults, forks, fuse, gemm, graph_edges, graphs, launcher, losses, pool,
+    concurrency, contexts, drops, faults, forks, fuse, gemm, graph_edges, graphs, indexing, launcher, losses, pool,
     random, resets, scenario, soak, staging, timeouts, transfers, versions,
 };
 
@@ -75,6 +75,7 @@ pub fn dispatch() -> Option<ExitCode> {
             "graphs" => graphs::child(&fake, &arguments),
             "concurrency" => concurrency::child(&fake, &arguments),
             "contexts" => contexts::child(&fake),
+            "indexing" => indexing::child(&fake, &arguments),
             "fuse" => fuse::child(&fake),
             "fuse_plans" => fuse::plans_child(&fake),
             "forks" => forks::after_use(&fake),
