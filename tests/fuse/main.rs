@@ -14,6 +14,7 @@ mod random;
 mod reference;
 mod rules;
 mod texts;
+mod tiles;
 mod value;
 mod vectors;
 mod words;
@@ -24,6 +25,7 @@ fn main() -> std::process::ExitCode {
     trials.extend(coordinates::trials());
     trials.extend(random::trials());
     trials.extend(rules::trials());
+    trials.extend(tiles::trials());
     trials.extend(vectors::trials());
     trials.extend(words::trials());
     libtest_mimic::run(&arguments, trials).exit_code()

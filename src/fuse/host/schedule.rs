@@ -9,14 +9,14 @@ use super::block::Block;
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     /// The register of each step's value.
-    pub(super) of_step: Vec<u32>,
+    pub(in crate::fuse) of_step: Vec<u32>,
     /// Steps that give the same for all elements.
-    pub(super) once: Vec<u32>,
+    pub(in crate::fuse) once: Vec<u32>,
     /// Steps of every block.
-    pub(super) each: Vec<u32>,
+    pub(in crate::fuse) each: Vec<u32>,
     /// For each step, whose groups share its value; see [`Program::groups`].
     pub(super) groups: Vec<Option<(usize, usize)>>,
-    pub(super) registers: usize,
+    pub(in crate::fuse) registers: usize,
 }
 
 impl Schedule {
@@ -76,7 +76,7 @@ impl Schedule {
         Some((values, block))
     }
 
-    pub(super) fn register(&self, value: Value) -> usize {
+    pub(in crate::fuse) fn register(&self, value: Value) -> usize {
         self.of_step[value.index()] as usize
     }
 }

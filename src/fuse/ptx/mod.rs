@@ -4,12 +4,15 @@
 //! program and the key alone, never on a number or a size, because it is what the driver's cache of assembled kernels
 //! goes by. No arithmetic is left for the assembler to contract (`.rn`), and no hint is given: those measured only lost.
 //!
-//! `index` writes which elements a thread takes and where they are, `memory` the loads and stores, this file the
-//! instructions between them. What must stay true: a thread has loaded all that it reads before it stores, so that an
+//! `index` writes which elements a thread takes and where they are, `tile` the same of tiles, `memory` the loads and
+//! stores, this file the instructions between them. What must stay true: a thread has loaded all that it reads before it stores, so that an
 //! output may be an input in the same layout; and nothing outside of the operands is touched.
 
 mod index;
 mod memory;
+mod tile;
+
+pub(in crate::fuse) use memory::State;
 
 use super::instruction::{Instruction, Kind};
 use super::plan::{Class, Key, Parameters, Walk};
@@ -21,7 +24,7 @@ pub(crate) const ENTRY: &str = "fused";
 
 /// Kinds of registers, and what their names begin with. Never names that a block of an instruction declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Register {
+pub(in crate::fuse) enum Register {
     Predicate,
     Bits16,
     Bits32,
@@ -30,7 +33,7 @@ enum Register {
     Float64,
 }
 
-const REGISTERS: [(Register, &str, &str); 6] = [
+pub(in crate::fuse) const REGISTERS: [(Register, &str, &str); 6] = [
     (Register::Predicate, "pred", "%p"),
     (Register::Bits16, "b16", "%h"),
     (Register::Bits32, "b32", "%r"),
@@ -52,17 +55,17 @@ impl From<Kind> for Register {
 }
 
 /// A register, an immediate or an address, as text.
-type Name = String;
+pub(in crate::fuse) type Name = String;
 
-struct Writer<'a> {
+pub(in crate::fuse) struct Writer<'a> {
     program: &'a Program,
     /// By operand, inputs before outputs.
     dtypes: &'a [DType],
     inputs: usize,
     key: &'a Key,
     parameters: Parameters,
-    body: String,
-    counts: [usize; 6],
+    pub(in crate::fuse) body: String,
+    pub(in crate::fuse) counts: [usize; 6],
     /// Suffixes that were given out.
     unique: usize,
     /// The operands' base addresses, and the coordinates' first numbers, where they are used.
@@ -77,28 +80,40 @@ pub(crate) fn write(
     key: &Key,
     parameters: Parameters,
 ) -> String {
-    let mut writer = Writer {
-        program,
-        dtypes,
-        inputs,
-        key,
-        parameters,
-        body: String::new(),
-        counts: [0; 6],
-        unique: 0,
-        bases: vec![Name::new(); key.classes.len()],
-    };
+    let mut writer = Writer::new(program, dtypes, inputs, key, parameters);
     writer.kernel();
     writer.text()
 }
 
+impl<'a> Writer<'a> {
+    pub(in crate::fuse) fn new(
+        program: &'a Program,
+        dtypes: &'a [DType],
+        inputs: usize,
+        key: &'a Key,
+        parameters: Parameters,
+    ) -> Writer<'a> {
+        Writer {
+            program,
+            dtypes,
+            inputs,
+            key,
+            parameters,
+            body: String::new(),
+            counts: [0; 6],
+            unique: 0,
+            bases: vec![Name::new(); key.classes.len()],
+        }
+    }
+}
+
 impl Writer<'_> {
-    fn line(&mut self, text: impl AsRef<str>) {
+    pub(in crate::fuse) fn line(&mut self, text: impl AsRef<str>) {
         self.body.push_str(text.as_ref());
         self.body.push('\n');
     }
 
-    fn register(&mut self, register: Register) -> Name {
+    pub(in crate::fuse) fn register(&mut self, register: Register) -> Name {
         let (_, _, prefix) = REGISTERS[register as usize];
         let count = &mut self.counts[register as usize];
         *count += 1;
@@ -106,13 +121,13 @@ impl Writer<'_> {
     }
 
     /// A new register with the result of `mnemonic` on these operands.
-    fn result(&mut self, register: Register, mnemonic: &str, operands: &[&str]) -> Name {
+    pub(in crate::fuse) fn result(&mut self, register: Register, mnemonic: &str, operands: &[&str]) -> Name {
         let name = self.register(register);
         self.line(format!("{mnemonic} {name}, {};", operands.join(", ")));
         name
     }
 
-    fn unique(&mut self) -> usize {
+    pub(in crate::fuse) fn unique(&mut self) -> usize {
         self.unique += 1;
         self.unique
     }
@@ -128,17 +143,22 @@ impl Writer<'_> {
         format!("{ENTRY}_{access}_{operand}")
     }
 
-    fn text(&self) -> String {
-        let target = if self.key.converts_brain { 80 } else { 60 };
-        let addresses: String =
-            (0..self.dtypes.len()).map(|index| format!(".param .u64 {},\n", self.parameter(index))).collect();
-        let registers: String = REGISTERS
+    /// The declarations of all registers.
+    pub(in crate::fuse) fn declarations(&self) -> String {
+        REGISTERS
             .iter()
             .filter(|(register, ..)| self.counts[*register as usize] > 0)
             .map(|(register, kind, prefix)| {
                 format!(".reg .{kind} {prefix}<{}>;\n", self.counts[*register as usize])
             })
-            .collect();
+            .collect()
+    }
+
+    fn text(&self) -> String {
+        let target = if self.key.converts_brain { 80 } else { 60 };
+        let addresses: String =
+            (0..self.dtypes.len()).map(|index| format!(".param .u64 {},\n", self.parameter(index))).collect();
+        let registers = self.declarations();
         format!(
             ".version 8.0\n.target sm_{target}\n.address_size 64\n.visible .entry {ENTRY}(\n{addresses}.param .align 8 \
              .b8 block[{}]\n)\n{{\n{registers}{}}}\n",
@@ -187,7 +207,7 @@ impl Writer<'_> {
         }
         let mut places = self.places();
         let loaded: Vec<Vec<[Name; 2]>> = (0..self.inputs)
-            .map(|input| if used[input] { self.load_operand(&mut places, input) } else { Vec::new() })
+            .map(|input| if self.used(input) { self.load_operand(&mut places, input) } else { Vec::new() })
             .collect();
 
         let numbers: Vec<Vec<Name>> = (self.dtypes.len()..used.len())
@@ -200,7 +220,8 @@ impl Writer<'_> {
             _ => false,
         };
         let uniform = self.program.uniform(same);
-        let lanes = self.key.lanes as usize;
+        let (rows, _) = self.rows_of_tile();
+        let lanes = (self.key.lanes * rows) as usize;
         let neighbours = matches!(self.key.walk, Walk::Flat | Walk::Vectors);
         // In line means here that a thread's elements are whole groups.
         let together = |(operand, count): (usize, usize)| {
@@ -269,8 +290,14 @@ impl Writer<'_> {
                 (0..lanes).map(|lane| [of_lane(lane, 0), of_lane(lane, 1)]).collect();
             self.store_operand(&mut places, operand, &elements, values[0].1);
         }
+        self.next_rows(&places);
         self.line("$exit:");
         self.line("ret;");
+    }
+
+    /// Whether the program needs an operand.
+    fn used(&self, operand: usize) -> bool {
+        !self.bases[operand].is_empty()
     }
 
     /// The word that the lowest bits of a number choose.
@@ -291,7 +318,7 @@ impl Writer<'_> {
     }
 
     /// A scalar out of the block of parameters.
-    fn scalar(&mut self, index: u32, part: u32, kind: Kind) -> Name {
+    pub(in crate::fuse) fn scalar(&mut self, index: u32, part: u32, kind: Kind) -> Name {
         let place = format!("[block+{}]", self.parameters.scalar(index, part));
         match kind {
             Kind::Predicate => {
@@ -305,7 +332,7 @@ impl Writer<'_> {
         }
     }
 
-    fn apply(&mut self, instruction: Instruction, operands: &[Name; 3]) -> Name {
+    pub(in crate::fuse) fn apply(&mut self, instruction: Instruction, operands: &[Name; 3]) -> Name {
         let mut text = instruction.ptx();
         if instruction == Instruction::RoundToBrain && self.key.converts_brain {
             text = "{\n.reg .b16 %h, %z;\n.reg .b32 %r;\ncvt.rn.bf16.f32 %h, $a;\nmov.b16 %z, 0;\nmov.b32 %r, {%z, %h};\n\
@@ -327,7 +354,7 @@ impl Writer<'_> {
 }
 
 /// A constant, by its bits: floats exactly, integers as signed ones, as which PTX takes all of them.
-fn immediate(bits: u64, kind: Kind) -> Name {
+pub(in crate::fuse) fn immediate(bits: u64, kind: Kind) -> Name {
     match kind {
         Kind::Predicate | Kind::Bits32 => (bits as u32 as i32).to_string(),
         Kind::Bits64 => (bits as i64).to_string(),
@@ -337,11 +364,11 @@ fn immediate(bits: u64, kind: Kind) -> Name {
 }
 
 /// The registers of one part of an element of this dtype.
-fn register_of(dtype: DType) -> Register {
+pub(in crate::fuse) fn register_of(dtype: DType) -> Register {
     super::program::kind_of(dtype).into()
 }
 
 /// The bytes of a part.
-fn part_bytes(dtype: DType) -> usize {
+pub(in crate::fuse) fn part_bytes(dtype: DType) -> usize {
     dtype.size() / parts(dtype)
 }
