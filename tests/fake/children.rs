@@ -8,8 +8,8 @@ use libtest_mimic::Failed;
 use super::support::Fake;
 use super::variant::{self, Variant};
 use super::{
-    concurrency, contexts, drops, faults, forks, fuse, gemm, graph_edges, graphs, indexing, launcher, losses, pool,
-    random, resets, scenario, soak, staging, timeouts, transfers, versions,
+    concurrency, contexts, drops, faults, forks, fuse, gemm, graph_edges, graphs, indexing, launcher, losses,
+    pool, random, resets, scenario, soak, staging, timeouts, transfers, versions,
 };
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";

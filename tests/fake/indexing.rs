@@ -17,7 +17,11 @@ fn check(holds: bool, what: &str) -> Outcome {
 }
 
 /// Driver calls of a name that `work` makes.
-fn calls<R>(fake: &Fake, name: &str, work: impl FnOnce() -> selvedge::Result<R>) -> selvedge::Result<(u64, R)> {
+fn calls<R>(
+    fake: &Fake,
+    name: &str,
+    work: impl FnOnce() -> selvedge::Result<R>,
+) -> selvedge::Result<(u64, R)> {
     let before = fake.call_count(name);
     let result = work()?;
     Ok((fake.call_count(name) - before, result))
@@ -76,7 +80,11 @@ fn launches(fake: &Fake) -> Outcome {
         let error = x.index_select(0, &host).err().map(|error| error.to_string()).unwrap_or_default();
         let wanted = "index_select needs one device, but was given a tensor on cuda:0 and a tensor on cpu";
         if error != wanted {
-            return Err(selvedge::Error::InvalidArgument { operation: "refused", found: error, wanted: wanted.into() });
+            return Err(selvedge::Error::InvalidArgument {
+                operation: "refused",
+                found: error,
+                wanted: wanted.into(),
+            });
         }
         Ok(x.clone())
     })?;
@@ -98,7 +106,8 @@ fn order(fake: &Fake) -> Outcome {
     Device::with_stream(&other, || x.in_place().fill(1.0).map(drop))?;
     let (found, _) = calls(fake, waits, || x.index_select(0, &list))?;
     check(found == 1, "a read does not wait for the array's writer")?;
-    let (found, ()) = calls(fake, waits, || Device::with_stream(&other, || list.in_place().fill(1).map(drop)))?;
+    let (found, ()) =
+        calls(fake, waits, || Device::with_stream(&other, || list.in_place().fill(1).map(drop)))?;
     check(found == 1, "a writer of the index does not wait for the read")?;
     let (found, _) = calls(fake, waits, || x.in_place().index_copy(0, &list, &rows).map(drop))?;
     check(found >= 1, "a write does not wait for the index's writer")?;

@@ -47,6 +47,7 @@ mod libraries;
 mod linking;
 mod memory;
 mod modules;
+mod moving;
 mod ordering;
 mod peer;
 mod pinned;
@@ -92,6 +93,7 @@ fn promises() -> Vec<Promise> {
         pool_modes::promises(),
         images::promises(),
         fuse::promises(),
+        moving::promises(),
         foreign_images::promises(),
         gemm::promises(),
         launcher::promises(),

@@ -289,7 +289,17 @@ fn prove(narrow: &str) {
                 // SAFETY: the kernel's arguments, inside of memory that is this function's.
                 unsafe {
                     let run = library.get::<Copy>(b"run_gather").unwrap();
-                    run(wide, index_at, array_at, elements_at, &in_units, count, &mut report, blocks, threads);
+                    run(
+                        wide,
+                        index_at,
+                        array_at,
+                        elements_at,
+                        &in_units,
+                        count,
+                        &mut report,
+                        blocks,
+                        threads,
+                    );
                 }
                 let found = on_device[1].bytes_mut().to_vec();
                 let mut dense = dense_of(&found, &case.elements, case.bytes);
@@ -304,10 +314,10 @@ fn prove(narrow: &str) {
                 host::scatter(&space, indices, &mut wanted, &elements);
                 let marks = Marks::new(&case.index, case.axis, case.size).unwrap();
                 let [index, into, from] = case.operands();
-                let (full, _) = case.space(&[index, into, from, marks.marks, marks.position]).in_units(addresses);
+                let (full, _) =
+                    case.space(&[index, into, from, marks.marks, marks.position]).in_units(addresses);
                 let once = [operand(&marks.once), marks.marks, marks.position];
-                let marking =
-                    Space::new(marks.once.shape(), &once, None, (3, case.axis, case.size)).unwrap();
+                let marking = Space::new(marks.once.shape(), &once, None, (3, case.axis, case.size)).unwrap();
                 let mut memory = vec![0u32; marks.count];
                 // SAFETY: as above.
                 unsafe {
@@ -343,7 +353,17 @@ fn prove(narrow: &str) {
                 // SAFETY: as above.
                 unsafe {
                     let run = library.get::<Copy>(b"run_scatter").unwrap();
-                    run(wide, index_at, array_at, elements_at, &in_units, count, &mut report, blocks, threads);
+                    run(
+                        wide,
+                        index_at,
+                        array_at,
+                        elements_at,
+                        &in_units,
+                        count,
+                        &mut report,
+                        blocks,
+                        threads,
+                    );
                 }
                 assert_eq!(on_device[0].bytes_mut(), wanted, "scatter of single elements, {what}");
                 case.check_report(&report, &what);
