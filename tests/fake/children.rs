@@ -9,7 +9,7 @@ use super::support::Fake;
 use super::variant::{self, Variant};
 use super::{
     concurrency, contexts, drops, faults, forks, fuse, gemm, graph_edges, graphs, indexing, launcher, losses,
-    pool, random, resets, scenario, soak, staging, timeouts, transfers, versions,
+    pool, random, resets, scenario, soak, staging, tensor, timeouts, transfers, versions,
 };
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
@@ -91,6 +91,7 @@ pub fn dispatch() -> Option<ExitCode> {
             "staging_locked" => staging::locked(&fake),
             "staging_failures" => staging::failures(&fake),
             "staging_setting" => staging::setting(&fake),
+            "tensor" => tensor::child(&fake, &arguments),
             "timeouts" => timeouts::child(&fake),
             "timeouts_dropped" => timeouts::dropped(&fake),
             "transfers_boxes" => transfers::boxes(&fake),

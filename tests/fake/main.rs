@@ -53,6 +53,8 @@ mod staging;
 #[cfg(target_os = "linux")]
 mod support;
 #[cfg(target_os = "linux")]
+mod tensor;
+#[cfg(target_os = "linux")]
 mod timeouts;
 #[cfg(target_os = "linux")]
 mod transfers;
@@ -92,6 +94,7 @@ fn main() -> ExitCode {
         self_check::trials,
         soak::trials,
         staging::trials,
+        tensor::trials,
         timeouts::trials,
         transfers::trials,
         versions::trials,

@@ -57,6 +57,7 @@ mod resets;
 mod sanitizer;
 mod soak;
 mod streams_events;
+mod tensor;
 mod tensor_map;
 mod threads;
 mod timeouts;
@@ -94,6 +95,7 @@ fn promises() -> Vec<Promise> {
         images::promises(),
         fuse::promises(),
         moving::promises(),
+        tensor::promises(),
         foreign_images::promises(),
         gemm::promises(),
         launcher::promises(),
