@@ -95,6 +95,37 @@ def copies():
         enter(f"{kind}/{names[1]}", f"Tensor.copy_ to {of}", "us", down[3:])
 
 
+def device_time(work, rounds, calls):
+    """The device's time for a call in microseconds, as the mean over a round's."""
+    sample = []
+    for _ in range(rounds + 5):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        for _ in range(calls):
+            work()
+        end.record()
+        end.synchronize()
+        sample.append(start.elapsed_time(end) * 1e3 / calls)
+    return sample[5:]
+
+
+def moving():
+    rows, width = 1 << 20, 256
+    x = torch.randn(rows, width, device="cuda")
+    order = torch.randperm(rows, device="cuda")
+    written = torch.zeros_like(x)
+    few = torch.randperm(rows * width // 16, device="cuda")
+    flat = x.flatten()
+    places, elements = torch.zeros(few.numel(), device="cuda"), flat[: few.numel()]
+    for name, call, work in [
+        ("index_select of rows of 1 KiB", "torch.index_select", lambda: torch.index_select(x, 0, order)),
+        ("index_copy of rows of 1 KiB", "Tensor.index_copy_", lambda: written.index_copy_(0, order, x)),
+        ("take of f32", "torch.take", lambda: torch.take(flat, few)),
+        ("put of f32", "Tensor.put_", lambda: places.put_(few, elements)),
+    ]:
+        enter(f"moving/{name}", call, "us", device_time(work, 30, 4))
+
+
 def training(path):
     """Requests and frees of a small transformer's training, as its caching allocator saw them."""
     torch.cuda.empty_cache()
@@ -137,7 +168,7 @@ def main():
     folder, trace = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     name = f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}, {datetime.date.today()}"
     failed = False
-    for work in (allocations, graphs, copies, lambda: training(trace)):
+    for work in (allocations, graphs, copies, moving, lambda: training(trace)):
         try:
             work()
         except Exception as error:  # One that this version cannot do does not take the others with it.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::device::Device;
 use super::evaluate::{Source, Target};
+use super::moving::copy_to;
 use super::operand::{Inputs, Operand};
 use super::recipe::{Kind, Recipe};
 use super::storage::Fresh;
@@ -194,6 +195,10 @@ impl<'a> TensorMut<'a> {
     /// [`Error::DeviceMismatch`] where it is on another device.
     pub fn assign<'b>(&mut self, values: impl Into<Operand<'b>>) -> Result<&mut TensorMut<'a>> {
         let values = values.into();
+        if let Some(tensor) = values.tensor().filter(|tensor| tensor.dtype() == self.dtype()) {
+            self.write(|target| copy_to(tensor, target))?;
+            return Ok(self);
+        }
         let recipe = Recipe::cast(Kind::of(&values), self.dtype());
         let mut inputs = Inputs::default();
         inputs.push(&values);

@@ -27,6 +27,8 @@ mod graph_updates;
 #[cfg(target_os = "linux")]
 mod graphs;
 #[cfg(target_os = "linux")]
+mod indexing;
+#[cfg(target_os = "linux")]
 mod kernels;
 #[cfg(target_os = "linux")]
 mod launcher;
@@ -84,6 +86,7 @@ fn main() -> ExitCode {
         gemm::trials,
         graph_edges::trials,
         graphs::trials,
+        indexing::trials,
         launcher::trials,
         losses::trials,
         pool::trials,

@@ -47,6 +47,7 @@ mod libraries;
 mod linking;
 mod memory;
 mod modules;
+mod moving;
 mod ordering;
 mod peer;
 mod pinned;
@@ -93,6 +94,7 @@ fn promises() -> Vec<Promise> {
         pool_modes::promises(),
         images::promises(),
         fuse::promises(),
+        moving::promises(),
         tensor::promises(),
         foreign_images::promises(),
         gemm::promises(),

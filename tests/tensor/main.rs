@@ -4,9 +4,12 @@
 mod aliasing;
 mod conversions;
 mod fused;
+mod indexing;
 mod matmul;
 mod model;
+mod moving;
 mod properties;
 mod random;
 mod ranges;
+mod samples;
 mod text;
