@@ -7,6 +7,7 @@ mod arrays;
 mod classes;
 mod harness;
 mod interpreter;
+mod narrow;
 mod operations;
 mod pure;
 mod random;
@@ -22,6 +23,7 @@ fn main() -> std::process::ExitCode {
     let mut trials = operations::trials();
     trials.extend(random::trials());
     trials.extend(rules::trials());
+    trials.extend(narrow::trials());
     trials.extend(tiles::trials());
     trials.extend(vectors::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
