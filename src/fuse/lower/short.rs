@@ -164,13 +164,15 @@ pub(super) fn softplus(program: &mut Program, dtype: DType, x: Value) -> Parts {
     finished(program, dtype, x, result)
 }
 
-/// The logarithm of positive x to the base with this logarithm of 2; x may be a rounded sum of 1 and `beyond`.
-fn of_positive(program: &mut Program, x: Value, beyond: Option<Value>, of_2: f64) -> Value {
+/// The logarithm of positive x to the base with this logarithm of 2; x may be a rounded sum of 1 and `beyond`, and is of
+/// `dtype` otherwise.
+fn of_positive(program: &mut Program, dtype: DType, x: Value, beyond: Option<Value>, of_2: f64) -> Value {
     let middle = program.bits32(std::f32::consts::FRAC_1_SQRT_2.to_bits());
     let (exponents, magic) = (program.bits32(0xff80_0000), program.bits32(0x4b40_0000));
     let (places, unity) = (program.bits32(23), program.float32(1.0));
     let (mut number, mut bias) = (x, program.float32(12_582_912.0));
-    if beyond.is_none() {
+    // What is subnormal of f16 is not of f32.
+    if beyond.is_none() && dtype == DType::BF16 {
         let (least, factor) = (program.float32(f32::MIN_POSITIVE), program.float32(2f32.powi(23)));
         let larger = program.multiply(x, factor);
         let (subnormal, other) = (program.less(x, least), program.float32(12_582_912.0 + 23.0));
@@ -202,7 +204,7 @@ fn of_positive(program: &mut Program, x: Value, beyond: Option<Value>, of_2: f64
 
 /// The logarithm to the base with this logarithm of 2.
 pub(super) fn logarithm(program: &mut Program, dtype: DType, x: Value, of_2: f64) -> Parts {
-    let result = of_positive(program, x, None, of_2);
+    let result = of_positive(program, dtype, x, None, of_2);
     let result = outside(program, x, result);
     one(rounded(program, dtype, result))
 }
@@ -211,7 +213,7 @@ pub(super) fn logarithm(program: &mut Program, dtype: DType, x: Value, of_2: f64
 pub(super) fn logarithm_of_1_plus(program: &mut Program, dtype: DType, x: Value) -> Parts {
     let unity = program.float32(1.0);
     let sum = program.add(x, unity);
-    let result = of_positive(program, sum, Some(x), std::f64::consts::LN_2);
+    let result = of_positive(program, dtype, sum, Some(x), std::f64::consts::LN_2);
     let result = outside(program, sum, result);
     let result = unless_tiny(program, x, result);
     one(rounded(program, dtype, result))
