@@ -13,6 +13,7 @@
 //! | [`nvrtc`] | CUDA C++ compiled at run time, and the cache of what came of it |
 //! | [`types`] | what numbers and layouts are, without storage and without a device |
 //! | [`fuse`] | elementwise expressions as one kernel, on a device or the CPU |
+//! | [`tensor`] | arrays on the CPU and CUDA devices, as in NumPy and PyTorch |
 //! | `io` | arrays in files (feature `io`) |
 //! | [`error`] | the one error type, and the hook for errors of `Drop` |
 //!
@@ -48,6 +49,7 @@ pub mod launcher;
 pub mod nvrtc;
 #[doc(hidden)]
 pub mod sys;
+pub mod tensor;
 pub mod types;
 
 pub use error::{Error, Result};

@@ -48,6 +48,27 @@ pub struct DeviceOutput<'a> {
     layout: Layout,
 }
 
+fn good(function: &&Function) -> bool {
+    !function.module().device().is_lost()
+}
+
+/// The kernel of a text, assembled where the process has not met it.
+pub(super) fn assembled(device: &Device, text: Arc<str>) -> Result<Function> {
+    let by_text = (device.ordinal(), text);
+    let known = {
+        let mut kernels = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
+        kernels.get_or_insert_default().get(&by_text).cloned()
+    };
+    if let Some(function) = known.as_ref().filter(good) {
+        return Ok(function.clone());
+    }
+    // Outside of the lock: assembling takes milliseconds, and others need other kernels meanwhile.
+    let function = device.load(by_text.1.as_bytes())?.function(ptx::ENTRY)?;
+    let mut kernels = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
+    kernels.get_or_insert_default().insert(by_text, function.clone());
+    Ok(function)
+}
+
 /// Checks that a layout stays within memory of `bytes` bytes whose elements may start at `address`.
 pub(super) fn check_memory(dtype: DType, layout: &Layout, address: u64, bytes: usize) -> Result<()> {
     let part = (dtype.size() / super::program::parts(dtype)) as u64;
@@ -91,6 +112,18 @@ impl<'a> DeviceInput<'a> {
         Ok(DeviceInput { source: Source::Memory(View { length: bytes, ..view }), dtype, layout })
     }
 
+    pub(super) fn described(&self) -> (DType, Layout) {
+        (self.dtype, self.layout)
+    }
+
+    /// In bytes; none of an input in place.
+    pub(super) fn memory(&self) -> Option<View<'a>> {
+        match self.source {
+            Source::Memory(view) => Some(view),
+            Source::Output(_) => None,
+        }
+    }
+
     /// The elements that output `index` has before the run, in its layout: an operation in place.
     pub fn output(index: usize, output: &DeviceOutput<'_>) -> DeviceInput<'a> {
         DeviceInput { source: Source::Output(index), dtype: output.dtype, layout: output.layout }
@@ -120,6 +153,15 @@ impl<'a> DeviceOutput<'a> {
     ) -> Result<DeviceOutput<'a>> {
         let view = memory.view();
         DeviceOutput::of_view(dtype, view, view.length, layout)
+    }
+
+    pub(super) fn described(&self) -> (DType, Layout) {
+        (self.dtype, self.layout)
+    }
+
+    /// In bytes.
+    pub(super) fn memory(&self) -> View<'a> {
+        self.memory
     }
 
     fn of_view(dtype: DType, memory: View<'a>, bytes: usize, layout: Layout) -> Result<DeviceOutput<'a>> {
@@ -208,26 +250,13 @@ impl State {
     /// The kernel of a plan, assembled where no expression of the process has its text.
     pub(crate) fn kernel(&self, device: &Device, plan: &Plan) -> Result<Function> {
         let place = (device.ordinal(), plan.key.clone());
-        let good = |function: &&Function| !function.module().device().is_lost();
         let known = self.kernels.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
         if let Some(function) = known.as_ref().filter(good) {
             return Ok(function.clone());
         }
         let text =
             ptx::write(&self.program, &self.operand_dtypes(), self.inputs.len(), &plan.key, plan.parameters);
-        let text: Arc<str> = text.into();
-        let by_text = (device.ordinal(), text);
-        let known = {
-            let mut kernels = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
-            kernels.get_or_insert_default().get(&by_text).cloned()
-        };
-        let function = match known.as_ref().filter(good) {
-            Some(function) => function.clone(),
-            // Outside of the lock: assembling takes milliseconds, and others need other kernels meanwhile.
-            None => device.load(by_text.1.as_bytes())?.function(ptx::ENTRY)?,
-        };
-        let mut kernels = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
-        kernels.get_or_insert_default().insert(by_text, function.clone());
+        let function = assembled(device, text.into())?;
         self.kernels.lock().unwrap_or_else(PoisonError::into_inner).insert(place, function.clone());
         Ok(function)
     }

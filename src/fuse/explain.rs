@@ -58,7 +58,7 @@ impl Expression {
         let dtypes = state.operand_dtypes();
         let bytes: Vec<usize> = dtypes.iter().map(|dtype| dtype.size()).collect();
         let addresses = vec![0; bytes.len()];
-        let space = Space::new(inputs, outputs)?;
+        let space = Space::new(inputs, outputs, &state.coordinates)?;
         let mut launches = Vec::new();
         let mut each = |part: &Space| {
             if part.count() > 0 {
@@ -69,7 +69,7 @@ impl Expression {
                     ptx: text,
                     blocks: plan.blocks,
                     threads: BLOCK,
-                    offsets: part.offsets.clone(),
+                    offsets: part.offsets[..bytes.len()].to_vec(),
                     parameters: plan.block,
                     plan: describe(part, &plan.key),
                 });
@@ -81,7 +81,9 @@ impl Expression {
             let side = if index < inputs.len() { "input" } else { "output" };
             format!("{side} {dtype} {layout:?}")
         };
-        let operands = dtypes.iter().zip(inputs.iter().chain(outputs)).enumerate().map(name).collect();
+        let mut operands: Vec<String> =
+            dtypes.iter().zip(inputs.iter().chain(outputs)).enumerate().map(name).collect();
+        operands.extend(state.coordinates.iter().map(ToString::to_string));
         Ok(Explanation { launches, instructions: state.program.steps.len(), operands })
     }
 }

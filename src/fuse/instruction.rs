@@ -7,6 +7,7 @@
 //! Why not CPU functions an operation: they would be a second text of each, to be kept equal by tests alone.
 
 use super::host::block::{Block, Lanes};
+use super::permutation::permuted;
 
 /// What a register holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -99,6 +100,7 @@ instructions! {
     Add32 (a: Bits32, b: Bits32) -> Bits32 "add.u32" a.wrapping_add(b);
     Subtract32 (a: Bits32, b: Bits32) -> Bits32 "sub.u32" a.wrapping_sub(b);
     Multiply32 (a: Bits32, b: Bits32) -> Bits32 "mul.lo.u32" a.wrapping_mul(b);
+    MultiplyHigh32 (a: Bits32, b: Bits32) -> Bits32 "mul.hi.u32" ((u64::from(a) * u64::from(b)) >> 32) as u32;
     // The divisor is made neither 0 nor, beside the least number, -1: PTX leaves those open.
     DivideSigned32 (a: Bits32, b: Bits32) -> Bits32 "div.s32" (a as i32).checked_div(b as i32).unwrap_or(0) as u32;
     DivideUnsigned32 (a: Bits32, b: Bits32) -> Bits32 "div.u32" a.checked_div(b).unwrap_or(0);
@@ -123,6 +125,7 @@ instructions! {
     Add64 (a: Bits64, b: Bits64) -> Bits64 "add.u64" a.wrapping_add(b);
     Subtract64 (a: Bits64, b: Bits64) -> Bits64 "sub.u64" a.wrapping_sub(b);
     Multiply64 (a: Bits64, b: Bits64) -> Bits64 "mul.lo.u64" a.wrapping_mul(b);
+    MultiplyHigh64 (a: Bits64, b: Bits64) -> Bits64 "mul.hi.u64" ((u128::from(a) * u128::from(b)) >> 64) as u64;
     DivideSigned64 (a: Bits64, b: Bits64) -> Bits64 "div.s64" (a as i64).checked_div(b as i64).unwrap_or(0) as u64;
     DivideUnsigned64 (a: Bits64, b: Bits64) -> Bits64 "div.u64" a.checked_div(b).unwrap_or(0);
     And64 (a: Bits64, b: Bits64) -> Bits64 "and.b64" a & b;
@@ -140,6 +143,62 @@ instructions! {
     LessSigned64 (a: Bits64, b: Bits64) -> Predicate "setp.lt.s64" u32::from((a as i64) < (b as i64));
     LessUnsigned64 (a: Bits64, b: Bits64) -> Predicate "setp.lt.u64" u32::from(a < b);
     Select64 (a: Bits64, b: Bits64, p: Predicate) -> Bits64 "selp.b64" if p != 0 { a } else { b };
+    // Of x below n; see `permutation`.
+    Permute64 (a: Bits64, b: Bits64, c: Bits64) -> Bits64 "{
+.reg .b64 %x, %y, %n, %k;
+.reg .b32 %s, %l, %o, %i, %m, %h, %t, %z;
+.reg .pred %c;
+max.u64 %n, $b, 1;
+sub.u64 %y, %n, 1;
+min.u64 %x, $a, %y;
+clz.b64 %h, %y;
+sub.u32 %h, 64, %h;
+max.u32 %h, %h, 2;
+shr.u32 %s, %h, 1;
+sub.u32 %t, %h, %s;
+sub.u32 %t, 32, %t;
+shr.u32 %o, -1, %t;
+sub.u32 %t, 32, %s;
+shr.u32 %m, -1, %t;
+$walk_$u:
+shr.u64 %y, %x, %s;
+cvt.u32.u64 %l, %y;
+cvt.u32.u64 %t, %x;
+and.b32 %i, %t, %m;
+mov.b64 %k, $c;
+mov.u32 %z, 0;
+$round_$u:
+mul.lo.u64 %k, %k, 6364136223846793005;
+add.u64 %k, %k, 1442695040888963407;
+shr.u64 %y, %k, 32;
+cvt.u32.u64 %h, %y;
+xor.b32 %h, %h, %i;
+shr.u32 %t, %h, 16;
+xor.b32 %h, %h, %t;
+mul.lo.u32 %h, %h, -2048144789;
+shr.u32 %t, %h, 13;
+xor.b32 %h, %h, %t;
+mul.lo.u32 %h, %h, -1028477387;
+shr.u32 %t, %h, 16;
+xor.b32 %h, %h, %t;
+xor.b32 %h, %l, %h;
+and.b32 %h, %h, %o;
+mov.u32 %l, %i;
+mov.u32 %i, %h;
+mov.u32 %t, %o;
+mov.u32 %o, %m;
+mov.u32 %m, %t;
+add.u32 %z, %z, 1;
+setp.lt.u32 %c, %z, 12;
+@%c bra $round_$u;
+cvt.u64.u32 %x, %l;
+shl.b64 %x, %x, %s;
+cvt.u64.u32 %y, %i;
+or.b64 %x, %x, %y;
+setp.lt.u64 %c, %x, %n;
+@!%c bra $walk_$u;
+mov.b64 $d, %x;
+}" permuted(a, b, c);
     SignExtend32 (a: Bits32) -> Bits64 "cvt.s64.s32" a as i32 as u64;
     ZeroExtend32 (a: Bits32) -> Bits64 "cvt.u64.u32" u64::from(a);
     Truncate64 (a: Bits64) -> Bits32 "cvt.u32.u64" a as u32;

@@ -141,7 +141,7 @@ macro_rules! ops {
         macro_rules! with_operations {
             ($callback:ident) => { $callback! { $($variant $name $arity $doc;)* } };
         }
-        pub(super) use with_operations;
+        pub(crate) use with_operations;
     };
 }
 
@@ -150,6 +150,7 @@ ops! {
     Sub sub 2 Common NUMBERS 0 arithmetic::subtract, "x - y; integers wrap.";
     Mul mul 2 Common ALL 0 arithmetic::multiply, "x · y; integers wrap, bools are and-ed.";
     Div div 2 Fraction FRACTIONS 0 division::quotient, "x / y as a fraction: integers are divided in f32, complex numbers scaled (Smith's formula).";
+    MulHigh mul_high 2 Common UNSIGNED 0 integer::multiply_high, "The upper half of x · y: what `mul` loses.";
     FloorDivide floor_divide 2 Common REALS 0 division::floor_divide, "x / y rounded down. Of integers, division by 0 gives 0 and the least number by -1 itself; of floats, the quotient that belongs to `remainder`.";
     TruncDivide trunc_divide 2 Common REALS 0 division::truncate_divide, "x / y rounded towards 0. Of integers, division by 0 gives 0 and the least number by -1 itself.";
     Remainder remainder 2 Common REALS 0 division::remainder, "What `floor_divide` leaves, with the sign of y; of integers 0 where y is 0.";
@@ -191,7 +192,7 @@ ops! {
     BitNot bit_not 1 Common BITS 0 integer::not, "The bits that x has not.";
     ShiftLeft shift_left 2 Common INTEGERS 0 integer::shift_left, "x · 2^y, wrapped; 0 for a count that is negative or past the width.";
     ShiftRight shift_right 2 Common INTEGERS 0 integer::shift_right, "x / 2^y rounded down; for a count that is negative or past the width, as far as shifting goes.";
-    Select select 3 Choice ALL 0 compare::select, "The second operand where the first is true, otherwise the third.";
+    Select choose 3 Choice ALL 0 compare::select, "The second operand where the first is true, otherwise the third.";
     Fma fma 3 Common REALS 0 arithmetic::multiply_add, "x · y + z, rounded once; integers wrap.";
     Lerp lerp 3 Common FLOATS 0 arithmetic::interpolate, "From x to y by weight z: x + z (y - x) below 1/2, y - (y - x) (1 - z) from there on.";
     Copysign copysign 2 Fraction FLOATS 0 arithmetic::copysign, "|x| with the sign of y.";

@@ -34,7 +34,7 @@ pub(crate) enum Walk {
     Tiles(Tile),
 }
 
-/// How an operand is found.
+/// How an operand, or a coordinate, is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Class {
     /// One element for all.
@@ -67,6 +67,8 @@ pub(crate) struct Key {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parameters {
     scalars: usize,
+    /// Operands behind those with memory.
+    coordinates: usize,
     rank: usize,
     /// Dimensions of the space, and two of tiles where it is walked in those.
     divisors: usize,
@@ -74,9 +76,10 @@ pub(crate) struct Parameters {
 }
 
 impl Parameters {
-    pub(crate) fn new(key: &Key, scalars: usize) -> Parameters {
+    pub(crate) fn new(key: &Key, scalars: usize, coordinates: usize) -> Parameters {
         let tiles = if matches!(key.walk, Walk::Tiles(_)) { 2 } else { 0 };
-        Parameters { scalars, rank: key.rank, divisors: key.rank + tiles, operands: key.classes.len() }
+        let (rank, operands) = (key.rank, key.classes.len());
+        Parameters { scalars, coordinates, rank, divisors: rank + tiles, operands }
     }
 
     /// The bits of a part of a scalar.
@@ -84,9 +87,14 @@ impl Parameters {
         16 * index as usize + 8 * part as usize
     }
 
+    /// The number of the first element that a coordinate gives, of 64 bits.
+    pub(crate) fn first(self, operand: usize) -> usize {
+        16 * self.scalars + 8 * (self.coordinates + operand - self.operands)
+    }
+
     /// How many elements, or vectors, there are.
     pub(crate) fn count(self) -> usize {
-        16 * self.scalars
+        16 * self.scalars + 8 * self.coordinates
     }
 
     /// Size, factor and shift of a dimension; those behind the space's count tiles.
@@ -114,7 +122,7 @@ pub(crate) struct Plan {
 
 /// (d, m, s) with t / d = (umulhi(t, m) + t) >> s for all t below 2^31 (T. Granlund, P. L. Montgomery, "Division by
 /// invariant integers using multiplication", PLDI 1994).
-fn divisor(size: u32) -> [u32; 3] {
+pub(super) fn divisor(size: u32) -> [u32; 3] {
     let shift = size.next_power_of_two().trailing_zeros();
     let factor = ((1u64 << 32) * ((1u64 << shift) - u64::from(size))) / u64::from(size) + 1;
     [size, factor as u32, shift]
@@ -143,7 +151,7 @@ impl Plan {
         let tiled = other.and_then(|_| view.tiled());
         let mut key = tiled.unwrap_or_else(|| view.choose());
         key.converts_brain = converts_brain;
-        let parameters = Parameters::new(&key, scalars.len());
+        let parameters = Parameters::new(&key, scalars.len(), space.coordinates.len());
         if parameters.bytes() > MOST_PARAMETER_BYTES {
             let found =
                 format!("{} operands of {} dimensions, {} scalars", bytes.len(), space.rank(), scalars.len());
@@ -174,10 +182,14 @@ impl Plan {
                 word(parameters.divisor(dimension) + 4 * index, value);
             }
         }
-        for operand in 0..bytes.len() {
+        for operand in 0..space.strides.len() {
             for (dimension, &stride) in space.strides(operand).iter().enumerate() {
                 word(parameters.stride(operand, dimension), stride as i32 as u32);
             }
+        }
+        for operand in bytes.len()..space.strides.len() {
+            let at = parameters.first(operand);
+            block[at..at + 8].copy_from_slice(&(space.offsets[operand] as u64).to_le_bytes());
         }
         for (index, parts) in scalars.iter().enumerate() {
             for (part, bits) in parts.iter().enumerate() {
@@ -199,6 +211,7 @@ pub(super) struct Operands<'a> {
 }
 
 impl Operands<'_> {
+    /// Those that lie in memory.
     pub(super) fn count(&self) -> usize {
         self.bytes.len()
     }
@@ -209,19 +222,24 @@ impl Operands<'_> {
 
     /// Whether accesses of `lanes` neighbours are aligned at the first element.
     pub(super) fn starts_aligned(&self, operand: usize, lanes: u32) -> bool {
-        let bytes = self.bytes[operand];
-        let start = self.addresses[operand] + (self.space.offsets[operand] * bytes) as u64;
-        start % self.width(operand, lanes) as u64 == 0
+        let (bytes, width) = self.access(operand, lanes);
+        let memory = self.addresses.get(operand).copied().unwrap_or(0);
+        let whole = operand < self.bytes.len() || lanes as usize % width == 0;
+        whole && (memory + (self.space.offsets[operand] * bytes) as u64) % width as u64 == 0
     }
 
-    /// The bytes of one access to `lanes` neighbours.
-    fn width(&self, operand: usize, lanes: u32) -> usize {
-        (self.bytes[operand] * lanes as usize).min(WIDEST as usize)
+    /// The bytes of an element, and those of one access to `lanes` neighbours. A coordinate's numbers count as addresses
+    /// of bytes, which are asked for in groups.
+    fn access(&self, operand: usize, lanes: u32) -> (usize, usize) {
+        match self.bytes.get(operand) {
+            Some(&bytes) => (bytes, (bytes * lanes as usize).min(WIDEST as usize)),
+            None => (1, self.space.coordinates[operand - self.bytes.len()].group() as usize),
+        }
     }
 
     /// Whether they are wherever the outer coordinates lead.
     pub(super) fn stays_aligned(&self, operand: usize, lanes: u32) -> bool {
-        let (bytes, width) = (self.bytes[operand], self.width(operand, lanes));
+        let (bytes, width) = self.access(operand, lanes);
         let outer = &self.space.strides(operand)[1..];
         self.starts_aligned(operand, lanes)
             && outer.iter().all(|stride| stride.unsigned_abs() * bytes % width == 0)
@@ -229,7 +247,7 @@ impl Operands<'_> {
 
     pub(super) fn key(&self, walk: Walk, lanes: u32, tail: bool, class: impl Fn(usize) -> Class) -> Key {
         let class = |operand| if self.space.is_constant(operand) { Class::Constant } else { class(operand) };
-        let mut classes: Vec<Class> = (0..self.count()).map(class).collect();
+        let mut classes: Vec<Class> = (0..self.space.strides.len()).map(class).collect();
         for output in self.outputs() {
             // An output of one element.
             if classes[output] == Class::Constant {

@@ -114,7 +114,7 @@ impl State {
             });
             Ok(())
         };
-        Space::new(inputs, outputs)?.try_for_each_small(&mut each)?;
+        Space::new(inputs, outputs, &self.coordinates)?.try_for_each_small(&mut each)?;
         Ok(launches)
     }
 

@@ -24,12 +24,40 @@ impl Value {
 pub(crate) enum Step {
     /// Part `part` (the real or the imaginary one) of the element of an input.
     Load { input: u32, part: u32 },
+    /// The number of the element that an operand behind the outputs gives; see `coordinate`.
+    Coordinate { operand: u32 },
+    /// That number divided by `count`, which `count` neighbours have in common.
+    Group { operand: u32, count: u32 },
+    /// Of the first `count` words, the one of the element's place among those neighbours.
+    Pick { operand: u32, count: u32, words: [Value; 4] },
     /// Part `part` of a scalar that each run is given, or that came with the expression.
     Parameter { index: u32, part: u32 },
     /// A constant of an operation's formula, by its bits.
     Constant(u64),
     /// An instruction; operands beyond its arity repeat the first.
     Apply(Instruction, [Value; 3]),
+}
+
+impl Step {
+    /// The input or coordinate that it takes from.
+    pub(crate) fn operand(self) -> Option<usize> {
+        match self {
+            Step::Load { input: operand, .. }
+            | Step::Coordinate { operand }
+            | Step::Group { operand, .. }
+            | Step::Pick { operand, .. } => Some(operand as usize),
+            Step::Parameter { .. } | Step::Constant(_) | Step::Apply(..) => None,
+        }
+    }
+
+    /// The values that it is made of.
+    pub(crate) fn values(&self) -> &[Value] {
+        match self {
+            Step::Apply(instruction, operands) => &operands[..instruction.arity()],
+            Step::Pick { count, words, .. } => &words[..*count as usize],
+            _ => &[],
+        }
+    }
 }
 
 /// A lowered expression.
@@ -155,6 +183,8 @@ impl Program {
         add(a, b) Bits32 Add32 Bits64 Add64 Float32 AddFloat32 Float64 AddFloat64;
         subtract(a, b) Bits32 Subtract32 Bits64 Subtract64 Float32 SubtractFloat32 Float64 SubtractFloat64;
         multiply(a, b) Bits32 Multiply32 Bits64 Multiply64 Float32 MultiplyFloat32 Float64 MultiplyFloat64;
+        /// The upper half of a product of unsigned integers.
+        multiply_high(a, b) Bits32 MultiplyHigh32 Bits64 MultiplyHigh64;
         divide(a, b) Float32 DivideFloat32 Float64 DivideFloat64;
         divide_signed(a, b) Bits32 DivideSigned32 Bits64 DivideSigned64;
         divide_unsigned(a, b) Bits32 DivideUnsigned32 Bits64 DivideUnsigned64;
@@ -208,27 +238,37 @@ impl Program {
             live[value.index()] = true;
         }
         for (index, (step, _)) in self.steps.iter().enumerate().rev() {
-            if let (true, Step::Apply(instruction, operands)) = (live[index], step) {
-                for operand in &operands[..instruction.arity()] {
-                    live[operand.index()] = true;
+            if live[index] {
+                for value in step.values() {
+                    live[value.index()] = true;
                 }
             }
         }
         live
     }
 
-    /// Which values are the same for all elements, where `same_input` says so of an input.
-    pub(crate) fn uniform(&self, same_input: impl Fn(usize) -> bool) -> Vec<bool> {
+    /// Which values are the same for all elements, where `same` says so of an input or a coordinate.
+    pub(crate) fn uniform(&self, same: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut uniform: Vec<bool> = Vec::with_capacity(self.steps.len());
         for (step, _) in &self.steps {
-            uniform.push(match step {
-                Step::Load { input, .. } => same_input(*input as usize),
-                Step::Parameter { .. } | Step::Constant(_) => true,
-                Step::Apply(instruction, operands) => {
-                    operands[..instruction.arity()].iter().all(|operand| uniform[operand.index()])
-                }
-            });
+            let values = step.values().iter().all(|value| uniform[value.index()]);
+            uniform.push(values && step.operand().is_none_or(&same));
         }
         uniform
+    }
+
+    /// Which values neighbours have in common: the coordinate by whose groups, and the elements of one.
+    ///
+    /// Nothing but [`Step::Pick`] makes an element's own value of those, and they meet no other values of elements.
+    pub(crate) fn groups(&self) -> Vec<Option<(usize, usize)>> {
+        let mut groups: Vec<Option<(usize, usize)>> = Vec::with_capacity(self.steps.len());
+        for (step, _) in &self.steps {
+            groups.push(match step {
+                Step::Group { operand, count } => Some((*operand as usize, *count as usize)),
+                Step::Apply(..) => step.values().iter().find_map(|value| groups[value.index()]),
+                _ => None,
+            });
+        }
+        groups
     }
 }

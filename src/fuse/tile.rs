@@ -142,8 +142,10 @@ impl Operands<'_> {
         };
         lanes = lanes.min(tile.width * tile.height / BLOCK);
         Some(self.key(Walk::Tiles(tile), lanes, true, |operand| {
-            let bytes = self.bytes[operand];
+            let bytes = self.bytes.get(operand).copied().unwrap_or(1);
             match space.strides(operand)[0] {
+                // A coordinate is counted, not read.
+                1 if operand >= self.count() => Class::Linear,
                 _ if staged.contains(&operand) && in_chunks[operand] && tile.takes_chunks(bytes) => {
                     Class::Staged(Access::Chunks)
                 }

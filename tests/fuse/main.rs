@@ -5,6 +5,7 @@
 
 mod arrays;
 mod classes;
+mod coordinates;
 mod harness;
 mod interpreter;
 mod narrow;
@@ -17,14 +18,17 @@ mod texts;
 mod tiles;
 mod value;
 mod vectors;
+mod words;
 
 fn main() -> std::process::ExitCode {
     let arguments = libtest_mimic::Arguments::from_args();
     let mut trials = operations::trials();
+    trials.extend(coordinates::trials());
     trials.extend(random::trials());
     trials.extend(rules::trials());
     trials.extend(narrow::trials());
     trials.extend(tiles::trials());
     trials.extend(vectors::trials());
+    trials.extend(words::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -74,6 +74,8 @@ pub fn function(mnemonic: &str) -> Option<Pure> {
         "add.u32" => |a| u64::from(w(a[0]).wrapping_add(w(a[1]))),
         "sub.u32" => |a| u64::from(w(a[0]).wrapping_sub(w(a[1]))),
         "mul.lo.u32" => |a| u64::from(w(a[0]).wrapping_mul(w(a[1]))),
+        "mul.hi.u64" => |a| ((u128::from(a[0]) * u128::from(a[1])) >> 64) as u64,
+        "clz.b64" => |a| u64::from(a[0].leading_zeros()),
         "mul.hi.u32" => |a| (u64::from(w(a[0])) * u64::from(w(a[1]))) >> 32,
         "mad.lo.u32" => |a| u64::from(w(a[0]).wrapping_mul(w(a[1])).wrapping_add(w(a[2]))),
         "mad.wide.u32" => |a| (u64::from(w(a[0])) * u64::from(w(a[1]))).wrapping_add(a[2]),

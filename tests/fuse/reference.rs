@@ -207,6 +207,8 @@ fn integer(operation: Operation, dtype: DType, x: i128, y: i128, z: i128) -> Val
             Add => x + y,
             Sub => x - y,
             Mul => x.wrapping_mul(y),
+            // Of u64 it is past i128.
+            MulHigh => ((x as u128 * y as u128) >> width) as i128,
             FloorDivide | TruncDivide | Fmod | Remainder if y == 0 => 0,
             TruncDivide => x / y,
             FloorDivide => {

@@ -56,7 +56,7 @@ fn operands_are_promoted() {
         (of(DType::Bool) + 1, DType::I64),
         (of(DType::I32).lt(2.5), DType::Bool),
         (of(DType::C128).abs(), DType::F64),
-        (of(DType::F32).select(of(DType::I8), of(DType::F64)), DType::F64),
+        (of(DType::F32).choose(of(DType::I8), of(DType::F64)), DType::F64),
         (of(DType::I64).sqrt(), DType::F32),
         (of(DType::F64).logical_not(), DType::Bool),
         (of(DType::BF16) * num_complex::Complex::new(0.0f32, 1.0), DType::C64),

@@ -5,8 +5,9 @@
 //! true: every block's outputs are elements that no other block touches, and a block is loaded before it is stored.
 
 pub(super) mod block;
-mod memory;
-mod schedule;
+mod coordinates;
+pub(super) mod memory;
+pub(super) mod schedule;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,6 +15,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use block::{Block, LANES};
+use coordinates::Groups;
 use memory::Operand;
 
 use super::device::{check_memory, other_output};
@@ -82,6 +84,18 @@ impl<'a> HostInput<'a> {
         Ok(HostInput { source: Source::Memory(memory.as_ptr()), dtype, layout, borrow: PhantomData })
     }
 
+    pub(super) fn described(&self) -> (DType, Layout) {
+        (self.dtype, self.layout)
+    }
+
+    /// None of an input in place.
+    pub(super) fn memory(&self) -> Option<*const u8> {
+        match self.source {
+            Source::Memory(pointer) => Some(pointer),
+            Source::Output(_) => None,
+        }
+    }
+
     /// The elements that output `index` has before the run, in its layout: an operation in place.
     pub fn output(index: usize, output: &HostOutput<'_>) -> HostInput<'a> {
         HostInput {
@@ -111,6 +125,16 @@ impl<'a> HostOutput<'a> {
     pub fn of_bytes(dtype: DType, memory: &'a mut [u8], layout: Layout) -> Result<HostOutput<'a>> {
         check_memory(dtype, &layout, memory.as_ptr().addr() as u64, memory.len())?;
         Ok(HostOutput { memory: memory.as_mut_ptr(), dtype, layout, borrow: PhantomData })
+    }
+}
+
+impl HostOutput<'_> {
+    pub(super) fn described(&self) -> (DType, Layout) {
+        (self.dtype, self.layout)
+    }
+
+    pub(super) fn memory(&self) -> *mut u8 {
+        self.memory
     }
 }
 
@@ -158,7 +182,7 @@ impl Expression {
         let scalars = state.scalar_bits(scalars)?;
         let layouts: Vec<Layout> = inputs.iter().map(|input| input.layout).collect();
         let of_outputs: Vec<Layout> = outputs.iter().map(|output| output.layout).collect();
-        let space = Space::new(&layouts, &of_outputs)?;
+        let space = Space::new(&layouts, &of_outputs, &state.coordinates)?;
         let operands = memory.iter().zip(dtypes).map(|(&memory, dtype)| Operand { memory, dtype }).collect();
         let run = Run { program: &state.program, schedule: &state.schedule, space, operands, scalars };
         run.all();
@@ -178,7 +202,7 @@ struct Run<'a> {
 // SAFETY: threads read the inputs, and write elements of the outputs that no other one has.
 unsafe impl Sync for Run<'_> {}
 
-fn processors() -> usize {
+pub(super) fn processors() -> usize {
     static COUNT: OnceLock<usize> = OnceLock::new();
     *COUNT.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
@@ -249,40 +273,113 @@ impl Run<'_> {
     #[inline(always)]
     fn steps(&self, registers: &mut [Block], steps: &[u32], start: usize, count: usize) {
         for &index in steps {
-            let (step, kind) = self.program.steps[index as usize];
+            let (step, _) = self.program.steps[index as usize];
             let target = self.schedule.of_step[index as usize] as usize;
+            let groups = |group| Groups::new(&self.space, group, start, count);
             match step {
                 Step::Load { input, part } => {
                     let (operand, part) = (input as usize, part as usize);
+                    let block = &mut registers[target];
                     // SAFETY: as for the stores; a thread that writes an input in place writes other elements.
-                    unsafe {
-                        self.operands[operand].load(
-                            &self.space,
-                            operand,
-                            part,
-                            start,
-                            count,
-                            &mut registers[target],
-                        );
-                    }
+                    unsafe { self.operands[operand].load(&self.space, operand, part, start, count, block) };
                 }
-                Step::Parameter { index, part } => {
-                    fill(&mut registers[target], kind, self.scalars[index as usize][part as usize]);
+                Step::Coordinate { operand } => {
+                    coordinates::number(&self.space, operand as usize, start, count, &mut registers[target]);
                 }
-                Step::Constant(bits) => fill(&mut registers[target], kind, bits),
-                Step::Apply(instruction, operands) => {
-                    // A register is never its own operand; see `Schedule`.
-                    let (before, rest) = registers.split_at_mut(target);
-                    let Some((result, after)) = rest.split_first_mut() else { continue };
-                    let operands = operands.map(|value| match self.schedule.register(value) {
-                        register if register < target => &before[register],
-                        register => &after[register - target - 1],
-                    });
-                    instruction.run(operands, result, count);
+                Step::Group { operand, count: size } => {
+                    groups((operand as usize, size as usize)).number(&mut registers[target]);
+                }
+                Step::Pick { operand, count: size, words } => {
+                    let Some((words, result)) = self.schedule.at(registers, words, target) else { continue };
+                    groups((operand as usize, size as usize)).pick(words, result);
+                }
+                Step::Parameter { .. } | Step::Constant(_) | Step::Apply(..) => {
+                    let lanes =
+                        self.schedule.groups[index as usize].map_or(count, |group| groups(group).lanes());
+                    run_step(self.program, self.schedule, &self.scalars, registers, index, lanes);
                 }
             }
         }
     }
+}
+
+/// Runs a step that reads no operand on `count` lanes.
+#[inline(always)]
+pub(super) fn run_step(
+    program: &Program,
+    schedule: &Schedule,
+    scalars: &[[u64; 2]],
+    registers: &mut [Block],
+    index: u32,
+    count: usize,
+) {
+    let (step, kind) = program.steps[index as usize];
+    let target = schedule.of_step[index as usize] as usize;
+    match step {
+        Step::Parameter { index, part } => {
+            fill(&mut registers[target], kind, scalars[index as usize][part as usize]);
+        }
+        Step::Constant(bits) => fill(&mut registers[target], kind, bits),
+        Step::Apply(instruction, operands) => {
+            let Some((operands, result)) = schedule.at(registers, operands, target) else { return };
+            instruction.run(operands, result, count);
+        }
+        Step::Load { .. } | Step::Coordinate { .. } | Step::Group { .. } | Step::Pick { .. } => {}
+    }
+}
+
+/// Runs steps of a program without coordinates on `count` lanes; `load` fills a block with a part of an input's elements.
+#[inline(always)]
+pub(super) fn run_steps(
+    program: &Program,
+    schedule: &Schedule,
+    scalars: &[[u64; 2]],
+    registers: &mut [Block],
+    steps: &[u32],
+    count: usize,
+    mut load: impl FnMut(u32, u32, &mut Block),
+) {
+    for &index in steps {
+        match program.steps[index as usize].0 {
+            Step::Load { input, part } => {
+                load(input, part, &mut registers[schedule.of_step[index as usize] as usize]);
+            }
+            _ => run_step(program, schedule, scalars, registers, index, count),
+        }
+    }
+}
+
+/// As [`run_steps`], with the vector instructions that the processor has.
+pub(super) fn run_steps_fast(
+    program: &Program,
+    schedule: &Schedule,
+    scalars: &[[u64; 2]],
+    registers: &mut [Block],
+    steps: &[u32],
+    count: usize,
+    load: &mut dyn FnMut(u32, u32, &mut Block),
+) {
+    #[cfg(target_arch = "x86_64")]
+    if has_vectors() {
+        // SAFETY: the processor has these instructions.
+        unsafe { run_steps_in_vectors(program, schedule, scalars, registers, steps, count, load) };
+        return;
+    }
+    run_steps(program, schedule, scalars, registers, steps, count, load);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn run_steps_in_vectors(
+    program: &Program,
+    schedule: &Schedule,
+    scalars: &[[u64; 2]],
+    registers: &mut [Block],
+    steps: &[u32],
+    count: usize,
+    load: &mut dyn FnMut(u32, u32, &mut Block),
+) {
+    run_steps(program, schedule, scalars, registers, steps, count, load);
 }
 
 /// All lanes the same.

@@ -10,6 +10,7 @@ pub(super) mod complex;
 pub(super) mod division;
 pub(super) mod elementary;
 pub(super) mod integer;
+pub(super) mod random;
 pub(super) mod rounding;
 mod short;
 

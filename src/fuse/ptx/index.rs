@@ -37,7 +37,7 @@ impl Writer<'_> {
             inside: Vec::new(),
             full: Name::new(),
             divisors: Vec::new(),
-            strides: vec![Vec::new(); self.dtypes.len()],
+            strides: vec![Vec::new(); self.key.classes.len()],
             rows: None,
             next: None,
         };
@@ -175,9 +175,11 @@ impl Writer<'_> {
         places.strides[operand].clone()
     }
 
-    /// The address of an operand's element for a lane; where lanes are neighbours in it, of the first of them.
+    /// The address of an operand's element for a lane; where lanes are neighbours in it, of the first of them. Of a
+    /// coordinate, its number.
     pub(super) fn address(&mut self, places: &mut Places, operand: usize, lane: usize) -> Name {
-        let (base, bytes) = (self.bases[operand].clone(), self.dtypes[operand].size().to_string());
+        let base = self.bases[operand].clone();
+        let bytes = self.dtypes.get(operand).map_or(1, |dtype| dtype.size()).to_string();
         let class = self.key.classes[operand];
         if class == Class::Constant {
             return base;
@@ -204,5 +206,42 @@ impl Writer<'_> {
             return base;
         }
         self.result(Register::Bits64, "mad.wide.s32", &[&offset, &bytes, &base])
+    }
+
+    /// The numbers that a coordinate gives, by lane; one for all lanes where it is the same.
+    pub(super) fn numbers(&mut self, places: &mut Places, operand: usize) -> Vec<Name> {
+        let (class, walk, lanes) = (self.key.classes[operand], self.key.walk, self.key.lanes as usize);
+        if class == Class::Constant {
+            return vec![self.address(places, operand, 0)];
+        }
+        match walk {
+            // Neighbours have no common stride but 1.
+            Walk::Flat if class == Class::Linear => self.neighbours(places, operand, 0),
+            Walk::Flat | Walk::Apart => (0..lanes).map(|lane| self.address(places, operand, lane)).collect(),
+            Walk::Vectors if class == Class::Row => vec![self.address(places, operand, 0)],
+            Walk::Vectors => self.neighbours(places, operand, 0),
+            Walk::Tiles(_) => {
+                let (rows, _) = self.rows_of_tile();
+                (0..rows as usize).flat_map(|row| self.neighbours(places, operand, row)).collect()
+            }
+        }
+    }
+
+    /// The numbers of a thread's lanes that have one set of coordinates, the `row`th.
+    fn neighbours(&mut self, places: &mut Places, operand: usize, row: usize) -> Vec<Name> {
+        let (class, lanes) = (self.key.classes[operand], self.key.lanes as usize);
+        let first = self.address(places, operand, row);
+        let stride = match class {
+            Class::Gather => self.strides(places, operand)[0].clone(),
+            _ => Name::new(),
+        };
+        let mut next = |lane: usize| match (lane, class) {
+            (0, _) | (_, Class::Row) => first.clone(),
+            (_, Class::Gather) => {
+                self.result(Register::Bits64, "mad.wide.s32", &[&stride, &lane.to_string(), &first])
+            }
+            _ => self.result(Register::Bits64, "add.u64", &[&first, &lane.to_string()]),
+        };
+        (0..lanes).map(&mut next).collect()
     }
 }

@@ -8,7 +8,7 @@ use crate::types::DType;
 
 /// Where an address leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(in crate::fuse) enum State {
     Global,
     Shared,
 }
@@ -127,7 +127,7 @@ impl Writer<'_> {
     }
 
     /// One element, aligned to its parts.
-    fn load(&mut self, state: State, dtype: DType, address: &str) -> [Name; 2] {
+    pub(in crate::fuse) fn load(&mut self, state: State, dtype: DType, address: &str) -> [Name; 2] {
         let memory = match dtype {
             DType::Bool | DType::U8 | DType::F8E4M3 | DType::F8E5M2 => "u8",
             DType::I8 => "s8",
@@ -168,7 +168,7 @@ impl Writer<'_> {
     }
 
     /// Neighbours, aligned to their bytes, in accesses of at most 16.
-    pub(super) fn load_vector(
+    pub(in crate::fuse) fn load_vector(
         &mut self,
         state: State,
         dtype: DType,
@@ -293,7 +293,14 @@ impl Writer<'_> {
         }
     }
 
-    fn store_single(&mut self, dtype: DType, guard: &str, address: &str, element: &[Name; 2], rounds: bool) {
+    pub(in crate::fuse) fn store_single(
+        &mut self,
+        dtype: DType,
+        guard: &str,
+        address: &str,
+        element: &[Name; 2],
+        rounds: bool,
+    ) {
         let (memory, first) = self.stored_form(dtype, &element[0], rounds);
         self.line(format!("{guard}st.global.{memory} [{address}], {first};"));
         if parts(dtype) == 2 {
@@ -321,7 +328,7 @@ impl Writer<'_> {
         }
     }
 
-    fn store_vector(
+    pub(in crate::fuse) fn store_vector(
         &mut self,
         dtype: DType,
         guard: &str,

@@ -12,6 +12,8 @@ mod index;
 mod memory;
 mod tile;
 
+pub(in crate::fuse) use memory::State;
+
 use super::instruction::{Instruction, Kind};
 use super::plan::{Class, Key, Parameters, Walk};
 use super::program::{Program, Step, Value, parts};
@@ -22,7 +24,7 @@ pub(crate) const ENTRY: &str = "fused";
 
 /// Kinds of registers, and what their names begin with. Never names that a block of an instruction declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Register {
+pub(in crate::fuse) enum Register {
     Predicate,
     Bits16,
     Bits32,
@@ -31,7 +33,7 @@ enum Register {
     Float64,
 }
 
-const REGISTERS: [(Register, &str, &str); 6] = [
+pub(in crate::fuse) const REGISTERS: [(Register, &str, &str); 6] = [
     (Register::Predicate, "pred", "%p"),
     (Register::Bits16, "b16", "%h"),
     (Register::Bits32, "b32", "%r"),
@@ -53,20 +55,20 @@ impl From<Kind> for Register {
 }
 
 /// A register, an immediate or an address, as text.
-type Name = String;
+pub(in crate::fuse) type Name = String;
 
-struct Writer<'a> {
+pub(in crate::fuse) struct Writer<'a> {
     program: &'a Program,
     /// By operand, inputs before outputs.
     dtypes: &'a [DType],
     inputs: usize,
     key: &'a Key,
     parameters: Parameters,
-    body: String,
-    counts: [usize; 6],
+    pub(in crate::fuse) body: String,
+    pub(in crate::fuse) counts: [usize; 6],
     /// Suffixes that were given out.
     unique: usize,
-    /// The operands' base addresses, where they are used.
+    /// The operands' base addresses, and the coordinates' first numbers, where they are used.
     bases: Vec<Name>,
 }
 
@@ -78,28 +80,40 @@ pub(crate) fn write(
     key: &Key,
     parameters: Parameters,
 ) -> String {
-    let mut writer = Writer {
-        program,
-        dtypes,
-        inputs,
-        key,
-        parameters,
-        body: String::new(),
-        counts: [0; 6],
-        unique: 0,
-        bases: vec![Name::new(); dtypes.len()],
-    };
+    let mut writer = Writer::new(program, dtypes, inputs, key, parameters);
     writer.kernel();
     writer.text()
 }
 
+impl<'a> Writer<'a> {
+    pub(in crate::fuse) fn new(
+        program: &'a Program,
+        dtypes: &'a [DType],
+        inputs: usize,
+        key: &'a Key,
+        parameters: Parameters,
+    ) -> Writer<'a> {
+        Writer {
+            program,
+            dtypes,
+            inputs,
+            key,
+            parameters,
+            body: String::new(),
+            counts: [0; 6],
+            unique: 0,
+            bases: vec![Name::new(); key.classes.len()],
+        }
+    }
+}
+
 impl Writer<'_> {
-    fn line(&mut self, text: impl AsRef<str>) {
+    pub(in crate::fuse) fn line(&mut self, text: impl AsRef<str>) {
         self.body.push_str(text.as_ref());
         self.body.push('\n');
     }
 
-    fn register(&mut self, register: Register) -> Name {
+    pub(in crate::fuse) fn register(&mut self, register: Register) -> Name {
         let (_, _, prefix) = REGISTERS[register as usize];
         let count = &mut self.counts[register as usize];
         *count += 1;
@@ -107,13 +121,13 @@ impl Writer<'_> {
     }
 
     /// A new register with the result of `mnemonic` on these operands.
-    fn result(&mut self, register: Register, mnemonic: &str, operands: &[&str]) -> Name {
+    pub(in crate::fuse) fn result(&mut self, register: Register, mnemonic: &str, operands: &[&str]) -> Name {
         let name = self.register(register);
         self.line(format!("{mnemonic} {name}, {};", operands.join(", ")));
         name
     }
 
-    fn unique(&mut self) -> usize {
+    pub(in crate::fuse) fn unique(&mut self) -> usize {
         self.unique += 1;
         self.unique
     }
@@ -129,17 +143,22 @@ impl Writer<'_> {
         format!("{ENTRY}_{access}_{operand}")
     }
 
-    fn text(&self) -> String {
-        let target = if self.key.converts_brain { 80 } else { 60 };
-        let addresses: String =
-            (0..self.dtypes.len()).map(|index| format!(".param .u64 {},\n", self.parameter(index))).collect();
-        let registers: String = REGISTERS
+    /// The declarations of all registers.
+    pub(in crate::fuse) fn declarations(&self) -> String {
+        REGISTERS
             .iter()
             .filter(|(register, ..)| self.counts[*register as usize] > 0)
             .map(|(register, kind, prefix)| {
                 format!(".reg .{kind} {prefix}<{}>;\n", self.counts[*register as usize])
             })
-            .collect();
+            .collect()
+    }
+
+    fn text(&self) -> String {
+        let target = if self.key.converts_brain { 80 } else { 60 };
+        let addresses: String =
+            (0..self.dtypes.len()).map(|index| format!(".param .u64 {},\n", self.parameter(index))).collect();
+        let registers = self.declarations();
         format!(
             ".version 8.0\n.target sm_{target}\n.address_size 64\n.visible .entry {ENTRY}(\n{addresses}.param .align 8 \
              .b8 block[{}]\n)\n{{\n{registers}{}}}\n",
@@ -168,24 +187,34 @@ impl Writer<'_> {
             .map(|(values, &dtype)| values.map(|value| self.stored(dtype, value)))
             .collect();
         let live = self.program.live(outputs.iter().flatten().map(|(value, _)| *value));
-        let used: Vec<bool> = (0..self.dtypes.len())
+        let used: Vec<bool> = (0..self.key.classes.len())
             .map(|operand| {
-                operand >= self.inputs
-                    || self.program.steps.iter().zip(&live).any(|((step, _), live)| {
-                        *live && matches!(step, Step::Load { input, .. } if *input as usize == operand)
-                    })
+                (self.inputs..self.dtypes.len()).contains(&operand)
+                    || self
+                        .program
+                        .steps
+                        .iter()
+                        .zip(&live)
+                        .any(|((step, _), live)| *live && step.operand() == Some(operand))
             })
             .collect();
-        for operand in (0..self.dtypes.len()).filter(|&operand| used[operand]) {
-            self.bases[operand] =
-                self.result(Register::Bits64, "ld.param.u64", &[&format!("[{}]", self.parameter(operand))]);
+        for operand in (0..used.len()).filter(|&operand| used[operand]) {
+            let place = match operand < self.dtypes.len() {
+                true => format!("[{}]", self.parameter(operand)),
+                false => format!("[block+{}]", self.parameters.first(operand)),
+            };
+            self.bases[operand] = self.result(Register::Bits64, "ld.param.u64", &[&place]);
         }
         let mut places = self.places();
         let loaded: Vec<Vec<[Name; 2]>> = (0..self.inputs)
             .map(|input| if self.used(input) { self.load_operand(&mut places, input) } else { Vec::new() })
             .collect();
 
-        let same = |input: usize| match self.key.classes[input] {
+        let numbers: Vec<Vec<Name>> = (self.dtypes.len()..used.len())
+            .map(|operand| if used[operand] { self.numbers(&mut places, operand) } else { Vec::new() })
+            .collect();
+
+        let same = |operand: usize| match self.key.classes[operand] {
             Class::Constant => true,
             Class::Row => self.key.walk == Walk::Vectors,
             _ => false,
@@ -193,14 +222,22 @@ impl Writer<'_> {
         let uniform = self.program.uniform(same);
         let (rows, _) = self.rows_of_tile();
         let lanes = (self.key.lanes * rows) as usize;
+        let neighbours = matches!(self.key.walk, Walk::Flat | Walk::Vectors);
+        // In line means here that a thread's elements are whole groups.
+        let together = |(operand, count): (usize, usize)| {
+            if neighbours && self.key.classes[operand] == Class::Linear { count } else { 1 }
+        };
+        let groups: Vec<usize> =
+            self.program.groups().into_iter().map(|group| group.map_or(1, together)).collect();
         let mut names: Vec<Vec<Name>> = Vec::with_capacity(live.len());
         for (index, (step, kind)) in self.program.steps.iter().enumerate() {
-            let copies = if uniform[index] { 1 } else { lanes };
+            let copies = if uniform[index] { 1 } else { lanes / groups[index] };
             let mut of_lanes = Vec::with_capacity(copies);
-            for lane in (0..copies).filter(|_| live[index]) {
+            for copy in (0..copies).filter(|_| live[index]) {
+                let lane = copy * lanes / copies;
                 let of = |value: Value| -> &str {
                     let names = &names[value.index()];
-                    names.get(lane).or(names.first()).map_or("", |name| name)
+                    names.get(lane * names.len() / lanes).map_or("", |name| name)
                 };
                 of_lanes.push(match step {
                     Step::Load { input, part } => {
@@ -209,6 +246,28 @@ impl Writer<'_> {
                             .get(lane)
                             .or(lanes.first())
                             .map_or(Name::new(), |parts| parts[*part as usize].clone())
+                    }
+                    Step::Coordinate { operand } => {
+                        let lanes = &numbers[*operand as usize - self.dtypes.len()];
+                        lanes.get(lane).or(lanes.first()).cloned().unwrap_or_default()
+                    }
+                    Step::Group { operand, count } => {
+                        let number = numbers[*operand as usize - self.dtypes.len()].get(lane);
+                        let number = number.cloned().unwrap_or_default();
+                        let places = count.trailing_zeros().to_string();
+                        self.result(Register::Bits64, "shr.u64", &[&number, &places])
+                    }
+                    Step::Pick { operand, count, words } => {
+                        let words: Vec<Name> =
+                            words[..*count as usize].iter().map(|word| of(*word).to_owned()).collect();
+                        let (operand, count) = (*operand as usize, *count as usize);
+                        if together((operand, count)) > 1 {
+                            words[lane % count].clone()
+                        } else {
+                            let number = numbers[operand - self.dtypes.len()].get(lane);
+                            let number = number.cloned().unwrap_or_default();
+                            self.pick(&number, words)
+                        }
                     }
                     Step::Parameter { index, part } => self.scalar(*index, *part, *kind),
                     Step::Constant(bits) => immediate(*bits, *kind),
@@ -241,8 +300,25 @@ impl Writer<'_> {
         !self.bases[operand].is_empty()
     }
 
+    /// The word that the lowest bits of a number choose.
+    fn pick(&mut self, number: &str, mut words: Vec<Name>) -> Name {
+        let number = self.result(Register::Bits32, "cvt.u32.u64", &[number]);
+        let mut bit = 1;
+        while words.len() > 1 {
+            let odd = self.result(Register::Bits32, "and.b32", &[&number, &bit.to_string()]);
+            let odd = self.result(Register::Predicate, "setp.ne.u32", &[&odd, "0"]);
+            let chosen = words.chunks(2).map(|pair| {
+                let last = &pair[pair.len() - 1];
+                self.result(Register::Bits32, "selp.b32", &[last, &pair[0], &odd])
+            });
+            words = chosen.collect();
+            bit *= 2;
+        }
+        words.pop().unwrap_or_default()
+    }
+
     /// A scalar out of the block of parameters.
-    fn scalar(&mut self, index: u32, part: u32, kind: Kind) -> Name {
+    pub(in crate::fuse) fn scalar(&mut self, index: u32, part: u32, kind: Kind) -> Name {
         let place = format!("[block+{}]", self.parameters.scalar(index, part));
         match kind {
             Kind::Predicate => {
@@ -256,7 +332,7 @@ impl Writer<'_> {
         }
     }
 
-    fn apply(&mut self, instruction: Instruction, operands: &[Name; 3]) -> Name {
+    pub(in crate::fuse) fn apply(&mut self, instruction: Instruction, operands: &[Name; 3]) -> Name {
         let mut text = instruction.ptx();
         if instruction == Instruction::RoundToBrain && self.key.converts_brain {
             text = "{\n.reg .b16 %h, %z;\n.reg .b32 %r;\ncvt.rn.bf16.f32 %h, $a;\nmov.b16 %z, 0;\nmov.b32 %r, {%z, %h};\n\
@@ -278,7 +354,7 @@ impl Writer<'_> {
 }
 
 /// A constant, by its bits: floats exactly, integers as signed ones, as which PTX takes all of them.
-fn immediate(bits: u64, kind: Kind) -> Name {
+pub(in crate::fuse) fn immediate(bits: u64, kind: Kind) -> Name {
     match kind {
         Kind::Predicate | Kind::Bits32 => (bits as u32 as i32).to_string(),
         Kind::Bits64 => (bits as i64).to_string(),
@@ -288,11 +364,11 @@ fn immediate(bits: u64, kind: Kind) -> Name {
 }
 
 /// The registers of one part of an element of this dtype.
-fn register_of(dtype: DType) -> Register {
+pub(in crate::fuse) fn register_of(dtype: DType) -> Register {
     super::program::kind_of(dtype).into()
 }
 
 /// The bytes of a part.
-fn part_bytes(dtype: DType) -> usize {
+pub(in crate::fuse) fn part_bytes(dtype: DType) -> usize {
     dtype.size() / parts(dtype)
 }

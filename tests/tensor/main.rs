@@ -1,0 +1,9 @@
+//! Tensors on the CPU: what they hold, how they share it, and how they are written, against a model that is a list of
+//! elements by index and knows no strides.
+
+mod aliasing;
+mod conversions;
+mod fused;
+mod model;
+mod properties;
+mod text;
