@@ -33,13 +33,13 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
     let graph = Graph::new();
     let [a, b] = graph.inputs([DType::F32; 2]);
     let one = graph.expression(&[a + b])?;
-    wrong.extend(figure(bare, options, &mut recorder, &stream, "1 operation, 2 inputs", &one, &[])?);
+    wrong.extend(figure(bare, options, &mut recorder, &stream, "1 operation, 2 inputs", &one, &[], 400.0)?);
 
     let graph = Graph::new();
     let [a, b, c] = graph.inputs([DType::F32; 3]);
     let ten = ((((a * b + c).relu() * 2.0 - a).abs() + b).minimum(c) * 0.5).maximum(a);
     let ten = graph.expression(&[ten])?;
-    wrong.extend(figure(bare, options, &mut recorder, &stream, "10 operations, 3 inputs", &ten, &[])?);
+    wrong.extend(figure(bare, options, &mut recorder, &stream, "10 operations, 3 inputs", &ten, &[], 600.0)?);
 
     let graph = Graph::new();
     let [a, b, c] = graph.inputs([DType::F32; 3]);
@@ -47,7 +47,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
     let given = ((((a * b + c).relu() * 2.0 - a).abs() + b).minimum(c) * scale).maximum(a);
     let given = graph.expression(&[given])?;
     let name = "10 operations, 3 inputs, a number given";
-    wrong.extend(figure(bare, options, &mut recorder, &stream, name, &given, &[Number::Real(0.25)])?);
+    wrong.extend(figure(bare, options, &mut recorder, &stream, name, &given, &[Number::Real(0.25)], 600.0)?);
 
     recorder.finish(&options.out)?;
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
@@ -62,6 +62,7 @@ fn figure(
     name: &str,
     expression: &Expression,
     scalars: &[Number],
+    goal: f64,
 ) -> Result<Option<String>, Failure> {
     let layout = Layout::contiguous(&[COUNT])?;
     let inputs = expression.inputs().len();
@@ -99,12 +100,12 @@ fn figure(
             unit: Unit::Nanoseconds,
             bytes: None,
             rule: Rule::Extra,
-            goal: Some(600.0),
+            goal: Some(goal),
         },
         || {
             let start = Instant::now();
             for _ in 0..BURST {
-                run(expression, stream, &arrays, scalars, &mut output, layout)?;
+                run(expression, stream, &arrays, scalars, &mut output, &layout)?;
             }
             let taken = start.elapsed();
             stream.synchronize()?;
@@ -154,7 +155,7 @@ fn run(
     arrays: &[DeviceBuffer<f32>],
     scalars: &[Number],
     output: &mut DeviceBuffer<f32>,
-    layout: Layout,
+    layout: &Layout,
 ) -> Result<(), Failure> {
     let output = &mut [DeviceOutput::new(output, layout)?];
     match arrays {
