@@ -8,6 +8,7 @@ mod classes;
 mod coordinates;
 mod harness;
 mod interpreter;
+mod narrow;
 mod normal;
 mod operations;
 mod pure;
@@ -29,6 +30,7 @@ fn main() -> std::process::ExitCode {
     trials.extend(random::trials());
     trials.extend(reductions::trials());
     trials.extend(rules::trials());
+    trials.extend(narrow::trials());
     trials.extend(tiles::trials());
     trials.extend(vectors::trials());
     trials.extend(normal::trials());

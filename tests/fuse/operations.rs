@@ -184,7 +184,7 @@ pub fn assert_close(dtype: DType, found: &[u8], wanted: Value, ulp: u32, what: i
     if let (true, Value::Real(x), Value::Real(y)) = (ulp > 0, found, wanted) {
         let unit = match dtype {
             DType::F16 => 2f64.powi(-24).max(y.abs() * 2f64.powi(-10)),
-            DType::BF16 => y.abs() * 2f64.powi(-7),
+            DType::BF16 => 2f64.powi(-133).max(y.abs() * 2f64.powi(-7)),
             DType::F32 => 2f64.powi(-149).max(y.abs() * 2f64.powi(-23)),
             _ => 5e-324f64.max(y.abs() * 2f64.powi(-52)),
         };

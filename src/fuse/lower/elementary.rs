@@ -1,6 +1,6 @@
 //! Exponentials and logarithms, written once as IEEE operations and fma: the same bits on every device.
 //!
-//! f16 and bf16 are computed in f32. Every function is without branches, as the lanes of a block and of a warp go the
+//! f16 and bf16 are computed in f32, most functions by shorter series ([`short`]). Every function is without branches, as the lanes of a block and of a warp go the
 //! same way. The series are Taylor's, as long as the reduced argument needs for an error far below half a unit in
 //! the last place; what remains is the rounding of the last few operations.
 
@@ -9,7 +9,7 @@ use std::f64::consts::{LN_2, LN_10, LOG2_E, LOG10_2};
 use super::super::instruction::{Instruction, Kind};
 use super::super::operation::Parts;
 use super::super::program::{Program, Value};
-use super::{one, rounded};
+use super::{Precision, one, rounded, short};
 use crate::types::DType;
 
 /// What ln 2 has beyond its nearest f64.
@@ -45,7 +45,7 @@ fn inverse_factorials(program: &Program, x: Value, first: u32) -> Vec<f64> {
 }
 
 /// x within bounds, where what is beyond them has the result of the bound.
-fn held(program: &mut Program, x: Value, single: (f64, f64), double: (f64, f64)) -> Value {
+pub(super) fn held(program: &mut Program, x: Value, single: (f64, f64), double: (f64, f64)) -> Value {
     let low = either(program, x, single.0, double.0);
     let high = either(program, x, single.1, double.1);
     let x = program.maximum(x, low);
@@ -225,6 +225,9 @@ pub(super) fn narrowed(program: &mut Program, dtype: DType, result: Value) -> Pa
 }
 
 pub(crate) fn exponential(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::exponential(program, dtype, operands[0][0], LOG2_E);
+    }
     let x = operands[0][0];
     let power = exponential_times(program, x, None);
     let power = unless_nan(program, x, power);
@@ -232,6 +235,9 @@ pub(crate) fn exponential(program: &mut Program, dtype: DType, operands: &[Parts
 }
 
 pub(crate) fn exponential_of_2(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::exponential(program, dtype, operands[0][0], 1.0);
+    }
     let x = operands[0][0];
     let bounded = held(program, x, (-160.0, 150.0), (-1100.0, 1100.0));
     let k = program.round(bounded);
@@ -247,11 +253,17 @@ pub(crate) fn exponential_of_2(program: &mut Program, dtype: DType, operands: &[
 }
 
 pub(crate) fn exponential_less_1(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::exponential_less_1(program, dtype, operands[0][0]);
+    }
     let result = less_1(program, operands[0][0]);
     narrowed(program, dtype, result)
 }
 
 pub(crate) fn logarithm(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::logarithm(program, dtype, operands[0][0], LN_2);
+    }
     let x = operands[0][0];
     let result = natural(program, x, None);
     let result = outside(program, x, result);
@@ -274,11 +286,17 @@ fn to_base(program: &mut Program, dtype: DType, x: Value, of_e: (f64, f64), of_2
 }
 
 pub(crate) fn logarithm_to_2(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::logarithm(program, dtype, operands[0][0], 1.0);
+    }
     // What log2(e) has beyond its nearest f64.
     to_base(program, dtype, operands[0][0], (LOG2_E, 2.035_527_374_093_103_3e-17), 1.0)
 }
 
 pub(crate) fn logarithm_to_10(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::logarithm(program, dtype, operands[0][0], LOG10_2);
+    }
     to_base(program, dtype, operands[0][0], (1.0 / LN_10, 1.098_319_650_216_765e-17), LOG10_2)
 }
 
@@ -300,11 +318,17 @@ pub(super) fn of_1_plus(program: &mut Program, x: Value) -> Value {
 }
 
 pub(crate) fn logarithm_of_1_plus(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::logarithm_of_1_plus(program, dtype, operands[0][0]);
+    }
     let result = of_1_plus(program, operands[0][0]);
     narrowed(program, dtype, result)
 }
 
 pub(crate) fn hyperbolic_tangent(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::hyperbolic_tangent(program, dtype, operands[0][0]);
+    }
     let x = operands[0][0];
     let two = program.float(x, 2.0);
     let (magnitude, most) = (program.absolute(x), either(program, x, 10.0, 22.0));
@@ -318,7 +342,7 @@ pub(crate) fn hyperbolic_tangent(program: &mut Program, dtype: DType, operands: 
 }
 
 /// The magnitude with the sign of x; NaN of NaN.
-fn signed(program: &mut Program, dtype: DType, x: Value, magnitude: Value) -> Parts {
+pub(super) fn signed(program: &mut Program, dtype: DType, x: Value, magnitude: Value) -> Parts {
     let [result, _] = super::arithmetic::copysign(program, dtype, &[one(magnitude), one(x)]);
     let result = unless_nan(program, x, result);
     narrowed(program, dtype, result)
@@ -435,14 +459,23 @@ fn sigmoid_times(program: &mut Program, dtype: DType, x: Value, by_x: bool) -> P
 }
 
 pub(crate) fn sigmoid(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::sigmoid(program, dtype, operands[0][0], false);
+    }
     sigmoid_times(program, dtype, operands[0][0], false)
 }
 
 pub(crate) fn silu(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::sigmoid(program, dtype, operands[0][0], true);
+    }
     sigmoid_times(program, dtype, operands[0][0], true)
 }
 
 pub(crate) fn softplus(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::softplus(program, dtype, operands[0][0]);
+    }
     let x = operands[0][0];
     let zero = program.float(x, 0.0);
     let magnitude = program.absolute(x);
