@@ -9,7 +9,7 @@ use super::support::Fake;
 use super::variant::{self, Variant};
 use super::{
     concurrency, contexts, drops, faults, forks, fuse, gemm, graph_edges, graphs, launcher, losses, pool,
-    random, resets, scenario, soak, staging, timeouts, transfers, versions,
+    random, resets, scenario, soak, staging, tensor, timeouts, transfers, versions,
 };
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
@@ -90,6 +90,7 @@ pub fn dispatch() -> Option<ExitCode> {
             "staging_locked" => staging::locked(&fake),
             "staging_failures" => staging::failures(&fake),
             "staging_setting" => staging::setting(&fake),
+            "tensor" => tensor::child(&fake, &arguments),
             "timeouts" => timeouts::child(&fake),
             "timeouts_dropped" => timeouts::dropped(&fake),
             "transfers_boxes" => transfers::boxes(&fake),

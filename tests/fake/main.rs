@@ -51,6 +51,8 @@ mod staging;
 #[cfg(target_os = "linux")]
 mod support;
 #[cfg(target_os = "linux")]
+mod tensor;
+#[cfg(target_os = "linux")]
 mod timeouts;
 #[cfg(target_os = "linux")]
 mod transfers;
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
         self_check::trials,
         soak::trials,
         staging::trials,
+        tensor::trials,
         timeouts::trials,
         transfers::trials,
         versions::trials,

@@ -56,6 +56,7 @@ mod resets;
 mod sanitizer;
 mod soak;
 mod streams_events;
+mod tensor;
 mod tensor_map;
 mod threads;
 mod timeouts;
@@ -92,6 +93,7 @@ fn promises() -> Vec<Promise> {
         pool_modes::promises(),
         images::promises(),
         fuse::promises(),
+        tensor::promises(),
         foreign_images::promises(),
         gemm::promises(),
         launcher::promises(),
