@@ -52,6 +52,7 @@ mod peer;
 mod pinned;
 mod pool;
 mod pool_modes;
+mod random;
 mod resets;
 mod sanitizer;
 mod soak;
@@ -94,6 +95,7 @@ fn promises() -> Vec<Promise> {
         images::promises(),
         fuse::promises(),
         tensor::promises(),
+        random::promises(),
         foreign_images::promises(),
         gemm::promises(),
         launcher::promises(),
