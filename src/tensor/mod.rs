@@ -82,6 +82,8 @@ mod device;
 mod display;
 mod elementwise;
 mod evaluate;
+#[cfg(feature = "io")]
+mod files;
 mod formula;
 mod fused;
 mod in_place;

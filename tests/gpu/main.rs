@@ -53,6 +53,7 @@ mod peer;
 mod pinned;
 mod pool;
 mod pool_modes;
+mod random;
 mod resets;
 mod sanitizer;
 mod soak;
@@ -96,6 +97,7 @@ fn promises() -> Vec<Promise> {
         fuse::promises(),
         moving::promises(),
         tensor::promises(),
+        random::promises(),
         foreign_images::promises(),
         gemm::promises(),
         launcher::promises(),

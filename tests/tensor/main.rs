@@ -3,6 +3,8 @@
 
 mod aliasing;
 mod conversions;
+#[cfg(feature = "io")]
+mod files;
 mod fused;
 mod indexing;
 mod matmul;
