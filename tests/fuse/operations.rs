@@ -188,7 +188,8 @@ pub fn assert_close(dtype: DType, found: &[u8], wanted: Value, ulp: u32, what: i
             DType::F32 => 2f64.powi(-149).max(y.abs() * 2f64.powi(-23)),
             _ => 5e-324f64.max(y.abs() * 2f64.powi(-52)),
         };
-        if (x - y).abs() <= f64::from(ulp) * unit {
+        let same_zero = x != 0.0 || y != 0.0 || x.is_sign_negative() == y.is_sign_negative();
+        if same_zero && (x - y).abs() <= f64::from(ulp) * unit {
             return;
         }
     }

@@ -234,9 +234,14 @@ pub(crate) fn cube_root(program: &mut Program, dtype: DType, operands: &[Parts])
     real(program, dtype, operands, |[x]| {
         let double = x.is_double();
         let size = x.absolute();
-        let least = x.either(f64::from(f32::MIN_POSITIVE), f64::MIN_POSITIVE);
-        let small = size.less(least);
-        let number = small.select(size * x.either(2f64.powi(24), 2f64.powi(54)), size);
+        // Subnormal numbers have no exponent, and of the largest the steps would overflow.
+        let small = size.less(x.either(f64::from(f32::MIN_POSITIVE), f64::MIN_POSITIVE));
+        let large = x.either(2f64.powi(120), 2f64.powi(1000)).less(size);
+        let scale = |of_small: f64, of_large: f64| {
+            small.select(x.constant(of_small), large.select(x.constant(of_large), 1.0))
+        };
+        let (up, root_up) = if double { (54, 18) } else { (24, 8) };
+        let number = size * scale(2f64.powi(up), 2f64.powi(-up));
         // A third of the exponent's bits, and two of its bias.
         let third = number.bits_of().divide_unsigned(3);
         let mut root = (third + if double { 0x2a9f_7893_782d_a1ce } else { 0x2a51_19f2 }).float_of();
@@ -249,7 +254,7 @@ pub(crate) fn cube_root(program: &mut Program, dtype: DType, operands: &[Parts])
         let cube = Pair::product(square.head, root);
         let left = (number - cube.head) - square.rest.fma(root, cube.rest);
         let root = root + left / (square.head * 3.0);
-        let root = small.select(root * x.either(2f64.powi(-8), 2f64.powi(-18)), root);
+        let root = root * scale(2f64.powi(-root_up), 2f64.powi(root_up));
         let itself = x.equal(0.0) | !size.less(f64::INFINITY);
         itself.select(x, root.with_sign(x))
     })

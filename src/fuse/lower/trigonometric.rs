@@ -134,7 +134,8 @@ fn turns_of_large<'p>(x: Term<'p>) -> Turns<'p> {
 /// Sine and cosine of an angle of at most π/4.
 fn of_rest(rest: Term<'_>) -> [Term<'_>; 2] {
     let square = rest * rest;
-    let sine = (rest * square).fma(square.polynomial(&SINE), rest);
+    // The sum would make a -0 a 0.
+    let sine = (rest * square).fma(square.polynomial(&SINE), rest).with_sign(rest);
     let cosine = square.fma(square.polynomial(&COSINE), -0.5);
     [sine, square.fma(cosine, 1.0)]
 }
