@@ -45,6 +45,7 @@ mod launcher;
 mod launches;
 mod libraries;
 mod linking;
+mod matmul;
 mod memory;
 mod modules;
 mod ordering;
@@ -94,6 +95,7 @@ fn promises() -> Vec<Promise> {
         fuse::promises(),
         foreign_images::promises(),
         gemm::promises(),
+        matmul::promises(),
         launcher::promises(),
         headers::promises(),
         bad_input::promises(),
