@@ -88,20 +88,6 @@ struct Places {
     }
 };
 
-// A stage and the parity of the phase in which it is met.
-template <int Count>
-struct Turn {
-    u32 stage = 0;
-    u32 parity = 0;
-
-    __device__ void next() {
-        if (++stage == Count) {
-            stage = 0;
-            parity ^= 1;
-        }
-    }
-};
-
 // The pairs' tiles.
 template <int Columns>
 struct Tiles {
@@ -168,23 +154,6 @@ __device__ inline void copy_stages(const TensorMap* a, const TensorMap* b, const
         barrier_wait(places.empty + 8 * turn.stage, turn.parity ^ 1);
         turn.next();
     }
-}
-
-// Two numbers rounded to ELEMENT, the first in the lower half.
-__device__ inline u32 rounded(f32 low, f32 high) {
-    u32 both;
-    asm("cvt.rn." NAME_OF(ELEMENT) "x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
-}
-
-__device__ inline f32 widened(u16 bits) {
-    f32 wide;
-    if constexpr (NAME_OF(ELEMENT)[0] == 'b') {
-        wide = __uint_as_float((u32)bits << 16);
-    } else {
-        asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(bits));
-    }
-    return wide;
 }
 
 // Elements of C that lie in 128 bytes.
@@ -346,8 +315,8 @@ __device__ inline void store_with_c(const f32 (&d)[Columns / 2], const Target& t
                 const int first = 32 * part + 4 * j + 2 * i;
                 u32 both;
                 from_shared(buffer + (first_row + g + i % 2 * 8) * 128 + (((j + i / 2) ^ g) * 16) + q * 4, both);
-                block[i] = rounded(fmaf(way.shape.beta, widened((u16)both), d[first]),
-                                   fmaf(way.shape.beta, widened((u16)(both >> 16)), d[first + 1]));
+                block[i] = rounded(fmaf(way.shape.beta, widened_bits((u16)both), d[first]),
+                                   fmaf(way.shape.beta, widened_bits((u16)(both >> 16)), d[first + 1]));
             }
             // A warp reads and writes 16 rows of its own.
             __syncwarp();
