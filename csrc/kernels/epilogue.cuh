@@ -27,19 +27,47 @@ __device__ inline f32 gelu(f32 x) {
 }
 __device__ inline f64 gelu(f64 x) { return x / (1.0 + exp(x * fma(x * x, -0.07135481627260025, -1.5957691216057308))); }
 
-template <typename Number>
-__device__ inline Number activated(Number x, i32 activation) {
-    if (activation == 1) return x < 0 ? (Number)0 : x;
-    if (activation == 2) return gelu(x);
-    return x;
+// Of `Count` numbers, where(i, row, column) says whether number i is inside C, and where it lies there, in elements from
+// the first matrix on. One step after the other for all, so that what a step loads is on its way together.
+template <typename Element, int Count, typename Sum, typename Where>
+__device__ inline void finish(const Epilogue& epilogue, Sum (&x)[Count], Where where) {
+    i32 row, column;
+    i64 place;
+    if (epilogue.bias) {
+#pragma unroll
+        for (int i = 0; i < Count; i++) {
+            if (!where(i, row, column, place)) continue;
+            x[i] += widened(((const Element*)epilogue.bias)[epilogue.by_row ? row : column]);
+        }
+    }
+    if (epilogue.before) {
+#pragma unroll
+        for (int i = 0; i < Count; i++) {
+            if (where(i, row, column, place)) narrow(x[i], ((Element*)epilogue.before)[place]);
+        }
+    }
+    if (epilogue.activation == 1) {
+#pragma unroll
+        for (int i = 0; i < Count; i++) x[i] = x[i] < 0 ? (Sum)0 : x[i];
+    } else if (epilogue.activation == 2) {
+#pragma unroll
+        for (int i = 0; i < Count; i++) x[i] = gelu(x[i]);
+    }
+    if (epilogue.residual) {
+#pragma unroll
+        for (int i = 0; i < Count; i++) {
+            if (where(i, row, column, place)) x[i] += widened(((const Element*)epilogue.residual)[place]);
+        }
+    }
 }
 
-// `place` is where the number lies in C, in elements from the first matrix on.
-template <typename Element, typename Sum>
-__device__ inline Sum finished(const Epilogue& epilogue, Sum x, i32 row, i32 column, i64 place) {
-    if (epilogue.bias) x += widened(((const Element*)epilogue.bias)[epilogue.by_row ? row : column]);
-    if (epilogue.before) narrow(x, ((Element*)epilogue.before)[place]);
-    x = activated(x, epilogue.activation);
-    if (epilogue.residual) x += widened(((const Element*)epilogue.residual)[place]);
-    return x;
+// Adds beta times what C holds. Only here is C read: with a beta of 0 it may hold anything.
+template <typename Element, int Count, typename Sum, typename Where>
+__device__ inline void add_c(const Element* c, Sum beta, Sum (&x)[Count], Where where) {
+    i32 row, column;
+    i64 place;
+#pragma unroll
+    for (int i = 0; i < Count; i++) {
+        if (where(i, row, column, place)) x[i] = multiply_add(beta, widened(c[place]), x[i]);
+    }
 }

@@ -58,27 +58,6 @@ struct Arithmetic<bf16> {
     typedef f32 Sum;
 };
 
-// x y + z: fused for floats, so that it is one rounding (the options keep the compiler from fusing by itself).
-__device__ inline u32 multiply_add(u32 x, u32 y, u32 z) { return x * y + z; }
-__device__ inline u64 multiply_add(u64 x, u64 y, u64 z) { return x * y + z; }
-__device__ inline f32 multiply_add(f32 x, f32 y, f32 z) { return fmaf(x, y, z); }
-__device__ inline f64 multiply_add(f64 x, f64 y, f64 z) { return fma(x, y, z); }
-template <typename Part>
-__device__ inline Complex<Part> multiply_add(Complex<Part> x, Complex<Part> y, Complex<Part> z) {
-    return {multiply_add(-x.imaginary, y.imaginary, multiply_add(x.real, y.real, z.real)),
-            multiply_add(x.imaginary, y.real, multiply_add(x.real, y.imaginary, z.imaginary))};
-}
-
-template <typename Number>
-__device__ inline Number multiply(Number x, Number y) {
-    return x * y;
-}
-template <typename Part>
-__device__ inline Complex<Part> multiply(Complex<Part> x, Complex<Part> y) {
-    return {multiply_add(-x.imaginary, y.imaginary, x.real * y.real),
-            multiply_add(x.imaginary, y.real, x.real * y.imaginary)};
-}
-
 template <typename Number>
 __device__ inline Number conjugated(Number x) {
     return x;

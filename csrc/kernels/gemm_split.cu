@@ -121,8 +121,8 @@ __device__ inline void leave(const f32 (&d)[Columns / 2], u32 sums, u32 consumer
 
 // Adds the block's share of the tile over the cluster, and stores it.
 template <typename Result>
-__device__ inline void finish(void* c, const Shape& shape, u32 sums, u32 rank, i32 row, i32 column, i32 matrix,
-                              i32 height, i32 width, i32 pitch) {
+__device__ inline void store_share(void* c, const Shape& shape, u32 sums, u32 rank, i32 row, i32 column, i32 matrix,
+                                   i32 height, i32 width, i32 pitch) {
     const i32 across = width / together;
     const i32 pieces = min(height, shape.m - row) * across;
     for (i32 piece = rank * threads + threadIdx.x; piece < pieces; piece += shape.splits * threads) {
@@ -143,17 +143,20 @@ __device__ inline void finish(void* c, const Shape& shape, u32 sums, u32 rank, i
             }
         }
         const i64 at = matrix * shape.c_matrix + (row + y) * shape.c_row + column + x;
+        auto where = [&](int v, i32& in_row, i32& in_column, i64& place) {
+            in_row = row + y;
+            in_column = column + x + v;
+            place = at + v;
+            return v < left;
+        };
+#pragma unroll
+        for (int v = 0; v < together; v++) part[0][v] *= shape.alpha;
+        if (shape.beta != 0.0f) add_c((const Result*)c, shape.beta, part[0], where);
+        finish<Result>(shape.epilogue, part[0], where);
         Result* const to = (Result*)c + at;
         Pack<Result, together> pack;
 #pragma unroll
-        for (int v = 0; v < together; v++) {
-            if (v >= left) continue;
-            f32 number = part[0][v] * shape.alpha;
-            // Only here is C read: with beta 0 it may hold anything.
-            if (shape.beta != 0.0f) number = fmaf(shape.beta, widened(to[v]), number);
-            number = finished<Result>(shape.epilogue, number, row + y, column + x + v, at + v);
-            narrow(number, pack.item[v]);
-        }
+        for (int v = 0; v < together; v++) narrow(part[0][v], pack.item[v]);
         if (shape.vector && left >= together) {
             store_pack(to, pack);
         } else {
@@ -233,9 +236,9 @@ __device__ inline void gemm(const TensorMap* p_map, const TensorMap* q_map, void
     const i32 height = shape.swapped ? Columns : rows, width = shape.swapped ? rows : Columns;
     const i32 pitch = shape.swapped ? rows + 4 : Columns + 8;
     if (shape.wide) {
-        finish<f32>(c, shape, start, rank, row, column, tile.matrix, height, width, pitch);
+        store_share<f32>(c, shape, start, rank, row, column, tile.matrix, height, width, pitch);
     } else {
-        finish<ELEMENT>(c, shape, start, rank, row, column, tile.matrix, height, width, pitch);
+        store_share<ELEMENT>(c, shape, start, rank, row, column, tile.matrix, height, width, pitch);
     }
     // Others may still read this block's sums.
     cluster_barrier();

@@ -32,6 +32,7 @@
 // | 1, no pairs | each block copies all of B | 751 to 771 and 667 to 755 TFLOP/s cool |
 // | 1, one group of 16 rows of tiles | what is read at one time does not fit L2 | 8192^3: 12 % less |
 // | 2 | all layouts, three widths, batches, alpha, beta, any C | see benches/RESULTS.md |
+#include "epilogue.cuh"
 #include "hopper.cuh"
 #include "wgmma.cuh"
 
@@ -51,6 +52,7 @@ struct Shape {
     i32 staged;     // Whether C is stored by way of its map.
     f32 alpha, beta;
     i32 padding;
+    Epilogue epilogue;
 };
 
 // Enumerators, because constants would become variables of the module.
@@ -168,6 +170,33 @@ struct Target {
     i32 matrix, row, column;
 };
 
+// What is done with a warpgroup's numbers before they are stored, 64 columns at a time. The others move up, and the
+// last ones round to the front, because registers have no index.
+template <typename Element, int Columns>
+__device__ inline void finish_tile(f32 (&d)[Columns / 2], const Shape& shape, const Target& target, const void* c,
+                                   u32 thread) {
+    const i32 first_row = target.row + thread / 32 * 16 + thread % 32 / 4;
+    const i64 matrix = target.matrix * shape.c_matrix;
+#pragma unroll 1
+    for (i32 at = target.column; at < target.column + Columns; at += 64) {
+        f32 numbers[32];
+#pragma unroll
+        for (int i = 0; i < 32; i++) numbers[i] = d[i];
+        auto where = [&](int i, i32& row, i32& column, i64& place) {
+            row = first_row + i / 2 % 2 * 8;
+            column = at + 8 * (i / 4) + 2 * (thread % 4) + i % 2;
+            place = matrix + row * shape.c_row + column;
+            return row < shape.m && column < shape.n;
+        };
+        if (shape.beta != 0.0f) add_c((const Element*)c, shape.beta, numbers, where);
+        finish<Element>(shape.epilogue, numbers, where);
+#pragma unroll
+        for (int i = 0; i < Columns / 2 - 32; i++) d[i] = d[i + 32];
+#pragma unroll
+        for (int i = 0; i < 32; i++) d[Columns / 2 - 32 + i] = numbers[i];
+    }
+}
+
 // A warpgroup's way into C: parts of 64 rows of 128 bytes go through two buffers in shared memory, swizzled as C's map
 // says: 16 bytes number i of row r lie at i ^ (r % 8).
 struct Parts {
@@ -200,13 +229,6 @@ struct Parts {
         const u32 buffer = buffers + turn * staging_bytes;
         turn ^= 1;
         return buffer;
-    }
-
-    // Fills the buffer with C's part. Only here is C read: with beta 0 it may hold anything.
-    template <typename Element>
-    __device__ void read_c(u32 buffer, const Target& target, i32 at) const {
-        each<Element>(buffer, target, at, [](u32 place, const Element* element) { to_shared(place, *element); });
-        named_barrier(name, 128);
     }
 
     template <typename Element>
@@ -269,60 +291,24 @@ struct Rounded {
 };
 
 // Stores a tile at once, as f32.
-template <int Columns, bool ReadsC>
+template <int Columns>
 __device__ inline void store_wide(const f32 (&d)[Columns / 2], const Target& target, Parts& way) {
     const u32 g = way.thread % 32 / 4, q = way.thread % 4;
 #pragma unroll
     for (int part = 0; part < Columns / 32; part++) {
         const i32 at = target.column + 32 * part;
         const u32 buffer = way.begin();
-        if (ReadsC) way.template read_c<f32>(buffer, target, at);
 #pragma unroll
         for (int j = 0; j < 4; j++) {
 #pragma unroll
             for (int h = 0; h < 2; h++) {
-                const u32 in_row = (((2 * j + q / 2) ^ g) * 16) + q % 2 * 8;
-                const u32 place = buffer + (way.thread / 32 * 16 + g + 8 * h) * 128 + in_row;
-                f32 two[2] = {d[16 * part + 4 * j + 2 * h], d[16 * part + 4 * j + 2 * h + 1]};
-                if (ReadsC) {
-                    f32 c_two[2];
-                    from_shared(place, c_two);
-                    two[0] = fmaf(way.shape.beta, c_two[0], two[0]);
-                    two[1] = fmaf(way.shape.beta, c_two[1], two[1]);
-                }
+                const u32 in_row = (((2 * j + q / 2) ^ g) * 16) + q % 2 * 8, row = way.thread / 32 * 16 + g + 8 * h;
+                const u32 place = buffer + row * 128 + in_row;
+                const f32 two[2] = {d[16 * part + 4 * j + 2 * h], d[16 * part + 4 * j + 2 * h + 1]};
                 to_shared(place, two);
             }
         }
         way.template end<f32>(buffer, target, at);
-    }
-}
-
-// Stores a tile at once, as ELEMENT, with C's numbers.
-template <int Columns>
-__device__ inline void store_with_c(const f32 (&d)[Columns / 2], const Target& target, Parts& way) {
-    const u32 lane = way.thread % 32, first_row = way.thread / 32 * 16;
-    const u32 g = lane / 4, q = lane % 4;
-#pragma unroll
-    for (int part = 0; part < Columns / 64; part++) {
-        const i32 at = target.column + 64 * part;
-        const u32 buffer = way.begin();
-        way.template read_c<u16>(buffer, target, at);
-#pragma unroll
-        for (int j = 0; j < 8; j += 2) {
-            u32 block[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const int first = 32 * part + 4 * j + 2 * i;
-                u32 both;
-                from_shared(buffer + (first_row + g + i % 2 * 8) * 128 + (((j + i / 2) ^ g) * 16) + q * 4, both);
-                block[i] = rounded(fmaf(way.shape.beta, widened_bits((u16)both), d[first]),
-                                   fmaf(way.shape.beta, widened_bits((u16)(both >> 16)), d[first + 1]));
-            }
-            // A warp reads and writes 16 rows of its own.
-            __syncwarp();
-            blocks_to_shared(way.blocks_at(buffer, j), block);
-        }
-        way.template end<u16>(buffer, target, at);
     }
 }
 
@@ -341,6 +327,7 @@ __device__ inline void multiply_stages(const TensorMap* map, void* c, const Shap
     Turn<Stage::count> turn;
     Parts way{shape, map, thread, places.c + consumer * 2 * staging_bytes, 1 + consumer, 0};
     Rounded<Columns> last_tile;
+    const bool finishes = shape.beta != 0.0f || shape.epilogue.any();
     for (i32 tile = blockIdx.x / pair; tile < tiles.count; tile += gridDim.x / pair) {
         f32 d[Columns / 2];
         u32 last = 0;
@@ -377,13 +364,11 @@ __device__ inline void multiply_stages(const TensorMap* map, void* c, const Shap
         target.row += rank * block_rows + consumer * 64;
         target.c = (char*)c + target.matrix * shape.c_matrix * (shape.wide ? 4 : 2);
         if constexpr (Defers) {
+            if (finishes) finish_tile<ELEMENT, Columns>(d, shape, target, c, thread);
             last_tile.take(d, target);
-        } else if (!shape.wide) {
-            store_with_c<Columns>(d, target, way);
-        } else if (shape.beta == 0.0f) {
-            store_wide<Columns, false>(d, target, way);
         } else {
-            store_wide<Columns, true>(d, target, way);
+            if (finishes) finish_tile<f32, Columns>(d, shape, target, c, thread);
+            store_wide<Columns>(d, target, way);
         }
     }
     if (Defers) last_tile.store_rest(way);
@@ -413,7 +398,7 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const Tensor
     } else {
         registers_up_to<232>();
         // What is rounded takes half the registers, so that there are enough to keep it for a while.
-        if (!shape.wide && shape.beta == 0.0f) {
+        if (!shape.wide) {
             multiply_stages<SpanA, SpanB, Columns, true>(c_map, c, shape, places, rank, warpgroup - 1);
         } else {
             multiply_stages<SpanA, SpanB, Columns, false>(c_map, c, shape, places, rank, warpgroup - 1);
