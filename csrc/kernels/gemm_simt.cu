@@ -20,7 +20,7 @@
 // |---|---|---|
 // | 1 | as above | see benches/RESULTS.md |
 #include "elementwise.cuh"
-#include "numbers.cuh"
+#include "epilogue.cuh"
 
 namespace {
 
@@ -34,6 +34,21 @@ struct Shape {
     i32 vector_a, vector_b, vector_c;     // Whether all rows begin at multiples of a vector.
     i32 reads_c, scales;                  // Whether C counts, and whether alpha is another number than 1.
     i32 more_padding;
+    Epilogue epilogue;
+};
+
+// The types of sums that an epilogue can be applied to.
+template <typename Sum>
+struct Real {
+    enum : bool { is = false };
+};
+template <>
+struct Real<f32> {
+    enum : bool { is = true };
+};
+template <>
+struct Real<f64> {
+    enum : bool { is = true };
 };
 
 // What an element type is added in, and back.
@@ -258,14 +273,22 @@ __device__ inline void gemm(const Element* a, const Element* b, Result* c, const
         for (int j = 0; j < Sizes::each; j += Sizes::run) {
             const i32 x = column + first_column + j * 8;
             Result* to = own_c + (i64)y * shape.c_leading + x;
+            Sum (&numbers)[Sizes::run] = *(Sum(*)[Sizes::run]) & sums[i][j];
+            auto where = [&](int v, i32& in_row, i32& in_column, i64& place) {
+                in_row = y;
+                in_column = x + v;
+                place = matrix * shape.c_matrix + y * shape.c_leading + in_column;
+                return in_column < shape.n;
+            };
+            if (shape.scales) {
+#pragma unroll
+                for (int v = 0; v < Sizes::run; v++) numbers[v] = multiply(alpha, numbers[v]);
+            }
+            if (shape.reads_c) add_c(c, beta, numbers, where);
+            if constexpr (Real<Sum>::is) finish<Result>(shape.epilogue, numbers, where);
             Pack<Result, Sizes::run> pack;
 #pragma unroll
-            for (int v = 0; v < Sizes::run; v++) {
-                Sum number = sums[i][j + v];
-                if (shape.scales) number = multiply(alpha, number);
-                if (shape.reads_c && v < shape.n - x) number = multiply_add(beta, widened(to[v]), number);
-                narrow(number, pack.item[v]);
-            }
+            for (int v = 0; v < Sizes::run; v++) narrow(numbers[v], pack.item[v]);
             if (shape.vector_c && Sizes::run <= shape.n - x) {
                 store_pack(to, pack);
             } else {

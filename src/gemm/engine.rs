@@ -110,6 +110,8 @@ pub enum Lack {
     NoDepth,
     /// Rows or matrices of this operand do not all begin at multiples of so many bytes.
     Alignment(char, u64),
+    /// Results of this type have no epilogue.
+    Epilogue(DType),
     /// More of something than the engine counts.
     TooMany(&'static str),
     /// There is no image of its kernels for the device, its driver, or the overrides of the environment.
@@ -129,6 +131,9 @@ impl fmt::Display for Lack {
                     formatter,
                     "it needs {operand} with all rows and matrices at multiples of {bytes} bytes"
                 )
+            }
+            Lack::Epilogue(result) => {
+                write!(formatter, "an epilogue needs a result of f16, bf16, f32 or f64, not {result}")
             }
             Lack::TooMany(what) => write!(formatter, "there are too many {what} for it"),
             Lack::Image(error) => write!(formatter, "{error}"),
