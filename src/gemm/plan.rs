@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::engine::{Choice, Engine, Lack};
 use super::product::{OPERATION, Product};
-use super::{cublas, simt, wgmma};
+use super::{cublas, epilogue, simt, wgmma};
 use crate::driver::Device;
 use crate::error::{Error, Result};
 use crate::types::DType;
@@ -48,6 +48,8 @@ pub(super) struct Situation<'a> {
     /// Of A, B and C.
     pub addresses: [u64; 3],
     pub machine: Machine,
+    /// Whether there is anything to do before numbers are rounded.
+    pub has_epilogue: bool,
 }
 
 /// How an engine divides a product.
@@ -60,6 +62,8 @@ pub(super) struct Geometry {
     pub blocks: u32,
     /// The operands that are copied first, into rows that the engine can read.
     pub copied: Vec<char>,
+    /// Blocks that divide k.
+    pub splits: u32,
 }
 
 impl Geometry {
@@ -72,11 +76,15 @@ impl Geometry {
             tiles: 0,
             blocks: 0,
             copied: Vec::new(),
+            splits: 1,
         }
     }
 }
 
 fn lacks(engine: Engine, situation: &Situation<'_>) -> Option<Lack> {
+    if let Some(lack) = epilogue::lacks(situation.result).filter(|_| situation.has_epilogue) {
+        return Some(lack);
+    }
     match engine {
         Engine::Wgmma => wgmma::lacks(situation),
         Engine::Simt => simt::lacks(situation),
@@ -140,7 +148,8 @@ impl Plan {
     /// As [`gemm`](super::gemm): a product that cannot be, or that no engine which was asked for runs.
     pub fn explain(product: &Product, operand: DType, result: DType, machine: Machine) -> Result<Plan> {
         product.check()?;
-        let situation = Situation { product, operand, result, addresses: [0; 3], machine };
+        let situation =
+            Situation { product, operand, result, addresses: [0; 3], machine, has_epilogue: false };
         let (engine, lacking) = choose(&situation)?;
         let geometry = match engine {
             Engine::Wgmma => wgmma::geometry(&situation),
@@ -173,7 +182,8 @@ impl Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Geometry { family, kernel, tile: (rows, columns), tiles, blocks, copied } = &self.geometry;
+        let Geometry { family, kernel, tile: (rows, columns), tiles, blocks, copied, splits } =
+            &self.geometry;
         writeln!(formatter, "{}: {}", self.head, self.engine)?;
         match tiles {
             0 => write!(formatter, "  {kernel} of {family}")?,
@@ -181,6 +191,9 @@ impl fmt::Display for Plan {
                 formatter,
                 "  kernel {kernel} of {family}: {tiles} tiles of {rows} x {columns} by {blocks} blocks"
             )?,
+        }
+        if *splits > 1 {
+            write!(formatter, "\n  {splits} blocks divide k, and add their sums in its order")?;
         }
         for operand in copied {
             write!(

@@ -87,7 +87,7 @@ pub(super) struct Stored {
 
 impl Stored {
     /// From the first element to the end of the last one, in elements.
-    fn span(&self) -> Option<usize> {
+    pub fn span(&self) -> Option<usize> {
         if self.rows == 0 || self.columns == 0 || self.batch == 0 {
             return Some(0);
         }

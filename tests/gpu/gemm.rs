@@ -3,6 +3,7 @@
 
 mod bounds;
 mod case;
+mod epilogues;
 mod large;
 mod numbers;
 
@@ -28,6 +29,8 @@ promises! {
     integers_wrap => needs(Need::Isa(8, 0)),
     errors_are_within_their_bound => needs(Need::Isa(8, 0)),
     two_runs_have_equal_bits => needs(Need::Isa(8, 0)),
+    epilogues_are_exact => needs(Need::Isa(8, 0)),
+    bad_epilogues_are_refused => needs(Need::Isa(8, 0)),
     large_products_are_exact => needs(Need::Isa(8, 0)) => needs(Need::FreeRunning),
     operands_of_more_than_2_to_the_31_elements => needs(Need::FreeRunning),
     bad_input_is_refused => needs(Need::Isa(8, 0)),
@@ -230,6 +233,15 @@ fn errors_are_within_their_bound() -> Outcome {
 
 fn two_runs_have_equal_bits() -> Outcome {
     bounds::two_runs(&stream()?)
+}
+
+fn epilogues_are_exact() -> Outcome {
+    let engines: &[Engine] = if has_wgmma()? { &[Engine::Simt, Engine::Wgmma] } else { &[Engine::Simt] };
+    epilogues::every_part(&stream()?, engines)
+}
+
+fn bad_epilogues_are_refused() -> Outcome {
+    epilogues::bad_ones(&stream()?)
 }
 
 fn large_products_are_exact() -> Outcome {
