@@ -31,6 +31,8 @@ mod packed;
 mod plan;
 mod product;
 mod simt;
+mod table;
+mod way;
 mod wgmma;
 
 pub use element::{GemmElement, GemmResult};
@@ -39,6 +41,8 @@ pub use epilogue::{Activation, Epilogue};
 pub use host::gemm_host;
 pub use plan::{Machine, Plan};
 pub use product::{Operation, Product};
+pub use table::TunedChoice;
+pub use way::Way;
 
 use crate::driver::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, Stream};
 use crate::error::Result;
@@ -127,8 +131,11 @@ pub fn gemm_with<T: GemmElement, C: GemmResult<T>>(
         addresses,
         machine,
         has_epilogue: !epilogue.is_none(),
+        way: None,
     };
-    match plan::choose(&situation)?.0 {
+    let chosen = plan::choose(&situation)?;
+    let situation = Situation { way: chosen.way, ..situation };
+    match chosen.engine {
         Engine::Wgmma => {
             let number = |scalar: T::Scalar| f32::from_bits(scalar.sum()[0] as u32);
             wgmma::run_on(stream, &situation, (number(alpha), number(beta)), a, b, c, &epilogue)
