@@ -78,6 +78,9 @@ pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
     if product.k() == 0 {
         return Some(Lack::NoDepth);
     }
+    if situation.has_epilogue {
+        return Some(Lack::NoEpilogue);
+    }
     for (name, operation) in [('A', product.operation_a()), ('B', product.operation_b())] {
         if transposition(operation, operand).is_none() {
             return Some(Lack::Conjugate(name));

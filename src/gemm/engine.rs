@@ -121,6 +121,10 @@ pub enum Lack {
     Alignment(char, u64),
     /// It does not conjugate this operand without transposing it.
     Conjugate(char),
+    /// Results of this type have no epilogue.
+    Epilogue(DType),
+    /// It has no epilogues.
+    NoEpilogue,
     /// More of something than the engine counts.
     TooMany(&'static str),
     /// There is no image of its kernels for the device, its driver, or the overrides of the environment.
@@ -143,6 +147,10 @@ impl fmt::Display for Lack {
                     "it needs {operand} with all rows and matrices at multiples of {bytes} bytes"
                 )
             }
+            Lack::Epilogue(result) => {
+                write!(formatter, "an epilogue needs a result of f16, bf16, f32 or f64, not {result}")
+            }
+            Lack::NoEpilogue => formatter.write_str("it has no epilogues"),
             Lack::TooMany(what) => write!(formatter, "there are too many {what} for it"),
             Lack::Conjugate(operand) => {
                 write!(formatter, "it does not conjugate {operand} without transposing it")

@@ -15,6 +15,7 @@ use libtest_mimic::{Failed, Trial};
 use num_complex::Complex;
 use selvedge::driver::{Device, DeviceBuffer, Stream};
 use selvedge::gemm::{Choice, Engine, Machine, Operation, Plan, Product, gemm};
+use selvedge::tensor::Tensor;
 use selvedge::types::DType;
 
 use super::children;
@@ -180,6 +181,41 @@ fn choices(_: &Fake) -> Outcome {
     Ok(())
 }
 
+/// Child: tensors on the device whose operands no copy is made of, against the same on the CPU.
+fn tensors(fake: &Fake) -> Outcome {
+    let device = selvedge::tensor::Device::cuda(0)?;
+    let tensor = |sizes: &[usize]| {
+        let elements: Vec<f32> = (0..sizes.iter().product()).map(|x: usize| (x * 7 % 11) as f32 - 5.0).collect();
+        Tensor::from_vec(elements, sizes, &selvedge::tensor::Device::cpu())
+    };
+    let (wide, other) = (tensor(&[4, 3, 10, 12])?, tensor(&[2, 3, 9, 8])?);
+    type View = fn(&Tensor) -> selvedge::Result<Tensor>;
+    let cut: View = |wide| wide.narrow(2, 1, 6)?.narrow(3, 3, 8);
+    let turned: View = |other| other.transpose(2, 3);
+    let views: [(View, View); 7] = [
+        // Rows with gaps from somewhere on, and columns.
+        (|wide| wide.narrow(2, 1, 6)?.narrow(3, 3, 8)?.select(0, 1), |other| other.transpose(2, 3)?.select(0, 1)),
+        // One matrix for all, and one of a batch for each.
+        (cut, |other| other.transpose(2, 3)?.select(0, 1)?.select(0, 2)),
+        (|wide| wide.narrow(2, 1, 6)?.narrow(3, 3, 8)?.select(1, 2)?.select(0, 3), turned),
+        // Batches that are broadcast against each other.
+        (|wide| wide.narrow(2, 1, 6)?.narrow(3, 3, 8)?.narrow(0, 0, 2), |other| other.transpose(2, 3)?.select(0, 0)),
+        (|wide| wide.narrow(2, 1, 6)?.narrow(3, 3, 8)?.unsqueeze(1), turned),
+        // Vectors, with steps too.
+        (cut, |other| other.select(0, 0)?.select(0, 0)?.select(0, 4)),
+        (|wide| wide.select(0, 0)?.select(0, 0)?.select(1, 3)?.narrow(0, 2, 8), turned),
+    ];
+    let (wide_there, other_there) = (wide.to(&device)?, other.to(&device)?);
+    for (index, (left, right)) in views.into_iter().enumerate() {
+        let wanted = left(&wide)?.matmul(&right(&other)?)?.to_vec::<f32>()?;
+        let copies = fake.call_count("cuLaunchKernel");
+        let found = left(&wide_there)?.matmul(&right(&other_there)?)?;
+        check(found.to_vec::<f32>()? == wanted, &format!("views {index}"))?;
+        check(fake.call_count("cuLaunchKernel") == copies, &format!("views {index}: something was copied"))?;
+    }
+    check(fake.violations().is_empty(), &fake.violations().join("\n"))
+}
+
 /// One child of this module by name.
 pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
     match arguments {
@@ -187,6 +223,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
         [name] if name == "conjugates" => conjugates(fake),
         [name] if name == "order" => order(fake),
         [name] if name == "choices" => choices(fake),
+        [name] if name == "tensors" => tensors(fake),
         other => Err(format!("no child {other:?}").into()),
     }
 }
@@ -233,6 +270,7 @@ fn says(text: &str, parts: &[&str]) -> Result<(), Failed> {
 pub fn trials() -> Vec<Trial> {
     vec![
         Trial::test("cublas::cases", || with_library("cases", &[]).map(drop)),
+        Trial::test("cublas::tensors", || with_library("tensors", &[("SELVEDGE_GEMM", "cublas")]).map(drop)),
         Trial::test("cublas::conjugates", || with_library("conjugates", &[]).map(drop)),
         Trial::test("cublas::order", || {
             let text = with_library("order", &[("FAKE_CUBLAS", "launch")])?;

@@ -45,6 +45,7 @@ mod launcher;
 mod launches;
 mod libraries;
 mod linking;
+mod matmul;
 mod memory;
 mod modules;
 mod moving;
@@ -100,6 +101,7 @@ fn promises() -> Vec<Promise> {
         random::promises(),
         foreign_images::promises(),
         gemm::promises(),
+        matmul::promises(),
         launcher::promises(),
         headers::promises(),
         bad_input::promises(),

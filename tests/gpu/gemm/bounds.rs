@@ -211,6 +211,21 @@ pub fn on_the_host() -> Outcome {
     Ok(())
 }
 
+/// The types whose bound tells TF32 from f32.
+#[allow(dead_code, reason = "the suite of the CPU does not")]
+pub fn by_cublas(stream: &Stream) -> Outcome {
+    let by = Choice::Only(Engine::Cublas);
+    for operations in LAYOUTS {
+        for size in [(40, 50, 100), (24, 32, 3000)] {
+            check::<f32, f32>(stream, size, operations, by)?;
+            check::<f64, f64>(stream, size, operations, by)?;
+            check::<Complex<f32>, Complex<f32>>(stream, size, operations, by)?;
+            check::<Complex<f64>, Complex<f64>>(stream, size, operations, by)?;
+        }
+    }
+    Ok(())
+}
+
 fn bits<T: Rounded>(stream: &Stream, product: Product) -> selvedge::Result<Vec<u8>> {
     let mut numbers = Numbers(5);
     let (m, n, k) = (product.m(), product.n(), product.k());
