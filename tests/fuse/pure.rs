@@ -64,7 +64,9 @@ fn integer_towards_zero(x: i128) -> f32 {
 
 pub fn function(mnemonic: &str) -> Option<Pure> {
     let function: Pure = match mnemonic {
-        "mov.u32" | "mov.u64" | "mov.b32" | "mov.f32" | "mov.b64" | "mov.f64" | "mov.b16" | "mov.pred" => |a| a[0],
+        "mov.u32" | "mov.u64" | "mov.b32" | "mov.f32" | "mov.b64" | "mov.f64" | "mov.b16" | "mov.pred" => {
+            |a| a[0]
+        }
         "and.pred" | "and.b32" | "and.b64" => |a| a[0] & a[1],
         "or.pred" | "or.b32" | "or.b64" => |a| a[0] | a[1],
         "xor.pred" | "xor.b32" | "xor.b64" => |a| a[0] ^ a[1],
