@@ -166,10 +166,13 @@ impl Measure {
     /// As [`reduction`](Self::reduction).
     pub(super) fn logarithm(dtype: DType) -> Result<&'static Expression> {
         static KEPT: Chain<DType, Expression> = Chain::new();
-        KEPT.find_or_add(|known| *known == dtype, || {
-            let graph = Graph::new();
-            let [sum, shift] = graph.inputs([working(dtype); 2]);
-            Ok((dtype, graph.expression(&[(sum.log() + shift).cast(fraction(dtype))])?))
-        })
+        KEPT.find_or_add(
+            |known| *known == dtype,
+            || {
+                let graph = Graph::new();
+                let [sum, shift] = graph.inputs([working(dtype); 2]);
+                Ok((dtype, graph.expression(&[(sum.log() + shift).cast(fraction(dtype))])?))
+            },
+        )
     }
 }

@@ -121,13 +121,7 @@ fn run(
 
 impl Tensor {
     /// A measure of one pass.
-    fn measure(
-        &self,
-        measure: Measure,
-        scalars: &[Number],
-        axes: &[isize],
-        keepdim: bool,
-    ) -> Result<Tensor> {
+    fn measure(&self, measure: Measure, scalars: &[Number], axes: &[isize], keepdim: bool) -> Result<Tensor> {
         let axes = Axes::new(measure.name(), self.shape(), axes)?;
         let result = self.measured(measure, &[], scalars, &axes)?;
         axes.finish(result, keepdim)

@@ -8,6 +8,8 @@ mod classes;
 mod coordinates;
 mod harness;
 mod interpreter;
+mod narrow;
+mod normal;
 mod operations;
 mod pure;
 mod random;
@@ -30,8 +32,10 @@ fn main() -> std::process::ExitCode {
     trials.extend(reductions::trials());
     trials.extend(rules::trials());
     trials.extend(scans::trials());
+    trials.extend(narrow::trials());
     trials.extend(tiles::trials());
     trials.extend(vectors::trials());
+    trials.extend(normal::trials());
     trials.extend(words::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

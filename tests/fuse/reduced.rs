@@ -61,7 +61,11 @@ fn further(fold: Fold, x: Value, y: Value, zeros_differ: bool) -> bool {
                 return y.is_nan() && !x.is_nan();
             }
             if x == 0.0 && y == 0.0 && zeros_differ {
-                return if greatest { x.is_sign_negative() && !y.is_sign_negative() } else { y.is_sign_negative() && !x.is_sign_negative() };
+                return if greatest {
+                    x.is_sign_negative() && !y.is_sign_negative()
+                } else {
+                    y.is_sign_negative() && !x.is_sign_negative()
+                };
             }
             if greatest { y > x } else { y < x }
         }
@@ -81,7 +85,11 @@ pub fn combine(fold: Fold, dtype: DType, left: Item, right: Item) -> Item {
         (Fold::Any, Value::Integer(x), Value::Integer(y)) => Value::Integer(x | y),
         (Fold::All, Value::Integer(x), Value::Integer(y)) => Value::Integer(x & y),
         (Fold::Minimum | Fold::Maximum, x, y) => {
-            if further(fold, x, y, true) { y } else { x }
+            if further(fold, x, y, true) {
+                y
+            } else {
+                x
+            }
         }
         (Fold::ArgMinimum | Fold::ArgMaximum, x, y) => {
             // The left one may come later, since lanes are taken together.

@@ -52,7 +52,11 @@ fn cases() -> Vec<Case> {
     cases.push(("all_transposed", view(matrix.transpose(0, 1)), contiguous(&[1, 1])));
     cases.push(("rows_transposed", view(matrix.transpose(0, 1)), contiguous(&[33, 1])));
     cases.push(("backwards", view(matrix.flip(&[0, 1])), contiguous(&[40, 1])));
-    cases.push(("stepped", view(contiguous(&[9, 80]).slice(1, Slice::from(1..).step(2))), contiguous(&[9, 1])));
+    cases.push((
+        "stepped",
+        view(contiguous(&[9, 80]).slice(1, Slice::from(1..).step(2))),
+        contiguous(&[9, 1]),
+    ));
     cases.push((
         "misaligned",
         Layout::strided(&[5, 64], &[64, 1], 1).expect("a layout"),
@@ -63,7 +67,11 @@ fn cases() -> Vec<Case> {
         Layout::strided(&[64, 8], &[9, 1], 1).expect("a layout"),
         contiguous(&[1, 8]),
     ));
-    cases.push(("broadcast", view(contiguous(&[6, 1]).expand(contiguous(&[6, 50]).shape())), contiguous(&[6, 1])));
+    cases.push((
+        "broadcast",
+        view(contiguous(&[6, 1]).expand(contiguous(&[6, 50]).shape())),
+        contiguous(&[6, 1]),
+    ));
     cases.push((
         "permuted",
         view(contiguous(&[4, 5, 6, 7]).permute(&[2, 0, 3, 1])),
@@ -107,7 +115,12 @@ fn on_host(reduction: &Reduction, inputs: &[Array], scalars: &[Number], output: 
 }
 
 /// Runs the kernels' texts. Scalars of the run are not given: reductions here hold their numbers.
-fn as_ptx(reduction: &Reduction, inputs: &[Array], output: &mut Array, capability: (i32, i32)) -> Vec<String> {
+fn as_ptx(
+    reduction: &Reduction,
+    inputs: &[Array],
+    output: &mut Array,
+    capability: (i32, i32),
+) -> Vec<String> {
     let layouts: Vec<Layout> = inputs.iter().map(|input| input.layout).collect();
     let explanation = reduction.explain(&layouts, &output.layout, capability).expect("a plan");
     let mut memory = Memory::default();
@@ -167,7 +180,11 @@ fn check(fold: Fold, input: &Array, layout: Layout, keep: bool) {
         let mut bytes = vec![0; dtype.size()];
         write(dtype, wanted, &mut bytes);
         let is = read(dtype, found);
-        assert!(same(dtype, found, &bytes), "{fold:?} of {}: row {index} is {is:?}, not {wanted:?}", input.dtype);
+        assert!(
+            same(dtype, found, &bytes),
+            "{fold:?} of {}: row {index} is {is:?}, not {wanted:?}",
+            input.dtype
+        );
     }
     for capability in [(9, 0), (7, 5)] {
         let mut as_text = before.clone();
@@ -185,7 +202,9 @@ fn check(fold: Fold, input: &Array, layout: Layout, keep: bool) {
 pub fn plain(dtype: DType) -> Vec<Value> {
     let number = |k: i64| match dtype {
         DType::Bool => Value::Integer(i128::from(k % 7 != 3)),
-        _ if dtype.is_complex() => Value::Complex((k % 17 - 8) as f64 * 0.125 + 1.0, (k % 5 - 2) as f64 * 0.25),
+        _ if dtype.is_complex() => {
+            Value::Complex((k % 17 - 8) as f64 * 0.125 + 1.0, (k % 5 - 2) as f64 * 0.25)
+        }
         _ if dtype.is_float() => Value::Real((k * 37 % 101 - 50) as f64 * 0.03125 + 0.25),
         _ if dtype.is_signed_integer() => Value::Integer(i128::from(k * 37 % 101 - 50)),
         _ => Value::Integer(i128::from(k * 37 % 101)),
@@ -196,7 +215,9 @@ pub fn plain(dtype: DType) -> Vec<Value> {
             // As the dtype has it.
             let mut bytes = vec![0; dtype.size()];
             let exact = match *value {
-                Value::Real(x) if dtype != DType::F64 && dtype != DType::F32 => Value::Real(nearest(dtype, x)),
+                Value::Real(x) if dtype != DType::F64 && dtype != DType::F32 => {
+                    Value::Real(nearest(dtype, x))
+                }
                 other => other,
             };
             write(dtype, exact, &mut bytes);
@@ -217,7 +238,12 @@ pub fn trials() -> Vec<Trial> {
         for dtype in dtypes(fold) {
             for (name, input, output) in cases() {
                 trials.push(Trial::test(format!("reduce::{}::{dtype}::{name}", fold.name()), move || {
-                    check(fold, &Array::new(dtype, input, &plain(dtype), 3), output, dtype == DType::F32 || name == "row");
+                    check(
+                        fold,
+                        &Array::new(dtype, input, &plain(dtype), 3),
+                        output,
+                        dtype == DType::F32 || name == "row",
+                    );
                     // Infinities, NaN, signed zeros and extremes, also at the start of a row.
                     check(fold, &Array::new(dtype, input, &special(dtype), 5), output, false);
                     Ok(())
@@ -225,7 +251,30 @@ pub fn trials() -> Vec<Trial> {
             }
         }
     }
-    let lengths = [1, 2, 3, 4, 5, 31, 32, 33, 127, 128, 255, 256, 257, 511, 1023, 1024, 1025, 2047, 4096, 16384 - 1, 16385, 70_001];
+    let lengths = [
+        1,
+        2,
+        3,
+        4,
+        5,
+        31,
+        32,
+        33,
+        127,
+        128,
+        255,
+        256,
+        257,
+        511,
+        1023,
+        1024,
+        1025,
+        2047,
+        4096,
+        16384 - 1,
+        16385,
+        70_001,
+    ];
     for (fold, dtype) in [
         (Fold::Sum, DType::F32),
         (Fold::Sum, DType::F64),
@@ -295,7 +344,9 @@ fn bad() {
         assert!(sum.explain(&inputs, &output, (9, 0)).is_err(), "{inputs:?} {output:?}");
     }
     let graph = Graph::new();
-    for (fold, dtype) in [(Fold::Maximum, DType::C64), (Fold::Sum, DType::F8E4M3), (Fold::ArgMinimum, DType::C128)] {
+    for (fold, dtype) in
+        [(Fold::Maximum, DType::C64), (Fold::Sum, DType::F8E4M3), (Fold::ArgMinimum, DType::C128)]
+    {
         assert!(graph.reduction(fold, graph.input(dtype)).is_err(), "{fold:?} of {dtype}");
     }
     let none = Graph::new();
@@ -317,9 +368,12 @@ fn before_and_behind() {
     let squares = graph.reduction(Fold::Sum, (x - mean).square() * 2.0).expect("a reduction");
     let behind = Graph::new();
     let sum = behind.input(DType::F32);
-    let reduction =
-        squares.then(&behind.expression(&[(sum / 6.0).sqrt().cast(DType::F64)]).expect("an expression")).expect("an end");
-    for (sizes, axes) in [(&[5, 300][..], &[1][..]), (&[300, 24], &[0]), (&[70_000, 1], &[0]), (&[3, 4000], &[1])] {
+    let reduction = squares
+        .then(&behind.expression(&[(sum / 6.0).sqrt().cast(DType::F64)]).expect("an expression"))
+        .expect("an end");
+    for (sizes, axes) in
+        [(&[5, 300][..], &[1][..]), (&[300, 24], &[0]), (&[70_000, 1], &[0]), (&[3, 4000], &[1])]
+    {
         let output = kept(sizes, axes);
         let x = Array::new(DType::F16, contiguous(sizes), &plain(DType::F16), 0);
         let mean = Array::new(DType::F32, output, &plain(DType::F32), 7);
@@ -343,7 +397,8 @@ fn before_and_behind() {
     let (sum, factor) = (behind.input(DType::F32), behind.scalar(DType::F32));
     let sums = sums.then(&behind.expression(&[sum + factor]).expect("an expression")).expect("an end");
     let mut output = Array::new(DType::F32, contiguous(&[1]), &[Value::Real(0.0)], 0);
-    let input = Array::new(DType::F32, contiguous(&[3]), &[Value::Real(1.0), Value::Real(2.0), Value::Real(4.0)], 0);
+    let input =
+        Array::new(DType::F32, contiguous(&[3]), &[Value::Real(1.0), Value::Real(2.0), Value::Real(4.0)], 0);
     on_host(&sums, &[input], &[10.0.into(), 0.5.into()], &mut output);
     assert_eq!(output.elements(&output.layout)[0].real(), 70.5);
 }
@@ -448,7 +503,10 @@ fn several_merges() {
             for column in 0..2 {
                 let mut sums: Vec<f32> = (0..segments).map(|segment| value(2 * segment + column)).collect();
                 while sums.len() > 1 {
-                    sums = sums.chunks(2).map(|pair| pair.iter().copied().reduce(|x, y| x + y).expect("one")).collect();
+                    sums = sums
+                        .chunks(2)
+                        .map(|pair| pair.iter().copied().reduce(|x, y| x + y).expect("one"))
+                        .collect();
                 }
                 assert_eq!(found[4 * column..4 * column + 4], sums[0].to_le_bytes());
             }
@@ -464,12 +522,17 @@ fn several_merges() {
 /// The error of a sum of numbers of mixed signs and sizes grows with the logarithm of their count.
 fn accurate() {
     let length = 300_001;
-    let values: Vec<f32> = (0..length as u32).map(|k| ((k.wrapping_mul(2_654_435_761) >> 8) as f32 / 65536.0) - 100.0).collect();
+    let values: Vec<f32> =
+        (0..length as u32).map(|k| ((k.wrapping_mul(2_654_435_761) >> 8) as f32 / 65536.0) - 100.0).collect();
     let reduction = reduction(Fold::Sum, DType::F32);
     let mut sum = [0.0f32];
     let input = HostInput::new(&values, contiguous(&[length])).expect("an input");
-    reduction.run_host(&[input], &[], &mut HostOutput::new(&mut sum, contiguous(&[1])).expect("an output")).expect("a sum");
-    let (exact, sizes) = values.iter().fold((0.0f64, 0.0f64), |(sum, sizes), &x| (sum + f64::from(x), sizes + f64::from(x.abs())));
+    reduction
+        .run_host(&[input], &[], &mut HostOutput::new(&mut sum, contiguous(&[1])).expect("an output"))
+        .expect("a sum");
+    let (exact, sizes) = values
+        .iter()
+        .fold((0.0f64, 0.0f64), |(sum, sizes), &x| (sum + f64::from(x), sizes + f64::from(x.abs())));
     // Four of a lane, eight halvings and the neighbours above: so many roundings has an element at most.
     let roundings = 3.0 + 8.0 + 9.0;
     let error = (f64::from(sum[0]) - exact).abs();
@@ -495,7 +558,10 @@ fn layouts_share() {
                 let mut as_text = before.clone();
                 as_ptx(&reduction, std::slice::from_ref(input), &mut as_text, (9, 0));
                 assert_same("a layout", std::slice::from_ref(&output), &[as_text], &[before]);
-                offsets(&output.layout).iter().flat_map(|at| output.bytes[4 * at..4 * at + 4].to_vec()).collect()
+                offsets(&output.layout)
+                    .iter()
+                    .flat_map(|at| output.bytes[4 * at..4 * at + 4].to_vec())
+                    .collect()
             })
             .to_vec();
         assert!(sums.iter().all(|sum| *sum == sums[0]), "{result:?}");

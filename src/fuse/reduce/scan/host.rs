@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::super::super::host::block::{Block, LANES as WIDTH};
 use super::super::super::host::memory::Operand;
-use super::super::super::host::{HostInput, HostOutput, processors, run_steps_fast};
+use super::super::super::host::{HostInput, HostOutput, processors, run_on_inputs};
 use super::super::super::number::Number;
 use super::super::super::space::Space;
 use super::super::State;
@@ -173,7 +173,7 @@ impl Run<'_> {
                 unsafe { self.operands[operand].load(&self.space, operand, part, from, count, block) };
             };
             let registers = &mut place.prologue;
-            run_steps_fast(program, schedule, self.scalars.0, registers, &schedule.each, count, &mut load);
+            run_on_inputs(program, schedule, self.scalars.0, registers, &schedule.each, count, &mut load);
             for (part, kind) in rules.kinds.iter().enumerate() {
                 let values = &registers[schedule.register(program.outputs[0][part])];
                 for lane in 0..count {
@@ -204,7 +204,7 @@ impl Run<'_> {
                 }
             };
             let registers = &mut place.epilogue;
-            run_steps_fast(program, schedule, self.scalars.1, registers, &schedule.each, count, &mut load);
+            run_on_inputs(program, schedule, self.scalars.1, registers, &schedule.each, count, &mut load);
             let values = program.outputs[0].map(|value| &registers[schedule.register(value)]);
             // SAFETY: the elements are the output layout's, which was held against the memory; no other task has these.
             unsafe { self.operands[output].store(&self.space, output, from, count, values) };
