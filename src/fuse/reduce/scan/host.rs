@@ -15,7 +15,7 @@ use super::super::super::number::Number;
 use super::super::super::space::Space;
 use super::super::State;
 use super::super::host::{Parts, combine, get, registers, set};
-use super::{ACCESSES, GROUP, QUAD, Scan, TILE, WARPS};
+use super::{GROUP, QUAD, Scan, WARPS, accesses, tile};
 use crate::error::{Error, Result};
 use crate::types::{DType, Layout};
 
@@ -50,7 +50,8 @@ impl Scan {
         let mut operands = Vec::with_capacity(inputs.len() + 1);
         for (input, (dtype, _)) in inputs.iter().zip(&of_inputs) {
             let memory = input.memory();
-            let memory = memory.ok_or_else(|| Error::invalid("a scan", "an input in place", "memory of its own"))?;
+            let memory =
+                memory.ok_or_else(|| Error::invalid("a scan", "an input in place", "memory of its own"))?;
             operands.push(Operand { memory: memory.cast_mut(), dtype: *dtype });
         }
         operands.push(Operand { memory: output.memory(), dtype: self.output() });
@@ -103,10 +104,11 @@ impl Run<'_> {
             });
             return;
         }
-        let tiles = self.row.div_ceil(TILE);
+        let of_one = tile(self.state);
+        let tiles = self.row.div_ceil(of_one);
         let of_tile = |task: usize| {
             let (row, tile) = (task / tiles, task % tiles);
-            (row, tile * TILE..self.row.min((tile + 1) * TILE))
+            (row, tile * of_one..self.row.min((tile + 1) * of_one))
         };
         let whole: Vec<Mutex<Bits>> = (0..if tiles > 1 { self.rows * tiles } else { 0 })
             .map(|_| Mutex::new(self.state.rules.identity))
@@ -118,8 +120,10 @@ impl Run<'_> {
                 *whole[task].lock().unwrap_or_else(PoisonError::into_inner) = value;
             });
         }
-        let whole: Vec<Bits> =
-            whole.into_iter().map(|value| value.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
+        let whole: Vec<Bits> = whole
+            .into_iter()
+            .map(|value| value.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .collect();
         let before = self.before_tiles(&whole, tiles);
         self.share(threads, self.rows * tiles, |place, task| {
             let (row, span) = of_tile(task);
@@ -239,7 +243,12 @@ impl Run<'_> {
                 for (part, kind) in self.state.rules.kinds.iter().enumerate() {
                     for lane in 0..count {
                         let lower = (lane & !(2 * distance - 1)) + distance - 1;
-                        set(&mut scratch[part], *kind, lane, get(&through[part], *kind, lower.min(count - 1)));
+                        set(
+                            &mut scratch[part],
+                            *kind,
+                            lane,
+                            get(&through[part], *kind, lower.min(count - 1)),
+                        );
                     }
                 }
                 combine(self.state, true, merge, scratch, through, count);
@@ -255,12 +264,18 @@ impl Run<'_> {
 
     /// Scans within a tile; gives what stands before each run of 128 elements, behind `before` where there is something,
     /// and the tile's value.
-    fn tile(&self, place: &mut Workplace, row: usize, span: Range<usize>, before: Option<Bits>) -> (Vec<Bits>, Bits) {
+    fn tile(
+        &self,
+        place: &mut Workplace,
+        row: usize,
+        span: Range<usize>,
+        before: Option<Bits>,
+    ) -> (Vec<Bits>, Bits) {
         let quads = span.len().div_ceil(QUAD);
         self.load(place, row..row + 1, span, quads);
         self.scan_lanes(place, quads, RUN);
         let identity = self.state.rules.identity;
-        let mut totals = vec![identity; WARPS * ACCESSES];
+        let mut totals = vec![identity; WARPS * accesses(self.state)];
         for (run, total) in totals.iter_mut().enumerate().take(quads.div_ceil(RUN)) {
             let last = (run * RUN + RUN - 1).min(quads - 1);
             *total = self.bits(&place.through[last / WIDTH], last % WIDTH);
@@ -269,7 +284,7 @@ impl Run<'_> {
         let mut both = |left: Bits, right: Bits| self.merge_bits(registers, left, right);
         let mut before_runs = Vec::with_capacity(totals.len());
         let mut before_warp = identity;
-        for runs in totals.chunks(ACCESSES) {
+        for runs in totals.chunks(accesses(self.state)) {
             let base = match before {
                 Some(before) => both(before, before_warp),
                 None => before_warp,
@@ -411,4 +426,3 @@ impl Workplace {
         }
     }
 }
-
