@@ -73,21 +73,23 @@ pub(super) fn write(state: &State, key: &Key, parameters: Parameters, threads: u
         Key::Merge(key) => kernel.merge(key),
         Key::Scan(key) => kernel.scan(key),
     }
-    kernel.text(threads, if converts_brain { 80 } else { 60 })
+    // A scan keeps a tile in registers, of which the assembler would spill some to make room for a second block. Of others
+    // it would spend all on loads that are under way.
+    let blocks = if let Key::Scan(_) = key { ".minnctapersm 1\n" } else { "" };
+    kernel.text(threads, blocks, if converts_brain { 80 } else { 60 })
 }
 
 impl Kernel<'_> {
-    fn text(&self, threads: u32, target: u32) -> String {
+    fn text(&self, threads: u32, blocks: &str, target: u32) -> String {
         let Kernel { writer, shared, .. } = self;
         let addresses: String = self.addresses.iter().map(|name| format!(".param .u64 {name},\n")).collect();
         let shared = match shared {
             0 => String::new(),
             bytes => format!(".shared .align 128 .b8 shared[{bytes}];\n"),
         };
-        // Else the assembler spills registers to make room for a second block.
         format!(
             ".version 8.0\n.target sm_{target}\n.address_size 64\n.visible .entry {ENTRY}(\n{addresses}.param .align 8 \
-             .b8 block[{}]\n)\n.maxntid {threads}\n.minnctapersm 1\n{{\n{}{shared}{}}}\n",
+             .b8 block[{}]\n)\n.maxntid {threads}\n{blocks}{{\n{}{shared}{}}}\n",
             self.parameters.bytes(),
             writer.declarations(),
             writer.body
