@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::device::Device;
 use super::evaluate::{Source, Target};
+use super::moving::copy_to;
 use super::operand::{Inputs, Operand};
 use super::recipe::{Kind, Recipe};
 use super::storage::Fresh;
@@ -145,6 +146,19 @@ impl<'a> TensorMut<'a> {
         Ok(())
     }
 
+    /// The elements in memory of their own.
+    pub(super) fn copy(&self) -> Result<Tensor> {
+        self.tensor.view_as(*self.layout()).copy()
+    }
+
+    /// As [`write`](Self::write), of what reads the elements before where it `reads` any.
+    pub(super) fn update(&mut self, reads: bool, run: impl FnOnce(Target<'_>) -> Result<()>) -> Result<()> {
+        if reads && self.part.is_none() && !self.is_own() {
+            self.tensor.own()?;
+        }
+        self.write(run)
+    }
+
     /// Other memory for all of the elements, where their own is not this one's alone.
     fn fresh(&mut self) -> Result<Option<Fresh>> {
         if self.is_own() {
@@ -181,6 +195,10 @@ impl<'a> TensorMut<'a> {
     /// [`Error::DeviceMismatch`] where it is on another device.
     pub fn assign<'b>(&mut self, values: impl Into<Operand<'b>>) -> Result<&mut TensorMut<'a>> {
         let values = values.into();
+        if let Some(tensor) = values.tensor().filter(|tensor| tensor.dtype() == self.dtype()) {
+            self.write(|target| copy_to(tensor, target))?;
+            return Ok(self);
+        }
         let recipe = Recipe::cast(Kind::of(&values), self.dtype());
         let mut inputs = Inputs::default();
         inputs.push(&values);

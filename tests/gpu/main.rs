@@ -45,13 +45,16 @@ mod launcher;
 mod launches;
 mod libraries;
 mod linking;
+mod matmul;
 mod memory;
 mod modules;
+mod moving;
 mod ordering;
 mod peer;
 mod pinned;
 mod pool;
 mod pool_modes;
+mod random;
 mod resets;
 mod sanitizer;
 mod soak;
@@ -93,9 +96,12 @@ fn promises() -> Vec<Promise> {
         pool_modes::promises(),
         images::promises(),
         fuse::promises(),
+        moving::promises(),
         tensor::promises(),
+        random::promises(),
         foreign_images::promises(),
         gemm::promises(),
+        matmul::promises(),
         launcher::promises(),
         headers::promises(),
         bad_input::promises(),

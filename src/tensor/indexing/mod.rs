@@ -9,6 +9,8 @@
 mod call;
 mod host;
 mod kernels;
+#[cfg(all(test, target_os = "linux"))]
+mod proof;
 mod reading;
 mod report;
 mod space;

@@ -118,25 +118,21 @@ mod tests {
             index: -8,
             size: 7,
         };
-        let place = &raw mut report;
-        // SAFETY: a whole report that only this test writes.
-        let mut take = || unsafe { take(place) };
         // Claimed, and not complete: a kernel is writing it.
-        assert!(take().is_ok());
+        // SAFETY: a whole report that only this test writes; so below.
+        assert!(unsafe { take(&mut report) }.is_ok());
+        report.complete = AtomicU32::new(1);
         // SAFETY: as above.
-        unsafe { (*place).complete.store(1, Ordering::Relaxed) };
-        let error = take().unwrap_err();
+        let error = unsafe { take(&mut report) }.unwrap_err();
         assert_eq!(error.to_string(), outside(Call::Take, None, -8, 7).to_string());
-        assert!(take().is_ok());
         // SAFETY: as above.
-        assert_eq!(unsafe { (*place).claimed.load(Ordering::Relaxed) }, 0);
-        // SAFETY: as above.
-        unsafe {
-            ((*place).axis, (*place).operation) = (2, Call::Gather as u32);
-            (*place).complete.store(1, Ordering::Relaxed);
-        }
+        assert!(unsafe { take(&mut report) }.is_ok());
+        assert_eq!(report.claimed.load(Ordering::Relaxed), 0);
+        (report.axis, report.operation) = (2, Call::Gather as u32);
+        report.complete = AtomicU32::new(1);
         let wanted = Error::IndexOutOfRange { operation: "gather", index: -8, axis: Some(2), size: 7 };
-        assert_eq!(take().unwrap_err().to_string(), wanted.to_string());
+        // SAFETY: as above.
+        assert_eq!(unsafe { take(&mut report) }.unwrap_err().to_string(), wanted.to_string());
     }
 
     #[test]

@@ -303,17 +303,17 @@ impl Write {
 }
 
 /// Where a scatter notes the last element for each place.
-struct Marks {
+pub(super) struct Marks {
     /// The index without its repetitions, over which the last element is the same.
-    once: Layout,
-    marks: Operand,
-    position: Operand,
-    count: usize,
+    pub(super) once: Layout,
+    pub(super) marks: Operand,
+    pub(super) position: Operand,
+    pub(super) count: usize,
 }
 
 impl Marks {
     /// For an index that leads along an axis of `size` positions.
-    fn new(repeated: &Layout, axis: usize, size: usize) -> Result<Marks> {
+    pub(super) fn new(repeated: &Layout, axis: usize, size: usize) -> Result<Marks> {
         let mut once = *repeated;
         for (at, stride) in repeated.strides().iter().enumerate() {
             if *stride == 0 && at != axis {

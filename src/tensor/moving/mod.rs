@@ -34,18 +34,20 @@ fn plain(dtype: DType) -> DType {
     }
 }
 
-/// Copies a tensor's elements, in the fresh memory's dtype, to a part of it, to whose shape they are broadcast.
-fn copy_into(source: &Tensor, fresh: &mut Fresh, part: Layout) -> Result<()> {
-    if part.count() == 0 {
-        return Ok(());
-    }
-    let bits = plain(fresh.dtype());
-    let (from, to) =
-        if source.dtype() == fresh.dtype() { (bits, bits) } else { (source.dtype(), fresh.dtype()) };
+/// Copies a tensor's elements, in the target's dtype, to the target, to whose shape they are broadcast.
+pub(super) fn copy_to(source: &Tensor, target: Target<'_>) -> Result<()> {
+    let (memory, dtype, part) = target.into_parts();
+    let bits = plain(dtype);
+    let (from, to) = if source.dtype() == dtype { (bits, bits) } else { (source.dtype(), dtype) };
     let source = Tensor::of(source.storage.clone(), from, source.layout);
     let mut inputs = Inputs::default();
     inputs.push(&Operand::Tensor(&source));
-    Recipe::cast(Kind::Tensor(from), to).run_into(&inputs, Target::new(fresh.memory_mut(), to, part))
+    Recipe::cast(Kind::Tensor(from), to).run_into(&inputs, Target::new(memory, to, part))
+}
+
+/// As [`copy_to`], to a part of what is fresh.
+fn copy_into(source: &Tensor, fresh: &mut Fresh, part: Layout) -> Result<()> {
+    if part.count() == 0 { Ok(()) } else { copy_to(source, Target::part(fresh, part)) }
 }
 
 /// The shape with another size along an axis.

@@ -31,12 +31,14 @@ impl Tensor {
         let whole: Vec<usize> =
             sizes.iter().zip(&times).map(|(size, times)| size.saturating_mul(*times)).collect();
         let whole = Shape::new(&whole)?;
-        // An axis that is repeated is two: the times, and what is repeated. Where that makes too many, one half first.
+        // An axis that is repeated is two: the times, and what is repeated. Where that makes too many, one after another.
         let repeated = times.iter().filter(|times| **times != 1).count();
         if rank + repeated > MAXIMUM_RANK {
-            let (front, back) = times.split_at(rank / 2);
-            let inner = self.repeat(&ones(front.len()).chain(back.iter().copied()).collect::<Vec<_>>())?;
-            return inner.repeat(&front.iter().copied().chain(ones(back.len())).collect::<Vec<_>>());
+            let mut tiles = self.in_shape(&Shape::new(&sizes)?)?;
+            for (axis, &times) in times.iter().enumerate().filter(|(_, times)| **times != 1) {
+                tiles = tiles.with_repeated(axis, axis, times)?;
+            }
+            return Ok(tiles);
         }
         let (mut single, mut several) =
             (Vec::with_capacity(rank + repeated), Vec::with_capacity(rank + repeated));
@@ -50,7 +52,7 @@ impl Tensor {
         }
         let apart = self.in_shape(&Shape::new(&single)?)?;
         let tiles = apart.view_as(apart.layout().expand(&Shape::new(&several)?)?);
-        tiles.copied()?.in_shape(&whole)
+        tiles.copy()?.in_shape(&whole)
     }
 
     /// Each position along an axis several times in a row.
@@ -68,29 +70,25 @@ impl Tensor {
     /// memory.
     pub fn repeat_interleave(&self, times: usize, axis: isize) -> Result<Tensor> {
         let axis = self.shape().axis("repeat_interleave", axis)?;
-        let whole = super::resized(self.shape(), axis, self.shape()[axis].saturating_mul(times))?;
-        // The dimensions outside of the axis as one, so that there is always room for another.
-        let outside: usize = self.shape()[..axis].iter().product();
-        let inside: usize = self.shape()[axis + 1..].iter().product();
-        let apart = self.in_shape(&Shape::new(&[outside, self.shape()[axis], 1, inside])?)?;
-        let several = Shape::new(&[outside, self.shape()[axis], times, inside])?;
-        let rows = apart.view_as(apart.layout().expand(&several)?);
-        rows.copied()?.in_shape(&whole)
+        self.with_repeated(axis, axis + 1, times)
     }
 
-    /// The elements in memory of their own, bit for bit.
-    fn copied(&self) -> Result<Tensor> {
-        let mut fresh = super::Fresh::new(&self.device(), self.dtype(), self.shape())?;
-        let whole = *fresh.layout();
-        super::copy_into(self, &mut fresh, whole)?;
-        Ok(fresh.into_tensor())
+    /// What comes from dimension `from` on (the axis or the one behind it) several times in a row, along the axis.
+    fn with_repeated(&self, axis: usize, from: usize, times: usize) -> Result<Tensor> {
+        let whole = super::resized(self.shape(), axis, self.shape()[axis].saturating_mul(times))?;
+        // The dimensions on each side as one, so that there is always room for another.
+        let [outside, inside] =
+            [&self.shape()[..from], &self.shape()[from..]].map(|sizes| sizes.iter().product());
+        let apart = self.in_shape(&Shape::new(&[outside, 1, inside])?)?;
+        let several = apart.view_as(apart.layout().expand(&Shape::new(&[outside, times, inside])?)?);
+        several.copy()?.in_shape(&whole)
     }
 
     /// The elements in row-major order in another shape of as many.
     fn in_shape(&self, shape: &Shape) -> Result<Tensor> {
         match self.layout().reshape(shape)? {
             Some(layout) => Ok(self.view_as(layout)),
-            None => self.copied()?.in_shape(shape),
+            None => self.copy()?.in_shape(shape),
         }
     }
 }
