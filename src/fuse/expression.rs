@@ -12,7 +12,7 @@ use super::instruction::Instruction;
 use super::lower::cast::cast;
 use super::lower::{normal, random};
 use super::number::Number;
-use super::operation::Parts;
+use super::operation::{Operation, Parts};
 use super::plan::Key;
 use super::planned::{self, Places};
 use super::program::{Program, Step, kind_of, parts};
@@ -66,6 +66,8 @@ impl Expression {
         let needed = needed(nodes, outputs);
         let mut program = Program::default();
         let mut lowered: Vec<Option<Parts>> = Vec::with_capacity(nodes.nodes.len());
+        // Equal instructions stand there once anyway; equal bodies that few elements need would not.
+        let mut known: HashMap<(Operation, DType, Vec<Parts>), Parts> = HashMap::new();
         for (&(node, dtype), needed) in nodes.nodes.iter().zip(needed) {
             // Operands stand before their users, so what is needed is there.
             let at = |place: Place| lowered.get(place as usize).copied().flatten();
@@ -108,7 +110,9 @@ impl Expression {
                     let last = nodes.nodes[places[operation.arity() - 1] as usize].1;
                     match places.map(at) {
                         [Some(x), Some(y), Some(z)] => {
-                            Some((operation.lowering())(&mut program, last, &[x, y, z][..operation.arity()]))
+                            let operands = &[x, y, z][..operation.arity()];
+                            let lower = || (operation.lowering(last))(&mut program, last, operands);
+                            Some(*known.entry((operation, last, operands.to_vec())).or_insert_with(lower))
                         }
                         _ => None,
                     }

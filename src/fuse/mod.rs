@@ -49,7 +49,10 @@ mod plan;
 mod planned;
 mod program;
 mod ptx;
+mod rare;
+mod reduce;
 mod space;
+mod tile;
 
 pub use device::{DeviceInput, DeviceOutput};
 pub use explain::{Explanation, KernelLaunch};
@@ -59,3 +62,4 @@ pub use host::{HostInput, HostOutput};
 pub use number::Number;
 pub(crate) use operation::with_operations;
 pub use operation::{DTypes, Operation, Rule, Signature};
+pub use reduce::{Fold, LaunchMemory, Reduction, ReductionExplanation, ReductionLaunch};

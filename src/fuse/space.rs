@@ -112,6 +112,16 @@ impl Space {
         self.sizes.push(size);
     }
 
+    /// The same with this dimension, not the innermost, next to the innermost.
+    pub(crate) fn with_second(&self, dimension: usize) -> Space {
+        let mut space = self.clone();
+        space.sizes[1..=dimension].rotate_right(1);
+        for strides in &mut space.strides {
+            strides[1..=dimension].rotate_right(1);
+        }
+        space
+    }
+
     pub(crate) fn rank(&self) -> usize {
         self.sizes.len()
     }

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use super::device::{Device, stream};
+use super::evaluate::Target;
+use super::indexing::told;
+use super::moving::copy_to;
 use super::recipe::{Kind, Recipe};
 use super::slices::slice;
 use super::storage::{Fresh, HostMemory, Memory, MemoryMut, Storage};
@@ -137,7 +140,10 @@ impl Tensor {
         let range = start..start + bytes.len();
         match dense.memory() {
             Memory::Host(memory) => bytes.copy_from_slice(slice(memory, range)?),
-            Memory::Cuda(buffer) => stream(&dense.device())?.copy_to_host(&buffer.slice(range)?, bytes)?,
+            Memory::Cuda(buffer) => {
+                stream(&dense.device())?.copy_to_host(&buffer.slice(range)?, bytes)?;
+                told(&buffer.device())?;
+            }
         }
         if self.dtype() == DType::Bool {
             bytes.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
@@ -160,7 +166,9 @@ impl Tensor {
     ///
     /// As [`zeros`](Self::zeros).
     pub fn copy(&self) -> Result<Tensor> {
-        Recipe::cast(Kind::Tensor(self.dtype()), self.dtype()).run(&[self.into()])
+        let mut fresh = Fresh::new(&self.device(), self.dtype(), self.shape())?;
+        copy_to(self, Target::all(&mut fresh))?;
+        Ok(fresh.into_tensor())
     }
 
     /// The elements in another dtype; the tensor itself where they have it. Floats become integers by dropping the fraction

@@ -87,29 +87,29 @@ mod files;
 mod formula;
 mod fused;
 mod in_place;
+mod indexing;
 mod making;
+mod matmul;
+mod measure;
+mod moving;
 mod numerals;
 mod operand;
 mod random;
 mod ranges;
 mod recipe;
+mod reduce;
 mod slices;
 mod storage;
+#[allow(clippy::module_inception, reason = "the room is called by what it holds")]
 mod tensor;
 mod views;
 
 pub use convert::Nested;
 pub use device::Device;
-#[allow(unused_imports)] // The parts that use these come next.
-pub(crate) use device::{Current, stream};
-#[allow(unused_imports)]
-pub(crate) use evaluate::{Source, Target, broadcast, evaluate, evaluate_into};
 pub use fused::{Fused, Operands, fuse};
 pub use in_place::{TensorMut, WithOutput};
+pub use matmul::Matmul;
+pub use moving::Padding;
 pub use operand::Operand;
 pub use random::{Generator, GeneratorState};
-#[allow(unused_imports)]
-pub(crate) use storage::{Fresh, Memory, MemoryMut};
 pub use tensor::Tensor;
-#[allow(unused_imports)]
-pub(crate) use tensor::one_device;

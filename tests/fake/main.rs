@@ -9,6 +9,8 @@ mod concurrency;
 #[cfg(target_os = "linux")]
 mod contexts;
 #[cfg(target_os = "linux")]
+mod cublas;
+#[cfg(target_os = "linux")]
 mod drops;
 #[cfg(target_os = "linux")]
 mod faults;
@@ -24,6 +26,8 @@ mod graph_edges;
 mod graph_updates;
 #[cfg(target_os = "linux")]
 mod graphs;
+#[cfg(target_os = "linux")]
+mod indexing;
 #[cfg(target_os = "linux")]
 mod kernels;
 #[cfg(target_os = "linux")]
@@ -74,6 +78,7 @@ fn main() -> ExitCode {
     for module in [
         concurrency::trials,
         contexts::trials,
+        cublas::trials,
         drops::trials,
         faults::trials,
         forks::trials,
@@ -81,6 +86,7 @@ fn main() -> ExitCode {
         gemm::trials,
         graph_edges::trials,
         graphs::trials,
+        indexing::trials,
         launcher::trials,
         losses::trials,
         pool::trials,

@@ -45,8 +45,10 @@ mod launcher;
 mod launches;
 mod libraries;
 mod linking;
+mod matmul;
 mod memory;
 mod modules;
+mod moving;
 mod ordering;
 mod peer;
 mod pinned;
@@ -94,10 +96,12 @@ fn promises() -> Vec<Promise> {
         pool_modes::promises(),
         images::promises(),
         fuse::promises(),
+        moving::promises(),
         tensor::promises(),
         random::promises(),
         foreign_images::promises(),
         gemm::promises(),
+        matmul::promises(),
         launcher::promises(),
         headers::promises(),
         bad_input::promises(),

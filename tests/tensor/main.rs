@@ -6,8 +6,12 @@ mod conversions;
 #[cfg(feature = "io")]
 mod files;
 mod fused;
+mod indexing;
+mod matmul;
 mod model;
+mod moving;
 mod properties;
 mod random;
 mod ranges;
+mod samples;
 mod text;
