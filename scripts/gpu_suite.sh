@@ -177,7 +177,7 @@ if wants benches && [ -x "$here/ground" ]; then
 fi
 if wants pytorch; then
     if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
-        part pytorch 150 0 python3 "$here/pytorch_figures.py" "$work/results" "$work/traces/pytorch.json"
+        part pytorch 210 0 python3 "$here/pytorch_figures.py" "$work/results" "$work/traces/pytorch.json"
         cat "$work/logs/pytorch.log" 2>/dev/null
     else
         absent pytorch "no PyTorch with a device here"
@@ -197,7 +197,7 @@ if wants gemm && [ -x "$here/gemm" ]; then
     cat "$work/logs/gemm.log" 2>/dev/null
 fi
 if wants fuse && [ -x "$here/fuse" ]; then
-    part fuse 120 0 "$here/fuse" --out "$work/results" "${fuse_arguments[@]}"
+    part fuse 240 0 "$here/fuse" --out "$work/results" "${fuse_arguments[@]}"
     cat "$work/logs/fuse.log" 2>/dev/null
 fi
 if wants soak; then
