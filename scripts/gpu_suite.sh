@@ -176,7 +176,7 @@ if wants benches && [ -x "$here/ground" ]; then
 fi
 if wants pytorch; then
     if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
-        part pytorch 150 0 python3 "$here/pytorch_figures.py" "$work/results" "$work/traces/pytorch.json"
+        part pytorch 210 0 python3 "$here/pytorch_figures.py" "$work/results" "$work/traces/pytorch.json"
         cat "$work/logs/pytorch.log" 2>/dev/null
     else
         absent pytorch "no PyTorch with a device here"
@@ -192,7 +192,7 @@ for bench in launcher gemm fuse reduce moving; do
         # LAUNCHER_ARGUMENTS and its like.
         arguments_of=${bench^^}_ARGUMENTS
         read -r -a bench_arguments <<<"${!arguments_of:-}"
-        part $bench 120 0 "$here/$bench" --out "$work/results" "${bench_arguments[@]}"
+        part $bench 240 0 "$here/$bench" --out "$work/results" "${bench_arguments[@]}"
         cat "$work/logs/$bench.log" 2>/dev/null
     fi
 done
