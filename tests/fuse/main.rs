@@ -10,6 +10,7 @@ mod interpreter;
 mod operations;
 mod pure;
 mod random;
+mod rares;
 mod reference;
 mod rules;
 mod texts;
@@ -20,6 +21,7 @@ fn main() -> std::process::ExitCode {
     let arguments = libtest_mimic::Arguments::from_args();
     let mut trials = operations::trials();
     trials.extend(random::trials());
+    trials.extend(rares::trials());
     trials.extend(rules::trials());
     trials.extend(vectors::trials());
     libtest_mimic::run(&arguments, trials).exit_code()

@@ -149,7 +149,7 @@ struct Split {
     exponent: Value,
     fraction: Value,
     rest: Value,
-    /// About 2^-e, or 0.
+    /// 2^(1 - e), or 0 where that is subnormal.
     scale: Value,
 }
 
@@ -180,11 +180,11 @@ fn split(program: &mut Program, x: Value) -> Split {
     let [x, shifted] = program.close_rare(rare, [[x, larger], [zero, shifted]]);
 
     let bits = program.bits_of(x);
-    let (middle, places, one) = if double {
-        (std::f64::consts::FRAC_1_SQRT_2.to_bits(), program.bits32(52), program.bits64(1f64.to_bits()))
+    let (middle, places, two_bits) = if double {
+        (std::f64::consts::FRAC_1_SQRT_2.to_bits(), program.bits32(52), program.bits64(2f64.to_bits()))
     } else {
         let middle = std::f32::consts::FRAC_1_SQRT_2.to_bits();
-        (middle.into(), program.bits32(23), program.bits32(1f32.to_bits()))
+        (middle.into(), program.bits32(23), program.bits32(2f32.to_bits()))
     };
     let middle = program.integer(bits, middle as i64);
     let above = program.subtract(bits, middle);
@@ -192,7 +192,7 @@ fn split(program: &mut Program, x: Value) -> Split {
     let moved = program.shift_left(exponent, places);
     let bits = program.subtract(bits, moved);
     let number = program.float_of(bits);
-    let scale = program.subtract(one, moved);
+    let scale = program.subtract(two_bits, moved);
     let scale = program.float_of(scale);
     let exponent = if double { program.apply(Instruction::Truncate64, &[exponent]) } else { exponent };
     let exponent = program.add(exponent, shifted);
@@ -255,9 +255,10 @@ pub(super) fn natural(program: &mut Program, x: Value, lost: Option<Value>) -> V
         Some(lost) => {
             // lost / x, by 1 / (1 + f) = 1 - f + …, of which a bit or two count.
             let lost = program.multiply(lost, scale);
-            let minus = program.negate(fraction);
-            let correction = program.multiply_add(lost, minus, lost);
-            program.multiply_add(exponent, tail, correction)
+            let (half, minus_half) = (program.float(x, 0.5), program.float(x, -0.5));
+            let inverse = program.multiply_add(fraction, minus_half, half);
+            let share = program.multiply(exponent, tail);
+            program.multiply_add(lost, inverse, share)
         }
         None => program.multiply(exponent, tail),
     };
