@@ -285,7 +285,7 @@ functions! {
 }
 
 pub(crate) fn sigmoid(program: &mut Program, _: DType, operands: &[Parts]) -> Parts {
-    let [a, b, c, d] = formula(program, operands[0], |z| sigmoid_parts(z));
+    let [a, b, c, d] = formula(program, operands[0], sigmoid_parts);
     complex::divide(program, [a, b], [c, d])
 }
 
