@@ -14,6 +14,7 @@ mod normal;
 mod operations;
 mod pure;
 mod random;
+mod rares;
 mod reduced;
 mod reductions;
 mod reference;
@@ -35,6 +36,7 @@ fn main() -> std::process::ExitCode {
     let mut trials = operations::trials();
     trials.extend(coordinates::trials());
     trials.extend(random::trials());
+    trials.extend(rares::trials());
     trials.extend(reductions::trials());
     trials.extend(rules::trials());
     trials.extend(narrow::trials());

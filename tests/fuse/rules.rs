@@ -280,6 +280,18 @@ fn the_list_is_whole() {
         assert!(operation.document().ends_with('.') && (1..=3).contains(&operation.arity()), "{operation:?}");
         assert!(operation.dtypes().iter().all(|dtype| !dtype.is_storage_only()));
     }
+    // A code is one operation's, and a published one stays: the last number tells of one that was left out.
+    let mut codes: Vec<u32> = Operation::ALL.iter().map(|operation| operation.code()).collect();
+    assert!(
+        Operation::ALL.iter().all(|operation| Operation::from_code(operation.code()) == Some(*operation))
+    );
+    codes.sort_unstable();
+    codes.dedup();
+    assert_eq!(codes, (1..=Operation::ALL.len() as u32).collect::<Vec<u32>>());
+    assert_eq!(Operation::from_code(0), None);
+    for (operation, code) in [(Operation::Add, 1), (Operation::Softplus, 69), (Operation::Degrees, 94)] {
+        assert_eq!(operation.code(), code);
+    }
     // Every dtype that computes can be added, compared, chosen and cast.
     for dtype in DType::ALL.into_iter().filter(|dtype| !dtype.is_storage_only()) {
         for operation in [Operation::Add, Operation::Equal, Operation::Select] {
