@@ -65,4 +65,4 @@ pub use host::{HostInput, HostOutput};
 pub use number::Number;
 pub(crate) use operation::with_operations;
 pub use operation::{DTypes, Operation, Rule, Signature};
-pub use reduce::{Fold, LaunchMemory, Reduction, ReductionExplanation, ReductionLaunch};
+pub use reduce::{Fold, LaunchMemory, Reduction, ReductionExplanation, ReductionLaunch, Scan};

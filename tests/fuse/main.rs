@@ -19,6 +19,7 @@ mod reduced;
 mod reductions;
 mod reference;
 mod rules;
+mod scans;
 mod texts;
 mod tiles;
 mod value;
@@ -39,6 +40,7 @@ fn main() -> std::process::ExitCode {
     trials.extend(rares::trials());
     trials.extend(reductions::trials());
     trials.extend(rules::trials());
+    trials.extend(scans::trials());
     trials.extend(narrow::trials());
     trials.extend(tiles::trials());
     trials.extend(vectors::trials());
