@@ -11,6 +11,7 @@
 //! | [`launcher`] | any kernel, from source or image, by name |
 //! | [`images`] | the crate's own kernels, embedded, and the choice among them |
 //! | [`nvrtc`] | CUDA C++ compiled at run time, and the cache of what came of it |
+//! | [`cublas`] | cuBLAS, where it is there and asked for |
 //! | [`types`] | what numbers and layouts are, without storage and without a device |
 //! | [`fuse`] | elementwise expressions as one kernel, on a device or the CPU |
 //! | [`tensor`] | arrays on the CPU and CUDA devices, as in NumPy and PyTorch |
@@ -38,6 +39,7 @@
 
 #![deny(missing_docs, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
+pub mod cublas;
 pub mod driver;
 pub mod error;
 pub mod fuse;

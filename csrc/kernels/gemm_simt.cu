@@ -20,6 +20,7 @@
 // |---|---|---|
 // | 1 | as above | see benches/RESULTS.md |
 #include "elementwise.cuh"
+#include "epilogue.cuh"
 
 namespace {
 
@@ -33,6 +34,21 @@ struct Shape {
     i32 vector_a, vector_b, vector_c;     // Whether all rows begin at multiples of a vector.
     i32 reads_c, scales;                  // Whether C counts, and whether alpha is another number than 1.
     i32 more_padding;
+    Epilogue epilogue;
+};
+
+// The types of sums that an epilogue can be applied to.
+template <typename Sum>
+struct Real {
+    enum : bool { is = false };
+};
+template <>
+struct Real<f32> {
+    enum : bool { is = true };
+};
+template <>
+struct Real<f64> {
+    enum : bool { is = true };
 };
 
 // What an element type is added in, and back.
@@ -56,51 +72,6 @@ template <>
 struct Arithmetic<bf16> {
     typedef f32 Sum;
 };
-
-template <typename Element>
-__device__ inline Element widened(Element x) {
-    return x;
-}
-__device__ inline u32 widened(u8 x) { return x; }
-__device__ inline u32 widened(u16 x) { return x; }
-__device__ inline f32 widened(f16 x) {
-    f32 wide;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(x.bits));
-    return wide;
-}
-__device__ inline f32 widened(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
-
-template <typename Sum, typename Element>
-__device__ inline void narrow(Sum x, Element& y) {
-    y = (Element)x;
-}
-__device__ inline void narrow(f32 x, f16& y) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x)); }
-__device__ inline void narrow(f32 x, bf16& y) {
-    const u32 bits = __float_as_uint(x);
-    const u32 nearest_even = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-    y.bits = (bits & 0x7fffffff) > 0x7f800000 ? 0x7fff : (u16)nearest_even;
-}
-
-// x y + z: fused for floats, so that it is one rounding (the options keep the compiler from fusing by itself).
-__device__ inline u32 multiply_add(u32 x, u32 y, u32 z) { return x * y + z; }
-__device__ inline u64 multiply_add(u64 x, u64 y, u64 z) { return x * y + z; }
-__device__ inline f32 multiply_add(f32 x, f32 y, f32 z) { return fmaf(x, y, z); }
-__device__ inline f64 multiply_add(f64 x, f64 y, f64 z) { return fma(x, y, z); }
-template <typename Part>
-__device__ inline Complex<Part> multiply_add(Complex<Part> x, Complex<Part> y, Complex<Part> z) {
-    return {multiply_add(-x.imaginary, y.imaginary, multiply_add(x.real, y.real, z.real)),
-            multiply_add(x.imaginary, y.real, multiply_add(x.real, y.imaginary, z.imaginary))};
-}
-
-template <typename Number>
-__device__ inline Number multiply(Number x, Number y) {
-    return x * y;
-}
-template <typename Part>
-__device__ inline Complex<Part> multiply(Complex<Part> x, Complex<Part> y) {
-    return {multiply_add(-x.imaginary, y.imaginary, x.real * y.real),
-            multiply_add(x.imaginary, y.real, x.real * y.imaginary)};
-}
 
 template <typename Number>
 __device__ inline Number conjugated(Number x) {
@@ -302,14 +273,22 @@ __device__ inline void gemm(const Element* a, const Element* b, Result* c, const
         for (int j = 0; j < Sizes::each; j += Sizes::run) {
             const i32 x = column + first_column + j * 8;
             Result* to = own_c + (i64)y * shape.c_leading + x;
+            Sum (&numbers)[Sizes::run] = *(Sum(*)[Sizes::run]) & sums[i][j];
+            auto where = [&](int v, i32& in_row, i32& in_column, i64& place) {
+                in_row = y;
+                in_column = x + v;
+                place = matrix * shape.c_matrix + y * shape.c_leading + in_column;
+                return in_column < shape.n;
+            };
+            if (shape.scales) {
+#pragma unroll
+                for (int v = 0; v < Sizes::run; v++) numbers[v] = multiply(alpha, numbers[v]);
+            }
+            if (shape.reads_c) add_c(c, beta, numbers, where);
+            if constexpr (Real<Sum>::is) finish<Result>(shape.epilogue, numbers, where);
             Pack<Result, Sizes::run> pack;
 #pragma unroll
-            for (int v = 0; v < Sizes::run; v++) {
-                Sum number = sums[i][j + v];
-                if (shape.scales) number = multiply(alpha, number);
-                if (shape.reads_c && v < shape.n - x) number = multiply_add(beta, widened(to[v]), number);
-                narrow(number, pack.item[v]);
-            }
+            for (int v = 0; v < Sizes::run; v++) narrow(numbers[v], pack.item[v]);
             if (shape.vector_c && Sizes::run <= shape.n - x) {
                 store_pack(to, pack);
             } else {

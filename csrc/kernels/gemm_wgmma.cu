@@ -32,6 +32,7 @@
 // | 1, no pairs | each block copies all of B | 751 to 771 and 667 to 755 TFLOP/s cool |
 // | 1, one group of 16 rows of tiles | what is read at one time does not fit L2 | 8192^3: 12 % less |
 // | 2 | all layouts, three widths, batches, alpha, beta, any C | see benches/RESULTS.md |
+#include "epilogue.cuh"
 #include "hopper.cuh"
 #include "wgmma.cuh"
 
@@ -51,6 +52,7 @@ struct Shape {
     i32 staged;     // Whether C is stored by way of its map.
     f32 alpha, beta;
     i32 padding;
+    Epilogue epilogue;
 };
 
 // Enumerators, because constants would become variables of the module.
@@ -85,20 +87,6 @@ struct Places {
         c = b + Stages<Columns>::count * Stages<Columns>::b_bytes;
         full = c + consumers * 2 * staging_bytes;
         empty = full + 8 * Stages<Columns>::count;
-    }
-};
-
-// A stage and the parity of the phase in which it is met.
-template <int Count>
-struct Turn {
-    u32 stage = 0;
-    u32 parity = 0;
-
-    __device__ void next() {
-        if (++stage == Count) {
-            stage = 0;
-            parity ^= 1;
-        }
     }
 };
 
@@ -170,162 +158,162 @@ __device__ inline void copy_stages(const TensorMap* a, const TensorMap* b, const
     }
 }
 
-// Two numbers rounded to ELEMENT, the first in the lower half.
-__device__ inline u32 rounded(f32 low, f32 high) {
-    u32 both;
-    asm("cvt.rn." NAME_OF(ELEMENT) "x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
-}
-
-__device__ inline f32 widened(u16 bits) {
-    f32 wide;
-    if constexpr (NAME_OF(ELEMENT)[0] == 'b') {
-        wide = __uint_as_float((u32)bits << 16);
-    } else {
-        asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(bits));
-    }
-    return wide;
-}
-
 // Elements of C that lie in 128 bytes.
 template <typename Element>
 __device__ constexpr u32 across() {
     return 128 / sizeof(Element);
 }
 
-// A warpgroup's numbers, which wgmma.cuh lays out, on their way into C: part by part of 64 rows of 128 bytes through
-// two buffers in shared memory, swizzled as C's map says: 16 bytes number i of row r lie at i ^ (r % 8).
-template <int Columns>
-struct Result {
-    f32 (&d)[Columns / 2];
+// Where a warpgroup's numbers go: its tile of 64 rows, in the matrix that it lies in.
+struct Target {
+    void* c;  // The matrix.
+    i32 matrix, row, column;
+};
+
+// What is done with a warpgroup's numbers before they are stored, 64 columns at a time. The others move up, and the
+// last ones round to the front, because registers have no index.
+template <typename Element, int Columns>
+__device__ inline void finish_tile(f32 (&d)[Columns / 2], const Shape& shape, const Target& target, const void* c,
+                                   u32 thread) {
+    const i32 first_row = target.row + thread / 32 * 16 + thread % 32 / 4;
+    const i64 matrix = target.matrix * shape.c_matrix;
+#pragma unroll 1
+    for (i32 at = target.column; at < target.column + Columns; at += 64) {
+        f32 numbers[32];
+#pragma unroll
+        for (int i = 0; i < 32; i++) numbers[i] = d[i];
+        auto where = [&](int i, i32& row, i32& column, i64& place) {
+            row = first_row + i / 2 % 2 * 8;
+            column = at + 8 * (i / 4) + 2 * (thread % 4) + i % 2;
+            place = matrix + row * shape.c_row + column;
+            return row < shape.m && column < shape.n;
+        };
+        if (shape.beta != 0.0f) add_c((const Element*)c, shape.beta, numbers, where);
+        finish<Element>(shape.epilogue, numbers, where);
+#pragma unroll
+        for (int i = 0; i < Columns / 2 - 32; i++) d[i] = d[i + 32];
+#pragma unroll
+        for (int i = 0; i < 32; i++) d[Columns / 2 - 32 + i] = numbers[i];
+    }
+}
+
+// A warpgroup's way into C: parts of 64 rows of 128 bytes go through two buffers in shared memory, swizzled as C's map
+// says: 16 bytes number i of row r lie at i ^ (r % 8).
+struct Parts {
     const Shape& shape;
     const TensorMap* map;
-    void* c;             // The matrix.
-    i32 matrix;          // Its number.
-    i32 row, column;     // Of the first number.
-    u32 thread;          // Of the warpgroup.
-    u32 buffers, name;   // Of the warpgroup too: its buffers and its barrier.
+    u32 thread;         // Of the warpgroup.
+    u32 buffers, name;  // Of the warpgroup too: its buffers and its barrier.
+    u32 turn;
 
     // Where the element is inside C, as threads that are neighbours take neighbours: use(place in the buffer,
     // element).
     template <typename Element, typename Use>
-    __device__ void each_of_part(u32 buffer, i32 at, Use use) const {
+    __device__ void each(u32 buffer, const Target& target, i32 at, Use use) const {
         constexpr u32 rows_at_once = 128 / across<Element>();
         const u32 x = thread % across<Element>();
         if (at + (i32)x >= shape.n) return;
         const u32 chunk = x * sizeof(Element) / 16, offset = x * sizeof(Element) % 16;
-        const u32 rows = max(0, min(64, shape.m - row));
-        Element* element = (Element*)c + (i64)row * shape.c_row + at + x;
+        const u32 rows = max(0, min(64, shape.m - target.row));
+        Element* element = (Element*)target.c + (i64)target.row * shape.c_row + at + x;
 #pragma unroll 1
         for (u32 y = thread / across<Element>(); y < rows; y += rows_at_once) {
             use(buffer + y * 128 + ((chunk ^ (y % 8)) * 16) + offset, element + y * shape.c_row);
         }
     }
 
-    // The next of the two buffers, once the store before the last one has read it. Where C counts, it holds C's part.
-    template <typename Element>
-    __device__ u32 begin_part(u32& turn, i32 at) const {
+    // The next of the two buffers, once the store before the last one has read it.
+    __device__ u32 begin() {
         if (thread == 0) stores_read<1>();
         named_barrier(name, 128);
         const u32 buffer = buffers + turn * staging_bytes;
         turn ^= 1;
-        // Only here is C read: with beta 0 it may hold anything.
-        if (shape.beta != 0.0f) {
-            each_of_part<Element>(buffer, at, [](u32 place, const Element* element) { to_shared(place, *element); });
-            named_barrier(name, 128);
-        }
         return buffer;
     }
 
     template <typename Element>
-    __device__ void end_part(u32 buffer, i32 at) const {
+    __device__ void end(u32 buffer, const Target& target, i32 at) const {
         if (shape.staged) {
             publish_to_copies();
             named_barrier(name, 128);
-            if (thread == 0) store_box(map, buffer, at, row, matrix);
+            if (thread == 0) store_box(map, buffer, at, target.row, target.matrix);
         } else {
             named_barrier(name, 128);
-            each_of_part<Element>(buffer, at, [](u32 place, Element* element) { from_shared(place, *element); });
+            each<Element>(buffer, target, at, [](u32 place, Element* element) { from_shared(place, *element); });
         }
     }
 
-    // Two neighbours in a row.
-    __device__ void add_c(f32 (&two)[2], f32 low, f32 high) const {
-        two[0] = fmaf(shape.beta, low, two[0]);
-        two[1] = fmaf(shape.beta, high, two[1]);
-    }
-
-    __device__ void store(u32& turn) const {
-        if (shape.alpha != 1.0f) {
-#pragma unroll
-            for (int i = 0; i < Columns / 2; i++) d[i] *= shape.alpha;
-        }
-        if (shape.wide) {
-            store_wide(turn);
-        } else {
-            store_narrow(turn);
-        }
-    }
-
-    __device__ void store_wide(u32& turn) const {
-        const u32 g = thread % 32 / 4, q = thread % 4;
-#pragma unroll
-        for (int part = 0; part < Columns / 32; part++) {
-            const i32 at = column + 32 * part;
-            const u32 buffer = begin_part<f32>(turn, at);
-#pragma unroll
-            for (int j = 0; j < 4; j++) {
-#pragma unroll
-                for (int h = 0; h < 2; h++) {
-                    const u32 in_row = (((2 * j + q / 2) ^ g) * 16) + q % 2 * 8;
-                    const u32 place = buffer + (thread / 32 * 16 + g + 8 * h) * 128 + in_row;
-                    f32 two[2] = {d[16 * part + 4 * j + 2 * h], d[16 * part + 4 * j + 2 * h + 1]};
-                    if (shape.beta != 0.0f) {
-                        f32 c_two[2];
-                        from_shared(place, c_two);
-                        add_c(two, c_two[0], c_two[1]);
-                    }
-                    to_shared(place, two);
-                }
-            }
-            end_part<f32>(buffer, at);
-        }
-    }
-
-    __device__ void store_narrow(u32& turn) const {
-        const u32 lane = thread % 32, first_row = thread / 32 * 16;
-        const u32 g = lane / 4, q = lane % 4;
-        const u32 matrix_row = first_row + lane % 16;
-#pragma unroll
-        for (int part = 0; part < Columns / 64; part++) {
-            const i32 at = column + 64 * part;
-            const u32 buffer = begin_part<u16>(turn, at);
-#pragma unroll
-            for (int j = 0; j < 8; j += 2) {
-                // Four 8 x 8 blocks: the upper and lower 8 rows of 8 columns, then of the next 8.
-                u32 block[4];
-#pragma unroll
-                for (int i = 0; i < 4; i++) {
-                    const int first = 32 * part + 4 * j + 2 * i;
-                    f32 two[2] = {d[first], d[first + 1]};
-                    if (shape.beta != 0.0f) {
-                        u32 both;
-                        const u32 place = buffer + (first_row + g + i % 2 * 8) * 128 + (((j + i / 2) ^ g) * 16) + q * 4;
-                        from_shared(place, both);
-                        add_c(two, widened((u16)both), widened((u16)(both >> 16)));
-                    }
-                    block[i] = rounded(two[0], two[1]);
-                }
-                const u32 place = buffer + matrix_row * 128 + (((j + lane / 16) ^ (matrix_row % 8)) * 16);
-                blocks_to_shared(place, block);
-            }
-            end_part<u16>(buffer, at);
-        }
+    // Where a thread's four blocks of 8 x 8 numbers of 16 bits lie, of which the first is number j in its row.
+    __device__ u32 blocks_at(u32 buffer, u32 j) const {
+        const u32 lane = thread % 32, row = thread / 32 * 16 + lane % 16;
+        return buffer + row * 128 + (((j + lane / 16) ^ (row % 8)) * 16);
     }
 };
 
-// A warpgroup: multiplies its 64 rows of each stage, and stores them.
-template <bool SpanA, bool SpanB, int Columns>
+// A tile that is multiplied and rounded, and not stored yet: its parts go out while the next tile is multiplied.
+template <int Columns>
+struct Rounded {
+    enum : int { part_registers = 16 };
+
+    u32 two[Columns / 4];  // Of the parts that are left.
+    Target target;         // Of the next part.
+    i32 left = 0;          // Parts.
+
+    // Register i holds numbers 2 i and 2 i + 1 of the warpgroup's layout.
+    __device__ void take(const f32 (&d)[Columns / 2], const Target& from) {
+#pragma unroll
+        for (int i = 0; i < Columns / 4; i++) two[i] = rounded(d[2 * i], d[2 * i + 1]);
+        target = from;
+        left = Columns / 64;
+    }
+
+    // Stores the next part, if there is one left. The others move up, because registers have no index.
+    __device__ void store_part(Parts& way) {
+        if (left == 0) return;
+        const u32 buffer = way.begin();
+#pragma unroll
+        for (int j = 0; j < 8; j += 2) {
+            // Four 8 x 8 blocks: the upper and lower 8 rows of 8 columns, then of the next 8.
+            const u32 block[4] = {two[2 * j], two[2 * j + 1], two[2 * j + 2], two[2 * j + 3]};
+            blocks_to_shared(way.blocks_at(buffer, j), block);
+        }
+        way.template end<u16>(buffer, target, target.column);
+#pragma unroll
+        for (int i = 0; i < Columns / 4 - part_registers; i++) two[i] = two[i + part_registers];
+        target.column += 64;
+        left--;
+    }
+
+    __device__ void store_rest(Parts& way) {
+#pragma unroll 1
+        while (left > 0) store_part(way);
+    }
+};
+
+// Stores a tile at once, as f32.
+template <int Columns>
+__device__ inline void store_wide(const f32 (&d)[Columns / 2], const Target& target, Parts& way) {
+    const u32 g = way.thread % 32 / 4, q = way.thread % 4;
+#pragma unroll
+    for (int part = 0; part < Columns / 32; part++) {
+        const i32 at = target.column + 32 * part;
+        const u32 buffer = way.begin();
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                const u32 in_row = (((2 * j + q / 2) ^ g) * 16) + q % 2 * 8, row = way.thread / 32 * 16 + g + 8 * h;
+                const u32 place = buffer + row * 128 + in_row;
+                const f32 two[2] = {d[16 * part + 4 * j + 2 * h], d[16 * part + 4 * j + 2 * h + 1]};
+                to_shared(place, two);
+            }
+        }
+        way.template end<f32>(buffer, target, at);
+    }
+}
+
+// A warpgroup: multiplies its 64 rows of each stage, and stores them; where it `Defers`, while it multiplies the next.
+template <bool SpanA, bool SpanB, int Columns, bool Defers>
 __device__ inline void multiply_stages(const TensorMap* map, void* c, const Shape& shape, const Places<Columns>& places,
                                        u32 rank, u32 consumer) {
     using Stage = Stages<Columns>;
@@ -337,10 +325,10 @@ __device__ inline void multiply_stages(const TensorMap* map, void* c, const Shap
         if (thread < pair) barrier_arrive(empty + 8 * stage);
     };
     Turn<Stage::count> turn;
-    u32 staging_turn = 0;
+    Parts way{shape, map, thread, places.c + consumer * 2 * staging_bytes, 1 + consumer, 0};
+    Rounded<Columns> last_tile;
+    const bool finishes = shape.beta != 0.0f || shape.epilogue.any();
     for (i32 tile = blockIdx.x / pair; tile < tiles.count; tile += gridDim.x / pair) {
-        i32 row, column, matrix;
-        tiles.at(tile, row, column, matrix);
         f32 d[Columns / 2];
         u32 last = 0;
         for (i32 k = 0; k < shape.k; k += depth) {
@@ -355,23 +343,35 @@ __device__ inline void multiply_stages(const TensorMap* map, void* c, const Shap
                                              (k | step) != 0);
             }
             wgmma_commit();
+            // While the tensor cores are at it.
+            if (Defers) last_tile.store_part(way);
             // The stage before this one is done with now.
             wgmma_wait<1>();
             if (k > 0) release(last);
             last = turn.stage;
             turn.next();
         }
+        if (Defers) last_tile.store_rest(way);
         wgmma_wait<0>();
         release(last);
 
-        const i32 elements = shape.wide ? 4 : 2;
-        void* const own = (char*)c + matrix * shape.c_matrix * elements;
-        const i32 own_row = row + rank * block_rows + consumer * 64;
-        const u32 buffers = places.c + consumer * 2 * staging_bytes;
-        const Result<Columns> result{d,       shape,  map,    own,     matrix,
-                                     own_row, column, thread, buffers, 1 + consumer};
-        result.store(staging_turn);
+        if (shape.alpha != 1.0f) {
+#pragma unroll
+            for (int i = 0; i < Columns / 2; i++) d[i] *= shape.alpha;
+        }
+        Target target;
+        tiles.at(tile, target.row, target.column, target.matrix);
+        target.row += rank * block_rows + consumer * 64;
+        target.c = (char*)c + target.matrix * shape.c_matrix * (shape.wide ? 4 : 2);
+        if constexpr (Defers) {
+            if (finishes) finish_tile<ELEMENT, Columns>(d, shape, target, c, thread);
+            last_tile.take(d, target);
+        } else {
+            if (finishes) finish_tile<f32, Columns>(d, shape, target, c, thread);
+            store_wide<Columns>(d, target, way);
+        }
     }
+    if (Defers) last_tile.store_rest(way);
     if (thread == 0) stores_done();
 }
 
@@ -397,7 +397,12 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const Tensor
         if (threadIdx.x == 0) copy_stages<SpanA, SpanB, Columns>(a, b, shape, places, rank);
     } else {
         registers_up_to<232>();
-        multiply_stages<SpanA, SpanB, Columns>(c_map, c, shape, places, rank, warpgroup - 1);
+        // What is rounded takes half the registers, so that there are enough to keep it for a while.
+        if (!shape.wide) {
+            multiply_stages<SpanA, SpanB, Columns, true>(c_map, c, shape, places, rank, warpgroup - 1);
+        } else {
+            multiply_stages<SpanA, SpanB, Columns, false>(c_map, c, shape, places, rank, warpgroup - 1);
+        }
     }
 }
 

@@ -72,6 +72,20 @@ __device__ inline void barrier_wait(u32 barrier, u32 parity) {
         : "memory");
 }
 
+// A stage and the parity of the phase in which it is met.
+template <int Count>
+struct Turn {
+    u32 stage = 0;
+    u32 parity = 0;
+
+    __device__ void next() {
+        if (++stage == Count) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+};
+
 // The threads of a part of the block: `threads` is a multiple of 32.
 __device__ inline void named_barrier(u32 name, u32 threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(name), "r"(threads) : "memory");
@@ -144,6 +158,14 @@ __device__ inline void from_shared(u32 place, f32& number) {
 }
 __device__ inline void from_shared(u32 place, f32 (&two)[2]) {
     asm volatile("ld.shared::cta.v2.f32 {%0, %1}, [%2];" : "=f"(two[0]), "=f"(two[1]) : "r"(place) : "memory");
+}
+
+// Four numbers out of the shared memory of any block of the cluster.
+__device__ inline void from_cluster(u32 cluster_address, f32 (&four)[4]) {
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(four[0]), "=f"(four[1]), "=f"(four[2]), "=f"(four[3])
+                 : "r"(cluster_address)
+                 : "memory");
 }
 
 // Four blocks of 8 x 8 numbers of 16 bits, two a register: lane l holds of each block those at row l / 4, columns

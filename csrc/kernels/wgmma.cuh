@@ -48,9 +48,13 @@ __device__ constexpr u64 wgmma_step() {
 
 // Operands of the instruction by number, and the registers behind them.
 #define COMMA ,
-#define REGISTERS_0_31 \
-    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15" ", " \
+#define REGISTERS_0_7 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define REGISTERS_8_15 "%8, %9, %10, %11, %12, %13, %14, %15"
+#define REGISTERS_16_31 \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+
+#define REGISTERS_0_15 REGISTERS_0_7 ", " REGISTERS_8_15
+#define REGISTERS_0_31 REGISTERS_0_15 ", " REGISTERS_16_31
 
 #define REGISTERS_32_63 \
     "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47" ", " \
@@ -64,11 +68,18 @@ __device__ constexpr u64 wgmma_step() {
     "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111" ", " \
     "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
-#define NUMBERS_0_31 \
-    "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), \
-    "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), \
+#define NUMBERS_0_7 \
+    "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
+
+#define NUMBERS_8_15 \
+    "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
+
+#define NUMBERS_16_31 \
     "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), \
     "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+
+#define NUMBERS_0_15 NUMBERS_0_7 COMMA NUMBERS_8_15
+#define NUMBERS_0_31 NUMBERS_0_15 COMMA NUMBERS_16_31
 
 #define NUMBERS_32_63 \
     "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), \
@@ -103,8 +114,13 @@ __device__ constexpr u64 wgmma_step() {
 
 template <int Columns, bool SpanContiguousA, bool SpanContiguousB>
 __device__ inline void wgmma(f32 (&d)[Columns / 2], u64 a, u64 b, u32 add) {
-    static_assert(Columns == 64 || Columns == 128 || Columns == 256, "no such product is written down here");
-    if constexpr (Columns == 64) {
+    static_assert(Columns == 16 || Columns == 32 || Columns == 64 || Columns == 128 || Columns == 256,
+                  "no such product is written down here");
+    if constexpr (Columns == 16) {
+        WGMMA("16", REGISTERS_0_7, NUMBERS_0_7, "%8", "%9", "%10", "%11", "%12");
+    } else if constexpr (Columns == 32) {
+        WGMMA("32", REGISTERS_0_15, NUMBERS_0_15, "%16", "%17", "%18", "%19", "%20");
+    } else if constexpr (Columns == 64) {
         WGMMA("64", REGISTERS_0_31, NUMBERS_0_31, "%32", "%33", "%34", "%35", "%36");
     } else if constexpr (Columns == 128) {
         WGMMA("128", REGISTERS_0_31 ", " REGISTERS_32_63, NUMBERS_0_31 COMMA NUMBERS_32_63, "%64", "%65", "%66", "%67",
@@ -114,4 +130,21 @@ __device__ inline void wgmma(f32 (&d)[Columns / 2], u64 a, u64 b, u32 add) {
               NUMBERS_0_31 COMMA NUMBERS_32_63 COMMA NUMBERS_64_95 COMMA NUMBERS_96_127, "%128", "%129", "%130", "%131",
               "%132");
     }
+}
+
+// Two numbers rounded to ELEMENT, the first in the lower half.
+__device__ inline u32 rounded(f32 low, f32 high) {
+    u32 both;
+    asm("cvt.rn." NAME_OF(ELEMENT) "x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+}
+
+__device__ inline f32 widened_bits(u16 bits) {
+    f32 wide;
+    if constexpr (NAME_OF(ELEMENT)[0] == 'b') {
+        wide = __uint_as_float((u32)bits << 16);
+    } else {
+        asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(bits));
+    }
+    return wide;
 }

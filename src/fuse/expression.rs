@@ -10,9 +10,9 @@ use super::graph::{Node, Nodes, Place};
 use super::host::Schedule;
 use super::instruction::Instruction;
 use super::lower::cast::cast;
-use super::lower::random;
+use super::lower::{normal, random};
 use super::number::Number;
-use super::operation::Parts;
+use super::operation::{Operation, Parts};
 use super::plan::Key;
 use super::planned::{self, Places};
 use super::program::{Program, Step, kind_of, parts};
@@ -66,6 +66,8 @@ impl Expression {
         let needed = needed(nodes, outputs);
         let mut program = Program::default();
         let mut lowered: Vec<Option<Parts>> = Vec::with_capacity(nodes.nodes.len());
+        // Equal instructions stand there once anyway; equal bodies that few elements need would not.
+        let mut known: HashMap<(Operation, DType, Vec<Parts>), Parts> = HashMap::new();
         for (&(node, dtype), needed) in nodes.nodes.iter().zip(needed) {
             // Operands stand before their users, so what is needed is there.
             let at = |place: Place| lowered.get(place as usize).copied().flatten();
@@ -81,14 +83,19 @@ impl Expression {
                     let operand = arrays as u32 + index;
                     Some(source(&mut program, dtype, |_| Step::Coordinate { operand }))
                 }
-                (true, Node::Random([index, words, word], [seed, offset])) => match (at(seed), at(offset)) {
-                    (Some(seed), Some(offset)) => {
-                        let operand = arrays as u32 + index;
-                        let word = random::word(&mut program, operand, words, word, seed[0], offset[0]);
-                        Some([word; 2])
+                (true, Node::Random([index, words, number], [seed, offset])) => {
+                    match (at(seed), at(offset)) {
+                        (Some(seed), Some(offset)) => {
+                            let operand = arrays as u32 + index;
+                            let stream = [seed[0], offset[0]];
+                            Some([random::number(&mut program, dtype, operand, words, number, stream); 2])
+                        }
+                        _ => None,
                     }
-                    _ => None,
-                },
+                }
+                (true, Node::Normal(place)) => {
+                    at(place).map(|bits| [normal::normal(&mut program, bits[0]); 2])
+                }
                 (true, Node::Permute(places)) => match places.map(at) {
                     [Some(x), Some(y), Some(z)] => {
                         Some([program.apply(Instruction::Permute64, &[x[0], y[0], z[0]]); 2])
@@ -103,7 +110,9 @@ impl Expression {
                     let last = nodes.nodes[places[operation.arity() - 1] as usize].1;
                     match places.map(at) {
                         [Some(x), Some(y), Some(z)] => {
-                            Some((operation.lowering())(&mut program, last, &[x, y, z][..operation.arity()]))
+                            let operands = &[x, y, z][..operation.arity()];
+                            let lower = || (operation.lowering(last))(&mut program, last, operands);
+                            Some(*known.entry((operation, last, operands.to_vec())).or_insert_with(lower))
                         }
                         _ => None,
                     }
@@ -190,7 +199,7 @@ fn needed(nodes: &Nodes, outputs: &[Place]) -> Vec<bool> {
     }
     for (index, (node, _)) in nodes.nodes.iter().enumerate().rev() {
         match node {
-            Node::Cast(place) if needed[index] => needed[*place as usize] = true,
+            Node::Cast(place) | Node::Normal(place) if needed[index] => needed[*place as usize] = true,
             Node::Apply(_, places) | Node::Permute(places) if needed[index] => {
                 for place in places {
                     needed[*place as usize] = true;

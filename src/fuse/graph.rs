@@ -22,8 +22,10 @@ pub(crate) enum Node {
     /// A scalar that each run is given, or a literal number of the expression, which lie behind those.
     Scalar(u32),
     Coordinate(u32),
-    /// A random word of a coordinate: (coordinate, words of an element, which of them), seed and offset.
+    /// A random number of a coordinate: (coordinate, words of an element, which number), seed and offset.
     Random([u32; 3], [Place; 2]),
+    /// A normally distributed number of random bits.
+    Normal(Place),
     /// Where an index goes in a permutation: index, length and key.
     Permute([Place; 3]),
     Cast(Place),
@@ -164,21 +166,24 @@ impl Graph {
         self.coordinate(Coordinate::Position)
     }
 
-    /// `WORDS` random words of 32 bits an element: 1, 2 or 4, of Philox 4x32-10. The key is `seed`; the element at
-    /// [`position`](Self::position) p has words `WORDS` · p on of the stream that begins at block `offset`, where block b
-    /// is what the generator gives for the counter b. So they depend on nothing but these, and a draw of n elements
-    /// uses `WORDS` · n / 4 blocks, rounded up. On a device a block is computed once for the neighbours that
-    /// share it, where a thread has them.
+    /// `COUNT` random integers an element, u32 or u64, of Philox 4x32-10: 1, 2 or 4 words of 32 bits in all, the lower word of
+    /// a u64 first.
+    ///
+    /// The key is `seed`. The stream is that of the blocks of 4 words that the generator gives for the counters `offset`,
+    /// `offset` + 1 and so on (64 bits of the 128, the others 0); with w words an element, the one at
+    /// [`position`](Self::position) p has words w · p to w · p + w - 1. So they depend on nothing but these, and a
+    /// draw of n elements takes w · n / 4 blocks, rounded up. A block is computed once for the neighbours that share it,
+    /// where a thread has them.
     ///
     /// `seed` and `offset` are u64 scalars of this graph; what else they are is an error of [`expression`](Self::expression),
-    /// as is another number of words.
+    /// as are more words.
     ///
     /// ```
     /// use selvedge::fuse::{Graph, HostOutput};
     /// use selvedge::types::{DType, Layout};
     /// let graph = Graph::new();
     /// let (seed, offset) = (graph.scalar(DType::U64), graph.scalar(DType::U64));
-    /// let [word] = graph.random(seed, offset);
+    /// let [word] = graph.random(DType::U32, seed, offset);
     /// let mut words = [0u32; 4];
     /// let output = HostOutput::new(&mut words, Layout::contiguous(&[4])?)?;
     /// graph.expression(&[word])?.run_host(&[], &[0.into(), 0.into()], &mut [output])?;
@@ -186,7 +191,12 @@ impl Graph {
     /// assert_eq!(words, [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]);
     /// # Ok::<(), selvedge::Error>(())
     /// ```
-    pub fn random<'g, const WORDS: usize>(&'g self, seed: Expr<'g>, offset: Expr<'g>) -> [Expr<'g>; WORDS] {
+    pub fn random<'g, const COUNT: usize>(
+        &'g self,
+        dtype: DType,
+        seed: Expr<'g>,
+        offset: Expr<'g>,
+    ) -> [Expr<'g>; COUNT] {
         let mut nodes = self.0.borrow_mut();
         let places = [seed, offset].map(|scalar| {
             let known = std::ptr::eq(scalar.graph, self)
@@ -197,16 +207,17 @@ impl Graph {
             }
             if known { scalar.place } else { nodes.literal(Number::Integer(0), DType::U64) }
         });
-        let words = WORDS as u32;
-        if !matches!(words, 1 | 2 | 4) {
-            nodes.refuse("random words", format!("{WORDS} an element"), "1, 2 or 4");
+        let words = COUNT * dtype.size() / 4;
+        if !matches!((dtype, words), (DType::U32 | DType::U64, 1 | 2 | 4)) {
+            let wanted = "u32 or u64, of 1, 2 or 4 words together";
+            nodes.refuse("random words", format!("{COUNT} of {dtype} an element"), wanted);
         }
         // A place holder where that is an error.
-        let words = if matches!(words, 1 | 2) { words } else { 4 };
+        let words = if matches!(words, 1 | 2) { words as u32 } else { 4 };
         let coordinate = nodes.coordinate(super::lower::random::coordinate(words));
-        std::array::from_fn(|word| {
-            let node = Node::Random([coordinate, words, word as u32], places);
-            Expr { graph: self, place: nodes.push(node, DType::U32) }
+        std::array::from_fn(|number| {
+            let node = Node::Random([coordinate, words, number as u32], places);
+            Expr { graph: self, place: nodes.push(node, dtype) }
         })
     }
 
@@ -325,6 +336,23 @@ impl<'g> Expr<'g> {
 }
 
 impl<'g> Expr<'g> {
+    /// The number that belongs to these random bits in the standard normal distribution: of u32 an f32, of u64 an f64, the
+    /// quantile at (bits + 1/2) / 2^32 or 2^64, within 3 units in the last place and the same on every device. A dtype
+    /// that is neither is an error of [`Graph::expression`].
+    #[must_use]
+    pub fn normal(self) -> Expr<'g> {
+        let mut nodes = self.graph.0.borrow_mut();
+        let result = match nodes.dtype(self.place) {
+            DType::U32 => DType::F32,
+            DType::U64 => DType::F64,
+            other => {
+                nodes.refuse("normal numbers", format!("bits of {other}"), "u32 or u64");
+                return self;
+            }
+        };
+        Expr { graph: self.graph, place: nodes.push(Node::Normal(self.place), result) }
+    }
+
     /// Where this index goes in the permutation of 0 to `length` that belongs to `key`, as a u64, as which all three are
     /// taken. It is computed, by a Feistel network of the fewest bits that hold the length, so there is no table; every key
     /// gives a permutation that looks random, not every permutation has a key. A length of 0 counts as 1, an index past the

@@ -96,11 +96,37 @@ instructions! {
     OrPredicate (a: Predicate, b: Predicate) -> Predicate "or.pred" a | b;
     XorPredicate (a: Predicate, b: Predicate) -> Predicate "xor.pred" a ^ b;
     NotPredicate (a: Predicate) -> Predicate "not.pred" a ^ 1;
+    SelectPredicate (a: Predicate, b: Predicate, p: Predicate) -> Predicate "{
+.reg .pred %x, %y;
+and.pred %x, $a, $c;
+not.pred %y, $c;
+and.pred %y, %y, $b;
+or.pred $d, %x, %y;
+}" if p != 0 { a } else { b };
 
     Add32 (a: Bits32, b: Bits32) -> Bits32 "add.u32" a.wrapping_add(b);
     Subtract32 (a: Bits32, b: Bits32) -> Bits32 "sub.u32" a.wrapping_sub(b);
     Multiply32 (a: Bits32, b: Bits32) -> Bits32 "mul.lo.u32" a.wrapping_mul(b);
     MultiplyHigh32 (a: Bits32, b: Bits32) -> Bits32 "mul.hi.u32" ((u64::from(a) * u64::from(b)) >> 32) as u32;
+    // By squaring; the exponent without a sign.
+    Power32 (a: Bits32, b: Bits32) -> Bits32 "{
+.reg .b32 %x, %y, %z, %t;
+.reg .pred %c;
+mov.b32 %x, $a;
+mov.b32 %y, $b;
+mov.b32 %z, 1;
+$more_$u:
+setp.eq.u32 %c, %y, 0;
+@%c bra $end_$u;
+and.b32 %t, %y, 1;
+setp.eq.u32 %c, %t, 0;
+@!%c mul.lo.u32 %z, %z, %x;
+mul.lo.u32 %x, %x, %x;
+shr.u32 %y, %y, 1;
+bra $more_$u;
+$end_$u:
+mov.b32 $d, %z;
+}" raise32(a, b);
     // The divisor is made neither 0 nor, beside the least number, -1: PTX leaves those open.
     DivideSigned32 (a: Bits32, b: Bits32) -> Bits32 "div.s32" (a as i32).checked_div(b as i32).unwrap_or(0) as u32;
     DivideUnsigned32 (a: Bits32, b: Bits32) -> Bits32 "div.u32" a.checked_div(b).unwrap_or(0);
@@ -126,6 +152,24 @@ instructions! {
     Subtract64 (a: Bits64, b: Bits64) -> Bits64 "sub.u64" a.wrapping_sub(b);
     Multiply64 (a: Bits64, b: Bits64) -> Bits64 "mul.lo.u64" a.wrapping_mul(b);
     MultiplyHigh64 (a: Bits64, b: Bits64) -> Bits64 "mul.hi.u64" ((u128::from(a) * u128::from(b)) >> 64) as u64;
+    Power64 (a: Bits64, b: Bits64) -> Bits64 "{
+.reg .b64 %x, %y, %z, %t;
+.reg .pred %c;
+mov.b64 %x, $a;
+mov.b64 %y, $b;
+mov.b64 %z, 1;
+$more_$u:
+setp.eq.u64 %c, %y, 0;
+@%c bra $end_$u;
+and.b64 %t, %y, 1;
+setp.eq.u64 %c, %t, 0;
+@!%c mul.lo.u64 %z, %z, %x;
+mul.lo.u64 %x, %x, %x;
+shr.u64 %y, %y, 1;
+bra $more_$u;
+$end_$u:
+mov.b64 $d, %z;
+}" raise64(a, b);
     DivideSigned64 (a: Bits64, b: Bits64) -> Bits64 "div.s64" (a as i64).checked_div(b as i64).unwrap_or(0) as u64;
     DivideUnsigned64 (a: Bits64, b: Bits64) -> Bits64 "div.u64" a.checked_div(b).unwrap_or(0);
     And64 (a: Bits64, b: Bits64) -> Bits64 "and.b64" a & b;
@@ -208,6 +252,7 @@ mov.b64 $d, %x;
     MultiplyFloat32 (a: Float32, b: Float32) -> Float32 "mul.rn.f32" a * b;
     DivideFloat32 (a: Float32, b: Float32) -> Float32 "div.rn.f32" a / b;
     MultiplyAddFloat32 (a: Float32, b: Float32, c: Float32) -> Float32 "fma.rn.f32" a.mul_add(b, c);
+    ReciprocalFloat32 (a: Float32) -> Float32 "rcp.rn.f32" 1.0 / a;
     SquareRootFloat32 (a: Float32) -> Float32 "sqrt.rn.f32" a.sqrt();
     NegateFloat32 (a: Float32) -> Float32 "neg.f32" -a;
     AbsoluteFloat32 (a: Float32) -> Float32 "abs.f32" a.abs();
@@ -281,6 +326,7 @@ mov.b32 $d, %s;
     MultiplyFloat64 (a: Float64, b: Float64) -> Float64 "mul.rn.f64" a * b;
     DivideFloat64 (a: Float64, b: Float64) -> Float64 "div.rn.f64" a / b;
     MultiplyAddFloat64 (a: Float64, b: Float64, c: Float64) -> Float64 "fma.rn.f64" a.mul_add(b, c);
+    ReciprocalFloat64 (a: Float64) -> Float64 "rcp.rn.f64" 1.0 / a;
     SquareRootFloat64 (a: Float64) -> Float64 "sqrt.rn.f64" a.sqrt();
     NegateFloat64 (a: Float64) -> Float64 "neg.f64" -a;
     AbsoluteFloat64 (a: Float64) -> Float64 "abs.f64" a.abs();
@@ -354,6 +400,42 @@ copysign.f64 $d, $a, %x;
     Float64ToUnsigned64 (a: Float64) -> Bits64 "cvt.rzi.u64.f64" a as u64;
     Widen (a: Float32) -> Float64 "cvt.f64.f32" f64::from(a);
     Narrow (a: Float64) -> Float32 "cvt.rn.f32.f64" a as f32;
+}
+
+impl Instruction {
+    /// The instruction that chooses between two values of a kind.
+    pub(crate) fn select(kind: Kind) -> Instruction {
+        match kind {
+            Kind::Predicate => Instruction::SelectPredicate,
+            Kind::Bits32 => Instruction::Select32,
+            Kind::Bits64 => Instruction::Select64,
+            Kind::Float32 => Instruction::SelectFloat32,
+            Kind::Float64 => Instruction::SelectFloat64,
+        }
+    }
+}
+
+macro_rules! raises {
+    ($($name:ident $word:ty;)*) => {$(
+        /// The power, wrapped.
+        #[inline(always)]
+        fn $name(mut base: $word, mut exponent: $word) -> $word {
+            let mut power: $word = 1;
+            while exponent != 0 {
+                if exponent & 1 != 0 {
+                    power = power.wrapping_mul(base);
+                }
+                base = base.wrapping_mul(base);
+                exponent >>= 1;
+            }
+            power
+        }
+    )*};
+}
+
+raises! {
+    raise32 u32;
+    raise64 u64;
 }
 
 macro_rules! extremes {

@@ -49,6 +49,7 @@ mod plan;
 mod planned;
 mod program;
 mod ptx;
+mod rare;
 mod reduce;
 mod space;
 mod tile;

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use super::instruction::{Instruction, Kind};
+use super::rare::Rare;
 use crate::types::DType;
 
 /// A value of a [`Program`]: its place in the list.
@@ -36,6 +37,10 @@ pub(crate) enum Step {
     Constant(u64),
     /// An instruction; operands beyond its arity repeat the first.
     Apply(Instruction, [Value; 3]),
+    /// Where a body of steps begins that few elements need ([`Rare`]); no value.
+    Rare(u32),
+    /// A result of such a body: what it is elsewhere, or what the body gave.
+    Result { rare: u32, result: u32 },
 }
 
 impl Step {
@@ -47,15 +52,7 @@ impl Step {
             | Step::Group { operand, .. }
             | Step::Pick { operand, .. } => Some(operand as usize),
             Step::Parameter { .. } | Step::Constant(_) | Step::Apply(..) => None,
-        }
-    }
-
-    /// The values that it is made of.
-    pub(crate) fn values(&self) -> &[Value] {
-        match self {
-            Step::Apply(instruction, operands) => &operands[..instruction.arity()],
-            Step::Pick { count, words, .. } => &words[..*count as usize],
-            _ => &[],
+            Step::Rare(_) | Step::Result { .. } => None,
         }
     }
 }
@@ -66,7 +63,9 @@ pub(crate) struct Program {
     pub(crate) steps: Vec<(Step, Kind)>,
     /// For each output, the values of its parts (both the same where there is one).
     pub(crate) outputs: Vec<[Value; 2]>,
-    known: HashMap<(Step, Kind), Value>,
+    /// Bodies of steps that few elements need, in order.
+    pub(crate) rares: Vec<Rare>,
+    pub(super) known: HashMap<(Step, Kind), Value>,
     /// An instruction that an operation wanted and that does not exist for the kind.
     pub(crate) missing: Option<(&'static str, Kind)>,
 }
@@ -163,19 +162,9 @@ impl Program {
         }
     }
 
-    /// 0 or 1 of a kind that is none of truth values, from one.
+    /// One of two values of a kind.
     pub(crate) fn choose(&mut self, condition: Value, yes: Value, no: Value) -> Value {
-        let instruction = match self.kind(yes) {
-            Kind::Bits32 => Instruction::Select32,
-            Kind::Bits64 => Instruction::Select64,
-            Kind::Float32 => Instruction::SelectFloat32,
-            Kind::Float64 => Instruction::SelectFloat64,
-            Kind::Predicate => {
-                let outside = self.not(condition);
-                let (yes, no) = (self.and(condition, yes), self.and(outside, no));
-                return self.or(yes, no);
-            }
-        };
+        let instruction = Instruction::select(self.kind(yes));
         self.apply(instruction, &[yes, no, condition])
     }
 
@@ -185,7 +174,8 @@ impl Program {
         multiply(a, b) Bits32 Multiply32 Bits64 Multiply64 Float32 MultiplyFloat32 Float64 MultiplyFloat64;
         /// The upper half of a product of unsigned integers.
         multiply_high(a, b) Bits32 MultiplyHigh32 Bits64 MultiplyHigh64;
-        divide(a, b) Float32 DivideFloat32 Float64 DivideFloat64;
+        quotient(a, b) Float32 DivideFloat32 Float64 DivideFloat64;
+        reciprocal(a) Float32 ReciprocalFloat32 Float64 ReciprocalFloat64;
         divide_signed(a, b) Bits32 DivideSigned32 Bits64 DivideSigned64;
         divide_unsigned(a, b) Bits32 DivideUnsigned32 Bits64 DivideUnsigned64;
         remainder(a, b) Float32 RemainderFloat32 Float64 RemainderFloat64;
@@ -227,6 +217,12 @@ impl Program {
         float_of(a) Bits32 FromBits Bits64 Float64From;
     }
 
+    pub(crate) fn divide(&mut self, a: Value, b: Value) -> Value {
+        // The same bits for less.
+        let unity = self.float(b, 1.0);
+        if a == unity { self.reciprocal(b) } else { self.quotient(a, b) }
+    }
+
     pub(crate) fn is_nan(&mut self, a: Value) -> Value {
         self.unordered(a, a)
     }
@@ -239,7 +235,11 @@ impl Program {
         }
         for (index, (step, _)) in self.steps.iter().enumerate().rev() {
             if live[index] {
-                for value in step.values() {
+                if let Step::Result { rare, .. } = *step {
+                    // The marker before the body.
+                    live[self.rares[rare as usize].body.start - 1] = true;
+                }
+                for value in self.values(*step) {
                     live[value.index()] = true;
                 }
             }
@@ -247,12 +247,36 @@ impl Program {
         live
     }
 
+    /// The values that a step is made of.
+    pub(crate) fn values(&self, step: Step) -> impl Iterator<Item = Value> + use<> {
+        let none = Value(0);
+        let (values, count) = match step {
+            Step::Load { .. } | Step::Coordinate { .. } | Step::Group { .. } => ([none; 4], 0),
+            Step::Parameter { .. } | Step::Constant(_) => ([none; 4], 0),
+            Step::Pick { count, words, .. } => (words, count as usize),
+            Step::Apply(instruction, [a, b, c]) => ([a, b, c, none], instruction.arity()),
+            Step::Rare(rare) => ([self.rares[rare as usize].condition; 4], 1),
+            Step::Result { rare, result } => {
+                let rare = &self.rares[rare as usize];
+                let [usual, other] = rare.results[result as usize];
+                ([usual, other, rare.condition, none], 3)
+            }
+        };
+        values.into_iter().take(count)
+    }
+
     /// Which values are the same for all elements, where `same` says so of an input or a coordinate.
     pub(crate) fn uniform(&self, same: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut uniform: Vec<bool> = Vec::with_capacity(self.steps.len());
-        for (step, _) in &self.steps {
-            let values = step.values().iter().all(|value| uniform[value.index()]);
-            uniform.push(values && step.operand().is_none_or(&same));
+        // Where a body is run for some elements only, its values are not there for others.
+        let mut apart = 0;
+        for (index, (step, _)) in self.steps.iter().enumerate() {
+            let values = self.values(*step).all(|value| uniform[value.index()]);
+            let same = values && step.operand().is_none_or(&same);
+            if let (Step::Rare(rare), false) = (step, same) {
+                apart = apart.max(self.rares[*rare as usize].body.end);
+            }
+            uniform.push(matches!(step, Step::Constant(_)) || same && index >= apart);
         }
         uniform
     }
@@ -265,7 +289,9 @@ impl Program {
         for (step, _) in &self.steps {
             groups.push(match step {
                 Step::Group { operand, count } => Some((*operand as usize, *count as usize)),
-                Step::Apply(..) => step.values().iter().find_map(|value| groups[value.index()]),
+                Step::Apply(..) | Step::Rare(_) | Step::Result { .. } => {
+                    self.values(*step).find_map(|value| groups[value.index()])
+                }
                 _ => None,
             });
         }

@@ -7,8 +7,11 @@
 //! |---|---|---|---|
 //! | `wgmma` | compute capability 9.0; A and B with all rows and matrices at multiples of 16 bytes, or 2²⁸ operations and more, where copies of them pay; k of 1 or more | `f16` and `bf16`, into themselves or `f32` | `f32`, by the tensor cores: products are exact, sums of 16 of them are cut, not rounded |
 //! | `simt` | 6.0 or more | all but `Bool` and the 8-bit floats | `f32` for `f16` and `bf16`, else their own type, by fma with k ascending; integers wrap |
+//! | `cublas` | the library, and that it is asked for; no conjugation without transposition; k of 1 or more | `f16` and `bf16`, into themselves or `f32`; `f32`, `f64`, complex | `f32` for `f16` and `bf16`, else their own type, never in TF32 |
 //!
-//! `SELVEDGE_GEMM` is `auto`, `own`, or an engine's name; [`Product::by`] goes before it. An engine that was asked for by name
+//! [`gemm_host`] is the same on the CPU.
+//!
+//! `SELVEDGE_GEMM` is `own` (as where it is not set), `auto`, or an engine's name; [`Product::by`] goes before it. An engine that was asked for by name
 //! and cannot run is an error that says what it lacks, never another engine.
 //!
 //! What must stay true:
@@ -18,19 +21,28 @@
 //! - The same product on the same card has the same bits every time; see [`Plan`].
 //! - Kernels never leave the matrices that a checked [`Product`] describes.
 
+mod cublas;
 mod element;
 mod engine;
+mod epilogue;
+mod host;
 mod kernels;
 mod packed;
 mod plan;
 mod product;
 mod simt;
+mod table;
+mod way;
 mod wgmma;
 
 pub use element::{GemmElement, GemmResult};
 pub use engine::{Choice, Engine, Lack};
+pub use epilogue::{Activation, Epilogue};
+pub use host::gemm_host;
 pub use plan::{Machine, Plan};
 pub use product::{Operation, Product};
+pub use table::TunedChoice;
+pub use way::Way;
 
 use crate::driver::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, Stream};
 use crate::error::Result;
@@ -72,6 +84,26 @@ pub fn gemm<T: GemmElement, C: GemmResult<T>>(
     beta: T::Scalar,
     c: &mut impl DeviceWrite<C>,
 ) -> Result<()> {
+    gemm_with(stream, product, alpha, a, b, beta, c, Epilogue::new())
+}
+
+/// As [`gemm`], with an [`Epilogue`] before numbers are rounded.
+///
+/// # Errors
+///
+/// As `gemm`; also where a buffer of the epilogue is too short, or what is kept shares memory with another one, and where
+/// C's type is none of `f16`, `bf16`, `f32` and `f64`.
+#[allow(clippy::too_many_arguments)] // Those of `gemm`, which everybody knows, and one more.
+pub fn gemm_with<T: GemmElement, C: GemmResult<T>>(
+    stream: &Stream,
+    product: &Product,
+    alpha: T::Scalar,
+    a: &impl DeviceRead<T>,
+    b: &impl DeviceRead<T>,
+    beta: T::Scalar,
+    c: &mut impl DeviceWrite<C>,
+    epilogue: Epilogue<'_, C>,
+) -> Result<()> {
     let (zero, one) = (T::Scalar::ZERO, T::Scalar::ONE);
     let product = if alpha == zero { product.without_depth() } else { *product };
     product.check()?;
@@ -83,19 +115,30 @@ pub fn gemm<T: GemmElement, C: GemmResult<T>>(
     let addresses = [a.address(), b.address(), c.address()];
     let sizes = [size_of::<T>(), size_of::<T>(), size_of::<C>()];
     let lengths = [a.len(), b.len(), c.len()];
-    let bytes = std::array::from_fn(|which| {
+    let bytes: [std::ops::Range<u64>; 3] = std::array::from_fn(|which| {
         addresses[which]..addresses[which] + (lengths[which] * sizes[which]) as u64
     });
-    product.check_buffers(bytes, sizes)?;
+    product.check_buffers(bytes.clone(), sizes)?;
+    epilogue.check(&product, &bytes)?;
     if product.is_empty() {
         return Ok(());
     }
     let machine = kernels::machine(&stream.device())?;
-    let situation = Situation { product: &product, operand: T::DTYPE, result: C::DTYPE, addresses, machine };
-    match plan::choose(&situation)?.0 {
+    let situation = Situation {
+        product: &product,
+        operand: T::DTYPE,
+        result: C::DTYPE,
+        addresses,
+        machine,
+        has_epilogue: !epilogue.is_none(),
+        way: None,
+    };
+    let chosen = plan::choose(&situation)?;
+    let situation = Situation { way: chosen.way, ..situation };
+    match chosen.engine {
         Engine::Wgmma => {
             let number = |scalar: T::Scalar| f32::from_bits(scalar.sum()[0] as u32);
-            wgmma::run_on(stream, &situation, (number(alpha), number(beta)), a, b, c)
+            wgmma::run_on(stream, &situation, (number(alpha), number(beta)), a, b, c, &epilogue)
         }
         Engine::Simt => {
             let scalars = simt::Scalars {
@@ -104,7 +147,8 @@ pub fn gemm<T: GemmElement, C: GemmResult<T>>(
                 scales: alpha != one,
                 reads_c: beta != zero,
             };
-            simt::run_on(stream, &situation, scalars, a, b, c)
+            simt::run_on(stream, &situation, scalars, a, b, c, &epilogue)
         }
+        Engine::Cublas => cublas::run_on(stream, &situation, (alpha.sum(), beta.sum()), a, b, c),
     }
 }

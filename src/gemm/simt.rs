@@ -2,9 +2,10 @@
 
 use super::element::of_dtype;
 use super::engine::Lack;
+use super::epilogue::{Epilogue, Raw, WithEpilogue};
 use super::kernels::{self, Key, missing_image};
 use super::plan::{Geometry, Situation};
-use crate::driver::{ByValue, DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
+use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::Result;
 use crate::types::{DType, Element};
 
@@ -27,6 +28,7 @@ struct Shape {
     reads_c: i32,
     scales: i32,
     more_padding: i32,
+    epilogue: Raw,
 }
 
 /// Alpha and beta as the kernels take them.
@@ -93,6 +95,7 @@ pub(super) fn geometry(situation: &Situation<'_>) -> Geometry {
         tiles: tiles(situation, sum_bytes),
         blocks: tiles(situation, sum_bytes).min(i32::MAX as u64) as u32,
         copied: Vec::new(),
+        splits: 1,
     }
 }
 
@@ -104,6 +107,7 @@ pub(super) fn run_on<T: Element, C: Element>(
     a: DeviceSlice<'_, T>,
     b: DeviceSlice<'_, T>,
     c: DeviceSliceMut<'_, C>,
+    epilogue: &Epilogue<'_, C>,
 ) -> Result<()> {
     let product = situation.product;
     let (family, sum_bytes) = family(T::DTYPE).unwrap_or(("", 16));
@@ -136,11 +140,12 @@ pub(super) fn run_on<T: Element, C: Element>(
         reads_c: scalars.reads_c.into(),
         scales: scalars.scales.into(),
         more_padding: 0,
+        epilogue: epilogue.raw(),
     };
     let config = LaunchConfig::new(tiles(situation, sum_bytes) as u32, THREADS);
     // SAFETY: the kernel takes three addresses and this Shape, and stays inside the matrices that it describes, which lie
-    // inside the buffers.
-    unsafe { function.launch(stream, config, (a, b, c, ByValue(shape))) }
+    // inside the buffers, and the epilogue's buffers, which were checked.
+    unsafe { function.launch(stream, config, (a, b, c, WithEpilogue { shape, epilogue })) }
 }
 
 #[cfg(test)]
@@ -149,9 +154,10 @@ mod tests {
 
     #[test]
     fn the_shape_is_the_kernels() {
-        assert_eq!(size_of::<Shape>(), 16 + 24 + 24 + 32 + 32);
+        assert_eq!(size_of::<Shape>(), 16 + 24 + 24 + 32 + 32 + 32);
         assert_eq!(std::mem::offset_of!(Shape, alpha), 64);
         assert_eq!(std::mem::offset_of!(Shape, conjugate), 96);
         assert_eq!(std::mem::offset_of!(Shape, reads_c), 116);
+        assert_eq!(std::mem::offset_of!(Shape, epilogue), 128);
     }
 }

@@ -44,7 +44,17 @@ impl<'a> Target<'a> {
         Target { memory, dtype, layout }
     }
 
-    /// What is written, for what is no expression.
+    /// Where the elements lie.
+    pub(super) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The same memory in another layout, which was made from this one's.
+    pub(super) fn with_layout(self, layout: Layout) -> Target<'a> {
+        Target { layout, ..self }
+    }
+
+    /// The memory, for what is not an expression.
     pub(super) fn into_parts(self) -> (MemoryMut<'a>, DType, Layout) {
         (self.memory, self.dtype, self.layout)
     }

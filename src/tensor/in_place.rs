@@ -146,6 +146,19 @@ impl<'a> TensorMut<'a> {
         Ok(())
     }
 
+    /// The elements in memory of their own.
+    pub(super) fn copy(&self) -> Result<Tensor> {
+        self.tensor.view_as(*self.layout()).copy()
+    }
+
+    /// As [`write`](Self::write), of what reads the elements before where it `reads` any.
+    pub(super) fn update(&mut self, reads: bool, run: impl FnOnce(Target<'_>) -> Result<()>) -> Result<()> {
+        if reads && self.part.is_none() && !self.is_own() {
+            self.tensor.own()?;
+        }
+        self.write(run)
+    }
+
     /// Other memory for all of the elements, where their own is not this one's alone.
     fn fresh(&mut self) -> Result<Option<Fresh>> {
         if self.is_own() {

@@ -4,7 +4,9 @@
 use half::bf16;
 use libtest_mimic::Trial;
 use selvedge::driver::{Device, DeviceBuffer, Stream};
-use selvedge::gemm::{Choice, Engine, GemmElement, Machine, Operation, Plan, Product, gemm};
+use selvedge::gemm::{
+    Choice, Engine, Epilogue, GemmElement, Machine, Operation, Plan, Product, gemm, gemm_with,
+};
 use selvedge::types::DType;
 
 use super::children;
@@ -92,6 +94,50 @@ fn order<T: GemmElement>(fake: &Fake, choice: Choice, one: T::Scalar) -> Outcome
     check(fake.violations().is_empty(), &fake.violations().join("\n"))
 }
 
+/// Child: the buffers of an epilogue are ordered like the operands.
+fn order_of_epilogues(fake: &Fake, choice: Choice) -> Outcome {
+    fake.set_strict(true);
+    let device = Device::new(0)?;
+    let (home, other) = (device.stream()?, device.stream()?);
+    let mut operands = Operands::<bf16>::new(&home)?;
+    let product = Product::new(64, 64, 64).by(choice);
+    let mut buffers = [home.zeros::<bf16>(64)?, home.zeros(4096)?, home.zeros(4096)?];
+    let waits = "cuStreamWaitEvent";
+    let multiply = |operands: &mut Operands<bf16>, [bias, residual, kept]: &mut [DeviceBuffer<bf16>; 3]| {
+        let epilogue = Epilogue::new().bias_of_columns(&*bias).residual(&*residual).keep(kept);
+        let Operands { a, b, c } = operands;
+        gemm_with(&home, &product, 1.0, a, b, 0.0, c, epilogue)
+    };
+    multiply(&mut operands, &mut buffers)?;
+    for which in 0..3 {
+        home.synchronize()?;
+        other.fill(&mut buffers[which], bf16::from_f32(0.0))?;
+        let waited = calls(fake, waits, || multiply(&mut operands, &mut buffers))?;
+        check(waited == 1, &format!("buffer {which}: a product made {waited} waits for its writer"))?;
+        let waited = calls(fake, waits, || other.fill(&mut buffers[which], bf16::from_f32(0.0)))?;
+        check(waited == 1, &format!("buffer {which}: a writer made {waited} waits for the product"))?;
+        multiply(&mut operands, &mut buffers)?;
+    }
+    home.synchronize()?;
+    other.synchronize()?;
+    // A reader waits for what is kept alone.
+    multiply(&mut operands, &mut buffers)?;
+    let mut copy = other.zeros::<bf16>(4096)?;
+    let waited = calls(fake, waits, || other.copy(&buffers[1], &mut copy))?;
+    check(waited == 0, "a reader of the residual waits for a product that reads it too")?;
+    let waited = calls(fake, waits, || other.copy(&buffers[2], &mut copy))?;
+    check(waited == 1, "a reader of what is kept does not wait for it")?;
+    drop((operands, buffers));
+    home.synchronize()?;
+    other.synchronize()?;
+    check(fake.violations().is_empty(), &fake.violations().join("\n"))
+}
+
+/// Launches so far, with attributes and without.
+fn launched(fake: &Fake) -> u64 {
+    fake.call_count("cuLaunchKernel") + fake.call_count("cuLaunchKernelEx")
+}
+
 /// Child: one launch a product, three maps for the tensor cores (two where the result has none), nothing for what is empty
 /// or refused.
 fn launches(fake: &Fake) -> Outcome {
@@ -101,23 +147,19 @@ fn launches(fake: &Fake) -> Outcome {
     let odd = Product::new(64, 63, 64).b(Operation::Transpose);
     for (product, launches, maps) in [
         (Product::new(64, 64, 64).by(SIMT), 1, 0),
-        (Product::new(64, 64, 64).by(WGMMA), 1, 3),
-        (Product::new(16, 16, 64).batch(4, 0, 1024, 1024).by(WGMMA), 1, 3),
+        // Few tiles: the result has no map.
+        (Product::new(64, 64, 64).by(WGMMA), 1, 2),
+        (Product::new(16, 16, 256).batch(4, 0, 0, 1024).by(WGMMA), 1, 2),
         (odd.by(WGMMA), 1, 2),
-        // Rows of the result begin at multiples of 16 bytes, but end within one.
-        (Product::new(32, 60, 64).b(Operation::Transpose).leading(64, 64, 64).by(WGMMA), 1, 2),
         (odd, 1, 2),
         (Product::new(64, 63, 64), 1, 0),
         (Product::new(64, 64, 0), 1, 0),
         (Product::new(0, 64, 64), 0, 0),
         (Product::new(64, 64, 64).batch(0, 0, 0, 0), 0, 0),
     ] {
-        let before = (fake.call_count("cuLaunchKernel"), fake.call_count("cuTensorMapEncodeTiled"));
+        let before = (launched(fake), fake.call_count("cuTensorMapEncodeTiled"));
         operands.multiply(&stream, &product, 1.0)?;
-        let made = (
-            fake.call_count("cuLaunchKernel") - before.0,
-            fake.call_count("cuTensorMapEncodeTiled") - before.1,
-        );
+        let made = (launched(fake) - before.0, fake.call_count("cuTensorMapEncodeTiled") - before.1);
         check(made == (launches, maps), &format!("{product}: {made:?} launches and maps"))?;
     }
     // Large enough that operands are copied whose rows begin anywhere, one launch each.
@@ -129,10 +171,26 @@ fn launches(fake: &Fake) -> Outcome {
         (Product::new(513, 513, 520).b(Operation::Transpose), 1),
     ] {
         let [a, b, c] = &mut large;
-        let made = calls(fake, "cuLaunchKernel", || gemm(&stream, &product, 1.0, a, b, 0.0, c))?;
+        let before = launched(fake);
+        gemm(&stream, &product, 1.0, a, b, 0.0, c)?;
+        let made = launched(fake) - before;
         check(made == launches, &format!("{product}: {made} launches"))?;
     }
-    let before = fake.call_count("cuLaunchKernel");
+    // Many tiles.
+    let (a, b) = (stream.zeros::<bf16>(2600 * 200)?, stream.zeros::<bf16>(2600 * 200)?);
+    let mut c = stream.zeros::<bf16>(2600 * 2600)?;
+    let many = Product::new(2600, 2504, 200).b(Operation::Transpose).by(WGMMA);
+    for (product, maps) in [
+        (many, 3),
+        (Product::new(2600, 2501, 200).b(Operation::Transpose).by(WGMMA), 2),
+        // Rows of the result begin at multiples of 16 bytes, but end within one.
+        (Product::new(2600, 2500, 200).b(Operation::Transpose).leading(200, 200, 2504).by(WGMMA), 2),
+    ] {
+        let made =
+            calls(fake, "cuTensorMapEncodeTiled", || gemm(&stream, &product, 1.0, &a, &b, 0.0, &mut c))?;
+        check(made == maps, &format!("{product}: {made} maps"))?;
+    }
+    let before = launched(fake);
     for refused in [
         Product::new(65, 64, 64),
         Product::new(64, 65, 64).leading(64, 65, 64),
@@ -142,7 +200,7 @@ fn launches(fake: &Fake) -> Outcome {
     ] {
         check(operands.multiply(&stream, &refused, 1.0).is_err(), &format!("{refused} was not refused"))?;
     }
-    check(fake.call_count("cuLaunchKernel") == before, "what is refused is not launched")?;
+    check(launched(fake) == before, "what is refused is not launched")?;
     stream.synchronize()?;
     check(fake.violations().is_empty(), &fake.violations().join("\n"))
 }
@@ -192,6 +250,8 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
     match arguments {
         [name] if name == "order_simt" => order::<f64>(fake, SIMT, 1.0),
         [name] if name == "order_wgmma" => order::<bf16>(fake, WGMMA, 1.0),
+        [name] if name == "epilogues_simt" => order_of_epilogues(fake, SIMT),
+        [name] if name == "epilogues_wgmma" => order_of_epilogues(fake, WGMMA),
         [name] if name == "launches" => launches(fake),
         [name] if name == "captured_and_reset" => captured_and_reset(fake),
         [name] if name == "environment" => environment(fake),
@@ -203,8 +263,11 @@ fn run(name: &str, settings: &[(&str, &str)]) -> Result<String, libtest_mimic::F
     children::must_succeed(&Variant::new(12040), "gemm", &[name.to_owned()], settings)
 }
 
+const NAMES: [&str; 6] =
+    ["order_simt", "order_wgmma", "epilogues_simt", "epilogues_wgmma", "launches", "captured_and_reset"];
+
 pub fn trials() -> Vec<Trial> {
-    let mut trials: Vec<Trial> = ["order_simt", "order_wgmma", "launches", "captured_and_reset"]
+    let mut trials: Vec<Trial> = NAMES
         .into_iter()
         .flat_map(|name| [("", ""), ("_from_ptx", "ptx")].map(|(suffix, image)| (name, suffix, image)))
         .map(|(name, suffix, image)| {

@@ -9,6 +9,8 @@ mod concurrency;
 #[cfg(target_os = "linux")]
 mod contexts;
 #[cfg(target_os = "linux")]
+mod cublas;
+#[cfg(target_os = "linux")]
 mod drops;
 #[cfg(target_os = "linux")]
 mod faults;
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
     for module in [
         concurrency::trials,
         contexts::trials,
+        cublas::trials,
         drops::trials,
         faults::trials,
         forks::trials,

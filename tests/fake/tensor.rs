@@ -42,6 +42,8 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
         writes(fake, &device)?;
         graphs(fake, &device)?;
         threads(&device)?;
+        #[cfg(feature = "io")]
+        files(fake, &device)?;
     }
     scenario::settle()?;
     let (live, violations) = (fake.live(), fake.violations());
@@ -220,6 +222,38 @@ fn threads(device: &Device) -> Outcome {
         threads.into_iter().map(|thread| thread.join()).collect::<Vec<_>>()
     });
     check(results.iter().all(|result| matches!(result, Ok(Ok(true)))), &format!("{results:?}"))
+}
+
+/// Files go to the device and back in chunks; where a copy fails there is an error, and nothing is left.
+#[cfg(feature = "io")]
+fn files(fake: &Fake, device: &Device) -> Outcome {
+    use selvedge::io::npy::NpyFile;
+    let path = std::env::temp_dir().join(format!("selvedge-fake-{}.npy", std::process::id()));
+    let count = 9 << 20;
+    let cpu = Tensor::arange(0, count, 1, DType::I32, &Device::cpu())?;
+    cpu.reshape(&[3, 3, 1 << 20])?.write_npy(&path)?;
+    let elements = cpu.to_vec::<i32>()?;
+    let mut file = NpyFile::open(&path)?;
+    let mut reports = Vec::new();
+    let mut read = |file: &mut NpyFile| {
+        Tensor::read_npy_file(file, device, &mut |done, total| reports.push((done, total)))
+    };
+    let (copied, there) = calls(fake, "cuMemcpyHtoDAsync", || read(&mut file))?;
+    check(copied == 3 && **there.shape() == [3, 3, 1 << 20], &format!("{copied} copies of 36 MiB"))?;
+    check(there.device() == *device && there.to_vec::<i32>()? == elements, "a file's elements")?;
+    fake.fail("cuMemcpyHtoDAsync", 2, 701);
+    check(read(&mut file).is_err(), "a failed copy of a file's chunk is no error")?;
+    fake.clear_failures();
+    check(read(&mut file)?.to_vec::<i32>()? == elements, "a file's elements, after an error")?;
+    check(reports.last() == Some(&(36 << 20, 36 << 20)), "the last report is not the whole")?;
+    // SAFETY: nobody else knows the file.
+    let mapped = unsafe { Tensor::map_npy_file(&file, device, &mut |_, _| {})? };
+    check(mapped.to_vec::<i32>()? == elements, "a mapped file's elements")?;
+    there.narrow(1, 1, 2)?.select(1, 1)?.narrow(0, 0, 1)?.write_npy(&path)?;
+    let part = Tensor::read_npy(&path, &Device::cpu())?;
+    check(part.to_vec::<i32>()? == elements[2 << 20..3 << 20], "a part of the device's elements in a file")?;
+    std::fs::remove_file(&path)?;
+    Ok(())
 }
 
 pub fn trials() -> Vec<Trial> {

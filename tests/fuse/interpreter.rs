@@ -102,6 +102,8 @@ impl Shared {
 enum Stop {
     /// At the barrier in this line.
     Barrier(usize),
+    /// Behind the shuffle in this line.
+    Shuffle(usize),
     End,
 }
 
@@ -152,9 +154,22 @@ enum Action {
         offset: u64,
         bytes: usize,
     },
+    /// Two registers as the halves of one of twice their bits.
     Pack {
         result: usize,
         halves: [usize; 2],
+        bits: u32,
+    },
+    /// The halves of 32 bits of a register.
+    Unpack {
+        results: [usize; 2],
+        whole: usize,
+    },
+    /// The value of the thread so much further on in the warp; its own where there is none.
+    Shuffle {
+        result: usize,
+        value: usize,
+        distance: u32,
     },
     Jump(usize),
     Barrier,
@@ -172,6 +187,7 @@ pub struct Kernel {
     registers: usize,
     parameter_bytes: usize,
     shared_bytes: usize,
+    most_threads: u32,
 }
 
 /// Places of the parameters in one block, as the text declares them.
@@ -261,7 +277,10 @@ fn list(text: &str) -> Vec<&str> {
 
 impl Kernel {
     pub fn read(text: &str) -> Kernel {
-        let (header, body) = text.split_once(")\n{\n").expect("an entry");
+        let (header, rest) = text.split_once(")\n").expect("an entry");
+        let (limit, body) = rest.split_once("{\n").expect("a body");
+        let most_threads =
+            limit.strip_prefix(".maxntid ").map_or(1024, |limit| limit.trim().parse().expect("a number"));
         assert!(header.starts_with(".version 8.0\n.target sm_"), "{header}");
         let (places, parameter_bytes) = parameters(header);
         let mut reader = Reader::default();
@@ -321,15 +340,16 @@ impl Kernel {
             lines[line].action = Action::Jump(labels[&label]);
         }
         let shared_bytes = reader.shared.map_or(0, |(_, bytes)| bytes);
-        Kernel { lines, registers: reader.registers, parameter_bytes, shared_bytes }
+        Kernel { lines, registers: reader.registers, parameter_bytes, shared_bytes, most_threads }
     }
 
     /// Runs every thread of a grid. `parameters` are the bytes of all parameters.
     pub fn run(&self, blocks: u32, threads: u32, parameters: &[u8], memory: &mut Memory) {
         assert_eq!(parameters.len(), self.parameter_bytes, "bytes of parameters");
-        // Where there is no barrier the threads need not be there at once.
-        let at_once =
-            if self.lines.iter().any(|line| matches!(line.action, Action::Barrier)) { threads } else { 1 };
+        assert!(threads <= self.most_threads, "{threads} threads where the text says fewer");
+        // Where there is nothing between threads they need not be there at once.
+        let meets = |line: &Line| matches!(line.action, Action::Barrier | Action::Shuffle { .. });
+        let at_once = if self.lines.iter().any(meets) { threads } else { 1 };
         let new = || Thread { block: 0, index: 0, at: 0, registers: vec![None; self.registers] };
         let mut all: Vec<Thread> = (0..at_once).map(|_| new()).collect();
         for (block, first) in (0..blocks)
@@ -345,15 +365,29 @@ impl Kernel {
                     all.iter_mut().map(|thread| self.thread(thread, parameters, memory, &mut shared));
                 let stop = stops.next().expect("a thread");
                 assert!(stops.all(|other| other == stop), "threads of a block that part at a barrier");
-                if stop == Stop::End {
-                    break;
+                match stop {
+                    Stop::End => break,
+                    Stop::Barrier(_) => shared.barrier(),
+                    Stop::Shuffle(at) => self.shuffle(at, &mut all),
                 }
-                shared.barrier();
             }
         }
     }
 
-    /// Runs a thread to the next barrier or its end.
+    /// Exchanges the values of a block's threads, which are all behind the shuffle in this line.
+    fn shuffle(&self, at: usize, all: &mut [Thread]) {
+        let Action::Shuffle { result, value, distance } = self.lines[at].action else { panic!("a shuffle") };
+        assert_eq!(all.len() % 32, 0, "a warp that is not whole");
+        let values: Vec<u64> =
+            all.iter().map(|thread| thread.registers[value].expect("a register that was written")).collect();
+        for (index, thread) in all.iter_mut().enumerate() {
+            let further = index + distance as usize;
+            let from = if further / 32 == index / 32 { further } else { index };
+            thread.registers[result] = Some(values[from]);
+        }
+    }
+
+    /// Runs a thread to where it meets the others of its block, or its end.
     fn thread(
         &self,
         thread: &mut Thread,
@@ -423,10 +457,16 @@ impl Kernel {
                         false => memory.at(address, all.len()).copy_from_slice(&all),
                     }
                 }
-                Action::Pack { result, halves } => {
-                    let [low, high] = halves.map(|half| registers[half].expect("a half") & 0xffff);
-                    registers[*result] = Some(high << 16 | low);
+                Action::Pack { result, halves, bits } => {
+                    let [low, high] = halves.map(|half| registers[half].expect("a half") & ((1 << bits) - 1));
+                    registers[*result] = Some(high << bits | low);
                 }
+                Action::Unpack { results, whole } => {
+                    let bits = registers[*whole].expect("a register that was written");
+                    registers[results[0]] = Some(bits & 0xffff_ffff);
+                    registers[results[1]] = Some(bits >> 32);
+                }
+                Action::Shuffle { .. } => return Stop::Shuffle(*at - 1),
                 Action::Jump(target) => *at = *target,
                 Action::Barrier => return Stop::Barrier(*at),
                 Action::Return => return Stop::End,
@@ -480,7 +520,20 @@ fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic: &str, rest
         ("mov", _) if all[1].starts_with('{') => {
             let names = list(&all[1]);
             let halves = [reader.register(names[0]), reader.register(names[1])];
-            Action::Pack { result: reader.register(&all[0]), halves }
+            let bits = if kind == "b64" { 32 } else { 16 };
+            Action::Pack { result: reader.register(&all[0]), halves, bits }
+        }
+        ("mov", _) if all[0].starts_with('{') => {
+            assert_eq!(kind, "b64", "halves of 64 bits");
+            let names = list(&all[0]);
+            let results = [reader.register(names[0]), reader.register(names[1])];
+            Action::Unpack { results, whole: reader.register(&all[1]) }
+        }
+        ("shfl", _) => {
+            assert_eq!(mnemonic, "shfl.sync.down.b32");
+            assert_eq!(all[3..], ["31", "-1"], "all of a warp");
+            let distance = all[2].parse().expect("a distance");
+            Action::Shuffle { result: reader.register(&all[0]), value: reader.register(&all[1]), distance }
         }
         _ => Action::Pure {
             result: reader.register(&all[0]),

@@ -8,9 +8,13 @@ mod classes;
 mod coordinates;
 mod harness;
 mod interpreter;
+mod narrow;
+mod normal;
 mod operations;
 mod pure;
 mod random;
+mod reduced;
+mod reductions;
 mod reference;
 mod rules;
 mod texts;
@@ -24,9 +28,12 @@ fn main() -> std::process::ExitCode {
     let mut trials = operations::trials();
     trials.extend(coordinates::trials());
     trials.extend(random::trials());
+    trials.extend(reductions::trials());
     trials.extend(rules::trials());
+    trials.extend(narrow::trials());
     trials.extend(tiles::trials());
     trials.extend(vectors::trials());
+    trials.extend(normal::trials());
     trials.extend(words::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -28,6 +28,10 @@ pub fn trials() -> Vec<Trial> {
             errors();
             Ok(())
         }),
+        Trial::test("words::of_64_bits", || {
+            wide();
+            Ok(())
+        }),
         Trial::test("words::permutations", || {
             permutations();
             Ok(())
@@ -80,9 +84,9 @@ fn known_answers() {
 fn draw(graph: &Graph, words: usize, seed: u64, offset: u64) -> Vec<Expr<'_>> {
     let [seed, offset] = [seed, offset].map(|number| graph.number(number, DType::U64));
     match words {
-        1 => graph.random::<1>(seed, offset).to_vec(),
-        2 => graph.random::<2>(seed, offset).to_vec(),
-        _ => graph.random::<4>(seed, offset).to_vec(),
+        1 => graph.random::<1>(DType::U32, seed, offset).to_vec(),
+        2 => graph.random::<2>(DType::U32, seed, offset).to_vec(),
+        _ => graph.random::<4>(DType::U32, seed, offset).to_vec(),
     }
 }
 
@@ -154,6 +158,23 @@ fn once() {
     assert_eq!(multiplications(DType::F32, 1, rows(27)), of_blocks(4));
 }
 
+/// Numbers of 64 bits are two words, the lower first.
+fn wide() {
+    let graph = Graph::new();
+    let [seed, offset] = [5u64, 6].map(|number| graph.number(number, DType::U64));
+    let [one] = graph.random(DType::U64, seed, offset);
+    let pair: [Expr<'_>; 2] = graph.random(DType::U64, seed, offset);
+    let expression = graph.expression(&[one, pair[0], pair[1]]).expect("an expression");
+    let layout = Layout::contiguous(&[65]).expect("a layout");
+    let after = check(&expression, &[], &vec![blank(DType::U64, layout); 3], true);
+    let joined = |index| i128::from(word(5, 6, index)) | i128::from(word(5, 6, index + 1)) << 32;
+    for (output, (step, first)) in [(2, 0), (4, 0), (4, 2)].into_iter().enumerate() {
+        for (element, found) in after[output].elements(&layout).into_iter().enumerate() {
+            assert_eq!(found.integer(), joined((step * element + first) as u64));
+        }
+    }
+}
+
 /// Several threads, and blocks of lanes that begin within a group.
 fn many() {
     for words in [1, 2] {
@@ -178,16 +199,17 @@ fn errors() {
     };
     let found = message(|graph| {
         let seed = graph.scalar(DType::U64);
-        graph.random::<3>(seed, seed).to_vec()
+        graph.random::<3>(DType::U32, seed, seed).to_vec()
     });
-    assert!(found.contains("3 an element") && found.contains("1, 2 or 4"), "{found}");
+    assert!(found.contains("3 of u32 an element") && found.contains("1, 2 or 4"), "{found}");
     let found = message(|graph| {
         let seed = graph.scalar(DType::U64);
-        graph.random::<1>(seed, graph.input(DType::U64)).to_vec()
+        graph.random::<1>(DType::U64, seed, graph.input(DType::U64)).to_vec()
     });
     assert!(found.contains("u64 scalars"), "{found}");
-    let found =
-        message(|graph| graph.random::<0>(graph.scalar(DType::U32), graph.scalar(DType::U64)).to_vec());
+    let found = message(|graph| {
+        graph.random::<0>(DType::U32, graph.scalar(DType::U32), graph.scalar(DType::U64)).to_vec()
+    });
     assert!(found.contains("u64 scalars"), "{found}");
 }
 

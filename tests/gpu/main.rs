@@ -45,6 +45,7 @@ mod launcher;
 mod launches;
 mod libraries;
 mod linking;
+mod matmul;
 mod memory;
 mod modules;
 mod moving;
@@ -53,6 +54,7 @@ mod peer;
 mod pinned;
 mod pool;
 mod pool_modes;
+mod random;
 mod resets;
 mod sanitizer;
 mod soak;
@@ -96,8 +98,10 @@ fn promises() -> Vec<Promise> {
         fuse::promises(),
         moving::promises(),
         tensor::promises(),
+        random::promises(),
         foreign_images::promises(),
         gemm::promises(),
+        matmul::promises(),
         launcher::promises(),
         headers::promises(),
         bad_input::promises(),

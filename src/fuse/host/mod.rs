@@ -14,13 +14,13 @@ use std::marker::PhantomData;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use block::{Block, LANES};
+use block::{Block, LANES, Lanes};
 use coordinates::Groups;
 use memory::Operand;
 
 use super::device::{check_memory, other_output};
 use super::expression::Expression;
-use super::instruction::Kind;
+use super::instruction::{Instruction, Kind};
 use super::number::Number;
 use super::program::{Program, Step};
 use super::space::Space;
@@ -272,85 +272,85 @@ impl Run<'_> {
     /// Runs steps on `count` lanes from element `start` on.
     #[inline(always)]
     fn steps(&self, registers: &mut [Block], steps: &[u32], start: usize, count: usize) {
-        for &index in steps {
-            let (step, _) = self.program.steps[index as usize];
-            let target = self.schedule.of_step[index as usize] as usize;
-            let groups = |group| Groups::new(&self.space, group, start, count);
-            match step {
-                Step::Load { input, part } => {
-                    let (operand, part) = (input as usize, part as usize);
-                    let block = &mut registers[target];
-                    // SAFETY: as for the stores; a thread that writes an input in place writes other elements.
-                    unsafe { self.operands[operand].load(&self.space, operand, part, start, count, block) };
-                }
-                Step::Coordinate { operand } => {
-                    coordinates::number(&self.space, operand as usize, start, count, &mut registers[target]);
-                }
-                Step::Group { operand, count: size } => {
-                    groups((operand as usize, size as usize)).number(&mut registers[target]);
-                }
-                Step::Pick { operand, count: size, words } => {
-                    let Some((words, result)) = self.schedule.at(registers, words, target) else { continue };
+        let groups = |group| Groups::new(&self.space, group, start, count);
+        let lanes = |index: usize| self.schedule.groups[index].map_or(count, |group| groups(group).lanes());
+        let read = |step: Step, target: usize, registers: &mut [Block]| match step {
+            Step::Load { input, part } => {
+                let (operand, part) = (input as usize, part as usize);
+                let block = &mut registers[target];
+                // SAFETY: as for the stores; a thread that writes an input in place writes other elements.
+                unsafe { self.operands[operand].load(&self.space, operand, part, start, count, block) };
+            }
+            Step::Coordinate { operand } => {
+                coordinates::number(&self.space, operand as usize, start, count, &mut registers[target]);
+            }
+            Step::Group { operand, count: size } => {
+                groups((operand as usize, size as usize)).number(&mut registers[target]);
+            }
+            Step::Pick { operand, count: size, words } => {
+                if let Some((words, result)) = self.schedule.at(registers, words, target) {
                     groups((operand as usize, size as usize)).pick(words, result);
                 }
-                Step::Parameter { .. } | Step::Constant(_) | Step::Apply(..) => {
-                    let lanes =
-                        self.schedule.groups[index as usize].map_or(count, |group| groups(group).lanes());
-                    run_step(self.program, self.schedule, &self.scalars, registers, index, lanes);
-                }
             }
-        }
+            _ => {}
+        };
+        run_steps(self.program, self.schedule, &self.scalars, registers, steps, lanes, read);
     }
 }
 
-/// Runs a step that reads no operand on `count` lanes.
+/// Runs steps of a program, each on as many lanes as `lanes` says of it; `read` does those that take from operands, given the
+/// register of their result.
 #[inline(always)]
-pub(super) fn run_step(
-    program: &Program,
-    schedule: &Schedule,
-    scalars: &[[u64; 2]],
-    registers: &mut [Block],
-    index: u32,
-    count: usize,
-) {
-    let (step, kind) = program.steps[index as usize];
-    let target = schedule.of_step[index as usize] as usize;
-    match step {
-        Step::Parameter { index, part } => {
-            fill(&mut registers[target], kind, scalars[index as usize][part as usize]);
-        }
-        Step::Constant(bits) => fill(&mut registers[target], kind, bits),
-        Step::Apply(instruction, operands) => {
-            let Some((operands, result)) = schedule.at(registers, operands, target) else { return };
-            instruction.run(operands, result, count);
-        }
-        Step::Load { .. } | Step::Coordinate { .. } | Step::Group { .. } | Step::Pick { .. } => {}
-    }
-}
-
-/// Runs steps of a program without coordinates on `count` lanes; `load` fills a block with a part of an input's elements.
-#[inline(always)]
-pub(super) fn run_steps(
+fn run_steps(
     program: &Program,
     schedule: &Schedule,
     scalars: &[[u64; 2]],
     registers: &mut [Block],
     steps: &[u32],
-    count: usize,
-    mut load: impl FnMut(u32, u32, &mut Block),
+    lanes: impl Fn(usize) -> usize,
+    mut read: impl FnMut(Step, usize, &mut [Block]),
 ) {
-    for &index in steps {
-        match program.steps[index as usize].0 {
-            Step::Load { input, part } => {
-                load(input, part, &mut registers[schedule.of_step[index as usize] as usize]);
+    let mut at = 0;
+    while let Some(&index) = steps.get(at) {
+        at += 1;
+        let index = index as usize;
+        let (step, kind) = program.steps[index];
+        let target = schedule.of_step[index] as usize;
+        match step {
+            Step::Parameter { index, part } => {
+                fill(&mut registers[target], kind, scalars[index as usize][part as usize]);
             }
-            _ => run_step(program, schedule, scalars, registers, index, count),
+            Step::Constant(bits) => fill(&mut registers[target], kind, bits),
+            Step::Apply(instruction, operands) => {
+                let Some((operands, result)) = schedule.at(registers, operands, target) else { continue };
+                instruction.run(operands, result, lanes(index));
+            }
+            Step::Rare(rare) => {
+                let condition = program.rares[rare as usize].condition;
+                let conditions = <u32 as Lanes>::of(&registers[schedule.register(condition)], lanes(index));
+                if conditions.iter().all(|&condition| condition == 0) {
+                    at = schedule.after[rare as usize];
+                }
+            }
+            Step::Result { rare, result } => {
+                let rare = &program.rares[rare as usize];
+                let [usual, other] = rare.results[result as usize];
+                // Of a body that was passed over no lane is chosen.
+                let select = Instruction::select(kind);
+                let operands = [other, usual, rare.condition];
+                let Some((operands, result)) = schedule.at(registers, operands, target) else { continue };
+                select.run(operands, result, lanes(index));
+            }
+            Step::Load { .. } | Step::Coordinate { .. } | Step::Group { .. } | Step::Pick { .. } => {
+                read(step, target, registers);
+            }
         }
     }
 }
 
-/// As [`run_steps`], with the vector instructions that the processor has.
-pub(super) fn run_steps_fast(
+/// Runs steps of a program without coordinates on `count` lanes, with the vector instructions that the processor has;
+/// `load` fills a block with a part of an input's elements.
+pub(super) fn run_on_inputs(
     program: &Program,
     schedule: &Schedule,
     scalars: &[[u64; 2]],
@@ -362,15 +362,15 @@ pub(super) fn run_steps_fast(
     #[cfg(target_arch = "x86_64")]
     if has_vectors() {
         // SAFETY: the processor has these instructions.
-        unsafe { run_steps_in_vectors(program, schedule, scalars, registers, steps, count, load) };
+        unsafe { run_on_inputs_in_vectors(program, schedule, scalars, registers, steps, count, load) };
         return;
     }
-    run_steps(program, schedule, scalars, registers, steps, count, load);
+    run_on_inputs_in_any(program, schedule, scalars, registers, steps, count, load);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn run_steps_in_vectors(
+unsafe fn run_on_inputs_in_vectors(
     program: &Program,
     schedule: &Schedule,
     scalars: &[[u64; 2]],
@@ -379,7 +379,25 @@ unsafe fn run_steps_in_vectors(
     count: usize,
     load: &mut dyn FnMut(u32, u32, &mut Block),
 ) {
-    run_steps(program, schedule, scalars, registers, steps, count, load);
+    run_on_inputs_in_any(program, schedule, scalars, registers, steps, count, load);
+}
+
+#[inline(always)]
+fn run_on_inputs_in_any(
+    program: &Program,
+    schedule: &Schedule,
+    scalars: &[[u64; 2]],
+    registers: &mut [Block],
+    steps: &[u32],
+    count: usize,
+    load: &mut dyn FnMut(u32, u32, &mut Block),
+) {
+    let read = |step: Step, target: usize, registers: &mut [Block]| {
+        if let Step::Load { input, part } = step {
+            load(input, part, &mut registers[target]);
+        }
+    };
+    run_steps(program, schedule, scalars, registers, steps, |_| count, read);
 }
 
 /// All lanes the same.

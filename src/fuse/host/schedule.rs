@@ -1,11 +1,12 @@
 //! Which register each value of a program is in on the CPU, and which steps run once.
 
-use super::super::program::{Program, Value};
+use super::super::program::{Program, Step, Value};
 use super::block::Block;
 
 /// The steps that outputs need, in order, with registers that are used again once their value was read for the last time.
 ///
-/// What must stay true: the register of an instruction's result is none of its operands'.
+/// What must stay true: the register of an instruction's result is none of its operands', and a body that few elements need
+/// can be passed over: what is read after it is elsewhere than what it writes, but for its results.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     /// The register of each step's value.
@@ -14,6 +15,8 @@ pub(crate) struct Schedule {
     pub(in crate::fuse) once: Vec<u32>,
     /// Steps of every block.
     pub(in crate::fuse) each: Vec<u32>,
+    /// For each body that few elements need, the place in `each` after it.
+    pub(super) after: Vec<usize>,
     /// For each step, whose groups share its value; see [`Program::groups`].
     pub(super) groups: Vec<Option<(usize, usize)>>,
     pub(in crate::fuse) registers: usize,
@@ -25,8 +28,8 @@ impl Schedule {
         let once = program.uniform(|_| false);
         let mut last_use = vec![0; live.len()];
         for (index, (step, _)) in program.steps.iter().enumerate().filter(|(index, _)| live[*index]) {
-            for value in step.values() {
-                last_use[value.index()] = index;
+            for operand in program.values(*step) {
+                last_use[operand.index()] = index;
             }
         }
         for value in program.outputs.iter().flatten() {
@@ -36,6 +39,10 @@ impl Schedule {
             Schedule { of_step: vec![0; live.len()], groups: program.groups(), ..Schedule::default() };
         let mut free: Vec<u32> = Vec::new();
         for (index, (step, _)) in program.steps.iter().enumerate().filter(|(index, _)| live[*index]) {
+            if let Step::Rare(_) = step {
+                schedule.each.push(index as u32);
+                continue;
+            }
             if once[index] {
                 // Kept for all blocks.
                 schedule.of_step[index] = schedule.registers as u32;
@@ -48,14 +55,17 @@ impl Schedule {
                 schedule.registers as u32 - 1
             });
             schedule.each.push(index as u32);
-            let values = step.values();
-            for (place, value) in values.iter().enumerate() {
-                let repeated = values[..place].contains(value);
-                if last_use[value.index()] == index && !once[value.index()] && !repeated {
-                    free.push(schedule.of_step[value.index()]);
+            for operand in program.values(*step) {
+                if last_use[operand.index()] == index && !once[operand.index()] {
+                    free.push(schedule.of_step[operand.index()]);
+                    // Freed once, if it is read twice here.
+                    last_use[operand.index()] = usize::MAX;
                 }
             }
         }
+        let each = &schedule.each;
+        let after = |index: usize| each.partition_point(|&step| (step as usize) < index);
+        schedule.after = program.rares.iter().map(|rare| after(rare.body.end)).collect();
         schedule
     }
 

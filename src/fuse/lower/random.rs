@@ -6,6 +6,7 @@
 use super::super::instruction::Instruction;
 use super::super::program::{Program, Step, Value};
 use super::super::{coordinate::Coordinate, instruction::Kind};
+use crate::types::DType;
 
 const ROUNDS: usize = 10;
 const FACTORS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
@@ -23,15 +24,29 @@ pub(crate) fn coordinate(words: u32) -> Coordinate {
     }
 }
 
-/// Word `word` of the `words` (1, 2 or 4) that an element takes from the stream of a seed, whose first block is `offset`.
-pub(crate) fn word(
+/// Number `number` of the `words` (1, 2 or 4) that an element takes from the stream of a seed from a block on: of u64, two
+/// words.
+pub(crate) fn number(
     program: &mut Program,
+    dtype: DType,
     operand: u32,
     words: u32,
-    word: u32,
-    seed: Value,
-    offset: Value,
+    number: u32,
+    stream: [Value; 2],
 ) -> Value {
+    if dtype.size() == 4 {
+        return word(program, operand, words, number, stream);
+    }
+    let [low, high] = [0, 1].map(|part| {
+        let word = word(program, operand, words, 2 * number + part, stream);
+        program.apply(Instruction::ZeroExtend32, &[word])
+    });
+    let places = program.bits32(32);
+    let high = program.shift_left(high, places);
+    program.or(low, high)
+}
+
+fn word(program: &mut Program, operand: u32, words: u32, word: u32, [seed, offset]: [Value; 2]) -> Value {
     let count = BLOCK_WORDS / words;
     let group = match count {
         1 => program.step(Step::Coordinate { operand }, Kind::Bits64),
@@ -43,7 +58,7 @@ pub(crate) fn word(
     let zero = program.bits32(0);
     let block = philox(program, [low, high, zero, zero], key);
     if count == 1 {
-        return block[word as usize];
+        return block[(word % BLOCK_WORDS) as usize];
     }
     // This word of each of the neighbours; those past the count are not looked at.
     let words = [0, 1, 2, 3].map(|element| block[((element * words + word) % BLOCK_WORDS) as usize]);

@@ -14,9 +14,12 @@ mod tile;
 
 pub(in crate::fuse) use memory::State;
 
+use std::ops::Range;
+
 use super::instruction::{Instruction, Kind};
 use super::plan::{Class, Key, Parameters, Walk};
 use super::program::{Program, Step, Value, parts};
+use super::rare::Rare;
 use crate::types::DType;
 
 /// The name of the one kernel.
@@ -70,6 +73,32 @@ pub(in crate::fuse) struct Writer<'a> {
     unique: usize,
     /// The operands' base addresses, and the coordinates' first numbers, where they are used.
     bases: Vec<Name>,
+}
+
+/// What is known of the steps while they are written.
+struct Values {
+    live: Vec<bool>,
+    uniform: Vec<bool>,
+    /// For each step, how many neighbouring lanes have one value.
+    groups: Vec<usize>,
+    /// For each input its elements' parts, by lane.
+    loaded: Vec<Vec<[Name; 2]>>,
+    /// For each coordinate its numbers, by lane.
+    numbers: Vec<Vec<Name>>,
+    /// For each step its result, by lane or group of lanes; one where it is the same for all.
+    names: Vec<Vec<Name>>,
+}
+
+impl Values {
+    fn name(&self, value: Value, lane: usize) -> &str {
+        let (names, group) = (&self.names[value.index()], self.groups[value.index()]);
+        names.get(lane / group).or(names.first()).map_or("", |name| name)
+    }
+
+    fn number(&self, coordinate: usize, lane: usize) -> Name {
+        let lanes = &self.numbers[coordinate];
+        lanes.get(lane).or(lanes.first()).cloned().unwrap_or_default()
+    }
 }
 
 /// The text of the kernel for a key.
@@ -227,67 +256,16 @@ impl Writer<'_> {
         let together = |(operand, count): (usize, usize)| {
             if neighbours && self.key.classes[operand] == Class::Linear { count } else { 1 }
         };
-        let groups: Vec<usize> =
-            self.program.groups().into_iter().map(|group| group.map_or(1, together)).collect();
-        let mut names: Vec<Vec<Name>> = Vec::with_capacity(live.len());
-        for (index, (step, kind)) in self.program.steps.iter().enumerate() {
-            let copies = if uniform[index] { 1 } else { lanes / groups[index] };
-            let mut of_lanes = Vec::with_capacity(copies);
-            for copy in (0..copies).filter(|_| live[index]) {
-                let lane = copy * lanes / copies;
-                let of = |value: Value| -> &str {
-                    let names = &names[value.index()];
-                    names.get(lane * names.len() / lanes).map_or("", |name| name)
-                };
-                of_lanes.push(match step {
-                    Step::Load { input, part } => {
-                        let lanes = &loaded[*input as usize];
-                        lanes
-                            .get(lane)
-                            .or(lanes.first())
-                            .map_or(Name::new(), |parts| parts[*part as usize].clone())
-                    }
-                    Step::Coordinate { operand } => {
-                        let lanes = &numbers[*operand as usize - self.dtypes.len()];
-                        lanes.get(lane).or(lanes.first()).cloned().unwrap_or_default()
-                    }
-                    Step::Group { operand, count } => {
-                        let number = numbers[*operand as usize - self.dtypes.len()].get(lane);
-                        let number = number.cloned().unwrap_or_default();
-                        let places = count.trailing_zeros().to_string();
-                        self.result(Register::Bits64, "shr.u64", &[&number, &places])
-                    }
-                    Step::Pick { operand, count, words } => {
-                        let words: Vec<Name> =
-                            words[..*count as usize].iter().map(|word| of(*word).to_owned()).collect();
-                        let (operand, count) = (*operand as usize, *count as usize);
-                        if together((operand, count)) > 1 {
-                            words[lane % count].clone()
-                        } else {
-                            let number = numbers[operand - self.dtypes.len()].get(lane);
-                            let number = number.cloned().unwrap_or_default();
-                            self.pick(&number, words)
-                        }
-                    }
-                    Step::Parameter { index, part } => self.scalar(*index, *part, *kind),
-                    Step::Constant(bits) => immediate(*bits, *kind),
-                    Step::Apply(instruction, operands) => {
-                        let operands = operands.map(of).map(str::to_owned);
-                        self.apply(*instruction, &operands)
-                    }
-                });
-            }
-            names.push(of_lanes);
-        }
+        let groups = self.program.groups().into_iter().map(|group| group.map_or(1, together)).collect();
+        let names = vec![Vec::new(); live.len()];
+        let mut of_program = Values { live, uniform, groups, loaded, numbers, names };
+        self.steps(&mut of_program, 0..self.program.steps.len(), 0..lanes);
 
         for (output, values) in outputs.iter().enumerate() {
             let operand = self.inputs + output;
-            let of_lane = |lane: usize, part: usize| {
-                let names = &names[values[part].0.index()];
-                names.get(lane).or(names.first()).cloned().unwrap_or_default()
-            };
-            let elements: Vec<[Name; 2]> =
-                (0..lanes).map(|lane| [of_lane(lane, 0), of_lane(lane, 1)]).collect();
+            let elements: Vec<[Name; 2]> = (0..lanes)
+                .map(|lane| values.map(|(value, _)| of_program.name(value, lane).to_owned()))
+                .collect();
             self.store_operand(&mut places, operand, &elements, values[0].1);
         }
         self.next_rows(&places);
@@ -315,6 +293,108 @@ impl Writer<'_> {
             bit *= 2;
         }
         words.pop().unwrap_or_default()
+    }
+
+    /// Writes steps for some lanes.
+    fn steps(&mut self, values: &mut Values, range: Range<usize>, lanes: Range<usize>) {
+        let program = self.program;
+        let first_coordinate = self.dtypes.len();
+        let coordinate = |operand: u32| operand as usize - first_coordinate;
+        let mut index = range.start;
+        while index < range.end {
+            let (step, kind) = program.steps[index];
+            if let Step::Rare(rare) = step {
+                let rare = &program.rares[rare as usize];
+                if values.live[index] {
+                    self.rare(values, rare, lanes.clone());
+                }
+                index = rare.result_steps().end;
+                continue;
+            }
+            let group = values.groups[index];
+            for lane in lanes.clone().filter(|lane| values.live[index] && lane % group == 0) {
+                if values.uniform[index] && !values.names[index].is_empty() {
+                    break;
+                }
+                let name = match step {
+                    Step::Load { input, part } => {
+                        let lanes = &values.loaded[input as usize];
+                        lanes
+                            .get(lane)
+                            .or(lanes.first())
+                            .map_or(Name::new(), |parts| parts[part as usize].clone())
+                    }
+                    Step::Coordinate { operand } => values.number(coordinate(operand), lane),
+                    Step::Group { operand, count } => {
+                        let places = count.trailing_zeros().to_string();
+                        let number = values.number(coordinate(operand), lane);
+                        self.result(Register::Bits64, "shr.u64", &[&number, &places])
+                    }
+                    Step::Pick { operand, count, words } => {
+                        let words = &words[..count as usize];
+                        // Lanes that have one group's value are the whole group, in its order.
+                        if values.groups[words[0].index()] > 1 {
+                            values.name(words[lane % words.len()], lane).to_owned()
+                        } else {
+                            let words =
+                                words.iter().map(|word| values.name(*word, lane).to_owned()).collect();
+                            self.pick(&values.number(coordinate(operand), lane), words)
+                        }
+                    }
+                    Step::Parameter { index, part } => self.scalar(index, part, kind),
+                    Step::Constant(bits) => immediate(bits, kind),
+                    Step::Apply(instruction, operands) => {
+                        let operands = operands.map(|operand| values.name(operand, lane).to_owned());
+                        self.apply(instruction, &operands)
+                    }
+                    // Written with their body.
+                    Step::Rare(_) | Step::Result { .. } => break,
+                };
+                values.names[index].push(name);
+            }
+            index += 1;
+        }
+    }
+
+    /// Writes a body that few elements need. The results have the usual values first; a thread of which no element needs the
+    /// body jumps over all lanes' copies of it, and where one does, over the others'.
+    fn rare(&mut self, values: &mut Values, rare: &Rare, lanes: Range<usize>) {
+        let same = |index: usize| values.uniform[index] || !values.live[index];
+        let whole = rare.body.start - 1..rare.result_steps().end;
+        let lanes = if whole.clone().all(same) { lanes.start..lanes.start + 1 } else { lanes };
+        for (index, [usual, _]) in rare.result_steps().zip(&rare.results) {
+            let (_, kind) = self.program.steps[index];
+            for lane in lanes.clone().filter(|_| values.live[index]) {
+                let usual = values.name(*usual, lane).to_owned();
+                let name = self.result(kind.into(), move_of(kind), &[&usual]);
+                values.names[index].push(name);
+            }
+        }
+        let conditions: Vec<Name> =
+            lanes.clone().map(|lane| values.name(rare.condition, lane).to_owned()).collect();
+        let all = self.unique();
+        if conditions.len() > 1 && conditions.iter().any(|condition| *condition != conditions[0]) {
+            let mut any = conditions[0].clone();
+            for condition in &conditions[1..] {
+                any = self.result(Register::Predicate, "or.pred", &[&any, condition]);
+            }
+            self.line(format!("@!{any} bra $usual_{all};"));
+        }
+        for (lane, condition) in lanes.zip(&conditions) {
+            let one = self.unique();
+            self.line(format!("@!{condition} bra $usual_{one};"));
+            self.steps(values, rare.body.clone(), lane..lane + 1);
+            for (index, [_, other]) in rare.result_steps().zip(&rare.results) {
+                if values.live[index] {
+                    let (_, kind) = self.program.steps[index];
+                    let (result, other) = (values.name(Value(index as u32), lane), values.name(*other, lane));
+                    let text = format!("{} {result}, {other};", move_of(kind));
+                    self.line(text);
+                }
+            }
+            self.line(format!("$usual_{one}:"));
+        }
+        self.line(format!("$usual_{all}:"));
     }
 
     /// A scalar out of the block of parameters.
@@ -350,6 +430,16 @@ impl Writer<'_> {
         }
         self.line(text);
         name
+    }
+}
+
+pub(in crate::fuse) fn move_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Predicate => "mov.pred",
+        Kind::Bits32 => "mov.b32",
+        Kind::Bits64 => "mov.b64",
+        Kind::Float32 => "mov.f32",
+        Kind::Float64 => "mov.f64",
     }
 }
 

@@ -209,8 +209,9 @@ impl Reduction {
         capability: (i32, i32),
     ) -> Result<ReductionExplanation> {
         let state = &*self.0;
-        let of_inputs: Vec<(DType, Layout)> =
-            self.inputs().iter().copied().zip(inputs.iter().copied()).collect();
+        // Inputs past the reduction's have no dtype; any will do for the error.
+        let dtypes = self.inputs().iter().copied().chain(std::iter::repeat(self.output()));
+        let of_inputs: Vec<(DType, Layout)> = dtypes.zip(inputs.iter().copied()).collect();
         let dimensions = state.dimensions(&of_inputs, (self.output(), *output))?;
         if dimensions.rows == 0 || dimensions.row == 0 {
             return Ok(ReductionExplanation { launches: Vec::new(), scratch: 0 });

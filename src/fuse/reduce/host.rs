@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::super::host::block::{Block, LANES as WIDTH};
 use super::super::host::memory::Operand;
-use super::super::host::{HostInput, HostOutput, Schedule, processors, run_steps_fast};
+use super::super::host::{HostInput, HostOutput, Schedule, processors, run_on_inputs};
 use super::super::instruction::Kind;
 use super::super::number::Number;
 use super::super::program::Program;
@@ -294,7 +294,7 @@ impl<'a> Run<'a> {
             unsafe { self.operands[operand].load(&self.space, operand, part, start, count, block) };
         };
         let registers = &mut place.prologue;
-        run_steps_fast(program, schedule, self.scalars.0, registers, &schedule.each, count, &mut load);
+        run_on_inputs(program, schedule, self.scalars.0, registers, &schedule.each, count, &mut load);
         let parts = if self.state.fold.has_index() { 1 } else { self.state.rules.kinds.len() };
         for (part, kind) in self.state.rules.kinds[..parts].iter().enumerate() {
             let value = program.outputs[0][part];
@@ -321,7 +321,7 @@ impl<'a> Run<'a> {
             let from = if input == 0 { &left[part as usize] } else { &right[part as usize] };
             copy(from, block, rules.kinds[part as usize], count);
         };
-        run_steps_fast(program, schedule, &[], registers, &schedule.each, count, &mut load);
+        run_on_inputs(program, schedule, &[], registers, &schedule.each, count, &mut load);
         for (part, kind) in rules.kinds.iter().enumerate() {
             let value = program.outputs[0][part];
             copy(&registers[schedule.register(value)], &mut left[part], *kind, count);
@@ -408,7 +408,7 @@ impl<'a> Run<'a> {
             copy(&lanes[part], block, kinds[part], count);
         };
         let registers = &mut place.epilogue;
-        run_steps_fast(program, schedule, self.scalars.1, registers, &schedule.each, count, &mut load);
+        run_on_inputs(program, schedule, self.scalars.1, registers, &schedule.each, count, &mut load);
         let values = program.outputs[0].map(|value| &place.epilogue[schedule.register(value)]);
         let output = self.operands.len() - 1;
         // SAFETY: the elements are the output layout's, which was held against the memory; no other task has these rows.
@@ -433,7 +433,7 @@ impl Workplace {
         let registers = |program: &Program, schedule: &Schedule, scalars: &[[u64; 2]]| {
             let mut registers: Vec<Block> = vec![[0; WIDTH]; schedule.registers];
             // Nothing of these steps is loaded.
-            run_steps_fast(
+            run_on_inputs(
                 program,
                 schedule,
                 scalars,

@@ -82,19 +82,29 @@ where
     Ok(())
 }
 
-/// Every width of tile, more tiles than blocks, and sizes that are no multiple of anything.
+/// Every way to divide a product, more tiles than blocks, and sizes that are no multiple of anything.
 pub fn products(stream: &Stream, wgmma: bool) -> Outcome {
     let machine = Machine::of(&stream.device())?;
-    let mut widths = Vec::new();
-    for size in [(300, 200, 500), (1025, 1100, 333), (1500, 1400, 130), (2600, 2500, 200), (4097, 4099, 129)]
-    {
+    let mut ways = Vec::new();
+    for size in [
+        (300, 200, 500),
+        (300, 200, 2000),
+        (250, 255, 256),
+        (700, 760, 3000),
+        (1400, 1501, 2000),
+        (1000, 1000, 500),
+        (1025, 1100, 333),
+        (2600, 2500, 200),
+        (4097, 4099, 129),
+    ] {
         if wgmma {
             let by = Choice::Only(Engine::Wgmma);
             check::<bf16>(stream, size, 8, by)?;
             check::<f16>(stream, size, 8, by)?;
             let product = Product::new(size.0, size.1.next_multiple_of(8), size.2.next_multiple_of(8));
             let plan = Plan::explain(&product, DType::BF16, DType::BF16, machine)?;
-            widths.push(plan.kernel().rsplit('_').next().unwrap_or_default().to_owned());
+            let parts: Vec<&str> = plan.kernel().split('_').collect();
+            ways.push(format!("{} {}", parts[1], parts.last().ok_or("a kernel's name")?));
         }
         check::<bf16>(stream, size, 8, Choice::Only(Engine::Simt))?;
         check::<f32>(stream, size, 8, Choice::Auto)?;
@@ -106,13 +116,12 @@ pub fn products(stream: &Stream, wgmma: bool) -> Outcome {
             check::<f16>(stream, size, 1, Choice::Only(Engine::Wgmma))?;
         }
     }
-    widths.sort();
-    widths.dedup();
+    ways.sort();
+    ways.dedup();
+    let all =
+        ["split 128", "split 16", "split 256", "split 32", "split 64", "wgmma 128", "wgmma 256", "wgmma 64"];
     // By the multiprocessors of an H200.
-    assert!(
-        !wgmma || machine.multiprocessors != 132 || widths == ["128", "256", "64"],
-        "these sizes take only {widths:?}"
-    );
+    assert!(!wgmma || machine.multiprocessors != 132 || ways == all, "these sizes take only {ways:?}");
     Ok(())
 }
 

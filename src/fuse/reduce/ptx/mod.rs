@@ -8,10 +8,12 @@
 mod fold;
 mod merge;
 
+use std::ops::Range;
+
 use super::super::instruction::Kind;
 use super::super::plan;
-use super::super::program::{Program, Step};
-use super::super::ptx::{ENTRY, Name, Register, Writer, immediate};
+use super::super::program::{Program, Step, Value};
+use super::super::ptx::{ENTRY, Name, Register, Writer, immediate, move_of};
 use super::State;
 use super::fold::bytes;
 use super::plan::{Key, Parameters};
@@ -220,26 +222,74 @@ impl Kernel<'_> {
         first_scalar: usize,
         load: &dyn Fn(u32, u32) -> Name,
     ) -> Vec<Name> {
-        let mut names: Vec<Name> = Vec::with_capacity(wanted.len());
-        for (index, (step, kind)) in program.steps.iter().enumerate() {
-            let name = match step {
-                _ if !wanted[index] => Name::new(),
-                _ if known.get(index).is_some_and(|name| !name.is_empty()) => known[index].clone(),
-                Step::Load { input, part } => load(*input, *part),
-                Step::Parameter { index, part } => {
-                    self.writer.scalar(first_scalar as u32 + index, *part, *kind)
+        let mut names = known.to_vec();
+        names.resize(wanted.len(), Name::new());
+        self.steps(program, 0..wanted.len(), &mut names, wanted, first_scalar, load);
+        names
+    }
+
+    /// Writes the steps of a range that are wanted and have no register.
+    fn steps(
+        &mut self,
+        program: &Program,
+        range: Range<usize>,
+        names: &mut [Name],
+        wanted: &[bool],
+        first_scalar: usize,
+        load: &dyn Fn(u32, u32) -> Name,
+    ) {
+        let mut next = range.start;
+        while next < range.end {
+            let index = next;
+            next += 1;
+            let (step, kind) = program.steps[index];
+            if let Step::Rare(rare) = step {
+                let rare = &program.rares[rare as usize];
+                next = rare.result_steps().end;
+                let results: Vec<(usize, [Value; 2])> = rare
+                    .result_steps()
+                    .zip(rare.results.iter().copied())
+                    .filter(|(result, _)| wanted[*result] && names[*result].is_empty())
+                    .collect();
+                if results.is_empty() {
+                    continue;
                 }
-                Step::Constant(bits) => immediate(*bits, *kind),
+                for (result, [usual, _]) in &results {
+                    let usual = names[usual.index()].clone();
+                    let (_, kind) = program.steps[*result];
+                    names[*result] = self.result(kind.into(), move_of(kind), &[&usual]);
+                }
+                let end = self.writer.unique();
+                let condition = names[rare.condition.index()].clone();
+                self.line(format!("@!{condition} bra $usual_{end};"));
+                self.steps(program, rare.body.clone(), names, wanted, first_scalar, load);
+                for (result, [_, other]) in &results {
+                    let (_, kind) = program.steps[*result];
+                    let text = format!("{} {}, {};", move_of(kind), names[*result], names[other.index()]);
+                    self.line(text);
+                }
+                self.line(format!("$usual_{end}:"));
+                continue;
+            }
+            if !wanted[index] || !names[index].is_empty() {
+                continue;
+            }
+            names[index] = match step {
+                Step::Load { input, part } => load(input, part),
+                Step::Parameter { index, part } => {
+                    self.writer.scalar(first_scalar as u32 + index, part, kind)
+                }
+                Step::Constant(bits) => immediate(bits, kind),
                 Step::Apply(instruction, operands) => {
                     let operands = operands.map(|operand| names[operand.index()].clone());
-                    self.writer.apply(*instruction, &operands)
+                    self.writer.apply(instruction, &operands)
                 }
+                // Written with their body.
+                Step::Rare(_) | Step::Result { .. } => continue,
                 // Refused when the reduction was made.
-                Step::Coordinate { .. } | Step::Group { .. } | Step::Pick { .. } => Name::new(),
+                Step::Coordinate { .. } | Step::Group { .. } | Step::Pick { .. } => continue,
             };
-            names.push(name);
         }
-        names
     }
 
     /// Two values in their order as one.

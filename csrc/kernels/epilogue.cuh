@@ -1,0 +1,73 @@
+// What is done with a number of C before it is rounded: a bias is added, the sum is kept, an activation is applied, and
+// a residual is added, each if it is asked for. All kernels of matrix products share this.
+//
+// What must stay true: everything is computed in the type that the product is summed in, so the only rounding to C's
+// type is the last one (and that of what is kept). `Epilogue` is the Rust side's `gemm::epilogue::Raw`. The bias has a
+// number a row or a column of C, for all matrices of a batch; what is kept and the residual are laid out like C.
+#pragma once
+#include "numbers.cuh"
+
+struct Epilogue {
+    const void* bias;      // Of C's type, as all of them; null where there is none.
+    void* before;          // Where the numbers go before the activation.
+    const void* residual;
+    i32 by_row;            // Whether the bias has a number a row, instead of a column.
+    i32 activation;        // 0: none, 1: max(x, 0), 2: gelu.
+
+    __device__ bool any() const { return bias || before || residual || activation; }
+};
+
+// x / (1 + exp(-2 u)), u = sqrt(2 / pi) (x + 0.044715 x^3): gelu by the hyperbolic tangent.
+__device__ inline f32 gelu(f32 x) {
+    const f32 exponent = x * fmaf(x * x, -0.10294324f, -2.3022082f);  // -2 u / ln 2.
+    f32 power, inverse;
+    asm("ex2.approx.f32 %0, %1;" : "=f"(power) : "f"(exponent));
+    asm("rcp.approx.f32 %0, %1;" : "=f"(inverse) : "f"(1.0f + power));
+    return x * inverse;
+}
+__device__ inline f64 gelu(f64 x) { return x / (1.0 + exp(x * fma(x * x, -0.07135481627260025, -1.5957691216057308))); }
+
+// Of `Count` numbers, where(i, row, column) says whether number i is inside C, and where it lies there, in elements from
+// the first matrix on. One step after the other for all, so that what a step loads is on its way together.
+template <typename Element, int Count, typename Sum, typename Where>
+__device__ inline void finish(const Epilogue& epilogue, Sum (&x)[Count], Where where) {
+    i32 row, column;
+    i64 place;
+    if (epilogue.bias) {
+#pragma unroll
+        for (int i = 0; i < Count; i++) {
+            if (!where(i, row, column, place)) continue;
+            x[i] += widened(((const Element*)epilogue.bias)[epilogue.by_row ? row : column]);
+        }
+    }
+    if (epilogue.before) {
+#pragma unroll
+        for (int i = 0; i < Count; i++) {
+            if (where(i, row, column, place)) narrow(x[i], ((Element*)epilogue.before)[place]);
+        }
+    }
+    if (epilogue.activation == 1) {
+#pragma unroll
+        for (int i = 0; i < Count; i++) x[i] = x[i] < 0 ? (Sum)0 : x[i];
+    } else if (epilogue.activation == 2) {
+#pragma unroll
+        for (int i = 0; i < Count; i++) x[i] = gelu(x[i]);
+    }
+    if (epilogue.residual) {
+#pragma unroll
+        for (int i = 0; i < Count; i++) {
+            if (where(i, row, column, place)) x[i] += widened(((const Element*)epilogue.residual)[place]);
+        }
+    }
+}
+
+// Adds beta times what C holds. Only here is C read: with a beta of 0 it may hold anything.
+template <typename Element, int Count, typename Sum, typename Where>
+__device__ inline void add_c(const Element* c, Sum beta, Sum (&x)[Count], Where where) {
+    i32 row, column;
+    i64 place;
+#pragma unroll
+    for (int i = 0; i < Count; i++) {
+        if (where(i, row, column, place)) x[i] = multiply_add(beta, widened(c[place]), x[i]);
+    }
+}

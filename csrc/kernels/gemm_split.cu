@@ -1,0 +1,268 @@
+// C = alpha A B + beta C on the tensor cores of compute capability 9.0 where C has too few tiles to keep all
+// multiprocessors busy: few rows or columns, small squares, long sums. ELEMENT (-DELEMENT=bf16 or f16) times ELEMENT,
+// added in f32; C is ELEMENT or f32. One family for each ELEMENT.
+//
+// Entries: gemm_split_<ELEMENT>_<P><Q>_<columns>(map of P, map of Q, C, shape). P is the operand of which a tile takes
+// 128 rows, Q the one of which it takes 16 to 256: A and B transposed, or, where `swapped`, B transposed and A. The
+// letters are k, where k runs along the stored rows, or s, where m or n does. `Shape` is the Rust side's
+// `gemm::split::Shape`. Launch: 384 threads a block, `splits` blocks a tile, which are one cluster, and
+// `shared_bytes` of dynamic shared memory.
+//
+// The maps are of three dimensions, the contiguous one first and the matrix's number in the batch last, with a
+// swizzle of 128 bytes. Their boxes: k 64 k x 128 rows (P) or `columns` (Q); s 64 rows x 64 k.
+//
+// How: the blocks of a cluster divide k. One thread of a block copies; two warpgroups multiply 64 rows of P each. As
+// many stages as shared memory holds are on their way from the start, which is what reading weights at the memory's
+// speed takes. Then each block leaves its sums in its own shared memory, and all blocks add a part of the tile each,
+// in the order of k, and store it.
+//
+// What must stay true: sums are added in the order of the blocks' ranks, and the division is a function of the sizes
+// and the number of multiprocessors, so all launches of a product on a card give the same bits.
+//
+// | version | what | bf16 on an H200, of cuBLAS in the same run |
+// |---|---|---|
+// | (gemm_wgmma.cu) | tiles of 256 rows, one block for all k | 1 x 4096 x 4096: 0.34, 64 x 16384 x 16384: 0.64 |
+// | 1 | as above | see benches/RESULTS.md |
+#include "elementwise.cuh"
+#include "epilogue.cuh"
+#include "hopper.cuh"
+#include "wgmma.cuh"
+
+// Outside of the namespace, which has no name of its own: the compiler would make one up, another one each time.
+extern __shared__ unsigned char shared_memory[];
+
+namespace {
+
+struct Shape {
+    i32 m, n, k, batch;
+    i64 c_row;      // From a row of C to the next, in elements.
+    i64 c_matrix;   // From a matrix of C to the next.
+    i32 p_matrix;   // 1, or 0 where all products share one P.
+    i32 q_matrix;
+    i32 splits;     // Blocks that divide k.
+    i32 swapped;    // Whether P is of B.
+    i32 wide;       // Whether C is f32 instead of ELEMENT.
+    i32 vector;     // Whether C's rows begin at multiples of 4 elements.
+    f32 alpha, beta;
+    Epilogue epilogue;
+};
+
+// Enumerators, because constants would become variables of the module.
+enum : int {
+    rows = 128,     // Of P in a tile.
+    depth = 64,     // k of a stage: 128 bytes.
+    consumers = 2,  // Warpgroups that multiply.
+    threads = 128 * (1 + consumers),
+    most_splits = 8,
+    together = 4,   // Elements of C that a thread takes.
+};
+
+template <bool SpanQ, int Columns>
+struct Stages {
+    enum : int {
+        p_bytes = rows * depth * 2,
+        // A box of 64 even where fewer are multiplied.
+        q_bytes = (SpanQ && Columns < 64 ? 64 : Columns) * depth * 2,
+        count = (224 << 10) / (p_bytes + q_bytes),
+    };
+};
+
+// The block's tile: its first row of P and of Q, its matrix, and its part of k in stages.
+struct Tile {
+    i32 p, q, matrix, first, end;
+
+    __device__ Tile(const Shape& shape, u32 rank, i32 columns) {
+        const u32 of_p = ((shape.swapped ? shape.n : shape.m) + rows - 1) / rows;
+        const u32 of_q = ((shape.swapped ? shape.m : shape.n) + columns - 1) / columns;
+        const u32 tile = blockIdx.x / shape.splits;
+        matrix = tile / (of_p * of_q);
+        p = tile % of_p * rows;
+        q = tile / of_p % of_q * columns;
+        const u32 steps = (shape.k + depth - 1) / depth;
+        first = steps * rank / shape.splits;
+        end = steps * (rank + 1) / shape.splits;
+    }
+};
+
+// Brings a part of 64 k of an operand in: `Span` rows of it.
+template <bool SpanContiguous, int Span>
+__device__ inline void copy_part(u32 to, const TensorMap* map, u32 full, i32 row, i32 k, i32 matrix) {
+    if constexpr (SpanContiguous) {
+#pragma unroll
+        for (int panel = 0; panel < (Span + 63) / 64; panel++) {
+            copy_box(to + panel * 64 * depth * 2, map, full, row + 64 * panel, k, matrix);
+        }
+    } else {
+        copy_box(to, map, full, k, row, matrix);
+    }
+}
+
+// A warpgroup's numbers, which wgmma.cuh lays out, as a matrix in shared memory: rows of C behind one another, with a
+// pitch that keeps the threads of a warp on different banks.
+template <int Columns>
+__device__ inline void leave(const f32 (&d)[Columns / 2], u32 sums, u32 consumer, bool swapped) {
+    const u32 thread = threadIdx.x % 128;
+    const u32 row = consumer * 64 + thread / 32 * 16 + thread % 32 / 4, q = thread % 4;
+#pragma unroll
+    for (int j = 0; j < Columns / 8; j++) {
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const f32 two[2] = {d[4 * j + 2 * h], d[4 * j + 2 * h + 1]};
+            if (swapped) {
+                const u32 place = sums + ((8 * j + 2 * q) * (rows + 4) + row + 8 * h) * 4;
+                to_shared(place, two[0]);
+                to_shared(place + (rows + 4) * 4, two[1]);
+            } else {
+                to_shared(sums + ((row + 8 * h) * (Columns + 8) + 8 * j + 2 * q) * 4, two);
+            }
+        }
+    }
+}
+
+// Adds the block's share of the tile over the cluster, and stores it.
+template <typename Result>
+__device__ inline void store_share(void* c, const Shape& shape, u32 sums, u32 rank, i32 row, i32 column, i32 matrix,
+                                   i32 height, i32 width, i32 pitch) {
+    const i32 across = width / together;
+    const i32 pieces = min(height, shape.m - row) * across;
+    for (i32 piece = rank * threads + threadIdx.x; piece < pieces; piece += shape.splits * threads) {
+        const i32 y = piece / across, x = piece % across * together;
+        const i32 left = shape.n - column - x;
+        if (left <= 0) continue;
+        const u32 place = sums + (y * pitch + x) * 4;
+        f32 part[most_splits][together];
+#pragma unroll
+        for (int block = 0; block < most_splits; block++) {
+            if (block < shape.splits) from_cluster(address_in_block(place, block), part[block]);
+        }
+#pragma unroll
+        for (int block = 1; block < most_splits; block++) {
+#pragma unroll
+            for (int v = 0; v < together; v++) {
+                if (block < shape.splits) part[0][v] += part[block][v];
+            }
+        }
+        const i64 at = matrix * shape.c_matrix + (row + y) * shape.c_row + column + x;
+        auto where = [&](int v, i32& in_row, i32& in_column, i64& place) {
+            in_row = row + y;
+            in_column = column + x + v;
+            place = at + v;
+            return v < left;
+        };
+#pragma unroll
+        for (int v = 0; v < together; v++) part[0][v] *= shape.alpha;
+        if (shape.beta != 0.0f) add_c((const Result*)c, shape.beta, part[0], where);
+        finish<Result>(shape.epilogue, part[0], where);
+        Result* const to = (Result*)c + at;
+        Pack<Result, together> pack;
+#pragma unroll
+        for (int v = 0; v < together; v++) narrow(part[0][v], pack.item[v]);
+        if (shape.vector && left >= together) {
+            store_pack(to, pack);
+        } else {
+#pragma unroll
+            for (int v = 0; v < together; v++) {
+                if (v < left) to[v] = pack.item[v];
+            }
+        }
+    }
+}
+
+template <bool SpanP, bool SpanQ, int Columns>
+__device__ inline void gemm(const TensorMap* p_map, const TensorMap* q_map, void* c, const Shape& shape) {
+    using Stage = Stages<SpanQ, Columns>;
+    const u32 start = (shared_address(shared_memory) + 1023) & ~1023u;
+    const u32 of_p = start, of_q = of_p + Stage::count * Stage::p_bytes;
+    const u32 full = of_q + Stage::count * Stage::q_bytes, empty = full + 8 * Stage::count;
+    // The same for all threads of a warp, and known to be.
+    const u32 warpgroup = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);
+    const u32 rank = cluster_rank();
+    const Tile tile(shape, rank, Columns);
+    if (threadIdx.x == 0) {
+        for (int stage = 0; stage < Stage::count; stage++) {
+            barrier_initialise(full + 8 * stage, 1);
+            barrier_initialise(empty + 8 * stage, consumers);
+        }
+        barriers_initialised();
+        prefetch_map(p_map);
+        prefetch_map(q_map);
+    }
+    __syncthreads();
+    Turn<Stage::count> turn;
+    if (warpgroup == 0) {
+        if (threadIdx.x == 0) {
+            const i32 p_matrix = tile.matrix * shape.p_matrix, q_matrix = tile.matrix * shape.q_matrix;
+            for (i32 step = tile.first; step < tile.end; step++) {
+                barrier_wait(empty + 8 * turn.stage, turn.parity ^ 1);
+                const u32 told = full + 8 * turn.stage;
+                barrier_expect(told, Stage::p_bytes + Stage::q_bytes);
+                copy_part<SpanP, rows>(of_p + turn.stage * Stage::p_bytes, p_map, told, tile.p, step * depth, p_matrix);
+                copy_part<SpanQ, Columns>(of_q + turn.stage * Stage::q_bytes, q_map, told, tile.q, step * depth,
+                                          q_matrix);
+                turn.next();
+            }
+        }
+        __syncwarp();
+        __syncthreads();
+    } else {
+        const u32 consumer = warpgroup - 1;
+        f32 d[Columns / 2];
+        u32 last = 0;
+        for (i32 step = tile.first; step < tile.end; step++) {
+            barrier_wait(full + 8 * turn.stage, turn.parity);
+            // 64 rows are 64 * 128 bytes in either layout.
+            const u64 p = wgmma_operand<SpanP>(of_p + turn.stage * Stage::p_bytes + consumer * 64 * 128);
+            const u64 q = wgmma_operand<SpanQ>(of_q + turn.stage * Stage::q_bytes);
+            wgmma_begin();
+#pragma unroll
+            for (int part = 0; part < depth / 16; part++) {
+                wgmma<Columns, SpanP, SpanQ>(d, p + part * wgmma_step<SpanP>(), q + part * wgmma_step<SpanQ>(),
+                                             (step - tile.first) | part);
+            }
+            wgmma_commit();
+            // The stage before this one is done with now.
+            wgmma_wait<1>();
+            if (step > tile.first && threadIdx.x % 128 == 0) barrier_arrive(empty + 8 * last);
+            last = turn.stage;
+            turn.next();
+        }
+        wgmma_wait<0>();
+        // All that was copied has been multiplied: the stages' place is free for the sums.
+        __syncthreads();
+        leave<Columns>(d, start, consumer, shape.swapped);
+    }
+    cluster_barrier();
+    const i32 row = shape.swapped ? tile.q : tile.p, column = shape.swapped ? tile.p : tile.q;
+    const i32 height = shape.swapped ? Columns : rows, width = shape.swapped ? rows : Columns;
+    const i32 pitch = shape.swapped ? rows + 4 : Columns + 8;
+    if (shape.wide) {
+        store_share<f32>(c, shape, start, rank, row, column, tile.matrix, height, width, pitch);
+    } else {
+        store_share<ELEMENT>(c, shape, start, rank, row, column, tile.matrix, height, width, pitch);
+    }
+    // Others may still read this block's sums.
+    cluster_barrier();
+}
+
+}  // namespace
+
+#define ENTRY(element, layout, columns, span_p, span_q)                                                         \
+    extern "C" __global__ void __launch_bounds__(threads, 1)                                                    \
+        gemm_split_##element##_##layout##_##columns(const __grid_constant__ TensorMap p,                        \
+                                                    const __grid_constant__ TensorMap q, void* c,               \
+                                                    const __grid_constant__ Shape shape) {                      \
+        gemm<span_p, span_q, columns>(&p, &q, c, shape);                                                        \
+    }
+#define LAYOUTS(element, columns)              \
+    ENTRY(element, kk, columns, false, false)  \
+    ENTRY(element, ks, columns, false, true)   \
+    ENTRY(element, sk, columns, true, false)   \
+    ENTRY(element, ss, columns, true, true)
+#define WIDTHS(element)   \
+    LAYOUTS(element, 16)  \
+    LAYOUTS(element, 32)  \
+    LAYOUTS(element, 64)  \
+    LAYOUTS(element, 128) \
+    LAYOUTS(element, 256)
+
+WIDTHS(ELEMENT)

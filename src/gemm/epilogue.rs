@@ -1,0 +1,220 @@
+//! What is done with a product's numbers before they are rounded and stored: fused, so that C is written once.
+//!
+//! What must stay true: the numbers are those of the type that the product is summed in until the end, so what is fused is
+//! rounded once, where separate operations would round each time.
+
+use super::engine::Lack;
+use super::product::{OPERATION, Product};
+use crate::driver::image::ArgumentKind;
+use crate::driver::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, KernelArgument, LaunchTarget};
+use crate::error::{Error, Result};
+use crate::types::{DType, Element};
+
+/// A function of each number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Activation {
+    /// x itself.
+    #[default]
+    None,
+    /// The larger of x and 0; NaN stays.
+    Relu,
+    /// x / (1 + exp(-2 u)) with u = √(2/π) (x + 0.044715 x³), which is x (1 + tanh u) / 2.
+    Gelu,
+}
+
+/// C = activation(alpha · op(A) · op(B) + beta · C + bias) + residual, of which each part may be missing.
+///
+/// ```no_run
+/// use selvedge::driver::Device;
+/// use selvedge::gemm::{Activation, Epilogue, Product, gemm_with};
+///
+/// # fn main() -> selvedge::Result<()> {
+/// let stream = Device::new(0)?.stream()?;
+/// let (a, b) = (stream.upload(&[1.0f32, 2.0])?, stream.upload(&[3.0f32, -4.0])?);
+/// let bias = stream.upload(&[0.5f32, 0.25])?;
+/// let mut before = stream.zeros::<f32>(4)?;
+/// let mut c = stream.zeros::<f32>(4)?;
+/// let epilogue = Epilogue::new().bias_of_columns(&bias).activation(Activation::Relu).keep(&mut before);
+/// gemm_with(&stream, &Product::new(2, 2, 1), 1.0, &a, &b, 0.0, &mut c, epilogue)?;
+/// assert_eq!(stream.download(&c)?, [3.5, 0.0, 6.5, 0.0]);
+/// assert_eq!(stream.download(&before)?, [3.5, -3.75, 6.5, -7.75]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Default)]
+pub struct Epilogue<'a, C: Element> {
+    bias: Option<DeviceSlice<'a, C>>,
+    by_row: bool,
+    kept: Option<DeviceSliceMut<'a, C>>,
+    activation: Activation,
+    residual: Option<DeviceSlice<'a, C>>,
+}
+
+impl<'a, C: Element> Epilogue<'a, C> {
+    /// Nothing.
+    pub fn new() -> Epilogue<'a, C> {
+        Epilogue { bias: None, by_row: false, kept: None, activation: Activation::None, residual: None }
+    }
+
+    /// Adds a number to each column: `bias[j]` to C's (i, j), in all matrices of a batch. Replaces another bias.
+    #[must_use]
+    pub fn bias_of_columns(mut self, bias: &'a impl DeviceRead<C>) -> Epilogue<'a, C> {
+        self.bias = Some(DeviceSlice::new(bias.view()));
+        self.by_row = false;
+        self
+    }
+
+    /// Adds a number to each row: `bias[i]` to C's (i, j), in all matrices of a batch. Replaces another bias.
+    #[must_use]
+    pub fn bias_of_rows(mut self, bias: &'a impl DeviceRead<C>) -> Epilogue<'a, C> {
+        self.bias = Some(DeviceSlice::new(bias.view()));
+        self.by_row = true;
+        self
+    }
+
+    /// Applies this, after the bias.
+    #[must_use]
+    pub fn activation(mut self, activation: Activation) -> Epilogue<'a, C> {
+        self.activation = activation;
+        self
+    }
+
+    /// Keeps what the activation is applied to, laid out like C: gradients need it.
+    #[must_use]
+    pub fn keep(mut self, before: &'a mut impl DeviceWrite<C>) -> Epilogue<'a, C> {
+        self.kept = Some(DeviceSliceMut::new(before.view()));
+        self
+    }
+
+    /// Adds this, laid out like C, after the activation.
+    #[must_use]
+    pub fn residual(mut self, residual: &'a impl DeviceRead<C>) -> Epilogue<'a, C> {
+        self.residual = Some(DeviceSlice::new(residual.view()));
+        self
+    }
+
+    /// Whether there is anything to do.
+    pub(super) fn is_none(&self) -> bool {
+        self.bias.is_none()
+            && self.kept.is_none()
+            && self.residual.is_none()
+            && self.activation == Activation::None
+    }
+
+    /// Fails where a buffer is too short, or what is kept shares memory with what is read or with C.
+    pub(super) fn check(&self, product: &Product, operands: &[std::ops::Range<u64>; 3]) -> Result<()> {
+        let bytes = |address: u64, length: usize| address..address + (length * size_of::<C>()) as u64;
+        let needed = product.stored_c().span().unwrap_or(usize::MAX);
+        let bias = if self.by_row { product.m() } else { product.n() };
+        let read = [("the bias", &self.bias, bias), ("the residual", &self.residual, needed)];
+        let kept = self.kept.as_ref().map(|kept| (kept.address(), kept.len()));
+        let lengths =
+            read.iter().filter_map(|(name, slice, needed)| Some((*name, slice.as_ref()?.len(), *needed)));
+        for (name, found, needed) in lengths.chain(kept.map(|(_, length)| ("what is kept", length, needed))) {
+            if found < needed {
+                let wanted = format!("at least {needed}, for C of {}", product.stored_c());
+                return Err(Error::invalid(OPERATION, format!("{name} of {found} elements"), wanted));
+            }
+        }
+        let [a, b, c] = operands.clone();
+        let mut written = vec![("C", c)];
+        written.extend(kept.map(|(address, length)| ("what is kept", bytes(address, length))));
+        let slices = read.iter().filter_map(|(name, slice, _)| {
+            slice.as_ref().map(|slice| (*name, bytes(slice.address(), slice.len())))
+        });
+        let mut others: Vec<_> = slices.collect();
+        others.extend([("A", a), ("B", b)]);
+        others.extend(written.first().cloned());
+        for (name, range) in &written {
+            for (other, place) in others.iter().filter(|(other, _)| other != name) {
+                if range.start < place.end && place.start < range.end {
+                    let found = format!("{name} at {range:#x?} and {other} at {place:#x?}");
+                    return Err(Error::invalid(OPERATION, found, "memory of its own for what is written"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The kernels' parameter.
+    pub(super) fn raw(&self) -> Raw {
+        let address = |slice: &Option<DeviceSlice<'_, C>>| slice.as_ref().map_or(0, DeviceSlice::address);
+        Raw {
+            bias: address(&self.bias),
+            before: self.kept.as_ref().map_or(0, DeviceSliceMut::address),
+            residual: address(&self.residual),
+            by_row: self.by_row.into(),
+            activation: match self.activation {
+                Activation::None => 0,
+                Activation::Relu => 1,
+                Activation::Gelu => 2,
+            },
+        }
+    }
+}
+
+/// Why products into this type cannot have an epilogue.
+pub(super) fn lacks(result: DType) -> Option<Lack> {
+    let real = matches!(result, DType::F16 | DType::BF16 | DType::F32 | DType::F64);
+    (!real).then_some(Lack::Epilogue(result))
+}
+
+/// Exactly the `Epilogue` of epilogue.cuh.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
+pub(super) struct Raw {
+    bias: u64,
+    before: u64,
+    residual: u64,
+    by_row: i32,
+    activation: i32,
+}
+
+/// A kernel's parameter that holds an epilogue's addresses, with the memory that they name.
+pub(super) struct WithEpilogue<'a, S, C: Element> {
+    pub shape: S,
+    pub epilogue: &'a Epilogue<'a, C>,
+}
+
+// SAFETY: the pointer is to the shape, which is plain data of that size, and all memory that its addresses name is entered.
+unsafe impl<S: bytemuck::Pod, C: Element> KernelArgument for WithEpilogue<'_, S, C> {
+    const KIND: ArgumentKind = ArgumentKind::Bytes;
+    const SIZE: usize = size_of::<S>();
+
+    fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
+        for read in [&self.epilogue.bias, &self.epilogue.residual].into_iter().flatten() {
+            <DeviceSlice<'_, C> as KernelArgument>::enter(read, target)?;
+        }
+        match &self.epilogue.kept {
+            Some(kept) => <DeviceSliceMut<'_, C> as KernelArgument>::enter(kept, target),
+            None => Ok(()),
+        }
+    }
+
+    fn pointer(&self) -> *mut std::ffi::c_void {
+        std::ptr::from_ref(&self.shape).cast_mut().cast()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_epilogue_is_the_kernels() {
+        assert_eq!(size_of::<Raw>(), 32);
+        assert_eq!(std::mem::offset_of!(Raw, by_row), 24);
+        let epilogue = Epilogue::<f32>::new();
+        assert!(epilogue.is_none());
+        assert!(!epilogue.activation(Activation::Relu).is_none());
+    }
+
+    #[test]
+    fn numbers_without_an_order_have_no_epilogue() {
+        assert!(lacks(DType::BF16).is_none() && lacks(DType::F64).is_none());
+        for dtype in [DType::C64, DType::I32, DType::U8] {
+            assert!(lacks(dtype).is_some_and(|lack| lack.to_string().contains(dtype.name())), "{dtype}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Operands as the bulk tensor copies see them, and copies of those that they cannot see.
+
+use super::super::packed::packed;
+use super::super::plan::Situation;
+use super::super::product::Stored;
+use crate::driver::{
+    DeviceBuffer, DeviceRead, DeviceSlice, Stream, TensorElement, TensorMap, TensorMapLayout,
+    TensorPromotion, TensorSwizzle,
+};
+use crate::error::Result;
+use crate::types::{DType, Element};
+
+/// Bytes that rows and matrices in a tensor map begin at multiples of.
+pub(super) const MAP_ALIGNMENT: usize = 16;
+/// Bytes from a row or matrix to the next that a tensor map can hold, less one.
+const MAP_STRIDE: u64 = (1 << 40) - 1;
+/// Elements in the 128 bytes of a box's row, and k of a stage.
+pub(super) const PANEL: u32 = 64;
+
+/// Whether a tensor map can describe the matrices, at this address.
+pub(super) fn maps(stored: Stored, address: u64, element: usize) -> bool {
+    let far = |distance: usize| (distance as u64).saturating_mul(element as u64) > MAP_STRIDE;
+    address % MAP_ALIGNMENT as u64 == 0
+        && stored.keeps_alignment(MAP_ALIGNMENT, element)
+        && !(stored.rows > 1 && far(stored.leading))
+        && !(stored.batch > 1 && far(stored.stride))
+}
+
+/// The operands that no tensor map describes as they are stored.
+pub(super) fn unmapped(situation: &Situation<'_>) -> impl Iterator<Item = char> {
+    let (product, size) = (situation.product, situation.operand.size());
+    let a = maps(product.stored_a(), situation.addresses[0], size);
+    let b = maps(product.stored_b(), situation.addresses[1], size);
+    [('A', a), ('B', b)].into_iter().filter(|(_, mapped)| !mapped).map(|(name, _)| name)
+}
+
+/// The map of all matrices, with boxes of so many columns and rows.
+pub(super) fn map<T: Element>(
+    memory: &impl DeviceRead<T>,
+    element: TensorElement,
+    stored: Stored,
+    (width, height): (u32, u32),
+) -> Result<TensorMap> {
+    let size = element.size() as u64;
+    let (rows, columns) = (stored.rows as u64, stored.columns as u64);
+    let aligned = |bytes: u64| bytes.next_multiple_of(MAP_ALIGNMENT as u64);
+    // A batch that shares one matrix is described as that one; so is what there is only one of, whose distance to the
+    // next is then any that a map takes.
+    let shared = stored.batch <= 1 || stored.stride == 0;
+    let row = if rows > 1 { stored.leading as u64 * size } else { aligned(columns * size) };
+    let matrix = if shared { aligned(row) } else { stored.stride as u64 * size };
+    TensorMap::tiled(
+        memory,
+        &TensorMapLayout {
+            shape: vec![columns, rows, if shared { 1 } else { stored.batch as u64 }],
+            strides: vec![row, matrix],
+            swizzle: TensorSwizzle::Bytes128,
+            promotion: TensorPromotion::Bytes128,
+            ..TensorMapLayout::contiguous(element, &[], &[width, height, 1])
+        },
+    )
+}
+
+pub(super) fn tensor_element(dtype: DType) -> TensorElement {
+    match dtype {
+        DType::F16 => TensorElement::F16,
+        DType::BF16 => TensorElement::BF16,
+        _ => TensorElement::F32,
+    }
+}
+
+/// An operand that tensor maps can describe: as it is stored, or a copy.
+pub(super) struct Mapped<'a, T> {
+    source: DeviceSlice<'a, T>,
+    copy: Option<DeviceBuffer<T>>,
+    pub stored: Stored,
+}
+
+impl<'a, T: Element> Mapped<'a, T> {
+    /// The copy's memory goes back to the stream when it is dropped; what is launched before has it until then.
+    pub fn new(
+        stream: &Stream,
+        source: DeviceSlice<'a, T>,
+        stored: Stored,
+        address: u64,
+    ) -> Result<Mapped<'a, T>> {
+        if maps(stored, address, size_of::<T>()) {
+            return Ok(Mapped { source, copy: None, stored });
+        }
+        let (copy, stored) = packed(stream, source, stored, MAP_ALIGNMENT)?;
+        Ok(Mapped { source, copy: Some(copy), stored })
+    }
+
+    /// Its map, with boxes of so many columns and rows.
+    pub fn map(&self, size: (u32, u32)) -> Result<TensorMap> {
+        let element = tensor_element(T::DTYPE);
+        match &self.copy {
+            Some(copy) => map(copy, element, self.stored, size),
+            None => map(&self.source, element, self.stored, size),
+        }
+    }
+
+    /// 1, or 0 where all products share the matrix: what the kernels multiply a matrix's number by.
+    pub fn apart(&self) -> i32 {
+        i32::from(self.stored.batch > 1 && self.stored.stride > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_take_multiples_of_16_bytes_and_distances_below_2_to_the_40() {
+        let stored = Stored { rows: 8, columns: 8, leading: 8, batch: 1, stride: 0 };
+        assert!(maps(stored, 0x100, 2));
+        assert!(!maps(stored, 0x108, 2));
+        assert!(!maps(Stored { leading: 12, ..stored }, 0x100, 2));
+        assert!(maps(Stored { leading: 12, ..stored }, 0x100, 4));
+        assert!(maps(Stored { leading: 13, rows: 1, ..stored }, 0x100, 2));
+        assert!(!maps(Stored { leading: 1 << 39, ..stored }, 0x100, 2));
+        assert!(!maps(Stored { batch: 2, stride: 1 << 39, ..stored }, 0x100, 2));
+    }
+}

@@ -1,0 +1,213 @@
+//! Products on the tensor cores of compute capability 9.0, in one of two ways.
+//!
+//! Pairs of blocks that stay for many tiles of 256 rows make large products ([`pairs`]). Where there are too few such
+//! tiles to keep all multiprocessors busy, clusters of blocks divide k ([`split`]). The way that takes fewer clocks, as
+//! estimated from the rates of the instructions and of the copies, is taken; it is a function of the sizes and the
+//! machine alone.
+
+mod maps;
+mod pairs;
+mod split;
+
+use super::engine::Lack;
+use super::epilogue::Epilogue;
+use super::kernels::missing_image;
+use super::plan::{Geometry, Machine, Situation};
+use super::product::Product;
+use super::way::Way;
+use crate::driver::{DeviceSlice, DeviceSliceMut, Stream};
+use crate::error::Result;
+use crate::types::{DType, Element};
+use maps::{MAP_ALIGNMENT, unmapped};
+
+/// The operations of a product from which on operands are copied that no tensor map describes: below, ordinary
+/// arithmetic takes no longer than a copy or two.
+const COPY_PAYS: f64 = (1u64 << 28) as f64;
+
+/// Threads of a block: a warpgroup of which one thread copies, and two that multiply.
+const THREADS: u32 = 384;
+
+/// How a product is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Division {
+    Pairs(pairs::Pairs),
+    Split(split::Split),
+}
+
+fn divisions(product: &Product, machine: Machine) -> impl Iterator<Item = (Division, u64)> {
+    let pairs = pairs::divisions(product, machine).map(|(pairs, clocks)| (Division::Pairs(pairs), clocks));
+    let split = split::divisions(product, machine).map(|(split, clocks)| (Division::Split(split), clocks));
+    pairs.chain(split)
+}
+
+impl Division {
+    fn way(&self) -> Way {
+        match *self {
+            Division::Pairs(pairs) => Way::pairs(pairs.columns),
+            Division::Split(split) => Way::split(split.columns, split.splits, split.swapped),
+        }
+    }
+}
+
+/// The division that was asked for, if this product can be divided so; else the one that should take the fewest clocks.
+fn division(situation: &Situation<'_>) -> Division {
+    let all = || divisions(situation.product, situation.machine);
+    let asked = situation.way.and_then(|way| all().find(|(division, _)| division.way() == way));
+    let found = asked.or_else(|| all().min_by_key(|(_, clocks)| *clocks));
+    found.map_or_else(|| Division::Pairs(pairs::Pairs::default()), |(division, _)| division)
+}
+
+/// Ways that should not take twice the clocks of the best, which comes first.
+pub(super) fn ways(product: &Product, machine: Machine) -> Vec<Way> {
+    let mut all: Vec<(Division, u64)> = divisions(product, machine).collect();
+    all.sort_by_key(|(_, clocks)| *clocks);
+    let most = all.first().map_or(0, |(_, clocks)| clocks.saturating_mul(2));
+    all.iter().take_while(|(_, clocks)| *clocks <= most).map(|(division, _)| division.way()).collect()
+}
+
+fn families(operand: DType) -> Option<[&'static str; 2]> {
+    match operand {
+        DType::F16 => Some([pairs::FAMILIES[0], split::FAMILIES[0]]),
+        DType::BF16 => Some([pairs::FAMILIES[1], split::FAMILIES[1]]),
+        _ => None,
+    }
+}
+
+/// What keeps it from running.
+pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
+    let (operand, result, product) = (situation.operand, situation.result, situation.product);
+    let Some(families) = families(operand).filter(|_| result == operand || result == DType::F32) else {
+        return Some(Lack::Types(operand, result));
+    };
+    for family in families {
+        if let Some(error) = missing_image(situation.machine, family) {
+            return Some(Lack::Image(error));
+        }
+    }
+    if product.k() == 0 {
+        return Some(Lack::NoDepth);
+    }
+    if let Some(operand) = unmapped(situation).next().filter(|_| product.operations() < COPY_PAYS) {
+        return Some(Lack::Alignment(operand, MAP_ALIGNMENT as u64));
+    }
+    let tiles = match division(situation) {
+        Division::Pairs(pairs) => pairs.tiles,
+        Division::Split(split) => split.blocks(),
+    };
+    // The kernels count in 32 bits, and one round past the end.
+    (tiles > (i32::MAX / 2) as u64).then_some(Lack::TooMany("tiles"))
+}
+
+/// What would run.
+pub(super) fn geometry(situation: &Situation<'_>) -> Geometry {
+    let copied = unmapped(situation).collect();
+    let family = |which: usize| families(situation.operand).map_or("", |families| families[which]);
+    match division(situation) {
+        Division::Pairs(pairs) => Geometry {
+            family: family(0),
+            kernel: pairs.kernel(situation.operand, situation.product),
+            tile: (pairs::TILE_ROWS as u32, pairs.columns),
+            tiles: pairs.tiles,
+            blocks: pairs.blocks(),
+            copied,
+            splits: 1,
+        },
+        Division::Split(split) => Geometry {
+            family: family(1),
+            kernel: split.kernel(situation.operand, situation.product),
+            tile: split.tile(),
+            tiles: split.tiles,
+            blocks: split.blocks() as u32,
+            copied,
+            splits: split.splits,
+        },
+    }
+}
+
+/// What the kernels are given beside the operands.
+struct Work<'a, C: Element> {
+    product: &'a Product,
+    alpha: f32,
+    beta: f32,
+    epilogue: &'a Epilogue<'a, C>,
+}
+
+/// Runs it. The product was checked against the buffers, and nothing is lacking.
+pub(super) fn run_on<T: Element, C: Element>(
+    stream: &Stream,
+    situation: &Situation<'_>,
+    (alpha, beta): (f32, f32),
+    a: DeviceSlice<'_, T>,
+    b: DeviceSlice<'_, T>,
+    c: DeviceSliceMut<'_, C>,
+    epilogue: &Epilogue<'_, C>,
+) -> Result<()> {
+    let product = situation.product;
+    // Copies live until the product is launched, which orders their memory's next use behind it.
+    let a = maps::Mapped::new(stream, a, product.stored_a(), situation.addresses[0])?;
+    let b = maps::Mapped::new(stream, b, product.stored_b(), situation.addresses[1])?;
+    let work = Work { product, alpha, beta, epilogue };
+    match division(situation) {
+        Division::Pairs(pairs) => pairs.run(stream, &work, &a, &b, c, situation.addresses[2]),
+        Division::Split(split) => split.run(stream, &work, &a, &b, c, situation.addresses[2]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const H200: Machine = Machine { capability: (9, 0), driver_isa: (8, 0), multiprocessors: 132 };
+
+    fn best(product: &Product) -> Division {
+        division(&Situation {
+            product,
+            operand: DType::BF16,
+            result: DType::BF16,
+            addresses: [0; 3],
+            machine: H200,
+            has_epilogue: false,
+            way: None,
+        })
+    }
+
+    #[test]
+    fn a_way_is_taken_where_it_is_one() {
+        let product = Product::new(1024, 1024, 1024);
+        let ways = ways(&product, H200);
+        assert_eq!(ways[0], best(&product).way());
+        assert!(ways.len() > 3);
+        for way in ways {
+            let situation = Situation {
+                product: &product,
+                operand: DType::BF16,
+                result: DType::BF16,
+                addresses: [0; 3],
+                machine: H200,
+                has_epilogue: false,
+                way: Some(way),
+            };
+            assert_eq!(division(&situation).way(), way);
+        }
+    }
+
+    #[test]
+    fn few_tiles_are_split_and_many_are_not() {
+        let splits = |m, n, k| match best(&Product::new(m, n, k)) {
+            Division::Pairs(_) => 0,
+            Division::Split(split) => split.splits,
+        };
+        for (m, n, k) in [(4096, 4096, 4096), (8192, 8192, 8192), (65536, 768, 768), (65536, 50304, 768)] {
+            assert_eq!(splits(m, n, k), 0, "{m}x{n}x{k}");
+        }
+        // 32 tiles of 128 rows of the weights, by four blocks each; 128 by one.
+        for m in [1, 16, 64, 128] {
+            assert_eq!(splits(m, 4096, 4096), 4, "{m}");
+            assert_eq!(splits(4096, m, 4096), 4, "{m}");
+        }
+        for m in [1, 16, 64] {
+            assert_eq!(splits(m, 16384, 16384), 1, "{m}");
+        }
+        assert!(splits(256, 256, 256) > 1 && splits(1024, 1024, 1024) > 0);
+    }
+}

@@ -1,0 +1,205 @@
+//! Products of few tiles, by clusters of blocks that divide k: `csrc/kernels/gemm_split.cu`.
+
+use super::super::epilogue::{Raw, WithEpilogue};
+use super::super::kernels::{self, Key};
+use super::super::plan::Machine;
+use super::super::product::Product;
+use super::maps::{Mapped, PANEL};
+use super::{THREADS, Work};
+use crate::driver::{DeviceSliceMut, LaunchConfig, Stream};
+use crate::error::Result;
+use crate::types::{DType, Element};
+
+/// Of f16 and of bf16.
+pub(super) const FAMILIES: [&str; 2] = ["gemm_split_f16", "gemm_split_bf16"];
+
+/// Rows of P in a tile.
+const ROWS: u32 = 128;
+/// Rows of Q in a tile, and the blocks that divide k.
+const WIDTHS: [u32; 5] = [16, 32, 64, 128, 256];
+const SPLITS: [u32; 5] = [1, 2, 3, 4, 8];
+/// Elements of C that a thread stores together.
+const TOGETHER: usize = 4;
+
+/// How a product is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Split {
+    /// Whether tiles take 128 rows of B transposed instead of A.
+    pub swapped: bool,
+    /// Of the other operand, the rows that a tile takes.
+    pub columns: u32,
+    /// Blocks that divide k.
+    pub splits: u32,
+    pub tiles: u64,
+}
+
+/// The kernels' parameter: exactly the `Shape` of gemm_split.cu.
+#[repr(C)]
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+struct Shape {
+    m: i32,
+    n: i32,
+    k: i32,
+    batch: i32,
+    c_row: i64,
+    c_matrix: i64,
+    p_matrix: i32,
+    q_matrix: i32,
+    splits: i32,
+    swapped: i32,
+    wide: i32,
+    vector: i32,
+    alpha: f32,
+    beta: f32,
+    epilogue: Raw,
+}
+
+/// Blocks of clusters of this size that run at one time: a cluster lies within one of the device's processing clusters,
+/// which have 16 or 18 multiprocessors on an H200.
+fn room(machine: Machine, splits: u32) -> u64 {
+    let all = u64::from(machine.multiprocessors);
+    match splits {
+        0..=2 => all,
+        3..=4 => all - all / 32,
+        _ => all - all / 11,
+    }
+    .max(1)
+}
+
+/// Its divisions, and the clocks that each takes, roughly.
+pub(super) fn divisions(product: &Product, machine: Machine) -> impl Iterator<Item = (Split, u64)> {
+    let (m, n, count) = (product.m() as u64, product.n() as u64, product.count() as u64);
+    let steps = (product.k() as u64).div_ceil(u64::from(PANEL));
+    let all = [true, false].into_iter().flat_map(|swapped| WIDTHS.map(|columns| (swapped, columns)));
+    let all = all.flat_map(|(swapped, columns)| SPLITS.map(|splits| (swapped, columns, splits)));
+    all.filter(move |(.., splits)| u64::from(*splits) <= steps.max(1)).map(
+        move |(swapped, columns, splits)| {
+            let (of_p, of_q) = if swapped { (n, m) } else { (m, n) };
+            let tiles = of_p.div_ceil(u64::from(ROWS)) * of_q.div_ceil(u64::from(columns));
+            let tiles = tiles.saturating_mul(count);
+            let width = u64::from(columns);
+            // 64 k: the instructions' rate, and copies at 45 bytes a clock.
+            let step = (4 * width).max((u64::from(ROWS) + width) * 128 / 45);
+            // Sums go through shared memory, the other blocks' at a quarter of the speed.
+            let end = 500 + width * if splits > 1 { 16 } else { 6 };
+            let rounds = tiles.saturating_mul(splits.into()).div_ceil(room(machine, splits));
+            let round = steps.div_ceil(splits.into()) * step + 2000 + end;
+            (Split { swapped, columns, splits, tiles }, rounds.saturating_mul(round))
+        },
+    )
+}
+
+impl Split {
+    pub fn blocks(&self) -> u64 {
+        self.tiles.saturating_mul(self.splits.into())
+    }
+
+    /// Rows and columns of C in a tile.
+    pub fn tile(&self) -> (u32, u32) {
+        if self.swapped { (self.columns, ROWS) } else { (ROWS, self.columns) }
+    }
+
+    /// Whether k runs along the stored rows of P and of Q.
+    fn along(&self, product: &Product) -> [bool; 2] {
+        let (a, b) = (!product.operation_a().transposes(), product.operation_b().transposes());
+        if self.swapped { [b, a] } else { [a, b] }
+    }
+
+    pub fn kernel(&self, operand: DType, product: &Product) -> String {
+        let letter = |along: bool| if along { 'k' } else { 's' };
+        let [p, q] = self.along(product).map(letter);
+        format!("gemm_split_{operand}_{p}{q}_{}", self.columns)
+    }
+
+    /// Dynamic shared memory: as many stages as there is room for, two barriers each, and room to begin at a multiple of
+    /// 1024.
+    fn shared_bytes(&self, q_along: bool) -> u32 {
+        let q = if q_along { self.columns } else { self.columns.max(PANEL) };
+        let stage = (ROWS + q) * PANEL * 2;
+        let stages = (224 << 10) / stage;
+        stages * (stage + 16) + 1024
+    }
+
+    pub fn run<T: Element, C: Element>(
+        &self,
+        stream: &Stream,
+        work: &Work<'_, C>,
+        a: &Mapped<'_, T>,
+        b: &Mapped<'_, T>,
+        c: DeviceSliceMut<'_, C>,
+        c_address: u64,
+    ) -> Result<()> {
+        let product = work.product;
+        let [p_along, q_along] = self.along(product);
+        let family = FAMILIES[usize::from(T::DTYPE == DType::BF16)];
+        let key: Key = (family, u64::from(p_along) | u64::from(q_along) << 1 | u64::from(self.columns) << 2);
+        let function = kernels::function(&stream.device(), key, || self.kernel(T::DTYPE, product))?;
+        let (p, q) = if self.swapped { (b, a) } else { (a, b) };
+        let p_map = p.map(if p_along { (PANEL, ROWS) } else { (PANEL, PANEL) })?;
+        let q_map = q.map(if q_along { (PANEL, self.columns) } else { (PANEL, PANEL) })?;
+        let stored = product.stored_c();
+        let together = TOGETHER * size_of::<C>();
+        let vector = c_address % together as u64 == 0 && stored.keeps_alignment(together, size_of::<C>());
+        let shape = Shape {
+            m: product.m() as i32,
+            n: product.n() as i32,
+            k: product.k() as i32,
+            batch: product.count() as i32,
+            c_row: stored.leading as i64,
+            c_matrix: stored.stride as i64,
+            p_matrix: p.apart(),
+            q_matrix: q.apart(),
+            splits: self.splits as i32,
+            swapped: self.swapped.into(),
+            wide: i32::from(T::DTYPE != C::DTYPE),
+            vector: vector.into(),
+            alpha: work.alpha,
+            beta: work.beta,
+            epilogue: work.epilogue.raw(),
+        };
+        let config = LaunchConfig::new(self.blocks() as u32, THREADS).shared(self.shared_bytes(q_along));
+        let config = if self.splits > 1 { config.cluster(self.splits) } else { config };
+        let shape = WithEpilogue { shape, epilogue: work.epilogue };
+        // SAFETY: the kernel takes two maps, an address and this Shape; it reads what the maps describe, and the epilogue's
+        // buffers, which were checked, and writes the matrices that the Shape describes, which lie inside C's buffer.
+        unsafe { function.launch(stream, config, (&p_map, &q_map, c, shape)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shape_is_the_kernels() {
+        assert_eq!(size_of::<Shape>(), 64 + 32);
+        assert_eq!(std::mem::offset_of!(Shape, c_row), 16);
+        assert_eq!(std::mem::offset_of!(Shape, alpha), 56);
+        assert_eq!(std::mem::offset_of!(Shape, epilogue), 64);
+    }
+
+    #[test]
+    fn stages_fit_a_block() {
+        for columns in WIDTHS {
+            for q_along in [false, true] {
+                let bytes = Split { swapped: true, columns, splits: 1, tiles: 1 }.shared_bytes(q_along);
+                assert!((190 << 10..=227 << 10).contains(&bytes), "{columns}: {bytes}");
+                // The sums take the stages' place.
+                assert!(ROWS * (columns + 8) * 4 <= bytes && columns * (ROWS + 4) * 4 <= bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn letters_say_what_runs_along_the_rows() {
+        use crate::gemm::Operation::Transpose;
+        let split = Split { swapped: true, columns: 16, splits: 1, tiles: 1 };
+        let kernel = |split: Split, product: Product| split.kernel(DType::BF16, &product);
+        let product = Product::new(1, 64, 64);
+        // B is stored k by n, A has k along its rows.
+        assert_eq!(kernel(split, product), "gemm_split_bf16_sk_16");
+        assert_eq!(kernel(split, product.b(Transpose)), "gemm_split_bf16_kk_16");
+        assert_eq!(kernel(split, product.a(Transpose)), "gemm_split_bf16_ss_16");
+        assert_eq!(kernel(Split { swapped: false, ..split }, product), "gemm_split_bf16_ks_16");
+    }
+}
