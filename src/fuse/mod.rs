@@ -57,6 +57,9 @@ mod tile;
 pub use device::{DeviceInput, DeviceOutput};
 pub use explain::{Explanation, KernelLaunch};
 pub use expression::Expression;
+#[doc(hidden)]
+pub use graph::Given;
+pub(crate) use graph::dtype_of_number;
 pub use graph::{Expr, Graph, Operand};
 pub use host::{HostInput, HostOutput};
 pub use number::Number;

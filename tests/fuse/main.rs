@@ -1,5 +1,6 @@
-//! The elementwise compiler without a device: each operation, for each dtype and each way in which operands lie, on the CPU
-//! against a reference written apart from it, and its PTX through an interpreter against the CPU bit for bit.
+//! Parity of the elementwise compiler: each operation, for each dtype and each way in which operands lie, on the CPU against
+//! a reference written apart from it, its PTX through an interpreter against the CPU bit for bit, and, where there is
+//! a device, what that computes against the CPU bit for bit.
 //!
 //! `SELVEDGE_PTX_OUT=folder` writes every kernel's text there, once each, for `scripts/check_fuse.py`, which assembles them.
 
@@ -25,6 +26,12 @@ mod words;
 
 fn main() -> std::process::ExitCode {
     let arguments = libtest_mimic::Arguments::from_args();
+    if !arguments.list {
+        match harness::device() {
+            Ok(stream) => eprintln!("with {}", stream.device()),
+            Err(_) => eprintln!("there is no device: its kernels run through the interpreter alone"),
+        }
+    }
     let mut trials = operations::trials();
     trials.extend(coordinates::trials());
     trials.extend(random::trials());

@@ -57,6 +57,11 @@ fn operands_are_promoted() {
         (of(DType::I32).lt(2.5), DType::Bool),
         (of(DType::C128).abs(), DType::F64),
         (of(DType::F32).choose(of(DType::I8), of(DType::F64)), DType::F64),
+        // A number meets what the others have in common; the condition is none of them.
+        (of(DType::Bool).choose(of(DType::F16), 2.5), DType::F16),
+        (of(DType::F32).choose(1, of(DType::U8)), DType::U8),
+        (of(DType::Bool).choose(1, 0.5), DType::F32),
+        (of(DType::F16).clamp(0.1, of(DType::F64)), DType::F64),
         (of(DType::I64).sqrt(), DType::F32),
         (of(DType::F64).logical_not(), DType::Bool),
         (of(DType::BF16) * num_complex::Complex::new(0.0f32, 1.0), DType::C64),
