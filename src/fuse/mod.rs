@@ -65,4 +65,5 @@ pub use host::{HostInput, HostOutput};
 pub use number::Number;
 pub(crate) use operation::with_operations;
 pub use operation::{DTypes, Operation, Rule, Signature};
+pub(crate) use plan::divisor;
 pub use reduce::{Fold, LaunchMemory, Reduction, ReductionExplanation, ReductionLaunch, Scan};
