@@ -124,7 +124,8 @@ impl Handle {
         (workspace, bytes): (u64, usize),
         call: &Call,
     ) -> Result<()> {
-        let Call { sizes: (m, n, k), transpositions, operands, result, matrices: [a, b, c], batch, .. } = *call;
+        let Call { sizes: (m, n, k), transpositions, operands, result, matrices: [a, b, c], batch, .. } =
+            *call;
         let (of_a, of_b) = (transpositions.0.raw(), transpositions.1.raw());
         let (from, to, compute) = (operands.data(), result.data(), operands.compute());
         let alpha: *const c_void = call.alpha.as_ptr().cast();

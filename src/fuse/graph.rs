@@ -5,6 +5,7 @@ use std::ops;
 
 use num_complex::Complex;
 
+use super::coordinate::Coordinate;
 use super::expression::Expression;
 use super::number::Number;
 use super::operation::{Operation, with_operations};
@@ -20,6 +21,13 @@ pub(crate) enum Node {
     Input(u32),
     /// A scalar that each run is given, or a literal number of the expression, which lie behind those.
     Scalar(u32),
+    Coordinate(u32),
+    /// A random number of a coordinate: (coordinate, words of an element, which number), seed and offset.
+    Random([u32; 3], [Place; 2]),
+    /// A normally distributed number of random bits.
+    Normal(Place),
+    /// Where an index goes in a permutation: index, length and key.
+    Permute([Place; 3]),
     Cast(Place),
     Apply(Operation, [Place; 3]),
 }
@@ -30,6 +38,7 @@ pub(crate) struct Nodes {
     pub(crate) inputs: Vec<DType>,
     /// The scalars of each run, then the literals with their values, in the order of their making.
     pub(crate) scalars: Vec<(DType, Option<Number>)>,
+    pub(crate) coordinates: Vec<Coordinate>,
     error: Option<Error>,
 }
 
@@ -50,6 +59,20 @@ impl Nodes {
     fn literal(&mut self, number: Number, dtype: DType) -> Place {
         self.scalars.push((dtype, Some(number)));
         self.push(Node::Scalar(self.scalars.len() as u32 - 1), dtype)
+    }
+
+    /// The place of a coordinate among the graph's, which has each once.
+    fn coordinate(&mut self, coordinate: Coordinate) -> u32 {
+        let known = self.coordinates.iter().position(|known| *known == coordinate);
+        known.unwrap_or_else(|| {
+            self.coordinates.push(coordinate);
+            self.coordinates.len() - 1
+        }) as u32
+    }
+
+    #[cold]
+    fn refuse(&mut self, operation: &'static str, found: impl std::fmt::Display, wanted: &str) {
+        self.error.get_or_insert_with(|| Error::invalid(operation, found, wanted));
     }
 
     /// The first error is kept for [`Graph::expression`]; the node stands for nothing then.
@@ -117,6 +140,91 @@ impl Graph {
     pub fn number(&self, number: impl Into<Number>, dtype: DType) -> Expr<'_> {
         let place = self.0.borrow_mut().literal(number.into(), dtype);
         Expr { graph: self, place }
+    }
+
+    /// An element's index along an axis of the outputs' shape, an i64. A negative axis counts from the last. How the outputs
+    /// lie in memory does not matter; a shape that has no such axis is an error of the run.
+    ///
+    /// ```
+    /// use selvedge::fuse::{Graph, HostOutput};
+    /// use selvedge::types::{DType, Layout};
+    /// let graph = Graph::new();
+    /// let below = graph.index(0).ge(graph.index(1)).cast(DType::U8);
+    /// let mut triangle = [7u8; 6];
+    /// let layout = Layout::contiguous(&[2, 3])?;
+    /// graph.expression(&[below])?.run_host(&[], &[], &mut [HostOutput::new(&mut triangle, layout)?])?;
+    /// assert_eq!(triangle, [1, 0, 0, 1, 1, 0]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    pub fn index(&self, axis: isize) -> Expr<'_> {
+        self.coordinate(Coordinate::Axis(axis))
+    }
+
+    /// An element's place in the outputs' shape in row-major order, an i64: 0 for the first, one more for each next along the
+    /// last axis. How the outputs lie in memory does not matter.
+    pub fn position(&self) -> Expr<'_> {
+        self.coordinate(Coordinate::Position)
+    }
+
+    /// `COUNT` random integers an element, u32 or u64, of Philox 4x32-10: 1, 2 or 4 words of 32 bits in all, the lower word of
+    /// a u64 first.
+    ///
+    /// The key is `seed`. The stream is that of the blocks of 4 words that the generator gives for the counters `offset`,
+    /// `offset` + 1 and so on (64 bits of the 128, the others 0); with w words an element, the one at
+    /// [`position`](Self::position) p has words w · p to w · p + w - 1. So they depend on nothing but these, and a
+    /// draw of n elements takes w · n / 4 blocks, rounded up. A block is computed once for the neighbours that share it,
+    /// where a thread has them.
+    ///
+    /// `seed` and `offset` are u64 scalars of this graph; what else they are is an error of [`expression`](Self::expression),
+    /// as are more words.
+    ///
+    /// ```
+    /// use selvedge::fuse::{Graph, HostOutput};
+    /// use selvedge::types::{DType, Layout};
+    /// let graph = Graph::new();
+    /// let (seed, offset) = (graph.scalar(DType::U64), graph.scalar(DType::U64));
+    /// let [word] = graph.random(DType::U32, seed, offset);
+    /// let mut words = [0u32; 4];
+    /// let output = HostOutput::new(&mut words, Layout::contiguous(&[4])?)?;
+    /// graph.expression(&[word])?.run_host(&[], &[0.into(), 0.into()], &mut [output])?;
+    /// // The first of the published vectors.
+    /// assert_eq!(words, [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    pub fn random<'g, const COUNT: usize>(
+        &'g self,
+        dtype: DType,
+        seed: Expr<'g>,
+        offset: Expr<'g>,
+    ) -> [Expr<'g>; COUNT] {
+        let mut nodes = self.0.borrow_mut();
+        let places = [seed, offset].map(|scalar| {
+            let known = std::ptr::eq(scalar.graph, self)
+                && matches!(nodes.nodes[scalar.place as usize], (Node::Scalar(_), DType::U64));
+            if !known {
+                let wanted = "u64 scalars of the same graph as seed and offset";
+                nodes.refuse("random words", "another expression", wanted);
+            }
+            if known { scalar.place } else { nodes.literal(Number::Integer(0), DType::U64) }
+        });
+        let words = COUNT * dtype.size() / 4;
+        if !matches!((dtype, words), (DType::U32 | DType::U64, 1 | 2 | 4)) {
+            let wanted = "u32 or u64, of 1, 2 or 4 words together";
+            nodes.refuse("random words", format!("{COUNT} of {dtype} an element"), wanted);
+        }
+        // A place holder where that is an error.
+        let words = if matches!(words, 1 | 2) { words as u32 } else { 4 };
+        let coordinate = nodes.coordinate(super::lower::random::coordinate(words));
+        std::array::from_fn(|number| {
+            let node = Node::Random([coordinate, words, number as u32], places);
+            Expr { graph: self, place: nodes.push(node, dtype) }
+        })
+    }
+
+    fn coordinate(&self, coordinate: Coordinate) -> Expr<'_> {
+        let mut nodes = self.0.borrow_mut();
+        let node = Node::Coordinate(nodes.coordinate(coordinate));
+        Expr { graph: self, place: nodes.push(node, DType::I64) }
     }
 
     /// The expression that computes these outputs. The graph can go on to grow, and give others.
@@ -224,6 +332,50 @@ impl<'g> Expr<'g> {
     pub fn cast(self, dtype: DType) -> Expr<'g> {
         let place = self.graph.0.borrow_mut().cast(self.place, dtype);
         Expr { graph: self.graph, place }
+    }
+}
+
+impl<'g> Expr<'g> {
+    /// The number that belongs to these random bits in the standard normal distribution: of u32 an f32, of u64 an f64, the
+    /// quantile at (bits + 1/2) / 2^32 or 2^64, within 3 units in the last place and the same on every device. A dtype
+    /// that is neither is an error of [`Graph::expression`].
+    #[must_use]
+    pub fn normal(self) -> Expr<'g> {
+        let mut nodes = self.graph.0.borrow_mut();
+        let result = match nodes.dtype(self.place) {
+            DType::U32 => DType::F32,
+            DType::U64 => DType::F64,
+            other => {
+                nodes.refuse("normal numbers", format!("bits of {other}"), "u32 or u64");
+                return self;
+            }
+        };
+        Expr { graph: self.graph, place: nodes.push(Node::Normal(self.place), result) }
+    }
+
+    /// Where this index goes in the permutation of 0 to `length` that belongs to `key`, as a u64, as which all three are
+    /// taken. It is computed, by a Feistel network of the fewest bits that hold the length, so there is no table; every key
+    /// gives a permutation that looks random, not every permutation has a key. A length of 0 counts as 1, an index past the
+    /// length as the last.
+    ///
+    /// ```
+    /// use selvedge::fuse::{Graph, HostOutput};
+    /// use selvedge::types::{DType, Layout};
+    /// let graph = Graph::new();
+    /// let [length, key] = [5u64, 7].map(|number| graph.number(number, DType::U64));
+    /// let mut order = [0u64; 5];
+    /// let output = HostOutput::new(&mut order, Layout::contiguous(&[5])?)?;
+    /// graph.expression(&[graph.position().permuted(length, key)])?.run_host(&[], &[], &mut [output])?;
+    /// order.sort_unstable();
+    /// assert_eq!(order, [0, 1, 2, 3, 4]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    #[must_use]
+    pub fn permuted(self, length: Expr<'g>, key: Expr<'g>) -> Expr<'g> {
+        let places = [self.place, length.place(self), key.place(self)];
+        let mut nodes = self.graph.0.borrow_mut();
+        let places = places.map(|operand| nodes.cast(operand, DType::U64));
+        Expr { graph: self.graph, place: nodes.push(Node::Permute(places), DType::U64) }
     }
 }
 

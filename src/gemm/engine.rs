@@ -166,10 +166,7 @@ mod tests {
 
     #[test]
     fn names_are_read_and_others_refused() {
-        for choice in [Choice::Auto, Choice::Own]
-            .into_iter()
-            .chain(Engine::ALL.map(Choice::Only))
-        {
+        for choice in [Choice::Auto, Choice::Own].into_iter().chain(Engine::ALL.map(Choice::Only)) {
             assert_eq!(choice.to_string().parse::<Choice>().unwrap(), choice);
         }
         assert_eq!("".parse::<Choice>().unwrap(), Choice::Own);

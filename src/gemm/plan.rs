@@ -179,8 +179,15 @@ impl Plan {
     /// As [`gemm`](super::gemm): a product that cannot be, or that no engine which was asked for runs.
     pub fn explain(product: &Product, operand: DType, result: DType, machine: Machine) -> Result<Plan> {
         product.check()?;
-        let situation =
-            Situation { product, operand, result, addresses: [0; 3], machine, has_epilogue: false, way: None };
+        let situation = Situation {
+            product,
+            operand,
+            result,
+            addresses: [0; 3],
+            machine,
+            has_epilogue: false,
+            way: None,
+        };
         let Chosen { engine, way, tuned, lacking } = choose(&situation)?;
         let situation = Situation { way, ..situation };
         let geometry = match engine {
@@ -204,8 +211,15 @@ impl Plan {
     /// As [`explain`](Self::explain) has for the product.
     pub fn ways(product: &Product, operand: DType, result: DType, machine: Machine) -> Result<Vec<Way>> {
         product.check()?;
-        let situation =
-            Situation { product, operand, result, addresses: [0; 3], machine, has_epilogue: false, way: None };
+        let situation = Situation {
+            product,
+            operand,
+            result,
+            addresses: [0; 3],
+            machine,
+            has_epilogue: false,
+            way: None,
+        };
         let able = Engine::ALL.into_iter().filter(|engine| lacks(*engine, &situation).is_none());
         Ok(able
             .flat_map(|engine| match engine {
@@ -355,7 +369,8 @@ mod tests {
             way: None,
         };
         let chosen = |way: &str, cublas, choice| {
-            let line = TunedChoice::new(&product, DType::BF16, DType::BF16, HOPPER, way.parse().unwrap(), cublas);
+            let line =
+                TunedChoice::new(&product, DType::BF16, DType::BF16, HOPPER, way.parse().unwrap(), cublas);
             by_table(&situation, choice, line).map(|chosen| (chosen.engine, chosen.way.unwrap().to_string()))
         };
         let simt = Some((Engine::Simt, "simt".to_owned()));

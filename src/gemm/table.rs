@@ -95,9 +95,14 @@ impl Class {
 
 impl fmt::Display for TunedChoice {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Class { capability: (major, minor), multiprocessors, operand, result, layout, powers } = self.class;
+        let Class { capability: (major, minor), multiprocessors, operand, result, layout, powers } =
+            self.class;
         let [m, n, k, batch] = powers.map(|power| 1u128 << power.min(127));
-        write!(formatter, "{major}.{minor} {multiprocessors} {operand} {result} {layout} {m} {n} {k} {batch} {}", self.own)?;
+        write!(
+            formatter,
+            "{major}.{minor} {multiprocessors} {operand} {result} {layout} {m} {n} {k} {batch} {}",
+            self.own
+        )?;
         if self.cublas { formatter.write_str(" cublas") } else { Ok(()) }
     }
 }
@@ -142,7 +147,12 @@ fn lines(text: &str) -> impl Iterator<Item = Result<TunedChoice>> + '_ {
 }
 
 /// What was measured for products of this class; none where nothing was.
-pub(super) fn tuned(product: &Product, operand: DType, result: DType, machine: Machine) -> Option<TunedChoice> {
+pub(super) fn tuned(
+    product: &Product,
+    operand: DType,
+    result: DType,
+    machine: Machine,
+) -> Option<TunedChoice> {
     static TABLE: OnceLock<HashMap<Class, TunedChoice>> = OnceLock::new();
     // The committed table is held against its grammar by a test.
     let table = TABLE.get_or_init(|| {
@@ -177,7 +187,8 @@ mod tests {
         assert!(choice.prefers_cublas());
         let plain: TunedChoice = LINE.trim_end_matches(" cublas").parse().unwrap();
         assert!(!plain.prefers_cublas() && plain.own() == choice.own());
-        for line in ["", "9.0", &LINE.replace("9.0", "9"), &LINE.replace("tn", "xn"), &format!("{LINE} more")] {
+        for line in ["", "9.0", &LINE.replace("9.0", "9"), &LINE.replace("tn", "xn"), &format!("{LINE} more")]
+        {
             assert!(line.parse::<TunedChoice>().is_err(), "{line}");
         }
     }

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use super::device::{Device, stream};
+use super::evaluate::Target;
+use super::indexing::told;
+use super::moving::copy_to;
 use super::recipe::{Kind, Recipe};
 use super::slices::slice;
 use super::storage::{Fresh, HostMemory, Memory, MemoryMut, Storage};
@@ -42,18 +45,46 @@ impl Tensor {
         Ok(Tensor::of(Arc::new(storage), T::DTYPE, Layout::of(shape)))
     }
 
-    /// Of as many bytes as the shape has.
-    pub(crate) fn from_bytes(bytes: &[u8], dtype: DType, shape: &Shape, device: &Device) -> Result<Tensor> {
-        let mut fresh = Fresh::new(device, dtype, shape)?;
+    /// As [`from_slice`](Self::from_slice), of elements whose dtype is known only at run time, as bytes of this machine's order.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] where the shape has not as many bytes, and as [`zeros`](Self::zeros).
+    pub fn from_bytes(bytes: &[u8], dtype: DType, shape: &[usize], device: &Device) -> Result<Tensor> {
+        let mut fresh = Fresh::new(device, dtype, &Shape::new(shape)?)?;
+        let wanted = fresh.layout().count() * dtype.size();
+        if bytes.len() != wanted {
+            let operation = "a tensor's bytes";
+            return Err(Error::LengthMismatch { operation, wanted, found: bytes.len() });
+        }
         match fresh.memory_mut() {
-            MemoryMut::Host(memory) if memory.len() == bytes.len() => memory.copy_from_slice(bytes),
-            MemoryMut::Host(memory) => {
-                let (wanted, found) = (memory.len(), bytes.len());
-                return Err(Error::LengthMismatch { operation: "a tensor's bytes", wanted, found });
-            }
+            MemoryMut::Host(memory) => memory.copy_from_slice(bytes),
             MemoryMut::Cuda(buffer) => stream(device)?.copy_from_host(bytes, buffer)?,
         }
         Ok(fresh.into_tensor())
+    }
+
+    /// The elements in row-major order as bytes of this machine's order, after everything that writes them. Bools are 0
+    /// or 1.
+    ///
+    /// # Errors
+    ///
+    /// As [`to_vec`](Self::to_vec).
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut bytes = self.room(self.count().saturating_mul(self.dtype().size()))?;
+        self.read(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Zeros on the host, for what is to be read.
+    fn room<T: Element>(&self, length: usize) -> Result<Vec<T>> {
+        let mut elements: Vec<T> = Vec::new();
+        elements.try_reserve_exact(length).map_err(|error| {
+            let found = format!("{} elements of {}: {error}", self.count(), self.dtype());
+            Error::invalid("reading a tensor's elements", found, "a tensor that the host has memory for")
+        })?;
+        elements.resize(length, T::zeroed());
+        Ok(elements)
     }
 
     /// The elements in row-major order, after everything that writes them. Bools are 0 or 1.
@@ -64,12 +95,7 @@ impl Tensor {
     /// them, or what happened on the device before.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.check_element::<T>("reading a tensor's elements")?;
-        let mut elements: Vec<T> = Vec::new();
-        elements.try_reserve_exact(self.count()).map_err(|error| {
-            let found = format!("{} elements of {}: {error}", self.count(), self.dtype());
-            Error::invalid("reading a tensor's elements", found, "a tensor that the host has memory for")
-        })?;
-        elements.resize(self.count(), T::zeroed());
+        let mut elements: Vec<T> = self.room(self.count())?;
         self.read(bytemuck::cast_slice_mut(&mut elements))?;
         Ok(elements)
     }
@@ -114,7 +140,10 @@ impl Tensor {
         let range = start..start + bytes.len();
         match dense.memory() {
             Memory::Host(memory) => bytes.copy_from_slice(slice(memory, range)?),
-            Memory::Cuda(buffer) => stream(&dense.device())?.copy_to_host(&buffer.slice(range)?, bytes)?,
+            Memory::Cuda(buffer) => {
+                stream(&dense.device())?.copy_to_host(&buffer.slice(range)?, bytes)?;
+                told(&buffer.device())?;
+            }
         }
         if self.dtype() == DType::Bool {
             bytes.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
@@ -137,7 +166,9 @@ impl Tensor {
     ///
     /// As [`zeros`](Self::zeros).
     pub fn copy(&self) -> Result<Tensor> {
-        Recipe::cast(Kind::Tensor(self.dtype()), self.dtype()).run(&[self.into()])
+        let mut fresh = Fresh::new(&self.device(), self.dtype(), self.shape())?;
+        copy_to(self, Target::all(&mut fresh))?;
+        Ok(fresh.into_tensor())
     }
 
     /// The elements in another dtype; the tensor itself where they have it. Floats become integers by dropping the fraction

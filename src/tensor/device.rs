@@ -9,6 +9,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
 
+use super::indexing::told;
 use crate::driver;
 use crate::driver::Stream;
 use crate::error::{Error, Result};
@@ -117,11 +118,11 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// As [`driver::Device::synchronize`].
+    /// As [`driver::Device::synchronize`], and [`Error::IndexOutOfRange`] where that work was given an index that led nowhere.
     pub fn synchronize(&self) -> Result<()> {
         match self.0 {
             Place::Cpu => Ok(()),
-            Place::Cuda(device) => device.synchronize(),
+            Place::Cuda(device) => device.synchronize().and_then(|()| told(&device)),
         }
     }
 }

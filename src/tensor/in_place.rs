@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::device::Device;
 use super::evaluate::{Source, Target};
+use super::moving::copy_to;
 use super::operand::{Inputs, Operand};
 use super::recipe::{Kind, Recipe};
 use super::storage::Fresh;
@@ -121,19 +122,24 @@ impl<'a> TensorMut<'a> {
         Ok(self)
     }
 
+    /// The elements as they are now. While it is there they are shared.
+    pub(super) fn current(&self) -> Tensor {
+        self.tensor.view_as(*self.layout())
+    }
+
     /// A part of this one, for a shorter time.
     pub fn reborrow(&mut self) -> TensorMut<'_> {
         TensorMut { tensor: self.tensor, part: self.part }
     }
 
     /// Whether the elements are this one's own, each in a place of its own.
-    fn is_own(&mut self) -> bool {
+    pub(super) fn is_own(&mut self) -> bool {
         // Whoever has a part has made its tensor own them.
         Arc::get_mut(&mut self.tensor.storage).is_some() && !self.layout().may_overlap()
     }
 
     /// Writes what `run` puts into its target: all of the elements.
-    fn write(&mut self, run: impl FnOnce(Target<'_>) -> Result<()>) -> Result<()> {
+    pub(super) fn write(&mut self, run: impl FnOnce(Target<'_>) -> Result<()>) -> Result<()> {
         let mut fresh = self.fresh()?;
         run(self.target(&mut fresh)?)?;
         self.settle(fresh);
@@ -189,6 +195,10 @@ impl<'a> TensorMut<'a> {
     /// [`Error::DeviceMismatch`] where it is on another device.
     pub fn assign<'b>(&mut self, values: impl Into<Operand<'b>>) -> Result<&mut TensorMut<'a>> {
         let values = values.into();
+        if let Some(tensor) = values.tensor().filter(|tensor| tensor.dtype() == self.dtype()) {
+            self.write(|target| copy_to(tensor, target))?;
+            return Ok(self);
+        }
         let recipe = Recipe::cast(Kind::of(&values), self.dtype());
         let mut inputs = Inputs::default();
         inputs.push(&values);

@@ -1,6 +1,6 @@
 //! Tensors of one number.
 
-use super::device::Device;
+use super::device::{Device, stream};
 use super::evaluate::Target;
 use super::operand::Inputs;
 use super::recipe::{Kind, Recipe};
@@ -50,7 +50,7 @@ impl Tensor {
     pub fn zeros(shape: &[usize], dtype: DType, device: &Device) -> Result<Tensor> {
         let mut fresh = Fresh::new(device, dtype, &Shape::new(shape)?)?;
         if let MemoryMut::Cuda(buffer) = fresh.memory_mut() {
-            super::stream(device)?.fill(buffer, 0u8)?;
+            stream(device)?.fill(buffer, 0u8)?;
         }
         // Host memory is made of zeros.
         Ok(fresh.into_tensor())

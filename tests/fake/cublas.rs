@@ -185,7 +185,8 @@ fn choices(_: &Fake) -> Outcome {
 fn tensors(fake: &Fake) -> Outcome {
     let device = selvedge::tensor::Device::cuda(0)?;
     let tensor = |sizes: &[usize]| {
-        let elements: Vec<f32> = (0..sizes.iter().product()).map(|x: usize| (x * 7 % 11) as f32 - 5.0).collect();
+        let elements: Vec<f32> =
+            (0..sizes.iter().product()).map(|x: usize| (x * 7 % 11) as f32 - 5.0).collect();
         Tensor::from_vec(elements, sizes, &selvedge::tensor::Device::cpu())
     };
     let (wide, other) = (tensor(&[4, 3, 10, 12])?, tensor(&[2, 3, 9, 8])?);
@@ -194,12 +195,18 @@ fn tensors(fake: &Fake) -> Outcome {
     let turned: View = |other| other.transpose(2, 3);
     let views: [(View, View); 7] = [
         // Rows with gaps from somewhere on, and columns.
-        (|wide| wide.narrow(2, 1, 6)?.narrow(3, 3, 8)?.select(0, 1), |other| other.transpose(2, 3)?.select(0, 1)),
+        (
+            |wide| wide.narrow(2, 1, 6)?.narrow(3, 3, 8)?.select(0, 1),
+            |other| other.transpose(2, 3)?.select(0, 1),
+        ),
         // One matrix for all, and one of a batch for each.
         (cut, |other| other.transpose(2, 3)?.select(0, 1)?.select(0, 2)),
         (|wide| wide.narrow(2, 1, 6)?.narrow(3, 3, 8)?.select(1, 2)?.select(0, 3), turned),
         // Batches that are broadcast against each other.
-        (|wide| wide.narrow(2, 1, 6)?.narrow(3, 3, 8)?.narrow(0, 0, 2), |other| other.transpose(2, 3)?.select(0, 0)),
+        (
+            |wide| wide.narrow(2, 1, 6)?.narrow(3, 3, 8)?.narrow(0, 0, 2),
+            |other| other.transpose(2, 3)?.select(0, 0),
+        ),
         (|wide| wide.narrow(2, 1, 6)?.narrow(3, 3, 8)?.unsqueeze(1), turned),
         // Vectors, with steps too.
         (cut, |other| other.select(0, 0)?.select(0, 0)?.select(0, 4)),
@@ -295,11 +302,26 @@ pub fn trials() -> Vec<Trial> {
         }),
         Trial::test("cublas::chosen_by_the_environment", || {
             let text = with_library("choices", &[("SELVEDGE_GEMM", "cublas")])?;
-            says(&text, &["nothing asked: 64x64x64 (nn) of f64 into f64", "cublasGemmEx", "not simt: cublas was asked for"])
+            says(
+                &text,
+                &[
+                    "nothing asked: 64x64x64 (nn) of f64 into f64",
+                    "cublasGemmEx",
+                    "not simt: cublas was asked for",
+                ],
+            )
         }),
         Trial::test("cublas::absent", || {
             let text = run("choices", "none", &[])?;
-            says(&text, &["nothing asked: 64x64x64", ": simt", "cublas: cuBLAS could not be loaded", "SELVEDGE_LIBCUBLAS"])?;
+            says(
+                &text,
+                &[
+                    "nothing asked: 64x64x64",
+                    ": simt",
+                    "cublas: cuBLAS could not be loaded",
+                    "SELVEDGE_LIBCUBLAS",
+                ],
+            )?;
             let text = run("choices", "none", &[("SELVEDGE_GEMM", "auto")])?;
             says(&text, &["nothing asked: 64x64x64", ": simt"])
         }),

@@ -27,6 +27,8 @@ mod graph_updates;
 #[cfg(target_os = "linux")]
 mod graphs;
 #[cfg(target_os = "linux")]
+mod indexing;
+#[cfg(target_os = "linux")]
 mod kernels;
 #[cfg(target_os = "linux")]
 mod launcher;
@@ -52,6 +54,8 @@ mod soak;
 mod staging;
 #[cfg(target_os = "linux")]
 mod support;
+#[cfg(target_os = "linux")]
+mod tensor;
 #[cfg(target_os = "linux")]
 mod timeouts;
 #[cfg(target_os = "linux")]
@@ -82,6 +86,7 @@ fn main() -> ExitCode {
         gemm::trials,
         graph_edges::trials,
         graphs::trials,
+        indexing::trials,
         launcher::trials,
         losses::trials,
         pool::trials,
@@ -92,6 +97,7 @@ fn main() -> ExitCode {
         self_check::trials,
         soak::trials,
         staging::trials,
+        tensor::trials,
         timeouts::trials,
         transfers::trials,
         versions::trials,

@@ -5,22 +5,35 @@
 
 mod arrays;
 mod classes;
+mod coordinates;
 mod harness;
 mod interpreter;
+mod narrow;
+mod normal;
 mod operations;
 mod pure;
 mod random;
+mod reduced;
+mod reductions;
 mod reference;
 mod rules;
 mod texts;
+mod tiles;
 mod value;
 mod vectors;
+mod words;
 
 fn main() -> std::process::ExitCode {
     let arguments = libtest_mimic::Arguments::from_args();
     let mut trials = operations::trials();
+    trials.extend(coordinates::trials());
     trials.extend(random::trials());
+    trials.extend(reductions::trials());
     trials.extend(rules::trials());
+    trials.extend(narrow::trials());
+    trials.extend(tiles::trials());
     trials.extend(vectors::trials());
+    trials.extend(normal::trials());
+    trials.extend(words::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -60,7 +60,8 @@ fn every_type_multiplies_whole_numbers_exactly() {
 #[test]
 fn odd_sizes_in_every_layout() {
     const ODD: [usize; 7] = [0, 1, 7, 31, 33, 127, 129];
-    let mut sizes = vec![(4097, 7, 33), (7, 4097, 33), (33, 7, 4097), (1, 1, 4097), (4097, 1, 1), (1, 4097, 1)];
+    let mut sizes =
+        vec![(4097, 7, 33), (7, 4097, 33), (33, 7, 4097), (1, 1, 4097), (4097, 1, 1), (1, 4097, 1)];
     for (index, &m) in ODD.iter().enumerate() {
         for (at, &n) in ODD.iter().enumerate() {
             sizes.push((m, n, ODD[(3 * index + 2 * at) % ODD.len()]));

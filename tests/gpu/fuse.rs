@@ -16,7 +16,7 @@ mod arrays;
 mod classes;
 #[allow(dead_code, reason = "as above")]
 #[path = "../fuse/value.rs"]
-mod value;
+pub mod value;
 
 use arrays::{Array, assert_same, on_host};
 use classes::{CLASSES, Class, Role};

@@ -315,7 +315,9 @@ fn cublas_multiplies_where_it_is() -> Outcome {
             [(1, (false, false), false), (3, (true, false), false), (3, (false, true), true)]
         {
             let case = Case { operations, batch, shared, interleaved, ..Case::new(65, 70, 40) };
-            for case in [case, Case { gaps: (3, 5, 1), starts: (1, 3, 7), alpha: (2, 1), beta: (-1, 3), ..case }] {
+            for case in
+                [case, Case { gaps: (3, 5, 1), starts: (1, 3, 7), alpha: (2, 1), beta: (-1, 3), ..case }]
+            {
                 case.check::<f16, f16>(&stream, CUBLAS)?;
                 case.check::<f16, f32>(&stream, CUBLAS)?;
                 case.check::<bf16, bf16>(&stream, CUBLAS)?;

@@ -48,15 +48,18 @@ mod linking;
 mod matmul;
 mod memory;
 mod modules;
+mod moving;
 mod ordering;
 mod peer;
 mod pinned;
 mod pool;
 mod pool_modes;
+mod random;
 mod resets;
 mod sanitizer;
 mod soak;
 mod streams_events;
+mod tensor;
 mod tensor_map;
 mod threads;
 mod timeouts;
@@ -93,6 +96,9 @@ fn promises() -> Vec<Promise> {
         pool_modes::promises(),
         images::promises(),
         fuse::promises(),
+        moving::promises(),
+        tensor::promises(),
+        random::promises(),
         foreign_images::promises(),
         gemm::promises(),
         matmul::promises(),

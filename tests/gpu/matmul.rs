@@ -46,18 +46,23 @@ fn large_views_agree_with_the_cpu() -> Outcome {
         let (a, b) = (a.cast(dtype)?, b.cast(dtype)?);
         let (on_a, on_b) = (a.to(&device)?, b.to(&device)?);
         let product = |a: &Tensor, b: &Tensor| {
-            a.narrow(0, 1, 4)?.narrow(1, 8, 300)?.narrow(2, 0, 256)?.matmul(&b.narrow(3, 8, 256)?.transpose(2, 3)?)
+            a.narrow(0, 1, 4)?
+                .narrow(1, 8, 300)?
+                .narrow(2, 0, 256)?
+                .matmul(&b.narrow(3, 8, 256)?.transpose(2, 3)?)
         };
         let (found, wanted) = (product(&on_a, &on_b)?, product(&a, &b)?);
         assert_eq!(found.shape(), wanted.shape());
-        let same = found.to(&Device::cpu())?.cast(DType::F64)?.to_vec::<f64>()? == wanted.cast(DType::F64)?.to_vec::<f64>()?;
+        let same = found.to(&Device::cpu())?.cast(DType::F64)?.to_vec::<f64>()?
+            == wanted.cast(DType::F64)?.to_vec::<f64>()?;
         assert!(same, "{dtype}");
     }
     Ok(())
 }
 
 fn two_devices_are_not_mixed() -> Outcome {
-    let (here, there) = (Tensor::ones(&[2, 2], DType::F32, &Device::cpu())?, Tensor::ones(&[2, 2], DType::F32, &device()?)?);
+    let (here, there) =
+        (Tensor::ones(&[2, 2], DType::F32, &Device::cpu())?, Tensor::ones(&[2, 2], DType::F32, &device()?)?);
     assert_error!(here.matmul(&there), Error::DeviceMismatch { left, right, .. } if left.contains("cpu") && right.contains("cuda:0"));
     let mut c = here.clone();
     assert_error!(Matmul::new().add_to(&mut c, 0, &there, &there), Error::DeviceMismatch { .. });

@@ -3,8 +3,15 @@
 
 mod aliasing;
 mod conversions;
+#[cfg(feature = "io")]
+mod files;
 mod fused;
+mod indexing;
 mod matmul;
 mod model;
+mod moving;
 mod properties;
+mod random;
+mod ranges;
+mod samples;
 mod text;

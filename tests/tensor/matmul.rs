@@ -39,13 +39,9 @@ fn ones(shape: &[usize], dtype: DType) -> Tensor {
 
 #[test]
 fn shapes_that_do_not_meet_are_both_named() {
-    for (a, b) in [
-        (&[2, 3][..], &[2, 3][..]),
-        (&[3], &[4]),
-        (&[5, 2, 3], &[4, 3, 2]),
-        (&[], &[3]),
-        (&[3], &[]),
-    ] {
+    for (a, b) in
+        [(&[2, 3][..], &[2, 3][..]), (&[3], &[4]), (&[5, 2, 3], &[4, 3, 2]), (&[], &[3]), (&[3], &[])]
+    {
         let error = ones(a, DType::F32).matmul(&ones(b, DType::F32)).unwrap_err();
         let text = error.to_string();
         assert!(matches!(error, Error::InvalidArgument { .. }), "{text}");
@@ -61,7 +57,10 @@ fn shapes_that_do_not_meet_are_both_named() {
         ("gemv", vector.gemv(&vector)),
     ] {
         let text = error.unwrap_err().to_string();
-        assert!(text.starts_with(name) && text.contains("[3]") || text.contains("[2, 3] and [2, 3]"), "{text}");
+        assert!(
+            text.starts_with(name) && text.contains("[3]") || text.contains("[2, 3] and [2, 3]"),
+            "{text}"
+        );
     }
     let mut c = ones(&[2, 2], DType::F32);
     let error = Matmul::new().add_to(&mut c, 1, &matrix, &vector).unwrap_err().to_string();
@@ -76,7 +75,10 @@ fn dtypes_are_not_mixed() {
     for dtype in [DType::Bool, DType::F8E4M3, DType::F8E5M2] {
         let operand = ones(&[2, 2], DType::F32).cast(dtype).unwrap();
         let error = operand.matmul(&operand).unwrap_err();
-        assert!(matches!(error, Error::DTypeMismatch { .. }) && error.to_string().contains("cast"), "{error}");
+        assert!(
+            matches!(error, Error::DTypeMismatch { .. }) && error.to_string().contains("cast"),
+            "{error}"
+        );
     }
     let a = ones(&[2, 2], DType::F32);
     for dtype in [DType::F64, DType::F16, DType::I32] {
@@ -131,7 +133,10 @@ fn an_output_that_is_an_input_is_written_last() {
     // A part of a tensor: the rest stays.
     let mut wide = Tensor::zeros(&[3, 4], DType::F32, &CPU).unwrap();
     Matmul::new().add_to(wide.slice_mut(1, 1..3).unwrap().narrow(0, 1, 2).unwrap(), 0, &a, &a).unwrap();
-    assert_eq!(wide.to_vec::<f32>().unwrap(), [0.0, 0.0, 0.0, 0.0, 0.0, 7.0, 10.0, 0.0, 0.0, 15.0, 22.0, 0.0]);
+    assert_eq!(
+        wide.to_vec::<f32>().unwrap(),
+        [0.0, 0.0, 0.0, 0.0, 0.0, 7.0, 10.0, 0.0, 0.0, 15.0, 22.0, 0.0]
+    );
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn view(numbers: &mut Numbers, tensor: &Tensor, model: &Model) -> Option<(String
     let rank = model.sizes.len();
     let sizes = model.sizes.clone();
     let kind = numbers.below(14);
-    if rank == 0 && !matches!(kind, 5 | 6 | 7) {
+    if rank == 0 && !matches!(kind, 5..=7) {
         return None;
     }
     let axis = numbers.below(rank.max(1));

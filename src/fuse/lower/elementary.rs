@@ -1,6 +1,6 @@
 //! Exponentials and logarithms, written once as IEEE operations and fma: the same bits on every device.
 //!
-//! f16 and bf16 are computed in f32. Every function is without branches, as the lanes of a block and of a warp go the
+//! f16 and bf16 are computed in f32, most functions by shorter series ([`short`]). Every function is without branches, as the lanes of a block and of a warp go the
 //! same way. The series are Taylor's, as long as the reduced argument needs for an error far below half a unit in
 //! the last place; what remains is the rounding of the last few operations.
 
@@ -9,7 +9,7 @@ use std::f64::consts::{LN_2, LN_10, LOG2_E, LOG10_2};
 use super::super::instruction::{Instruction, Kind};
 use super::super::operation::Parts;
 use super::super::program::{Program, Value};
-use super::{one, rounded};
+use super::{Precision, one, rounded, short};
 use crate::types::DType;
 
 /// What ln 2 has beyond its nearest f64.
@@ -29,7 +29,7 @@ fn either(program: &mut Program, x: Value, single: f64, double: f64) -> Value {
 }
 
 /// c[0] + x (c[1] + x (c[2] + …)).
-fn polynomial(program: &mut Program, x: Value, coefficients: &[f64]) -> Value {
+pub(super) fn polynomial(program: &mut Program, x: Value, coefficients: &[f64]) -> Value {
     let mut sum = program.float(x, coefficients[coefficients.len() - 1]);
     for &coefficient in coefficients.iter().rev().skip(1) {
         let coefficient = program.float(x, coefficient);
@@ -45,7 +45,7 @@ fn inverse_factorials(program: &Program, x: Value, first: u32) -> Vec<f64> {
 }
 
 /// x within bounds, where what is beyond them has the result of the bound.
-fn held(program: &mut Program, x: Value, single: (f64, f64), double: (f64, f64)) -> Value {
+pub(super) fn held(program: &mut Program, x: Value, single: (f64, f64), double: (f64, f64)) -> Value {
     let low = either(program, x, single.0, double.0);
     let high = either(program, x, single.1, double.1);
     let x = program.maximum(x, low);
@@ -102,13 +102,13 @@ fn scaled(program: &mut Program, x: Value, k: Value) -> Value {
 }
 
 /// The result, or x where that is NaN.
-fn unless_nan(program: &mut Program, x: Value, result: Value) -> Value {
+pub(super) fn unless_nan(program: &mut Program, x: Value, result: Value) -> Value {
     let nan = program.is_nan(x);
     program.choose(nan, x, result)
 }
 
 /// factor · e^x, as accurate where e^x alone is subnormal.
-fn exponential_times(program: &mut Program, x: Value, factor: Option<Value>) -> Value {
+pub(super) fn exponential_times(program: &mut Program, x: Value, factor: Option<Value>) -> Value {
     let x = held(program, x, (-110.0, 100.0), (-760.0, 720.0));
     let (k, r) = reduced(program, x);
     let coefficients = inverse_factorials(program, x, 0);
@@ -120,7 +120,7 @@ fn exponential_times(program: &mut Program, x: Value, factor: Option<Value>) -> 
 }
 
 /// e^x - 1.
-fn less_1(program: &mut Program, x: Value) -> Value {
+pub(super) fn less_1(program: &mut Program, x: Value) -> Value {
     let bounded = held(program, x, (-30.0, 89.0), (-50.0, 710.0));
     let (k, r) = reduced(program, bounded);
     let coefficients = inverse_factorials(program, x, 2);
@@ -193,7 +193,7 @@ fn split(program: &mut Program, x: Value) -> Split {
 }
 
 /// What a logarithm is where x is no positive number.
-fn outside(program: &mut Program, x: Value, result: Value) -> Value {
+pub(super) fn outside(program: &mut Program, x: Value, result: Value) -> Value {
     let (zero, infinity) = (program.float(x, 0.0), program.float(x, f64::INFINITY));
     let (lowest, nan) = (program.float(x, f64::NEG_INFINITY), program.float(x, f64::NAN));
     let infinite = program.equal(x, infinity);
@@ -205,7 +205,7 @@ fn outside(program: &mut Program, x: Value, result: Value) -> Value {
 }
 
 /// ln(x) + correction, for a small correction.
-fn natural(program: &mut Program, x: Value, correction: Option<Value>) -> Value {
+pub(super) fn natural(program: &mut Program, x: Value, correction: Option<Value>) -> Value {
     let Split { exponent, fraction, rest } = split(program, x);
     let single_head = f64::from(f32::from_bits((LN_2 as f32).to_bits() & !0xfff));
     let head = either(program, x, single_head, LN_2_HEAD);
@@ -220,11 +220,14 @@ fn natural(program: &mut Program, x: Value, correction: Option<Value>) -> Value 
     program.multiply_add(exponent, head, near)
 }
 
-fn narrowed(program: &mut Program, dtype: DType, result: Value) -> Parts {
+pub(super) fn narrowed(program: &mut Program, dtype: DType, result: Value) -> Parts {
     one(rounded(program, dtype, result))
 }
 
 pub(crate) fn exponential(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::exponential(program, dtype, operands[0][0], LOG2_E);
+    }
     let x = operands[0][0];
     let power = exponential_times(program, x, None);
     let power = unless_nan(program, x, power);
@@ -232,6 +235,9 @@ pub(crate) fn exponential(program: &mut Program, dtype: DType, operands: &[Parts
 }
 
 pub(crate) fn exponential_of_2(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::exponential(program, dtype, operands[0][0], 1.0);
+    }
     let x = operands[0][0];
     let bounded = held(program, x, (-160.0, 150.0), (-1100.0, 1100.0));
     let k = program.round(bounded);
@@ -247,11 +253,17 @@ pub(crate) fn exponential_of_2(program: &mut Program, dtype: DType, operands: &[
 }
 
 pub(crate) fn exponential_less_1(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::exponential_less_1(program, dtype, operands[0][0]);
+    }
     let result = less_1(program, operands[0][0]);
     narrowed(program, dtype, result)
 }
 
 pub(crate) fn logarithm(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::logarithm(program, dtype, operands[0][0], LN_2);
+    }
     let x = operands[0][0];
     let result = natural(program, x, None);
     let result = outside(program, x, result);
@@ -274,16 +286,22 @@ fn to_base(program: &mut Program, dtype: DType, x: Value, of_e: (f64, f64), of_2
 }
 
 pub(crate) fn logarithm_to_2(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::logarithm(program, dtype, operands[0][0], 1.0);
+    }
     // What log2(e) has beyond its nearest f64.
     to_base(program, dtype, operands[0][0], (LOG2_E, 2.035_527_374_093_103_3e-17), 1.0)
 }
 
 pub(crate) fn logarithm_to_10(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::logarithm(program, dtype, operands[0][0], LOG10_2);
+    }
     to_base(program, dtype, operands[0][0], (1.0 / LN_10, 1.098_319_650_216_765e-17), LOG10_2)
 }
 
 /// ln(1 + x).
-fn of_1_plus(program: &mut Program, x: Value) -> Value {
+pub(super) fn of_1_plus(program: &mut Program, x: Value) -> Value {
     let unity = program.float(x, 1.0);
     let sum = program.add(unity, x);
     // What the sum lost, whichever of the two is larger.
@@ -300,11 +318,17 @@ fn of_1_plus(program: &mut Program, x: Value) -> Value {
 }
 
 pub(crate) fn logarithm_of_1_plus(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::logarithm_of_1_plus(program, dtype, operands[0][0]);
+    }
     let result = of_1_plus(program, operands[0][0]);
     narrowed(program, dtype, result)
 }
 
 pub(crate) fn hyperbolic_tangent(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::hyperbolic_tangent(program, dtype, operands[0][0]);
+    }
     let x = operands[0][0];
     let two = program.float(x, 2.0);
     let (magnitude, most) = (program.absolute(x), either(program, x, 10.0, 22.0));
@@ -318,7 +342,7 @@ pub(crate) fn hyperbolic_tangent(program: &mut Program, dtype: DType, operands: 
 }
 
 /// The magnitude with the sign of x; NaN of NaN.
-fn signed(program: &mut Program, dtype: DType, x: Value, magnitude: Value) -> Parts {
+pub(super) fn signed(program: &mut Program, dtype: DType, x: Value, magnitude: Value) -> Parts {
     let [result, _] = super::arithmetic::copysign(program, dtype, &[one(magnitude), one(x)]);
     let result = unless_nan(program, x, result);
     narrowed(program, dtype, result)
@@ -364,7 +388,11 @@ fn far(program: &mut Program, x: Value, near: Value) -> Value {
 }
 
 pub(crate) fn inverse_hyperbolic_sine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
-    let x = operands[0][0];
+    let result = inverse_hyperbolic_sine_of(program, operands[0][0]);
+    narrowed(program, dtype, result)
+}
+
+pub(super) fn inverse_hyperbolic_sine_of(program: &mut Program, x: Value) -> Value {
     let (unity, magnitude) = (program.float(x, 1.0), program.absolute(x));
     // ln(1 + x + x² / (1 + sqrt(1 + x²))).
     let square = program.multiply(magnitude, magnitude);
@@ -375,7 +403,8 @@ pub(crate) fn inverse_hyperbolic_sine(program: &mut Program, dtype: DType, opera
     let argument = program.add(magnitude, quotient);
     let near = of_1_plus(program, argument);
     let result = far(program, magnitude, near);
-    signed(program, dtype, x, result)
+    let [result, _] = super::arithmetic::copysign(program, DType::F64, &[one(result), one(x)]);
+    unless_nan(program, x, result)
 }
 
 pub(crate) fn inverse_hyperbolic_cosine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
@@ -430,14 +459,23 @@ fn sigmoid_times(program: &mut Program, dtype: DType, x: Value, by_x: bool) -> P
 }
 
 pub(crate) fn sigmoid(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::sigmoid(program, dtype, operands[0][0], false);
+    }
     sigmoid_times(program, dtype, operands[0][0], false)
 }
 
 pub(crate) fn silu(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::sigmoid(program, dtype, operands[0][0], true);
+    }
     sigmoid_times(program, dtype, operands[0][0], true)
 }
 
 pub(crate) fn softplus(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::softplus(program, dtype, operands[0][0]);
+    }
     let x = operands[0][0];
     let zero = program.float(x, 0.0);
     let magnitude = program.absolute(x);

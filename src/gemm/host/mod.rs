@@ -227,8 +227,7 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
                     column: part.column,
                     conjugate: part.conjugate,
                 };
-                let (a, b) =
-                    (operand(self.a.part(matrix, top, 0)), operand(self.b.part(matrix, 0, left)));
+                let (a, b) = (operand(self.a.part(matrix, top, 0)), operand(self.b.part(matrix, 0, left)));
                 let c = PartMut { start: c.start.cast::<T::Sum>(), row: c.row };
                 T::Sum::multiply((rows, columns, self.product.k()), self.alpha, a, b, self.beta, c);
             } else {

@@ -72,19 +72,21 @@ pub(super) fn divisions(product: &Product, machine: Machine) -> impl Iterator<It
     let steps = (product.k() as u64).div_ceil(u64::from(PANEL));
     let all = [true, false].into_iter().flat_map(|swapped| WIDTHS.map(|columns| (swapped, columns)));
     let all = all.flat_map(|(swapped, columns)| SPLITS.map(|splits| (swapped, columns, splits)));
-    all.filter(move |(.., splits)| u64::from(*splits) <= steps.max(1)).map(move |(swapped, columns, splits)| {
-        let (of_p, of_q) = if swapped { (n, m) } else { (m, n) };
-        let tiles = of_p.div_ceil(u64::from(ROWS)) * of_q.div_ceil(u64::from(columns));
-        let tiles = tiles.saturating_mul(count);
-        let width = u64::from(columns);
-        // 64 k: the instructions' rate, and copies at 45 bytes a clock.
-        let step = (4 * width).max((u64::from(ROWS) + width) * 128 / 45);
-        // Sums go through shared memory, the other blocks' at a quarter of the speed.
-        let end = 500 + width * if splits > 1 { 16 } else { 6 };
-        let rounds = tiles.saturating_mul(splits.into()).div_ceil(room(machine, splits));
-        let round = steps.div_ceil(splits.into()) * step + 2000 + end;
-        (Split { swapped, columns, splits, tiles }, rounds.saturating_mul(round))
-    })
+    all.filter(move |(.., splits)| u64::from(*splits) <= steps.max(1)).map(
+        move |(swapped, columns, splits)| {
+            let (of_p, of_q) = if swapped { (n, m) } else { (m, n) };
+            let tiles = of_p.div_ceil(u64::from(ROWS)) * of_q.div_ceil(u64::from(columns));
+            let tiles = tiles.saturating_mul(count);
+            let width = u64::from(columns);
+            // 64 k: the instructions' rate, and copies at 45 bytes a clock.
+            let step = (4 * width).max((u64::from(ROWS) + width) * 128 / 45);
+            // Sums go through shared memory, the other blocks' at a quarter of the speed.
+            let end = 500 + width * if splits > 1 { 16 } else { 6 };
+            let rounds = tiles.saturating_mul(splits.into()).div_ceil(room(machine, splits));
+            let round = steps.div_ceil(splits.into()) * step + 2000 + end;
+            (Split { swapped, columns, splits, tiles }, rounds.saturating_mul(round))
+        },
+    )
 }
 
 impl Split {

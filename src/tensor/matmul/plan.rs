@@ -20,7 +20,8 @@ pub(super) struct Lying {
 /// How a matrix of this layout's last two dimensions lies; none where neither its rows nor its columns are what a product
 /// reads, or matrices of the batch lie backwards.
 pub(super) fn lying(layout: &Layout) -> Option<Lying> {
-    let (&[.., rows, columns], &[ref batch @ .., row, column]) = (&layout.shape()[..], layout.strides()) else {
+    let (&[.., rows, columns], &[ref batch @ .., row, column]) = (&layout.shape()[..], layout.strides())
+    else {
         return None;
     };
     if layout.count() == 0 {
@@ -121,7 +122,8 @@ impl Matrices<'_> {
         }
         // Of a result that lies by columns the transpose lies by rows.
         let turned = column || transposed[2];
-        let mut sides = [0, 1].map(|which| (transposed[which] != turned, self.conjugate[which], leading[which]));
+        let mut sides =
+            [0, 1].map(|which| (transposed[which] != turned, self.conjugate[which], leading[which]));
         let mut order = [0, 1, 2];
         let mut size = (rows, n);
         if turned {

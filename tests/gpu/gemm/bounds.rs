@@ -95,12 +95,18 @@ fn check<T: Rounded, C: ResultOf<T> + Rounded>(
     operations: (Operation, Operation),
     choice: Choice,
 ) -> Outcome {
-    check_by::<T, C>(&choice.to_string(), size, operations, sum_unit::<T>(choice), |product, alpha, a, b, beta, c| {
-        let (a, b, mut on_c) = (stream.upload(a)?, stream.upload(b)?, stream.upload(c)?);
-        gemm::<T, C>(stream, &product.by(choice), alpha, &a, &b, beta, &mut on_c)?;
-        c.copy_from_slice(&stream.download(&on_c)?);
-        Ok(())
-    })
+    check_by::<T, C>(
+        &choice.to_string(),
+        size,
+        operations,
+        sum_unit::<T>(choice),
+        |product, alpha, a, b, beta, c| {
+            let (a, b, mut on_c) = (stream.upload(a)?, stream.upload(b)?, stream.upload(c)?);
+            gemm::<T, C>(stream, &product.by(choice), alpha, &a, &b, beta, &mut on_c)?;
+            c.copy_from_slice(&stream.download(&on_c)?);
+            Ok(())
+        },
+    )
 }
 
 /// `unit` is what the sums' errors are counted in.

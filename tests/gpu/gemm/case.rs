@@ -213,15 +213,8 @@ impl Case {
         }
 
         let mut found = before;
-        multiply(
-            &self.described(&a, &b, &c),
-            T::scalar(alpha),
-            &on_a,
-            &on_b,
-            T::scalar(beta),
-            &mut found,
-        )
-        .map_err(|error| format!("{self:?} of {}: {error}", T::DTYPE))?;
+        multiply(&self.described(&a, &b, &c), T::scalar(alpha), &on_a, &on_b, T::scalar(beta), &mut found)
+            .map_err(|error| format!("{self:?} of {}: {error}", T::DTYPE))?;
         for (place, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
             if !same(*found, *wanted) {
                 let what = format!("{} into {} by {name}: {self:?}", T::DTYPE, C::DTYPE);

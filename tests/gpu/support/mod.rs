@@ -169,4 +169,3 @@ pub fn assert_all<T: PartialEq + std::fmt::Debug>(elements: &[T], wanted: T, wha
         );
     }
 }
-

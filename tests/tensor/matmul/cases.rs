@@ -121,9 +121,10 @@ impl Model {
     fn at(&self, batch: &[usize], row: usize, column: usize) -> Whole {
         let own = self.sizes.len() - 2;
         let batch = &batch[batch.len() - own..];
-        let place = batch.iter().zip(&self.sizes).fold(0, |place, (&index, &size)| {
-            place * size + if size == 1 { 0 } else { index }
-        });
+        let place = batch
+            .iter()
+            .zip(&self.sizes)
+            .fold(0, |place, (&index, &size)| place * size + if size == 1 { 0 } else { index });
         let (rows, columns) = (self.sizes[own], self.sizes[own + 1]);
         self.elements[(place * rows + row) * columns + column]
     }
@@ -165,7 +166,8 @@ fn shapes(numbers: &mut Numbers) -> [Vec<usize>; 3] {
     let rank = a.len().max(b.len());
     let padded = |sizes: &[usize]| [vec![1; rank - sizes.len()], sizes.to_vec()].concat();
     let (wide_a, wide_b) = (padded(&a), padded(&b));
-    let mut result: Vec<usize> = wide_a.iter().zip(&wide_b).map(|(&x, &y)| if x == 1 { y } else { x }).collect();
+    let mut result: Vec<usize> =
+        wide_a.iter().zip(&wide_b).map(|(&x, &y)| if x == 1 { y } else { x }).collect();
     (result[rank - 2], result[rank - 1]) = (m, n);
     [a, b, result]
 }
