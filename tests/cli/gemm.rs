@@ -5,16 +5,23 @@ use super::{FAILED_FOR_DEVICE, FAILED_FOR_INPUT, fails, json, succeeds};
 #[test]
 fn a_product_is_explained_without_a_device() {
     let text = succeeds(&["explain", "matmul", "4096", "4096", "4096", "bf16", "--arch", "sm_90a"]);
-    assert!(text.starts_with("On a device that is not here:\n4096x4096x4096 (nn) of bf16 into bf16"), "{text}");
+    assert!(
+        text.starts_with("On a device that is not here:\n4096x4096x4096 (nn) of bf16 into bf16"),
+        "{text}"
+    );
     assert!(text.contains(": wgmma\n  kernel gemm_wgmma_bf16_nn_"), "{text}");
     let text = succeeds(&["explain", "matmul", "64", "64", "64", "f64", "--layout", "tn"]);
-    assert!(text.contains("gemm_simt_f64_tn") && text.contains("not wgmma: it does not multiply f64"), "{text}");
+    assert!(
+        text.contains("gemm_simt_f64_tn") && text.contains("not wgmma: it does not multiply f64"),
+        "{text}"
+    );
 }
 
 #[test]
 fn a_product_is_explained_as_json() {
     let value = json(&succeeds(&[
-        "explain", "matmul", "1000", "1001", "1002", "bfloat16", "--into", "float32", "--batch", "3", "--json",
+        "explain", "matmul", "1000", "1001", "1002", "bfloat16", "--into", "float32", "--batch", "3",
+        "--json",
     ]));
     assert_eq!(value["engine"], "wgmma");
     assert_eq!(value["device"]["compute_capability"], "9.0");
@@ -28,7 +35,8 @@ fn a_product_is_explained_as_json() {
     assert!(value["others"][0]["lacks"].as_str().unwrap().contains("8.0"), "{value}");
     // More multiprocessors take more blocks.
     let blocks = |count: &str| {
-        let arguments = ["explain", "matmul", "8192", "8192", "8192", "bf16", "--multiprocessors", count, "--json"];
+        let arguments =
+            ["explain", "matmul", "8192", "8192", "8192", "bf16", "--multiprocessors", count, "--json"];
         json(&succeeds(&arguments))["blocks"].as_u64().unwrap()
     };
     assert_eq!((blocks("132"), blocks("16")), (132, 16));
@@ -42,7 +50,11 @@ fn what_cannot_be_explained_is_refused() {
     fails(FAILED_FOR_INPUT, &explain(&["4294967296", "8", "8", "f32"]), &["m = 4294967296"]);
     fails(FAILED_FOR_INPUT, &explain(&["8", "8", "8", "f32", "--by", "wgmma"]), &["does not multiply f32"]);
     fails(FAILED_FOR_INPUT, &explain(&["8", "8", "8", "f32", "--by", "best"]), &["'best'", "wgmma, simt"]);
-    fails(FAILED_FOR_INPUT, &explain(&["8", "8", "8", "f32", "--by", "cublas"]), &["cuBLAS could not be loaded"]);
+    fails(
+        FAILED_FOR_INPUT,
+        &explain(&["8", "8", "8", "f32", "--by", "cublas"]),
+        &["cuBLAS could not be loaded"],
+    );
     fails(FAILED_FOR_INPUT, &explain(&["8", "8", "8", "f32", "--layout", "nx"]), &["nx"]);
 }
 
@@ -67,8 +79,23 @@ mod on_the_fake_driver {
         let files = ["results.json", "picture.svg", "choices.txt"].map(|name| folder.file(name));
         std::fs::write(&files[2], "# kept\n8.0 108 f32 f32 nn 64 64 64 1 simt\n").unwrap();
         let text = succeeds(&[
-            "tune", "gemm", "--dtypes", "bf16", "--layouts", "nn,nt", "--sizes", "64,256", "--rounds", "2", "--own",
-            "--results", &files[0], "--picture", &files[1], "--write", &files[2],
+            "tune",
+            "gemm",
+            "--dtypes",
+            "bf16",
+            "--layouts",
+            "nn,nt",
+            "--sizes",
+            "64,256",
+            "--rounds",
+            "2",
+            "--own",
+            "--results",
+            &files[0],
+            "--picture",
+            &files[1],
+            "--write",
+            &files[2],
         ]);
         assert!(text.contains("16 products measured"), "{text}");
         let [results, picture, table] = files.map(|path| std::fs::read_to_string(path).unwrap());
@@ -79,7 +106,10 @@ mod on_the_fake_driver {
         let texts = texts(&picture).unwrap();
         assert!(texts.iter().any(|text| text.starts_with("Matrix products on")), "{texts:?}");
         // Lines of other devices and comments stay; what was chosen is there.
-        assert!(table.starts_with("# kept\n") && table.contains("8.0 108 f32 f32 nn 64 64 64 1 simt\n"), "{table}");
+        assert!(
+            table.starts_with("# kept\n") && table.contains("8.0 108 f32 f32 nn 64 64 64 1 simt\n"),
+            "{table}"
+        );
         let chosen = value["choices"].as_array().unwrap();
         assert_eq!(table.lines().count(), 2 + chosen.len());
         assert!(chosen.iter().all(|line| table.contains(line.as_str().unwrap())), "{table}");

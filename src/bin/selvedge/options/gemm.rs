@@ -90,7 +90,10 @@ impl Stored {
     /// What a product sees of A and of B.
     pub fn operations(self) -> (Operation, Operation) {
         let operation = |transposed| if transposed { Operation::Transpose } else { Operation::None };
-        (operation(matches!(self, Stored::Tn | Stored::Tt)), operation(matches!(self, Stored::Nt | Stored::Tt)))
+        (
+            operation(matches!(self, Stored::Tn | Stored::Tt)),
+            operation(matches!(self, Stored::Nt | Stored::Tt)),
+        )
     }
 }
 
@@ -134,7 +137,12 @@ pub struct TuneGemmOptions {
     #[arg(long, value_enum, value_name = "LAYOUTS", value_delimiter = ',', default_value = "nn,nt,tn,tt")]
     pub layouts: Vec<Stored>,
     /// Sizes that m, n and k take, each with each
-    #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = "16,64,128,256,512,1024,2048,4096,8192,16384")]
+    #[arg(
+        long,
+        value_name = "SIZES",
+        value_delimiter = ',',
+        default_value = "16,64,128,256,512,1024,2048,4096,8192,16384"
+    )]
     pub sizes: Vec<usize>,
     /// Products of more operations (in 10^9) than this are left out
     #[arg(long, value_name = "COUNT", default_value_t = 600.0)]

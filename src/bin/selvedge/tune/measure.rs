@@ -163,8 +163,8 @@ impl<T: GemmElement> Operands<T> {
         self.multiply(&stream, product)?;
         let one = seconds(&stream, || self.multiply(&stream, product))?;
         let launches = ((LONG / one.max(1e-9)).ceil() as usize).clamp(1, MOST_LAUNCHES);
-        let captured = stream
-            .capture(|stream| (0..launches).try_for_each(|_| self.multiply(stream, product)))?;
+        let captured =
+            stream.capture(|stream| (0..launches).try_for_each(|_| self.multiply(stream, product)))?;
         let graph = captured.0.instantiate()?;
         graph.launch(&stream)?;
         Ok(Ready { way, graph, launches, samples: Vec::new() })

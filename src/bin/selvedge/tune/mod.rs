@@ -46,7 +46,10 @@ impl fmt::Display for Measured {
 
 impl Measured {
     fn fastest(&self, wanted: impl Fn(&Timed) -> bool) -> Option<&Timed> {
-        self.times.iter().filter(|timed| wanted(timed)).min_by(|one, other| one.seconds.total_cmp(&other.seconds))
+        self.times
+            .iter()
+            .filter(|timed| wanted(timed))
+            .min_by(|one, other| one.seconds.total_cmp(&other.seconds))
     }
 
     /// The fastest way of this library.
@@ -158,7 +161,8 @@ fn gemm(options: &TuneGemmOptions) -> Result<Report, Failure> {
         measured: Vec::with_capacity(count),
     };
     for (dtype, products) in plans {
-        let most = |of: fn(&Product) -> usize| products.iter().map(|(_, product, _)| of(product)).max().unwrap_or(0);
+        let most =
+            |of: fn(&Product) -> usize| products.iter().map(|(_, product, _)| of(product)).max().unwrap_or(0);
         let elements = [most(|p| p.m() * p.k()), most(|p| p.k() * p.n()), most(|p| p.m() * p.n())];
         let Some(mut operands) = AnyOperands::new(&stream, dtype, elements)? else {
             let wanted = "f16, bf16, f32, f64, c64 or c128";
@@ -251,7 +255,8 @@ mod tests {
     use super::*;
 
     fn measured(times: &[(&str, f64)]) -> Measured {
-        let times = times.iter().map(|&(way, seconds)| Timed { way: way.parse().unwrap(), seconds }).collect();
+        let times =
+            times.iter().map(|&(way, seconds)| Timed { way: way.parse().unwrap(), seconds }).collect();
         let product = Product::new(64, 64, 64);
         let estimated = "wgmma/pairs/64".parse().unwrap();
         Measured { dtype: DType::BF16, layout: Stored::Nn, product, estimated, times }
@@ -280,7 +285,8 @@ mod tests {
     #[test]
     fn lines_take_the_place_of_those_for_the_same_products() {
         let old = "# comment\n9.0 132 bf16 bf16 nn 64 64 64 1 simt\n9.0 132 bf16 bf16 nt 64 64 64 1 simt\n";
-        let better = measured(&[("wgmma/pairs/64", 1.0), ("wgmma/pairs/128", 0.5)]).choice(Machine::typical((9, 0)));
+        let better =
+            measured(&[("wgmma/pairs/64", 1.0), ("wgmma/pairs/128", 0.5)]).choice(Machine::typical((9, 0)));
         let table = merged(old, &[better.unwrap()]);
         assert_eq!(
             table,

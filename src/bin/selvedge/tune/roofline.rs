@@ -19,7 +19,8 @@ struct Axes {
 impl Axes {
     fn around(points: impl Iterator<Item = (f64, f64)> + Clone) -> Axes {
         let span = |values: &mut dyn Iterator<Item = f64>| {
-            let (low, high) = values.fold((f64::INFINITY, 0.0f64), |(low, high), x| (low.min(x), high.max(x)));
+            let (low, high) =
+                values.fold((f64::INFINITY, 0.0f64), |(low, high), x| (low.min(x), high.max(x)));
             let (low, high) = if low <= high && low > 0.0 { (low, high) } else { (1.0, 10.0) };
             (low.log10().floor(), high.log10().ceil().max(low.log10().floor() + 1.0))
         };
@@ -27,7 +28,8 @@ impl Axes {
     }
 
     fn place(&self, (x, y): (f64, f64)) -> (f64, f64) {
-        let part = |value: f64, (low, high): (f64, f64)| ((value.log10() - low) / (high - low)).clamp(0.0, 1.0);
+        let part =
+            |value: f64, (low, high): (f64, f64)| ((value.log10() - low) / (high - low)).clamp(0.0, 1.0);
         (AREA.x + part(x, self.x) * AREA.width, AREA.bottom() - part(y, self.y) * AREA.height)
     }
 }
@@ -39,7 +41,11 @@ fn point(measured: &Measured, seconds: f64) -> (f64, f64) {
 
 /// Such as `1.5 TFLOP/s`.
 fn speed(operations: f64) -> String {
-    if operations < 1e12 { format!("{:.3} GFLOP/s", operations / 1e9) } else { format!("{:.1} TFLOP/s", operations / 1e12) }
+    if operations < 1e12 {
+        format!("{:.3} GFLOP/s", operations / 1e9)
+    } else {
+        format!("{:.1} TFLOP/s", operations / 1e12)
+    }
 }
 
 /// The picture.
@@ -54,7 +60,8 @@ pub fn draw(tuning: &Tuning) -> String {
     for power in axes.x.0 as i32..=axes.x.1 as i32 {
         let (x, _) = axes.place((10f64.powi(power), 1.0));
         picture.line((x, AREA.y), (x, AREA.bottom()), GRID, false);
-        let label = if (0..5).contains(&power) { format!("{}", 10f64.powi(power)) } else { format!("1e{power}") };
+        let label =
+            if (0..5).contains(&power) { format!("{}", 10f64.powi(power)) } else { format!("1e{power}") };
         picture.text(x, AREA.bottom() + 18.0, Font::new(11.0).faint().middle(), &label);
     }
     for power in axes.y.0 as i32..=axes.y.1 as i32 {
@@ -89,7 +96,12 @@ pub fn draw(tuning: &Tuning) -> String {
             let place = point(measured, seconds);
             roof = roof.max(place.1);
             let way = measured.own().map_or(String::new(), |timed| timed.way.to_string());
-            picture.circle(axes.place(place), 4.0, colour, &format!("{measured} by {way}: {}", speed(place.1)));
+            picture.circle(
+                axes.place(place),
+                4.0,
+                colour,
+                &format!("{measured} by {way}: {}", speed(place.1)),
+            );
         }
         if roof > 0.0 {
             let (_, y) = axes.place((1.0, roof));
