@@ -10,6 +10,8 @@ use serde_json::Value;
 
 #[path = "cli/compile.rs"]
 mod compile;
+#[path = "cli/gemm.rs"]
+mod gemm;
 #[path = "cli/images.rs"]
 mod images;
 #[path = "cli/memory.rs"]

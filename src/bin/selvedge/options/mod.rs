@@ -4,12 +4,14 @@ use clap::{Args, Parser, Subcommand};
 
 mod build_images;
 mod compile;
+mod gemm;
 mod memory;
 mod ptx;
 mod run;
 
 pub use build_images::BuildImagesOptions;
 pub use compile::{CompileOptions, TargetOptions};
+pub use gemm::{ExplainOptions, Explained, MatmulOptions, Stored, TuneGemmOptions, TuneOptions, Tuned};
 pub use memory::{Generator, MemoryCommand, MemoryOptions, PoolKind, ReplayOptions};
 pub use ptx::PtxOptions;
 pub use run::RunOptions;
@@ -45,6 +47,10 @@ pub enum Command {
     Cache(CacheOptions),
     /// Show a snapshot of a device's memory, or replay a trace of its requests
     Memory(MemoryOptions),
+    /// Show what would be done, and why, without doing it
+    Explain(ExplainOptions),
+    /// Measure on this device what is chosen by tables
+    Tune(TuneOptions),
     /// Add vectors and divide complex numbers, verified and timed; on the CPU where there is no device
     Demo(DemoOptions),
 }
