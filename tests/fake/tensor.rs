@@ -94,7 +94,8 @@ fn reductions(fake: &Fake, device: &Device) -> Outcome {
             let (fills, _) = calls(fake, "cuMemsetD8Async", || x.cumsum(0))?;
             check(fills == zeros, &format!("round {round}: {fills} fills for a scan of {length}"))?;
         }
-        let (waits, sum) = calls(fake, "cuStreamWaitEvent", || Device::with_stream(&own, || x.sum(&[], false)))?;
+        let (waits, sum) =
+            calls(fake, "cuStreamWaitEvent", || Device::with_stream(&own, || x.sum(&[], false)))?;
         check(waits > 0, "a sum does not wait for the other stream's tensor")?;
         drop((x, sum));
     }

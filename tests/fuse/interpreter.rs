@@ -393,7 +393,9 @@ impl Kernel {
             all.iter().map(|thread| thread.registers[value].expect("a register that was written")).collect();
         for (index, thread) in all.iter_mut().enumerate() {
             let which = match which {
-                Source::Register(register) => thread.registers[*register].expect("a register that was written"),
+                Source::Register(register) => {
+                    thread.registers[*register].expect("a register that was written")
+                }
                 Source::Immediate(bits) => *bits,
                 other => panic!("a lane of {other:?}"),
             };

@@ -42,7 +42,12 @@ fn cases() -> Vec<Case> {
     let misaligned = Layout::strided(&[5, 64], &[64, 1], 1).expect("a layout");
     cases.push(("misaligned", misaligned, contiguous(&[5, 64]), 1));
     cases.push(("misaligned_output", contiguous(&[5, 64]), misaligned, 1));
-    cases.push(("broadcast", view(contiguous(&[6, 1]).expand(contiguous(&[6, 50]).shape())), contiguous(&[6, 50]), 1));
+    cases.push((
+        "broadcast",
+        view(contiguous(&[6, 1]).expand(contiguous(&[6, 50]).shape())),
+        contiguous(&[6, 50]),
+        1,
+    ));
     cases
 }
 
@@ -125,9 +130,17 @@ fn reference(fold: Fold, dtype: DType, row: &[Value]) -> Vec<Value> {
                     let mut quads: Vec<Vec<Option<Item>>> = Vec::new();
                     for quad in run.chunks(4) {
                         let mut so_far = None;
-                        quads.push(quad.iter().map(|&item| { so_far = both(so_far, Some(item)); so_far }).collect());
+                        quads.push(
+                            quad.iter()
+                                .map(|&item| {
+                                    so_far = both(so_far, Some(item));
+                                    so_far
+                                })
+                                .collect(),
+                        );
                     }
-                    let mut through: Vec<Option<Item>> = quads.iter().map(|quad| quad[quad.len() - 1]).collect();
+                    let mut through: Vec<Option<Item>> =
+                        quads.iter().map(|quad| quad[quad.len() - 1]).collect();
                     for half in [1, 2, 4, 8, 16] {
                         let old = through.clone();
                         for at in (0..through.len()).filter(|at| at / half % 2 == 1) {
@@ -172,7 +185,11 @@ fn check(fold: Fold, input: &Array, layout: Layout, axis: usize, keep: bool) {
             let mut bytes = vec![0; dtype.size()];
             write(dtype, wanted, &mut bytes);
             let is = read(dtype, found[at]);
-            assert!(same(dtype, found[at], &bytes), "{fold:?} of {}: {at} is {is:?}, not {wanted:?}", input.dtype);
+            assert!(
+                same(dtype, found[at], &bytes),
+                "{fold:?} of {}: {at} is {is:?}, not {wanted:?}",
+                input.dtype
+            );
         }
     }
     let all = as_ptx(&scan, input, &mut as_text, axis);
@@ -196,7 +213,12 @@ pub fn trials() -> Vec<Trial> {
         }
     }
     for (fold, dtype, lengths) in [
-        (Fold::Sum, DType::F32, &[1, 2, 5, 31, 32, 33, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025, 4097, 8192, 8193, 20_000][..]),
+        (
+            Fold::Sum,
+            DType::F32,
+            &[1, 2, 5, 31, 32, 33, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025, 4097, 8192, 8193, 20_000]
+                [..],
+        ),
         (Fold::Sum, DType::BF16, &[8192, 8200, 16_390]),
         (Fold::Sum, DType::F64, &[8193, 24_576]),
         (Fold::Product, DType::C128, &[700, 9000]),

@@ -58,19 +58,32 @@ fn assert_same(what: &str, cpu: &Tensor, device: &Tensor) {
     let (left, right) = (cpu.to_bytes().expect("bytes"), device.to_bytes().expect("bytes"));
     let size = cpu.dtype().size();
     for (index, (left, right)) in left.chunks(size).zip(right.chunks(size)).enumerate() {
-        assert!(same(cpu.dtype(), left, right), "{what}: {index} is {left:?} on the CPU, {right:?} on the device");
+        assert!(
+            same(cpu.dtype(), left, right),
+            "{what}: {index} is {left:?} on the CPU, {right:?} on the device"
+        );
     }
 }
 
 /// Runs measures on both; one that has no meaning for the dtype has none on either.
-fn compare(measures: &[Measure], what: &str, here: &Tensor, there: &Tensor, axes: &[isize]) -> selvedge::Result<usize> {
+fn compare(
+    measures: &[Measure],
+    what: &str,
+    here: &Tensor,
+    there: &Tensor,
+    axes: &[isize],
+) -> selvedge::Result<usize> {
     let mut count = 0;
     for (name, measure) in measures {
         let Ok(wanted) = measure(here, axes) else {
             assert!(measure(there, axes).is_err(), "{name} of {}", here.dtype());
             continue;
         };
-        assert_same(&format!("{name} of {} over {axes:?}, {what}", here.dtype()), &wanted, &measure(there, axes)?);
+        assert_same(
+            &format!("{name} of {} over {axes:?}, {what}", here.dtype()),
+            &wanted,
+            &measure(there, axes)?,
+        );
         count += 1;
     }
     Ok(count)
@@ -122,7 +135,16 @@ fn layouts_of_reductions_do() -> Outcome {
 fn long_rows_and_columns_do() -> Outcome {
     let device = Device::cuda(0)?;
     for dtype in [DType::F32, DType::F64, DType::BF16, DType::U8, DType::C64] {
-        for shape in [&[1 << 22][..], &[3, 1_000_001], &[300_000, 8], &[2_000_003, 1], &[70_000, 33], &[500_000, 4], &[4, 500_000], &[16_385, 3]] {
+        for shape in [
+            &[1 << 22][..],
+            &[3, 1_000_001],
+            &[300_000, 8],
+            &[2_000_003, 1],
+            &[70_000, 33],
+            &[500_000, 4],
+            &[4, 500_000],
+            &[16_385, 3],
+        ] {
             let here = values(dtype, shape, false)?;
             let there = here.to(&device)?;
             for axis in 0..shape.len() as isize {

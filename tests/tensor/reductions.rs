@@ -55,12 +55,16 @@ fn axes_are_any_in_any_order() {
 fn bad_axes_and_extremes_of_nothing_are_errors() {
     let x = cube();
     for axes in [&[3][..], &[-4], &[0, 0], &[1, -2]] {
-        for result in [x.sum(axes, false), x.mean(axes, true), x.var(axes, false, 1), x.logsumexp(axes, false)] {
+        for result in
+            [x.sum(axes, false), x.mean(axes, true), x.var(axes, false, 1), x.logsumexp(axes, false)]
+        {
             assert!(matches!(result, Err(Error::InvalidArgument { .. })), "{axes:?}");
         }
     }
     let empty = Tensor::zeros(&[2, 0], DType::F32, &cpu()).unwrap();
-    for result in [empty.min(&[1], false), empty.max(&[], false), empty.argmin(&[1], true), empty.argmax(&[], false)] {
+    for result in
+        [empty.min(&[1], false), empty.max(&[], false), empty.argmin(&[1], true), empty.argmax(&[], false)]
+    {
         assert!(matches!(result, Err(Error::InvalidArgument { .. })));
     }
     assert_eq!(numbers(&empty.sum(&[1], false).unwrap()), [0.0, 0.0]);
@@ -188,6 +192,7 @@ fn scans_go_along_any_axis() {
     let order = Tensor::new([2.0f32, 5.0, 3.0, f32::NAN, 9.0], &cpu()).unwrap();
     let most = order.cummax(0).unwrap().to_vec::<f32>().unwrap();
     assert!(most[..3] == [2.0, 5.0, 5.0] && most[3].is_nan() && most[4].is_nan());
-    let long = Tensor::full(&[100_003], 1, DType::I32, &cpu()).unwrap().cumsum(0).unwrap().to_vec::<i64>().unwrap();
+    let long =
+        Tensor::full(&[100_003], 1, DType::I32, &cpu()).unwrap().cumsum(0).unwrap().to_vec::<i64>().unwrap();
     assert!(long.iter().zip(1..).all(|(found, wanted)| *found == wanted));
 }

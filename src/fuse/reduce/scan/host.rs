@@ -50,7 +50,8 @@ impl Scan {
         let mut operands = Vec::with_capacity(inputs.len() + 1);
         for (input, (dtype, _)) in inputs.iter().zip(&of_inputs) {
             let memory = input.memory();
-            let memory = memory.ok_or_else(|| Error::invalid("a scan", "an input in place", "memory of its own"))?;
+            let memory =
+                memory.ok_or_else(|| Error::invalid("a scan", "an input in place", "memory of its own"))?;
             operands.push(Operand { memory: memory.cast_mut(), dtype: *dtype });
         }
         operands.push(Operand { memory: output.memory(), dtype: self.output() });
@@ -118,8 +119,10 @@ impl Run<'_> {
                 *whole[task].lock().unwrap_or_else(PoisonError::into_inner) = value;
             });
         }
-        let whole: Vec<Bits> =
-            whole.into_iter().map(|value| value.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
+        let whole: Vec<Bits> = whole
+            .into_iter()
+            .map(|value| value.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .collect();
         let before = self.before_tiles(&whole, tiles);
         self.share(threads, self.rows * tiles, |place, task| {
             let (row, span) = of_tile(task);
@@ -239,7 +242,12 @@ impl Run<'_> {
                 for (part, kind) in self.state.rules.kinds.iter().enumerate() {
                     for lane in 0..count {
                         let lower = (lane & !(2 * distance - 1)) + distance - 1;
-                        set(&mut scratch[part], *kind, lane, get(&through[part], *kind, lower.min(count - 1)));
+                        set(
+                            &mut scratch[part],
+                            *kind,
+                            lane,
+                            get(&through[part], *kind, lower.min(count - 1)),
+                        );
                     }
                 }
                 combine(self.state, true, merge, scratch, through, count);
@@ -255,7 +263,13 @@ impl Run<'_> {
 
     /// Scans within a tile; gives what stands before each run of 128 elements, behind `before` where there is something,
     /// and the tile's value.
-    fn tile(&self, place: &mut Workplace, row: usize, span: Range<usize>, before: Option<Bits>) -> (Vec<Bits>, Bits) {
+    fn tile(
+        &self,
+        place: &mut Workplace,
+        row: usize,
+        span: Range<usize>,
+        before: Option<Bits>,
+    ) -> (Vec<Bits>, Bits) {
         let quads = span.len().div_ceil(QUAD);
         self.load(place, row..row + 1, span, quads);
         self.scan_lanes(place, quads, RUN);
@@ -411,4 +425,3 @@ impl Workplace {
         }
     }
 }
-

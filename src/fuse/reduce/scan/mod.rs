@@ -140,13 +140,16 @@ impl Scan {
         let along = dimensions.folded.first();
         let in_line = |operand: usize| {
             quads
-                && along.is_some_and(|along| {
-                    along.strides[operand] == 1 && work.is_aligned(operand, QUAD, along)
-                })
+                && along
+                    .is_some_and(|along| along.strides[operand] == 1 && work.is_aligned(operand, QUAD, along))
         };
         let class = |input: usize| match along {
             Some(along) if along.strides[input] != 0 => {
-                if in_line(input) { Class::Vector } else { Class::Gather }
+                if in_line(input) {
+                    Class::Vector
+                } else {
+                    Class::Gather
+                }
             }
             _ => Class::Still,
         };
@@ -220,7 +223,9 @@ impl Scan {
         let mut views: Vec<View<'_>> = Vec::with_capacity(inputs.len() + 1);
         for input in inputs {
             let memory = input.memory();
-            views.push(memory.ok_or_else(|| Error::invalid("a scan", "an input in place", "memory of its own"))?);
+            views.push(
+                memory.ok_or_else(|| Error::invalid("a scan", "an input in place", "memory of its own"))?,
+            );
         }
         views.push(output.memory());
         let starts: Vec<u64> = views.iter().map(|view| view.address % WIDEST).collect();
