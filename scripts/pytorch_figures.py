@@ -112,6 +112,30 @@ def device_time(work, rounds=30, batch=4):
     return sample[3:]
 
 
+def reduce():
+    count = 1 << 28
+    x = torch.randn(count, device="cuda")
+    square, wide, short = x.view(1 << 14, 1 << 14), x.view(-1, 4096), x.view(-1, 4)
+    brain = torch.randn(2 * count, device="cuda", dtype=torch.bfloat16)
+    for name, call, work in [
+        ("sum of all, f32", "torch.sum", lambda: x.sum()),
+        ("sum of rows, f32, square", "torch.sum", lambda: square.sum(1)),
+        ("sum of rows of 4096, f32", "torch.sum", lambda: wide.sum(1)),
+        ("sum of rows of 4, f32", "torch.sum", lambda: short.sum(1)),
+        ("sum of columns, f32, square", "torch.sum", lambda: square.sum(0)),
+        ("max of rows, f32, square", "torch.amax", lambda: torch.amax(square, 1)),
+        ("argmax of rows, f32, square", "torch.argmax", lambda: torch.argmax(square, 1)),
+        ("argmax of columns, f32, square", "torch.argmax", lambda: torch.argmax(square, 0)),
+        ("norm of all, f32", "torch.linalg.vector_norm", lambda: torch.linalg.vector_norm(x)),
+        ("any of all, f32", "torch.any", lambda: torch.any(x)),
+        ("cumsum, f32", "torch.cumsum", lambda: torch.cumsum(x, 0)),
+        ("cumsum of rows of 1024, f32", "torch.cumsum", lambda: torch.cumsum(x.view(-1, 1024), 1)),
+        ("sum of all, bf16", "torch.sum", lambda: brain.sum()),
+        ("sum of columns, bf16", "torch.sum", lambda: brain.view(1 << 14, -1).sum(0)),
+    ]:
+        enter(f"reduce/{name}", call, "us", device_time(work))
+
+
 def moving():
     rows, width = 1 << 20, 256
     x = torch.randn(rows, width, device="cuda")
@@ -263,6 +287,7 @@ def main():
         "graphs": graphs,
         "copies": copies,
         "moving": moving,
+        "reduce": reduce,
         "elementwise": elementwise,
         "small_operations": small_operations,
         "training": lambda: training(trace),

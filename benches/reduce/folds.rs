@@ -1,0 +1,155 @@
+//! Sums over everything, rows and columns, and cumulative sums, beside the driver's copy of as many bytes.
+
+use selvedge::tensor::{Device, Tensor};
+use selvedge::types::DType;
+
+use crate::Options;
+use crate::harness::bare::{Address, Bare};
+use crate::harness::machine::Recorder;
+use crate::harness::random::Random;
+use crate::harness::report::{Failure, Rule, Unit};
+use crate::harness::turns::{Subject, measure as turns};
+
+/// Runs, and copies, between two events.
+const BATCH: usize = 4;
+/// The goals, by bytes that are read (and written): of all, of rows, of columns, of scans.
+const OF_ALL: f64 = 1.03;
+const OF_ROWS: f64 = 1.0;
+const OF_COLUMNS: f64 = 0.97;
+const OF_SCANS: f64 = 0.9;
+
+/// What the figures share.
+struct Bench<'a> {
+    bare: &'a Bare,
+    options: &'a Options,
+    recorder: Recorder,
+    device: Device,
+    source: Address,
+    target: Address,
+}
+
+/// Every figure.
+pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
+    let bytes = match &options.file {
+        None => 1 << 30,
+        Some(text) => text.to_string_lossy().parse::<usize>()?,
+    };
+    if bytes < 1 << 22 || !bytes.is_power_of_two() || bytes.trailing_zeros() % 2 != 0 {
+        return Err(format!("--bytes {bytes}: a power of four from {} on is wanted", 1 << 22).into());
+    }
+    let recorder = Recorder::new(
+        bare,
+        "reduce",
+        "Reductions and scans at the memory's speed",
+        "Device time of one operation on tensors, by events around four runs, on 1 GiB of random numbers, and of as many \
+         of the driver's own copies of as many bytes. Speeds count the elements that are read, and of scans those that are \
+         written. Each result is compared with the CPU's, bit for bit.",
+    )?;
+    let (source, target) = (bare.allocate(bytes)?, bare.allocate(bytes)?);
+    let mut random = Random::new(23);
+    let mut words = vec![0; bytes / 8];
+    random.fill(&mut words);
+    bare.upload_plain(source, &words)?;
+    let bench = Bench { bare, options, recorder, device: Device::cuda(0)?, source, target };
+    let figures = bench.all(words);
+    bare.free(source)?;
+    bare.free(target)?;
+    figures
+}
+
+/// That both have the same bits.
+fn compare(what: &str, here: &Tensor, there: &Tensor) -> Result<(), Failure> {
+    match here.to_bytes()? == there.to_bytes()? {
+        true => Ok(()),
+        false => Err(format!("{what}: the result is not the CPU's").into()),
+    }
+}
+
+impl Bench<'_> {
+    fn all(mut self, mut words: Vec<u64>) -> Result<(), Failure> {
+        // Numbers of half to two, with either sign.
+        words.iter_mut().for_each(|word| *word = *word & 0x80ff_ffff_80ff_ffff | 0x3f00_0000_3f00_0000);
+        let count = words.len() * 2;
+        let side = 1usize << (count.trailing_zeros() / 2);
+        let bytes = count * 4;
+        let here = Tensor::from_slice::<f32>(bytemuck::cast_slice(&words), &[count], &Device::cpu())?;
+        let x = here.to(&self.device)?;
+
+        type Work = fn(&Tensor) -> selvedge::Result<Tensor>;
+        let all = [count as isize];
+        let square = [side as isize; 2];
+        let (wide, short) = ([-1, 4096], [-1, 4]);
+        let folds: [(&str, &[isize], Option<f64>, Work); 10] = [
+            ("sum of all, f32", &all, Some(OF_ALL), |x| x.sum(&[], false)),
+            ("sum of rows, f32, square", &square, Some(OF_ROWS), |x| x.sum(&[1], false)),
+            ("sum of rows of 4096, f32", &wide, Some(OF_ROWS), |x| x.sum(&[1], false)),
+            ("sum of rows of 4, f32", &short, None, |x| x.sum(&[1], false)),
+            ("sum of columns, f32, square", &square, Some(OF_COLUMNS), |x| x.sum(&[0], false)),
+            ("max of rows, f32, square", &square, None, |x| x.max(&[1], false)),
+            ("argmax of rows, f32, square", &square, None, |x| x.argmax(&[1], false)),
+            ("argmax of columns, f32, square", &square, None, |x| x.argmax(&[0], false)),
+            ("norm of all, f32", &all, None, |x| x.norm(2.0, &[], false)),
+            ("any of all, f32", &all, None, |x| x.any(&[], false)),
+        ];
+        for (name, shape, goal, work) in folds {
+            let (here, x) = (here.reshape(shape)?, x.reshape(shape)?);
+            compare(name, &work(&here)?, &work(&x)?)?;
+            self.figure(name, bytes, goal, &mut || work(&x).map(drop))?;
+        }
+        for (name, shape, goal) in
+            [("cumsum, f32", [1, -1], Some(OF_SCANS)), ("cumsum of rows of 1024, f32", [-1, 1024], None)]
+        {
+            let (here, x) = (here.reshape(&shape)?, x.reshape(&shape)?);
+            compare(name, &here.cumsum(1)?, &x.cumsum(1)?)?;
+            self.figure(name, 2 * bytes, goal, &mut || x.cumsum(1).map(drop))?;
+        }
+        drop(x);
+        // As many bytes of a narrower dtype: its numbers are the upper halves.
+        words.iter_mut().for_each(|word| *word = *word & 0x80ff_80ff_80ff_80ff | 0x3f00_3f00_3f00_3f00);
+        let here = Tensor::from_bytes(bytemuck::cast_slice(&words), DType::BF16, &[count * 2], &Device::cpu())?;
+        let x = here.to(&self.device)?;
+        for (name, shape) in [("sum of all, bf16", &[-1][..]), ("sum of columns, bf16", &[side as isize, -1])] {
+            let (here, x) = (here.reshape(shape)?, x.reshape(shape)?);
+            compare(name, &here.sum(&[0], false)?, &x.sum(&[0], false)?)?;
+            self.figure(name, bytes, None, &mut || x.sum(&[0], false).map(drop))?;
+        }
+        self.recorder.finish(&self.options.out)
+    }
+
+    /// One operation in turns with the copy.
+    fn figure(
+        &mut self,
+        name: &str,
+        moved: usize,
+        goal: Option<f64>,
+        work: &mut dyn FnMut() -> selvedge::Result<()>,
+    ) -> Result<(), Failure> {
+        let (bare, source, target) = (self.bare, self.source, self.target);
+        let stream = self.device.stream()?;
+        let figure = turns(
+            self.options.turns(3, 30),
+            &Subject {
+                name,
+                against: "cuMemcpyDtoDAsync of as many bytes",
+                unit: Unit::Microseconds,
+                bytes: Some((moved as u64, (moved / 2 * 2) as u64)),
+                rule: Rule::Speed,
+                goal,
+            },
+            || {
+                let runs = || (0..BATCH).try_for_each(|_| work().map_err(Failure::from));
+                // SAFETY: the stream lives as long as the process.
+                let taken = unsafe { bare.device_time(stream.as_raw(), runs) }?;
+                Ok(taken * 1e3 / BATCH as f64)
+            },
+            || {
+                let copies = || (0..BATCH).try_for_each(|_| bare.copy(target, source, moved / 2));
+                // SAFETY: as above.
+                let taken = unsafe { bare.device_time(bare.stream, copies) }?;
+                Ok(taken * 1e3 / BATCH as f64)
+            },
+        )?;
+        self.recorder.add(figure);
+        Ok(())
+    }
+}
