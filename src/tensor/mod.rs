@@ -98,6 +98,7 @@ mod random;
 mod ranges;
 mod recipe;
 mod reduce;
+mod scan;
 mod slices;
 mod storage;
 #[allow(clippy::module_inception, reason = "the room is called by what it holds")]

@@ -302,7 +302,7 @@ impl Tensor {
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
     /// let x = Tensor::new([1000.0f32, 1000.0], &Device::cpu())?;
-    /// assert_eq!(x.logsumexp(&[], false)?.item::<f32>()?, 1000.6931);
+    /// assert!((x.logsumexp(&[], false)?.item::<f32>()? - 1000.6931).abs() < 1e-3);
     /// # Ok::<(), selvedge::Error>(())
     /// ```
     ///

@@ -40,6 +40,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
         streams(fake, &device)?;
         copies(fake, &device)?;
         writes(fake, &device)?;
+        reductions(fake, &device)?;
         graphs(fake, &device)?;
         threads(&device)?;
         #[cfg(feature = "io")]
@@ -77,6 +78,28 @@ fn streams(fake: &Fake, device: &Device) -> Outcome {
     check(waits == 1, &format!("{waits} waits for the other stream's tensor"))?;
     let (waits, _) = calls(fake, "cuStreamWaitEvent", || Device::with_stream(&own, || &b + &b))?;
     check(waits == 0, &format!("{waits} waits on one stream"))
+}
+
+/// A reduction is one launch and one that merges where rows are long; a scan one. Both wait for another stream's work, and
+/// their scratch memory outlives them.
+fn reductions(fake: &Fake, device: &Device) -> Outcome {
+    let own = driver::Device::new(0)?.stream()?;
+    for (length, folds, zeros) in [(1000, 1, 0), (40_000, 2, 1)] {
+        let x = Tensor::zeros(&[length], DType::F32, device)?;
+        for round in 0..3 {
+            let (launches, _) = calls(fake, "cuLaunchKernel", || x.sum(&[], false))?;
+            check(launches == folds, &format!("round {round}: {launches} launches for a sum of {length}"))?;
+            let (launches, _) = calls(fake, "cuLaunchKernel", || x.cumsum(0))?;
+            check(launches == 1, &format!("round {round}: {launches} launches for a scan of {length}"))?;
+            let (fills, _) = calls(fake, "cuMemsetD8Async", || x.cumsum(0))?;
+            check(fills == zeros, &format!("round {round}: {fills} fills for a scan of {length}"))?;
+        }
+        let (waits, sum) =
+            calls(fake, "cuStreamWaitEvent", || Device::with_stream(&own, || x.sum(&[], false)))?;
+        check(waits > 0, "a sum does not wait for the other stream's tensor")?;
+        drop((x, sum));
+    }
+    Ok(())
 }
 
 /// A small operation is one launch, and nothing else that takes time.

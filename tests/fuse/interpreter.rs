@@ -165,12 +165,21 @@ enum Action {
         results: [usize; 2],
         whole: usize,
     },
-    /// The value of the thread so much further on in the warp; its own where there is none.
+    /// The value of the thread so much further on in the warp, its own where there is none; or of the one in this lane.
     Shuffle {
         result: usize,
         value: usize,
-        distance: u32,
+        which: Source,
+        further: bool,
     },
+    /// Adds to memory and gives what was there.
+    Add {
+        result: usize,
+        address: usize,
+        value: Source,
+    },
+    /// What orders memory says nothing where threads run in turn.
+    Fence,
     Jump(usize),
     Barrier,
     Return,
@@ -376,13 +385,28 @@ impl Kernel {
 
     /// Exchanges the values of a block's threads, which are all behind the shuffle in this line.
     fn shuffle(&self, at: usize, all: &mut [Thread]) {
-        let Action::Shuffle { result, value, distance } = self.lines[at].action else { panic!("a shuffle") };
+        let Action::Shuffle { result, value, ref which, further } = self.lines[at].action else {
+            panic!("a shuffle")
+        };
         assert_eq!(all.len() % 32, 0, "a warp that is not whole");
         let values: Vec<u64> =
             all.iter().map(|thread| thread.registers[value].expect("a register that was written")).collect();
         for (index, thread) in all.iter_mut().enumerate() {
-            let further = index + distance as usize;
-            let from = if further / 32 == index / 32 { further } else { index };
+            let which = match which {
+                Source::Register(register) => {
+                    thread.registers[*register].expect("a register that was written")
+                }
+                Source::Immediate(bits) => *bits,
+                other => panic!("a lane of {other:?}"),
+            };
+            let from = match further {
+                true if index % 32 + which as usize >= 32 => index,
+                true => index + which as usize,
+                false => {
+                    assert!(which < 32, "lane {which}");
+                    index / 32 * 32 + which as usize
+                }
+            };
             thread.registers[result] = Some(values[from]);
         }
     }
@@ -466,6 +490,14 @@ impl Kernel {
                     registers[results[0]] = Some(bits & 0xffff_ffff);
                     registers[results[1]] = Some(bits >> 32);
                 }
+                Action::Add { result, address, value } => {
+                    let value = read(registers, value) as u32;
+                    let word = memory.at(registers[*address].expect("an address"), 4);
+                    let before = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+                    word.copy_from_slice(&before.wrapping_add(value).to_le_bytes());
+                    registers[*result] = Some(before.into());
+                }
+                Action::Fence => {}
                 Action::Shuffle { .. } => return Stop::Shuffle(*at - 1),
                 Action::Jump(target) => *at = *target,
                 Action::Barrier => return Stop::Barrier(*at),
@@ -476,7 +508,8 @@ impl Kernel {
 }
 
 fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic: &str, rest: &str) -> Action {
-    let parts: Vec<&str> = mnemonic.split('.').collect();
+    // Threads run in turn, so every access is volatile.
+    let parts: Vec<&str> = mnemonic.split('.').filter(|part| *part != "volatile").collect();
     let kind = parts[parts.len() - 1];
     let bytes = || kind[1..].parse::<usize>().map_or(0, |bits| bits / 8);
     let all = operands(rest);
@@ -530,10 +563,25 @@ fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic: &str, rest
             Action::Unpack { results, whole: reader.register(&all[1]) }
         }
         ("shfl", _) => {
-            assert_eq!(mnemonic, "shfl.sync.down.b32");
+            assert!(matches!(mnemonic, "shfl.sync.down.b32" | "shfl.sync.idx.b32"), "{mnemonic}");
             assert_eq!(all[3..], ["31", "-1"], "all of a warp");
-            let distance = all[2].parse().expect("a distance");
-            Action::Shuffle { result: reader.register(&all[0]), value: reader.register(&all[1]), distance }
+            Action::Shuffle {
+                result: reader.register(&all[0]),
+                value: reader.register(&all[1]),
+                which: reader.source(&all[2]),
+                further: mnemonic.contains("down"),
+            }
+        }
+        ("membar", _) => {
+            assert_eq!(mnemonic, "membar.gl");
+            Action::Fence
+        }
+        ("atom", _) => {
+            assert_eq!(mnemonic, "atom.global.add.u32");
+            let (base, offset) = place(&all[1]);
+            assert_eq!(offset, 0, "an offset");
+            let (result, value) = (reader.register(&all[0]), reader.source(&all[2]));
+            Action::Add { result, address: reader.register(&base), value }
         }
         _ => Action::Pure {
             result: reader.register(&all[0]),

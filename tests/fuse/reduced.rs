@@ -8,13 +8,13 @@ use super::value::{Value, wrap};
 
 /// A value on its way: a number, or an extreme and its place.
 #[derive(Clone, Copy, Debug)]
-struct Item {
-    value: Value,
+pub struct Item {
+    pub value: Value,
     place: usize,
 }
 
 /// The dtype that values are folded in.
-fn accumulator(fold: Fold, dtype: DType) -> DType {
+pub fn accumulator(fold: Fold, dtype: DType) -> DType {
     match fold {
         Fold::Sum | Fold::Product => match dtype {
             DType::F16 | DType::BF16 => DType::F32,
@@ -72,7 +72,7 @@ fn further(fold: Fold, x: Value, y: Value, zeros_differ: bool) -> bool {
     }
 }
 
-fn combine(fold: Fold, dtype: DType, left: Item, right: Item) -> Item {
+pub fn combine(fold: Fold, dtype: DType, left: Item, right: Item) -> Item {
     let value = match (fold, left.value, right.value) {
         (Fold::Sum, Value::Integer(x), Value::Integer(y)) => wrap(dtype, x + y),
         (Fold::Sum, Value::Real(x), Value::Real(y)) => Value::Real(round(dtype, x + y)),
@@ -116,14 +116,19 @@ fn converted(fold: Fold, from: DType, to: DType, value: Value) -> Value {
     }
 }
 
+/// The elements of a row, in the dtype that they are folded in.
+pub fn items(fold: Fold, dtype: DType, row: &[Value]) -> Vec<Item> {
+    let to = accumulator(fold, dtype);
+    row.iter()
+        .enumerate()
+        .map(|(place, &value)| Item { value: converted(fold, dtype, to, value), place })
+        .collect()
+}
+
 /// The fold of a row, in the dtype of its result (f16 and bf16 are not rounded yet); nothing where there is no value.
 pub fn fold(fold: Fold, dtype: DType, row: &[Value]) -> Option<Value> {
     let to = accumulator(fold, dtype);
-    let items: Vec<Item> = row
-        .iter()
-        .enumerate()
-        .map(|(place, &value)| Item { value: converted(fold, dtype, to, value), place })
-        .collect();
+    let items = items(fold, dtype, row);
     let both = |left: Item, right: Item| combine(fold, to, left, right);
     let mut segments: Vec<Item> = Vec::new();
     for segment in items.chunks(1024) {

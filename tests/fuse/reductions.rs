@@ -11,7 +11,7 @@ use super::reduced;
 use super::texts;
 use super::value::{Value, nearest, read, same, special, write};
 
-fn contiguous(sizes: &[usize]) -> Layout {
+pub fn contiguous(sizes: &[usize]) -> Layout {
     Layout::contiguous(sizes).expect("a layout")
 }
 
@@ -89,7 +89,7 @@ fn reduction(fold: Fold, dtype: DType) -> Reduction {
     graph.reduction(fold, graph.input(dtype)).expect("a reduction")
 }
 
-fn aligned(bytes: &[u8]) -> Vec<u128> {
+pub fn aligned(bytes: &[u8]) -> Vec<u128> {
     let mut words = vec![0u128; bytes.len().div_ceil(16) + 1];
     bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
     words
@@ -199,7 +199,7 @@ fn check(fold: Fold, input: &Array, layout: Layout, keep: bool) {
 }
 
 /// Numbers whose sums and products neither vanish nor overflow soon, and whose order is mixed.
-fn plain(dtype: DType) -> Vec<Value> {
+pub fn plain(dtype: DType) -> Vec<Value> {
     let number = |k: i64| match dtype {
         DType::Bool => Value::Integer(i128::from(k % 7 != 3)),
         _ if dtype.is_complex() => {
@@ -228,7 +228,7 @@ fn plain(dtype: DType) -> Vec<Value> {
 }
 
 /// The dtypes that a fold is for.
-fn dtypes(fold: Fold) -> impl Iterator<Item = DType> {
+pub fn dtypes(fold: Fold) -> impl Iterator<Item = DType> {
     DType::ALL.into_iter().filter(move |dtype| fold.result(*dtype).is_ok())
 }
 

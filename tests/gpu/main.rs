@@ -55,6 +55,7 @@ mod pinned;
 mod pool;
 mod pool_modes;
 mod random;
+mod reduce;
 mod resets;
 mod sanitizer;
 mod soak;
@@ -98,6 +99,7 @@ fn promises() -> Vec<Promise> {
         fuse::promises(),
         moving::promises(),
         tensor::promises(),
+        reduce::promises(),
         random::promises(),
         foreign_images::promises(),
         gemm::promises(),

@@ -19,7 +19,10 @@ fn memory_goes_in_and_comes_out() {
     let mut roomy = Vec::with_capacity(100);
     roomy.push(7u16);
     assert_eq!(Tensor::from_vec(roomy, &[1], &cpu()).unwrap().item::<u16>().unwrap(), 7);
-    assert_eq!(Tensor::from_vec(Vec::<f32>::new(), &[0, 5], &cpu()).unwrap().to_vec::<f32>().unwrap(), []);
+    assert_eq!(
+        Tensor::from_vec(Vec::<f32>::new(), &[0, 5], &cpu()).unwrap().to_vec::<f32>().unwrap(),
+        [0f32; 0]
+    );
     assert_eq!(Tensor::new(3i8, &cpu()).unwrap().item::<i8>().unwrap(), 3);
     let nested = Tensor::new(vec![[[1u8, 2]], [[3, 4]], [[5, 6]]], &cpu()).unwrap();
     assert_eq!(

@@ -13,5 +13,6 @@ mod moving;
 mod properties;
 mod random;
 mod ranges;
+mod reductions;
 mod samples;
 mod text;

@@ -85,7 +85,32 @@ impl State {
         work.plan()
     }
 
-    fn kernel(&self, device: &Device, launch: &Launch) -> Result<Function> {
+    /// A plan with its texts; scalars that a run is given are 0.
+    pub(super) fn explained(&self, plan: Plan) -> ReductionExplanation {
+        let all = self.prologue.scalars.iter().chain(&self.epilogue.scalars);
+        let scalars: Vec<[u64; 2]> =
+            all.map(|&(dtype, literal)| literal.map_or([0; 2], |number| number.parts(dtype))).collect();
+        let launches = plan
+            .launches
+            .into_iter()
+            .map(|launch| {
+                let ptx = ptx::write(self, &launch.key, launch.parameters, launch.threads);
+                let memory = |place: &Place| match place {
+                    Place::Input(input) => LaunchMemory::Input(*input),
+                    Place::Output => LaunchMemory::Output,
+                    Place::Scratch => LaunchMemory::Scratch,
+                };
+                let operands =
+                    launch.operands.iter().map(|(place, offset)| (memory(place), *offset)).collect();
+                let (blocks, threads, mut parameters) = (launch.blocks, launch.threads, launch.block);
+                write_scalars(&mut parameters, &scalars);
+                ReductionLaunch { ptx, blocks, threads, operands, parameters }
+            })
+            .collect();
+        ReductionExplanation { launches, scratch: plan.scratch }
+    }
+
+    pub(super) fn kernel(&self, device: &Device, launch: &Launch) -> Result<Function> {
         let place = (device.ordinal(), launch.key.clone());
         let known = self.kernels.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
         if let Some(function) = known.filter(|function| !function.module().device().is_lost()) {
@@ -99,7 +124,7 @@ impl State {
 }
 
 /// Puts the bits of all scalars into a block of parameters.
-fn write_scalars(block: &mut [u8], scalars: &[[u64; 2]]) {
+pub(super) fn write_scalars(block: &mut [u8], scalars: &[[u64; 2]]) {
     for (room, bits) in block.chunks_exact_mut(8).zip(scalars.iter().flatten()) {
         room.copy_from_slice(&bits.to_le_bytes());
     }
@@ -161,7 +186,7 @@ impl Reduction {
             write_scalars(&mut block, &bits);
             let reads = match launch.key {
                 Key::Fold(_) => inputs.len(),
-                Key::Merge(_) => state.rules.kinds.len(),
+                Key::Merge(_) | Key::Scan(_) => state.rules.kinds.len(),
             };
             let writes_scratch = launch.operands[reads..].iter().any(|(place, _)| *place == Place::Scratch);
             let mut memory: Vec<Operand<'_>> = Vec::with_capacity(launch.operands.len());
@@ -216,27 +241,7 @@ impl Reduction {
         if dimensions.rows == 0 || dimensions.row == 0 {
             return Ok(ReductionExplanation { launches: Vec::new(), scratch: 0 });
         }
-        let all = state.prologue.scalars.iter().chain(&state.epilogue.scalars);
-        let scalars: Vec<[u64; 2]> =
-            all.map(|&(dtype, literal)| literal.map_or([0; 2], |number| number.parts(dtype))).collect();
         let plan = state.plan(&dimensions, &vec![0; inputs.len() + 1], capability >= (8, 0))?;
-        let launches = plan
-            .launches
-            .into_iter()
-            .map(|launch| {
-                let ptx = ptx::write(state, &launch.key, launch.parameters, launch.threads);
-                let memory = |place: &Place| match place {
-                    Place::Input(input) => LaunchMemory::Input(*input),
-                    Place::Output => LaunchMemory::Output,
-                    Place::Scratch => LaunchMemory::Scratch,
-                };
-                let operands =
-                    launch.operands.iter().map(|(place, offset)| (memory(place), *offset)).collect();
-                let (blocks, threads, mut parameters) = (launch.blocks, launch.threads, launch.block);
-                write_scalars(&mut parameters, &scalars);
-                ReductionLaunch { ptx, blocks, threads, operands, parameters }
-            })
-            .collect();
-        Ok(ReductionExplanation { launches, scratch: plan.scratch })
+        Ok(state.explained(plan))
     }
 }

@@ -43,6 +43,14 @@ fn push(dimensions: &mut Vec<Dimension>, next: Dimension) {
     dimensions.push(next);
 }
 
+/// The inputs' common shape.
+fn common(operation: &'static str, inputs: &[Layout]) -> Result<Shape> {
+    let Some(first) = inputs.first() else {
+        return Err(Error::invalid(operation, "no inputs", "at least one"));
+    };
+    inputs[1..].iter().try_fold(*first.shape(), |shape, input| shape.broadcast(input.shape()))
+}
+
 impl Dimensions {
     /// Of inputs that are broadcast to one shape; axes in which the output has size 1 are folded.
     ///
@@ -51,12 +59,7 @@ impl Dimensions {
     /// [`Error::InvalidArgument`] for inputs without a common shape, and an output that is not that shape with some sizes 1 or
     /// whose elements share a place.
     pub(super) fn new(operation: &'static str, inputs: &[Layout], output: &Layout) -> Result<Dimensions> {
-        let Some(first) = inputs.first() else {
-            return Err(Error::invalid(operation, "no inputs", "at least one"));
-        };
-        let shape = inputs[1..]
-            .iter()
-            .try_fold(*first.shape(), |shape: Shape, input| shape.broadcast(input.shape()))?;
+        let shape = common(operation, inputs)?;
         let fits = output.rank() == shape.rank()
             && output.shape().iter().zip(shape.iter()).all(|(&result, &size)| result == size || result == 1);
         if !fits {
@@ -64,20 +67,51 @@ impl Dimensions {
             let wanted = "the same shape, with size 1 in the axes that are folded";
             return Err(Error::invalid(operation, found, wanted));
         }
+        let is_folded = |axis: usize| output.shape()[axis] != shape[axis];
+        Dimensions::with(operation, &shape, inputs, output, is_folded)
+    }
+
+    /// As [`new`](Self::new), where the output has the inputs' shape and one axis is scanned.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new), and for an axis that is not there.
+    pub(super) fn along(
+        operation: &'static str,
+        inputs: &[Layout],
+        output: &Layout,
+        axis: usize,
+    ) -> Result<Dimensions> {
+        let shape = common(operation, inputs)?;
+        if *output.shape() != shape || axis >= shape.rank() {
+            let found = format!("axis {axis} and an output of shape {} for {shape}", output.shape());
+            return Err(Error::invalid(operation, found, "the same shape, and one of its axes"));
+        }
+        Dimensions::with(operation, &shape, inputs, output, |other| other == axis)
+    }
+
+    fn with(
+        operation: &'static str,
+        shape: &Shape,
+        inputs: &[Layout],
+        output: &Layout,
+        is_folded: impl Fn(usize) -> bool,
+    ) -> Result<Dimensions> {
         if output.may_overlap() {
             let wanted = "a place of its own for each element";
             return Err(Error::invalid(operation, format!("an output of {output:?}"), wanted));
         }
-        let mut layouts = inputs.iter().map(|input| input.expand(&shape)).collect::<Result<Vec<_>>>()?;
+        let mut layouts = inputs.iter().map(|input| input.expand(shape)).collect::<Result<Vec<_>>>()?;
         let spread = |layout: &Layout| -> usize {
             let axes = layout.strides().iter().zip(shape.iter());
             axes.filter(|(stride, _)| **stride != 0).map(|(_, size)| *size).product()
         };
         let most = layouts.iter().map(spread).max();
         let leader = layouts.iter().position(|layout| Some(spread(layout)) == most).unwrap_or(0);
-        let is_folded = |axis: usize| output.shape()[axis] != shape[axis];
-        let rows = output.count();
-        let row = (0..shape.rank()).filter(|&axis| is_folded(axis)).map(|axis| shape[axis]).product();
+        let product = |folded: bool| {
+            (0..shape.rank()).filter(|&axis| is_folded(axis) == folded).map(|axis| shape[axis]).product()
+        };
+        let (row, rows) = (product(true), product(false));
         layouts.push(*output);
         let mut dimensions = Dimensions {
             kept: Vec::new(),
@@ -92,11 +126,11 @@ impl Dimensions {
         }
         let mut axes: Vec<usize> = (0..shape.rank()).rev().filter(|&axis| shape[axis] > 1).collect();
         let of = |axis: usize| {
-            let mut strides: Vec<isize> = layouts.iter().map(|layout| layout.strides()[axis]).collect();
-            if is_folded(axis) {
-                strides[layouts.len() - 1] = 0;
-            }
-            Dimension { size: shape[axis], strides }
+            let stride = |layout: &Layout| match layout.shape()[axis] {
+                1 => 0,
+                _ => layout.strides()[axis],
+            };
+            Dimension { size: shape[axis], strides: layouts.iter().map(stride).collect() }
         };
         axes.iter().filter(|&&axis| is_folded(axis)).for_each(|&axis| push(&mut dimensions.folded, of(axis)));
         axes.retain(|&axis| !is_folded(axis));

@@ -34,7 +34,7 @@ const ELEMENTS_OF_A_THREAD: usize = 1 << 16;
 const SHORT: usize = 32;
 
 /// The parts of values, by lane.
-type Parts = [Block; 2];
+pub(super) type Parts = [Block; 2];
 
 /// Values on their way up the tree.
 struct Tree {
@@ -315,17 +315,7 @@ impl<'a> Run<'a> {
 
     /// Folds `right` into `left`.
     fn combine(&self, merge: bool, registers: &mut [Block], left: &mut Parts, right: &Parts, count: usize) {
-        let State { rules, merge: of_merge, append: of_append, .. } = self.state;
-        let (program, schedule) = if merge { (&rules.merge, of_merge) } else { (&rules.append, of_append) };
-        let mut load = |input: u32, part: u32, block: &mut Block| {
-            let from = if input == 0 { &left[part as usize] } else { &right[part as usize] };
-            copy(from, block, rules.kinds[part as usize], count);
-        };
-        run_on_inputs(program, schedule, &[], registers, &schedule.each, count, &mut load);
-        for (part, kind) in rules.kinds.iter().enumerate() {
-            let value = program.outputs[0][part];
-            copy(&registers[schedule.register(value)], &mut left[part], *kind, count);
-        }
+        combine(self.state, merge, registers, left, right, count);
     }
 
     fn push_segment(&self, place: &mut Workplace, turn: usize, count: usize) {
@@ -430,20 +420,6 @@ impl ExpressionParts<'_> {
 
 impl Workplace {
     fn new(run: &Run<'_>) -> Workplace {
-        let registers = |program: &Program, schedule: &Schedule, scalars: &[[u64; 2]]| {
-            let mut registers: Vec<Block> = vec![[0; WIDTH]; schedule.registers];
-            // Nothing of these steps is loaded.
-            run_on_inputs(
-                program,
-                schedule,
-                scalars,
-                &mut registers,
-                &schedule.once,
-                WIDTH,
-                &mut |_, _, _| {},
-            );
-            registers
-        };
         let State { prologue, epilogue, rules, merge, append, .. } = run.state;
         let empty = || Box::new([[0; WIDTH]; 2]);
         let tree = || Tree { levels: Vec::new(), depth: 0 };
@@ -461,6 +437,36 @@ impl Workplace {
     }
 }
 
+/// Folds `right` into `left`, any two values or elements that come after them.
+pub(super) fn combine(
+    state: &State,
+    merge: bool,
+    registers: &mut [Block],
+    left: &mut Parts,
+    right: &Parts,
+    count: usize,
+) {
+    let State { rules, merge: of_merge, append: of_append, .. } = state;
+    let (program, schedule) = if merge { (&rules.merge, of_merge) } else { (&rules.append, of_append) };
+    let mut load = |input: u32, part: u32, block: &mut Block| {
+        let from = if input == 0 { &left[part as usize] } else { &right[part as usize] };
+        copy(from, block, rules.kinds[part as usize], count);
+    };
+    run_on_inputs(program, schedule, &[], registers, &schedule.each, count, &mut load);
+    for (part, kind) in rules.kinds.iter().enumerate() {
+        let value = program.outputs[0][part];
+        copy(&registers[schedule.register(value)], &mut left[part], *kind, count);
+    }
+}
+
+/// The registers of a program, with what is the same for all blocks computed.
+pub(super) fn registers(program: &Program, schedule: &Schedule, scalars: &[[u64; 2]]) -> Vec<Block> {
+    let mut registers: Vec<Block> = vec![[0; WIDTH]; schedule.registers];
+    // Nothing of these steps is loaded.
+    run_on_inputs(program, schedule, scalars, &mut registers, &schedule.once, WIDTH, &mut |_, _, _| {});
+    registers
+}
+
 /// The first `count` lanes.
 fn copy(from: &Block, to: &mut Block, kind: Kind, count: usize) {
     let bytes = count * bytes(kind);
@@ -468,14 +474,14 @@ fn copy(from: &Block, to: &mut Block, kind: Kind, count: usize) {
         .copy_from_slice(&bytemuck::cast_slice::<u64, u8>(from)[..bytes]);
 }
 
-fn get(block: &Block, kind: Kind, lane: usize) -> u64 {
+pub(super) fn get(block: &Block, kind: Kind, lane: usize) -> u64 {
     match bytes(kind) {
         8 => block[lane],
         _ => u64::from(bytemuck::cast_slice::<u64, u32>(block)[lane]),
     }
 }
 
-fn set(block: &mut Block, kind: Kind, lane: usize, bits: u64) {
+pub(super) fn set(block: &mut Block, kind: Kind, lane: usize, bits: u64) {
     match bytes(kind) {
         8 => block[lane] = bits,
         _ => bytemuck::cast_slice_mut::<u64, u32>(block)[lane] = bits as u32,

@@ -37,6 +37,7 @@ mod fold;
 mod host;
 mod plan;
 mod ptx;
+mod scan;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -54,6 +55,7 @@ pub use device::{LaunchMemory, ReductionExplanation, ReductionLaunch};
 use dimensions::Dimensions;
 pub use fold::Fold;
 use fold::Rules;
+pub use scan::Scan;
 
 /// A fold over axes of any number of inputs: one kernel (and small ones where rows are long), on a device or the CPU.
 ///
@@ -104,21 +106,30 @@ impl State {
 
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] and [`Error::DTypeMismatch`] for operands that are not the reduction's, as
-    /// [`Dimensions::new`], and [`Error::InvalidArgument`] for an extreme of nothing.
-    fn dimensions(&self, inputs: &[(DType, Layout)], output: (DType, Layout)) -> Result<Dimensions> {
+    /// [`Error::LengthMismatch`] and [`Error::DTypeMismatch`] for operands that are not the reduction's.
+    fn check_operands(&self, inputs: &[(DType, Layout)], output: DType) -> Result<()> {
         let operation = self.fold.name();
         if inputs.len() != self.prologue.inputs.len() {
             let (wanted, found) = (self.prologue.inputs.len(), inputs.len());
             return Err(Error::LengthMismatch { operation: "a reduction's inputs", wanted, found });
         }
-        let given = inputs.iter().map(|(dtype, _)| dtype).chain([&output.0]);
+        let given = inputs.iter().map(|(dtype, _)| dtype).chain([&output]);
         for (wanted, found) in self.prologue.inputs.iter().chain(&self.epilogue.outputs).zip(given) {
             if wanted != found {
                 let (wanted, found) = (wanted.to_string(), found.to_string());
                 return Err(Error::DTypeMismatch { operation, wanted, found });
             }
         }
+        Ok(())
+    }
+
+    /// # Errors
+    ///
+    /// As [`check_operands`](Self::check_operands) and
+    /// [`Dimensions::new`], and [`Error::InvalidArgument`] for an extreme of nothing.
+    fn dimensions(&self, inputs: &[(DType, Layout)], output: (DType, Layout)) -> Result<Dimensions> {
+        let operation = self.fold.name();
+        self.check_operands(inputs, output.0)?;
         let layouts: Vec<Layout> = inputs.iter().map(|(_, layout)| *layout).collect();
         let dimensions = Dimensions::new(operation, &layouts, &output.1)?;
         if dimensions.row == 0 && dimensions.rows > 0 && !self.fold.has_empty() {

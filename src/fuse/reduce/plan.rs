@@ -19,9 +19,9 @@ pub(super) const ROUNDS: usize = 4;
 /// Elements of a segment.
 pub(super) const SEGMENT: usize = LANES * ROUNDS;
 
-const WARP: usize = 32;
+pub(super) const WARP: usize = 32;
 /// Threads of a block that folds; twice as many where a row has enough for them.
-const BLOCK: usize = 256;
+pub(super) const BLOCK: usize = 256;
 /// Threads of a block that merges the values of one row.
 const MERGERS: usize = 512;
 /// Values that one thread merges by itself for a row.
@@ -106,10 +106,33 @@ pub(super) struct MergeKey {
     pub(super) converts_brain: bool,
 }
 
+/// All that the text of a scanning kernel depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct ScanKey {
+    pub(super) wide: bool,
+    /// Threads of a warp that share a row, accesses of each, and warps of a row.
+    pub(super) threads: u32,
+    pub(super) accesses: u32,
+    pub(super) warps: u32,
+    /// Rows of a block.
+    pub(super) across: u32,
+    /// Whether rows are longer than a block's tile, so that tiles wait for those before.
+    pub(super) chained: bool,
+    pub(super) kept: usize,
+    /// By input.
+    pub(super) classes: Vec<Class>,
+    pub(super) stores_vectors: bool,
+    /// Whether rows are whole quads, and whether they are whole tiles.
+    pub(super) quads: bool,
+    pub(super) tail: bool,
+    pub(super) converts_brain: bool,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Fold(FoldKey),
     Merge(MergeKey),
+    Scan(ScanKey),
 }
 
 /// Where the parameters of a kernel lie in their block.
@@ -167,7 +190,7 @@ impl Parameters {
     }
 
     /// A block with everything but the scalars.
-    fn block(
+    pub(super) fn block(
         self,
         row: usize,
         items: usize,
@@ -275,7 +298,7 @@ impl Work<'_> {
     }
 
     /// Whether an operand's vectors along dimension `along` are aligned wherever the others lead.
-    fn is_aligned(&self, operand: usize, vector: usize, along: &Dimension) -> bool {
+    pub(super) fn is_aligned(&self, operand: usize, vector: usize, along: &Dimension) -> bool {
         let size = self.bytes[operand];
         let width = (size * vector).min(WIDEST as usize);
         let start = self.starts[operand] as usize + self.dimensions.offsets[operand] * size;
@@ -472,7 +495,7 @@ impl Work<'_> {
     }
 }
 
-fn blocks(of_items: usize, groups: usize) -> Result<u32> {
+pub(super) fn blocks(of_items: usize, groups: usize) -> Result<u32> {
     match of_items.checked_mul(groups).and_then(|blocks| i32::try_from(blocks).ok()) {
         Some(blocks) => Ok(blocks as u32),
         None => Err(Error::invalid(

@@ -72,6 +72,9 @@ pub struct DemoOptions {
     /// The device's ordinal [default: 0, or the CPU where there is none]
     #[arg(long, value_name = "I")]
     pub device: Option<usize>,
+    /// Compute with tensors of one or two .npy files instead
+    #[arg(long, value_name = "FILE", num_args = 1..=2, conflicts_with = "elements")]
+    pub npy: Vec<std::path::PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -1,5 +1,5 @@
-//! The kernels of a reduction as text: [`fold`] reads the inputs, [`merge`] the partial values that a fold left; this file
-//! has what both are written with.
+//! The kernels of reductions and scans as text: [`fold`] reads the inputs, [`merge`] the partial values that a fold left,
+//! [`scan`] is a scan; this file has what they are written with.
 //!
 //! As elementwise kernels: PTX 8.0 for sm_60, one entry, addresses and then one block of parameters, and a text that
 //! depends on the reduction and the key alone. No thread leaves before the last shuffle or barrier of its block: those
@@ -7,6 +7,7 @@
 
 mod fold;
 mod merge;
+mod scan;
 
 use std::ops::Range;
 
@@ -38,6 +39,7 @@ pub(super) fn write(state: &State, key: &Key, parameters: Parameters, threads: u
     let (wide, converts_brain, partial) = match key {
         Key::Fold(key) => (key.wide, key.converts_brain, key.partial),
         Key::Merge(key) => (key.wide, key.converts_brain, key.partial),
+        Key::Scan(key) => (key.wide, key.converts_brain, false),
     };
     // The writer of elementwise kernels needs a key; it is asked for instructions, loads and stores alone.
     let plain = plan::Key {
@@ -49,8 +51,14 @@ pub(super) fn write(state: &State, key: &Key, parameters: Parameters, threads: u
         converts_brain,
     };
     let scalars = plan::Parameters::new(&plain, state.scalars(), 0);
-    let results = if partial { state.rules.kinds.len() } else { 1 };
-    let sources = if let Key::Fold(_) = key { state.prologue.inputs.len() } else { state.rules.kinds.len() };
+    let parts = state.rules.kinds.len();
+    let results = match key {
+        // The output, a counter, flags of tiles and groups, and their values.
+        Key::Scan(key) if key.chained => 4 + 2 * parts,
+        _ if partial => parts,
+        _ => 1,
+    };
+    let sources = if let Key::Merge(_) = key { parts } else { state.prologue.inputs.len() };
     let name = |access: &'static str| move |index: usize| format!("{ENTRY}_{access}_{index}");
     let mut kernel = Kernel {
         writer: Writer::new(&state.prologue.program, &[], 0, &plain, scalars),
@@ -63,6 +71,7 @@ pub(super) fn write(state: &State, key: &Key, parameters: Parameters, threads: u
     match key {
         Key::Fold(key) => kernel.fold(key),
         Key::Merge(key) => kernel.merge(key),
+        Key::Scan(key) => kernel.scan(key),
     }
     kernel.text(threads, if converts_brain { 80 } else { 60 })
 }
@@ -346,16 +355,19 @@ impl Kernel<'_> {
 
     /// The value of the thread `distance` further on in the warp.
     fn shuffled(&mut self, value: &Folded, distance: usize) -> Folded {
-        let distance = distance.to_string();
+        self.exchanged(value, "down", &distance.to_string())
+    }
+
+    /// The value of another thread of the warp.
+    fn exchanged(&mut self, value: &Folded, mode: &str, which: &str) -> Folded {
+        let mnemonic = format!("shfl.sync.{mode}.b32");
         self.each_part(|kernel, part, kind| {
             if bytes(kind) == 4 {
-                let operands = [value[part].as_str(), &distance, "31", "-1"];
-                return kernel.result(kind.into(), "shfl.sync.down.b32", &operands);
+                return kernel.result(kind.into(), &mnemonic, &[&value[part], which, "31", "-1"]);
             }
             let halves = [0; 2].map(|_| kernel.writer.register(Register::Bits32));
             kernel.line(format!("mov.b64 {{{}, {}}}, {};", halves[0], halves[1], value[part]));
-            let halves =
-                halves.map(|half| kernel.bits32("shfl.sync.down.b32", &[&half, &distance, "31", "-1"]));
+            let halves = halves.map(|half| kernel.bits32(&mnemonic, &[&half, which, "31", "-1"]));
             kernel.result(kind.into(), "mov.b64", &[&format!("{{{}, {}}}", halves[0], halves[1])])
         })
     }
