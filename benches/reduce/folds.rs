@@ -106,9 +106,11 @@ impl Bench<'_> {
         drop(x);
         // As many bytes of a narrower dtype: its numbers are the upper halves.
         words.iter_mut().for_each(|word| *word = *word & 0x80ff_80ff_80ff_80ff | 0x3f00_3f00_3f00_3f00);
-        let here = Tensor::from_bytes(bytemuck::cast_slice(&words), DType::BF16, &[count * 2], &Device::cpu())?;
+        let here =
+            Tensor::from_bytes(bytemuck::cast_slice(&words), DType::BF16, &[count * 2], &Device::cpu())?;
         let x = here.to(&self.device)?;
-        for (name, shape) in [("sum of all, bf16", &[-1][..]), ("sum of columns, bf16", &[side as isize, -1])] {
+        for (name, shape) in [("sum of all, bf16", &[-1][..]), ("sum of columns, bf16", &[side as isize, -1])]
+        {
             let (here, x) = (here.reshape(shape)?, x.reshape(shape)?);
             compare(name, &here.sum(&[0], false)?, &x.sum(&[0], false)?)?;
             self.figure(name, bytes, None, &mut || x.sum(&[0], false).map(drop))?;

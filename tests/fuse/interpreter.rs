@@ -288,8 +288,8 @@ impl Kernel {
     pub fn read(text: &str) -> Kernel {
         let (header, rest) = text.split_once(")\n").expect("an entry");
         let (limit, body) = rest.split_once("{\n").expect("a body");
-        let most_threads =
-            limit.strip_prefix(".maxntid ").map_or(1024, |limit| limit.trim().parse().expect("a number"));
+        let most_threads = limit.lines().find_map(|line| line.strip_prefix(".maxntid "));
+        let most_threads = most_threads.map_or(1024, |limit| limit.parse().expect("a number"));
         assert!(header.starts_with(".version 8.0\n.target sm_"), "{header}");
         let (places, parameter_bytes) = parameters(header);
         let mut reader = Reader::default();

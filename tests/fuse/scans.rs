@@ -99,11 +99,12 @@ fn reference(fold: Fold, dtype: DType, row: &[Value]) -> Vec<Value> {
         (left, right) => left.or(right),
     };
     let items = reduced::items(fold, dtype, row);
+    let warp_of = if to == DType::C128 { 256 } else { 512 };
     let mut results = Vec::new();
     let mut before_group = None;
-    for group in items.chunks(256 * 8192) {
+    for group in items.chunks(256 * 16 * warp_of) {
         let mut wholes: Vec<Option<Item>> = Vec::new();
-        for tile in group.chunks(8192) {
+        for tile in group.chunks(16 * warp_of) {
             let mut lanes = wholes.clone();
             lanes.resize(256, None);
             let mut warps: Vec<Option<Item>> = lanes
@@ -122,7 +123,7 @@ fn reference(fold: Fold, dtype: DType, row: &[Value]) -> Vec<Value> {
             }
             let before_tile = both(before_group, warps[0]);
             let mut before_512 = None;
-            for part in tile.chunks(512) {
+            for part in tile.chunks(warp_of) {
                 let base = both(before_tile, before_512);
                 let mut before_128 = None;
                 for run in part.chunks(128) {
@@ -222,6 +223,7 @@ pub fn trials() -> Vec<Trial> {
         (Fold::Sum, DType::BF16, &[8192, 8200, 16_390]),
         (Fold::Sum, DType::F64, &[8193, 24_576]),
         (Fold::Product, DType::C128, &[700, 9000]),
+        (Fold::Sum, DType::C128, &[129, 257, 4096, 4097, 9000]),
         (Fold::Maximum, DType::U8, &[8191, 9001]),
         (Fold::Sum, DType::Bool, &[17_000]),
     ] {

@@ -84,9 +84,10 @@ impl Kernel<'_> {
             0 => String::new(),
             bytes => format!(".shared .align 128 .b8 shared[{bytes}];\n"),
         };
+        // Else the assembler spills registers to make room for a second block.
         format!(
             ".version 8.0\n.target sm_{target}\n.address_size 64\n.visible .entry {ENTRY}(\n{addresses}.param .align 8 \
-             .b8 block[{}]\n)\n.maxntid {threads}\n{{\n{}{shared}{}}}\n",
+             .b8 block[{}]\n)\n.maxntid {threads}\n.minnctapersm 1\n{{\n{}{shared}{}}}\n",
             self.parameters.bytes(),
             writer.declarations(),
             writer.body

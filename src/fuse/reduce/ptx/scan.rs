@@ -8,7 +8,7 @@ use super::super::super::program::{Step, parts};
 use super::super::super::ptx::{Name, Register, State as MemoryState};
 use super::super::fold::bytes;
 use super::super::plan::{Class, ScanKey, WARP};
-use super::super::scan::{GROUP, QUAD, TILE};
+use super::super::scan::{GROUP, QUAD};
 use super::{Folded, Kernel, immediate, type_of};
 
 /// What an access of a thread holds: the values of its quad so far, and where each is.
@@ -48,7 +48,7 @@ impl Kernel<'_> {
         let first = self.bits32("mad.lo.u32", &[&of_row, &span.to_string(), &first]);
         let mut first = self.widened(&first);
         if let Some(tile) = &tile {
-            first = self.times_plus(&tile.of_row, &TILE.to_string(), &first);
+            first = self.times_plus(&tile.of_row, &(span * key.warps).to_string(), &first);
         }
         let mut accesses = self.loads(key, &coordinates, &first);
         for access in &mut accesses {

@@ -15,7 +15,7 @@ use super::super::super::number::Number;
 use super::super::super::space::Space;
 use super::super::State;
 use super::super::host::{Parts, combine, get, registers, set};
-use super::{ACCESSES, GROUP, QUAD, Scan, TILE, WARPS};
+use super::{GROUP, QUAD, Scan, WARPS, accesses, tile};
 use crate::error::{Error, Result};
 use crate::types::{DType, Layout};
 
@@ -104,10 +104,11 @@ impl Run<'_> {
             });
             return;
         }
-        let tiles = self.row.div_ceil(TILE);
+        let of_one = tile(self.state);
+        let tiles = self.row.div_ceil(of_one);
         let of_tile = |task: usize| {
             let (row, tile) = (task / tiles, task % tiles);
-            (row, tile * TILE..self.row.min((tile + 1) * TILE))
+            (row, tile * of_one..self.row.min((tile + 1) * of_one))
         };
         let whole: Vec<Mutex<Bits>> = (0..if tiles > 1 { self.rows * tiles } else { 0 })
             .map(|_| Mutex::new(self.state.rules.identity))
@@ -274,7 +275,7 @@ impl Run<'_> {
         self.load(place, row..row + 1, span, quads);
         self.scan_lanes(place, quads, RUN);
         let identity = self.state.rules.identity;
-        let mut totals = vec![identity; WARPS * ACCESSES];
+        let mut totals = vec![identity; WARPS * accesses(self.state)];
         for (run, total) in totals.iter_mut().enumerate().take(quads.div_ceil(RUN)) {
             let last = (run * RUN + RUN - 1).min(quads - 1);
             *total = self.bits(&place.through[last / WIDTH], last % WIDTH);
@@ -283,7 +284,7 @@ impl Run<'_> {
         let mut both = |left: Bits, right: Bits| self.merge_bits(registers, left, right);
         let mut before_runs = Vec::with_capacity(totals.len());
         let mut before_warp = identity;
-        for runs in totals.chunks(ACCESSES) {
+        for runs in totals.chunks(accesses(self.state)) {
             let base = match before {
                 Some(before) => both(before, before_warp),
                 None => before_warp,

@@ -3,9 +3,10 @@
 //! **The order.** As of reductions, what is folded with what depends on the length alone, so results are equal bit for bit
 //! everywhere. Four neighbours are a quad, taken in order. The 32 quads of 128 elements are scanned block by block: where
 //! the upper half of 2, 4, … 32 quads takes the last of the lower half. Four such runs are folded in order, sixteen of
-//! those, which are a tile of 8192 elements, too. The tiles of a group of 256 are halved by 32 and then folded with
-//! their neighbours; groups follow each other in order. An element's result is what stands before its group, tile, 512 and
-//! 128 elements, folded from the left, and then the 128 up to it: the quads before it and its own.
+//! those, which are a tile of 8192 elements, too (of c128 it is two runs, and a tile of 4096). The tiles of a group of 256
+//! are halved by 32 and then folded with their neighbours; groups follow each other in order. An element's result is
+//! what stands before its group, tile, 512 and 128 elements, folded from the left, and then the 128 up to it: the quads
+//! before it and its own.
 
 mod host;
 
@@ -24,11 +25,8 @@ use crate::types::{DType, Layout};
 
 /// Elements that a thread has one behind another.
 pub(super) const QUAD: usize = 4;
-/// Accesses of a thread at most, and warps of a tile.
-pub(super) const ACCESSES: usize = 4;
+/// Warps of a tile.
 pub(super) const WARPS: usize = 16;
-/// Elements of a tile.
-pub(super) const TILE: usize = QUAD * WARP * ACCESSES * WARPS;
 /// Tiles of a group: as many as threads can look back at at once.
 pub(super) const GROUP: usize = 256;
 
@@ -64,6 +62,16 @@ impl Graph {
         }
         Ok(Scan(self.reduction(fold, of)?))
     }
+}
+
+/// Accesses of a thread at most: what it holds of them must fit its registers.
+fn accesses(state: &State) -> usize {
+    if state.rules.bytes() > 8 { 2 } else { 4 }
+}
+
+/// Elements of a tile.
+fn tile(state: &State) -> usize {
+    QUAD * WARP * accesses(state) * WARPS
 }
 
 /// Addresses of a chained scan's flags and values in scratch memory: a counter, flags by tile and by group, values by both.
@@ -130,10 +138,11 @@ impl Scan {
             converts_brain,
         };
         let (row, rows) = (dimensions.row, dimensions.rows);
-        let chained = row > TILE;
+        let (tile, most) = (tile(state), accesses(state));
+        let chained = row > tile;
         let threads = row.div_ceil(QUAD).next_power_of_two().min(WARP);
-        let accesses = row.div_ceil(QUAD * WARP).next_power_of_two().min(ACCESSES);
-        let warps = row.div_ceil(QUAD * WARP * ACCESSES).next_power_of_two().min(WARPS);
+        let accesses = row.div_ceil(QUAD * WARP).next_power_of_two().min(most);
+        let warps = row.div_ceil(QUAD * WARP * most).next_power_of_two().min(WARPS);
         let across = (BLOCK / (threads * warps)).max(1);
         let quads = row % QUAD == 0;
         let output = sizes.len() - 1;
@@ -153,7 +162,7 @@ impl Scan {
             }
             _ => Class::Still,
         };
-        let span = if chained { TILE } else { QUAD * threads * accesses * warps };
+        let span = if chained { tile } else { QUAD * threads * accesses * warps };
         let key = ScanKey {
             wide: dimensions.is_wide(),
             threads: threads as u32,
@@ -168,7 +177,7 @@ impl Scan {
             tail: row % span != 0,
             converts_brain,
         };
-        let tiles = row.div_ceil(TILE);
+        let tiles = row.div_ceil(tile);
         // A row of one element has no dimension of its own.
         let folded = [(row, along.map_or(vec![0; sizes.len()], |along| along.strides.clone()))];
         let all: Vec<(usize, Vec<isize>)> = dimensions
