@@ -16,6 +16,9 @@
 // speed takes. Then each block leaves its sums in its own shared memory, and all blocks add a part of the tile each,
 // in the order of k, and store it.
 //
+// Nothing in global memory is touched before the kernels ahead on the stream have ended; what comes before that overlaps
+// with them.
+//
 // What must stay true: sums are added in the order of the blocks' ranks, and the division is a function of the sizes
 // and the number of multiprocessors, so all launches of a product on a card give the same bits.
 //
@@ -188,6 +191,8 @@ __device__ inline void gemm(const TensorMap* p_map, const TensorMap* q_map, void
         prefetch_map(q_map);
     }
     __syncthreads();
+    next_may_start();
+    wait_for_earlier();
     Turn<Stage::count> turn;
     if (warpgroup == 0) {
         if (threadIdx.x == 0) {

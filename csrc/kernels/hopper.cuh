@@ -6,14 +6,13 @@
 // offsets (`shared_address`), because the instructions take those. The PTX manual's chapters "mbarrier",
 // "Asynchronous copy: tensor" and "setmaxnreg" define them.
 #pragma once
+#include "ampere.cuh"
 #include "types.cuh"
 
 // A tensor map as the driver encodes it; a kernel takes it as `const __grid_constant__ TensorMap`.
 struct alignas(64) TensorMap {
     u64 words[16];
 };
-
-__device__ inline u32 shared_address(const void* pointer) { return (u32)__cvta_generic_to_shared(pointer); }
 
 // ---- clusters ----
 
@@ -175,6 +174,14 @@ __device__ inline void blocks_to_shared(u32 place, const u32 (&block)[4]) {
                  "r"(block[1]), "r"(block[2]), "r"(block[3])
                  : "memory");
 }
+
+// ---- kernels behind one another on a stream; they overlap where the later one is launched so that it may ----
+
+// Lets the next kernel's blocks start as soon as all of this one's have said so, and there is room for them.
+__device__ inline void next_may_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
+// Waits until all earlier kernels have ended and what they wrote can be read.
+__device__ inline void wait_for_earlier() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
 // ---- registers; all warps of a warpgroup ----
 

@@ -13,18 +13,22 @@ use crate::types::DType;
 pub enum Engine {
     /// Tensor cores of compute capability 9.0, fed by bulk tensor copies: [`DType::F16`] and [`DType::BF16`], added in f32.
     Wgmma,
+    /// Tensor cores of compute capability 8.0 and up, and 7.5 for [`DType::F16`]: [`DType::F16`] and [`DType::BF16`], added
+    /// in f32, of any alignment.
+    Mma,
     /// Ordinary arithmetic: every device, every element type, any alignment.
     Simt,
 }
 
 impl Engine {
     /// Every engine, the one that is preferred first.
-    pub const ALL: [Engine; 2] = [Engine::Wgmma, Engine::Simt];
+    pub const ALL: [Engine; 3] = [Engine::Wgmma, Engine::Mma, Engine::Simt];
 
     /// Its name in `SELVEDGE_GEMM`.
     pub const fn name(self) -> &'static str {
         match self {
             Engine::Wgmma => "wgmma",
+            Engine::Mma => "mma",
             Engine::Simt => "simt",
         }
     }
@@ -147,13 +151,13 @@ mod tests {
 
     #[test]
     fn names_are_read_and_others_refused() {
-        for choice in [Choice::Auto, Choice::Own, Choice::Only(Engine::Simt), Choice::Only(Engine::Wgmma)] {
+        for choice in [Choice::Auto, Choice::Own, Choice::Only(Engine::Simt), Choice::Only(Engine::Mma)] {
             assert_eq!(choice.to_string().parse::<Choice>().unwrap(), choice);
         }
         assert_eq!("".parse::<Choice>().unwrap(), Choice::Auto);
         for name in ["cublas", "Own", "simt "] {
             let error = name.parse::<Choice>().unwrap_err().to_string();
-            assert!(error.contains(&format!("'{name}'")) && error.contains("wgmma, simt"), "{error}");
+            assert!(error.contains(&format!("'{name}'")) && error.contains("wgmma, mma, simt"), "{error}");
         }
     }
 }
