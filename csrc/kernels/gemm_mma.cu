@@ -9,7 +9,8 @@
 // on their way. Four warps make a quarter of the tile each, out of registers that `ldmatrix` fills, which transposes
 // where m or n runs along the rows. 16 bytes number i of row r lie at i ^ (r % 8), or where rows have 64 bytes, at
 // i ^ (r / 2 % 4), so that neither the copies nor the loads meet a bank twice. Rows of operands that do not begin at
-// multiples of 16 bytes are copied element by element.
+// multiples of 16 bytes come element by element, by way of registers, while the step before is multiplied; there are
+// enough of those for small tiles alone.
 //
 // What must stay true: k ascends, 16 at a time, in one accumulator, so that a product has the same bits on both tiles.
 //
@@ -40,11 +41,14 @@ struct Operand {
         across = (Along ? depth : Span) / run,  // 16 bytes of a row in shared memory.
         down = Along ? Span : depth,            // Rows.
         bytes = Span * depth * 2,
+        only_vectors = Span > 64,
+        singles = only_vectors ? 1 : Span * depth / threads,  // Elements of a thread.
     };
     const Element* from;
     i64 leading;
     i32 extent;  // Of m or n, from the tile's first on.
     bool vectors;
+    u16 held[singles];
 
     __device__ Operand(const Element* matrix, i64 leading, i32 first, i32 extent, bool vectors)
         : from(matrix + (Along ? first * leading : first)), leading(leading), extent(extent - first), vectors(vectors) {}
@@ -55,10 +59,11 @@ struct Operand {
         return (row * across + moved) * 16;
     }
 
-    // Copies the next step, of which so much of k is left; what is outside becomes 0.
+    // Copies the next step, of which so much of k is left; what is outside becomes 0. Where rows begin anywhere, elements
+    // are only fetched, and `put` there when they have come.
     __device__ void copy(u32 to, i32 left) {
         const i32 rows = Along ? extent : left, columns = Along ? left : extent;
-        if (vectors) {
+        if (only_vectors || vectors) {
             constexpr int rows_at_once = threads / across;
             const i32 chunk = threadIdx.x % across, row = threadIdx.x / across;
             const i32 bytes_there = min(max(columns - chunk * run, 0), (i32)run) * 2;
@@ -68,15 +73,26 @@ struct Operand {
                                row + y < rows ? bytes_there : 0);
             }
         } else {
-#pragma unroll 4
-            for (i32 i = threadIdx.x; i < Span * depth; i += threads) {
-                const i32 x = i % (across * run), y = i / (across * run);
-                u16 bits = 0;
-                if (y < rows && x < columns) bits = from[y * leading + x].bits;
-                *(u16*)(shared_memory + to - shared_address(shared_memory) + place(y, x / run) + x % run * 2) = bits;
+            constexpr int rows_at_once = threads / (across * run);
+            const i32 x = threadIdx.x % (across * run), row = threadIdx.x / (across * run);
+#pragma unroll
+            for (int i = 0; i < singles; i++) {
+                const i32 y = row + i * rows_at_once;
+                held[i] = y < rows && x < columns ? from[y * leading + x].bits : 0;
             }
         }
         from += Along ? (i64)depth : depth * leading;
+    }
+
+    __device__ void put(u32 to) const {
+        if (only_vectors || vectors) return;
+        unsigned char* const step = shared_memory + (to - shared_address(shared_memory));
+        constexpr int rows_at_once = threads / (across * run);
+        const i32 x = threadIdx.x % (across * run), row = threadIdx.x / (across * run);
+#pragma unroll
+        for (int i = 0; i < singles; i++) {
+            *(u16*)(step + place(row + i * rows_at_once, x / run) + x % run * 2) = held[i];
+        }
     }
 };
 
@@ -122,10 +138,20 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const S
             next_b.copy(memory + into * (A::bytes + B::bytes) + A::bytes, left);
         }
         copies_commit();
+    };
+    auto put = [&]() {
+        if (left > 0) {
+            next_a.put(memory + into * (A::bytes + B::bytes));
+            next_b.put(memory + into * (A::bytes + B::bytes) + A::bytes);
+        }
         left -= depth;
         into = into + 1 == stages ? 0 : into + 1;
     };
-    for (int stage = 0; stage + 1 < stages; stage++) copy();
+#pragma unroll 1
+    for (int stage = 0; stage + 1 < stages; stage++) {
+        copy();
+        put();
+    }
 
     f32 d[down][across][4];
 #pragma unroll
@@ -163,6 +189,7 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const S
                 for (int j = 0; j < across; j++) multiply(d[i][j], x[part % 2][i], y[part % 2][j / 2] + j % 2 * 2);
             }
         }
+        put();
         out = out + 1 == stages ? 0 : out + 1;
     }
     copies_wait<0>();

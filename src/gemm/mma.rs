@@ -5,6 +5,7 @@ use super::engine::Lack;
 use super::epilogue::{Epilogue, WithEpilogue};
 use super::kernels::{self, Key, missing_image};
 use super::plan::{Geometry, Situation};
+use super::product::Stored;
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::Result;
 use crate::types::{DType, Element};
@@ -24,10 +25,18 @@ fn family(operand: DType) -> Option<&'static str> {
     }
 }
 
-/// Rows, and columns, of a tile: the large one where there are enough of them to give each multiprocessor one.
+/// Rows, and columns, of a tile: the large one where there are enough of them to give each multiprocessor one, and the
+/// operands' rows begin at multiples of 16 bytes, which it needs.
 fn span(situation: &Situation<'_>) -> u32 {
+    let (product, size) = (situation.product, situation.operand.size());
+    let aligned = |stored: Stored, address: u64| {
+        let bytes = TOGETHER[0] * size;
+        address % bytes as u64 == 0 && stored.keeps_alignment(bytes, size)
+    };
+    let aligned = aligned(product.stored_a(), situation.addresses[0])
+        && aligned(product.stored_b(), situation.addresses[1]);
     let filled = blocks::tiles(situation, 128, 128) >= u64::from(situation.machine.multiprocessors);
-    if filled { 128 } else { 64 }
+    if filled && aligned { 128 } else { 64 }
 }
 
 fn tiles(situation: &Situation<'_>) -> u64 {
@@ -109,7 +118,8 @@ mod tests {
         };
         assert_eq!(plan(4096, DType::BF16, (8, 0)).kernel(), "gemm_mma_bf16_nn_large");
         assert_eq!(plan(1024, DType::F16, (10, 0)).kernel(), "gemm_mma_f16_nn_small");
-        assert_eq!(plan(1001, DType::F16, (7, 5)).kernel(), "gemm_mma_f16_nn_small");
+        assert_eq!(plan(4096, DType::F16, (7, 5)).kernel(), "gemm_mma_f16_nn_large");
+        assert_eq!(plan(4097, DType::F16, (7, 5)).kernel(), "gemm_mma_f16_nn_small");
         // Those of 7.5 multiply f16 alone.
         assert_eq!(plan(1024, DType::BF16, (7, 5)).engine(), Engine::Simt);
         assert_eq!(plan(1024, DType::F16, (7, 0)).engine(), Engine::Simt);

@@ -5,7 +5,7 @@
 //!
 //! | engine | needs | element types | added in |
 //! |---|---|---|---|
-//! | `wgmma` | compute capability 9.0; A and B with all rows and matrices at multiples of 16 bytes, or 2²⁸ operations and more, where copies of them pay; k of 1 or more | `f16` and `bf16`, into themselves or `f32` | `f32`, by the tensor cores: products are exact, sums of 16 of them are cut, not rounded |
+//! | `wgmma` | compute capability 9.0; A and B with all rows and matrices at multiples of 16 bytes, or 2²⁶ operations and more, where copies of them pay; k of 1 or more | `f16` and `bf16`, into themselves or `f32` | `f32`, by the tensor cores: products are exact, sums of 16 of them are cut, not rounded |
 //! | `mma` | 8.0 or more, or 7.5 for `f16`; any alignment | `f16` and `bf16`, into themselves or `f32` | as `wgmma` |
 //! | `simt` | 6.0 or more | all but `Bool` and the 8-bit floats | `f32` for `f16` and `bf16`, else their own type, by fma with k ascending, or in small products of `f32` in two such sums for each 16 of k; integers wrap |
 //!

@@ -229,8 +229,8 @@ mod tests {
         assert_eq!(explain(Product::new(1000, 1001, 1000)).geometry.copied, ['B']);
         assert_eq!(explain(Product::new(1001, 1000, 1000)).geometry.copied, []);
         // Just too little work.
-        assert_eq!(explain(Product::new(511, 511, 511)).engine(), Engine::Mma);
-        assert_eq!(explain(Product::new(513, 513, 513)).engine(), Engine::Wgmma);
+        assert_eq!(explain(Product::new(321, 321, 321)).engine(), Engine::Mma);
+        assert_eq!(explain(Product::new(325, 325, 325)).engine(), Engine::Wgmma);
     }
 
     #[test]
