@@ -29,11 +29,12 @@ __device__ inline u32 address_in_block(u32 address, u32 rank) {
     return remote;
 }
 
-// All threads of the cluster.
+// All threads of the cluster. It orders when they go on, not what they wrote: a barrier that released memory would compile
+// to a fence of the whole device, more than a microsecond where stores are on their way.
 __device__ inline void cluster_barrier() {
     asm volatile(
-        "barrier.cluster.arrive.release.aligned;\n"
-        "barrier.cluster.wait.acquire.aligned;" ::
+        "barrier.cluster.arrive.relaxed.aligned;\n"
+        "barrier.cluster.wait.aligned;" ::
             : "memory");
 }
 
@@ -122,6 +123,14 @@ __device__ inline void store_box(const TensorMap* map, u32 from, i32 x, i32 y, i
         : "memory");
 }
 
+// Copies a multiple of 16 bytes to another block of the cluster, whose barrier is told of them.
+__device__ inline void send(u32 cluster_address, u32 from, u32 bytes, u32 cluster_barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     cluster_address),
+                 "r"(from), "r"(bytes), "r"(cluster_barrier)
+                 : "memory");
+}
+
 // Waits until at most `Groups` of this thread's stores still read shared memory.
 template <int Groups>
 __device__ inline void stores_read() {
@@ -159,11 +168,10 @@ __device__ inline void from_shared(u32 place, f32 (&two)[2]) {
     asm volatile("ld.shared::cta.v2.f32 {%0, %1}, [%2];" : "=f"(two[0]), "=f"(two[1]) : "r"(place) : "memory");
 }
 
-// Four numbers out of the shared memory of any block of the cluster.
-__device__ inline void from_cluster(u32 cluster_address, f32 (&four)[4]) {
-    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+__device__ inline void from_shared(u32 place, f32 (&four)[4]) {
+    asm volatile("ld.shared::cta.v4.f32 {%0, %1, %2, %3}, [%4];"
                  : "=f"(four[0]), "=f"(four[1]), "=f"(four[2]), "=f"(four[3])
-                 : "r"(cluster_address)
+                 : "r"(place)
                  : "memory");
 }
 
