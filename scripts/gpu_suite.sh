@@ -2,7 +2,7 @@
 # Runs a bundle (scripts/bundle.sh) on a machine with a GPU: the device suite as it is, with the driver alone, with
 # the toolkit hidden, under compute-sanitizer, and the benchmarks. One call, under nine minutes; a table comes last.
 #
-#   gpu_suite.sh [PART ...]     parts: info benches pytorch memory launcher gemm fuse native driver_only hidden memcheck
+#   gpu_suite.sh [PART ...]     parts: info benches pytorch memory launcher gemm fuse reduce moving native driver_only hidden memcheck
 #                               initcheck seeded host (all of these without arguments), and soak, which is run only by
 #                               its name
 #
@@ -21,6 +21,7 @@
 #   LAUNCHER_ARGUMENTS  arguments for those of the launcher
 #   GEMM_ARGUMENTS   arguments for those of matrix products (--only with all but random, which takes as long again)
 #   FUSE_ARGUMENTS   arguments for those of elementwise expressions
+#   REDUCE_ARGUMENTS, MOVING_ARGUMENTS  arguments for those of reductions and of indexed copies
 #   SOAK_SECONDS     how long the part soak goes on (420)
 #   TRACE            a memory trace to replay; without it, the one that the part pytorch recorded
 #
@@ -78,11 +79,9 @@ read -r -a only <<<"${SANITIZER_ONLY:-}"
 read -r -a suite_arguments <<<"${SUITE_ARGUMENTS:-}"
 read -r -a bench_arguments <<<"${BENCH_ARGUMENTS:-}"
 read -r -a memory_arguments <<<"${MEMORY_ARGUMENTS:---only allocation,graph_launch,graph,overlap,batch,replay_recorded}"
-read -r -a launcher_arguments <<<"${LAUNCHER_ARGUMENTS:-}"
-read -r -a gemm_arguments <<<"${GEMM_ARGUMENTS:---only square,gpt,gradients,small,skinny,batched,plain}"
-read -r -a fuse_arguments <<<"${FUSE_ARGUMENTS:-}"
+GEMM_ARGUMENTS=${GEMM_ARGUMENTS:---only square,gpt,gradients,small,skinny,batched,plain}
 soak=${SOAK_SECONDS:-420}
-parts=${*:-info benches pytorch memory launcher gemm fuse native driver_only hidden memcheck initcheck seeded host}
+parts=${*:-info benches pytorch memory launcher gemm fuse reduce moving native driver_only hidden memcheck initcheck seeded host}
 
 mkdir -p "$out" || exit 1
 out=$(cd "$out" && pwd)
@@ -177,7 +176,7 @@ if wants benches && [ -x "$here/ground" ]; then
 fi
 if wants pytorch; then
     if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
-        part pytorch 150 0 python3 "$here/pytorch_figures.py" "$work/results" "$work/traces/pytorch.json"
+        part pytorch 210 0 python3 "$here/pytorch_figures.py" "$work/results" "$work/traces/pytorch.json"
         cat "$work/logs/pytorch.log" 2>/dev/null
     else
         absent pytorch "no PyTorch with a device here"
@@ -188,18 +187,15 @@ if wants memory && [ -x "$here/memory" ]; then
     part memory 150 0 "$here/memory" --out "$work/results" ${trace:+--trace "$trace"} "${memory_arguments[@]}"
     cat "$work/logs/memory.log" 2>/dev/null
 fi
-if wants launcher && [ -x "$here/launcher" ]; then
-    part launcher 120 0 "$here/launcher" --out "$work/results" "${launcher_arguments[@]}"
-    cat "$work/logs/launcher.log" 2>/dev/null
-fi
-if wants gemm && [ -x "$here/gemm" ]; then
-    part gemm 120 0 "$here/gemm" --out "$work/results" "${gemm_arguments[@]}"
-    cat "$work/logs/gemm.log" 2>/dev/null
-fi
-if wants fuse && [ -x "$here/fuse" ]; then
-    part fuse 120 0 "$here/fuse" --out "$work/results" "${fuse_arguments[@]}"
-    cat "$work/logs/fuse.log" 2>/dev/null
-fi
+for bench in launcher gemm fuse reduce moving; do
+    if wants $bench && [ -x "$here/$bench" ]; then
+        # LAUNCHER_ARGUMENTS and its like.
+        arguments_of=${bench^^}_ARGUMENTS
+        read -r -a bench_arguments <<<"${!arguments_of:-}"
+        part $bench 240 0 "$here/$bench" --out "$work/results" "${bench_arguments[@]}"
+        cat "$work/logs/$bench.log" 2>/dev/null
+    fi
+done
 if wants soak; then
     SELVEDGE_SOAK_SECONDS=$soak part soak $((soak * 5 / 4 + 60)) 0 "$here/gpu" soak --nocapture
 fi

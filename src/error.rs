@@ -318,6 +318,20 @@ pub enum Error {
         length: usize,
     },
 
+    /// An index that leads out of the dimension that it counts along. On a CUDA device this is found while the work runs, and
+    /// told by the next call that waits for it; what other indices of the operation lead to is as it should be.
+    #[error("{operation}: found index {index}{}; wanted {}", along_text(.axis), positions_text(*.size))]
+    IndexOutOfRange {
+        /// The operation that reads the index.
+        operation: &'static str,
+        /// One of those that are out of range.
+        index: i64,
+        /// The axis; none where the index counts all elements.
+        axis: Option<usize>,
+        /// Positions that there are.
+        size: usize,
+    },
+
     /// An argument that cannot be used, in words.
     #[error("{operation}: found {found}; wanted {wanted}")]
     InvalidArgument {
@@ -416,6 +430,17 @@ fn compiled_text(details: &CompilationDetails) -> String {
         _ => format!(", {file} line {line} column {column}"),
     };
     format!("{target} (NVRTC {version}){place}")
+}
+
+fn along_text(axis: &Option<usize>) -> String {
+    axis.map_or_else(|| " of all elements".to_owned(), |axis| format!(" along axis {axis}"))
+}
+
+fn positions_text(size: usize) -> String {
+    match size {
+        0 => "no index, since there are no positions".to_owned(),
+        _ => format!("one of 0 to {}, or of -{size} to -1 from the end", size - 1),
+    }
 }
 
 fn list_text(names: &[String]) -> String {

@@ -11,8 +11,10 @@
 //! | [`launcher`] | any kernel, from source or image, by name |
 //! | [`images`] | the crate's own kernels, embedded, and the choice among them |
 //! | [`nvrtc`] | CUDA C++ compiled at run time, and the cache of what came of it |
+//! | [`cublas`] | cuBLAS, where it is there and asked for |
 //! | [`types`] | what numbers and layouts are, without storage and without a device |
 //! | [`fuse`] | elementwise expressions as one kernel, on a device or the CPU |
+//! | [`tensor`] | arrays on the CPU and CUDA devices, as in NumPy and PyTorch |
 //! | `io` | arrays in files (feature `io`) |
 //! | [`error`] | the one error type, and the hook for errors of `Drop` |
 //!
@@ -37,6 +39,7 @@
 
 #![deny(missing_docs, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
+pub mod cublas;
 pub mod driver;
 pub mod error;
 pub mod fuse;
@@ -48,6 +51,7 @@ pub mod launcher;
 pub mod nvrtc;
 #[doc(hidden)]
 pub mod sys;
+pub mod tensor;
 pub mod types;
 
 pub use error::{Error, Result};

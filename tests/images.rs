@@ -36,6 +36,14 @@ fn wanted_entries(family: &str) -> Vec<String> {
         }
         "copy" => entries.extend([8, 16, 32, 64, 128].map(|bits| format!("copy_strided_{bits}"))),
         "fill" => entries.extend([8, 16, 32, 64, 128].map(|bits| format!("fill_{bits}"))),
+        gather if gather.starts_with("gather_") => {
+            entries.extend(["gather_i32", "gather_i64"].map(str::to_owned));
+        }
+        "scatter_mark" => entries.extend(["scatter_mark_i32", "scatter_mark_i64"].map(str::to_owned)),
+        scatter if scatter.starts_with("scatter_") => {
+            let names = ["scatter_i32", "scatter_i64", "scatter_last_i32", "scatter_last_i64"];
+            entries.extend(names.map(str::to_owned));
+        }
         product if product.starts_with("gemm_simt_") => {
             entries.extend(LAYOUTS.map(|layout| format!("{product}_{layout}")));
             if product.ends_with("f16") {
@@ -67,7 +75,10 @@ fn entries_of(ptx: &str) -> Vec<String> {
 #[test]
 fn families_are_complete() {
     let mut wanted: Vec<String> = ELEMENT_TYPES.iter().map(|element| format!("cast_{element}")).collect();
-    wanted.extend(["arithmetic", "copy", "fill"].map(str::to_owned));
+    wanted.extend(["arithmetic", "copy", "fill", "scatter_mark"].map(str::to_owned));
+    for bits in [8, 16, 32, 64, 128] {
+        wanted.extend([format!("gather_{bits}"), format!("scatter_{bits}")]);
+    }
     let products = ["u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"];
     wanted.extend(products.map(|element| format!("gemm_simt_{element}")));
     wanted.extend(["f16", "bf16"].map(|element| format!("gemm_wgmma_{element}")));

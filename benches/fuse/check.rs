@@ -47,11 +47,27 @@ pub fn difference(
     let element = |words: &[u64], index: usize| {
         bytemuck::cast_slice::<u64, u8>(words)[index * size..(index + 1) * size].to_vec()
     };
-    let differs = |&index: &usize| element(&found, index) != element(&wanted, index);
+    let differs = |&index: &usize| !same(output.1, &element(&found, index), &element(&wanted, index));
     Ok((0..sample.len()).find(differs).map(|index| {
         let (found, wanted) = (element(&found, index), element(&wanted, index));
         format!("element {} has the bytes {found:x?}, the CPU's has {wanted:x?}", sample[index])
     }))
+}
+
+/// Equal bits, or NaN on both sides in each part: what a NaN's sign and payload are is the machine's.
+fn same(dtype: DType, found: &[u8], wanted: &[u8]) -> bool {
+    let part = if dtype.is_complex() { dtype.size() / 2 } else { dtype.size() };
+    let is_nan = |bytes: &[u8]| match (bytes, dtype) {
+        (&[a, b], DType::F16) => u16::from_le_bytes([a, b]) & 0x7fff > 0x7c00,
+        (&[a, b], DType::BF16) => u16::from_le_bytes([a, b]) & 0x7fff > 0x7f80,
+        (&[a, b, c, d], DType::F32 | DType::C64) => f32::from_le_bytes([a, b, c, d]).is_nan(),
+        (bytes, DType::F64 | DType::C128) => {
+            bytes.try_into().is_ok_and(|all| f64::from_le_bytes(all).is_nan())
+        }
+        _ => false,
+    };
+    let mut parts = found.chunks(part).zip(wanted.chunks(part));
+    parts.all(|(found, wanted)| found == wanted || is_nan(found) && is_nan(wanted))
 }
 
 /// The elements at these places in the order of the array, one behind the other.

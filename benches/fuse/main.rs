@@ -10,6 +10,7 @@ mod harness;
 
 mod check;
 mod first_use;
+mod functions;
 mod host_time;
 mod speed;
 
@@ -21,7 +22,7 @@ use harness::program::{Benchmark, Options, Program, report};
 const HELP: &str = "\
 fuse [--only NAME,NAME] [--out FOLDER] [--rounds N] [--bytes N]
 
-  --only    of fuse, fuse_host, fuse_first; all without it
+  --only    of fuse, fuse_list, fuse_host, fuse_first; all without it
   --out     where the JSON files go; benches/results without it
   --rounds  rounds of each figure, at least 20; each benchmark's own without it
   --bytes   of one operand of fuse: a power of four from 4194304 on; 1073741824 without it, so that no cache holds it
@@ -35,6 +36,7 @@ const PROGRAM: Program = Program {
         ("fuse_host", Benchmark::Device(host_time::measure)),
         ("fuse_first", Benchmark::Device(first_use::measure)),
         ("fuse", Benchmark::Device(speed::measure)),
+        ("fuse_list", Benchmark::Device(functions::measure)),
     ],
 };
 

@@ -17,14 +17,17 @@ const BATCH: usize = 4;
 /// What memory is read in.
 const SECTOR: usize = 32;
 /// The goals: in one line of memory, and by other ways.
-const IN_LINE: f64 = 0.98;
+pub const IN_LINE: f64 = 0.98;
 const OTHERWISE: f64 = 0.9;
+/// And of a transposed copy.
+const TURNED: f64 = 0.93;
+const TURNED_NARROW: f64 = 0.85;
 
 /// An array that is read.
 type Input<'a> = (&'a DeviceBuffer<u8>, Layout);
 
 /// What the figures share.
-struct Bench<'a> {
+pub struct Bench<'a> {
     bare: &'a Bare,
     options: &'a Options,
     recorder: Recorder,
@@ -39,8 +42,13 @@ struct Bench<'a> {
     wrong: Vec<String>,
 }
 
-/// Every figure, dtype by dtype.
-pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
+/// Makes the bench for operands of as many bytes as the options say, lets `figures` use it, and writes what it measured.
+pub fn with_bench(
+    bare: &Bare,
+    options: &Options,
+    (name, title, text): (&str, &str, &str),
+    figures: impl FnOnce(&mut Bench<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let bytes = match &options.file {
         None => 1 << 30,
         Some(text) => text.to_string_lossy().parse::<usize>()?,
@@ -48,15 +56,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
     if bytes < 1 << 22 || !bytes.is_power_of_two() || bytes.trailing_zeros() % 2 != 0 {
         return Err(format!("--bytes {bytes}: a power of four from {} on is wanted", 1 << 22).into());
     }
-    let recorder = Recorder::new(
-        bare,
-        "fuse",
-        "Elementwise expressions at the memory's speed",
-        "Device time of one kernel, by events around four runs, on random operands of 1 GiB (for the strided one: a \
-         half), and of as many of the driver's own copies of as many bytes. Speeds count every operand once, read or \
-         written: one that is broadcast by its own elements, a strided one by the sectors that it lies in. A sample of \
-         each result is compared with the CPU's, bit for bit.",
-    )?;
+    let recorder = Recorder::new(bare, name, title, text)?;
     let stream = Device::new(0)?.stream()?;
     let output = stream.zeros(bytes)?;
     let (source, target) = (bare.allocate(2 * bytes)?, bare.allocate(2 * bytes)?);
@@ -68,13 +68,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
     }
     let mut bench =
         Bench { bare, options, recorder, stream, words, random, output, source, target, wrong: Vec::new() };
-    let figures = bench.single().and_then(|()| {
-        for dtype in [DType::BF16, DType::F16, DType::F64] {
-            let (a, b) = (bench.array(dtype)?, bench.array(dtype)?);
-            bench.operations(dtype, &a, &b)?;
-        }
-        Ok(())
-    });
+    let figures = figures(&mut bench);
     bare.free(source)?;
     bare.free(target)?;
     figures?;
@@ -82,8 +76,31 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
     if bench.wrong.is_empty() { Ok(()) } else { Err(bench.wrong.join("\n").into()) }
 }
 
+/// Every figure, dtype by dtype.
+pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
+    let what = (
+        "fuse",
+        "Elementwise expressions at the memory's speed",
+        "Device time of one kernel, by events around four runs, on random operands of 1 GiB (for the strided one and \
+         the transposed copy of bf16: a half), and of as many of the driver's own copies of as many bytes. Speeds count \
+         every operand once, read or written: one that is broadcast by its own elements, a strided one by the sectors \
+         that it lies in. A sample of each result is compared with the CPU's, bit for bit.",
+    );
+    with_bench(bare, options, what, |bench| {
+        bench.single()?;
+        for dtype in [DType::BF16, DType::F16, DType::F64, DType::C128] {
+            let (a, b) = (bench.array(dtype)?, bench.array(dtype)?);
+            bench.operations(dtype, &a, &b)?;
+            if dtype == DType::BF16 {
+                bench.transposed_copy(dtype, &a, TURNED_NARROW)?;
+            }
+        }
+        Ok(())
+    })
+}
+
 /// An expression of one output.
-fn expression<const INPUTS: usize>(
+pub fn expression<const INPUTS: usize>(
     inputs: [DType; INPUTS],
     build: impl FnOnce([Expr<'_>; INPUTS]) -> Expr<'_>,
 ) -> Result<Expression, Failure> {
@@ -102,10 +119,12 @@ fn traffic(dtype: DType, layout: &Layout) -> usize {
 }
 
 impl Bench<'_> {
-    /// Random numbers of half to two, with either sign: no operation takes a way of its own for some of them.
-    fn array(&mut self, dtype: DType) -> Result<DeviceBuffer<u8>, Failure> {
+    /// Random numbers of half to two, with either sign: no operation takes a way of its own for some of them. Integers
+    /// have any bits.
+    pub fn array(&mut self, dtype: DType) -> Result<DeviceBuffer<u8>, Failure> {
         let (kept, set): (u64, u64) = match dtype {
-            DType::F64 => (0x801f_ffff_ffff_ffff, 0x3fe0_0000_0000_0000),
+            _ if dtype.is_integer() => (u64::MAX, 0),
+            DType::F64 | DType::C128 => (0x801f_ffff_ffff_ffff, 0x3fe0_0000_0000_0000),
             DType::BF16 => (0x80ff_80ff_80ff_80ff, 0x3f00_3f00_3f00_3f00),
             DType::F16 => (0x87ff_87ff_87ff_87ff, 0x3800_3800_3800_3800),
             _ => (0x80ff_ffff_80ff_ffff, 0x3f00_0000_3f00_0000),
@@ -149,7 +168,22 @@ impl Bench<'_> {
         let side = 1 << (count.trailing_zeros() / 2);
         let square = Layout::contiguous(&[side, side])?;
         let turned = square.transpose(0, 1)?;
-        self.figure("a + transposed b, f32", &add, &[(&a, square), (&b, turned)], square, OTHERWISE)
+        self.figure("a + transposed b, f32", &add, &[(&a, square), (&b, turned)], square, OTHERWISE)?;
+        self.transposed_copy(F32, &a, TURNED)
+    }
+
+    /// The identity on the transposed of a square: of 16384 rows where an f32 fills an operand.
+    fn transposed_copy(&mut self, dtype: DType, a: &DeviceBuffer<u8>, goal: f64) -> Result<(), Failure> {
+        let side = 1 << ((self.words.len() * 2).trailing_zeros() / 2);
+        let square = Layout::contiguous(&[side, side])?;
+        let copy = expression([dtype], |[a]| a)?;
+        let name = format!("transposed copy, {dtype}");
+        self.figure(&name, &copy, &[(a, square.transpose(0, 1)?)], square, goal)
+    }
+
+    /// Elements of an operand.
+    pub fn count(&self, dtype: DType) -> usize {
+        self.words.len() * 8 / dtype.size()
     }
 
     /// The operations that every dtype is measured with.
@@ -176,7 +210,7 @@ impl Bench<'_> {
     }
 
     /// One expression in turns with the copy. A figure whose result is wrong is no figure, and fails the benchmark at its end.
-    fn figure(
+    pub fn figure(
         &mut self,
         name: &str,
         expression: &Expression,

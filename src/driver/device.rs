@@ -223,6 +223,17 @@ impl Device {
         Ok(())
     }
 
+    /// Calls `work` with the device's context current, as other libraries need it to make what belongs to a context. Work
+    /// for a stream goes through [`Stream::with_raw`](super::Stream::with_raw).
+    ///
+    /// # Errors
+    ///
+    /// Those of `work`, the driver's, or [`Error::ContextLost`].
+    pub fn with_context<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<R> {
+        let _bound = self.0.bind()?;
+        work()
+    }
+
     /// Whether the device's context was lost to a fault, or this process was forked from one that had used it.
     pub fn is_lost(&self) -> bool {
         self.0.is_lost()

@@ -248,7 +248,7 @@ impl Function {
     ///
     /// `pointers` are to values that fit the kernel's parameters, and `enter` orders the stream behind what they name.
     #[inline]
-    unsafe fn issue(
+    pub(super) unsafe fn issue(
         &self,
         stream: &Arc<StreamState>,
         config: &LaunchConfig,
@@ -410,7 +410,7 @@ impl FunctionState {
     }
 
     #[cold]
-    fn check_types(&self, arguments: impl ExactSizeIterator<Item = ArgumentType>) -> Result<()> {
+    pub(super) fn check_types(&self, arguments: impl ExactSizeIterator<Item = ArgumentType>) -> Result<()> {
         let name = self.name.as_str();
         let found = arguments.len();
         let declared = self.declaration.as_ref().map(Declaration::len);

@@ -1,16 +1,21 @@
 //! The arguments of a kernel that this library wrote itself: addresses in memory, then a block of bytes.
 //!
-//! As a list of [`Argument`](super::Argument)s, but borrowed, so that a launch makes nothing of its own for each.
+//! As a list of [`Argument`](super::Argument)s, but borrowed, so that a launch makes nothing of its own for each. A kernel
+//! that is launched again and again is held against its arguments once.
 
 use std::ffi::c_void;
 
 use super::argument::{KernelArguments, LaunchTarget, Signature};
 use super::argument_view::ArgumentView;
+use super::function::Function;
 use super::image::{ArgumentKind, ArgumentType};
+use super::launch::LaunchConfig;
 use super::memory::View;
+use super::stream::Stream;
 use crate::error::Result;
 
 /// One address.
+#[derive(Clone, Copy)]
 pub(crate) struct Operand<'a> {
     /// All of the memory, in bytes.
     pub(crate) view: View<'a>,
@@ -35,19 +40,76 @@ pub(crate) struct Operands<'a> {
     pub(crate) block: &'a [u8],
 }
 
+/// As many pointers as need no allocation.
+const FEW_POINTERS: usize = 17;
+
+/// The list that a launch is given.
+pub(crate) struct Pointers {
+    few: [*mut c_void; FEW_POINTERS],
+    /// All of them, where they are more.
+    many: Vec<*mut c_void>,
+    count: usize,
+}
+
+impl AsMut<[*mut c_void]> for Pointers {
+    #[inline]
+    fn as_mut(&mut self) -> &mut [*mut c_void] {
+        if self.many.is_empty() { &mut self.few[..self.count] } else { &mut self.many }
+    }
+}
+
+/// What each of `count` operands and a block of so many bytes is to a kernel.
+fn types_of(count: usize, block: usize) -> impl ExactSizeIterator<Item = ArgumentType> {
+    (0..count + 1).map(move |index| match index < count {
+        true => ArgumentType::new(ArgumentKind::Address, 8, None),
+        false => ArgumentType::new(ArgumentKind::Bytes, block, None),
+    })
+}
+
+impl Function {
+    /// Whether the kernel takes as many operands and a block of so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ArgumentCount`](crate::Error::ArgumentCount) or
+    /// [`Error::ArgumentMismatch`](crate::Error::ArgumentMismatch).
+    pub(crate) fn accepts_operands(&self, count: usize, block: usize) -> Result<()> {
+        self.0.check_types(types_of(count, block))
+    }
+
+    /// As [`launch`](Self::launch), for as many operands and as large a block as the kernel was found to accept.
+    ///
+    /// # Errors
+    ///
+    /// As [`launch`](Self::launch).
+    ///
+    /// # Safety
+    ///
+    /// As [`launch`](Self::launch); and [`accepts_operands`](Self::accepts_operands) has said so.
+    #[inline]
+    pub(crate) unsafe fn launch_operands(
+        &self,
+        stream: &Stream,
+        config: LaunchConfig,
+        operands: &Operands<'_>,
+    ) -> Result<()> {
+        // SAFETY: the arguments fit the parameters and are entered before the launch; the rest is the caller's word.
+        unsafe {
+            self.issue(stream.state(), &config, |target| operands.enter(target), operands.pointers().as_mut())
+        }
+    }
+}
+
 // SAFETY: the addresses and the block are borrowed, and memory is entered as what the kernel does with it.
 unsafe impl KernelArguments for &Operands<'_> {
     const SIGNATURE: Option<Signature> = None;
-    type Pointers = Vec<*mut c_void>;
+    type Pointers = Pointers;
 
     fn types(&self) -> impl ExactSizeIterator<Item = ArgumentType> {
-        let count = self.memory.len();
-        (0..count + 1).map(move |index| match index < count {
-            true => ArgumentType::new(ArgumentKind::Address, 8, None),
-            false => ArgumentType::new(ArgumentKind::Bytes, self.block.len(), None),
-        })
+        types_of(self.memory.len(), self.block.len())
     }
 
+    #[inline]
     fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
         for Operand { view, access, .. } in self.memory {
             match access {
@@ -63,13 +125,22 @@ unsafe impl KernelArguments for &Operands<'_> {
         Ok(())
     }
 
-    fn pointers(&self) -> Vec<*mut c_void> {
-        let mut pointers: Vec<*mut c_void> = Vec::with_capacity(self.memory.len() + 1);
-        pointers.extend(self.memory.iter().map(|operand| {
+    #[inline]
+    fn pointers(&self) -> Pointers {
+        let count = self.memory.len() + 1;
+        let addresses = self.memory.iter().map(|operand| {
             let address: *const u64 = &operand.address;
             address.cast_mut().cast::<c_void>()
-        }));
-        pointers.push(self.block.as_ptr().cast_mut().cast());
+        });
+        let all = addresses.chain([self.block.as_ptr().cast_mut().cast()]);
+        let mut pointers = Pointers { few: [std::ptr::null_mut(); FEW_POINTERS], many: Vec::new(), count };
+        if count > FEW_POINTERS {
+            pointers.many.extend(all);
+        } else {
+            for (place, pointer) in pointers.few.iter_mut().zip(all) {
+                *place = pointer;
+            }
+        }
         pointers
     }
 

@@ -1,6 +1,6 @@
 //! Runs on device memory: kernels are written, assembled by the driver, kept, and launched.
 
-use std::borrow::Cow;
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::expression::{Expression, State};
 use super::number::Number;
 use super::plan::{BLOCK, Plan};
+use super::planned::Launch;
 use super::ptx;
 use crate::driver::{Device, DeviceRead, DeviceWrite, Function, LaunchConfig, Stream};
 use crate::driver::{Operand, OperandAccess, Operands, View};
@@ -15,6 +16,11 @@ use crate::error::{Error, Result};
 use crate::types::{DType, Element, Layout};
 
 const OPERATION: &str = "an elementwise run";
+
+/// As many operands as a run keeps without an allocation.
+const FEW_OPERANDS: usize = 16;
+/// And as many bytes of parameters, where a run has scalars to write among them.
+const FEW_BYTES: usize = 512;
 
 /// A kernel that an expression has found before.
 pub(crate) type Cached = Function;
@@ -26,11 +32,11 @@ type Kernels = HashMap<(usize, Arc<str>), Function>;
 /// unload one waits for the device.
 static KERNELS: Mutex<Option<Kernels>> = Mutex::new(None);
 
-/// An array in device memory that a run reads.
-pub struct DeviceInput<'a> {
+/// An array in device memory that a run reads. `L` is a [`Layout`], or a reference to one, which is less to copy.
+pub struct DeviceInput<'a, L = Layout> {
     source: Source<'a>,
     dtype: DType,
-    layout: Layout,
+    layout: L,
 }
 
 enum Source<'a> {
@@ -40,35 +46,70 @@ enum Source<'a> {
     Output(usize),
 }
 
-/// An array in device memory that a run writes.
-pub struct DeviceOutput<'a> {
+/// An array in device memory that a run writes. `L` is that of its inputs.
+pub struct DeviceOutput<'a, L = Layout> {
     /// In bytes.
     memory: View<'a>,
     dtype: DType,
-    layout: Layout,
+    layout: L,
+}
+
+fn good(function: &&Function) -> bool {
+    !function.module().device().is_lost()
+}
+
+/// The kernel of a text, assembled where the process has not met it.
+pub(super) fn assembled(device: &Device, text: Arc<str>) -> Result<Function> {
+    let by_text = (device.ordinal(), text);
+    let known = {
+        let mut kernels = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
+        kernels.get_or_insert_default().get(&by_text).cloned()
+    };
+    if let Some(function) = known.as_ref().filter(good) {
+        return Ok(function.clone());
+    }
+    // Outside of the lock: assembling takes milliseconds, and others need other kernels meanwhile.
+    let function = device.load(by_text.1.as_bytes())?.function(ptx::ENTRY)?;
+    let mut kernels = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
+    kernels.get_or_insert_default().insert(by_text, function.clone());
+    Ok(function)
 }
 
 /// Checks that a layout stays within memory of `bytes` bytes whose elements may start at `address`.
+#[inline]
 pub(super) fn check_memory(dtype: DType, layout: &Layout, address: u64, bytes: usize) -> Result<()> {
-    let part = (dtype.size() / super::program::parts(dtype)) as u64;
+    let fits = layout.end().checked_mul(dtype.size()).is_some_and(|end| end <= bytes);
+    // Without a division; sizes are powers of two.
+    if fits && address & (part_bytes(dtype) - 1) == 0 {
+        return Ok(());
+    }
+    misplaced(dtype, layout, address, bytes)
+}
+
+#[inline]
+fn part_bytes(dtype: DType) -> u64 {
+    (dtype.size() / super::program::parts(dtype)) as u64
+}
+
+#[cold]
+fn misplaced(dtype: DType, layout: &Layout, address: u64, bytes: usize) -> Result<()> {
+    let part = part_bytes(dtype);
     if address % part != 0 {
         let found = format!("memory at {address:#x} for {dtype}");
         return Err(Error::invalid(OPERATION, found, format!("a multiple of {part} bytes")));
     }
     let length = bytes / dtype.size();
-    if layout.end() > length {
-        return Err(Error::OutOfRange { start: layout.start(), end: layout.end(), length });
-    }
-    Ok(())
+    Err(Error::OutOfRange { start: layout.start(), end: layout.end(), length })
 }
 
-impl<'a> DeviceInput<'a> {
+impl<'a, L: Borrow<Layout>> DeviceInput<'a, L> {
     /// Elements of `memory` in this layout.
     ///
     /// # Errors
     ///
     /// [`Error::OutOfRange`] where the layout leads out of the memory.
-    pub fn new<T: Element>(memory: &'a impl DeviceRead<T>, layout: Layout) -> Result<DeviceInput<'a>> {
+    #[inline]
+    pub fn new<T: Element>(memory: &'a impl DeviceRead<T>, layout: L) -> Result<DeviceInput<'a, L>> {
         DeviceInput::of_view(T::DTYPE, memory.view(), memory.view().length * size_of::<T>(), layout)
     }
 
@@ -78,32 +119,46 @@ impl<'a> DeviceInput<'a> {
     ///
     /// As [`new`](Self::new); [`Error::InvalidArgument`] where the memory does not start at a multiple of the element's
     /// (a complex number's part's) size.
-    pub fn of_bytes(
-        dtype: DType,
-        memory: &'a impl DeviceRead<u8>,
-        layout: Layout,
-    ) -> Result<DeviceInput<'a>> {
+    #[inline]
+    pub fn of_bytes(dtype: DType, memory: &'a impl DeviceRead<u8>, layout: L) -> Result<DeviceInput<'a, L>> {
         DeviceInput::of_view(dtype, memory.view(), memory.view().length, layout)
     }
 
-    fn of_view(dtype: DType, view: View<'a>, bytes: usize, layout: Layout) -> Result<DeviceInput<'a>> {
-        check_memory(dtype, &layout, view.address, bytes)?;
+    #[inline]
+    fn of_view(dtype: DType, view: View<'a>, bytes: usize, layout: L) -> Result<DeviceInput<'a, L>> {
+        check_memory(dtype, layout.borrow(), view.address, bytes)?;
         Ok(DeviceInput { source: Source::Memory(View { length: bytes, ..view }), dtype, layout })
     }
 
+    pub(super) fn described(&self) -> (DType, Layout) {
+        (self.dtype, *self.layout.borrow())
+    }
+
+    /// In bytes; none of an input in place.
+    pub(super) fn memory(&self) -> Option<View<'a>> {
+        match self.source {
+            Source::Memory(view) => Some(view),
+            Source::Output(_) => None,
+        }
+    }
+
     /// The elements that output `index` has before the run, in its layout: an operation in place.
-    pub fn output(index: usize, output: &DeviceOutput<'_>) -> DeviceInput<'a> {
+    pub fn output(index: usize, output: &DeviceOutput<'_, L>) -> DeviceInput<'a, L>
+    where
+        L: Copy,
+    {
         DeviceInput { source: Source::Output(index), dtype: output.dtype, layout: output.layout }
     }
 }
 
-impl<'a> DeviceOutput<'a> {
+impl<'a, L: Borrow<Layout>> DeviceOutput<'a, L> {
     /// Elements of `memory` in this layout.
     ///
     /// # Errors
     ///
     /// As [`DeviceInput::new`].
-    pub fn new<T: Element>(memory: &'a mut impl DeviceWrite<T>, layout: Layout) -> Result<DeviceOutput<'a>> {
+    #[inline]
+    pub fn new<T: Element>(memory: &'a mut impl DeviceWrite<T>, layout: L) -> Result<DeviceOutput<'a, L>> {
         let view = memory.view();
         DeviceOutput::of_view(T::DTYPE, view, view.length * size_of::<T>(), layout)
     }
@@ -113,28 +168,39 @@ impl<'a> DeviceOutput<'a> {
     /// # Errors
     ///
     /// As [`DeviceInput::of_bytes`].
+    #[inline]
     pub fn of_bytes(
         dtype: DType,
         memory: &'a mut impl DeviceWrite<u8>,
-        layout: Layout,
-    ) -> Result<DeviceOutput<'a>> {
+        layout: L,
+    ) -> Result<DeviceOutput<'a, L>> {
         let view = memory.view();
         DeviceOutput::of_view(dtype, view, view.length, layout)
     }
 
-    fn of_view(dtype: DType, memory: View<'a>, bytes: usize, layout: Layout) -> Result<DeviceOutput<'a>> {
-        check_memory(dtype, &layout, memory.address, bytes)?;
+    pub(super) fn described(&self) -> (DType, Layout) {
+        (self.dtype, *self.layout.borrow())
+    }
+
+    /// In bytes.
+    pub(super) fn memory(&self) -> View<'a> {
+        self.memory
+    }
+
+    #[inline]
+    fn of_view(dtype: DType, memory: View<'a>, bytes: usize, layout: L) -> Result<DeviceOutput<'a, L>> {
+        check_memory(dtype, layout.borrow(), memory.address, bytes)?;
         Ok(DeviceOutput { memory: View { length: bytes, ..memory }, dtype, layout })
     }
 }
 
-impl fmt::Debug for DeviceInput<'_> {
+impl<L: fmt::Debug> fmt::Debug for DeviceInput<'_, L> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "DeviceInput({} of {:?})", self.dtype, self.layout)
     }
 }
 
-impl fmt::Debug for DeviceOutput<'_> {
+impl<L: fmt::Debug> fmt::Debug for DeviceOutput<'_, L> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "DeviceOutput({} of {:?})", self.dtype, self.layout)
     }
@@ -172,32 +238,86 @@ impl State {
         Ok(())
     }
 
-    /// The operands' memory, inputs before outputs.
+    /// Calls `use_them` with the operands' memory, inputs before outputs, and their layouts.
     ///
     /// # Errors
     ///
     /// As [`check_counts`](Self::check_counts) and [`check_dtypes`](Self::check_dtypes); [`Error::InvalidArgument`] for an
-    /// input in place whose output lies in another layout.
-    fn bind<'a>(&self, inputs: &[DeviceInput<'a>], outputs: &[DeviceOutput<'a>]) -> Result<Vec<Operand<'a>>> {
+    /// input in place whose output lies in another layout; those of `use_them`.
+    fn with_operands<'a, L: Borrow<Layout>, R>(
+        &self,
+        inputs: &[DeviceInput<'a, L>],
+        outputs: &[DeviceOutput<'a, L>],
+        use_them: impl FnOnce(&mut [Operand<'a>]) -> Result<R>,
+    ) -> Result<R> {
         self.check_counts(inputs.len(), outputs.len())?;
+        let dtypes = inputs.iter().map(|input| input.dtype).chain(outputs.iter().map(|output| output.dtype));
+        self.check_dtypes(dtypes)?;
         let operand = |view: View<'a>, access| Operand { view, address: view.address, access };
-        let mut memory = Vec::with_capacity(inputs.len() + outputs.len());
-        for input in inputs {
-            memory.push(match &input.source {
+        // An expression has outputs, and the counts are right.
+        let Some(blank) = outputs.first().map(|output| operand(output.memory, OperandAccess::Shared)) else {
+            return Err(Error::LengthMismatch { operation: "an expression's outputs", wanted: 1, found: 0 });
+        };
+        let count = inputs.len() + outputs.len();
+        let (mut few, mut many);
+        let memory: &mut [Operand<'a>] = if count <= FEW_OPERANDS {
+            few = [blank; FEW_OPERANDS];
+            &mut few[..count]
+        } else {
+            many = vec![blank; count];
+            &mut many
+        };
+        let (read, written) = memory.split_at_mut(inputs.len());
+        for (place, input) in read.iter_mut().zip(inputs) {
+            *place = match &input.source {
                 Source::Memory(view) => operand(*view, OperandAccess::Read),
                 Source::Output(index) => match outputs.get(*index) {
                     // Entered as the output that it is.
-                    Some(output) if output.layout == input.layout && output.dtype == input.dtype => {
+                    Some(output)
+                        if output.layout.borrow() == input.layout.borrow() && output.dtype == input.dtype =>
+                    {
                         operand(output.memory, OperandAccess::Shared)
                     }
                     _ => return Err(other_output(*index)),
                 },
-            });
+            };
         }
-        memory.extend(outputs.iter().map(|output| operand(output.memory, OperandAccess::Write)));
-        let dtypes = inputs.iter().map(|input| input.dtype).chain(outputs.iter().map(|output| output.dtype));
-        self.check_dtypes(dtypes)?;
-        Ok(memory)
+        for (place, output) in written.iter_mut().zip(outputs) {
+            *place = operand(output.memory, OperandAccess::Write);
+        }
+        use_them(memory)
+    }
+
+    fn launch(
+        &self,
+        launch: &Launch,
+        stream: &Stream,
+        memory: &mut [Operand<'_>],
+        scalars: &[Number],
+    ) -> Result<()> {
+        for (operand, offset) in memory.iter_mut().zip(&launch.offsets) {
+            operand.address = operand.view.address + offset;
+        }
+        let known = &launch.parameters[..];
+        let (mut few, mut many);
+        let block: &[u8] = if scalars.is_empty() {
+            known
+        } else {
+            let copy = if known.len() <= FEW_BYTES {
+                few = [0; FEW_BYTES];
+                &mut few[..known.len()]
+            } else {
+                many = vec![0; known.len()];
+                &mut many[..]
+            };
+            copy.copy_from_slice(known);
+            self.write_scalars(copy, scalars);
+            copy
+        };
+        let config = LaunchConfig::new(launch.blocks, BLOCK);
+        // SAFETY: the kernel touches the elements that the layouts name, which were held against the memory; the arguments
+        // are made after its parameters, and were held against them when the run was planned.
+        unsafe { launch.function.launch_operands(stream, config, &Operands { memory, block }) }
     }
 
     /// Inputs before outputs.
@@ -208,26 +328,13 @@ impl State {
     /// The kernel of a plan, assembled where no expression of the process has its text.
     pub(crate) fn kernel(&self, device: &Device, plan: &Plan) -> Result<Function> {
         let place = (device.ordinal(), plan.key.clone());
-        let good = |function: &&Function| !function.module().device().is_lost();
         let known = self.kernels.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
         if let Some(function) = known.as_ref().filter(good) {
             return Ok(function.clone());
         }
         let text =
             ptx::write(&self.program, &self.operand_dtypes(), self.inputs.len(), &plan.key, plan.parameters);
-        let text: Arc<str> = text.into();
-        let by_text = (device.ordinal(), text);
-        let known = {
-            let mut kernels = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
-            kernels.get_or_insert_default().get(&by_text).cloned()
-        };
-        let function = match known.as_ref().filter(good) {
-            Some(function) => function.clone(),
-            // Outside of the lock: assembling takes milliseconds, and others need other kernels meanwhile.
-            None => device.load(by_text.1.as_bytes())?.function(ptx::ENTRY)?,
-        };
-        let mut kernels = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
-        kernels.get_or_insert_default().insert(by_text, function.clone());
+        let function = assembled(device, text.into())?;
         self.kernels.lock().unwrap_or_else(PoisonError::into_inner).insert(place, function.clone());
         Ok(function)
     }
@@ -243,31 +350,19 @@ impl Expression {
     /// [`Error::LengthMismatch`] and [`Error::DTypeMismatch`] for operands or scalars that are not the expression's,
     /// [`Error::InvalidArgument`] for shapes that do not fit, an output whose elements share places, or an input in place
     /// whose output lies in another layout; errors of [`Device::load`] and of a launch.
-    pub fn run(
+    pub fn run<L: Borrow<Layout>>(
         &self,
         stream: &Stream,
-        inputs: &[DeviceInput<'_>],
+        inputs: &[DeviceInput<'_, L>],
         scalars: &[Number],
-        outputs: &mut [DeviceOutput<'_>],
+        outputs: &mut [DeviceOutput<'_, L>],
     ) -> Result<()> {
         let state = &self.0;
-        let mut memory = state.bind(inputs, outputs)?;
         state.check_scalars(scalars.len())?;
-        let run = state.planned(&stream.device(), layouts(inputs, outputs), &memory, scalars)?;
-        for launch in &run.launches {
-            for (operand, offset) in memory.iter_mut().zip(&launch.offsets) {
-                operand.address = operand.view.address + offset;
-            }
-            let mut block = Cow::Borrowed(&launch.parameters[..]);
-            if !scalars.is_empty() {
-                state.write_scalars(block.to_mut(), scalars);
-            }
-            let config = LaunchConfig::new(launch.blocks, BLOCK);
-            // SAFETY: the kernel touches the elements that the layouts name, which were held against the memory, and the
-            // arguments are made after its parameters.
-            unsafe { launch.function.launch(stream, config, &Operands { memory: &memory, block: &block })? };
-        }
-        Ok(())
+        state.with_operands(inputs, outputs, |memory| {
+            let run = state.planned(&stream.device(), layouts(inputs, outputs), memory, scalars)?;
+            run.launches.iter().try_for_each(|launch| state.launch(launch, stream, memory, scalars))
+        })
     }
 
     /// Assembles the kernels that [`run`](Self::run) would launch, and launches nothing: for what must not wait later.
@@ -275,25 +370,29 @@ impl Expression {
     /// # Errors
     ///
     /// As [`run`](Self::run).
-    pub fn preload(
+    pub fn preload<L: Borrow<Layout>>(
         &self,
         device: &Device,
-        inputs: &[DeviceInput<'_>],
-        outputs: &[DeviceOutput<'_>],
+        inputs: &[DeviceInput<'_, L>],
+        outputs: &[DeviceOutput<'_, L>],
     ) -> Result<()> {
         let state = &self.0;
-        let memory = state.bind(inputs, outputs)?;
         let scalars = vec![Number::Integer(0); self.scalars().len()];
-        state.planned(device, layouts(inputs, outputs), &memory, &scalars).map(drop)
+        state.with_operands(inputs, outputs, |memory| {
+            state.planned(device, layouts(inputs, outputs), memory, &scalars).map(drop)
+        })
     }
 }
 
 /// By operand.
-fn layouts<'a>(
-    inputs: &'a [DeviceInput<'_>],
-    outputs: &'a [DeviceOutput<'_>],
+fn layouts<'a, L: Borrow<Layout>>(
+    inputs: &'a [DeviceInput<'_, L>],
+    outputs: &'a [DeviceOutput<'_, L>],
 ) -> impl Iterator<Item = &'a Layout> + Clone {
-    inputs.iter().map(|input| &input.layout).chain(outputs.iter().map(|output| &output.layout))
+    inputs
+        .iter()
+        .map(|input| input.layout.borrow())
+        .chain(outputs.iter().map(|output| output.layout.borrow()))
 }
 
 #[cold]

@@ -6,6 +6,7 @@ use super::expression::Expression;
 use super::plan::{BLOCK, Class, Key, Plan, Walk};
 use super::ptx;
 use super::space::Space;
+use super::tile::{Access, Tile};
 use crate::error::Result;
 use crate::types::{DType, Layout};
 
@@ -57,7 +58,7 @@ impl Expression {
         let dtypes = state.operand_dtypes();
         let bytes: Vec<usize> = dtypes.iter().map(|dtype| dtype.size()).collect();
         let addresses = vec![0; bytes.len()];
-        let space = Space::new(inputs, outputs)?;
+        let space = Space::new(inputs, outputs, &state.coordinates)?;
         let mut launches = Vec::new();
         let mut each = |part: &Space| {
             if part.count() > 0 {
@@ -68,7 +69,7 @@ impl Expression {
                     ptx: text,
                     blocks: plan.blocks,
                     threads: BLOCK,
-                    offsets: part.offsets.clone(),
+                    offsets: part.offsets[..bytes.len()].to_vec(),
                     parameters: plan.block,
                     plan: describe(part, &plan.key),
                 });
@@ -80,29 +81,34 @@ impl Expression {
             let side = if index < inputs.len() { "input" } else { "output" };
             format!("{side} {dtype} {layout:?}")
         };
-        let operands = dtypes.iter().zip(inputs.iter().chain(outputs)).enumerate().map(name).collect();
+        let mut operands: Vec<String> =
+            dtypes.iter().zip(inputs.iter().chain(outputs)).enumerate().map(name).collect();
+        operands.extend(state.coordinates.iter().map(ToString::to_string));
         Ok(Explanation { launches, instructions: state.program.steps.len(), operands })
     }
 }
 
 fn describe(space: &Space, key: &Key) -> String {
     let walk = match key.walk {
-        Walk::Flat => "neighbours by the linear index",
-        Walk::Apart => "elements a block apart by the linear index",
-        Walk::Vectors => "vectors of the innermost dimension, decoded once each",
-        Walk::Tiles => "tiles of the two innermost dimensions",
+        Walk::Flat => "neighbours by the linear index".to_owned(),
+        Walk::Apart => "elements a block apart by the linear index".to_owned(),
+        Walk::Vectors => "vectors of the innermost dimension, decoded once each".to_owned(),
+        Walk::Tiles(Tile { width, height }) => format!("tiles of {width} along the output, {height} across"),
     };
     let class = |class: &Class| match class {
         Class::Constant => "one element",
         Class::Linear => "in line",
         Class::Row => "one element a vector",
         Class::Gather => "element by element",
+        Class::Staged(Access::Chunks) => "through shared memory, 16 bytes an access",
+        Class::Staged(Access::Singly) => "through shared memory, element by element",
     };
     let classes: Vec<&str> = key.classes.iter().map(class).collect();
     let (lanes, tail) = (key.lanes, if key.tail { ", with a guard" } else { "" });
+    let in_turn = if matches!(key.walk, Walk::Tiles(_)) { "a thread and row" } else { "a thread" };
     let sizes: Vec<String> = space.sizes.iter().rev().map(ToString::to_string).collect();
     format!(
-        "walks [{}] in {walk}: {lanes} a thread{tail}; operands are read {}",
+        "walks [{}] in {walk}: {lanes} {in_turn}{tail}; operands are read {}",
         sizes.join(", "),
         classes.join(", ")
     )

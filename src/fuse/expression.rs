@@ -4,19 +4,22 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
+use super::coordinate::Coordinate;
 use super::device::Cached;
 use super::graph::{Node, Nodes, Place};
 use super::host::Schedule;
+use super::instruction::Instruction;
 use super::lower::cast::cast;
+use super::lower::{normal, random};
 use super::number::Number;
-use super::operation::Parts;
+use super::operation::{Operation, Parts};
 use super::plan::Key;
 use super::planned::{self, Places};
 use super::program::{Program, Step, kind_of, parts};
 use crate::error::{Error, Result};
 use crate::types::DType;
 
-/// The most inputs, scalars and outputs together: a kernel's parameters are few kilobytes.
+/// The most inputs, scalars, coordinates and outputs together: a kernel's parameters are few kilobytes.
 const MOST_OPERANDS: usize = 64;
 
 /// The most instructions: past it a kernel is slow to assemble, and no faster than two.
@@ -34,6 +37,7 @@ pub(crate) struct State {
     pub(crate) outputs: Vec<DType>,
     /// Dtypes of scalars; literals have their values.
     pub(crate) scalars: Vec<(DType, Option<Number>)>,
+    pub(crate) coordinates: Vec<Coordinate>,
     pub(crate) schedule: Schedule,
     pub(crate) plans: Mutex<Places>,
     /// What other plans found, by device.
@@ -46,9 +50,10 @@ impl Expression {
         if outputs.is_empty() {
             return Err(Error::invalid(OPERATION, "no outputs", "at least one"));
         }
-        let operands = nodes.inputs.len() + nodes.scalars.len() + outputs.len();
+        let arrays = nodes.inputs.len() + outputs.len();
+        let operands = arrays + nodes.scalars.len() + nodes.coordinates.len();
         if operands > MOST_OPERANDS {
-            let found = format!("{operands} inputs, numbers and outputs");
+            let found = format!("{operands} inputs, numbers, indices and outputs");
             return Err(Error::invalid(OPERATION, found, format!("at most {MOST_OPERANDS}")));
         }
         if let Some((dtype, _)) = nodes.scalars.iter().find(|(dtype, _)| dtype.is_storage_only()) {
@@ -61,6 +66,8 @@ impl Expression {
         let needed = needed(nodes, outputs);
         let mut program = Program::default();
         let mut lowered: Vec<Option<Parts>> = Vec::with_capacity(nodes.nodes.len());
+        // Equal instructions stand there once anyway; equal bodies that few elements need would not.
+        let mut known: HashMap<(Operation, DType, Vec<Parts>), Parts> = HashMap::new();
         for (&(node, dtype), needed) in nodes.nodes.iter().zip(needed) {
             // Operands stand before their users, so what is needed is there.
             let at = |place: Place| lowered.get(place as usize).copied().flatten();
@@ -72,6 +79,29 @@ impl Expression {
                 (true, Node::Scalar(index)) => {
                     Some(source(&mut program, dtype, |part| Step::Parameter { index, part }))
                 }
+                (true, Node::Coordinate(index)) => {
+                    let operand = arrays as u32 + index;
+                    Some(source(&mut program, dtype, |_| Step::Coordinate { operand }))
+                }
+                (true, Node::Random([index, words, number], [seed, offset])) => {
+                    match (at(seed), at(offset)) {
+                        (Some(seed), Some(offset)) => {
+                            let operand = arrays as u32 + index;
+                            let stream = [seed[0], offset[0]];
+                            Some([random::number(&mut program, dtype, operand, words, number, stream); 2])
+                        }
+                        _ => None,
+                    }
+                }
+                (true, Node::Normal(place)) => {
+                    at(place).map(|bits| [normal::normal(&mut program, bits[0]); 2])
+                }
+                (true, Node::Permute(places)) => match places.map(at) {
+                    [Some(x), Some(y), Some(z)] => {
+                        Some([program.apply(Instruction::Permute64, &[x[0], y[0], z[0]]); 2])
+                    }
+                    _ => None,
+                },
                 (true, Node::Cast(place)) => {
                     let from = nodes.nodes[place as usize].1;
                     at(place).map(|parts| cast(&mut program, from, dtype, parts))
@@ -80,7 +110,9 @@ impl Expression {
                     let last = nodes.nodes[places[operation.arity() - 1] as usize].1;
                     match places.map(at) {
                         [Some(x), Some(y), Some(z)] => {
-                            Some((operation.lowering())(&mut program, last, &[x, y, z][..operation.arity()]))
+                            let operands = &[x, y, z][..operation.arity()];
+                            let lower = || (operation.lowering(last))(&mut program, last, operands);
+                            Some(*known.entry((operation, last, operands.to_vec())).or_insert_with(lower))
                         }
                         _ => None,
                     }
@@ -108,6 +140,7 @@ impl Expression {
             inputs: nodes.inputs.clone(),
             outputs: dtypes,
             scalars: nodes.scalars.clone(),
+            coordinates: nodes.coordinates.clone(),
             plans: Mutex::new(planned::NONE),
             kernels: Mutex::default(),
         })))
@@ -166,9 +199,14 @@ fn needed(nodes: &Nodes, outputs: &[Place]) -> Vec<bool> {
     }
     for (index, (node, _)) in nodes.nodes.iter().enumerate().rev() {
         match node {
-            Node::Cast(place) if needed[index] => needed[*place as usize] = true,
-            Node::Apply(_, places) if needed[index] => {
+            Node::Cast(place) | Node::Normal(place) if needed[index] => needed[*place as usize] = true,
+            Node::Apply(_, places) | Node::Permute(places) if needed[index] => {
                 for place in places {
+                    needed[*place as usize] = true;
+                }
+            }
+            Node::Random(_, scalars) if needed[index] => {
+                for place in scalars {
                     needed[*place as usize] = true;
                 }
             }

@@ -5,11 +5,12 @@ use std::ops;
 
 use num_complex::Complex;
 
+use super::coordinate::Coordinate;
 use super::expression::Expression;
 use super::number::Number;
-use super::operation::{Operation, with_operations};
+use super::operation::{Operation, Rule, with_operations};
 use crate::error::{Error, Result};
-use crate::types::DType;
+use crate::types::{DType, NumberKind};
 
 /// A node's place in its graph.
 pub(crate) type Place = u32;
@@ -20,6 +21,13 @@ pub(crate) enum Node {
     Input(u32),
     /// A scalar that each run is given, or a literal number of the expression, which lie behind those.
     Scalar(u32),
+    Coordinate(u32),
+    /// A random number of a coordinate: (coordinate, words of an element, which number), seed and offset.
+    Random([u32; 3], [Place; 2]),
+    /// A normally distributed number of random bits.
+    Normal(Place),
+    /// Where an index goes in a permutation: index, length and key.
+    Permute([Place; 3]),
     Cast(Place),
     Apply(Operation, [Place; 3]),
 }
@@ -30,6 +38,7 @@ pub(crate) struct Nodes {
     pub(crate) inputs: Vec<DType>,
     /// The scalars of each run, then the literals with their values, in the order of their making.
     pub(crate) scalars: Vec<(DType, Option<Number>)>,
+    pub(crate) coordinates: Vec<Coordinate>,
     error: Option<Error>,
 }
 
@@ -50,6 +59,20 @@ impl Nodes {
     fn literal(&mut self, number: Number, dtype: DType) -> Place {
         self.scalars.push((dtype, Some(number)));
         self.push(Node::Scalar(self.scalars.len() as u32 - 1), dtype)
+    }
+
+    /// The place of a coordinate among the graph's, which has each once.
+    fn coordinate(&mut self, coordinate: Coordinate) -> u32 {
+        let known = self.coordinates.iter().position(|known| *known == coordinate);
+        known.unwrap_or_else(|| {
+            self.coordinates.push(coordinate);
+            self.coordinates.len() - 1
+        }) as u32
+    }
+
+    #[cold]
+    fn refuse(&mut self, operation: &'static str, found: impl std::fmt::Display, wanted: &str) {
+        self.error.get_or_insert_with(|| Error::invalid(operation, found, wanted));
     }
 
     /// The first error is kept for [`Graph::expression`]; the node stands for nothing then.
@@ -119,6 +142,91 @@ impl Graph {
         Expr { graph: self, place }
     }
 
+    /// An element's index along an axis of the outputs' shape, an i64. A negative axis counts from the last. How the outputs
+    /// lie in memory does not matter; a shape that has no such axis is an error of the run.
+    ///
+    /// ```
+    /// use selvedge::fuse::{Graph, HostOutput};
+    /// use selvedge::types::{DType, Layout};
+    /// let graph = Graph::new();
+    /// let below = graph.index(0).ge(graph.index(1)).cast(DType::U8);
+    /// let mut triangle = [7u8; 6];
+    /// let layout = Layout::contiguous(&[2, 3])?;
+    /// graph.expression(&[below])?.run_host(&[], &[], &mut [HostOutput::new(&mut triangle, layout)?])?;
+    /// assert_eq!(triangle, [1, 0, 0, 1, 1, 0]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    pub fn index(&self, axis: isize) -> Expr<'_> {
+        self.coordinate(Coordinate::Axis(axis))
+    }
+
+    /// An element's place in the outputs' shape in row-major order, an i64: 0 for the first, one more for each next along the
+    /// last axis. How the outputs lie in memory does not matter.
+    pub fn position(&self) -> Expr<'_> {
+        self.coordinate(Coordinate::Position)
+    }
+
+    /// `COUNT` random integers an element, u32 or u64, of Philox 4x32-10: 1, 2 or 4 words of 32 bits in all, the lower word of
+    /// a u64 first.
+    ///
+    /// The key is `seed`. The stream is that of the blocks of 4 words that the generator gives for the counters `offset`,
+    /// `offset` + 1 and so on (64 bits of the 128, the others 0); with w words an element, the one at
+    /// [`position`](Self::position) p has words w · p to w · p + w - 1. So they depend on nothing but these, and a
+    /// draw of n elements takes w · n / 4 blocks, rounded up. A block is computed once for the neighbours that share it,
+    /// where a thread has them.
+    ///
+    /// `seed` and `offset` are u64 scalars of this graph; what else they are is an error of [`expression`](Self::expression),
+    /// as are more words.
+    ///
+    /// ```
+    /// use selvedge::fuse::{Graph, HostOutput};
+    /// use selvedge::types::{DType, Layout};
+    /// let graph = Graph::new();
+    /// let (seed, offset) = (graph.scalar(DType::U64), graph.scalar(DType::U64));
+    /// let [word] = graph.random(DType::U32, seed, offset);
+    /// let mut words = [0u32; 4];
+    /// let output = HostOutput::new(&mut words, Layout::contiguous(&[4])?)?;
+    /// graph.expression(&[word])?.run_host(&[], &[0.into(), 0.into()], &mut [output])?;
+    /// // The first of the published vectors.
+    /// assert_eq!(words, [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    pub fn random<'g, const COUNT: usize>(
+        &'g self,
+        dtype: DType,
+        seed: Expr<'g>,
+        offset: Expr<'g>,
+    ) -> [Expr<'g>; COUNT] {
+        let mut nodes = self.0.borrow_mut();
+        let places = [seed, offset].map(|scalar| {
+            let known = std::ptr::eq(scalar.graph, self)
+                && matches!(nodes.nodes[scalar.place as usize], (Node::Scalar(_), DType::U64));
+            if !known {
+                let wanted = "u64 scalars of the same graph as seed and offset";
+                nodes.refuse("random words", "another expression", wanted);
+            }
+            if known { scalar.place } else { nodes.literal(Number::Integer(0), DType::U64) }
+        });
+        let words = COUNT * dtype.size() / 4;
+        if !matches!((dtype, words), (DType::U32 | DType::U64, 1 | 2 | 4)) {
+            let wanted = "u32 or u64, of 1, 2 or 4 words together";
+            nodes.refuse("random words", format!("{COUNT} of {dtype} an element"), wanted);
+        }
+        // A place holder where that is an error.
+        let words = if matches!(words, 1 | 2) { words as u32 } else { 4 };
+        let coordinate = nodes.coordinate(super::lower::random::coordinate(words));
+        std::array::from_fn(|number| {
+            let node = Node::Random([coordinate, words, number as u32], places);
+            Expr { graph: self, place: nodes.push(node, dtype) }
+        })
+    }
+
+    fn coordinate(&self, coordinate: Coordinate) -> Expr<'_> {
+        let mut nodes = self.0.borrow_mut();
+        let node = Node::Coordinate(nodes.coordinate(coordinate));
+        Expr { graph: self, place: nodes.push(node, DType::I64) }
+    }
+
     /// The expression that computes these outputs. The graph can go on to grow, and give others.
     ///
     /// # Errors
@@ -149,37 +257,49 @@ pub struct Expr<'g> {
     place: Place,
 }
 
-/// What an operation of an [`Expr`] takes beside it: another one, or a number.
+/// What an operation of an [`Expr`] takes beside it: another one, or a number, which meets what the operation's other
+/// operands have in common.
 pub trait Operand<'g> {
-    /// The operand's place beside an expression of the same graph.
+    /// Which of the two.
     #[doc(hidden)]
-    fn place(self, beside: Expr<'g>) -> u32;
+    fn given(self) -> Given<'g>;
+}
+
+/// An operand as it was given.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy)]
+pub enum Given<'g> {
+    /// A node.
+    Expr(Expr<'g>),
+    /// A number, which has no dtype yet.
+    Number(Number),
 }
 
 impl<'g> Operand<'g> for Expr<'g> {
-    fn place(self, beside: Expr<'g>) -> u32 {
-        if std::ptr::eq(self.graph, beside.graph) {
-            return self.place;
-        }
-        let error = Error::invalid("an expression", "operands of two graphs", "operands of one graph");
-        beside.graph.0.borrow_mut().error.get_or_insert(error);
-        beside.place
+    fn given(self) -> Given<'g> {
+        Given::Expr(self)
     }
+}
+
+/// The dtype of a number beside operands of these dtypes: by its kind beside what they have in common; where there are none,
+/// that of its kind alone (bool, i64, f32 or c64).
+///
+/// # Errors
+///
+/// As [`DType::promote`] and [`DType::promote_number`].
+pub(crate) fn dtype_of_number(number: NumberKind, beside: impl IntoIterator<Item = DType>) -> Result<DType> {
+    let mut common: Option<DType> = None;
+    for dtype in beside {
+        common = Some(common.map_or(Ok(dtype), |common| common.promote(dtype))?);
+    }
+    common.unwrap_or(DType::Bool).promote_number(number)
 }
 
 macro_rules! numbers {
     ($($type:ty)*) => {$(
         impl<'g> Operand<'g> for $type {
-            fn place(self, beside: Expr<'g>) -> u32 {
-                let number = Number::from(self);
-                let mut nodes = beside.graph.0.borrow_mut();
-                match nodes.dtype(beside.place).promote_number(number.kind()) {
-                    Ok(dtype) => nodes.literal(number, dtype),
-                    Err(error) => {
-                        nodes.error.get_or_insert(error);
-                        beside.place
-                    }
-                }
+            fn given(self) -> Given<'g> {
+                Given::Number(self.into())
             }
         }
 
@@ -190,8 +310,7 @@ macro_rules! numbers {
             type Output = Expr<'g>;
 
             fn $method(self, right: Expr<'g>) -> Expr<'g> {
-                let left = Operand::place(self, right);
-                right.apply(Operation::$operation, &[left, right.place])
+                right.apply(Operation::$operation, &[self.given(), right.given()])
             }
         }
     )*};
@@ -200,17 +319,53 @@ macro_rules! numbers {
 numbers! { bool i32 i64 u64 f32 f64 Complex<f32> Complex<f64> }
 
 impl<'g> Expr<'g> {
-    fn apply(self, operation: Operation, operands: &[Place]) -> Expr<'g> {
-        let place = self.graph.0.borrow_mut().apply(operation, operands);
+    /// Its place, beside an expression of the same graph.
+    fn place(self, beside: Expr<'g>) -> Place {
+        if std::ptr::eq(self.graph, beside.graph) {
+            return self.place;
+        }
+        let error = Error::invalid("an expression", "operands of two graphs", "operands of one graph");
+        beside.graph.0.borrow_mut().error.get_or_insert(error);
+        beside.place
+    }
+
+    /// An operation on operands of this graph.
+    fn apply(self, operation: Operation, operands: &[Given<'g>]) -> Expr<'g> {
+        // The condition of a choice says nothing about its values.
+        let values = operands.get(usize::from(operation.rule() == Rule::Choice)..).unwrap_or_default();
+        let dtypes = || {
+            values.iter().filter_map(|operand| match operand {
+                Given::Expr(expr) => Some(expr.dtype()),
+                Given::Number(_) => None,
+            })
+        };
+        let places: Vec<Place> = operands
+            .iter()
+            .map(|operand| match *operand {
+                Given::Expr(expr) => expr.place(self),
+                Given::Number(number) => {
+                    let dtype = dtype_of_number(number.kind(), dtypes());
+                    let mut nodes = self.graph.0.borrow_mut();
+                    match dtype {
+                        Ok(dtype) => nodes.literal(number, dtype),
+                        Err(error) => {
+                            nodes.error.get_or_insert(error);
+                            self.place
+                        }
+                    }
+                }
+            })
+            .collect();
+        let place = self.graph.0.borrow_mut().apply(operation, &places);
         Expr { graph: self.graph, place }
     }
 
     /// An operation by its value, on this and the other operands.
     #[must_use]
     pub fn operation(self, operation: Operation, others: &[Expr<'g>]) -> Expr<'g> {
-        let mut places = vec![self.place];
-        places.extend(others.iter().map(|other| other.place(self)));
-        self.apply(operation, &places)
+        let mut operands = vec![self.given()];
+        operands.extend(others.iter().map(|other| other.given()));
+        self.apply(operation, &operands)
     }
 
     /// The dtype.
@@ -227,6 +382,50 @@ impl<'g> Expr<'g> {
     }
 }
 
+impl<'g> Expr<'g> {
+    /// The number that belongs to these random bits in the standard normal distribution: of u32 an f32, of u64 an f64, the
+    /// quantile at (bits + 1/2) / 2^32 or 2^64, within 3 units in the last place and the same on every device. A dtype
+    /// that is neither is an error of [`Graph::expression`].
+    #[must_use]
+    pub fn normal(self) -> Expr<'g> {
+        let mut nodes = self.graph.0.borrow_mut();
+        let result = match nodes.dtype(self.place) {
+            DType::U32 => DType::F32,
+            DType::U64 => DType::F64,
+            other => {
+                nodes.refuse("normal numbers", format!("bits of {other}"), "u32 or u64");
+                return self;
+            }
+        };
+        Expr { graph: self.graph, place: nodes.push(Node::Normal(self.place), result) }
+    }
+
+    /// Where this index goes in the permutation of 0 to `length` that belongs to `key`, as a u64, as which all three are
+    /// taken. It is computed, by a Feistel network of the fewest bits that hold the length, so there is no table; every key
+    /// gives a permutation that looks random, not every permutation has a key. A length of 0 counts as 1, an index past the
+    /// length as the last.
+    ///
+    /// ```
+    /// use selvedge::fuse::{Graph, HostOutput};
+    /// use selvedge::types::{DType, Layout};
+    /// let graph = Graph::new();
+    /// let [length, key] = [5u64, 7].map(|number| graph.number(number, DType::U64));
+    /// let mut order = [0u64; 5];
+    /// let output = HostOutput::new(&mut order, Layout::contiguous(&[5])?)?;
+    /// graph.expression(&[graph.position().permuted(length, key)])?.run_host(&[], &[], &mut [output])?;
+    /// order.sort_unstable();
+    /// assert_eq!(order, [0, 1, 2, 3, 4]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    #[must_use]
+    pub fn permuted(self, length: Expr<'g>, key: Expr<'g>) -> Expr<'g> {
+        let places = [self.place, length.place(self), key.place(self)];
+        let mut nodes = self.graph.0.borrow_mut();
+        let places = places.map(|operand| nodes.cast(operand, DType::U64));
+        Expr { graph: self.graph, place: nodes.push(Node::Permute(places), DType::U64) }
+    }
+}
+
 macro_rules! methods {
     ($($variant:ident $name:ident $arity:tt $doc:literal;)*) => {
         impl<'g> Expr<'g> {
@@ -238,7 +437,7 @@ macro_rules! methods {
         #[must_use]
         #[allow(clippy::should_implement_trait)]
         pub fn $name(self) -> Expr<'g> {
-            self.apply(Operation::$variant, &[self.place])
+            self.apply(Operation::$variant, &[self.given()])
         }
     };
     (@one $variant:ident $name:ident 2 $doc:literal) => {
@@ -246,16 +445,14 @@ macro_rules! methods {
         #[must_use]
         #[allow(clippy::should_implement_trait)]
         pub fn $name(self, y: impl Operand<'g>) -> Expr<'g> {
-            let y = y.place(self);
-            self.apply(Operation::$variant, &[self.place, y])
+            self.apply(Operation::$variant, &[self.given(), y.given()])
         }
     };
     (@one $variant:ident $name:ident 3 $doc:literal) => {
         #[doc = $doc]
         #[must_use]
         pub fn $name(self, y: impl Operand<'g>, z: impl Operand<'g>) -> Expr<'g> {
-            let (y, z) = (y.place(self), z.place(self));
-            self.apply(Operation::$variant, &[self.place, y, z])
+            self.apply(Operation::$variant, &[self.given(), y.given(), z.given()])
         }
     };
 }
@@ -268,8 +465,7 @@ macro_rules! operators {
             type Output = Expr<'g>;
 
             fn $method(self, right: T) -> Expr<'g> {
-                let right = right.place(self);
-                self.apply(Operation::$operation, &[self.place, right])
+                self.apply(Operation::$operation, &[self.given(), right.given()])
             }
         }
     )*};
@@ -292,7 +488,7 @@ impl<'g> ops::Neg for Expr<'g> {
     type Output = Expr<'g>;
 
     fn neg(self) -> Expr<'g> {
-        self.apply(Operation::Neg, &[self.place])
+        self.apply(Operation::Neg, &[self.given()])
     }
 }
 
@@ -300,6 +496,6 @@ impl<'g> ops::Not for Expr<'g> {
     type Output = Expr<'g>;
 
     fn not(self) -> Expr<'g> {
-        self.apply(Operation::BitNot, &[self.place])
+        self.apply(Operation::BitNot, &[self.given()])
     }
 }

@@ -7,6 +7,7 @@
 //! Why not CPU functions an operation: they would be a second text of each, to be kept equal by tests alone.
 
 use super::host::block::{Block, Lanes};
+use super::permutation::permuted;
 
 /// What a register holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -95,10 +96,37 @@ instructions! {
     OrPredicate (a: Predicate, b: Predicate) -> Predicate "or.pred" a | b;
     XorPredicate (a: Predicate, b: Predicate) -> Predicate "xor.pred" a ^ b;
     NotPredicate (a: Predicate) -> Predicate "not.pred" a ^ 1;
+    SelectPredicate (a: Predicate, b: Predicate, p: Predicate) -> Predicate "{
+.reg .pred %x, %y;
+and.pred %x, $a, $c;
+not.pred %y, $c;
+and.pred %y, %y, $b;
+or.pred $d, %x, %y;
+}" if p != 0 { a } else { b };
 
     Add32 (a: Bits32, b: Bits32) -> Bits32 "add.u32" a.wrapping_add(b);
     Subtract32 (a: Bits32, b: Bits32) -> Bits32 "sub.u32" a.wrapping_sub(b);
     Multiply32 (a: Bits32, b: Bits32) -> Bits32 "mul.lo.u32" a.wrapping_mul(b);
+    MultiplyHigh32 (a: Bits32, b: Bits32) -> Bits32 "mul.hi.u32" ((u64::from(a) * u64::from(b)) >> 32) as u32;
+    // By squaring; the exponent without a sign.
+    Power32 (a: Bits32, b: Bits32) -> Bits32 "{
+.reg .b32 %x, %y, %z, %t;
+.reg .pred %c;
+mov.b32 %x, $a;
+mov.b32 %y, $b;
+mov.b32 %z, 1;
+$more_$u:
+setp.eq.u32 %c, %y, 0;
+@%c bra $end_$u;
+and.b32 %t, %y, 1;
+setp.eq.u32 %c, %t, 0;
+@!%c mul.lo.u32 %z, %z, %x;
+mul.lo.u32 %x, %x, %x;
+shr.u32 %y, %y, 1;
+bra $more_$u;
+$end_$u:
+mov.b32 $d, %z;
+}" raise32(a, b);
     // The divisor is made neither 0 nor, beside the least number, -1: PTX leaves those open.
     DivideSigned32 (a: Bits32, b: Bits32) -> Bits32 "div.s32" (a as i32).checked_div(b as i32).unwrap_or(0) as u32;
     DivideUnsigned32 (a: Bits32, b: Bits32) -> Bits32 "div.u32" a.checked_div(b).unwrap_or(0);
@@ -123,6 +151,25 @@ instructions! {
     Add64 (a: Bits64, b: Bits64) -> Bits64 "add.u64" a.wrapping_add(b);
     Subtract64 (a: Bits64, b: Bits64) -> Bits64 "sub.u64" a.wrapping_sub(b);
     Multiply64 (a: Bits64, b: Bits64) -> Bits64 "mul.lo.u64" a.wrapping_mul(b);
+    MultiplyHigh64 (a: Bits64, b: Bits64) -> Bits64 "mul.hi.u64" ((u128::from(a) * u128::from(b)) >> 64) as u64;
+    Power64 (a: Bits64, b: Bits64) -> Bits64 "{
+.reg .b64 %x, %y, %z, %t;
+.reg .pred %c;
+mov.b64 %x, $a;
+mov.b64 %y, $b;
+mov.b64 %z, 1;
+$more_$u:
+setp.eq.u64 %c, %y, 0;
+@%c bra $end_$u;
+and.b64 %t, %y, 1;
+setp.eq.u64 %c, %t, 0;
+@!%c mul.lo.u64 %z, %z, %x;
+mul.lo.u64 %x, %x, %x;
+shr.u64 %y, %y, 1;
+bra $more_$u;
+$end_$u:
+mov.b64 $d, %z;
+}" raise64(a, b);
     DivideSigned64 (a: Bits64, b: Bits64) -> Bits64 "div.s64" (a as i64).checked_div(b as i64).unwrap_or(0) as u64;
     DivideUnsigned64 (a: Bits64, b: Bits64) -> Bits64 "div.u64" a.checked_div(b).unwrap_or(0);
     And64 (a: Bits64, b: Bits64) -> Bits64 "and.b64" a & b;
@@ -140,6 +187,62 @@ instructions! {
     LessSigned64 (a: Bits64, b: Bits64) -> Predicate "setp.lt.s64" u32::from((a as i64) < (b as i64));
     LessUnsigned64 (a: Bits64, b: Bits64) -> Predicate "setp.lt.u64" u32::from(a < b);
     Select64 (a: Bits64, b: Bits64, p: Predicate) -> Bits64 "selp.b64" if p != 0 { a } else { b };
+    // Of x below n; see `permutation`.
+    Permute64 (a: Bits64, b: Bits64, c: Bits64) -> Bits64 "{
+.reg .b64 %x, %y, %n, %k;
+.reg .b32 %s, %l, %o, %i, %m, %h, %t, %z;
+.reg .pred %c;
+max.u64 %n, $b, 1;
+sub.u64 %y, %n, 1;
+min.u64 %x, $a, %y;
+clz.b64 %h, %y;
+sub.u32 %h, 64, %h;
+max.u32 %h, %h, 2;
+shr.u32 %s, %h, 1;
+sub.u32 %t, %h, %s;
+sub.u32 %t, 32, %t;
+shr.u32 %o, -1, %t;
+sub.u32 %t, 32, %s;
+shr.u32 %m, -1, %t;
+$walk_$u:
+shr.u64 %y, %x, %s;
+cvt.u32.u64 %l, %y;
+cvt.u32.u64 %t, %x;
+and.b32 %i, %t, %m;
+mov.b64 %k, $c;
+mov.u32 %z, 0;
+$round_$u:
+mul.lo.u64 %k, %k, 6364136223846793005;
+add.u64 %k, %k, 1442695040888963407;
+shr.u64 %y, %k, 32;
+cvt.u32.u64 %h, %y;
+xor.b32 %h, %h, %i;
+shr.u32 %t, %h, 16;
+xor.b32 %h, %h, %t;
+mul.lo.u32 %h, %h, -2048144789;
+shr.u32 %t, %h, 13;
+xor.b32 %h, %h, %t;
+mul.lo.u32 %h, %h, -1028477387;
+shr.u32 %t, %h, 16;
+xor.b32 %h, %h, %t;
+xor.b32 %h, %l, %h;
+and.b32 %h, %h, %o;
+mov.u32 %l, %i;
+mov.u32 %i, %h;
+mov.u32 %t, %o;
+mov.u32 %o, %m;
+mov.u32 %m, %t;
+add.u32 %z, %z, 1;
+setp.lt.u32 %c, %z, 12;
+@%c bra $round_$u;
+cvt.u64.u32 %x, %l;
+shl.b64 %x, %x, %s;
+cvt.u64.u32 %y, %i;
+or.b64 %x, %x, %y;
+setp.lt.u64 %c, %x, %n;
+@!%c bra $walk_$u;
+mov.b64 $d, %x;
+}" permuted(a, b, c);
     SignExtend32 (a: Bits32) -> Bits64 "cvt.s64.s32" a as i32 as u64;
     ZeroExtend32 (a: Bits32) -> Bits64 "cvt.u64.u32" u64::from(a);
     Truncate64 (a: Bits64) -> Bits32 "cvt.u32.u64" a as u32;
@@ -149,6 +252,7 @@ instructions! {
     MultiplyFloat32 (a: Float32, b: Float32) -> Float32 "mul.rn.f32" a * b;
     DivideFloat32 (a: Float32, b: Float32) -> Float32 "div.rn.f32" a / b;
     MultiplyAddFloat32 (a: Float32, b: Float32, c: Float32) -> Float32 "fma.rn.f32" a.mul_add(b, c);
+    ReciprocalFloat32 (a: Float32) -> Float32 "rcp.rn.f32" 1.0 / a;
     SquareRootFloat32 (a: Float32) -> Float32 "sqrt.rn.f32" a.sqrt();
     NegateFloat32 (a: Float32) -> Float32 "neg.f32" -a;
     AbsoluteFloat32 (a: Float32) -> Float32 "abs.f32" a.abs();
@@ -222,6 +326,7 @@ mov.b32 $d, %s;
     MultiplyFloat64 (a: Float64, b: Float64) -> Float64 "mul.rn.f64" a * b;
     DivideFloat64 (a: Float64, b: Float64) -> Float64 "div.rn.f64" a / b;
     MultiplyAddFloat64 (a: Float64, b: Float64, c: Float64) -> Float64 "fma.rn.f64" a.mul_add(b, c);
+    ReciprocalFloat64 (a: Float64) -> Float64 "rcp.rn.f64" 1.0 / a;
     SquareRootFloat64 (a: Float64) -> Float64 "sqrt.rn.f64" a.sqrt();
     NegateFloat64 (a: Float64) -> Float64 "neg.f64" -a;
     AbsoluteFloat64 (a: Float64) -> Float64 "abs.f64" a.abs();
@@ -295,6 +400,42 @@ copysign.f64 $d, $a, %x;
     Float64ToUnsigned64 (a: Float64) -> Bits64 "cvt.rzi.u64.f64" a as u64;
     Widen (a: Float32) -> Float64 "cvt.f64.f32" f64::from(a);
     Narrow (a: Float64) -> Float32 "cvt.rn.f32.f64" a as f32;
+}
+
+impl Instruction {
+    /// The instruction that chooses between two values of a kind.
+    pub(crate) fn select(kind: Kind) -> Instruction {
+        match kind {
+            Kind::Predicate => Instruction::SelectPredicate,
+            Kind::Bits32 => Instruction::Select32,
+            Kind::Bits64 => Instruction::Select64,
+            Kind::Float32 => Instruction::SelectFloat32,
+            Kind::Float64 => Instruction::SelectFloat64,
+        }
+    }
+}
+
+macro_rules! raises {
+    ($($name:ident $word:ty;)*) => {$(
+        /// The power, wrapped.
+        #[inline(always)]
+        fn $name(mut base: $word, mut exponent: $word) -> $word {
+            let mut power: $word = 1;
+            while exponent != 0 {
+                if exponent & 1 != 0 {
+                    power = power.wrapping_mul(base);
+                }
+                base = base.wrapping_mul(base);
+                exponent >>= 1;
+            }
+            power
+        }
+    )*};
+}
+
+raises! {
+    raise32 u32;
+    raise64 u64;
 }
 
 macro_rules! extremes {

@@ -34,6 +34,7 @@
 //!
 //! f16 and bf16 are computed in f32 and rounded once an operation; the 8-bit floats are cast first.
 
+mod coordinate;
 mod device;
 mod explain;
 mod expression;
@@ -43,16 +44,26 @@ mod instruction;
 mod lower;
 mod number;
 mod operation;
+mod permutation;
 mod plan;
 mod planned;
 mod program;
 mod ptx;
+mod rare;
+mod reduce;
 mod space;
+mod tile;
 
 pub use device::{DeviceInput, DeviceOutput};
 pub use explain::{Explanation, KernelLaunch};
 pub use expression::Expression;
+#[doc(hidden)]
+pub use graph::Given;
+pub(crate) use graph::dtype_of_number;
 pub use graph::{Expr, Graph, Operand};
 pub use host::{HostInput, HostOutput};
 pub use number::Number;
+pub(crate) use operation::with_operations;
 pub use operation::{DTypes, Operation, Rule, Signature};
+pub(crate) use plan::divisor;
+pub use reduce::{Fold, LaunchMemory, Reduction, ReductionExplanation, ReductionLaunch, Scan};

@@ -59,7 +59,8 @@ impl Number {
         }
     }
 
-    fn real(self) -> f64 {
+    /// As a real number: of a complex one that part.
+    pub(crate) fn real(self) -> f64 {
         match self {
             Number::Bool(x) => f64::from(u8::from(x)),
             Number::Integer(x) => x as f64,

@@ -1,11 +1,15 @@
 //! `ops!`: the single list of elementwise operations. Methods, documents and trials are made from it.
 //!
-//! A line has the name, the number of operands, the rule by which their dtypes give the result's, the dtypes that it
-//! computes in, its error in units in the last place, the function that lowers it to instructions (which are PTX and CPU
-//! at once), and what it does in words. An error of 0 means that every result is what the formula gives with each
+//! A line has the code (a number for the C interface, never given again), the name, the number of operands, the rule by which
+//! their dtypes give the result's, the dtypes that it computes in, its error in units in the last place (after a stroke
+//! that of complex numbers, where it is another), the function that lowers it to instructions (which are PTX and CPU at
+//! once; after a stroke, complex numbers'), and what it does in words. An error of 0 means that every result is what the formula gives with each
 //! operation rounded to nearest even, on every device; f16 and bf16 are computed in f32 and rounded once.
 
-use super::lower::{arithmetic, compare, complex, division, elementary, integer, rounding};
+use super::lower::{
+    arithmetic, compare, complex, complex_functions, division, elementary, error, gamma, integer, inverse,
+    logarithmic, power, rounding, steps, trigonometric,
+};
 use super::program::{Program, Value};
 use crate::error::{Error, Result};
 use crate::types::DType;
@@ -75,6 +79,8 @@ pub enum Rule {
     Choice,
     /// As `Common`; of a complex dtype the result is its part.
     Part,
+    /// As `Fraction`; of a complex dtype the result is its part.
+    FractionPart,
 }
 
 /// What an operation computes in.
@@ -88,8 +94,18 @@ pub struct Signature {
     pub compute: DType,
 }
 
+macro_rules! last {
+    ($first:literal) => {
+        $first
+    };
+    ($first:literal $second:literal) => {
+        $second
+    };
+}
+
 macro_rules! ops {
-    ($($variant:ident $name:ident $arity:tt $rule:ident $dtypes:ident $ulp:literal $lowering:path, $doc:literal;)*) => {
+    ($($code:literal $variant:ident $name:ident $arity:tt $rule:ident $dtypes:ident $ulp:literal $(/ $complex:literal)?
+       $lowering:path $(| $of_complex:path)?, $doc:literal;)*) => {
         /// An elementwise operation.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -104,6 +120,16 @@ macro_rules! ops {
             /// The name, as the methods have it.
             pub const fn name(self) -> &'static str {
                 match self { $(Operation::$variant => stringify!($name)),* }
+            }
+
+            /// The number that stands for it in the C interface; it never changes, and is never another's.
+            pub const fn code(self) -> u32 {
+                match self { $(Operation::$variant => $code),* }
+            }
+
+            /// The operation of a code.
+            pub const fn from_code(code: u32) -> Option<Operation> {
+                match code { $($code => Some(Operation::$variant),)* _ => None }
             }
 
             /// The number of operands.
@@ -127,13 +153,21 @@ macro_rules! ops {
                 match self { $(Operation::$variant => $ulp),* }
             }
 
+            /// The same for complex numbers: the largest error of either part, in units in the last place of the result's
+            /// length.
+            pub const fn complex_ulp(self) -> u32 {
+                match self { $(Operation::$variant => last!($ulp $($complex)?)),* }
+            }
+
             /// What it does.
             pub const fn document(self) -> &'static str {
                 match self { $(Operation::$variant => $doc),* }
             }
 
-            pub(crate) const fn lowering(self) -> Lowering {
-                match self { $(Operation::$variant => $lowering),* }
+            pub(crate) const fn lowering(self, dtype: DType) -> Lowering {
+                match self {
+                    $($(Operation::$variant if dtype.is_complex() => $of_complex,)? Operation::$variant => $lowering,)*
+                }
             }
         }
 
@@ -141,80 +175,106 @@ macro_rules! ops {
         macro_rules! with_operations {
             ($callback:ident) => { $callback! { $($variant $name $arity $doc;)* } };
         }
-        pub(super) use with_operations;
+        pub(crate) use with_operations;
     };
 }
 
 ops! {
-    Add add 2 Common ALL 0 arithmetic::add, "x + y; integers wrap, bools are or-ed.";
-    Sub sub 2 Common NUMBERS 0 arithmetic::subtract, "x - y; integers wrap.";
-    Mul mul 2 Common ALL 0 arithmetic::multiply, "x · y; integers wrap, bools are and-ed.";
-    Div div 2 Fraction FRACTIONS 0 division::quotient, "x / y as a fraction: integers are divided in f32, complex numbers scaled (Smith's formula).";
-    FloorDivide floor_divide 2 Common REALS 0 division::floor_divide, "x / y rounded down. Of integers, division by 0 gives 0 and the least number by -1 itself; of floats, the quotient that belongs to `remainder`.";
-    TruncDivide trunc_divide 2 Common REALS 0 division::truncate_divide, "x / y rounded towards 0. Of integers, division by 0 gives 0 and the least number by -1 itself.";
-    Remainder remainder 2 Common REALS 0 division::remainder, "What `floor_divide` leaves, with the sign of y; of integers 0 where y is 0.";
-    Fmod fmod 2 Common REALS 0 division::fmod, "What `trunc_divide` leaves, exact, with the sign of x; of integers 0 where y is 0.";
-    Neg neg 1 Common NUMBERS 0 arithmetic::negate, "-x; integers wrap.";
-    Abs abs 1 Part NUMBERS 2 arithmetic::absolute, "|x|: exact of real numbers (the least integer is its own), the length of complex ones.";
-    Sign sign 1 Common REALS 0 arithmetic::sign, "1, 0 or -1 with the sign of x; zeros and NaN are themselves.";
-    Sqrt sqrt 1 Fraction FLOATS 0 arithmetic::square_root, "The square root, rounded to nearest.";
-    Rsqrt rsqrt 1 Fraction FLOATS 2 arithmetic::reciprocal_square_root, "1 / sqrt(x), both rounded to nearest.";
-    Reciprocal reciprocal 1 Fraction FRACTIONS 0 division::reciprocal, "1 / x.";
-    Square square 1 Common NUMBERS 0 arithmetic::square, "x · x.";
-    Floor floor 1 Common REALS 0 rounding::floor, "The greatest integer that is not above x.";
-    Ceil ceil 1 Common REALS 0 rounding::ceil, "The least integer that is not below x.";
-    Trunc trunc 1 Common REALS 0 rounding::truncate, "x without its fraction.";
-    Round round 1 Common REALS 0 rounding::round, "The nearest integer, halves to the even one.";
-    Frac frac 1 Common FLOATS 0 rounding::fraction, "x - trunc(x), exact, with the sign of x; NaN of infinities.";
-    Relu relu 1 Common REALS 0 arithmetic::relu, "x where it is above 0, otherwise 0; NaN stays NaN.";
-    Minimum minimum 2 Common ORDERED 0 compare::minimum, "The lesser; NaN where one is NaN, and -0 is less than 0.";
-    Maximum maximum 2 Common ORDERED 0 compare::maximum, "The greater; NaN where one is NaN, and 0 is greater than -0.";
-    Fmin fmin 2 Common ORDERED 0 compare::fmin, "The lesser; the number where one is NaN.";
-    Fmax fmax 2 Common ORDERED 0 compare::fmax, "The greater; the number where one is NaN.";
-    Clamp clamp 3 Common ORDERED 0 compare::clamp, "min(max(x, low), high): NaN where any is NaN, and high where low is above it.";
-    Equal eq 2 Test ALL 0 compare::equal, "Whether x is y; NaN equals nothing.";
-    NotEqual ne 2 Test ALL 0 compare::not_equal, "Whether x is not y; true where one is NaN.";
-    Less lt 2 Test ORDERED 0 compare::less, "Whether x < y; false where one is NaN.";
-    LessEqual le 2 Test ORDERED 0 compare::less_equal, "Whether x <= y; false where one is NaN.";
-    Greater gt 2 Test ORDERED 0 compare::greater, "Whether x > y; false where one is NaN.";
-    GreaterEqual ge 2 Test ORDERED 0 compare::greater_equal, "Whether x >= y; false where one is NaN.";
-    IsNan is_nan 1 FractionTest FRACTIONS 0 compare::is_nan, "Whether x is NaN; of complex numbers, whether a part is.";
-    IsInfinite is_infinite 1 FractionTest FRACTIONS 0 compare::is_infinite, "Whether x is infinite; of complex numbers, whether a part is.";
-    IsFinite is_finite 1 FractionTest FRACTIONS 0 compare::is_finite, "Whether x is neither NaN nor infinite; of complex numbers, whether both parts are not.";
-    LogicalAnd logical_and 2 Logic BOOL 0 integer::and, "Whether both are not 0.";
-    LogicalOr logical_or 2 Logic BOOL 0 integer::or, "Whether one is not 0.";
-    LogicalXor logical_xor 2 Logic BOOL 0 integer::xor, "Whether just one is not 0.";
-    LogicalNot logical_not 1 Logic BOOL 0 integer::not, "Whether x is 0.";
-    BitAnd bit_and 2 Common BITS 0 integer::and, "The bits that both have.";
-    BitOr bit_or 2 Common BITS 0 integer::or, "The bits that one has.";
-    BitXor bit_xor 2 Common BITS 0 integer::xor, "The bits that just one has.";
-    BitNot bit_not 1 Common BITS 0 integer::not, "The bits that x has not.";
-    ShiftLeft shift_left 2 Common INTEGERS 0 integer::shift_left, "x · 2^y, wrapped; 0 for a count that is negative or past the width.";
-    ShiftRight shift_right 2 Common INTEGERS 0 integer::shift_right, "x / 2^y rounded down; for a count that is negative or past the width, as far as shifting goes.";
-    Select select 3 Choice ALL 0 compare::select, "The second operand where the first is true, otherwise the third.";
-    Fma fma 3 Common REALS 0 arithmetic::multiply_add, "x · y + z, rounded once; integers wrap.";
-    Lerp lerp 3 Common FLOATS 0 arithmetic::interpolate, "From x to y by weight z: x + z (y - x) below 1/2, y - (y - x) (1 - z) from there on.";
-    Copysign copysign 2 Fraction FLOATS 0 arithmetic::copysign, "|x| with the sign of y.";
-    Hypot hypot 2 Fraction FLOATS 2 arithmetic::hypotenuse, "sqrt(x² + y²) without overflow on the way; infinite where one is.";
-    Real real 1 Part ALL 0 complex::real, "The real part.";
-    Imag imag 1 Part ALL 0 complex::imaginary, "The imaginary part; 0 of real numbers.";
-    Conj conj 1 Common ALL 0 complex::conjugate, "The complex conjugate; real numbers are their own.";
-    Exp exp 1 Fraction FLOATS 1 elementary::exponential, "e^x.";
-    Exp2 exp2 1 Fraction FLOATS 1 elementary::exponential_of_2, "2^x.";
-    Expm1 expm1 1 Fraction FLOATS 2 elementary::exponential_less_1, "e^x - 1, as accurate near 0.";
-    Log log 1 Fraction FLOATS 1 elementary::logarithm, "The natural logarithm; NaN below 0.";
-    Log2 log2 1 Fraction FLOATS 2 elementary::logarithm_to_2, "The logarithm to base 2, exact for powers of 2.";
-    Log10 log10 1 Fraction FLOATS 2 elementary::logarithm_to_10, "The logarithm to base 10.";
-    Log1p log1p 1 Fraction FLOATS 2 elementary::logarithm_of_1_plus, "ln(1 + x), as accurate near 0.";
-    Sinh sinh 1 Fraction FLOATS 3 elementary::hyperbolic_sine, "The hyperbolic sine.";
-    Cosh cosh 1 Fraction FLOATS 2 elementary::hyperbolic_cosine, "The hyperbolic cosine.";
-    Tanh tanh 1 Fraction FLOATS 3 elementary::hyperbolic_tangent, "The hyperbolic tangent.";
-    Asinh asinh 1 Fraction FLOATS 3 elementary::inverse_hyperbolic_sine, "The inverse hyperbolic sine.";
-    Acosh acosh 1 Fraction FLOATS 3 elementary::inverse_hyperbolic_cosine, "The inverse hyperbolic cosine; NaN below 1.";
-    Atanh atanh 1 Fraction FLOATS 3 elementary::inverse_hyperbolic_tangent, "The inverse hyperbolic tangent; infinite at 1 and -1, NaN beyond.";
-    Sigmoid sigmoid 1 Fraction FLOATS 3 elementary::sigmoid, "1 / (1 + e^-x).";
-    Silu silu 1 Fraction FLOATS 4 elementary::silu, "x · sigmoid(x); -0 of minus infinity.";
-    Softplus softplus 1 Fraction FLOATS 3 elementary::softplus, "ln(1 + e^x).";
+    1 Add add 2 Common ALL 0 arithmetic::add, "x + y; integers wrap, bools are or-ed.";
+    2 Sub sub 2 Common NUMBERS 0 arithmetic::subtract, "x - y; integers wrap.";
+    3 Mul mul 2 Common ALL 0 arithmetic::multiply, "x · y; integers wrap, bools are and-ed.";
+    4 Div div 2 Fraction FRACTIONS 0 division::quotient, "x / y as a fraction: integers are divided in f32, complex numbers scaled (Smith's formula).";
+    95 MulHigh mul_high 2 Common UNSIGNED 0 integer::multiply_high, "The upper half of x · y: what `mul` loses.";
+    5 FloorDivide floor_divide 2 Common REALS 0 division::floor_divide, "x / y rounded down. Of integers, division by 0 gives 0 and the least number by -1 itself; of floats, the quotient that belongs to `remainder`.";
+    6 TruncDivide trunc_divide 2 Common REALS 0 division::truncate_divide, "x / y rounded towards 0. Of integers, division by 0 gives 0 and the least number by -1 itself.";
+    7 Remainder remainder 2 Common REALS 0 division::remainder, "What `floor_divide` leaves, with the sign of y; of integers 0 where y is 0.";
+    8 Fmod fmod 2 Common REALS 0 division::fmod, "What `trunc_divide` leaves, exact, with the sign of x; of integers 0 where y is 0.";
+    9 Neg neg 1 Common NUMBERS 0 arithmetic::negate, "-x; integers wrap.";
+    10 Abs abs 1 Part NUMBERS 2 arithmetic::absolute, "|x|: exact of real numbers (the least integer is its own), the length of complex ones.";
+    11 Sign sign 1 Common NUMBERS 0 / 3 arithmetic::sign | complex_functions::sign, "1, 0 or -1 with the sign of x; zeros and NaN are themselves. Of complex numbers x / |x|, and 0 at 0.";
+    12 Sqrt sqrt 1 Fraction FRACTIONS 0 / 3 arithmetic::square_root | complex_functions::square_root, "The square root: of real numbers rounded to nearest and NaN below 0, of complex ones that with a real part from 0 on.";
+    13 Rsqrt rsqrt 1 Fraction FRACTIONS 2 / 4 arithmetic::reciprocal_square_root | complex_functions::reciprocal_square_root, "1 / sqrt(x), of real numbers both rounded to nearest.";
+    14 Reciprocal reciprocal 1 Fraction FRACTIONS 0 division::reciprocal, "1 / x.";
+    15 Square square 1 Common NUMBERS 0 arithmetic::square, "x · x.";
+    16 Floor floor 1 Common REALS 0 rounding::floor, "The greatest integer that is not above x.";
+    17 Ceil ceil 1 Common REALS 0 rounding::ceil, "The least integer that is not below x.";
+    18 Trunc trunc 1 Common REALS 0 rounding::truncate, "x without its fraction.";
+    19 Round round 1 Common REALS 0 rounding::round, "The nearest integer, halves to the even one.";
+    20 Frac frac 1 Common FLOATS 0 rounding::fraction, "x - trunc(x), exact, with the sign of x; NaN of infinities.";
+    21 Relu relu 1 Common REALS 0 arithmetic::relu, "x where it is above 0, otherwise 0; NaN stays NaN.";
+    22 Minimum minimum 2 Common ORDERED 0 compare::minimum, "The lesser; NaN where one is NaN, and -0 is less than 0.";
+    23 Maximum maximum 2 Common ORDERED 0 compare::maximum, "The greater; NaN where one is NaN, and 0 is greater than -0.";
+    24 Fmin fmin 2 Common ORDERED 0 compare::fmin, "The lesser; the number where one is NaN.";
+    25 Fmax fmax 2 Common ORDERED 0 compare::fmax, "The greater; the number where one is NaN.";
+    26 Clamp clamp 3 Common ORDERED 0 compare::clamp, "min(max(x, low), high): NaN where any is NaN, and high where low is above it.";
+    27 Equal eq 2 Test ALL 0 compare::equal, "Whether x is y; NaN equals nothing.";
+    28 NotEqual ne 2 Test ALL 0 compare::not_equal, "Whether x is not y; true where one is NaN.";
+    29 Less lt 2 Test ORDERED 0 compare::less, "Whether x < y; false where one is NaN.";
+    30 LessEqual le 2 Test ORDERED 0 compare::less_equal, "Whether x <= y; false where one is NaN.";
+    31 Greater gt 2 Test ORDERED 0 compare::greater, "Whether x > y; false where one is NaN.";
+    32 GreaterEqual ge 2 Test ORDERED 0 compare::greater_equal, "Whether x >= y; false where one is NaN.";
+    33 IsNan is_nan 1 FractionTest FRACTIONS 0 compare::is_nan, "Whether x is NaN; of complex numbers, whether a part is.";
+    34 IsInfinite is_infinite 1 FractionTest FRACTIONS 0 compare::is_infinite, "Whether x is infinite; of complex numbers, whether a part is.";
+    35 IsFinite is_finite 1 FractionTest FRACTIONS 0 compare::is_finite, "Whether x is neither NaN nor infinite; of complex numbers, whether both parts are not.";
+    36 LogicalAnd logical_and 2 Logic BOOL 0 integer::and, "Whether both are not 0.";
+    37 LogicalOr logical_or 2 Logic BOOL 0 integer::or, "Whether one is not 0.";
+    38 LogicalXor logical_xor 2 Logic BOOL 0 integer::xor, "Whether just one is not 0.";
+    39 LogicalNot logical_not 1 Logic BOOL 0 integer::not, "Whether x is 0.";
+    40 BitAnd bit_and 2 Common BITS 0 integer::and, "The bits that both have.";
+    41 BitOr bit_or 2 Common BITS 0 integer::or, "The bits that one has.";
+    42 BitXor bit_xor 2 Common BITS 0 integer::xor, "The bits that just one has.";
+    43 BitNot bit_not 1 Common BITS 0 integer::not, "The bits that x has not.";
+    44 ShiftLeft shift_left 2 Common INTEGERS 0 integer::shift_left, "x · 2^y, wrapped; 0 for a count that is negative or past the width.";
+    45 ShiftRight shift_right 2 Common INTEGERS 0 integer::shift_right, "x / 2^y rounded down; for a count that is negative or past the width, as far as shifting goes.";
+    46 Select choose 3 Choice ALL 0 compare::select, "The second operand where the first is true, otherwise the third.";
+    47 Fma fma 3 Common REALS 0 arithmetic::multiply_add, "x · y + z, rounded once; integers wrap.";
+    48 Lerp lerp 3 Common FLOATS 0 arithmetic::interpolate, "From x to y by weight z: x + z (y - x) below 1/2, y - (y - x) (1 - z) from there on.";
+    49 Copysign copysign 2 Fraction FLOATS 0 arithmetic::copysign, "|x| with the sign of y.";
+    50 Hypot hypot 2 Fraction FLOATS 2 arithmetic::hypotenuse, "sqrt(x² + y²) without overflow on the way; infinite where one is.";
+    51 Real real 1 Part ALL 0 complex::real, "The real part.";
+    52 Imag imag 1 Part ALL 0 complex::imaginary, "The imaginary part; 0 of real numbers.";
+    53 Conj conj 1 Common ALL 0 complex::conjugate, "The complex conjugate; real numbers are their own.";
+    54 Exp exp 1 Fraction FRACTIONS 1 / 3 elementary::exponential | complex_functions::exponential, "e^x.";
+    55 Exp2 exp2 1 Fraction FLOATS 1 elementary::exponential_of_2, "2^x.";
+    56 Expm1 expm1 1 Fraction FLOATS 2 elementary::exponential_less_1, "e^x - 1, as accurate near 0.";
+    57 Log log 1 Fraction FRACTIONS 1 / 3 elementary::logarithm | complex_functions::logarithm, "The natural logarithm; of real numbers NaN below 0.";
+    58 Log2 log2 1 Fraction FRACTIONS 2 / 3 elementary::logarithm_to_2 | complex_functions::logarithm_to_2, "The logarithm to base 2, exact for powers of 2.";
+    59 Log10 log10 1 Fraction FRACTIONS 3 / 4 elementary::logarithm_to_10 | complex_functions::logarithm_to_10, "The logarithm to base 10.";
+    60 Log1p log1p 1 Fraction FLOATS 2 elementary::logarithm_of_1_plus, "ln(1 + x), as accurate near 0.";
+    61 Sinh sinh 1 Fraction FRACTIONS 3 / 4 elementary::hyperbolic_sine | complex_functions::hyperbolic_sine, "The hyperbolic sine.";
+    62 Cosh cosh 1 Fraction FRACTIONS 2 / 4 elementary::hyperbolic_cosine | complex_functions::hyperbolic_cosine, "The hyperbolic cosine.";
+    63 Tanh tanh 1 Fraction FRACTIONS 3 / 5 elementary::hyperbolic_tangent | complex_functions::hyperbolic_tangent, "The hyperbolic tangent.";
+    64 Asinh asinh 1 Fraction FRACTIONS 3 / 4 elementary::inverse_hyperbolic_sine | complex_functions::inverse_hyperbolic_sine, "The inverse hyperbolic sine.";
+    65 Acosh acosh 1 Fraction FRACTIONS 3 / 4 elementary::inverse_hyperbolic_cosine | complex_functions::inverse_hyperbolic_cosine, "The inverse hyperbolic cosine; of real numbers NaN below 1.";
+    66 Atanh atanh 1 Fraction FRACTIONS 3 / 4 elementary::inverse_hyperbolic_tangent | complex_functions::inverse_hyperbolic_tangent, "The inverse hyperbolic tangent; infinite at 1 and -1, of real numbers NaN beyond.";
+    67 Sigmoid sigmoid 1 Fraction FRACTIONS 3 / 5 elementary::sigmoid | complex_functions::sigmoid, "1 / (1 + e^-x).";
+    68 Silu silu 1 Fraction FLOATS 4 elementary::silu, "x · sigmoid(x); -0 of minus infinity.";
+    69 Softplus softplus 1 Fraction FLOATS 3 elementary::softplus, "ln(1 + e^x).";
+    70 Sin sin 1 Fraction FRACTIONS 2 / 4 trigonometric::sine | complex_functions::sine, "The sine, of any finite argument; NaN of infinities.";
+    71 Cos cos 1 Fraction FRACTIONS 2 / 4 trigonometric::cosine | complex_functions::cosine, "The cosine, of any finite argument; NaN of infinities.";
+    72 Tan tan 1 Fraction FRACTIONS 3 / 5 trigonometric::tangent | complex_functions::tangent, "The tangent, of any finite argument; NaN of infinities.";
+    73 Asin asin 1 Fraction FRACTIONS 3 / 4 inverse::arc_sine | complex_functions::arc_sine, "The inverse sine; of real numbers NaN beyond 1 and -1.";
+    74 Acos acos 1 Fraction FRACTIONS 3 / 4 inverse::arc_cosine | complex_functions::arc_cosine, "The inverse cosine; of real numbers NaN beyond 1 and -1.";
+    75 Atan atan 1 Fraction FRACTIONS 2 / 4 inverse::arc_tangent | complex_functions::arc_tangent, "The inverse tangent.";
+    76 Atan2 atan2 2 Fraction FLOATS 3 inverse::arc_tangent_2, "The angle of the point (y, x), x being the second operand, from -π to π; zeros count with their signs, two infinities as a diagonal.";
+    77 Sinc sinc 1 Fraction FLOATS 4 trigonometric::sinc, "sin(πx) / (πx), 1 at 0, as in NumPy.";
+    78 Angle angle 1 FractionPart FRACTIONS 3 inverse::angle, "The angle of a complex number, as of `atan2`; of real numbers π below 0, otherwise 0.";
+    79 Pow pow 2 Common NUMBERS 2 / 16 power::power | complex_functions::power, "x to the power y, as C has it: 1 where y is 0 or x is 1, NaN of a negative x with a broken y. Of integers it wraps, and a negative y gives 0 but of 1 and -1. Of complex numbers e^(y ln x), whose error is as stated to |y ln x| of 6 and grows with it.";
+    80 Cbrt cbrt 1 Fraction FLOATS 1 power::cube_root, "The cube root, of negative numbers too; exact of cubes.";
+    81 Erf erf 1 Fraction FLOATS 2 error::error, "The error function.";
+    82 Erfc erfc 1 Fraction FLOATS 4 error::complementary_error, "1 - erf(x), accurate where that is small.";
+    83 Gelu gelu 1 Fraction FLOATS 5 error::gelu, "x Φ(x) with the normal distribution function Φ, accurate for negative x too; -0 of minus infinity.";
+    84 GeluTanh gelu_tanh 1 Fraction FLOATS 4 error::gelu_tanh, "x (1 + tanh(sqrt(2/π) (x + 0.044715 x³))) / 2, accurate for negative x too; -0 of minus infinity.";
+    85 Lgamma lgamma 1 Fraction FLOATS 5 gamma::logarithm_of_gamma, "ln |Γ(x)|; infinite at 0 and negative integers. Near its zeros below 0 the error is relative to 1.";
+    86 Logit logit 1 Fraction FLOATS 3 logarithmic::logit, "ln(x / (1 - x)); infinite at 0 and 1, NaN beyond.";
+    87 LogAddExp log_add_exp 2 Fraction FLOATS 2 logarithmic::of_sum, "ln(e^x + e^y) without overflow; where it is near 0 the error is relative to the operands.";
+    88 Xlogy xlogy 2 Fraction FLOATS 2 logarithmic::by_logarithm, "x ln(y), 0 where x is 0 and y is not NaN.";
+    89 Xlog1py xlog1py 2 Fraction FLOATS 2 logarithmic::by_logarithm_of_1_plus, "x ln(1 + y), 0 where x is 0 and y is not NaN.";
+    90 Heaviside heaviside 2 Common FLOATS 0 steps::heaviside, "0 below 0, 1 above, y at 0; NaN of NaN.";
+    91 NextAfter next_after 2 Fraction FLOATS 0 steps::next_after, "The number next to x in the dtype, towards y; y where they are equal.";
+    92 Signbit signbit 1 FractionTest FLOATS 0 steps::has_sign, "Whether the sign bit is set: of -0 too.";
+    93 Radians radians 1 Fraction FLOATS 0 steps::radians, "x · π/180, with the nearest number to that.";
+    94 Degrees degrees 1 Fraction FLOATS 0 steps::degrees, "x · 180/π, with the nearest number to that.";
 }
 
 impl Operation {
@@ -247,7 +307,11 @@ impl Operation {
             _ => values.iter().skip(1).try_fold(values[0], |common, &dtype| common.promote(dtype))?,
         };
         let compute = match rule {
-            Rule::Fraction | Rule::FractionTest if !common.is_float() && !common.is_complex() => DType::F32,
+            Rule::Fraction | Rule::FractionTest | Rule::FractionPart
+                if !common.is_float() && !common.is_complex() =>
+            {
+                DType::F32
+            }
             _ => common,
         };
         if !self.dtypes().contains(compute) {
@@ -257,7 +321,7 @@ impl Operation {
         match rule {
             Rule::Test | Rule::FractionTest | Rule::Logic => signature.result = DType::Bool,
             Rule::Choice => signature.operands[0] = DType::Bool,
-            Rule::Part => signature.result = compute.part(),
+            Rule::Part | Rule::FractionPart => signature.result = compute.part(),
             Rule::Common | Rule::Fraction => {}
         }
         Ok(signature)

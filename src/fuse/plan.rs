@@ -2,20 +2,20 @@
 //!
 //! Measured on an H200 (benches/RESULTS.md): the bandwidth follows the bytes that a thread has outstanding, so a thread
 //! takes 16 bytes of the widest output; coordinates are decoded once a vector, by multiplication instead of division;
-//! what cannot be vectors is several scalars, a block apart; an operand that runs along another dimension than the
-//! output is walked in tiles, so that its sectors are used while they are in the cache.
+//! what cannot be vectors is several scalars, a block apart; where an input runs along another dimension than the
+//! output the walk is in tiles ([`tile`](super::tile)).
 //!
 //! The [`Key`] is all that the text depends on beside the expression; sizes, strides and scalars are in the block of
 //! parameters, whose places [`Parameters`] gives. What must stay true: two runs with equal keys have one text.
 
+use std::borrow::Cow;
+
 use super::space::Space;
+use super::tile::{self, Access, Tile};
 use crate::error::{Error, Result};
 
 /// Threads of a block.
 pub(crate) const BLOCK: u32 = 256;
-/// The sides of a tile; a block takes one, each thread [`TILE_ROWS`] elements a column.
-pub(crate) const TILE: u32 = 32;
-pub(crate) const TILE_ROWS: u32 = TILE * TILE / BLOCK;
 /// The most bytes of one access, and so all that a plan knows of an address.
 pub(crate) const WIDEST: u64 = 16;
 /// A kernel's parameters are at most 4 KB in PTX 8.0.
@@ -30,11 +30,11 @@ pub(crate) enum Walk {
     Apart,
     /// By coordinates, decoded once for a vector of neighbours in the innermost dimension.
     Vectors,
-    /// Tiles of the two innermost dimensions.
-    Tiles,
+    /// Tiles of the two innermost dimensions; a thread's elements are neighbours in a row of the output.
+    Tiles(Tile),
 }
 
-/// How an operand is found.
+/// How an operand, or a coordinate, is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Class {
     /// One element for all.
@@ -45,6 +45,8 @@ pub(crate) enum Class {
     Row,
     /// Any stride: element by element.
     Gather,
+    /// A tile of it comes into shared memory first.
+    Staged(Access),
 }
 
 /// All that the text of a kernel depends on beside the expression.
@@ -65,6 +67,8 @@ pub(crate) struct Key {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parameters {
     scalars: usize,
+    /// Operands behind those with memory.
+    coordinates: usize,
     rank: usize,
     /// Dimensions of the space, and two of tiles where it is walked in those.
     divisors: usize,
@@ -72,9 +76,10 @@ pub(crate) struct Parameters {
 }
 
 impl Parameters {
-    pub(crate) fn new(key: &Key, scalars: usize) -> Parameters {
-        let tiles = if key.walk == Walk::Tiles { 2 } else { 0 };
-        Parameters { scalars, rank: key.rank, divisors: key.rank + tiles, operands: key.classes.len() }
+    pub(crate) fn new(key: &Key, scalars: usize, coordinates: usize) -> Parameters {
+        let tiles = if matches!(key.walk, Walk::Tiles(_)) { 2 } else { 0 };
+        let (rank, operands) = (key.rank, key.classes.len());
+        Parameters { scalars, coordinates, rank, divisors: rank + tiles, operands }
     }
 
     /// The bits of a part of a scalar.
@@ -82,9 +87,14 @@ impl Parameters {
         16 * index as usize + 8 * part as usize
     }
 
+    /// The number of the first element that a coordinate gives, of 64 bits.
+    pub(crate) fn first(self, operand: usize) -> usize {
+        16 * self.scalars + 8 * (self.coordinates + operand - self.operands)
+    }
+
     /// How many elements, or vectors, there are.
     pub(crate) fn count(self) -> usize {
-        16 * self.scalars
+        16 * self.scalars + 8 * self.coordinates
     }
 
     /// Size, factor and shift of a dimension; those behind the space's count tiles.
@@ -112,7 +122,7 @@ pub(crate) struct Plan {
 
 /// (d, m, s) with t / d = (umulhi(t, m) + t) >> s for all t below 2^31 (T. Granlund, P. L. Montgomery, "Division by
 /// invariant integers using multiplication", PLDI 1994).
-fn divisor(size: u32) -> [u32; 3] {
+pub(crate) fn divisor(size: u32) -> [u32; 3] {
     let shift = size.next_power_of_two().trailing_zeros();
     let factor = ((1u64 << 32) * ((1u64 << shift) - u64::from(size))) / u64::from(size) + 1;
     [size, factor as u32, shift]
@@ -131,10 +141,17 @@ impl Plan {
         scalars: &[[u64; 2]],
         converts_brain: bool,
     ) -> Result<Plan> {
+        let other = tile::other_dimension(space, bytes);
+        let space = match other {
+            Some(dimension) => Cow::Owned(space.with_second(dimension)),
+            None => Cow::Borrowed(space),
+        };
+        let space = &*space;
         let view = Operands { space, bytes, addresses };
-        let mut key = view.choose();
+        let tiled = other.and_then(|_| view.tiled());
+        let mut key = tiled.unwrap_or_else(|| view.choose());
         key.converts_brain = converts_brain;
-        let parameters = Parameters::new(&key, scalars.len());
+        let parameters = Parameters::new(&key, scalars.len(), space.coordinates.len());
         if parameters.bytes() > MOST_PARAMETER_BYTES {
             let found =
                 format!("{} operands of {} dimensions, {} scalars", bytes.len(), space.rank(), scalars.len());
@@ -152,8 +169,8 @@ impl Plan {
                 elements = count / key.lanes;
                 u64::from(elements)
             }
-            Walk::Tiles => {
-                let tiles = [sizes[0].div_ceil(TILE), sizes[1].div_ceil(TILE)];
+            Walk::Tiles(Tile { width, height }) => {
+                let tiles = [sizes[0].div_ceil(width), sizes[1].div_ceil(height)];
                 sizes.extend(tiles);
                 let planes = sizes[2..key.rank].iter().map(|&size| u64::from(size)).product::<u64>();
                 u64::from(tiles[0]) * u64::from(tiles[1]) * planes * u64::from(BLOCK)
@@ -165,10 +182,14 @@ impl Plan {
                 word(parameters.divisor(dimension) + 4 * index, value);
             }
         }
-        for operand in 0..bytes.len() {
+        for operand in 0..space.strides.len() {
             for (dimension, &stride) in space.strides(operand).iter().enumerate() {
                 word(parameters.stride(operand, dimension), stride as i32 as u32);
             }
+        }
+        for operand in bytes.len()..space.strides.len() {
+            let at = parameters.first(operand);
+            block[at..at + 8].copy_from_slice(&(space.offsets[operand] as u64).to_le_bytes());
         }
         for (index, parts) in scalars.iter().enumerate() {
             for (part, bits) in parts.iter().enumerate() {
@@ -183,44 +204,50 @@ impl Plan {
 }
 
 /// A space with what is known of the memory.
-struct Operands<'a> {
-    space: &'a Space,
-    bytes: &'a [usize],
+pub(super) struct Operands<'a> {
+    pub(super) space: &'a Space,
+    pub(super) bytes: &'a [usize],
     addresses: &'a [u64],
 }
 
 impl Operands<'_> {
-    fn count(&self) -> usize {
+    /// Those that lie in memory.
+    pub(super) fn count(&self) -> usize {
         self.bytes.len()
     }
 
-    fn outputs(&self) -> std::ops::Range<usize> {
+    pub(super) fn outputs(&self) -> std::ops::Range<usize> {
         self.space.inputs..self.count()
     }
 
     /// Whether accesses of `lanes` neighbours are aligned at the first element.
-    fn starts_aligned(&self, operand: usize, lanes: u32) -> bool {
-        let bytes = self.bytes[operand];
-        let start = self.addresses[operand] + (self.space.offsets[operand] * bytes) as u64;
-        start % self.width(operand, lanes) as u64 == 0
+    pub(super) fn starts_aligned(&self, operand: usize, lanes: u32) -> bool {
+        let (bytes, width) = self.access(operand, lanes);
+        let memory = self.addresses.get(operand).copied().unwrap_or(0);
+        let whole = operand < self.bytes.len() || lanes as usize % width == 0;
+        whole && (memory + (self.space.offsets[operand] * bytes) as u64) % width as u64 == 0
     }
 
-    /// The bytes of one access to `lanes` neighbours.
-    fn width(&self, operand: usize, lanes: u32) -> usize {
-        (self.bytes[operand] * lanes as usize).min(WIDEST as usize)
+    /// The bytes of an element, and those of one access to `lanes` neighbours. A coordinate's numbers count as addresses
+    /// of bytes, which are asked for in groups.
+    fn access(&self, operand: usize, lanes: u32) -> (usize, usize) {
+        match self.bytes.get(operand) {
+            Some(&bytes) => (bytes, (bytes * lanes as usize).min(WIDEST as usize)),
+            None => (1, self.space.coordinates[operand - self.bytes.len()].group() as usize),
+        }
     }
 
     /// Whether they are wherever the outer coordinates lead.
-    fn stays_aligned(&self, operand: usize, lanes: u32) -> bool {
-        let (bytes, width) = (self.bytes[operand], self.width(operand, lanes));
+    pub(super) fn stays_aligned(&self, operand: usize, lanes: u32) -> bool {
+        let (bytes, width) = self.access(operand, lanes);
         let outer = &self.space.strides(operand)[1..];
         self.starts_aligned(operand, lanes)
             && outer.iter().all(|stride| stride.unsigned_abs() * bytes % width == 0)
     }
 
-    fn key(&self, walk: Walk, lanes: u32, tail: bool, class: impl Fn(usize) -> Class) -> Key {
+    pub(super) fn key(&self, walk: Walk, lanes: u32, tail: bool, class: impl Fn(usize) -> Class) -> Key {
         let class = |operand| if self.space.is_constant(operand) { Class::Constant } else { class(operand) };
-        let mut classes: Vec<Class> = (0..self.count()).map(class).collect();
+        let mut classes: Vec<Class> = (0..self.space.strides.len()).map(class).collect();
         for output in self.outputs() {
             // An output of one element.
             if classes[output] == Class::Constant {
@@ -243,9 +270,6 @@ impl Operands<'_> {
             return flat();
         }
         let inner = |operand: usize| space.strides(operand)[0];
-        if let Some(turned) = self.transposed() {
-            return turned;
-        }
         if space.rank() > 1
             && space.sizes[0] % lanes as usize == 0
             && self.outputs().all(|output| inner(output) == 1 && self.stays_aligned(output, lanes))
@@ -264,21 +288,6 @@ impl Operands<'_> {
         self.key(Walk::Apart, lanes, count % (lanes as usize * BLOCK as usize) != 0, |operand| {
             if linear(operand) { Class::Linear } else { Class::Gather }
         })
-    }
-
-    /// Where an operand runs along the second dimension or a further one: not decided by the operands' dimensions alone, but
-    /// by those in which both the output and it are long. Only the second innermost dimension makes tiles; `Space` puts
-    /// the output's own order first.
-    fn transposed(&self) -> Option<Key> {
-        let space = self.space;
-        if space.rank() < 2 || space.sizes[0] < TILE as usize || space.sizes[1] < TILE as usize {
-            return None;
-        }
-        let turned = (0..space.inputs).any(|input| {
-            let strides = space.strides(input);
-            strides[0].unsigned_abs() > 1 && strides[1].unsigned_abs() == 1
-        });
-        turned.then(|| self.key(Walk::Tiles, TILE_ROWS, true, |_| Class::Gather))
     }
 }
 

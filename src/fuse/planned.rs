@@ -3,7 +3,8 @@
 //! A repeated run is a comparison of layouts and a launch. What must stay true: a plan depends on nothing but the device,
 //! the operands' layouts and where their memory starts within [`WIDEST`] bytes, all of which are compared; scalars are
 //! written into its block of parameters at each run. There are few places, by a hash, and the last run of a place
-//! takes it, so many shapes in turn cost the planning again and no memory.
+//! takes it, so many shapes in turn cost the planning again and no memory. The place of the last run is looked at first,
+//! which needs no hash.
 
 use std::sync::{Arc, PoisonError};
 
@@ -18,10 +19,32 @@ use crate::types::Layout;
 const PLACES: usize = 64;
 
 /// The plans of an expression.
-pub(crate) type Places = [Option<Arc<Planned>>; PLACES];
+pub(crate) struct Places {
+    last: usize,
+    plans: [Option<Arc<Planned>>; PLACES],
+}
 
 /// No plans.
-pub(crate) const NONE: Places = [const { None }; PLACES];
+pub(crate) const NONE: Places = Places { last: 0, plans: [const { None }; PLACES] };
+
+impl Places {
+    fn find<'a>(
+        &mut self,
+        device: &Device,
+        operands: impl Iterator<Item = (&'a Layout, u64)> + Clone,
+    ) -> Option<&Arc<Planned>> {
+        let is_it = |plan: &Option<Arc<Planned>>| {
+            plan.as_ref().is_some_and(|plan| plan.is_for(device, operands.clone()))
+        };
+        if !is_it(&self.plans[self.last]) {
+            self.last = place(operands.clone());
+            if !is_it(&self.plans[self.last]) {
+                return None;
+            }
+        }
+        self.plans[self.last].as_ref()
+    }
+}
 
 /// A run without its memory.
 pub(crate) struct Planned {
@@ -29,6 +52,19 @@ pub(crate) struct Planned {
     /// By operand, and where its memory starts.
     layouts: Vec<(Layout, u64)>,
     pub(crate) launches: Vec<Launch>,
+}
+
+impl Planned {
+    /// Whether this is the plan of a run on such operands, as many as it has.
+    #[inline]
+    fn is_for<'a>(&self, device: &Device, operands: impl Iterator<Item = (&'a Layout, u64)>) -> bool {
+        self.device == *device
+            && self
+                .layouts
+                .iter()
+                .zip(operands)
+                .all(|((layout, start), wanted)| *start == wanted.1 && layout == wanted.0)
+    }
 }
 
 /// One launch of it.
@@ -69,23 +105,22 @@ impl State {
         scalars: &[Number],
     ) -> Result<Arc<Planned>> {
         let operands = layouts.zip(memory.iter().map(|operand| operand.view.address % WIDEST));
-        let place = place(operands.clone());
         let known = {
-            let plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-            plans[place].clone()
+            let mut places = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+            places.find(device, operands.clone()).cloned()
         };
-        let same = |planned: &Arc<Planned>| {
-            let mut found = planned.layouts.iter().zip(operands.clone());
-            planned.device == *device
-                && found.all(|((layout, start), wanted)| layout == wanted.0 && *start == wanted.1)
-        };
-        if let Some(planned) = known.filter(same) {
+        if let Some(planned) = known {
             return Ok(planned);
         }
+        let place = place(operands.clone());
         let layouts: Vec<(Layout, u64)> = operands.map(|(layout, start)| (*layout, start)).collect();
         let planned =
             Arc::new(Planned { device: *device, launches: self.plan(device, &layouts, scalars)?, layouts });
-        self.plans.lock().unwrap_or_else(PoisonError::into_inner)[place] = Some(planned.clone());
+        let mut places = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = places.plans[place].replace(planned.clone());
+        drop(places);
+        // Its kernels may be the last of theirs: not under the lock.
+        drop(old);
         Ok(planned)
     }
 
@@ -101,8 +136,10 @@ impl State {
                 return Ok(());
             }
             let plan = Plan::new(part, &bytes, &starts, &scalars, converts_brain)?;
+            let function = self.kernel(device, &plan)?;
+            function.accepts_operands(bytes.len(), plan.block.len())?;
             launches.push(Launch {
-                function: self.kernel(device, &plan)?,
+                function,
                 blocks: plan.blocks,
                 parameters: plan.block,
                 offsets: part
@@ -114,7 +151,7 @@ impl State {
             });
             Ok(())
         };
-        Space::new(inputs, outputs)?.try_for_each_small(&mut each)?;
+        Space::new(inputs, outputs, &self.coordinates)?.try_for_each_small(&mut each)?;
         Ok(launches)
     }
 

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use super::instruction::{Instruction, Kind};
+use super::rare::Rare;
 use crate::types::DType;
 
 /// A value of a [`Program`]: its place in the list.
@@ -24,12 +25,36 @@ impl Value {
 pub(crate) enum Step {
     /// Part `part` (the real or the imaginary one) of the element of an input.
     Load { input: u32, part: u32 },
+    /// The number of the element that an operand behind the outputs gives; see `coordinate`.
+    Coordinate { operand: u32 },
+    /// That number divided by `count`, which `count` neighbours have in common.
+    Group { operand: u32, count: u32 },
+    /// Of the first `count` words, the one of the element's place among those neighbours.
+    Pick { operand: u32, count: u32, words: [Value; 4] },
     /// Part `part` of a scalar that each run is given, or that came with the expression.
     Parameter { index: u32, part: u32 },
     /// A constant of an operation's formula, by its bits.
     Constant(u64),
     /// An instruction; operands beyond its arity repeat the first.
     Apply(Instruction, [Value; 3]),
+    /// Where a body of steps begins that few elements need ([`Rare`]); no value.
+    Rare(u32),
+    /// A result of such a body: what it is elsewhere, or what the body gave.
+    Result { rare: u32, result: u32 },
+}
+
+impl Step {
+    /// The input or coordinate that it takes from.
+    pub(crate) fn operand(self) -> Option<usize> {
+        match self {
+            Step::Load { input: operand, .. }
+            | Step::Coordinate { operand }
+            | Step::Group { operand, .. }
+            | Step::Pick { operand, .. } => Some(operand as usize),
+            Step::Parameter { .. } | Step::Constant(_) | Step::Apply(..) => None,
+            Step::Rare(_) | Step::Result { .. } => None,
+        }
+    }
 }
 
 /// A lowered expression.
@@ -38,7 +63,9 @@ pub(crate) struct Program {
     pub(crate) steps: Vec<(Step, Kind)>,
     /// For each output, the values of its parts (both the same where there is one).
     pub(crate) outputs: Vec<[Value; 2]>,
-    known: HashMap<(Step, Kind), Value>,
+    /// Bodies of steps that few elements need, in order.
+    pub(crate) rares: Vec<Rare>,
+    pub(super) known: HashMap<(Step, Kind), Value>,
     /// An instruction that an operation wanted and that does not exist for the kind.
     pub(crate) missing: Option<(&'static str, Kind)>,
 }
@@ -135,19 +162,9 @@ impl Program {
         }
     }
 
-    /// 0 or 1 of a kind that is none of truth values, from one.
+    /// One of two values of a kind.
     pub(crate) fn choose(&mut self, condition: Value, yes: Value, no: Value) -> Value {
-        let instruction = match self.kind(yes) {
-            Kind::Bits32 => Instruction::Select32,
-            Kind::Bits64 => Instruction::Select64,
-            Kind::Float32 => Instruction::SelectFloat32,
-            Kind::Float64 => Instruction::SelectFloat64,
-            Kind::Predicate => {
-                let outside = self.not(condition);
-                let (yes, no) = (self.and(condition, yes), self.and(outside, no));
-                return self.or(yes, no);
-            }
-        };
+        let instruction = Instruction::select(self.kind(yes));
         self.apply(instruction, &[yes, no, condition])
     }
 
@@ -155,7 +172,10 @@ impl Program {
         add(a, b) Bits32 Add32 Bits64 Add64 Float32 AddFloat32 Float64 AddFloat64;
         subtract(a, b) Bits32 Subtract32 Bits64 Subtract64 Float32 SubtractFloat32 Float64 SubtractFloat64;
         multiply(a, b) Bits32 Multiply32 Bits64 Multiply64 Float32 MultiplyFloat32 Float64 MultiplyFloat64;
-        divide(a, b) Float32 DivideFloat32 Float64 DivideFloat64;
+        /// The upper half of a product of unsigned integers.
+        multiply_high(a, b) Bits32 MultiplyHigh32 Bits64 MultiplyHigh64;
+        quotient(a, b) Float32 DivideFloat32 Float64 DivideFloat64;
+        reciprocal(a) Float32 ReciprocalFloat32 Float64 ReciprocalFloat64;
         divide_signed(a, b) Bits32 DivideSigned32 Bits64 DivideSigned64;
         divide_unsigned(a, b) Bits32 DivideUnsigned32 Bits64 DivideUnsigned64;
         remainder(a, b) Float32 RemainderFloat32 Float64 RemainderFloat64;
@@ -197,6 +217,12 @@ impl Program {
         float_of(a) Bits32 FromBits Bits64 Float64From;
     }
 
+    pub(crate) fn divide(&mut self, a: Value, b: Value) -> Value {
+        // The same bits for less.
+        let unity = self.float(b, 1.0);
+        if a == unity { self.reciprocal(b) } else { self.quotient(a, b) }
+    }
+
     pub(crate) fn is_nan(&mut self, a: Value) -> Value {
         self.unordered(a, a)
     }
@@ -208,27 +234,67 @@ impl Program {
             live[value.index()] = true;
         }
         for (index, (step, _)) in self.steps.iter().enumerate().rev() {
-            if let (true, Step::Apply(instruction, operands)) = (live[index], step) {
-                for operand in &operands[..instruction.arity()] {
-                    live[operand.index()] = true;
+            if live[index] {
+                if let Step::Result { rare, .. } = *step {
+                    // The marker before the body.
+                    live[self.rares[rare as usize].body.start - 1] = true;
+                }
+                for value in self.values(*step) {
+                    live[value.index()] = true;
                 }
             }
         }
         live
     }
 
-    /// Which values are the same for all elements, where `same_input` says so of an input.
-    pub(crate) fn uniform(&self, same_input: impl Fn(usize) -> bool) -> Vec<bool> {
+    /// The values that a step is made of.
+    pub(crate) fn values(&self, step: Step) -> impl Iterator<Item = Value> + use<> {
+        let none = Value(0);
+        let (values, count) = match step {
+            Step::Load { .. } | Step::Coordinate { .. } | Step::Group { .. } => ([none; 4], 0),
+            Step::Parameter { .. } | Step::Constant(_) => ([none; 4], 0),
+            Step::Pick { count, words, .. } => (words, count as usize),
+            Step::Apply(instruction, [a, b, c]) => ([a, b, c, none], instruction.arity()),
+            Step::Rare(rare) => ([self.rares[rare as usize].condition; 4], 1),
+            Step::Result { rare, result } => {
+                let rare = &self.rares[rare as usize];
+                let [usual, other] = rare.results[result as usize];
+                ([usual, other, rare.condition, none], 3)
+            }
+        };
+        values.into_iter().take(count)
+    }
+
+    /// Which values are the same for all elements, where `same` says so of an input or a coordinate.
+    pub(crate) fn uniform(&self, same: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut uniform: Vec<bool> = Vec::with_capacity(self.steps.len());
-        for (step, _) in &self.steps {
-            uniform.push(match step {
-                Step::Load { input, .. } => same_input(*input as usize),
-                Step::Parameter { .. } | Step::Constant(_) => true,
-                Step::Apply(instruction, operands) => {
-                    operands[..instruction.arity()].iter().all(|operand| uniform[operand.index()])
-                }
-            });
+        // Where a body is run for some elements only, its values are not there for others.
+        let mut apart = 0;
+        for (index, (step, _)) in self.steps.iter().enumerate() {
+            let values = self.values(*step).all(|value| uniform[value.index()]);
+            let same = values && step.operand().is_none_or(&same);
+            if let (Step::Rare(rare), false) = (step, same) {
+                apart = apart.max(self.rares[*rare as usize].body.end);
+            }
+            uniform.push(matches!(step, Step::Constant(_)) || same && index >= apart);
         }
         uniform
+    }
+
+    /// Which values neighbours have in common: the coordinate by whose groups, and the elements of one.
+    ///
+    /// Nothing but [`Step::Pick`] makes an element's own value of those, and they meet no other values of elements.
+    pub(crate) fn groups(&self) -> Vec<Option<(usize, usize)>> {
+        let mut groups: Vec<Option<(usize, usize)>> = Vec::with_capacity(self.steps.len());
+        for (step, _) in &self.steps {
+            groups.push(match step {
+                Step::Group { operand, count } => Some((*operand as usize, *count as usize)),
+                Step::Apply(..) | Step::Rare(_) | Step::Result { .. } => {
+                    self.values(*step).find_map(|value| groups[value.index()])
+                }
+                _ => None,
+            });
+        }
+        groups
     }
 }

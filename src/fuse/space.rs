@@ -4,6 +4,7 @@
 //! the order, and neighbours that lie one behind the other in every operand are one. What must stay true: the outputs'
 //! elements are each written once, and every operand's element is the one that its layout has at that index.
 
+use super::coordinate::Coordinate;
 use crate::error::{Error, Result};
 use crate::types::{Layout, MAXIMUM_RANK};
 
@@ -14,20 +15,21 @@ const MOST_ELEMENTS: usize = 1 << 31;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Space {
     pub(crate) sizes: Vec<usize>,
-    /// By operand, inputs before outputs.
+    /// By operand: inputs, outputs, coordinates.
     pub(crate) strides: Vec<[isize; MAXIMUM_RANK]>,
     pub(crate) offsets: Vec<usize>,
     pub(crate) inputs: usize,
+    pub(crate) coordinates: Vec<Coordinate>,
 }
 
 impl Space {
-    /// Of the operands' layouts; inputs are broadcast to the outputs' shape.
+    /// Of the operands' layouts; inputs are broadcast to the outputs' shape, of which the coordinates are.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for outputs of several shapes, one whose elements share a place, or an input that does
-    /// not broadcast.
-    pub(crate) fn new(inputs: &[Layout], outputs: &[Layout]) -> Result<Space> {
+    /// [`Error::InvalidArgument`] for outputs of several shapes, one whose elements share a place, an input that does
+    /// not broadcast, or an index along an axis that the shape has not.
+    pub(crate) fn new(inputs: &[Layout], outputs: &[Layout], coordinates: &[Coordinate]) -> Result<Space> {
         const OPERATION: &str = "an elementwise run";
         let Some(first) = outputs.first() else {
             return Err(Error::invalid(OPERATION, "no outputs", "at least one"));
@@ -42,17 +44,21 @@ impl Space {
                 return Err(Error::invalid(OPERATION, format!("an output of {output:?}"), wanted));
             }
         }
-        let mut layouts = Vec::with_capacity(inputs.len() + outputs.len());
+        let mut layouts = Vec::with_capacity(inputs.len() + outputs.len() + coordinates.len());
         for input in inputs {
             layouts.push(input.expand(first.shape())?);
         }
         layouts.extend_from_slice(outputs);
+        for coordinate in coordinates {
+            layouts.push(coordinate.layout(first.shape())?);
+        }
 
         let mut space = Space {
             sizes: Vec::with_capacity(first.rank()),
             strides: vec![[0; MAXIMUM_RANK]; layouts.len()],
             offsets: layouts.iter().map(Layout::offset).collect(),
             inputs: inputs.len(),
+            coordinates: coordinates.to_vec(),
         };
         if first.count() == 0 {
             space.sizes.push(0);
@@ -104,6 +110,16 @@ impl Space {
             strides[next] = stride(layout);
         }
         self.sizes.push(size);
+    }
+
+    /// The same with this dimension, not the innermost, next to the innermost.
+    pub(crate) fn with_second(&self, dimension: usize) -> Space {
+        let mut space = self.clone();
+        space.sizes[1..=dimension].rotate_right(1);
+        for strides in &mut space.strides {
+            strides[1..=dimension].rotate_right(1);
+        }
+        space
     }
 
     pub(crate) fn rank(&self) -> usize {
@@ -187,22 +203,22 @@ mod tests {
     #[test]
     fn dimensions_merge_where_every_operand_allows() {
         let whole = contiguous(&[2, 3, 4]);
-        let space = Space::new(&[whole, whole], &[whole]).unwrap();
+        let space = Space::new(&[whole, whole], &[whole], &[]).unwrap();
         assert_eq!((space.sizes.clone(), space.is_linear(0)), (vec![24], true));
-        let space = Space::new(&[contiguous(&[4])], &[whole]).unwrap();
+        let space = Space::new(&[contiguous(&[4])], &[whole], &[]).unwrap();
         assert_eq!((space.sizes.clone(), space.strides(0)), (vec![4, 6], &[1, 0][..]));
-        let space = Space::new(&[contiguous(&[])], &[whole]).unwrap();
+        let space = Space::new(&[contiguous(&[])], &[whole], &[]).unwrap();
         assert_eq!((space.sizes.clone(), space.is_constant(0)), (vec![24], true));
         // Backwards everywhere is forwards.
         let back = whole.flip(&[0, 1, 2]).unwrap();
-        let space = Space::new(&[back], &[back]).unwrap();
+        let space = Space::new(&[back], &[back], &[]).unwrap();
         assert_eq!(
             (space.sizes.clone(), space.offsets.clone(), space.strides(0)),
             (vec![24], vec![0, 0], &[1][..])
         );
         // The output's order is the order.
         let turned = whole.permute(&[2, 0, 1]).unwrap();
-        let space = Space::new(&[turned], &[turned]).unwrap();
+        let space = Space::new(&[turned], &[turned], &[]).unwrap();
         assert_eq!((space.sizes, space.offsets), (vec![24], vec![0, 0]));
     }
 
@@ -216,7 +232,7 @@ mod tests {
             (vec![], vec![row.expand(matrix.shape()).unwrap()]),
             (vec![], vec![]),
         ] {
-            assert!(Space::new(&inputs, &outputs).is_err(), "{inputs:?} {outputs:?}");
+            assert!(Space::new(&inputs, &outputs, &[]).is_err(), "{inputs:?} {outputs:?}");
         }
     }
 
@@ -226,11 +242,11 @@ mod tests {
         let narrow = large.slice(2, Slice::from(..1)).unwrap();
         let scalar = contiguous(&[]);
         for (input, output) in [(large, large), (scalar, large), (narrow, narrow)] {
-            let space = Space::new(&[input], &[output]).unwrap();
+            let space = Space::new(&[input], &[output], &[Coordinate::Position]).unwrap();
             let (mut count, mut next, mut parts) = (0, 0, 0);
             let mut each = |part: &Space| {
                 assert!(part.is_small());
-                assert_eq!(part.offsets[1], next);
+                assert_eq!((part.offsets[1], part.offsets[2]), (next, count));
                 next += part.count() * part.strides(1)[0] as usize;
                 count += part.count();
                 parts += 1;
@@ -243,7 +259,7 @@ mod tests {
         // Far apart, but few.
         let apart = Layout::strided(&[2, 3], &[1 << 40, 1 << 33], 0).unwrap();
         let mut offsets = Vec::new();
-        let space = Space::new(&[], &[apart]).unwrap();
+        let space = Space::new(&[], &[apart], &[]).unwrap();
         let mut each = |part: &Space| {
             offsets.push(part.offsets[0]);
             Ok(())

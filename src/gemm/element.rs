@@ -1,18 +1,28 @@
-//! The element types of products, and what they are multiplied in.
+//! The element types of products, and what they are multiplied and added in.
 
 use half::{bf16, f16};
 use num_complex::Complex;
 
+use super::host::Sum;
 use crate::types::{DType, Element};
 
 mod sealed {
-    pub trait Sealed {
+    use super::Sum;
+
+    pub trait Sealed: Copy {
         /// The family of kernels for every device: signed integers have the bits of unsigned ones.
         #[doc(hidden)]
         const SIMT_FAMILY: &'static str;
-        /// Bytes of a number that these sum in.
+        /// What these are added in; signed integers in unsigned ones, of which the low bits are theirs.
         #[doc(hidden)]
-        const SUM_BYTES: usize;
+        type Sum: Sum;
+        /// Whether memory of these is memory of their sums.
+        #[doc(hidden)]
+        const IS_SUM: bool;
+        #[doc(hidden)]
+        fn widened(self) -> Self::Sum;
+        #[doc(hidden)]
+        fn narrowed(sum: Self::Sum) -> Self;
     }
 
     pub trait SealedScalar: Copy + PartialEq {
@@ -25,7 +35,12 @@ mod sealed {
         fn sum(self) -> [u64; 2];
     }
 
-    pub trait SealedResult<T> {}
+    pub trait SealedResult<T: Sealed>: Copy {
+        #[doc(hidden)]
+        fn summand(self) -> T::Sum;
+        #[doc(hidden)]
+        fn rounded(sum: T::Sum) -> Self;
+    }
 }
 pub(super) use sealed::{Sealed, SealedScalar};
 
@@ -39,10 +54,21 @@ pub trait GemmElement: Element + Sealed {
 pub trait GemmResult<T: GemmElement>: Element + sealed::SealedResult<T> {}
 
 macro_rules! elements {
-    ($($element:ty, $kernel:literal, $sum:ty, $scalar:ty;)*) => {$(
+    ($($element:ty, $kernel:literal, $sum:ty, $scalar:ty, $widened:expr, $narrowed:expr;)*) => {$(
         impl Sealed for $element {
             const SIMT_FAMILY: &'static str = concat!("gemm_simt_", $kernel);
-            const SUM_BYTES: usize = size_of::<$sum>();
+            type Sum = $sum;
+            const IS_SUM: bool = size_of::<$element>() == size_of::<$sum>();
+
+            #[inline(always)]
+            fn widened(self) -> $sum {
+                $widened(self)
+            }
+
+            #[inline(always)]
+            fn narrowed(sum: $sum) -> $element {
+                $narrowed(sum)
+            }
         }
         impl GemmElement for $element {
             type Scalar = $scalar;
@@ -51,28 +77,54 @@ macro_rules! elements {
 }
 
 elements! {
-    u8, "u8", u32, u8;
-    i8, "u8", u32, i8;
-    u16, "u16", u32, u16;
-    i16, "u16", u32, i16;
-    u32, "u32", u32, u32;
-    i32, "u32", u32, i32;
-    u64, "u64", u64, u64;
-    i64, "u64", u64, i64;
-    f16, "f16", f32, f32;
-    bf16, "bf16", f32, f32;
-    f32, "f32", f32, f32;
-    f64, "f64", f64, f64;
-    Complex<f32>, "c64", Complex<f32>, Complex<f32>;
-    Complex<f64>, "c128", Complex<f64>, Complex<f64>;
+    u8, "u8", u32, u8, |x: u8| x as u32, |sum: u32| sum as u8;
+    i8, "u8", u32, i8, |x: i8| x as u32, |sum: u32| sum as i8;
+    u16, "u16", u32, u16, |x: u16| x as u32, |sum: u32| sum as u16;
+    i16, "u16", u32, i16, |x: i16| x as u32, |sum: u32| sum as i16;
+    u32, "u32", u32, u32, |x| x, |sum| sum;
+    i32, "u32", u32, i32, |x: i32| x as u32, |sum: u32| sum as i32;
+    u64, "u64", u64, u64, |x| x, |sum| sum;
+    i64, "u64", u64, i64, |x: i64| x as u64, |sum: u64| sum as i64;
+    f16, "f16", f32, f32, f32::from, f16::from_f32;
+    bf16, "bf16", f32, f32, f32::from, bf16::from_f32;
+    f32, "f32", f32, f32, |x| x, |sum| sum;
+    f64, "f64", f64, f64, |x| x, |sum| sum;
+    Complex<f32>, "c64", Complex<f32>, Complex<f32>, |x| x, |sum| sum;
+    Complex<f64>, "c128", Complex<f64>, Complex<f64>, |x| x, |sum| sum;
 }
 
-impl<T: GemmElement> sealed::SealedResult<T> for T {}
+macro_rules! wider_results {
+    ($($element:ty)*) => {$(
+        impl sealed::SealedResult<$element> for f32 {
+            #[inline(always)]
+            fn summand(self) -> f32 {
+                self
+            }
+
+            #[inline(always)]
+            fn rounded(sum: f32) -> f32 {
+                sum
+            }
+        }
+        impl GemmResult<$element> for f32 {}
+    )*};
+}
+
+wider_results! { f16 bf16 }
+
+impl<T: GemmElement> sealed::SealedResult<T> for T {
+    #[inline(always)]
+    fn summand(self) -> T::Sum {
+        self.widened()
+    }
+
+    #[inline(always)]
+    fn rounded(sum: T::Sum) -> T {
+        T::narrowed(sum)
+    }
+}
+
 impl<T: GemmElement> GemmResult<T> for T {}
-impl sealed::SealedResult<f16> for f32 {}
-impl GemmResult<f16> for f32 {}
-impl sealed::SealedResult<bf16> for f32 {}
-impl GemmResult<bf16> for f32 {}
 
 fn words(bytes: &[u8]) -> [u64; 2] {
     let mut words = [0u64; 2];
@@ -112,7 +164,7 @@ scalars! {
 /// What is known of a dtype that is a [`GemmElement`]: the kernels' family and the bytes of a sum.
 pub(super) fn of_dtype(dtype: DType) -> Option<(&'static str, usize)> {
     fn facts<T: GemmElement>() -> (&'static str, usize) {
-        (T::SIMT_FAMILY, T::SUM_BYTES)
+        (T::SIMT_FAMILY, size_of::<T::Sum>())
     }
     Some(match dtype {
         DType::U8 => facts::<u8>(),

@@ -18,11 +18,13 @@ pub enum Engine {
     Mma,
     /// Ordinary arithmetic: every device, every element type, any alignment.
     Simt,
+    /// NVIDIA's library, where it is installed: floats and complex numbers. Used only where it is asked for.
+    Cublas,
 }
 
 impl Engine {
-    /// Every engine, the one that is preferred first.
-    pub const ALL: [Engine; 3] = [Engine::Wgmma, Engine::Mma, Engine::Simt];
+    /// Every engine, the one that is preferred first; of cuBLAS and this crate's own the table of choices may say otherwise.
+    pub const ALL: [Engine; 4] = [Engine::Wgmma, Engine::Mma, Engine::Simt, Engine::Cublas];
 
     /// Its name in `SELVEDGE_GEMM`.
     pub const fn name(self) -> &'static str {
@@ -30,7 +32,13 @@ impl Engine {
             Engine::Wgmma => "wgmma",
             Engine::Mma => "mma",
             Engine::Simt => "simt",
+            Engine::Cublas => "cublas",
         }
+    }
+
+    /// Whether its kernels are this crate's.
+    pub const fn is_own(self) -> bool {
+        !matches!(self, Engine::Cublas)
     }
 }
 
@@ -44,31 +52,32 @@ impl fmt::Display for Engine {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Choice {
-    /// The best of all that can run.
-    #[default]
+    /// The best of all that can run, cuBLAS included: what it computes depends on whether that is installed, and on which.
     Auto,
-    /// The best of this crate's own that can run, which are all that there are so far.
+    /// The best of this crate's own that can run. So the bits of a result depend on this crate and the device alone.
+    #[default]
     Own,
     /// This one, or an error that says what it lacks.
     Only(Engine),
 }
 
 impl Choice {
-    /// What `SELVEDGE_GEMM` asks for; [`Choice::Auto`] where it is not set or empty.
+    /// What `SELVEDGE_GEMM` asks for; [`Choice::Own`] where it is not set or empty.
     ///
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] with its value and what it may be.
     pub fn from_environment() -> Result<Choice> {
         match env::var_os("SELVEDGE_GEMM") {
-            None => Ok(Choice::Auto),
+            None => Ok(Choice::Own),
             Some(name) => name.to_string_lossy().parse(),
         }
     }
 
     pub(super) fn allows(self, engine: Engine) -> bool {
         match self {
-            Choice::Auto | Choice::Own => true,
+            Choice::Auto => true,
+            Choice::Own => engine.is_own(),
             Choice::Only(only) => only == engine,
         }
     }
@@ -77,17 +86,17 @@ impl Choice {
 impl FromStr for Choice {
     type Err = Error;
 
-    /// Reads `auto` (or nothing), `own` or an engine's name.
+    /// Reads `own` (or nothing), `auto` or an engine's name.
     fn from_str(name: &str) -> Result<Choice> {
         match name {
-            "" | "auto" => return Ok(Choice::Auto),
-            "own" => return Ok(Choice::Own),
+            "" | "own" => return Ok(Choice::Own),
+            "auto" => return Ok(Choice::Auto),
             _ => {}
         }
         let engine = Engine::ALL.into_iter().find(|engine| engine.name() == name);
         engine.map(Choice::Only).ok_or_else(|| {
             let names = Engine::ALL.map(Engine::name).join(", ");
-            Error::invalid("SELVEDGE_GEMM", format!("'{name}'"), format!("auto, own, or an engine: {names}"))
+            Error::invalid("SELVEDGE_GEMM", format!("'{name}'"), format!("own, auto, or an engine: {names}"))
         })
     }
 }
@@ -114,12 +123,18 @@ pub enum Lack {
     NoDepth,
     /// Rows or matrices of this operand do not all begin at multiples of so many bytes.
     Alignment(char, u64),
+    /// It does not conjugate this operand without transposing it.
+    Conjugate(char),
     /// Results of this type have no epilogue.
     Epilogue(DType),
+    /// It has no epilogues.
+    NoEpilogue,
     /// More of something than the engine counts.
     TooMany(&'static str),
     /// There is no image of its kernels for the device, its driver, or the overrides of the environment.
     Image(Error),
+    /// The library cannot be loaded.
+    Library(Error),
 }
 
 impl fmt::Display for Lack {
@@ -139,8 +154,12 @@ impl fmt::Display for Lack {
             Lack::Epilogue(result) => {
                 write!(formatter, "an epilogue needs a result of f16, bf16, f32 or f64, not {result}")
             }
+            Lack::NoEpilogue => formatter.write_str("it has no epilogues"),
             Lack::TooMany(what) => write!(formatter, "there are too many {what} for it"),
-            Lack::Image(error) => write!(formatter, "{error}"),
+            Lack::Conjugate(operand) => {
+                write!(formatter, "it does not conjugate {operand} without transposing it")
+            }
+            Lack::Image(error) | Lack::Library(error) => write!(formatter, "{error}"),
         }
     }
 }
@@ -151,11 +170,12 @@ mod tests {
 
     #[test]
     fn names_are_read_and_others_refused() {
-        for choice in [Choice::Auto, Choice::Own, Choice::Only(Engine::Simt), Choice::Only(Engine::Mma)] {
+        for choice in [Choice::Auto, Choice::Own].into_iter().chain(Engine::ALL.map(Choice::Only)) {
             assert_eq!(choice.to_string().parse::<Choice>().unwrap(), choice);
         }
-        assert_eq!("".parse::<Choice>().unwrap(), Choice::Auto);
-        for name in ["cublas", "Own", "simt "] {
+        assert_eq!("".parse::<Choice>().unwrap(), Choice::Own);
+        assert_eq!(Choice::default(), Choice::Own);
+        for name in ["cutlass", "Own", "simt "] {
             let error = name.parse::<Choice>().unwrap_err().to_string();
             assert!(error.contains(&format!("'{name}'")) && error.contains("wgmma, mma, simt"), "{error}");
         }

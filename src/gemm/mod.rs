@@ -8,10 +8,13 @@
 //! | `wgmma` | compute capability 9.0; A and B with all rows and matrices at multiples of 16 bytes, or 2²⁶ operations and more, where copies of them pay; k of 1 or more | `f16` and `bf16`, into themselves or `f32` | `f32`, by the tensor cores: products are exact, sums of 16 of them are cut, not rounded |
 //! | `mma` | 8.0 or more, or 7.5 for `f16`; any alignment | `f16` and `bf16`, into themselves or `f32` | as `wgmma` |
 //! | `simt` | 6.0 or more | all but `Bool` and the 8-bit floats | `f32` for `f16` and `bf16`, else their own type, by fma with k ascending, or in small products of `f32` in two such sums for each 16 of k; integers wrap |
+//! | `cublas` | the library, and that it is asked for; no conjugation without transposition; k of 1 or more | `f16` and `bf16`, into themselves or `f32`; `f32`, `f64`, complex | `f32` for `f16` and `bf16`, else their own type, never in TF32 |
 //!
 //! What is done with a number before it is stored (bias, activation, residual) is an [`Epilogue`], on all engines.
 //!
-//! `SELVEDGE_GEMM` is `auto`, `own`, or an engine's name; [`Product::by`] goes before it. An engine that was asked for by name
+//! [`gemm_host`] is the same on the CPU.
+//!
+//! `SELVEDGE_GEMM` is `own` (as where it is not set), `auto`, or an engine's name; [`Product::by`] goes before it. An engine that was asked for by name
 //! and cannot run is an error that says what it lacks, never another engine.
 //!
 //! What must stay true:
@@ -22,22 +25,29 @@
 //! - Kernels never leave the matrices that a checked [`Product`] describes.
 
 mod blocks;
+mod cublas;
 mod element;
 mod engine;
 mod epilogue;
+mod host;
 mod kernels;
 mod mma;
 mod packed;
 mod plan;
 mod product;
 mod simt;
+mod table;
+mod way;
 mod wgmma;
 
 pub use element::{GemmElement, GemmResult};
 pub use engine::{Choice, Engine, Lack};
 pub use epilogue::{Activation, Epilogue};
+pub use host::gemm_host;
 pub use plan::{Machine, Plan};
 pub use product::{Operation, Product};
+pub use table::TunedChoice;
+pub use way::Way;
 
 use crate::driver::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, Stream};
 use crate::error::Result;
@@ -126,15 +136,19 @@ pub fn gemm_with<T: GemmElement, C: GemmResult<T>>(
         addresses,
         machine,
         has_epilogue: !epilogue.is_none(),
+        way: None,
     };
     let scalars =
         blocks::Scalars { alpha: alpha.sum(), beta: beta.sum(), scales: alpha != one, reads_c: beta != zero };
-    match plan::choose(&situation)?.0 {
+    let chosen = plan::choose(&situation)?;
+    let situation = Situation { way: chosen.way, ..situation };
+    match chosen.engine {
         Engine::Wgmma => {
             let number = |scalar: T::Scalar| f32::from_bits(scalar.sum()[0] as u32);
             wgmma::run_on(stream, &situation, (number(alpha), number(beta)), a, b, c, &epilogue)
         }
         Engine::Mma => mma::run_on(stream, &situation, scalars, a, b, c, &epilogue),
         Engine::Simt => simt::run_on(stream, &situation, scalars, a, b, c, &epilogue),
+        Engine::Cublas => cublas::run_on(stream, &situation, (alpha.sum(), beta.sum()), a, b, c),
     }
 }

@@ -7,7 +7,9 @@ use std::fmt;
 
 use super::engine::{Choice, Engine, Lack};
 use super::product::{OPERATION, Product};
-use super::{epilogue, mma, simt, wgmma};
+use super::table::{TunedChoice, tuned};
+use super::way::Way;
+use super::{cublas, epilogue, mma, simt, wgmma};
 use crate::driver::Device;
 use crate::error::{Error, Result};
 use crate::types::DType;
@@ -50,6 +52,8 @@ pub(super) struct Situation<'a> {
     pub machine: Machine,
     /// Whether there is anything to do before numbers are rounded.
     pub has_epilogue: bool,
+    /// How its engine is to divide it; none: as that finds best.
+    pub way: Option<Way>,
 }
 
 /// How an engine divides a product.
@@ -66,6 +70,21 @@ pub(super) struct Geometry {
     pub splits: u32,
 }
 
+impl Geometry {
+    /// That of a library, which divides a product as it likes.
+    pub fn of_library(library: &'static str, function: &str) -> Geometry {
+        Geometry {
+            family: library,
+            kernel: function.to_owned(),
+            tile: (0, 0),
+            tiles: 0,
+            blocks: 0,
+            copied: Vec::new(),
+            splits: 1,
+        }
+    }
+}
+
 fn lacks(engine: Engine, situation: &Situation<'_>) -> Option<Lack> {
     if let Some(lack) = epilogue::lacks(situation.result).filter(|_| situation.has_epilogue) {
         return Some(lack);
@@ -74,21 +93,48 @@ fn lacks(engine: Engine, situation: &Situation<'_>) -> Option<Lack> {
         Engine::Wgmma => wgmma::lacks(situation),
         Engine::Mma => mma::lacks(situation),
         Engine::Simt => simt::lacks(situation),
+        Engine::Cublas => cublas::lacks(situation),
     }
 }
 
-/// The first engine that was asked for and lacks nothing, and what those before it lack.
-pub(super) fn choose(situation: &Situation<'_>) -> Result<(Engine, Vec<(Engine, Lack)>)> {
+/// What was chosen for a product.
+pub(super) struct Chosen {
+    pub engine: Engine,
+    pub way: Option<Way>,
+    /// Whether the table of choices said so.
+    tuned: bool,
+    /// What engines lack that would have been preferred.
+    lacking: Vec<(Engine, Lack)>,
+}
+
+/// What the table of choices names for the product, if it was asked for and lacks nothing.
+fn by_table(situation: &Situation<'_>, choice: Choice, tuned: TunedChoice) -> Option<Chosen> {
+    let cublas = Some(Way::of(Engine::Cublas)).filter(|_| tuned.prefers_cublas());
+    let mut ways = cublas.into_iter().chain([tuned.own()]).filter(|way| choice.allows(way.engine()));
+    let way = ways.find(|way| lacks(way.engine(), &Situation { way: Some(*way), ..*situation }).is_none())?;
+    Some(Chosen { engine: way.engine(), way: Some(way), tuned: true, lacking: Vec::new() })
+}
+
+/// What the table of choices names, else the first engine that was asked for and lacks nothing.
+pub(super) fn choose(situation: &Situation<'_>) -> Result<Chosen> {
     let choice = match situation.product.choice() {
         Some(choice) => choice,
         None => Choice::from_environment()?,
     };
+    let way = situation.product.way();
+    if way.is_none() {
+        let Situation { product, operand, result, machine, .. } = *situation;
+        let tuned = tuned(product, operand, result, machine);
+        if let Some(chosen) = tuned.and_then(|tuned| by_table(situation, choice, tuned)) {
+            return Ok(chosen);
+        }
+    }
     let mut lacking = Vec::new();
     for engine in Engine::ALL {
         let lack =
             if choice.allows(engine) { lacks(engine, situation) } else { Some(Lack::NotAsked(choice)) };
         match lack {
-            None => return Ok((engine, lacking)),
+            None => return Ok(Chosen { engine, way, tuned: false, lacking }),
             Some(lack) => lacking.push((engine, lack)),
         }
     }
@@ -119,6 +165,7 @@ pub struct Plan {
     head: String,
     engine: Engine,
     geometry: Geometry,
+    tuned: bool,
     lacking: Vec<(Engine, Lack)>,
 }
 
@@ -131,20 +178,75 @@ impl Plan {
     /// As [`gemm`](super::gemm): a product that cannot be, or that no engine which was asked for runs.
     pub fn explain(product: &Product, operand: DType, result: DType, machine: Machine) -> Result<Plan> {
         product.check()?;
-        let situation =
-            Situation { product, operand, result, addresses: [0; 3], machine, has_epilogue: false };
-        let (engine, lacking) = choose(&situation)?;
+        let situation = Situation {
+            product,
+            operand,
+            result,
+            addresses: [0; 3],
+            machine,
+            has_epilogue: false,
+            way: None,
+        };
+        let Chosen { engine, way, tuned, lacking } = choose(&situation)?;
+        let situation = Situation { way, ..situation };
         let geometry = match engine {
             Engine::Wgmma => wgmma::geometry(&situation),
             Engine::Mma => mma::geometry(&situation),
             Engine::Simt => simt::geometry(&situation)?,
+            Engine::Cublas => cublas::geometry(&situation),
         };
         let (major, minor) = machine.capability;
         let head = format!(
             "{product} of {operand} into {result}, compute capability {major}.{minor}, {} multiprocessors",
             machine.multiprocessors
         );
-        Ok(Plan { head, engine, geometry, lacking })
+        Ok(Plan { head, engine, geometry, tuned, lacking })
+    }
+
+    /// Every way in which a product could be made here: those of this crate that should not be far from its best, and cuBLAS
+    /// where it is there. For measurements.
+    ///
+    /// # Errors
+    ///
+    /// As [`explain`](Self::explain) has for the product.
+    pub fn ways(product: &Product, operand: DType, result: DType, machine: Machine) -> Result<Vec<Way>> {
+        product.check()?;
+        let situation = Situation {
+            product,
+            operand,
+            result,
+            addresses: [0; 3],
+            machine,
+            has_epilogue: false,
+            way: None,
+        };
+        let able = Engine::ALL.into_iter().filter(|engine| lacks(*engine, &situation).is_none());
+        Ok(able
+            .flat_map(|engine| match engine {
+                Engine::Wgmma => wgmma::ways(product, machine),
+                engine => vec![Way::of(engine)],
+            })
+            .collect())
+    }
+
+    /// Operands that are copied before the product, into rows that the engine can read.
+    pub fn copied(&self) -> &[char] {
+        &self.geometry.copied
+    }
+
+    /// Rows and columns of a tile; none where a library divides the product.
+    pub fn tile(&self) -> Option<(u32, u32)> {
+        Some(self.geometry.tile).filter(|_| self.geometry.tiles > 0)
+    }
+
+    /// Tiles of the result, and the blocks of threads that make them.
+    pub fn work(&self) -> (u64, u32) {
+        (self.geometry.tiles, self.geometry.blocks)
+    }
+
+    /// Whether the table of choices said so, and not the engines' own estimates.
+    pub fn is_tuned(&self) -> bool {
+        self.tuned
     }
 
     /// The engine that runs.
@@ -152,7 +254,7 @@ impl Plan {
         self.engine
     }
 
-    /// The kernel's name.
+    /// The kernel's name, or the function's of a library.
     pub fn kernel(&self) -> &str {
         &self.geometry.kernel
     }
@@ -168,10 +270,13 @@ impl fmt::Display for Plan {
         let Geometry { family, kernel, tile: (rows, columns), tiles, blocks, copied, splits } =
             &self.geometry;
         writeln!(formatter, "{}: {}", self.head, self.engine)?;
-        write!(
-            formatter,
-            "  kernel {kernel} of {family}: {tiles} tiles of {rows} x {columns} by {blocks} blocks"
-        )?;
+        match tiles {
+            0 => write!(formatter, "  {kernel} of {family}")?,
+            _ => write!(
+                formatter,
+                "  kernel {kernel} of {family}: {tiles} tiles of {rows} x {columns} by {blocks} blocks"
+            )?,
+        }
         if *splits > 1 {
             write!(formatter, "\n  {splits} blocks divide k, and add their sums in its order")?;
         }
@@ -180,6 +285,9 @@ impl fmt::Display for Plan {
                 formatter,
                 "\n  {operand} is copied first, into rows that begin where the engine can read them"
             )?;
+        }
+        if self.tuned {
+            write!(formatter, "\n  as measured on this kind of device (the table of choices)")?;
         }
         for (engine, lack) in &self.lacking {
             write!(formatter, "\n  not {engine}: {lack}")?;
@@ -247,6 +355,53 @@ mod tests {
             Plan::explain(&product.by(Choice::Only(Engine::Simt)), DType::BF16, DType::F32, HOPPER).unwrap();
         assert_eq!((plan.engine(), plan.kernel()), (Engine::Simt, "gemm_simt_bf16_f32_nn"));
         assert!(plan.to_string().contains("not wgmma: simt was asked for"), "{plan}");
+    }
+
+    #[test]
+    fn the_table_is_followed_where_it_may_be() {
+        let product = Product::new(64, 64, 64);
+        let situation = Situation {
+            product: &product,
+            operand: DType::BF16,
+            result: DType::BF16,
+            addresses: [0; 3],
+            machine: HOPPER,
+            has_epilogue: false,
+            way: None,
+        };
+        let chosen = |way: &str, cublas, choice| {
+            let line =
+                TunedChoice::new(&product, DType::BF16, DType::BF16, HOPPER, way.parse().unwrap(), cublas);
+            by_table(&situation, choice, line).map(|chosen| (chosen.engine, chosen.way.unwrap().to_string()))
+        };
+        let simt = Some((Engine::Simt, "simt".to_owned()));
+        assert_eq!(chosen("simt", false, Choice::Own), simt);
+        // cuBLAS only where it was asked for; and another engine was.
+        assert_eq!(chosen("simt", true, Choice::Own), simt);
+        assert!(chosen("simt", false, Choice::Only(Engine::Wgmma)).is_none());
+        let split = Some((Engine::Wgmma, "wgmma/split/16x1".to_owned()));
+        assert_eq!(chosen("wgmma/split/16x1", false, Choice::Only(Engine::Wgmma)), split);
+        // What lacks something is not taken, whatever the table says.
+        let odd = Product::new(64, 63, 64);
+        let line = TunedChoice::new(&odd, DType::BF16, DType::BF16, HOPPER, Way::of(Engine::Wgmma), false);
+        assert!(by_table(&Situation { product: &odd, ..situation }, Choice::Own, line).is_none());
+    }
+
+    #[test]
+    fn ways_to_measure_are_those_that_can_be() {
+        let ways = |dtype, machine| {
+            let product = Product::new(512, 512, 512);
+            let ways = Plan::ways(&product, dtype, dtype, machine).unwrap();
+            ways.iter().map(Way::to_string).filter(|way| way != "cublas").collect::<Vec<_>>()
+        };
+        assert_eq!(ways(DType::F32, HOPPER), ["simt"]);
+        assert_eq!(ways(DType::BF16, Machine::typical((8, 0))), ["simt"]);
+        let several = ways(DType::BF16, HOPPER);
+        assert!(several.len() > 3 && several.contains(&"simt".to_owned()), "{several:?}");
+        // In a way that was asked for.
+        let product = Product::new(512, 512, 512).in_way("wgmma/pairs/64".parse().unwrap());
+        let plan = Plan::explain(&product, DType::BF16, DType::BF16, HOPPER).unwrap();
+        assert_eq!((plan.engine(), plan.tile()), (Engine::Wgmma, Some((256, 64))));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::engine::Choice;
+use super::way::Way;
 use crate::error::{Error, Result};
 
 /// The operation that errors name.
@@ -73,6 +74,7 @@ pub struct Product {
     /// From a matrix to the next, of A, B and C.
     strides: [usize; 3],
     choice: Option<Choice>,
+    way: Option<Way>,
 }
 
 /// A matrix, or a batch of them, as it is stored.
@@ -137,6 +139,7 @@ impl Product {
             batch: 1,
             strides: [0; 3],
             choice: None,
+            way: None,
         }
     }
 
@@ -196,6 +199,15 @@ impl Product {
         self
     }
 
+    /// In exactly this way, whatever the table of choices says; to measure it. A division that the product does not have counts
+    /// as none.
+    #[must_use]
+    pub const fn in_way(mut self, way: Way) -> Product {
+        self.choice = Some(Choice::Only(way.engine()));
+        self.way = Some(way);
+        self
+    }
+
     /// Rows of C.
     pub const fn m(&self) -> usize {
         self.m
@@ -229,6 +241,11 @@ impl Product {
     /// The engines that were asked for.
     pub const fn choice(&self) -> Option<Choice> {
         self.choice
+    }
+
+    /// The way that was asked for.
+    pub(super) const fn way(&self) -> Option<Way> {
+        self.way
     }
 
     /// Floating-point (or integer) operations: a multiplication and an addition for each of m n k, of every product.

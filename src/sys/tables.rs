@@ -141,6 +141,11 @@ symbols! {
     /// cuBLAS's functions that the crate calls.
     CublasApi from cublas;
     cublasGetProperty: PFN_cublasGetProperty "cublasGetProperty" required;
+    cublasCreate: PFN_cublasCreate_v2 "cublasCreate_v2" optional;
+    cublasSetStream: PFN_cublasSetStream_v2 "cublasSetStream_v2" optional;
+    cublasSetWorkspace: PFN_cublasSetWorkspace_v2 "cublasSetWorkspace_v2" optional;
+    cublasGemmEx: PFN_cublasGemmEx "cublasGemmEx" optional;
+    cublasGemmStridedBatchedEx: PFN_cublasGemmStridedBatchedEx "cublasGemmStridedBatchedEx" optional;
 }
 
 symbols! {

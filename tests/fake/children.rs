@@ -8,8 +8,8 @@ use libtest_mimic::Failed;
 use super::support::Fake;
 use super::variant::{self, Variant};
 use super::{
-    concurrency, contexts, drops, faults, forks, fuse, gemm, graph_edges, graphs, launcher, losses, pool,
-    random, resets, scenario, soak, staging, timeouts, transfers, versions,
+    concurrency, contexts, cublas, drops, faults, forks, fuse, gemm, graph_edges, graphs, indexing, launcher,
+    losses, pool, random, resets, scenario, soak, staging, tensor, timeouts, transfers, versions,
 };
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
@@ -37,6 +37,7 @@ pub fn spawn(
         "SELVEDGE_ARCH",
         "SELVEDGE_IMAGE",
         "SELVEDGE_GEMM",
+        "SELVEDGE_LIBCUBLAS",
     ] {
         command.env_remove(variable);
     }
@@ -74,7 +75,9 @@ pub fn dispatch() -> Option<ExitCode> {
             "graph_edges" => graph_edges::child(&fake, &arguments),
             "graphs" => graphs::child(&fake, &arguments),
             "concurrency" => concurrency::child(&fake, &arguments),
+            "cublas" => cublas::child(&fake, &arguments),
             "contexts" => contexts::child(&fake),
+            "indexing" => indexing::child(&fake, &arguments),
             "fuse" => fuse::child(&fake),
             "fuse_plans" => fuse::plans_child(&fake),
             "forks" => forks::after_use(&fake),
@@ -90,6 +93,7 @@ pub fn dispatch() -> Option<ExitCode> {
             "staging_locked" => staging::locked(&fake),
             "staging_failures" => staging::failures(&fake),
             "staging_setting" => staging::setting(&fake),
+            "tensor" => tensor::child(&fake, &arguments),
             "timeouts" => timeouts::child(&fake),
             "timeouts_dropped" => timeouts::dropped(&fake),
             "transfers_boxes" => transfers::boxes(&fake),

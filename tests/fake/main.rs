@@ -9,6 +9,8 @@ mod concurrency;
 #[cfg(target_os = "linux")]
 mod contexts;
 #[cfg(target_os = "linux")]
+mod cublas;
+#[cfg(target_os = "linux")]
 mod drops;
 #[cfg(target_os = "linux")]
 mod faults;
@@ -24,6 +26,8 @@ mod graph_edges;
 mod graph_updates;
 #[cfg(target_os = "linux")]
 mod graphs;
+#[cfg(target_os = "linux")]
+mod indexing;
 #[cfg(target_os = "linux")]
 mod kernels;
 #[cfg(target_os = "linux")]
@@ -51,6 +55,8 @@ mod staging;
 #[cfg(target_os = "linux")]
 mod support;
 #[cfg(target_os = "linux")]
+mod tensor;
+#[cfg(target_os = "linux")]
 mod timeouts;
 #[cfg(target_os = "linux")]
 mod transfers;
@@ -72,6 +78,7 @@ fn main() -> ExitCode {
     for module in [
         concurrency::trials,
         contexts::trials,
+        cublas::trials,
         drops::trials,
         faults::trials,
         forks::trials,
@@ -79,6 +86,7 @@ fn main() -> ExitCode {
         gemm::trials,
         graph_edges::trials,
         graphs::trials,
+        indexing::trials,
         launcher::trials,
         losses::trials,
         pool::trials,
@@ -89,6 +97,7 @@ fn main() -> ExitCode {
         self_check::trials,
         soak::trials,
         staging::trials,
+        tensor::trials,
         timeouts::trials,
         transfers::trials,
         versions::trials,

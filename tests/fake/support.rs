@@ -19,6 +19,13 @@ use libloading::Library;
 
 use crate::variant::{self, Variant};
 
+#[path = "../gpu/support/numbers.rs"]
+mod numbers;
+pub use numbers::Numbers;
+
+/// What the checks that are shared with the device suite return.
+pub type Outcome = Result<(), libtest_mimic::Failed>;
+
 /// Held by a trial while it uses an instance.
 pub fn exclusive() -> MutexGuard<'static, ()> {
     static LOCK: Mutex<()> = Mutex::new(());

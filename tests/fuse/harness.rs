@@ -1,5 +1,9 @@
-//! Runs an expression as the PTX that a device would get, through the interpreter.
+//! Runs an expression as the PTX that a device would get, through the interpreter; and the device, where there is one.
 
+use std::sync::OnceLock;
+
+use selvedge::Error;
+use selvedge::driver::{Device, Stream};
 use selvedge::fuse::Expression;
 
 use super::arrays::Array;
@@ -12,11 +16,34 @@ pub fn as_ptx(
     outputs: &mut [Array],
     capability: (i32, i32),
 ) -> Vec<String> {
+    run(expression, inputs, outputs, capability, &[])
+}
+
+/// As above, where for each pair the input is the memory of the output.
+pub fn in_place(
+    expression: &Expression,
+    inputs: &[Array],
+    outputs: &mut [Array],
+    pairs: &[(usize, usize)],
+) -> Vec<String> {
+    run(expression, inputs, outputs, (9, 0), pairs)
+}
+
+fn run(
+    expression: &Expression,
+    inputs: &[Array],
+    outputs: &mut [Array],
+    capability: (i32, i32),
+    pairs: &[(usize, usize)],
+) -> Vec<String> {
     let layouts = |arrays: &[Array]| arrays.iter().map(|array| array.layout).collect::<Vec<_>>();
     let explanation = expression.explain(&layouts(inputs), &layouts(outputs), capability).expect("a plan");
     let mut memory = Memory::default();
     let arrays: Vec<&Array> = inputs.iter().chain(outputs.iter()).collect();
-    let addresses: Vec<u64> = arrays.iter().map(|array| memory.add(array.bytes.clone())).collect();
+    let mut addresses: Vec<u64> = arrays.iter().map(|array| memory.add(array.bytes.clone())).collect();
+    for (input, output) in pairs {
+        addresses[*input] = addresses[inputs.len() + output];
+    }
     let sizes: Vec<usize> = arrays.iter().map(|array| array.dtype.size()).collect();
     let mut texts = Vec::new();
     for launch in explanation.launches {
@@ -32,4 +59,10 @@ pub fn as_ptx(
         output.bytes = memory.bytes(*address).to_vec();
     }
     texts
+}
+
+/// A stream of the first device, or why there is none.
+pub fn device() -> Result<&'static Stream, &'static Error> {
+    static STREAM: OnceLock<Result<Stream, Error>> = OnceLock::new();
+    STREAM.get_or_init(|| Device::new(0)?.stream()).as_ref()
 }

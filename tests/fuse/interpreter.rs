@@ -2,7 +2,9 @@
 //!
 //! It knows the used subset and nothing of how the text came about. Whatever it does not know, a register read before it
 //! was written, an access outside of the memory it was given or not aligned to its width, and a thread that does not
-//! end are failures.
+//! end are failures. The threads of a block go from barrier to barrier one after the other; a thread that ends before a
+//! barrier that others wait at, and bytes of shared memory that one thread writes and another touches with no barrier
+//! between, or that nobody wrote, are failures too.
 
 use std::collections::HashMap;
 
@@ -39,6 +41,81 @@ impl Memory {
     }
 }
 
+/// Where shared memory pretends to be: not at 0, as its place is the assembler's.
+const SHARED: u64 = 1024;
+
+/// A byte of shared memory: who touched it last in this phase, and how.
+#[derive(Clone, Copy, Default)]
+struct Cell {
+    byte: u8,
+    written: bool,
+    writer: Option<u32>,
+    reader: Option<u32>,
+    /// Several threads have read it.
+    shared: bool,
+}
+
+/// The shared memory of a block.
+struct Shared(Vec<Cell>);
+
+impl Shared {
+    fn at(&mut self, address: u64, width: usize) -> &mut [Cell] {
+        assert_eq!(address % width as u64, 0, "an access of {width} bytes of shared memory at {address}");
+        let offset = address.checked_sub(SHARED).expect("an address in shared memory") as usize;
+        let length = self.0.len();
+        self.0
+            .get_mut(offset..offset + width)
+            .unwrap_or_else(|| panic!("an access to bytes {offset}.. of {length} of shared memory"))
+    }
+
+    fn read(&mut self, thread: u32, address: u64, width: usize) -> Vec<u8> {
+        let cells = self.at(address, width);
+        cells
+            .iter_mut()
+            .map(|cell| {
+                assert!(cell.written, "shared memory at {address} that nobody wrote");
+                assert!(cell.writer.is_none_or(|writer| writer == thread), "a race at {address}");
+                cell.shared |= cell.reader.is_some_and(|reader| reader != thread);
+                cell.reader = Some(thread);
+                cell.byte
+            })
+            .collect()
+    }
+
+    fn write(&mut self, thread: u32, address: u64, bytes: &[u8]) {
+        for (cell, &byte) in self.at(address, bytes.len()).iter_mut().zip(bytes) {
+            let others = cell.shared || cell.reader.is_some_and(|reader| reader != thread);
+            assert!(!others && cell.writer.is_none_or(|writer| writer == thread), "a race at {address}");
+            *cell = Cell { byte, written: true, writer: Some(thread), ..*cell };
+        }
+    }
+
+    fn barrier(&mut self) {
+        for cell in &mut self.0 {
+            *cell = Cell { byte: cell.byte, written: cell.written, ..Cell::default() };
+        }
+    }
+}
+
+/// Why a thread stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stop {
+    /// At the barrier in this line.
+    Barrier(usize),
+    /// Behind the shuffle in this line.
+    Shuffle(usize),
+    End,
+}
+
+/// A thread of a block.
+struct Thread {
+    block: u32,
+    index: u32,
+    /// The next line.
+    at: usize,
+    registers: Vec<Option<u64>>,
+}
+
 type Pure = fn([u64; 4]) -> u64;
 
 #[derive(Debug, Clone)]
@@ -68,18 +145,43 @@ enum Action {
         offset: u64,
         bytes: usize,
         signed: bool,
+        shared: bool,
     },
     Store {
+        shared: bool,
         values: Vec<Source>,
         address: usize,
         offset: u64,
         bytes: usize,
     },
+    /// Two registers as the halves of one of twice their bits.
     Pack {
         result: usize,
         halves: [usize; 2],
+        bits: u32,
     },
+    /// The halves of 32 bits of a register.
+    Unpack {
+        results: [usize; 2],
+        whole: usize,
+    },
+    /// The value of the thread so much further on in the warp, its own where there is none; or of the one in this lane.
+    Shuffle {
+        result: usize,
+        value: usize,
+        which: Source,
+        further: bool,
+    },
+    /// Adds to memory and gives what was there.
+    Add {
+        result: usize,
+        address: usize,
+        value: Source,
+    },
+    /// What orders memory says nothing where threads run in turn.
+    Fence,
     Jump(usize),
+    Barrier,
     Return,
 }
 
@@ -93,6 +195,8 @@ pub struct Kernel {
     lines: Vec<Line>,
     registers: usize,
     parameter_bytes: usize,
+    shared_bytes: usize,
+    most_threads: u32,
 }
 
 /// Places of the parameters in one block, as the text declares them.
@@ -120,6 +224,8 @@ struct Reader {
     /// Names by scope, innermost last.
     scopes: Vec<HashMap<String, usize>>,
     registers: usize,
+    /// The name of the one variable in shared memory, and its bytes.
+    shared: Option<(String, usize)>,
 }
 
 impl Reader {
@@ -142,6 +248,7 @@ impl Reader {
         match text {
             "%ctaid.x" => Source::Block,
             "%tid.x" => Source::Thread,
+            _ if self.shared.as_ref().is_some_and(|(name, _)| name == text) => Source::Immediate(SHARED),
             _ if text.starts_with('%') => Source::Register(self.register(text)),
             _ if text.starts_with("0f") => {
                 Source::Immediate(u64::from(u32::from_str_radix(&text[2..], 16).expect("a float")))
@@ -179,7 +286,10 @@ fn list(text: &str) -> Vec<&str> {
 
 impl Kernel {
     pub fn read(text: &str) -> Kernel {
-        let (header, body) = text.split_once(")\n{\n").expect("an entry");
+        let (header, rest) = text.split_once(")\n").expect("an entry");
+        let (limit, body) = rest.split_once("{\n").expect("a body");
+        let most_threads =
+            limit.strip_prefix(".maxntid ").map_or(1024, |limit| limit.trim().parse().expect("a number"));
         assert!(header.starts_with(".version 8.0\n.target sm_"), "{header}");
         let (places, parameter_bytes) = parameters(header);
         let mut reader = Reader::default();
@@ -197,6 +307,14 @@ impl Kernel {
                 }
                 _ => {
                     let line = line.strip_suffix(';').unwrap_or_else(|| panic!("'{line}' has no end"));
+                    if let Some(declaration) = line.strip_prefix(".shared .align 128 .b8 ") {
+                        let (name, length) =
+                            declaration.trim_end_matches(']').split_once('[').expect("an array");
+                        let length: usize = length.parse().expect("a length");
+                        assert!(length <= 48 << 10, "{length} bytes of shared memory");
+                        assert!(reader.shared.replace((name.to_owned(), length)).is_none(), "one array");
+                        continue;
+                    }
                     if let Some(declaration) = line.strip_prefix(".reg .") {
                         let (_, names) = declaration.split_once(' ').expect("names");
                         for name in names.split(',').map(str::trim) {
@@ -230,41 +348,91 @@ impl Kernel {
         for (line, label) in jumps {
             lines[line].action = Action::Jump(labels[&label]);
         }
-        Kernel { lines, registers: reader.registers, parameter_bytes }
+        let shared_bytes = reader.shared.map_or(0, |(_, bytes)| bytes);
+        Kernel { lines, registers: reader.registers, parameter_bytes, shared_bytes, most_threads }
     }
 
     /// Runs every thread of a grid. `parameters` are the bytes of all parameters.
     pub fn run(&self, blocks: u32, threads: u32, parameters: &[u8], memory: &mut Memory) {
         assert_eq!(parameters.len(), self.parameter_bytes, "bytes of parameters");
-        let mut registers = vec![None; self.registers];
-        for block in 0..blocks {
-            for thread in 0..threads {
-                registers.fill(None);
-                self.thread(block, thread, parameters, memory, &mut registers);
+        assert!(threads <= self.most_threads, "{threads} threads where the text says fewer");
+        // Where there is nothing between threads they need not be there at once.
+        let meets = |line: &Line| matches!(line.action, Action::Barrier | Action::Shuffle { .. });
+        let at_once = if self.lines.iter().any(meets) { threads } else { 1 };
+        let new = || Thread { block: 0, index: 0, at: 0, registers: vec![None; self.registers] };
+        let mut all: Vec<Thread> = (0..at_once).map(|_| new()).collect();
+        for (block, first) in (0..blocks)
+            .flat_map(|block| (0..threads).step_by(at_once as usize).map(move |first| (block, first)))
+        {
+            let mut shared = Shared(vec![Cell::default(); self.shared_bytes]);
+            for (thread, index) in all.iter_mut().zip(first..) {
+                (thread.block, thread.index, thread.at) = (block, index, 0);
+                thread.registers.fill(None);
+            }
+            loop {
+                let mut stops =
+                    all.iter_mut().map(|thread| self.thread(thread, parameters, memory, &mut shared));
+                let stop = stops.next().expect("a thread");
+                assert!(stops.all(|other| other == stop), "threads of a block that part at a barrier");
+                match stop {
+                    Stop::End => break,
+                    Stop::Barrier(_) => shared.barrier(),
+                    Stop::Shuffle(at) => self.shuffle(at, &mut all),
+                }
             }
         }
     }
 
+    /// Exchanges the values of a block's threads, which are all behind the shuffle in this line.
+    fn shuffle(&self, at: usize, all: &mut [Thread]) {
+        let Action::Shuffle { result, value, ref which, further } = self.lines[at].action else {
+            panic!("a shuffle")
+        };
+        assert_eq!(all.len() % 32, 0, "a warp that is not whole");
+        let values: Vec<u64> =
+            all.iter().map(|thread| thread.registers[value].expect("a register that was written")).collect();
+        for (index, thread) in all.iter_mut().enumerate() {
+            let which = match which {
+                Source::Register(register) => {
+                    thread.registers[*register].expect("a register that was written")
+                }
+                Source::Immediate(bits) => *bits,
+                other => panic!("a lane of {other:?}"),
+            };
+            let from = match further {
+                true if index % 32 + which as usize >= 32 => index,
+                true => index + which as usize,
+                false => {
+                    assert!(which < 32, "lane {which}");
+                    index / 32 * 32 + which as usize
+                }
+            };
+            thread.registers[result] = Some(values[from]);
+        }
+    }
+
+    /// Runs a thread to where it meets the others of its block, or its end.
     fn thread(
         &self,
-        block: u32,
-        thread: u32,
+        thread: &mut Thread,
         parameters: &[u8],
         memory: &mut Memory,
-        registers: &mut [Option<u64>],
-    ) {
+        shared_memory: &mut Shared,
+    ) -> Stop {
+        let Thread { block, index, at, registers } = thread;
+        let (block, index) = (*block, *index);
         let read = |registers: &[Option<u64>], source: &Source| match source {
             Source::Register(index) => registers[*index].expect("a register that was written"),
             Source::Immediate(bits) => *bits,
             Source::Block => u64::from(block),
-            Source::Thread => u64::from(thread),
+            Source::Thread => u64::from(index),
         };
-        let (mut at, mut steps) = (0, 0);
+        let mut steps = 0;
         loop {
             steps += 1;
             assert!(steps < 100_000, "a thread does not end");
-            let line = &self.lines[at];
-            at += 1;
+            let line = &self.lines[*at];
+            *at += 1;
             if let Some((register, wanted)) = line.guard {
                 if (registers[register].expect("a guard that was written") != 0) != wanted {
                     continue;
@@ -283,9 +451,13 @@ impl Kernel {
                     word[..*bytes].copy_from_slice(&parameters[*offset..offset + bytes]);
                     registers[*result] = Some(u64::from_le_bytes(word));
                 }
-                Action::Load { results, address, offset, bytes, signed } => {
+                Action::Load { results, address, offset, bytes, signed, shared } => {
                     let address = registers[*address].expect("an address").wrapping_add(*offset);
-                    let from = memory.at(address, bytes * results.len()).to_vec();
+                    let width = bytes * results.len();
+                    let from = match shared {
+                        true => shared_memory.read(index, address, width),
+                        false => memory.at(address, width).to_vec(),
+                    };
                     for (result, from) in results.iter().zip(from.chunks(*bytes)) {
                         let mut word = [0; 8];
                         word[..*bytes].copy_from_slice(from);
@@ -298,27 +470,46 @@ impl Kernel {
                         registers[*result] = Some(value);
                     }
                 }
-                Action::Store { values, address, offset, bytes } => {
+                Action::Store { values, address, offset, bytes, shared } => {
                     let address = registers[*address].expect("an address").wrapping_add(*offset);
                     let all: Vec<u8> = values
                         .iter()
                         .flat_map(|value| read(registers, value).to_le_bytes()[..*bytes].to_vec())
                         .collect();
-                    memory.at(address, all.len()).copy_from_slice(&all);
+                    match shared {
+                        true => shared_memory.write(index, address, &all),
+                        false => memory.at(address, all.len()).copy_from_slice(&all),
+                    }
                 }
-                Action::Pack { result, halves } => {
-                    let [low, high] = halves.map(|half| registers[half].expect("a half") & 0xffff);
-                    registers[*result] = Some(high << 16 | low);
+                Action::Pack { result, halves, bits } => {
+                    let [low, high] = halves.map(|half| registers[half].expect("a half") & ((1 << bits) - 1));
+                    registers[*result] = Some(high << bits | low);
                 }
-                Action::Jump(target) => at = *target,
-                Action::Return => return,
+                Action::Unpack { results, whole } => {
+                    let bits = registers[*whole].expect("a register that was written");
+                    registers[results[0]] = Some(bits & 0xffff_ffff);
+                    registers[results[1]] = Some(bits >> 32);
+                }
+                Action::Add { result, address, value } => {
+                    let value = read(registers, value) as u32;
+                    let word = memory.at(registers[*address].expect("an address"), 4);
+                    let before = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+                    word.copy_from_slice(&before.wrapping_add(value).to_le_bytes());
+                    registers[*result] = Some(before.into());
+                }
+                Action::Fence => {}
+                Action::Shuffle { .. } => return Stop::Shuffle(*at - 1),
+                Action::Jump(target) => *at = *target,
+                Action::Barrier => return Stop::Barrier(*at),
+                Action::Return => return Stop::End,
             }
         }
     }
 }
 
 fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic: &str, rest: &str) -> Action {
-    let parts: Vec<&str> = mnemonic.split('.').collect();
+    // Threads run in turn, so every access is volatile.
+    let parts: Vec<&str> = mnemonic.split('.').filter(|part| *part != "volatile").collect();
     let kind = parts[parts.len() - 1];
     let bytes = || kind[1..].parse::<usize>().map_or(0, |bits| bits / 8);
     let all = operands(rest);
@@ -340,23 +531,57 @@ fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic: &str, rest
                 bytes: bytes(),
             }
         }
-        ("ld", Some("global")) => {
+        ("bar", Some("sync")) => {
+            assert_eq!(rest, "0", "the one barrier");
+            Action::Barrier
+        }
+        ("ld", Some("global" | "shared")) => {
             let (base, offset) = place(&all[1]);
             let results: Vec<usize> = list(&all[0]).into_iter().map(|name| reader.register(name)).collect();
             check_width(&parts, results.len());
             let signed = kind.starts_with('s');
-            Action::Load { results, address: reader.register(&base), offset, bytes: bytes(), signed }
+            let (address, shared) = (reader.register(&base), parts[1] == "shared");
+            Action::Load { results, address, offset, bytes: bytes(), signed, shared }
         }
-        ("st", Some("global")) => {
+        ("st", Some("global" | "shared")) => {
             let (base, offset) = place(&all[0]);
             let values: Vec<Source> = list(&all[1]).into_iter().map(|name| reader.source(name)).collect();
             check_width(&parts, values.len());
-            Action::Store { values, address: reader.register(&base), offset, bytes: bytes() }
+            let shared = parts[1] == "shared";
+            Action::Store { values, address: reader.register(&base), offset, bytes: bytes(), shared }
         }
         ("mov", _) if all[1].starts_with('{') => {
             let names = list(&all[1]);
             let halves = [reader.register(names[0]), reader.register(names[1])];
-            Action::Pack { result: reader.register(&all[0]), halves }
+            let bits = if kind == "b64" { 32 } else { 16 };
+            Action::Pack { result: reader.register(&all[0]), halves, bits }
+        }
+        ("mov", _) if all[0].starts_with('{') => {
+            assert_eq!(kind, "b64", "halves of 64 bits");
+            let names = list(&all[0]);
+            let results = [reader.register(names[0]), reader.register(names[1])];
+            Action::Unpack { results, whole: reader.register(&all[1]) }
+        }
+        ("shfl", _) => {
+            assert!(matches!(mnemonic, "shfl.sync.down.b32" | "shfl.sync.idx.b32"), "{mnemonic}");
+            assert_eq!(all[3..], ["31", "-1"], "all of a warp");
+            Action::Shuffle {
+                result: reader.register(&all[0]),
+                value: reader.register(&all[1]),
+                which: reader.source(&all[2]),
+                further: mnemonic.contains("down"),
+            }
+        }
+        ("membar", _) => {
+            assert_eq!(mnemonic, "membar.gl");
+            Action::Fence
+        }
+        ("atom", _) => {
+            assert_eq!(mnemonic, "atom.global.add.u32");
+            let (base, offset) = place(&all[1]);
+            assert_eq!(offset, 0, "an offset");
+            let (result, value) = (reader.register(&all[0]), reader.source(&all[2]));
+            Action::Add { result, address: reader.register(&base), value }
         }
         _ => Action::Pure {
             result: reader.register(&all[0]),

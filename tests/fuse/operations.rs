@@ -4,12 +4,13 @@ use libtest_mimic::Trial;
 use selvedge::fuse::{Expression, Graph, Operation};
 use selvedge::types::DType;
 
-use super::arrays::{Array, assert_same, on_host};
+use super::arrays::{Array, assert_same, on_device, on_host};
 use super::classes::{CLASSES, Class, Role};
-use super::harness::as_ptx;
+use super::harness::{as_ptx, device};
 use super::reference;
 use super::texts;
 use super::value::{Value, read, same, special, write};
+use super::vectors;
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
@@ -80,6 +81,10 @@ fn run(operation: Operation, dtype: DType, class: &Class) {
         let assemble =
             class.crossed || matches!(operation, Operation::Conj | Operation::Add | Operation::Select);
         let after = check(&expression, &arrays, &before, assemble);
+        if reference::is_elsewhere(operation, dtype) {
+            assert!(vectors::has(operation, dtype), "{} of {dtype} has no vectors", operation.name());
+            continue;
+        }
         let shape = output.shape();
         let operands: Vec<Vec<Value>> = arrays
             .iter()
@@ -111,7 +116,8 @@ fn dtypes_of(expression: &Expression) -> Vec<DType> {
     expression.inputs().iter().chain(expression.outputs()).copied().collect()
 }
 
-/// Runs on the CPU and as PTX, for the oldest devices and for newer ones; gives the CPU's result.
+/// Runs on the CPU, as PTX for the oldest devices and for newer ones, and on a device where there is one; gives the CPU's
+/// result.
 pub fn check(expression: &Expression, inputs: &[Array], before: &[Array], assemble: bool) -> Vec<Array> {
     let mut on_cpu = before.to_vec();
     on_host(expression, inputs, &[], &mut on_cpu);
@@ -121,6 +127,11 @@ pub fn check(expression: &Expression, inputs: &[Array], before: &[Array], assemb
         let mut on_device = before.to_vec();
         texts::keep(&as_ptx(expression, inputs, &mut on_device, *capability), assemble);
         assert_same(&format!("sm_{}{}", capability.0, capability.1), &on_cpu, &on_device, before);
+    }
+    if let Ok(stream) = device() {
+        let mut there = before.to_vec();
+        on_device(stream, expression, inputs, &mut there).expect("a run on the device");
+        assert_same("the device", &on_cpu, &there, before);
     }
     on_cpu
 }
@@ -179,11 +190,12 @@ pub fn assert_close(dtype: DType, found: &[u8], wanted: Value, ulp: u32, what: i
     if let (true, Value::Real(x), Value::Real(y)) = (ulp > 0, found, wanted) {
         let unit = match dtype {
             DType::F16 => 2f64.powi(-24).max(y.abs() * 2f64.powi(-10)),
-            DType::BF16 => y.abs() * 2f64.powi(-7),
+            DType::BF16 => 2f64.powi(-133).max(y.abs() * 2f64.powi(-7)),
             DType::F32 => 2f64.powi(-149).max(y.abs() * 2f64.powi(-23)),
             _ => 5e-324f64.max(y.abs() * 2f64.powi(-52)),
         };
-        if (x - y).abs() <= f64::from(ulp) * unit {
+        let same_zero = x != 0.0 || y != 0.0 || x.is_sign_negative() == y.is_sign_negative();
+        if same_zero && (x - y).abs() <= f64::from(ulp) * unit {
             return;
         }
     }

@@ -64,7 +64,9 @@ fn integer_towards_zero(x: i128) -> f32 {
 
 pub fn function(mnemonic: &str) -> Option<Pure> {
     let function: Pure = match mnemonic {
-        "mov.u32" | "mov.b32" | "mov.f32" | "mov.b64" | "mov.f64" | "mov.b16" | "mov.pred" => |a| a[0],
+        "mov.u32" | "mov.u64" | "mov.b32" | "mov.f32" | "mov.b64" | "mov.f64" | "mov.b16" | "mov.pred" => {
+            |a| a[0]
+        }
         "and.pred" | "and.b32" | "and.b64" => |a| a[0] & a[1],
         "or.pred" | "or.b32" | "or.b64" => |a| a[0] | a[1],
         "xor.pred" | "xor.b32" | "xor.b64" => |a| a[0] ^ a[1],
@@ -74,8 +76,11 @@ pub fn function(mnemonic: &str) -> Option<Pure> {
         "add.u32" => |a| u64::from(w(a[0]).wrapping_add(w(a[1]))),
         "sub.u32" => |a| u64::from(w(a[0]).wrapping_sub(w(a[1]))),
         "mul.lo.u32" => |a| u64::from(w(a[0]).wrapping_mul(w(a[1]))),
+        "mul.hi.u64" => |a| ((u128::from(a[0]) * u128::from(a[1])) >> 64) as u64,
+        "clz.b64" => |a| u64::from(a[0].leading_zeros()),
         "mul.hi.u32" => |a| (u64::from(w(a[0])) * u64::from(w(a[1]))) >> 32,
         "mad.lo.u32" => |a| u64::from(w(a[0]).wrapping_mul(w(a[1])).wrapping_add(w(a[2]))),
+        "mad.lo.u64" => |a| a[0].wrapping_mul(a[1]).wrapping_add(a[2]),
         "mad.wide.u32" => |a| (u64::from(w(a[0])) * u64::from(w(a[1]))).wrapping_add(a[2]),
         "mad.wide.s32" => |a| (i64::from(s(a[0])) * i64::from(s(a[1]))).wrapping_add(l(a[2])) as u64,
         "div.s32" => |a| {
@@ -142,6 +147,7 @@ fn float(mnemonic: &str) -> Option<Pure> {
         "mul.rn.f32" => |a| of(f(a[0]) * f(a[1])),
         "div.rn.f32" => |a| of(f(a[0]) / f(a[1])),
         "fma.rn.f32" => |a| of(f(a[0]).mul_add(f(a[1]), f(a[2]))),
+        "rcp.rn.f32" => |a| of(1.0 / f(a[0])),
         "sqrt.rn.f32" => |a| of(f(a[0]).sqrt()),
         "neg.f32" => |a| of(-f(a[0])),
         "abs.f32" => |a| of(f(a[0]).abs()),
@@ -169,6 +175,7 @@ fn float(mnemonic: &str) -> Option<Pure> {
         "mul.rn.f64" => |a| od(d(a[0]) * d(a[1])),
         "div.rn.f64" => |a| od(d(a[0]) / d(a[1])),
         "fma.rn.f64" => |a| od(d(a[0]).mul_add(d(a[1]), d(a[2]))),
+        "rcp.rn.f64" => |a| od(1.0 / d(a[0])),
         "sqrt.rn.f64" => |a| od(d(a[0]).sqrt()),
         "neg.f64" => |a| od(-d(a[0])),
         "abs.f64" => |a| od(d(a[0]).abs()),

@@ -45,8 +45,13 @@ fn expression(numbers: &mut Numbers, inputs: &[DType]) -> Expression {
     let graph = Graph::new();
     let mut nodes: Vec<Expr<'_>> = inputs.iter().map(|&dtype| graph.input(dtype)).collect();
     nodes.push(graph.number(2.5, dtype(numbers)));
-    while nodes.len() < inputs.len() + 13 {
+    nodes.extend([graph.position(), graph.index(0), graph.index(-1)]);
+    while nodes.len() < inputs.len() + 16 {
         let operation = Operation::ALL[numbers.below(Operation::ALL.len())];
+        // A NaN's sign is the machine's, and these show it.
+        if matches!(operation, Operation::Copysign) {
+            continue;
+        }
         let operands: Vec<Expr<'_>> =
             (0..operation.arity()).map(|_| nodes[numbers.below(nodes.len())]).collect();
         let dtypes: Vec<DType> = operands.iter().map(|operand| operand.dtype()).collect();

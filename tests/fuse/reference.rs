@@ -6,7 +6,7 @@ use num_complex::Complex;
 use selvedge::fuse::Operation;
 use selvedge::types::{DType, complex};
 
-use super::value::{Value, bits, eight_bits, nearest, wrap};
+use super::value::{Value, bits, eight_bits, nearest, read, wrap, write};
 
 /// Rounds the result of f32 arithmetic to the dtype.
 fn narrow(dtype: DType, x: f32) -> f64 {
@@ -124,6 +124,24 @@ macro_rules! floats {
                 Silu => x / (1.0 + (-x).exp()),
                 Softplus if x > 50.0 => x,
                 Softplus => x.exp().ln_1p(),
+                Sin => x.sin(),
+                Cos => x.cos(),
+                Tan => x.tan(),
+                Asin => x.asin(),
+                Acos => x.acos(),
+                Atan => x.atan(),
+                Atan2 => x.atan2(y),
+                Pow => x.powf(y),
+                Cbrt => x.cbrt(),
+                Heaviside if x.is_nan() => x,
+                Heaviside if x == 0.0 => y,
+                Heaviside if x > 0.0 => 1.0,
+                Heaviside => 0.0,
+                Radians => x * (std::f64::consts::PI / 180.0) as $float,
+                Degrees => x * (180.0 / std::f64::consts::PI) as $float,
+                Angle if x.is_nan() => x,
+                Angle if x < 0.0 => std::f64::consts::PI as $float,
+                Angle => 0.0,
                 Real | Conj => x,
                 Imag => 0.0,
                 _ => return None,
@@ -134,6 +152,17 @@ macro_rules! floats {
 
 floats!(single f32);
 floats!(double f64);
+
+/// Whether the operation's results are held against the vectors of higher precision instead.
+pub fn is_elsewhere(operation: Operation, dtype: DType) -> bool {
+    use Operation::*;
+    let is_simple = matches!(operation, Abs | Angle);
+    let has_none = matches!(
+        operation,
+        Sinc | Erf | Erfc | Gelu | GeluTanh | Lgamma | Logit | LogAddExp | Xlogy | Xlog1py
+    );
+    has_none || dtype.is_complex() && operation.complex_ulp() > 0 && !is_simple
+}
 
 /// The operation on operands of the dtype that it computes in.
 pub fn apply(operation: Operation, dtype: DType, operands: &[Value]) -> Value {
@@ -146,6 +175,9 @@ pub fn apply(operation: Operation, dtype: DType, operands: &[Value]) -> Value {
     }
     if dtype.is_complex() {
         return complex_number(operation, dtype, operands);
+    }
+    if operation == Operation::NextAfter {
+        return Value::Real(next_after(dtype, operands[0].real(), operands[1].real()));
     }
     if dtype.is_float() {
         let [x, y, z] = [0, 1, 2].map(|k| operands.get(k).map_or(0.0, |operand| operand.real()));
@@ -161,6 +193,28 @@ pub fn apply(operation: Operation, dtype: DType, operands: &[Value]) -> Value {
     }
     let [x, y, z] = [0, 1, 2].map(|k| operands.get(k).map_or(0, |operand| operand.integer()));
     integer(operation, dtype, x, y, z)
+}
+
+/// By the bits of the dtype's own numbers, which are in order.
+fn next_after(dtype: DType, x: f64, y: f64) -> f64 {
+    if x.is_nan() || y.is_nan() || x == y {
+        return if x == y { y } else { f64::NAN };
+    }
+    let mut bytes = [0; 8];
+    let bytes = &mut bytes[..dtype.size()];
+    write(dtype, Value::Real(x), bytes);
+    let mut all = [0; 8];
+    all[..dtype.size()].copy_from_slice(bytes);
+    let sign = 1u64 << (bits(dtype) - 1);
+    let mut word = u64::from_le_bytes(all);
+    if x == 0.0 {
+        word = 1 | if y < 0.0 { sign } else { 0 };
+    } else if (x < y) == (x > 0.0) {
+        word += 1;
+    } else {
+        word -= 1;
+    }
+    read(dtype, &word.to_le_bytes()[..dtype.size()]).real()
 }
 
 /// Operations that give a truth value.
@@ -182,6 +236,7 @@ fn test(operation: Operation, operands: &[Value]) -> Option<bool> {
         LessEqual => matches!(order, Some(Ordering::Less | Ordering::Equal)),
         Greater => order == Some(Ordering::Greater),
         GreaterEqual => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
+        Signbit => parts.0.is_sign_negative(),
         IsNan => any(f64::is_nan),
         IsInfinite => any(f64::is_infinite),
         IsFinite => !any(|part| !part.is_finite()),
@@ -207,6 +262,8 @@ fn integer(operation: Operation, dtype: DType, x: i128, y: i128, z: i128) -> Val
             Add => x + y,
             Sub => x - y,
             Mul => x.wrapping_mul(y),
+            // Of u64 it is past i128.
+            MulHigh => ((x as u128 * y as u128) >> width) as i128,
             FloorDivide | TruncDivide | Fmod | Remainder if y == 0 => 0,
             TruncDivide => x / y,
             FloorDivide => {
@@ -243,6 +300,12 @@ fn integer(operation: Operation, dtype: DType, x: i128, y: i128, z: i128) -> Val
                 }
             }
             Fma => x.wrapping_mul(y).wrapping_add(z),
+            // Truncated 1 / x^-y.
+            Pow if y < 0 && x.abs() != 1 => 0,
+            Pow => (0..127).rev().filter(|bit| *bit == 0 || y >> bit != 0).fold(1i128, |power, bit| {
+                let square = power.wrapping_mul(power);
+                if y >> bit & 1 == 1 { square.wrapping_mul(x) } else { square }
+            }),
             _ => panic!("{operation:?} of {dtype}"),
         },
     )
@@ -265,6 +328,7 @@ fn complex_number(operation: Operation, dtype: DType, operands: &[Value]) -> Val
                 Operation::Conj => Complex::new(x.re, -x.im),
                 Operation::Real => return Value::Real(a),
                 Operation::Imag => return Value::Real(b),
+                Operation::Angle => return Value::Real(b.atan2(a)),
                 Operation::Abs => return Value::Real(x.re.hypot(x.im).into()),
                 _ => panic!("{operation:?} of {dtype}"),
             };

@@ -1,124 +1,200 @@
-//! Elementary functions beside results of higher precision (`tests/data/fuse/functions.txt`): within the stated error.
+//! Functions beside results of higher precision (`tests/data/fuse/functions.txt`): within the stated error.
 
 use libtest_mimic::Trial;
-use selvedge::fuse::{Graph, HostInput, HostOutput, Operation};
-use selvedge::types::{Element, Layout};
+use selvedge::fuse::{Graph, Operation};
+use selvedge::types::{DType, Layout};
+
+use super::arrays::{Array, on_host};
+use super::value::{Value, read};
 
 const VECTORS: &str = include_str!("../data/fuse/functions.txt");
 
-/// Argument and result, as the sum of two numbers.
-type Point = (f64, f64, f64);
+/// Operands, and for each part of the result two numbers whose sum it is.
+struct Point {
+    operands: Vec<Value>,
+    result: Vec<(f64, f64)>,
+}
 
-fn points(name: &str, dtype: &str) -> Vec<Point> {
-    let number =
-        |word: Option<&str>| f64::from_bits(u64::from_str_radix(word.expect("a word"), 16).expect("bits"));
+/// The lines of an operation for a dtype (or `special`).
+fn points(operation: Operation, column: &str, dtype: DType) -> Vec<Point> {
+    let number = |word: &str| f64::from_bits(u64::from_str_radix(word, 16).expect("bits"));
+    let numbers = |words: &str| words.split(' ').map(number).collect::<Vec<f64>>();
+    let exact = matches!(column, "f64" | "c128");
     VECTORS
         .lines()
-        .filter_map(|line| line.strip_prefix(&format!("{name} {dtype} ")))
+        .filter_map(|line| line.strip_prefix(operation.name())?.strip_prefix(' '))
+        .filter_map(|line| line.strip_prefix(column)?.strip_prefix(' '))
         .map(|line| {
-            let mut words = line.split(' ').map(Some);
-            let mut next = || number(words.next().flatten());
-            (next(), next(), next())
+            let (operands, result) = line.split_once(" = ").expect("operands and a result");
+            let (operands, result) = (numbers(operands), numbers(result));
+            let operands = if dtype.is_complex() {
+                operands.chunks(2).map(|parts| Value::Complex(parts[0], parts[1])).collect()
+            } else {
+                operands.into_iter().map(Value::Real).collect()
+            };
+            let result = if exact {
+                result.chunks(2).map(|parts| (parts[0], parts[1])).collect()
+            } else {
+                result.into_iter().map(|part| (part, 0.0)).collect()
+            };
+            Point { operands, result }
         })
         .collect()
 }
 
-/// The operations that the file has.
-fn operations() -> Vec<Operation> {
-    Operation::ALL.iter().copied().filter(|operation| !points(operation.name(), "f64").is_empty()).collect()
+/// Whether the file has lines for the operation on a dtype.
+pub fn has(operation: Operation, dtype: DType) -> bool {
+    let start = format!("{} {} ", operation.name(), dtype.name());
+    VECTORS.lines().any(|line| line.starts_with(&start))
 }
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![Trial::test("vectors::every_inexact_function_has_some", || {
-        let without: Vec<&str> = Operation::ALL
-            .iter()
-            .filter(|operation| operation.ulp() > 0 && !operations().contains(operation))
-            .map(|operation| operation.name())
-            .collect();
-        // These three are held against f64 arithmetic in their own trials.
-        assert_eq!(without, ["abs", "rsqrt", "hypot"]);
+        let without = |dtype: DType, ulp: fn(Operation) -> u32| -> Vec<&str> {
+            let inexact = |operation: &&Operation| operation.dtypes().contains(dtype) && ulp(**operation) > 0;
+            let all = Operation::ALL.iter().filter(inexact);
+            all.filter(|operation| !has(**operation, dtype)).map(|operation| operation.name()).collect()
+        };
+        // These are held against f64 arithmetic in their own trials.
+        assert_eq!(without(DType::F32, Operation::ulp), ["abs", "rsqrt", "hypot", "angle"]);
+        assert_eq!(without(DType::F64, Operation::ulp), ["abs", "rsqrt", "hypot", "angle"]);
+        assert_eq!(without(DType::C64, Operation::complex_ulp), ["abs", "angle"]);
+        assert_eq!(without(DType::C128, Operation::complex_ulp), ["abs", "angle"]);
         Ok(())
     })];
-    for operation in operations() {
-        for dtype in ["f32", "f64"] {
-            trials.push(Trial::test(format!("vectors::{}::{dtype}", operation.name()), move || {
-                let points = points(operation.name(), dtype);
-                assert!(points.len() > 300, "{} points", points.len());
-                let (worst, at) = if dtype == "f32" {
-                    worst::<f32>(operation, &points)
-                } else {
-                    worst::<f64>(operation, &points)
-                };
-                println!("{} {dtype}: {worst:.3} ulp at {at:e}", operation.name());
-                assert!(worst <= f64::from(operation.ulp()), "{worst} units in the last place at {at:e}");
-                Ok(())
-            }));
+    for &operation in Operation::ALL {
+        for dtype in operation.dtypes().iter() {
+            if has(operation, dtype) {
+                trials.push(Trial::test(format!("vectors::{}::{dtype}", operation.name()), move || {
+                    check(operation, dtype, dtype.name(), 0);
+                    Ok(())
+                }));
+            }
+            if dtype.is_complex() && !points(operation, "special", dtype).is_empty() {
+                trials.push(Trial::test(
+                    format!("vectors::{}::{dtype}::special", operation.name()),
+                    move || {
+                        check(operation, dtype, "special", 2);
+                        Ok(())
+                    },
+                ));
+            }
         }
     }
     trials
 }
 
-trait Float: Element {
-    const BITS: i32;
-    const SMALLEST: f64;
-    const LARGEST: f64;
-    fn of(x: f64) -> Self;
-    fn wide(self) -> f64;
-}
-
-impl Float for f32 {
-    const BITS: i32 = 24;
-    const SMALLEST: f64 = 1.401_298_464_324_817e-45;
-    const LARGEST: f64 = f32::MAX as f64;
-    fn of(x: f64) -> f32 {
-        x as f32
-    }
-    fn wide(self) -> f64 {
-        self.into()
-    }
-}
-
-impl Float for f64 {
-    const BITS: i32 = 53;
-    const SMALLEST: f64 = 5e-324;
-    const LARGEST: f64 = f64::MAX;
-    fn of(x: f64) -> f64 {
-        x
-    }
-    fn wide(self) -> f64 {
-        self
-    }
-}
-
-/// The largest error in units in the last place of the result, and where it is.
-fn worst<T: Float>(operation: Operation, points: &[Point]) -> (f64, f64) {
-    let graph = Graph::new();
-    let x = graph.input(T::DTYPE);
-    let expression = graph.expression(&[x.operation(operation, &[])]).expect("an expression");
-    let arguments: Vec<T> = points.iter().map(|(x, ..)| T::of(*x)).collect();
-    let mut results = arguments.clone();
-    let layout = Layout::contiguous(&[points.len()]).expect("a layout");
-    let input = HostInput::new(&arguments, layout).expect("an input");
-    let output = HostOutput::new(&mut results, layout).expect("an output");
-    expression.run_host(&[input], &[], &mut [output]).expect("a run");
-    let mut worst = (0.0, f64::NAN);
-    for ((x, high, rest), found) in points.iter().zip(results) {
-        let found = found.wide();
-        // Past the largest number by half a unit it is infinite.
-        if found.is_infinite() && high.abs() >= T::LARGEST && found.signum() == high.signum() {
-            continue;
-        }
-        let exponent =
-            if high.abs() < f64::MIN_POSITIVE { -1022 } else { (high.abs().to_bits() >> 52) as i32 - 1023 };
-        let unit = if *high == 0.0 {
-            T::SMALLEST
-        } else {
-            f64::from(exponent + 1 - T::BITS).exp2().max(T::SMALLEST)
+fn check(operation: Operation, dtype: DType, column: &str, slack: u32) {
+    let points = points(operation, column, dtype);
+    assert!(points.len() > 15, "{} points", points.len());
+    let allowed = match dtype {
+        DType::F16 | DType::BF16 => 1,
+        _ if dtype.is_complex() => operation.complex_ulp() + slack,
+        _ => operation.ulp(),
+    };
+    let (mut worst, mut wrong) = (0.0f64, Vec::new());
+    let found = results(operation, dtype, &points);
+    for (point, found) in points.iter().zip(&found) {
+        let unit = unit(found.0, &[&point.result[..], &beside(operation, &point.operands)].concat());
+        let largest = match found.0.part() {
+            DType::F16 => 65504.0,
+            DType::BF16 => 3.389_531_389_251_535_5e38,
+            DType::F32 => f32::MAX.into(),
+            _ => f64::MAX,
         };
-        let error = ((found - high) - rest).abs() / unit;
-        if error.is_nan() || error > worst.0 {
-            worst = (error, *x);
+        let parts = [found.1.parts().0, found.1.parts().1];
+        let signed = column == "special" && has_signs(operation, point);
+        let error = point
+            .result
+            .iter()
+            .zip(parts)
+            .map(|(wanted, found)| error(found, *wanted, unit, largest, signed))
+            .fold(0.0, |most: f64, error| if error.is_nan() { f64::INFINITY } else { most.max(error) });
+        worst = worst.max(error);
+        if error > f64::from(allowed) {
+            wrong.push(format!(
+                "{error:.3} units: {}({:?}) is {:?}, wanted {:?}",
+                operation.name(),
+                point.operands,
+                found.1,
+                point.result
+            ));
         }
     }
-    worst
+    println!("{} {dtype} {column}: {worst:.3} ulp of {allowed}", operation.name());
+    assert!(
+        wrong.is_empty(),
+        "{} of {} are wrong\n{}",
+        wrong.len(),
+        points.len(),
+        wrong[..wrong.len().min(12)].join("\n")
+    );
+}
+
+/// The dtype of the results, and each one.
+fn results(operation: Operation, dtype: DType, points: &[Point]) -> Vec<(DType, Value)> {
+    let graph = Graph::new();
+    let inputs: Vec<_> = (0..operation.arity()).map(|_| graph.input(dtype)).collect();
+    let expression =
+        graph.expression(&[inputs[0].operation(operation, &inputs[1..])]).expect("an expression");
+    let layout = Layout::contiguous(&[points.len()]).expect("a layout");
+    let arrays: Vec<Array> = (0..operation.arity())
+        .map(|k| {
+            let values: Vec<Value> = points.iter().map(|point| point.operands[k]).collect();
+            Array::new(dtype, layout, &values, 0)
+        })
+        .collect();
+    let result = expression.outputs()[0];
+    let blank = if result.is_complex() { Value::Complex(0.0, 0.0) } else { Value::Real(0.0) };
+    let mut outputs = [Array::new(result, layout, &[blank], 0)];
+    on_host(&expression, &arrays, &[], &mut outputs);
+    outputs[0].element_bytes().into_iter().map(|bytes| (result, read(result, bytes))).collect()
+}
+
+/// A unit in the last place of a result (of its length, if it is complex).
+fn unit(dtype: DType, result: &[(f64, f64)]) -> f64 {
+    let (precision, smallest) = match dtype.part() {
+        DType::F16 => (11, -24),
+        DType::BF16 => (8, -133),
+        DType::F32 => (24, -149),
+        _ => (53, -1074),
+    };
+    let length = result.iter().map(|part| part.0.abs()).filter(|part| part.is_finite()).fold(0.0, f64::max);
+    let exponent = if length < f64::MIN_POSITIVE { -1022 } else { (length.to_bits() >> 52) as i32 - 1023 };
+    f64::from((exponent + 1 - precision).max(smallest)).exp2()
+}
+
+/// What an error is measured beside, other than the result itself: see the operations' descriptions.
+fn beside(operation: Operation, operands: &[Value]) -> Vec<(f64, f64)> {
+    match operation {
+        Operation::LogAddExp => operands.iter().map(|operand| (operand.real(), 0.0)).collect(),
+        Operation::Lgamma if operands[0].real() < 0.0 => vec![(1.0, 0.0)],
+        _ => Vec::new(),
+    }
+}
+
+/// How many units a part is off; infinite where it is of another kind.
+fn error(found: f64, (high, rest): (f64, f64), unit: f64, largest: f64, signed: bool) -> f64 {
+    if high.is_nan() || found.is_nan() {
+        return if high.is_nan() && found.is_nan() { 0.0 } else { f64::INFINITY };
+    }
+    let same_sign = found.is_sign_negative() == high.is_sign_negative() || !signed;
+    if high.is_infinite() || high == 0.0 && rest == 0.0 {
+        let same = if high == 0.0 { found == 0.0 } else { found.is_infinite() };
+        return if same && same_sign { 0.0 } else { f64::INFINITY };
+    }
+    if found.is_infinite() {
+        // Nearer to the largest number than a unit, the exact result may still be finite.
+        return if high.abs() > largest - unit && same_sign { 0.0 } else { f64::INFINITY };
+    }
+    ((found - high) - rest).abs() / unit
+}
+
+/// Whether C99 says the signs of infinities and zeros: not where a part is NaN, nor always where both are infinite.
+fn has_signs(operation: Operation, point: &Point) -> bool {
+    use Operation::{Cos, Cosh, Exp, Sin, Sinh, Tan, Tanh};
+    let (x, y) = point.operands[0].parts();
+    let open = matches!(operation, Exp | Sin | Cos | Tan | Sinh | Cosh | Tanh);
+    let nan = x.is_nan() || y.is_nan() || point.result.iter().any(|part| part.0.is_nan());
+    !(nan || open && x.is_infinite() && y.is_infinite())
 }

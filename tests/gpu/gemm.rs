@@ -36,6 +36,7 @@ promises! {
     bad_input_is_refused => needs(Need::Isa(8, 0)),
     older_images_multiply => in_child(&[("SELVEDGE_ARCH", "sm_80")]) => needs(Need::Isa(8, 0)),
     ptx_multiplies => in_child(&[("SELVEDGE_IMAGE", "ptx")]) => needs(Need::Isa(8, 0)),
+    cublas_multiplies_where_it_is => needs(Need::Isa(8, 0)),
     the_environment_asks_for_an_engine => in_child(&[("SELVEDGE_GEMM", "simt")]) => needs(Need::Isa(8, 0)),
 }
 
@@ -58,10 +59,10 @@ fn has_wgmma() -> selvedge::Result<bool> {
     has(Engine::Wgmma)
 }
 
-/// The engines that multiply bf16.
+/// The engines of this crate that multiply bf16.
 fn engines() -> selvedge::Result<Vec<Engine>> {
     let mut engines = Vec::new();
-    for engine in Engine::ALL {
+    for engine in Engine::ALL.into_iter().filter(|engine| engine.is_own()) {
         if has(engine)? {
             engines.push(engine);
         }
@@ -316,6 +317,52 @@ fn ptx_multiplies() -> Outcome {
         every::<f16, f32>(&stream, case)?;
         every::<f32, f32>(&stream, case)?;
     }
+    Ok(())
+}
+
+/// As the other engines, element by element; and it does not use TF32, of which a bound would be far off.
+fn cublas_multiplies_where_it_is() -> Outcome {
+    const CUBLAS: Choice = Choice::Only(Engine::Cublas);
+    let stream = stream()?;
+    if let Err(error) = selvedge::cublas::version() {
+        println!("not run: {error}");
+        let failed = Case::new(8, 8, 8).check::<f32, f32>(&stream, CUBLAS).err();
+        let text = failed.and_then(|failed| failed.message().map(str::to_owned)).unwrap_or_default();
+        assert!(text.contains("cuBLAS could not be loaded"), "{text}");
+        return Ok(());
+    }
+    for operations in LAYOUTS {
+        for (batch, shared, interleaved) in
+            [(1, (false, false), false), (3, (true, false), false), (3, (false, true), true)]
+        {
+            let case = Case { operations, batch, shared, interleaved, ..Case::new(65, 70, 40) };
+            for case in
+                [case, Case { gaps: (3, 5, 1), starts: (1, 3, 7), alpha: (2, 1), beta: (-1, 3), ..case }]
+            {
+                case.check::<f16, f16>(&stream, CUBLAS)?;
+                case.check::<f16, f32>(&stream, CUBLAS)?;
+                case.check::<bf16, bf16>(&stream, CUBLAS)?;
+                case.check::<bf16, f32>(&stream, CUBLAS)?;
+                case.check::<f32, f32>(&stream, CUBLAS)?;
+                case.check::<f64, f64>(&stream, CUBLAS)?;
+                case.check::<Complex<f32>, Complex<f32>>(&stream, CUBLAS)?;
+                case.check::<Complex<f64>, Complex<f64>>(&stream, CUBLAS)?;
+            }
+        }
+    }
+    for operations in [(Operation::Adjoint, Operation::None), (Operation::Transpose, Operation::Adjoint)] {
+        Case { operations, ..Case::new(35, 20, 17) }.check::<Complex<f64>, Complex<f64>>(&stream, CUBLAS)?;
+    }
+    bounds::by_cublas(&stream)?;
+    // Captured, once its kernels are loaded.
+    let (a, mut c) = (stream.upload(&[1.0f32; 64 * 64])?, stream.zeros::<f32>(64 * 64)?);
+    let product = Product::new(64, 64, 64).by(CUBLAS);
+    gemm(&stream, &product, 1.0, &a, &a, 0.0, &mut c)?;
+    let (graph, ()) = stream.capture(|stream| gemm(stream, &product, 1.0, &a, &a, 1.0, &mut c))?;
+    let graph = graph.instantiate()?;
+    graph.launch(&stream)?;
+    graph.launch(&stream)?;
+    assert_eq!(stream.download(&c)?, [3.0 * 64.0; 64 * 64]);
     Ok(())
 }
 

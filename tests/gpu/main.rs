@@ -45,17 +45,22 @@ mod launcher;
 mod launches;
 mod libraries;
 mod linking;
+mod matmul;
 mod memory;
 mod modules;
+mod moving;
 mod ordering;
 mod peer;
 mod pinned;
 mod pool;
 mod pool_modes;
+mod random;
+mod reduce;
 mod resets;
 mod sanitizer;
 mod soak;
 mod streams_events;
+mod tensor;
 mod tensor_map;
 mod threads;
 mod timeouts;
@@ -92,8 +97,13 @@ fn promises() -> Vec<Promise> {
         pool_modes::promises(),
         images::promises(),
         fuse::promises(),
+        moving::promises(),
+        tensor::promises(),
+        reduce::promises(),
+        random::promises(),
         foreign_images::promises(),
         gemm::promises(),
+        matmul::promises(),
         launcher::promises(),
         headers::promises(),
         bad_input::promises(),

@@ -8,15 +8,15 @@ use super::block::{Block, Lanes};
 use crate::types::DType;
 
 /// An operand's memory.
-pub(super) struct Operand {
-    pub(super) memory: *mut u8,
-    pub(super) dtype: DType,
+pub(in crate::fuse) struct Operand {
+    pub(in crate::fuse) memory: *mut u8,
+    pub(in crate::fuse) dtype: DType,
 }
 
 /// Calls `each` with (lane, lanes, offset, stride) for runs along the innermost dimension that together are the `count`
 /// elements from linear index `start` on.
 #[inline(always)]
-fn for_each_run(
+pub(super) fn for_each_run(
     space: &Space,
     operand: usize,
     start: usize,
@@ -47,7 +47,7 @@ impl Operand {
     ///
     /// The space's elements of `operand` are in the memory, and nobody writes those that are read.
     #[inline(always)]
-    pub(super) unsafe fn load(
+    pub(in crate::fuse) unsafe fn load(
         &self,
         space: &Space,
         operand: usize,
@@ -92,7 +92,7 @@ impl Operand {
     ///
     /// As [`load`](Self::load), and nobody else uses the elements that are written.
     #[inline(always)]
-    pub(super) unsafe fn store(
+    pub(in crate::fuse) unsafe fn store(
         &self,
         space: &Space,
         operand: usize,

@@ -1,19 +1,25 @@
 //! Which register each value of a program is in on the CPU, and which steps run once.
 
 use super::super::program::{Program, Step, Value};
+use super::block::Block;
 
 /// The steps that outputs need, in order, with registers that are used again once their value was read for the last time.
 ///
-/// What must stay true: the register of an instruction's result is none of its operands'.
+/// What must stay true: the register of an instruction's result is none of its operands', and a body that few elements need
+/// can be passed over: what is read after it is elsewhere than what it writes, but for its results.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     /// The register of each step's value.
-    pub(super) of_step: Vec<u32>,
+    pub(in crate::fuse) of_step: Vec<u32>,
     /// Steps that give the same for all elements.
-    pub(super) once: Vec<u32>,
+    pub(in crate::fuse) once: Vec<u32>,
     /// Steps of every block.
-    pub(super) each: Vec<u32>,
-    pub(super) registers: usize,
+    pub(in crate::fuse) each: Vec<u32>,
+    /// For each body that few elements need, the place in `each` after it.
+    pub(super) after: Vec<usize>,
+    /// For each step, whose groups share its value; see [`Program::groups`].
+    pub(super) groups: Vec<Option<(usize, usize)>>,
+    pub(in crate::fuse) registers: usize,
 }
 
 impl Schedule {
@@ -22,18 +28,21 @@ impl Schedule {
         let once = program.uniform(|_| false);
         let mut last_use = vec![0; live.len()];
         for (index, (step, _)) in program.steps.iter().enumerate().filter(|(index, _)| live[*index]) {
-            if let Step::Apply(_, operands) = step {
-                for operand in operands {
-                    last_use[operand.index()] = index;
-                }
+            for operand in program.values(*step) {
+                last_use[operand.index()] = index;
             }
         }
         for value in program.outputs.iter().flatten() {
             last_use[value.index()] = usize::MAX;
         }
-        let mut schedule = Schedule { of_step: vec![0; live.len()], ..Schedule::default() };
+        let mut schedule =
+            Schedule { of_step: vec![0; live.len()], groups: program.groups(), ..Schedule::default() };
         let mut free: Vec<u32> = Vec::new();
         for (index, (step, _)) in program.steps.iter().enumerate().filter(|(index, _)| live[*index]) {
+            if let Step::Rare(_) = step {
+                schedule.each.push(index as u32);
+                continue;
+            }
             if once[index] {
                 // Kept for all blocks.
                 schedule.of_step[index] = schedule.registers as u32;
@@ -46,19 +55,38 @@ impl Schedule {
                 schedule.registers as u32 - 1
             });
             schedule.each.push(index as u32);
-            if let Step::Apply(_, operands) = step {
-                for (place, operand) in operands.iter().enumerate() {
-                    let repeated = operands[..place].contains(operand);
-                    if last_use[operand.index()] == index && !once[operand.index()] && !repeated {
-                        free.push(schedule.of_step[operand.index()]);
-                    }
+            for operand in program.values(*step) {
+                if last_use[operand.index()] == index && !once[operand.index()] {
+                    free.push(schedule.of_step[operand.index()]);
+                    // Freed once, if it is read twice here.
+                    last_use[operand.index()] = usize::MAX;
                 }
             }
         }
+        let each = &schedule.each;
+        let after = |index: usize| each.partition_point(|&step| (step as usize) < index);
+        schedule.after = program.rares.iter().map(|rare| after(rare.body.end)).collect();
         schedule
     }
 
-    pub(super) fn register(&self, value: Value) -> usize {
+    /// The registers of values, and the one of their result, which is never one of them.
+    #[inline(always)]
+    pub(super) fn at<'a, const COUNT: usize>(
+        &self,
+        registers: &'a mut [Block],
+        values: [Value; COUNT],
+        result: usize,
+    ) -> Option<([&'a Block; COUNT], &'a mut Block)> {
+        let (before, rest) = registers.split_at_mut(result);
+        let (block, after) = rest.split_first_mut()?;
+        let values = values.map(|value| match self.register(value) {
+            register if register < result => &before[register],
+            register => &after[register - result - 1],
+        });
+        Some((values, block))
+    }
+
+    pub(in crate::fuse) fn register(&self, value: Value) -> usize {
         self.of_step[value.index()] as usize
     }
 }

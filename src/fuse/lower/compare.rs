@@ -6,7 +6,7 @@ use super::one;
 use crate::types::DType;
 
 /// a < b of any ordered dtype.
-fn is_less(program: &mut Program, dtype: DType, a: Value, b: Value) -> Value {
+pub(crate) fn is_less(program: &mut Program, dtype: DType, a: Value, b: Value) -> Value {
     match dtype {
         DType::Bool => {
             let below = program.not(a);

@@ -6,7 +6,7 @@ use super::one;
 use crate::types::DType;
 
 /// (ac - bd) + (ad + bc)i.
-pub(super) fn multiply(program: &mut Program, [a, b]: Parts, [c, d]: Parts) -> Parts {
+pub(crate) fn multiply(program: &mut Program, [a, b]: Parts, [c, d]: Parts) -> Parts {
     let (ac, bd) = (program.multiply(a, c), program.multiply(b, d));
     let (ad, bc) = (program.multiply(a, d), program.multiply(b, c));
     [program.subtract(ac, bd), program.add(ad, bc)]

@@ -23,6 +23,17 @@ pub(crate) fn not(program: &mut Program, dtype: DType, operands: &[Parts]) -> Pa
     one(rounded(program, dtype, flipped))
 }
 
+/// The upper half of a product, of the dtype's width.
+pub(crate) fn multiply_high(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    let (x, y) = (operands[0][0], operands[1][0]);
+    if dtype.size() >= 4 {
+        return one(program.multiply_high(x, y));
+    }
+    let product = program.multiply(x, y);
+    let width = program.bits32(8 * dtype.size() as u32);
+    one(program.shift_right_unsigned(product, width))
+}
+
 /// A count of 32 bits; one that is negative or does not fit is past every width.
 fn count(program: &mut Program, count: Value) -> Value {
     if program.kind(count) != Kind::Bits64 {

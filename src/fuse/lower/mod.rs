@@ -5,17 +5,51 @@
 
 pub(super) mod arithmetic;
 pub(super) mod cast;
+mod coefficients;
 pub(super) mod compare;
 pub(super) mod complex;
+pub(super) mod complex_functions;
 pub(super) mod division;
 pub(super) mod elementary;
+pub(super) mod error;
+pub(super) mod gamma;
 pub(super) mod integer;
+pub(super) mod inverse;
+pub(super) mod logarithmic;
+pub(super) mod normal;
+pub(super) mod power;
+pub(super) mod random;
 pub(super) mod rounding;
+mod short;
+pub(super) mod steps;
+mod term;
+pub(super) mod trigonometric;
 
 use super::instruction::Instruction;
 use super::operation::Parts;
 use super::program::{Program, Value};
 use crate::types::DType;
+
+/// How exact a function must be for its result's dtype.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Precision {
+    /// 11 bits and fewer, computed in f32.
+    Half,
+    /// 24 bits.
+    Single,
+    /// 53 bits.
+    Double,
+}
+
+impl Precision {
+    fn of(dtype: DType) -> Precision {
+        match dtype {
+            DType::F16 | DType::BF16 => Precision::Half,
+            DType::F64 | DType::C128 => Precision::Double,
+            _ => Precision::Single,
+        }
+    }
+}
 
 /// The parts of a number that has one.
 fn one(value: Value) -> Parts {

@@ -1,6 +1,7 @@
 //! Which elements a thread takes, and where they are.
 
-use super::super::plan::{BLOCK, Class, TILE, Walk};
+use super::super::plan::{BLOCK, Class, Walk};
+use super::tile::Rows;
 use super::{Name, Register, Writer};
 
 /// Where a thread's elements are.
@@ -8,9 +9,10 @@ pub(super) struct Places {
     /// The linear index of each lane where the walk has one. Of lanes past the end, that of the last element, so that
     /// loads need no guard.
     pub(super) linear: Vec<Name>,
-    /// Coordinates of each lane, decoded when first asked for; of a vector those of its first element, for all.
-    coordinates: Vec<Option<Vec<Name>>>,
-    /// For each lane, whether there is such an element; empty where there always is.
+    /// Coordinates of each lane, decoded when first asked for; of a vector those of its first element, for all; in tiles
+    /// by row.
+    pub(super) coordinates: Vec<Option<Vec<Name>>>,
+    /// For each lane, in tiles for each row, whether there is such an element; empty where there always is.
     pub(super) inside: Vec<Name>,
     /// Whether all lanes are inside; empty where they always are.
     pub(super) full: Name,
@@ -18,6 +20,10 @@ pub(super) struct Places {
     divisors: Vec<[Name; 3]>,
     /// The strides of each operand, loaded when first asked for.
     strides: Vec<Vec<Name>>,
+    /// In tiles, where the thread is in its block's.
+    pub(super) rows: Option<Rows>,
+    /// Where a thread takes rows in turn: its row, how much further the next is, and where the tile ends.
+    pub(super) next: Option<(Name, u32, u32)>,
 }
 
 impl Writer<'_> {
@@ -27,22 +33,24 @@ impl Writer<'_> {
         let thread = self.result(Register::Bits32, "mov.u32", &["%tid.x"]);
         let mut places = Places {
             linear: Vec::new(),
-            coordinates: vec![None; self.key.lanes as usize],
+            coordinates: Vec::new(),
             inside: Vec::new(),
             full: Name::new(),
             divisors: Vec::new(),
-            strides: vec![Vec::new(); self.dtypes.len()],
+            strides: vec![Vec::new(); self.key.classes.len()],
+            rows: None,
+            next: None,
         };
         match self.key.walk {
             Walk::Flat => self.flat(&mut places, &block, &thread),
             Walk::Apart => self.apart(&mut places, &block, &thread),
             Walk::Vectors => self.vectors(&mut places, &block, &thread),
-            Walk::Tiles => self.tiles(&mut places, &block, &thread),
+            Walk::Tiles(tile) => self.tiles(&mut places, &block, &thread, tile),
         }
         places
     }
 
-    fn exit_unless_below(&mut self, index: &str, count: &str) {
+    pub(super) fn exit_unless_below(&mut self, index: &str, count: &str) {
         let below = self.result(Register::Predicate, "setp.lt.u32", &[index, count]);
         self.line(format!("@!{below} bra $exit;"));
     }
@@ -50,6 +58,7 @@ impl Writer<'_> {
     /// Lane `lane` of `first + lane · step`, held within the count; its guard goes to `inside`.
     fn lanes(&mut self, places: &mut Places, first: &str, step: u32, count: &str) {
         let tail = self.key.tail;
+        places.coordinates = vec![None; self.key.lanes as usize];
         let last = if tail { self.result(Register::Bits32, "sub.u32", &[count, "1"]) } else { Name::new() };
         for lane in 0..self.key.lanes {
             if lane == 0 {
@@ -105,29 +114,6 @@ impl Writer<'_> {
         places.coordinates = vec![Some(coordinates)];
     }
 
-    fn tiles(&mut self, places: &mut Places, block: &str, thread: &str) {
-        let rank = self.key.rank;
-        let (rest, across) = self.divide(places, block, rank);
-        let (planes, down) = self.divide(places, &rest, rank + 1);
-        let column = self.result(Register::Bits32, "and.b32", &[thread, &(TILE - 1).to_string()]);
-        let column = self.result(Register::Bits32, "mad.lo.u32", &[&across, &TILE.to_string(), &column]);
-        let row = self.result(Register::Bits32, "shr.u32", &[thread, &TILE.trailing_zeros().to_string()]);
-        let row = self.result(Register::Bits32, "mad.lo.u32", &[&down, &TILE.to_string(), &row]);
-        let (width, height) = (self.size(places, 0), self.size(places, 1));
-        self.exit_unless_below(&column, &width);
-        let outer = if rank > 2 { self.decode(places, &planes, 2, rank) } else { Vec::new() };
-        let last = self.result(Register::Bits32, "sub.u32", &[&height, "1"]);
-        for lane in 0..self.key.lanes as usize {
-            let down = (lane as u32 * (BLOCK / TILE)).to_string();
-            let wanted = self.result(Register::Bits32, "add.u32", &[&row, &down]);
-            places.inside.push(self.result(Register::Predicate, "setp.lt.u32", &[&wanted, &height]));
-            let row = self.result(Register::Bits32, "min.u32", &[&wanted, &last]);
-            let mut coordinates = vec![column.clone(), row];
-            coordinates.extend_from_slice(&outer);
-            places.coordinates[lane] = Some(coordinates);
-        }
-    }
-
     /// Size, factor and shift of a dimension.
     fn divisor(&mut self, places: &mut Places, dimension: usize) -> [Name; 3] {
         if places.divisors.len() <= dimension {
@@ -140,13 +126,13 @@ impl Writer<'_> {
         places.divisors[dimension].clone()
     }
 
-    fn size(&mut self, places: &mut Places, dimension: usize) -> Name {
+    pub(super) fn size(&mut self, places: &mut Places, dimension: usize) -> Name {
         let [size, ..] = self.divisor(places, dimension);
         size
     }
 
     /// Quotient and remainder by the size of a dimension.
-    fn divide(&mut self, places: &mut Places, index: &str, dimension: usize) -> (Name, Name) {
+    pub(super) fn divide(&mut self, places: &mut Places, index: &str, dimension: usize) -> (Name, Name) {
         let [size, factor, shift] = self.divisor(places, dimension);
         let high = self.result(Register::Bits32, "mul.hi.u32", &[index, &factor]);
         let sum = self.result(Register::Bits32, "add.u32", &[&high, index]);
@@ -156,7 +142,7 @@ impl Writer<'_> {
     }
 
     /// The coordinates in dimensions `first` to `end` of a linear index.
-    fn decode(&mut self, places: &mut Places, index: &str, first: usize, end: usize) -> Vec<Name> {
+    pub(super) fn decode(&mut self, places: &mut Places, index: &str, first: usize, end: usize) -> Vec<Name> {
         let mut coordinates = Vec::with_capacity(end - first);
         let mut rest = index.to_owned();
         for dimension in first..end - 1 {
@@ -189,9 +175,11 @@ impl Writer<'_> {
         places.strides[operand].clone()
     }
 
-    /// The address of an operand's element for a lane; where lanes are neighbours in it, of the first of them.
+    /// The address of an operand's element for a lane; where lanes are neighbours in it, of the first of them. Of a
+    /// coordinate, its number.
     pub(super) fn address(&mut self, places: &mut Places, operand: usize, lane: usize) -> Name {
-        let (base, bytes) = (self.bases[operand].clone(), self.dtypes[operand].size().to_string());
+        let base = self.bases[operand].clone();
+        let bytes = self.dtypes.get(operand).map_or(1, |dtype| dtype.size()).to_string();
         let class = self.key.classes[operand];
         if class == Class::Constant {
             return base;
@@ -218,5 +206,42 @@ impl Writer<'_> {
             return base;
         }
         self.result(Register::Bits64, "mad.wide.s32", &[&offset, &bytes, &base])
+    }
+
+    /// The numbers that a coordinate gives, by lane; one for all lanes where it is the same.
+    pub(super) fn numbers(&mut self, places: &mut Places, operand: usize) -> Vec<Name> {
+        let (class, walk, lanes) = (self.key.classes[operand], self.key.walk, self.key.lanes as usize);
+        if class == Class::Constant {
+            return vec![self.address(places, operand, 0)];
+        }
+        match walk {
+            // Neighbours have no common stride but 1.
+            Walk::Flat if class == Class::Linear => self.neighbours(places, operand, 0),
+            Walk::Flat | Walk::Apart => (0..lanes).map(|lane| self.address(places, operand, lane)).collect(),
+            Walk::Vectors if class == Class::Row => vec![self.address(places, operand, 0)],
+            Walk::Vectors => self.neighbours(places, operand, 0),
+            Walk::Tiles(_) => {
+                let (rows, _) = self.rows_of_tile();
+                (0..rows as usize).flat_map(|row| self.neighbours(places, operand, row)).collect()
+            }
+        }
+    }
+
+    /// The numbers of a thread's lanes that have one set of coordinates, the `row`th.
+    fn neighbours(&mut self, places: &mut Places, operand: usize, row: usize) -> Vec<Name> {
+        let (class, lanes) = (self.key.classes[operand], self.key.lanes as usize);
+        let first = self.address(places, operand, row);
+        let stride = match class {
+            Class::Gather => self.strides(places, operand)[0].clone(),
+            _ => Name::new(),
+        };
+        let mut next = |lane: usize| match (lane, class) {
+            (0, _) | (_, Class::Row) => first.clone(),
+            (_, Class::Gather) => {
+                self.result(Register::Bits64, "mad.wide.s32", &[&stride, &lane.to_string(), &first])
+            }
+            _ => self.result(Register::Bits64, "add.u64", &[&first, &lane.to_string()]),
+        };
+        (0..lanes).map(&mut next).collect()
     }
 }

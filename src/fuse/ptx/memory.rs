@@ -1,10 +1,26 @@
-//! Loads and stores: whole vectors where lanes are neighbours, single elements elsewhere.
+//! Loads and stores: whole vectors where lanes are neighbours, single elements elsewhere; in tiles row by row.
 
 use super::super::plan::{Class, Walk};
 use super::super::program::parts;
 use super::index::Places;
 use super::{Name, Register, Writer, part_bytes, register_of};
 use crate::types::DType;
+
+/// Where an address leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::fuse) enum State {
+    Global,
+    Shared,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            State::Global => "global",
+            State::Shared => "shared",
+        }
+    }
+}
 
 /// How many of `size` bytes one access takes, of `count`.
 fn accesses(count: usize, size: usize) -> impl Iterator<Item = (usize, usize)> {
@@ -19,31 +35,45 @@ fn list(names: &[Name]) -> (String, String) {
     }
 }
 
+/// What a store of this lane, or row, begins with.
+fn guard(places: &Places, lane: usize) -> String {
+    match places.inside.get(lane) {
+        Some(inside) if !inside.is_empty() => format!("@{inside} "),
+        _ => String::new(),
+    }
+}
+
 impl Writer<'_> {
     /// An input's elements, by lane; one for all lanes where it is the same.
     pub(super) fn load_operand(&mut self, places: &mut Places, operand: usize) -> Vec<[Name; 2]> {
         let (dtype, lanes) = (self.dtypes[operand], self.key.lanes as usize);
         match (self.key.classes[operand], self.key.walk) {
-            (Class::Constant, _) | (Class::Row, Walk::Vectors) => {
+            (Class::Constant, _) => {
                 let address = self.address(places, operand, 0);
-                vec![self.load(dtype, &address)]
+                vec![self.load(State::Global, dtype, &address)]
             }
-            (Class::Linear, Walk::Vectors) => {
-                let address = self.address(places, operand, 0);
-                self.load_vector(dtype, &address, lanes)
+            (_, Walk::Vectors) => self.load_neighbours(places, operand, 0),
+            (_, Walk::Tiles(_)) => {
+                let mut elements = Vec::new();
+                for row in 0..places.inside.len() {
+                    let of_row = self.load_neighbours(places, operand, row);
+                    // One for all lanes is one for those of its row.
+                    elements.extend((0..lanes).map(|lane| of_row[lane % of_row.len()].clone()));
+                }
+                elements
             }
             (Class::Linear, Walk::Flat) => {
                 let address = self.address(places, operand, 0);
                 if places.full.is_empty() {
-                    return self.load_vector(dtype, &address, lanes);
+                    return self.load_vector(State::Global, dtype, &address, lanes);
                 }
                 let (unique, full) = (self.unique(), places.full.clone());
                 self.line(format!("@!{full} bra $cut_{unique};"));
-                let elements = self.load_vector(dtype, &address, lanes);
+                let elements = self.load_vector(State::Global, dtype, &address, lanes);
                 self.line(format!("bra $loaded_{unique};\n$cut_{unique}:"));
                 for (lane, element) in elements.iter().enumerate() {
                     let address = self.address(places, operand, lane);
-                    let single = self.load(dtype, &address);
+                    let single = self.load(State::Global, dtype, &address);
                     for part in 0..parts(dtype) {
                         let kind = match register_of(dtype) {
                             Register::Predicate => "pred",
@@ -58,31 +88,46 @@ impl Writer<'_> {
                 self.line(format!("$loaded_{unique}:"));
                 elements
             }
-            (_, Walk::Vectors) => {
-                let address = self.address(places, operand, 0);
-                let stride = self.strides(places, operand)[0].clone();
-                (0..lanes)
-                    .map(|lane| {
-                        let bytes = (lane * dtype.size()).to_string();
-                        let address = match lane {
-                            0 => address.clone(),
-                            _ => self.result(Register::Bits64, "mad.wide.s32", &[&stride, &bytes, &address]),
-                        };
-                        self.load(dtype, &address)
-                    })
-                    .collect()
-            }
             _ => {
                 // All addresses, then all loads.
                 let addresses: Vec<Name> =
                     (0..lanes).map(|lane| self.address(places, operand, lane)).collect();
-                addresses.iter().map(|address| self.load(dtype, address)).collect()
+                addresses.iter().map(|address| self.load(State::Global, dtype, address)).collect()
             }
         }
     }
 
+    /// The elements of a thread's lanes that have one set of coordinates, the `row`th; one where it is the same for all.
+    fn load_neighbours(&mut self, places: &mut Places, operand: usize, row: usize) -> Vec<[Name; 2]> {
+        let (dtype, lanes) = (self.dtypes[operand], self.key.lanes as usize);
+        match self.key.classes[operand] {
+            Class::Staged(_) => return self.load_staged(places, operand, row),
+            Class::Row => {
+                let address = self.address(places, operand, row);
+                return vec![self.load(State::Global, dtype, &address)];
+            }
+            Class::Linear => {
+                let address = self.address(places, operand, row);
+                return self.load_vector(State::Global, dtype, &address, lanes);
+            }
+            _ => {}
+        }
+        let address = self.address(places, operand, row);
+        let stride = self.strides(places, operand)[0].clone();
+        let mut elements = Vec::with_capacity(lanes);
+        for lane in 0..lanes {
+            let bytes = (lane * dtype.size()).to_string();
+            let address = match lane {
+                0 => address.clone(),
+                _ => self.result(Register::Bits64, "mad.wide.s32", &[&stride, &bytes, &address]),
+            };
+            elements.push(self.load(State::Global, dtype, &address));
+        }
+        elements
+    }
+
     /// One element, aligned to its parts.
-    fn load(&mut self, dtype: DType, address: &str) -> [Name; 2] {
+    pub(in crate::fuse) fn load(&mut self, state: State, dtype: DType, address: &str) -> [Name; 2] {
         let memory = match dtype {
             DType::Bool | DType::U8 | DType::F8E4M3 | DType::F8E5M2 => "u8",
             DType::I8 => "s8",
@@ -99,7 +144,7 @@ impl Writer<'_> {
             DType::F16 => Register::Bits16,
             _ => register_of(dtype),
         };
-        let mnemonic = format!("ld.global.{memory}");
+        let mnemonic = format!("ld.{}.{memory}", state.name());
         let first = self.result(register, &mnemonic, &[&format!("[{address}]")]);
         let first = self.loaded_form(dtype, first);
         if parts(dtype) == 1 {
@@ -123,26 +168,35 @@ impl Writer<'_> {
     }
 
     /// Neighbours, aligned to their bytes, in accesses of at most 16.
-    fn load_vector(&mut self, dtype: DType, address: &str, lanes: usize) -> Vec<[Name; 2]> {
+    pub(in crate::fuse) fn load_vector(
+        &mut self,
+        state: State,
+        dtype: DType,
+        address: &str,
+        lanes: usize,
+    ) -> Vec<[Name; 2]> {
         let size = part_bytes(dtype);
         let count = lanes * parts(dtype);
         if size >= 4 {
             let register = register_of(dtype);
             let memory = super::REGISTERS[register as usize].1;
-            let names = self.load_pieces(register, memory, address, count, size);
+            let names = self.load_pieces(state, register, memory, address, count, size);
             return names
                 .chunks(parts(dtype))
                 .map(|parts| [parts[0].clone(), parts[parts.len() - 1].clone()])
                 .collect();
         }
         if lanes == 1 {
-            return vec![self.load(dtype, address)];
+            return vec![self.load(state, dtype, address)];
         }
         // Words that hold several elements.
         let bytes = lanes * size;
         let words = match bytes {
-            2 => vec![self.result(Register::Bits32, "ld.global.u16", &[&format!("[{address}]")])],
-            _ => self.load_pieces(Register::Bits32, "b32", address, bytes / 4, 4),
+            2 => {
+                let mnemonic = format!("ld.{}.u16", state.name());
+                vec![self.result(Register::Bits32, &mnemonic, &[&format!("[{address}]")])]
+            }
+            _ => self.load_pieces(state, Register::Bits32, "b32", address, bytes / 4, 4),
         };
         let per_word = bytes / words.len() / size;
         let mut elements = Vec::with_capacity(lanes);
@@ -155,8 +209,9 @@ impl Writer<'_> {
         elements
     }
 
-    fn load_pieces(
+    pub(super) fn load_pieces(
         &mut self,
+        state: State,
         register: Register,
         memory: &str,
         address: &str,
@@ -166,7 +221,8 @@ impl Writer<'_> {
         let names: Vec<Name> = (0..count).map(|_| self.register(register)).collect();
         for (first, width) in accesses(count, size) {
             let (vector, list) = list(&names[first..first + width]);
-            self.line(format!("ld.global{vector}.{memory} {list}, [{address}+{}];", first * size));
+            let state = state.name();
+            self.line(format!("ld.{state}{vector}.{memory} {list}, [{address}+{}];", first * size));
         }
         names
     }
@@ -199,16 +255,28 @@ impl Writer<'_> {
         rounds: bool,
     ) {
         let dtype = self.dtypes[operand];
+        if let Walk::Tiles(_) = self.key.walk {
+            for (row, elements) in elements.chunks(self.key.lanes as usize).enumerate() {
+                let guard = guard(places, row);
+                let address = self.address(places, operand, row);
+                match self.key.classes[operand] {
+                    Class::Linear => self.store_vector(dtype, &guard, &address, elements, rounds),
+                    // A lane a row, as nothing else has outputs that are not in line.
+                    _ => self.store_single(dtype, &guard, &address, &elements[0], rounds),
+                }
+            }
+            return;
+        }
         let neighbours =
             self.key.classes[operand] == Class::Linear && matches!(self.key.walk, Walk::Flat | Walk::Vectors);
         if neighbours {
             let address = self.address(places, operand, 0);
             if places.full.is_empty() {
-                return self.store_vector(dtype, &address, elements, rounds);
+                return self.store_vector(dtype, "", &address, elements, rounds);
             }
             let (unique, full) = (self.unique(), places.full.clone());
             self.line(format!("@!{full} bra $cut_{unique};"));
-            self.store_vector(dtype, &address, elements, rounds);
+            self.store_vector(dtype, "", &address, elements, rounds);
             self.line(format!("bra $stored_{unique};\n$cut_{unique}:"));
             self.store_singles(places, operand, elements, rounds);
             self.line(format!("$stored_{unique}:"));
@@ -221,19 +289,23 @@ impl Writer<'_> {
         let dtype = self.dtypes[operand];
         for (lane, element) in elements.iter().enumerate() {
             let address = self.address(places, operand, lane);
-            let guard = match places.inside.get(lane) {
-                Some(inside) if !inside.is_empty() => format!("@{inside} "),
-                _ => String::new(),
-            };
-            let (memory, first) = self.stored_form(dtype, &element[0], rounds);
-            self.line(format!("{guard}st.global.{memory} [{address}], {first};"));
-            if parts(dtype) == 2 {
-                self.line(format!(
-                    "{guard}st.global.{memory} [{address}+{}], {};",
-                    part_bytes(dtype),
-                    element[1]
-                ));
-            }
+            self.store_single(dtype, &guard(places, lane), &address, element, rounds);
+        }
+    }
+
+    pub(in crate::fuse) fn store_single(
+        &mut self,
+        dtype: DType,
+        guard: &str,
+        address: &str,
+        element: &[Name; 2],
+        rounds: bool,
+    ) {
+        let (memory, first) = self.stored_form(dtype, &element[0], rounds);
+        self.line(format!("{guard}st.global.{memory} [{address}], {first};"));
+        if parts(dtype) == 2 {
+            let (offset, second) = (part_bytes(dtype), &element[1]);
+            self.line(format!("{guard}st.global.{memory} [{address}+{offset}], {second};"));
         }
     }
 
@@ -256,11 +328,18 @@ impl Writer<'_> {
         }
     }
 
-    fn store_vector(&mut self, dtype: DType, address: &str, elements: &[[Name; 2]], rounds: bool) {
+    pub(in crate::fuse) fn store_vector(
+        &mut self,
+        dtype: DType,
+        guard: &str,
+        address: &str,
+        elements: &[[Name; 2]],
+        rounds: bool,
+    ) {
         let (size, lanes) = (part_bytes(dtype), elements.len());
         if size < 4 && lanes == 1 {
             let (memory, name) = self.stored_form(dtype, &elements[0][0], rounds);
-            return self.line(format!("st.global.{memory} [{address}], {name};"));
+            return self.line(format!("{guard}st.global.{memory} [{address}], {name};"));
         }
         let (memory, names): (&str, Vec<Name>) = if size >= 4 {
             let names = elements.iter().flat_map(|parts_of| parts_of[..parts(dtype)].to_vec()).collect();
@@ -275,7 +354,7 @@ impl Writer<'_> {
                 .map(|pair| self.result(Register::Bits32, "prmt.b32", &[&pair[0], &pair[1], "64"]))
                 .collect();
             if let [pair] = &pairs[..] {
-                return self.line(format!("st.global.u16 [{address}], {pair};"));
+                return self.line(format!("{guard}st.global.u16 [{address}], {pair};"));
             }
             let words = pairs
                 .chunks(2)
@@ -285,7 +364,7 @@ impl Writer<'_> {
         let size = size.max(4);
         for (first, width) in accesses(names.len(), size) {
             let (vector, list) = list(&names[first..first + width]);
-            self.line(format!("st.global{vector}.{memory} [{address}+{}], {list};", first * size));
+            self.line(format!("{guard}st.global{vector}.{memory} [{address}+{}], {list};", first * size));
         }
     }
 

@@ -4,16 +4,22 @@
 //! program and the key alone, never on a number or a size, because it is what the driver's cache of assembled kernels
 //! goes by. No arithmetic is left for the assembler to contract (`.rn`), and no hint is given: those measured only lost.
 //!
-//! `index` writes which elements a thread takes and where they are, `memory` the loads and stores, this file the
-//! instructions between them. What must stay true: a thread has loaded all that it reads before it stores, so that an
+//! `index` writes which elements a thread takes and where they are, `tile` the same of tiles, `memory` the loads and
+//! stores, this file the instructions between them. What must stay true: a thread has loaded all that it reads before it stores, so that an
 //! output may be an input in the same layout; and nothing outside of the operands is touched.
 
 mod index;
 mod memory;
+mod tile;
+
+pub(in crate::fuse) use memory::State;
+
+use std::ops::Range;
 
 use super::instruction::{Instruction, Kind};
 use super::plan::{Class, Key, Parameters, Walk};
 use super::program::{Program, Step, Value, parts};
+use super::rare::Rare;
 use crate::types::DType;
 
 /// The name of the one kernel.
@@ -21,7 +27,7 @@ pub(crate) const ENTRY: &str = "fused";
 
 /// Kinds of registers, and what their names begin with. Never names that a block of an instruction declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Register {
+pub(in crate::fuse) enum Register {
     Predicate,
     Bits16,
     Bits32,
@@ -30,7 +36,7 @@ enum Register {
     Float64,
 }
 
-const REGISTERS: [(Register, &str, &str); 6] = [
+pub(in crate::fuse) const REGISTERS: [(Register, &str, &str); 6] = [
     (Register::Predicate, "pred", "%p"),
     (Register::Bits16, "b16", "%h"),
     (Register::Bits32, "b32", "%r"),
@@ -52,21 +58,47 @@ impl From<Kind> for Register {
 }
 
 /// A register, an immediate or an address, as text.
-type Name = String;
+pub(in crate::fuse) type Name = String;
 
-struct Writer<'a> {
+pub(in crate::fuse) struct Writer<'a> {
     program: &'a Program,
     /// By operand, inputs before outputs.
     dtypes: &'a [DType],
     inputs: usize,
     key: &'a Key,
     parameters: Parameters,
-    body: String,
-    counts: [usize; 6],
+    pub(in crate::fuse) body: String,
+    pub(in crate::fuse) counts: [usize; 6],
     /// Suffixes that were given out.
     unique: usize,
-    /// The operands' base addresses, where they are used.
+    /// The operands' base addresses, and the coordinates' first numbers, where they are used.
     bases: Vec<Name>,
+}
+
+/// What is known of the steps while they are written.
+struct Values {
+    live: Vec<bool>,
+    uniform: Vec<bool>,
+    /// For each step, how many neighbouring lanes have one value.
+    groups: Vec<usize>,
+    /// For each input its elements' parts, by lane.
+    loaded: Vec<Vec<[Name; 2]>>,
+    /// For each coordinate its numbers, by lane.
+    numbers: Vec<Vec<Name>>,
+    /// For each step its result, by lane or group of lanes; one where it is the same for all.
+    names: Vec<Vec<Name>>,
+}
+
+impl Values {
+    fn name(&self, value: Value, lane: usize) -> &str {
+        let (names, group) = (&self.names[value.index()], self.groups[value.index()]);
+        names.get(lane / group).or(names.first()).map_or("", |name| name)
+    }
+
+    fn number(&self, coordinate: usize, lane: usize) -> Name {
+        let lanes = &self.numbers[coordinate];
+        lanes.get(lane).or(lanes.first()).cloned().unwrap_or_default()
+    }
 }
 
 /// The text of the kernel for a key.
@@ -77,28 +109,40 @@ pub(crate) fn write(
     key: &Key,
     parameters: Parameters,
 ) -> String {
-    let mut writer = Writer {
-        program,
-        dtypes,
-        inputs,
-        key,
-        parameters,
-        body: String::new(),
-        counts: [0; 6],
-        unique: 0,
-        bases: vec![Name::new(); dtypes.len()],
-    };
+    let mut writer = Writer::new(program, dtypes, inputs, key, parameters);
     writer.kernel();
     writer.text()
 }
 
+impl<'a> Writer<'a> {
+    pub(in crate::fuse) fn new(
+        program: &'a Program,
+        dtypes: &'a [DType],
+        inputs: usize,
+        key: &'a Key,
+        parameters: Parameters,
+    ) -> Writer<'a> {
+        Writer {
+            program,
+            dtypes,
+            inputs,
+            key,
+            parameters,
+            body: String::new(),
+            counts: [0; 6],
+            unique: 0,
+            bases: vec![Name::new(); key.classes.len()],
+        }
+    }
+}
+
 impl Writer<'_> {
-    fn line(&mut self, text: impl AsRef<str>) {
+    pub(in crate::fuse) fn line(&mut self, text: impl AsRef<str>) {
         self.body.push_str(text.as_ref());
         self.body.push('\n');
     }
 
-    fn register(&mut self, register: Register) -> Name {
+    pub(in crate::fuse) fn register(&mut self, register: Register) -> Name {
         let (_, _, prefix) = REGISTERS[register as usize];
         let count = &mut self.counts[register as usize];
         *count += 1;
@@ -106,13 +150,13 @@ impl Writer<'_> {
     }
 
     /// A new register with the result of `mnemonic` on these operands.
-    fn result(&mut self, register: Register, mnemonic: &str, operands: &[&str]) -> Name {
+    pub(in crate::fuse) fn result(&mut self, register: Register, mnemonic: &str, operands: &[&str]) -> Name {
         let name = self.register(register);
         self.line(format!("{mnemonic} {name}, {};", operands.join(", ")));
         name
     }
 
-    fn unique(&mut self) -> usize {
+    pub(in crate::fuse) fn unique(&mut self) -> usize {
         self.unique += 1;
         self.unique
     }
@@ -128,17 +172,22 @@ impl Writer<'_> {
         format!("{ENTRY}_{access}_{operand}")
     }
 
-    fn text(&self) -> String {
-        let target = if self.key.converts_brain { 80 } else { 60 };
-        let addresses: String =
-            (0..self.dtypes.len()).map(|index| format!(".param .u64 {},\n", self.parameter(index))).collect();
-        let registers: String = REGISTERS
+    /// The declarations of all registers.
+    pub(in crate::fuse) fn declarations(&self) -> String {
+        REGISTERS
             .iter()
             .filter(|(register, ..)| self.counts[*register as usize] > 0)
             .map(|(register, kind, prefix)| {
                 format!(".reg .{kind} {prefix}<{}>;\n", self.counts[*register as usize])
             })
-            .collect();
+            .collect()
+    }
+
+    fn text(&self) -> String {
+        let target = if self.key.converts_brain { 80 } else { 60 };
+        let addresses: String =
+            (0..self.dtypes.len()).map(|index| format!(".param .u64 {},\n", self.parameter(index))).collect();
+        let registers = self.declarations();
         format!(
             ".version 8.0\n.target sm_{target}\n.address_size 64\n.visible .entry {ENTRY}(\n{addresses}.param .align 8 \
              .b8 block[{}]\n)\n{{\n{registers}{}}}\n",
@@ -167,74 +216,189 @@ impl Writer<'_> {
             .map(|(values, &dtype)| values.map(|value| self.stored(dtype, value)))
             .collect();
         let live = self.program.live(outputs.iter().flatten().map(|(value, _)| *value));
-        let used: Vec<bool> = (0..self.dtypes.len())
+        let used: Vec<bool> = (0..self.key.classes.len())
             .map(|operand| {
-                operand >= self.inputs
-                    || self.program.steps.iter().zip(&live).any(|((step, _), live)| {
-                        *live && matches!(step, Step::Load { input, .. } if *input as usize == operand)
-                    })
+                (self.inputs..self.dtypes.len()).contains(&operand)
+                    || self
+                        .program
+                        .steps
+                        .iter()
+                        .zip(&live)
+                        .any(|((step, _), live)| *live && step.operand() == Some(operand))
             })
             .collect();
-        for operand in (0..self.dtypes.len()).filter(|&operand| used[operand]) {
-            self.bases[operand] =
-                self.result(Register::Bits64, "ld.param.u64", &[&format!("[{}]", self.parameter(operand))]);
+        for operand in (0..used.len()).filter(|&operand| used[operand]) {
+            let place = match operand < self.dtypes.len() {
+                true => format!("[{}]", self.parameter(operand)),
+                false => format!("[block+{}]", self.parameters.first(operand)),
+            };
+            self.bases[operand] = self.result(Register::Bits64, "ld.param.u64", &[&place]);
         }
         let mut places = self.places();
         let loaded: Vec<Vec<[Name; 2]>> = (0..self.inputs)
-            .map(|input| if used[input] { self.load_operand(&mut places, input) } else { Vec::new() })
+            .map(|input| if self.used(input) { self.load_operand(&mut places, input) } else { Vec::new() })
             .collect();
 
-        let same = |input: usize| match self.key.classes[input] {
+        let numbers: Vec<Vec<Name>> = (self.dtypes.len()..used.len())
+            .map(|operand| if used[operand] { self.numbers(&mut places, operand) } else { Vec::new() })
+            .collect();
+
+        let same = |operand: usize| match self.key.classes[operand] {
             Class::Constant => true,
             Class::Row => self.key.walk == Walk::Vectors,
             _ => false,
         };
         let uniform = self.program.uniform(same);
-        let lanes = self.key.lanes as usize;
-        let mut names: Vec<Vec<Name>> = Vec::with_capacity(live.len());
-        for (index, (step, kind)) in self.program.steps.iter().enumerate() {
-            let copies = if uniform[index] { 1 } else { lanes };
-            let mut of_lanes = Vec::with_capacity(copies);
-            for lane in (0..copies).filter(|_| live[index]) {
-                let of = |value: Value| -> &str {
-                    let names = &names[value.index()];
-                    names.get(lane).or(names.first()).map_or("", |name| name)
-                };
-                of_lanes.push(match step {
-                    Step::Load { input, part } => {
-                        let lanes = &loaded[*input as usize];
-                        lanes
-                            .get(lane)
-                            .or(lanes.first())
-                            .map_or(Name::new(), |parts| parts[*part as usize].clone())
-                    }
-                    Step::Parameter { index, part } => self.scalar(*index, *part, *kind),
-                    Step::Constant(bits) => immediate(*bits, *kind),
-                    Step::Apply(instruction, operands) => {
-                        let operands = operands.map(of).map(str::to_owned);
-                        self.apply(*instruction, &operands)
-                    }
-                });
-            }
-            names.push(of_lanes);
-        }
+        let (rows, _) = self.rows_of_tile();
+        let lanes = (self.key.lanes * rows) as usize;
+        let neighbours = matches!(self.key.walk, Walk::Flat | Walk::Vectors);
+        // In line means here that a thread's elements are whole groups.
+        let together = |(operand, count): (usize, usize)| {
+            if neighbours && self.key.classes[operand] == Class::Linear { count } else { 1 }
+        };
+        let groups = self.program.groups().into_iter().map(|group| group.map_or(1, together)).collect();
+        let names = vec![Vec::new(); live.len()];
+        let mut of_program = Values { live, uniform, groups, loaded, numbers, names };
+        self.steps(&mut of_program, 0..self.program.steps.len(), 0..lanes);
 
         for (output, values) in outputs.iter().enumerate() {
             let operand = self.inputs + output;
-            let of_lane = |lane: usize, part: usize| {
-                let names = &names[values[part].0.index()];
-                names.get(lane).or(names.first()).cloned().unwrap_or_default()
-            };
-            let elements: Vec<[Name; 2]> =
-                (0..lanes).map(|lane| [of_lane(lane, 0), of_lane(lane, 1)]).collect();
+            let elements: Vec<[Name; 2]> = (0..lanes)
+                .map(|lane| values.map(|(value, _)| of_program.name(value, lane).to_owned()))
+                .collect();
             self.store_operand(&mut places, operand, &elements, values[0].1);
         }
+        self.next_rows(&places);
         self.line("$exit:");
         self.line("ret;");
     }
 
+    /// Whether the program needs an operand.
+    fn used(&self, operand: usize) -> bool {
+        !self.bases[operand].is_empty()
+    }
+
+    /// The word that the lowest bits of a number choose.
+    fn pick(&mut self, number: &str, mut words: Vec<Name>) -> Name {
+        let number = self.result(Register::Bits32, "cvt.u32.u64", &[number]);
+        let mut bit = 1;
+        while words.len() > 1 {
+            let odd = self.result(Register::Bits32, "and.b32", &[&number, &bit.to_string()]);
+            let odd = self.result(Register::Predicate, "setp.ne.u32", &[&odd, "0"]);
+            let chosen = words.chunks(2).map(|pair| {
+                let last = &pair[pair.len() - 1];
+                self.result(Register::Bits32, "selp.b32", &[last, &pair[0], &odd])
+            });
+            words = chosen.collect();
+            bit *= 2;
+        }
+        words.pop().unwrap_or_default()
+    }
+
+    /// Writes steps for some lanes.
+    fn steps(&mut self, values: &mut Values, range: Range<usize>, lanes: Range<usize>) {
+        let program = self.program;
+        let first_coordinate = self.dtypes.len();
+        let coordinate = |operand: u32| operand as usize - first_coordinate;
+        let mut index = range.start;
+        while index < range.end {
+            let (step, kind) = program.steps[index];
+            if let Step::Rare(rare) = step {
+                let rare = &program.rares[rare as usize];
+                if values.live[index] {
+                    self.rare(values, rare, lanes.clone());
+                }
+                index = rare.result_steps().end;
+                continue;
+            }
+            let group = values.groups[index];
+            for lane in lanes.clone().filter(|lane| values.live[index] && lane % group == 0) {
+                if values.uniform[index] && !values.names[index].is_empty() {
+                    break;
+                }
+                let name = match step {
+                    Step::Load { input, part } => {
+                        let lanes = &values.loaded[input as usize];
+                        lanes
+                            .get(lane)
+                            .or(lanes.first())
+                            .map_or(Name::new(), |parts| parts[part as usize].clone())
+                    }
+                    Step::Coordinate { operand } => values.number(coordinate(operand), lane),
+                    Step::Group { operand, count } => {
+                        let places = count.trailing_zeros().to_string();
+                        let number = values.number(coordinate(operand), lane);
+                        self.result(Register::Bits64, "shr.u64", &[&number, &places])
+                    }
+                    Step::Pick { operand, count, words } => {
+                        let words = &words[..count as usize];
+                        // Lanes that have one group's value are the whole group, in its order.
+                        if values.groups[words[0].index()] > 1 {
+                            values.name(words[lane % words.len()], lane).to_owned()
+                        } else {
+                            let words =
+                                words.iter().map(|word| values.name(*word, lane).to_owned()).collect();
+                            self.pick(&values.number(coordinate(operand), lane), words)
+                        }
+                    }
+                    Step::Parameter { index, part } => self.scalar(index, part, kind),
+                    Step::Constant(bits) => immediate(bits, kind),
+                    Step::Apply(instruction, operands) => {
+                        let operands = operands.map(|operand| values.name(operand, lane).to_owned());
+                        self.apply(instruction, &operands)
+                    }
+                    // Written with their body.
+                    Step::Rare(_) | Step::Result { .. } => break,
+                };
+                values.names[index].push(name);
+            }
+            index += 1;
+        }
+    }
+
+    /// Writes a body that few elements need. The results have the usual values first; a thread of which no element needs the
+    /// body jumps over all lanes' copies of it, and where one does, over the others'.
+    fn rare(&mut self, values: &mut Values, rare: &Rare, lanes: Range<usize>) {
+        let same = |index: usize| values.uniform[index] || !values.live[index];
+        let whole = rare.body.start - 1..rare.result_steps().end;
+        let lanes = if whole.clone().all(same) { lanes.start..lanes.start + 1 } else { lanes };
+        for (index, [usual, _]) in rare.result_steps().zip(&rare.results) {
+            let (_, kind) = self.program.steps[index];
+            for lane in lanes.clone().filter(|_| values.live[index]) {
+                let usual = values.name(*usual, lane).to_owned();
+                let name = self.result(kind.into(), move_of(kind), &[&usual]);
+                values.names[index].push(name);
+            }
+        }
+        let conditions: Vec<Name> =
+            lanes.clone().map(|lane| values.name(rare.condition, lane).to_owned()).collect();
+        let all = self.unique();
+        if conditions.len() > 1 && conditions.iter().any(|condition| *condition != conditions[0]) {
+            let mut any = conditions[0].clone();
+            for condition in &conditions[1..] {
+                any = self.result(Register::Predicate, "or.pred", &[&any, condition]);
+            }
+            self.line(format!("@!{any} bra $usual_{all};"));
+        }
+        for (lane, condition) in lanes.zip(&conditions) {
+            let one = self.unique();
+            self.line(format!("@!{condition} bra $usual_{one};"));
+            self.steps(values, rare.body.clone(), lane..lane + 1);
+            for (index, [_, other]) in rare.result_steps().zip(&rare.results) {
+                if values.live[index] {
+                    let (_, kind) = self.program.steps[index];
+                    let (result, other) = (values.name(Value(index as u32), lane), values.name(*other, lane));
+                    let text = format!("{} {result}, {other};", move_of(kind));
+                    self.line(text);
+                }
+            }
+            self.line(format!("$usual_{one}:"));
+        }
+        self.line(format!("$usual_{all}:"));
+    }
+
     /// A scalar out of the block of parameters.
-    fn scalar(&mut self, index: u32, part: u32, kind: Kind) -> Name {
+    pub(in crate::fuse) fn scalar(&mut self, index: u32, part: u32, kind: Kind) -> Name {
         let place = format!("[block+{}]", self.parameters.scalar(index, part));
         match kind {
             Kind::Predicate => {
@@ -248,7 +412,7 @@ impl Writer<'_> {
         }
     }
 
-    fn apply(&mut self, instruction: Instruction, operands: &[Name; 3]) -> Name {
+    pub(in crate::fuse) fn apply(&mut self, instruction: Instruction, operands: &[Name; 3]) -> Name {
         let mut text = instruction.ptx();
         if instruction == Instruction::RoundToBrain && self.key.converts_brain {
             text = "{\n.reg .b16 %h, %z;\n.reg .b32 %r;\ncvt.rn.bf16.f32 %h, $a;\nmov.b16 %z, 0;\nmov.b32 %r, {%z, %h};\n\
@@ -269,8 +433,18 @@ impl Writer<'_> {
     }
 }
 
+pub(in crate::fuse) fn move_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Predicate => "mov.pred",
+        Kind::Bits32 => "mov.b32",
+        Kind::Bits64 => "mov.b64",
+        Kind::Float32 => "mov.f32",
+        Kind::Float64 => "mov.f64",
+    }
+}
+
 /// A constant, by its bits: floats exactly, integers as signed ones, as which PTX takes all of them.
-fn immediate(bits: u64, kind: Kind) -> Name {
+pub(in crate::fuse) fn immediate(bits: u64, kind: Kind) -> Name {
     match kind {
         Kind::Predicate | Kind::Bits32 => (bits as u32 as i32).to_string(),
         Kind::Bits64 => (bits as i64).to_string(),
@@ -280,11 +454,11 @@ fn immediate(bits: u64, kind: Kind) -> Name {
 }
 
 /// The registers of one part of an element of this dtype.
-fn register_of(dtype: DType) -> Register {
+pub(in crate::fuse) fn register_of(dtype: DType) -> Register {
     super::program::kind_of(dtype).into()
 }
 
 /// The bytes of a part.
-fn part_bytes(dtype: DType) -> usize {
+pub(in crate::fuse) fn part_bytes(dtype: DType) -> usize {
     dtype.size() / parts(dtype)
 }

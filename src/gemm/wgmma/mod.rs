@@ -14,6 +14,7 @@ use super::epilogue::Epilogue;
 use super::kernels::missing_image;
 use super::plan::{Geometry, Machine, Situation};
 use super::product::Product;
+use super::way::Way;
 use crate::driver::{DeviceSlice, DeviceSliceMut, Stream};
 use crate::error::Result;
 use crate::types::{DType, Element};
@@ -33,10 +34,35 @@ enum Division {
     Split(split::Split),
 }
 
-fn division(product: &Product, machine: Machine) -> Division {
-    let (pairs, of_pairs) = pairs::best(product, machine);
-    let (split, of_split) = split::best(product, machine);
-    if of_split < of_pairs { Division::Split(split) } else { Division::Pairs(pairs) }
+fn divisions(product: &Product, machine: Machine) -> impl Iterator<Item = (Division, u64)> {
+    let pairs = pairs::divisions(product, machine).map(|(pairs, clocks)| (Division::Pairs(pairs), clocks));
+    let split = split::divisions(product, machine).map(|(split, clocks)| (Division::Split(split), clocks));
+    pairs.chain(split)
+}
+
+impl Division {
+    fn way(&self) -> Way {
+        match *self {
+            Division::Pairs(pairs) => Way::pairs(pairs.columns),
+            Division::Split(split) => Way::split(split.columns, split.splits, split.swapped),
+        }
+    }
+}
+
+/// The division that was asked for, if this product can be divided so; else the one that should take the fewest clocks.
+fn division(situation: &Situation<'_>) -> Division {
+    let all = || divisions(situation.product, situation.machine);
+    let asked = situation.way.and_then(|way| all().find(|(division, _)| division.way() == way));
+    let found = asked.or_else(|| all().min_by_key(|(_, clocks)| *clocks));
+    found.map_or_else(|| Division::Pairs(pairs::Pairs::default()), |(division, _)| division)
+}
+
+/// Ways that should not take twice the clocks of the best, which comes first.
+pub(super) fn ways(product: &Product, machine: Machine) -> Vec<Way> {
+    let mut all: Vec<(Division, u64)> = divisions(product, machine).collect();
+    all.sort_by_key(|(_, clocks)| *clocks);
+    let most = all.first().map_or(0, |(_, clocks)| clocks.saturating_mul(2));
+    all.iter().take_while(|(_, clocks)| *clocks <= most).map(|(division, _)| division.way()).collect()
 }
 
 fn families(operand: DType) -> Option<[&'static str; 2]> {
@@ -64,7 +90,7 @@ pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
     if let Some(operand) = unmapped(situation).next().filter(|_| product.operations() < COPY_PAYS) {
         return Some(Lack::Alignment(operand, MAP_ALIGNMENT as u64));
     }
-    let tiles = match division(product, situation.machine) {
+    let tiles = match division(situation) {
         Division::Pairs(pairs) => pairs.tiles,
         Division::Split(split) => split.blocks(),
     };
@@ -76,7 +102,7 @@ pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
 pub(super) fn geometry(situation: &Situation<'_>) -> Geometry {
     let copied = unmapped(situation).collect();
     let family = |which: usize| families(situation.operand).map_or("", |families| families[which]);
-    match division(situation.product, situation.machine) {
+    match division(situation) {
         Division::Pairs(pairs) => Geometry {
             family: family(0),
             kernel: pairs.kernel(situation.operand, situation.product),
@@ -121,7 +147,7 @@ pub(super) fn run_on<T: Element, C: Element>(
     let a = maps::Mapped::new(stream, a, product.stored_a(), situation.addresses[0])?;
     let b = maps::Mapped::new(stream, b, product.stored_b(), situation.addresses[1])?;
     let work = Work { product, alpha, beta, epilogue };
-    match division(product, situation.machine) {
+    match division(situation) {
         Division::Pairs(pairs) => pairs.run(stream, &work, &a, &b, c, situation.addresses[2]),
         Division::Split(split) => split.run(stream, &work, &a, &b, c, situation.addresses[2]),
     }
@@ -133,9 +159,41 @@ mod tests {
 
     const H200: Machine = Machine { capability: (9, 0), driver_isa: (8, 0), multiprocessors: 132 };
 
+    fn best(product: &Product) -> Division {
+        division(&Situation {
+            product,
+            operand: DType::BF16,
+            result: DType::BF16,
+            addresses: [0; 3],
+            machine: H200,
+            has_epilogue: false,
+            way: None,
+        })
+    }
+
+    #[test]
+    fn a_way_is_taken_where_it_is_one() {
+        let product = Product::new(1024, 1024, 1024);
+        let ways = ways(&product, H200);
+        assert_eq!(ways[0], best(&product).way());
+        assert!(ways.len() > 3);
+        for way in ways {
+            let situation = Situation {
+                product: &product,
+                operand: DType::BF16,
+                result: DType::BF16,
+                addresses: [0; 3],
+                machine: H200,
+                has_epilogue: false,
+                way: Some(way),
+            };
+            assert_eq!(division(&situation).way(), way);
+        }
+    }
+
     #[test]
     fn few_tiles_are_split_and_many_are_not() {
-        let splits = |m, n, k| match division(&Product::new(m, n, k), H200) {
+        let splits = |m, n, k| match best(&Product::new(m, n, k)) {
             Division::Pairs(_) => 0,
             Division::Split(split) => split.splits,
         };

@@ -24,7 +24,7 @@ const WIDTHS: [(u32, u64, u64); 3] = [(256, 1024, 1600), (128, 560, 1100), (64, 
 const ENDS: u64 = 2000;
 
 /// How a product is divided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pairs {
     /// Columns of a tile.
     pub columns: u32,
@@ -56,20 +56,11 @@ struct Shape {
     epilogue: Raw,
 }
 
-/// The best of its divisions, and the clocks that it takes, roughly.
-pub(super) fn best(product: &Product, machine: Machine) -> (Pairs, u64) {
+/// Its divisions, and the clocks that each takes, roughly; of two that cost the same the wider one comes first.
+pub(super) fn divisions(product: &Product, machine: Machine) -> impl Iterator<Item = (Pairs, u64)> {
     let (m, n, k) = (product.m() as u64, product.n() as u64, product.k() as u64);
     let most = u64::from(machine.multiprocessors / 2).max(1);
-    let tiles = |columns: u32| {
-        (m.div_ceil(TILE_ROWS) * n.div_ceil(u64::from(columns))).saturating_mul(product.count() as u64)
-    };
-    let cost = |&(columns, stage, rest): &(u32, u64, u64)| {
-        let rounds = tiles(columns).div_ceil(most);
-        rounds.saturating_mul(k.div_ceil(u64::from(PANEL)) * stage + rest).saturating_add(ENDS)
-    };
-    // Of two that cost the same the wider one, which comes first.
-    let width = WIDTHS.into_iter().min_by_key(cost).unwrap_or(WIDTHS[0]);
-    let columns = width.0;
+    let count = product.count() as u64;
     // What one round of blocks reads should fit the L2 cache; where B does not, it is read once for each group, so the
     // larger the better (8 against 4 measured at 8192 and 4 against 8 at 4096 rows).
     let group = match n * k {
@@ -77,8 +68,12 @@ pub(super) fn best(product: &Product, machine: Machine) -> (Pairs, u64) {
         _ if k <= 1536 => 16,
         _ => 8,
     };
-    let tiles = tiles(columns);
-    (Pairs { columns, tiles, pairs: tiles.min(most) as u32, group }, cost(&width))
+    WIDTHS.into_iter().map(move |(columns, stage, rest)| {
+        let tiles = (m.div_ceil(TILE_ROWS) * n.div_ceil(u64::from(columns))).saturating_mul(count);
+        let rounds = tiles.div_ceil(most);
+        let clocks = rounds.saturating_mul(k.div_ceil(u64::from(PANEL)) * stage + rest).saturating_add(ENDS);
+        (Pairs { columns, tiles, pairs: tiles.min(most) as u32, group }, clocks)
+    })
 }
 
 /// Dynamic shared memory: the stages, what C is staged in, two barriers a stage, and room to begin at a multiple of 1024.
@@ -185,7 +180,8 @@ mod tests {
 
     #[test]
     fn large_products_take_wide_tiles_and_small_ones_fill_the_device() {
-        let of = |m, n, k| best(&Product::new(m, n, k), H200).0;
+        let best = |product: &Product| divisions(product, H200).min_by_key(|(_, clocks)| *clocks).unwrap().0;
+        let of = |m, n, k| best(&Product::new(m, n, k));
         assert_eq!(of(8192, 8192, 8192), Pairs { columns: 256, tiles: 1024, pairs: 66, group: 8 });
         assert_eq!(of(65536, 2304, 768).columns, 256);
         assert_eq!(of(65536, 50304, 768).group, 16);
@@ -193,6 +189,6 @@ mod tests {
         assert_eq!(of(1024, 1024, 1024), Pairs { columns: 64, tiles: 64, pairs: 64, group: 4 });
         assert_eq!(of(1, 1, 1).pairs, 1);
         // A batch counts as more tiles.
-        assert_eq!(best(&Product::new(1024, 1024, 64).batch(64, 65536, 65536, 1 << 20), H200).0.pairs, 66);
+        assert_eq!(best(&Product::new(1024, 1024, 64).batch(64, 65536, 65536, 1 << 20)).pairs, 66);
     }
 }

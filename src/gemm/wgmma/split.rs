@@ -68,36 +68,29 @@ fn room(machine: Machine, splits: u32) -> u64 {
     .max(1)
 }
 
-/// The best of its divisions, and the clocks that it takes, roughly.
-pub(super) fn best(product: &Product, machine: Machine) -> (Split, u64) {
-    let (m, n) = (product.m() as u64, product.n() as u64);
+/// Its divisions, and the clocks that each takes, roughly.
+pub(super) fn divisions(product: &Product, machine: Machine) -> impl Iterator<Item = (Split, u64)> {
+    let (m, n, count) = (product.m() as u64, product.n() as u64, product.count() as u64);
     let steps = (product.k() as u64).div_ceil(u64::from(PANEL));
-    let mut found: Option<(Split, u64)> = None;
-    for swapped in [true, false] {
+    let all = [true, false].into_iter().flat_map(|swapped| WIDTHS.map(|columns| (swapped, columns)));
+    let all = all.flat_map(|(swapped, columns)| SPLITS.map(|splits| (swapped, columns, splits)));
+    let fits = move |&(swapped, columns, splits): &(bool, u32, u32)| {
+        let split = Split { swapped, columns, splits, tiles: 0 };
+        u64::from(splits) <= steps.max(1) && split.shared_bytes(true) <= MOST_SHARED
+    };
+    all.filter(fits).map(move |(swapped, columns, splits)| {
         let (of_p, of_q) = if swapped { (n, m) } else { (m, n) };
-        for columns in WIDTHS {
-            let tiles = of_p.div_ceil(u64::from(ROWS)) * of_q.div_ceil(u64::from(columns));
-            let tiles = tiles.saturating_mul(product.count() as u64);
-            for splits in SPLITS.into_iter().filter(|splits| u64::from(*splits) <= steps.max(1)) {
-                let split = Split { swapped, columns, splits, tiles };
-                if split.shared_bytes(true) > MOST_SHARED {
-                    continue;
-                }
-                let width = u64::from(columns);
-                // 64 k: the instructions' rate, and copies at 45 bytes a clock.
-                let step = (4 * width).max((u64::from(ROWS) + width) * 128 / 45);
-                // Sums go through shared memory; those of other blocks are waited for.
-                let end = if splits > 1 { 2000 + width * 16 } else { 500 + width * 6 };
-                let rounds = tiles.saturating_mul(splits.into()).div_ceil(room(machine, splits));
-                let round = steps.div_ceil(splits.into()) * step + 2000 + end;
-                let clocks = rounds.saturating_mul(round);
-                if found.is_none_or(|(_, best)| clocks < best) {
-                    found = Some((split, clocks));
-                }
-            }
-        }
-    }
-    found.unwrap_or((Split { swapped: true, columns: 16, splits: 1, tiles: 0 }, u64::MAX))
+        let tiles = of_p.div_ceil(u64::from(ROWS)) * of_q.div_ceil(u64::from(columns));
+        let tiles = tiles.saturating_mul(count);
+        let width = u64::from(columns);
+        // 64 k: the instructions' rate, and copies at 45 bytes a clock.
+        let step = (4 * width).max((u64::from(ROWS) + width) * 128 / 45);
+        // Sums go through shared memory; those of other blocks are waited for.
+        let end = if splits > 1 { 2000 + width * 16 } else { 500 + width * 6 };
+        let rounds = tiles.saturating_mul(splits.into()).div_ceil(room(machine, splits));
+        let round = steps.div_ceil(splits.into()) * step + 2000 + end;
+        (Split { swapped, columns, splits, tiles }, rounds.saturating_mul(round))
+    })
 }
 
 impl Split {

@@ -9,6 +9,8 @@ use std::io::Read;
 
 use npyz::{Endianness, NpyHeader, Order, TypeChar, WriterBuilder};
 
+use super::{broken, refused};
+use crate::error::Error;
 use crate::types::DType;
 
 /// NumPy's own limit (`max_header_size`), there for the same reason.
@@ -19,21 +21,17 @@ const DEEPEST: usize = 6;
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
 /// Why a header was not taken.
-pub(super) enum Refusal {
+pub(in crate::io) enum Refusal {
     Unreadable(std::io::Error),
     Refused { found: String, wanted: String },
 }
 
 impl Refusal {
-    /// Both kinds as one error.
-    pub(super) fn into_error<E>(
-        self,
-        unreadable: impl FnOnce(std::io::Error) -> E,
-        refused: impl FnOnce(String, String) -> E,
-    ) -> E {
+    /// The error of the file with this name.
+    pub(in crate::io) fn of(self, name: &str) -> Error {
         match self {
-            Refusal::Unreadable(error) => unreadable(error),
-            Refusal::Refused { found, wanted } => refused(found, wanted),
+            Refusal::Unreadable(error) => broken(name, &error),
+            Refusal::Refused { found, wanted } => refused(name, found, wanted),
         }
     }
 }
@@ -50,7 +48,7 @@ fn refuse(found: impl Into<String>, wanted: impl Into<String>) -> Refusal {
 
 /// What a file says that its elements are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stored {
+pub(in crate::io) enum Stored {
     /// A dtype of NumPy.
     Named(DType),
     /// Raw bytes of this size, 1 or 2.
@@ -90,15 +88,17 @@ impl fmt::Display for Stored {
 }
 
 /// A header that was taken.
-pub(super) struct Header {
+pub(in crate::io) struct Header {
     pub(super) stored: Stored,
     pub(super) shape: Vec<usize>,
+    /// Whether the first dimension varies fastest, where that makes a difference.
+    pub(super) column_major: bool,
     /// Where the elements begin.
-    pub(super) start: u64,
+    pub(in crate::io) start: u64,
 }
 
 /// Reads the header of a file of `length` bytes.
-pub(super) fn read(file: &mut impl Read, length: u64) -> Result<Header, Refusal> {
+pub(in crate::io) fn read(file: &mut impl Read, length: u64) -> Result<Header, Refusal> {
     let mut bytes = Vec::new();
     file.take(8).read_to_end(&mut bytes)?;
     let version = match bytes.get(6..8) {
@@ -161,15 +161,12 @@ pub(super) fn read(file: &mut impl Read, length: u64) -> Result<Header, Refusal>
         .map_err(|_| too_large())?;
     // With one dimension (beside those of 1) both orders are the same.
     let order_matters = shape.iter().filter(|dimension| **dimension != 1).count() > 1;
-    if header.order() == Order::Fortran && order_matters {
-        let found = format!("Fortran (column-major) order, of shape {shape:?}");
-        return Err(refuse(found, "row-major order: save np.ascontiguousarray(array)"));
-    }
-    Ok(Header { stored, shape, start })
+    let column_major = header.order() == Order::Fortran && order_matters;
+    Ok(Header { stored, shape, column_major, start })
 }
 
 /// The header of a row-major array, up to the first element.
-pub(super) fn write(dtype: DType, shape: &[usize]) -> std::io::Result<Vec<u8>> {
+pub(in crate::io) fn write(dtype: DType, shape: &[usize]) -> std::io::Result<Vec<u8>> {
     let typestring = match dtype {
         DType::Bool => "|b1",
         DType::U8 => "|u1",

@@ -7,7 +7,7 @@
 use half::{bf16, f16};
 use num_complex::Complex;
 use selvedge::driver::Stream;
-use selvedge::gemm::{Choice, Engine, Operation, Product, gemm};
+use selvedge::gemm::{Choice, Engine, Operation, Product, gemm, gemm_host};
 
 use super::case::LAYOUTS;
 use super::numbers::{Number, ResultOf};
@@ -91,19 +91,40 @@ fn sum_unit<T: Rounded>(choice: Choice) -> f64 {
 
 fn check<T: Rounded, C: ResultOf<T> + Rounded>(
     stream: &Stream,
+    size: (usize, usize, usize),
+    operations: (Operation, Operation),
+    choice: Choice,
+) -> Outcome {
+    check_by::<T, C>(
+        &choice.to_string(),
+        size,
+        operations,
+        sum_unit::<T>(choice),
+        |product, alpha, a, b, beta, c| {
+            let (a, b, mut on_c) = (stream.upload(a)?, stream.upload(b)?, stream.upload(c)?);
+            gemm::<T, C>(stream, &product.by(choice), alpha, &a, &b, beta, &mut on_c)?;
+            c.copy_from_slice(&stream.download(&on_c)?);
+            Ok(())
+        },
+    )
+}
+
+/// `unit` is what the sums' errors are counted in.
+fn check_by<T: Rounded, C: ResultOf<T> + Rounded>(
+    name: &str,
     (m, n, k): (usize, usize, usize),
     (of_a, of_b): (Operation, Operation),
-    choice: Choice,
+    unit: f64,
+    multiply: impl FnOnce(&Product, T::Scalar, &[T], &[T], T::Scalar, &mut [C]) -> selvedge::Result<()>,
 ) -> Outcome {
     let mut numbers = Numbers(k as u64);
     let (a, b) = (random::<T>(&mut numbers, m * k), random::<T>(&mut numbers, k * n));
     let c = random::<C>(&mut numbers, m * n);
     let (alpha, beta) = (3.0, -2.0);
-    let (on_a, on_b, mut on_c) = (stream.upload(&a)?, stream.upload(&b)?, stream.upload(&c)?);
     let whole = |x: f64| T::scalar(Complex::new(x as i64, 0));
-    let product = Product::new(m, n, k).a(of_a).b(of_b).by(choice);
-    gemm::<T, C>(stream, &product, whole(alpha), &on_a, &on_b, whole(beta), &mut on_c)?;
-    let found = stream.download(&on_c)?;
+    let product = Product::new(m, n, k).a(of_a).b(of_b);
+    let mut found = c.clone();
+    multiply(&product, whole(alpha), &a, &b, whole(beta), &mut found)?;
 
     let at_a = |i: usize, p: usize| a[if of_a.transposes() { p * m + i } else { i * k + p }].parts();
     let at_b = |p: usize, j: usize| b[if of_b.transposes() { j * k + p } else { p * n + j }].parts();
@@ -121,13 +142,13 @@ fn check<T: Rounded, C: ResultOf<T> + Rounded>(
             // Scaling by 3 and -2 keeps the double's precision far below the bound's.
             let wanted = (alpha * re.value() + beta * c_re, alpha * im.value() + beta * c_im);
             let size = alpha * size + beta.abs() * (c_re.abs() + c_im.abs());
-            let allowed = (k + 4) as f64 * sum_unit::<T>(choice) * size;
+            let allowed = (k + 4) as f64 * unit * size;
             for (found, wanted) in [(f_re, wanted.0), (f_im, wanted.1)] {
                 let allowed = allowed * (1.0 + C::UNIT) + C::UNIT * wanted.abs() + LEAST_F16;
                 let error = (found - wanted).abs();
                 worst = worst.max(error / allowed);
                 if error.is_nan() || error > allowed {
-                    let what = format!("{m}x{n}x{k} of {} into {} by {choice}", T::DTYPE, C::DTYPE);
+                    let what = format!("{m}x{n}x{k} of {} into {} by {name}", T::DTYPE, C::DTYPE);
                     return Err(
                         format!("{what}: [{i}][{j}] is {found:e}, wanted {wanted:e} +- {allowed:e}").into()
                     );
@@ -135,7 +156,7 @@ fn check<T: Rounded, C: ResultOf<T> + Rounded>(
             }
         }
     }
-    println!("{m}x{n}x{k} of {} into {} by {choice}: {worst:.3} of the bound", T::DTYPE, C::DTYPE);
+    println!("{m}x{n}x{k} of {} into {} by {name}: {worst:.3} of the bound", T::DTYPE, C::DTYPE);
     Ok(())
 }
 
@@ -161,6 +182,48 @@ pub fn every_type(stream: &Stream, engines: &[Engine]) -> Outcome {
             check::<f16, f32>(stream, size, operations, by)?;
             check::<bf16, bf16>(stream, size, operations, by)?;
             check::<bf16, f32>(stream, size, operations, by)?;
+        }
+    }
+    Ok(())
+}
+
+/// Every type that rounds, on the CPU.
+#[allow(dead_code, reason = "the suite of the device does not")]
+pub fn on_the_host() -> Outcome {
+    fn check<T: Rounded, C: ResultOf<T> + Rounded>(
+        size: (usize, usize, usize),
+        operations: (Operation, Operation),
+    ) -> Outcome {
+        let unit = sum_unit::<T>(Choice::Auto);
+        check_by::<T, C>("the CPU", size, operations, unit, |product, alpha, a, b, beta, c| {
+            gemm_host::<T, C>(product, alpha, a, b, beta, c)
+        })
+    }
+    for operations in LAYOUTS {
+        for size in [(40, 50, 1), (40, 50, 2), (40, 50, 100), (24, 32, 3000), (1, 70, 900), (70, 1, 900)] {
+            check::<f16, f16>(size, operations)?;
+            check::<f16, f32>(size, operations)?;
+            check::<bf16, bf16>(size, operations)?;
+            check::<bf16, f32>(size, operations)?;
+            check::<f32, f32>(size, operations)?;
+            check::<f64, f64>(size, operations)?;
+            check::<Complex<f32>, Complex<f32>>(size, operations)?;
+            check::<Complex<f64>, Complex<f64>>(size, operations)?;
+        }
+    }
+    Ok(())
+}
+
+/// The types whose bound tells TF32 from f32.
+#[allow(dead_code, reason = "the suite of the CPU does not")]
+pub fn by_cublas(stream: &Stream) -> Outcome {
+    let by = Choice::Only(Engine::Cublas);
+    for operations in LAYOUTS {
+        for size in [(40, 50, 100), (24, 32, 3000)] {
+            check::<f32, f32>(stream, size, operations, by)?;
+            check::<f64, f64>(stream, size, operations, by)?;
+            check::<Complex<f32>, Complex<f32>>(stream, size, operations, by)?;
+            check::<Complex<f64>, Complex<f64>>(stream, size, operations, by)?;
         }
     }
     Ok(())

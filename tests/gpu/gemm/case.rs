@@ -1,8 +1,8 @@
-//! One product with everything that can vary, run on the device and by the definition.
+//! One product with everything that can vary, run by an engine and by the definition.
 
 use num_complex::Complex;
 use selvedge::driver::Stream;
-use selvedge::gemm::{Choice, Operation, Product, gemm};
+use selvedge::gemm::{Choice, Operation, Product, gemm, gemm_host};
 
 use super::numbers::{Number, ResultOf, Whole, same};
 use crate::support::{Numbers, Outcome};
@@ -150,9 +150,42 @@ impl Case {
             .batch(self.batch, a.stride, b.stride, c.stride)
     }
 
-    /// Runs it, and holds every element of C's buffer against the definition: those of the matrices exactly, the others as
-    /// they were.
+    /// Runs it on the device, and holds every element of C's buffer against the definition.
     pub fn check<T: Number, C: ResultOf<T>>(&self, stream: &Stream, choice: Choice) -> Outcome {
+        self.check_by::<T, C>(&choice.to_string(), |product, alpha, a, b, beta, c| {
+            let (device_a, device_b) = (stream.upload(a)?, stream.upload(b)?);
+            // All of C's buffer, its start too, which the product must leave alone.
+            let mut device_c = stream.upload(c)?;
+            gemm::<T, C>(
+                stream,
+                &product.by(choice),
+                alpha,
+                &device_a.slice(self.starts.0..)?,
+                &device_b.slice(self.starts.1..)?,
+                beta,
+                &mut device_c.slice_mut(self.starts.2..)?,
+            )?;
+            c.copy_from_slice(&stream.download(&device_c)?);
+            Ok(())
+        })
+    }
+
+    /// Runs it on the CPU, and holds every element of C's slice against the definition.
+    #[allow(dead_code, reason = "the suite of the device does not")]
+    pub fn check_host<T: Number, C: ResultOf<T>>(&self) -> Outcome {
+        let (of_a, of_b, of_c) = self.starts;
+        self.check_by::<T, C>("the CPU", |product, alpha, a, b, beta, c| {
+            gemm_host::<T, C>(product, alpha, &a[of_a..], &b[of_b..], beta, &mut c[of_c..])
+        })
+    }
+
+    /// Runs it by a function of the product, the factors and the buffers, which begin at their start; and holds every
+    /// element of C's buffer against the definition: those of the matrices exactly, the others as they were.
+    fn check_by<T: Number, C: ResultOf<T>>(
+        &self,
+        name: &str,
+        multiply: impl FnOnce(&Product, T::Scalar, &[T], &[T], T::Scalar, &mut [C]) -> selvedge::Result<()>,
+    ) -> Outcome {
         let [a, b, c] = self.matrices::<T>();
         let (alpha, beta) = (
             T::seen(Complex::new(self.alpha.0, self.alpha.1)),
@@ -179,23 +212,12 @@ impl Case {
             }
         }
 
-        let (device_a, device_b) = (stream.upload(&on_a)?, stream.upload(&on_b)?);
-        let mut device_c = stream.upload(&before)?;
-        gemm::<T, C>(
-            stream,
-            &self.described(&a, &b, &c).by(choice),
-            T::scalar(alpha),
-            &device_a.slice(a.start..)?,
-            &device_b.slice(b.start..)?,
-            T::scalar(beta),
-            &mut device_c.slice_mut(c.start..)?,
-        )
-        .map_err(|error| format!("{self:?} of {}: {error}", T::DTYPE))?;
-        // The places of `c` count from its start, as the buffer's elements do.
-        let found = stream.download(&device_c)?;
+        let mut found = before;
+        multiply(&self.described(&a, &b, &c), T::scalar(alpha), &on_a, &on_b, T::scalar(beta), &mut found)
+            .map_err(|error| format!("{self:?} of {}: {error}", T::DTYPE))?;
         for (place, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
             if !same(*found, *wanted) {
-                let what = format!("{} into {} by {choice}: {self:?}", T::DTYPE, C::DTYPE);
+                let what = format!("{} into {} by {name}: {self:?}", T::DTYPE, C::DTYPE);
                 return Err(format!("{what}: element {place} is {found:?}, wanted {wanted:?}").into());
             }
         }

@@ -83,7 +83,7 @@ fn check<T: Number, C: ResultOf<T> + Real>(
         let mut elements = vec![C::poison(); values.len()];
         for (index, value) in values.iter().enumerate() {
             if read && index % leading < n {
-                elements[index] = C::rounded(*value as f64);
+                elements[index] = <C as Real>::rounded(*value as f64);
             }
         }
         elements
@@ -105,7 +105,7 @@ fn check<T: Number, C: ResultOf<T> + Real>(
                 if parts.bias {
                     x += bias[if parts.by_row { row } else { column }] as f64;
                 }
-                wanted_kept[place] = C::rounded(x);
+                wanted_kept[place] = <C as Real>::rounded(x);
                 match parts.activation {
                     Activation::Relu => x = x.max(0.0),
                     Activation::Gelu => {
@@ -118,7 +118,7 @@ fn check<T: Number, C: ResultOf<T> + Real>(
                     x += residual[place] as f64;
                     allowed[place] *= 2.0;
                 }
-                wanted[place] = C::rounded(x);
+                wanted[place] = <C as Real>::rounded(x);
             }
         }
     }
@@ -131,7 +131,7 @@ fn check<T: Number, C: ResultOf<T> + Real>(
     let mut on_kept = stream.upload(&poisoned(&c, false))?;
     let on_residual = stream.upload(&poisoned(&residual, true))?;
     let length = if parts.by_row { m } else { n };
-    let bias: Vec<C> = bias[..length].iter().map(|value| C::rounded(*value as f64)).collect();
+    let bias: Vec<C> = bias[..length].iter().map(|value| <C as Real>::rounded(*value as f64)).collect();
     let on_bias = stream.upload(&bias)?;
     let mut epilogue = Epilogue::new().activation(parts.activation);
     if parts.bias {

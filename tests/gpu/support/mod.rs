@@ -4,11 +4,13 @@
 pub mod child;
 pub mod foreign_driver;
 mod lab;
+mod numbers;
 
 use libtest_mimic::{Completion, Failed, Trial};
 use selvedge::driver::{Device, driver_isa};
 
 pub use lab::{Lab, SLOW, basic_ptx};
+pub use numbers::Numbers;
 
 /// What a test returns. Any error that can be displayed becomes a failure by `?`.
 pub type Outcome = Result<(), Failed>;
@@ -165,19 +167,5 @@ pub fn assert_all<T: PartialEq + std::fmt::Debug>(elements: &[T], wanted: T, wha
             elements.len(),
             elements[index]
         );
-    }
-}
-
-/// Small numbers that look random: a linear congruential generator's upper half.
-pub struct Numbers(pub u64);
-
-impl Numbers {
-    pub fn next(&mut self) -> u32 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 32) as u32
-    }
-
-    pub fn below(&mut self, limit: usize) -> usize {
-        self.next() as usize % limit
     }
 }

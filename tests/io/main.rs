@@ -1,4 +1,4 @@
-//! `.npy` files: every element type there and back, every version of the header, and every kind of file that is refused.
+//! `.npy` files (and `.npz`, in `npz`): every element type there and back, every version of the header, and every kind of file that is refused.
 //!
 //! The refused files are built here byte by byte, as a broken or foreign writer would leave them. Each must be answered with
 //! an error that names what was found and what was wanted.
@@ -10,6 +10,8 @@ use num_complex::Complex;
 use selvedge::Error;
 use selvedge::io::{HostArray, npy};
 use selvedge::types::{Bool, DType, Element, F8E4M3, F8E5M2};
+
+mod npz;
 
 /// A file that is removed when the test ends.
 struct Scratch(PathBuf);
@@ -340,4 +342,38 @@ fn progress_ends_at_the_whole() {
         .unwrap();
     assert!(reports.len() > 1 && reports.is_sorted());
     assert_eq!(reports.last(), Some(&(20 << 20, 20 << 20)));
+}
+
+#[test]
+fn elements_as_they_lie() {
+    let scratch =
+        Scratch::with("columns.npy", &file(1, &dict("'|i1'", "True", "(2, 3)"), &[1, 4, 2, 5, 3, 6]));
+    let mut columns = npy::NpyFile::open(&scratch.0).unwrap();
+    assert!(columns.is_column_major() && columns.byte_count() == 6 && columns.shape() == [2, 3]);
+    for _ in 0..2 {
+        let mut elements = columns.elements().unwrap();
+        let (mut first, mut second) = ([0; 4], [0; 2]);
+        elements.read(&mut first).unwrap();
+        elements.read(&mut second).unwrap();
+        assert_eq!((first, second), ([1, 4, 2, 5], [3, 6]));
+        assert!(elements.read(&mut [0]).unwrap_err().to_string().contains("columns.npy"));
+    }
+    // SAFETY: nobody else knows the file.
+    assert_eq!(unsafe { columns.map() }.unwrap()[..], [1, 4, 2, 5, 3, 6]);
+    let empty = Scratch::with("empty_map.npy", &file(1, &dict("'|i1'", "False", "(0,)"), &[]));
+    // SAFETY: as above.
+    assert!(unsafe { npy::NpyFile::open(&empty.0).unwrap().map() }.unwrap().is_empty());
+}
+
+#[test]
+fn a_file_in_parts() {
+    let scratch = Scratch::new("parts.npy");
+    let mut writer = npy::NpyWriter::create(&scratch.0, DType::I16, &[3]).unwrap();
+    writer.write(&[1, 0, 2]).unwrap();
+    assert!(matches!(writer.write(&[0; 4]), Err(Error::LengthMismatch { wanted: 3, found: 4, .. })));
+    writer.write(&[0, 3, 0]).unwrap();
+    writer.finish().unwrap();
+    assert_eq!(npy::read(&scratch.0).unwrap().as_slice::<i16>().unwrap(), [1, 2, 3]);
+    let writer = npy::NpyWriter::create(&scratch.0, DType::I16, &[3]).unwrap();
+    assert!(matches!(writer.finish(), Err(Error::LengthMismatch { found: 6, .. })));
 }

@@ -1,0 +1,34 @@
+//! What moving data by index costs: its bandwidth beside the driver's copy.
+//!
+//! `cargo bench --bench moving` measures everything and writes `benches/results/*.json`, of which
+//! `cargo bench --bench ground -- render` makes the page. `-- --help` says the rest.
+
+#[allow(dead_code, reason = "the other programs use the rest of it")]
+#[path = "../harness/mod.rs"]
+mod harness;
+
+mod rows;
+
+use std::process::ExitCode;
+
+use harness::program::{Benchmark, Options, Program};
+
+const HELP: &str = "\
+moving [--only NAME,NAME] [--out FOLDER] [--rounds N] [--bytes N]
+
+  --only    of moving; all without it
+  --out     where the JSON files go; benches/results without it
+  --rounds  rounds of each figure, at least 20; each benchmark's own without it
+  --bytes   of the array: a power of two from 4194304 on; 1073741824 without it, so that no cache holds it
+";
+
+const PROGRAM: Program = Program {
+    name: "moving",
+    help: HELP,
+    file_option: "--bytes",
+    benchmarks: &[("moving", Benchmark::Device(rows::measure))],
+};
+
+fn main() -> ExitCode {
+    PROGRAM.run(std::env::args().skip(1))
+}

@@ -1,0 +1,163 @@
+//! Rows and elements by index, in random order, beside the driver's copy of as many bytes.
+
+use selvedge::tensor::{Device, Tensor};
+use selvedge::types::DType;
+
+use crate::Options;
+use crate::harness::bare::{Address, Bare};
+use crate::harness::machine::Recorder;
+use crate::harness::random::Random;
+use crate::harness::report::{Failure, Rule, Unit};
+use crate::harness::turns::{Subject, measure as turns};
+
+/// Runs, and copies, between two events.
+const BATCH: usize = 4;
+/// f32 in a row of 1 KiB.
+const WIDTH: usize = 256;
+/// The goal for rows; single elements have none, since a sector is read for each.
+const OF_ROWS: f64 = 0.9;
+
+/// What the figures share.
+struct Bench<'a> {
+    bare: &'a Bare,
+    options: &'a Options,
+    recorder: Recorder,
+    device: Device,
+    source: Address,
+    target: Address,
+}
+
+/// Every figure.
+pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
+    let bytes = match &options.file {
+        None => 1 << 30,
+        Some(text) => text.to_string_lossy().parse::<usize>()?,
+    };
+    if bytes < 1 << 22 || !bytes.is_power_of_two() {
+        return Err(format!("--bytes {bytes}: a power of two from {} on is wanted", 1 << 22).into());
+    }
+    let recorder = Recorder::new(
+        bare,
+        "moving",
+        "Moving data by index",
+        "Device time of one operation on tensors, by events around four runs, on 1 GiB of random f32, and of as many of the \
+         driver's own copies of as many bytes. Rows are of 1 KiB, in random order, each once. Speeds count the elements \
+         that are read and written and the indices (i64). Every index is checked. Each result is compared with the rows \
+         that it should have, at samples.",
+    )?;
+    // With room for the indices too.
+    let (source, target) = (bare.allocate(bytes + bytes / 64)?, bare.allocate(bytes + bytes / 64)?);
+    let mut random = Random::new(19);
+    let mut words = vec![0; bytes / 8];
+    random.fill(&mut words);
+    bare.upload_plain(source, &words)?;
+    bare.upload_plain(source + bytes as u64, &words[..bytes / 512])?;
+    let bench = Bench { bare, options, recorder, device: Device::cuda(0)?, source, target };
+    let figures = bench.all(&mut random, words);
+    bare.free(source)?;
+    bare.free(target)?;
+    figures
+}
+
+/// 0 to `count` in random order.
+fn shuffled(random: &mut Random, count: usize) -> Vec<i64> {
+    let mut order: Vec<i64> = (0..count as i64).collect();
+    for at in (1..count).rev() {
+        order.swap(at, (random.bits() % (at as u64 + 1)) as usize);
+    }
+    order
+}
+
+impl Bench<'_> {
+    fn all(mut self, random: &mut Random, mut words: Vec<u64>) -> Result<(), Failure> {
+        // Numbers, none of them a NaN, so that equal is equal.
+        words.iter_mut().for_each(|word| *word = *word & 0x807f_ffff_807f_ffff | 0x3f00_0000_3f00_0000);
+        let count = words.len() * 2;
+        let rows = count / WIDTH;
+        let x = Tensor::from_slice::<f32>(bytemuck::cast_slice(&words), &[rows, WIDTH], &self.device)?;
+        let order = shuffled(random, rows);
+        let index = Tensor::from_slice(&order, &[rows], &self.device)?;
+        let bytes = count * 4;
+
+        let selected = x.index_select(0, &index)?;
+        check(&order, |at, from| same(&selected.select(0, at as isize)?, &x.select(0, from as isize)?))?;
+        let moved = 2 * bytes + 8 * rows;
+        self.figure("index_select of rows of 1 KiB", moved, Some(OF_ROWS), &mut || {
+            x.index_select(0, &index).map(drop)
+        })?;
+        drop(selected);
+
+        let mut written = Tensor::zeros(&[rows, WIDTH], DType::F32, &self.device)?;
+        written.in_place().index_copy(0, &index, &x)?;
+        check(&order, |at, to| same(&written.select(0, to as isize)?, &x.select(0, at as isize)?))?;
+        self.figure("index_copy of rows of 1 KiB", moved, Some(OF_ROWS), &mut || {
+            written.in_place().index_copy(0, &index, &x).map(drop)
+        })?;
+
+        let flat = x.reshape(&[-1])?;
+        let few = shuffled(random, count / 16);
+        let index = Tensor::from_slice(&few, &[few.len()], &self.device)?;
+        let taken = flat.take(&index)?;
+        check(&few, |at, from| same(&taken.select(0, at as isize)?, &flat.select(0, from as isize)?))?;
+        self.figure("take of f32", few.len() * 16, None, &mut || flat.take(&index).map(drop))?;
+        let elements = flat.narrow(0, 0, few.len())?;
+        let mut places = Tensor::zeros(&[few.len()], DType::F32, &self.device)?;
+        places.in_place().put(&index, &elements)?;
+        check(&few, |at, to| same(&places.select(0, to as isize)?, &elements.select(0, at as isize)?))?;
+        self.figure("put of f32", few.len() * 16, None, &mut || {
+            places.in_place().put(&index, &elements).map(drop)
+        })?;
+        self.recorder.finish(&self.options.out)
+    }
+
+    /// One operation in turns with the copy.
+    fn figure(
+        &mut self,
+        name: &str,
+        moved: usize,
+        goal: Option<f64>,
+        work: &mut dyn FnMut() -> selvedge::Result<()>,
+    ) -> Result<(), Failure> {
+        let (bare, source, target) = (self.bare, self.source, self.target);
+        let stream = self.device.stream()?;
+        let figure = turns(
+            self.options.turns(3, 30),
+            &Subject {
+                name,
+                against: "cuMemcpyDtoDAsync of as many bytes",
+                unit: Unit::Microseconds,
+                bytes: Some((moved as u64, (moved / 2 * 2) as u64)),
+                rule: Rule::Speed,
+                goal,
+            },
+            || {
+                let runs = || (0..BATCH).try_for_each(|_| work().map_err(Failure::from));
+                // SAFETY: the stream lives as long as the process.
+                let taken = unsafe { bare.device_time(stream.as_raw(), runs) }?;
+                Ok(taken * 1e3 / BATCH as f64)
+            },
+            || {
+                let copies = || (0..BATCH).try_for_each(|_| bare.copy(target, source, moved / 2));
+                // SAFETY: as above.
+                let taken = unsafe { bare.device_time(bare.stream, copies) }?;
+                Ok(taken * 1e3 / BATCH as f64)
+            },
+        )?;
+        self.recorder.add(figure);
+        Ok(())
+    }
+}
+
+/// Looks at some places and what belongs there.
+fn check(order: &[i64], matches: impl Fn(usize, i64) -> Result<bool, Failure>) -> Result<(), Failure> {
+    for at in (0..order.len()).step_by(order.len() / 61 + 1).chain([order.len() - 1]) {
+        if !matches(at, order[at])? {
+            return Err(format!("place {at} with index {} is wrong", order[at]).into());
+        }
+    }
+    Ok(())
+}
+
+fn same(left: &Tensor, right: &Tensor) -> Result<bool, Failure> {
+    Ok(left.to_vec::<f32>()? == right.to_vec::<f32>()?)
+}

@@ -1,0 +1,87 @@
+// Copies elements to where an array of indices says. One family for each size of a unit: compiled with -DBITS=<8 to 128>.
+//
+// Entries, by the type of the indices; the space is indexed.cuh's, and an index that is out of range writes nothing:
+//
+// - scatter_{i32,i64}(indices, array, elements, space, n, report): array, moved along the axis by the index, = elements, for
+//   each of the n units. No two units may have one place. Operands of the space: indices, array, elements.
+// - scatter_last_{i32,i64}(indices, array, elements, marks, space, n): the same where several have one place: the one
+//   whose position along the axis scatter_mark.cu has left there writes, so the result does not depend on the order of
+//   threads. Operands: indices, array, elements, marks, and the position (in which `marks` counts from 1).
+//
+// At most 512 threads a block; the grid may be of any size.
+//
+// | version | what | speed |
+// |---|---|---|
+// | 1 | four units a thread | see benches/RESULTS.md |
+#include "indexed.cuh"
+
+namespace {
+
+template <typename Index, typename Element>
+struct Scatter {
+    const Index* indices;
+    Element* array;
+    const Element* elements;
+    Report* report;
+
+    template <typename Place, int Items>
+    __device__ inline void operator()(Places<Place, 3, Items>& places, bool (&here)[Items],
+                                      const Space& space) const {
+        follow(places, here, indices, space, report);
+        Element element[Items];
+#pragma unroll
+        for (int k = 0; k < Items; k++) {
+            if (here[k]) element[k] = elements[places.at(2, k)];
+        }
+#pragma unroll
+        for (int k = 0; k < Items; k++) {
+            if (here[k]) array[places.at(1, k)] = element[k];
+        }
+    }
+};
+
+template <typename Index, typename Element>
+struct ScatterLast {
+    const Index* indices;
+    Element* array;
+    const Element* elements;
+    const u32* marks;
+
+    template <typename Place, int Items>
+    __device__ inline void operator()(Places<Place, 5, Items>& places, bool (&here)[Items],
+                                      const Space& space) const {
+        follow(places, here, indices, space, nullptr);
+#pragma unroll
+        for (int k = 0; k < Items; k++) {
+            here[k] = here[k] && marks[places.at(3, k)] == (u32)places.at(4, k) + 1;
+        }
+        Element element[Items];
+#pragma unroll
+        for (int k = 0; k < Items; k++) {
+            if (here[k]) element[k] = elements[places.at(2, k)];
+        }
+#pragma unroll
+        for (int k = 0; k < Items; k++) {
+            if (here[k]) array[places.at(1, k)] = element[k];
+        }
+    }
+};
+
+}  // namespace
+
+#define ENTRIES(index)                                                                                        \
+    extern "C" __global__ void __launch_bounds__(512) scatter_##index(                                        \
+        const void* indices, void* array, const void* elements, Space space, u64 n, Report* report) {         \
+        typedef Unit<BITS> Element;                                                                           \
+        for_each<3>(space, n, Scatter<index, Element>{(const index*)indices, (Element*)array,                 \
+                                                      (const Element*)elements, report});                     \
+    }                                                                                                         \
+    extern "C" __global__ void __launch_bounds__(512) scatter_last_##index(                                   \
+        const void* indices, void* array, const void* elements, const u32* marks, Space space, u64 n) {       \
+        typedef Unit<BITS> Element;                                                                           \
+        for_each<5>(space, n, ScatterLast<index, Element>{(const index*)indices, (Element*)array,             \
+                                                          (const Element*)elements, marks});                  \
+    }
+
+ENTRIES(i32)
+ENTRIES(i64)

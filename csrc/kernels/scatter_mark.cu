@@ -1,0 +1,43 @@
+// Finds which of the elements that go to one place is the last: the first half of a scatter with duplicates.
+//
+// Entries: scatter_mark_{i32,i64}(indices, marks, space, n, report), by the type of the indices. marks, 0 before, moved along
+// the axis by the index, becomes the greatest position (from 1) that leads there. An index that is out of range marks
+// nothing; `report` is told unless it is null. The space is indexed.cuh's, with the operands indices, marks and the
+// position along the axis, which must stay below 2^32 - 1.
+//
+// Why in two halves: one kernel's threads write in any order. The greatest position is the same in every order.
+//
+// | version | what | speed |
+// |---|---|---|
+// | 1 | an atomic maximum for each index | see benches/RESULTS.md |
+#include "indexed.cuh"
+
+namespace {
+
+template <typename Index>
+struct Mark {
+    const Index* indices;
+    u32* marks;
+    Report* report;
+
+    template <typename Place, int Items>
+    __device__ inline void operator()(Places<Place, 3, Items>& places, bool (&here)[Items],
+                                      const Space& space) const {
+        follow(places, here, indices, space, report);
+#pragma unroll
+        for (int k = 0; k < Items; k++) {
+            if (here[k]) atomicMax(marks + places.at(1, k), (u32)places.at(2, k) + 1);
+        }
+    }
+};
+
+}  // namespace
+
+#define ENTRY(index)                                                                                          \
+    extern "C" __global__ void __launch_bounds__(512)                                                         \
+        scatter_mark_##index(const void* indices, u32* marks, Space space, u64 n, Report* report) {           \
+        for_each<3>(space, n, Mark<index>{(const index*)indices, marks, report});                             \
+    }
+
+ENTRY(i32)
+ENTRY(i64)

@@ -1,0 +1,319 @@
+//! Exponentials, logarithms, roots and circular and hyperbolic functions of complex numbers.
+//!
+//! Branch cuts, signed zeros and infinities are those of C99 Annex G, so on a cut the sign of the zero says the side. Sines are
+//! hyperbolic sines of a turned argument: sin(z) = -i sinh(iz), tan(z) = -i tanh(iz), and so are their inverses. The
+//! inverses follow W. Kahan ("Branch cuts for complex elementary functions", 1987). Errors are small beside the result's
+//! length; a part that is far smaller than the other may have lost more. What is infinite, NaN or needs scaling is rare.
+
+use std::f64::consts::{FRAC_PI_2, LN_2, LN_10};
+
+use super::super::operation::Parts;
+use super::super::program::Program;
+use super::elementary::{less_1, natural, of_1_plus};
+use super::inverse::angle_of;
+use super::logarithmic::logarithm as real_logarithm;
+use super::power::{Pair, in_powers_of_2, is_normal, power_of_2};
+use super::term::{Term, formula};
+use super::trigonometric::sine_and_cosine;
+use super::{complex, elementary};
+use crate::types::DType;
+
+/// Real and imaginary part.
+type Complex<'p> = [Term<'p>; 2];
+
+fn is_finite(x: Term<'_>) -> Term<'_> {
+    x.absolute().less(f64::INFINITY)
+}
+
+fn is_infinite(x: Term<'_>) -> Term<'_> {
+    x.absolute().equal(f64::INFINITY)
+}
+
+fn nan(like: Term<'_>) -> Term<'_> {
+    like.constant(f64::NAN)
+}
+
+/// e^x times each of two factors that are at most 1, and that are 0 or finite where y is.
+fn grown<'p>(x: Term<'p>, y: Term<'p>, factors: Complex<'p>) -> Complex<'p> {
+    let zero = x.constant(0.0);
+    let exponent = in_powers_of_2(Pair { head: x, rest: zero }, 1.0);
+    let scaled = power_of_2(exponent);
+    let scale = scaled.normal(x.constant(1.0));
+    // The factor first: it may be subnormal.
+    let usual = factors.map(|factor| factor * scale * scaled.power);
+    (!is_normal(exponent.head)).rarely(usual, || {
+        let most = x.either(290.0, 2110.0);
+        let inside = exponent.head.absolute().less(most);
+        let head = exponent.head.maximum(-most).minimum(most);
+        let scaled = power_of_2(Pair { head, rest: inside.select(exponent.rest, 0.0) });
+        let [real, imaginary] = factors.map(|factor| scaled.far(factor));
+        // Of an infinite x with no angle: 0, or an infinite real part.
+        let apart = is_infinite(x) & !is_finite(y);
+        let limit = x.maximum(zero);
+        let real = apart.select(limit, real);
+        let imaginary = (apart & x.less(0.0)).select(zero, imaginary);
+        let imaginary = x.is_nan().select(y.equal(0.0).select(imaginary, nan(x)), imaginary);
+        [x.unless_nan(real), imaginary]
+    })
+}
+
+fn exponential_of([x, y]: Complex<'_>) -> Complex<'_> {
+    let [sine, cosine] = sine_and_cosine(y);
+    grown(x, y, [cosine, sine])
+}
+
+/// sinh and cosh of a real number, which is not large.
+fn hyperbolic<'p>(x: Term<'p>) -> [Term<'p>; 2] {
+    let grown = x.absolute().then(less_1);
+    let rest = grown / (grown + 1.0);
+    let sine = ((grown + rest) * 0.5).with_sign(x);
+    [sine, (grown * rest).fma(0.5, 1.0)]
+}
+
+/// Whether a hyperbolic function needs more than its formula: past a limit, or where there is no angle.
+fn is_apart<'p>(x: Term<'p>, y: Term<'p>, limit: Term<'p>) -> Term<'p> {
+    !(x.absolute().less(limit) & is_finite(y))
+}
+
+fn sinh_of([x, y]: Complex<'_>) -> Complex<'_> {
+    let [sine, cosine] = sine_and_cosine(y);
+    let [sinh, cosh] = hyperbolic(x);
+    is_apart(x, y, x.either(80.0, 700.0)).rarely([sinh * cosine, cosh * sine], || {
+        let [real, imaginary] = grown(x.absolute(), y, [cosine * 0.5, sine * 0.5]);
+        let real = real.by_sign(x);
+        [x.equal(0.0).select(x, real), imaginary]
+    })
+}
+
+fn cosh_of([x, y]: Complex<'_>) -> Complex<'_> {
+    let [sine, cosine] = sine_and_cosine(y);
+    let [sinh, cosh] = hyperbolic(x);
+    is_apart(x, y, x.either(80.0, 700.0)).rarely([cosh * cosine, sinh * sine], || {
+        let [real, imaginary] = grown(x.absolute(), y, [cosine * 0.5, (sine * 0.5).by_sign(x)]);
+        [real, x.equal(0.0).select(x, imaginary)]
+    })
+}
+
+/// (sinh x cosh x + i sin y cos y) / (sinh² x + cos² y), a sum in which nothing cancels.
+fn tanh_of([x, y]: Complex<'_>) -> Complex<'_> {
+    let [sine, cosine] = sine_and_cosine(y);
+    let [sinh, cosh] = hyperbolic(x);
+    let inverse = x.constant(1.0) / sinh.fma(sinh, cosine * cosine);
+    let usual = [sinh * cosh * inverse, sine * cosine * inverse];
+    is_apart(x, y, x.either(11.0, 22.0)).rarely(usual, || {
+        let size = x.absolute();
+        let factor = sine * cosine;
+        let [imaginary, _] = grown(size * -2.0, y, [factor, factor]);
+        let imaginary = imaginary * 4.0;
+        let real = size.less(x.either(11.0, 22.0)).select(nan(x), x.constant(1.0).with_sign(x));
+        let real = x.equal(0.0).select(x, real);
+        let no_angle = x.is_nan() & y.equal(0.0);
+        [x.unless_nan(real), no_angle.select(y, imaginary)]
+    })
+}
+
+/// ln |z| with |z|² as the sum of two numbers, which near 1 is what counts.
+fn logarithm_of_length([x, y]: Complex<'_>) -> Term<'_> {
+    let (x, y) = (x.absolute(), y.absolute());
+    let (large, small) = (x.maximum(y), x.minimum(y));
+    let (first, second) = (Pair::product(large, large), Pair::product(small, small));
+    let sum = Pair::sum(first.head, second.head);
+    let lost = sum.rest + (first.rest + second.rest);
+    let usual = sum.head.write(|program| natural(program, sum.head.value, Some(lost.value))) * 0.5;
+    let inside = x.either(2f64.powi(-30), 2f64.powi(-400)).less(large)
+        & large.less(x.either(2f64.powi(60), 2f64.powi(500)))
+        & x.equal(x)
+        & y.equal(y);
+    let [result] = (!inside).rarely([usual], || {
+        let ratio = large.equal(0.0).select(large, small / large);
+        let result = (ratio * ratio).then(of_1_plus).fma(0.5, real_logarithm(large));
+        let result = x.unordered(y).select(x + y, result);
+        [(is_infinite(x) | is_infinite(y)).select(x.constant(f64::INFINITY), result)]
+    });
+    result
+}
+
+fn logarithm_of([x, y]: Complex<'_>) -> Complex<'_> {
+    [logarithm_of_length([x, y]), angle_of(y, x)]
+}
+
+/// The root of a number whose square neither overflows nor vanishes.
+fn moderate_root<'p>([x, y]: Complex<'p>) -> Complex<'p> {
+    let length = x.fma(x, y * y).square_root();
+    let large = ((length + x.absolute()) * 0.5).square_root();
+    let small = y.absolute() / (large + large);
+    let left = x.is_negative();
+    [left.select(small, large), left.select(large, small).with_sign(y)]
+}
+
+fn square_root_of([x, y]: Complex<'_>) -> Complex<'_> {
+    let size = x.absolute().maximum(y.absolute());
+    let (low, high) = (x.either(2f64.powi(-40), 2f64.powi(-400)), x.either(2f64.powi(60), 2f64.powi(500)));
+    let inside = low.less(size) & size.less(high) & x.equal(x) & y.equal(y);
+    (!inside).rarely(moderate_root([x, y]), || {
+        let is_large = x.constant(1.0).less(size);
+        let scale = is_large
+            .select(x.either(2f64.powi(-100), 2f64.powi(-600)), x.either(2f64.powi(100), 2f64.powi(700)));
+        let back = is_large
+            .select(x.either(2f64.powi(50), 2f64.powi(300)), x.either(2f64.powi(-50), 2f64.powi(-350)));
+        let [real, imaginary] = moderate_root([x * scale, y * scale]).map(|part| part * back);
+        let zero = x.constant(0.0);
+        let origin = size.equal(0.0);
+        let (real, imaginary) = (origin.select(zero, real), origin.select(y, imaginary));
+        let nan = x.unordered(y);
+        let (real, imaginary) = (nan.select(x + y, real), nan.select(x + y, imaginary));
+        // An infinite x takes y's sign along, an infinite y makes both infinite.
+        let (right, left) = (x.equal(f64::INFINITY), x.equal(f64::NEG_INFINITY));
+        let infinity = x.constant(f64::INFINITY);
+        let without_angle = y.unless_nan(zero);
+        let real = right.select(infinity, left.select(without_angle, real));
+        let imaginary =
+            right.select(without_angle.with_sign(y), left.select(infinity.with_sign(y), imaginary));
+        let tall = is_infinite(y);
+        [tall.select(infinity, real), tall.select(y, imaginary)]
+    })
+}
+
+fn arc_sinh_of_real(x: Term<'_>) -> Term<'_> {
+    x.then(elementary::inverse_hyperbolic_sine_of)
+}
+
+fn is_ordinary<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
+    is_finite(x) & is_finite(y)
+}
+
+fn arc_sine_of([x, y]: Complex<'_>) -> Complex<'_> {
+    let below = square_root_of([x.constant(1.0) - x, -y]);
+    let above = square_root_of([x + 1.0, y]);
+    let width = below[0].fma(above[0], -(below[1] * above[1]));
+    let height = below[0].fma(above[1], -(below[1] * above[0]));
+    let usual = [angle_of(x, width), arc_sinh_of_real(height).with_sign(y)];
+    (!is_ordinary(x, y)).rarely(usual, || {
+        let infinite = is_infinite(x) | is_infinite(y);
+        let imaginary = infinite.select(x.constant(f64::INFINITY).with_sign(y), nan(x));
+        let angle = infinite.select(angle_of(x, y.absolute()), nan(x));
+        [x.equal(0.0).select(infinite.select(angle, x), angle), imaginary]
+    })
+}
+
+fn arc_cosine_of([x, y]: Complex<'_>) -> Complex<'_> {
+    let below = square_root_of([x.constant(1.0) - x, -y]);
+    let above = square_root_of([x + 1.0, y]);
+    let height = above[0].fma(below[1], -(above[1] * below[0]));
+    let usual = [angle_of(below[0], above[0]) * 2.0, arc_sinh_of_real(height).with_sign(-y)];
+    (!is_ordinary(x, y)).rarely(usual, || {
+        let infinite = is_infinite(x) | is_infinite(y);
+        let imaginary = infinite.select(x.constant(f64::INFINITY).with_sign(-y), nan(x));
+        let angle = infinite.select(angle_of(y.absolute(), x), nan(x));
+        [(x.equal(0.0) & !infinite).select(x.constant(FRAC_PI_2), angle), imaginary]
+    })
+}
+
+fn arc_tanh_of([x, y]: Complex<'_>) -> Complex<'_> {
+    let (size, height) = (x.absolute(), y.absolute());
+    let unity = x.constant(1.0);
+    let rest = unity - size;
+    let distance = rest.fma(rest, y * y);
+    let real = ((size * 4.0) / distance).then(of_1_plus) * 0.25;
+    let width = rest.fma(size + 1.0, -(y * y));
+    let imaginary = angle_of(y + y, width) * 0.5;
+    let large = size.maximum(height);
+    let far = x.either(2f64.powi(50), 2f64.powi(400));
+    let close = x.either(2f64.powi(-40), 2f64.powi(-400));
+    let inside = large.less(far) & !(size.equal(1.0) & height.less(close)) & x.equal(x) & y.equal(y);
+    (!inside).rarely([real.with_sign(x), imaginary], || {
+        // Far away 1/z and a quarter turn; next to 1 and -1, ln(2 / |y|) / 2 and half of that.
+        let ratio = size.minimum(height) / large;
+        let inverse = (size / large) / ratio.fma(ratio, 1.0) / large;
+        let is_far = far.less_equal(large);
+        let pole = (real_logarithm(height) - LN_2) * -0.5;
+        let real = is_far.select(inverse, pole);
+        let infinite = is_infinite(x) | is_infinite(y);
+        let real = infinite.select(x.constant(0.0), x.unordered(y).select(nan(x), real));
+        let real = x.equal(0.0).select(x, real.with_sign(x));
+        let quarter = x.constant(FRAC_PI_2).with_sign(y);
+        let imaginary = (is_far | infinite).select(quarter, imaginary);
+        let no_angle = y.is_nan() | (x.is_nan() & !is_infinite(y));
+        [real, no_angle.select(nan(x), imaginary)]
+    })
+}
+
+/// A function of iz, turned back: -i f(iz).
+fn turned<'p>([x, y]: Complex<'p>, function: impl FnOnce(Complex<'p>) -> Complex<'p>) -> Complex<'p> {
+    let [real, imaginary] = function([-y, x]);
+    [imaginary, -real]
+}
+
+/// For z = x + iy with positive x, and -z elsewhere: 1 / (1 + e^-z) or its e^z times.
+fn sigmoid_parts([x, y]: Complex<'_>) -> [Term<'_>; 4] {
+    let negative = x.is_negative();
+    let power = exponential_of([-x.absolute(), negative.select(y, -y)]);
+    let real = negative.select(power[0], x.constant(1.0));
+    [real, negative.select(power[1], x.constant(0.0)), power[0] + 1.0, power[1]]
+}
+
+macro_rules! functions {
+    ($($name:ident $formula:expr;)*) => {$(
+        pub(crate) fn $name(program: &mut Program, _: DType, operands: &[Parts]) -> Parts {
+            formula(program, operands[0], |z| $formula(z))
+        }
+    )*};
+}
+
+functions! {
+    exponential exponential_of;
+    logarithm logarithm_of;
+    square_root square_root_of;
+    sine |z| turned(z, sinh_of);
+    cosine |z| { let [x, y]: Complex<'_> = z; cosh_of([-y, x]) };
+    tangent |z| turned(z, tanh_of);
+    hyperbolic_sine sinh_of;
+    hyperbolic_cosine cosh_of;
+    hyperbolic_tangent tanh_of;
+    arc_sine arc_sine_of;
+    arc_cosine arc_cosine_of;
+    arc_tangent |z| turned(z, arc_tanh_of);
+    inverse_hyperbolic_sine |z| turned(z, arc_sine_of);
+    inverse_hyperbolic_cosine |z| {
+        let [x, y]: Complex<'_> = z;
+        let [angle, height] = arc_cosine_of([x, y]);
+        [height.absolute(), angle.with_sign(y)]
+    };
+    inverse_hyperbolic_tangent arc_tanh_of;
+    logarithm_to_2 |z| logarithm_of(z).map(|part| part * (1.0 / LN_2));
+    logarithm_to_10 |z| logarithm_of(z).map(|part| part * (1.0 / LN_10));
+}
+
+pub(crate) fn sigmoid(program: &mut Program, _: DType, operands: &[Parts]) -> Parts {
+    let [a, b, c, d] = formula(program, operands[0], sigmoid_parts);
+    complex::divide(program, [a, b], [c, d])
+}
+
+pub(crate) fn reciprocal_square_root(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    let root = square_root(program, dtype, operands);
+    let (unity, zero) = (program.float(root[0], 1.0), program.float(root[0], 0.0));
+    complex::divide(program, [unity, zero], root)
+}
+
+/// e^(y ln x); 1 where y is 0.
+pub(crate) fn power(program: &mut Program, _: DType, operands: &[Parts]) -> Parts {
+    let [[a, b], [c, d]] = [operands[0], operands[1]];
+    formula(program, [a, b, c, d], |[a, b, c, d]| {
+        let [length, angle] = logarithm_of([a, b]);
+        let exponent = [c.fma(length, -(d * angle)), c.fma(angle, d * length)];
+        let [real, imaginary] = exponential_of(exponent);
+        let trivial = c.equal(0.0) & d.equal(0.0);
+        [trivial.select(c.constant(1.0), real), trivial.select(c.constant(0.0), imaginary)]
+    })
+}
+
+/// z / |z|, 0 of 0.
+pub(crate) fn sign(program: &mut Program, _: DType, operands: &[Parts]) -> Parts {
+    formula(program, operands[0], |[x, y]| {
+        let size = x.absolute().maximum(y.absolute());
+        let [real, imaginary] = [x / size, y / size];
+        let inverse = x.constant(1.0) / real.fma(real, imaginary * imaginary).square_root();
+        let origin = size.equal(0.0);
+        [origin.select(x, real * inverse), origin.select(y, imaginary * inverse)]
+    })
+}

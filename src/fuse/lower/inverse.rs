@@ -1,0 +1,111 @@
+//! The inverses of sine, cosine and tangent.
+//!
+//! Arguments past the middle are taken to the other half by asin(x) = π/2 - 2 asin(sqrt((1 - x) / 2)) and atan(x) = π/2 - atan(1/x),
+//! with π/2 in two pieces.
+
+use std::f64::consts::{FRAC_PI_2, PI};
+
+use super::super::operation::Parts;
+use super::super::program::Program;
+use super::coefficients::{ARC_SINE, ARC_TANGENT};
+use super::term::{Term, real};
+use crate::types::DType;
+
+/// What π/2 has beyond its nearest f64.
+const HALF_PI_REST: f64 = 6.123_233_995_736_766e-17;
+
+/// times · π/2 and what its rounding loses.
+fn half_pi(like: Term<'_>, times: f64) -> [Term<'_>; 2] {
+    let single = f64::from(FRAC_PI_2 as f32);
+    [like.constant(times * FRAC_PI_2), like.either(times * (FRAC_PI_2 - single), times * HALF_PI_REST)]
+}
+
+/// times · π/2 - x.
+fn from_half_pi(times: f64, x: Term<'_>) -> Term<'_> {
+    let [head, rest] = half_pi(x, times);
+    head - (x - rest)
+}
+
+/// For |x| up to 1/2 its arc sine; past it, half of what it is below π/2. And which of the two it is.
+fn arc_sine_parts(x: Term<'_>) -> (Term<'_>, Term<'_>) {
+    let magnitude = x.absolute();
+    let is_far = x.constant(0.5).less(magnitude);
+    // (1 - |x|) / 2, exact.
+    let far_square = magnitude.fma(-0.5, 0.5);
+    let square = is_far.select(far_square, x * x);
+    let root = is_far.select(far_square.square_root(), magnitude);
+    let angle = (root * square).fma(square.polynomial(&ARC_SINE), root);
+    (angle, is_far)
+}
+
+pub(super) fn arc_sine_of(x: Term<'_>) -> Term<'_> {
+    let (angle, is_far) = arc_sine_parts(x);
+    is_far.select(from_half_pi(1.0, angle + angle), angle).with_sign(x)
+}
+
+pub(super) fn arc_cosine_of(x: Term<'_>) -> Term<'_> {
+    let (angle, is_far) = arc_sine_parts(x);
+    let double = angle + angle;
+    let far = x.is_negative().select(from_half_pi(2.0, double), double);
+    is_far.select(far, from_half_pi(1.0, angle.by_sign(x)))
+}
+
+/// The arc tangent of a number from 0 to 1.
+fn arc_tangent_below_1(x: Term<'_>) -> Term<'_> {
+    let square = x * x;
+    (x * square).fma(square.polynomial(&ARC_TANGENT), x)
+}
+
+pub(super) fn arc_tangent_of(x: Term<'_>) -> Term<'_> {
+    let magnitude = x.absolute();
+    let is_far = x.constant(1.0).less(magnitude);
+    let ratio = is_far.select(x.constant(1.0) / magnitude, magnitude);
+    let angle = arc_tangent_below_1(ratio);
+    x.unless_nan(is_far.select(from_half_pi(1.0, angle), angle).with_sign(x))
+}
+
+/// The angle of the point (x, y), from -π to π, with the sign of y.
+pub(super) fn angle_of<'p>(y: Term<'p>, x: Term<'p>) -> Term<'p> {
+    let (height, width) = (y.absolute(), x.absolute());
+    let (low, high) = (height.minimum(width), height.maximum(width));
+    // 0 / 0 is 0 here, and two infinities are a diagonal.
+    let ratio = low / high;
+    let ratio = low.equal(high).select(x.constant(1.0), ratio);
+    let ratio = high.equal(0.0).select(high, ratio);
+    let angle = arc_tangent_below_1(ratio);
+    let angle = width.less(height).select(from_half_pi(1.0, angle), angle);
+    let angle = x.is_negative().select(from_half_pi(2.0, angle), angle);
+    y.unordered(x).select(y + x, angle.with_sign(y))
+}
+
+pub(crate) fn arc_sine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    real(program, dtype, operands, |[x]| x.unless_nan(arc_sine_of(x)))
+}
+
+pub(crate) fn arc_cosine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    real(program, dtype, operands, |[x]| arc_cosine_of(x))
+}
+
+pub(crate) fn arc_tangent(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    real(program, dtype, operands, |[x]| arc_tangent_of(x))
+}
+
+pub(crate) fn arc_tangent_2(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    real(program, dtype, operands, |[y, x]| angle_of(y, x))
+}
+
+/// Of a real number π below 0; NaN of NaN.
+pub(crate) fn angle(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if dtype.is_complex() {
+        return real(
+            program,
+            dtype.part(),
+            &[super::one(operands[0][1]), super::one(operands[0][0])],
+            |[y, x]| angle_of(y, x),
+        );
+    }
+    real(program, dtype, operands, |[x]| {
+        let angle = x.less(0.0).select(x.constant(PI), 0.0);
+        x.unless_nan(angle)
+    })
+}

@@ -1,0 +1,261 @@
+//! Powers: 2^(y log2 |x|) with the logarithm as a sum of two numbers, so that a large exponent does not magnify its error.
+
+use super::super::instruction::Instruction;
+use super::super::operation::Parts;
+use super::super::program::Program;
+use super::coefficients::{AREA_TANGENT_REST, POWER_OF_2};
+use super::term::{Term, real};
+use super::{one, rounded};
+use crate::types::DType;
+
+/// A number as the sum of two, of which the second is below the last place of the first.
+#[derive(Clone, Copy)]
+pub(super) struct Pair<'p> {
+    pub(super) head: Term<'p>,
+    pub(super) rest: Term<'p>,
+}
+
+impl<'p> Pair<'p> {
+    /// The exact product of two numbers.
+    pub(super) fn product(x: Term<'p>, y: Term<'p>) -> Pair<'p> {
+        let head = x * y;
+        Pair { head, rest: x.fma(y, -head) }
+    }
+
+    /// The exact sum of two numbers, of which the first is not the smaller one, or 0.
+    pub(super) fn sum(large: Term<'p>, small: Term<'p>) -> Pair<'p> {
+        let head = large + small;
+        Pair { head, rest: small - (head - large) }
+    }
+
+    /// The exact sum of any two numbers.
+    pub(super) fn any_sum(x: Term<'p>, y: Term<'p>) -> Pair<'p> {
+        let head = x + y;
+        let of_y = head - x;
+        Pair { head, rest: (x - (head - of_y)) + (y - of_y) }
+    }
+
+    pub(super) fn times(self, factor: Term<'p>) -> Pair<'p> {
+        let product = Pair::product(factor, self.head);
+        Pair { rest: factor.fma(self.rest, product.rest), ..product }
+    }
+}
+
+/// A constant, as exactly as two numbers of the term's kind are.
+pub(super) fn exactly(like: Term<'_>, number: f64, beyond: f64) -> Pair<'_> {
+    let single = f64::from(number as f32);
+    Pair { head: like.constant(number), rest: like.either(number - single, beyond) }
+}
+
+const LOG2_E_BEYOND: f64 = 2.035_527_374_093_103_3e-17;
+const TWO_LOG2_E: f64 = 2.885_390_081_777_926_8;
+
+/// x · times · log2(e), for `times` a power of 2.
+pub(super) fn in_powers_of_2(x: Pair<'_>, times: f64) -> Pair<'_> {
+    let factor = exactly(x.head, TWO_LOG2_E * times / 2.0, LOG2_E_BEYOND * times);
+    let product = Pair::product(x.head, factor.head);
+    let rest = x.head.fma(factor.rest, product.rest);
+    Pair { rest: x.rest.fma(factor.head, rest), ..product }
+}
+
+/// log2 of a positive normal number, to twice its precision.
+fn logarithm<'p>(x: Term<'p>, more: Option<Term<'p>>) -> Pair<'p> {
+    let double = x.is_double();
+    let (middle, places) = if double {
+        (std::f64::consts::FRAC_1_SQRT_2.to_bits() as i64, 52)
+    } else {
+        (i64::from(std::f32::consts::FRAC_1_SQRT_2.to_bits()), 23)
+    };
+    // x = 2^exponent · number, from sqrt(1/2) to sqrt(2).
+    let bits = x.bits_of();
+    let exponent = (bits - middle).shift_right_signed(bits.bits32(places));
+    let number = (bits - (exponent << places)).float_of();
+    let exponent = if double {
+        exponent.apply(Instruction::Truncate64, &[]).apply(Instruction::SignedToFloat64, &[])
+    } else {
+        exponent.apply(Instruction::SignedToFloat32, &[])
+    };
+    let exponent = more.map_or(exponent, |more| exponent + more);
+    // log2(number) = 2 log2(e) artanh(s) with s = (number - 1) / (number + 1).
+    let (above, sum) = (number - 1.0, number + 1.0);
+    let lost = number - (sum - 1.0);
+    let inverse = x.constant(1.0) / sum;
+    let s = above * inverse;
+    let s_rest = (-s).fma(lost, (-s).fma(sum, above)) * inverse;
+    let square = Pair::product(s, s);
+    let square_rest = (s + s).fma(s_rest, square.rest);
+    // artanh(s) / s - 1 = s² (1/3 + s² (1/5 + …)).
+    let tail = Pair::product(square.head, square.head.polynomial(&AREA_TANGENT_REST));
+    let third = exactly(x, 1.0 / 3.0, 1.850_371_707_708_594e-17);
+    let series = Pair::sum(third.head, tail.head);
+    let series_rest = series.rest + (third.rest + tail.rest);
+    let times = Pair::product(square.head, series.head);
+    let times_rest = square.head.fma(series_rest, square_rest.fma(series.head, times.rest));
+    let factor = exactly(x, TWO_LOG2_E, 4.071_054_748_186_206_6e-17);
+    let first = Pair::product(s, factor.head);
+    let first_rest = s_rest.fma(factor.head, s.fma(factor.rest, first.rest));
+    let second = Pair::product(first.head, times.head);
+    let second_rest = first_rest.fma(times.head, first.head.fma(times_rest, second.rest));
+    let near = Pair::sum(first.head, second.head);
+    let all = Pair::sum(exponent, near.head);
+    Pair { rest: all.rest + (near.rest + (first_rest + second_rest)), ..all }
+}
+
+/// 2^x = power · 2^exponent, power from about sqrt(1/2) to sqrt(2) and exponent an integer of 32 bits.
+pub(super) struct Scaled<'p> {
+    pub(super) power: Term<'p>,
+    exponent: Term<'p>,
+}
+
+pub(super) fn power_of_2(x: Pair<'_>) -> Scaled<'_> {
+    // At this number a unit in the last place is 1.
+    let anchor = x.head.either(1.5 * 2f64.powi(23), 1.5 * 2f64.powi(52));
+    let shifted = x.head + anchor;
+    let fraction = (x.head - (shifted - anchor)) + x.rest;
+    let bits = shifted.bits_of();
+    let bits = if fraction.is_double() { bits.apply(Instruction::Truncate64, &[]) } else { bits };
+    // The anchor's own bits above the integer are shifted out, or taken off for those who halve it.
+    let power = fraction.fma(fraction.polynomial(&POWER_OF_2), 1.0);
+    Scaled { power, exponent: bits }
+}
+
+impl<'p> Scaled<'p> {
+    /// times · 2^exponent, where the result is a normal number.
+    pub(super) fn normal(&self, times: Term<'p>) -> Term<'p> {
+        let bits = times.bits_of();
+        if times.is_double() {
+            return (bits + (self.exponent.apply(Instruction::SignExtend32, &[]) << 52)).float_of();
+        }
+        (bits + (self.exponent << 23)).float_of()
+    }
+
+    /// times · 2^exponent of any size, rounded once; `times` is around 1.
+    pub(super) fn any(&self, times: Term<'p>) -> Term<'p> {
+        self.exponents::<2>(times).into_iter().fold(times, |product, scale| product * scale)
+    }
+
+    /// factor · power · 2^exponent, whatever the sizes of the factor and of 2^exponent.
+    pub(super) fn far(&self, factor: Term<'p>) -> Term<'p> {
+        let [first, second, third] = self.exponents(factor);
+        factor * first * self.power * second * third
+    }
+
+    /// Powers of 2 whose product is 2^exponent.
+    fn exponents<const N: usize>(&self, like: Term<'p>) -> [Term<'p>; N] {
+        // Sixteen bits hold every exponent.
+        let sixteen = self.exponent.bits32(16);
+        let mut left = (self.exponent << 16).shift_right_signed(sixteen);
+        std::array::from_fn(|place| {
+            let part = if place + 1 < N {
+                left.shift_right_signed(left.bits32((N - 1 - place) as u32))
+            } else {
+                left
+            };
+            left = left - part;
+            Scaled { power: like, exponent: part }.normal(like.constant(1.0))
+        })
+    }
+}
+
+/// Exponents between which 2^x, and a number around 1 times it, is normal.
+pub(super) fn is_normal<'p>(exponent: Term<'p>) -> Term<'p> {
+    exponent.absolute().less(exponent.either(124.0, 1020.0))
+}
+
+/// |x|^y for anything but NaN.
+fn magnitude<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
+    let (least, up) = (x.either(f64::from(f32::MIN_POSITIVE), f64::MIN_POSITIVE), x.either(25.0, 54.0));
+    let small = x.less(least);
+    let larger = x * x.either(2f64.powi(25), 2f64.powi(54));
+    let logarithm = logarithm(small.select(larger, x), Some(small.select(-up, 0.0)));
+    let zero = x.equal(0.0);
+    let infinite = x.equal(f64::INFINITY);
+    let special = zero.select(x.constant(f64::NEG_INFINITY), f64::INFINITY);
+    let head = (zero | infinite).select(special, logarithm.head);
+    let most = x.either(250.0, 2040.0);
+    let exact = Pair { head, ..logarithm }.times(y);
+    let inside = exact.head.absolute().less(most);
+    let head = exact.head.maximum(-most).minimum(most);
+    let exponent = Pair { head, rest: inside.select(exact.rest, 0.0) };
+    let scaled = power_of_2(exponent);
+    let result = scaled.any(scaled.power);
+    (x.equal(1.0) | y.equal(0.0)).select(x.constant(1.0), result)
+}
+
+fn power_of<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
+    let size = x.absolute();
+    let bits = size.bits_of();
+    let normal = if x.is_double() {
+        (bits - (1i64 << 52)).less_unsigned(0x7fe << 52)
+    } else {
+        (bits - (1i64 << 23)).less_unsigned(0xfe << 23)
+    };
+    let exponent = logarithm(size, None).times(y);
+    let scaled = power_of_2(exponent);
+    let usual = normal & is_normal(exponent.head);
+    let [result] = (!usual).rarely([scaled.normal(scaled.power)], || {
+        let certain = x.equal(1.0) | y.equal(0.0);
+        let result = x.unordered(y).select(x + y, magnitude(size, y));
+        [certain.select(x.constant(1.0), result)]
+    });
+    let half = y * 0.5;
+    let whole = y.truncate().equal(y);
+    let odd = whole & !half.truncate().equal(half);
+    let result = (odd & x.is_negative()).select(-result, result);
+    let invalid = x.less(0.0) & x.constant(f64::NEG_INFINITY).less(x) & !(whole);
+    invalid.select(x.constant(f64::NAN), result)
+}
+
+pub(crate) fn power(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if dtype.is_float() {
+        return real(program, dtype, operands, |[x, y]| power_of(x, y));
+    }
+    let (x, y) = (operands[0][0], operands[1][0]);
+    let raise = if dtype.size() == 8 { Instruction::Power64 } else { Instruction::Power32 };
+    let result = program.apply(raise, &[x, y]);
+    let result = rounded(program, dtype, result);
+    if !dtype.is_signed_integer() {
+        return one(result);
+    }
+    // 1 / x^-y without its fraction: x of 1 and -1 are their own inverses, all others have none.
+    let (zero, unity, two) = (program.integer(x, 0), program.integer(x, 1), program.integer(x, 3));
+    let above = program.add(x, unity);
+    let unit = program.less_unsigned(above, two);
+    let odd = program.and(x, unity);
+    let is_odd = program.equal(odd, unity);
+    let unit = program.and(unit, is_odd);
+    let negative = program.less_signed(y, zero);
+    let by_unit = program.choose(unit, result, zero);
+    one(program.choose(negative, by_unit, result))
+}
+
+/// The cube root: a first guess from the exponent, and steps of Halley's method, the last of which looks at what is left exactly.
+pub(crate) fn cube_root(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    real(program, dtype, operands, |[x]| {
+        let double = x.is_double();
+        let size = x.absolute();
+        // Subnormal numbers have no exponent, and of the largest the steps would overflow.
+        let small = size.less(x.either(f64::from(f32::MIN_POSITIVE), f64::MIN_POSITIVE));
+        let large = x.either(2f64.powi(120), 2f64.powi(1000)).less(size);
+        let scale = |of_small: f64, of_large: f64| {
+            small.select(x.constant(of_small), large.select(x.constant(of_large), 1.0))
+        };
+        let (up, root_up) = if double { (54, 18) } else { (24, 8) };
+        let number = size * scale(2f64.powi(up), 2f64.powi(-up));
+        // A third of the exponent's bits, and two of its bias.
+        let third = number.bits_of().divide_unsigned(3);
+        let mut root = (third + if double { 0x2a9f_7893_782d_a1ce } else { 0x2a51_19f2 }).float_of();
+        for _ in 0..if double { 2 } else { 1 } {
+            // y (y³ + 2x) / (2y³ + x).
+            let cube = root * root * root;
+            root = root * ((cube + (number + number)) / (cube + cube + number));
+        }
+        let square = Pair::product(root, root);
+        let cube = Pair::product(square.head, root);
+        let left = (number - cube.head) - square.rest.fma(root, cube.rest);
+        let root = root + left / (square.head * 3.0);
+        let root = root * scale(2f64.powi(-root_up), 2f64.powi(root_up));
+        let itself = x.equal(0.0) | !size.less(f64::INFINITY);
+        itself.select(x, root.with_sign(x))
+    })
+}

@@ -1,0 +1,251 @@
+//! Values with operators, in which formulas are written as one reads them.
+//!
+//! Each operator is one instruction, and numbers beside a [`Term`] are constants of its kind; so the text of a formula is
+//! also the count of its instructions.
+
+use std::cell::RefCell;
+use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
+
+use super::super::instruction::{Instruction, Kind};
+use super::super::operation::Parts;
+use super::super::program::{Program, Value};
+use super::coefficients::Fit;
+use super::rounded;
+use crate::types::DType;
+
+/// A value of a program that is being written.
+#[derive(Clone, Copy)]
+pub(super) struct Term<'p> {
+    program: &'p RefCell<Program>,
+    pub(super) value: Value,
+}
+
+/// Terms, and numbers that become constants as wide as the term beside them.
+pub(super) trait Like<'p> {
+    fn like(self, other: Term<'p>) -> Term<'p>;
+}
+
+impl<'p> Like<'p> for Term<'p> {
+    fn like(self, _: Term<'p>) -> Term<'p> {
+        self
+    }
+}
+
+impl<'p> Like<'p> for f64 {
+    fn like(self, other: Term<'p>) -> Term<'p> {
+        other.write(|program| program.float(other.value, self))
+    }
+}
+
+impl<'p> Like<'p> for i64 {
+    fn like(self, other: Term<'p>) -> Term<'p> {
+        other.write(|program| program.integer(other.value, self))
+    }
+}
+
+/// Runs a formula on values of a program.
+pub(super) fn formula<const N: usize, const M: usize>(
+    program: &mut Program,
+    values: [Value; N],
+    formula: impl for<'p> FnOnce([Term<'p>; N]) -> [Term<'p>; M],
+) -> [Value; M] {
+    let cell = RefCell::new(std::mem::take(program));
+    let results = formula(values.map(|value| Term { program: &cell, value })).map(|term| term.value);
+    *program = cell.into_inner();
+    results
+}
+
+/// As [`formula`], of the real operands of an operation on floats, with the result rounded to the dtype.
+pub(super) fn real<const N: usize>(
+    program: &mut Program,
+    dtype: DType,
+    operands: &[Parts],
+    of: impl for<'p> FnOnce([Term<'p>; N]) -> Term<'p>,
+) -> Parts {
+    let [result] = formula(program, std::array::from_fn(|k| operands[k][0]), |terms| [of(terms)]);
+    super::one(rounded(program, dtype, result))
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident $instruction:ident;)*) => {$(
+        impl<'p, T: Like<'p>> $trait<T> for Term<'p> {
+            type Output = Term<'p>;
+
+            fn $method(self, right: T) -> Term<'p> {
+                let right = right.like(self).value;
+                self.write(|program| program.$instruction(self.value, right))
+            }
+        }
+    )*};
+}
+
+operators! {
+    Add add add;
+    Sub sub subtract;
+    Mul mul multiply;
+    Div div divide;
+    BitAnd bitand and;
+    BitOr bitor or;
+    BitXor bitxor xor;
+}
+
+impl<'p> Neg for Term<'p> {
+    type Output = Term<'p>;
+
+    fn neg(self) -> Term<'p> {
+        self.write(|program| program.negate(self.value))
+    }
+}
+
+impl<'p> Not for Term<'p> {
+    type Output = Term<'p>;
+
+    fn not(self) -> Term<'p> {
+        self.write(|program| program.not(self.value))
+    }
+}
+
+impl<'p> Shl<u32> for Term<'p> {
+    type Output = Term<'p>;
+
+    fn shl(self, count: u32) -> Term<'p> {
+        self.write(|program| {
+            let count = program.bits32(count);
+            program.shift_left(self.value, count)
+        })
+    }
+}
+
+/// Without regard to a sign.
+impl<'p> Shr<u32> for Term<'p> {
+    type Output = Term<'p>;
+
+    fn shr(self, count: u32) -> Term<'p> {
+        self.write(|program| {
+            let count = program.bits32(count);
+            program.shift_right_unsigned(self.value, count)
+        })
+    }
+}
+
+macro_rules! of_one {
+    ($($name:ident)*) => {$(
+        pub(super) fn $name(self) -> Term<'p> {
+            self.write(|program| program.$name(self.value))
+        }
+    )*};
+}
+
+macro_rules! of_two {
+    ($($name:ident)*) => {$(
+        pub(super) fn $name(self, other: impl Like<'p>) -> Term<'p> {
+            let other = other.like(self).value;
+            self.write(|program| program.$name(self.value, other))
+        }
+    )*};
+}
+
+impl<'p> Term<'p> {
+    /// What a function of the program makes of it.
+    pub(super) fn write(self, function: impl FnOnce(&mut Program) -> Value) -> Term<'p> {
+        Term { program: self.program, value: function(&mut self.program.borrow_mut()) }
+    }
+
+    /// What a function of the program and a value makes of it.
+    pub(super) fn then(self, function: impl FnOnce(&mut Program, Value) -> Value) -> Term<'p> {
+        self.write(|program| function(program, self.value))
+    }
+
+    /// Another value of the same program.
+    pub(super) fn beside(self, value: Value) -> Term<'p> {
+        Term { value, ..self }
+    }
+
+    of_one! { square_root absolute truncate round is_nan bits_of float_of }
+    of_two! { minimum maximum equal less less_equal less_signed less_unsigned unordered shift_right_signed shift_left
+    shift_right_unsigned divide_unsigned }
+
+    pub(super) fn kind(self) -> Kind {
+        self.program.borrow().kind(self.value)
+    }
+
+    pub(super) fn is_double(self) -> bool {
+        self.kind() == Kind::Float64
+    }
+
+    /// An instruction on this and others.
+    pub(super) fn apply(self, instruction: Instruction, others: &[Term<'p>]) -> Term<'p> {
+        let mut operands = vec![self.value];
+        operands.extend(others.iter().map(|other| other.value));
+        self.write(|program| program.apply(instruction, &operands))
+    }
+
+    /// A constant of its kind.
+    pub(super) fn constant(self, number: f64) -> Term<'p> {
+        number.like(self)
+    }
+
+    /// One constant beside f32, another beside f64.
+    pub(super) fn either(self, single: f64, double: f64) -> Term<'p> {
+        self.constant(if self.is_double() { double } else { single })
+    }
+
+    /// A constant of 32 bits.
+    pub(super) fn bits32(self, bits: u32) -> Term<'p> {
+        self.write(|program| program.bits32(bits))
+    }
+
+    /// self · factor + summand, rounded once.
+    pub(super) fn fma(self, factor: impl Like<'p>, summand: impl Like<'p>) -> Term<'p> {
+        let (factor, summand) = (factor.like(self).value, summand.like(self).value);
+        self.write(|program| program.multiply_add(self.value, factor, summand))
+    }
+
+    /// Of a truth value: `yes` where it holds, `no` elsewhere.
+    pub(super) fn select(self, yes: Term<'p>, no: impl Like<'p>) -> Term<'p> {
+        let no = no.like(yes).value;
+        self.write(|program| program.choose(self.value, yes.value, no))
+    }
+
+    /// Of a truth value: `usual`, but where it holds what the body gives; the body is run by those that need it.
+    pub(super) fn rarely<const N: usize>(
+        self,
+        usual: [Term<'p>; N],
+        body: impl FnOnce() -> [Term<'p>; N],
+    ) -> [Term<'p>; N] {
+        let number = self.program.borrow_mut().open_rare(self.value);
+        let rare = body();
+        let results = std::array::from_fn(|result| [usual[result].value, rare[result].value]);
+        self.program.borrow_mut().close_rare(number, results).map(|value| self.beside(value))
+    }
+
+    /// c[0] + x (c[1] + x (c[2] + …)).
+    pub(super) fn polynomial(self, fit: &Fit) -> Term<'p> {
+        let coefficients = if self.is_double() { fit.double } else { fit.single };
+        let mut terms = coefficients.iter().rev();
+        let first = terms.next().map_or(0.0, |&last| last);
+        terms.fold(self.constant(first), |sum, &coefficient| sum.fma(self, coefficient))
+    }
+
+    /// Its magnitude with the sign of another.
+    pub(super) fn with_sign(self, sign: Term<'p>) -> Term<'p> {
+        let low = if self.is_double() { i64::MAX } else { i64::from(i32::MAX) };
+        ((self.bits_of() & low) | (sign.bits_of() & !low)).float_of()
+    }
+
+    /// Negated where the other is negative.
+    pub(super) fn by_sign(self, sign: Term<'p>) -> Term<'p> {
+        let high = if self.is_double() { i64::MIN } else { i64::from(i32::MIN) };
+        (self.bits_of() ^ (sign.bits_of() & high)).float_of()
+    }
+
+    /// Whether the sign bit is set.
+    pub(super) fn is_negative(self) -> Term<'p> {
+        self.bits_of().less_signed(0)
+    }
+
+    /// The result, or this where it is NaN.
+    pub(super) fn unless_nan(self, result: Term<'p>) -> Term<'p> {
+        self.is_nan().select(self, result)
+    }
+}

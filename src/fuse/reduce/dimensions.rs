@@ -1,0 +1,185 @@
+//! The index space of a reduction: dimensions that are kept and dimensions that are folded.
+//!
+//! What must stay true: folded dimensions keep the order of the axes, since a row's elements are folded by their row-major
+//! index; only neighbours that lie as one in every input are merged. Kept ones are put in the order of memory, which no
+//! result depends on.
+
+use super::super::space::Space;
+use crate::error::{Error, Result};
+use crate::types::{Layout, MAXIMUM_RANK, Shape};
+
+/// One dimension: its size, and the stride of every operand (inputs before the output) in elements.
+#[derive(Debug, Clone)]
+pub(super) struct Dimension {
+    pub(super) size: usize,
+    pub(super) strides: Vec<isize>,
+}
+
+/// Dimensions, the innermost first; the output's strides are 0 in folded ones.
+#[derive(Debug, Clone)]
+pub(super) struct Dimensions {
+    pub(super) kept: Vec<Dimension>,
+    pub(super) folded: Vec<Dimension>,
+    /// By operand.
+    pub(super) offsets: Vec<usize>,
+    /// The input that decides how the space is walked.
+    pub(super) leader: usize,
+    /// Elements of a row, and rows.
+    pub(super) row: usize,
+    pub(super) rows: usize,
+}
+
+/// Adds the next outer dimension, or widens the last one by it.
+fn push(dimensions: &mut Vec<Dimension>, next: Dimension) {
+    if let Some(last) = dimensions.last_mut() {
+        let run = last.size as isize;
+        let follows =
+            last.strides.iter().zip(&next.strides).all(|(last, next)| last.checked_mul(run) == Some(*next));
+        if follows {
+            last.size *= next.size;
+            return;
+        }
+    }
+    dimensions.push(next);
+}
+
+/// The inputs' common shape.
+fn common(operation: &'static str, inputs: &[Layout]) -> Result<Shape> {
+    let Some(first) = inputs.first() else {
+        return Err(Error::invalid(operation, "no inputs", "at least one"));
+    };
+    inputs[1..].iter().try_fold(*first.shape(), |shape, input| shape.broadcast(input.shape()))
+}
+
+impl Dimensions {
+    /// Of inputs that are broadcast to one shape; axes in which the output has size 1 are folded.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for inputs without a common shape, and an output that is not that shape with some sizes 1 or
+    /// whose elements share a place.
+    pub(super) fn new(operation: &'static str, inputs: &[Layout], output: &Layout) -> Result<Dimensions> {
+        let shape = common(operation, inputs)?;
+        let fits = output.rank() == shape.rank()
+            && output.shape().iter().zip(shape.iter()).all(|(&result, &size)| result == size || result == 1);
+        if !fits {
+            let found = format!("an output of shape {} for elements of shape {shape}", output.shape());
+            let wanted = "the same shape, with size 1 in the axes that are folded";
+            return Err(Error::invalid(operation, found, wanted));
+        }
+        let is_folded = |axis: usize| output.shape()[axis] != shape[axis];
+        Dimensions::with(operation, &shape, inputs, output, is_folded)
+    }
+
+    /// As [`new`](Self::new), where the output has the inputs' shape and one axis is scanned.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new), and for an axis that is not there.
+    pub(super) fn along(
+        operation: &'static str,
+        inputs: &[Layout],
+        output: &Layout,
+        axis: usize,
+    ) -> Result<Dimensions> {
+        let shape = common(operation, inputs)?;
+        if *output.shape() != shape || axis >= shape.rank() {
+            let found = format!("axis {axis} and an output of shape {} for {shape}", output.shape());
+            return Err(Error::invalid(operation, found, "the same shape, and one of its axes"));
+        }
+        Dimensions::with(operation, &shape, inputs, output, |other| other == axis)
+    }
+
+    fn with(
+        operation: &'static str,
+        shape: &Shape,
+        inputs: &[Layout],
+        output: &Layout,
+        is_folded: impl Fn(usize) -> bool,
+    ) -> Result<Dimensions> {
+        if output.may_overlap() {
+            let wanted = "a place of its own for each element";
+            return Err(Error::invalid(operation, format!("an output of {output:?}"), wanted));
+        }
+        let mut layouts = inputs.iter().map(|input| input.expand(shape)).collect::<Result<Vec<_>>>()?;
+        let spread = |layout: &Layout| -> usize {
+            let axes = layout.strides().iter().zip(shape.iter());
+            axes.filter(|(stride, _)| **stride != 0).map(|(_, size)| *size).product()
+        };
+        let most = layouts.iter().map(spread).max();
+        let leader = layouts.iter().position(|layout| Some(spread(layout)) == most).unwrap_or(0);
+        let product = |folded: bool| {
+            (0..shape.rank()).filter(|&axis| is_folded(axis) == folded).map(|axis| shape[axis]).product()
+        };
+        let (row, rows) = (product(true), product(false));
+        layouts.push(*output);
+        let mut dimensions = Dimensions {
+            kept: Vec::new(),
+            folded: Vec::new(),
+            offsets: layouts.iter().map(Layout::offset).collect(),
+            leader,
+            row,
+            rows,
+        };
+        if row == 0 || rows == 0 {
+            return Ok(dimensions);
+        }
+        let mut axes: Vec<usize> = (0..shape.rank()).rev().filter(|&axis| shape[axis] > 1).collect();
+        let of = |axis: usize| {
+            let stride = |layout: &Layout| match layout.shape()[axis] {
+                1 => 0,
+                _ => layout.strides()[axis],
+            };
+            Dimension { size: shape[axis], strides: layouts.iter().map(stride).collect() }
+        };
+        axes.iter().filter(|&&axis| is_folded(axis)).for_each(|&axis| push(&mut dimensions.folded, of(axis)));
+        axes.retain(|&axis| !is_folded(axis));
+        // Stable: equal strides keep the order of the axes. Those of 0 are furthest out.
+        axes.sort_by_key(|&axis| match layouts[leader].strides()[axis].unsigned_abs() {
+            0 => usize::MAX,
+            stride => stride,
+        });
+        axes.into_iter().for_each(|axis| push(&mut dimensions.kept, of(axis)));
+        Ok(dimensions)
+    }
+
+    pub(super) fn inputs(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether some index or offset does not fit 31 bits.
+    pub(super) fn is_wide(&self) -> bool {
+        const MOST: usize = 1 << 31;
+        let reach = |operand: usize| -> usize {
+            let all = self.kept.iter().chain(&self.folded);
+            all.map(|dimension| (dimension.size - 1) * dimension.strides[operand].unsigned_abs()).sum()
+        };
+        // Beside an index, the next multiple of what a block takes.
+        let room = MOST - (1 << 20);
+        self.row >= room || self.rows >= room || (0..self.offsets.len()).any(|operand| reach(operand) >= room)
+    }
+
+    /// One space of all dimensions, with the folded ones inside or outside.
+    pub(super) fn space(&self, folded_inside: bool) -> Space {
+        let unit = Dimension { size: 1, strides: vec![0; self.offsets.len()] };
+        let all: Vec<&Dimension> = match folded_inside {
+            true => self.folded.iter().chain(&self.kept).collect(),
+            false => self.kept.iter().chain(&self.folded).collect(),
+        };
+        let all = if all.is_empty() { vec![&unit] } else { all };
+        let mut strides = vec![[0; MAXIMUM_RANK]; self.offsets.len()];
+        for (place, dimension) in all.iter().enumerate() {
+            for (strides, &stride) in strides.iter_mut().zip(&dimension.strides) {
+                strides[place] = stride;
+            }
+        }
+        let sizes = all.iter().map(|dimension| dimension.size).collect();
+        Space {
+            sizes,
+            strides,
+            offsets: self.offsets.clone(),
+            inputs: self.inputs(),
+            coordinates: Vec::new(),
+        }
+    }
+}

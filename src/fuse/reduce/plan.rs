@@ -1,0 +1,507 @@
+//! How a reduction runs on a device: which launches, what each thread folds, and where partial values go.
+//!
+//! The tree of a row is [`LANES`], [`ROUNDS`] and the halving of lanes in a segment, and neighbours of segments above
+//! (see [`super`]). Everything here is a choice of who computes which node of it: a thread takes several lanes, the
+//! threads of a warp or a block their halving, the warps of a block neighbouring segments, and what is left goes through
+//! scratch memory to kernels that merge neighbours. So what this file decides changes no bit of a result.
+//!
+//! As of elementwise kernels the text depends on the program and the [`FoldKey`] or [`MergeKey`] alone.
+
+use super::super::plan::{WIDEST, divisor};
+use super::dimensions::{Dimension, Dimensions};
+use super::fold::{Rules, bytes};
+use crate::error::{Error, Result};
+
+/// Lanes of a segment: element i of it belongs to lane i mod `LANES`.
+pub(super) const LANES: usize = 256;
+/// Elements of a lane, which are folded in their order.
+pub(super) const ROUNDS: usize = 4;
+/// Elements of a segment.
+pub(super) const SEGMENT: usize = LANES * ROUNDS;
+
+pub(super) const WARP: usize = 32;
+/// Threads of a block that folds; twice as many where a row has enough for them.
+pub(super) const BLOCK: usize = 256;
+/// Threads of a block that merges the values of one row.
+const MERGERS: usize = 512;
+/// Values that one thread merges by itself for a row.
+const ALONE: usize = 32;
+/// Bytes of partial values that a thread of a merging block takes.
+const MERGED_BYTES: usize = 128;
+/// Instructions that the elements of a segment may become before they are a loop over its rounds.
+const UNROLLED: usize = 1600;
+/// A kernel's parameters are at most 4 KB in PTX 8.0.
+const MOST_PARAMETER_BYTES: usize = 4000;
+
+/// What neighbouring threads have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Direction {
+    /// Neighbours of one row.
+    Rows,
+    /// Elements of neighbouring rows.
+    Columns,
+}
+
+/// How an operand is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Class {
+    /// One element for all of a thread's vectors and rounds, or a vector of them across.
+    Still,
+    /// A vector's elements are neighbours: one access.
+    Vector,
+    /// One element for a vector across rows.
+    Single,
+    /// Any stride: element by element.
+    Gather,
+}
+
+/// All that the text of a folding kernel depends on beside the reduction.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct FoldKey {
+    pub(super) direction: Direction,
+    /// Whether indices have 64 bits.
+    pub(super) wide: bool,
+    /// Neighbours of one access: lanes of a row, or rows.
+    pub(super) vector: u32,
+    /// Threads that share a segment, and accesses of each in a round.
+    pub(super) threads: u32,
+    pub(super) groups: u32,
+    pub(super) rounds: u32,
+    /// Whether the rounds are a loop.
+    pub(super) looped: bool,
+    /// Warps of a block that have neighbouring segments of one row.
+    pub(super) warps: u32,
+    /// Rows, or vectors of rows, of a block's threads.
+    pub(super) across: u32,
+    /// Dimensions.
+    pub(super) kept: usize,
+    pub(super) folded: usize,
+    /// By input.
+    pub(super) classes: Vec<Class>,
+    /// Whether a vector of results is one store.
+    pub(super) stores_vectors: bool,
+    /// Whether some lanes have fewer elements.
+    pub(super) tail: bool,
+    /// Whether values go to scratch memory.
+    pub(super) partial: bool,
+    /// Whether the device converts to bf16 itself (compute capability 8.0).
+    pub(super) converts_brain: bool,
+}
+
+/// All that the text of a merging kernel depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct MergeKey {
+    pub(super) wide: bool,
+    /// Rows of a block where one thread has a whole row.
+    pub(super) across: u32,
+    /// Threads of a row, a whole block or one.
+    pub(super) threads: u32,
+    /// Neighbours that each takes.
+    pub(super) values: u32,
+    /// Whether a row's partial values lie one behind another and are whole vectors.
+    pub(super) vectors: bool,
+    pub(super) kept: usize,
+    pub(super) tail: bool,
+    pub(super) partial: bool,
+    pub(super) converts_brain: bool,
+}
+
+/// All that the text of a scanning kernel depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct ScanKey {
+    pub(super) wide: bool,
+    /// Threads of a warp that share a row, accesses of each, and warps of a row.
+    pub(super) threads: u32,
+    pub(super) accesses: u32,
+    pub(super) warps: u32,
+    /// Rows of a block.
+    pub(super) across: u32,
+    /// Whether rows are longer than a block's tile, so that tiles wait for those before.
+    pub(super) chained: bool,
+    pub(super) kept: usize,
+    /// By input.
+    pub(super) classes: Vec<Class>,
+    pub(super) stores_vectors: bool,
+    /// Whether rows are whole quads, and whether they are whole tiles.
+    pub(super) quads: bool,
+    pub(super) tail: bool,
+    pub(super) converts_brain: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Key {
+    Fold(FoldKey),
+    Merge(MergeKey),
+    Scan(ScanKey),
+}
+
+/// Where the parameters of a kernel lie in their block.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parameters {
+    scalars: usize,
+    pub(super) word: usize,
+    kept: usize,
+    folded: usize,
+    operands: usize,
+}
+
+impl Parameters {
+    /// `operands` have strides there.
+    pub(super) fn new(scalars: usize, wide: bool, kept: usize, folded: usize, operands: usize) -> Parameters {
+        Parameters { scalars, word: if wide { 8 } else { 4 }, kept, folded, operands }
+    }
+
+    fn at(self, word: usize) -> usize {
+        16 * self.scalars + self.word * word
+    }
+
+    /// Elements of a row.
+    pub(super) fn row(self) -> usize {
+        self.at(0)
+    }
+
+    /// Rows, or vectors of them.
+    pub(super) fn items(self) -> usize {
+        self.at(1)
+    }
+
+    /// Rows.
+    pub(super) fn rows(self) -> usize {
+        self.at(2)
+    }
+
+    /// Size, factor and shift of what the block's number is divided by.
+    pub(super) fn launch(self) -> usize {
+        self.at(3)
+    }
+
+    /// Size, factor and shift of a dimension; folded ones are behind kept ones.
+    pub(super) fn divisor(self, dimension: usize) -> usize {
+        self.at(6 + 3 * dimension)
+    }
+
+    pub(super) fn stride(self, operand: usize, dimension: usize) -> usize {
+        let dimensions = self.kept + self.folded;
+        self.at(6 + 3 * dimensions + operand * dimensions + dimension)
+    }
+
+    pub(super) fn bytes(self) -> usize {
+        self.stride(self.operands, 0).next_multiple_of(8)
+    }
+
+    /// A block with everything but the scalars.
+    pub(super) fn block(
+        self,
+        row: usize,
+        items: usize,
+        rows: usize,
+        launch: usize,
+        dimensions: &[(usize, Vec<isize>)],
+    ) -> Result<Vec<u8>> {
+        if self.bytes() > MOST_PARAMETER_BYTES {
+            let found = format!("{} operands of {} dimensions", self.operands, dimensions.len());
+            return Err(Error::invalid("a reduction", found, "fewer operands, or contiguous ones"));
+        }
+        let mut block = vec![0; self.bytes()];
+        let mut put = |at: usize, value: u64| {
+            block[at..at + self.word].copy_from_slice(&value.to_le_bytes()[..self.word]);
+        };
+        let mut divide = |at: usize, size: usize| match self.word {
+            4 => divisor(size as u32).into_iter().enumerate().for_each(|(index, value)| {
+                put(at + 4 * index, value.into());
+            }),
+            _ => put(at, size as u64),
+        };
+        divide(self.launch(), launch);
+        for (place, (size, _)) in dimensions.iter().enumerate() {
+            divide(self.divisor(place), *size);
+        }
+        put(self.row(), row as u64);
+        put(self.items(), items as u64);
+        put(self.rows(), rows as u64);
+        for (place, (_, strides)) in dimensions.iter().enumerate() {
+            for (operand, stride) in strides.iter().enumerate() {
+                put(self.stride(operand, place), *stride as u64);
+            }
+        }
+        Ok(block)
+    }
+}
+
+/// Memory that a kernel is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Input(usize),
+    Output,
+    Scratch,
+}
+
+/// One launch of a reduction.
+#[derive(Debug)]
+pub(super) struct Launch {
+    pub(super) key: Key,
+    pub(super) blocks: u32,
+    pub(super) threads: u32,
+    pub(super) parameters: Parameters,
+    /// With room for the scalars.
+    pub(super) block: Vec<u8>,
+    /// Memory and bytes into it, in the order of the kernel's addresses.
+    pub(super) operands: Vec<(Place, usize)>,
+}
+
+/// The launches of a run, and the scratch memory that it needs.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) launches: Vec<Launch>,
+    pub(super) scratch: usize,
+}
+
+/// What a plan knows of a reduction.
+pub(super) struct Work<'a> {
+    pub(super) dimensions: &'a Dimensions,
+    pub(super) rules: &'a Rules,
+    /// Bytes of an element, and where memory starts within [`WIDEST`] bytes, by operand.
+    pub(super) bytes: &'a [usize],
+    pub(super) starts: &'a [u64],
+    /// Of both expressions.
+    pub(super) scalars: usize,
+    /// Instructions of an element.
+    pub(super) steps: usize,
+    pub(super) converts_brain: bool,
+}
+
+fn power_below(x: usize) -> usize {
+    1 << x.max(1).ilog2()
+}
+
+impl Work<'_> {
+    /// For at least one row of at least one element.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] where the parameters would not fit a kernel, or a grid would have too many blocks.
+    pub(super) fn plan(&self) -> Result<Plan> {
+        let mut plan = Plan { launches: Vec::new(), scratch: 0 };
+        let mut left = self.fold(&mut plan)?;
+        while left > 1 {
+            left = self.merge(&mut plan, left)?;
+        }
+        Ok(plan)
+    }
+
+    fn row(&self) -> usize {
+        self.dimensions.row
+    }
+
+    fn output(&self) -> usize {
+        self.bytes.len() - 1
+    }
+
+    /// Whether an operand's vectors along dimension `along` are aligned wherever the others lead.
+    pub(super) fn is_aligned(&self, operand: usize, vector: usize, along: &Dimension) -> bool {
+        let size = self.bytes[operand];
+        let width = (size * vector).min(WIDEST as usize);
+        let start = self.starts[operand] as usize + self.dimensions.offsets[operand] * size;
+        let all = self.dimensions.kept.iter().chain(&self.dimensions.folded);
+        start % width == 0
+            && all
+                .filter(|other| !std::ptr::eq(*other, along))
+                .all(|other| other.strides[operand].unsigned_abs() * size % width == 0)
+    }
+
+    /// The longest vectors along a dimension that suit every input that lies along it.
+    fn vector(&self, along: Option<&Dimension>) -> usize {
+        let Some(along) = along else { return 1 };
+        let inputs = 0..self.output();
+        let widest = inputs.clone().map(|input| self.bytes[input]).max().unwrap_or(16);
+        let mut vector = (16 / widest).clamp(1, 8);
+        let fits = |vector: usize| {
+            along.size % vector == 0
+                && inputs
+                    .clone()
+                    .all(|input| along.strides[input] != 1 || self.is_aligned(input, vector, along))
+        };
+        while vector > 1 && !fits(vector) {
+            vector /= 2;
+        }
+        vector
+    }
+
+    fn classes(&self, direction: Direction, along: Option<&Dimension>, vector: usize) -> Vec<Class> {
+        let class = |input: usize| {
+            let still = self.dimensions.folded.iter().all(|dimension| dimension.strides[input] == 0);
+            let stride = along.map_or(0, |along| along.strides[input]);
+            match (direction, stride) {
+                (Direction::Rows, _) if still => Class::Still,
+                (_, 1) if vector > 1 => Class::Vector,
+                (Direction::Columns, 0) if vector > 1 => Class::Single,
+                _ => Class::Gather,
+            }
+        };
+        (0..self.output()).map(class).collect()
+    }
+
+    fn fold(&self, plan: &mut Plan) -> Result<usize> {
+        let dimensions = self.dimensions;
+        let leader = dimensions.leader;
+        let (inner, first_kept) = (dimensions.folded.first(), dimensions.kept.first());
+        let stride = |dimension: Option<&Dimension>| dimension.map_or(0, |inner| inner.strides[leader]);
+        let columns = stride(first_kept) == 1 && stride(inner) != 1;
+        let direction = if columns { Direction::Columns } else { Direction::Rows };
+        let along = if columns { first_kept } else { inner };
+        let mut vector = self.vector(along);
+        let lanes = self.row().min(LANES).next_power_of_two();
+        let rounds = self.row().div_ceil(LANES).min(ROUNDS);
+        let segments = self.row().div_ceil(SEGMENT);
+        let (threads, groups, warps, across, items);
+        if columns {
+            let words = self.rules.bytes() / 4;
+            // A long formula is written for fewer elements.
+            while vector > 1 && self.steps * vector * 8 > UNROLLED {
+                vector /= 2;
+            }
+            let most = power_below(32 / (vector * words).min(32));
+            let wanted = lanes / most.min(lanes);
+            threads = wanted.clamp(1, 64);
+            groups = lanes / threads;
+            warps = 1;
+            items = dimensions.rows / vector;
+            across = (BLOCK / threads).max(8).min(items.next_power_of_two());
+        } else {
+            let each = vector.max(4);
+            threads = self.row().div_ceil(each).next_power_of_two().min(WARP);
+            groups = lanes / (threads * vector);
+            items = dimensions.rows;
+            warps = segments.next_power_of_two().min(2 * BLOCK / WARP);
+            // Two rows or more in a block, unless one needs more warps than that.
+            let block = if warps * WARP > BLOCK { 2 * BLOCK } else { BLOCK };
+            // A whole warp at least, for the shuffles.
+            across = (block / (threads * warps)).min(items.next_power_of_two()).max(WARP / threads);
+        }
+        let (above, covered) =
+            (segments.div_ceil(warps), if segments > 1 { warps * SEGMENT } else { lanes * rounds });
+        let copies = self.steps * vector * groups * rounds;
+        let key = FoldKey {
+            direction,
+            wide: dimensions.is_wide(),
+            vector: vector as u32,
+            threads: threads as u32,
+            groups: groups as u32,
+            rounds: rounds as u32,
+            looped: rounds > 1 && copies > UNROLLED,
+            warps: warps as u32,
+            across: across as u32,
+            kept: dimensions.kept.len(),
+            folded: dimensions.folded.len(),
+            classes: self.classes(direction, along, vector),
+            stores_vectors: columns
+                && vector > 1
+                && along.is_some_and(|along| {
+                    let output = self.output();
+                    along.strides[output] == 1 && self.is_aligned(output, vector, along)
+                }),
+            tail: self.row() % covered != 0,
+            partial: above > 1,
+            converts_brain: self.converts_brain,
+        };
+        let parameters = Parameters::new(self.scalars, key.wide, key.kept, key.folded, self.bytes.len());
+        let of_items = items.div_ceil(across);
+        let sizes: Vec<(usize, Vec<isize>)> = dimensions
+            .kept
+            .iter()
+            .enumerate()
+            .map(|(place, dimension)| match (columns, place) {
+                // Counted in vectors.
+                (true, 0) => (dimension.size / vector, dimension.strides.clone()),
+                _ => (dimension.size, dimension.strides.clone()),
+            })
+            .chain(dimensions.folded.iter().map(|dimension| (dimension.size, dimension.strides.clone())))
+            .collect();
+        let by = if columns { of_items } else { above };
+        let block = parameters.block(self.row(), items, dimensions.rows, by, &sizes)?;
+        let mut operands: Vec<(Place, usize)> = (0..dimensions.inputs())
+            .map(|input| (Place::Input(input), dimensions.offsets[input] * self.bytes[input]))
+            .collect();
+        self.results(plan, &mut operands, above);
+        plan.launches.push(Launch {
+            blocks: blocks(of_items, above)?,
+            threads: key.threads * key.warps * key.across,
+            key: Key::Fold(key),
+            parameters,
+            block,
+            operands,
+        });
+        Ok(above)
+    }
+
+    /// Where `count` values a row go: planes of scratch memory, or the output.
+    fn results(&self, plan: &mut Plan, operands: &mut Vec<(Place, usize)>, count: usize) {
+        if count == 1 {
+            let output = self.output();
+            operands.push((Place::Output, self.dimensions.offsets[output] * self.bytes[output]));
+            return;
+        }
+        for kind in &self.rules.kinds {
+            operands.push((Place::Scratch, plan.scratch));
+            plan.scratch += (count * self.dimensions.rows * bytes(*kind)).next_multiple_of(256);
+        }
+    }
+
+    /// Merges the `count` partial values of every row, which the last launch wrote.
+    fn merge(&self, plan: &mut Plan, count: usize) -> Result<usize> {
+        let rows = self.dimensions.rows;
+        let most = power_below(MERGED_BYTES / self.rules.bytes());
+        let alone = count <= ALONE.min(most);
+        let threads = if alone { 1 } else { MERGERS };
+        let values = count.next_power_of_two().div_ceil(threads).clamp(1, most);
+        let above = count.div_ceil(threads * values);
+        let tail = count % (threads * values) != 0;
+        let across = if alone { BLOCK.min(rows.next_power_of_two()) } else { 1 };
+        let key = MergeKey {
+            across: across as u32,
+            wide: self.dimensions.is_wide() || rows * count >= 1 << 31,
+            threads: threads as u32,
+            values: values as u32,
+            vectors: !tail && rows == 1 && values > 1,
+            kept: self.dimensions.kept.len(),
+            tail,
+            partial: above > 1,
+            converts_brain: self.converts_brain,
+        };
+        let parameters = Parameters::new(self.scalars, key.wide, key.kept, 0, 1);
+        let output = self.output();
+        let sizes: Vec<(usize, Vec<isize>)> = self
+            .dimensions
+            .kept
+            .iter()
+            .map(|dimension| (dimension.size, vec![dimension.strides[output]]))
+            .collect();
+        let block = parameters.block(count, rows, rows, above, &sizes)?;
+        let mut operands: Vec<(Place, usize)> = plan
+            .launches
+            .last()
+            .map(|launch| launch.operands[launch.operands.len() - self.rules.kinds.len()..].to_vec())
+            .unwrap_or_default();
+        self.results(plan, &mut operands, above);
+        plan.launches.push(Launch {
+            blocks: blocks(rows.div_ceil(across), above)?,
+            threads: (threads * across) as u32,
+            key: Key::Merge(key),
+            parameters,
+            block,
+            operands,
+        });
+        Ok(above)
+    }
+}
+
+pub(super) fn blocks(of_items: usize, groups: usize) -> Result<u32> {
+    match of_items.checked_mul(groups).and_then(|blocks| i32::try_from(blocks).ok()) {
+        Some(blocks) => Ok(blocks as u32),
+        None => Err(Error::invalid(
+            "a reduction",
+            format!("{of_items} times {groups} blocks"),
+            "at most 2147483647",
+        )),
+    }
+}

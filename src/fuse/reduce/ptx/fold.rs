@@ -1,0 +1,367 @@
+//! The kernel that reads the inputs and folds them.
+
+use super::super::super::instruction::Kind;
+use super::super::super::program::{Step, parts};
+use super::super::super::ptx::{Name, State as MemoryState};
+use super::super::plan::{Class, Direction, FoldKey, LANES, SEGMENT};
+use super::{Folded, Kernel};
+use crate::types::DType;
+
+const WARP: usize = 32;
+/// Bytes of loads that a thread is to have outstanding.
+const OUTSTANDING: usize = 128;
+
+/// Where the thread is, and what it has found out for all of its elements.
+struct Thread {
+    /// Its row, or the first of its vector of rows, and that it is there.
+    item: Name,
+    inside: Name,
+    group: Option<Name>,
+    coordinates: Vec<Name>,
+    /// Among those that share a segment.
+    lane: Name,
+    /// In its block.
+    index: Name,
+    /// Its warp, and that it is the first of those that share a row.
+    warp: Name,
+    /// The place in the row of its first element.
+    first: Name,
+    /// By input that is used: the address of the row's first element.
+    bases: Vec<Name>,
+    /// By input: its element where that is the same for the whole row.
+    still: Vec<Option<[Name; 2]>>,
+    /// The registers of steps that no element changes.
+    known: Vec<Name>,
+    /// The steps that the value needs.
+    wanted: Vec<bool>,
+}
+
+/// One access of each input: the places of its elements.
+struct Access {
+    /// Of the first element, in the row.
+    place: Name,
+    /// Whether it is in the row; empty where all are.
+    valid: Name,
+    /// By input, by element.
+    loaded: Vec<Vec<[Name; 2]>>,
+}
+
+impl Kernel<'_> {
+    pub(super) fn fold(&mut self, key: &FoldKey) {
+        let thread = self.thread(key);
+        let (groups, rounds) = (key.groups as usize, key.rounds as usize);
+        let mut lanes: Vec<Folded> = Vec::new();
+        if key.looped {
+            lanes = self.looped(key, &thread);
+        } else {
+            let state = self.state;
+            let bytes: usize = state.prologue.inputs.iter().map(|dtype| dtype.size()).sum();
+            let together = (OUTSTANDING / (bytes * key.vector as usize * groups)).clamp(1, rounds);
+            for first in (0..rounds).step_by(together) {
+                let accesses: Vec<Access> = (first..rounds.min(first + together))
+                    .flat_map(|round| (0..groups).map(move |group| (round, group)))
+                    .map(|(round, group)| self.access(key, &thread, &thread.first, round * LANES, group))
+                    .collect();
+                for (at, accesses) in accesses.chunks(groups).enumerate() {
+                    let elements: Vec<Folded> =
+                        accesses.iter().flat_map(|access| self.elements(key, &thread, access)).collect();
+                    lanes = match first + at {
+                        0 => elements,
+                        _ => lanes
+                            .iter()
+                            .zip(&elements)
+                            .map(|(lane, element)| self.combine(&state.rules.append, lane, element))
+                            .collect(),
+                    };
+                }
+            }
+        }
+        self.finish(key, &thread, lanes);
+    }
+
+    fn thread(&mut self, key: &FoldKey) -> Thread {
+        let state = self.state;
+        let rows = key.direction == Direction::Rows;
+        let (block, group) = self.block(key.partial, rows);
+        let index = self.bits32("mov.u32", &["%tid.x"]);
+        let shift = |count: u32| count.trailing_zeros().to_string();
+        let mask = |count: u32| (count - 1).to_string();
+        let (lane, across, warp) = if rows {
+            let lane = self.bits32("and.b32", &[&index, &mask(key.threads)]);
+            let above = self.bits32("shr.u32", &[&index, &shift(key.threads)]);
+            match key.warps {
+                1 => (lane, above, Name::new()),
+                warps => (lane, self.bits32("shr.u32", &[&above, &shift(warps)]), above),
+            }
+        } else {
+            let across = self.bits32("and.b32", &[&index, &mask(key.across)]);
+            (self.bits32("shr.u32", &[&index, &shift(key.across)]), across, Name::new())
+        };
+        let across = self.widened(&across);
+        let item = self.times_plus(&block, &key.across.to_string(), &across);
+        let items = self.word(self.parameters.items());
+        let inside = self.is_below(&item, &items);
+        let last = self.index("sub.u32", "sub.u64", &[&items, "1"]);
+        let item = self.lesser(&item, &last);
+
+        let wide_lane = self.widened(&lane);
+        let step = if rows { key.vector as usize } else { 1 };
+        let mut first = self.index("mul.lo.u32", "mul.lo.u64", &[&wide_lane, &step.to_string()]);
+        let segment = match (&group, warp.is_empty()) {
+            (None, true) => None,
+            (Some(group), true) => Some(group.clone()),
+            (group, false) => {
+                let within = self.bits32("and.b32", &[&warp, &mask(key.warps)]);
+                let within = self.widened(&within);
+                Some(match group {
+                    Some(group) => self.times_plus(group, &key.warps.to_string(), &within),
+                    None => within,
+                })
+            }
+        };
+        if let Some(segment) = segment {
+            first = self.times_plus(&segment, &SEGMENT.to_string(), &first);
+        }
+
+        let mut coordinates = self.decode(&item, 0..key.kept);
+        let mut item = item;
+        if !rows && key.vector > 1 {
+            // The first dimension was counted in vectors.
+            let vector = key.vector.to_string();
+            coordinates[0] = self.index("mul.lo.u32", "mul.lo.u64", &[&coordinates[0], &vector]);
+            item = self.index("mul.lo.u32", "mul.lo.u64", &[&item, &vector]);
+        }
+        let program = &state.prologue.program;
+        let wanted = program.live(program.outputs[0].into_iter());
+        let once = program.uniform(|_| false);
+        let only_once: Vec<bool> = wanted.iter().zip(&once).map(|(wanted, once)| *wanted && *once).collect();
+        let known = self.evaluate(program, &[], &only_once, 0, &|_, _| Name::new());
+        let used = |input: usize| {
+            program.steps.iter().zip(&wanted).any(|((step, _), wanted)| {
+                *wanted && matches!(step, Step::Load { input: found, .. } if *found as usize == input)
+            })
+        };
+        let mut thread = Thread {
+            item,
+            inside,
+            group,
+            coordinates,
+            lane,
+            index,
+            warp,
+            first,
+            bases: Vec::new(),
+            still: Vec::new(),
+            known,
+            wanted: wanted.clone(),
+        };
+        for (input, dtype) in state.prologue.inputs.iter().enumerate() {
+            if !used(input) {
+                thread.bases.push(Name::new());
+                thread.still.push(None);
+                continue;
+            }
+            let base = self.base(input);
+            let offset = self.offset(input, &thread.coordinates, 0);
+            let base = self.address(&base, offset.as_deref(), dtype.size());
+            let still = key.classes[input] == Class::Still;
+            thread.still.push(still.then(|| self.writer.load(MemoryState::Global, *dtype, &base)));
+            thread.bases.push(base);
+        }
+        thread
+    }
+
+    /// Loads the elements of a thread's access `group` of the round that begins at `from` + `round`.
+    fn access(&mut self, key: &FoldKey, thread: &Thread, from: &str, round: usize, group: usize) -> Access {
+        let state = self.state;
+        let rows = key.direction == Direction::Rows;
+        let step = if rows { key.vector as usize } else { 1 };
+        let wanted = self.plus(from, round + group * key.threads as usize * step);
+        let (mut place, mut valid) = (wanted, Name::new());
+        if key.tail {
+            let count = self.word(self.parameters.row());
+            valid = self.is_below(&place, &count);
+            let last = self.index("sub.u32", "sub.u64", &[&count, &step.to_string()]);
+            place = self.lesser(&place, &last);
+        }
+        let coordinates = self.decode(&place, key.kept..key.kept + key.folded);
+        let mut loaded = Vec::with_capacity(state.prologue.inputs.len());
+        for (input, dtype) in state.prologue.inputs.iter().enumerate() {
+            let base = thread.bases[input].clone();
+            if let Some(element) = &thread.still[input] {
+                loaded.push(vec![element.clone()]);
+                continue;
+            }
+            if base.is_empty() {
+                loaded.push(Vec::new());
+                continue;
+            }
+            let offset = self.offset(input, &coordinates, key.kept);
+            let address = self.address(&base, offset.as_deref(), dtype.size());
+            loaded.push(match key.classes[input] {
+                Class::Vector => {
+                    self.writer.load_vector(MemoryState::Global, *dtype, &address, key.vector as usize)
+                }
+                Class::Gather if key.vector > 1 => {
+                    let along = if rows { key.kept } else { 0 };
+                    self.gathered(key, input, *dtype, &address, along)
+                }
+                _ => vec![self.writer.load(MemoryState::Global, *dtype, &address)],
+            });
+        }
+        Access { place, valid, loaded }
+    }
+
+    /// Elements that lie a stride apart along a dimension.
+    fn gathered(
+        &mut self,
+        key: &FoldKey,
+        input: usize,
+        dtype: DType,
+        address: &str,
+        along: usize,
+    ) -> Vec<[Name; 2]> {
+        let stride = self.word(self.parameters.stride(input, along));
+        (0..key.vector as usize)
+            .map(|next| {
+                let address = match next {
+                    0 => address.to_owned(),
+                    _ => self.address(address, Some(&stride), next * dtype.size()),
+                };
+                self.writer.load(MemoryState::Global, dtype, &address)
+            })
+            .collect()
+    }
+
+    /// The values of an access's elements.
+    fn elements(&mut self, key: &FoldKey, thread: &Thread, access: &Access) -> Vec<Folded> {
+        let state = self.state;
+        let program = &state.prologue.program;
+        let output = program.outputs[0];
+        let mut elements = Vec::with_capacity(key.vector as usize);
+        for element in 0..key.vector as usize {
+            let load = |input: u32, part: u32| -> Name {
+                let loaded = &access.loaded[input as usize];
+                let found = loaded.get(element).or(loaded.first());
+                found.map_or(Name::new(), |parts| parts[part as usize].clone())
+            };
+            let names = self.evaluate(program, &thread.known, &thread.wanted, 0, &load);
+            let mut value = output.map(|value| names[value.index()].clone());
+            if parts(state.prologue.outputs[0]) == 1 {
+                value[1] = value[0].clone();
+            }
+            if state.fold.has_index() {
+                let along = if key.direction == Direction::Rows { element } else { 0 };
+                let place = self.plus(&access.place, along);
+                value[1] = match self.wide {
+                    true => place,
+                    false => self.result(Kind::Bits64.into(), "cvt.u64.u32", &[&place]),
+                };
+            }
+            elements.push(if key.tail { self.or_identity(&value, &access.valid) } else { value });
+        }
+        elements
+    }
+
+    /// The lanes of a thread, round by round.
+    fn looped(&mut self, key: &FoldKey, thread: &Thread) -> Vec<Folded> {
+        let state = self.state;
+        let count = (key.groups * key.vector) as usize;
+        let new = |kernel: &mut Self, value: &dyn Fn(&Kernel<'_>, usize, Kind) -> Name| -> Folded {
+            kernel.each_part(|kernel, part, kind| {
+                let source = value(kernel, part, kind);
+                kernel.result(kind.into(), &format!("mov.{}", super::type_of(kind)), &[&source])
+            })
+        };
+        let identity = |kernel: &Kernel<'_>, part: usize, kind: Kind| {
+            super::immediate(kernel.state.rules.identity[part], kind)
+        };
+        let lanes: Vec<Folded> = (0..count).map(|_| new(self, &identity)).collect();
+        let from = self.index("mov.u32", "mov.u64", &[&thread.first]);
+        let round = self.bits32("mov.u32", &["0"]);
+        let unique = self.writer.unique();
+        self.line(format!("$round_{unique}:"));
+        let accesses: Vec<Access> =
+            (0..key.groups as usize).map(|group| self.access(key, thread, &from, 0, group)).collect();
+        let elements: Vec<Folded> =
+            accesses.iter().flat_map(|access| self.elements(key, thread, access)).collect();
+        for (lane, element) in lanes.iter().zip(&elements) {
+            // The lane may be the identity yet.
+            let next = self.combine(&state.rules.merge, lane, element);
+            for (part, kind) in self.kinds().into_iter().enumerate() {
+                self.line(format!("mov.{} {}, {};", super::type_of(kind), lane[part], next[part]));
+            }
+        }
+        let width = if self.wide { "u64" } else { "u32" };
+        self.line(format!("add.{width} {from}, {from}, {LANES};"));
+        self.line(format!("add.u32 {round}, {round}, 1;"));
+        let again = self.predicate("setp.lt.u32", &[&round, &key.rounds.to_string()]);
+        self.line(format!("@{again} bra $round_{unique};"));
+        lanes
+    }
+
+    /// Halves the lanes of all threads that share a segment, merges their segments, and stores what comes of it.
+    fn finish(&mut self, key: &FoldKey, thread: &Thread, lanes: Vec<Folded>) {
+        let vector = key.vector as usize;
+        let mut values = self.halve(lanes, vector);
+        let first = self.predicate("setp.eq.u32", &[&thread.lane, "0"]);
+        if key.direction == Direction::Rows {
+            let mut distance = key.threads as usize / 2;
+            while distance > 0 {
+                for value in &mut values {
+                    let further = self.shuffled(value, distance);
+                    *value = self.merged(value, &further);
+                }
+                distance /= 2;
+            }
+            values = self.halve(values, 1);
+            if key.warps > 1 {
+                let warps = (key.threads * key.warps * key.across) as usize / WARP;
+                let value = values.swap_remove(0);
+                values = vec![self.merge_warps(value, key.warps as usize, warps, &thread.warp, &first)];
+            }
+        } else if key.threads > 1 {
+            values = self.halve_block(key, thread, values);
+        }
+        self.line(format!("@!{first} bra $exit;"));
+        self.line(format!("@!{} bra $exit;", thread.inside));
+        match &thread.group {
+            Some(group) => self.store_partial(&values, group, &thread.item),
+            None => {
+                let operand = self.state.prologue.inputs.len();
+                self.store_results(&values, &thread.coordinates, operand, key.stores_vectors);
+            }
+        }
+        self.line("$exit:");
+        self.line("ret;");
+    }
+
+    /// Halves the lanes of a block's threads through shared memory: the upper half writes, the lower half reads. What a
+    /// step writes is what no earlier one reads, so one barrier a step is enough.
+    fn halve_block(&mut self, key: &FoldKey, thread: &Thread, mut values: Vec<Folded>) -> Vec<Folded> {
+        let (threads, across) = (key.threads as usize, key.across as usize);
+        let block = threads * across;
+        let (start, planes) = self.planes(block * values.len());
+        let slots = self.slots(&start, &thread.index, &planes);
+        let mut distance = threads / 2;
+        while distance > 0 {
+            let shift = distance.trailing_zeros().to_string();
+            let half = self.bits32("shr.u32", &[&thread.lane, &shift]);
+            let upper = self.predicate("setp.eq.u32", &[&half, "1"]);
+            for (place, value) in values.iter().enumerate() {
+                self.put_shared(&upper, &slots, place * block, value);
+            }
+            self.line("bar.sync 0;");
+            let lower = self.predicate("setp.eq.u32", &[&half, "0"]);
+            let unique = self.writer.unique();
+            self.line(format!("@!{lower} bra $halved_{unique};"));
+            for (place, value) in values.iter_mut().enumerate() {
+                let further = self.get_shared(&slots, place * block + distance * across);
+                *value = self.merged(value, &further);
+            }
+            self.line(format!("$halved_{unique}:"));
+            distance /= 2;
+        }
+        values
+    }
+}

@@ -1,0 +1,493 @@
+//! The kernels of reductions and scans as text: [`fold`] reads the inputs, [`merge`] the partial values that a fold left,
+//! [`scan`] is a scan; this file has what they are written with.
+//!
+//! As elementwise kernels: PTX 8.0 for sm_60, one entry, addresses and then one block of parameters, and a text that
+//! depends on the reduction and the key alone. No thread leaves before the last shuffle or barrier of its block: those
+//! past the end repeat the last element and the last row, whose loads are allowed, and store nothing.
+
+mod fold;
+mod merge;
+mod scan;
+
+use std::ops::Range;
+
+use super::super::instruction::Kind;
+use super::super::plan;
+use super::super::program::{Program, Step, Value};
+use super::super::ptx::{ENTRY, Name, Register, Writer, immediate, move_of};
+use super::State;
+use super::fold::bytes;
+use super::plan::{Key, Parameters};
+use crate::types::DType;
+
+/// A value that is folded: its parts, the first twice where there is one.
+type Folded = [Name; 2];
+
+/// A kernel under way.
+struct Kernel<'a> {
+    writer: Writer<'a>,
+    state: &'a State,
+    parameters: Parameters,
+    wide: bool,
+    /// Bytes of shared memory.
+    shared: usize,
+    addresses: Vec<Name>,
+}
+
+/// The text of a kernel of the reduction.
+pub(super) fn write(state: &State, key: &Key, parameters: Parameters, threads: u32) -> String {
+    let (wide, converts_brain, partial) = match key {
+        Key::Fold(key) => (key.wide, key.converts_brain, key.partial),
+        Key::Merge(key) => (key.wide, key.converts_brain, key.partial),
+        Key::Scan(key) => (key.wide, key.converts_brain, false),
+    };
+    // The writer of elementwise kernels needs a key; it is asked for instructions, loads and stores alone.
+    let plain = plan::Key {
+        walk: plan::Walk::Flat,
+        lanes: 1,
+        rank: 0,
+        classes: Vec::new(),
+        tail: false,
+        converts_brain,
+    };
+    let scalars = plan::Parameters::new(&plain, state.scalars(), 0);
+    let parts = state.rules.kinds.len();
+    let results = match key {
+        // The output, a counter, flags of tiles and groups, and their values.
+        Key::Scan(key) if key.chained => 4 + 2 * parts,
+        _ if partial => parts,
+        _ => 1,
+    };
+    let sources = if let Key::Merge(_) = key { parts } else { state.prologue.inputs.len() };
+    let name = |access: &'static str| move |index: usize| format!("{ENTRY}_{access}_{index}");
+    let mut kernel = Kernel {
+        writer: Writer::new(&state.prologue.program, &[], 0, &plain, scalars),
+        state,
+        parameters,
+        wide,
+        shared: 0,
+        addresses: (0..sources).map(name("read")).chain((0..results).map(name("write"))).collect(),
+    };
+    match key {
+        Key::Fold(key) => kernel.fold(key),
+        Key::Merge(key) => kernel.merge(key),
+        Key::Scan(key) => kernel.scan(key),
+    }
+    kernel.text(threads, if converts_brain { 80 } else { 60 })
+}
+
+impl Kernel<'_> {
+    fn text(&self, threads: u32, target: u32) -> String {
+        let Kernel { writer, shared, .. } = self;
+        let addresses: String = self.addresses.iter().map(|name| format!(".param .u64 {name},\n")).collect();
+        let shared = match shared {
+            0 => String::new(),
+            bytes => format!(".shared .align 128 .b8 shared[{bytes}];\n"),
+        };
+        format!(
+            ".version 8.0\n.target sm_{target}\n.address_size 64\n.visible .entry {ENTRY}(\n{addresses}.param .align 8 \
+             .b8 block[{}]\n)\n.maxntid {threads}\n{{\n{}{shared}{}}}\n",
+            self.parameters.bytes(),
+            writer.declarations(),
+            writer.body
+        )
+    }
+
+    fn result(&mut self, register: Register, mnemonic: &str, operands: &[&str]) -> Name {
+        self.writer.result(register, mnemonic, operands)
+    }
+
+    fn bits32(&mut self, mnemonic: &str, operands: &[&str]) -> Name {
+        self.result(Register::Bits32, mnemonic, operands)
+    }
+
+    fn predicate(&mut self, mnemonic: &str, operands: &[&str]) -> Name {
+        self.result(Register::Predicate, mnemonic, operands)
+    }
+
+    fn line(&mut self, text: impl AsRef<str>) {
+        self.writer.line(text);
+    }
+
+    /// The address of an operand.
+    fn base(&mut self, operand: usize) -> Name {
+        let place = format!("[{}]", self.addresses[operand]);
+        self.result(Register::Bits64, "ld.param.u64", &[&place])
+    }
+
+    /// An index, in a register of the key's width.
+    fn index(&mut self, narrow: &str, wide: &str, operands: &[&str]) -> Name {
+        match self.wide {
+            true => self.result(Register::Bits64, wide, operands),
+            false => self.result(Register::Bits32, narrow, operands),
+        }
+    }
+
+    fn word(&mut self, at: usize) -> Name {
+        self.index("ld.param.u32", "ld.param.u64", &[&format!("[block+{at}]")])
+    }
+
+    /// A register of 32 bits as an index.
+    fn widened(&mut self, name: &str) -> Name {
+        match self.wide {
+            true => self.result(Register::Bits64, "cvt.u64.u32", &[name]),
+            false => name.to_owned(),
+        }
+    }
+
+    fn plus(&mut self, index: &str, number: usize) -> Name {
+        match number {
+            0 => index.to_owned(),
+            _ => self.index("add.u32", "add.u64", &[index, &number.to_string()]),
+        }
+    }
+
+    /// index · number + other.
+    fn times_plus(&mut self, index: &str, factor: &str, other: &str) -> Name {
+        self.index("mad.lo.u32", "mad.lo.u64", &[index, factor, other])
+    }
+
+    fn is_below(&mut self, index: &str, limit: &str) -> Name {
+        let mnemonic = if self.wide { "setp.lt.u64" } else { "setp.lt.u32" };
+        self.predicate(mnemonic, &[index, limit])
+    }
+
+    fn lesser(&mut self, index: &str, limit: &str) -> Name {
+        self.index("min.u32", "min.u64", &[index, limit])
+    }
+
+    /// Quotient and remainder by what has its divisor at this place.
+    fn divide(&mut self, index: &str, at: usize) -> (Name, Name) {
+        let step = self.parameters.word;
+        let size = self.word(at);
+        let quotient = match self.wide {
+            true => self.result(Register::Bits64, "div.u64", &[index, &size]),
+            false => {
+                let (factor, shift) = (self.word(at + step), self.word(at + 2 * step));
+                let high = self.bits32("mul.hi.u32", &[index, &factor]);
+                let sum = self.bits32("add.u32", &[&high, index]);
+                self.bits32("shr.u32", &[&sum, &shift])
+            }
+        };
+        let whole = self.index("mul.lo.u32", "mul.lo.u64", &[&quotient, &size]);
+        let rest = self.index("sub.u32", "sub.u64", &[index, &whole]);
+        (quotient, rest)
+    }
+
+    /// Which rows and which of their segments the block has.
+    fn block(&mut self, partial: bool, quotient_is_rows: bool) -> (Name, Option<Name>) {
+        let block = self.bits32("mov.u32", &["%ctaid.x"]);
+        let block = self.widened(&block);
+        if !partial {
+            return (block, None);
+        }
+        let (quotient, rest) = self.divide(&block, self.parameters.launch());
+        if quotient_is_rows { (quotient, Some(rest)) } else { (rest, Some(quotient)) }
+    }
+
+    /// The coordinates of an index in these dimensions.
+    fn decode(&mut self, index: &str, dimensions: std::ops::Range<usize>) -> Vec<Name> {
+        let mut coordinates = Vec::with_capacity(dimensions.len());
+        let mut rest = index.to_owned();
+        let last = dimensions.end;
+        for dimension in dimensions {
+            if dimension + 1 == last {
+                coordinates.push(rest);
+                break;
+            }
+            let (quotient, coordinate) = self.divide(&rest, self.parameters.divisor(dimension));
+            coordinates.push(coordinate);
+            rest = quotient;
+        }
+        coordinates
+    }
+
+    /// An operand's offset at coordinates in dimensions from `first` on.
+    fn offset(&mut self, operand: usize, coordinates: &[Name], first: usize) -> Option<Name> {
+        let mut offset: Option<Name> = None;
+        for (dimension, coordinate) in coordinates.iter().enumerate() {
+            let stride = self.word(self.parameters.stride(operand, first + dimension));
+            offset = Some(match offset {
+                None => self.index("mul.lo.u32", "mul.lo.u64", &[coordinate, &stride]),
+                Some(sum) => self.times_plus(coordinate, &stride, &sum),
+            });
+        }
+        offset
+    }
+
+    /// The address `offset` elements of `size` bytes behind a base.
+    fn address(&mut self, base: &str, offset: Option<&str>, size: usize) -> Name {
+        let Some(offset) = offset else { return base.to_owned() };
+        let mnemonic = if self.wide { "mad.lo.u64" } else { "mad.wide.s32" };
+        self.result(Register::Bits64, mnemonic, &[offset, &size.to_string(), base])
+    }
+
+    /// The registers of a program's steps; those `known` already are not written again.
+    fn evaluate(
+        &mut self,
+        program: &Program,
+        known: &[Name],
+        wanted: &[bool],
+        first_scalar: usize,
+        load: &dyn Fn(u32, u32) -> Name,
+    ) -> Vec<Name> {
+        let mut names = known.to_vec();
+        names.resize(wanted.len(), Name::new());
+        self.steps(program, 0..wanted.len(), &mut names, wanted, first_scalar, load);
+        names
+    }
+
+    /// Writes the steps of a range that are wanted and have no register.
+    fn steps(
+        &mut self,
+        program: &Program,
+        range: Range<usize>,
+        names: &mut [Name],
+        wanted: &[bool],
+        first_scalar: usize,
+        load: &dyn Fn(u32, u32) -> Name,
+    ) {
+        let mut next = range.start;
+        while next < range.end {
+            let index = next;
+            next += 1;
+            let (step, kind) = program.steps[index];
+            if let Step::Rare(rare) = step {
+                let rare = &program.rares[rare as usize];
+                next = rare.result_steps().end;
+                let results: Vec<(usize, [Value; 2])> = rare
+                    .result_steps()
+                    .zip(rare.results.iter().copied())
+                    .filter(|(result, _)| wanted[*result] && names[*result].is_empty())
+                    .collect();
+                if results.is_empty() {
+                    continue;
+                }
+                for (result, [usual, _]) in &results {
+                    let usual = names[usual.index()].clone();
+                    let (_, kind) = program.steps[*result];
+                    names[*result] = self.result(kind.into(), move_of(kind), &[&usual]);
+                }
+                let end = self.writer.unique();
+                let condition = names[rare.condition.index()].clone();
+                self.line(format!("@!{condition} bra $usual_{end};"));
+                self.steps(program, rare.body.clone(), names, wanted, first_scalar, load);
+                for (result, [_, other]) in &results {
+                    let (_, kind) = program.steps[*result];
+                    let text = format!("{} {}, {};", move_of(kind), names[*result], names[other.index()]);
+                    self.line(text);
+                }
+                self.line(format!("$usual_{end}:"));
+                continue;
+            }
+            if !wanted[index] || !names[index].is_empty() {
+                continue;
+            }
+            names[index] = match step {
+                Step::Load { input, part } => load(input, part),
+                Step::Parameter { index, part } => {
+                    self.writer.scalar(first_scalar as u32 + index, part, kind)
+                }
+                Step::Constant(bits) => immediate(bits, kind),
+                Step::Apply(instruction, operands) => {
+                    let operands = operands.map(|operand| names[operand.index()].clone());
+                    self.writer.apply(instruction, &operands)
+                }
+                // Written with their body.
+                Step::Rare(_) | Step::Result { .. } => continue,
+                // Refused when the reduction was made.
+                Step::Coordinate { .. } | Step::Group { .. } | Step::Pick { .. } => continue,
+            };
+        }
+    }
+
+    /// Two values in their order as one.
+    fn combine(&mut self, program: &Program, left: &Folded, right: &Folded) -> Folded {
+        let wanted = program.live(program.outputs.iter().flatten().copied());
+        let side =
+            |input: u32, part: u32| if input == 0 { &left[part as usize] } else { &right[part as usize] };
+        let names = self.evaluate(program, &[], &wanted, 0, &|input, part| side(input, part).clone());
+        program.outputs[0].map(|value| names[value.index()].clone())
+    }
+
+    fn merged(&mut self, left: &Folded, right: &Folded) -> Folded {
+        let state = self.state;
+        self.combine(&state.rules.merge, left, right)
+    }
+
+    /// Neighbours of neighbours, to one value.
+    fn merge_neighbours(&mut self, mut values: Vec<Folded>) -> Folded {
+        while values.len() > 1 {
+            values = values.chunks(2).map(|pair| self.merged(&pair[0], &pair[pair.len() - 1])).collect();
+        }
+        values.swap_remove(0)
+    }
+
+    /// The first half with the second, to `left` values.
+    fn halve(&mut self, mut values: Vec<Folded>, left: usize) -> Vec<Folded> {
+        while values.len() > left {
+            let upper = values.split_off(values.len() / 2);
+            values = values.iter().zip(&upper).map(|(low, high)| self.merged(low, high)).collect();
+        }
+        values
+    }
+
+    /// The parts that a value has, with their kinds.
+    fn kinds(&self) -> Vec<Kind> {
+        self.state.rules.kinds.clone()
+    }
+
+    /// A value, or the identity where the predicate is false.
+    fn or_identity(&mut self, value: &Folded, valid: &str) -> Folded {
+        self.each_part(|kernel, part, kind| {
+            let identity = immediate(kernel.state.rules.identity[part], kind);
+            let mnemonic = format!("selp.{}", type_of(kind));
+            kernel.result(kind.into(), &mnemonic, &[&value[part], &identity, valid])
+        })
+    }
+
+    fn each_part(&mut self, mut each: impl FnMut(&mut Self, usize, Kind) -> Name) -> Folded {
+        let kinds = self.kinds();
+        let names: Vec<Name> =
+            kinds.into_iter().enumerate().map(|(part, kind)| each(self, part, kind)).collect();
+        [names[0].clone(), names[names.len() - 1].clone()]
+    }
+
+    /// The value of the thread `distance` further on in the warp.
+    fn shuffled(&mut self, value: &Folded, distance: usize) -> Folded {
+        self.exchanged(value, "down", &distance.to_string())
+    }
+
+    /// The value of another thread of the warp.
+    fn exchanged(&mut self, value: &Folded, mode: &str, which: &str) -> Folded {
+        let mnemonic = format!("shfl.sync.{mode}.b32");
+        self.each_part(|kernel, part, kind| {
+            if bytes(kind) == 4 {
+                return kernel.result(kind.into(), &mnemonic, &[&value[part], which, "31", "-1"]);
+            }
+            let halves = [0; 2].map(|_| kernel.writer.register(Register::Bits32));
+            kernel.line(format!("mov.b64 {{{}, {}}}, {};", halves[0], halves[1], value[part]));
+            let halves = halves.map(|half| kernel.bits32(&mnemonic, &[&half, which, "31", "-1"]));
+            kernel.result(kind.into(), "mov.b64", &[&format!("{{{}, {}}}", halves[0], halves[1])])
+        })
+    }
+
+    /// The start of shared memory with room for `slots` values, and where the plane of each part begins.
+    fn planes(&mut self, slots: usize) -> (Name, Vec<usize>) {
+        let mut planes = Vec::new();
+        for kind in self.kinds() {
+            planes.push(self.shared);
+            self.shared += (slots * bytes(kind)).next_multiple_of(8);
+        }
+        (self.bits32("mov.u32", &["shared"]), planes)
+    }
+
+    /// Where the thread's slot of each plane is.
+    fn slots(&mut self, start: &str, slot: &str, planes: &[usize]) -> Vec<Name> {
+        let kinds = self.kinds();
+        kinds
+            .iter()
+            .zip(planes)
+            .map(|(kind, plane)| {
+                let at = self.bits32("mad.lo.u32", &[slot, &bytes(*kind).to_string(), start]);
+                if *plane == 0 { at } else { self.bits32("add.u32", &[&at, &plane.to_string()]) }
+            })
+            .collect()
+    }
+
+    fn put_shared(&mut self, guard: &str, slots: &[Name], offset: usize, value: &Folded) {
+        for (part, kind) in self.kinds().into_iter().enumerate() {
+            let (at, bytes) = (&slots[part], offset * bytes(kind));
+            let text = format!("@{guard} st.shared.{} [{at}+{bytes}], {};", type_of(kind), value[part]);
+            self.line(text);
+        }
+    }
+
+    fn get_shared(&mut self, slots: &[Name], offset: usize) -> Folded {
+        self.each_part(|kernel, part, kind| {
+            let place = format!("[{}+{}]", slots[part], offset * bytes(kind));
+            kernel.result(kind.into(), &format!("ld.shared.{}", type_of(kind)), &[&place])
+        })
+    }
+
+    /// The value of the first of `count` warps that have neighbours, in its first thread; all others leave.
+    fn merge_warps(&mut self, value: Folded, count: usize, warps: usize, warp: &str, first: &str) -> Folded {
+        let (start, planes) = self.planes(warps);
+        let slots = self.slots(&start, warp, &planes);
+        self.put_shared(first, &slots, 0, &value);
+        self.line("bar.sync 0;");
+        let within = self.bits32("and.b32", &[warp, &(count - 1).to_string()]);
+        let leads = self.predicate("setp.eq.u32", &[&within, "0"]);
+        let leads = self.predicate("and.pred", &[&leads, first]);
+        self.line(format!("@!{leads} bra $exit;"));
+        let values = (0..count).map(|next| self.get_shared(&slots, next)).collect();
+        self.merge_neighbours(values)
+    }
+
+    /// Stores values of neighbouring rows as partial ones: group `group` of row `row` on.
+    fn store_partial(&mut self, values: &[Folded], group: &str, row: &str) {
+        let rows = self.word(self.parameters.rows());
+        let place = self.times_plus(group, &rows, row);
+        let first = self.addresses.len() - self.state.rules.kinds.len();
+        for (part, kind) in self.kinds().into_iter().enumerate() {
+            let base = self.base(first + part);
+            let address = self.address(&base, Some(&place), bytes(kind));
+            let elements: Vec<[Name; 2]> =
+                values.iter().map(|value| [value[part].clone(), value[part].clone()]).collect();
+            self.writer.store_vector(plain(kind), "", &address, &elements, false);
+        }
+    }
+
+    /// Stores the results of values: one, or neighbours in the innermost kept dimension.
+    fn store_results(&mut self, values: &[Folded], coordinates: &[Name], operand: usize, vectors: bool) {
+        let state = self.state;
+        let (program, dtype) = (&state.epilogue.program, state.epilogue.outputs[0]);
+        let outputs = program.outputs[0];
+        let wanted = program.live(outputs.into_iter());
+        let has_index = state.fold.has_index();
+        let elements: Vec<[Name; 2]> = values
+            .iter()
+            .map(|value| {
+                let load = |_: u32, part: u32| value[if has_index { 1 } else { part as usize }].clone();
+                let names = self.evaluate(program, &[], &wanted, state.prologue.scalars.len(), &load);
+                outputs.map(|value| names[value.index()].clone())
+            })
+            .collect();
+        let base = self.base(self.addresses.len() - 1);
+        let offset = self.offset(operand, coordinates, 0);
+        let address = self.address(&base, offset.as_deref(), dtype.size());
+        if vectors {
+            return self.writer.store_vector(dtype, "", &address, &elements, false);
+        }
+        for (place, element) in elements.iter().enumerate() {
+            let address = match place {
+                0 => address.clone(),
+                _ => {
+                    let stride = self.word(self.parameters.stride(operand, 0));
+                    self.address(&address, Some(&stride), place * dtype.size())
+                }
+            };
+            self.writer.store_single(dtype, "", &address, element, false);
+        }
+    }
+}
+
+/// The type of an untyped move, choice, load or store of a kind.
+fn type_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Predicate | Kind::Bits32 => "b32",
+        Kind::Bits64 => "b64",
+        Kind::Float32 => "f32",
+        Kind::Float64 => "f64",
+    }
+}
+
+/// A dtype whose elements are just what a part is kept in.
+fn plain(kind: Kind) -> DType {
+    match kind {
+        Kind::Predicate | Kind::Bits32 => DType::U32,
+        Kind::Bits64 => DType::U64,
+        Kind::Float32 => DType::F32,
+        Kind::Float64 => DType::F64,
+    }
+}

@@ -1,0 +1,427 @@
+//! Scans on the CPU: the same order, 256 quads at a time.
+//!
+//! A task is a tile of a row, or several whole rows where those are shorter than a run of 128. Rows of several tiles are
+//! read twice: for the tiles' values, and, once what stands before each is known, for the results. Threads share the
+//! tasks out; no result depends on how many there are.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::super::super::host::block::{Block, LANES as WIDTH};
+use super::super::super::host::memory::Operand;
+use super::super::super::host::{HostInput, HostOutput, processors, run_on_inputs};
+use super::super::super::number::Number;
+use super::super::super::space::Space;
+use super::super::State;
+use super::super::host::{Parts, combine, get, registers, set};
+use super::{ACCESSES, GROUP, QUAD, Scan, TILE, WARPS};
+use crate::error::{Error, Result};
+use crate::types::{DType, Layout};
+
+/// Quads of a run of lanes.
+const RUN: usize = 32;
+/// Elements from which a second thread is worth its start.
+const ELEMENTS_OF_A_THREAD: usize = 1 << 16;
+
+/// The bits of a value's parts.
+type Bits = [u64; 2];
+
+impl Scan {
+    /// As [`run`](Self::run), on the CPU.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run) has for operands.
+    pub fn run_host(
+        &self,
+        inputs: &[HostInput<'_>],
+        scalars: &[Number],
+        output: &mut HostOutput<'_>,
+        axis: usize,
+    ) -> Result<()> {
+        let state = self.state();
+        let bits = state.scalar_bits(scalars)?;
+        let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(HostInput::described).collect();
+        let dimensions = self.dimensions(&of_inputs, output.described(), axis)?;
+        if dimensions.rows == 0 || dimensions.row == 0 {
+            return Ok(());
+        }
+        let mut operands = Vec::with_capacity(inputs.len() + 1);
+        for (input, (dtype, _)) in inputs.iter().zip(&of_inputs) {
+            let memory = input.memory();
+            let memory =
+                memory.ok_or_else(|| Error::invalid("a scan", "an input in place", "memory of its own"))?;
+            operands.push(Operand { memory: memory.cast_mut(), dtype: *dtype });
+        }
+        operands.push(Operand { memory: output.memory(), dtype: self.output() });
+        let (before, behind) = bits.split_at(state.prologue.scalars.len());
+        let (row, rows) = (dimensions.row, dimensions.rows);
+        Run { state, row, rows, space: dimensions.space(true), operands, scalars: (before, behind) }.all();
+        Ok(())
+    }
+}
+
+/// A run under way, as its threads share it.
+struct Run<'a> {
+    state: &'a State,
+    row: usize,
+    rows: usize,
+    /// Row after row.
+    space: Space,
+    operands: Vec<Operand>,
+    scalars: (&'a [Bits], &'a [Bits]),
+}
+
+// SAFETY: threads read the inputs, and write elements of the output that no other one has.
+unsafe impl Sync for Run<'_> {}
+
+/// What a thread works with.
+struct Workplace {
+    prologue: Vec<Block>,
+    epilogue: Vec<Block>,
+    merge: Vec<Block>,
+    /// The values of a task's elements, each row filled up with the identity; then the results.
+    flat: Vec<Bits>,
+    /// By 256 quads: the elements of each, every one with those before it; and each quad with those before it.
+    quads: Vec<[Box<Parts>; QUAD]>,
+    through: Vec<Box<Parts>>,
+    scratch: Box<Parts>,
+}
+
+impl Run<'_> {
+    fn all(&self) {
+        let threads = processors().min((self.row * self.rows).div_ceil(ELEMENTS_OF_A_THREAD));
+        if self.row <= RUN * QUAD {
+            let lanes = self.row.div_ceil(QUAD).next_power_of_two();
+            let together = WIDTH / lanes;
+            self.share(threads, self.rows.div_ceil(together), |place, task| {
+                let rows = task * together..self.rows.min((task + 1) * together);
+                self.load(place, rows.clone(), 0..self.row, lanes);
+                self.scan_lanes(place, rows.len() * lanes, lanes);
+                self.finish(place, rows.len() * lanes, lanes, &[]);
+                self.store(place, rows, 0..self.row, lanes);
+            });
+            return;
+        }
+        let tiles = self.row.div_ceil(TILE);
+        let of_tile = |task: usize| {
+            let (row, tile) = (task / tiles, task % tiles);
+            (row, tile * TILE..self.row.min((tile + 1) * TILE))
+        };
+        let whole: Vec<Mutex<Bits>> = (0..if tiles > 1 { self.rows * tiles } else { 0 })
+            .map(|_| Mutex::new(self.state.rules.identity))
+            .collect();
+        if tiles > 1 {
+            self.share(threads, self.rows * tiles, |place, task| {
+                let (row, span) = of_tile(task);
+                let (_, value) = self.tile(place, row, span, None);
+                *whole[task].lock().unwrap_or_else(PoisonError::into_inner) = value;
+            });
+        }
+        let whole: Vec<Bits> = whole
+            .into_iter()
+            .map(|value| value.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .collect();
+        let before = self.before_tiles(&whole, tiles);
+        self.share(threads, self.rows * tiles, |place, task| {
+            let (row, span) = of_tile(task);
+            let (before_runs, _) = self.tile(place, row, span.clone(), before.get(task).copied());
+            let quads = span.len().div_ceil(QUAD);
+            self.finish(place, quads, RUN, &before_runs);
+            self.store(place, row..row + 1, span, quads);
+        });
+    }
+
+    /// Runs tasks on threads.
+    fn share(&self, threads: usize, tasks: usize, task: impl Fn(&mut Workplace, usize) + Sync) {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut place = Workplace::new(self);
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                if at >= tasks {
+                    break;
+                }
+                task(&mut place, at);
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads.min(tasks) {
+                // A thread that cannot be had is done without: the others take its part.
+                if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                    break;
+                }
+            }
+            work();
+        });
+    }
+
+    /// Computes the values of a span of rows, each filled up to so many quads.
+    fn load(&self, place: &mut Workplace, rows: Range<usize>, span: Range<usize>, quads: usize) {
+        let State { prologue, rules, .. } = self.state;
+        let (program, schedule) = (&prologue.program, &prologue.schedule);
+        place.flat.clear();
+        place.flat.resize(rows.len() * quads * QUAD, rules.identity);
+        // Whole rows are one span.
+        let (start, end) = match rows.len() {
+            1 => (rows.start * self.row + span.start, rows.start * self.row + span.end),
+            _ => (rows.start * self.row, rows.end * self.row),
+        };
+        for from in (start..end).step_by(WIDTH) {
+            let count = WIDTH.min(end - from);
+            let mut load = |input: u32, part: u32, block: &mut Block| {
+                let (operand, part) = (input as usize, part as usize);
+                // SAFETY: the space's elements are the layouts', which were held against the memory; nobody writes an input.
+                unsafe { self.operands[operand].load(&self.space, operand, part, from, count, block) };
+            };
+            let registers = &mut place.prologue;
+            run_on_inputs(program, schedule, self.scalars.0, registers, &schedule.each, count, &mut load);
+            for (part, kind) in rules.kinds.iter().enumerate() {
+                let values = &registers[schedule.register(program.outputs[0][part])];
+                for lane in 0..count {
+                    let (row, at) = ((from - start + lane) / span.len(), (from - start + lane) % span.len());
+                    place.flat[row * quads * QUAD + at][part] = get(values, *kind, lane);
+                }
+            }
+        }
+    }
+
+    /// Stores what `flat` has, as [`load`](Self::load) puts it there.
+    fn store(&self, place: &mut Workplace, rows: Range<usize>, span: Range<usize>, quads: usize) {
+        let State { epilogue, rules, .. } = self.state;
+        let (program, schedule) = (&epilogue.program, &epilogue.schedule);
+        let output = self.operands.len() - 1;
+        let (start, end) = match rows.len() {
+            1 => (rows.start * self.row + span.start, rows.start * self.row + span.end),
+            _ => (rows.start * self.row, rows.end * self.row),
+        };
+        for from in (start..end).step_by(WIDTH) {
+            let count = WIDTH.min(end - from);
+            let flat = &place.flat;
+            let mut load = |_: u32, part: u32, block: &mut Block| {
+                let kind = rules.kinds[part as usize];
+                for lane in 0..count {
+                    let (row, at) = ((from - start + lane) / span.len(), (from - start + lane) % span.len());
+                    set(block, kind, lane, flat[row * quads * QUAD + at][part as usize]);
+                }
+            };
+            let registers = &mut place.epilogue;
+            run_on_inputs(program, schedule, self.scalars.1, registers, &schedule.each, count, &mut load);
+            let values = program.outputs[0].map(|value| &registers[schedule.register(value)]);
+            // SAFETY: the elements are the output layout's, which was held against the memory; no other task has these.
+            unsafe { self.operands[output].store(&self.space, output, from, count, values) };
+        }
+    }
+
+    /// Scans quads, and the lanes of each `run` of them.
+    fn scan_lanes(&self, place: &mut Workplace, quads: usize, run: usize) {
+        for (chunk, from) in (0..quads).step_by(WIDTH).enumerate() {
+            let count = WIDTH.min(quads - from);
+            if place.quads.len() == chunk {
+                place.quads.push([(); QUAD].map(|()| empty()));
+                place.through.push(empty());
+            }
+            let Workplace { quads, through, flat, merge, scratch, .. } = place;
+            let (quads, through) = (&mut quads[chunk], &mut through[chunk]);
+            for at in 0..QUAD {
+                for (part, kind) in self.state.rules.kinds.iter().enumerate() {
+                    for lane in 0..count {
+                        set(&mut quads[at][part], *kind, lane, flat[(from + lane) * QUAD + at][part]);
+                    }
+                }
+                if at > 0 {
+                    **scratch = *quads[at - 1];
+                    combine(self.state, true, merge, scratch, &quads[at], count);
+                    *quads[at] = **scratch;
+                }
+            }
+            **through = *quads[QUAD - 1];
+            let mut distance = 1;
+            while distance < run {
+                for (part, kind) in self.state.rules.kinds.iter().enumerate() {
+                    for lane in 0..count {
+                        let lower = (lane & !(2 * distance - 1)) + distance - 1;
+                        set(
+                            &mut scratch[part],
+                            *kind,
+                            lane,
+                            get(&through[part], *kind, lower.min(count - 1)),
+                        );
+                    }
+                }
+                combine(self.state, true, merge, scratch, through, count);
+                for (part, kind) in self.state.rules.kinds.iter().enumerate() {
+                    for lane in (0..count).filter(|lane| lane & distance != 0) {
+                        set(&mut through[part], *kind, lane, get(&scratch[part], *kind, lane));
+                    }
+                }
+                distance *= 2;
+            }
+        }
+    }
+
+    /// Scans within a tile; gives what stands before each run of 128 elements, behind `before` where there is something,
+    /// and the tile's value.
+    fn tile(
+        &self,
+        place: &mut Workplace,
+        row: usize,
+        span: Range<usize>,
+        before: Option<Bits>,
+    ) -> (Vec<Bits>, Bits) {
+        let quads = span.len().div_ceil(QUAD);
+        self.load(place, row..row + 1, span, quads);
+        self.scan_lanes(place, quads, RUN);
+        let identity = self.state.rules.identity;
+        let mut totals = vec![identity; WARPS * ACCESSES];
+        for (run, total) in totals.iter_mut().enumerate().take(quads.div_ceil(RUN)) {
+            let last = (run * RUN + RUN - 1).min(quads - 1);
+            *total = self.bits(&place.through[last / WIDTH], last % WIDTH);
+        }
+        let registers = &mut place.merge;
+        let mut both = |left: Bits, right: Bits| self.merge_bits(registers, left, right);
+        let mut before_runs = Vec::with_capacity(totals.len());
+        let mut before_warp = identity;
+        for runs in totals.chunks(ACCESSES) {
+            let base = match before {
+                Some(before) => both(before, before_warp),
+                None => before_warp,
+            };
+            let mut before_access = identity;
+            for &total in runs {
+                before_runs.push(both(base, before_access));
+                before_access = both(before_access, total);
+            }
+            before_warp = both(before_warp, before_access);
+        }
+        (before_runs, before_warp)
+    }
+
+    /// Results of all quads into `flat`: what is before their run, if there is anything, before them in it, and they.
+    fn finish(&self, place: &mut Workplace, quads: usize, run: usize, before_runs: &[Bits]) {
+        let State { rules, .. } = self.state;
+        for (chunk, from) in (0..quads).step_by(WIDTH).enumerate() {
+            let count = WIDTH.min(quads - from);
+            let Workplace { quads, through, flat, merge, scratch, .. } = place;
+            let (quads, through) = (&mut quads[chunk], &through[chunk]);
+            let mut before = empty();
+            for (part, kind) in rules.kinds.iter().enumerate() {
+                for lane in 0..count {
+                    let bits = match lane % run {
+                        0 => rules.identity[part],
+                        _ => get(&through[part], *kind, lane - 1),
+                    };
+                    set(&mut before[part], *kind, lane, bits);
+                }
+            }
+            let mut outside = empty();
+            for (part, kind) in rules.kinds.iter().enumerate() {
+                for lane in (0..count).filter(|_| !before_runs.is_empty()) {
+                    set(&mut outside[part], *kind, lane, before_runs[(from + lane) / run][part]);
+                }
+            }
+            for at in 0..QUAD {
+                **scratch = *before;
+                combine(self.state, true, merge, scratch, &quads[at], count);
+                if !before_runs.is_empty() {
+                    let inner = **scratch;
+                    **scratch = *outside;
+                    combine(self.state, true, merge, scratch, &inner, count);
+                }
+                for (part, kind) in rules.kinds.iter().enumerate() {
+                    for lane in 0..count {
+                        flat[(from + lane) * QUAD + at][part] = get(&scratch[part], *kind, lane);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What stands before each tile of each row.
+    fn before_tiles(&self, whole: &[Bits], tiles: usize) -> Vec<Bits> {
+        let identity = self.state.rules.identity;
+        let mut place = Workplace::new(self);
+        let mut before = Vec::with_capacity(whole.len());
+        for row in whole.chunks(tiles.max(1)) {
+            let mut before_group = identity;
+            for group in row.chunks(GROUP) {
+                for at in 0..group.len() {
+                    let folded = self.fold_group(&mut place, &group[..at]);
+                    before.push(self.merge_bits(&mut place.merge, before_group, folded));
+                }
+                if let (Some(&last), Some(&value)) = (before.last(), group.last()) {
+                    before_group = self.merge_bits(&mut place.merge, last, value);
+                }
+            }
+        }
+        before
+    }
+
+    /// The values of a group's tiles: halves of 32, then neighbours.
+    fn fold_group(&self, place: &mut Workplace, values: &[Bits]) -> Bits {
+        let State { rules, .. } = self.state;
+        let mut lanes = empty();
+        for (part, kind) in rules.kinds.iter().enumerate() {
+            for lane in 0..GROUP {
+                set(&mut lanes[part], *kind, lane, values.get(lane).unwrap_or(&rules.identity)[part]);
+            }
+        }
+        let mut distance = RUN / 2;
+        while distance > 0 {
+            for (part, kind) in rules.kinds.iter().enumerate() {
+                for lane in 0..GROUP {
+                    let further = get(&lanes[part], *kind, (lane + distance).min(GROUP - 1));
+                    set(&mut place.scratch[part], *kind, lane, further);
+                }
+            }
+            combine(self.state, true, &mut place.merge, &mut lanes, &place.scratch, GROUP);
+            distance /= 2;
+        }
+        let mut warps: Vec<Bits> = (0..GROUP).step_by(RUN).map(|lane| self.bits(&lanes, lane)).collect();
+        while warps.len() > 1 {
+            warps = warps
+                .chunks(2)
+                .map(|pair| self.merge_bits(&mut place.merge, pair[0], pair[pair.len() - 1]))
+                .collect();
+        }
+        warps[0]
+    }
+
+    fn bits(&self, values: &Parts, lane: usize) -> Bits {
+        let mut bits = [0; 2];
+        for (part, kind) in self.state.rules.kinds.iter().enumerate() {
+            bits[part] = get(&values[part], *kind, lane);
+        }
+        bits
+    }
+
+    fn merge_bits(&self, registers: &mut [Block], left: Bits, right: Bits) -> Bits {
+        let (mut lefts, mut rights) = (empty(), empty());
+        for (part, kind) in self.state.rules.kinds.iter().enumerate() {
+            set(&mut lefts[part], *kind, 0, left[part]);
+            set(&mut rights[part], *kind, 0, right[part]);
+        }
+        combine(self.state, true, registers, &mut lefts, &rights, 1);
+        self.bits(&lefts, 0)
+    }
+}
+
+fn empty() -> Box<Parts> {
+    Box::new([[0; WIDTH]; 2])
+}
+
+impl Workplace {
+    fn new(run: &Run<'_>) -> Workplace {
+        let State { prologue, epilogue, rules, merge, .. } = run.state;
+        Workplace {
+            prologue: registers(&prologue.program, &prologue.schedule, run.scalars.0),
+            epilogue: registers(&epilogue.program, &epilogue.schedule, run.scalars.1),
+            merge: registers(&rules.merge, merge, &[]),
+            flat: Vec::new(),
+            quads: Vec::new(),
+            through: Vec::new(),
+            scratch: empty(),
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Scans: every element with all before it along an axis, such as a cumulative sum, in one pass over memory.
+//!
+//! **The order.** As of reductions, what is folded with what depends on the length alone, so results are equal bit for bit
+//! everywhere. Four neighbours are a quad, taken in order. The 32 quads of 128 elements are scanned block by block: where
+//! the upper half of 2, 4, … 32 quads takes the last of the lower half. Four such runs are folded in order, sixteen of
+//! those, which are a tile of 8192 elements, too. The tiles of a group of 256 are halved by 32 and then folded with
+//! their neighbours; groups follow each other in order. An element's result is what stands before its group, tile, 512 and
+//! 128 elements, folded from the left, and then the 128 up to it: the quads before it and its own.
+
+mod host;
+
+use super::super::device::{DeviceInput, DeviceOutput};
+use super::super::graph::{Expr, Graph};
+use super::super::number::Number;
+use super::super::plan::WIDEST;
+use super::device::{ReductionExplanation, write_scalars};
+use super::dimensions::Dimensions;
+use super::fold::{Fold, bytes};
+use super::plan::{BLOCK, Class, Key, Launch, Parameters, Place, Plan, ScanKey, WARP, Work, blocks};
+use super::{Reduction, State};
+use crate::driver::{LaunchConfig, Operand, OperandAccess, Operands, Stream, View};
+use crate::error::{Error, Result};
+use crate::types::{DType, Layout};
+
+/// Elements that a thread has one behind another.
+pub(super) const QUAD: usize = 4;
+/// Accesses of a thread at most, and warps of a tile.
+pub(super) const ACCESSES: usize = 4;
+pub(super) const WARPS: usize = 16;
+/// Elements of a tile.
+pub(super) const TILE: usize = QUAD * WARP * ACCESSES * WARPS;
+/// Tiles of a group: as many as threads can look back at at once.
+pub(super) const GROUP: usize = 256;
+
+/// A scan along an axis of any number of inputs: one kernel, on a device or the CPU.
+///
+/// ```
+/// use selvedge::fuse::{Fold, Graph, HostInput, HostOutput};
+/// use selvedge::types::{DType, Layout};
+///
+/// let graph = Graph::new();
+/// let x = graph.input(DType::F32);
+/// let sums = graph.scan(Fold::Sum, x * 2.0)?;
+/// let row = Layout::contiguous(&[4])?;
+/// let mut result = [0.0f32; 4];
+/// let input = HostInput::new(&[1.0f32, 2.0, 3.0, 4.0], row)?;
+/// sums.run_host(&[input], &[], &mut HostOutput::new(&mut result, row)?, 0)?;
+/// assert_eq!(result, [2.0, 6.0, 12.0, 20.0]);
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Scan(Reduction);
+
+impl Graph {
+    /// A scan of the elements of a node by a sum, a product, a minimum or a maximum, in the dtypes of the reduction.
+    ///
+    /// # Errors
+    ///
+    /// As [`Graph::reduction`]; [`Error::InvalidArgument`] for another fold.
+    pub fn scan(&self, fold: Fold, of: Expr<'_>) -> Result<Scan> {
+        if !matches!(fold, Fold::Sum | Fold::Product | Fold::Minimum | Fold::Maximum) {
+            let wanted = "a sum, a product, a minimum or a maximum";
+            return Err(Error::invalid("a scan", format!("a scan by '{}'", fold.name()), wanted));
+        }
+        Ok(Scan(self.reduction(fold, of)?))
+    }
+}
+
+/// Addresses of a chained scan's flags and values in scratch memory: a counter, flags by tile and by group, values by both.
+struct Scratch {
+    flags: [usize; 3],
+    planes: Vec<usize>,
+    /// Bytes that must be 0, and all.
+    zeros: usize,
+    bytes: usize,
+}
+
+impl Scratch {
+    fn new(state: &State, tiles: usize) -> Scratch {
+        let flags = (4 * (tiles + 1)).next_multiple_of(256);
+        let (mut end, mut planes) = (256 + 2 * flags, Vec::new());
+        let zeros = end;
+        for kind in state.rules.kinds.iter().chain(&state.rules.kinds) {
+            planes.push(end);
+            end += ((tiles + 1) * bytes(*kind)).next_multiple_of(256);
+        }
+        Scratch { flags: [0, 256, 256 + flags], planes, zeros, bytes: end }
+    }
+}
+
+impl Scan {
+    /// The dtypes of the inputs.
+    pub fn inputs(&self) -> &[DType] {
+        self.0.inputs()
+    }
+
+    /// The dtype of the output.
+    pub fn output(&self) -> DType {
+        self.0.output()
+    }
+
+    fn state(&self) -> &State {
+        &self.0.0
+    }
+
+    fn dimensions(
+        &self,
+        inputs: &[(DType, Layout)],
+        output: (DType, Layout),
+        axis: usize,
+    ) -> Result<Dimensions> {
+        let state = self.state();
+        state.check_operands(inputs, output.0)?;
+        let layouts: Vec<Layout> = inputs.iter().map(|(_, layout)| *layout).collect();
+        Dimensions::along("a scan", &layouts, &output.1, axis)
+    }
+
+    /// For at least one element.
+    fn plan(&self, dimensions: &Dimensions, starts: &[u64], converts_brain: bool) -> Result<(Plan, usize)> {
+        let state = self.state();
+        let dtypes = state.prologue.inputs.iter().chain(&state.epilogue.outputs);
+        let sizes: Vec<usize> = dtypes.map(|dtype| dtype.size()).collect();
+        let work = Work {
+            dimensions,
+            rules: &state.rules,
+            bytes: &sizes,
+            starts,
+            scalars: state.scalars(),
+            steps: 0,
+            converts_brain,
+        };
+        let (row, rows) = (dimensions.row, dimensions.rows);
+        let chained = row > TILE;
+        let threads = row.div_ceil(QUAD).next_power_of_two().min(WARP);
+        let accesses = row.div_ceil(QUAD * WARP).next_power_of_two().min(ACCESSES);
+        let warps = row.div_ceil(QUAD * WARP * ACCESSES).next_power_of_two().min(WARPS);
+        let across = (BLOCK / (threads * warps)).max(1);
+        let quads = row % QUAD == 0;
+        let output = sizes.len() - 1;
+        let along = dimensions.folded.first();
+        let in_line = |operand: usize| {
+            quads
+                && along
+                    .is_some_and(|along| along.strides[operand] == 1 && work.is_aligned(operand, QUAD, along))
+        };
+        let class = |input: usize| match along {
+            Some(along) if along.strides[input] != 0 => {
+                if in_line(input) {
+                    Class::Vector
+                } else {
+                    Class::Gather
+                }
+            }
+            _ => Class::Still,
+        };
+        let span = if chained { TILE } else { QUAD * threads * accesses * warps };
+        let key = ScanKey {
+            wide: dimensions.is_wide(),
+            threads: threads as u32,
+            accesses: accesses as u32,
+            warps: warps as u32,
+            across: across as u32,
+            chained,
+            kept: dimensions.kept.len(),
+            classes: (0..output).map(class).collect(),
+            stores_vectors: in_line(output),
+            quads,
+            tail: row % span != 0,
+            converts_brain,
+        };
+        let tiles = row.div_ceil(TILE);
+        // A row of one element has no dimension of its own.
+        let folded = [(row, along.map_or(vec![0; sizes.len()], |along| along.strides.clone()))];
+        let all: Vec<(usize, Vec<isize>)> = dimensions
+            .kept
+            .iter()
+            .map(|dimension| (dimension.size, dimension.strides.clone()))
+            .chain(folded)
+            .collect();
+        let parameters = Parameters::new(state.scalars(), key.wide, key.kept, 1, sizes.len());
+        let block = parameters.block(row, rows, rows, tiles, &all)?;
+        let mut operands: Vec<(Place, usize)> = (0..output)
+            .map(|input| (Place::Input(input), dimensions.offsets[input] * sizes[input]))
+            .collect();
+        operands.push((Place::Output, dimensions.offsets[output] * sizes[output]));
+        let (mut scratch, mut zeros) = (0, 0);
+        if chained {
+            let places = Scratch::new(state, rows * tiles);
+            operands.extend(places.flags.iter().chain(&places.planes).map(|&at| (Place::Scratch, at)));
+            (scratch, zeros) = (places.bytes, places.zeros);
+        }
+        let launch = Launch {
+            blocks: if chained { blocks(rows, tiles)? } else { blocks(rows.div_ceil(across), 1)? },
+            threads: key.threads * key.warps * key.across,
+            key: Key::Scan(key),
+            parameters,
+            block,
+            operands,
+        };
+        Ok((Plan { launches: vec![launch], scratch }, zeros))
+    }
+
+    /// Scans the inputs, which are broadcast to the output's shape, along an axis. Scalars are the expression's.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reduction::run`], and [`Error::InvalidArgument`] for an axis that is not there.
+    pub fn run(
+        &self,
+        stream: &Stream,
+        inputs: &[DeviceInput<'_>],
+        scalars: &[Number],
+        output: &mut DeviceOutput<'_>,
+        axis: usize,
+    ) -> Result<()> {
+        let state = self.state();
+        let bits = state.scalar_bits(scalars)?;
+        let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(DeviceInput::described).collect();
+        let dimensions = self.dimensions(&of_inputs, output.described(), axis)?;
+        if dimensions.rows == 0 || dimensions.row == 0 {
+            return Ok(());
+        }
+        let mut views: Vec<View<'_>> = Vec::with_capacity(inputs.len() + 1);
+        for input in inputs {
+            let memory = input.memory();
+            views.push(
+                memory.ok_or_else(|| Error::invalid("a scan", "an input in place", "memory of its own"))?,
+            );
+        }
+        views.push(output.memory());
+        let starts: Vec<u64> = views.iter().map(|view| view.address % WIDEST).collect();
+        let device = stream.device();
+        let (plan, zeros) = self.plan(&dimensions, &starts, device.compute_capability() >= (8, 0))?;
+        let mut scratch = match plan.scratch {
+            0 => None,
+            bytes => Some(stream.uninitialized::<u8>(bytes)?),
+        };
+        if let Some(scratch) = &mut scratch {
+            stream.fill(&mut scratch.slice_mut(..zeros)?, 0u8)?;
+        }
+        let scratch = match &scratch {
+            None => None,
+            Some(memory) => {
+                DeviceInput::of_bytes(DType::U8, memory, Layout::contiguous(&[plan.scratch])?)?.memory()
+            }
+        };
+        for launch in plan.launches {
+            let function = state.kernel(&device, &launch)?;
+            let mut block = launch.block;
+            write_scalars(&mut block, &bits);
+            let first = inputs.len() + 1;
+            let operands = launch.operands.iter().enumerate().map(|(index, &(place, offset))| {
+                let view = match (place, scratch) {
+                    (Place::Input(input), _) => views[input],
+                    (Place::Scratch, Some(view)) => view,
+                    _ => views[inputs.len()],
+                };
+                let access = match place {
+                    Place::Input(_) => OperandAccess::Read,
+                    // All of scratch memory is one operand.
+                    Place::Scratch if index > first => OperandAccess::Shared,
+                    Place::Output | Place::Scratch => OperandAccess::Write,
+                };
+                Operand { view, address: view.address + offset as u64, access }
+            });
+            let memory: Vec<Operand<'_>> = operands.collect();
+            let config = LaunchConfig::new(launch.blocks, launch.threads);
+            // SAFETY: as for a reduction. A block waits only for those with lower tickets, which have begun.
+            unsafe { function.launch(stream, config, &Operands { memory: &memory, block: &block })? };
+        }
+        Ok(())
+    }
+
+    /// The kernel that a run on layouts like these would launch, as [`Reduction::explain`]. Scratch memory begins as zeros.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run) has for layouts.
+    pub fn explain(
+        &self,
+        inputs: &[Layout],
+        output: &Layout,
+        axis: usize,
+        capability: (i32, i32),
+    ) -> Result<ReductionExplanation> {
+        let state = self.state();
+        // Inputs past the scan's have no dtype; any will do for the error.
+        let dtypes = self.inputs().iter().copied().chain(std::iter::repeat(self.output()));
+        let of_inputs: Vec<(DType, Layout)> = dtypes.zip(inputs.iter().copied()).collect();
+        let dimensions = self.dimensions(&of_inputs, (self.output(), *output), axis)?;
+        if dimensions.rows == 0 || dimensions.row == 0 {
+            return Ok(ReductionExplanation { launches: Vec::new(), scratch: 0 });
+        }
+        let (plan, _) = self.plan(&dimensions, &vec![0; inputs.len() + 1], capability >= (8, 0))?;
+        Ok(state.explained(plan))
+    }
+}

@@ -1,0 +1,353 @@
+//! Products on the CPU: the same as on a device, of matrices in slices.
+//!
+//! C is cut into tiles, and threads take one after another. A tile is what one thread computes from beginning to end: in
+//! one call where elements are added in their own type, else in a tile of sums that parts of A and B are widened for, and
+//! which is rounded once.
+//!
+//! What must stay true: how C is cut depends on the product alone, never on how many threads there are; so neither do the
+//! bits. (They do depend on the processor: its vectors, and its caches, by which long sums are cut.)
+
+mod sum;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::element::{Sealed, SealedScalar};
+use super::product::{OPERATION, Operation, Product, Stored};
+use super::{GemmElement, GemmResult};
+use crate::error::{Error, Result};
+pub use sum::Sum;
+use sum::{Part, PartMut};
+
+/// C = alpha · op(A) · op(B) + beta · C on the CPU, done when the call returns.
+///
+/// As [`gemm`](super::gemm), of slices: each may be longer than its matrices. Floats are added by fused multiplications and
+/// additions in an order that depends on the product and the processor, not on the number of threads.
+///
+/// ```
+/// use selvedge::gemm::{Operation, Product, gemm_host};
+/// let a = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]; // 2 x 3
+/// let b = [1.0f32, 0.0, 1.0, 0.0, 1.0, 0.0]; // 2 x 3, used as 3 x 2
+/// let mut c = [0.0f32; 4];
+/// gemm_host(&Product::new(2, 2, 3).b(Operation::Transpose), 1.0, &a, &b, 0.0, &mut c)?;
+/// assert_eq!(c, [4.0, 2.0, 10.0, 5.0]);
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Error::InvalidArgument`] where a size, a leading dimension or a slice does not fit (with both sides). Nothing is
+/// written then.
+pub fn gemm_host<T: GemmElement, C: GemmResult<T>>(
+    product: &Product,
+    alpha: T::Scalar,
+    a: &[T],
+    b: &[T],
+    beta: T::Scalar,
+    c: &mut [C],
+) -> Result<()> {
+    multiply_by(processors(), product, alpha, a, b, beta, c)
+}
+
+fn multiply_by<T: GemmElement, C: GemmResult<T>>(
+    processors: usize,
+    product: &Product,
+    alpha: T::Scalar,
+    a: &[T],
+    b: &[T],
+    beta: T::Scalar,
+    c: &mut [C],
+) -> Result<()> {
+    let product = if alpha == T::Scalar::ZERO { product.without_depth() } else { *product };
+    product.check()?;
+    fn bytes<E>(slice: &[E]) -> std::ops::Range<u64> {
+        let range = slice.as_ptr_range();
+        range.start.addr() as u64..range.end.addr() as u64
+    }
+    let sizes = [size_of::<T>(), size_of::<T>(), size_of::<C>()];
+    product.check_buffers([bytes(a), bytes(b), bytes(c)], sizes)?;
+    if product.is_empty() {
+        return Ok(());
+    }
+    let tile = tile(&product);
+    let job = Job::<T, C> {
+        product: &product,
+        a: Operand::of(a, product.stored_a(), product.operation_a()),
+        b: Operand::of(b, product.stored_b(), product.operation_b()),
+        c: c.as_mut_ptr(),
+        stored_c: product.stored_c(),
+        alpha: number(alpha.sum()),
+        beta: number(beta.sum()),
+        tile,
+        tiles: (product.m().div_ceil(tile.0), product.n().div_ceil(tile.1)),
+    };
+    job.all(processors)
+}
+
+fn processors() -> usize {
+    static COUNT: OnceLock<usize> = OnceLock::new();
+    *COUNT.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// Alpha or beta out of the form that kernels take them in.
+fn number<S: Sum>(words: [u64; 2]) -> S {
+    bytemuck::pod_read_unaligned(&bytemuck::bytes_of(&words)[..size_of::<S>()])
+}
+
+/// Operations that are worth a thread's start.
+const OPERATIONS_OF_A_THREAD: f64 = 4e6;
+/// Columns of A and rows of B that are widened together.
+const DEPTH: usize = 512;
+
+/// Rows and columns of a tile: nearly square, and small enough that there are some for every thread, but not so small that
+/// threads mostly copy the operands.
+fn tile(product: &Product) -> (usize, usize) {
+    let elements = product.m() as f64 * product.n() as f64 * product.count() as f64;
+    let side: usize = match elements {
+        elements if elements < (1 << 18) as f64 => 64,
+        elements if elements < (1 << 22) as f64 => 128,
+        elements if elements < (1 << 24) as f64 => 256,
+        _ => 512,
+    };
+    // Of a matrix with few rows a tile has more columns, and the other way round.
+    let rows = side.min(product.m());
+    let columns = (side * side / rows).min(product.n());
+    (product.m().min(side * side / columns), columns)
+}
+
+/// A batch of matrices that is read, as the product sees it.
+struct Operand<T> {
+    start: *const T,
+    stride: usize,
+    row: usize,
+    column: usize,
+    conjugate: bool,
+}
+
+impl<T> Operand<T> {
+    fn of(slice: &[T], stored: Stored, operation: Operation) -> Operand<T> {
+        let (row, column) = if operation.transposes() { (1, stored.leading) } else { (stored.leading, 1) };
+        let conjugate = operation.conjugates();
+        Operand { start: slice.as_ptr(), stride: stored.stride, row, column, conjugate }
+    }
+
+    /// From this row and column of one of the matrices on.
+    ///
+    /// # Safety
+    ///
+    /// There are such a matrix, row and column.
+    unsafe fn part(&self, matrix: usize, row: usize, column: usize) -> Part<T> {
+        // SAFETY: what is there lies inside of the slice, whose distances fit `isize`.
+        let start = unsafe { self.start.add(matrix * self.stride + row * self.row + column * self.column) };
+        Part { start, row: self.row, column: self.column, conjugate: self.conjugate }
+    }
+}
+
+/// A product under way, as its threads share it.
+struct Job<'a, T: GemmElement, C> {
+    product: &'a Product,
+    a: Operand<T>,
+    b: Operand<T>,
+    c: *mut C,
+    stored_c: Stored,
+    alpha: T::Sum,
+    beta: T::Sum,
+    tile: (usize, usize),
+    tiles: (usize, usize),
+}
+
+// SAFETY: threads read A and B, and write tiles of C that no other one has.
+unsafe impl<T: GemmElement, C: Send> Sync for Job<'_, T, C> {}
+
+/// A thread's own memory: widened parts of the operands, and sums.
+#[derive(Default)]
+struct Scratch<S> {
+    a: Vec<S>,
+    b: Vec<S>,
+    sums: Vec<S>,
+}
+
+impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
+    fn all(&self, processors: usize) -> Result<()> {
+        let count = (self.tiles.0 * self.tiles.1).saturating_mul(self.product.count());
+        let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let work = || {
+            let mut scratch = Scratch { a: Vec::new(), b: Vec::new(), sums: Vec::new() };
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                if index >= count || failed.load(Ordering::Relaxed) {
+                    break;
+                }
+                // The kernels are another crate's, which reads the system's description of its caches.
+                let tile = catch_unwind(AssertUnwindSafe(|| self.one(index, &mut scratch)));
+                if tile.is_err() {
+                    failed.store(true, Ordering::Relaxed);
+                }
+            }
+        };
+        let worth = (self.product.operations() / OPERATIONS_OF_A_THREAD) as usize;
+        std::thread::scope(|scope| {
+            for _ in 1..processors.min(worth).min(count) {
+                // A thread that cannot be had is done without: the others take its part.
+                if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                    break;
+                }
+            }
+            work();
+        });
+        match failed.load(Ordering::Relaxed) {
+            true => Err(Error::invalid(
+                OPERATION,
+                format!("{} on the CPU, whose kernels panicked", self.product),
+                "a processor that they know",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Computes one tile.
+    fn one(&self, index: usize, scratch: &mut Scratch<T::Sum>) {
+        let per_matrix = self.tiles.0 * self.tiles.1;
+        let (matrix, index) = (index / per_matrix, index % per_matrix);
+        let (top, left) = (index / self.tiles.1 * self.tile.0, index % self.tiles.1 * self.tile.1);
+        let rows = self.tile.0.min(self.product.m() - top);
+        let columns = self.tile.1.min(self.product.n() - left);
+        let start = matrix * self.stored_c.stride + top * self.stored_c.leading + left;
+        // SAFETY: the product was checked against the slices, so all of this lies in them; no other tile has this part of C.
+        unsafe {
+            let c = PartMut { start: self.c.add(start), row: self.stored_c.leading };
+            if self.product.k() == 0 {
+                self.finish(rows, columns, None, c);
+            } else if T::IS_SUM && size_of::<C>() == size_of::<T>() {
+                // The same bits under another name: of signed integers, and of a type parameter that is its own sum.
+                let operand = |part: Part<T>| Part {
+                    start: part.start.cast::<T::Sum>(),
+                    row: part.row,
+                    column: part.column,
+                    conjugate: part.conjugate,
+                };
+                let (a, b) = (operand(self.a.part(matrix, top, 0)), operand(self.b.part(matrix, 0, left)));
+                let c = PartMut { start: c.start.cast::<T::Sum>(), row: c.row };
+                T::Sum::multiply((rows, columns, self.product.k()), self.alpha, a, b, self.beta, c);
+            } else {
+                self.widened(matrix, (top, left), (rows, columns), scratch);
+                self.finish(rows, columns, Some(&scratch.sums), c);
+            }
+        }
+    }
+
+    /// Fills the sums of a tile.
+    ///
+    /// # Safety
+    ///
+    /// The tile lies in C.
+    unsafe fn widened(
+        &self,
+        matrix: usize,
+        (top, left): (usize, usize),
+        (rows, columns): (usize, usize),
+        scratch: &mut Scratch<T::Sum>,
+    ) {
+        let k = self.product.k();
+        scratch.sums.clear();
+        scratch.sums.resize(rows * columns, T::Sum::ZERO);
+        for first in (0..k).step_by(DEPTH) {
+            let depth = DEPTH.min(k - first);
+            // SAFETY: the tile lies in C, so its rows are A's and its columns B's; the copies are as large as they say.
+            unsafe {
+                let a = widen(self.a.part(matrix, top, first), (rows, depth), &mut scratch.a);
+                let b = widen(self.b.part(matrix, first, left), (depth, columns), &mut scratch.b);
+                let beta = if first == 0 { T::Sum::ZERO } else { T::Sum::ONE };
+                let c = PartMut { start: scratch.sums.as_mut_ptr(), row: columns };
+                T::Sum::multiply((rows, columns, depth), T::Sum::ONE, a, b, beta, c);
+            }
+        }
+    }
+
+    /// Rounds the sums, which are zeros where there are none, into C.
+    ///
+    /// # Safety
+    ///
+    /// C has so many rows and columns here.
+    unsafe fn finish(&self, rows: usize, columns: usize, sums: Option<&[T::Sum]>, c: PartMut<C>) {
+        let reads = self.beta != T::Sum::ZERO;
+        for i in 0..rows {
+            for j in 0..columns {
+                let sum = sums.map_or(T::Sum::ZERO, |sums| sums[i * columns + j]);
+                let alpha = if sums.is_some() { self.alpha } else { T::Sum::ONE };
+                // SAFETY: the caller vouches for the place.
+                unsafe {
+                    let place = c.start.add(i * c.row + j);
+                    let old = if reads { Some((*place).summand()) } else { None };
+                    *place = C::rounded(sum.finished(alpha, self.beta, old));
+                }
+            }
+        }
+    }
+}
+
+/// A copy of a matrix in the type of its sums, row by row as they are stored.
+///
+/// # Safety
+///
+/// The matrix has so many rows and columns.
+unsafe fn widen<T: Sealed>(
+    source: Part<T>,
+    (rows, columns): (usize, usize),
+    copy: &mut Vec<T::Sum>,
+) -> Part<T::Sum> {
+    copy.clear();
+    let transposed = source.column != 1;
+    let (outer, inner) = if transposed { (columns, rows) } else { (rows, columns) };
+    let leading = if transposed { source.column } else { source.row };
+    for line in 0..outer {
+        // SAFETY: the line is one of the matrix's, whose elements lie one behind another.
+        let line = unsafe { std::slice::from_raw_parts(source.start.add(line * leading), inner) };
+        copy.extend(line.iter().map(|element| element.widened()));
+    }
+    let (row, column) = if transposed { (1, rows) } else { (columns, 1) };
+    Part { start: copy.as_ptr(), row, column, conjugate: source.conjugate }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers whose sums depend on their order.
+    fn numbers(count: usize) -> Vec<f32> {
+        let mut state = 1u32;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as f32 / 1e7 - 0.8
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn bits_do_not_depend_on_the_number_of_threads() {
+        for (m, n, k, batch) in [(300, 260, 700, 1), (1, 3000, 900, 1), (3000, 1, 900, 2), (64, 64, 64, 20)] {
+            let (a, b) = (numbers(m * k * batch), numbers(k * n * batch));
+            let product = Product::new(m, n, k).batch(batch, m * k, k * n, m * n);
+            let by = |threads: usize| {
+                let mut c = vec![0.0f32; m * n * batch];
+                multiply_by(threads, &product, 1.0, &a, &b, 0.0, &mut c).unwrap();
+                c
+            };
+            let alone = by(1);
+            assert!(alone.iter().any(|x| *x != 0.0));
+            for threads in [2, 3, 16] {
+                assert!(by(threads) == alone, "{product} by {threads} threads");
+            }
+        }
+    }
+
+    #[test]
+    fn tiles_are_of_the_product() {
+        assert_eq!(tile(&Product::new(100, 100, 5)), (64, 64));
+        assert_eq!(tile(&Product::new(1, 1 << 20, 5)), (1, 1 << 14));
+        assert_eq!(tile(&Product::new(1 << 20, 1, 5)), (1 << 14, 1));
+        assert_eq!(tile(&Product::new(8192, 8192, 5)), (512, 512));
+        assert_eq!(tile(&Product::new(3, 2, 5)), (3, 2));
+    }
+}

@@ -1,0 +1,351 @@
+//! Tensors out of host memory and back, and to other layouts, dtypes and devices.
+
+use std::sync::Arc;
+
+use super::device::{Device, stream};
+use super::evaluate::Target;
+use super::indexing::told;
+use super::moving::copy_to;
+use super::recipe::{Kind, Recipe};
+use super::slices::slice;
+use super::storage::{Fresh, HostMemory, Memory, MemoryMut, Storage};
+use super::tensor::Tensor;
+use crate::error::{Error, Result};
+use crate::types::{Bool, DType, Element, Layout, Shape};
+
+impl Tensor {
+    /// A tensor of these elements in row-major order.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// let x = Tensor::from_slice(&[1i32, 2, 3, 4, 5, 6], &[2, 3], &Device::cpu())?;
+    /// assert_eq!(x.transpose(0, 1)?.to_vec::<i32>()?, [1, 4, 2, 5, 3, 6]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] where the shape has another number of elements, and as [`zeros`](Self::zeros).
+    pub fn from_slice<T: Element>(elements: &[T], shape: &[usize], device: &Device) -> Result<Tensor> {
+        let shape = shape_of(elements.len(), shape)?;
+        Tensor::from_bytes(bytemuck::cast_slice(elements), T::DTYPE, &shape, device)
+    }
+
+    /// As [`from_slice`](Self::from_slice); on the CPU the vector becomes the tensor's memory, without a copy.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_slice`](Self::from_slice).
+    pub fn from_vec<T: Element>(elements: Vec<T>, shape: &[usize], device: &Device) -> Result<Tensor> {
+        if !device.is_cpu() {
+            return Tensor::from_slice(&elements, shape, device);
+        }
+        let shape = shape_of(elements.len(), shape)?;
+        let storage = Storage::Host(HostMemory::of_vec(elements));
+        Ok(Tensor::of(Arc::new(storage), T::DTYPE, Layout::of(shape)))
+    }
+
+    /// As [`from_slice`](Self::from_slice), of elements whose dtype is known only at run time, as bytes of this machine's order.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] where the shape has not as many bytes, and as [`zeros`](Self::zeros).
+    pub fn from_bytes(bytes: &[u8], dtype: DType, shape: &[usize], device: &Device) -> Result<Tensor> {
+        let mut fresh = Fresh::new(device, dtype, &Shape::new(shape)?)?;
+        let wanted = fresh.layout().count() * dtype.size();
+        if bytes.len() != wanted {
+            let operation = "a tensor's bytes";
+            return Err(Error::LengthMismatch { operation, wanted, found: bytes.len() });
+        }
+        match fresh.memory_mut() {
+            MemoryMut::Host(memory) => memory.copy_from_slice(bytes),
+            MemoryMut::Cuda(buffer) => stream(device)?.copy_from_host(bytes, buffer)?,
+        }
+        Ok(fresh.into_tensor())
+    }
+
+    /// The elements in row-major order as bytes of this machine's order, after everything that writes them. Bools are 0
+    /// or 1.
+    ///
+    /// # Errors
+    ///
+    /// As [`to_vec`](Self::to_vec).
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut bytes = self.room(self.count().saturating_mul(self.dtype().size()))?;
+        self.read(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Zeros on the host, for what is to be read.
+    fn room<T: Element>(&self, length: usize) -> Result<Vec<T>> {
+        let mut elements: Vec<T> = Vec::new();
+        elements.try_reserve_exact(length).map_err(|error| {
+            let found = format!("{} elements of {}: {error}", self.count(), self.dtype());
+            Error::invalid("reading a tensor's elements", found, "a tensor that the host has memory for")
+        })?;
+        elements.resize(length, T::zeroed());
+        Ok(elements)
+    }
+
+    /// The elements in row-major order, after everything that writes them. Bools are 0 or 1.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DTypeMismatch`] where `T` is not the dtype's ([`cast`](Self::cast) first), the host has no memory for
+    /// them, or what happened on the device before.
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        self.check_element::<T>("reading a tensor's elements")?;
+        let mut elements: Vec<T> = self.room(self.count())?;
+        self.read(bytemuck::cast_slice_mut(&mut elements))?;
+        Ok(elements)
+    }
+
+    /// # Errors
+    ///
+    /// [`Error::DTypeMismatch`] where `T` is not the dtype's.
+    pub(super) fn check_element<T: Element>(&self, operation: &'static str) -> Result<()> {
+        if T::DTYPE == self.dtype() {
+            return Ok(());
+        }
+        let wanted = format!("{}, as which the elements are asked for; cast the tensor first", T::DTYPE);
+        Err(Error::DTypeMismatch { operation, wanted, found: self.dtype().to_string() })
+    }
+
+    /// The only element.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// let x = Tensor::new([[2.5f64]], &Device::cpu())?;
+    /// assert_eq!(x.item::<f64>()?, 2.5);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] where there are more or none, and as [`to_vec`](Self::to_vec).
+    pub fn item<T: Element>(&self) -> Result<T> {
+        match self.to_vec::<T>()?.as_slice() {
+            [element] => Ok(*element),
+            elements => {
+                let operation = "the only element of a tensor";
+                Err(Error::LengthMismatch { operation, wanted: 1, found: elements.len() })
+            }
+        }
+    }
+
+    /// Copies the elements to the host in row-major order, `bytes` being as many as they are.
+    pub(crate) fn read(&self, bytes: &mut [u8]) -> Result<()> {
+        let dense = self.contiguous()?;
+        let start = dense.layout().offset() * dense.dtype().size();
+        let range = start..start + bytes.len();
+        match dense.memory() {
+            Memory::Host(memory) => bytes.copy_from_slice(slice(memory, range)?),
+            Memory::Cuda(buffer) => {
+                stream(&dense.device())?.copy_to_host(&buffer.slice(range)?, bytes)?;
+                told(&buffer.device())?;
+            }
+        }
+        if self.dtype() == DType::Bool {
+            bytes.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+        }
+        Ok(())
+    }
+
+    /// The same elements one behind another; the tensor itself where they are.
+    ///
+    /// # Errors
+    ///
+    /// As [`zeros`](Self::zeros).
+    pub fn contiguous(&self) -> Result<Tensor> {
+        if self.is_contiguous() { Ok(self.clone()) } else { self.copy() }
+    }
+
+    /// The same elements in memory of their own, one behind another.
+    ///
+    /// # Errors
+    ///
+    /// As [`zeros`](Self::zeros).
+    pub fn copy(&self) -> Result<Tensor> {
+        let mut fresh = Fresh::new(&self.device(), self.dtype(), self.shape())?;
+        copy_to(self, Target::all(&mut fresh))?;
+        Ok(fresh.into_tensor())
+    }
+
+    /// The elements in another dtype; the tensor itself where they have it. Floats become integers by dropping the fraction
+    /// and saturating (NaN is 0), integers keep their low bits, a complex number gives its real part, and a narrower
+    /// float is rounded once.
+    ///
+    /// # Errors
+    ///
+    /// As [`zeros`](Self::zeros).
+    pub fn cast(&self, dtype: DType) -> Result<Tensor> {
+        if dtype == self.dtype() {
+            return Ok(self.clone());
+        }
+        Recipe::cast(Kind::Tensor(self.dtype()), dtype).run(&[self.into()])
+    }
+
+    /// The elements on another device; the tensor itself where they are there. To and from the CPU the copy is done when
+    /// this returns; between CUDA devices it takes its place in the order of this thread's stream of the other device.
+    ///
+    /// # Errors
+    ///
+    /// As [`zeros`](Self::zeros), and what happened on the device before.
+    pub fn to(&self, device: &Device) -> Result<Tensor> {
+        if *device == self.device() {
+            return Ok(self.clone());
+        }
+        let dense = self.contiguous()?;
+        let mut fresh = Fresh::new(device, self.dtype(), self.shape())?;
+        let start = dense.layout().offset() * dense.dtype().size();
+        let range = start..start + dense.count() * dense.dtype().size();
+        match (dense.memory(), fresh.memory_mut()) {
+            (_, MemoryMut::Host(to)) => dense.read(to)?,
+            (Memory::Host(from), MemoryMut::Cuda(to)) => {
+                stream(device)?.copy_from_host(slice(from, range)?, to)?;
+            }
+            (Memory::Cuda(from), MemoryMut::Cuda(to)) => stream(device)?.copy(&from.slice(range)?, to)?,
+        }
+        Ok(fresh.into_tensor())
+    }
+}
+
+/// # Errors
+///
+/// [`Error::LengthMismatch`] where a shape has not so many elements, and as [`Shape::new`].
+pub(super) fn shape_of(count: usize, sizes: &[usize]) -> Result<Shape> {
+    let shape = Shape::new(sizes)?;
+    if shape.count() != count {
+        let operation = "making a tensor of this shape";
+        return Err(Error::LengthMismatch { operation, wanted: shape.count(), found: count });
+    }
+    Ok(shape)
+}
+
+/// What arrays of arrays, slices and numbers have in common: elements in row-major order, and a shape.
+///
+/// It is implemented for elements, `bool`, and for arrays, slices and vectors of what it is implemented for.
+pub trait Nested {
+    /// The innermost elements.
+    type Element: Element;
+    /// The number of dimensions.
+    const RANK: usize;
+
+    /// Adds the sizes of the dimensions, outermost first.
+    fn sizes(&self, sizes: &mut Vec<usize>);
+
+    /// Adds the elements.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] where they are not as many as the sizes say: rows of several lengths.
+    fn elements(&self, sizes: &[usize], elements: &mut Vec<Self::Element>) -> Result<()>;
+}
+
+macro_rules! elements {
+    ($($type:ty => $element:ty;)*) => {$(
+        impl Nested for $type {
+            type Element = $element;
+            const RANK: usize = 0;
+
+            fn sizes(&self, _: &mut Vec<usize>) {}
+
+            fn elements(&self, _: &[usize], elements: &mut Vec<$element>) -> Result<()> {
+                elements.push((*self).into());
+                Ok(())
+            }
+        }
+    )*};
+}
+
+elements! {
+    bool => Bool;
+    Bool => Bool;
+    u8 => u8;
+    i8 => i8;
+    u16 => u16;
+    i16 => i16;
+    u32 => u32;
+    i32 => i32;
+    u64 => u64;
+    i64 => i64;
+    half::f16 => half::f16;
+    half::bf16 => half::bf16;
+    f32 => f32;
+    f64 => f64;
+    num_complex::Complex<f32> => num_complex::Complex<f32>;
+    num_complex::Complex<f64> => num_complex::Complex<f64>;
+}
+
+macro_rules! sequences {
+    ($([$($generics:tt)*] $type:ty;)*) => {$(
+        impl<$($generics)*> Nested for $type {
+            type Element = T::Element;
+            const RANK: usize = T::RANK + 1;
+
+            fn sizes(&self, sizes: &mut Vec<usize>) {
+                sizes.push(self.len());
+                match self.first() {
+                    Some(first) => first.sizes(sizes),
+                    // Nothing says how long rows would be.
+                    None => sizes.resize(sizes.len() + T::RANK, 0),
+                }
+            }
+
+            fn elements(&self, sizes: &[usize], elements: &mut Vec<T::Element>) -> Result<()> {
+                let (wanted, inner) = sizes.split_first().map_or((0, sizes), |(size, inner)| (*size, inner));
+                if self.len() != wanted {
+                    let found = format!("rows of {wanted} and of {}", self.len());
+                    return Err(Error::invalid("a tensor of nested arrays", found, "rows of one length"));
+                }
+                self.iter().try_for_each(|item| item.elements(inner, elements))
+            }
+        }
+    )*};
+}
+
+sequences! {
+    [T: Nested, const SIZE: usize] [T; SIZE];
+    [T: Nested] [T];
+    [T: Nested] Vec<T>;
+}
+
+impl<T: Nested + ?Sized> Nested for &T {
+    type Element = T::Element;
+    const RANK: usize = T::RANK;
+
+    fn sizes(&self, sizes: &mut Vec<usize>) {
+        T::sizes(self, sizes);
+    }
+
+    fn elements(&self, sizes: &[usize], elements: &mut Vec<T::Element>) -> Result<()> {
+        T::elements(self, sizes, elements)
+    }
+}
+
+impl Tensor {
+    /// A tensor of a number, or of arrays, slices or vectors of numbers, nested to any depth.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// let x = Tensor::new([[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]], &Device::cpu())?;
+    /// assert_eq!(**x.shape(), [2, 3]);
+    /// let truth = Tensor::new(vec![true, false], &Device::cpu())?;
+    /// assert_eq!(truth.to_string(), "[ true false]");
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for rows of several lengths, and as [`zeros`](Self::zeros).
+    pub fn new(values: impl Nested, device: &Device) -> Result<Tensor> {
+        fn make<N: Nested>(values: N, device: &Device) -> Result<Tensor> {
+            let mut sizes = Vec::new();
+            values.sizes(&mut sizes);
+            let mut elements = Vec::with_capacity(Shape::new(&sizes)?.count());
+            values.elements(&sizes, &mut elements)?;
+            Tensor::from_vec(elements, &sizes, device)
+        }
+        make(values, device)
+    }
+}

@@ -1,0 +1,213 @@
+//! [`Device`], where a tensor's elements are, and the stream that a thread's operations on it go to.
+//!
+//! Each CUDA device has one default stream, made when it is first needed and kept for the life of the process; a thread
+//! can set another for a time. What must stay true: finding the stream takes no lock that threads share, since every
+//! operation does it.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Mutex, PoisonError};
+
+use super::indexing::told;
+use crate::driver;
+use crate::driver::Stream;
+use crate::error::{Error, Result};
+
+/// Where a tensor's elements are, and where its operations run: the CPU, or a CUDA device. Cheap to copy.
+///
+/// ```
+/// use selvedge::tensor::{Device, Tensor};
+/// let device = Device::best();
+/// let x = Tensor::new([1.0f32, 2.0, 3.0], &device)?;
+/// assert_eq!((&x + 1.0)?.to_vec::<f32>()?, [2.0, 3.0, 4.0]);
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Device(Place);
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Place {
+    Cpu,
+    Cuda(driver::Device),
+}
+
+impl Device {
+    /// The CPU: the memory of the process and all of its processors.
+    pub const fn cpu() -> Device {
+        Device(Place::Cpu)
+    }
+
+    /// The CUDA device with this ordinal, from 0.
+    ///
+    /// # Errors
+    ///
+    /// As [`driver::Device::new`]: no driver, no such device, or its context cannot be made.
+    pub fn cuda(ordinal: usize) -> Result<Device> {
+        driver::Device::new(ordinal).map(Device::from)
+    }
+
+    /// CUDA device 0 where there is one, otherwise the CPU; then [`log`] is told why, as [`choose`](Self::choose) tells.
+    pub fn best() -> Device {
+        let (device, reason) = Device::choose();
+        if let Some(reason) = reason {
+            log::info!("tensors are computed on the CPU: {reason}");
+        }
+        device
+    }
+
+    /// As [`best`](Self::best), with the reason why it is not a CUDA device.
+    pub fn choose() -> (Device, Option<Error>) {
+        match Device::cuda(0) {
+            Ok(device) => (device, None),
+            Err(reason) => (Device::cpu(), Some(reason)),
+        }
+    }
+
+    /// Whether it is the CPU.
+    pub const fn is_cpu(&self) -> bool {
+        matches!(self.0, Place::Cpu)
+    }
+
+    /// The CUDA device, to use with [`driver`](crate::driver); none for the CPU.
+    pub const fn as_cuda(&self) -> Option<&driver::Device> {
+        match &self.0 {
+            Place::Cpu => None,
+            Place::Cuda(device) => Some(device),
+        }
+    }
+
+    /// The stream that this thread's operations on the device go to, to order other work with them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for the CPU, which has none; the driver's where the default stream cannot be made.
+    pub fn stream(&self) -> Result<Stream> {
+        stream(self).map(|stream| stream.clone())
+    }
+
+    /// Runs `work` with this thread's operations on the stream's device going to that stream; those on other devices, and
+    /// of other threads, go where they went. Calls may be nested, and the last one counts.
+    ///
+    /// Tensors go between streams freely: what is used on another stream waits there for what wrote it.
+    ///
+    /// ```no_run
+    /// use selvedge::tensor::{Device, Tensor};
+    /// use selvedge::types::DType;
+    /// # fn main() -> selvedge::Result<()> {
+    /// let device = Device::cuda(0)?;
+    /// let own = selvedge::driver::Device::new(0)?.stream()?;
+    /// let x = Device::with_stream(&own, || Tensor::zeros(&[1000], DType::F32, &device))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_stream<R>(stream: &Stream, work: impl FnOnce() -> R) -> R {
+        struct Pushed;
+        impl Drop for Pushed {
+            fn drop(&mut self) {
+                let _ = STREAMS.try_with(|streams| streams.own.borrow_mut().pop());
+            }
+        }
+        let pushed = STREAMS.try_with(|streams| streams.own.borrow_mut().push(stream.clone()));
+        // At the end of a thread there is no list, and nothing to take off.
+        let _pushed = pushed.is_ok().then_some(Pushed);
+        work()
+    }
+
+    /// Waits for all work of a CUDA device; on the CPU everything is done when its call returns.
+    ///
+    /// # Errors
+    ///
+    /// As [`driver::Device::synchronize`], and [`Error::IndexOutOfRange`] where that work was given an index that led nowhere.
+    pub fn synchronize(&self) -> Result<()> {
+        match self.0 {
+            Place::Cpu => Ok(()),
+            Place::Cuda(device) => device.synchronize().and_then(|()| told(&device)),
+        }
+    }
+}
+
+impl From<driver::Device> for Device {
+    fn from(device: driver::Device) -> Device {
+        Device(Place::Cuda(device))
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Place::Cpu => formatter.write_str("cpu"),
+            Place::Cuda(device) => write!(formatter, "cuda:{}", device.ordinal()),
+        }
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+/// A stream to issue work on.
+pub(crate) enum Current {
+    Default(&'static Stream),
+    Own(Stream),
+}
+
+impl Deref for Current {
+    type Target = Stream;
+
+    fn deref(&self) -> &Stream {
+        match self {
+            Current::Default(stream) => stream,
+            Current::Own(stream) => stream,
+        }
+    }
+}
+
+/// What a thread knows of streams.
+struct Streams {
+    /// Those of [`Device::with_stream`], the last one last.
+    own: RefCell<Vec<Stream>>,
+    /// The default stream that was asked for last.
+    last: Cell<Option<(driver::Device, &'static Stream)>>,
+}
+
+thread_local! {
+    static STREAMS: Streams = const { Streams { own: RefCell::new(Vec::new()), last: Cell::new(None) } };
+}
+
+/// Every default stream of the process; they stay.
+static DEFAULTS: Mutex<Vec<(driver::Device, &'static Stream)>> = Mutex::new(Vec::new());
+
+/// The stream that this thread's operations on a CUDA device go to.
+///
+/// # Errors
+///
+/// As [`Device::stream`].
+pub(crate) fn stream(device: &Device) -> Result<Current> {
+    let Place::Cuda(device) = device.0 else {
+        return Err(Error::invalid("a stream", "the CPU", "a CUDA device"));
+    };
+    let known = STREAMS.try_with(|streams| {
+        let own = streams.own.borrow().iter().rev().find(|stream| stream.device() == device).cloned();
+        let last = streams.last.get().filter(|(last, _)| *last == device);
+        own.map(Current::Own).or(last.map(|(_, stream)| Current::Default(stream)))
+    });
+    if let Ok(Some(known)) = known {
+        return Ok(known);
+    }
+    let stream = default_stream(device)?;
+    let _ = STREAMS.try_with(|streams| streams.last.set(Some((device, stream))));
+    Ok(Current::Default(stream))
+}
+
+fn default_stream(device: driver::Device) -> Result<&'static Stream> {
+    let mut defaults = DEFAULTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, stream)) = defaults.iter().find(|(known, _)| *known == device) {
+        return Ok(stream);
+    }
+    let stream: &'static Stream = Box::leak(Box::new(device.stream()?));
+    defaults.push((device, stream));
+    Ok(stream)
+}

@@ -1,0 +1,250 @@
+//! Runs of expressions on tensors: the one way in which elementwise work is done, on either device.
+//!
+//! What must stay true: an input is never memory that an output writes, except as [`Source::Output`]. Outputs are held
+//! exclusively, so the borrow says it.
+
+use std::ops::{Deref, DerefMut};
+
+use super::device::{Device, stream};
+use super::storage::{Fresh, Memory, MemoryMut};
+use super::tensor::{Tensor, mismatch, one_device};
+use crate::error::{Error, Result};
+use crate::fuse::{DeviceInput, DeviceOutput, Expression, HostInput, HostOutput, Number};
+use crate::types::{DType, Layout, Shape};
+
+const OPERATION: &str = "an elementwise run";
+
+/// What a run reads.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'a> {
+    Tensor(&'a Tensor),
+    /// What an output has before the run.
+    Output(usize),
+}
+
+impl<'a> Source<'a> {
+    fn tensor(&self) -> Option<&'a Tensor> {
+        match self {
+            Source::Tensor(tensor) => Some(tensor),
+            Source::Output(_) => None,
+        }
+    }
+}
+
+/// What a run writes: elements of memory that it has alone.
+pub(crate) struct Target<'a> {
+    memory: MemoryMut<'a>,
+    dtype: DType,
+    layout: Layout,
+}
+
+impl<'a> Target<'a> {
+    /// A part of memory, in elements of this dtype.
+    pub(crate) fn new(memory: MemoryMut<'a>, dtype: DType, layout: Layout) -> Target<'a> {
+        Target { memory, dtype, layout }
+    }
+
+    /// Where the elements lie.
+    pub(super) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The same memory in another layout, which was made from this one's.
+    pub(super) fn with_layout(self, layout: Layout) -> Target<'a> {
+        Target { layout, ..self }
+    }
+
+    /// The memory, for what is not an expression.
+    pub(super) fn into_parts(self) -> (MemoryMut<'a>, DType, Layout) {
+        (self.memory, self.dtype, self.layout)
+    }
+
+    /// All of what is fresh.
+    pub(crate) fn all(fresh: &'a mut Fresh) -> Target<'a> {
+        let (dtype, layout) = (fresh.dtype(), *fresh.layout());
+        Target::new(fresh.memory_mut(), dtype, layout)
+    }
+
+    /// A part of what is fresh, whose other parts are written by other runs.
+    pub(crate) fn part(fresh: &'a mut Fresh, layout: Layout) -> Target<'a> {
+        let dtype = fresh.dtype();
+        Target::new(fresh.memory_mut(), dtype, layout)
+    }
+}
+
+/// The shape that tensors have together.
+///
+/// # Errors
+///
+/// As [`Shape::broadcast`].
+pub(crate) fn broadcast<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Result<Shape> {
+    let mut tensors = tensors.into_iter();
+    let first = tensors.next().map_or(Shape::SCALAR, |tensor| *tensor.shape());
+    tensors.try_fold(first, |shape, tensor| match shape == *tensor.shape() {
+        true => Ok(shape),
+        false => shape.broadcast(tensor.shape()),
+    })
+}
+
+/// Fresh tensors with what the expression computes from the inputs, which are broadcast to one shape.
+///
+/// # Errors
+///
+/// [`Error::DeviceMismatch`], [`Error::InvalidArgument`] for shapes that do not broadcast or where there is no input, and
+/// those of [`Expression::run`].
+pub(crate) fn evaluate(
+    expression: &Expression,
+    inputs: &[&Tensor],
+    scalars: &[Number],
+) -> Result<Vec<Tensor>> {
+    let device = one_device(OPERATION, inputs.iter().copied())?;
+    let shape = broadcast(inputs.iter().copied())?;
+    let fresh = expression.outputs().iter().map(|&dtype| Fresh::new(&device, dtype, &shape));
+    let mut fresh = fresh.collect::<Result<Vec<Fresh>>>()?;
+    let sources: Vec<Source<'_>> = inputs.iter().map(|&input| Source::Tensor(input)).collect();
+    let mut targets: Vec<Target<'_>> = fresh.iter_mut().map(Target::all).collect();
+    evaluate_into(expression, &sources, scalars, &mut targets)?;
+    Ok(fresh.into_iter().map(Fresh::into_tensor).collect())
+}
+
+/// As [`evaluate`], of an expression with one output; errors have the operation's name.
+pub(super) fn evaluate_one(
+    operation: &'static str,
+    expression: &Expression,
+    sources: &[Source<'_>],
+    scalars: &[Number],
+) -> Result<Tensor> {
+    let tensors = || sources.iter().filter_map(Source::tensor);
+    let device = one_device(operation, tensors())?;
+    let shape = broadcast(tensors())?;
+    let &[dtype] = expression.outputs() else {
+        let (wanted, found) = (1, expression.outputs().len());
+        return Err(Error::LengthMismatch { operation, wanted, found });
+    };
+    let mut fresh = Fresh::new(&device, dtype, &shape)?;
+    evaluate_named(operation, expression, sources, scalars, &mut [Target::all(&mut fresh)])?;
+    Ok(fresh.into_tensor())
+}
+
+/// As [`evaluate`], into memory that is there; inputs are broadcast to the targets' shape.
+///
+/// # Errors
+///
+/// As [`evaluate`].
+pub(crate) fn evaluate_into(
+    expression: &Expression,
+    sources: &[Source<'_>],
+    scalars: &[Number],
+    targets: &mut [Target<'_>],
+) -> Result<()> {
+    evaluate_named(OPERATION, expression, sources, scalars, targets)
+}
+
+/// As [`evaluate_into`], with the operation's name in errors.
+pub(super) fn evaluate_named(
+    operation: &'static str,
+    expression: &Expression,
+    sources: &[Source<'_>],
+    scalars: &[Number],
+    targets: &mut [Target<'_>],
+) -> Result<()> {
+    let Some(first) = targets.first() else {
+        return Err(Error::invalid(operation, "no outputs", "at least one"));
+    };
+    let device = first.memory.device();
+    let tensors = sources.iter().filter_map(Source::tensor).map(Tensor::device);
+    let mut others = tensors.chain(targets.iter().map(|target| target.memory.device()));
+    if let Some(other) = others.find(|other| *other != device) {
+        return Err(mismatch(operation, device, other));
+    }
+    let elsewhere = || mismatch(operation, device, Device::cpu());
+    if device.is_cpu() {
+        let outputs = targets.iter_mut().map(|target| match &mut target.memory {
+            MemoryMut::Host(memory) => HostOutput::of_bytes(target.dtype, memory, target.layout),
+            MemoryMut::Cuda(_) => Err(elsewhere()),
+        });
+        let mut outputs = Few::collect(outputs)?;
+        let inputs = sources.iter().map(|source| match *source {
+            Source::Tensor(tensor) => match tensor.memory() {
+                Memory::Host(memory) => HostInput::of_bytes(tensor.dtype(), memory, *tensor.layout()),
+                Memory::Cuda(_) => Err(elsewhere()),
+            },
+            Source::Output(index) => match outputs.get(index) {
+                Some(output) => Ok(HostInput::output(index, output)),
+                None => Err(missing(index)),
+            },
+        });
+        let inputs = Few::collect(inputs)?;
+        return expression.run_host(&inputs, scalars, &mut outputs);
+    }
+    let stream = stream(&device)?;
+    let outputs = targets.iter_mut().map(|target| match &mut target.memory {
+        MemoryMut::Cuda(memory) => DeviceOutput::of_bytes(target.dtype, *memory, target.layout),
+        MemoryMut::Host(_) => Err(elsewhere()),
+    });
+    let mut outputs = Few::collect(outputs)?;
+    let inputs = sources.iter().map(|source| match *source {
+        Source::Tensor(tensor) => match tensor.memory() {
+            Memory::Cuda(memory) => DeviceInput::of_bytes(tensor.dtype(), memory, *tensor.layout()),
+            Memory::Host(_) => Err(elsewhere()),
+        },
+        Source::Output(index) => match outputs.get(index) {
+            Some(output) => Ok(DeviceInput::output(index, output)),
+            None => Err(missing(index)),
+        },
+    });
+    let inputs = Few::collect(inputs)?;
+    expression.run(&stream, &inputs, scalars, &mut outputs)
+}
+
+#[cold]
+fn missing(index: usize) -> Error {
+    Error::invalid(OPERATION, format!("an input in place of output {index}"), "an output of the run")
+}
+
+/// A list that needs no allocation where it is short: small operations are as cheap as their launch.
+enum Few<T> {
+    One([T; 1]),
+    Two([T; 2]),
+    Three([T; 3]),
+    Many(Vec<T>),
+}
+
+impl<T> Few<T> {
+    fn collect(mut items: impl Iterator<Item = Result<T>>) -> Result<Few<T>> {
+        let mut next = || items.next().transpose();
+        let Some(one) = next()? else { return Ok(Few::Many(Vec::new())) };
+        let Some(two) = next()? else { return Ok(Few::One([one])) };
+        let Some(three) = next()? else { return Ok(Few::Two([one, two])) };
+        let Some(four) = next()? else { return Ok(Few::Three([one, two, three])) };
+        let mut many = vec![one, two, three, four];
+        while let Some(item) = next()? {
+            many.push(item);
+        }
+        Ok(Few::Many(many))
+    }
+}
+
+impl<T> Deref for Few<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match self {
+            Few::One(items) => items,
+            Few::Two(items) => items,
+            Few::Three(items) => items,
+            Few::Many(items) => items,
+        }
+    }
+}
+
+impl<T> DerefMut for Few<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        match self {
+            Few::One(items) => items,
+            Few::Two(items) => items,
+            Few::Three(items) => items,
+            Few::Many(items) => items,
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Tensors out of `.npy` and `.npz` files and into them.
+//!
+//! To a CUDA device the elements go in chunks: one is read into page-locked memory while the one before it is on its way, so
+//! a file of any size needs little host memory. What must stay true: a file is trusted as little as `io` trusts it,
+//! and nothing is allocated that the file does not hold.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use super::device::{Device, stream};
+use super::storage::{Fresh, Memory, MemoryMut};
+use super::tensor::Tensor;
+use crate::driver::{DeviceBuffer, PinnedBuffer, Transfer};
+use crate::error::{Error, Result};
+use crate::io::npy::{Contents, NpyFile, NpyWriter};
+use crate::io::npz::{NpzFile, NpzWriter};
+use crate::types::{DType, Shape};
+
+/// Bytes that are read or written at a time, between two reports of progress.
+const CHUNK: usize = 16 << 20;
+/// Chunks on their way to the device.
+const AHEAD: usize = 2;
+
+/// Reads the next bytes.
+type Read<'a> = &'a mut dyn FnMut(&mut [u8]) -> Result<()>;
+/// Is told the bytes that are done, and all of them.
+type Progress<'a> = &'a mut dyn FnMut(u64, u64);
+
+impl Tensor {
+    /// The array in an `.npy` file. One that lies column by column (Fortran's order) becomes a tensor that does.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// let path = std::env::temp_dir().join(format!("selvedge-doc-tensor-{}.npy", std::process::id()));
+    /// Tensor::new([[1.0f32, 2.0], [3.0, 4.0]], &Device::cpu())?.write_npy(&path)?;
+    /// let x = Tensor::read_npy(&path, &Device::best())?;
+    /// assert_eq!((x.to_vec::<f32>()?, x.rank()), (vec![1.0, 2.0, 3.0, 4.0], 2));
+    /// # let _ = std::fs::remove_file(&path);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`NpyFile::open`] and [`read_npy_file`](Self::read_npy_file).
+    pub fn read_npy(path: impl AsRef<Path>, device: &Device) -> Result<Tensor> {
+        Tensor::read_npy_file(&mut NpyFile::open(path)?, device, &mut |_, _| {})
+    }
+
+    /// The array in a file that was opened, whose dtype may have been [named](NpyFile::with_dtype); `progress` is called with
+    /// the bytes that were read and all bytes, every few megabytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] where the file cannot be read or has become shorter, [`Contents::dtype`]'s, and as
+    /// [`zeros`](Self::zeros).
+    pub fn read_npy_file(
+        file: &mut NpyFile,
+        device: &Device,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Tensor> {
+        let fresh = Reading::of(file, device)?;
+        let mut elements = file.elements()?;
+        fresh.fill(&mut |bytes| elements.read(bytes), progress)
+    }
+
+    /// As [`read_npy_file`](Self::read_npy_file), through the file's own pages, without a read of them: what is in the
+    /// system's cache goes to the device from there.
+    ///
+    /// # Errors
+    ///
+    /// As there, and [`Error::File`] where the system cannot map the file.
+    ///
+    /// # Safety
+    ///
+    /// As [`NpyFile::map`]: nobody writes the file or makes it shorter meanwhile.
+    pub unsafe fn map_npy_file(
+        file: &NpyFile,
+        device: &Device,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Tensor> {
+        let mut reading = Reading::of(file, device)?;
+        // SAFETY: the caller's word.
+        let pages = unsafe { file.map()? };
+        let (total, mut done) = (pages.len() as u64, 0);
+        for chunk in pages.chunks(CHUNK) {
+            let range = done..done + chunk.len();
+            match reading.fresh.memory_mut() {
+                MemoryMut::Host(memory) => {
+                    let (start, end, length) = (range.start, range.end, memory.len());
+                    let room = memory.get_mut(range).ok_or(Error::OutOfRange { start, end, length })?;
+                    room.copy_from_slice(chunk);
+                }
+                MemoryMut::Cuda(buffer) => {
+                    stream(device)?.copy_from_host(chunk, &mut buffer.slice_mut(range)?)?
+                }
+            }
+            done += chunk.len();
+            progress(done as u64, total);
+        }
+        reading.finish()
+    }
+
+    /// Writes an `.npy` file, row-major, replacing what the path holds.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] where it cannot be written (what was written until then stays), and what happened on the device
+    /// before.
+    pub fn write_npy(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.write_npy_with(path, &mut |_, _| {})
+    }
+
+    /// As [`write_npy`](Self::write_npy); `progress` is called as [`read_npy_file`](Self::read_npy_file) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`write_npy`](Self::write_npy).
+    pub fn write_npy_with(&self, path: impl AsRef<Path>, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
+        // A device's errors come before anything is replaced.
+        let dense = self.contiguous()?;
+        let mut file = NpyWriter::create(path, self.dtype(), self.shape())?;
+        dense.for_each_chunk(&mut |chunk| file.write(chunk), progress)?;
+        file.finish()
+    }
+
+    /// The arrays in an `.npz` file with their names, in its order.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// let path = std::env::temp_dir().join(format!("selvedge-doc-tensor-{}.npz", std::process::id()));
+    /// let (cpu, best) = (Device::cpu(), Device::best());
+    /// let (x, y) = (Tensor::new([1i32, 2], &cpu)?, Tensor::new(0.5f64, &best)?);
+    /// Tensor::write_npz(&path, &[("x", &x), ("y", &y)])?;
+    /// let arrays = Tensor::read_npz(&path, &best)?;
+    /// assert_eq!((arrays[1].0.as_str(), arrays[1].1.item::<f64>()?), ("y", 0.5));
+    /// # let _ = std::fs::remove_file(&path);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`NpzFile::open`] and [`NpzFile::array`], and as [`zeros`](Self::zeros). An array of 8-bit floats has to be read
+    /// by itself, with its dtype named.
+    pub fn read_npz(path: impl AsRef<Path>, device: &Device) -> Result<Vec<(String, Tensor)>> {
+        let mut file = NpzFile::open(path)?;
+        let mut arrays = Vec::new();
+        for name in file.names() {
+            let mut array = file.array(&name)?;
+            let reading = Reading::of(&array, device)?;
+            let tensor = reading.fill(&mut |bytes| array.read_bytes(bytes), &mut |_, _| {})?;
+            drop(array);
+            arrays.push((name, tensor));
+        }
+        Ok(arrays)
+    }
+
+    /// Writes arrays with their names into an `.npz` file, without compression, replacing what the path holds.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] where it cannot be written, [`Error::InvalidArgument`] for two arrays of one name or a name that is no
+    /// file's, and what happened on a device before.
+    pub fn write_npz(path: impl AsRef<Path>, arrays: &[(&str, &Tensor)]) -> Result<()> {
+        write_archive(NpzWriter::create(path)?, arrays)
+    }
+
+    /// As [`write_npz`](Self::write_npz), deflated.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn write_npz_compressed(path: impl AsRef<Path>, arrays: &[(&str, &Tensor)]) -> Result<()> {
+        write_archive(NpzWriter::compressed(path)?, arrays)
+    }
+
+    /// Hands out the bytes of a tensor that lies element behind element, in parts.
+    fn for_each_chunk(
+        &self,
+        write: &mut dyn FnMut(&[u8]) -> Result<()>,
+        progress: Progress<'_>,
+    ) -> Result<()> {
+        let size = self.dtype().size();
+        let (start, total) = (self.layout().offset() * size, self.count() * size);
+        let mut room = Vec::new();
+        for done in (0..total).step_by(CHUNK) {
+            let length = CHUNK.min(total - done);
+            let range = start + done..start + done + length;
+            let (first, end) = (range.start, range.end);
+            match self.memory() {
+                Memory::Host(memory) if self.dtype() != DType::Bool => {
+                    let missing = Error::OutOfRange { start: first, end, length: memory.len() };
+                    write(memory.get(range).ok_or(missing)?)?;
+                }
+                memory => {
+                    room.resize(length, 0);
+                    match memory {
+                        Memory::Host(memory) => {
+                            let missing = Error::OutOfRange { start: first, end, length: memory.len() };
+                            room.copy_from_slice(memory.get(range).ok_or(missing)?);
+                        }
+                        Memory::Cuda(buffer) => {
+                            stream(&self.device())?.copy_to_host(&buffer.slice(range)?, &mut room)?;
+                        }
+                    }
+                    if self.dtype() == DType::Bool {
+                        room.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+                    }
+                    write(&room)?;
+                }
+            }
+            progress((done + length) as u64, total as u64);
+        }
+        Ok(())
+    }
+}
+
+fn write_archive(mut file: NpzWriter, arrays: &[(&str, &Tensor)]) -> Result<()> {
+    for (name, tensor) in arrays {
+        let dense = tensor.contiguous()?;
+        file.begin(name, tensor.dtype(), tensor.shape())?;
+        dense.for_each_chunk(&mut |chunk| file.write(chunk), &mut |_, _| {})?;
+    }
+    file.finish()
+}
+
+/// A tensor that a file's elements are read into, in the order in which they lie.
+struct Reading {
+    fresh: Fresh,
+    column_major: bool,
+}
+
+impl Reading {
+    fn of(contents: &Contents, device: &Device) -> Result<Reading> {
+        let column_major = contents.is_column_major();
+        let mut sizes = contents.shape().to_vec();
+        if column_major {
+            sizes.reverse();
+        }
+        let fresh = Fresh::new(device, contents.dtype()?, &Shape::new(&sizes)?)?;
+        Ok(Reading { fresh, column_major })
+    }
+
+    fn fill(mut self, read: Read<'_>, progress: Progress<'_>) -> Result<Tensor> {
+        match self.fresh.memory_mut() {
+            MemoryMut::Host(memory) => {
+                let (total, mut done) = (memory.len() as u64, 0);
+                for chunk in memory.chunks_mut(CHUNK) {
+                    read(chunk)?;
+                    done += chunk.len() as u64;
+                    progress(done, total);
+                }
+            }
+            MemoryMut::Cuda(buffer) => upload(buffer, read, progress)?,
+        }
+        // Of no elements, there still is an end to be looked at.
+        read(&mut [])?;
+        self.finish()
+    }
+
+    fn finish(self) -> Result<Tensor> {
+        let tensor = self.fresh.into_tensor();
+        if !self.column_major {
+            return Ok(tensor);
+        }
+        let axes: Vec<isize> = (0..tensor.rank() as isize).rev().collect();
+        Ok(tensor.view_as(tensor.layout().permute(&axes)?))
+    }
+}
+
+/// Reads chunks into page-locked memory, while those before are on their way.
+fn upload(buffer: &mut DeviceBuffer<u8>, read: Read<'_>, progress: Progress<'_>) -> Result<()> {
+    let device = buffer.device();
+    let stream = stream(&Device::from(device))?;
+    let total = buffer.len();
+    let mut on_their_way: VecDeque<Transfer<u8>> = VecDeque::with_capacity(AHEAD);
+    for done in (0..total).step_by(CHUNK) {
+        let length = CHUNK.min(total - done);
+        let known: Option<PinnedBuffer<u8>> = match on_their_way.len() {
+            AHEAD => on_their_way.pop_front().map(Transfer::wait).transpose()?,
+            _ => None,
+        };
+        let mut chunk = match known.filter(|known| known.len() == length) {
+            Some(known) => known,
+            None => device.pinned(length)?,
+        };
+        read(&mut chunk)?;
+        let mut part = buffer.slice_mut(done..done + length)?;
+        on_their_way.push_back(stream.upload_async(chunk, &mut part).map_err(Error::from)?);
+        progress((done + length) as u64, total as u64);
+    }
+    on_their_way.into_iter().try_for_each(|transfer| transfer.wait().map(drop))
+}

@@ -1,0 +1,281 @@
+//! [`Fused`], a function of elements as one kernel, and [`fuse`], the same for one call.
+//!
+//! A closure says what is computed, in the words of [`Expr`]; what it gives is lowered once for each combination of
+//! dtypes and kept. What must stay true: finding it again takes no lock, and a number is never part of what is kept.
+
+use std::any::TypeId;
+use std::fmt;
+
+use super::evaluate::{broadcast, evaluate, evaluate_into, evaluate_one};
+use super::in_place::{TensorMut, write_all};
+use super::operand::{Inputs, Operand};
+use super::recipe::{Chain, Kind};
+use super::tensor::{Tensor, one_device};
+use crate::error::{Error, Result};
+use crate::fuse::{Explanation, Expr, Expression, Graph, dtype_of_number};
+use crate::types::{DType, Layout};
+
+const OPERATION: &str = "a fused run";
+
+/// A function of elements, of any number of inputs and outputs, that is one kernel: it reads each input and writes each output
+/// once, however many operations it has.
+///
+/// It is made of a closure, whose arguments are [`Expr`]s, and run on tensors and numbers of any dtypes, on the CPU and
+/// CUDA devices alike. Numbers that it is given are parameters of the kernel; numbers in the closure are, too.
+///
+/// ```
+/// use selvedge::tensor::{Device, Fused, Tensor};
+/// let device = Device::best();
+/// let [a, b, c] = [[1.0f32, -2.0], [3.0, 4.0], [0.5, 0.5]].map(|row| Tensor::new(row, &device));
+/// let f = Fused::new(|[a, b, c]| (a * b + c).relu());
+/// assert_eq!(f.run([&a?, &b?, &c?])?.to_vec::<f32>()?, [3.5, 0.0]);
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+///
+/// With several outputs, and a number that each run gives:
+///
+/// ```
+/// use selvedge::tensor::{Device, Fused, Tensor};
+/// let turn = Fused::with_outputs(|[x, y, angle]| {
+///     let (sin, cos) = (angle * 0.0 + 1.0, angle * 0.0); // A quarter of a turn.
+///     [x * cos - y * sin, x * sin + y * cos]
+/// });
+/// let x = Tensor::new([1.0f64, 2.0], &Device::cpu())?;
+/// let y = Tensor::new([0.0f64, 5.0], &Device::cpu())?;
+/// let [u, v] = turn.run_all((&x, &y, 1.57))?;
+/// assert_eq!((u.to_vec::<f64>()?, v.to_vec::<f64>()?), (vec![0.0, -5.0], vec![1.0, 2.0]));
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+pub struct Fused<const INPUTS: usize, const OUTPUTS: usize = 1> {
+    build: Box<Build<INPUTS, OUTPUTS>>,
+    kept: Chain<(Kinds<INPUTS>, Stored<OUTPUTS>), Expression>,
+}
+
+type Build<const INPUTS: usize, const OUTPUTS: usize> =
+    dyn for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS] + Send + Sync;
+
+type Kinds<const INPUTS: usize> = [Kind; INPUTS];
+
+/// What outputs are cast to; as they come where nothing is said.
+type Stored<const OUTPUTS: usize> = [Option<DType>; OUTPUTS];
+
+/// What a fused run is given: an array of tensors, or a tuple of tensors and numbers.
+pub trait Operands<'a, const COUNT: usize> {
+    /// One by one.
+    fn list(self) -> [Operand<'a>; COUNT];
+}
+
+impl<'a, T: Into<Operand<'a>>, const COUNT: usize> Operands<'a, COUNT> for [T; COUNT] {
+    fn list(self) -> [Operand<'a>; COUNT] {
+        self.map(Into::into)
+    }
+}
+
+macro_rules! tuples {
+    ($($count:literal: $($type:ident $name:ident),*;)*) => {$(
+        impl<'a, $($type: Into<Operand<'a>>),*> Operands<'a, $count> for ($($type,)*) {
+            fn list(self) -> [Operand<'a>; $count] {
+                let ($($name,)*) = self;
+                [$($name.into()),*]
+            }
+        }
+    )*};
+}
+
+tuples! {
+    1: A a;
+    2: A a, B b;
+    3: A a, B b, C c;
+    4: A a, B b, C c, D d;
+    5: A a, B b, C c, D d, E e;
+    6: A a, B b, C c, D d, E e, F f;
+    7: A a, B b, C c, D d, E e, F f, G g;
+    8: A a, B b, C c, D d, E e, F f, G g, H h;
+}
+
+impl<const INPUTS: usize> Fused<INPUTS> {
+    /// A function with one output.
+    pub fn new(
+        function: impl for<'g> Fn([Expr<'g>; INPUTS]) -> Expr<'g> + Send + Sync + 'static,
+    ) -> Fused<INPUTS> {
+        Fused { build: Box::new(move |inputs| [function(inputs)]), kept: Chain::new() }
+    }
+
+    /// Computes the output of these inputs, in the shape to which they broadcast.
+    ///
+    /// # Errors
+    ///
+    /// As [`run_all`](Self::run_all).
+    pub fn run<'a>(&self, operands: impl Operands<'a, INPUTS>) -> Result<Tensor> {
+        let operands = operands.list();
+        run(self.expression(&operands, [None])?, &operands)
+    }
+}
+
+impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
+    /// A function with several outputs, or one.
+    pub fn with_outputs(
+        function: impl for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS] + Send + Sync + 'static,
+    ) -> Fused<INPUTS, OUTPUTS> {
+        Fused { build: Box::new(function), kept: Chain::new() }
+    }
+
+    fn expression(&self, operands: &[Operand<'_>; INPUTS], stored: Stored<OUTPUTS>) -> Result<&Expression> {
+        let kinds = operands.each_ref().map(Kind::of);
+        let same = |key: &(Kinds<INPUTS>, Stored<OUTPUTS>)| key.0 == kinds && key.1 == stored;
+        self.kept.find_or_add(same, || Ok(((kinds, stored), lower(&kinds, &stored, &self.build)?)))
+    }
+
+    /// Computes the outputs of these inputs, each in the shape to which the inputs broadcast.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DTypeMismatch`] for dtypes for which an operation has no meaning, [`Error::InvalidArgument`] for shapes
+    /// that do not broadcast or where no input is a tensor, [`Error::DeviceMismatch`] for tensors on several devices.
+    pub fn run_all<'a>(&self, operands: impl Operands<'a, INPUTS>) -> Result<[Tensor; OUTPUTS]> {
+        let operands = operands.list();
+        let expression = self.expression(&operands, [None; OUTPUTS])?;
+        let tensors: Vec<&Tensor> = operands.iter().filter_map(Operand::tensor).collect();
+        let outputs = evaluate(expression, &tensors, inputs(&operands).numbers())?;
+        let found = outputs.len();
+        outputs.try_into().map_err(|_| Error::LengthMismatch { operation: OPERATION, wanted: OUTPUTS, found })
+    }
+
+    /// As [`run_all`](Self::run_all), into memory that is there: `&mut Tensor`s or parts of them, to whose one shape the
+    /// inputs broadcast, and whose dtypes can hold the outputs.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Fused, Tensor};
+    /// use selvedge::types::DType;
+    /// let x = Tensor::new([1i32, 2, 3], &Device::cpu())?;
+    /// let mut y = Tensor::zeros(&[2, 3], DType::I64, &Device::cpu())?;
+    /// Fused::new(|[x]| x * x + 1).run_into([&x], [y.slice_mut(0, 1..)?])?;
+    /// assert_eq!(y.to_vec::<i64>()?, [0, 0, 0, 2, 5, 10]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`run_all`](Self::run_all), and for outputs that cannot hold the results or are of several shapes.
+    pub fn run_into<'a, 'b>(
+        &self,
+        operands: impl Operands<'a, INPUTS>,
+        outputs: [impl Into<TensorMut<'b>>; OUTPUTS],
+    ) -> Result<()> {
+        let operands = operands.list();
+        let mut outputs = outputs.map(Into::into);
+        let expression = self.expression(&operands, outputs.each_ref().map(|output| Some(output.dtype())))?;
+        let inputs = inputs(&operands);
+        write_all(&mut outputs, |targets| {
+            evaluate_into(expression, inputs.sources(), inputs.numbers(), targets)
+        })
+    }
+
+    /// What a run on operands like these would launch, with the kernel's text: on their device, or, for tensors on the CPU
+    /// (where the same instructions are run block by block), as a device of compute capability 9.0 would.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Fused, Tensor};
+    /// let x = Tensor::new([1.0f32; 8], &Device::cpu())?;
+    /// let plan = Fused::new(|[x]| x.exp() + 1.0).explain([&x])?;
+    /// assert!(plan.to_string().contains(".visible .entry fused"));
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`run_all`](Self::run_all).
+    pub fn explain<'a>(&self, operands: impl Operands<'a, INPUTS>) -> Result<Explanation> {
+        let operands = operands.list();
+        let expression = self.expression(&operands, [None; OUTPUTS])?;
+        let tensors = || operands.iter().filter_map(Operand::tensor);
+        let device = one_device(OPERATION, tensors())?;
+        let output = Layout::of(broadcast(tensors())?);
+        let inputs: Vec<Layout> = tensors().map(|tensor| *tensor.layout()).collect();
+        let capability = device.as_cuda().map_or((9, 0), |device| device.compute_capability());
+        expression.explain(&inputs, &[output; OUTPUTS], capability)
+    }
+}
+
+impl<const INPUTS: usize, const OUTPUTS: usize> fmt::Debug for Fused<INPUTS, OUTPUTS> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Fused({INPUTS} -> {OUTPUTS})")
+    }
+}
+
+/// Computes a function of elements as one kernel; see [`Fused`], which is this to keep.
+///
+/// A closure that captures nothing is lowered once for each combination of dtypes; one that does, at each call, so a number
+/// that changes is better given as an operand: `fuse((&x, scale), |[x, scale]| x * scale)`.
+///
+/// ```
+/// use selvedge::tensor::{Device, Tensor, fuse};
+/// let x = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]], &Device::best())?;
+/// let row = Tensor::new([1.0f32, 3.0], &Device::best())?;
+/// let distance = fuse([&x, &row], |[x, row]| (x - row).square().sqrt())?;
+/// assert_eq!(distance.to_vec::<f32>()?, [0.0, 1.0, 2.0, 1.0]);
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`Fused::run_all`].
+pub fn fuse<'a, const INPUTS: usize, F>(operands: impl Operands<'a, INPUTS>, function: F) -> Result<Tensor>
+where
+    F: for<'g> Fn([Expr<'g>; INPUTS]) -> Expr<'g> + 'static,
+{
+    let operands = operands.list();
+    let kinds = operands.each_ref().map(Kind::of);
+    let make = || lower(&kinds, &[None], &|inputs| [function(inputs)]);
+    if size_of::<F>() == 0 {
+        // Its type is all that there is to it.
+        static KEPT: Chain<(TypeId, Vec<Kind>), Expression> = Chain::new();
+        let own = TypeId::of::<F>();
+        let same = |key: &(TypeId, Vec<Kind>)| key.0 == own && key.1 == kinds;
+        run(KEPT.find_or_add(same, || Ok(((own, kinds.to_vec()), make()?)))?, &operands)
+    } else {
+        run(&make()?, &operands)
+    }
+}
+
+fn lower<const INPUTS: usize, const OUTPUTS: usize>(
+    kinds: &Kinds<INPUTS>,
+    stored: &Stored<OUTPUTS>,
+    build: &dyn for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS],
+) -> Result<Expression> {
+    let graph = Graph::new();
+    let mut numbers = [DType::Bool; INPUTS];
+    for (dtype, kind) in numbers.iter_mut().zip(kinds) {
+        if let Kind::Number(number) = *kind {
+            *dtype = dtype_of_number(number, kinds.iter().filter_map(|kind| kind.dtype()))?;
+        }
+    }
+    let mut dtypes = numbers.into_iter();
+    let inputs = kinds.map(|kind| match (kind, dtypes.next()) {
+        (Kind::Tensor(dtype), _) => graph.input(dtype),
+        (Kind::Number(_), dtype) => graph.scalar(dtype.unwrap_or(DType::F32)),
+    });
+    let mut outputs = build(inputs);
+    // The first error of an operation, before what its outputs are for.
+    graph.expression(&outputs)?;
+    for (output, stored) in outputs.iter_mut().zip(stored) {
+        let Some(stored) = *stored else { continue };
+        if output.dtype().kind() as u8 > stored.kind() as u8 {
+            let wanted = format!("an output that can hold {}", output.dtype());
+            return Err(Error::DTypeMismatch { operation: OPERATION, wanted, found: stored.to_string() });
+        }
+        *output = output.cast(stored);
+    }
+    graph.expression(&outputs)
+}
+
+fn inputs<'a, const INPUTS: usize>(operands: &[Operand<'a>; INPUTS]) -> Inputs<'a, INPUTS> {
+    let mut inputs = Inputs::default();
+    operands.iter().for_each(|operand| inputs.push(operand));
+    inputs
+}
+
+fn run<const INPUTS: usize>(expression: &Expression, operands: &[Operand<'_>; INPUTS]) -> Result<Tensor> {
+    let inputs = inputs(operands);
+    evaluate_one(OPERATION, expression, inputs.sources(), inputs.numbers())
+}

@@ -1,0 +1,342 @@
+//! Writing: [`TensorMut`], a tensor or a part of one that is written, and [`WithOutput`], an operation into one.
+//!
+//! What must stay true: nobody else sees a write. Elements that a clone or a view shares are copied first (or, where all
+//! of them are written, not even that), and so an output never overlaps an input, whatever it is a view of.
+
+use std::sync::Arc;
+
+use super::device::Device;
+use super::evaluate::{Source, Target};
+use super::moving::copy_to;
+use super::operand::{Inputs, Operand};
+use super::recipe::{Kind, Recipe};
+use super::storage::Fresh;
+use super::tensor::Tensor;
+use crate::error::{Error, Result};
+use crate::fuse::{Number, Operation, with_operations};
+use crate::types::{DType, Layout, Shape, Slice};
+
+/// A tensor, or a part of one, to be written: what [`Tensor::in_place`] and [`Tensor::slice_mut`] give.
+///
+/// It has the views and the operations of a tensor; an operation replaces the elements by its result, in their dtype,
+/// which must be able to hold it: an integer tensor takes no fractions, a real one no complex numbers.
+///
+/// ```
+/// use selvedge::tensor::{Device, Tensor};
+/// let mut x = Tensor::new([[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]], &Device::cpu())?;
+/// let before = x.clone();
+/// x.in_place().mul(2.0)?.add(1.0)?;
+/// x.slice_mut(1, ..1)?.assign(&Tensor::new([[-1.0f32], [-2.0]], &Device::cpu())?)?;
+/// x.in_place().select(0, 1)?.sqrt()?;
+/// assert_eq!(x.narrow(0, 0, 1)?.to_vec::<f32>()?, [-1.0, 5.0, 7.0]);
+/// assert_eq!(before.to_vec::<f32>()?, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+pub struct TensorMut<'a> {
+    tensor: &'a mut Tensor,
+    /// A part of memory that the tensor has alone; all of the tensor, shared or not, where there is none.
+    part: Option<Layout>,
+}
+
+impl Tensor {
+    /// The tensor, to be written.
+    pub fn in_place(&mut self) -> TensorMut<'_> {
+        TensorMut { tensor: self, part: None }
+    }
+
+    /// Some positions along a dimension, to be written.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// let mut x = Tensor::new([0i32, 1, 2, 3, 4], &Device::cpu())?;
+    /// x.slice_mut(0, 1..3)?.fill(9)?;
+    /// assert_eq!(x.to_vec::<i32>()?, [0, 9, 9, 3, 4]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`slice`](Self::slice); and those of the copy that is made where the elements are shared.
+    pub fn slice_mut(&mut self, axis: isize, slice: impl Into<Slice>) -> Result<TensorMut<'_>> {
+        self.in_place().slice(axis, slice)
+    }
+
+    /// The operations of this tensor with their result in `output`, a `&mut Tensor` or a part of one, whose dtype must be
+    /// able to hold it and to whose shape the operands broadcast.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// use selvedge::types::DType;
+    /// let x = Tensor::new([1.0f32, 2.0], &Device::cpu())?;
+    /// let mut sums = Tensor::zeros(&[2, 2], DType::F32, &Device::cpu())?;
+    /// x.with_output(sums.slice_mut(0, 1..)?).add(10.0)?;
+    /// assert_eq!(sums.to_vec::<f32>()?, [0.0, 0.0, 11.0, 12.0]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    pub fn with_output<'a>(&'a self, output: impl Into<TensorMut<'a>>) -> WithOutput<'a> {
+        WithOutput { input: self, output: output.into() }
+    }
+
+    /// Makes the elements this tensor's own, each in a place of its own; whether that took a copy.
+    pub(super) fn own(&mut self) -> Result<bool> {
+        let owned = Arc::get_mut(&mut self.storage).is_some() && !self.layout.may_overlap();
+        if !owned {
+            *self = self.copy()?;
+        }
+        Ok(!owned)
+    }
+}
+
+impl<'a> From<&'a mut Tensor> for TensorMut<'a> {
+    fn from(tensor: &'a mut Tensor) -> TensorMut<'a> {
+        tensor.in_place()
+    }
+}
+
+impl<'a> TensorMut<'a> {
+    /// The dtype of the elements.
+    pub fn dtype(&self) -> DType {
+        self.tensor.dtype()
+    }
+
+    /// The sizes of the dimensions.
+    pub fn shape(&self) -> &Shape {
+        self.layout().shape()
+    }
+
+    /// Where the elements are.
+    pub fn device(&self) -> Device {
+        self.tensor.device()
+    }
+
+    pub(super) fn layout(&self) -> &Layout {
+        self.part.as_ref().unwrap_or(&self.tensor.layout)
+    }
+
+    pub(super) fn view(mut self, view: impl Fn(&Layout) -> Result<Layout>) -> Result<TensorMut<'a>> {
+        let mut part = view(self.layout())?;
+        if self.part.is_none() && self.tensor.own()? {
+            part = view(&self.tensor.layout)?;
+        }
+        self.part = Some(part);
+        Ok(self)
+    }
+
+    /// The elements as they are now. While it is there they are shared.
+    pub(super) fn current(&self) -> Tensor {
+        self.tensor.view_as(*self.layout())
+    }
+
+    /// A part of this one, for a shorter time.
+    pub fn reborrow(&mut self) -> TensorMut<'_> {
+        TensorMut { tensor: self.tensor, part: self.part }
+    }
+
+    /// Whether the elements are this one's own, each in a place of its own.
+    pub(super) fn is_own(&mut self) -> bool {
+        // Whoever has a part has made its tensor own them.
+        Arc::get_mut(&mut self.tensor.storage).is_some() && !self.layout().may_overlap()
+    }
+
+    /// Writes what `run` puts into its target: all of the elements.
+    pub(super) fn write(&mut self, run: impl FnOnce(Target<'_>) -> Result<()>) -> Result<()> {
+        let mut fresh = self.fresh()?;
+        run(self.target(&mut fresh)?)?;
+        self.settle(fresh);
+        Ok(())
+    }
+
+    /// The elements in memory of their own.
+    pub(super) fn copy(&self) -> Result<Tensor> {
+        self.tensor.view_as(*self.layout()).copy()
+    }
+
+    /// As [`write`](Self::write), of what reads the elements before where it `reads` any.
+    pub(super) fn update(&mut self, reads: bool, run: impl FnOnce(Target<'_>) -> Result<()>) -> Result<()> {
+        if reads && self.part.is_none() && !self.is_own() {
+            self.tensor.own()?;
+        }
+        self.write(run)
+    }
+
+    /// Other memory for all of the elements, where their own is not this one's alone.
+    fn fresh(&mut self) -> Result<Option<Fresh>> {
+        if self.is_own() {
+            return Ok(None);
+        }
+        if self.part.is_some() {
+            let wanted = "a part of a tensor whose elements each have a place of their own";
+            return Err(Error::invalid("writing to a tensor", format!("{:?}", self.layout()), wanted));
+        }
+        Fresh::new(&self.device(), self.dtype(), self.shape()).map(Some)
+    }
+
+    fn target<'b>(&'b mut self, fresh: &'b mut Option<Fresh>) -> Result<Target<'b>> {
+        let (dtype, layout) = (self.dtype(), *self.layout());
+        match (fresh, Arc::get_mut(&mut self.tensor.storage)) {
+            (Some(fresh), _) => Ok(Target::all(fresh)),
+            (None, Some(storage)) => Ok(Target::new(storage.memory_mut(), dtype, layout)),
+            (None, None) => Err(Error::invalid("writing to a tensor", "shared elements", "its own")),
+        }
+    }
+
+    /// Takes what was written elsewhere; not before, so that a run that fails has changed nothing.
+    fn settle(&mut self, fresh: Option<Fresh>) {
+        if let Some(fresh) = fresh {
+            *self.tensor = fresh.into_tensor();
+        }
+    }
+
+    /// Replaces the elements by those of a tensor, which is broadcast and cast, or by a number.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] where the tensor's shape does not broadcast to this one,
+    /// [`Error::DeviceMismatch`] where it is on another device.
+    pub fn assign<'b>(&mut self, values: impl Into<Operand<'b>>) -> Result<&mut TensorMut<'a>> {
+        let values = values.into();
+        if let Some(tensor) = values.tensor().filter(|tensor| tensor.dtype() == self.dtype()) {
+            self.write(|target| copy_to(tensor, target))?;
+            return Ok(self);
+        }
+        let recipe = Recipe::cast(Kind::of(&values), self.dtype());
+        let mut inputs = Inputs::default();
+        inputs.push(&values);
+        self.write(|target| recipe.run_into(&inputs, target))?;
+        Ok(self)
+    }
+
+    /// Replaces the elements by a number.
+    ///
+    /// # Errors
+    ///
+    /// Those of memory where the elements are shared.
+    pub fn fill(&mut self, number: impl Into<Number>) -> Result<&mut TensorMut<'a>> {
+        self.assign(number.into())
+    }
+
+    /// An operation by its value, on these elements and the other operands.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ArgumentCount`] for another number of operands, and as the operation's own method.
+    pub fn operation(&mut self, operation: Operation, others: &[Operand<'_>]) -> Result<&mut TensorMut<'a>> {
+        let dtype = self.dtype();
+        let recipe = Recipe::of(operation, Kind::Tensor(dtype), others, Some(dtype))?;
+        // Shared elements are read where they are, and the result is somewhere else.
+        let before = (!self.is_own()).then(|| self.tensor.clone());
+        let mut inputs = Inputs::default();
+        inputs.push_source(before.as_ref().map_or(Source::Output(0), Source::Tensor));
+        others.iter().for_each(|operand| inputs.push(operand));
+        self.write(|target| recipe.run_into(&inputs, target))?;
+        Ok(self)
+    }
+}
+
+/// Writes what `run` puts into the targets of several outputs.
+///
+/// # Errors
+///
+/// Those of `run`, and of memory.
+pub(super) fn write_all(
+    outputs: &mut [TensorMut<'_>],
+    run: impl FnOnce(&mut [Target<'_>]) -> Result<()>,
+) -> Result<()> {
+    let mut fresh = outputs.iter_mut().map(TensorMut::fresh).collect::<Result<Vec<Option<Fresh>>>>()?;
+    let targets = outputs.iter_mut().zip(&mut fresh).map(|(output, fresh)| output.target(fresh));
+    run(&mut targets.collect::<Result<Vec<Target<'_>>>>()?)?;
+    outputs.iter_mut().zip(fresh).for_each(|(output, fresh)| output.settle(fresh));
+    Ok(())
+}
+
+/// A tensor whose operations write what is there; see [`Tensor::with_output`].
+pub struct WithOutput<'a> {
+    input: &'a Tensor,
+    output: TensorMut<'a>,
+}
+
+impl WithOutput<'_> {
+    /// An operation by its value, on the tensor and the other operands.
+    ///
+    /// # Errors
+    ///
+    /// As [`TensorMut::operation`].
+    pub fn operation(mut self, operation: Operation, others: &[Operand<'_>]) -> Result<()> {
+        let dtype = self.output.dtype();
+        let recipe = Recipe::of(operation, Kind::Tensor(self.input.dtype()), others, Some(dtype))?;
+        let mut inputs = Inputs::default();
+        inputs.push_source(Source::Tensor(self.input));
+        others.iter().for_each(|operand| inputs.push(operand));
+        self.output.write(|target| recipe.run_into(&inputs, target))
+    }
+}
+
+macro_rules! methods {
+    ($($variant:ident $name:ident $arity:tt $doc:literal;)*) => {
+        /// The elementwise operations, whose results replace the elements.
+        ///
+        /// # Errors
+        ///
+        /// As those of a [`Tensor`]; [`DTypeMismatch`](Error::DTypeMismatch) for a result that these elements cannot hold.
+        impl<'s> TensorMut<'s> {
+            $(methods!(@in_place 's $variant $name $arity $doc);)*
+        }
+
+        /// The elementwise operations, whose results are written to the output.
+        ///
+        /// # Errors
+        ///
+        /// As those of a [`Tensor`]; [`DTypeMismatch`](Error::DTypeMismatch) for a result that the output cannot hold.
+        impl WithOutput<'_> {
+            $(methods!(@output $variant $name $arity $doc);)*
+        }
+    };
+    (@in_place $life:lifetime $variant:ident $name:ident 1 $doc:literal) => {
+        #[doc = $doc]
+        #[allow(clippy::should_implement_trait, clippy::missing_errors_doc)]
+        pub fn $name(&mut self) -> Result<&mut TensorMut<$life>> {
+            self.operation(Operation::$variant, &[])
+        }
+    };
+    (@in_place $life:lifetime $variant:ident $name:ident 2 $doc:literal) => {
+        #[doc = $doc]
+        #[allow(clippy::should_implement_trait, clippy::missing_errors_doc)]
+        pub fn $name<'a>(&mut self, y: impl Into<Operand<'a>>) -> Result<&mut TensorMut<$life>> {
+            self.operation(Operation::$variant, &[y.into()])
+        }
+    };
+    (@in_place $life:lifetime $variant:ident $name:ident 3 $doc:literal) => {
+        #[doc = $doc]
+        #[allow(clippy::missing_errors_doc)]
+        pub fn $name<'a, 'b>(
+            &mut self,
+            y: impl Into<Operand<'a>>,
+            z: impl Into<Operand<'b>>,
+        ) -> Result<&mut TensorMut<$life>> {
+            self.operation(Operation::$variant, &[y.into(), z.into()])
+        }
+    };
+    (@output $variant:ident $name:ident 1 $doc:literal) => {
+        #[doc = $doc]
+        #[allow(clippy::should_implement_trait, clippy::missing_errors_doc)]
+        pub fn $name(self) -> Result<()> {
+            self.operation(Operation::$variant, &[])
+        }
+    };
+    (@output $variant:ident $name:ident 2 $doc:literal) => {
+        #[doc = $doc]
+        #[allow(clippy::should_implement_trait, clippy::missing_errors_doc)]
+        pub fn $name<'a>(self, y: impl Into<Operand<'a>>) -> Result<()> {
+            self.operation(Operation::$variant, &[y.into()])
+        }
+    };
+    (@output $variant:ident $name:ident 3 $doc:literal) => {
+        #[doc = $doc]
+        #[allow(clippy::missing_errors_doc)]
+        pub fn $name<'a, 'b>(self, y: impl Into<Operand<'a>>, z: impl Into<Operand<'b>>) -> Result<()> {
+            self.operation(Operation::$variant, &[y.into(), z.into()])
+        }
+    };
+}
+
+with_operations!(methods);

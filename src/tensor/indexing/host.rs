@@ -1,0 +1,212 @@
+//! Indexed copies on the CPU: the same spaces as the kernels walk, a run of bytes at a time.
+//!
+//! What must stay true: the result does not depend on the number of threads. A gather's threads have parts of the result;
+//! a scatter's have parts of the axis, and each goes through all indices in order, so the last one writes last.
+
+use std::num::NonZero;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use super::space::{OPERANDS, Space};
+use crate::types::{DType, Layout};
+
+/// Bytes from which a second thread is worth its start.
+const BYTES_OF_A_THREAD: usize = 1 << 18;
+/// Indices that a thread checks at a time.
+const INDICES_AT_A_TIME: usize = 1 << 14;
+
+/// Indices in memory: i32 where they are not i64.
+#[derive(Clone, Copy)]
+pub(super) struct Indices<'a> {
+    memory: &'a [u8],
+    bytes: usize,
+}
+
+impl<'a> Indices<'a> {
+    pub(super) fn new(memory: &'a [u8], dtype: DType) -> Indices<'a> {
+        Indices { memory, bytes: dtype.size() }
+    }
+
+    /// The one at an element's place, which a layout of the memory names.
+    #[inline(always)]
+    fn at(self, place: i64) -> i64 {
+        let start = place as usize * self.bytes;
+        let bytes = self.memory.get(start..start + self.bytes).unwrap_or_default();
+        match bytes.try_into() {
+            Ok(wide) => i64::from_ne_bytes(wide),
+            Err(_) => bytes.try_into().map_or(0, |narrow| i64::from(i32::from_ne_bytes(narrow))),
+        }
+    }
+
+    /// The first one, in the layout's order, that is none of `size` positions.
+    pub(super) fn first_outside(self, layout: &Layout, size: usize) -> Option<i64> {
+        // What is repeated is looked at once.
+        let mut once = *layout;
+        for (axis, stride) in layout.strides().iter().enumerate() {
+            if *stride == 0 {
+                once = once.narrow(axis as isize, 0, layout.shape()[axis].min(1)).unwrap_or(once);
+            }
+        }
+        let operand = super::space::Operand::new(once.strides(), once.offset());
+        let space = Space::new(once.shape(), &[operand], None, (0, 0, size)).ok()?;
+        let (count, next, first) = (space.count(), AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
+        on_threads(threads(count * self.bytes), || {
+            loop {
+                let start = next.fetch_add(INDICES_AT_A_TIME, Ordering::Relaxed);
+                // What lies behind one that was found is of no interest.
+                if start >= count.min(first.load(Ordering::Relaxed)) {
+                    break;
+                }
+                let mut walk = space.walk(start);
+                for place in start..count.min(start + INDICES_AT_A_TIME) {
+                    if position(self.at(walk.places[0]), size).is_none() {
+                        first.fetch_min(place, Ordering::Relaxed);
+                        break;
+                    }
+                    walk.step();
+                }
+            }
+        });
+        let first = first.into_inner();
+        (first < count).then(|| self.at(space.walk(first).places[0]))
+    }
+}
+
+/// The position that an index names: from the end where it is negative.
+#[inline(always)]
+fn position(index: i64, size: usize) -> Option<i64> {
+    let position = if index < 0 { index.wrapping_add(size as i64) } else { index };
+    (0..size as i64).contains(&position).then_some(position)
+}
+
+fn threads(bytes: usize) -> usize {
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    let processors = *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, NonZero::get));
+    processors.min(bytes.div_ceil(BYTES_OF_A_THREAD)).max(1)
+}
+
+/// Runs `work` on so many threads, this one among them; one that cannot be had is done without, so `work` must share out
+/// what there is to do by itself.
+fn on_threads(count: usize, work: impl Fn() + Sync) {
+    std::thread::scope(|scope| {
+        for _ in 1..count {
+            if std::thread::Builder::new().spawn_scoped(scope, &work).is_err() {
+                break;
+            }
+        }
+        work();
+    });
+}
+
+/// Calls `work` with the places and the position of each of some runs, in order; no position where the index is out of
+/// range.
+#[inline(always)]
+fn for_runs(
+    space: &Space,
+    indices: Indices<'_>,
+    runs: Range<usize>,
+    mut work: impl FnMut(&[i64; OPERANDS], Option<i64>),
+) {
+    let mut walk = space.walk(runs.start);
+    for _ in runs {
+        let index = indices.at(walk.places[0]);
+        work(&walk.places, position(index, space.size()));
+        walk.step();
+    }
+}
+
+/// Copies to the elements (contiguous memory, all of it) from the array, zeros where an index is out of range.
+pub(super) fn gather(space: &Space, indices: Indices<'_>, array: &[u8], elements: &mut [u8]) {
+    match space.run() {
+        1 => gather_runs::<1>(space, indices, array, elements),
+        2 => gather_runs::<2>(space, indices, array, elements),
+        4 => gather_runs::<4>(space, indices, array, elements),
+        8 => gather_runs::<8>(space, indices, array, elements),
+        16 => gather_runs::<16>(space, indices, array, elements),
+        _ => gather_runs::<0>(space, indices, array, elements),
+    }
+}
+
+/// Runs of a length that the compiler knows, which is 0 where it does not.
+fn gather_runs<const RUN: usize>(space: &Space, indices: Indices<'_>, array: &[u8], elements: &mut [u8]) {
+    let run = if RUN == 0 { space.run() } else { RUN };
+    let part = (BYTES_OF_A_THREAD / 4).div_ceil(run);
+    let count = threads(elements.len());
+    let parts = Mutex::new(elements.chunks_mut(part * run).enumerate());
+    on_threads(count, || {
+        loop {
+            let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((number, elements)) = next else { break };
+            let first = number * part;
+            let mut rooms = elements.chunks_exact_mut(run);
+            for_runs(space, indices, first..first + rooms.len(), |places, position| {
+                let Some(room) = rooms.next() else { return };
+                let from = position.map(|position| (places[1] + position * space.reach(1)) as usize);
+                match from.and_then(|from| array.get(from..from + run)) {
+                    Some(bytes) => room.copy_from_slice(bytes),
+                    None => room.fill(0),
+                }
+            });
+        }
+    });
+}
+
+/// Memory that threads write different parts of.
+struct Shared {
+    start: *mut u8,
+    length: usize,
+}
+
+// SAFETY: who writes vouches for the parts; see `scatter_runs`.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    /// # Safety
+    ///
+    /// No other thread reads or writes these bytes at the same time.
+    #[inline(always)]
+    unsafe fn write(&self, at: usize, bytes: &[u8]) {
+        if at.checked_add(bytes.len()).is_some_and(|end| end <= self.length) {
+            // SAFETY: inside of the memory, and not touched by others.
+            unsafe { self.start.add(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        }
+    }
+}
+
+/// Copies the elements to the array, whose own elements do not overlap; the last one where several go to one place, none
+/// where an index is out of range.
+pub(super) fn scatter(space: &Space, indices: Indices<'_>, array: &mut [u8], elements: &[u8]) {
+    match space.run() {
+        1 => scatter_runs::<1>(space, indices, array, elements),
+        2 => scatter_runs::<2>(space, indices, array, elements),
+        4 => scatter_runs::<4>(space, indices, array, elements),
+        8 => scatter_runs::<8>(space, indices, array, elements),
+        16 => scatter_runs::<16>(space, indices, array, elements),
+        _ => scatter_runs::<0>(space, indices, array, elements),
+    }
+}
+
+fn scatter_runs<const RUN: usize>(space: &Space, indices: Indices<'_>, array: &mut [u8], elements: &[u8]) {
+    let run = if RUN == 0 { space.run() } else { RUN };
+    let runs = space.count() / run;
+    let count = threads(space.count());
+    let part = space.size().div_ceil(count).max(1);
+    let parts = Mutex::new((0..space.size()).step_by(part));
+    let array = Shared { start: array.as_mut_ptr(), length: array.len() };
+    on_threads(count, || {
+        loop {
+            let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(first) = next else { break };
+            let mine = first as i64..first.saturating_add(part) as i64;
+            for_runs(space, indices, 0..runs, |places, position| {
+                let Some(position) = position.filter(|position| mine.contains(position)) else { return };
+                let (to, from) = (places[1] + position * space.reach(1), places[2] as usize);
+                let bytes = elements.get(from..from + run).unwrap_or_default();
+                // SAFETY: elements of the array at different positions of the axis do not overlap, and only this thread has
+                // these positions.
+                unsafe { array.write(to as usize, bytes) };
+            });
+        }
+    });
+}

@@ -1,0 +1,189 @@
+//! Elements by their indices: [`gather`](Tensor::gather), [`scatter`](Tensor::scatter) and their kin.
+//!
+//! An index is a tensor of integers on the same device. Every operation here is one copy of a [`Space`] in which the index
+//! leads along one axis of an array: [`host`] walks it on the CPU, [`kernels`] on a device. Elements move as bytes, so
+//! dtypes, NaNs and the sign of zero come out as they went in.
+//!
+//! What must stay true: no index leads outside of memory, whatever it is.
+
+mod call;
+mod host;
+mod kernels;
+#[cfg(all(test, target_os = "linux"))]
+mod proof;
+mod reading;
+mod report;
+mod space;
+mod writing;
+
+use call::Call;
+pub(crate) use report::told;
+use space::{Operand, Space};
+
+use super::device::{Device, stream};
+use super::storage::{Fresh, Memory, MemoryMut};
+use super::tensor::{Tensor, mismatch};
+use crate::error::{Error, Result};
+use crate::types::{DType, Layout, Shape};
+
+/// What becomes of an index that is out of range.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Check {
+    Report,
+    /// It reads zeros or writes nothing, and nobody is told.
+    Ignore,
+}
+
+/// An array as an operation's index sees it.
+#[derive(Clone, Copy)]
+struct Along {
+    /// Where the array's elements are, without and with the index.
+    operand: Operand,
+    /// Positions that the index can name.
+    size: usize,
+    /// For errors; none where the index counts all elements.
+    axis: Option<usize>,
+}
+
+impl Along {
+    /// Along an axis of the array.
+    fn axis(array: &Layout, axis: usize) -> Along {
+        let operand = Operand::new(array.strides(), array.offset()).along(axis);
+        Along { operand, size: array.shape()[axis], axis: Some(axis) }
+    }
+
+    /// Along all elements of an array of one dimension.
+    fn flat(array: &Layout) -> Along {
+        let along = array.strides().first().copied().unwrap_or(0);
+        let operand = Operand { along, ..Operand::new(&[], array.offset()) };
+        Along { operand, size: array.count(), axis: None }
+    }
+
+    fn named(&self, call: Call) -> (u32, usize, usize) {
+        (call as u32, self.axis.unwrap_or(report::FLAT as usize), self.size)
+    }
+}
+
+/// The index as the kernels read it, in i32 or i64.
+///
+/// # Errors
+///
+/// [`Error::DTypeMismatch`] for one that is not of integers, [`Error::DeviceMismatch`] for one of another device.
+fn indices(call: Call, device: Device, index: &Tensor) -> Result<Tensor> {
+    if index.device() != device {
+        return Err(mismatch(call.name(), device, index.device()));
+    }
+    match index.dtype() {
+        DType::I32 | DType::I64 => Ok(index.clone()),
+        DType::I8 | DType::U8 | DType::I16 | DType::U16 => index.cast(DType::I32),
+        DType::U32 => index.cast(DType::I64),
+        // Past i64 there is no position; the largest of it is none either.
+        DType::U64 => index.minimum(i64::MAX)?.cast(DType::I64),
+        other => Err(Error::DTypeMismatch {
+            operation: call.name(),
+            wanted: "an index of integers".to_owned(),
+            found: format!("one of {other}"),
+        }),
+    }
+}
+
+/// An index with as many dimensions as an array of this shape, none larger than the array's but the axis.
+fn check_index_shape(call: Call, shape: &Shape, axis: usize, index: &Tensor) -> Result<()> {
+    let sizes = index.shape();
+    let fits = sizes.rank() == shape.rank()
+        && sizes.iter().zip(shape.iter()).enumerate().all(|(at, (size, most))| at == axis || size <= most);
+    if fits {
+        return Ok(());
+    }
+    let found = format!("an index of shape {sizes} for an array of shape {shape}");
+    let wanted = format!("as many dimensions, none larger than the array's but axis {axis}");
+    Err(Error::invalid(call.name(), found, wanted))
+}
+
+/// An index of at most one dimension, as one of one dimension.
+fn list(call: Call, index: Tensor) -> Result<Tensor> {
+    match index.rank() {
+        0 => Ok(index.view_as(index.layout().unsqueeze(0)?)),
+        1 => Ok(index),
+        _ => {
+            let found = format!("an index of shape {}", index.shape());
+            Err(Error::invalid(call.name(), found, "one of one dimension, or none"))
+        }
+    }
+}
+
+/// The layout of a list whose elements count along an axis of `shape`, repeated over the other dimensions.
+fn along_axis(list: &Layout, axis: usize, shape: &Shape) -> Result<Layout> {
+    let mut layout = *list;
+    for _ in axis + 1..shape.rank() {
+        layout = layout.unsqueeze(-1)?;
+    }
+    layout.expand(shape)
+}
+
+/// The shape with another size along an axis.
+fn resized(shape: &Shape, axis: usize, size: usize) -> Result<Shape> {
+    let sizes: Vec<usize> =
+        shape.iter().enumerate().map(|(at, &old)| if at == axis { size } else { old }).collect();
+    Shape::new(&sizes)
+}
+
+/// The array's elements in one dimension, without a copy where strides can say it.
+fn flattened(array: &Tensor) -> Result<Tensor> {
+    let shape = Shape::new(&[array.count()])?;
+    match array.layout().reshape(&shape)? {
+        Some(layout) => Ok(array.view_as(layout)),
+        None => {
+            let dense = array.contiguous()?;
+            let layout = dense.layout().reshape(&shape)?.unwrap_or(Layout::of(shape));
+            Ok(dense.view_as(layout))
+        }
+    }
+}
+
+fn operand(layout: &Layout) -> Operand {
+    Operand::new(layout.strides(), layout.offset())
+}
+
+/// On the CPU, an index that is out of range is told before anything is done.
+fn check_on_host(call: Call, along: &Along, index: &Tensor, memory: &[u8]) -> Result<()> {
+    let indices = host::Indices::new(memory, index.dtype());
+    match indices.first_outside(index.layout(), along.size) {
+        Some(wrong) => Err(report::outside(call, along.axis, wrong, along.size)),
+        None => Ok(()),
+    }
+}
+
+/// A fresh tensor of the shape that `index` is repeated to, with what it leads to in the array.
+fn read(
+    call: Call,
+    array: &Tensor,
+    along: &Along,
+    index: &Tensor,
+    repeated: &Layout,
+    check: Check,
+) -> Result<Tensor> {
+    let (device, shape) = (array.device(), repeated.shape());
+    let mut fresh = Fresh::new(&device, array.dtype(), shape)?;
+    let operands = [operand(repeated), along.operand, operand(fresh.layout())];
+    let space = Space::new(shape, &operands, Some(array.dtype().size()), along.named(call))?;
+    let nothing = space.count() == 0;
+    match (index.memory(), array.memory(), fresh.memory_mut()) {
+        (Memory::Host(indices), Memory::Host(from), MemoryMut::Host(to)) => {
+            if check == Check::Report {
+                check_on_host(call, along, index, indices)?;
+            }
+            host::gather(&space, host::Indices::new(indices, index.dtype()), from, to);
+        }
+        (Memory::Cuda(memory), Memory::Cuda(from), MemoryMut::Cuda(to)) if !nothing => {
+            let indices = kernels::Indices { memory, dtype: index.dtype() };
+            // SAFETY: layouts of the operands' own memory, the array's at the axis by positions that it has.
+            unsafe {
+                kernels::gather(&*stream(&device)?, &space, indices, from, to, check == Check::Report)?;
+            }
+        }
+        // One device, as the caller has made sure, or nothing to do.
+        _ => {}
+    }
+    Ok(fresh.into_tensor())
+}

@@ -1,0 +1,350 @@
+//! Writing by index.
+
+use super::kernels;
+use super::{
+    Along, Call, Check, Operand, Space, along_axis, check_index_shape, check_on_host, flattened, host,
+    indices, list, operand, resized,
+};
+use crate::error::{Error, Result};
+use crate::tensor::device::stream;
+use crate::tensor::in_place::TensorMut;
+use crate::tensor::storage::{Memory, MemoryMut};
+use crate::tensor::tensor::{Tensor, mismatch};
+use crate::types::{Layout, Shape};
+
+/// The most positions along an axis that the marks of a scatter can tell apart.
+const MOST_POSITIONS: usize = u32::MAX as usize - 1;
+
+/// Writing by index. Where several indices name one place, the element with the highest position along the axis (for
+/// [`put`](Tensor::put): in the index's row-major order) is the one that is there in the end, on every device and at
+/// every run. Elements broadcast to the index's shape, and have this tensor's dtype.
+///
+/// These give a new tensor; [`in_place`](Tensor::in_place) has the same ones into memory that is there. An index that is
+/// out of range writes nothing and is told as for [`gather`](Tensor::gather); on the CPU nothing at all is written then.
+impl Tensor {
+    /// This tensor with some elements replaced: `result[index[i][j]][j] = elements[i][j]` for axis 0 of two. Coordinates but
+    /// along the axis are those in the index, which may be smaller than this tensor.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// let cpu = Device::cpu();
+    /// let x = Tensor::new([[0, 0, 0], [0, 0, 0]], &cpu)?;
+    /// let index = Tensor::new([[2, 0, 2], [1, 1, -1]], &cpu)?;
+    /// let elements = Tensor::new([[1, 2, 3], [4, 5, 6]], &cpu)?;
+    /// // Both 1 and 3 go to the end of the first row: the last one stays.
+    /// assert_eq!(x.scatter(1, &index, &elements)?.to_vec::<i32>()?, [2, 0, 3, 0, 5, 6]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`gather`](Self::gather); [`InvalidArgument`](Error::InvalidArgument) for elements that do not broadcast to the
+    /// index's shape, [`DTypeMismatch`](Error::DTypeMismatch) for those of another dtype.
+    pub fn scatter(&self, axis: isize, index: &Tensor, elements: &Tensor) -> Result<Tensor> {
+        let mut result = self.clone();
+        result.in_place().scatter(axis, index, elements)?;
+        Ok(result)
+    }
+
+    /// As [`scatter`](Self::scatter); nobody is told of an index that is out of range.
+    ///
+    /// # Errors
+    ///
+    /// As [`scatter`](Self::scatter), but for indices out of range.
+    pub fn scatter_unchecked(&self, axis: isize, index: &Tensor, elements: &Tensor) -> Result<Tensor> {
+        let mut result = self.clone();
+        result.in_place().scatter_unchecked(axis, index, elements)?;
+        Ok(result)
+    }
+
+    /// This tensor with whole parts along `axis` replaced, at the positions of an index of one dimension:
+    /// `result[index[i]] = elements[i]` for axis 0. The opposite of [`index_select`](Self::index_select).
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// let cpu = Device::cpu();
+    /// let x = Tensor::new([[1, 2], [3, 4], [5, 6]], &cpu)?;
+    /// let result = x.index_copy(0, &Tensor::new([-1, 0], &cpu)?, &Tensor::new([[7, 8], [9, 10]], &cpu)?)?;
+    /// assert_eq!(result.to_vec::<i32>()?, [9, 10, 3, 4, 7, 8]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`index_select`](Self::index_select) and [`scatter`](Self::scatter).
+    pub fn index_copy(&self, axis: isize, index: &Tensor, elements: &Tensor) -> Result<Tensor> {
+        let mut result = self.clone();
+        result.in_place().index_copy(axis, index, elements)?;
+        Ok(result)
+    }
+
+    /// This tensor with the elements at positions in row-major order replaced. The opposite of [`take`](Self::take).
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// let cpu = Device::cpu();
+    /// let x = Tensor::new([[1, 2, 3], [4, 5, 6]], &cpu)?;
+    /// let result = x.put(&Tensor::new([4, 0, 4], &cpu)?, &Tensor::new([7, 8, 9], &cpu)?)?;
+    /// assert_eq!(result.to_vec::<i32>()?, [8, 2, 3, 4, 9, 6]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`scatter`](Self::scatter), where they concern the index and the elements.
+    pub fn put(&self, index: &Tensor, elements: &Tensor) -> Result<Tensor> {
+        let mut result = self.clone();
+        result.in_place().put(index, elements)?;
+        Ok(result)
+    }
+
+    /// A tensor of 0 and 1 with one more dimension, of `classes`: 1 where its coordinate is what this tensor, an index, says.
+    /// It has this tensor's dtype.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// let x = Tensor::new([2i64, 0], &Device::cpu())?;
+    /// assert_eq!(x.one_hot(3)?.to_vec::<i64>()?, [0, 0, 1, 1, 0, 0]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`DTypeMismatch`](Error::DTypeMismatch) where this is not of integers, [`InvalidArgument`](Error::InvalidArgument)
+    /// where there is no room for another dimension, and a class that is out of range as for [`gather`](Self::gather).
+    pub fn one_hot(&self, classes: usize) -> Result<Tensor> {
+        let (device, dtype) = (self.device(), self.dtype());
+        let index = indices(Call::OneHot, device, self)?;
+        let index = index.view_as(index.layout().unsqueeze(-1)?);
+        let axis = index.rank() - 1;
+        let mut result = Tensor::zeros(&resized(index.shape(), axis, classes)?, dtype, &device)?;
+        let one = Tensor::ones(&[], dtype, &device)?;
+        let how = (Call::OneHot, Check::Report);
+        result.in_place().write_along(how, Some(axis), &index, index.layout(), &one)?;
+        Ok(result)
+    }
+}
+
+/// Writing by index into what is there; see the operations of [`Tensor`] of the same names.
+impl<'a> TensorMut<'a> {
+    /// Replaces some elements; see [`Tensor::scatter`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::scatter`].
+    pub fn scatter(&mut self, axis: isize, index: &Tensor, elements: &Tensor) -> Result<&mut TensorMut<'a>> {
+        self.scattered(axis, index, elements, Check::Report)
+    }
+
+    /// As [`scatter`](Self::scatter); nobody is told of an index that is out of range.
+    ///
+    /// # Errors
+    ///
+    /// As [`scatter`](Self::scatter), but for indices out of range.
+    pub fn scatter_unchecked(
+        &mut self,
+        axis: isize,
+        index: &Tensor,
+        elements: &Tensor,
+    ) -> Result<&mut TensorMut<'a>> {
+        self.scattered(axis, index, elements, Check::Ignore)
+    }
+
+    /// Replaces whole parts along an axis; see [`Tensor::index_copy`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::index_copy`].
+    pub fn index_copy(
+        &mut self,
+        axis: isize,
+        index: &Tensor,
+        elements: &Tensor,
+    ) -> Result<&mut TensorMut<'a>> {
+        const CALL: Call = Call::IndexCopy;
+        let axis = self.shape().axis(CALL.name(), axis)?;
+        let index = list(CALL, indices(CALL, self.device(), index)?)?;
+        let shape = resized(self.shape(), axis, index.count())?;
+        let repeated = along_axis(index.layout(), axis, &shape)?;
+        self.write_along((CALL, Check::Report), Some(axis), &index, &repeated, elements)?;
+        Ok(self)
+    }
+
+    /// Replaces the elements at positions in row-major order; see [`Tensor::put`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::put`].
+    pub fn put(&mut self, index: &Tensor, elements: &Tensor) -> Result<&mut TensorMut<'a>> {
+        let index = indices(Call::Put, self.device(), index)?;
+        let elements = elements.view_as(elements.layout().expand(index.shape())?);
+        // In row-major order, so that the position of an element is one number.
+        let (index, elements) = (flattened(&index)?, flattened(&elements)?);
+        let how = (Call::Put, Check::Report);
+        if flat(self.layout())?.is_some() {
+            self.write_along(how, None, &index, index.layout(), &elements)?;
+        } else {
+            // No stride counts through these elements.
+            let mut dense = self.current().copy()?;
+            dense.in_place().write_along(how, None, &index, index.layout(), &elements)?;
+            self.assign(&dense)?;
+        }
+        Ok(self)
+    }
+
+    fn scattered(
+        &mut self,
+        axis: isize,
+        index: &Tensor,
+        elements: &Tensor,
+        check: Check,
+    ) -> Result<&mut TensorMut<'a>> {
+        let axis = self.shape().axis(Call::Scatter.name(), axis)?;
+        check_index_shape(Call::Scatter, self.shape(), axis, index)?;
+        let index = indices(Call::Scatter, self.device(), index)?;
+        self.write_along((Call::Scatter, check), Some(axis), &index, index.layout(), elements)?;
+        Ok(self)
+    }
+
+    /// Writes elements, repeated to the shape of `repeated`, along an axis, or along all elements for an index of one
+    /// dimension.
+    fn write_along(
+        &mut self,
+        (call, check): (Call, Check),
+        axis: Option<usize>,
+        index: &Tensor,
+        repeated: &Layout,
+        elements: &Tensor,
+    ) -> Result<()> {
+        check_elements(call, self, elements)?;
+        let from = elements.layout().expand(repeated.shape())?;
+        if let (Memory::Host(memory), Check::Report) = (index.memory(), check) {
+            check_on_host(call, &seen(self.layout(), axis)?, index, memory)?;
+        }
+        // What is shared is copied first, since only some elements are written.
+        let mut own = self.reborrow().view(|layout| Ok(*layout))?;
+        own.write(|target| {
+            let (mut memory, dtype, layout) = target.into_parts();
+            let (along, at) = (seen(&layout, axis)?, axis.unwrap_or(0));
+            let positions = repeated.shape().get(at).copied().unwrap_or(0);
+            let mut start = 0;
+            while start < positions {
+                let length = MOST_POSITIONS.min(positions - start);
+                let part = |layout: &Layout| layout.narrow(at as isize, start, length);
+                let write = Write { call, check, bytes: dtype.size(), along, axis: at };
+                write.run(&mut memory, index, &part(repeated)?, elements, &part(&from)?)?;
+                start += length;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// An array as the index of a write sees it.
+fn seen(layout: &Layout, axis: Option<usize>) -> Result<Along> {
+    match axis {
+        Some(axis) => Ok(Along::axis(layout, axis)),
+        None => Ok(Along::flat(&flat(layout)?.unwrap_or(*layout))),
+    }
+}
+
+/// The elements in one dimension, where strides can say it.
+fn flat(layout: &Layout) -> Result<Option<Layout>> {
+    layout.reshape(&Shape::new(&[layout.count()])?)
+}
+
+/// A write of elements whose positions along the axis can be counted in marks.
+struct Write {
+    call: Call,
+    check: Check,
+    bytes: usize,
+    along: Along,
+    axis: usize,
+}
+
+impl Write {
+    fn run(
+        &self,
+        memory: &mut MemoryMut<'_>,
+        index: &Tensor,
+        repeated: &Layout,
+        elements: &Tensor,
+        from: &Layout,
+    ) -> Result<()> {
+        let (shape, named) = (repeated.shape(), self.along.named(self.call));
+        let moved = [operand(repeated), self.along.operand, operand(from)];
+        let space = |operands: &[Operand]| Space::new(shape, operands, Some(self.bytes), named);
+        match (index.memory(), elements.memory(), memory) {
+            (Memory::Host(indices), Memory::Host(from), MemoryMut::Host(to)) => {
+                host::scatter(&space(&moved)?, host::Indices::new(indices, index.dtype()), to, from);
+            }
+            (Memory::Cuda(memory), Memory::Cuda(from), MemoryMut::Cuda(to)) if shape.count() > 0 => {
+                let indices = kernels::Indices { memory, dtype: index.dtype() };
+                let (stream, checked) = (stream(&index.device())?, self.check == Check::Report);
+                // Several elements can go to one place only along the axis.
+                if shape[self.axis] == 1 {
+                    // SAFETY: layouts of the operands' own memory, the array's at the axis by positions that it has; its
+                    // elements do not overlap, and there is one element for each coordinate but the axis's.
+                    return unsafe { kernels::scatter(&stream, &space(&moved)?, indices, to, from, checked) };
+                }
+                let marks = Marks::new(repeated, self.axis, self.along.size)?;
+                let space = space(&[moved[0], moved[1], moved[2], marks.marks, marks.position])?;
+                let operands = [operand(&marks.once), marks.marks, marks.position];
+                let marking = Space::new(marks.once.shape(), &operands, None, named)?;
+                let spaces = (&space, &marking, marks.count);
+                // SAFETY: as above; the marks have a place for each position and coordinate of the index.
+                unsafe { kernels::scatter_last(&stream, spaces, indices, to, from, checked)? };
+            }
+            // One device, as was checked, or nothing to do.
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Where a scatter notes the last element for each place.
+pub(super) struct Marks {
+    /// The index without its repetitions, over which the last element is the same.
+    pub(super) once: Layout,
+    pub(super) marks: Operand,
+    pub(super) position: Operand,
+    pub(super) count: usize,
+}
+
+impl Marks {
+    /// For an index that leads along an axis of `size` positions.
+    pub(super) fn new(repeated: &Layout, axis: usize, size: usize) -> Result<Marks> {
+        let mut once = *repeated;
+        for (at, stride) in repeated.strides().iter().enumerate() {
+            if *stride == 0 && at != axis {
+                once = once.narrow(at as isize, 0, repeated.shape()[at].min(1))?;
+            }
+        }
+        let places = resized(once.shape(), axis, size)?;
+        // Repeated over what was left out.
+        let full = resized(repeated.shape(), axis, size)?;
+        let marks = operand(&Layout::of(places).expand(&full)?).along(axis);
+        let mut strides = vec![0; repeated.rank()];
+        if let Some(stride) = strides.get_mut(axis) {
+            *stride = 1;
+        }
+        Ok(Marks { once, marks, position: Operand::new(&strides, 0), count: places.count() })
+    }
+}
+
+/// # Errors
+///
+/// [`Error::DTypeMismatch`] and [`Error::DeviceMismatch`].
+fn check_elements(call: Call, array: &TensorMut<'_>, elements: &Tensor) -> Result<()> {
+    if array.device() != elements.device() {
+        return Err(mismatch(call.name(), array.device(), elements.device()));
+    }
+    if array.dtype() != elements.dtype() {
+        return Err(Error::DTypeMismatch {
+            operation: call.name(),
+            wanted: format!("elements of {}, the dtype of what they go to; cast them first", array.dtype()),
+            found: format!("elements of {}", elements.dtype()),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! Tensors of one number.
+
+use super::device::{Device, stream};
+use super::evaluate::Target;
+use super::operand::Inputs;
+use super::recipe::{Kind, Recipe};
+use super::storage::{Fresh, MemoryMut};
+use super::tensor::Tensor;
+use crate::error::Result;
+use crate::fuse::Number;
+use crate::types::{DType, Shape};
+
+impl Tensor {
+    /// A tensor whose elements are all this number, cast to the dtype.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// use selvedge::types::DType;
+    /// let x = Tensor::full(&[2, 2], 1.5, DType::F64, &Device::cpu())?;
+    /// assert_eq!(x.to_vec::<f64>()?, [1.5; 4]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`zeros`](Self::zeros).
+    pub fn full(shape: &[usize], number: impl Into<Number>, dtype: DType, device: &Device) -> Result<Tensor> {
+        let number = number.into();
+        let mut fresh = Fresh::new(device, dtype, &Shape::new(shape)?)?;
+        let mut inputs = Inputs::default();
+        inputs.push(&number.into());
+        Recipe::cast(Kind::Number(number.kind()), dtype).run_into(&inputs, Target::all(&mut fresh))?;
+        Ok(fresh.into_tensor())
+    }
+
+    /// A tensor of zeros; false of bools.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// use selvedge::types::DType;
+    /// let x = Tensor::zeros(&[2, 3], DType::F16, &Device::best())?;
+    /// assert_eq!((x.count(), x.dtype()), (6, DType::F16));
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for more elements than there can be, or that the machine has no
+    /// memory for; [`Error::OutOfMemory`](crate::Error::OutOfMemory) where the device has none, and the driver's errors.
+    pub fn zeros(shape: &[usize], dtype: DType, device: &Device) -> Result<Tensor> {
+        let mut fresh = Fresh::new(device, dtype, &Shape::new(shape)?)?;
+        if let MemoryMut::Cuda(buffer) = fresh.memory_mut() {
+            stream(device)?.fill(buffer, 0u8)?;
+        }
+        // Host memory is made of zeros.
+        Ok(fresh.into_tensor())
+    }
+
+    /// A tensor of ones; true of bools.
+    ///
+    /// # Errors
+    ///
+    /// As [`zeros`](Self::zeros).
+    pub fn ones(shape: &[usize], dtype: DType, device: &Device) -> Result<Tensor> {
+        Tensor::full(shape, 1, dtype, device)
+    }
+
+    /// Zeros of this tensor's shape and dtype, on its device.
+    ///
+    /// # Errors
+    ///
+    /// As [`zeros`](Self::zeros).
+    pub fn zeros_like(&self) -> Result<Tensor> {
+        Tensor::zeros(self.shape(), self.dtype(), &self.device())
+    }
+
+    /// Ones of this tensor's shape and dtype, on its device.
+    ///
+    /// # Errors
+    ///
+    /// As [`zeros`](Self::zeros).
+    pub fn ones_like(&self) -> Result<Tensor> {
+        Tensor::ones(self.shape(), self.dtype(), &self.device())
+    }
+
+    /// A number for each element, in this tensor's shape and dtype, on its device.
+    ///
+    /// # Errors
+    ///
+    /// As [`zeros`](Self::zeros).
+    pub fn full_like(&self, number: impl Into<Number>) -> Result<Tensor> {
+        Tensor::full(self.shape(), number, self.dtype(), &self.device())
+    }
+}

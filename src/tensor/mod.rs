@@ -1,0 +1,116 @@
+//! Tensors: arrays of any dtype on the CPU and on CUDA devices, as in NumPy and PyTorch.
+//!
+//! A [`Tensor`] has a dtype, a shape and strides that are known at run time, and lives on a [`Device`]. The same program runs
+//! on either device and gives the same bits where the operations are exact; nothing is linked, and without a GPU
+//! [`Device::best`] is the CPU.
+//!
+//! ```
+//! use selvedge::tensor::{Device, Fused, Tensor};
+//! use selvedge::types::Slice;
+//!
+//! let device = Device::best();
+//! let x = Tensor::new([[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]], &device)?;
+//! let row = Tensor::new([0.5f32, 0.0, -0.5], &device)?;
+//!
+//! // Operators and methods give a `Result`, because dtypes, shapes and devices are known only now.
+//! let y = (&x * &row)?.exp()?;
+//! // Views copy nothing.
+//! let last = y.slice(1, Slice::from(..).step(-1))?.select(0, 0)?;
+//! assert_eq!(last.count(), 3);
+//! // Any number of operations as one kernel.
+//! let gate = Fused::new(|[x, row]| (x * row + 1.0).relu().sqrt());
+//! println!("{}", gate.run([&x, &row])?);
+//! // What is written takes `&mut`, and nobody else sees it.
+//! let mut z = x.clone();
+//! z.slice_mut(0, 1..)?.fill(0.0)?;
+//! assert_eq!(z.to_vec::<f32>()?, [1.0, 2.0, 3.0, 0.0, 0.0, 0.0]);
+//! # Ok::<(), selvedge::Error>(())
+//! ```
+//!
+//! # The rules
+//!
+//! They are PyTorch's where NumPy's differ.
+//!
+//! - **Promotion** looks at kinds first and widths second: bool, integers, real floats, complex. `i64 + f16` is f16 (NumPy:
+//!   f64), `f32 + c64` is c64, `f16 + bf16` is f32. Integers meet in the narrowest that holds both; u64 meets a signed one
+//!   in none, which is an error that names the cast. See [`DType::promote`](crate::types::DType::promote).
+//! - **Numbers** take part by kind: `x * 2.0` has the dtype of an `x` of f16, and is f32 where `x` is an integer. A number
+//!   beside several tensors meets what these have in common. See
+//!   [`DType::promote_number`](crate::types::DType::promote_number).
+//! - **Broadcasting** aligns shapes at the last dimension; a size of 1, or no such dimension, takes the other's size.
+//! - **Division**: `/` of integers is a fraction, in f32. [`floor_divide`](Tensor::floor_divide) rounds down and `%` is what
+//!   it leaves, with the divisor's sign; [`trunc_divide`](Tensor::trunc_divide) and [`fmod`](Tensor::fmod) round towards 0.
+//!   Integers divided by 0 so are 0 (where PyTorch ends the program), the least one by -1 is itself.
+//! - **Integers wrap**; floats become integers by dropping the fraction and saturating, with 0 for NaN.
+//! - **Storage dtypes**: f8e4m3 and f8e5m2 are held, cast, moved and written to files; other operations name the cast.
+//! - **Devices**: an operation on tensors of two devices is an error that names both; [`Tensor::to`] copies.
+//!
+//! # Who sees what
+//!
+//! Clones and views share elements, and these never change under them. What writes ([`Tensor::in_place`],
+//! [`Tensor::slice_mut`], [`Tensor::with_output`], [`Fused::run_into`]) takes `&mut`, writes where the elements are if
+//! nobody shares them, and otherwise copies first; so an operand may be any view of what is written. Tensors are `Send`
+//! and `Sync`.
+//!
+//! # Streams and graphs
+//!
+//! Work on a CUDA device goes to the device's default stream, which waits for nothing of the legacy stream; or to that of
+//! [`Device::with_stream`], which a thread sets for a time. Tensors go between streams freely: an operation waits for what
+//! wrote its operands. Only what brings elements to the host waits for the device ([`Tensor::to_vec`],
+//! [`Tensor::item`], text).
+//!
+//! A program is captured as all work of its thread's stream is, and its tensors hold what the last launch wrote:
+//!
+//! ```no_run
+//! use selvedge::tensor::{Device, Tensor};
+//! # fn main() -> selvedge::Result<()> {
+//! let device = Device::cuda(0)?;
+//! let x = Tensor::new([1.0f32; 1000], &device)?;
+//! let stream = device.stream()?;
+//! let (graph, y) = stream.capture(|_| (&x * 2.0)?.exp())?;
+//! let graph = graph.instantiate()?;
+//! graph.launch(&stream)?;
+//! println!("{y}");
+//! # Ok(())
+//! # }
+//! ```
+
+#[cfg(feature = "ndarray")]
+mod array;
+mod convert;
+mod device;
+mod display;
+mod elementwise;
+mod evaluate;
+#[cfg(feature = "io")]
+mod files;
+mod formula;
+mod fused;
+mod in_place;
+mod indexing;
+mod making;
+mod matmul;
+mod measure;
+mod moving;
+mod numerals;
+mod operand;
+mod random;
+mod ranges;
+mod recipe;
+mod reduce;
+mod scan;
+mod slices;
+mod storage;
+#[allow(clippy::module_inception, reason = "the room is called by what it holds")]
+mod tensor;
+mod views;
+
+pub use convert::Nested;
+pub use device::Device;
+pub use fused::{Fused, Operands, fuse};
+pub use in_place::{TensorMut, WithOutput};
+pub use matmul::Matmul;
+pub use moving::Padding;
+pub use operand::Operand;
+pub use random::{Generator, GeneratorState};
+pub use tensor::Tensor;

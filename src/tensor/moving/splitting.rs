@@ -1,0 +1,64 @@
+//! Tensors taken apart: views, never a copy.
+
+use super::Tensor;
+use crate::error::{Error, Result};
+
+impl Tensor {
+    /// Views of parts of these sizes along an axis, one behind another.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// let x = Tensor::new([1, 2, 3, 4, 5], &Device::cpu())?;
+    /// let parts = x.split(&[2, 3], 0)?;
+    /// assert_eq!(parts[1].to_vec::<i32>()?, [3, 4, 5]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidArgument`](Error::InvalidArgument) for an axis that is not there, or sizes whose sum is not the axis's size.
+    pub fn split(&self, sizes: &[usize], axis: isize) -> Result<Vec<Tensor>> {
+        let at = self.shape().axis("split", axis)?;
+        let whole = self.shape()[at];
+        let sum = sizes.iter().try_fold(0usize, |sum, size| sum.checked_add(*size));
+        if sum != Some(whole) {
+            let wanted = format!("sizes whose sum is {whole}, the size of axis {at}");
+            return Err(Error::invalid("split", format!("sizes {sizes:?}"), wanted));
+        }
+        let mut start = 0;
+        let mut part = |&size: &usize| {
+            let layout = self.layout().narrow(axis, start, size)?;
+            start += size;
+            Ok(self.view_as(layout))
+        };
+        sizes.iter().map(&mut part).collect()
+    }
+
+    /// Views of at most `count` parts along an axis, all of one size but the last, which may be smaller.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// let x = Tensor::new([1, 2, 3, 4, 5], &Device::cpu())?;
+    /// let parts = x.chunk(3, 0)?;
+    /// let sizes: Vec<usize> = parts.iter().map(|part| part.count()).collect();
+    /// assert_eq!(sizes, [2, 2, 1]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidArgument`](Error::InvalidArgument) for no parts, or an axis that is not there.
+    pub fn chunk(&self, count: usize, axis: isize) -> Result<Vec<Tensor>> {
+        let at = self.shape().axis("chunk", axis)?;
+        let whole = self.shape()[at];
+        if count == 0 {
+            return Err(Error::invalid("chunk", "0 parts", "at least one"));
+        }
+        let size = whole.div_ceil(count).max(1);
+        let mut sizes = vec![size; whole / size];
+        if whole % size > 0 || whole == 0 {
+            sizes.push(whole % size);
+        }
+        self.split(&sizes, axis)
+    }
+}

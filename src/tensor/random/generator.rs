@@ -1,0 +1,131 @@
+//! [`Generator`], where in a stream of random words the next draw begins.
+//!
+//! What must stay true: two draws of one generator never have a block of the stream in common, whichever threads make
+//! them; and a draw's numbers follow from the state before it, the shape and the dtype alone.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::super::device::Device;
+
+/// Where a generator is: what it takes to go on from there, in another process too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct GeneratorState {
+    /// The key of the stream.
+    pub seed: u64,
+    /// The block of four words at which the next draw begins.
+    pub offset: u64,
+}
+
+/// A source of random numbers: a stream that a seed names, and the place in it.
+///
+/// The stream is Philox 4x32-10 with the seed for its key. A draw of n elements begins at the generator's block of 4 words;
+/// its element i, in row-major order, takes the words w · i to w · i + w - 1 from there, where w is what the draw needs an
+/// element (stated by each), and the generator goes on w · n / 4 blocks, rounded up. So the same
+/// seed gives the same numbers on the CPU and on CUDA devices, whatever runs beside.
+///
+/// Clones share the place, and threads may draw at once: which one gets which part of the stream is then their race, so
+/// what must be repeatable has a generator for each thread. A draw that a graph captures is repeated by each of its
+/// launches.
+///
+/// ```
+/// use selvedge::tensor::{Device, Generator, Tensor};
+/// use selvedge::types::DType;
+/// let generator = Generator::new(7);
+/// let x = generator.randn(&[1000], DType::F32, &Device::cpu())?;
+/// let state = generator.state();
+/// let y = generator.randn(&[1000], DType::F32, &Device::cpu())?;
+/// generator.set_state(state);
+/// assert_eq!(generator.randn(&[1000], DType::F32, &Device::cpu())?.to_vec::<f32>()?, y.to_vec::<f32>()?);
+/// assert_ne!(x.to_vec::<f32>()?, y.to_vec::<f32>()?);
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Generator(Arc<Mutex<GeneratorState>>);
+
+impl Generator {
+    /// At the start of the stream of this seed.
+    pub fn new(seed: u64) -> Generator {
+        Generator::at(GeneratorState { seed, offset: 0 })
+    }
+
+    /// At a place that another generator was at.
+    pub fn at(state: GeneratorState) -> Generator {
+        Generator(Arc::new(Mutex::new(state)))
+    }
+
+    /// With a seed that nobody knows before, of the system's randomness.
+    pub fn unpredictable() -> Generator {
+        // The standard library's only source; not for secrets.
+        Generator::new(RandomState::new().hash_one(0u64))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, GeneratorState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.lock().seed
+    }
+
+    /// Where it is, to be kept and [set](Self::set_state) again.
+    pub fn state(&self) -> GeneratorState {
+        *self.lock()
+    }
+
+    /// Goes to a place where it, or another one, was.
+    pub fn set_state(&self, state: GeneratorState) {
+        *self.lock() = state;
+    }
+
+    /// Starts the stream of a seed.
+    pub fn manual_seed(&self, seed: u64) {
+        self.set_state(GeneratorState { seed, offset: 0 });
+    }
+
+    /// Takes blocks of the stream: its seed and the first of them.
+    pub(super) fn take(&self, blocks: u64) -> [u64; 2] {
+        let mut state = self.lock();
+        let first = state.offset;
+        state.offset = first.wrapping_add(blocks);
+        [state.seed, first]
+    }
+}
+
+impl fmt::Debug for Generator {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let GeneratorState { seed, offset } = self.state();
+        write!(formatter, "Generator(seed {seed}, block {offset})")
+    }
+}
+
+/// Every device's own generator, made when it is first asked for.
+static DEFAULTS: Mutex<Option<HashMap<Device, Generator>>> = Mutex::new(None);
+
+impl Device {
+    /// The generator of draws that name none. Its seed is unpredictable until [`manual_seed`](Self::manual_seed) sets it.
+    pub fn generator(&self) -> Generator {
+        let mut defaults = DEFAULTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let generator = defaults.get_or_insert_default().entry(*self);
+        generator.or_insert_with(Generator::unpredictable).clone()
+    }
+
+    /// Starts the stream of a seed for draws on this device that name no generator.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// use selvedge::types::DType;
+    /// let device = Device::best();
+    /// device.manual_seed(1);
+    /// let x = Tensor::rand(&[3], DType::F64, &device)?.to_vec::<f64>()?;
+    /// device.manual_seed(1);
+    /// assert_eq!(Tensor::rand(&[3], DType::F64, &device)?.to_vec::<f64>()?, x);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    pub fn manual_seed(&self, seed: u64) {
+        self.generator().manual_seed(seed);
+    }
+}

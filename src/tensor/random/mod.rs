@@ -1,0 +1,9 @@
+//! Random tensors: [`Generator`], and what is drawn from one.
+//!
+//! Every draw is one expression of the words of its part of the stream, so it is one kernel, and the same bits on every
+//! device.
+
+mod draws;
+mod generator;
+
+pub use generator::{Generator, GeneratorState};

@@ -1,0 +1,208 @@
+//! Tensors of evenly spaced numbers, and the identity matrix.
+//!
+//! Each element follows from its index alone, so no error adds up. Those of floats and complex numbers are computed in f64,
+//! whatever the dtype, and rounded to it once more.
+
+use super::device::Device;
+use super::formula::Formula;
+use super::tensor::Tensor;
+use crate::error::{Error, Result};
+use crate::fuse::Number;
+use crate::types::{DType, Shape};
+
+impl Tensor {
+    /// The numbers `start`, `start` + `step` and so on, as long as they are before `end`; none where `step` leads away from it.
+    ///
+    /// Integers are exact. Of floats, element i is `start` + i · `step`, rounded once to f64 (fma) and then to the dtype, and
+    /// there are as many as (`end` - `start`) / `step`, rounded up: where a step is no number of f64, such as 0.1, that can
+    /// be one more than expected, and [`linspace`](Self::linspace) says the count itself. Complex numbers have no
+    /// imaginary part.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// use selvedge::types::DType;
+    /// let cpu = Device::cpu();
+    /// assert_eq!(Tensor::arange(0, 5, 1, DType::I64, &cpu)?.to_vec::<i64>()?, [0, 1, 2, 3, 4]);
+    /// assert_eq!(Tensor::arange(1.0, 0.0, -0.25, DType::F32, &cpu)?.to_vec::<f32>()?, [1.0, 0.75, 0.5, 0.25]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a step of 0, numbers that are not finite or complex, an integer dtype with numbers
+    /// that are none or elements that it does not hold, bool, or more elements than there can be; and as
+    /// [`zeros`](Self::zeros).
+    pub fn arange(
+        start: impl Into<Number>,
+        end: impl Into<Number>,
+        step: impl Into<Number>,
+        dtype: DType,
+        device: &Device,
+    ) -> Result<Tensor> {
+        const OPERATION: &str = "arange";
+        let numbers = [start.into(), end.into(), step.into()];
+        let [start, end, step] = numbers;
+        let found = || format!("{} to {} by {} of {dtype}", Text(start), Text(end), Text(step));
+        let refuse = |wanted: &str| Error::invalid(OPERATION, found(), wanted);
+        let whole = numbers.map(|number| match number {
+            // Of 64 bits, as numbers are made of them: nothing below is past 128.
+            Number::Integer(number) if number.unsigned_abs() < 1 << 64 => Some(number),
+            _ => None,
+        });
+        if dtype == DType::Bool {
+            return Err(refuse("a dtype of numbers"));
+        }
+        let too_many = || refuse(&format!("at most {} elements", isize::MAX));
+        let count = if let [Some(start), Some(end), Some(step)] = whole {
+            if step == 0 {
+                return Err(refuse("a step that is not 0"));
+            }
+            let count = (end - start + step - step.signum()) / step;
+            let count = usize::try_from(count.max(0)).map_err(|_| too_many())?;
+            if let (true, Some(last)) = (dtype.is_integer(), count.checked_sub(1)) {
+                let (low, high) = limits(dtype);
+                if [start, start.saturating_add((last as i128).saturating_mul(step))]
+                    .iter()
+                    .any(|end| !(low..=high).contains(end))
+                {
+                    return Err(refuse(&format!("elements from {low} to {high}")));
+                }
+            }
+            count
+        } else {
+            if dtype.is_integer() {
+                return Err(refuse("integers, or a dtype of fractions"));
+            }
+            let [start, end, step] = real(numbers).ok_or_else(|| refuse("real numbers"))?;
+            if step == 0.0 || ![start, end, step].iter().all(|number| number.is_finite()) {
+                return Err(refuse("finite numbers and a step that is not 0"));
+            }
+            let count = ((end - start) / step).ceil();
+            if count >= isize::MAX as f64 || count.is_nan() {
+                return Err(too_many());
+            }
+            count.max(0.0) as usize
+        };
+        let shape = Shape::new(&[count])?;
+        let compute = if dtype.is_integer() { DType::I64 } else { DType::F64 };
+        let operands = [start, step].map(Into::into);
+        Formula { operation: OPERATION, dtype, compute, operands }.make(
+            &shape,
+            device,
+            || Ok([]),
+            |graph, [start, step], []| graph.position().cast(compute).fma(step, start),
+        )
+    }
+
+    /// `count` evenly spaced numbers from `start` to `end`, both of which are among them.
+    ///
+    /// Those of the first half are `start` + i · s, those of the second `end` - i · s from the other end (with s = (`end` -
+    /// `start`) / (`count` - 1), one fma each in f64, then rounded to the dtype), and one in the middle is halfway: so both
+    /// ends are exact, and from `end` to `start` it is the same backwards. A single number is `start`.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// use selvedge::types::DType;
+    /// let x = Tensor::linspace(-1.0, 1.0, 5, DType::F64, &Device::cpu())?;
+    /// assert_eq!(x.to_vec::<f64>()?, [-1.0, -0.5, 0.0, 0.5, 1.0]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a dtype of integers or bool, or ends that are not finite; and as
+    /// [`zeros`](Self::zeros).
+    pub fn linspace(start: f64, end: f64, count: usize, dtype: DType, device: &Device) -> Result<Tensor> {
+        const OPERATION: &str = "linspace";
+        let refuse = |wanted: &str| {
+            let found = format!("{count} numbers from {start} to {end} of {dtype}");
+            Error::invalid(OPERATION, found, wanted)
+        };
+        if dtype == DType::Bool || dtype.is_integer() {
+            return Err(refuse("a dtype of fractions; arange makes integers"));
+        }
+        if !(start.is_finite() && end.is_finite()) {
+            return Err(refuse("finite numbers"));
+        }
+        let shape = Shape::new(&[count])?;
+        let steps = count.saturating_sub(1);
+        let divisor = steps.max(1) as f64;
+        // In half steps where a step, or all of them, is past the largest number.
+        let (step, parts) = match end - start {
+            way if way.is_finite() => (way / divisor, 1),
+            _ => ((end / 2.0 - start / 2.0) / divisor, 2),
+        };
+        let operands = [start, end, step].map(Into::into);
+        Formula { operation: OPERATION, dtype, compute: DType::F64, operands }.make(
+            &shape,
+            device,
+            || Ok([steps as u64, parts]),
+            |graph, [start, end, step], [steps, parts]| {
+                let index = graph.position();
+                let rest = steps.cast(DType::I64) - index;
+                let parts = parts.cast(DType::I64);
+                let [from_start, from_end] = [index, rest].map(|index| (index * parts).cast(DType::F64));
+                let first = from_start.fma(step, start);
+                let second = (-from_end).fma(step, end);
+                let near = index.lt(rest).choose(first, second);
+                // The single number of a single one is in the middle too.
+                let halfway = index.eq(0).choose(start, start * 0.5 + end * 0.5);
+                index.eq(rest).choose(halfway, near)
+            },
+        )
+    }
+
+    /// A matrix with ones where the row's index is the column's, and zeros elsewhere.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// use selvedge::types::DType;
+    /// let x = Tensor::eye(2, 3, DType::I32, &Device::cpu())?;
+    /// assert_eq!(x.to_vec::<i32>()?, [1, 0, 0, 0, 1, 0]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`zeros`](Self::zeros).
+    pub fn eye(rows: usize, columns: usize, dtype: DType, device: &Device) -> Result<Tensor> {
+        let formula = Formula { operation: "eye", dtype, compute: dtype, operands: [] };
+        let shape = Shape::new(&[rows, columns])?;
+        formula.make(&shape, device, || Ok([]), |graph, [], []| graph.index(0).eq(graph.index(1)))
+    }
+}
+
+/// A number in an error.
+struct Text(Number);
+
+impl std::fmt::Display for Text {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Number::Bool(number) => write!(formatter, "{number}"),
+            Number::Integer(number) => write!(formatter, "{number}"),
+            Number::Real(number) => write!(formatter, "{number:?}"),
+            Number::Complex(number) => write!(formatter, "{number}"),
+        }
+    }
+}
+
+/// The least and the largest number of an integer dtype.
+pub(super) fn limits(dtype: DType) -> (i128, i128) {
+    let bits = 8 * dtype.size() as u32;
+    match dtype.is_signed_integer() {
+        true => (-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
+        false => (0, (1 << bits) - 1),
+    }
+}
+
+fn real(numbers: [Number; 3]) -> Option<[f64; 3]> {
+    let mut found = [0.0; 3];
+    for (found, number) in found.iter_mut().zip(numbers) {
+        *found = match number {
+            Number::Integer(number) => number as f64,
+            Number::Real(number) => number,
+            Number::Bool(_) | Number::Complex(_) => return None,
+        };
+    }
+    Some(found)
+}

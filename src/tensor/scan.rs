@@ -1,0 +1,111 @@
+//! Scans of tensors along an axis: cumulative sums, products and extremes.
+//!
+//! A [`Scan`] of the compiler wants rows that lie in memory as they are read; where another axis does, the tensor is copied
+//! so that this one is the last, and the result is a view of what was scanned there. No bit depends on it.
+
+use super::device::{Device, stream};
+use super::recipe::Chain;
+use super::storage::{Fresh, Memory, MemoryMut};
+use super::tensor::{Tensor, mismatch};
+use crate::error::Result;
+use crate::fuse::{DeviceInput, DeviceOutput, Fold, Graph, HostInput, HostOutput, Scan};
+use crate::types::DType;
+
+/// The scan of a dtype, made once.
+fn scan(fold: Fold, dtype: DType) -> Result<&'static Scan> {
+    static KEPT: [Chain<(Fold, DType), Scan>; 32] = [const { Chain::new() }; 32];
+    let key = (fold, dtype);
+    KEPT[dtype as usize % KEPT.len()].find_or_add(
+        |known| *known == key,
+        || {
+            let graph = Graph::new();
+            Ok((key, graph.scan(fold, graph.input(dtype))?))
+        },
+    )
+}
+
+impl Tensor {
+    fn scanned(&self, operation: &'static str, fold: Fold, axis: isize) -> Result<Tensor> {
+        let axis = self.shape().axis(operation, axis)?;
+        let scan = scan(fold, self.dtype())?;
+        let last = self.rank() - 1;
+        if self.layout().strides()[axis].unsigned_abs() > 1 && axis != last {
+            let (axis, last) = (axis as isize, last as isize);
+            let turned = self.transpose(axis, last)?.contiguous()?;
+            return turned.scanned_there(operation, scan, last as usize)?.transpose(axis, last);
+        }
+        self.scanned_there(operation, scan, axis)
+    }
+
+    /// Along an axis as it lies.
+    fn scanned_there(&self, operation: &'static str, scan: &Scan, axis: usize) -> Result<Tensor> {
+        let device = self.device();
+        let mut fresh = Fresh::new(&device, scan.output(), self.shape())?;
+        let (dtype, layout) = (fresh.dtype(), *fresh.layout());
+        match (fresh.memory_mut(), self.memory()) {
+            (MemoryMut::Host(to), Memory::Host(from)) => {
+                let input = HostInput::of_bytes(self.dtype(), from, *self.layout())?;
+                scan.run_host(&[input], &[], &mut HostOutput::of_bytes(dtype, to, layout)?, axis)?;
+            }
+            (MemoryMut::Cuda(to), Memory::Cuda(from)) => {
+                let input = DeviceInput::of_bytes(self.dtype(), from, *self.layout())?;
+                let mut output = DeviceOutput::of_bytes(dtype, to, layout)?;
+                scan.run(&*stream(&device)?, &[input], &[], &mut output, axis)?;
+            }
+            _ => return Err(mismatch(operation, device, Device::cpu())),
+        }
+        Ok(fresh.into_tensor())
+    }
+
+    /// Each element with all before it along an axis, added: in the dtypes and as deterministic as [`sum`](Self::sum).
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// let x = Tensor::new([[1i32, 2, 3], [4, 5, 6]], &Device::cpu())?;
+    /// assert_eq!(x.cumsum(1)?.to_vec::<i64>()?, [1, 3, 6, 4, 9, 15]);
+    /// assert_eq!(x.cumsum(0)?.to_vec::<i64>()?, [1, 2, 3, 5, 7, 9]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidArgument`](crate::Error::InvalidArgument) for an axis that is not there,
+    /// [`DTypeMismatch`](crate::Error::DTypeMismatch) for a dtype for which it has no meaning; those of memory.
+    pub fn cumsum(&self, axis: isize) -> Result<Tensor> {
+        self.scanned("cumsum", Fold::Sum, axis)
+    }
+
+    /// Each element with all before it along an axis, multiplied.
+    ///
+    /// # Errors
+    ///
+    /// As [`cumsum`](Self::cumsum).
+    pub fn cumprod(&self, axis: isize) -> Result<Tensor> {
+        self.scanned("cumprod", Fold::Product, axis)
+    }
+
+    /// The greatest of each element and all before it along an axis; NaN from the first NaN on.
+    ///
+    /// # Errors
+    ///
+    /// As [`cumsum`](Self::cumsum).
+    pub fn cummax(&self, axis: isize) -> Result<Tensor> {
+        self.scanned("cummax", Fold::Maximum, axis)
+    }
+
+    /// The least of each element and all before it along an axis; NaN from the first NaN on.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// let x = Tensor::new([3.0f32, 1.0, 2.0], &Device::cpu())?;
+    /// assert_eq!(x.cummin(-1)?.to_vec::<f32>()?, [3.0, 1.0, 1.0]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`cumsum`](Self::cumsum).
+    pub fn cummin(&self, axis: isize) -> Result<Tensor> {
+        self.scanned("cummin", Fold::Minimum, axis)
+    }
+}

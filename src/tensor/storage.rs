@@ -1,0 +1,193 @@
+//! The memory of tensors: [`Storage`], which they share and nobody writes, and [`Fresh`], which is written before there is
+//! a tensor of it.
+//!
+//! What must stay true: storage is written only by who holds it alone, and nobody sees memory that was not written.
+
+use std::alloc;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use super::device::{Device, stream};
+use super::tensor::Tensor;
+use crate::driver::{DeviceBuffer, prefer_large_pages};
+use crate::error::{Error, Result};
+use crate::types::{DType, Element, Layout, Shape};
+
+/// Memory that tensors share, in bytes.
+pub(crate) enum Storage {
+    Host(HostMemory),
+    Cuda(DeviceBuffer<u8>),
+}
+
+/// What an operation reads.
+pub(crate) enum Memory<'a> {
+    Host(&'a [u8]),
+    Cuda(&'a DeviceBuffer<u8>),
+}
+
+/// What an operation writes.
+pub(crate) enum MemoryMut<'a> {
+    Host(&'a mut [u8]),
+    Cuda(&'a mut DeviceBuffer<u8>),
+}
+
+impl Storage {
+    pub(crate) fn device(&self) -> Device {
+        match self {
+            Storage::Host(_) => Device::cpu(),
+            Storage::Cuda(buffer) => Device::from(buffer.device()),
+        }
+    }
+
+    pub(crate) fn memory(&self) -> Memory<'_> {
+        match self {
+            Storage::Host(memory) => Memory::Host(memory.bytes()),
+            Storage::Cuda(buffer) => Memory::Cuda(buffer),
+        }
+    }
+
+    pub(crate) fn memory_mut(&mut self) -> MemoryMut<'_> {
+        match self {
+            Storage::Host(memory) => MemoryMut::Host(memory.bytes_mut()),
+            Storage::Cuda(buffer) => MemoryMut::Cuda(buffer),
+        }
+    }
+}
+
+impl MemoryMut<'_> {
+    pub(crate) fn device(&self) -> Device {
+        match self {
+            MemoryMut::Host(_) => Device::cpu(),
+            MemoryMut::Cuda(buffer) => Device::from(buffer.device()),
+        }
+    }
+}
+
+/// Host memory, aligned for every element: its own, or that of a vector, which is taken over as it is.
+pub(crate) struct HostMemory {
+    start: NonNull<u8>,
+    bytes: usize,
+    /// As it was allocated.
+    layout: alloc::Layout,
+}
+
+// SAFETY: plain bytes that this owns.
+unsafe impl Send for HostMemory {}
+// SAFETY: as above; written only through `&mut`.
+unsafe impl Sync for HostMemory {}
+
+/// Enough for every element, and no more than the C library's allocator gives by itself: it has zeros for that without
+/// writing them, in pages that come when they are touched.
+const ALIGNMENT: usize = 16;
+
+/// Memory from here on is asked for in large pages: a fault for each 4 KiB takes longer than what is written there.
+const LARGE: usize = 4 << 20;
+
+impl HostMemory {
+    /// Zeros; large memory gets its pages when they are first touched.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] where the system has no memory.
+    pub(crate) fn zeros(bytes: usize) -> Result<HostMemory> {
+        let none = || {
+            let found = format!("{bytes} bytes, for which the system has no memory");
+            Error::invalid("allocating a tensor", found, "a tensor that fits the machine's memory")
+        };
+        let layout = alloc::Layout::from_size_align(bytes, ALIGNMENT).map_err(|_| none())?;
+        if bytes == 0 {
+            return Ok(HostMemory { start: layout_start(), bytes, layout });
+        }
+        // SAFETY: the size is not 0.
+        let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout) }).ok_or_else(none)?;
+        if bytes >= LARGE {
+            prefer_large_pages(start.as_ptr(), bytes);
+        }
+        Ok(HostMemory { start, bytes, layout })
+    }
+
+    /// The vector's memory.
+    pub(crate) fn of_vec<T: Element>(vector: Vec<T>) -> HostMemory {
+        let mut vector = ManuallyDrop::new(vector);
+        let bytes = vector.len() * size_of::<T>();
+        // A vector's capacity always has a layout; one that it was not allocated with would be a defect of std.
+        match alloc::Layout::array::<T>(vector.capacity()) {
+            Ok(layout) => {
+                // SAFETY: a vector's pointer is never null.
+                let start = unsafe { NonNull::new_unchecked(vector.as_mut_ptr().cast()) };
+                HostMemory { start, bytes, layout }
+            }
+            Err(_) => HostMemory { start: layout_start(), bytes: 0, layout: alloc::Layout::new::<()>() },
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: so many bytes are allocated and written, and nobody writes them while this is borrowed.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as for `bytes`; the borrow is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+    }
+}
+
+/// An address for no bytes.
+fn layout_start() -> NonNull<u8> {
+    NonNull::<u128>::dangling().cast()
+}
+
+impl Drop for HostMemory {
+    fn drop(&mut self) {
+        if self.layout.size() > 0 {
+            // SAFETY: allocated with this layout, by this or by the vector that was taken over.
+            unsafe { alloc::dealloc(self.start.as_ptr(), self.layout) };
+        }
+    }
+}
+
+/// Memory for a contiguous tensor that nobody else has, with contents that mean nothing until they are written.
+pub(crate) struct Fresh {
+    storage: Storage,
+    dtype: DType,
+    layout: Layout,
+}
+
+impl Fresh {
+    /// For elements of this dtype and shape.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] or [`Error::OutOfMemory`] where there is no memory for them, and the driver's.
+    pub(crate) fn new(device: &Device, dtype: DType, shape: &Shape) -> Result<Fresh> {
+        let bytes = shape.count().checked_mul(dtype.size()).filter(|bytes| isize::try_from(*bytes).is_ok());
+        let bytes = bytes.ok_or_else(|| {
+            let found = format!("{shape} elements of {dtype}");
+            Error::invalid("allocating a tensor", found, format!("at most {} bytes", isize::MAX))
+        })?;
+        let storage = match device.is_cpu() {
+            true => Storage::Host(HostMemory::zeros(bytes)?),
+            false => Storage::Cuda(stream(device)?.uninitialized(bytes)?),
+        };
+        Ok(Fresh { storage, dtype, layout: Layout::of(*shape) })
+    }
+
+    pub(crate) fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// All of its bytes, to be written.
+    pub(crate) fn memory_mut(&mut self) -> MemoryMut<'_> {
+        self.storage.memory_mut()
+    }
+
+    /// The tensor, once every element was written.
+    pub(crate) fn into_tensor(self) -> Tensor {
+        Tensor::of(Arc::new(self.storage), self.dtype, self.layout)
+    }
+}

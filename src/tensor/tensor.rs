@@ -1,0 +1,102 @@
+//! [`Tensor`], an array of any dtype and layout on any device.
+
+use std::sync::Arc;
+
+use super::device::Device;
+use super::storage::{Memory, Storage};
+use crate::error::{Error, Result};
+use crate::types::{DType, Layout, Shape};
+
+/// An array: a dtype known at run time, a shape, strides, and elements on the CPU or a CUDA device.
+///
+/// Cheap to clone: clones and views share the elements. Nobody sees another's writes: what writes takes `&mut`, and
+/// copies first where the elements are shared. See the [module](super) for how dtypes and shapes meet.
+#[derive(Clone)]
+pub struct Tensor {
+    pub(super) storage: Arc<Storage>,
+    dtype: DType,
+    pub(super) layout: Layout,
+}
+
+impl Tensor {
+    /// All of the layout's elements are in the storage.
+    pub(crate) fn of(storage: Arc<Storage>, dtype: DType, layout: Layout) -> Tensor {
+        Tensor { storage, dtype, layout }
+    }
+
+    /// The dtype of the elements.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The sizes of the dimensions.
+    pub fn shape(&self) -> &Shape {
+        self.layout.shape()
+    }
+
+    /// The number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.layout.rank()
+    }
+
+    /// The number of elements.
+    pub fn count(&self) -> usize {
+        self.layout.count()
+    }
+
+    /// Where the elements lie in their memory.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Where the elements are.
+    pub fn device(&self) -> Device {
+        self.storage.device()
+    }
+
+    /// Whether the elements lie one behind another in row-major order.
+    pub fn is_contiguous(&self) -> bool {
+        self.layout.is_contiguous()
+    }
+
+    /// Whether writing needs no copy first: no clone and no view shares the elements.
+    pub fn is_unique(&self) -> bool {
+        Arc::strong_count(&self.storage) == 1
+    }
+
+    /// What holds the elements: all of it, of which the layout names a part.
+    pub(crate) fn memory(&self) -> Memory<'_> {
+        self.storage.memory()
+    }
+
+    /// The same memory in another layout, which was made from this one's.
+    pub(crate) fn view_as(&self, layout: Layout) -> Tensor {
+        Tensor { storage: self.storage.clone(), dtype: self.dtype, layout }
+    }
+}
+
+/// The one device of all tensors.
+///
+/// # Errors
+///
+/// [`Error::DeviceMismatch`] where they are on several, [`Error::InvalidArgument`] where there is no tensor.
+pub(crate) fn one_device<'a>(
+    operation: &'static str,
+    tensors: impl IntoIterator<Item = &'a Tensor>,
+) -> Result<Device> {
+    let mut tensors = tensors.into_iter();
+    let Some(first) = tensors.next() else {
+        return Err(Error::invalid(operation, "no tensors", "at least one"));
+    };
+    let device = first.device();
+    match tensors.find(|tensor| tensor.device() != device) {
+        None => Ok(device),
+        Some(other) => Err(mismatch(operation, device, other.device())),
+    }
+}
+
+#[cold]
+pub(super) fn mismatch(operation: &'static str, left: Device, right: Device) -> Error {
+    let name = |device: Device| format!("a tensor on {device}");
+    Error::DeviceMismatch { operation, left: name(left), right: name(right) }
+}

@@ -1,0 +1,208 @@
+//! Views: tensors and writable parts that show the same memory in another layout, without a copy.
+//!
+//! The arithmetic is that of [`Layout`](crate::types::Layout); there is one list of views, for what is read and for what is written.
+
+use super::in_place::TensorMut;
+use super::tensor::Tensor;
+use crate::error::{Error, Result};
+use crate::types::{Layout, Shape, Slice};
+
+macro_rules! views {
+    ($($(#[doc = $doc:literal])* $name:ident($($argument:ident: $type:ty),*) |$layout:ident| $view:expr;)*) => {
+        /// Views: the same elements in another layout, never a copy. Axes may be negative and then count from the last.
+        ///
+        /// # Errors
+        ///
+        /// [`InvalidArgument`](Error::InvalidArgument) for an axis that is not there, or what else the view cannot show.
+        impl Tensor {
+            $(
+                $(#[doc = $doc])*
+                #[allow(clippy::missing_errors_doc)]
+                pub fn $name(&self $(, $argument: $type)*) -> Result<Tensor> {
+                    let $layout = self.layout();
+                    Ok(self.view_as($view?))
+                }
+            )*
+        }
+
+        /// Views of what is written: the same as a [`Tensor`] has.
+        ///
+        /// # Errors
+        ///
+        /// As of a tensor; and those of the copy that is made where the elements are shared.
+        impl<'a> TensorMut<'a> {
+            $(
+                $(#[doc = $doc])*
+                #[allow(clippy::missing_errors_doc)]
+                pub fn $name(self $(, $argument: $type)*) -> Result<TensorMut<'a>> {
+                    self.view(|$layout| $view)
+                }
+            )*
+        }
+    };
+}
+
+views! {
+    /// The dimensions in another order: dimension `i` of the view is `axes[i]` of this one.
+    permute(axes: &[isize]) |layout| layout.permute(axes);
+    /// Two dimensions exchanged.
+    transpose(first: isize, second: isize) |layout| layout.transpose(first, second);
+    /// A matrix with rows and columns exchanged.
+    t() |layout| matrix_transpose(layout);
+    /// Dimensions moved to other places; the others keep their order.
+    movedim(from: &[isize], to: &[isize]) |layout| moved(layout, from, to);
+    /// `length` positions along a dimension from `start` on; all of them must be there.
+    narrow(axis: isize, start: usize, length: usize) |layout| layout.narrow(axis, start, length);
+    /// One position along a dimension, which is gone then; a negative one counts from the end.
+    select(axis: isize, index: isize) |layout| layout.select(axis, index);
+    /// Without a dimension of size 1.
+    squeeze(axis: isize) |layout| layout.squeeze(axis);
+    /// Without all dimensions of size 1.
+    squeeze_all() |layout| Ok::<Layout, Error>(layout.squeeze_all());
+    /// With a new dimension of size 1 before `axis`; `-1` puts it last.
+    unsqueeze(axis: isize) |layout| layout.unsqueeze(axis);
+    /// Dimensions backwards.
+    flip(axes: &[isize]) |layout| layout.flip(axes);
+    /// The elements whose positions along two dimensions differ by `offset` (second less first), as a new last dimension in
+    /// place of both.
+    diagonal(offset: isize, first: isize, second: isize) |layout| layout.diagonal(offset, first, second);
+}
+
+impl Tensor {
+    /// Some positions along a dimension, as in Python's `start:stop:step`: negative ones count from the end, those past
+    /// either end are moved there, and [`Slice::step`] takes steps, backwards too.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// use selvedge::types::Slice;
+    /// let x = Tensor::new([0i32, 1, 2, 3, 4], &Device::cpu())?;
+    /// assert_eq!(x.slice(0, 1..-1)?.to_vec::<i32>()?, [1, 2, 3]);
+    /// assert_eq!(x.slice(0, Slice::from(..).step(-2))?.to_vec::<i32>()?, [4, 2, 0]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a step of 0 or an axis that is not there.
+    pub fn slice(&self, axis: isize, slice: impl Into<Slice>) -> Result<Tensor> {
+        Ok(self.view_as(self.layout().slice(axis, slice)?))
+    }
+
+    /// Repeated to a larger shape without a copy: dimensions of size 1, and new ones in front, take its sizes.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// let row = Tensor::new([1i32, 2], &Device::cpu())?;
+    /// assert_eq!(row.expand(&[3, 2])?.to_vec::<i32>()?, [1, 2, 1, 2, 1, 2]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] where another size would change.
+    pub fn expand(&self, shape: &[usize]) -> Result<Tensor> {
+        Ok(self.view_as(self.layout().expand(&Shape::new(shape)?)?))
+    }
+
+    /// Windows of `size` positions along a dimension, `step` apart: the dimension counts the windows, and a new last one
+    /// the positions in each. Windows overlap where the step is smaller.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a window larger than the dimension, a step of 0, or no room for another dimension.
+    pub fn unfold(&self, axis: isize, size: usize, step: usize) -> Result<Tensor> {
+        Ok(self.view_as(self.layout().unfold(axis, size, step)?))
+    }
+
+    /// The same elements in row-major order as another shape, in which one size may be -1: it becomes what the others
+    /// leave. A view where strides can say it, a copy where they cannot.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// let x = Tensor::new([[1i32, 2, 3], [4, 5, 6]], &Device::cpu())?;
+    /// assert_eq!(**x.reshape(&[3, -1])?.shape(), [3, 2]);
+    /// assert_eq!(x.t()?.reshape(&[-1])?.to_vec::<i32>()?, [1, 4, 2, 5, 3, 6]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] where the shape has another number of elements, and those of a copy.
+    pub fn reshape(&self, sizes: &[isize]) -> Result<Tensor> {
+        let shape = Shape::infer(sizes, self.count())?;
+        match self.layout().reshape(&shape)? {
+            Some(layout) => Ok(self.view_as(layout)),
+            None => Ok(self.copy()?.view_as(Layout::of(shape))),
+        }
+    }
+
+    /// The dimensions from `first` to `last`, both included, as one; a copy where strides cannot say it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] where an axis is not there or `first` is behind `last`, and those of a copy.
+    pub fn flatten(&self, first: isize, last: isize) -> Result<Tensor> {
+        const OPERATION: &str = "flatten";
+        if self.rank() == 0 {
+            return self.reshape(&[-1]);
+        }
+        let (from, to) = (self.shape().axis(OPERATION, first)?, self.shape().axis(OPERATION, last)?);
+        if from > to {
+            let found = format!("axes {first} to {last}");
+            return Err(Error::invalid(OPERATION, found, "a first axis that is not behind the last"));
+        }
+        let sizes = &self.shape()[..];
+        let mut flat: Vec<usize> = sizes[..from].to_vec();
+        flat.push(sizes[from..=to].iter().product());
+        flat.extend_from_slice(&sizes[to + 1..]);
+        let shape = Shape::new(&flat)?;
+        match self.layout().reshape(&shape)? {
+            Some(layout) => Ok(self.view_as(layout)),
+            None => Ok(self.copy()?.view_as(Layout::of(shape))),
+        }
+    }
+}
+
+impl<'a> TensorMut<'a> {
+    /// Some positions along a dimension, as [`Tensor::slice`] takes them.
+    ///
+    /// # Errors
+    ///
+    /// As there; and those of the copy that is made where the elements are shared.
+    pub fn slice(self, axis: isize, slice: impl Into<Slice>) -> Result<TensorMut<'a>> {
+        let slice = slice.into();
+        self.view(|layout| layout.slice(axis, slice))
+    }
+}
+
+fn matrix_transpose(layout: &Layout) -> Result<Layout> {
+    if layout.rank() != 2 {
+        let found = format!("{} dimensions", layout.rank());
+        return Err(Error::invalid("t", found, "2; use transpose, which names the axes"));
+    }
+    layout.transpose(0, 1)
+}
+
+fn moved(layout: &Layout, from: &[isize], to: &[isize]) -> Result<Layout> {
+    const OPERATION: &str = "movedim";
+    let wrong = || {
+        let found = format!("axes {from:?} to {to:?}");
+        Error::invalid(OPERATION, found, "as many places as axes, each named once")
+    };
+    if from.len() != to.len() {
+        return Err(wrong());
+    }
+    let resolve = |axes: &[isize]| {
+        axes.iter().map(|&axis| layout.shape().axis(OPERATION, axis)).collect::<Result<Vec<usize>>>()
+    };
+    let (from, to) = (resolve(from)?, resolve(to)?);
+    let mut order: Vec<Option<usize>> = vec![None; layout.rank()];
+    for (&axis, &place) in from.iter().zip(&to) {
+        if order[place].replace(axis).is_some() {
+            return Err(wrong());
+        }
+    }
+    let mut others = (0..layout.rank()).filter(|axis| !from.contains(axis));
+    let order = order.into_iter().map(|axis| axis.or_else(|| others.next()).map(|axis| axis as isize));
+    layout.permute(&order.collect::<Option<Vec<isize>>>().ok_or_else(wrong)?)
+}

@@ -1,0 +1,81 @@
+//! Functions of f16 and bf16 at every number that there is, beside f64.
+
+use libtest_mimic::Trial;
+use selvedge::fuse::{Graph, HostInput, HostOutput, Operation};
+use selvedge::types::{DType, Layout};
+
+use super::reference;
+use super::value::{Value, read};
+
+/// Those whose result is not the rounded one everywhere, of one operand.
+fn operations() -> impl Iterator<Item = Operation> {
+    Operation::ALL.iter().copied().filter(|operation| {
+        operation.arity() == 1 && operation.ulp() > 0 && operation.dtypes().contains(DType::F16)
+    })
+}
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for operation in operations() {
+        for dtype in [DType::F16, DType::BF16] {
+            trials.push(Trial::test(format!("narrow::{}::{dtype}", operation.name()), move || {
+                let (worst, at) = worst(operation, dtype);
+                println!("{} {dtype}: {worst:.3} units in the last place at {at:e}", operation.name());
+                // As the list says.
+                assert!(worst <= 1.0, "{worst} units in the last place at {at:e}");
+                Ok(())
+            }));
+        }
+    }
+    trials
+}
+
+/// The largest error in units in the last place of the exact result, and where.
+fn worst(operation: Operation, dtype: DType) -> (f64, f64) {
+    let graph = Graph::new();
+    let x = graph.input(dtype);
+    let expression = graph.expression(&[x.operation(operation, &[])]).expect("an expression");
+    let all: Vec<u16> = (0..=u16::MAX).collect();
+    let mut found = vec![0u16; all.len()];
+    let layout = Layout::contiguous(&[all.len()]).expect("a layout");
+    let input = HostInput::of_bytes(dtype, bytemuck::cast_slice(&all), layout).expect("an input");
+    let output =
+        HostOutput::of_bytes(dtype, bytemuck::cast_slice_mut(&mut found), layout).expect("an output");
+    expression.run_host(&[input], &[], &mut [output]).expect("a run");
+    let number = |bits: u16| match read(dtype, &bits.to_le_bytes()) {
+        Value::Real(x) => x,
+        _ => f64::NAN,
+    };
+    let (bits, least, largest): (i32, f64, f64) = match dtype {
+        DType::F16 => (11, 2f64.powi(-24), 65504.0),
+        _ => (8, 2f64.powi(-133), 3.3895313892515355e38),
+    };
+    let mut worst = (0.0, f64::NAN);
+    for (x, found) in all.into_iter().map(number).zip(found.into_iter().map(number)) {
+        let Value::Real(wanted) = reference::apply(operation, DType::F64, &[Value::Real(x)]) else {
+            continue;
+        };
+        if wanted.is_nan() || found.is_nan() {
+            assert!(wanted.is_nan() && found.is_nan(), "{x:e}: {found} for {wanted}");
+            continue;
+        }
+        if wanted == 0.0 {
+            assert!(found.to_bits() == wanted.to_bits(), "{x:e}: {found} for {wanted}");
+            continue;
+        }
+        assert!(found.is_sign_negative() == wanted.is_sign_negative(), "{x:e}: {found} for {wanted}");
+        // Past the largest number by half a unit it is infinite.
+        if found.is_infinite() || wanted.is_infinite() {
+            let limit = largest + 0.25 * 2f64.powi(largest.log2().floor() as i32 + 1 - bits);
+            assert!(wanted.abs() >= limit && found.abs() >= largest, "{x:e}: {found} for {wanted}");
+            continue;
+        }
+        let exponent = wanted.abs().log2().floor() as i32;
+        let unit = 2f64.powi(exponent + 1 - bits).max(least);
+        let error = (found - wanted).abs() / unit;
+        if error > worst.0 {
+            worst = (error, x);
+        }
+    }
+    worst
+}

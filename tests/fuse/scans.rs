@@ -1,0 +1,271 @@
+//! Scans: each fold, for each dtype, length and layout, on the CPU against the order as it is documented, and the kernels'
+//! texts through the interpreter against the CPU.
+
+use libtest_mimic::Trial;
+use selvedge::fuse::{Fold, Graph, HostInput, HostOutput, LaunchMemory, Scan};
+use selvedge::types::{DType, Layout, Slice};
+
+use super::arrays::{Array, assert_same};
+use super::interpreter::{Kernel, Memory};
+use super::reduced::{self, Item};
+use super::reductions::{aligned, contiguous, dtypes, plain};
+use super::texts;
+use super::value::{Value, nearest, read, same, special, write};
+
+const FOLDS: [Fold; 4] = [Fold::Sum, Fold::Product, Fold::Minimum, Fold::Maximum];
+
+/// A name, an input, an output and the axis.
+type Case = (&'static str, Layout, Layout, usize);
+
+fn cases() -> Vec<Case> {
+    let whole = |name, sizes: &[usize], axis| (name, contiguous(sizes), contiguous(sizes), axis);
+    let view = |layout: selvedge::Result<Layout>| layout.expect("a view");
+    let mut cases = vec![
+        whole("row", &[1300], 0),
+        whole("rows_of_4", &[70, 4], 1),
+        whole("rows_of_3", &[300, 3], 1),
+        whole("rows_of_100", &[5, 100], 1),
+        whole("rows_of_260", &[3, 260], 1),
+        whole("rows_odd", &[3, 1025], 1),
+        whole("columns", &[130, 6], 0),
+        whole("middle", &[2, 40, 3], 1),
+        whole("one_element", &[1, 1], 1),
+        whole("rows_of_1", &[40, 1], 1),
+        whole("no_rows", &[0, 5], 1),
+        whole("empty_rows", &[5, 0], 1),
+    ];
+    let matrix = contiguous(&[40, 33]);
+    cases.push(("transposed", view(matrix.transpose(0, 1)), contiguous(&[33, 40]), 1));
+    cases.push(("backwards", view(contiguous(&[4, 64]).flip(&[1])), contiguous(&[4, 64]), 1));
+    let stepped = view(contiguous(&[9, 80]).slice(1, Slice::from(1..).step(2)));
+    cases.push(("stepped", stepped, contiguous(&[9, 40]), 1));
+    let misaligned = Layout::strided(&[5, 64], &[64, 1], 1).expect("a layout");
+    cases.push(("misaligned", misaligned, contiguous(&[5, 64]), 1));
+    cases.push(("misaligned_output", contiguous(&[5, 64]), misaligned, 1));
+    cases.push((
+        "broadcast",
+        view(contiguous(&[6, 1]).expand(contiguous(&[6, 50]).shape())),
+        contiguous(&[6, 50]),
+        1,
+    ));
+    cases
+}
+
+fn scan(fold: Fold, dtype: DType) -> Scan {
+    let graph = Graph::new();
+    graph.scan(fold, graph.input(dtype)).expect("a scan")
+}
+
+fn on_host(scan: &Scan, input: &Array, output: &mut Array, axis: usize) {
+    let (source, mut target) = (aligned(&input.bytes), aligned(&output.bytes));
+    let bytes = &bytemuck::cast_slice(&source)[..input.bytes.len()];
+    let from = HostInput::of_bytes(input.dtype, bytes, input.layout).expect("an input");
+    let length = output.bytes.len();
+    let bytes = &mut bytemuck::cast_slice_mut(&mut target)[..length];
+    let mut to = HostOutput::of_bytes(output.dtype, bytes, output.layout).expect("an output");
+    scan.run_host(&[from], &[], &mut to, axis).expect("a run on the CPU");
+    output.bytes.copy_from_slice(&bytemuck::cast_slice(&target)[..length]);
+}
+
+fn as_ptx(scan: &Scan, input: &Array, output: &mut Array, axis: usize) -> Vec<String> {
+    let explanation = scan.explain(&[input.layout], &output.layout, axis, (9, 0)).expect("a plan");
+    let mut memory = Memory::default();
+    let (from, to) = (memory.add(input.bytes.clone()), memory.add(output.bytes.clone()));
+    let scratch = memory.add(vec![0; explanation.scratch]);
+    let mut texts = Vec::new();
+    for launch in explanation.launches {
+        let mut parameters = Vec::new();
+        for (place, offset) in &launch.operands {
+            let start = match place {
+                LaunchMemory::Input(_) => from,
+                LaunchMemory::Output => to,
+                LaunchMemory::Scratch => scratch,
+            };
+            parameters.extend((start + *offset as u64).to_le_bytes());
+        }
+        parameters.extend(&launch.parameters);
+        Kernel::read(&launch.ptx).run(launch.blocks, launch.threads, &parameters, &mut memory);
+        texts.push(launch.ptx);
+    }
+    output.bytes = memory.bytes(to).to_vec();
+    texts
+}
+
+/// The scan of a row as it is documented.
+fn reference(fold: Fold, dtype: DType, row: &[Value]) -> Vec<Value> {
+    let to = reduced::accumulator(fold, dtype);
+    let both = |left: Option<Item>, right: Option<Item>| match (left, right) {
+        (Some(left), Some(right)) => Some(reduced::combine(fold, to, left, right)),
+        (left, right) => left.or(right),
+    };
+    let items = reduced::items(fold, dtype, row);
+    let mut results = Vec::new();
+    let mut before_group = None;
+    for group in items.chunks(256 * 8192) {
+        let mut wholes: Vec<Option<Item>> = Vec::new();
+        for tile in group.chunks(8192) {
+            let mut lanes = wholes.clone();
+            lanes.resize(256, None);
+            let mut warps: Vec<Option<Item>> = lanes
+                .chunks(32)
+                .map(|warp| {
+                    let mut warp = warp.to_vec();
+                    while warp.len() > 1 {
+                        let upper = warp.split_off(warp.len() / 2);
+                        warp = warp.into_iter().zip(upper).map(|(low, high)| both(low, high)).collect();
+                    }
+                    warp[0]
+                })
+                .collect();
+            while warps.len() > 1 {
+                warps = warps.chunks(2).map(|pair| both(pair[0], pair[1])).collect();
+            }
+            let before_tile = both(before_group, warps[0]);
+            let mut before_512 = None;
+            for part in tile.chunks(512) {
+                let base = both(before_tile, before_512);
+                let mut before_128 = None;
+                for run in part.chunks(128) {
+                    let before_run = both(base, before_128);
+                    let mut quads: Vec<Vec<Option<Item>>> = Vec::new();
+                    for quad in run.chunks(4) {
+                        let mut so_far = None;
+                        quads.push(
+                            quad.iter()
+                                .map(|&item| {
+                                    so_far = both(so_far, Some(item));
+                                    so_far
+                                })
+                                .collect(),
+                        );
+                    }
+                    let mut through: Vec<Option<Item>> =
+                        quads.iter().map(|quad| quad[quad.len() - 1]).collect();
+                    for half in [1, 2, 4, 8, 16] {
+                        let old = through.clone();
+                        for at in (0..through.len()).filter(|at| at / half % 2 == 1) {
+                            through[at] = both(old[at / half * half - 1], old[at]);
+                        }
+                    }
+                    for (at, quad) in quads.iter().enumerate() {
+                        let before = if at == 0 { None } else { through[at - 1] };
+                        let of_quad = quad.iter().filter_map(|item| both(before_run, both(before, *item)));
+                        results.extend(of_quad.map(|item| item.value));
+                    }
+                    before_128 = both(before_128, through[through.len() - 1]);
+                }
+                before_512 = both(before_512, before_128);
+            }
+            wholes.push(before_512);
+            if wholes.len() == 256 {
+                before_group = both(before_tile, before_512);
+            }
+        }
+    }
+    results
+}
+
+fn check(fold: Fold, input: &Array, layout: Layout, axis: usize, keep: bool) {
+    let scan = scan(fold, input.dtype);
+    let dtype = scan.output();
+    let before = Array::new(dtype, layout, &special(dtype)[..1], 0);
+    let (mut on_cpu, mut as_text) = (before.clone(), before.clone());
+    on_host(&scan, input, &mut on_cpu, axis);
+    let sizes = layout.shape();
+    let inner: usize = sizes[axis + 1..].iter().product();
+    let (from, found) = (input.elements(&input.layout), on_cpu.element_bytes());
+    for start in (0..from.len()).filter(|at| at / inner % sizes[axis] == 0) {
+        let places: Vec<usize> = (0..sizes[axis]).map(|k| start + k * inner).collect();
+        let row: Vec<Value> = places.iter().map(|&at| from[at]).collect();
+        for (&at, wanted) in places.iter().zip(reference(fold, input.dtype, &row)) {
+            let wanted = match wanted {
+                Value::Real(x) if matches!(dtype, DType::F16 | DType::BF16) => Value::Real(nearest(dtype, x)),
+                other => other,
+            };
+            let mut bytes = vec![0; dtype.size()];
+            write(dtype, wanted, &mut bytes);
+            let is = read(dtype, found[at]);
+            assert!(
+                same(dtype, found[at], &bytes),
+                "{fold:?} of {}: {at} is {is:?}, not {wanted:?}",
+                input.dtype
+            );
+        }
+    }
+    let all = as_ptx(&scan, input, &mut as_text, axis);
+    let what = format!("scan by {fold:?} of {}, {:?}", input.dtype, input.layout);
+    assert_same(&what, &[on_cpu], &[as_text], &[before]);
+    texts::keep(&all, keep);
+}
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for fold in FOLDS {
+        for dtype in dtypes(fold) {
+            for (name, input, output, axis) in cases() {
+                trials.push(Trial::test(format!("scan::{}::{dtype}::{name}", fold.name()), move || {
+                    let keep = dtype == DType::F32 || name == "row" || name == "rows_odd";
+                    check(fold, &Array::new(dtype, input, &plain(dtype), 3), output, axis, keep);
+                    check(fold, &Array::new(dtype, input, &special(dtype), 5), output, axis, false);
+                    Ok(())
+                }));
+            }
+        }
+    }
+    for (fold, dtype, lengths) in [
+        (
+            Fold::Sum,
+            DType::F32,
+            &[1, 2, 5, 31, 32, 33, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025, 4097, 8192, 8193, 20_000]
+                [..],
+        ),
+        (Fold::Sum, DType::BF16, &[8192, 8200, 16_390]),
+        (Fold::Sum, DType::F64, &[8193, 24_576]),
+        (Fold::Product, DType::C128, &[700, 9000]),
+        (Fold::Maximum, DType::U8, &[8191, 9001]),
+        (Fold::Sum, DType::Bool, &[17_000]),
+    ] {
+        for &length in lengths {
+            trials.push(Trial::test(format!("scan::{}::{dtype}::of_{length}", fold.name()), move || {
+                for sizes in [[1, length], [2, length]] {
+                    let layout = contiguous(&sizes);
+                    check(fold, &Array::new(dtype, layout, &plain(dtype), 1), layout, 1, true);
+                }
+                Ok(())
+            }));
+        }
+    }
+    trials.push(Trial::test("scan::several_groups", || {
+        groups();
+        Ok(())
+    }));
+    trials.push(Trial::test("scan::bad_operands_are_errors", || {
+        bad();
+        Ok(())
+    }));
+    trials
+}
+
+/// More tiles than one group has: on the CPU against the documented order, and as text.
+fn groups() {
+    let length = 257 * 8192 + 77;
+    let layout = contiguous(&[length]);
+    // By a stride of 0 the memory is small, and sums of a number that is no fraction still round.
+    let value = [Value::Real(0.1f32.into())];
+    let one = contiguous(&[1]);
+    let mut input = Array::new(DType::F32, one, &value, 0);
+    input.layout = one.expand(layout.shape()).expect("a view");
+    check(Fold::Sum, &input, layout, 0, true);
+}
+
+fn bad() {
+    let (graph, matrix) = (Graph::new(), contiguous(&[2, 3]));
+    let sums = scan(Fold::Sum, DType::F32);
+    assert!(sums.explain(&[matrix], &matrix, 2, (9, 0)).is_err());
+    assert!(sums.explain(&[matrix], &contiguous(&[2, 1]), 1, (9, 0)).is_err());
+    assert!(sums.explain(&[], &matrix, 1, (9, 0)).is_err());
+    for fold in [Fold::Any, Fold::ArgMaximum] {
+        assert!(graph.scan(fold, graph.input(DType::F32)).is_err(), "{fold:?}");
+    }
+    assert!(graph.scan(Fold::Maximum, graph.input(DType::C64)).is_err());
+}

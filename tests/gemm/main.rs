@@ -1,0 +1,170 @@
+//! Matrix products on the CPU, by the cases and bounds of the device suite: whole numbers exactly, with every layout, gap,
+//! start, batch and odd size; random ones within the bound of backward error analysis; and what must not be read or written
+//! is poisoned.
+
+#[path = "../gpu/gemm/bounds.rs"]
+mod bounds;
+#[path = "../gpu/gemm/case.rs"]
+mod case;
+#[path = "../gpu/gemm/numbers.rs"]
+mod numbers;
+
+mod support;
+
+use half::{bf16, f16};
+use num_complex::Complex;
+use selvedge::Error;
+use selvedge::gemm::{Operation, Product, gemm_host};
+
+use case::{Case, LAYOUTS};
+use support::Outcome;
+
+const OPERATIONS: [Operation; 4] =
+    [Operation::None, Operation::Transpose, Operation::Conjugate, Operation::Adjoint];
+
+/// Every pair of types that are multiplied and stored.
+fn every_type(case: Case) -> Outcome {
+    case.check_host::<u8, u8>()?;
+    case.check_host::<i8, i8>()?;
+    case.check_host::<u16, u16>()?;
+    case.check_host::<i16, i16>()?;
+    case.check_host::<u32, u32>()?;
+    case.check_host::<i32, i32>()?;
+    case.check_host::<u64, u64>()?;
+    case.check_host::<i64, i64>()?;
+    case.check_host::<f16, f16>()?;
+    case.check_host::<f16, f32>()?;
+    case.check_host::<bf16, bf16>()?;
+    case.check_host::<bf16, f32>()?;
+    case.check_host::<f32, f32>()?;
+    case.check_host::<f64, f64>()?;
+    case.check_host::<Complex<f32>, Complex<f32>>()?;
+    case.check_host::<Complex<f64>, Complex<f64>>()
+}
+
+#[track_caller]
+fn holds(outcome: Outcome) {
+    if let Err(failed) = outcome {
+        panic!("{}", failed.message().unwrap_or("failed"));
+    }
+}
+
+#[test]
+fn every_type_multiplies_whole_numbers_exactly() {
+    for operations in LAYOUTS {
+        // More than one tile in every direction, and an end of one.
+        holds(every_type(Case { operations, ..Case::new(150, 139, 77) }));
+    }
+}
+
+#[test]
+fn odd_sizes_in_every_layout() {
+    const ODD: [usize; 7] = [0, 1, 7, 31, 33, 127, 129];
+    let mut sizes =
+        vec![(4097, 7, 33), (7, 4097, 33), (33, 7, 4097), (1, 1, 4097), (4097, 1, 1), (1, 4097, 1)];
+    for (index, &m) in ODD.iter().enumerate() {
+        for (at, &n) in ODD.iter().enumerate() {
+            sizes.push((m, n, ODD[(3 * index + 2 * at) % ODD.len()]));
+        }
+    }
+    for (m, n, k) in sizes {
+        for operations in LAYOUTS {
+            let case = Case { operations, ..Case::new(m, n, k) };
+            holds(case.check_host::<f32, f32>());
+            holds(case.check_host::<bf16, bf16>());
+            holds(case.check_host::<i8, i8>());
+            holds(case.check_host::<i64, i64>());
+            holds(case.check_host::<Complex<f64>, Complex<f64>>());
+        }
+    }
+}
+
+#[test]
+fn gaps_starts_and_batches() {
+    for operations in LAYOUTS {
+        for (batch, shared, interleaved) in [
+            (1, (false, false), false),
+            (3, (false, false), false),
+            (3, (true, false), false),
+            (3, (false, true), true),
+            (0, (false, false), false),
+        ] {
+            let case = Case::new(65, 70, 40);
+            let case = Case { operations, batch, shared, interleaved, ..case };
+            holds(every_type(Case { gaps: (3, 5, 1), starts: (1, 3, 7), ..case }));
+        }
+    }
+}
+
+#[test]
+fn alpha_and_beta() {
+    for (m, n, k) in [(70, 65, 33), (5, 9, 0), (1, 40, 30), (40, 1, 30), (9, 9, 2), (9, 9, 1)] {
+        for (alpha, beta) in [0, 1, 3].into_iter().flat_map(|alpha| [0, 1, -2].map(|beta| (alpha, beta))) {
+            holds(every_type(Case { alpha: (alpha, 1), beta: (beta, -1), ..Case::new(m, n, k) }));
+            holds(every_type(Case { alpha: (alpha, 0), beta: (beta, 0), ..Case::new(m, n, k) }));
+        }
+    }
+}
+
+#[test]
+fn conjugates() {
+    for operations in OPERATIONS.into_iter().flat_map(|a| OPERATIONS.map(|b| (a, b))) {
+        for (m, n, k) in [(35, 20, 17), (1, 20, 17), (35, 1, 2)] {
+            let case = Case { operations, ..Case::new(m, n, k) };
+            holds(case.check_host::<Complex<f32>, Complex<f32>>());
+            holds(case.check_host::<Complex<f64>, Complex<f64>>());
+            holds(case.check_host::<f32, f32>());
+            holds(case.check_host::<bf16, bf16>());
+        }
+    }
+}
+
+#[test]
+fn integers_wrap() {
+    let case = Case { alpha: (1 << 33 | 77, 0), beta: (-(1 << 34) - 5, 0), ..Case::new(20, 30, 400) };
+    holds(every_type(Case { alpha: (1, 0), beta: (0, 0), ..case }));
+    holds(case.check_host::<u8, u8>());
+    holds(case.check_host::<i16, i16>());
+    holds(case.check_host::<i32, i32>());
+    holds(case.check_host::<u32, u32>());
+    holds(case.check_host::<i64, i64>());
+    let mut c = [0u64];
+    gemm_host(&Product::new(1, 1, 2), 1, &[u64::MAX, 1 << 63], &[u64::MAX, 3], 0, &mut c).unwrap();
+    assert_eq!(c, [(1 << 63) + 1]);
+}
+
+#[test]
+fn errors_are_within_their_bound() {
+    holds(bounds::on_the_host());
+}
+
+/// Of narrow floats the sum is rounded once, however long it is: 2048 ones and as many again are not 2048, as they are
+/// where a sum is kept in f16.
+#[test]
+fn narrow_sums_are_rounded_once() {
+    let ones = vec![f16::ONE; 4096];
+    let mut c = [f16::ZERO];
+    gemm_host(&Product::new(1, 1, 4096), 1.0, &ones, &ones, 0.0, &mut c).unwrap();
+    assert_eq!(c[0].to_f32(), 4096.0);
+    gemm_host(&Product::new(1, 1, 4096), 0.5, &ones, &ones, 1.0, &mut c).unwrap();
+    assert_eq!(c[0].to_f32(), 6144.0);
+}
+
+#[test]
+fn bad_input_is_refused() {
+    let (a, b, mut c) = ([1.0f32; 12], [1.0f32; 20], [7.0f32; 15]);
+    let mut run = |product: Product| gemm_host(&product, 1.0, &a, &b, 0.0, &mut c);
+    for (product, name) in [
+        (Product::new(4, 3, 4), "A of"),
+        (Product::new(2, 5, 5), "B of"),
+        (Product::new(4, 5, 3), "C of"),
+        (Product::new(3, 5, 4).leading(4, 4, 5), "B of"),
+        (Product::new(1, 5, 4).batch(3, 4, 0, 4), "C of"),
+    ] {
+        let Err(Error::InvalidArgument { found, .. }) = run(product) else { panic!("{product}") };
+        assert!(found.starts_with(name), "{product}: {found}");
+    }
+    assert_eq!(c, [7.0; 15]);
+    gemm_host(&Product::new(3, 5, 4), 1.0, &a, &b, 0.0, &mut c).unwrap();
+    assert_eq!(c, [4.0; 15]);
+}

@@ -1,0 +1,80 @@
+//! Products of tensors on the device, against the definition and against the CPU.
+
+#[path = "../tensor/matmul/cases.rs"]
+mod cases;
+
+use half::bf16;
+use selvedge::Error;
+use selvedge::gemm::{Choice, Engine};
+use selvedge::tensor::{Device, Matmul, Tensor};
+use selvedge::types::DType;
+
+use crate::support::{Need, Outcome, assert_error, promises};
+
+promises! {
+    views_of_every_kind_are_multiplied => needs(Need::Isa(8, 0)),
+    vectors_lose_their_dimension => needs(Need::Isa(8, 0)),
+    results_are_rounded_once => needs(Need::Isa(8, 0)),
+    large_views_agree_with_the_cpu => needs(Need::Isa(8, 0)),
+    two_devices_are_not_mixed => needs(Need::Isa(8, 0)),
+    engines_are_asked_for_by_the_call => needs(Need::Isa(8, 0)),
+}
+
+fn device() -> selvedge::Result<Device> {
+    Device::cuda(0)
+}
+
+fn views_of_every_kind_are_multiplied() -> Outcome {
+    Ok(cases::every_dtype(0..600, &device()?)?)
+}
+
+fn vectors_lose_their_dimension() -> Outcome {
+    Ok(cases::vectors(&device()?)?)
+}
+
+fn results_are_rounded_once() -> Outcome {
+    Ok(cases::results(&device()?)?)
+}
+
+/// Sizes at which every engine has several tiles, in views that are read where they lie.
+fn large_views_agree_with_the_cpu() -> Outcome {
+    let device = device()?;
+    let whole = |count: usize| (0..count).map(|x| (x * 7 % 9) as f32 - 4.0).collect::<Vec<f32>>();
+    let a = Tensor::from_vec(whole(6 * 320 * 264), &[6, 320, 264], &Device::cpu())?;
+    let b = Tensor::from_vec(whole(2 * 392 * 264), &[2, 1, 392, 264], &Device::cpu())?;
+    for dtype in [DType::BF16, DType::F16, DType::F32, DType::F64, DType::I32] {
+        let (a, b) = (a.cast(dtype)?, b.cast(dtype)?);
+        let (on_a, on_b) = (a.to(&device)?, b.to(&device)?);
+        let product = |a: &Tensor, b: &Tensor| {
+            a.narrow(0, 1, 4)?
+                .narrow(1, 8, 300)?
+                .narrow(2, 0, 256)?
+                .matmul(&b.narrow(3, 8, 256)?.transpose(2, 3)?)
+        };
+        let (found, wanted) = (product(&on_a, &on_b)?, product(&a, &b)?);
+        assert_eq!(found.shape(), wanted.shape());
+        let same = found.to(&Device::cpu())?.cast(DType::F64)?.to_vec::<f64>()?
+            == wanted.cast(DType::F64)?.to_vec::<f64>()?;
+        assert!(same, "{dtype}");
+    }
+    Ok(())
+}
+
+fn two_devices_are_not_mixed() -> Outcome {
+    let (here, there) =
+        (Tensor::ones(&[2, 2], DType::F32, &Device::cpu())?, Tensor::ones(&[2, 2], DType::F32, &device()?)?);
+    assert_error!(here.matmul(&there), Error::DeviceMismatch { left, right, .. } if left.contains("cpu") && right.contains("cuda:0"));
+    let mut c = here.clone();
+    assert_error!(Matmul::new().add_to(&mut c, 0, &there, &there), Error::DeviceMismatch { .. });
+    Ok(())
+}
+
+fn engines_are_asked_for_by_the_call() -> Outcome {
+    let a = Tensor::full(&[64, 64], 1.0, DType::BF16, &device()?)?;
+    let by = |engine| Matmul::new().by(Choice::Only(engine)).of(&a, &a);
+    assert_eq!(by(Engine::Simt)?.to_vec::<bf16>()?, [bf16::from_f32(64.0); 64 * 64]);
+    let whole = a.cast(DType::I32)?;
+    let refused = Matmul::new().by(Choice::Only(Engine::Cublas)).of(&whole, &whole);
+    assert_error!(refused, Error::InvalidArgument { found, .. } if found.contains("does not multiply i32"));
+    Ok(())
+}

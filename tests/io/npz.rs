@@ -1,0 +1,199 @@
+//! `.npz` files: every element type there and back, and archives that are damaged or lie.
+
+use std::io::Write;
+
+use selvedge::Error;
+use selvedge::io::npz::{NpzFile, NpzWriter};
+use selvedge::types::DType;
+use zip::CompressionMethod;
+use zip::write::SimpleFileOptions;
+
+use super::{Scratch, dict, file};
+
+/// Bytes that look random, of which some repeat.
+fn bytes(count: usize) -> Vec<u8> {
+    (0..count).map(|k| (k * k / 7 % 251) as u8 & if k % 5 == 0 { 0 } else { 0xff }).collect()
+}
+
+fn archive(name: &str, members: &[(&str, Vec<u8>)], method: CompressionMethod) -> Scratch {
+    let scratch = Scratch::new(name);
+    let mut archive = zip::ZipWriter::new(std::fs::File::create(&scratch.0).unwrap());
+    for (name, bytes) in members {
+        archive.start_file(*name, SimpleFileOptions::default().compression_method(method)).unwrap();
+        archive.write_all(bytes).unwrap();
+    }
+    archive.finish().unwrap();
+    scratch
+}
+
+fn message<T: std::fmt::Debug>(result: selvedge::Result<T>) -> String {
+    match result {
+        Err(error @ Error::File { .. }) => error.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn every_element_type_there_and_back() {
+    for packed in [false, true] {
+        let scratch = Scratch::new(&format!("all{packed}.npz"));
+        let create = if packed { NpzWriter::compressed } else { NpzWriter::create };
+        let mut writer = create(&scratch.0).unwrap();
+        let shapes = [&[3, 50][..], &[], &[0, 7], &[1000]];
+        let count = |shape: &[usize], dtype: DType| shape.iter().product::<usize>() * dtype.size();
+        for dtype in DType::ALL {
+            for (index, shape) in shapes.iter().enumerate() {
+                writer.begin(&format!("{dtype}/{index}"), dtype, shape).unwrap();
+                // In two parts.
+                let bytes = bytes(count(shape, dtype));
+                let (first, second) = bytes.split_at(bytes.len() / 3);
+                writer.write(first).unwrap();
+                writer.write(second).unwrap();
+            }
+        }
+        writer.finish().unwrap();
+        let mut found = NpzFile::open(&scratch.0).unwrap();
+        assert_eq!(found.names().len(), 4 * DType::ALL.len());
+        assert_eq!(found.names()[1], "bool/1");
+        for dtype in DType::ALL {
+            for (index, shape) in shapes.iter().enumerate() {
+                let array = found.array(&format!("{dtype}/{index}")).unwrap().with_dtype(dtype).unwrap();
+                assert_eq!((array.shape(), array.dtype().unwrap()), (*shape, dtype));
+                assert_eq!(array.read().unwrap().as_bytes(), bytes(count(shape, dtype)));
+            }
+        }
+    }
+}
+
+#[test]
+fn arrays_of_another_writer() {
+    let row = file(1, &dict("'<f4'", "False", "(2,)"), &[0, 0, 128, 63, 0, 0, 0, 64]);
+    let columns = file(1, &dict("'|u1'", "True", "(2, 3)"), &[1, 4, 2, 5, 3, 6]);
+    for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
+        let members =
+            [("x.npy", row.clone()), ("notes.txt", b"hello".to_vec()), ("a/y.npy", columns.clone())];
+        let scratch = archive("other.npz", &members, method);
+        let mut found = NpzFile::open(&scratch.0).unwrap();
+        assert_eq!(found.names(), ["x", "a/y"]);
+        assert_eq!(found.array("x").unwrap().read().unwrap().as_slice::<f32>().unwrap(), [1.0, 2.0]);
+        let mut array = found.array("a/y").unwrap();
+        assert!(array.is_column_major() && array.byte_count() == 6);
+        let mut elements = [0; 6];
+        array.read_bytes(&mut elements[..4]).unwrap();
+        array.read_bytes(&mut elements[4..]).unwrap();
+        assert_eq!(elements, [1, 4, 2, 5, 3, 6]);
+        drop(array);
+        let text = message(found.array("a/y").unwrap().read());
+        assert!(text.contains("other.npz: a/y.npy") && text.contains("Fortran"), "{text}");
+        let text = message(found.array("z"));
+        assert!(text.contains("no array of the name z") && text.contains("x, a/y"), "{text}");
+        assert!(matches!(found.array("x").unwrap().with_dtype(DType::F64), Err(Error::DTypeMismatch { .. })));
+    }
+}
+
+#[test]
+fn members_that_are_no_arrays_or_lie() {
+    let short = file(1, &dict("'<f4'", "False", "(3,)"), &[0; 8]);
+    let long = file(1, &dict("'<f4'", "False", "(1,)"), &[0; 9]);
+    let huge = file(1, &dict("'<f8'", "False", "(1000000, 1000000)"), &[0; 8]);
+    let members = [
+        ("text.npy", b"hello".to_vec()),
+        ("short.npy", short),
+        ("long.npy", long),
+        ("huge.npy", huge),
+        ("empty.npy", Vec::new()),
+    ];
+    let scratch = archive("lies.npz", &members, CompressionMethod::Deflated);
+    let mut found = NpzFile::open(&scratch.0).unwrap();
+    for (name, part) in [
+        ("text", "hello"),
+        ("short", "truncated"),
+        ("long", "5 bytes after"),
+        ("huge", "8000000000000 bytes"),
+        ("empty", "an empty file"),
+    ] {
+        let text = message(found.array(name));
+        assert!(text.contains(part) && text.contains(&format!("lies.npz: {name}.npy")), "{text}");
+    }
+    // A directory that says that 20 bytes of a header's member are 8 TB.
+    let scratch = archive("bomb.npz", &members[3..4], CompressionMethod::Deflated);
+    let mut bytes = std::fs::read(&scratch.0).unwrap();
+    let entry = bytes.windows(4).position(|four| four == b"PK\x01\x02").unwrap();
+    bytes[entry + 24..entry + 28].copy_from_slice(&0xf000_0000u32.to_le_bytes());
+    std::fs::write(&scratch.0, &bytes).unwrap();
+    let text = message(NpzFile::open(&scratch.0).and_then(|mut file| file.array("huge").map(drop)));
+    assert!(text.contains("4026531840") && text.contains("1032"), "{text}");
+}
+
+#[test]
+fn files_that_are_no_archives() {
+    for bytes in [&b""[..], b"hello", b"\x93NUMPY\x01\x00", b"PK\x03\x04 and nothing more"] {
+        let scratch = Scratch::with("none.npz", bytes);
+        let text = message(NpzFile::open(&scratch.0));
+        assert!(text.contains("none.npz") && text.contains("zip archive"), "{text}");
+    }
+    assert!(message(NpzFile::open(std::env::temp_dir())).contains("a folder"));
+    assert!(message(NpzFile::open("/no/such/selvedge.npz")).contains("no such file"));
+}
+
+/// Whatever happens, it is an error or the array: no panic, and little memory.
+fn read_everything(scratch: &Scratch, wanted: &[u8]) -> bool {
+    let Ok(mut found) = NpzFile::open(&scratch.0) else { return false };
+    let mut all = true;
+    for name in found.names() {
+        match found.array(&name).and_then(|array| array.read()) {
+            // The checksum says that the elements are right; the header alone could be another's.
+            Ok(array) => all &= array.as_bytes() == wanted,
+            Err(_) => all = false,
+        }
+    }
+    all
+}
+
+#[test]
+fn archives_that_are_damaged_anywhere() {
+    let elements = bytes(64);
+    let member = file(1, &dict("'<f4'", "False", "(4, 4)"), &elements);
+    for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
+        let scratch = archive("whole.npz", &[("x.npy", member.clone())], method);
+        let whole = std::fs::read(&scratch.0).unwrap();
+        assert!(read_everything(&scratch, &elements));
+        let damaged = Scratch::new("damaged.npz");
+        for length in 0..whole.len() {
+            std::fs::write(&damaged.0, &whole[..length]).unwrap();
+            assert!(!read_everything(&damaged, &elements), "{length} bytes of {}", whole.len());
+        }
+        let mut refused = 0;
+        for place in 0..whole.len() {
+            for change in [0x01, 0x80, 0xff] {
+                let mut bytes = whole.clone();
+                bytes[place] ^= change;
+                std::fs::write(&damaged.0, &bytes).unwrap();
+                refused += u32::from(!read_everything(&damaged, &elements));
+            }
+        }
+        // Of the elements and most fields every bit matters; dates and the like do not.
+        assert!(refused as usize > whole.len(), "{refused} of {}", whole.len());
+    }
+}
+
+#[test]
+fn writing_is_checked() {
+    let scratch = Scratch::new("checked.npz");
+    let mut writer = NpzWriter::create(&scratch.0).unwrap();
+    writer.begin("x", DType::F32, &[2]).unwrap();
+    assert!(matches!(writer.write(&[0; 9]), Err(Error::LengthMismatch { wanted: 8, found: 9, .. })));
+    writer.write(&[1; 4]).unwrap();
+    assert!(matches!(writer.begin("y", DType::F32, &[2]), Err(Error::LengthMismatch { found: 4, .. })));
+    writer.write(&[2; 4]).unwrap();
+    for name in ["x", "", "../x", "/x", "a\\b"] {
+        let text = writer.begin(name, DType::U8, &[]).unwrap_err().to_string();
+        assert!(text.contains("a file's name"), "{text}");
+    }
+    writer.finish().unwrap();
+    let array = NpzFile::open(&scratch.0).unwrap().array("x").unwrap().read().unwrap();
+    assert_eq!(array.as_bytes(), [1, 1, 1, 1, 2, 2, 2, 2]);
+    assert!(
+        message(NpzWriter::create(std::env::temp_dir().join("no-such/x.npz"))).contains("cannot be written")
+    );
+}

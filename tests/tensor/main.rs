@@ -1,0 +1,18 @@
+//! Tensors on the CPU: what they hold, how they share it, and how they are written, against a model that is a list of
+//! elements by index and knows no strides.
+
+mod aliasing;
+mod conversions;
+#[cfg(feature = "io")]
+mod files;
+mod fused;
+mod indexing;
+mod matmul;
+mod model;
+mod moving;
+mod properties;
+mod random;
+mod ranges;
+mod reductions;
+mod samples;
+mod text;

@@ -1,0 +1,157 @@
+//! Products of tensors on the CPU, and what is refused.
+
+mod cases;
+
+use half::f16;
+use num_complex::Complex;
+use selvedge::Error;
+use selvedge::gemm::{Choice, Engine};
+use selvedge::tensor::{Device, Matmul, Tensor};
+use selvedge::types::DType;
+
+const CPU: Device = Device::cpu();
+
+#[track_caller]
+fn holds(checked: cases::Checked) {
+    if let Err(what) = checked {
+        panic!("{what}");
+    }
+}
+
+#[test]
+fn views_of_every_kind_are_multiplied() {
+    holds(cases::every_dtype(0..1500, &CPU));
+}
+
+#[test]
+fn vectors_lose_their_dimension() {
+    holds(cases::vectors(&CPU));
+}
+
+#[test]
+fn results_are_rounded_once() {
+    holds(cases::results(&CPU));
+}
+
+fn ones(shape: &[usize], dtype: DType) -> Tensor {
+    Tensor::ones(shape, dtype, &CPU).unwrap()
+}
+
+#[test]
+fn shapes_that_do_not_meet_are_both_named() {
+    for (a, b) in
+        [(&[2, 3][..], &[2, 3][..]), (&[3], &[4]), (&[5, 2, 3], &[4, 3, 2]), (&[], &[3]), (&[3], &[])]
+    {
+        let error = ones(a, DType::F32).matmul(&ones(b, DType::F32)).unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, Error::InvalidArgument { .. }), "{text}");
+        for shape in [a, b] {
+            assert!(text.contains(&format!("{shape:?}")), "{text}");
+        }
+    }
+    let (matrix, vector) = (ones(&[2, 3], DType::F32), ones(&[3], DType::F32));
+    for (name, error) in [
+        ("dot", matrix.dot(&vector)),
+        ("outer", vector.outer(&matrix)),
+        ("gemv", matrix.gemv(&matrix)),
+        ("gemv", vector.gemv(&vector)),
+    ] {
+        let text = error.unwrap_err().to_string();
+        assert!(
+            text.starts_with(name) && text.contains("[3]") || text.contains("[2, 3] and [2, 3]"),
+            "{text}"
+        );
+    }
+    let mut c = ones(&[2, 2], DType::F32);
+    let error = Matmul::new().add_to(&mut c, 1, &matrix, &vector).unwrap_err().to_string();
+    assert!(error.contains("[2, 3] and [3], into one of [2, 2]") && error.contains("shape [2]"), "{error}");
+}
+
+#[test]
+fn dtypes_are_not_mixed() {
+    let mixed = |a, b| ones(&[2, 3], a).matmul(&ones(&[3, 2], b)).unwrap_err();
+    let error = mixed(DType::F32, DType::F64).to_string();
+    assert!(error.contains("f32 and f64") && error.contains("[2, 3] and [3, 2]"), "{error}");
+    for dtype in [DType::Bool, DType::F8E4M3, DType::F8E5M2] {
+        let operand = ones(&[2, 2], DType::F32).cast(dtype).unwrap();
+        let error = operand.matmul(&operand).unwrap_err();
+        assert!(
+            matches!(error, Error::DTypeMismatch { .. }) && error.to_string().contains("cast"),
+            "{error}"
+        );
+    }
+    let a = ones(&[2, 2], DType::F32);
+    for dtype in [DType::F64, DType::F16, DType::I32] {
+        let error = Matmul::new().result(dtype).of(&a, &a).unwrap_err();
+        assert!(matches!(error, Error::DTypeMismatch { .. }), "{error}");
+    }
+    let whole = ones(&[2, 2], DType::I32);
+    let error = Matmul::new().alpha(0.5).of(&whole, &whole).unwrap_err().to_string();
+    assert!(error.contains("a real alpha") && error.contains("i32"), "{error}");
+    let error = Matmul::new().alpha(Complex::new(0.0f32, 1.0)).of(&a, &a).unwrap_err().to_string();
+    assert!(error.contains("a complex alpha"), "{error}");
+    let mut c = ones(&[2, 2], DType::I32);
+    assert!(Matmul::new().add_to(&mut c, 0.5, &whole, &whole).is_err());
+    assert_eq!(c.to_vec::<i32>().unwrap(), [1; 4]);
+}
+
+#[test]
+fn factors_are_of_the_type_that_is_added_in() {
+    // A third is no f16, and half of what it would be as one.
+    let a = ones(&[1, 1], DType::F16);
+    let c = Matmul::new().alpha(1.0 / 3.0).result(DType::F32).of(&a, &a).unwrap();
+    assert_eq!(c.item::<f32>().unwrap(), 1.0f32 / 3.0);
+    let z = ones(&[1, 1], DType::C128);
+    let c = Matmul::new().alpha(Complex::new(2.0f64, -0.1)).of(&z, &z).unwrap();
+    assert_eq!(c.item::<Complex<f64>>().unwrap(), Complex::new(2.0, -0.1));
+    let mut c = ones(&[1, 1], DType::I64);
+    let whole = ones(&[1, 1], DType::I64);
+    Matmul::new().alpha(-3).add_to(&mut c, i64::MAX, &whole, &whole).unwrap();
+    assert_eq!(c.item::<i64>().unwrap(), i64::MAX - 3);
+}
+
+#[test]
+fn a_result_that_is_not_read_may_be_no_number() {
+    let a = ones(&[2, 2], DType::F32);
+    let mut c = Tensor::full(&[2, 2], f32::NAN, DType::F32, &CPU).unwrap();
+    Matmul::new().add_to(&mut c, 0.0, &a, &a).unwrap();
+    assert_eq!(c.to_vec::<f32>().unwrap(), [2.0; 4]);
+    // With an alpha of 0 the operands are not read.
+    let nothing = Tensor::full(&[2, 2], f32::NAN, DType::F32, &CPU).unwrap();
+    Matmul::new().alpha(0).add_to(&mut c, 0.5, &nothing, &nothing).unwrap();
+    assert_eq!(c.to_vec::<f32>().unwrap(), [1.0; 4]);
+}
+
+#[test]
+fn an_output_that_is_an_input_is_written_last() {
+    // The operands share C's elements, which are copied before anything is written.
+    let mut c = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]], &CPU).unwrap();
+    let (a, b) = (c.clone(), c.transpose(0, 1).unwrap());
+    Matmul::new().add_to(&mut c, 1, &a, &b).unwrap();
+    assert_eq!(c.to_vec::<f32>().unwrap(), [6.0, 13.0, 14.0, 29.0]);
+    assert_eq!(a.to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0, 4.0]);
+    // A part of a tensor: the rest stays.
+    let mut wide = Tensor::zeros(&[3, 4], DType::F32, &CPU).unwrap();
+    Matmul::new().add_to(wide.slice_mut(1, 1..3).unwrap().narrow(0, 1, 2).unwrap(), 0, &a, &a).unwrap();
+    assert_eq!(
+        wide.to_vec::<f32>().unwrap(),
+        [0.0, 0.0, 0.0, 0.0, 0.0, 7.0, 10.0, 0.0, 0.0, 15.0, 22.0, 0.0]
+    );
+}
+
+#[test]
+fn a_repeated_row_is_no_result() {
+    let a = ones(&[2, 2], DType::F16);
+    let mut c = ones(&[1, 2], DType::F16).expand(&[2, 2]).unwrap();
+    // As with every operation in place: what is repeated becomes elements of its own.
+    Matmul::new().add_to(&mut c, 1, &a, &a).unwrap();
+    assert_eq!(c.to_vec::<f16>().unwrap(), [f16::from_f32(3.0); 4]);
+}
+
+#[test]
+fn engines_are_those_of_devices() {
+    // On the CPU there is one way, whatever is asked for.
+    let a = ones(&[2, 2], DType::F32);
+    let c = Matmul::new().by(Choice::Only(Engine::Wgmma)).of(&a, &a).unwrap();
+    assert_eq!(c.to_vec::<f32>().unwrap(), [2.0; 4]);
+}
