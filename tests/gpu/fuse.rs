@@ -1,6 +1,6 @@
 //! Elementwise expressions on a device have the bits of the CPU, whatever the operation, the dtype and the layouts.
 //!
-//! What the CPU gives is held against a reference in `tests/fuse`, whose arrays and classes of layouts are used here.
+//! What the CPU gives is held against a reference in `tests/parity`, whose arrays and classes of layouts are used here.
 
 use selvedge::driver::{Device, Stream};
 use selvedge::fuse::{DeviceInput, DeviceOutput, Expression, Graph, Operation};
@@ -9,13 +9,13 @@ use selvedge::types::{DType, Layout};
 use crate::support::{Outcome, promises};
 
 #[allow(dead_code, reason = "the suite without a device uses the rest")]
-#[path = "../fuse/arrays.rs"]
+#[path = "../parity/arrays.rs"]
 mod arrays;
 #[allow(dead_code, reason = "as above")]
-#[path = "../fuse/classes.rs"]
+#[path = "../parity/classes.rs"]
 mod classes;
 #[allow(dead_code, reason = "as above")]
-#[path = "../fuse/value.rs"]
+#[path = "../parity/value.rs"]
 pub mod value;
 
 use arrays::{Array, assert_same, on_device, on_host};

@@ -54,7 +54,7 @@ impl Array {
 }
 
 /// Bytes at a start that suits any element.
-fn aligned(bytes: &[u8]) -> Vec<u128> {
+pub fn aligned(bytes: &[u8]) -> Vec<u128> {
     let mut words = vec![0u128; bytes.len().div_ceil(16) + 1];
     bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
     words

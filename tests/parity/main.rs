@@ -3,6 +3,7 @@
 //! a device, what that computes against the CPU bit for bit.
 //!
 //! `SELVEDGE_PTX_OUT=folder` writes every kernel's text there, once each, for `scripts/check_fuse.py`, which assembles them.
+//! `--time` prints the table's times instead; see `timing`.
 
 mod arrays;
 mod classes;
@@ -22,11 +23,23 @@ mod rules;
 mod scans;
 mod texts;
 mod tiles;
+mod timing;
 mod value;
 mod vectors;
 mod words;
 
 fn main() -> std::process::ExitCode {
+    let given: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(place) = given.iter().position(|argument| argument == "--time") {
+        let filter = given.get(place + 1).map_or("", String::as_str);
+        return match timing::print(filter) {
+            Ok(()) => std::process::ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error}");
+                std::process::ExitCode::FAILURE
+            }
+        };
+    }
     let arguments = libtest_mimic::Arguments::from_args();
     if !arguments.list {
         match harness::device() {
