@@ -157,7 +157,7 @@ sanitized() {
     local tool=$1 arguments=() word
     for word in $skip; do arguments+=(--skip "$word"); done
     # Calls that fail on purpose are part of the suite, so only what kernels do is reported.
-    SELVEDGE_POOL=none part "$tool" 170 0 "$sanitizer" --tool "$tool" --report-api-errors no --error-exitcode 99 \
+    SELVEDGE_POOL=none part "$tool" 300 0 "$sanitizer" --tool "$tool" --report-api-errors no --error-exitcode 99 \
         "$here/gpu" --test-threads 1 "${suite_arguments[@]}" "${arguments[@]}" "${only[@]}"
 }
 
@@ -199,13 +199,13 @@ done
 if wants soak; then
     SELVEDGE_SOAK_SECONDS=$soak part soak $((soak * 5 / 4 + 60)) 0 "$here/gpu" soak --nocapture
 fi
-wants native && part native 120 0 "$here/gpu" "${suite_arguments[@]}"
+wants native && part native 300 0 "$here/gpu" "${suite_arguments[@]}"
 if wants driver_only; then
     SELVEDGE_LIBNVRTC=none SELVEDGE_LIBCUBLAS=none SELVEDGE_LIBNCCL=none \
-        part driver_only 120 0 "$here/gpu" "${suite_arguments[@]}"
+        part driver_only 300 0 "$here/gpu" "${suite_arguments[@]}"
 fi
 if wants hidden; then
-    part hidden 120 0 "${way[@]}" "$here/gpu" "${suite_arguments[@]}"
+    part hidden 300 0 "${way[@]}" "$here/gpu" "${suite_arguments[@]}"
     line "" "" "" "hidden by $hidden_by; $(grep -m 1 '^hidden:' "$work/logs/hidden.log")"
     if [ -x "$here/selvedge" ]; then
         # What the program finds then, for the record.

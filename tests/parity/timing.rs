@@ -37,7 +37,8 @@ pub fn print(filter: &str) -> selvedge::Result<()> {
             let host = on_host(&expression, operands, &signature)?.as_nanos() as f64 / ON_HOST as f64;
             let device = match device() {
                 Ok(stream) => {
-                    let bytes: usize = operands.iter().chain([&signature.result]).map(|dtype| dtype.size()).sum();
+                    let bytes: usize =
+                        operands.iter().chain([&signature.result]).map(|dtype| dtype.size()).sum();
                     let taken = on_device(stream, &expression, operands, &signature)?;
                     format!("{:.0}", (bytes * ON_DEVICE) as f64 / taken.as_nanos() as f64)
                 }
