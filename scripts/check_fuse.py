@@ -3,7 +3,7 @@
 
     python3 scripts/check_fuse.py
 
-`cargo test --test fuse` writes the texts (SELVEDGE_PTX_OUT, and SELVEDGE_PTX_ALL for every class of layouts of every
+`cargo test --test parity` writes the texts (SELVEDGE_PTX_OUT, and SELVEDGE_PTX_ALL for every class of layouts of every
 operation); ptxas of several releases assembles them for every
 architecture that they are meant for. Kernels are assembled many in one file, which costs a fraction of one by one. It
 needs what scripts/build_images.py needs, and no GPU.
@@ -29,7 +29,7 @@ KERNELS_A_FILE = 250
 
 def texts(folder):
     environment = dict(os.environ, SELVEDGE_PTX_OUT=str(folder))
-    command = ["cargo", "test", "--quiet", "--test", "fuse", "--", "--quiet"]
+    command = ["cargo", "test", "--quiet", "--test", "parity", "--", "--quiet"]
     result = subprocess.run(command, cwd=build_images.ROOT, env=environment, capture_output=True, text=True)
     if result.returncode != 0:
         sys.exit(f"check_fuse: the tests failed\n{result.stdout[-4000:]}{result.stderr[-4000:]}")

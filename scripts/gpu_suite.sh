@@ -157,7 +157,7 @@ sanitized() {
     local tool=$1 arguments=() word
     for word in $skip; do arguments+=(--skip "$word"); done
     # Calls that fail on purpose are part of the suite, so only what kernels do is reported.
-    SELVEDGE_POOL=none part "$tool" 170 0 "$sanitizer" --tool "$tool" --report-api-errors no --error-exitcode 99 \
+    SELVEDGE_POOL=none part "$tool" 300 0 "$sanitizer" --tool "$tool" --report-api-errors no --error-exitcode 99 \
         "$here/gpu" --test-threads 1 "${suite_arguments[@]}" "${arguments[@]}" "${only[@]}"
 }
 
@@ -176,7 +176,7 @@ if wants benches && [ -x "$here/ground" ]; then
 fi
 if wants pytorch; then
     if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
-        part pytorch 150 0 python3 "$here/pytorch_figures.py" "$work/results" "$work/traces/pytorch.json"
+        part pytorch 210 0 python3 "$here/pytorch_figures.py" "$work/results" "$work/traces/pytorch.json"
         cat "$work/logs/pytorch.log" 2>/dev/null
     else
         absent pytorch "no PyTorch with a device here"
@@ -192,20 +192,20 @@ for bench in launcher gemm fuse reduce moving; do
         # LAUNCHER_ARGUMENTS and its like.
         arguments_of=${bench^^}_ARGUMENTS
         read -r -a bench_arguments <<<"${!arguments_of:-}"
-        part $bench 120 0 "$here/$bench" --out "$work/results" "${bench_arguments[@]}"
+        part $bench 240 0 "$here/$bench" --out "$work/results" "${bench_arguments[@]}"
         cat "$work/logs/$bench.log" 2>/dev/null
     fi
 done
 if wants soak; then
     SELVEDGE_SOAK_SECONDS=$soak part soak $((soak * 5 / 4 + 60)) 0 "$here/gpu" soak --nocapture
 fi
-wants native && part native 120 0 "$here/gpu" "${suite_arguments[@]}"
+wants native && part native 300 0 "$here/gpu" "${suite_arguments[@]}"
 if wants driver_only; then
     SELVEDGE_LIBNVRTC=none SELVEDGE_LIBCUBLAS=none SELVEDGE_LIBNCCL=none \
-        part driver_only 120 0 "$here/gpu" "${suite_arguments[@]}"
+        part driver_only 300 0 "$here/gpu" "${suite_arguments[@]}"
 fi
 if wants hidden; then
-    part hidden 120 0 "${way[@]}" "$here/gpu" "${suite_arguments[@]}"
+    part hidden 300 0 "${way[@]}" "$here/gpu" "${suite_arguments[@]}"
     line "" "" "" "hidden by $hidden_by; $(grep -m 1 '^hidden:' "$work/logs/hidden.log")"
     if [ -x "$here/selvedge" ]; then
         # What the program finds then, for the record.

@@ -283,7 +283,7 @@ def complex_points(dtype, count, numbers):
 def complex_lines(numbers):
     for name, (function, _) in COMPLEX.items():
         for dtype in ("c64", "c128"):
-            for x, y in complex_points(dtype, 160, numbers):
+            for x, y in complex_points(dtype, 140, numbers):
                 # What grows exponentially has no size past these.
                 if name in ("exp", "sinh", "cosh", "tanh", "sigmoid") and abs(x) > 700:
                     continue
@@ -294,7 +294,7 @@ def complex_lines(numbers):
                 yield line(name, dtype, [x, y], [result.real, result.imag])
     for dtype in ("c64", "c128"):
         made = 0
-        while made < 300:
+        while made < 200:
             a, b, c, d = (narrowed("f32", numbers.uniform(-3, 3)) for _ in range(4))
             with mpmath.workprec(400):
                 exponent = mpc(c, d) * mpmath.log(mpc(a, b))

@@ -82,7 +82,7 @@ def back(t, centre):
 
 
 def tail(centre):
-    return lambda t: erfc_scaled(back(t, centre)) * (1 + 2 * back(t, centre))
+    return lambda t: erfc_scaled(back(t, centre)) * (back(t, centre) + centre)
 
 
 # Name, what it is, function, weight, interval and terms for f32, interval and terms for f64.
@@ -136,6 +136,14 @@ FITS = [
         (0, mpf("0.0295"), 8),
     ),
     (
+        "LOGARITHM",
+        "(ln(1 + f) - f + f²/2) / f³, for 1 + f from sqrt(1/2) to sqrt(2); f64 has another formula",
+        lambda f: (mpmath.log1p(f) - f + f * f / 2) / f**3 if abs(f) > TINY else mpf(1) / 3,
+        lambda f: f**3 / mpmath.log1p(f) if abs(f) > TINY else f * f,
+        (mpf("-0.2930"), mpf("0.4143"), 8),
+        None,
+    ),
+    (
         "ERROR_NEAR",
         "erf(x) / x - 1 in x², for x to 1",
         in_square(lambda x: mpmath.erf(x) / x - 1 if x > TINY else 2 / mpmath.sqrt(mpmath.pi) - 1),
@@ -153,11 +161,11 @@ FITS = [
     ),
     (
         "ERROR_TAIL",
-        "erfc(x) exp(x²) (1 + 2x) in (x - c) / (x + c) with c of TAIL_CENTRE, for all x at which erfc is not 0",
+        "erfc(x) exp(x²) (x + c) in (x - c) / (x + c) with c = 2 (f32) and 4 (f64), for all x at which erfc is not 0",
         (tail(2), tail(4)),
-        lambda t: mpf(1),
-        (-1, rational(mpf("10.3"), 2), 11),
-        (-1, rational(mpf("27.4"), 4), 23),
+        (lambda t: 1 / tail(2)(t), lambda t: 1 / tail(4)(t)),
+        (-1, rational(mpf("10.3"), 2), 10),
+        (-1, rational(mpf("27.4"), 4), 22),
     ),
     (
         "GAMMA_NEAR_2",
@@ -197,7 +205,13 @@ def main():
     for name, meaning, functions, weight, single, double in FITS:
         functions = functions if isinstance(functions, tuple) else (functions, functions)
         lines.append(f"\n/// {meaning}.\n#[rustfmt::skip]\npub(super) const {name}: Fit = Fit {{\n")
-        for which, function, (low, high, terms) in zip(("single", "double"), functions, (single, double)):
+        weights = weight if isinstance(weight, tuple) else (weight, weight)
+        kinds = zip(("single", "double"), functions, weights, (single, double))
+        for which, function, weight, interval in kinds:
+            if interval is None:
+                lines.append(f"    {which}: &[],\n")
+                continue
+            low, high, terms = interval
             coefficients, error = fit(function, weight, low, high, terms)
             print(f"{name} {which}: {terms} terms, 2^{float(mpmath.log(error, 2)):.1f}", flush=True)
             lines.append(f"    {which}: &[\n")

@@ -10,6 +10,8 @@ use serde_json::Value;
 
 #[path = "cli/compile.rs"]
 mod compile;
+#[path = "cli/gemm.rs"]
+mod gemm;
 #[path = "cli/images.rs"]
 mod images;
 #[path = "cli/memory.rs"]
@@ -172,6 +174,31 @@ fn the_demonstration_runs_on_the_cpu_and_says_why() {
         assert!(operation["gigabytes_per_second"].as_f64().unwrap() > 0.0);
         assert!(!operation["verified"].as_str().unwrap().is_empty());
     }
+}
+
+#[test]
+fn the_demonstration_of_tensors_reads_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (x, y) = (path("x.npy"), path("y.npy"));
+    npy::write_slice(&x, &[1.0f32, 2.0, 3.0, 4.0, 5.0, f32::NAN], &[2, 3]).unwrap();
+    npy::write_slice(&y, &[10.0f32, 20.0, 30.0], &[3]).unwrap();
+    let text = succeeds(&["demo", "--npy", &x, &y]);
+    for part in
+        ["tensors on cpu", "No device is used", "x.npy", "[2, 3]", "x * y + x", "every element is the CPU's"]
+    {
+        assert!(text.contains(part), "'{part}' is not in: {text}");
+    }
+    npy::write_slice(&x, &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3]).unwrap();
+    let value = json(&succeeds(&["demo", "--json", "--npy", &x, &y]));
+    assert_eq!((value["device"].as_str(), value["mean"].as_f64()), (Some("cpu"), Some(481.0 / 6.0)));
+    assert_eq!(json(&succeeds(&["demo", "--json", "--npy", &y]))["mean"], 1460.0 / 3.0);
+    fails(2, &["demo", "--npy", "/no/such.npy"], &["no such file"]);
+    fails(2, &["demo", "--npy", &x, "--elements", "4"], &["--elements"]);
+    npy::write_slice(&y, &[1.0f32; 4], &[4]).unwrap();
+    fails(2, &["demo", "--npy", &x, &y], &["[2, 3]", "[4]"]);
+    npy::write_slice(&y, &[true.into(); 3] as &[selvedge::types::Bool], &[3]).unwrap();
+    succeeds(&["demo", "--npy", &y]);
 }
 
 #[test]

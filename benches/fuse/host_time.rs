@@ -74,7 +74,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
     let function = Fused::new(|[a, b, c, scale]| {
         ((((a * b + c).relu() * 2.0 - a).abs() + b).minimum(c) * scale).maximum(a)
     });
-    let operations: [(_, _, _, &[Number], &dyn Fn() -> selvedge::Result<Tensor>); 3] = [
+    let operations: [(_, _, _, &[Number], &Eager<'_>); 3] = [
         ("a + b of tensors", 400.0, &one, &[], &|| a + b),
         ("a * 0.25 of a tensor", 400.0, &scaled, &[Number::Real(0.25)], &|| a * 0.25),
         ("10 fused operations of tensors, a number given", 600.0, &given, &[Number::Real(0.25)], &|| {
@@ -93,6 +93,9 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
     recorder.finish(&options.out)?;
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
+
+/// An operation on tensors whose output it allocates.
+type Eager<'a> = dyn Fn() -> selvedge::Result<Tensor> + 'a;
 
 /// One run; its result where it is the last.
 type Step<'a> = dyn FnMut(bool) -> Result<Option<Vec<f32>>, Failure> + 'a;

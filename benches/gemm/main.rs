@@ -18,7 +18,7 @@ use harness::program::{Benchmark, Options, Program};
 const HELP: &str = "\
 gemm [--only NAME,NAME] [--out FOLDER] [--rounds N] [--cublas PATH]
 
-  --only    of square, gpt, gradients, small, skinny, batched, plain, random; all without it
+  --only    of square, gpt, gradients, small, skinny, batched, plain, older, random; all without it
   --out     where the JSON files go; benches/results without it
   --rounds  rounds of each figure, at least 20
   --cublas  the reference's library; without it SELVEDGE_BENCH_CUBLAS, the linker's, the toolkit's or python3's
@@ -36,6 +36,7 @@ const PROGRAM: Program = Program {
         ("skinny", Benchmark::Device(shapes::skinny)),
         ("batched", Benchmark::Device(shapes::batched)),
         ("plain", Benchmark::Device(shapes::plain)),
+        ("older", Benchmark::Device(shapes::older)),
         ("random", Benchmark::Device(random::measure)),
     ],
 };

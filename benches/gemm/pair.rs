@@ -80,11 +80,12 @@ pub struct Shape {
     pub batch: usize,
     /// Different Bs that the launches take in turn, so that none is in the cache.
     pub copies: usize,
+    pub choice: Choice,
 }
 
 impl Shape {
     pub fn new(m: usize, n: usize, k: usize) -> Shape {
-        Shape { m, n, k, a_transposed: false, b_transposed: false, batch: 1, copies: 1 }
+        Shape { m, n, k, a_transposed: false, b_transposed: false, batch: 1, copies: 1, choice: Choice::Own }
     }
 
     fn product(&self) -> Product {
@@ -94,7 +95,7 @@ impl Shape {
             .a(operation(self.a_transposed))
             .b(operation(self.b_transposed))
             .batch(batch, m * k, k * n, m * n)
-            .by(Choice::Own)
+            .by(self.choice)
     }
 
     fn operations(&self) -> f64 {

@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 use num_complex::Complex;
-use selvedge::gemm::GemmResult;
+use selvedge::gemm::{Choice, Engine, GemmResult};
 
 use crate::Options;
 use crate::harness::bare::Bare;
@@ -177,6 +177,17 @@ pub fn batched(bare: &Bare, options: &Options) -> Result<(), Failure> {
     let mut part = Part::new(bare, options, "gemm_batched", "A batch of products, bf16")?;
     let shape = Shape { batch: 64, ..Shape::new(1024, 1024, 64) };
     part.one::<bf16, bf16>("64 of 1024 x 1024 x 64", shape, Some(Goal(1.4, 1.1)))?;
+    part.finish()
+}
+
+/// What cards before 9.0 run, on this one.
+pub fn older(bare: &Bare, options: &Options) -> Result<(), Failure> {
+    let mut part = Part::new(bare, options, "gemm_older", "Products by mma.sync, the engine of older cards")?;
+    let (choice, size) = (Choice::Only(Engine::Mma), 8192);
+    for (name, a_transposed, b_transposed) in LAYOUTS {
+        let shape = Shape { a_transposed, b_transposed, choice, ..Shape::new(size, size, size) };
+        part.one::<bf16, bf16>(&format!("bf16 {size} {name}"), shape, Some(Goal(0.65, 0.5)))?;
+    }
     part.finish()
 }
 

@@ -20,8 +20,9 @@ struct Gather {
     Element* result;
     Report* report;
 
-    template <int Items>
-    __device__ inline void operator()(Places<3, Items>& places, const bool (&here)[Items], const Space& space) const {
+    template <typename Place, int Items>
+    __device__ inline void operator()(Places<Place, 3, Items>& places, const bool (&here)[Items],
+                                      const Space& space) const {
         bool inside[Items];
 #pragma unroll
         for (int k = 0; k < Items; k++) inside[k] = here[k];
@@ -30,11 +31,11 @@ struct Gather {
 #pragma unroll
         for (int k = 0; k < Items; k++) {
             element[k] = Element{};
-            if (inside[k]) element[k] = array[places.at[1][k]];
+            if (inside[k]) element[k] = array[places.at(1, k)];
         }
 #pragma unroll
         for (int k = 0; k < Items; k++) {
-            if (here[k]) result[places.at[2][k]] = element[k];
+            if (here[k]) result[places.at(2, k)] = element[k];
         }
     }
 };

@@ -4,7 +4,7 @@
 //
 // Entries: gemm_simt_<ELEMENT>_<A><B>, and for f16 and bf16 also gemm_simt_<ELEMENT>_f32_<A><B> whose C is f32. A and
 // B are n (stored as they are multiplied, row by row) or t (stored transposed); `Shape` has the flags that conjugate.
-// It is the Rust side's `gemm::simt::Shape`. Launch: 256 threads a block, a block for each tile of each matrix.
+// Launch: 256 threads a block, a block for each tile of each matrix.
 //
 // f16 and bf16 are added in f32 and rounded once, u8 and u16 in u32; the others in their own type. Floats are added
 // by fma with k ascending, so the bits depend on nothing but the operands. Integers wrap. With `reads_c` 0 C is only
@@ -19,37 +19,9 @@
 // | version | what | f32 on an H200 |
 // |---|---|---|
 // | 1 | as above | see benches/RESULTS.md |
-#include "elementwise.cuh"
-#include "epilogue.cuh"
+#include "gemm_blocks.cuh"
 
 namespace {
-
-struct Shape {
-    i32 m, n, k;
-    i32 padding;
-    i64 a_leading, b_leading, c_leading;  // From a stored row to the next, in elements.
-    i64 a_matrix, b_matrix, c_matrix;     // From a matrix of the batch to the next.
-    u64 alpha[2], beta[2];                // A number of the sums' type.
-    i32 conjugate_a, conjugate_b;
-    i32 vector_a, vector_b, vector_c;     // Whether all rows begin at multiples of a vector.
-    i32 reads_c, scales;                  // Whether C counts, and whether alpha is another number than 1.
-    i32 more_padding;
-    Epilogue epilogue;
-};
-
-// The types of sums that an epilogue can be applied to.
-template <typename Sum>
-struct Real {
-    enum : bool { is = false };
-};
-template <>
-struct Real<f32> {
-    enum : bool { is = true };
-};
-template <>
-struct Real<f64> {
-    enum : bool { is = true };
-};
 
 // What an element type is added in, and back.
 template <typename Element>
@@ -72,24 +44,6 @@ template <>
 struct Arithmetic<bf16> {
     typedef f32 Sum;
 };
-
-template <typename Number>
-__device__ inline Number conjugated(Number x) {
-    return x;
-}
-template <typename Part>
-__device__ inline Complex<Part> conjugated(Complex<Part> x) {
-    return {x.real, -x.imaginary};
-}
-
-template <typename Number>
-__device__ inline void clear(Number& x) {
-    x = 0;
-}
-template <typename Part>
-__device__ inline void clear(Complex<Part>& x) {
-    x.real = x.imaginary = 0;
-}
 
 template <typename Element>
 __device__ inline void clear_element(Element& x) {
@@ -202,19 +156,10 @@ __device__ inline void gemm(const Element* a, const Element* b, Result* c, const
     const int first_row = warp / 2 * 4 * Sizes::each + lane / 8 * Sizes::run;
     const int first_column = warp % 2 * 8 * Sizes::each + lane % 8 * Sizes::run;
 
-    const u32 tile_rows = ((u32)shape.m + Sizes::span - 1) / Sizes::span;
-    const u32 tile_columns = ((u32)shape.n + Sizes::span - 1) / Sizes::span;
-    // Down 8 tiles, then one column on: what is read at one time fits the L2 cache.
-    const u32 group = 8;
-    const u32 matrix = blockIdx.x / (tile_rows * tile_columns);
-    const u32 within = blockIdx.x % (tile_rows * tile_columns);
-    const u32 first = within / (group * tile_columns) * group;
-    const u32 height = group < tile_rows - first ? group : tile_rows - first;
-    const u32 in_group = within - first * tile_columns;
-    const i32 row = (first + in_group % height) * Sizes::span;
-    const i32 column = in_group / height * Sizes::span;
-    const Element* own_a = a + matrix * shape.a_matrix;
-    const Element* own_b = b + matrix * shape.b_matrix;
+    const BlockTile tile(shape, Sizes::span, Sizes::span);
+    const i32 row = tile.row, column = tile.column;
+    const Element* own_a = a + tile.matrix * shape.a_matrix;
+    const Element* own_b = b + tile.matrix * shape.b_matrix;
 
     Sum sums[Sizes::each][Sizes::each];
 #pragma unroll
@@ -263,40 +208,21 @@ __device__ inline void gemm(const Element* a, const Element* b, Result* c, const
         __syncthreads();
     }
 
-    const Sum alpha = *(const Sum*)shape.alpha, beta = *(const Sum*)shape.beta;
-    Result* own_c = c + matrix * shape.c_matrix;
-#pragma unroll
+    // The other rows move up, because registers have no index, and the code for one row is long.
+#pragma unroll 1
     for (int i = 0; i < Sizes::each; i++) {
         const i32 y = row + first_row + i / Sizes::run * Sizes::run * 4 + i % Sizes::run;
-        if (y >= shape.m) continue;
 #pragma unroll
         for (int j = 0; j < Sizes::each; j += Sizes::run) {
-            const i32 x = column + first_column + j * 8;
-            Result* to = own_c + (i64)y * shape.c_leading + x;
-            Sum (&numbers)[Sizes::run] = *(Sum(*)[Sizes::run]) & sums[i][j];
-            auto where = [&](int v, i32& in_row, i32& in_column, i64& place) {
-                in_row = y;
-                in_column = x + v;
-                place = matrix * shape.c_matrix + y * shape.c_leading + in_column;
-                return in_column < shape.n;
-            };
-            if (shape.scales) {
+            Sum numbers[Sizes::run];
 #pragma unroll
-                for (int v = 0; v < Sizes::run; v++) numbers[v] = multiply(alpha, numbers[v]);
-            }
-            if (shape.reads_c) add_c(c, beta, numbers, where);
-            if constexpr (Real<Sum>::is) finish<Result>(shape.epilogue, numbers, where);
-            Pack<Result, Sizes::run> pack;
+            for (int v = 0; v < Sizes::run; v++) numbers[v] = sums[0][j + v];
+            store_run(c, shape, tile.matrix, y, column + first_column + j * 8, numbers);
+        }
 #pragma unroll
-            for (int v = 0; v < Sizes::run; v++) narrow(numbers[v], pack.item[v]);
-            if (shape.vector_c && Sizes::run <= shape.n - x) {
-                store_pack(to, pack);
-            } else {
+        for (int next = 0; next + 1 < Sizes::each; next++) {
 #pragma unroll
-                for (int v = 0; v < Sizes::run; v++) {
-                    if (v < shape.n - x) to[v] = pack.item[v];
-                }
-            }
+            for (int j = 0; j < Sizes::each; j++) sums[next][j] = sums[next + 1][j];
         }
     }
 }

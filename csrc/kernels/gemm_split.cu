@@ -13,8 +13,11 @@
 //
 // How: the blocks of a cluster divide k. One thread of a block copies; two warpgroups multiply 64 rows of P each. As
 // many stages as shared memory holds are on their way from the start, which is what reading weights at the memory's
-// speed takes. Then each block leaves its sums in its own shared memory, and all blocks add a part of the tile each,
-// in the order of k, and store it.
+// speed takes. Then each block sends every other one the sums of the rows that are that one's to add, by bulk copies
+// between their shared memories, and each adds its rows in the order of k, and stores them.
+//
+// Nothing in global memory is touched before the kernels ahead on the stream have ended; what comes before that overlaps
+// with them.
 //
 // What must stay true: sums are added in the order of the blocks' ranks, and the division is a function of the sizes
 // and the number of multiprocessors, so all launches of a product on a card give the same bits.
@@ -22,7 +25,8 @@
 // | version | what | bf16 on an H200, of cuBLAS in the same run |
 // |---|---|---|
 // | (gemm_wgmma.cu) | tiles of 256 rows, one block for all k | 1 x 4096 x 4096: 0.34, 64 x 16384 x 16384: 0.64 |
-// | 1 | as above | see benches/RESULTS.md |
+// | 1 | blocks read each other's sums; cluster barriers that release memory | 1 x 4096 x 4096: 0.82, 64 x 16384 x 16384: 0.98; 256^3: 0.40 |
+// | 2 | as above | see benches/RESULTS.md |
 #include "elementwise.cuh"
 #include "epilogue.cuh"
 #include "hopper.cuh"
@@ -119,27 +123,54 @@ __device__ inline void leave(const f32 (&d)[Columns / 2], u32 sums, u32 consumer
     }
 }
 
-// Adds the block's share of the tile over the cluster, and stores it.
+// Where sums lie: a block's own, and behind them those that the others sent, in the order of their ranks.
+struct Sums {
+    u32 own, sent;
+    i32 height, width, pitch;  // Of a tile of C, in elements.
+    i32 splits, rank;
+
+    __device__ i32 first_row(i32 of) const { return height * of / splits; }
+    // Bytes of a row, and of the place for what one block sends.
+    __device__ u32 row() const { return pitch * 4; }
+    __device__ u32 place() const { return (height + splits - 1) / splits * row(); }
+    __device__ u32 bytes_of(i32 block) const { return (first_row(block + 1) - first_row(block)) * row(); }
+
+    // Where the sums of a block for row `y` of this one lie.
+    __device__ u32 of(i32 block, i32 y) const {
+        if (block == rank) return own + y * row();
+        return sent + (block - (block > rank)) * place() + (y - first_row(rank)) * row();
+    }
+
+    // One thread: sends every other block its rows.
+    __device__ void send_all(u32 arrived) const {
+        for (i32 block = 0; block < splits; block++) {
+            if (block == rank) continue;
+            const u32 to = sent + (rank - (rank > block)) * place();
+            send(address_in_block(to, block), own + first_row(block) * row(), bytes_of(block),
+                 address_in_block(arrived, block));
+        }
+    }
+};
+
+// Adds the block's rows of the tile, and stores them.
 template <typename Result>
-__device__ inline void store_share(void* c, const Shape& shape, u32 sums, u32 rank, i32 row, i32 column, i32 matrix,
-                                   i32 height, i32 width, i32 pitch) {
-    const i32 across = width / together;
-    const i32 pieces = min(height, shape.m - row) * across;
-    for (i32 piece = rank * threads + threadIdx.x; piece < pieces; piece += shape.splits * threads) {
-        const i32 y = piece / across, x = piece % across * together;
+__device__ inline void store_rows(void* c, const Shape& shape, const Sums& sums, i32 row, i32 column, i32 matrix) {
+    const i32 across = sums.width / together, first = sums.first_row(sums.rank);
+    const i32 rows_there = min(sums.first_row(sums.rank + 1), shape.m - row) - first;
+    for (i32 piece = threadIdx.x; piece < rows_there * across; piece += threads) {
+        const i32 y = first + piece / across, x = piece % across * together;
         const i32 left = shape.n - column - x;
         if (left <= 0) continue;
-        const u32 place = sums + (y * pitch + x) * 4;
         f32 part[most_splits][together];
 #pragma unroll
         for (int block = 0; block < most_splits; block++) {
-            if (block < shape.splits) from_cluster(address_in_block(place, block), part[block]);
+            if (block < sums.splits) from_shared(sums.of(block, y) + x * 4, part[block]);
         }
 #pragma unroll
         for (int block = 1; block < most_splits; block++) {
 #pragma unroll
             for (int v = 0; v < together; v++) {
-                if (block < shape.splits) part[0][v] += part[block][v];
+                if (block < sums.splits) part[0][v] += part[block][v];
             }
         }
         const i64 at = matrix * shape.c_matrix + (row + y) * shape.c_row + column + x;
@@ -171,23 +202,31 @@ __device__ inline void store_share(void* c, const Shape& shape, u32 sums, u32 ra
 template <bool SpanP, bool SpanQ, int Columns>
 __device__ inline void gemm(const TensorMap* p_map, const TensorMap* q_map, void* c, const Shape& shape) {
     using Stage = Stages<SpanQ, Columns>;
-    const u32 start = (shared_address(shared_memory) + 1023) & ~1023u;
+    // The barriers come first, for what the other blocks send may reach behind the stages.
+    const u32 full = (shared_address(shared_memory) + 1023) & ~1023u, empty = full + 8 * Stage::count;
+    const u32 arrived = empty + 8 * Stage::count, start = full + 1024;
     const u32 of_p = start, of_q = of_p + Stage::count * Stage::p_bytes;
-    const u32 full = of_q + Stage::count * Stage::q_bytes, empty = full + 8 * Stage::count;
     // The same for all threads of a warp, and known to be.
     const u32 warpgroup = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);
     const u32 rank = cluster_rank();
     const Tile tile(shape, rank, Columns);
+    Sums sums{start, 0, Columns, rows, rows + 4, shape.splits, (i32)rank};
+    if (!shape.swapped) sums = {start, 0, rows, Columns, Columns + 8, shape.splits, (i32)rank};
+    sums.sent = start + sums.height * sums.row();
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < Stage::count; stage++) {
             barrier_initialise(full + 8 * stage, 1);
             barrier_initialise(empty + 8 * stage, consumers);
         }
+        barrier_initialise(arrived, 1);
         barriers_initialised();
+        barrier_expect(arrived, (shape.splits - 1) * sums.bytes_of(rank));
         prefetch_map(p_map);
         prefetch_map(q_map);
     }
     __syncthreads();
+    next_may_start();
+    wait_for_earlier();
     Turn<Stage::count> turn;
     if (warpgroup == 0) {
         if (threadIdx.x == 0) {
@@ -204,6 +243,7 @@ __device__ inline void gemm(const TensorMap* p_map, const TensorMap* q_map, void
         }
         __syncwarp();
         __syncthreads();
+        if (shape.splits > 1) cluster_barrier();
     } else {
         const u32 consumer = warpgroup - 1;
         f32 d[Columns / 2];
@@ -227,21 +267,26 @@ __device__ inline void gemm(const TensorMap* p_map, const TensorMap* q_map, void
             turn.next();
         }
         wgmma_wait<0>();
-        // All that was copied has been multiplied: the stages' place is free for the sums.
+        // All that was copied has been multiplied, in the whole cluster: the stages' place is free for the sums.
         __syncthreads();
+        if (shape.splits > 1) cluster_barrier();
         leave<Columns>(d, start, consumer, shape.swapped);
+        publish_to_copies();
     }
-    cluster_barrier();
+    __syncthreads();
+    if (shape.splits > 1) {
+        if (threadIdx.x == 0) sums.send_all(arrived);
+        __syncwarp();
+        barrier_wait(arrived, 0);
+    }
     const i32 row = shape.swapped ? tile.q : tile.p, column = shape.swapped ? tile.p : tile.q;
-    const i32 height = shape.swapped ? Columns : rows, width = shape.swapped ? rows : Columns;
-    const i32 pitch = shape.swapped ? rows + 4 : Columns + 8;
     if (shape.wide) {
-        store_share<f32>(c, shape, start, rank, row, column, tile.matrix, height, width, pitch);
+        store_rows<f32>(c, shape, sums, row, column, tile.matrix);
     } else {
-        store_share<ELEMENT>(c, shape, start, rank, row, column, tile.matrix, height, width, pitch);
+        store_rows<ELEMENT>(c, shape, sums, row, column, tile.matrix);
     }
-    // Others may still read this block's sums.
-    cluster_barrier();
+    // What this block sent has been read when all have got theirs; only then may it go.
+    if (shape.splits > 1) cluster_barrier();
 }
 
 }  // namespace

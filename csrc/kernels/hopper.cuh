@@ -6,14 +6,13 @@
 // offsets (`shared_address`), because the instructions take those. The PTX manual's chapters "mbarrier",
 // "Asynchronous copy: tensor" and "setmaxnreg" define them.
 #pragma once
+#include "ampere.cuh"
 #include "types.cuh"
 
 // A tensor map as the driver encodes it; a kernel takes it as `const __grid_constant__ TensorMap`.
 struct alignas(64) TensorMap {
     u64 words[16];
 };
-
-__device__ inline u32 shared_address(const void* pointer) { return (u32)__cvta_generic_to_shared(pointer); }
 
 // ---- clusters ----
 
@@ -30,11 +29,12 @@ __device__ inline u32 address_in_block(u32 address, u32 rank) {
     return remote;
 }
 
-// All threads of the cluster.
+// All threads of the cluster. It orders when they go on, not what they wrote: a barrier that released memory would compile
+// to a fence of the whole device, more than a microsecond where stores are on their way.
 __device__ inline void cluster_barrier() {
     asm volatile(
-        "barrier.cluster.arrive.release.aligned;\n"
-        "barrier.cluster.wait.acquire.aligned;" ::
+        "barrier.cluster.arrive.relaxed.aligned;\n"
+        "barrier.cluster.wait.aligned;" ::
             : "memory");
 }
 
@@ -123,6 +123,14 @@ __device__ inline void store_box(const TensorMap* map, u32 from, i32 x, i32 y, i
         : "memory");
 }
 
+// Copies a multiple of 16 bytes to another block of the cluster, whose barrier is told of them.
+__device__ inline void send(u32 cluster_address, u32 from, u32 bytes, u32 cluster_barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     cluster_address),
+                 "r"(from), "r"(bytes), "r"(cluster_barrier)
+                 : "memory");
+}
+
 // Waits until at most `Groups` of this thread's stores still read shared memory.
 template <int Groups>
 __device__ inline void stores_read() {
@@ -160,11 +168,10 @@ __device__ inline void from_shared(u32 place, f32 (&two)[2]) {
     asm volatile("ld.shared::cta.v2.f32 {%0, %1}, [%2];" : "=f"(two[0]), "=f"(two[1]) : "r"(place) : "memory");
 }
 
-// Four numbers out of the shared memory of any block of the cluster.
-__device__ inline void from_cluster(u32 cluster_address, f32 (&four)[4]) {
-    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+__device__ inline void from_shared(u32 place, f32 (&four)[4]) {
+    asm volatile("ld.shared::cta.v4.f32 {%0, %1, %2, %3}, [%4];"
                  : "=f"(four[0]), "=f"(four[1]), "=f"(four[2]), "=f"(four[3])
-                 : "r"(cluster_address)
+                 : "r"(place)
                  : "memory");
 }
 
@@ -175,6 +182,14 @@ __device__ inline void blocks_to_shared(u32 place, const u32 (&block)[4]) {
                  "r"(block[1]), "r"(block[2]), "r"(block[3])
                  : "memory");
 }
+
+// ---- kernels behind one another on a stream; they overlap where the later one is launched so that it may ----
+
+// Lets the next kernel's blocks start as soon as all of this one's have said so, and there is room for them.
+__device__ inline void next_may_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
+// Waits until all earlier kernels have ended and what they wrote can be read.
+__device__ inline void wait_for_earlier() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
 // ---- registers; all warps of a warpgroup ----
 

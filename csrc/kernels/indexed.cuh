@@ -7,9 +7,9 @@
 // innermost. `Space` and `Report` are the Rust side's structs of these names.
 //
 // A thread takes ITEMS units, a block apart: all indices first, then all loads, then all stores, because an index and
-// what it leads to are two waits for memory, and only what a thread has outstanding hides them. A linear position is
-// taken apart by 32-bit divisions, for all items by one dimension at a time; spaces of 2^32 units and more by 64-bit
-// ones, an item at a time.
+// what it leads to are two waits for memory, and only what a thread has outstanding hides them. Below 2^31 units a linear
+// position is taken apart by multiplication, for all items by one dimension at a time, and where no place is further
+// than 2^31 units, places have 32 bits; larger spaces are divided by in 64 bits, an item at a time.
 //
 // An index below 0 counts from the end. One that is out of range moves nothing: it is reported.
 #pragma once
@@ -26,7 +26,11 @@ struct Space {
     i64 stride[OPERANDS][DIMENSIONS];
     i64 offset[OPERANDS];
     i64 along[OPERANDS];
-    u64 rank;
+    // t / shape = (umulhi(t, factor) + t) >> shift for all t below 2^31
+    u32 factor[DIMENSIONS];
+    u32 shift[DIMENSIONS];
+    u32 rank;
+    u32 near;  // whether every place is below 2^31
     u64 size;  // of the axis that the index counts along
     u32 axis;
     u32 operation;
@@ -58,10 +62,22 @@ __device__ inline void tell(Report* report, const Space& space, i64 index) {
     seen->complete = 1;
 }
 
-// Where the items of a thread lie, in the first operands.
-template <int Operands, int Items>
+__device__ inline u32 divided(u32 position, const Space& space, u32 dimension) {
+    return (__umulhi(position, space.factor[dimension]) + position) >> space.shift[dimension];
+}
+__device__ inline u64 divided(u64 position, const Space& space, u32 dimension) {
+    return position / space.shape[dimension];
+}
+
+__device__ inline i64 place_of(u32 place) { return (i64)(i32)place; }
+__device__ inline i64 place_of(u64 place) { return (i64)place; }
+
+// Where the items of a thread lie, in the first operands. Unsigned, because what is not there may be anywhere.
+template <typename Place, int Operands, int Items>
 struct Places {
-    i64 at[Operands][Items];
+    Place place[Operands][Items];
+
+    __device__ inline i64 at(int operand, int k) const { return place_of(place[operand][k]); }
 
     template <typename Count>
     __device__ inline void find(const Space& space, Count base) {
@@ -70,74 +86,81 @@ struct Places {
         for (int k = 0; k < Items; k++) {
             rest[k] = base + k * (Count)blockDim.x;
 #pragma unroll
-            for (int operand = 0; operand < Operands; operand++) at[operand][k] = space.offset[operand];
+            for (int operand = 0; operand < Operands; operand++) place[operand][k] = (Place)space.offset[operand];
         }
-        const u32 rank = (u32)space.rank;
+        if (space.rank == 0) return;
+        const u32 last = space.rank - 1;
 #pragma unroll 1
-        for (u32 dimension = 0; dimension < rank; dimension++) {
+        for (u32 dimension = 0; dimension < last; dimension++) {
             const Count size = (Count)space.shape[dimension];
-            i64 stride[Operands];
-#pragma unroll
-            for (int operand = 0; operand < Operands; operand++) stride[operand] = space.stride[operand][dimension];
 #pragma unroll
             for (int k = 0; k < Items; k++) {
-                const Count next = rest[k] / size;
-                const i64 coordinate = (i64)(rest[k] - next * size);
-#pragma unroll
-                for (int operand = 0; operand < Operands; operand++) at[operand][k] += coordinate * stride[operand];
+                const Count next = divided(rest[k], space, dimension);
+                move(space, dimension, k, (Place)(rest[k] - next * size));
                 rest[k] = next;
             }
+        }
+#pragma unroll
+        for (int k = 0; k < Items; k++) move(space, last, k, (Place)rest[k]);
+    }
+
+    __device__ inline void move(const Space& space, u32 dimension, int k, Place coordinate) {
+#pragma unroll
+        for (int operand = 0; operand < Operands; operand++) {
+            place[operand][k] += coordinate * (Place)space.stride[operand][dimension];
         }
     }
 };
 
+template <typename Count, typename Place, int Operands, int Items, typename Work>
+__device__ inline void for_items(const Space& space, u64 n, const Work& work) {
+    const u64 step = (u64)gridDim.x * blockDim.x * Items;
+#pragma unroll 1
+    for (u64 base = (u64)blockIdx.x * blockDim.x * Items + threadIdx.x; base < n; base += step) {
+        Places<Place, Operands, Items> places;
+        places.find(space, (Count)base);
+        bool here[Items];
+#pragma unroll
+        for (int k = 0; k < Items; k++) here[k] = base + k * blockDim.x < n;
+        work(places, here, space);
+    }
+}
+
 // Calls work(places, here, space) for all items of all threads; here[k] says whether item k is there.
 template <int Operands, typename Work>
 __device__ inline void for_each(const Space& space, u64 n, const Work& work) {
-    if (n <= 0xffffffffu) {
-        const u64 step = (u64)gridDim.x * blockDim.x * ITEMS;
-#pragma unroll 1
-        for (u64 base = (u64)blockIdx.x * blockDim.x * ITEMS + threadIdx.x; base < n; base += step) {
-            Places<Operands, ITEMS> places;
-            places.find(space, (u32)base);
-            bool here[ITEMS];
-#pragma unroll
-            for (int k = 0; k < ITEMS; k++) here[k] = base + k * blockDim.x < n;
-            work(places, here, space);
-        }
-        return;
-    }
-    const u64 threads = (u64)gridDim.x * blockDim.x;
-#pragma unroll 1
-    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += threads) {
-        Places<Operands, 1> places;
-        places.find(space, i);
-        bool here[1] = {true};
-        work(places, here, space);
+    if (space.near) {
+        for_items<u32, u32, Operands, ITEMS>(space, n, work);
+    } else if (n < 0x80000000u) {
+        for_items<u32, u64, Operands, ITEMS>(space, n, work);
+    } else {
+        for_items<u64, u64, Operands, 1>(space, n, work);
     }
 }
 
 // Reads the indices of a thread's items and moves its places along them. `here` becomes whether an item is there and
 // inside; what is outside is reported.
-template <int Operands, int Items, typename Index>
-__device__ inline void follow(Places<Operands, Items>& places, bool (&here)[Items], const Index* indices,
+template <typename Place, int Operands, int Items, typename Index>
+__device__ inline void follow(Places<Place, Operands, Items>& places, bool (&here)[Items], const Index* indices,
                               const Space& space, Report* report) {
     i64 index[Items];
 #pragma unroll
-    for (int k = 0; k < Items; k++) index[k] = here[k] ? (i64)indices[places.at[0][k]] : 0;
+    for (int k = 0; k < Items; k++) index[k] = here[k] ? (i64)indices[places.at(0, k)] : 0;
     bool outside = false;
     i64 wrong = 0;
 #pragma unroll
     for (int k = 0; k < Items; k++) {
-        const i64 place = index[k] < 0 ? index[k] + (i64)space.size : index[k];
-        const bool inside = (u64)place < space.size;
+        const u64 position = index[k] < 0 ? (u64)index[k] + space.size : (u64)index[k];
+        const bool inside = position < space.size;
         if (here[k] && !inside) {
             outside = true;
             wrong = index[k];
         }
         here[k] = here[k] && inside;
 #pragma unroll
-        for (int operand = 1; operand < Operands; operand++) places.at[operand][k] += place * space.along[operand];
+        for (int operand = 1; operand < Operands; operand++) {
+            places.place[operand][k] += (Place)position * (Place)space.along[operand];
+        }
     }
     if (outside) tell(report, space, wrong);
 }

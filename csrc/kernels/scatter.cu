@@ -24,17 +24,18 @@ struct Scatter {
     const Element* elements;
     Report* report;
 
-    template <int Items>
-    __device__ inline void operator()(Places<3, Items>& places, bool (&here)[Items], const Space& space) const {
+    template <typename Place, int Items>
+    __device__ inline void operator()(Places<Place, 3, Items>& places, bool (&here)[Items],
+                                      const Space& space) const {
         follow(places, here, indices, space, report);
         Element element[Items];
 #pragma unroll
         for (int k = 0; k < Items; k++) {
-            if (here[k]) element[k] = elements[places.at[2][k]];
+            if (here[k]) element[k] = elements[places.at(2, k)];
         }
 #pragma unroll
         for (int k = 0; k < Items; k++) {
-            if (here[k]) array[places.at[1][k]] = element[k];
+            if (here[k]) array[places.at(1, k)] = element[k];
         }
     }
 };
@@ -46,21 +47,22 @@ struct ScatterLast {
     const Element* elements;
     const u32* marks;
 
-    template <int Items>
-    __device__ inline void operator()(Places<5, Items>& places, bool (&here)[Items], const Space& space) const {
+    template <typename Place, int Items>
+    __device__ inline void operator()(Places<Place, 5, Items>& places, bool (&here)[Items],
+                                      const Space& space) const {
         follow(places, here, indices, space, nullptr);
 #pragma unroll
         for (int k = 0; k < Items; k++) {
-            here[k] = here[k] && marks[places.at[3][k]] == (u32)places.at[4][k] + 1;
+            here[k] = here[k] && marks[places.at(3, k)] == (u32)places.at(4, k) + 1;
         }
         Element element[Items];
 #pragma unroll
         for (int k = 0; k < Items; k++) {
-            if (here[k]) element[k] = elements[places.at[2][k]];
+            if (here[k]) element[k] = elements[places.at(2, k)];
         }
 #pragma unroll
         for (int k = 0; k < Items; k++) {
-            if (here[k]) array[places.at[1][k]] = element[k];
+            if (here[k]) array[places.at(1, k)] = element[k];
         }
     }
 };

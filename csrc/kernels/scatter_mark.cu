@@ -20,12 +20,13 @@ struct Mark {
     u32* marks;
     Report* report;
 
-    template <int Items>
-    __device__ inline void operator()(Places<3, Items>& places, bool (&here)[Items], const Space& space) const {
+    template <typename Place, int Items>
+    __device__ inline void operator()(Places<Place, 3, Items>& places, bool (&here)[Items],
+                                      const Space& space) const {
         follow(places, here, indices, space, report);
 #pragma unroll
         for (int k = 0; k < Items; k++) {
-            if (here[k]) atomicMax(marks + places.at[1][k], (u32)places.at[2][k] + 1);
+            if (here[k]) atomicMax(marks + places.at(1, k), (u32)places.at(2, k) + 1);
         }
     }
 };

@@ -60,13 +60,13 @@ pub(crate) use fork::check as check_not_forked;
 pub use function::{Function, FunctionAttributes};
 pub use graph::{Captured, CapturedBuffer, ExecutableGraph, Graph, GraphNode, NodeKind, UpdateError};
 pub use launch::{Dim3, LaunchConfig};
-pub(crate) use memory::View;
 pub use memory::{
     BlockSnapshot, BlockState, Copy2d, Copy3d, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut,
     DeviceWrite, MemoryScope, MemorySnapshot, MemoryTrace, MemoryUse, PinnedBuffer, PoolStatistics,
     RegisterError, ReplayOptions, ReplayPool, ReplayReport, ReplaySample, SegmentSnapshot, TraceEvent,
     Transfer, TransferError,
 };
+pub(crate) use memory::{View, prefer_large_pages};
 pub(crate) use module::ModuleState;
 pub use module::{Global, LinkInput, Module, ModuleOptions};
 pub(crate) use operands::{Operand, OperandAccess, Operands};

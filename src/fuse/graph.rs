@@ -8,9 +8,9 @@ use num_complex::Complex;
 use super::coordinate::Coordinate;
 use super::expression::Expression;
 use super::number::Number;
-use super::operation::{Operation, with_operations};
+use super::operation::{Operation, Rule, with_operations};
 use crate::error::{Error, Result};
-use crate::types::DType;
+use crate::types::{DType, NumberKind};
 
 /// A node's place in its graph.
 pub(crate) type Place = u32;
@@ -257,37 +257,49 @@ pub struct Expr<'g> {
     place: Place,
 }
 
-/// What an operation of an [`Expr`] takes beside it: another one, or a number.
+/// What an operation of an [`Expr`] takes beside it: another one, or a number, which meets what the operation's other
+/// operands have in common.
 pub trait Operand<'g> {
-    /// The operand's place beside an expression of the same graph.
+    /// Which of the two.
     #[doc(hidden)]
-    fn place(self, beside: Expr<'g>) -> u32;
+    fn given(self) -> Given<'g>;
+}
+
+/// An operand as it was given.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy)]
+pub enum Given<'g> {
+    /// A node.
+    Expr(Expr<'g>),
+    /// A number, which has no dtype yet.
+    Number(Number),
 }
 
 impl<'g> Operand<'g> for Expr<'g> {
-    fn place(self, beside: Expr<'g>) -> u32 {
-        if std::ptr::eq(self.graph, beside.graph) {
-            return self.place;
-        }
-        let error = Error::invalid("an expression", "operands of two graphs", "operands of one graph");
-        beside.graph.0.borrow_mut().error.get_or_insert(error);
-        beside.place
+    fn given(self) -> Given<'g> {
+        Given::Expr(self)
     }
+}
+
+/// The dtype of a number beside operands of these dtypes: by its kind beside what they have in common; where there are none,
+/// that of its kind alone (bool, i64, f32 or c64).
+///
+/// # Errors
+///
+/// As [`DType::promote`] and [`DType::promote_number`].
+pub(crate) fn dtype_of_number(number: NumberKind, beside: impl IntoIterator<Item = DType>) -> Result<DType> {
+    let mut common: Option<DType> = None;
+    for dtype in beside {
+        common = Some(common.map_or(Ok(dtype), |common| common.promote(dtype))?);
+    }
+    common.unwrap_or(DType::Bool).promote_number(number)
 }
 
 macro_rules! numbers {
     ($($type:ty)*) => {$(
         impl<'g> Operand<'g> for $type {
-            fn place(self, beside: Expr<'g>) -> u32 {
-                let number = Number::from(self);
-                let mut nodes = beside.graph.0.borrow_mut();
-                match nodes.dtype(beside.place).promote_number(number.kind()) {
-                    Ok(dtype) => nodes.literal(number, dtype),
-                    Err(error) => {
-                        nodes.error.get_or_insert(error);
-                        beside.place
-                    }
-                }
+            fn given(self) -> Given<'g> {
+                Given::Number(self.into())
             }
         }
 
@@ -298,8 +310,7 @@ macro_rules! numbers {
             type Output = Expr<'g>;
 
             fn $method(self, right: Expr<'g>) -> Expr<'g> {
-                let left = Operand::place(self, right);
-                right.apply(Operation::$operation, &[left, right.place])
+                right.apply(Operation::$operation, &[self.given(), right.given()])
             }
         }
     )*};
@@ -308,17 +319,53 @@ macro_rules! numbers {
 numbers! { bool i32 i64 u64 f32 f64 Complex<f32> Complex<f64> }
 
 impl<'g> Expr<'g> {
-    fn apply(self, operation: Operation, operands: &[Place]) -> Expr<'g> {
-        let place = self.graph.0.borrow_mut().apply(operation, operands);
+    /// Its place, beside an expression of the same graph.
+    fn place(self, beside: Expr<'g>) -> Place {
+        if std::ptr::eq(self.graph, beside.graph) {
+            return self.place;
+        }
+        let error = Error::invalid("an expression", "operands of two graphs", "operands of one graph");
+        beside.graph.0.borrow_mut().error.get_or_insert(error);
+        beside.place
+    }
+
+    /// An operation on operands of this graph.
+    fn apply(self, operation: Operation, operands: &[Given<'g>]) -> Expr<'g> {
+        // The condition of a choice says nothing about its values.
+        let values = operands.get(usize::from(operation.rule() == Rule::Choice)..).unwrap_or_default();
+        let dtypes = || {
+            values.iter().filter_map(|operand| match operand {
+                Given::Expr(expr) => Some(expr.dtype()),
+                Given::Number(_) => None,
+            })
+        };
+        let places: Vec<Place> = operands
+            .iter()
+            .map(|operand| match *operand {
+                Given::Expr(expr) => expr.place(self),
+                Given::Number(number) => {
+                    let dtype = dtype_of_number(number.kind(), dtypes());
+                    let mut nodes = self.graph.0.borrow_mut();
+                    match dtype {
+                        Ok(dtype) => nodes.literal(number, dtype),
+                        Err(error) => {
+                            nodes.error.get_or_insert(error);
+                            self.place
+                        }
+                    }
+                }
+            })
+            .collect();
+        let place = self.graph.0.borrow_mut().apply(operation, &places);
         Expr { graph: self.graph, place }
     }
 
     /// An operation by its value, on this and the other operands.
     #[must_use]
     pub fn operation(self, operation: Operation, others: &[Expr<'g>]) -> Expr<'g> {
-        let mut places = vec![self.place];
-        places.extend(others.iter().map(|other| other.place(self)));
-        self.apply(operation, &places)
+        let mut operands = vec![self.given()];
+        operands.extend(others.iter().map(|other| other.given()));
+        self.apply(operation, &operands)
     }
 
     /// The dtype.
@@ -390,7 +437,7 @@ macro_rules! methods {
         #[must_use]
         #[allow(clippy::should_implement_trait)]
         pub fn $name(self) -> Expr<'g> {
-            self.apply(Operation::$variant, &[self.place])
+            self.apply(Operation::$variant, &[self.given()])
         }
     };
     (@one $variant:ident $name:ident 2 $doc:literal) => {
@@ -398,16 +445,14 @@ macro_rules! methods {
         #[must_use]
         #[allow(clippy::should_implement_trait)]
         pub fn $name(self, y: impl Operand<'g>) -> Expr<'g> {
-            let y = y.place(self);
-            self.apply(Operation::$variant, &[self.place, y])
+            self.apply(Operation::$variant, &[self.given(), y.given()])
         }
     };
     (@one $variant:ident $name:ident 3 $doc:literal) => {
         #[doc = $doc]
         #[must_use]
         pub fn $name(self, y: impl Operand<'g>, z: impl Operand<'g>) -> Expr<'g> {
-            let (y, z) = (y.place(self), z.place(self));
-            self.apply(Operation::$variant, &[self.place, y, z])
+            self.apply(Operation::$variant, &[self.given(), y.given(), z.given()])
         }
     };
 }
@@ -420,8 +465,7 @@ macro_rules! operators {
             type Output = Expr<'g>;
 
             fn $method(self, right: T) -> Expr<'g> {
-                let right = right.place(self);
-                self.apply(Operation::$operation, &[self.place, right])
+                self.apply(Operation::$operation, &[self.given(), right.given()])
             }
         }
     )*};
@@ -444,7 +488,7 @@ impl<'g> ops::Neg for Expr<'g> {
     type Output = Expr<'g>;
 
     fn neg(self) -> Expr<'g> {
-        self.apply(Operation::Neg, &[self.place])
+        self.apply(Operation::Neg, &[self.given()])
     }
 }
 
@@ -452,6 +496,6 @@ impl<'g> ops::Not for Expr<'g> {
     type Output = Expr<'g>;
 
     fn not(self) -> Expr<'g> {
-        self.apply(Operation::BitNot, &[self.place])
+        self.apply(Operation::BitNot, &[self.given()])
     }
 }

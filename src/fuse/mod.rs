@@ -57,9 +57,13 @@ mod tile;
 pub use device::{DeviceInput, DeviceOutput};
 pub use explain::{Explanation, KernelLaunch};
 pub use expression::Expression;
+#[doc(hidden)]
+pub use graph::Given;
+pub(crate) use graph::dtype_of_number;
 pub use graph::{Expr, Graph, Operand};
 pub use host::{HostInput, HostOutput};
 pub use number::Number;
 pub(crate) use operation::with_operations;
 pub use operation::{DTypes, Operation, Rule, Signature};
+pub(crate) use plan::divisor;
 pub use reduce::{Fold, LaunchMemory, Reduction, ReductionExplanation, ReductionLaunch, Scan};

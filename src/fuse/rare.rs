@@ -37,8 +37,8 @@ impl Program {
         number
     }
 
-    /// Ends it. For each result there is the value elsewhere and that of the body; gives the results' first value.
-    pub(crate) fn close_rare(&mut self, number: u32, results: Vec<[Value; 2]>) -> Value {
+    /// Ends it. For each result there is the value elsewhere and that of the body.
+    pub(crate) fn close_rare<const N: usize>(&mut self, number: u32, results: [[Value; 2]; N]) -> [Value; N] {
         let first = self.steps.len();
         let rare = &mut self.rares[number as usize];
         rare.body.end = first;
@@ -50,7 +50,7 @@ impl Program {
             let kind = self.steps[usual.index()].1;
             self.steps.push((Step::Result { rare: number, result: result as u32 }, kind));
         }
-        rare.results = results;
-        Value(first as u32)
+        rare.results = results.to_vec();
+        std::array::from_fn(|result| Value((first + result) as u32))
     }
 }

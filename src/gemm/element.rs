@@ -81,9 +81,9 @@ elements! {
     i8, "u8", u32, i8, |x: i8| x as u32, |sum: u32| sum as i8;
     u16, "u16", u32, u16, |x: u16| x as u32, |sum: u32| sum as u16;
     i16, "u16", u32, i16, |x: i16| x as u32, |sum: u32| sum as i16;
-    u32, "u32", u32, u32, |x: u32| x as u32, |sum: u32| sum as u32;
+    u32, "u32", u32, u32, |x| x, |sum| sum;
     i32, "u32", u32, i32, |x: i32| x as u32, |sum: u32| sum as i32;
-    u64, "u64", u64, u64, |x: u64| x as u64, |sum: u64| sum as u64;
+    u64, "u64", u64, u64, |x| x, |sum| sum;
     i64, "u64", u64, i64, |x: i64| x as u64, |sum: u64| sum as i64;
     f16, "f16", f32, f32, f32::from, f16::from_f32;
     bf16, "bf16", f32, f32, f32::from, bf16::from_f32;

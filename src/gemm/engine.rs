@@ -13,6 +13,9 @@ use crate::types::DType;
 pub enum Engine {
     /// Tensor cores of compute capability 9.0, fed by bulk tensor copies: [`DType::F16`] and [`DType::BF16`], added in f32.
     Wgmma,
+    /// Tensor cores of compute capability 8.0 and up, and 7.5 for [`DType::F16`]: [`DType::F16`] and [`DType::BF16`], added
+    /// in f32, of any alignment.
+    Mma,
     /// Ordinary arithmetic: every device, every element type, any alignment.
     Simt,
     /// NVIDIA's library, where it is installed: floats and complex numbers. Used only where it is asked for.
@@ -21,12 +24,13 @@ pub enum Engine {
 
 impl Engine {
     /// Every engine, the one that is preferred first; of cuBLAS and this crate's own the table of choices may say otherwise.
-    pub const ALL: [Engine; 3] = [Engine::Wgmma, Engine::Simt, Engine::Cublas];
+    pub const ALL: [Engine; 4] = [Engine::Wgmma, Engine::Mma, Engine::Simt, Engine::Cublas];
 
     /// Its name in `SELVEDGE_GEMM`.
     pub const fn name(self) -> &'static str {
         match self {
             Engine::Wgmma => "wgmma",
+            Engine::Mma => "mma",
             Engine::Simt => "simt",
             Engine::Cublas => "cublas",
         }
@@ -173,7 +177,7 @@ mod tests {
         assert_eq!(Choice::default(), Choice::Own);
         for name in ["cutlass", "Own", "simt "] {
             let error = name.parse::<Choice>().unwrap_err().to_string();
-            assert!(error.contains(&format!("'{name}'")) && error.contains("wgmma, simt"), "{error}");
+            assert!(error.contains(&format!("'{name}'")) && error.contains("wgmma, mma, simt"), "{error}");
         }
     }
 }

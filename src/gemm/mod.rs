@@ -5,9 +5,12 @@
 //!
 //! | engine | needs | element types | added in |
 //! |---|---|---|---|
-//! | `wgmma` | compute capability 9.0; A and B with all rows and matrices at multiples of 16 bytes, or 2²⁸ operations and more, where copies of them pay; k of 1 or more | `f16` and `bf16`, into themselves or `f32` | `f32`, by the tensor cores: products are exact, sums of 16 of them are cut, not rounded |
-//! | `simt` | 6.0 or more | all but `Bool` and the 8-bit floats | `f32` for `f16` and `bf16`, else their own type, by fma with k ascending; integers wrap |
+//! | `wgmma` | compute capability 9.0; A and B with all rows and matrices at multiples of 16 bytes, or 2²⁶ operations and more, where copies of them pay; k of 1 or more | `f16` and `bf16`, into themselves or `f32` | `f32`, by the tensor cores: products are exact, sums of 16 of them are cut, not rounded |
+//! | `mma` | 8.0 or more, or 7.5 for `f16`; any alignment | `f16` and `bf16`, into themselves or `f32` | as `wgmma` |
+//! | `simt` | 6.0 or more | all but `Bool` and the 8-bit floats | `f32` for `f16` and `bf16`, else their own type, by fma with k ascending, or in small products of `f32` in two such sums for each 16 of k; integers wrap |
 //! | `cublas` | the library, and that it is asked for; no conjugation without transposition; k of 1 or more | `f16` and `bf16`, into themselves or `f32`; `f32`, `f64`, complex | `f32` for `f16` and `bf16`, else their own type, never in TF32 |
+//!
+//! What is done with a number before it is stored (bias, activation, residual) is an [`Epilogue`], on all engines.
 //!
 //! [`gemm_host`] is the same on the CPU.
 //!
@@ -21,12 +24,14 @@
 //! - The same product on the same card has the same bits every time; see [`Plan`].
 //! - Kernels never leave the matrices that a checked [`Product`] describes.
 
+mod blocks;
 mod cublas;
 mod element;
 mod engine;
 mod epilogue;
 mod host;
 mod kernels;
+mod mma;
 mod packed;
 mod plan;
 mod product;
@@ -133,6 +138,8 @@ pub fn gemm_with<T: GemmElement, C: GemmResult<T>>(
         has_epilogue: !epilogue.is_none(),
         way: None,
     };
+    let scalars =
+        blocks::Scalars { alpha: alpha.sum(), beta: beta.sum(), scales: alpha != one, reads_c: beta != zero };
     let chosen = plan::choose(&situation)?;
     let situation = Situation { way: chosen.way, ..situation };
     match chosen.engine {
@@ -140,15 +147,8 @@ pub fn gemm_with<T: GemmElement, C: GemmResult<T>>(
             let number = |scalar: T::Scalar| f32::from_bits(scalar.sum()[0] as u32);
             wgmma::run_on(stream, &situation, (number(alpha), number(beta)), a, b, c, &epilogue)
         }
-        Engine::Simt => {
-            let scalars = simt::Scalars {
-                alpha: alpha.sum(),
-                beta: beta.sum(),
-                scales: alpha != one,
-                reads_c: beta != zero,
-            };
-            simt::run_on(stream, &situation, scalars, a, b, c, &epilogue)
-        }
+        Engine::Mma => mma::run_on(stream, &situation, scalars, a, b, c, &epilogue),
+        Engine::Simt => simt::run_on(stream, &situation, scalars, a, b, c, &epilogue),
         Engine::Cublas => cublas::run_on(stream, &situation, (alpha.sum(), beta.sum()), a, b, c),
     }
 }

@@ -9,7 +9,7 @@ use super::engine::{Choice, Engine, Lack};
 use super::product::{OPERATION, Product};
 use super::table::{TunedChoice, tuned};
 use super::way::Way;
-use super::{cublas, epilogue, simt, wgmma};
+use super::{cublas, epilogue, mma, simt, wgmma};
 use crate::driver::Device;
 use crate::error::{Error, Result};
 use crate::types::DType;
@@ -91,6 +91,7 @@ fn lacks(engine: Engine, situation: &Situation<'_>) -> Option<Lack> {
     }
     match engine {
         Engine::Wgmma => wgmma::lacks(situation),
+        Engine::Mma => mma::lacks(situation),
         Engine::Simt => simt::lacks(situation),
         Engine::Cublas => cublas::lacks(situation),
     }
@@ -152,11 +153,9 @@ pub(super) fn choose(situation: &Situation<'_>) -> Result<Chosen> {
 /// let product = Product::new(4096, 4096, 4096);
 /// let plan = Plan::explain(&product, DType::BF16, DType::BF16, Machine::typical((9, 0)))?;
 /// assert_eq!(plan.engine(), Engine::Wgmma);
-/// // A card without these instructions, and a type that they do not multiply.
-/// assert_eq!(
-///     Plan::explain(&product, DType::BF16, DType::BF16, Machine::typical((8, 0)))?.engine(),
-///     Engine::Simt
-/// );
+/// // Cards without these instructions, and a type that they do not multiply.
+/// let on = |capability| Plan::explain(&product, DType::BF16, DType::BF16, Machine::typical(capability));
+/// assert_eq!((on((8, 0))?.engine(), on((7, 0))?.engine()), (Engine::Mma, Engine::Simt));
 /// let plan = Plan::explain(&product, DType::F64, DType::F64, Machine::typical((9, 0)))?;
 /// assert!(plan.to_string().contains("wgmma: it does not multiply f64 into f64"));
 /// # Ok::<(), selvedge::Error>(())
@@ -192,7 +191,8 @@ impl Plan {
         let situation = Situation { way, ..situation };
         let geometry = match engine {
             Engine::Wgmma => wgmma::geometry(&situation),
-            Engine::Simt => simt::geometry(&situation),
+            Engine::Mma => mma::geometry(&situation),
+            Engine::Simt => simt::geometry(&situation)?,
             Engine::Cublas => cublas::geometry(&situation),
         };
         let (major, minor) = machine.capability;
@@ -313,16 +313,17 @@ mod tests {
         for operand in [DType::F16, DType::BF16] {
             for result in [operand, DType::F32] {
                 assert_eq!(engine(product, operand, result, HOPPER), Engine::Wgmma);
-                assert_eq!(engine(product, operand, result, Machine::typical((8, 0))), Engine::Simt);
+                assert_eq!(engine(product, operand, result, Machine::typical((8, 0))), Engine::Mma);
                 // Instructions of 9.0 alone.
-                assert_eq!(engine(product, operand, result, Machine::typical((10, 0))), Engine::Simt);
+                assert_eq!(engine(product, operand, result, Machine::typical((10, 0))), Engine::Mma);
+                assert_eq!(engine(product, operand, result, Machine::typical((7, 0))), Engine::Simt);
             }
         }
         assert_eq!(engine(product, DType::F32, DType::F32, HOPPER), Engine::Simt);
         // Without depth, and with rows that begin anywhere.
-        assert_eq!(engine(Product::new(64, 64, 0), DType::BF16, DType::BF16, HOPPER), Engine::Simt);
+        assert_eq!(engine(Product::new(64, 64, 0), DType::BF16, DType::BF16, HOPPER), Engine::Mma);
         let odd = Product::new(64, 63, 64);
-        assert_eq!(engine(odd, DType::BF16, DType::BF16, HOPPER), Engine::Simt);
+        assert_eq!(engine(odd, DType::BF16, DType::BF16, HOPPER), Engine::Mma);
         // Stored transposed, B has rows of 64; that C's are odd does not matter.
         assert_eq!(engine(odd.b(Operation::Transpose), DType::BF16, DType::BF16, HOPPER), Engine::Wgmma);
     }
@@ -336,8 +337,8 @@ mod tests {
         assert_eq!(explain(Product::new(1000, 1001, 1000)).geometry.copied, ['B']);
         assert_eq!(explain(Product::new(1001, 1000, 1000)).geometry.copied, []);
         // Just too little work.
-        assert_eq!(explain(Product::new(511, 511, 511)).engine(), Engine::Simt);
-        assert_eq!(explain(Product::new(513, 513, 513)).engine(), Engine::Wgmma);
+        assert_eq!(explain(Product::new(321, 321, 321)).engine(), Engine::Mma);
+        assert_eq!(explain(Product::new(325, 325, 325)).engine(), Engine::Wgmma);
     }
 
     #[test]

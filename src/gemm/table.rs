@@ -63,6 +63,11 @@ impl TunedChoice {
         TunedChoice { class: Class::of(product, operand, result, machine), own, cublas }
     }
 
+    /// Whether both are for the same products on the same kind of device.
+    pub fn is_for_what(&self, other: &TunedChoice) -> bool {
+        self.class == other.class
+    }
+
     /// This crate's best way.
     pub fn own(&self) -> Way {
         self.own

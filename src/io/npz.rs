@@ -2,7 +2,7 @@
 //!
 //! An archive is not trusted either: a member's header is looked at as a file's is, the bytes that it promises are held
 //! against what the archive's directory says, and that against the compressed bytes that are there (deflate makes no
-//! more than [`MOST_RATIO`] of one), before anything of that size is allocated. The checksum is looked at when a
+//! more than 1032 of one), before anything of that size is allocated. The checksum is looked at when a
 //! member was read to its end.
 
 use std::fs::File;

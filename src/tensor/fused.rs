@@ -9,10 +9,10 @@ use std::fmt;
 use super::evaluate::{broadcast, evaluate, evaluate_into, evaluate_one};
 use super::in_place::{TensorMut, write_all};
 use super::operand::{Inputs, Operand};
-use super::recipe::{Chain, Kind, dtype_of_number};
+use super::recipe::{Chain, Kind};
 use super::tensor::{Tensor, one_device};
 use crate::error::{Error, Result};
-use crate::fuse::{Explanation, Expr, Expression, Graph};
+use crate::fuse::{Explanation, Expr, Expression, Graph, dtype_of_number};
 use crate::types::{DType, Layout};
 
 const OPERATION: &str = "a fused run";
@@ -247,7 +247,7 @@ fn lower<const INPUTS: usize, const OUTPUTS: usize>(
     let mut numbers = [DType::Bool; INPUTS];
     for (dtype, kind) in numbers.iter_mut().zip(kinds) {
         if let Kind::Number(number) = *kind {
-            *dtype = dtype_of_number(number, kinds)?;
+            *dtype = dtype_of_number(number, kinds.iter().filter_map(|kind| kind.dtype()))?;
         }
     }
     let mut dtypes = numbers.into_iter();

@@ -9,7 +9,7 @@ use super::evaluate::{Target, evaluate_named, evaluate_one};
 use super::operand::{Inputs, Operand};
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
-use crate::fuse::{Expr, Expression, Graph, Operation, Rule};
+use crate::fuse::{Expr, Expression, Graph, Operation, Rule, dtype_of_number};
 use crate::types::{DType, NumberKind};
 
 /// What an operand is, without its value.
@@ -27,28 +27,20 @@ impl Kind {
         }
     }
 
+    /// The dtype, of a tensor.
+    pub(super) fn dtype(self) -> Option<DType> {
+        match self {
+            Kind::Tensor(dtype) => Some(dtype),
+            Kind::Number(_) => None,
+        }
+    }
+
     fn code(self) -> u64 {
         match self {
             Kind::Tensor(dtype) => 1 + dtype as u64,
             Kind::Number(kind) => 28 + kind as u64,
         }
     }
-}
-
-/// The dtype that a number beside operands like these has: by its kind beside what the tensors have in common; where
-/// there are none, its own (bool, i64, f32 or c64).
-///
-/// # Errors
-///
-/// As [`DType::promote`] and [`DType::promote_number`].
-pub(super) fn dtype_of_number(number: NumberKind, beside: &[Kind]) -> Result<DType> {
-    let mut common: Option<DType> = None;
-    for kind in beside {
-        if let Kind::Tensor(dtype) = *kind {
-            common = Some(common.map_or(Ok(dtype), |common| common.promote(dtype))?);
-        }
-    }
-    common.unwrap_or(DType::Bool).promote_number(number)
 }
 
 /// An operation on operands of some kinds, or a cast.
@@ -124,7 +116,7 @@ impl Recipe {
                     // All elements are the number itself; the 8-bit floats have no scalars.
                     (None, Some(dtype)) if dtype.is_storage_only() => DType::F32,
                     (None, Some(dtype)) => dtype,
-                    _ => dtype_of_number(number, values)?,
+                    _ => dtype_of_number(number, values.iter().filter_map(|kind| kind.dtype()))?,
                 }),
             });
         }

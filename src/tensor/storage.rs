@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::device::{Device, stream};
 use super::tensor::Tensor;
-use crate::driver::DeviceBuffer;
+use crate::driver::{DeviceBuffer, prefer_large_pages};
 use crate::error::{Error, Result};
 use crate::types::{DType, Element, Layout, Shape};
 
@@ -77,8 +77,12 @@ unsafe impl Send for HostMemory {}
 // SAFETY: as above; written only through `&mut`.
 unsafe impl Sync for HostMemory {}
 
-/// A cache line, and what vectors of the processor like.
-const ALIGNMENT: usize = 64;
+/// Enough for every element, and no more than the C library's allocator gives by itself: it has zeros for that without
+/// writing them, in pages that come when they are touched.
+const ALIGNMENT: usize = 16;
+
+/// Memory from here on is asked for in large pages: a fault for each 4 KiB takes longer than what is written there.
+const LARGE: usize = 4 << 20;
 
 impl HostMemory {
     /// Zeros; large memory gets its pages when they are first touched.
@@ -97,6 +101,9 @@ impl HostMemory {
         }
         // SAFETY: the size is not 0.
         let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout) }).ok_or_else(none)?;
+        if bytes >= LARGE {
+            prefer_large_pages(start.as_ptr(), bytes);
+        }
         Ok(HostMemory { start, bytes, layout })
     }
 
@@ -128,8 +135,7 @@ impl HostMemory {
 
 /// An address for no bytes.
 fn layout_start() -> NonNull<u8> {
-    // Aligned for every element.
-    NonNull::<[u128; 4]>::dangling().cast()
+    NonNull::<u128>::dangling().cast()
 }
 
 impl Drop for HostMemory {

@@ -249,6 +249,7 @@ fn environment(_: &Fake) -> Outcome {
 pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
     match arguments {
         [name] if name == "order_simt" => order::<f64>(fake, SIMT, 1.0),
+        [name] if name == "order_mma" => order::<bf16>(fake, Choice::Only(Engine::Mma), 1.0),
         [name] if name == "order_wgmma" => order::<bf16>(fake, WGMMA, 1.0),
         [name] if name == "epilogues_simt" => order_of_epilogues(fake, SIMT),
         [name] if name == "epilogues_wgmma" => order_of_epilogues(fake, WGMMA),
@@ -263,8 +264,15 @@ fn run(name: &str, settings: &[(&str, &str)]) -> Result<String, libtest_mimic::F
     children::must_succeed(&Variant::new(12040), "gemm", &[name.to_owned()], settings)
 }
 
-const NAMES: [&str; 6] =
-    ["order_simt", "order_wgmma", "epilogues_simt", "epilogues_wgmma", "launches", "captured_and_reset"];
+const NAMES: [&str; 7] = [
+    "order_simt",
+    "order_mma",
+    "order_wgmma",
+    "epilogues_simt",
+    "epilogues_wgmma",
+    "launches",
+    "captured_and_reset",
+];
 
 pub fn trials() -> Vec<Trial> {
     let mut trials: Vec<Trial> = NAMES
@@ -281,7 +289,8 @@ pub fn trials() -> Vec<Trial> {
         ("own", ("SELVEDGE_GEMM", "own"), ": wgmma\n", "asked for: 64x64x64 (nn)"),
         ("simt", ("SELVEDGE_GEMM", "simt"), ": simt\n", "asked for: 64x64x64 (nn)"),
         ("unknown", ("SELVEDGE_GEMM", "fastest"), "'fastest'", "asked for: 64x64x64 (nn)"),
-        ("older", ("SELVEDGE_ARCH", "sm_80"), ": simt\n", "SELVEDGE_ARCH=sm_80"),
+        ("older", ("SELVEDGE_ARCH", "sm_80"), ": mma\n", "SELVEDGE_ARCH=sm_80"),
+        ("oldest", ("SELVEDGE_ARCH", "sm_70"), ": simt\n", "SELVEDGE_ARCH=sm_70"),
     ] {
         trials.push(Trial::test(format!("gemm::environment_{name}"), move || {
             let said = run("environment", &[setting])?;

@@ -135,7 +135,7 @@ fn copies(fake: &Fake, device: &Device) -> Outcome {
     check(there.to(device)?.device() == *device, "to where it is")?;
     for failed in [(&x + &there).err(), there.choose(&x, 1).err(), there.clone().in_place().add(&x).err()] {
         let text = failed.as_ref().map(Error::to_string).unwrap_or_default();
-        let good = matches!(failed, Some(Error::DeviceMismatch { operation, .. }) if operation != "")
+        let good = matches!(failed, Some(Error::DeviceMismatch { operation, .. }) if !operation.is_empty())
             && text.contains("cpu")
             && text.contains("cuda:0");
         check(good, &format!("tensors on two devices: {text}"))?;

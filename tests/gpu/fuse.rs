@@ -1,6 +1,6 @@
 //! Elementwise expressions on a device have the bits of the CPU, whatever the operation, the dtype and the layouts.
 //!
-//! What the CPU gives is held against a reference in `tests/fuse`, whose arrays and classes of layouts are used here.
+//! What the CPU gives is held against a reference in `tests/parity`, whose arrays and classes of layouts are used here.
 
 use selvedge::driver::{Device, Stream};
 use selvedge::fuse::{DeviceInput, DeviceOutput, Expression, Graph, Operation};
@@ -9,44 +9,22 @@ use selvedge::types::{DType, Layout};
 use crate::support::{Outcome, promises};
 
 #[allow(dead_code, reason = "the suite without a device uses the rest")]
-#[path = "../fuse/arrays.rs"]
+#[path = "../parity/arrays.rs"]
 mod arrays;
 #[allow(dead_code, reason = "as above")]
-#[path = "../fuse/classes.rs"]
+#[path = "../parity/classes.rs"]
 mod classes;
 #[allow(dead_code, reason = "as above")]
-#[path = "../fuse/value.rs"]
+#[path = "../parity/value.rs"]
 pub mod value;
 
-use arrays::{Array, assert_same, on_host};
+use arrays::{Array, assert_same, on_device, on_host};
 use classes::{CLASSES, Class, Role};
 use value::{Value, special};
 
 promises! {
     every_operation_has_the_bits_of_the_cpu, every_class_of_layouts_does, every_cast_does, expressions_do,
     runs_in_place, other_numbers_need_no_other_kernel, more_elements_than_32_bits_count, broken_rules_are_errors,
-}
-
-/// Runs on the device; the outputs' memory is changed.
-fn on_device(stream: &Stream, expression: &Expression, inputs: &[Array], outputs: &mut [Array]) -> Outcome {
-    let sources = inputs.iter().map(|input| stream.upload(&input.bytes)).collect::<Result<Vec<_>, _>>()?;
-    let mut targets =
-        outputs.iter().map(|output| stream.upload(&output.bytes)).collect::<Result<Vec<_>, _>>()?;
-    let from = inputs
-        .iter()
-        .zip(&sources)
-        .map(|(input, memory)| DeviceInput::of_bytes(input.dtype, memory, input.layout))
-        .collect::<Result<Vec<_>, _>>()?;
-    let mut to = outputs
-        .iter()
-        .zip(&mut targets)
-        .map(|(output, memory)| DeviceOutput::of_bytes(output.dtype, memory, output.layout))
-        .collect::<Result<Vec<_>, _>>()?;
-    expression.run(stream, &from, &[], &mut to)?;
-    for (output, memory) in outputs.iter_mut().zip(&targets) {
-        output.bytes = stream.download(memory)?;
-    }
-    Ok(())
 }
 
 fn zero(dtype: DType) -> Value {

@@ -42,22 +42,41 @@ promises! {
 
 const SIMT: Choice = Choice::Only(Engine::Simt);
 const WGMMA: Choice = Choice::Only(Engine::Wgmma);
+const MMA: Choice = Choice::Only(Engine::Mma);
 
 fn stream() -> selvedge::Result<Stream> {
     Device::new(0)?.stream()
 }
 
-/// Whether the tensor cores can be asked for at all: the device has them, and an image for it may be loaded.
-fn has_wgmma() -> selvedge::Result<bool> {
+/// Whether an engine of the tensor cores can be asked for at all: the device has them, and an image for it may be loaded.
+fn has(engine: Engine) -> selvedge::Result<bool> {
     let machine = Machine::of(&Device::new(0)?)?;
-    let product = Product::new(64, 64, 64).by(WGMMA);
+    let product = Product::new(64, 64, 64).by(Choice::Only(engine));
     Ok(Plan::explain(&product, DType::BF16, DType::BF16, machine).is_ok())
 }
 
-/// By ordinary arithmetic; and where its rows allow it by the tensor cores too.
-fn both<T: Number, C: ResultOf<T>>(stream: &Stream, case: Case) -> Outcome {
+fn has_wgmma() -> selvedge::Result<bool> {
+    has(Engine::Wgmma)
+}
+
+/// The engines of this crate that multiply bf16.
+fn engines() -> selvedge::Result<Vec<Engine>> {
+    let mut engines = Vec::new();
+    for engine in Engine::ALL.into_iter().filter(|engine| engine.is_own()) {
+        if has(engine)? {
+            engines.push(engine);
+        }
+    }
+    Ok(engines)
+}
+
+/// By ordinary arithmetic, and by the tensor cores too where there are some: by `wgmma` where its rows allow it.
+fn every<T: Number, C: ResultOf<T>>(stream: &Stream, case: Case) -> Outcome {
     case.check::<T, C>(stream, SIMT)?;
     let narrow = matches!(T::DTYPE, DType::F16 | DType::BF16);
+    if narrow && has(Engine::Mma)? {
+        case.check::<T, C>(stream, MMA)?;
+    }
     if narrow && has_wgmma()? && case.multiple % 8 == 0 && case.size.2 > 0 && case.alpha != (0, 0) {
         case.check::<T, C>(stream, WGMMA)?;
     }
@@ -69,22 +88,22 @@ fn every_type_multiplies_whole_numbers_exactly() -> Outcome {
     for operations in LAYOUTS {
         // More than one tile in every direction, and more than one step.
         let case = Case { operations, multiple: 8, ..Case::new(150, 139, 77) };
-        both::<u8, u8>(&stream, case)?;
-        both::<i8, i8>(&stream, case)?;
-        both::<u16, u16>(&stream, case)?;
-        both::<i16, i16>(&stream, case)?;
-        both::<u32, u32>(&stream, case)?;
-        both::<i32, i32>(&stream, case)?;
-        both::<u64, u64>(&stream, case)?;
-        both::<i64, i64>(&stream, case)?;
-        both::<f16, f16>(&stream, case)?;
-        both::<f16, f32>(&stream, case)?;
-        both::<bf16, bf16>(&stream, case)?;
-        both::<bf16, f32>(&stream, case)?;
-        both::<f32, f32>(&stream, case)?;
-        both::<f64, f64>(&stream, case)?;
-        both::<Complex<f32>, Complex<f32>>(&stream, case)?;
-        both::<Complex<f64>, Complex<f64>>(&stream, case)?;
+        every::<u8, u8>(&stream, case)?;
+        every::<i8, i8>(&stream, case)?;
+        every::<u16, u16>(&stream, case)?;
+        every::<i16, i16>(&stream, case)?;
+        every::<u32, u32>(&stream, case)?;
+        every::<i32, i32>(&stream, case)?;
+        every::<u64, u64>(&stream, case)?;
+        every::<i64, i64>(&stream, case)?;
+        every::<f16, f16>(&stream, case)?;
+        every::<f16, f32>(&stream, case)?;
+        every::<bf16, bf16>(&stream, case)?;
+        every::<bf16, f32>(&stream, case)?;
+        every::<f32, f32>(&stream, case)?;
+        every::<f64, f64>(&stream, case)?;
+        every::<Complex<f32>, Complex<f32>>(&stream, case)?;
+        every::<Complex<f64>, Complex<f64>>(&stream, case)?;
     }
     Ok(())
 }
@@ -134,6 +153,7 @@ fn odd_sizes_on_tensor_cores() -> Outcome {
             let case = Case { operations, multiple: 8, ..Case::new(m, n, k) };
             case.check::<bf16, bf16>(&stream, WGMMA)?;
             case.check::<f16, f32>(&stream, WGMMA)?;
+            case.check::<f16, f16>(&stream, MMA)?;
         }
     }
     // Of C, rows may begin anywhere.
@@ -163,9 +183,9 @@ fn gaps_starts_and_batches() -> Outcome {
         ] {
             let with = Case { operations, batch, shared, interleaved, ..base };
             let aligned = Case { multiple: 8, gaps: (8, 16, 8), starts: (8, 16, 24), ..with };
-            both::<bf16, bf16>(&stream, aligned)?;
-            both::<f16, f32>(&stream, aligned)?;
-            both::<f32, f32>(&stream, aligned)?;
+            every::<bf16, bf16>(&stream, aligned)?;
+            every::<f16, f32>(&stream, aligned)?;
+            every::<f32, f32>(&stream, aligned)?;
             // Where no vector can be read or written.
             let anywhere = Case { gaps: (3, 5, 1), starts: (1, 3, 7), ..with };
             anywhere.check::<bf16, bf16>(&stream, Choice::Auto)?;
@@ -183,15 +203,15 @@ fn alpha_and_beta() -> Outcome {
         for alpha in [0, 1, 3] {
             for beta in [0, 1, -2] {
                 let case = Case { alpha: (alpha, 0), beta: (beta, 0), multiple: 8, ..Case::new(m, n, k) };
-                both::<bf16, bf16>(&stream, case)?;
-                both::<bf16, f32>(&stream, case)?;
-                both::<f32, f32>(&stream, case)?;
-                both::<f64, f64>(&stream, case)?;
-                both::<i16, i16>(&stream, case)?;
-                both::<u64, u64>(&stream, case)?;
+                every::<bf16, bf16>(&stream, case)?;
+                every::<bf16, f32>(&stream, case)?;
+                every::<f32, f32>(&stream, case)?;
+                every::<f64, f64>(&stream, case)?;
+                every::<i16, i16>(&stream, case)?;
+                every::<u64, u64>(&stream, case)?;
                 let case = Case { alpha: (alpha, 1), beta: (beta, -1), ..case };
-                both::<Complex<f32>, Complex<f32>>(&stream, case)?;
-                both::<Complex<f64>, Complex<f64>>(&stream, case)?;
+                every::<Complex<f32>, Complex<f32>>(&stream, case)?;
+                every::<Complex<f64>, Complex<f64>>(&stream, case)?;
             }
         }
     }
@@ -203,10 +223,10 @@ fn conjugates() -> Outcome {
     let all = [Operation::None, Operation::Transpose, Operation::Conjugate, Operation::Adjoint];
     for operations in all.into_iter().flat_map(|a| all.map(|b| (a, b))) {
         let case = Case { operations, multiple: 8, ..Case::new(35, 20, 17) };
-        both::<Complex<f32>, Complex<f32>>(&stream, case)?;
-        both::<Complex<f64>, Complex<f64>>(&stream, case)?;
-        both::<f32, f32>(&stream, case)?;
-        both::<bf16, bf16>(&stream, case)?;
+        every::<Complex<f32>, Complex<f32>>(&stream, case)?;
+        every::<Complex<f64>, Complex<f64>>(&stream, case)?;
+        every::<f32, f32>(&stream, case)?;
+        every::<bf16, bf16>(&stream, case)?;
     }
     Ok(())
 }
@@ -228,16 +248,15 @@ fn integers_wrap() -> Outcome {
 }
 
 fn errors_are_within_their_bound() -> Outcome {
-    bounds::every_type(&stream()?, has_wgmma()?)
+    bounds::every_type(&stream()?, &engines()?)
 }
 
 fn two_runs_have_equal_bits() -> Outcome {
-    bounds::two_runs(&stream()?)
+    bounds::two_runs(&stream()?, &engines()?)
 }
 
 fn epilogues_are_exact() -> Outcome {
-    let engines: &[Engine] = if has_wgmma()? { &[Engine::Simt, Engine::Wgmma] } else { &[Engine::Simt] };
-    epilogues::every_part(&stream()?, engines)
+    epilogues::every_part(&stream()?, &engines()?)
 }
 
 fn bad_epilogues_are_refused() -> Outcome {
@@ -245,11 +264,11 @@ fn bad_epilogues_are_refused() -> Outcome {
 }
 
 fn large_products_are_exact() -> Outcome {
-    large::products(&stream()?, has_wgmma()?)
+    large::products(&stream()?, &engines()?)
 }
 
 fn operands_of_more_than_2_to_the_31_elements() -> Outcome {
-    large::operands(&stream()?, has_wgmma()?)
+    large::operands(&stream()?, &engines()?)
 }
 
 fn bad_input_is_refused() -> Outcome {
@@ -282,6 +301,8 @@ fn older_images_multiply() -> Outcome {
         Case { operations, ..case }.check::<bf16, bf16>(&stream, Choice::Auto)?;
         Case { operations, ..case }.check::<f32, f32>(&stream, Choice::Auto)?;
     }
+    // On the tensor cores that it knows.
+    assert!(has(Engine::Mma)?);
     let failed =
         case.check::<bf16, bf16>(&stream, WGMMA).err().and_then(|failed| failed.message().map(str::to_owned));
     assert!(failed.as_ref().is_some_and(|text| text.contains("SELVEDGE_ARCH=sm_80")), "{failed:?}");
@@ -292,9 +313,9 @@ fn ptx_multiplies() -> Outcome {
     let stream = stream()?;
     for operations in LAYOUTS {
         let case = Case { operations, multiple: 8, ..Case::new(130, 70, 40) };
-        both::<bf16, bf16>(&stream, case)?;
-        both::<f16, f32>(&stream, case)?;
-        both::<f32, f32>(&stream, case)?;
+        every::<bf16, bf16>(&stream, case)?;
+        every::<f16, f32>(&stream, case)?;
+        every::<f32, f32>(&stream, case)?;
     }
     Ok(())
 }
@@ -351,6 +372,6 @@ fn the_environment_asks_for_an_engine() -> Outcome {
     assert_eq!(explain(Product::new(64, 64, 64))?.engine(), Engine::Simt);
     // The call goes before it.
     let asked = explain(Product::new(64, 64, 64).by(Choice::Auto))?.engine();
-    assert_eq!(asked, if machine.capability == (9, 0) { Engine::Wgmma } else { Engine::Simt });
+    assert_eq!(Some(asked), engines()?.first().copied());
     Case::new(20, 20, 20).check::<bf16, bf16>(&stream()?, Choice::Auto)
 }

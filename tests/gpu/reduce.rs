@@ -109,6 +109,7 @@ fn folds_have_the_bits_of_the_cpu() -> Outcome {
     Ok(())
 }
 
+#[allow(clippy::reversed_empty_ranges, reason = "-1 counts from the end")]
 fn layouts_of_reductions_do() -> Outcome {
     let device = Device::cuda(0)?;
     for dtype in [DType::U8, DType::BF16, DType::F32, DType::I64, DType::C128] {

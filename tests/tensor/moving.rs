@@ -259,6 +259,12 @@ fn masks_replace_in_the_dtype_of_the_tensor() {
     assert_eq!(filled.to_vec::<i16>().unwrap(), [9, 9, 2, 3]);
     let values = Tensor::new([-1i64, -2], &cpu).unwrap();
     assert_eq!(x.masked_fill(&mask, &values).unwrap().to_vec::<i16>().unwrap(), [-1, -2, 2, 3]);
+    let mut own = x.copy().unwrap();
+    let shared = own.clone();
+    own.in_place().masked_fill(&mask, 7).unwrap();
+    own.slice_mut(1, 1..).unwrap().masked_fill(&mask, &values.narrow(0, 1, 1).unwrap()).unwrap();
+    assert_eq!(own.to_vec::<i16>().unwrap(), [7, -2, 2, 3]);
+    assert_eq!(shared.to_vec::<i16>().unwrap(), [0, 1, 2, 3]);
     let error = x.masked_fill(&mask, 0.5).unwrap_err().to_string();
     assert!(error.contains("f32") && error.contains("i16"), "{error}");
     let error = x.masked_fill(&x, 1).unwrap_err().to_string();

@@ -71,7 +71,7 @@ fn even_numbers_are_the_upper_bits_of_words() {
     });
 }
 
-/// The normal number of random bits, for which `tests/fuse` has vectors.
+/// The normal number of random bits, for which `tests/parity` has vectors.
 fn normal<B: Element, T: Element>(bits: B) -> T {
     let graph = Graph::new();
     let expression = graph.expression(&[graph.input(B::DTYPE).normal()]).unwrap();

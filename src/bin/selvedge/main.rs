@@ -1,5 +1,6 @@
 //! `selvedge`, the command line: what is on this machine, a kernel run on `.npy` files, what an image holds, images from
-//! CUDA C++ and their cache, what a snapshot or a trace of memory shows, and a demonstration.
+//! CUDA C++ and their cache, what a snapshot or a trace of memory shows, how a matrix product would be made and which way is
+//! fastest, and a demonstration.
 //!
 //! Every command first gathers a [`Report`](output::Report) and only then prints it, as text or as JSON, so that a reader
 //! that goes away early (`selvedge info | head`) is no error. Progress goes to stderr, and only to a terminal.
@@ -13,6 +14,7 @@ use clap::Parser;
 mod build_images;
 mod cache;
 mod demo;
+mod explain;
 mod failure;
 mod files;
 mod info;
@@ -26,6 +28,7 @@ mod run;
 mod scalar;
 mod source;
 mod svg;
+mod tune;
 
 use options::{Command, Options};
 
@@ -47,6 +50,8 @@ fn main() -> ExitCode {
         Command::BuildImages(options) => (build_images::build_images(options), options.json),
         Command::Cache(options) => (cache::cache(options), options.json()),
         Command::Memory(options) => (memory::memory(options), options.json()),
+        Command::Explain(options) => (explain::explain(options), options.json()),
+        Command::Tune(options) => (tune::tune(options), options.json()),
         Command::Demo(options) => (demo::demo(options), options.json),
     };
     match result {

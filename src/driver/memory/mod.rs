@@ -36,5 +36,6 @@ pub use pool::{
 pub(crate) use retired::{Resource, Retired};
 pub use slice::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite};
 pub(crate) use slice::{HasView, View, range_of};
+pub(crate) use staging::prefer_large_pages;
 pub use transfer::{Transfer, TransferError};
 pub(crate) use usage::{Access, Usage, changes};

@@ -455,7 +455,7 @@ pub(super) fn room_for<T>(length: usize) -> Result<Vec<T>> {
 /// Asks for pages of 2 MiB under memory that nothing was written to yet, where systems give them on request: a page fault
 /// for every 4 KiB takes longer than the bytes that go there. It is advice, and an answer is not needed.
 #[cfg(target_os = "linux")]
-fn prefer_large_pages(start: *mut u8, bytes: usize) {
+pub(crate) fn prefer_large_pages(start: *mut u8, bytes: usize) {
     const MADV_HUGEPAGE: i32 = 14;
     // The C library is what std itself stands on here.
     unsafe extern "C" {
@@ -470,7 +470,7 @@ fn prefer_large_pages(start: *mut u8, bytes: usize) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn prefer_large_pages(_start: *mut u8, _bytes: usize) {}
+pub(crate) fn prefer_large_pages(_start: *mut u8, _bytes: usize) {}
 
 #[cfg(test)]
 mod tests {

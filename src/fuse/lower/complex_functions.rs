@@ -118,8 +118,8 @@ fn logarithm_of_length([x, y]: Complex<'_>) -> Term<'_> {
     let (large, small) = (x.maximum(y), x.minimum(y));
     let (first, second) = (Pair::product(large, large), Pair::product(small, small));
     let sum = Pair::sum(first.head, second.head);
-    let correction = (sum.rest + (first.rest + second.rest)) / sum.head;
-    let usual = sum.head.write(|program| natural(program, sum.head.value, Some(correction.value))) * 0.5;
+    let lost = sum.rest + (first.rest + second.rest);
+    let usual = sum.head.write(|program| natural(program, sum.head.value, Some(lost.value))) * 0.5;
     let inside = x.either(2f64.powi(-30), 2f64.powi(-400)).less(large)
         & large.less(x.either(2f64.powi(60), 2f64.powi(500)))
         & x.equal(x)
@@ -285,7 +285,7 @@ functions! {
 }
 
 pub(crate) fn sigmoid(program: &mut Program, _: DType, operands: &[Parts]) -> Parts {
-    let [a, b, c, d] = formula(program, operands[0], |z| sigmoid_parts(z));
+    let [a, b, c, d] = formula(program, operands[0], sigmoid_parts);
     complex::divide(program, [a, b], [c, d])
 }
 

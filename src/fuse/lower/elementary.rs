@@ -9,6 +9,7 @@ use std::f64::consts::{LN_2, LN_10, LOG2_E, LOG10_2};
 use super::super::instruction::{Instruction, Kind};
 use super::super::operation::Parts;
 use super::super::program::{Program, Value};
+use super::coefficients::LOGARITHM;
 use super::{Precision, one, rounded, short};
 use crate::types::DType;
 
@@ -148,70 +149,117 @@ struct Split {
     exponent: Value,
     fraction: Value,
     rest: Value,
+    /// 2^(1 - e), or 0 where that is subnormal.
+    scale: Value,
+}
+
+/// Whether x is anything but a positive normal number.
+fn is_unusual(program: &mut Program, x: Value) -> Value {
+    let bits = program.bits_of(x);
+    let (least, count) = if is_double(program, x) {
+        (program.bits64(1 << 52), program.bits64(0x7fe << 52))
+    } else {
+        (program.bits32(1 << 23), program.bits32(0xfe << 23))
+    };
+    let above = program.subtract(bits, least);
+    let usual = program.less_unsigned(above, count);
+    program.not(usual)
 }
 
 fn split(program: &mut Program, x: Value) -> Split {
     let double = is_double(program, x);
-    let (least, up) = if double { (f64::MIN_POSITIVE, 54) } else { (f64::from(f32::MIN_POSITIVE), 25) };
-    let (least, factor) = (program.float(x, least), program.float(x, 2f64.powi(up)));
-    let subnormal = program.less(x, least);
+    let up = if double { 54 } else { 25 };
+    let (unusual, zero) = (is_unusual(program, x), program.bits32(0));
+    let rare = program.open_rare(unusual);
+    let (factor, shifted) = (program.float(x, 2f64.powi(up)), program.bits32((-up) as u32));
     let larger = program.multiply(x, factor);
-    let x = program.choose(subnormal, larger, x);
+    let least = program.float(x, if double { f64::MIN_POSITIVE } else { f64::from(f32::MIN_POSITIVE) });
+    let subnormal = program.less(x, least);
+    let larger = program.choose(subnormal, larger, x);
+    let shifted = program.choose(subnormal, shifted, zero);
+    let [x, shifted] = program.close_rare(rare, [[x, larger], [zero, shifted]]);
+
     let bits = program.bits_of(x);
-    let (middle, places) = if double {
-        (program.bits64(std::f64::consts::FRAC_1_SQRT_2.to_bits()), program.bits32(52))
+    let (middle, places, two_bits) = if double {
+        (std::f64::consts::FRAC_1_SQRT_2.to_bits(), program.bits32(52), program.bits64(2f64.to_bits()))
     } else {
-        (program.bits32(std::f32::consts::FRAC_1_SQRT_2.to_bits()), program.bits32(23))
+        let middle = std::f32::consts::FRAC_1_SQRT_2.to_bits();
+        (middle.into(), program.bits32(23), program.bits32(2f32.to_bits()))
     };
+    let middle = program.integer(bits, middle as i64);
     let above = program.subtract(bits, middle);
     let exponent = program.shift_right_signed(above, places);
     let moved = program.shift_left(exponent, places);
     let bits = program.subtract(bits, moved);
     let number = program.float_of(bits);
+    let scale = program.subtract(two_bits, moved);
+    let scale = program.float_of(scale);
     let exponent = if double { program.apply(Instruction::Truncate64, &[exponent]) } else { exponent };
-    let (shifted, zero) = (program.bits32((-up) as u32), program.bits32(0));
-    let shifted = program.choose(subnormal, shifted, zero);
     let exponent = program.add(exponent, shifted);
     let to_float = if double { Instruction::SignedToFloat64 } else { Instruction::SignedToFloat32 };
     let exponent = program.apply(to_float, &[exponent]);
 
     let (unity, two, half) = (program.float(x, 1.0), program.float(x, 2.0), program.float(x, 0.5));
     let fraction = program.subtract(number, unity);
+    let full_square = program.multiply(fraction, fraction);
+    let square = program.multiply(half, full_square);
+    if !double {
+        // ln(1 + f) = f - (f²/2 - f³ P(f)).
+        let cube = program.multiply(fraction, full_square);
+        let minus = program.negate(cube);
+        let series = polynomial(program, fraction, LOGARITHM.single);
+        let rest = program.multiply_add(minus, series, square);
+        return Split { exponent, fraction, rest, scale };
+    }
     // ln(1 + f) = 2 artanh(s) with s = f / (2 + f), ordered as f - (f²/2 - s (f²/2 + R(s²))).
     let sum = program.add(two, fraction);
     let s = program.divide(fraction, sum);
     let z = program.multiply(s, s);
-    let terms = if double { 10 } else { 5 };
-    let coefficients: Vec<f64> = (1..=terms).map(|k| 2.0 / f64::from(2 * k + 1)).collect();
+    let coefficients: Vec<f64> = (1..=10).map(|k| 2.0 / f64::from(2 * k + 1)).collect();
     let series = polynomial(program, z, &coefficients);
     let series = program.multiply(z, series);
-    let square = program.multiply(fraction, fraction);
-    let square = program.multiply(half, square);
     let sum = program.add(square, series);
     let part = program.multiply(s, sum);
-    Split { exponent, fraction, rest: program.subtract(square, part) }
+    Split { exponent, fraction, rest: program.subtract(square, part), scale }
 }
 
-/// What a logarithm is where x is no positive number.
+/// What a logarithm is where x is no positive number, where it is one the result.
 pub(super) fn outside(program: &mut Program, x: Value, result: Value) -> Value {
+    let unusual = is_unusual(program, x);
+    let rare = program.open_rare(unusual);
     let (zero, infinity) = (program.float(x, 0.0), program.float(x, f64::INFINITY));
     let (lowest, nan) = (program.float(x, f64::NEG_INFINITY), program.float(x, f64::NAN));
     let infinite = program.equal(x, infinity);
-    let result = program.choose(infinite, infinity, result);
+    let limit = program.choose(infinite, infinity, result);
     let vanishes = program.equal(x, zero);
-    let result = program.choose(vanishes, lowest, result);
+    let limit = program.choose(vanishes, lowest, limit);
     let good = program.less_equal(zero, x);
-    program.choose(good, result, nan)
+    let limit = program.choose(good, limit, nan);
+    let [result] = program.close_rare(rare, [[result, limit]]);
+    result
 }
 
-/// ln(x) + correction, for a small correction.
-pub(super) fn natural(program: &mut Program, x: Value, correction: Option<Value>) -> Value {
-    let Split { exponent, fraction, rest } = split(program, x);
+/// ln(x) with its limits.
+pub(super) fn logarithm_of(program: &mut Program, x: Value) -> Value {
+    let result = natural(program, x, None);
+    outside(program, x, result)
+}
+
+/// ln(x + lost), where `lost` is below the last place of x.
+pub(super) fn natural(program: &mut Program, x: Value, lost: Option<Value>) -> Value {
+    let Split { exponent, fraction, rest, scale } = split(program, x);
     let single_head = f64::from(f32::from_bits((LN_2 as f32).to_bits() & !0xfff));
     let head = either(program, x, single_head, LN_2_HEAD);
     let tail = either(program, x, LN_2 - single_head, LN_2_TAIL);
-    let small = match correction {
-        Some(correction) => program.multiply_add(exponent, tail, correction),
+    let small = match lost {
+        Some(lost) => {
+            // lost / x, by 1 / (1 + f) = 1 - f + …, of which a bit or two count.
+            let lost = program.multiply(lost, scale);
+            let (half, minus_half) = (program.float(x, 0.5), program.float(x, -0.5));
+            let inverse = program.multiply_add(fraction, minus_half, half);
+            let share = program.multiply(exponent, tail);
+            program.multiply_add(lost, inverse, share)
+        }
         None => program.multiply(exponent, tail),
     };
     let rest = program.subtract(rest, small);
@@ -265,14 +313,13 @@ pub(crate) fn logarithm(program: &mut Program, dtype: DType, operands: &[Parts])
         return short::logarithm(program, dtype, operands[0][0], LN_2);
     }
     let x = operands[0][0];
-    let result = natural(program, x, None);
-    let result = outside(program, x, result);
+    let result = logarithm_of(program, x);
     narrowed(program, dtype, result)
 }
 
 /// The logarithm to another base: the exponent times that of 2, which is exact for base 2, and the rest.
 fn to_base(program: &mut Program, dtype: DType, x: Value, of_e: (f64, f64), of_2: f64) -> Parts {
-    let Split { exponent, fraction, rest } = split(program, x);
+    let Split { exponent, fraction, rest, .. } = split(program, x);
     let near = program.subtract(fraction, rest);
     let single = f64::from(of_e.0 as f32);
     let head = program.float(x, of_e.0);
@@ -309,8 +356,7 @@ pub(super) fn of_1_plus(program: &mut Program, x: Value) -> Value {
     let (lost, of_large) = (program.subtract(x, back), program.subtract(unity, other));
     let is_small = program.less(x, unity);
     let lost = program.choose(is_small, lost, of_large);
-    let correction = program.divide(lost, sum);
-    let result = natural(program, sum, Some(correction));
+    let result = natural(program, sum, Some(lost));
     let result = outside(program, sum, result);
     let (magnitude, least) = (program.absolute(x), either(program, x, 2f64.powi(-26), 2f64.powi(-55)));
     let tiny = program.less(magnitude, least);

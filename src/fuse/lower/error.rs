@@ -1,8 +1,8 @@
 //! The error function and what is made of it.
 //!
-//! erfc(x) for positive x is e^(-x²) P(t) / (1 + 2x) with t = (x - c) / (x + c), in which one polynomial reaches from 0 to where
-//! it vanishes (M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1+2x) exp(x²) erfc x", Mathematics of
-//! Computation 36, 1981); x² is kept as the sum of two numbers.
+//! erfc(x) for positive x is e^(-x²) P(t) / (x + c) with t = (x - c) / (x + c), in which one polynomial reaches from 0 to where
+//! it vanishes (after M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1+2x) exp(x²) erfc x",
+//! Mathematics of Computation 36, 1981); x² is kept as the sum of two numbers.
 
 use super::super::operation::Parts;
 use super::super::program::Program;
@@ -35,7 +35,7 @@ fn tail<'p>(x: Term<'p>, exponent: Pair<'p>, factor: Option<Term<'p>>) -> Term<'
     // Near -1 its last bits count: what is left of x - c - ratio (x + c).
     let left = ratio.fma(-x, (ratio + 1.0).fma(-centre, x));
     let ratio = inverse.fma(left, ratio);
-    let quotient = ratio.polynomial(&ERROR_TAIL) / x.fma(2.0, 1.0);
+    let quotient = ratio.polynomial(&ERROR_TAIL) * inverse;
     let scaled = power_of_2(exponent);
     let times = scaled.power * quotient;
     let times = factor.map_or(times, |factor| times * factor);

@@ -14,7 +14,7 @@ use crate::types::DType;
 
 const LN_PI: f64 = 1.144_729_885_849_400_2;
 /// (ln(2π) - 1) / 2.
-const STIRLING_CONSTANT: f64 = 0.418_938_533_204_672_74;
+const STIRLING_CONSTANT: f64 = 0.418_938_533_204_672_7;
 
 /// Of numbers from 0 on.
 fn above_0(x: Term<'_>) -> Term<'_> {

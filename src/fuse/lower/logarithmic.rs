@@ -2,16 +2,13 @@
 
 use super::super::operation::Parts;
 use super::super::program::Program;
-use super::elementary::{exponential_times, natural, of_1_plus, outside};
+use super::elementary::{exponential_times, logarithm_of, of_1_plus};
 use super::term::{Term, real};
 use crate::types::DType;
 
 /// ln(x) with its limits.
 pub(super) fn logarithm(x: Term<'_>) -> Term<'_> {
-    x.then(|program, x| {
-        let logarithm = natural(program, x, None);
-        outside(program, x, logarithm)
-    })
+    x.then(logarithm_of)
 }
 
 /// ln(x / (1 - x)) as the logarithm of 1 + |1 - 2x| / min(x, 1 - x), which loses nothing near 1/2.

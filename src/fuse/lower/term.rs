@@ -161,7 +161,7 @@ impl<'p> Term<'p> {
         Term { value, ..self }
     }
 
-    of_one! { square_root absolute floor truncate round is_nan bits_of float_of }
+    of_one! { square_root absolute truncate round is_nan bits_of float_of }
     of_two! { minimum maximum equal less less_equal less_signed less_unsigned unordered shift_right_signed shift_left
     shift_right_unsigned divide_unsigned }
 
@@ -215,9 +215,8 @@ impl<'p> Term<'p> {
     ) -> [Term<'p>; N] {
         let number = self.program.borrow_mut().open_rare(self.value);
         let rare = body();
-        let results = usual.iter().zip(rare).map(|(usual, rare)| [usual.value, rare.value]).collect();
-        let first = self.program.borrow_mut().close_rare(number, results);
-        std::array::from_fn(|result| self.beside(Value(first.0 + result as u32)))
+        let results = std::array::from_fn(|result| [usual[result].value, rare[result].value]);
+        self.program.borrow_mut().close_rare(number, results).map(|value| self.beside(value))
     }
 
     /// c[0] + x (c[1] + x (c[2] + …)).

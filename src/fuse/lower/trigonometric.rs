@@ -127,8 +127,8 @@ fn turns_of_large<'p>(x: Term<'p>) -> Turns<'p> {
     };
     let quarters = quarters.apply(Instruction::Truncate64, &[]);
     let minus = quarters.bits32(0) - quarters;
-    // x - x is NaN where x is not finite.
-    Turns { quarters: x.is_negative().select(minus, quarters), rest: rest.by_sign(x) + (x - x) }
+    // x · 0 is NaN where x is not finite.
+    Turns { quarters: x.is_negative().select(minus, quarters), rest: rest.by_sign(x) + x * 0.0 }
 }
 
 /// Sine and cosine of an angle of at most π/4.

@@ -18,6 +18,8 @@ const ROWS: u32 = 128;
 /// Rows of Q in a tile, and the blocks that divide k.
 const WIDTHS: [u32; 5] = [16, 32, 64, 128, 256];
 const SPLITS: [u32; 5] = [1, 2, 3, 4, 8];
+/// Shared memory that a block can have.
+const MOST_SHARED: u32 = 227 << 10;
 /// Elements of C that a thread stores together.
 const TOGETHER: usize = 4;
 
@@ -72,21 +74,23 @@ pub(super) fn divisions(product: &Product, machine: Machine) -> impl Iterator<It
     let steps = (product.k() as u64).div_ceil(u64::from(PANEL));
     let all = [true, false].into_iter().flat_map(|swapped| WIDTHS.map(|columns| (swapped, columns)));
     let all = all.flat_map(|(swapped, columns)| SPLITS.map(|splits| (swapped, columns, splits)));
-    all.filter(move |(.., splits)| u64::from(*splits) <= steps.max(1)).map(
-        move |(swapped, columns, splits)| {
-            let (of_p, of_q) = if swapped { (n, m) } else { (m, n) };
-            let tiles = of_p.div_ceil(u64::from(ROWS)) * of_q.div_ceil(u64::from(columns));
-            let tiles = tiles.saturating_mul(count);
-            let width = u64::from(columns);
-            // 64 k: the instructions' rate, and copies at 45 bytes a clock.
-            let step = (4 * width).max((u64::from(ROWS) + width) * 128 / 45);
-            // Sums go through shared memory, the other blocks' at a quarter of the speed.
-            let end = 500 + width * if splits > 1 { 16 } else { 6 };
-            let rounds = tiles.saturating_mul(splits.into()).div_ceil(room(machine, splits));
-            let round = steps.div_ceil(splits.into()) * step + 2000 + end;
-            (Split { swapped, columns, splits, tiles }, rounds.saturating_mul(round))
-        },
-    )
+    let fits = move |&(swapped, columns, splits): &(bool, u32, u32)| {
+        let split = Split { swapped, columns, splits, tiles: 0 };
+        u64::from(splits) <= steps.max(1) && split.shared_bytes(true) <= MOST_SHARED
+    };
+    all.filter(fits).map(move |(swapped, columns, splits)| {
+        let (of_p, of_q) = if swapped { (n, m) } else { (m, n) };
+        let tiles = of_p.div_ceil(u64::from(ROWS)) * of_q.div_ceil(u64::from(columns));
+        let tiles = tiles.saturating_mul(count);
+        let width = u64::from(columns);
+        // 64 k: the instructions' rate, and copies at 45 bytes a clock.
+        let step = (4 * width).max((u64::from(ROWS) + width) * 128 / 45);
+        // Sums go through shared memory; those of other blocks are waited for.
+        let end = if splits > 1 { 2000 + width * 16 } else { 500 + width * 6 };
+        let rounds = tiles.saturating_mul(splits.into()).div_ceil(room(machine, splits));
+        let round = steps.div_ceil(splits.into()) * step + 2000 + end;
+        (Split { swapped, columns, splits, tiles }, rounds.saturating_mul(round))
+    })
 }
 
 impl Split {
@@ -111,13 +115,16 @@ impl Split {
         format!("gemm_split_{operand}_{p}{q}_{}", self.columns)
     }
 
-    /// Dynamic shared memory: as many stages as there is room for, two barriers each, and room to begin at a multiple of
-    /// 1024.
+    /// Dynamic shared memory: as many stages as there is room for, later the block's sums and what the others send, behind
+    /// the barriers, and room to begin at a multiple of 1024.
     fn shared_bytes(&self, q_along: bool) -> u32 {
         let q = if q_along { self.columns } else { self.columns.max(PANEL) };
         let stage = (ROWS + q) * PANEL * 2;
-        let stages = (224 << 10) / stage;
-        stages * (stage + 16) + 1024
+        let stages = (224 << 10) / stage * stage;
+        let (height, row) =
+            if self.swapped { (self.columns, 4 * (ROWS + 4)) } else { (ROWS, 4 * (self.columns + 8)) };
+        let sums = (height + (self.splits - 1) * height.div_ceil(self.splits)) * row;
+        stages.max(sums) + 2048
     }
 
     pub fn run<T: Element, C: Element>(
@@ -179,15 +186,17 @@ mod tests {
     }
 
     #[test]
-    fn stages_fit_a_block() {
+    fn stages_and_sums_fit_a_block() {
         for columns in WIDTHS {
             for q_along in [false, true] {
                 let bytes = Split { swapped: true, columns, splits: 1, tiles: 1 }.shared_bytes(q_along);
-                assert!((190 << 10..=227 << 10).contains(&bytes), "{columns}: {bytes}");
-                // The sums take the stages' place.
-                assert!(ROWS * (columns + 8) * 4 <= bytes && columns * (ROWS + 4) * 4 <= bytes);
+                assert!((190 << 10..=MOST_SHARED).contains(&bytes), "{columns}: {bytes}");
             }
         }
+        // A wide tile, and a third of it from each of two others; from three others it would be too much.
+        let split = Split { swapped: false, columns: 256, splits: 3, tiles: 1 };
+        assert_eq!(split.shared_bytes(true), (128 + 2 * 43) * 4 * 264 + 2048);
+        assert!(Split { splits: 4, ..split }.shared_bytes(true) > MOST_SHARED);
     }
 
     #[test]

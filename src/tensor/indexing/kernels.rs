@@ -154,8 +154,8 @@ pub(super) unsafe fn scatter_last(
     let report = reported(stream, checked)?;
     // SAFETY: as for `gather`; the marks are as many as the space of `marking` reaches.
     unsafe {
-        let count = marking.count();
-        let arguments = (indices.memory, &mut marks, ByValue(*marking), count as u64, report);
+        let (marking, count) = (marking.for_kernels(), marking.count());
+        let arguments = (indices.memory, &mut marks, ByValue(marking), count as u64, report);
         mark.launch(stream, config(count), arguments)?;
         let count = space.count();
         let arguments = (indices.memory, array, elements, &marks, ByValue(space), count as u64);

@@ -8,6 +8,7 @@
 //! What must stay true: the struct is the kernels', and a space made smaller or wider moves the same bytes.
 
 use crate::error::{Error, Result};
+use crate::fuse::divisor;
 use crate::types::{MAXIMUM_RANK, Shape};
 
 /// Those of a shape, and one for the bytes of an element.
@@ -51,7 +52,11 @@ pub(super) struct Space {
     stride: [[i64; DIMENSIONS]; OPERANDS],
     offset: [i64; OPERANDS],
     along: [i64; OPERANDS],
-    rank: u64,
+    /// Division by a size as the kernels do it; see [`divisor`].
+    factor: [u32; DIMENSIONS],
+    shift: [u32; DIMENSIONS],
+    rank: u32,
+    near: u32,
     size: u64,
     axis: u32,
     operation: u32,
@@ -141,7 +146,28 @@ impl Space {
             self.shape.rotate_left(1);
             self.stride.iter_mut().for_each(|row| row.rotate_left(1));
         }
-        (self, bytes)
+        (self.for_kernels(), bytes)
+    }
+
+    /// With what kernels know of sizes and places beforehand.
+    pub(super) fn for_kernels(mut self) -> Space {
+        const NEAR: i128 = 1 << 31;
+        let small = (1..NEAR).contains(&(self.count() as i128));
+        let reach = |operand: usize| {
+            let turns = self.stride[operand].iter().zip(&self.shape).take(self.rank as usize);
+            let along = i128::from(self.along[operand]) * i128::from(self.size);
+            let of_shape: i128 =
+                turns.map(|(stride, size)| (i128::from(*stride) * i128::from(*size)).abs()).sum();
+            i128::from(self.offset[operand]) + along.abs() + of_shape
+        };
+        self.near = u32::from(small && (0..OPERANDS).all(|operand| reach(operand) < NEAR));
+        for dimension in 0..self.rank as usize {
+            if small {
+                let [_, factor, shift] = divisor(self.shape[dimension] as u32);
+                (self.factor[dimension], self.shift[dimension]) = (factor, shift);
+            }
+        }
+        self
     }
 
     /// Whether two neighbours can be one unit of twice the size.
@@ -243,9 +269,9 @@ mod tests {
 
     #[test]
     fn the_space_is_the_kernels() {
-        assert_eq!(size_of::<Space>(), 8 * (17 + 5 * 17 + 5 + 5 + 2) + 8);
+        assert_eq!(size_of::<Space>(), 8 * (17 + 5 * 17 + 5 + 5) + 4 * (17 + 17 + 2) + 16);
         assert_eq!(std::mem::offset_of!(Space, offset), 8 * 6 * 17);
-        assert_eq!(std::mem::offset_of!(Space, rank), 8 * (6 * 17 + 10));
+        assert_eq!(std::mem::offset_of!(Space, size), 8 * (6 * 17 + 10) + 4 * 36);
     }
 
     #[test]

@@ -25,7 +25,6 @@ const OPERATION: &str = "a product of tensors";
 /// result, an engine of its own.
 ///
 /// ```
-/// use half::bf16;
 /// use selvedge::tensor::{Device, Matmul, Tensor};
 /// use selvedge::types::DType;
 /// let a = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]], &Device::cpu())?.cast(DType::BF16)?;

@@ -6,7 +6,8 @@ use super::{Fresh, Tensor, plain};
 use crate::error::{Error, Result};
 use crate::fuse::{Expression, Graph, Number, Operation};
 use crate::tensor::evaluate::{Source, Target, evaluate_into};
-use crate::tensor::operand::Operand;
+use crate::tensor::in_place::TensorMut;
+use crate::tensor::operand::{Inputs, Operand};
 use crate::tensor::recipe::{Kind, Recipe};
 use crate::types::DType;
 
@@ -84,18 +85,45 @@ impl Tensor {
     /// [`InvalidArgument`](Error::InvalidArgument) for shapes that do not broadcast, [`DeviceMismatch`](Error::DeviceMismatch),
     /// and those of memory.
     pub fn masked_fill<'a>(&'a self, mask: &'a Tensor, value: impl Into<Operand<'a>>) -> Result<Tensor> {
-        if mask.dtype() != DType::Bool {
-            return Err(Error::DTypeMismatch {
-                operation: "masked_fill",
-                wanted: "a mask of bool".to_owned(),
-                found: format!("one of {}", mask.dtype()),
-            });
-        }
-        let operands = [mask.into(), value.into(), self.into()];
-        let recipe =
-            Recipe::of(Operation::Select, Kind::Tensor(DType::Bool), &operands[1..], Some(self.dtype()))?;
-        recipe.run(&operands)
+        let operands: [Operand<'_>; 3] = [mask.into(), value.into(), self.into()];
+        filling(mask, &operands[1..], self.dtype())?.run(&operands)
     }
+}
+
+impl<'a> TensorMut<'a> {
+    /// Replaces the elements where the mask is true; see [`Tensor::masked_fill`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::masked_fill`], and where the mask or the value would make the shape larger.
+    pub fn masked_fill<'b>(
+        &mut self,
+        mask: &'b Tensor,
+        value: impl Into<Operand<'b>>,
+    ) -> Result<&mut TensorMut<'a>> {
+        let value = value.into();
+        let recipe = filling(mask, &[value, (&self.current()).into()], self.dtype())?;
+        // Shared elements are read where they are, and the result is somewhere else.
+        let before = (!self.is_own()).then(|| self.current());
+        let mut inputs = Inputs::default();
+        inputs.push(&mask.into());
+        inputs.push(&value);
+        inputs.push_source(before.as_ref().map_or(Source::Output(0), Source::Tensor));
+        self.write(|target| recipe.run_into(&inputs, target))?;
+        Ok(self)
+    }
+}
+
+/// The choice between values and elements by a mask, in a dtype.
+fn filling(mask: &Tensor, values: &[Operand<'_>], dtype: DType) -> Result<Recipe> {
+    if mask.dtype() != DType::Bool {
+        return Err(Error::DTypeMismatch {
+            operation: "masked_fill",
+            wanted: "a mask of bool".to_owned(),
+            found: format!("one of {}", mask.dtype()),
+        });
+    }
+    Recipe::of(Operation::Select, Kind::Tensor(DType::Bool), values, Some(dtype))
 }
 
 /// Elements on one side of a diagonal, which is a number of each run, and 0 on the other.

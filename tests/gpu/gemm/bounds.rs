@@ -82,7 +82,7 @@ fn sum_unit<T: Rounded>(choice: Choice) -> f64 {
     let narrow = T::UNIT > F32;
     match choice {
         // Cut to 2^-22 of the largest term, at worst.
-        Choice::Only(Engine::Wgmma) => 4.0 * F32,
+        Choice::Only(Engine::Wgmma | Engine::Mma) => 4.0 * F32,
         _ if narrow => F32,
         // A complex product has two of each.
         _ => 2.0 * T::UNIT,
@@ -160,7 +160,7 @@ fn check_by<T: Rounded, C: ResultOf<T> + Rounded>(
     Ok(())
 }
 
-pub fn every_type(stream: &Stream, wgmma: bool) -> Outcome {
+pub fn every_type(stream: &Stream, engines: &[Engine]) -> Outcome {
     let by = Choice::Only(Engine::Simt);
     for operations in LAYOUTS {
         for size in [(40, 50, 1), (40, 50, 100), (24, 32, 3000)] {
@@ -173,8 +173,11 @@ pub fn every_type(stream: &Stream, wgmma: bool) -> Outcome {
             check::<Complex<f32>, Complex<f32>>(stream, size, operations, by)?;
             check::<Complex<f64>, Complex<f64>>(stream, size, operations, by)?;
         }
-        for size in [(40, 56, 8), (40, 56, 104), (24, 32, 3000)].into_iter().filter(|_| wgmma) {
-            let by = Choice::Only(Engine::Wgmma);
+        let sizes = [(40, 56, 8), (40, 56, 104), (24, 32, 3000), (136, 264, 520)];
+        for (size, engine) in
+            sizes.into_iter().flat_map(|size| engines.iter().map(move |engine| (size, *engine)))
+        {
+            let by = Choice::Only(engine);
             check::<f16, f16>(stream, size, operations, by)?;
             check::<f16, f32>(stream, size, operations, by)?;
             check::<bf16, bf16>(stream, size, operations, by)?;
@@ -237,12 +240,18 @@ fn bits<T: Rounded>(stream: &Stream, product: Product) -> selvedge::Result<Vec<u
     Ok(bytemuck::cast_slice(&stream.download(&c)?).to_vec())
 }
 
-pub fn two_runs(stream: &Stream) -> Outcome {
+pub fn two_runs(stream: &Stream, engines: &[Engine]) -> Outcome {
     for operations in LAYOUTS {
-        let product = Product::new(520, 264, 1000).a(operations.0).b(operations.1);
-        assert!(bits::<bf16>(stream, product)? == bits::<bf16>(stream, product)?, "bf16, {product}");
-        assert!(bits::<f32>(stream, product)? == bits::<f32>(stream, product)?, "f32, {product}");
-        assert!(bits::<f64>(stream, product)? == bits::<f64>(stream, product)?, "f64, {product}");
+        // The second one is divided along k.
+        for product in [Product::new(520, 264, 1000), Product::new(16, 1024, 4096)] {
+            let product = product.a(operations.0).b(operations.1);
+            for engine in engines {
+                let product = product.by(Choice::Only(*engine));
+                assert!(bits::<bf16>(stream, product)? == bits::<bf16>(stream, product)?, "bf16, {product}");
+            }
+            assert!(bits::<f32>(stream, product)? == bits::<f32>(stream, product)?, "f32, {product}");
+            assert!(bits::<f64>(stream, product)? == bits::<f64>(stream, product)?, "f64, {product}");
+        }
     }
     Ok(())
 }

@@ -83,7 +83,8 @@ where
 }
 
 /// Every way to divide a product, more tiles than blocks, and sizes that are no multiple of anything.
-pub fn products(stream: &Stream, wgmma: bool) -> Outcome {
+pub fn products(stream: &Stream, engines: &[Engine]) -> Outcome {
+    let wgmma = engines.contains(&Engine::Wgmma);
     let machine = Machine::of(&stream.device())?;
     let mut ways = Vec::new();
     for size in [
@@ -106,6 +107,10 @@ pub fn products(stream: &Stream, wgmma: bool) -> Outcome {
             let parts: Vec<&str> = plan.kernel().split('_').collect();
             ways.push(format!("{} {}", parts[1], parts.last().ok_or("a kernel's name")?));
         }
+        if engines.contains(&Engine::Mma) {
+            check::<bf16>(stream, size, 8, Choice::Only(Engine::Mma))?;
+            check::<f16>(stream, size, 1, Choice::Only(Engine::Mma))?;
+        }
         check::<bf16>(stream, size, 8, Choice::Only(Engine::Simt))?;
         check::<f32>(stream, size, 8, Choice::Auto)?;
     }
@@ -126,15 +131,13 @@ pub fn products(stream: &Stream, wgmma: bool) -> Outcome {
 }
 
 /// A of more elements than 32 bits count with a sign: its last rows are others than the first.
-pub fn operands(stream: &Stream, wgmma: bool) -> Outcome {
+pub fn operands(stream: &Stream, engines: &[Engine]) -> Outcome {
     let (m, n, k) = (32_784, 8, 65_536);
     let mut a = stream.uninitialized::<bf16>(m * k)?;
     stream.fill(&mut a, bf16::from_f32(1.0))?;
     stream.fill(&mut a.slice_mut((m - 1) * k..)?, bf16::from_f32(-2.0))?;
     let b = stream.upload(&vec![bf16::from_f32(0.5); k * n])?;
-    for choice in
-        [Choice::Only(Engine::Simt), Choice::Only(Engine::Wgmma)].into_iter().take(1 + usize::from(wgmma))
-    {
+    for choice in engines.iter().map(|engine| Choice::Only(*engine)) {
         let mut c = stream.upload(&vec![f32::NAN; m * n])?;
         gemm::<bf16, f32>(stream, &Product::new(m, n, k).by(choice), 1.0, &a, &b, 0.0, &mut c)?;
         let c = stream.download(&c)?;

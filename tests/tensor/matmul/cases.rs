@@ -248,9 +248,12 @@ pub fn every_dtype(seeds: std::ops::Range<u64>, device: &Device) -> Checked {
     Ok(())
 }
 
+/// A result, and the shape and elements that are wanted.
+type Wanted = (Tensor, Vec<usize>, Vec<f32>);
+
 /// Vectors: their dimension is left out of the result.
 pub fn vectors(device: &Device) -> Checked {
-    let run = || -> selvedge::Result<Vec<(Tensor, Vec<usize>, Vec<f32>)>> {
+    let run = || -> selvedge::Result<Vec<Wanted>> {
         let matrix = Tensor::new([[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]], device)?;
         let (x, y) = (Tensor::new([1.0f32, -1.0, 2.0], device)?, Tensor::new([3.0f32, 5.0], device)?);
         let steps = Tensor::new([1.0f32, 9.0, -1.0, 9.0, 2.0], device)?.slice(0, Slice::from(..).step(2))?;

@@ -1,4 +1,4 @@
-//! `selvedge demo`: a vector sum and complex quotients, computed, checked and timed.
+//! `selvedge demo`: a vector sum and complex quotients, computed, checked and timed; or tensors of files (`tensors`).
 //!
 //! On a device the sum's kernel is compiled by NVRTC where there is one, the others are embedded, and all results must have the bits of the CPU's. The CPU's own results are
 //! held against an independent computation first, so that the demonstration means something on a machine without a
@@ -16,6 +16,7 @@ use crate::output::{self, Progress, Report, Style, Table};
 
 mod device;
 mod operation;
+mod tensors;
 
 use operation::{Add, Divide, Operation, values};
 
@@ -44,6 +45,9 @@ struct Trial {
 
 /// Runs the demonstration.
 pub fn demo(options: &DemoOptions) -> Result<Report, Failure> {
+    if !options.npy.is_empty() {
+        return tensors::demo(&options.npy, options.device);
+    }
     let elements = options.elements.map(usize::try_from).transpose().map_err(Failure::failed)?;
     match device::open(options.device.unwrap_or(0)) {
         Ok((device, module)) => {

@@ -4,12 +4,14 @@ use clap::{Args, Parser, Subcommand};
 
 mod build_images;
 mod compile;
+mod gemm;
 mod memory;
 mod ptx;
 mod run;
 
 pub use build_images::BuildImagesOptions;
 pub use compile::{CompileOptions, TargetOptions};
+pub use gemm::{ExplainOptions, Explained, MatmulOptions, Stored, TuneGemmOptions, TuneOptions, Tuned};
 pub use memory::{Generator, MemoryCommand, MemoryOptions, PoolKind, ReplayOptions};
 pub use ptx::PtxOptions;
 pub use run::RunOptions;
@@ -45,6 +47,10 @@ pub enum Command {
     Cache(CacheOptions),
     /// Show a snapshot of a device's memory, or replay a trace of its requests
     Memory(MemoryOptions),
+    /// Show what would be done, and why, without doing it
+    Explain(ExplainOptions),
+    /// Measure on this device what is chosen by tables
+    Tune(TuneOptions),
     /// Add vectors and divide complex numbers, verified and timed; on the CPU where there is no device
     Demo(DemoOptions),
 }
@@ -66,6 +72,9 @@ pub struct DemoOptions {
     /// The device's ordinal [default: 0, or the CPU where there is none]
     #[arg(long, value_name = "I")]
     pub device: Option<usize>,
+    /// Compute with tensors of one or two .npy files instead
+    #[arg(long, value_name = "FILE", num_args = 1..=2, conflicts_with = "elements")]
+    pub npy: Vec<std::path::PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

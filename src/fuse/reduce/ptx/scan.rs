@@ -66,7 +66,7 @@ impl Kernel<'_> {
                 *value = self.merged(&before, value);
             }
             let last = self.bits32("or.b32", &[&lane, &(key.threads - 1).to_string()]);
-            let total = self.from_lane(&through, &last);
+            let total = self.of_lane(&through, &last);
             let so_far = match before_accesses[before_accesses.len() - 1].clone() {
                 None => total,
                 Some(before) => self.merged(&before, &total),
@@ -256,7 +256,7 @@ impl Kernel<'_> {
     }
 
     /// The value of the thread in this lane of the warp.
-    fn from_lane(&mut self, value: &Folded, lane: &str) -> Folded {
+    fn of_lane(&mut self, value: &Folded, lane: &str) -> Folded {
         self.exchanged(value, "idx", lane)
     }
 
@@ -266,7 +266,7 @@ impl Kernel<'_> {
         while distance < key.threads {
             let start = self.bits32("and.b32", &[lane, &(-(2 * i64::from(distance))).to_string()]);
             let from = self.bits32("or.b32", &[&start, &(distance - 1).to_string()]);
-            let lower = self.from_lane(&value, &from);
+            let lower = self.of_lane(&value, &from);
             let both = self.merged(&lower, &value);
             let bit = self.bits32("and.b32", &[lane, &distance.to_string()]);
             let upper = self.predicate("setp.eq.u32", &[&bit, &distance.to_string()]);
@@ -287,7 +287,7 @@ impl Kernel<'_> {
     fn before(&mut self, lane: &str, within: &str, value: &Folded) -> Folded {
         let less = self.bits32("add.u32", &[lane, "-1"]);
         let from = self.bits32("and.b32", &[&less, &(WARP - 1).to_string()]);
-        let before = self.from_lane(value, &from);
+        let before = self.of_lane(value, &from);
         let later = self.predicate("setp.lt.u32", &["0", within]);
         self.or_identity(&before, &later)
     }

@@ -1,6 +1,7 @@
 //! Arrays of any dtype and layout, runs of an expression on them on the CPU, and the comparison of two runs' memory.
 
-use selvedge::fuse::{Expression, HostInput, HostOutput, Number};
+use selvedge::driver::Stream;
+use selvedge::fuse::{DeviceInput, DeviceOutput, Expression, HostInput, HostOutput, Number};
 use selvedge::types::{DType, Layout};
 
 use super::value::{Value, read, same, write};
@@ -53,10 +54,37 @@ impl Array {
 }
 
 /// Bytes at a start that suits any element.
-fn aligned(bytes: &[u8]) -> Vec<u128> {
+pub fn aligned(bytes: &[u8]) -> Vec<u128> {
     let mut words = vec![0u128; bytes.len().div_ceil(16) + 1];
     bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
     words
+}
+
+/// Runs on a device; the outputs' memory is changed.
+pub fn on_device(
+    stream: &Stream,
+    expression: &Expression,
+    inputs: &[Array],
+    outputs: &mut [Array],
+) -> selvedge::Result<()> {
+    let sources = inputs.iter().map(|input| stream.upload(&input.bytes)).collect::<Result<Vec<_>, _>>()?;
+    let mut targets =
+        outputs.iter().map(|output| stream.upload(&output.bytes)).collect::<Result<Vec<_>, _>>()?;
+    let from = inputs
+        .iter()
+        .zip(&sources)
+        .map(|(input, memory)| DeviceInput::of_bytes(input.dtype, memory, input.layout))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut to = outputs
+        .iter()
+        .zip(&mut targets)
+        .map(|(output, memory)| DeviceOutput::of_bytes(output.dtype, memory, output.layout))
+        .collect::<Result<Vec<_>, _>>()?;
+    expression.run(stream, &from, &[], &mut to)?;
+    for (output, memory) in outputs.iter_mut().zip(&targets) {
+        output.bytes = stream.download(memory)?;
+    }
+    Ok(())
 }
 
 /// Runs on the CPU; the outputs' memory is changed.

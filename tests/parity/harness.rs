@@ -1,5 +1,9 @@
-//! Runs an expression as the PTX that a device would get, through the interpreter.
+//! Runs an expression as the PTX that a device would get, through the interpreter; and the device, where there is one.
 
+use std::sync::OnceLock;
+
+use selvedge::Error;
+use selvedge::driver::{Device, Stream};
 use selvedge::fuse::Expression;
 
 use super::arrays::Array;
@@ -55,4 +59,10 @@ fn run(
         output.bytes = memory.bytes(*address).to_vec();
     }
     texts
+}
+
+/// A stream of the first device, or why there is none.
+pub fn device() -> Result<&'static Stream, &'static Error> {
+    static STREAM: OnceLock<Result<Stream, Error>> = OnceLock::new();
+    STREAM.get_or_init(|| Device::new(0)?.stream()).as_ref()
 }

@@ -57,6 +57,11 @@ fn operands_are_promoted() {
         (of(DType::I32).lt(2.5), DType::Bool),
         (of(DType::C128).abs(), DType::F64),
         (of(DType::F32).choose(of(DType::I8), of(DType::F64)), DType::F64),
+        // A number meets what the others have in common; the condition is none of them.
+        (of(DType::Bool).choose(of(DType::F16), 2.5), DType::F16),
+        (of(DType::F32).choose(1, of(DType::U8)), DType::U8),
+        (of(DType::Bool).choose(1, 0.5), DType::F32),
+        (of(DType::F16).clamp(0.1, of(DType::F64)), DType::F64),
         (of(DType::I64).sqrt(), DType::F32),
         (of(DType::F64).logical_not(), DType::Bool),
         (of(DType::BF16) * num_complex::Complex::new(0.0f32, 1.0), DType::C64),
@@ -274,6 +279,18 @@ fn the_list_is_whole() {
     for operation in Operation::ALL {
         assert!(operation.document().ends_with('.') && (1..=3).contains(&operation.arity()), "{operation:?}");
         assert!(operation.dtypes().iter().all(|dtype| !dtype.is_storage_only()));
+    }
+    // A code is one operation's, and a published one stays: the last number tells of one that was left out.
+    let mut codes: Vec<u32> = Operation::ALL.iter().map(|operation| operation.code()).collect();
+    assert!(
+        Operation::ALL.iter().all(|operation| Operation::from_code(operation.code()) == Some(*operation))
+    );
+    codes.sort_unstable();
+    codes.dedup();
+    assert_eq!(codes, (1..=Operation::ALL.len() as u32).collect::<Vec<u32>>());
+    assert_eq!(Operation::from_code(0), None);
+    for (operation, code) in [(Operation::Add, 1), (Operation::Softplus, 69), (Operation::Degrees, 94)] {
+        assert_eq!(operation.code(), code);
     }
     // Every dtype that computes can be added, compared, chosen and cast.
     for dtype in DType::ALL.into_iter().filter(|dtype| !dtype.is_storage_only()) {

@@ -32,8 +32,11 @@ pub const CLASSES: &[Class] = &[
     Class { name: "empty", layout: |_, _| contiguous(&[3, 0]), crossed: false },
     Class { name: "one_element", layout: |_, _| contiguous(&[]), crossed: false },
     Class { name: "n31", layout: |_, _| contiguous(&[31]), crossed: false },
+    Class { name: "n32", layout: |_, _| contiguous(&[32]), crossed: false },
     Class { name: "n33", layout: |_, _| contiguous(&[33]), crossed: false },
-    Class { name: "n257", layout: |_, _| contiguous(&[257]), crossed: false },
+    Class { name: "n1023", layout: |_, _| contiguous(&[1023]), crossed: false },
+    Class { name: "n1024", layout: |_, _| contiguous(&[1024]), crossed: false },
+    Class { name: "n1025", layout: |_, _| contiguous(&[1025]), crossed: false },
     Class { name: "misaligned", layout: |k, _| shifted(&[270], 1 + k), crossed: false },
     Class {
         name: "misaligned_output",

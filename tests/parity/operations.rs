@@ -4,9 +4,9 @@ use libtest_mimic::Trial;
 use selvedge::fuse::{Expression, Graph, Operation};
 use selvedge::types::DType;
 
-use super::arrays::{Array, assert_same, on_host};
+use super::arrays::{Array, assert_same, on_device, on_host};
 use super::classes::{CLASSES, Class, Role};
-use super::harness::as_ptx;
+use super::harness::{as_ptx, device};
 use super::reference;
 use super::texts;
 use super::value::{Value, read, same, special, write};
@@ -116,7 +116,8 @@ fn dtypes_of(expression: &Expression) -> Vec<DType> {
     expression.inputs().iter().chain(expression.outputs()).copied().collect()
 }
 
-/// Runs on the CPU and as PTX, for the oldest devices and for newer ones; gives the CPU's result.
+/// Runs on the CPU, as PTX for the oldest devices and for newer ones, and on a device where there is one; gives the CPU's
+/// result.
 pub fn check(expression: &Expression, inputs: &[Array], before: &[Array], assemble: bool) -> Vec<Array> {
     let mut on_cpu = before.to_vec();
     on_host(expression, inputs, &[], &mut on_cpu);
@@ -126,6 +127,11 @@ pub fn check(expression: &Expression, inputs: &[Array], before: &[Array], assemb
         let mut on_device = before.to_vec();
         texts::keep(&as_ptx(expression, inputs, &mut on_device, *capability), assemble);
         assert_same(&format!("sm_{}{}", capability.0, capability.1), &on_cpu, &on_device, before);
+    }
+    if let Ok(stream) = device() {
+        let mut there = before.to_vec();
+        on_device(stream, expression, inputs, &mut there).expect("a run on the device");
+        assert_same("the device", &on_cpu, &there, before);
     }
     on_cpu
 }

@@ -1,0 +1,53 @@
+// What compute capability 8.0 has beyond loads and stores: copies from global into shared memory that run on while the
+// thread goes on. One function an instruction, named for what it does; the PTX manual's "cp.async" defines them.
+//
+// Where a kernel is compiled for an older one, the copies are loads and stores, done when they return.
+//
+// Addresses of shared memory are 32-bit offsets (`shared_address`), because the instructions take those.
+#pragma once
+#include "types.cuh"
+
+__device__ inline u32 shared_address(const void* pointer) { return (u32)__cvta_generic_to_shared(pointer); }
+
+// Copies the first `valid` of `Bytes` bytes and fills the others with zeros; with none valid nothing is read.
+template <int Bytes>
+__device__ inline void copy_async(u32 to, const void* from, u32 valid) {
+    static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "copies are of 4, 8 or 16 bytes");
+#if __CUDA_ARCH__ < 800
+    u32 words[Bytes / 4];
+#pragma unroll
+    for (int i = 0; i < Bytes / 4; i++) {
+        words[i] = 0;
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            if (4 * i + 2 * half < valid) words[i] |= (u32)((const u16*)from)[2 * i + half] << (16 * half);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < Bytes / 4; i++) {
+        asm volatile("st.shared.u32 [%0], %1;" ::"r"(to + 4 * i), "r"(words[i]) : "memory");
+    }
+#else
+    if constexpr (Bytes == 16) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid) : "memory");
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(Bytes), "r"(valid)
+                     : "memory");
+    }
+#endif
+}
+
+// Ends a group of copies.
+__device__ inline void copies_commit() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+// Waits until at most `Groups` of this thread's groups are unfinished.
+template <int Groups>
+__device__ inline void copies_wait() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(Groups) : "memory");
+#endif
+}

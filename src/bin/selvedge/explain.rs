@@ -1,0 +1,75 @@
+//! `selvedge explain`: what would be done, and why, without doing it.
+
+use selvedge::driver::Device;
+use selvedge::gemm::{Machine, Plan, Product};
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::options::{ExplainOptions, Explained, MatmulOptions};
+use crate::output::Report;
+
+/// Explains one thing.
+pub fn explain(options: &ExplainOptions) -> Result<Report, Failure> {
+    let Explained::Matmul(options) = &options.what;
+    matmul(options)
+}
+
+/// The device that is asked about: one that is named, the first that there is, or one like an H200. And whether it is here.
+fn machine(options: &MatmulOptions) -> Result<(Machine, bool), Failure> {
+    let (mut machine, here) = match options.arch {
+        Some(target) => (Machine::typical(target.capability()), false),
+        None => match Device::new(0) {
+            Ok(device) => (Machine::of(&device)?, true),
+            Err(_) => (Machine::typical((9, 0)), false),
+        },
+    };
+    if let Some(multiprocessors) = options.multiprocessors {
+        machine.multiprocessors = multiprocessors;
+    }
+    Ok((machine, here))
+}
+
+fn matmul(options: &MatmulOptions) -> Result<Report, Failure> {
+    let MatmulOptions { m, n, k, dtype, batch, .. } = *options;
+    let into = options.into.unwrap_or(dtype);
+    let (of_a, of_b) = options.layout.operations();
+    let mut product = Product::new(m, n, k).a(of_a).b(of_b);
+    if batch != 1 {
+        product = product.batch(batch, m.saturating_mul(k), k.saturating_mul(n), m.saturating_mul(n));
+    }
+    if let Some(choice) = options.by {
+        product = product.by(choice);
+    }
+    let (machine, here) = machine(options)?;
+    let plan = Plan::explain(&product, dtype, into, machine)?;
+    let (major, minor) = machine.capability;
+    let lacking: Vec<_> = plan
+        .lacking()
+        .iter()
+        .map(|(engine, lack)| json!({ "engine": engine.name(), "lacks": lack.to_string() }))
+        .collect();
+    let json = json!({
+        "m": m,
+        "n": n,
+        "k": k,
+        "batch": batch,
+        "operands": dtype.to_string(),
+        "result": into.to_string(),
+        "layout": format!("{:?}", options.layout).to_lowercase(),
+        "device": {
+            "compute_capability": format!("{major}.{minor}"),
+            "multiprocessors": machine.multiprocessors,
+            "here": here,
+        },
+        "engine": plan.engine().name(),
+        "kernel": plan.kernel(),
+        "tile": plan.tile().map(|(rows, columns)| [rows, columns]),
+        "tiles": plan.tile().map(|_| plan.work().0),
+        "blocks": plan.tile().map(|_| plan.work().1),
+        "copied": plan.copied().iter().map(char::to_string).collect::<Vec<_>>(),
+        "from_table": plan.is_tuned(),
+        "others": lacking,
+    });
+    let place = if here { "device 0" } else { "a device that is not here" };
+    Ok(Report { text: format!("On {place}:\n{plan}\n"), json })
+}

@@ -1,0 +1,171 @@
+//! The options of `selvedge explain` and `selvedge tune`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use selvedge::gemm::{Choice, Operation};
+use selvedge::nvrtc::Target;
+use selvedge::types::DType;
+
+use super::EXIT_CODES;
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES, arg_required_else_help = true)]
+pub struct ExplainOptions {
+    #[command(subcommand)]
+    pub what: Explained,
+}
+
+impl ExplainOptions {
+    /// Whether JSON is wanted.
+    pub fn json(&self) -> bool {
+        let Explained::Matmul(options) = &self.what;
+        options.json
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Explained {
+    /// Which engine would make a matrix product, how, and why no other
+    Matmul(MatmulOptions),
+}
+
+const MATMUL: &str = "\
+C of M x N is A of M x K times B of K x N. The layout says how A and B are stored: n as they are multiplied, t transposed.
+SELVEDGE_GEMM counts as it does in a call. No device is needed; what is not here is taken to be like an H200.
+
+Examples:
+  selvedge explain matmul 4096 4096 4096 bf16
+  selvedge explain matmul 1 50304 768 bf16 --into f32 --layout nt --arch sm_90a
+";
+
+#[derive(Debug, Args)]
+#[command(after_help = format!("{MATMUL}\n{EXIT_CODES}"), arg_required_else_help = true)]
+pub struct MatmulOptions {
+    /// Rows of C
+    #[arg(value_name = "M")]
+    pub m: usize,
+    /// Columns of C
+    #[arg(value_name = "N")]
+    pub n: usize,
+    /// What is added over
+    #[arg(value_name = "K")]
+    pub k: usize,
+    /// The dtype of A and B, such as bf16 or float32
+    #[arg(value_name = "DTYPE")]
+    pub dtype: DType,
+    /// The dtype of C [default: that of A and B]
+    #[arg(long, value_name = "DTYPE")]
+    pub into: Option<DType>,
+    /// How A and B are stored
+    #[arg(long, value_enum, default_value_t = Stored::Nn)]
+    pub layout: Stored,
+    /// As many products, each of matrices of its own
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub batch: usize,
+    /// For a device of this architecture, such as sm_80 [default: device 0, or sm_90a where there is none]
+    #[arg(long, value_name = "ARCH")]
+    pub arch: Option<Target>,
+    /// With so many multiprocessors [default: the device's, or 132]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub multiprocessors: Option<u32>,
+    /// By these engines: own, auto, or one's name [default: SELVEDGE_GEMM, or own]
+    #[arg(long, value_name = "ENGINES")]
+    pub by: Option<Choice>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How operands are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Stored {
+    Nn,
+    Nt,
+    Tn,
+    Tt,
+}
+
+impl Stored {
+    /// What a product sees of A and of B.
+    pub fn operations(self) -> (Operation, Operation) {
+        let operation = |transposed| if transposed { Operation::Transpose } else { Operation::None };
+        (
+            operation(matches!(self, Stored::Tn | Stored::Tt)),
+            operation(matches!(self, Stored::Nt | Stored::Tt)),
+        )
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES, arg_required_else_help = true)]
+pub struct TuneOptions {
+    #[command(subcommand)]
+    pub what: Tuned,
+}
+
+impl TuneOptions {
+    /// Whether JSON is wanted.
+    pub fn json(&self) -> bool {
+        let Tuned::Gemm(options) = &self.what;
+        options.json
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Tuned {
+    /// Measure in which way matrix products of each size are made fastest on this device
+    Gemm(TuneGemmOptions),
+}
+
+const TUNE: &str = "\
+Every way to make a product is timed in turn, on random numbers, from graphs of launches; a size stands for all that round to
+the same power of two. Ways that win by less than 3 percent over what is chosen anyway are left out of the table.
+
+Examples:
+  selvedge tune gemm --dtypes bf16,f16 --results tuned.json --picture tuned.svg --write src/gemm/choices.txt
+  selvedge tune gemm --sizes 64,1024,4096 --dtypes f32 --layouts nn
+";
+
+#[derive(Debug, Args)]
+#[command(after_help = format!("{TUNE}\n{EXIT_CODES}"))]
+pub struct TuneGemmOptions {
+    /// The dtypes of A and B
+    #[arg(long, value_name = "DTYPES", value_delimiter = ',', default_value = "bf16,f16,f32,f64,c64,c128")]
+    pub dtypes: Vec<DType>,
+    /// How A and B are stored
+    #[arg(long, value_enum, value_name = "LAYOUTS", value_delimiter = ',', default_value = "nn,nt,tn,tt")]
+    pub layouts: Vec<Stored>,
+    /// Sizes that m, n and k take, each with each
+    #[arg(
+        long,
+        value_name = "SIZES",
+        value_delimiter = ',',
+        default_value = "16,64,128,256,512,1024,2048,4096,8192,16384"
+    )]
+    pub sizes: Vec<usize>,
+    /// Products of more operations (in 10^9) than this are left out
+    #[arg(long, value_name = "COUNT", default_value_t = 600.0)]
+    pub most_gigaflop: f64,
+    /// Rounds in which every way is timed once
+    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub rounds: u32,
+    /// Without cuBLAS, even where it is there
+    #[arg(long)]
+    pub own: bool,
+    /// The device's ordinal
+    #[arg(long, value_name = "I", default_value_t = 0)]
+    pub device: usize,
+    /// Write what was measured
+    #[arg(long, value_name = "RESULTS.json")]
+    pub results: Option<PathBuf>,
+    /// Draw the speeds under the roofs of arithmetic and memory
+    #[arg(long, value_name = "PICTURE.svg")]
+    pub picture: Option<PathBuf>,
+    /// Put the choices into this table, in the place of those for such a device
+    #[arg(long, value_name = "CHOICES.txt")]
+    pub write: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,95 @@
+//! The parameter of the kernels that give each tile of C to a block of its own: `csrc/kernels/gemm_blocks.cuh`.
+
+use super::epilogue::{Epilogue, Raw};
+use super::plan::Situation;
+use crate::types::Element;
+
+/// Alpha and beta as the kernels take them.
+#[derive(Clone, Copy)]
+pub(super) struct Scalars {
+    pub alpha: [u64; 2],
+    pub beta: [u64; 2],
+    /// Whether alpha is another number than 1.
+    pub scales: bool,
+    /// Whether beta is another number than 0.
+    pub reads_c: bool,
+}
+
+/// Exactly the `Shape` of gemm_blocks.cuh.
+#[repr(C)]
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+pub(super) struct Shape {
+    m: i32,
+    n: i32,
+    k: i32,
+    padding: i32,
+    leading: [i64; 3],
+    matrix: [i64; 3],
+    alpha: [u64; 2],
+    beta: [u64; 2],
+    conjugate: [i32; 2],
+    vector: [i32; 3],
+    reads_c: i32,
+    scales: i32,
+    wide: i32,
+    epilogue: Raw,
+}
+
+impl Shape {
+    /// With so many elements of A, B and C that are read or written together where all rows begin at multiples of them.
+    pub fn new<T: Element, C: Element>(
+        situation: &Situation<'_>,
+        scalars: Scalars,
+        epilogue: &Epilogue<'_, C>,
+        together: [usize; 3],
+    ) -> Shape {
+        let product = situation.product;
+        let stored = [product.stored_a(), product.stored_b(), product.stored_c()];
+        let sizes = [size_of::<T>(), size_of::<T>(), size_of::<C>()];
+        let vector = std::array::from_fn(|which| {
+            let bytes = together[which] * sizes[which];
+            let aligned = situation.addresses[which] % bytes as u64 == 0;
+            i32::from(aligned && stored[which].keeps_alignment(bytes, sizes[which]))
+        });
+        Shape {
+            m: product.m() as i32,
+            n: product.n() as i32,
+            k: product.k() as i32,
+            padding: 0,
+            leading: stored.map(|stored| stored.leading as i64),
+            matrix: stored.map(|stored| stored.stride as i64),
+            alpha: scalars.alpha,
+            beta: scalars.beta,
+            conjugate: [product.operation_a(), product.operation_b()]
+                .map(|operation| operation.conjugates().into()),
+            vector,
+            reads_c: scalars.reads_c.into(),
+            scales: scalars.scales.into(),
+            wide: i32::from(T::DTYPE != C::DTYPE),
+            epilogue: epilogue.raw(),
+        }
+    }
+}
+
+/// Tiles of so many rows and columns that the situation's product has.
+pub(super) fn tiles(situation: &Situation<'_>, rows: u32, columns: u32) -> u64 {
+    let product = situation.product;
+    let tiles = (product.m() as u64)
+        .div_ceil(rows.into())
+        .saturating_mul((product.n() as u64).div_ceil(columns.into()));
+    tiles.saturating_mul(product.count() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shape_is_the_kernels() {
+        assert_eq!(size_of::<Shape>(), 16 + 24 + 24 + 32 + 32 + 32);
+        assert_eq!(std::mem::offset_of!(Shape, alpha), 64);
+        assert_eq!(std::mem::offset_of!(Shape, conjugate), 96);
+        assert_eq!(std::mem::offset_of!(Shape, reads_c), 116);
+        assert_eq!(std::mem::offset_of!(Shape, epilogue), 128);
+    }
+}

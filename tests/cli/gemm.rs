@@ -1,0 +1,128 @@
+//! `selvedge explain matmul` and `selvedge tune gemm`: what they say, draw and write, and what they refuse.
+
+use super::{FAILED_FOR_DEVICE, FAILED_FOR_INPUT, fails, json, succeeds};
+
+#[test]
+fn a_product_is_explained_without_a_device() {
+    let text = succeeds(&["explain", "matmul", "4096", "4096", "4096", "bf16", "--arch", "sm_90a"]);
+    assert!(
+        text.starts_with("On a device that is not here:\n4096x4096x4096 (nn) of bf16 into bf16"),
+        "{text}"
+    );
+    assert!(text.contains(": wgmma\n  kernel gemm_wgmma_bf16_nn_"), "{text}");
+    let text = succeeds(&["explain", "matmul", "64", "64", "64", "f64", "--layout", "tn"]);
+    assert!(
+        text.contains("gemm_simt_f64_tn") && text.contains("not wgmma: it does not multiply f64"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_product_is_explained_as_json() {
+    let value = json(&succeeds(&[
+        "explain", "matmul", "1000", "1001", "1002", "bfloat16", "--into", "float32", "--batch", "3",
+        "--json",
+    ]));
+    assert_eq!(value["engine"], "wgmma");
+    assert_eq!(value["device"]["compute_capability"], "9.0");
+    assert_eq!(value["device"]["here"], false);
+    assert_eq!((&value["operands"], &value["result"]), (&"bf16".into(), &"f32".into()));
+    assert_eq!(value["copied"], serde_json::json!(["A", "B"]));
+    assert!(value["tiles"].as_u64().unwrap() >= 3 * 16, "{value}");
+    let value = json(&succeeds(&["explain", "matmul", "8", "8", "8", "bf16", "--arch", "sm_80", "--json"]));
+    assert_eq!(value["engine"], "simt");
+    assert_eq!(value["others"][0]["engine"], "wgmma");
+    assert!(value["others"][0]["lacks"].as_str().unwrap().contains("8.0"), "{value}");
+    // More multiprocessors take more blocks.
+    let blocks = |count: &str| {
+        let arguments =
+            ["explain", "matmul", "8192", "8192", "8192", "bf16", "--multiprocessors", count, "--json"];
+        json(&succeeds(&arguments))["blocks"].as_u64().unwrap()
+    };
+    assert_eq!((blocks("132"), blocks("16")), (132, 16));
+}
+
+#[test]
+fn what_cannot_be_explained_is_refused() {
+    let explain = |rest: &[&'static str]| [&["explain", "matmul"][..], rest].concat();
+    fails(FAILED_FOR_INPUT, &explain(&["8", "8", "8", "f33"]), &["f33"]);
+    fails(FAILED_FOR_INPUT, &explain(&["8", "8", "8", "bool"]), &["does not multiply bool into bool"]);
+    fails(FAILED_FOR_INPUT, &explain(&["4294967296", "8", "8", "f32"]), &["m = 4294967296"]);
+    fails(FAILED_FOR_INPUT, &explain(&["8", "8", "8", "f32", "--by", "wgmma"]), &["does not multiply f32"]);
+    fails(FAILED_FOR_INPUT, &explain(&["8", "8", "8", "f32", "--by", "best"]), &["'best'", "wgmma, simt"]);
+    fails(
+        FAILED_FOR_INPUT,
+        &explain(&["8", "8", "8", "f32", "--by", "cublas"]),
+        &["cuBLAS could not be loaded"],
+    );
+    fails(FAILED_FOR_INPUT, &explain(&["8", "8", "8", "f32", "--layout", "nx"]), &["nx"]);
+}
+
+#[test]
+fn tuning_needs_a_device() {
+    fails(FAILED_FOR_DEVICE, &["tune", "gemm"], &["the NVIDIA driver could not be loaded"]);
+    // What cannot be written is told before anything is measured.
+    fails(FAILED_FOR_INPUT, &["tune", "gemm", "--write", "no-such-folder/choices.txt"], &["no-such-folder"]);
+}
+
+/// On the fake driver, where every way takes no time worth the name; but all of them are run, drawn and written.
+#[cfg(target_os = "linux")]
+mod on_the_fake_driver {
+    use super::super::Folder;
+    use super::super::on_the_fake_driver::{fails, succeeds};
+    use super::super::xml::texts;
+    use super::*;
+
+    #[test]
+    fn tuning_measures_draws_and_writes() {
+        let folder = Folder::new("tune");
+        let files = ["results.json", "picture.svg", "choices.txt"].map(|name| folder.file(name));
+        std::fs::write(&files[2], "# kept\n8.0 108 f32 f32 nn 64 64 64 1 simt\n").unwrap();
+        let text = succeeds(&[
+            "tune",
+            "gemm",
+            "--dtypes",
+            "bf16",
+            "--layouts",
+            "nn,nt",
+            "--sizes",
+            "64,256",
+            "--rounds",
+            "2",
+            "--own",
+            "--results",
+            &files[0],
+            "--picture",
+            &files[1],
+            "--write",
+            &files[2],
+        ]);
+        assert!(text.contains("16 products measured"), "{text}");
+        let [results, picture, table] = files.map(|path| std::fs::read_to_string(path).unwrap());
+        let value = json(&results);
+        assert_eq!(value["measured"].as_array().unwrap().len(), 16);
+        let times = value["measured"][0]["times"].as_array().unwrap();
+        assert!(times.len() > 3 && times.iter().all(|time| time["microseconds"].is_number()), "{value}");
+        let texts = texts(&picture).unwrap();
+        assert!(texts.iter().any(|text| text.starts_with("Matrix products on")), "{texts:?}");
+        // Lines of other devices and comments stay; what was chosen is there.
+        assert!(
+            table.starts_with("# kept\n") && table.contains("8.0 108 f32 f32 nn 64 64 64 1 simt\n"),
+            "{table}"
+        );
+        let chosen = value["choices"].as_array().unwrap();
+        assert_eq!(table.lines().count(), 2 + chosen.len());
+        assert!(chosen.iter().all(|line| table.contains(line.as_str().unwrap())), "{table}");
+    }
+
+    #[test]
+    fn dtypes_that_are_not_tuned_are_refused() {
+        fails(FAILED_FOR_INPUT, &["tune", "gemm", "--dtypes", "i32", "--sizes", "64"], &["bf16", "i32"]);
+    }
+
+    #[test]
+    fn a_product_is_explained_for_the_device() {
+        let text = succeeds(&["explain", "matmul", "64", "64", "64", "f32"]);
+        assert!(text.starts_with("On device 0:\n"), "{text}");
+    }
+}

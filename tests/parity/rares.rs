@@ -1,0 +1,121 @@
+//! Bodies of instructions that few elements need: written once where they are the same, jumped over where no element needs
+//! them, and with their own results where some do.
+
+use libtest_mimic::Trial;
+use selvedge::fuse::{Expression, Graph, Operation};
+use selvedge::types::{DType, Layout};
+
+use super::arrays::{Array, on_host};
+use super::operations::check;
+use super::value::{Value, read};
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    let mut add = |name: &str, trial: fn()| {
+        trials.push(Trial::test(format!("rares::{name}"), move || {
+            trial();
+            Ok(())
+        }));
+    };
+    add("some_elements_of_a_vector", some_elements_of_a_vector);
+    add("equal_ones_are_written_once", equal_ones_are_written_once);
+    add("of_a_number_it_is_run_once", of_a_number_it_is_run_once);
+    add("one_inside_of_another", one_inside_of_another);
+    add("what_no_output_needs_is_not_written", what_no_output_needs_is_not_written);
+    trials
+}
+
+fn contiguous(sizes: &[usize]) -> Layout {
+    Layout::contiguous(sizes).expect("a layout")
+}
+
+fn text(expression: &Expression, inputs: usize) -> String {
+    let whole = contiguous(&[64]);
+    let plan = expression.explain(&vec![whole; inputs], &[whole], (9, 0)).expect("a plan");
+    plan.launches[0].ptx.clone()
+}
+
+/// Every choice of lanes of a thread, beside blocks of the CPU with none and with one.
+fn some_elements_of_a_vector() {
+    let graph = Graph::new();
+    let expression = graph.expression(&[graph.input(DType::F32).sin()]).expect("an expression");
+    let value = |at: usize| {
+        // A bit of the vector's number for each of its four lanes; then nothing for two blocks, then one.
+        let large = at < 64 && (at / 4) >> (at % 4) & 1 == 1 || at == 900;
+        if large { 1e20 + at as f64 * 1e14 } else { at as f64 * 0.37 }
+    };
+    let values: Vec<Value> = (0..1024).map(|at| Value::Real(f64::from(value(at) as f32))).collect();
+    let layout = contiguous(&[1024]);
+    let before = [Array::new(DType::F32, layout, &[Value::Real(0.0)], 0)];
+    let after = check(&expression, &[Array::new(DType::F32, layout, &values, 0)], &before, true);
+    for (bytes, value) in after[0].element_bytes().into_iter().zip(&values) {
+        let (found, wanted) = (read(DType::F32, bytes).real(), value.real().sin());
+        assert!(
+            (found - wanted).abs() <= 2.4e-7 * wanted.abs(),
+            "sin({value:?}) is {found}, wanted {wanted}"
+        );
+    }
+}
+
+fn equal_ones_are_written_once() {
+    let graph = Graph::new();
+    let x = graph.input(DType::F32);
+    let once = graph.expression(&[x.sin()]).expect("an expression");
+    let twice = graph.expression(&[x.sin() * x.sin()]).expect("an expression");
+    let count = |expression: &Expression| text(expression, 1).matches("mul.hi.u64").count();
+    assert!(count(&once) > 0);
+    assert_eq!(count(&once), count(&twice));
+}
+
+fn of_a_number_it_is_run_once() {
+    let count =
+        |make: for<'g> fn(selvedge::fuse::Expr<'g>, selvedge::fuse::Expr<'g>) -> selvedge::fuse::Expr<'g>| {
+            let graph = Graph::new();
+            let x = graph.input(DType::F32);
+            let expression =
+                graph.expression(&[make(x, graph.number(1e30, DType::F32))]).expect("an expression");
+            // And right: one branch for all lanes, one copy of the body.
+            let layout = contiguous(&[37]);
+            let values: Vec<Value> = (0..37).map(|at| Value::Real(f64::from(at) * 0.25)).collect();
+            let before = [Array::new(DType::F32, layout, &[Value::Real(0.0)], 0)];
+            check(&expression, &[Array::new(DType::F32, layout, &values, 0)], &before, true);
+            text(&expression, 1).matches("mul.hi.u64").count()
+        };
+    let (of_number, of_elements) =
+        (count(|x, number| x + number.sin()), count(|x, number| (x + number).sin()));
+    assert_eq!(of_elements, 4 * of_number);
+}
+
+/// The root in an inverse sine has rare results, and so has what is made of them; and a body reads what is the same for all.
+fn one_inside_of_another() {
+    let graph = Graph::new();
+    let [x, y] = graph.inputs([DType::F32, DType::F32]);
+    let number = graph.number(2.5, DType::F32);
+    let result = (x.pow(number) + number.pow(y)).lgamma().sin();
+    let expression = graph.expression(&[result]).expect("an expression");
+    let values: Vec<Value> = [0.0, -0.5, -3.0, 7.0, 90.0, 1e-40, -1e30, f64::INFINITY, 3.5, f64::NAN, 1e15]
+        .map(|x: f64| Value::Real(f64::from(x as f32)))
+        .to_vec();
+    for layout in [contiguous(&[1001]), contiguous(&[16, 16])] {
+        let before = [Array::new(DType::F32, layout, &[Value::Real(0.0)], 0)];
+        let inputs = [Array::new(DType::F32, layout, &values, 0), Array::new(DType::F32, layout, &values, 4)];
+        let after = check(&expression, &inputs, &before, true);
+        // Alone each element is what it is among others.
+        for at in [0, 5, 40] {
+            let one = contiguous(&[1]);
+            let alone = [0, 4].map(|start| Array::new(DType::F32, one, &values, start + at));
+            let mut result = [Array::new(DType::F32, one, &[Value::Real(0.0)], 0)];
+            on_host(&expression, &alone, &[], &mut result);
+            let (single, among) = (result[0].element_bytes()[0], after[0].element_bytes()[at]);
+            assert!(super::value::same(DType::F32, single, among), "element {at}");
+        }
+    }
+}
+
+fn what_no_output_needs_is_not_written() {
+    let graph = Graph::new();
+    let x = graph.input(DType::F32);
+    let _unused = x.operation(Operation::Sin, &[]);
+    let copy = graph.expression(&[x + 1.0]).expect("an expression");
+    assert!(!text(&copy, 1).contains("bra $usual"));
+}
