@@ -41,7 +41,7 @@ pub(crate) struct Operands<'a> {
 }
 
 /// As many pointers as need no allocation.
-const FEW_POINTERS: usize = 17;
+const FEW_POINTERS: usize = 9;
 
 /// The list that a launch is given.
 pub(crate) struct Pointers {

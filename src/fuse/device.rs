@@ -18,9 +18,9 @@ use crate::types::{DType, Element, Layout};
 const OPERATION: &str = "an elementwise run";
 
 /// As many operands as a run keeps without an allocation.
-const FEW_OPERANDS: usize = 16;
+const FEW_OPERANDS: usize = 8;
 /// And as many bytes of parameters, where a run has scalars to write among them.
-const FEW_BYTES: usize = 512;
+const FEW_BYTES: usize = 256;
 
 /// A kernel that an expression has found before.
 pub(crate) type Cached = Function;
@@ -228,14 +228,19 @@ impl State {
     pub(crate) fn check_dtypes(&self, found: impl Iterator<Item = DType>) -> Result<()> {
         for (index, (wanted, found)) in self.inputs.iter().chain(&self.outputs).zip(found).enumerate() {
             if *wanted != found {
-                let wanted = match index.checked_sub(self.inputs.len()) {
-                    None => format!("{wanted} for input {index}"),
-                    Some(output) => format!("{wanted} for output {output}"),
-                };
-                return Err(Error::DTypeMismatch { operation: OPERATION, wanted, found: found.to_string() });
+                return Err(self.other_dtype(index, *wanted, found));
             }
         }
         Ok(())
+    }
+
+    #[cold]
+    fn other_dtype(&self, index: usize, wanted: DType, found: DType) -> Error {
+        let wanted = match index.checked_sub(self.inputs.len()) {
+            None => format!("{wanted} for input {index}"),
+            Some(output) => format!("{wanted} for output {output}"),
+        };
+        Error::DTypeMismatch { operation: OPERATION, wanted, found: found.to_string() }
     }
 
     /// Calls `use_them` with the operands' memory, inputs before outputs, and their layouts.
@@ -360,8 +365,9 @@ impl Expression {
         let state = &self.0;
         state.check_scalars(scalars.len())?;
         state.with_operands(inputs, outputs, |memory| {
-            let run = state.planned(&stream.device(), layouts(inputs, outputs), memory, scalars)?;
-            run.launches.iter().try_for_each(|launch| state.launch(launch, stream, memory, scalars))
+            state.with_plan(&stream.device(), layouts(inputs, outputs), memory, scalars, |plan, memory| {
+                plan.launches.iter().try_for_each(|launch| state.launch(launch, stream, memory, scalars))
+            })
         })
     }
 
@@ -379,7 +385,7 @@ impl Expression {
         let state = &self.0;
         let scalars = vec![Number::Integer(0); self.scalars().len()];
         state.with_operands(inputs, outputs, |memory| {
-            state.planned(device, layouts(inputs, outputs), memory, &scalars).map(drop)
+            state.with_plan(device, layouts(inputs, outputs), memory, &scalars, |_, _| Ok(()))
         })
     }
 }

@@ -14,7 +14,7 @@ use super::lower::{normal, random};
 use super::number::Number;
 use super::operation::{Operation, Parts};
 use super::plan::Key;
-use super::planned::{self, Places};
+use super::planned::Plans;
 use super::program::{Program, Step, kind_of, parts};
 use crate::error::{Error, Result};
 use crate::types::DType;
@@ -39,7 +39,7 @@ pub(crate) struct State {
     pub(crate) scalars: Vec<(DType, Option<Number>)>,
     pub(crate) coordinates: Vec<Coordinate>,
     pub(crate) schedule: Schedule,
-    pub(crate) plans: Mutex<Places>,
+    pub(crate) plans: Plans,
     /// What other plans found, by device.
     pub(crate) kernels: Mutex<HashMap<(usize, Key), Cached>>,
 }
@@ -141,7 +141,7 @@ impl Expression {
             outputs: dtypes,
             scalars: nodes.scalars.clone(),
             coordinates: nodes.coordinates.clone(),
-            plans: Mutex::new(planned::NONE),
+            plans: Plans::new(),
             kernels: Mutex::default(),
         })))
     }
@@ -157,6 +157,7 @@ impl Expression {
     }
 
     /// The dtypes of the outputs.
+    #[inline]
     pub fn outputs(&self) -> &[DType] {
         &self.0.outputs
     }

@@ -3,10 +3,12 @@
 //! A repeated run is a comparison of layouts and a launch. What must stay true: a plan depends on nothing but the device,
 //! the operands' layouts and where their memory starts within [`WIDEST`] bytes, all of which are compared; scalars are
 //! written into its block of parameters at each run. There are few places, by a hash, and the last run of a place
-//! takes it, so many shapes in turn cost the planning again and no memory. The place of the last run is looked at first,
-//! which needs no hash.
+//! takes it, so many shapes in turn cost the planning again and no memory. The plan of the last run is looked at first,
+//! which needs no hash and no lock.
 
-use std::sync::{Arc, PoisonError};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::expression::State;
 use super::number::Number;
@@ -19,30 +21,45 @@ use crate::types::Layout;
 const PLACES: usize = 64;
 
 /// The plans of an expression.
-pub(crate) struct Places {
-    last: usize,
-    plans: [Option<Arc<Planned>>; PLACES],
+pub(crate) struct Plans {
+    last: Last,
+    places: Mutex<[Option<Arc<Planned>>; PLACES]>,
 }
 
-/// No plans.
-pub(crate) const NONE: Places = Places { last: 0, plans: [const { None }; PLACES] };
-
-impl Places {
-    fn find<'a>(
-        &mut self,
-        device: &Device,
-        operands: impl Iterator<Item = (&'a Layout, u64)> + Clone,
-    ) -> Option<&Arc<Planned>> {
-        let is_it = |plan: &Option<Arc<Planned>>| {
-            plan.as_ref().is_some_and(|plan| plan.is_for(device, operands.clone()))
-        };
-        if !is_it(&self.plans[self.last]) {
-            self.last = place(operands.clone());
-            if !is_it(&self.plans[self.last]) {
-                return None;
-            }
+impl Plans {
+    pub(crate) const fn new() -> Plans {
+        Plans {
+            last: Last(AtomicPtr::new(ptr::null_mut())),
+            places: Mutex::new([const { None }; PLACES]),
         }
-        self.plans[self.last].as_ref()
+    }
+}
+
+/// The plan of the last run. A run has it to itself, so that nothing is counted: it takes the plan and puts it back, and
+/// one that comes meanwhile looks in the places.
+struct Last(AtomicPtr<Planned>);
+
+impl Last {
+    #[inline]
+    fn take(&self) -> Option<Arc<Planned>> {
+        let plan = self.0.swap(ptr::null_mut(), Ordering::Acquire);
+        // SAFETY: what is there is of `put`, which gave up the reference; it is taken once.
+        (!plan.is_null()).then(|| unsafe { Arc::from_raw(plan) })
+    }
+
+    #[inline]
+    fn put(&self, plan: Arc<Planned>) {
+        let old = self.0.swap(Arc::into_raw(plan).cast_mut(), Ordering::AcqRel);
+        if !old.is_null() {
+            // SAFETY: as in `take`.
+            drop(unsafe { Arc::from_raw(old) });
+        }
+    }
+}
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        drop(self.take());
     }
 }
 
@@ -92,33 +109,50 @@ fn place<'a>(operands: impl Iterator<Item = (&'a Layout, u64)>) -> usize {
 }
 
 impl State {
-    /// The plan of a run, made where it is not known. Inputs come before outputs, in layouts and memory.
+    /// Does something with the plan of a run, made where it is not known. Inputs come before outputs, in layouts and memory.
     ///
     /// # Errors
     ///
-    /// As [`Space::new`], [`Plan::new`] and of loading a kernel.
-    pub(crate) fn planned<'a>(
+    /// As [`Space::new`], [`Plan::new`] and of loading a kernel; those of `use_it`.
+    #[inline]
+    pub(crate) fn with_plan<'a>(
         &self,
         device: &Device,
         layouts: impl Iterator<Item = &'a Layout> + Clone,
-        memory: &[Operand<'_>],
+        memory: &mut [Operand<'_>],
+        scalars: &[Number],
+        use_it: impl FnOnce(&Planned, &mut [Operand<'_>]) -> Result<()>,
+    ) -> Result<()> {
+        let starts = memory.iter().map(|operand| operand.view.address % WIDEST);
+        let operands = layouts.zip(starts);
+        let last = self.plans.last.take();
+        let planned = match last.filter(|plan| plan.is_for(device, operands.clone())) {
+            Some(planned) => planned,
+            None => self.planned(device, operands, scalars)?,
+        };
+        let result = use_it(&planned, memory);
+        self.plans.last.put(planned);
+        result
+    }
+
+    /// The plan of a run that is not like the last one.
+    #[inline(never)]
+    fn planned<'a>(
+        &self,
+        device: &Device,
+        operands: impl Iterator<Item = (&'a Layout, u64)> + Clone,
         scalars: &[Number],
     ) -> Result<Arc<Planned>> {
-        let operands = layouts.zip(memory.iter().map(|operand| operand.view.address % WIDEST));
-        let known = {
-            let mut places = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-            places.find(device, operands.clone()).cloned()
-        };
-        if let Some(planned) = known {
+        let place = place(operands.clone());
+        let places = || self.plans.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = places()[place].clone();
+        if let Some(planned) = known.filter(|plan| plan.is_for(device, operands.clone())) {
             return Ok(planned);
         }
-        let place = place(operands.clone());
         let layouts: Vec<(Layout, u64)> = operands.map(|(layout, start)| (*layout, start)).collect();
         let planned =
             Arc::new(Planned { device: *device, launches: self.plan(device, &layouts, scalars)?, layouts });
-        let mut places = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = places.plans[place].replace(planned.clone());
-        drop(places);
+        let old = places()[place].replace(planned.clone());
         // Its kernels may be the last of theirs: not under the lock.
         drop(old);
         Ok(planned)

@@ -3,10 +3,12 @@
 //! What must stay true: an input is never memory that an output writes, except as [`Source::Output`]. Outputs are held
 //! exclusively, so the borrow says it.
 
+use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use super::device::{Device, stream};
-use super::storage::{Fresh, Memory, MemoryMut};
+use super::storage::{Fresh, Memory, MemoryMut, Storage};
 use super::tensor::{Tensor, mismatch, one_device};
 use crate::error::{Error, Result};
 use crate::fuse::{DeviceInput, DeviceOutput, Expression, HostInput, HostOutput, Number};
@@ -23,6 +25,7 @@ pub(crate) enum Source<'a> {
 }
 
 impl<'a> Source<'a> {
+    #[inline]
     fn tensor(&self) -> Option<&'a Tensor> {
         match self {
             Source::Tensor(tensor) => Some(tensor),
@@ -31,59 +34,63 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What a run writes: elements of memory that it has alone.
+/// What a run writes: elements of memory that it has alone. A layout is hundreds of bytes, so it is not copied.
 pub(crate) struct Target<'a> {
     memory: MemoryMut<'a>,
     dtype: DType,
-    layout: Layout,
+    layout: &'a Layout,
 }
 
 impl<'a> Target<'a> {
     /// A part of memory, in elements of this dtype.
-    pub(crate) fn new(memory: MemoryMut<'a>, dtype: DType, layout: Layout) -> Target<'a> {
+    #[inline]
+    pub(crate) fn new(memory: MemoryMut<'a>, dtype: DType, layout: &'a Layout) -> Target<'a> {
         Target { memory, dtype, layout }
     }
 
     /// Where the elements lie.
-    pub(super) fn layout(&self) -> &Layout {
-        &self.layout
+    pub(super) fn layout(&self) -> &'a Layout {
+        self.layout
     }
 
     /// The same memory in another layout, which was made from this one's.
-    pub(super) fn with_layout(self, layout: Layout) -> Target<'a> {
+    pub(super) fn with_layout(self, layout: &'a Layout) -> Target<'a> {
         Target { layout, ..self }
     }
 
     /// The memory, for what is not an expression.
-    pub(super) fn into_parts(self) -> (MemoryMut<'a>, DType, Layout) {
+    pub(super) fn into_parts(self) -> (MemoryMut<'a>, DType, &'a Layout) {
         (self.memory, self.dtype, self.layout)
     }
 
     /// All of what is fresh.
     pub(crate) fn all(fresh: &'a mut Fresh) -> Target<'a> {
-        let (dtype, layout) = (fresh.dtype(), *fresh.layout());
-        Target::new(fresh.memory_mut(), dtype, layout)
+        let (memory, dtype, layout) = fresh.parts_mut();
+        Target::new(memory, dtype, layout)
     }
 
     /// A part of what is fresh, whose other parts are written by other runs.
-    pub(crate) fn part(fresh: &'a mut Fresh, layout: Layout) -> Target<'a> {
+    pub(crate) fn part(fresh: &'a mut Fresh, layout: &'a Layout) -> Target<'a> {
         let dtype = fresh.dtype();
         Target::new(fresh.memory_mut(), dtype, layout)
     }
 }
 
-/// The shape that tensors have together.
+/// The shape that tensors have together: the first one's own, where it is that.
 ///
 /// # Errors
 ///
 /// As [`Shape::broadcast`].
-pub(crate) fn broadcast<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Result<Shape> {
+#[inline]
+pub(crate) fn broadcast<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Result<Cow<'a, Shape>> {
     let mut tensors = tensors.into_iter();
-    let first = tensors.next().map_or(Shape::SCALAR, |tensor| *tensor.shape());
-    tensors.try_fold(first, |shape, tensor| match shape == *tensor.shape() {
-        true => Ok(shape),
-        false => shape.broadcast(tensor.shape()),
-    })
+    let mut shape = Cow::Borrowed(tensors.next().map_or(&Shape::SCALAR, Tensor::shape));
+    for tensor in tensors {
+        if *shape != *tensor.shape() {
+            shape = Cow::Owned(shape.broadcast(tensor.shape())?);
+        }
+    }
+    Ok(shape)
 }
 
 /// Fresh tensors with what the expression computes from the inputs, which are broadcast to one shape.
@@ -121,9 +128,12 @@ pub(super) fn evaluate_one(
         let (wanted, found) = (1, expression.outputs().len());
         return Err(Error::LengthMismatch { operation, wanted, found });
     };
-    let mut fresh = Fresh::new(&device, dtype, &shape)?;
-    evaluate_named(operation, expression, sources, scalars, &mut [Target::all(&mut fresh)])?;
-    Ok(fresh.into_tensor())
+    // As in `Fresh`, and the layout is written once.
+    let mut storage = Storage::uninitialized(&device, dtype, &shape)?;
+    let layout = Layout::of(*shape);
+    let target = Target::new(storage.memory_mut(), dtype, &layout);
+    evaluate_named(operation, expression, sources, scalars, &mut [target])?;
+    Ok(Tensor::of(Arc::new(storage), dtype, layout))
 }
 
 /// As [`evaluate`], into memory that is there; inputs are broadcast to the targets' shape.
@@ -157,26 +167,10 @@ pub(super) fn evaluate_named(
     if let Some(other) = others.find(|other| *other != device) {
         return Err(mismatch(operation, device, other));
     }
-    let elsewhere = || mismatch(operation, device, Device::cpu());
     if device.is_cpu() {
-        let outputs = targets.iter_mut().map(|target| match &mut target.memory {
-            MemoryMut::Host(memory) => HostOutput::of_bytes(target.dtype, memory, target.layout),
-            MemoryMut::Cuda(_) => Err(elsewhere()),
-        });
-        let mut outputs = Few::collect(outputs)?;
-        let inputs = sources.iter().map(|source| match *source {
-            Source::Tensor(tensor) => match tensor.memory() {
-                Memory::Host(memory) => HostInput::of_bytes(tensor.dtype(), memory, *tensor.layout()),
-                Memory::Cuda(_) => Err(elsewhere()),
-            },
-            Source::Output(index) => match outputs.get(index) {
-                Some(output) => Ok(HostInput::output(index, output)),
-                None => Err(missing(index)),
-            },
-        });
-        let inputs = Few::collect(inputs)?;
-        return expression.run_host(&inputs, scalars, &mut outputs);
+        return evaluate_on_host(operation, expression, sources, scalars, targets);
     }
+    let elsewhere = || mismatch(operation, device, Device::cpu());
     let stream = stream(&device)?;
     let outputs = targets.iter_mut().map(|target| match &mut target.memory {
         MemoryMut::Cuda(memory) => DeviceOutput::of_bytes(target.dtype, *memory, target.layout),
@@ -185,7 +179,7 @@ pub(super) fn evaluate_named(
     let mut outputs = Few::collect(outputs)?;
     let inputs = sources.iter().map(|source| match *source {
         Source::Tensor(tensor) => match tensor.memory() {
-            Memory::Cuda(memory) => DeviceInput::of_bytes(tensor.dtype(), memory, *tensor.layout()),
+            Memory::Cuda(memory) => DeviceInput::of_bytes(tensor.dtype(), memory, tensor.layout()),
             Memory::Host(_) => Err(elsewhere()),
         },
         Source::Output(index) => match outputs.get(index) {
@@ -195,6 +189,35 @@ pub(super) fn evaluate_named(
     });
     let inputs = Few::collect(inputs)?;
     expression.run(&stream, &inputs, scalars, &mut outputs)
+}
+
+/// As [`evaluate_named`], of what is all on the CPU. Not beside the other in one frame, which is larger for it.
+#[inline(never)]
+fn evaluate_on_host(
+    operation: &'static str,
+    expression: &Expression,
+    sources: &[Source<'_>],
+    scalars: &[Number],
+    targets: &mut [Target<'_>],
+) -> Result<()> {
+    let elsewhere = |device| mismatch(operation, Device::cpu(), device);
+    let outputs = targets.iter_mut().map(|target| match &mut target.memory {
+        MemoryMut::Host(memory) => HostOutput::of_bytes(target.dtype, memory, *target.layout),
+        MemoryMut::Cuda(memory) => Err(elsewhere(memory.device().into())),
+    });
+    let mut outputs = Few::collect(outputs)?;
+    let inputs = sources.iter().map(|source| match *source {
+        Source::Tensor(tensor) => match tensor.memory() {
+            Memory::Host(memory) => HostInput::of_bytes(tensor.dtype(), memory, *tensor.layout()),
+            Memory::Cuda(_) => Err(elsewhere(tensor.device())),
+        },
+        Source::Output(index) => match outputs.get(index) {
+            Some(output) => Ok(HostInput::output(index, output)),
+            None => Err(missing(index)),
+        },
+    });
+    let inputs = Few::collect(inputs)?;
+    expression.run_host(&inputs, scalars, &mut outputs)
 }
 
 #[cold]
@@ -211,6 +234,7 @@ enum Few<T> {
 }
 
 impl<T> Few<T> {
+    #[inline]
     fn collect(mut items: impl Iterator<Item = Result<T>>) -> Result<Few<T>> {
         let mut next = || items.next().transpose();
         let Some(one) = next()? else { return Ok(Few::Many(Vec::new())) };

@@ -172,8 +172,9 @@ impl<'a> TensorMut<'a> {
     }
 
     fn target<'b>(&'b mut self, fresh: &'b mut Option<Fresh>) -> Result<Target<'b>> {
-        let (dtype, layout) = (self.dtype(), *self.layout());
-        match (fresh, Arc::get_mut(&mut self.tensor.storage)) {
+        let Tensor { storage, dtype, layout } = &mut *self.tensor;
+        let (dtype, layout) = (*dtype, self.part.as_ref().unwrap_or(layout));
+        match (fresh, Arc::get_mut(storage)) {
             (Some(fresh), _) => Ok(Target::all(fresh)),
             (None, Some(storage)) => Ok(Target::new(storage.memory_mut(), dtype, layout)),
             (None, None) => Err(Error::invalid("writing to a tensor", "shared elements", "its own")),

@@ -19,6 +19,7 @@ pub enum Operand<'a> {
 }
 
 impl<'a> Operand<'a> {
+    #[inline]
     pub(super) fn tensor<'b>(&'b self) -> Option<&'a Tensor> {
         match self {
             Operand::Tensor(tensor) => Some(tensor),
@@ -28,12 +29,14 @@ impl<'a> Operand<'a> {
 }
 
 impl<'a> From<&'a Tensor> for Operand<'a> {
+    #[inline]
     fn from(tensor: &'a Tensor) -> Operand<'a> {
         Operand::Tensor(tensor)
     }
 }
 
 impl From<Number> for Operand<'_> {
+    #[inline]
     fn from(number: Number) -> Self {
         Operand::Number(number)
     }
@@ -42,6 +45,7 @@ impl From<Number> for Operand<'_> {
 macro_rules! numbers {
     ($($type:ty)*) => {$(
         impl From<$type> for Operand<'_> {
+            #[inline]
             fn from(number: $type) -> Self {
                 Operand::Number(number.into())
             }
@@ -66,6 +70,7 @@ impl<const ROOM: usize> Default for Inputs<'_, ROOM> {
 
 impl<'a, const ROOM: usize> Inputs<'a, ROOM> {
     /// What is past the room is left out; its owner counts the operands before.
+    #[inline]
     pub(super) fn push(&mut self, operand: &Operand<'a>) {
         match operand {
             Operand::Tensor(tensor) => self.push_source(Source::Tensor(tensor)),
@@ -78,6 +83,7 @@ impl<'a, const ROOM: usize> Inputs<'a, ROOM> {
         }
     }
 
+    #[inline]
     pub(super) fn push_source(&mut self, source: Source<'a>) {
         if let Some(room) = self.sources.get_mut(self.counts.0) {
             *room = source;
@@ -85,10 +91,12 @@ impl<'a, const ROOM: usize> Inputs<'a, ROOM> {
         }
     }
 
+    #[inline]
     pub(super) fn sources(&self) -> &[Source<'a>] {
         &self.sources[..self.counts.0]
     }
 
+    #[inline]
     pub(super) fn numbers(&self) -> &[Number] {
         &self.numbers[..self.counts.1]
     }

@@ -20,6 +20,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    #[inline]
     pub(super) fn of(operand: &Operand<'_>) -> Kind {
         match operand {
             Operand::Tensor(tensor) => Kind::Tensor(tensor.dtype()),
@@ -35,7 +36,9 @@ impl Kind {
         }
     }
 
-    fn code(self) -> u64 {
+    /// From 1 to 31.
+    #[inline]
+    const fn code(self) -> u64 {
         match self {
             Kind::Tensor(dtype) => 1 + dtype as u64,
             Kind::Number(kind) => 28 + kind as u64,
@@ -44,7 +47,7 @@ impl Kind {
 }
 
 /// An operation on operands of some kinds, or a cast.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Recipe {
     /// None is a cast.
     operation: Option<Operation>,
@@ -88,18 +91,24 @@ impl Recipe {
         self.operation.map_or("cast", Operation::name)
     }
 
-    fn hash(&self) -> usize {
-        let mut word = self.operation.map_or(0, |operation| 1 + operation as u64);
-        for kind in &self.operands[..self.count] {
-            word = word << 5 | kind.code();
-        }
-        word = word << 5 | self.stored.map_or(0, |dtype| 1 + dtype as u64);
-        (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize
+    /// A number that is no other recipe's: five bits for each operand and for the dtype, 0 where there is none.
+    #[inline]
+    fn code(&self) -> u64 {
+        let code = |operand: usize| match operand < self.count {
+            true => self.operands[operand].code(),
+            false => 0,
+        };
+        let operation = self.operation.map_or(0, |operation| 1 + operation as u64);
+        let stored = self.stored.map_or(0, |dtype| 1 + dtype as u64);
+        [code(0), code(1), code(2), stored].iter().fold(operation, |word, code| word << 5 | code)
     }
 
+    #[inline]
     fn expression(&self) -> Result<&'static Expression> {
-        static KEPT: [Chain<Recipe, Expression>; 1024] = [const { Chain::new() }; 1024];
-        KEPT[self.hash() % KEPT.len()].find_or_add(|known| known == self, || Ok((*self, self.make()?)))
+        static KEPT: [Chain<u64, Expression>; 1024] = [const { Chain::new() }; 1024];
+        let code = self.code();
+        let place = (code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % KEPT.len();
+        KEPT[place].find_or_add(|known| *known == code, || Ok((code, self.make()?)))
     }
 
     fn make(&self) -> Result<Expression> {
@@ -195,6 +204,13 @@ impl<K, V> Chain<K, V> {
             }
             chain = &link.next;
         }
+        chain.add(same, make)
+    }
+
+    /// Adds to the end.
+    #[cold]
+    fn add(&self, same: impl Fn(&K) -> bool, make: impl FnOnce() -> Result<(K, V)>) -> Result<&V> {
+        let mut chain = self;
         let (key, value) = make()?;
         let mut made = Some(Box::new(Link { key, value, next: Chain::new() }));
         loop {

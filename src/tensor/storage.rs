@@ -33,6 +33,22 @@ pub(crate) enum MemoryMut<'a> {
 }
 
 impl Storage {
+    /// Memory for elements of this dtype and shape, with contents that mean nothing: whoever makes a tensor of it writes
+    /// every element first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Fresh::new`].
+    pub(super) fn uninitialized(device: &Device, dtype: DType, shape: &Shape) -> Result<Storage> {
+        let bytes = shape.count().checked_mul(dtype.size()).filter(|bytes| isize::try_from(*bytes).is_ok());
+        let bytes = bytes.ok_or_else(|| too_large(dtype, shape))?;
+        Ok(match device.is_cpu() {
+            true => Storage::Host(HostMemory::zeros(bytes)?),
+            false => Storage::Cuda(stream(device)?.uninitialized(bytes)?),
+        })
+    }
+
+    #[inline]
     pub(crate) fn device(&self) -> Device {
         match self {
             Storage::Host(_) => Device::cpu(),
@@ -40,6 +56,7 @@ impl Storage {
         }
     }
 
+    #[inline]
     pub(crate) fn memory(&self) -> Memory<'_> {
         match self {
             Storage::Host(memory) => Memory::Host(memory.bytes()),
@@ -47,6 +64,7 @@ impl Storage {
         }
     }
 
+    #[inline]
     pub(crate) fn memory_mut(&mut self) -> MemoryMut<'_> {
         match self {
             Storage::Host(memory) => MemoryMut::Host(memory.bytes_mut()),
@@ -55,7 +73,14 @@ impl Storage {
     }
 }
 
+#[cold]
+fn too_large(dtype: DType, shape: &Shape) -> Error {
+    let found = format!("{shape} elements of {dtype}");
+    Error::invalid("allocating a tensor", found, format!("at most {} bytes", isize::MAX))
+}
+
 impl MemoryMut<'_> {
+    #[inline]
     pub(crate) fn device(&self) -> Device {
         match self {
             MemoryMut::Host(_) => Device::cpu(),
@@ -161,16 +186,11 @@ impl Fresh {
     ///
     /// [`Error::InvalidArgument`] or [`Error::OutOfMemory`] where there is no memory for them, and the driver's.
     pub(crate) fn new(device: &Device, dtype: DType, shape: &Shape) -> Result<Fresh> {
-        let bytes = shape.count().checked_mul(dtype.size()).filter(|bytes| isize::try_from(*bytes).is_ok());
-        let bytes = bytes.ok_or_else(|| {
-            let found = format!("{shape} elements of {dtype}");
-            Error::invalid("allocating a tensor", found, format!("at most {} bytes", isize::MAX))
-        })?;
-        let storage = match device.is_cpu() {
-            true => Storage::Host(HostMemory::zeros(bytes)?),
-            false => Storage::Cuda(stream(device)?.uninitialized(bytes)?),
-        };
-        Ok(Fresh { storage, dtype, layout: Layout::of(*shape) })
+        Ok(Fresh {
+            storage: Storage::uninitialized(device, dtype, shape)?,
+            dtype,
+            layout: Layout::of(*shape),
+        })
     }
 
     pub(crate) fn dtype(&self) -> DType {
@@ -179,6 +199,11 @@ impl Fresh {
 
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// All of its bytes, to be written, and what they are.
+    pub(crate) fn parts_mut(&mut self) -> (MemoryMut<'_>, DType, &Layout) {
+        (self.storage.memory_mut(), self.dtype, &self.layout)
     }
 
     /// All of its bytes, to be written.

@@ -14,42 +14,49 @@ use crate::types::{DType, Layout, Shape};
 #[derive(Clone)]
 pub struct Tensor {
     pub(super) storage: Arc<Storage>,
-    dtype: DType,
+    pub(super) dtype: DType,
     pub(super) layout: Layout,
 }
 
 impl Tensor {
     /// All of the layout's elements are in the storage.
+    #[inline]
     pub(crate) fn of(storage: Arc<Storage>, dtype: DType, layout: Layout) -> Tensor {
         Tensor { storage, dtype, layout }
     }
 
     /// The dtype of the elements.
+    #[inline]
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
     /// The sizes of the dimensions.
+    #[inline]
     pub fn shape(&self) -> &Shape {
         self.layout.shape()
     }
 
     /// The number of dimensions.
+    #[inline]
     pub fn rank(&self) -> usize {
         self.layout.rank()
     }
 
     /// The number of elements.
+    #[inline]
     pub fn count(&self) -> usize {
         self.layout.count()
     }
 
     /// Where the elements lie in their memory.
+    #[inline]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
     /// Where the elements are.
+    #[inline]
     pub fn device(&self) -> Device {
         self.storage.device()
     }
@@ -65,6 +72,7 @@ impl Tensor {
     }
 
     /// What holds the elements: all of it, of which the layout names a part.
+    #[inline]
     pub(crate) fn memory(&self) -> Memory<'_> {
         self.storage.memory()
     }
@@ -80,6 +88,7 @@ impl Tensor {
 /// # Errors
 ///
 /// [`Error::DeviceMismatch`] where they are on several, [`Error::InvalidArgument`] where there is no tensor.
+#[inline]
 pub(crate) fn one_device<'a>(
     operation: &'static str,
     tensors: impl IntoIterator<Item = &'a Tensor>,

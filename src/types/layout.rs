@@ -37,6 +37,7 @@ impl Layout {
     }
 
     /// As [`contiguous`](Self::contiguous), of a shape that is known to be good.
+    #[inline]
     pub fn of(shape: Shape) -> Layout {
         Layout { shape, strides: shape.contiguous_strides(), offset: 0 }
     }
@@ -79,32 +80,38 @@ impl Layout {
     }
 
     /// The sizes.
+    #[inline]
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
     /// The distance from one element to the next along each dimension, in elements; negative where it leads back, 0 where
     /// one element stands for all.
+    #[inline]
     pub fn strides(&self) -> &[isize] {
         &self.strides[..self.shape.rank()]
     }
 
     /// Where the first element lies.
+    #[inline]
     pub fn offset(&self) -> usize {
         self.offset
     }
 
     /// The number of dimensions.
+    #[inline]
     pub fn rank(&self) -> usize {
         self.shape.rank()
     }
 
     /// The number of elements.
+    #[inline]
     pub fn count(&self) -> usize {
         self.shape.count()
     }
 
     /// Size and stride of each dimension.
+    #[inline]
     pub(super) fn dimensions(&self) -> impl DoubleEndedIterator<Item = (usize, isize)> + '_ {
         self.shape.iter().copied().zip(self.strides().iter().copied())
     }

@@ -87,6 +87,7 @@ impl<T> DeviceBuffer<T> {
     }
 
     /// The device that holds the elements.
+    #[inline]
     pub fn device(&self) -> Device {
         Device(self.allocation.device)
     }

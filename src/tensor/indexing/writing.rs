@@ -225,7 +225,7 @@ impl<'a> TensorMut<'a> {
         let mut own = self.reborrow().view(|layout| Ok(*layout))?;
         own.write(|target| {
             let (mut memory, dtype, layout) = target.into_parts();
-            let (along, at) = (seen(&layout, axis)?, axis.unwrap_or(0));
+            let (along, at) = (seen(layout, axis)?, axis.unwrap_or(0));
             let positions = repeated.shape().get(at).copied().unwrap_or(0);
             let mut start = 0;
             while start < positions {

@@ -96,7 +96,7 @@ impl Matmul {
         self.check_dtypes(a, b, dtype)?;
         let mut fresh = Fresh::new(&device, dtype, &shape)?;
         let layout = as_matrices(fresh.layout(), a.rank(), b.rank())?;
-        self.run(a, b, Number::Integer(0), Target::new(fresh.memory_mut(), dtype, layout))?;
+        self.run(a, b, Number::Integer(0), Target::new(fresh.memory_mut(), dtype, &layout))?;
         Ok(fresh.into_tensor())
     }
 
@@ -148,7 +148,7 @@ impl Matmul {
         }
         c.update(reads, |target| {
             let layout = direct(target.layout())?.1;
-            self.run(a, b, beta, target.with_layout(layout))
+            self.run(a, b, beta, target.with_layout(&layout))
         })
     }
 
@@ -177,11 +177,11 @@ impl Matmul {
         let (a, b) = (with_rows(a)?, with_columns(b)?);
         let ((a, on_a), (b, on_b)) = (readable(a)?, readable(b)?);
         let (mut memory, result, c) = target.into_parts();
-        let on_c = lying(&c).ok_or_else(|| {
+        let on_c = lying(c).ok_or_else(|| {
             Error::invalid(OPERATION, format!("a result of {c:?}"), "one whose rows or columns lie in memory")
         })?;
         let matrices = Matrices {
-            layouts: [a.layout(), b.layout(), &c],
+            layouts: [a.layout(), b.layout(), c],
             lying: [on_a, on_b, on_c],
             conjugate: self.conjugate,
             choice: self.choice,

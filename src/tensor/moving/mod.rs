@@ -47,7 +47,7 @@ pub(super) fn copy_to(source: &Tensor, target: Target<'_>) -> Result<()> {
 
 /// As [`copy_to`], to a part of what is fresh.
 fn copy_into(source: &Tensor, fresh: &mut Fresh, part: Layout) -> Result<()> {
-    if part.count() == 0 { Ok(()) } else { copy_to(source, Target::part(fresh, part)) }
+    if part.count() == 0 { Ok(()) } else { copy_to(source, Target::part(fresh, &part)) }
 }
 
 /// The shape with another size along an axis.

@@ -61,7 +61,7 @@ impl Tensor {
         let source = Tensor::of(self.storage.clone(), bits, self.layout);
         let mut fresh = Fresh::new(&self.device(), self.dtype(), self.shape())?;
         let layout = *fresh.layout();
-        let target = Target::new(fresh.memory_mut(), bits, layout);
+        let target = Target::new(fresh.memory_mut(), bits, &layout);
         let diagonal = Number::from(diagonal as i64);
         evaluate_into(expression(bits, side)?, &[Source::Tensor(&source)], &[diagonal], &mut [target])?;
         Ok(fresh.into_tensor())
