@@ -18,7 +18,12 @@ const LAYOUTS: [&str; 4] = ["nn", "nt", "tn", "tt"];
 
 /// Families of instructions that one architecture alone has.
 fn is_for_hopper(family: &str) -> bool {
-    family.starts_with("gemm_wgmma_")
+    family.starts_with("gemm_wgmma_") || family.starts_with("gemm_split_")
+}
+
+/// Families that older devices do without.
+fn is_for_newer(family: &str) -> bool {
+    family.starts_with("gemm_mma_") || family.starts_with("gemm_async_")
 }
 
 fn repository() -> PathBuf {
@@ -55,6 +60,17 @@ fn wanted_entries(family: &str) -> Vec<String> {
                 entries.extend(LAYOUTS.map(|layout| format!("{product}_{layout}_{columns}")));
             }
         }
+        product if product.starts_with("gemm_split_") => {
+            for columns in [16, 32, 64, 128, 256] {
+                entries
+                    .extend(["kk", "ks", "sk", "ss"].map(|layout| format!("{product}_{layout}_{columns}")));
+            }
+        }
+        product if is_for_newer(product) => {
+            for size in ["large", "small"] {
+                entries.extend(LAYOUTS.map(|layout| format!("{product}_{layout}_{size}")));
+            }
+        }
         cast => {
             let source =
                 cast.strip_prefix("cast_").unwrap_or_else(|| panic!("no entries known of family {cast}"));
@@ -81,7 +97,10 @@ fn families_are_complete() {
     }
     let products = ["u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"];
     wanted.extend(products.map(|element| format!("gemm_simt_{element}")));
-    wanted.extend(["f16", "bf16"].map(|element| format!("gemm_wgmma_{element}")));
+    for family in ["gemm_wgmma", "gemm_split", "gemm_mma"] {
+        wanted.extend(["f16", "bf16"].map(|element| format!("{family}_{element}")));
+    }
+    wanted.extend(["f32", "f64", "c64", "c128"].map(|element| format!("gemm_async_{element}")));
     wanted.sort();
     assert_eq!(images::families(), wanted);
     for family in images::families() {
@@ -143,7 +162,14 @@ fn sm_60_has_every_family_but_those_of_one_architecture() {
             assert_eq!(image.kind(), ImageKind::Cubin);
             continue;
         }
-        let image = images::select_with(family, (6, 0), (8, 0), Overrides::default()).unwrap();
+        let image = images::select_with(family, (6, 0), (8, 0), Overrides::default());
+        if is_for_newer(family) {
+            assert!(matches!(image, Err(Error::UnsupportedImage { .. })), "{image:?}");
+            let image = images::select_with(family, (8, 0), (8, 0), Overrides::default()).unwrap();
+            assert_eq!(image.target().unwrap().to_string(), "sm_80");
+            continue;
+        }
+        let image = image.unwrap();
         assert_eq!(image.target().unwrap().to_string(), "sm_60");
     }
 }

@@ -395,7 +395,7 @@ mod tests {
             ways.iter().map(Way::to_string).filter(|way| way != "cublas").collect::<Vec<_>>()
         };
         assert_eq!(ways(DType::F32, HOPPER), ["simt"]);
-        assert_eq!(ways(DType::BF16, Machine::typical((8, 0))), ["simt"]);
+        assert_eq!(ways(DType::BF16, Machine::typical((8, 0))), ["mma", "simt"]);
         let several = ways(DType::BF16, HOPPER);
         assert!(several.len() > 3 && several.contains(&"simt".to_owned()), "{several:?}");
         // In a way that was asked for.

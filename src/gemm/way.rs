@@ -92,7 +92,8 @@ mod tests {
         for way in ways {
             assert_eq!(way.to_string().parse::<Way>().unwrap(), way);
         }
-        for text in ["", "mma", "wgmma/pairs", "wgmma/pairs/x", "wgmma/split/64", "wgmma/split/64x4/turned"] {
+        for text in ["", "mma2", "wgmma/pairs", "wgmma/pairs/x", "wgmma/split/64", "wgmma/split/64x4/turned"]
+        {
             assert!(text.parse::<Way>().unwrap_err().to_string().contains(&format!("'{text}'")), "{text}");
         }
     }

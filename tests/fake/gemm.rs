@@ -149,7 +149,7 @@ fn launches(fake: &Fake) -> Outcome {
         (Product::new(64, 64, 64).by(SIMT), 1, 0),
         // Few tiles: the result has no map.
         (Product::new(64, 64, 64).by(WGMMA), 1, 2),
-        (Product::new(16, 16, 256).batch(4, 0, 0, 1024).by(WGMMA), 1, 2),
+        (Product::new(16, 16, 64).batch(4, 0, 1024, 1024).by(WGMMA), 1, 2),
         (odd.by(WGMMA), 1, 2),
         (odd, 1, 2),
         (Product::new(64, 63, 64), 1, 0),
