@@ -7,6 +7,8 @@
 //! Why not CPU functions an operation: they would be a second text of each, to be kept equal by tests alone.
 
 use super::host::block::{Block, Lanes};
+#[cfg(target_arch = "x86_64")]
+use super::host::has_vectors;
 use super::permutation::permuted;
 
 /// What a register holds.
@@ -59,9 +61,26 @@ macro_rules! instructions {
                 match self { $(Instruction::$name => $ptx),* }
             }
 
-            /// Runs it on `count` lanes.
-            #[inline(always)]
+            /// Runs it on `count` lanes, with the vector instructions that the processor has.
             pub(super) fn run(self, operands: [&Block; 3], result: &mut Block, count: usize) {
+                #[cfg(target_arch = "x86_64")]
+                if has_vectors() {
+                    // SAFETY: the processor has these instructions.
+                    unsafe { self.run_in_vectors(operands, result, count) };
+                    return;
+                }
+                self.run_in_any(operands, result, count);
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma")]
+            unsafe fn run_in_vectors(self, operands: [&Block; 3], result: &mut Block, count: usize) {
+                self.run_in_any(operands, result, count);
+            }
+
+            // In no other place: it is a loop for each instruction, which compiling takes long for.
+            #[inline(always)]
+            fn run_in_any(self, operands: [&Block; 3], result: &mut Block, count: usize) {
                 match self {
                     $(Instruction::$name => instructions!(@run operands, result, count, $result,
                         ($($operand: $kind),*) $body)),*

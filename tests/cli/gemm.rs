@@ -12,7 +12,7 @@ fn a_product_is_explained_without_a_device() {
     assert!(text.contains(": wgmma\n  kernel gemm_wgmma_bf16_nn_"), "{text}");
     let text = succeeds(&["explain", "matmul", "64", "64", "64", "f64", "--layout", "tn"]);
     assert!(
-        text.contains("gemm_simt_f64_tn") && text.contains("not wgmma: it does not multiply f64"),
+        text.contains(": simt\n  kernel gemm_async_f64_tn_") && text.contains("not wgmma: it does not multiply f64"),
         "{text}"
     );
 }
@@ -30,7 +30,7 @@ fn a_product_is_explained_as_json() {
     assert_eq!(value["copied"], serde_json::json!(["A", "B"]));
     assert!(value["tiles"].as_u64().unwrap() >= 3 * 16, "{value}");
     let value = json(&succeeds(&["explain", "matmul", "8", "8", "8", "bf16", "--arch", "sm_80", "--json"]));
-    assert_eq!(value["engine"], "simt");
+    assert_eq!(value["engine"], "mma");
     assert_eq!(value["others"][0]["engine"], "wgmma");
     assert!(value["others"][0]["lacks"].as_str().unwrap().contains("8.0"), "{value}");
     // More multiprocessors take more blocks.
@@ -49,7 +49,7 @@ fn what_cannot_be_explained_is_refused() {
     fails(FAILED_FOR_INPUT, &explain(&["8", "8", "8", "bool"]), &["does not multiply bool into bool"]);
     fails(FAILED_FOR_INPUT, &explain(&["4294967296", "8", "8", "f32"]), &["m = 4294967296"]);
     fails(FAILED_FOR_INPUT, &explain(&["8", "8", "8", "f32", "--by", "wgmma"]), &["does not multiply f32"]);
-    fails(FAILED_FOR_INPUT, &explain(&["8", "8", "8", "f32", "--by", "best"]), &["'best'", "wgmma, simt"]);
+    fails(FAILED_FOR_INPUT, &explain(&["8", "8", "8", "f32", "--by", "best"]), &["'best'", "wgmma, mma, simt"]);
     fails(
         FAILED_FOR_INPUT,
         &explain(&["8", "8", "8", "f32", "--by", "cublas"]),

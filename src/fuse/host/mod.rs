@@ -348,42 +348,8 @@ fn run_steps(
     }
 }
 
-/// Runs steps of a program without coordinates on `count` lanes, with the vector instructions that the processor has;
-/// `load` fills a block with a part of an input's elements.
+/// Runs steps of a program without coordinates on `count` lanes; `load` fills a block with a part of an input's elements.
 pub(super) fn run_on_inputs(
-    program: &Program,
-    schedule: &Schedule,
-    scalars: &[[u64; 2]],
-    registers: &mut [Block],
-    steps: &[u32],
-    count: usize,
-    load: &mut dyn FnMut(u32, u32, &mut Block),
-) {
-    #[cfg(target_arch = "x86_64")]
-    if has_vectors() {
-        // SAFETY: the processor has these instructions.
-        unsafe { run_on_inputs_in_vectors(program, schedule, scalars, registers, steps, count, load) };
-        return;
-    }
-    run_on_inputs_in_any(program, schedule, scalars, registers, steps, count, load);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-unsafe fn run_on_inputs_in_vectors(
-    program: &Program,
-    schedule: &Schedule,
-    scalars: &[[u64; 2]],
-    registers: &mut [Block],
-    steps: &[u32],
-    count: usize,
-    load: &mut dyn FnMut(u32, u32, &mut Block),
-) {
-    run_on_inputs_in_any(program, schedule, scalars, registers, steps, count, load);
-}
-
-#[inline(always)]
-fn run_on_inputs_in_any(
     program: &Program,
     schedule: &Schedule,
     scalars: &[[u64; 2]],
@@ -410,7 +376,9 @@ fn fill(block: &mut Block, kind: Kind, bits: u64) {
     block.fill(bits);
 }
 
+/// Whether the processor has AVX2 and fma.
 #[cfg(target_arch = "x86_64")]
-fn has_vectors() -> bool {
+#[inline]
+pub(in crate::fuse) fn has_vectors() -> bool {
     is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
 }
