@@ -28,10 +28,7 @@ pub(crate) struct Plans {
 
 impl Plans {
     pub(crate) const fn new() -> Plans {
-        Plans {
-            last: Last(AtomicPtr::new(ptr::null_mut())),
-            places: Mutex::new([const { None }; PLACES]),
-        }
+        Plans { last: Last(AtomicPtr::new(ptr::null_mut())), places: Mutex::new([const { None }; PLACES]) }
     }
 }
 

@@ -44,7 +44,12 @@ impl Tensor {
             for (from, to) in [(0, 0), (size - EDGE, EDGE)] {
                 let part = shown.narrow(axis as isize, from, EDGE)?;
                 let layout = Layout::of(shape).narrow(axis as isize, to, EDGE)?;
-                evaluate_into(&copy, &[Source::Tensor(&part)], &[], &mut [Target::part(&mut fresh, &layout)])?;
+                evaluate_into(
+                    &copy,
+                    &[Source::Tensor(&part)],
+                    &[],
+                    &mut [Target::part(&mut fresh, &layout)],
+                )?;
             }
             shown = fresh.into_tensor();
             cut[axis] = true;

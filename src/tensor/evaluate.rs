@@ -4,7 +4,6 @@
 //! exclusively, so the borrow says it.
 
 use std::borrow::Cow;
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use super::device::{Device, stream};
@@ -168,45 +167,25 @@ pub(super) fn evaluate_named(
         return Err(mismatch(operation, device, other));
     }
     if device.is_cpu() {
-        return evaluate_on_host(operation, expression, sources, scalars, targets);
+        return run_with(sources, targets, host_input, host_output, |inputs, outputs| {
+            expression.run_host(inputs, scalars, outputs)
+        });
     }
-    let elsewhere = || mismatch(operation, device, Device::cpu());
     let stream = stream(&device)?;
-    let outputs = targets.iter_mut().map(|target| match &mut target.memory {
-        MemoryMut::Cuda(memory) => DeviceOutput::of_bytes(target.dtype, *memory, target.layout),
-        MemoryMut::Host(_) => Err(elsewhere()),
-    });
-    let mut outputs = Few::collect(outputs)?;
-    let inputs = sources.iter().map(|source| match *source {
-        Source::Tensor(tensor) => match tensor.memory() {
-            Memory::Cuda(memory) => DeviceInput::of_bytes(tensor.dtype(), memory, tensor.layout()),
-            Memory::Host(_) => Err(elsewhere()),
-        },
-        Source::Output(index) => match outputs.get(index) {
-            Some(output) => Ok(DeviceInput::output(index, output)),
-            None => Err(missing(index)),
-        },
-    });
-    let inputs = Few::collect(inputs)?;
-    expression.run(&stream, &inputs, scalars, &mut outputs)
+    run_with(sources, targets, device_input, device_output, |inputs, outputs| {
+        expression.run(&stream, inputs, scalars, outputs)
+    })
 }
 
-/// As [`evaluate_named`], of what is all on the CPU. Not beside the other in one frame, which is larger for it.
-#[inline(never)]
-fn evaluate_on_host(
-    operation: &'static str,
-    expression: &Expression,
-    sources: &[Source<'_>],
-    scalars: &[Number],
-    targets: &mut [Target<'_>],
-) -> Result<()> {
-    let elsewhere = |device| mismatch(operation, Device::cpu(), device);
-    let outputs = targets.iter_mut().map(|target| match &mut target.memory {
+fn host_output<'a>(target: &'a mut Target<'_>) -> Result<HostOutput<'a>> {
+    match &mut target.memory {
         MemoryMut::Host(memory) => HostOutput::of_bytes(target.dtype, memory, *target.layout),
         MemoryMut::Cuda(memory) => Err(elsewhere(memory.device().into())),
-    });
-    let mut outputs = Few::collect(outputs)?;
-    let inputs = sources.iter().map(|source| match *source {
+    }
+}
+
+fn host_input<'a>(source: &Source<'a>, outputs: &[HostOutput<'a>]) -> Result<HostInput<'a>> {
+    match *source {
         Source::Tensor(tensor) => match tensor.memory() {
             Memory::Host(memory) => HostInput::of_bytes(tensor.dtype(), memory, *tensor.layout()),
             Memory::Cuda(_) => Err(elsewhere(tensor.device())),
@@ -215,60 +194,80 @@ fn evaluate_on_host(
             Some(output) => Ok(HostInput::output(index, output)),
             None => Err(missing(index)),
         },
-    });
-    let inputs = Few::collect(inputs)?;
-    expression.run_host(&inputs, scalars, &mut outputs)
+    }
+}
+
+#[inline(always)]
+fn device_output<'a>(target: &'a mut Target<'_>) -> Result<DeviceOutput<'a, &'a Layout>> {
+    match &mut target.memory {
+        MemoryMut::Cuda(memory) => DeviceOutput::of_bytes(target.dtype, *memory, target.layout),
+        MemoryMut::Host(_) => Err(elsewhere(Device::cpu())),
+    }
+}
+
+#[inline(always)]
+fn device_input<'a>(
+    source: &Source<'a>,
+    outputs: &[DeviceOutput<'a, &'a Layout>],
+) -> Result<DeviceInput<'a, &'a Layout>> {
+    match *source {
+        Source::Tensor(tensor) => match tensor.memory() {
+            Memory::Cuda(memory) => DeviceInput::of_bytes(tensor.dtype(), memory, tensor.layout()),
+            Memory::Host(_) => Err(elsewhere(tensor.device())),
+        },
+        Source::Output(index) => match outputs.get(index) {
+            Some(output) => Ok(DeviceInput::output(index, output)),
+            None => Err(missing(index)),
+        },
+    }
+}
+
+/// Runs on lists of inputs and outputs, which need no allocation where they are short: small operations are as cheap as
+/// their launch. Each operand is written where the run reads it, which is why these are in one piece with their caller:
+/// to hand operands on as results costs more than the rest of a launch's preparation.
+#[inline(always)]
+fn run_with<'a, 'b, I, O>(
+    sources: &[Source<'a>],
+    targets: &'a mut [Target<'b>],
+    input: impl Fn(&Source<'a>, &[O]) -> Result<I>,
+    output: impl Fn(&'a mut Target<'b>) -> Result<O>,
+    run: impl Fn(&[I], &mut [O]) -> Result<()>,
+) -> Result<()> {
+    match targets {
+        [one] => run_with_inputs(sources, &mut [output(one)?], input, run),
+        many => {
+            let outputs: Result<Vec<O>> = many.iter_mut().map(output).collect();
+            run_with_inputs(sources, &mut outputs?, input, run)
+        }
+    }
+}
+
+#[inline(always)]
+fn run_with_inputs<'a, I, O>(
+    sources: &[Source<'a>],
+    outputs: &mut [O],
+    input: impl Fn(&Source<'a>, &[O]) -> Result<I>,
+    run: impl Fn(&[I], &mut [O]) -> Result<()>,
+) -> Result<()> {
+    match sources {
+        [] => run(&[], outputs),
+        [x] => run(&[input(x, outputs)?], outputs),
+        [x, y] => run(&[input(x, outputs)?, input(y, outputs)?], outputs),
+        [x, y, z] => run(&[input(x, outputs)?, input(y, outputs)?, input(z, outputs)?], outputs),
+        many => {
+            let inputs: Result<Vec<I>> = many.iter().map(|source| input(source, outputs)).collect();
+            run(&inputs?, outputs)
+        }
+    }
+}
+
+/// The error of memory on another device than the first target's; it was looked for before.
+#[cold]
+fn elsewhere(device: Device) -> Error {
+    Error::invalid(OPERATION, format!("memory on {device}"), "all of it on one device")
 }
 
 #[cold]
 fn missing(index: usize) -> Error {
     Error::invalid(OPERATION, format!("an input in place of output {index}"), "an output of the run")
-}
-
-/// A list that needs no allocation where it is short: small operations are as cheap as their launch.
-enum Few<T> {
-    One([T; 1]),
-    Two([T; 2]),
-    Three([T; 3]),
-    Many(Vec<T>),
-}
-
-impl<T> Few<T> {
-    #[inline]
-    fn collect(mut items: impl Iterator<Item = Result<T>>) -> Result<Few<T>> {
-        let mut next = || items.next().transpose();
-        let Some(one) = next()? else { return Ok(Few::Many(Vec::new())) };
-        let Some(two) = next()? else { return Ok(Few::One([one])) };
-        let Some(three) = next()? else { return Ok(Few::Two([one, two])) };
-        let Some(four) = next()? else { return Ok(Few::Three([one, two, three])) };
-        let mut many = vec![one, two, three, four];
-        while let Some(item) = next()? {
-            many.push(item);
-        }
-        Ok(Few::Many(many))
-    }
-}
-
-impl<T> Deref for Few<T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
-        match self {
-            Few::One(items) => items,
-            Few::Two(items) => items,
-            Few::Three(items) => items,
-            Few::Many(items) => items,
-        }
-    }
-}
-
-impl<T> DerefMut for Few<T> {
-    fn deref_mut(&mut self) -> &mut [T] {
-        match self {
-            Few::One(items) => items,
-            Few::Two(items) => items,
-            Few::Three(items) => items,
-            Few::Many(items) => items,
-        }
-    }
 }

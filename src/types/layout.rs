@@ -39,7 +39,9 @@ impl Layout {
     /// As [`contiguous`](Self::contiguous), of a shape that is known to be good.
     #[inline]
     pub fn of(shape: Shape) -> Layout {
-        Layout { shape, strides: shape.contiguous_strides(), offset: 0 }
+        let mut layout = Layout { shape, strides: [0; MAXIMUM_RANK], offset: 0 };
+        layout.shape.write_contiguous(&mut layout.strides);
+        layout
     }
 
     /// Any layout: `strides` and `offset` in elements. Strides of an empty array mean nothing and are not kept.
@@ -74,7 +76,7 @@ impl Layout {
         }
         if shape.count() == 0 {
             // They lead nowhere; these stay small in every view.
-            layout.strides = shape.contiguous_strides();
+            layout.shape.write_contiguous(&mut layout.strides);
         }
         Ok(layout)
     }

@@ -137,17 +137,15 @@ impl Shape {
         Shape::new(&sizes)
     }
 
-    /// The strides of a contiguous array, in elements.
+    /// Writes the strides of a contiguous array, in elements.
     #[inline]
-    pub(super) fn contiguous_strides(&self) -> [isize; MAXIMUM_RANK] {
-        let mut strides = [0; MAXIMUM_RANK];
+    pub(super) fn write_contiguous(&self, strides: &mut [isize; MAXIMUM_RANK]) {
         let mut next = 1isize;
         for (stride, &size) in strides[..self.rank].iter_mut().zip(self.iter()).rev() {
             *stride = next;
             // Fits: the product over all dimensions does.
             next *= size.max(1) as isize;
         }
-        strides
     }
 }
 
