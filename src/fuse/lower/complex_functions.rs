@@ -9,13 +9,15 @@ use std::f64::consts::{FRAC_PI_2, LN_2, LN_10};
 
 use super::super::operation::Parts;
 use super::super::program::Program;
-use super::elementary::{less_1, natural, of_1_plus};
+use super::complex;
+use super::elementary::less_1;
 use super::inverse::angle_of;
-use super::logarithmic::logarithm as real_logarithm;
+use super::logarithmic::{
+    inverse_hyperbolic_sine as arc_sinh, logarithm as real_logarithm, of_1_plus, of_sum_of,
+};
 use super::power::{Pair, in_powers_of_2, is_normal, power_of_2};
 use super::term::{Term, formula};
 use super::trigonometric::sine_and_cosine;
-use super::{complex, elementary};
 use crate::types::DType;
 
 /// Real and imaginary part.
@@ -119,14 +121,14 @@ fn logarithm_of_length([x, y]: Complex<'_>) -> Term<'_> {
     let (first, second) = (Pair::product(large, large), Pair::product(small, small));
     let sum = Pair::sum(first.head, second.head);
     let lost = sum.rest + (first.rest + second.rest);
-    let usual = sum.head.write(|program| natural(program, sum.head.value, Some(lost.value))) * 0.5;
+    let usual = of_sum_of(sum.head, lost) * 0.5;
     let inside = x.either(2f64.powi(-30), 2f64.powi(-400)).less(large)
         & large.less(x.either(2f64.powi(60), 2f64.powi(500)))
         & x.equal(x)
         & y.equal(y);
     let [result] = (!inside).rarely([usual], || {
         let ratio = large.equal(0.0).select(large, small / large);
-        let result = (ratio * ratio).then(of_1_plus).fma(0.5, real_logarithm(large));
+        let result = of_1_plus(ratio * ratio).fma(0.5, real_logarithm(large));
         let result = x.unordered(y).select(x + y, result);
         [(is_infinite(x) | is_infinite(y)).select(x.constant(f64::INFINITY), result)]
     });
@@ -174,10 +176,6 @@ fn square_root_of([x, y]: Complex<'_>) -> Complex<'_> {
     })
 }
 
-fn arc_sinh_of_real(x: Term<'_>) -> Term<'_> {
-    x.then(elementary::inverse_hyperbolic_sine_of)
-}
-
 fn is_ordinary<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
     is_finite(x) & is_finite(y)
 }
@@ -187,7 +185,7 @@ fn arc_sine_of([x, y]: Complex<'_>) -> Complex<'_> {
     let above = square_root_of([x + 1.0, y]);
     let width = below[0].fma(above[0], -(below[1] * above[1]));
     let height = below[0].fma(above[1], -(below[1] * above[0]));
-    let usual = [angle_of(x, width), arc_sinh_of_real(height).with_sign(y)];
+    let usual = [angle_of(x, width), arc_sinh(height).with_sign(y)];
     (!is_ordinary(x, y)).rarely(usual, || {
         let infinite = is_infinite(x) | is_infinite(y);
         let imaginary = infinite.select(x.constant(f64::INFINITY).with_sign(y), nan(x));
@@ -200,7 +198,7 @@ fn arc_cosine_of([x, y]: Complex<'_>) -> Complex<'_> {
     let below = square_root_of([x.constant(1.0) - x, -y]);
     let above = square_root_of([x + 1.0, y]);
     let height = above[0].fma(below[1], -(above[1] * below[0]));
-    let usual = [angle_of(below[0], above[0]) * 2.0, arc_sinh_of_real(height).with_sign(-y)];
+    let usual = [angle_of(below[0], above[0]) * 2.0, arc_sinh(height).with_sign(-y)];
     (!is_ordinary(x, y)).rarely(usual, || {
         let infinite = is_infinite(x) | is_infinite(y);
         let imaginary = infinite.select(x.constant(f64::INFINITY).with_sign(-y), nan(x));
@@ -214,7 +212,7 @@ fn arc_tanh_of([x, y]: Complex<'_>) -> Complex<'_> {
     let unity = x.constant(1.0);
     let rest = unity - size;
     let distance = rest.fma(rest, y * y);
-    let real = ((size * 4.0) / distance).then(of_1_plus) * 0.25;
+    let real = of_1_plus((size * 4.0) / distance) * 0.25;
     let width = rest.fma(size + 1.0, -(y * y));
     let imaginary = angle_of(y + y, width) * 0.5;
     let large = size.maximum(height);
