@@ -124,9 +124,14 @@ pub(crate) fn square_root(program: &mut Program, dtype: DType, operands: &[Parts
 }
 
 pub(crate) fn reciprocal_square_root(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
-    let root = program.square_root(operands[0][0]);
-    let unity = program.float(root, 1.0);
-    division::quotient(program, dtype, &[one(unity), one(root)])
+    let x = operands[0][0];
+    let (zero, unity, nan) = (program.float(x, 0.0), program.float(x, 1.0), program.float(x, f64::NAN));
+    // The root of a negative number takes a device longer than that of another.
+    let negative = program.less(x, zero);
+    let other = program.choose(negative, unity, x);
+    let root = program.square_root(other);
+    let [result, _] = division::quotient(program, dtype, &[one(unity), one(root)]);
+    one(program.choose(negative, nan, result))
 }
 
 pub(crate) fn relu(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {

@@ -33,7 +33,9 @@ fn arc_sine_parts(x: Term<'_>) -> (Term<'_>, Term<'_>) {
     // (1 - |x|) / 2, exact.
     let far_square = magnitude.fma(-0.5, 0.5);
     let square = is_far.select(far_square, x * x);
-    let root = is_far.select(far_square.square_root(), magnitude);
+    // Past 1 it would be negative, whose root takes a device longer than another.
+    let root = is_far.select(far_square.absolute().square_root(), magnitude);
+    let root = magnitude.less_equal(1.0).select(root, f64::NAN);
     let angle = (root * square).fma(square.polynomial(&ARC_SINE), root);
     (angle, is_far)
 }
