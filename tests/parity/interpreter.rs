@@ -178,8 +178,6 @@ enum Action {
         address: usize,
         value: Source,
     },
-    /// What orders memory says nothing where threads run in turn.
-    Fence,
     Jump(usize),
     Barrier,
     Return,
@@ -497,7 +495,6 @@ impl Kernel {
                     word.copy_from_slice(&before.wrapping_add(value).to_le_bytes());
                     registers[*result] = Some(before.into());
                 }
-                Action::Fence => {}
                 Action::Shuffle { .. } => return Stop::Shuffle(*at - 1),
                 Action::Jump(target) => *at = *target,
                 Action::Barrier => return Stop::Barrier(*at),
@@ -571,10 +568,6 @@ fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic: &str, rest
                 which: reader.source(&all[2]),
                 further: mnemonic.contains("down"),
             }
-        }
-        ("membar", _) => {
-            assert_eq!(mnemonic, "membar.gl");
-            Action::Fence
         }
         ("atom", _) => {
             assert_eq!(mnemonic, "atom.global.add.u32");

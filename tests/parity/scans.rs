@@ -102,11 +102,11 @@ fn reference(fold: Fold, dtype: DType, row: &[Value]) -> Vec<Value> {
     let warp_of = if to == DType::C128 { 256 } else { 512 };
     let mut results = Vec::new();
     let mut before_group = None;
-    for group in items.chunks(256 * 16 * warp_of) {
+    for group in items.chunks(64 * 16 * warp_of) {
         let mut wholes: Vec<Option<Item>> = Vec::new();
         for tile in group.chunks(16 * warp_of) {
             let mut lanes = wholes.clone();
-            lanes.resize(256, None);
+            lanes.resize(64, None);
             let mut warps: Vec<Option<Item>> = lanes
                 .chunks(32)
                 .map(|warp| {
@@ -158,7 +158,7 @@ fn reference(fold: Fold, dtype: DType, row: &[Value]) -> Vec<Value> {
                 before_512 = both(before_512, before_128);
             }
             wholes.push(before_512);
-            if wholes.len() == 256 {
+            if wholes.len() == 64 {
                 before_group = both(before_tile, before_512);
             }
         }
@@ -217,8 +217,10 @@ pub fn trials() -> Vec<Trial> {
         (
             Fold::Sum,
             DType::F32,
-            &[1, 2, 5, 31, 32, 33, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025, 4097, 8192, 8193, 20_000]
-                [..],
+            &[
+                1, 2, 5, 31, 32, 33, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025, 4097, 8192, 8193,
+                16_384, 20_000,
+            ][..],
         ),
         (Fold::Sum, DType::BF16, &[8192, 8200, 16_390]),
         (Fold::Sum, DType::F64, &[8193, 24_576]),
@@ -237,10 +239,19 @@ pub fn trials() -> Vec<Trial> {
             }));
         }
     }
-    trials.push(Trial::test("scan::several_groups", || {
-        groups();
-        Ok(())
-    }));
+    for (dtype, sizes) in [
+        (DType::F32, [1, 130 * 8192 + 77]),
+        (DType::F32, [2, 64 * 8192]),
+        (DType::F32, [3, 65 * 8192 - 5]),
+        (DType::I64, [1, 129 * 8192]),
+        (DType::C128, [1, 65 * 4096 + 1]),
+    ] {
+        let name = format!("scan::several_groups::{dtype}::{}_of_{}", sizes[0], sizes[1]);
+        trials.push(Trial::test(name, move || {
+            groups(dtype, &sizes);
+            Ok(())
+        }));
+    }
     trials.push(Trial::test("scan::bad_operands_are_errors", || {
         bad();
         Ok(())
@@ -249,15 +260,18 @@ pub fn trials() -> Vec<Trial> {
 }
 
 /// More tiles than one group has: on the CPU against the documented order, and as text.
-fn groups() {
-    let length = 257 * 8192 + 77;
-    let layout = contiguous(&[length]);
-    // By a stride of 0 the memory is small, and sums of a number that is no fraction still round.
-    let value = [Value::Real(0.1f32.into())];
-    let one = contiguous(&[1]);
-    let mut input = Array::new(DType::F32, one, &value, 0);
+fn groups(dtype: DType, sizes: &[usize]) {
+    let layout = contiguous(sizes);
+    // By strides of 0 the memory is small, and sums of a number that is no fraction still round.
+    let value = match dtype {
+        DType::I64 => Value::Integer((1 << 33) + 5),
+        DType::C128 => Value::Complex(0.1, -0.3),
+        _ => Value::Real(0.1f32.into()),
+    };
+    let one = contiguous(&[1, 1]);
+    let mut input = Array::new(dtype, one, &[value], 0);
     input.layout = one.expand(layout.shape()).expect("a view");
-    check(Fold::Sum, &input, layout, 0, true);
+    check(Fold::Sum, &input, layout, 1, true);
 }
 
 fn bad() {

@@ -18,6 +18,7 @@ use super::super::ptx::{ENTRY, Name, Register, Writer, immediate, move_of};
 use super::State;
 use super::fold::bytes;
 use super::plan::{Key, Parameters};
+use super::scan::words;
 use crate::types::DType;
 
 /// A value that is folded: its parts, the first twice where there is one.
@@ -53,8 +54,8 @@ pub(super) fn write(state: &State, key: &Key, parameters: Parameters, threads: u
     let scalars = plan::Parameters::new(&plain, state.scalars(), 0);
     let parts = state.rules.kinds.len();
     let results = match key {
-        // The output, a counter, flags of tiles and groups, and their values.
-        Key::Scan(key) if key.chained => 4 + 2 * parts,
+        // The output, a counter, and the words of tiles and of groups.
+        Key::Scan(key) if key.chained => 2 + 2 * words(state),
         _ if partial => parts,
         _ => 1,
     };
@@ -74,8 +75,13 @@ pub(super) fn write(state: &State, key: &Key, parameters: Parameters, threads: u
         Key::Scan(key) => kernel.scan(key),
     }
     // A scan keeps a tile in registers, of which the assembler would spill some to make room for a second block. Of others
-    // it would spend all on loads that are under way.
-    let blocks = if let Key::Scan(_) = key { ".minnctapersm 1\n" } else { "" };
+    // it would spend all on loads that are under way. Tiles that wait for each other leave memory idle unless others run
+    // beside them; two blocks of 4-byte values fit with nothing spilled.
+    let blocks = match key {
+        Key::Scan(key) if key.chained && state.rules.bytes() == 4 => ".minnctapersm 2\n",
+        Key::Scan(_) => ".minnctapersm 1\n",
+        _ => "",
+    };
     kernel.text(threads, blocks, if converts_brain { 80 } else { 60 })
 }
 

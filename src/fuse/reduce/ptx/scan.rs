@@ -1,14 +1,18 @@
 //! The kernel of a scan: one pass, whose tiles wait for those before them where a row is longer than one.
 //!
 //! Tiles are taken by a ticket, so that whoever is waited for has begun before. A tile publishes its value as soon as it
-//! knows it; then its threads read those of the earlier tiles of its group at once, each waiting for its own, and one
-//! thread waits for what stands before the group. The order in which they are folded is fixed, whoever comes first.
+//! knows it; then its threads read those of the earlier tiles of its group at once, each waiting for its own. A thread of
+//! another warp takes what they come to, waits for what stands before the group, and publishes what stands before the
+//! next: from group to group there is no barrier. The order in which values are folded is fixed, whoever comes first.
+//!
+//! A published value needs no fence: each of its words of 32 bits is in one of 64 with a flag, and an access of 64 bits is
+//! indivisible, so whoever sees the flag has the word that was written with it.
 
 use super::super::super::program::{Step, parts};
 use super::super::super::ptx::{Name, Register, State as MemoryState};
 use super::super::fold::bytes;
 use super::super::plan::{Class, ScanKey, WARP};
-use super::super::scan::{GROUP, QUAD};
+use super::super::scan::{GROUP, QUAD, SLOT, words};
 use super::{Folded, Kernel, immediate, type_of};
 
 /// What an access of a thread holds: the values of its quad so far, and where each is.
@@ -331,86 +335,123 @@ impl Kernel<'_> {
         whole: &Folded,
     ) -> Folded {
         // Behind the output and the counter.
-        let flags = self.state.prologue.inputs.len() + 2;
-        let parts = self.state.rules.kinds.len();
-        let (of_tiles, of_groups) = (self.base(flags), self.base(flags + 1));
+        let of_tiles = self.state.prologue.inputs.len() + 2;
+        let of_groups = of_tiles + words(self.state);
+        // One that has all of the tile, in a warp that waits for no tile.
         let last = ((key.warps as usize - 1) * WARP).to_string();
-        let publishes = self.predicate("setp.eq.u32", &[thread, &last]);
-        self.publish(&publishes, whole, &of_tiles, flags + 2, &tile.number);
+        let leads = self.predicate("setp.eq.u32", &[thread, &last]);
+        self.publish(&leads, whole, of_tiles, &tile.number);
 
         let in_group = self.widened(&tile.of_group);
         let first = self.index("sub.u32", "sub.u64", &[&tile.number, &in_group]);
-        let value = self.identity();
         let wide_thread = self.widened(thread);
         let earlier = self.predicate("setp.lt.u32", &[thread, &tile.of_group]);
         let other = self.index("add.u32", "add.u64", &[&first, &wide_thread]);
-        self.await_value(&earlier, &value, &of_tiles, flags + 2, &other);
-        let waits = self.predicate("setp.eq.u32", &[thread, &GROUP.to_string()]);
-        let limit = self.widened(&tile.of_group);
-        let has_group = self.is_below(&limit, &tile.of_row);
-        let waits = self.predicate("and.pred", &[&waits, &has_group]);
-        self.await_value(&waits, &value, &of_groups, flags + 2 + parts, &first);
+        let mut folded = self.await_value(&earlier, of_tiles, &other);
 
         // The tree of a group: halves in a warp, then neighbouring warps.
-        let mut folded = value.clone();
         let mut distance = WARP / 2;
         while distance > 0 {
             let further = self.shuffled(&folded, distance);
             folded = self.merged(&folded, &further);
             distance /= 2;
         }
-        // The warp behind the group's has one value, of what stands before it, and no others.
         let warps = GROUP / WARP;
         let (start, planes) = self.planes(warps + 1);
         let slots = self.slots(&start, warp, &planes);
         let first_lane = self.predicate("setp.eq.u32", &[lane, "0"]);
-        let has_slot = self.predicate("setp.lt.u32", &[warp, &(warps + 1).to_string()]);
+        let has_slot = self.predicate("setp.lt.u32", &[warp, &warps.to_string()]);
         let writes = self.predicate("and.pred", &[&first_lane, &has_slot]);
         self.put_shared(&writes, &slots, 0, &folded);
         self.line("bar.sync 0;");
         let all = self.slots(&start, "0", &planes);
         let values: Vec<Folded> = (0..warps).map(|other| self.get_shared(&all, other)).collect();
         let folded = self.merge_neighbours(values);
-        let before_group = self.get_shared(&all, warps);
+
+        let has_group = self.is_below(&in_group, &tile.of_row);
+        let waits = self.predicate("and.pred", &[&leads, &has_group]);
+        let group = self.group(&first);
+        let before_group = self.await_value(&waits, of_groups, &group);
         let before = self.merged(&before_group, &folded);
-
-        // The last tile of a group knows what stands before the next.
+        // The last tile of a group knows what stands before the next, which waits for nothing else.
         let ends = self.predicate("setp.eq.u32", &[&tile.of_group, &(GROUP - 1).to_string()]);
-        let publishes = self.predicate("and.pred", &[&publishes, &ends]);
-        let next = self.merged(&before, whole);
-        let number = self.plus(&tile.number, 1);
-        self.publish(&publishes, &next, &of_groups, flags + 2 + parts, &number);
-        before
+        let publishes = self.predicate("and.pred", &[&leads, &ends]);
+        let after = self.merged(&before, whole);
+        let next = self.plus(&tile.number, 1);
+        let group = self.group(&next);
+        self.publish(&publishes, &after, of_groups, &group);
+        self.put_shared(&leads, &all, warps, &before);
+        self.line("bar.sync 0;");
+        self.get_shared(&all, warps)
     }
 
-    /// Writes a value and then its flag.
-    fn publish(&mut self, guard: &str, value: &Folded, flags: &str, plane: usize, place: &str) {
+    /// The place of what stands before the group that this tile begins. Such tiles are at least a group apart, in a row as
+    /// from row to row, as nothing stands before a row's first; so no two have one place.
+    fn group(&mut self, tile: &str) -> Name {
+        self.index("shr.u32", "shr.u64", &[tile, &GROUP.trailing_zeros().to_string()])
+    }
+
+    /// Writes a value, each word with its flag.
+    fn publish(&mut self, guard: &str, value: &Folded, plane: usize, place: &str) {
+        let mut parts = Vec::new();
         for (part, kind) in self.kinds().into_iter().enumerate() {
-            let base = self.base(plane + part);
-            let address = self.address(&base, Some(place), bytes(kind));
-            self.line(format!("@{guard} st.volatile.global.{} [{address}], {};", type_of(kind), value[part]));
+            if bytes(kind) == 4 {
+                parts.push(self.bits32("mov.b32", &[&value[part]]));
+                continue;
+            }
+            let halves = [0; 2].map(|_| self.writer.register(Register::Bits32));
+            self.line(format!("mov.b64 {{{}, {}}}, {};", halves[0], halves[1], value[part]));
+            parts.extend(halves);
         }
-        let flag = self.address(flags, Some(place), 4);
-        self.line(format!("@{guard} membar.gl;"));
-        self.line(format!("@{guard} st.volatile.global.u32 [{flag}], 1;"));
+        let flag = self.bits32("mov.u32", &["1"]);
+        for (at, word) in parts.iter().enumerate() {
+            let address = self.slot(plane + at, place);
+            let both = self.result(Register::Bits64, "mov.b64", &[&format!("{{{word}, {flag}}}")]);
+            self.line(format!("@{guard} st.volatile.global.u64 [{address}], {both};"));
+        }
     }
 
-    /// Waits for a flag where the guard says so, and reads its value then.
-    fn await_value(&mut self, guard: &str, value: &Folded, flags: &str, plane: usize, place: &str) {
+    /// Where the guard says so, waits for the flags of a value, which it gives then; elsewhere the identity.
+    fn await_value(&mut self, guard: &str, plane: usize, place: &str) -> Folded {
+        let value = self.identity();
         let unique = self.writer.unique();
         self.line(format!("@!{guard} bra $waited_{unique};"));
-        let flag = self.address(flags, Some(place), 4);
+        let slots: Vec<Name> = (0..words(self.state)).map(|word| self.slot(plane + word, place)).collect();
         self.line(format!("$wait_{unique}:"));
-        let set = self.bits32("ld.volatile.global.u32", &[&format!("[{flag}]")]);
-        let unset = self.predicate("setp.eq.u32", &[&set, "0"]);
+        let both: Vec<Name> = slots
+            .iter()
+            .map(|slot| self.result(Register::Bits64, "ld.volatile.global.u64", &[&format!("[{slot}]")]))
+            .collect();
+        let mut found = Vec::new();
+        let mut set: Option<Name> = None;
+        for both in both {
+            let [word, flag] = [0; 2].map(|_| self.writer.register(Register::Bits32));
+            self.line(format!("mov.b64 {{{word}, {flag}}}, {both};"));
+            found.push(word);
+            set = Some(match set {
+                None => flag,
+                Some(set) => self.bits32("and.b32", &[&set, &flag]),
+            });
+        }
+        let unset = self.predicate("setp.eq.u32", &[&set.unwrap_or_default(), "0"]);
         self.line(format!("@{unset} bra $wait_{unique};"));
-        self.line("membar.gl;");
+        let mut found = found.into_iter();
         for (part, kind) in self.kinds().into_iter().enumerate() {
-            let base = self.base(plane + part);
-            let address = self.address(&base, Some(place), bytes(kind));
-            self.line(format!("ld.volatile.global.{} {}, [{address}];", type_of(kind), value[part]));
+            let halves: Vec<Name> = found.by_ref().take(bytes(kind) / 4).collect();
+            let text = match &halves[..] {
+                [low, high] => format!("mov.b64 {}, {{{low}, {high}}};", value[part]),
+                word => format!("mov.b32 {}, {};", value[part], word.concat()),
+            };
+            self.line(text);
         }
         self.line(format!("$waited_{unique}:"));
+        value
+    }
+
+    /// The address of a word with its flag.
+    fn slot(&mut self, plane: usize, place: &str) -> Name {
+        let base = self.base(plane);
+        self.address(&base, Some(place), SLOT)
     }
 
     /// Stores the results of a quad.

@@ -3,7 +3,7 @@
 //! **The order.** As of reductions, what is folded with what depends on the length alone, so results are equal bit for bit
 //! everywhere. Four neighbours are a quad, taken in order. The 32 quads of 128 elements are scanned block by block: where
 //! the upper half of 2, 4, … 32 quads takes the last of the lower half. Four such runs are folded in order, sixteen of
-//! those, which are a tile of 8192 elements, too (of c128 it is two runs, and a tile of 4096). The tiles of a group of 256
+//! those, which are a tile of 8192 elements, too (of c128 it is two runs, and a tile of 4096). The tiles of a group of 64
 //! are halved by 32 and then folded with their neighbours; groups follow each other in order. An element's result is
 //! what stands before its group, tile, 512 and 128 elements, folded from the left, and then the 128 up to it: the quads
 //! before it and its own.
@@ -16,7 +16,7 @@ use super::super::number::Number;
 use super::super::plan::WIDEST;
 use super::device::{ReductionExplanation, write_scalars};
 use super::dimensions::Dimensions;
-use super::fold::{Fold, bytes};
+use super::fold::Fold;
 use super::plan::{BLOCK, Class, Key, Launch, Parameters, Place, Plan, ScanKey, WARP, Work, blocks};
 use super::{Reduction, State};
 use crate::driver::{LaunchConfig, Operand, OperandAccess, Operands, Stream, View};
@@ -27,8 +27,11 @@ use crate::types::{DType, Layout};
 pub(super) const QUAD: usize = 4;
 /// Warps of a tile.
 pub(super) const WARPS: usize = 16;
-/// Tiles of a group: as many as threads can look back at at once.
-pub(super) const GROUP: usize = 256;
+/// Tiles of a group, a power of two of 32 or more: so few that a device has tiles of several groups under way, as groups
+/// wait for each other; so many that one group's way to the next is no longer than its elements' through memory.
+pub(super) const GROUP: usize = 64;
+/// Bytes of a word with its flag.
+pub(super) const SLOT: usize = 8;
 
 /// A scan along an axis of any number of inputs: one kernel, on a device or the CPU.
 ///
@@ -74,26 +77,22 @@ fn tile(state: &State) -> usize {
     QUAD * WARP * accesses(state) * WARPS
 }
 
-/// Addresses of a chained scan's flags and values in scratch memory: a counter, flags by tile and by group, values by both.
-struct Scratch {
-    flags: [usize; 3],
-    planes: Vec<usize>,
-    /// Bytes that must be 0, and all.
-    zeros: usize,
-    bytes: usize,
+/// Words of 32 bits of a value.
+pub(super) fn words(state: &State) -> usize {
+    state.rules.bytes() / 4
 }
 
-impl Scratch {
-    fn new(state: &State, tiles: usize) -> Scratch {
-        let flags = (4 * (tiles + 1)).next_multiple_of(256);
-        let (mut end, mut planes) = (256 + 2 * flags, Vec::new());
-        let zeros = end;
-        for kind in state.rules.kinds.iter().chain(&state.rules.kinds) {
-            planes.push(end);
-            end += ((tiles + 1) * bytes(*kind)).next_multiple_of(256);
+/// Where a chained scan has its counter and, word by word, the values of tiles and of what stands before groups; and the
+/// bytes of all of it.
+fn scratch(state: &State, tiles: usize) -> (Vec<usize>, usize) {
+    let (mut places, mut end) = (vec![0], 256);
+    for values in [tiles, tiles / GROUP + 1] {
+        for _ in 0..words(state) {
+            places.push(end);
+            end += (values * SLOT).next_multiple_of(256);
         }
-        Scratch { flags: [0, 256, 256 + flags], planes, zeros, bytes: end }
     }
+    (places, end)
 }
 
 impl Scan {
@@ -124,7 +123,7 @@ impl Scan {
     }
 
     /// For at least one element.
-    fn plan(&self, dimensions: &Dimensions, starts: &[u64], converts_brain: bool) -> Result<(Plan, usize)> {
+    fn plan(&self, dimensions: &Dimensions, starts: &[u64], converts_brain: bool) -> Result<Plan> {
         let state = self.state();
         let dtypes = state.prologue.inputs.iter().chain(&state.epilogue.outputs);
         let sizes: Vec<usize> = dtypes.map(|dtype| dtype.size()).collect();
@@ -192,12 +191,8 @@ impl Scan {
             .map(|input| (Place::Input(input), dimensions.offsets[input] * sizes[input]))
             .collect();
         operands.push((Place::Output, dimensions.offsets[output] * sizes[output]));
-        let (mut scratch, mut zeros) = (0, 0);
-        if chained {
-            let places = Scratch::new(state, rows * tiles);
-            operands.extend(places.flags.iter().chain(&places.planes).map(|&at| (Place::Scratch, at)));
-            (scratch, zeros) = (places.bytes, places.zeros);
-        }
+        let (places, bytes) = if chained { scratch(state, rows * tiles) } else { (Vec::new(), 0) };
+        operands.extend(places.into_iter().map(|at| (Place::Scratch, at)));
         let launch = Launch {
             blocks: if chained { blocks(rows, tiles)? } else { blocks(rows.div_ceil(across), 1)? },
             threads: key.threads * key.warps * key.across,
@@ -206,7 +201,7 @@ impl Scan {
             block,
             operands,
         };
-        Ok((Plan { launches: vec![launch], scratch }, zeros))
+        Ok(Plan { launches: vec![launch], scratch: bytes })
     }
 
     /// Scans the inputs, which are broadcast to the output's shape, along an axis. Scalars are the expression's.
@@ -239,13 +234,14 @@ impl Scan {
         views.push(output.memory());
         let starts: Vec<u64> = views.iter().map(|view| view.address % WIDEST).collect();
         let device = stream.device();
-        let (plan, zeros) = self.plan(&dimensions, &starts, device.compute_capability() >= (8, 0))?;
+        let plan = self.plan(&dimensions, &starts, device.compute_capability() >= (8, 0))?;
         let mut scratch = match plan.scratch {
             0 => None,
             bytes => Some(stream.uninitialized::<u8>(bytes)?),
         };
         if let Some(scratch) = &mut scratch {
-            stream.fill(&mut scratch.slice_mut(..zeros)?, 0u8)?;
+            // No flag is set.
+            stream.fill(scratch, 0u8)?;
         }
         let scratch = match &scratch {
             None => None,
@@ -300,7 +296,7 @@ impl Scan {
         if dimensions.rows == 0 || dimensions.row == 0 {
             return Ok(ReductionExplanation { launches: Vec::new(), scratch: 0 });
         }
-        let (plan, _) = self.plan(&dimensions, &vec![0; inputs.len() + 1], capability >= (8, 0))?;
+        let plan = self.plan(&dimensions, &vec![0; inputs.len() + 1], capability >= (8, 0))?;
         Ok(state.explained(plan))
     }
 }
