@@ -57,13 +57,13 @@ struct Shape {
 }
 
 /// Blocks of clusters of this size that run at one time: a cluster lies within one of the device's processing clusters,
-/// which have 16 or 18 multiprocessors on an H200.
+/// which have about 16 multiprocessors, not all as many. (On an H200 32 clusters of 4 take as long as two rounds.)
 fn room(machine: Machine, splits: u32) -> u64 {
     let all = u64::from(machine.multiprocessors);
     match splits {
         0..=2 => all,
-        3..=4 => all - all / 32,
-        _ => all - all / 11,
+        3..=4 => all - all / 11,
+        _ => all - all * 5 / 33,
     }
     .max(1)
 }
@@ -86,7 +86,7 @@ pub(super) fn divisions(product: &Product, machine: Machine) -> impl Iterator<It
         // 64 k: the instructions' rate, and copies at 45 bytes a clock.
         let step = (4 * width).max((u64::from(ROWS) + width) * 128 / 45);
         // Sums go through shared memory; those of other blocks are waited for.
-        let end = if splits > 1 { 2000 + width * 16 } else { 500 + width * 6 };
+        let end = if splits > 1 { 2000 + width * 12 } else { 500 + width * 6 };
         let rounds = tiles.saturating_mul(splits.into()).div_ceil(room(machine, splits));
         let round = steps.div_ceil(splits.into()) * step + 2000 + end;
         (Split { swapped, columns, splits, tiles }, rounds.saturating_mul(round))
