@@ -373,7 +373,7 @@ pub(crate) fn logarithm_of_1_plus(program: &mut Program, dtype: DType, operands:
 
 pub(crate) fn hyperbolic_tangent(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
     if Precision::of(dtype) == Precision::Half {
-        return short::hyperbolic_tangent(program, dtype, operands[0][0]);
+        return short::functions::hyperbolic_tangent(program, dtype, operands);
     }
     let x = operands[0][0];
     let two = program.float(x, 2.0);
@@ -395,6 +395,9 @@ pub(super) fn signed(program: &mut Program, dtype: DType, x: Value, magnitude: V
 }
 
 pub(crate) fn hyperbolic_sine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::hyperbolic_sine(program, dtype, operands);
+    }
     let x = operands[0][0];
     let (half, unity) = (program.float(x, 0.5), program.float(x, 1.0));
     let magnitude = program.absolute(x);
@@ -412,6 +415,9 @@ pub(crate) fn hyperbolic_sine(program: &mut Program, dtype: DType, operands: &[P
 }
 
 pub(crate) fn hyperbolic_cosine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::hyperbolic_cosine(program, dtype, operands);
+    }
     let x = operands[0][0];
     let (half, quarter) = (program.float(x, 0.5), program.float(x, 0.25));
     let magnitude = program.absolute(x);
@@ -434,6 +440,9 @@ fn far(program: &mut Program, x: Value, near: Value) -> Value {
 }
 
 pub(crate) fn inverse_hyperbolic_sine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::inverse_hyperbolic_sine(program, dtype, operands);
+    }
     let result = inverse_hyperbolic_sine_of(program, operands[0][0]);
     narrowed(program, dtype, result)
 }
@@ -454,6 +463,9 @@ pub(super) fn inverse_hyperbolic_sine_of(program: &mut Program, x: Value) -> Val
 }
 
 pub(crate) fn inverse_hyperbolic_cosine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::inverse_hyperbolic_cosine(program, dtype, operands);
+    }
     let x = operands[0][0];
     let (unity, two, nan) = (program.float(x, 1.0), program.float(x, 2.0), program.float(x, f64::NAN));
     // ln(1 + t + sqrt(2 t + t²)) with t = x - 1.
@@ -470,6 +482,9 @@ pub(crate) fn inverse_hyperbolic_cosine(program: &mut Program, dtype: DType, ope
 }
 
 pub(crate) fn inverse_hyperbolic_tangent(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::inverse_hyperbolic_tangent(program, dtype, operands);
+    }
     let x = operands[0][0];
     let (unity, half, magnitude) = (program.float(x, 1.0), program.float(x, 0.5), program.absolute(x));
     // ln(1 + 2 x / (1 - x)) / 2; past 1 the argument is below -1.
@@ -506,14 +521,14 @@ fn sigmoid_times(program: &mut Program, dtype: DType, x: Value, by_x: bool) -> P
 
 pub(crate) fn sigmoid(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
     if Precision::of(dtype) == Precision::Half {
-        return short::sigmoid(program, dtype, operands[0][0], false);
+        return short::functions::sigmoid(program, dtype, operands, false);
     }
     sigmoid_times(program, dtype, operands[0][0], false)
 }
 
 pub(crate) fn silu(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
     if Precision::of(dtype) == Precision::Half {
-        return short::sigmoid(program, dtype, operands[0][0], true);
+        return short::functions::sigmoid(program, dtype, operands, true);
     }
     sigmoid_times(program, dtype, operands[0][0], true)
 }

@@ -4,6 +4,7 @@ use super::super::operation::Parts;
 use super::super::program::Program;
 use super::elementary::{exponential_times, logarithm_of, of_1_plus};
 use super::term::{Term, real};
+use super::{Precision, short};
 use crate::types::DType;
 
 /// ln(x) with its limits.
@@ -13,6 +14,9 @@ pub(super) fn logarithm(x: Term<'_>) -> Term<'_> {
 
 /// ln(x / (1 - x)) as the logarithm of 1 + |1 - 2x| / min(x, 1 - x), which loses nothing near 1/2.
 pub(crate) fn logit(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::logit(program, dtype, operands);
+    }
     real(program, dtype, operands, |[x]| {
         let rest = x.constant(1.0) - x;
         let low = x.less(0.5);
