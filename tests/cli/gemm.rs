@@ -12,7 +12,8 @@ fn a_product_is_explained_without_a_device() {
     assert!(text.contains(": wgmma\n  kernel gemm_wgmma_bf16_nn_"), "{text}");
     let text = succeeds(&["explain", "matmul", "64", "64", "64", "f64", "--layout", "tn"]);
     assert!(
-        text.contains(": simt\n  kernel gemm_async_f64_tn_") && text.contains("not wgmma: it does not multiply f64"),
+        text.contains(": simt\n  kernel gemm_async_f64_tn_")
+            && text.contains("not wgmma: it does not multiply f64"),
         "{text}"
     );
 }
@@ -49,7 +50,11 @@ fn what_cannot_be_explained_is_refused() {
     fails(FAILED_FOR_INPUT, &explain(&["8", "8", "8", "bool"]), &["does not multiply bool into bool"]);
     fails(FAILED_FOR_INPUT, &explain(&["4294967296", "8", "8", "f32"]), &["m = 4294967296"]);
     fails(FAILED_FOR_INPUT, &explain(&["8", "8", "8", "f32", "--by", "wgmma"]), &["does not multiply f32"]);
-    fails(FAILED_FOR_INPUT, &explain(&["8", "8", "8", "f32", "--by", "best"]), &["'best'", "wgmma, mma, simt"]);
+    fails(
+        FAILED_FOR_INPUT,
+        &explain(&["8", "8", "8", "f32", "--by", "best"]),
+        &["'best'", "wgmma, mma, simt"],
+    );
     fails(
         FAILED_FOR_INPUT,
         &explain(&["8", "8", "8", "f32", "--by", "cublas"]),

@@ -2,7 +2,7 @@
 
 use super::super::operation::Parts;
 use super::super::program::{Program, Value};
-use super::{complex, division, each, one, rounded};
+use super::{Precision, complex, division, each, one, rounded, short};
 use crate::types::DType;
 
 pub(crate) fn add(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
@@ -124,6 +124,9 @@ pub(crate) fn square_root(program: &mut Program, dtype: DType, operands: &[Parts
 }
 
 pub(crate) fn reciprocal_square_root(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::reciprocal_square_root(program, dtype, operands);
+    }
     let x = operands[0][0];
     let (zero, unity, nan) = (program.float(x, 0.0), program.float(x, 1.0), program.float(x, f64::NAN));
     // The root of a negative number takes a device longer than that of another.

@@ -151,35 +151,6 @@ pub(super) fn less_1(program: &mut Program, x: Value) -> Value {
     result
 }
 
-/// Whether x is anything but a positive normal number.
-fn is_unusual(program: &mut Program, x: Value) -> Value {
-    let bits = program.bits_of(x);
-    let (least, count) = if is_double(program, x) {
-        (program.bits64(1 << 52), program.bits64(0x7fe << 52))
-    } else {
-        (program.bits32(1 << 23), program.bits32(0xfe << 23))
-    };
-    let above = program.subtract(bits, least);
-    let usual = program.less_unsigned(above, count);
-    program.not(usual)
-}
-
-/// What a logarithm is where x is no positive number, where it is one the result.
-pub(super) fn outside(program: &mut Program, x: Value, result: Value) -> Value {
-    let unusual = is_unusual(program, x);
-    let rare = program.open_rare(unusual);
-    let (zero, infinity) = (program.float(x, 0.0), program.float(x, f64::INFINITY));
-    let (lowest, nan) = (program.float(x, f64::NEG_INFINITY), program.float(x, f64::NAN));
-    let infinite = program.equal(x, infinity);
-    let limit = program.choose(infinite, infinity, result);
-    let vanishes = program.equal(x, zero);
-    let limit = program.choose(vanishes, lowest, limit);
-    let good = program.less_equal(zero, x);
-    let limit = program.choose(good, limit, nan);
-    let [result] = program.close_rare(rare, [[result, limit]]);
-    result
-}
-
 pub(super) fn narrowed(program: &mut Program, dtype: DType, result: Value) -> Parts {
     one(rounded(program, dtype, result))
 }
@@ -253,7 +224,7 @@ pub(crate) fn logarithm_of_1_plus(program: &mut Program, dtype: DType, operands:
 
 pub(crate) fn hyperbolic_tangent(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
     if Precision::of(dtype) == Precision::Half {
-        return short::hyperbolic_tangent(program, dtype, operands[0][0]);
+        return short::functions::hyperbolic_tangent(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| {
         let size = x.absolute().minimum(x.either(10.0, 22.0));
@@ -264,14 +235,10 @@ pub(crate) fn hyperbolic_tangent(program: &mut Program, dtype: DType, operands: 
     })
 }
 
-/// The magnitude with the sign of x; NaN of NaN.
-pub(super) fn signed(program: &mut Program, dtype: DType, x: Value, magnitude: Value) -> Parts {
-    let [result, _] = super::arithmetic::copysign(program, dtype, &[one(magnitude), one(x)]);
-    let result = unless_nan(program, x, result);
-    narrowed(program, dtype, result)
-}
-
 pub(crate) fn hyperbolic_sine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::hyperbolic_sine(program, dtype, operands);
+    }
     real(program, dtype, operands, |[x]| {
         let size = x.absolute();
         let held = size.minimum(x.either(89.5, 710.5));
@@ -284,6 +251,9 @@ pub(crate) fn hyperbolic_sine(program: &mut Program, dtype: DType, operands: &[P
 }
 
 pub(crate) fn hyperbolic_cosine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::hyperbolic_cosine(program, dtype, operands);
+    }
     real(program, dtype, operands, |[x]| {
         let (scale, small) = split_power(x.absolute().minimum(x.either(89.5, 710.5)), 0.25);
         let quarter = small.fma(scale, scale);
@@ -292,14 +262,23 @@ pub(crate) fn hyperbolic_cosine(program: &mut Program, dtype: DType, operands: &
 }
 
 pub(crate) fn inverse_hyperbolic_sine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::inverse_hyperbolic_sine(program, dtype, operands);
+    }
     real(program, dtype, operands, |[x]| logarithmic::inverse_hyperbolic_sine(x))
 }
 
 pub(crate) fn inverse_hyperbolic_cosine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::inverse_hyperbolic_cosine(program, dtype, operands);
+    }
     real(program, dtype, operands, |[x]| logarithmic::inverse_hyperbolic_cosine(x))
 }
 
 pub(crate) fn inverse_hyperbolic_tangent(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::inverse_hyperbolic_tangent(program, dtype, operands);
+    }
     real(program, dtype, operands, |[x]| logarithmic::inverse_hyperbolic_tangent(x))
 }
 
@@ -327,14 +306,14 @@ fn sigmoid_times(program: &mut Program, dtype: DType, operands: &[Parts], by_x: 
 
 pub(crate) fn sigmoid(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
     if Precision::of(dtype) == Precision::Half {
-        return short::sigmoid(program, dtype, operands[0][0], false);
+        return short::functions::sigmoid(program, dtype, operands, false);
     }
     sigmoid_times(program, dtype, operands, false)
 }
 
 pub(crate) fn silu(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
     if Precision::of(dtype) == Precision::Half {
-        return short::sigmoid(program, dtype, operands[0][0], true);
+        return short::functions::sigmoid(program, dtype, operands, true);
     }
     sigmoid_times(program, dtype, operands, true)
 }

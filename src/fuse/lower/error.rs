@@ -9,11 +9,15 @@ use super::super::program::Program;
 use super::coefficients::{ERROR_FAR, ERROR_NEAR, ERROR_TAIL};
 use super::power::{Pair, exactly, in_powers_of_2, is_normal, power_of_2};
 use super::term::{Term, real};
+use super::{Precision, short};
 use crate::types::DType;
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
 pub(crate) fn error(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::error(program, dtype, operands);
+    }
     real(program, dtype, operands, |[x]| {
         let size = x.absolute();
         let square = x * x;
@@ -44,6 +48,9 @@ fn tail<'p>(x: Term<'p>, exponent: Pair<'p>, factor: Option<Term<'p>>) -> Term<'
 }
 
 pub(crate) fn complementary_error(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::complementary_error(program, dtype, operands);
+    }
     real(program, dtype, operands, |[x]| {
         let size = x.absolute().minimum(x.either(10.3, 27.4));
         let exponent = in_powers_of_2(Pair::product(size, size), -1.0);
@@ -54,6 +61,9 @@ pub(crate) fn complementary_error(program: &mut Program, dtype: DType, operands:
 
 /// x Φ(x), where Φ(x) = erfc(-x / sqrt(2)) / 2, which is accurate for negative x too.
 pub(crate) fn gelu(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::gelu(program, dtype, operands);
+    }
     real(program, dtype, operands, |[x]| {
         let most = x.either(14.5, 38.7);
         let held = x.maximum(-most).minimum(most);
@@ -68,6 +78,9 @@ pub(crate) fn gelu(program: &mut Program, dtype: DType, operands: &[Parts]) -> P
 
 /// x / (1 + e^-u) with u = 2 sqrt(2/π) (x + 0.044715 x³), kept as the sum of two numbers.
 pub(crate) fn gelu_tanh(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::gelu_tanh(program, dtype, operands);
+    }
     // -2 sqrt(2/π) log2(e), and the same with 0.044715.
     const FIRST: (f64, f64) = (-2.302_208_198_144_324_8, -1.313_282_604_076_971_2e-16);
     const THIRD: (f64, f64) = (-0.102_943_239_580_023_5, 5.978_177_400_718_744e-18);

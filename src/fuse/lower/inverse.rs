@@ -9,6 +9,7 @@ use super::super::operation::Parts;
 use super::super::program::Program;
 use super::coefficients::{ARC_SINE, ARC_TANGENT};
 use super::term::{Term, real};
+use super::{Precision, short};
 use crate::types::DType;
 
 /// What π/2 has beyond its nearest f64.
@@ -81,14 +82,23 @@ pub(super) fn angle_of<'p>(y: Term<'p>, x: Term<'p>) -> Term<'p> {
 }
 
 pub(crate) fn arc_sine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::arc_sine(program, dtype, operands);
+    }
     real(program, dtype, operands, |[x]| x.unless_nan(arc_sine_of(x)))
 }
 
 pub(crate) fn arc_cosine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::arc_cosine(program, dtype, operands);
+    }
     real(program, dtype, operands, |[x]| arc_cosine_of(x))
 }
 
 pub(crate) fn arc_tangent(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::arc_tangent(program, dtype, operands);
+    }
     real(program, dtype, operands, |[x]| arc_tangent_of(x))
 }
 

@@ -13,6 +13,7 @@ use super::super::program::Program;
 use super::coefficients::{LOGARITHM, LOGARITHM_BELOW_2};
 use super::elementary::exponential_times;
 use super::term::{Like, Term, real};
+use super::{Precision, short};
 use crate::types::DType;
 
 /// What ln 2 has beyond its nearest f64.
@@ -177,6 +178,9 @@ pub(super) fn softplus(x: Term<'_>) -> Term<'_> {
 
 /// ln(x / (1 - x)) as the logarithm of 1 + |1 - 2x| / min(x, 1 - x), which loses nothing near 1/2.
 pub(crate) fn logit(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::logit(program, dtype, operands);
+    }
     real(program, dtype, operands, |[x]| {
         let rest = x.constant(1.0) - x;
         let low = x.less(0.5);

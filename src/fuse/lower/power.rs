@@ -5,7 +5,7 @@ use super::super::operation::Parts;
 use super::super::program::Program;
 use super::coefficients::{AREA_TANGENT_REST, POWER_OF_2};
 use super::term::{Term, real};
-use super::{one, rounded};
+use super::{Precision, one, rounded, short};
 use crate::types::DType;
 
 /// A number as the sum of two, of which the second is below the last place of the first.
@@ -231,6 +231,9 @@ pub(crate) fn power(program: &mut Program, dtype: DType, operands: &[Parts]) -> 
 
 /// The cube root: a first guess from the exponent, and steps of Halley's method, the last of which looks at what is left exactly.
 pub(crate) fn cube_root(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::cube_root(program, dtype, operands);
+    }
     real(program, dtype, operands, |[x]| {
         let double = x.is_double();
         let size = x.absolute();

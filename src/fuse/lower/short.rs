@@ -10,9 +10,12 @@ use std::f64::consts::LOG2_E;
 
 use super::super::operation::Parts;
 use super::super::program::{Program, Value};
-use super::elementary::{held, outside, polynomial, signed, unless_nan};
+use super::elementary::{held, polynomial, unless_nan};
+use super::term::formula;
 use super::{one, rounded};
 use crate::types::DType;
+
+pub(super) mod functions;
 
 /// 2^f for |f| up to 1/2, within 2^-18.
 const POWER: [f64; 5] = [
@@ -73,18 +76,6 @@ fn falling(program: &mut Program, x: Value) -> Value {
     power(program, magnitude, -LOG2_E)
 }
 
-/// 1/x from 1 to 2, within 2^-16: the best line, and two of Newton's steps.
-fn inverse(program: &mut Program, x: Value) -> Value {
-    let unity = program.float32(1.0);
-    let mut guess = polynomial(program, x, &[24.0 / 17.0, -8.0 / 17.0]);
-    let minus = program.negate(x);
-    for _ in 0..2 {
-        let rest = program.multiply_add(minus, guess, unity);
-        guess = program.multiply_add(guess, rest, guess);
-    }
-    guess
-}
-
 fn finished(program: &mut Program, dtype: DType, x: Value, result: Value) -> Parts {
     let result = unless_nan(program, x, result);
     one(rounded(program, dtype, result))
@@ -117,41 +108,6 @@ pub(super) fn exponential_less_1(program: &mut Program, dtype: DType, x: Value) 
     let result = program.multiply_add(scale, small, rest);
     let result = program.multiply(result, two);
     let result = unless_tiny(program, x, result);
-    finished(program, dtype, x, result)
-}
-
-pub(super) fn hyperbolic_tangent(program: &mut Program, dtype: DType, x: Value) -> Parts {
-    let (magnitude, most) = (program.absolute(x), program.float32(10.0));
-    let magnitude = program.minimum(magnitude, most);
-    let (unity, two) = (program.float32(1.0), program.float32(2.0));
-    // -t / (2 + t) with t = e^-2|x| - 1, from -1 to 0.
-    let (scale, fraction) = split_power(program, magnitude, -2.0 * LOG2_E, 0);
-    let series = polynomial(program, fraction, &POWER_LESS_1);
-    let small = program.multiply(series, fraction);
-    let rest = program.subtract(scale, unity);
-    let t = program.multiply_add(scale, small, rest);
-    let sum = program.add(t, two);
-    let inverse = inverse(program, sum);
-    let quotient = program.multiply(t, inverse);
-    signed(program, dtype, x, quotient)
-}
-
-/// 1 / (1 + e^-x), or x times that.
-pub(super) fn sigmoid(program: &mut Program, dtype: DType, x: Value, by_x: bool) -> Parts {
-    let (zero, unity) = (program.float32(0.0), program.float32(1.0));
-    let power = falling(program, x);
-    let sum = program.add(power, unity);
-    let mut above = inverse(program, sum);
-    let mut below = program.multiply(power, above);
-    if by_x {
-        // Infinity times 0 otherwise.
-        let least = program.float32(-110.0);
-        let bounded = program.maximum(x, least);
-        below = program.multiply(below, bounded);
-        above = program.multiply(above, x);
-    }
-    let negative = program.less(x, zero);
-    let result = program.choose(negative, below, above);
     finished(program, dtype, x, result)
 }
 
@@ -202,10 +158,15 @@ fn of_positive(program: &mut Program, dtype: DType, x: Value, beyond: Option<Val
     program.multiply_add(exponent, of_2, near)
 }
 
+fn with_limits(program: &mut Program, x: Value, result: Value) -> Value {
+    let [result] = formula(program, [x, result], |[x, result]| [functions::with_limits(x, result)]);
+    result
+}
+
 /// The logarithm to the base with this logarithm of 2.
 pub(super) fn logarithm(program: &mut Program, dtype: DType, x: Value, of_2: f64) -> Parts {
     let result = of_positive(program, dtype, x, None, of_2);
-    let result = outside(program, x, result);
+    let result = with_limits(program, x, result);
     one(rounded(program, dtype, result))
 }
 
@@ -214,7 +175,7 @@ pub(super) fn logarithm_of_1_plus(program: &mut Program, dtype: DType, x: Value)
     let unity = program.float32(1.0);
     let sum = program.add(x, unity);
     let result = of_positive(program, dtype, sum, Some(x), std::f64::consts::LN_2);
-    let result = outside(program, sum, result);
+    let result = with_limits(program, sum, result);
     let result = unless_tiny(program, x, result);
     one(rounded(program, dtype, result))
 }

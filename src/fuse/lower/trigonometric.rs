@@ -10,6 +10,7 @@ use super::super::operation::Parts;
 use super::super::program::Program;
 use super::coefficients::{COSINE, SINE};
 use super::term::{Term, real};
+use super::{Precision, short};
 use crate::types::DType;
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, PI};
@@ -177,20 +178,55 @@ pub(super) fn tangent_of(x: Term<'_>) -> Term<'_> {
     odd.select(-cosine, sine) / odd.select(sine, cosine)
 }
 
+/// Quarter turns of f16 and bf16, and sine and cosine of the rest.
+fn of_short<'p>(dtype: DType, x: Term<'p>) -> (Turns<'p>, [Term<'p>; 2]) {
+    let turns = if dtype == DType::F16 {
+        // None is large, and an infinity less an infinity is NaN.
+        let (count, quarters) = nearest(x, FRAC_2_PI);
+        let rest = QUARTER_TURN_SINGLE[..2].iter().fold(x, |rest, &piece| (-count).fma(piece, rest));
+        Turns { quarters, rest }
+    } else {
+        turns(x)
+    };
+    let both = short::functions::of_rest(turns.rest);
+    (turns, both)
+}
+
 pub(crate) fn sine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return real(program, dtype, operands, |[x]| {
+            let (turns, both) = of_short(dtype, x);
+            sine_of(turns.quarters, both)
+        });
+    }
     real(program, dtype, operands, |[x]| sine_and_cosine(x)[0])
 }
 
 pub(crate) fn cosine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return real(program, dtype, operands, |[x]| {
+            let (turns, both) = of_short(dtype, x);
+            sine_of(turns.quarters + 1, both)
+        });
+    }
     real(program, dtype, operands, |[x]| sine_and_cosine(x)[1])
 }
 
 pub(crate) fn tangent(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return real(program, dtype, operands, |[x]| {
+            let (turns, both) = of_short(dtype, x);
+            short::functions::tangent(turns.quarters, both)
+        });
+    }
     real(program, dtype, operands, |[x]| tangent_of(x))
 }
 
 /// sin(π x) / (π x), 1 at 0.
 pub(crate) fn sinc(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::functions::sinc(program, dtype, operands);
+    }
     real(program, dtype, operands, |[x]| {
         let [sine, _] = sine_and_cosine_of_pi(x);
         let quotient = sine / (x * PI);
