@@ -76,9 +76,9 @@ pub(super) fn write(state: &State, key: &Key, parameters: Parameters, threads: u
     }
     // A scan keeps a tile in registers, of which the assembler would spill some to make room for a second block. Of others
     // it would spend all on loads that are under way. Tiles that wait for each other leave memory idle unless others run
-    // beside them; three blocks of 4-byte values fit with nothing spilled.
+    // beside them; two blocks of 4-byte values fit with nothing spilled.
     let blocks = match key {
-        Key::Scan(key) if key.chained && state.rules.bytes() == 4 => ".minnctapersm 3\n",
+        Key::Scan(key) if key.chained && state.rules.bytes() == 4 => ".minnctapersm 2\n",
         Key::Scan(_) => ".minnctapersm 1\n",
         _ => "",
     };
