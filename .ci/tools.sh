@@ -1,9 +1,10 @@
 #!/bin/bash
-# Installs the tools that are missing: a C compiler, Python with venv, rustfmt and clippy.
+# Installs the tools that are missing: compilers for C and C++, Python with venv, rustfmt and clippy.
 set -euo pipefail
 
 packages=()
 command -v gcc >/dev/null || packages+=(gcc libc6-dev)
+command -v c++ >/dev/null || packages+=(g++)
 command -v git >/dev/null || packages+=(git)
 command -v python3 >/dev/null || packages+=(python3)
 python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
