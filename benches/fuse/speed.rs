@@ -7,13 +7,11 @@ use selvedge::types::{DType, Layout, Slice};
 use crate::Options;
 use crate::check::{Array, difference};
 use crate::harness::bare::{Address, Bare};
+use crate::harness::beside_copy::{BATCH, Copies};
 use crate::harness::machine::Recorder;
 use crate::harness::random::Random;
-use crate::harness::report::{Failure, Rule, Unit};
-use crate::harness::turns::{Subject, measure as turns};
+use crate::harness::report::Failure;
 
-/// Runs, and copies, between two events.
-const BATCH: usize = 4;
 /// What memory is read in.
 const SECTOR: usize = 32;
 /// The goals: in one line of memory, and by other ways.
@@ -226,8 +224,7 @@ impl Bench<'_> {
             .collect();
         let moved = traffic(dtype, &layout)
             + arrays.iter().map(|(_, dtype, layout)| traffic(*dtype, layout)).sum::<usize>();
-        let (bare, stream, output) = (self.bare, &self.stream, &mut self.output);
-        let (source, target) = (self.source, self.target);
+        let (stream, output) = (&self.stream, &mut self.output);
         // What a run leaves out is seen then.
         stream.fill(output, 0xffu8)?;
         let operands = arrays
@@ -235,29 +232,11 @@ impl Bench<'_> {
             .map(|&(memory, dtype, layout)| DeviceInput::of_bytes(dtype, memory, layout))
             .collect::<Result<Vec<_>, _>>()?;
         let raw_stream = stream.as_raw();
-        let figure = turns(
-            self.options.turns(3, 30),
-            &Subject {
-                name,
-                against: "cuMemcpyDtoDAsync of as many bytes",
-                unit: Unit::Microseconds,
-                bytes: Some((moved as u64, (moved / 2 * 2) as u64)),
-                rule: Rule::Speed,
-                goal: Some(goal),
-            },
-            || {
-                let runs = || run(expression, stream, &operands, dtype, layout, output);
-                // SAFETY: the stream lives as long as `self`.
-                let taken = unsafe { bare.device_time(raw_stream, runs) }?;
-                Ok(taken * 1e3 / BATCH as f64)
-            },
-            || {
-                let copies = || (0..BATCH).try_for_each(|_| bare.copy(target, source, moved / 2));
-                // SAFETY: the stream lives as long as the process.
-                let taken = unsafe { bare.device_time(bare.stream, copies) }?;
-                Ok(taken * 1e3 / BATCH as f64)
-            },
-        )?;
+        let copies = Copies { bare: self.bare, source: self.source, target: self.target };
+        let runs = || run(expression, stream, &operands, dtype, layout, output);
+        // SAFETY: the stream lives as long as `self`.
+        let figure =
+            unsafe { copies.beside(self.options.turns(3, 30), (name, moved, Some(goal)), raw_stream, runs)? };
         match difference(&self.stream, expression, &arrays, (&self.output, dtype, layout))? {
             None => self.recorder.add(figure),
             Some(how) => {

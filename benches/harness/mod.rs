@@ -4,6 +4,7 @@
 pub mod bare;
 pub mod bare_graph;
 pub mod bare_pool;
+pub mod beside_copy;
 pub mod cublas;
 pub mod machine;
 pub mod program;

@@ -5,13 +5,11 @@ use selvedge::types::DType;
 
 use crate::Options;
 use crate::harness::bare::{Address, Bare};
+use crate::harness::beside_copy::{BATCH, Copies};
 use crate::harness::machine::Recorder;
 use crate::harness::random::Random;
-use crate::harness::report::{Failure, Rule, Unit};
-use crate::harness::turns::{Subject, measure as turns};
+use crate::harness::report::Failure;
 
-/// Runs, and copies, between two events.
-const BATCH: usize = 4;
 /// f32 in a row of 1 KiB.
 const WIDTH: usize = 256;
 /// The goal for rows; single elements have none, since a sector is read for each.
@@ -118,31 +116,12 @@ impl Bench<'_> {
         goal: Option<f64>,
         work: &mut dyn FnMut() -> selvedge::Result<()>,
     ) -> Result<(), Failure> {
-        let (bare, source, target) = (self.bare, self.source, self.target);
+        let copies = Copies { bare: self.bare, source: self.source, target: self.target };
         let stream = self.device.stream()?;
-        let figure = turns(
-            self.options.turns(3, 30),
-            &Subject {
-                name,
-                against: "cuMemcpyDtoDAsync of as many bytes",
-                unit: Unit::Microseconds,
-                bytes: Some((moved as u64, (moved / 2 * 2) as u64)),
-                rule: Rule::Speed,
-                goal,
-            },
-            || {
-                let runs = || (0..BATCH).try_for_each(|_| work().map_err(Failure::from));
-                // SAFETY: the stream lives as long as the process.
-                let taken = unsafe { bare.device_time(stream.as_raw(), runs) }?;
-                Ok(taken * 1e3 / BATCH as f64)
-            },
-            || {
-                let copies = || (0..BATCH).try_for_each(|_| bare.copy(target, source, moved / 2));
-                // SAFETY: as above.
-                let taken = unsafe { bare.device_time(bare.stream, copies) }?;
-                Ok(taken * 1e3 / BATCH as f64)
-            },
-        )?;
+        let runs = || (0..BATCH).try_for_each(|_| work().map_err(Failure::from));
+        // SAFETY: the stream lives as long as the process.
+        let figure =
+            unsafe { copies.beside(self.options.turns(3, 30), (name, moved, goal), stream.as_raw(), runs)? };
         self.recorder.add(figure);
         Ok(())
     }

@@ -56,6 +56,13 @@ pub(super) struct Situation<'a> {
     pub way: Option<Way>,
 }
 
+impl<'a> Situation<'a> {
+    /// Of operands at aligned addresses, without an epilogue, divided as an engine finds best.
+    fn of_types(product: &'a Product, operand: DType, result: DType, machine: Machine) -> Situation<'a> {
+        Situation { product, operand, result, addresses: [0; 3], machine, has_epilogue: false, way: None }
+    }
+}
+
 /// How an engine divides a product.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Geometry {
@@ -178,15 +185,7 @@ impl Plan {
     /// As [`gemm`](super::gemm): a product that cannot be, or that no engine which was asked for runs.
     pub fn explain(product: &Product, operand: DType, result: DType, machine: Machine) -> Result<Plan> {
         product.check()?;
-        let situation = Situation {
-            product,
-            operand,
-            result,
-            addresses: [0; 3],
-            machine,
-            has_epilogue: false,
-            way: None,
-        };
+        let situation = Situation::of_types(product, operand, result, machine);
         let Chosen { engine, way, tuned, lacking } = choose(&situation)?;
         let situation = Situation { way, ..situation };
         let geometry = match engine {
@@ -211,15 +210,7 @@ impl Plan {
     /// As [`explain`](Self::explain) has for the product.
     pub fn ways(product: &Product, operand: DType, result: DType, machine: Machine) -> Result<Vec<Way>> {
         product.check()?;
-        let situation = Situation {
-            product,
-            operand,
-            result,
-            addresses: [0; 3],
-            machine,
-            has_epilogue: false,
-            way: None,
-        };
+        let situation = Situation::of_types(product, operand, result, machine);
         let able = Engine::ALL.into_iter().filter(|engine| lacks(*engine, &situation).is_none());
         Ok(able
             .flat_map(|engine| match engine {

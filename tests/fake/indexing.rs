@@ -7,25 +7,8 @@ use selvedge::tensor::{Device, Padding, Tensor};
 use selvedge::types::DType;
 
 use super::children;
-use super::support::Fake;
+use super::support::{ChildOutcome, Fake, calls, check};
 use super::variant::Variant;
-
-type Outcome = Result<(), Box<dyn std::error::Error>>;
-
-fn check(holds: bool, what: &str) -> Outcome {
-    if holds { Ok(()) } else { Err(what.into()) }
-}
-
-/// Driver calls of a name that `work` makes.
-fn calls<R>(
-    fake: &Fake,
-    name: &str,
-    work: impl FnOnce() -> selvedge::Result<R>,
-) -> selvedge::Result<(u64, R)> {
-    let before = fake.call_count(name);
-    let result = work()?;
-    Ok((fake.call_count(name) - before, result))
-}
 
 struct Operands {
     device: Device,
@@ -49,9 +32,9 @@ impl Operands {
 }
 
 /// Child: one launch for a read, two for a write with duplicates and one without; nothing for what is empty or refused.
-fn launches(fake: &Fake) -> Outcome {
+fn launches(fake: &Fake) -> ChildOutcome {
     let Operands { device, x, rows, list, index } = Operands::new()?;
-    let launched = |what: &str, wanted: u64, work: &dyn Fn() -> selvedge::Result<Tensor>| -> Outcome {
+    let launched = |what: &str, wanted: u64, work: &dyn Fn() -> selvedge::Result<Tensor>| -> ChildOutcome {
         let (found, result) = calls(fake, "cuLaunchKernel", work)?;
         drop(result);
         check(found == wanted, &format!("{what}: {found} launches instead of {wanted}"))
@@ -93,7 +76,7 @@ fn launches(fake: &Fake) -> Outcome {
 }
 
 /// Child: a read waits for the writers of what it reads on another stream, and who writes these afterwards waits for it.
-fn order(fake: &Fake) -> Outcome {
+fn order(fake: &Fake) -> ChildOutcome {
     fake.set_strict(true);
     let Operands { device, mut x, rows, mut list, .. } = Operands::new()?;
     let other = driver::Device::new(0)?.stream()?;
@@ -127,7 +110,7 @@ fn order(fake: &Fake) -> Outcome {
 }
 
 /// Child: the first read of a process may be captured, and after a reset kernels and their reports are found anew.
-fn captured_and_reset(fake: &Fake) -> Outcome {
+fn captured_and_reset(fake: &Fake) -> ChildOutcome {
     let Operands { device, mut x, rows, list, .. } = Operands::new()?;
     device.synchronize()?;
     let stream = device.stream()?;
@@ -149,7 +132,7 @@ fn captured_and_reset(fake: &Fake) -> Outcome {
 }
 
 /// One child of this module by name.
-pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
+pub fn child(fake: &Fake, arguments: &[String]) -> ChildOutcome {
     match arguments {
         [name] if name == "launches" => launches(fake),
         [name] if name == "order" => order(fake),

@@ -447,3 +447,21 @@ impl Fake {
         Self::image(|out, size| unsafe { (self.control.fake_make_fatbin)(text.as_ptr(), out, size) })
     }
 }
+
+/// What a child process of the suite ends with.
+pub type ChildOutcome = Result<(), Box<dyn std::error::Error>>;
+
+pub fn check(holds: bool, what: &str) -> ChildOutcome {
+    if holds { Ok(()) } else { Err(what.into()) }
+}
+
+/// Driver calls of a name that `work` makes, and what it gives.
+pub fn calls<R>(
+    fake: &Fake,
+    name: &str,
+    work: impl FnOnce() -> selvedge::Result<R>,
+) -> selvedge::Result<(u64, R)> {
+    let before = fake.call_count(name);
+    let result = work()?;
+    Ok((fake.call_count(name) - before, result))
+}

@@ -7,30 +7,13 @@ use selvedge::driver;
 use selvedge::tensor::{Device, Fused, Tensor};
 use selvedge::types::DType;
 
-use super::support::Fake;
+use super::support::{ChildOutcome, Fake, calls, check};
 use super::variant::Variant;
 use super::{children, scenario};
 
-type Outcome = Result<(), Box<dyn std::error::Error>>;
-
-fn check(holds: bool, what: &str) -> Outcome {
-    if holds { Ok(()) } else { Err(what.into()) }
-}
-
-/// Driver calls of a name that `work` makes, and what it gives.
-fn calls<R>(
-    fake: &Fake,
-    name: &str,
-    work: impl FnOnce() -> selvedge::Result<R>,
-) -> selvedge::Result<(u64, R)> {
-    let before = fake.call_count(name);
-    let result = work()?;
-    Ok((fake.call_count(name) - before, result))
-}
-
 /// Child: what a small operation asks of the driver; or all else, with an allocation of the driver for each tensor,
 /// because a kernel of the fake writes to the end of one.
-pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
+pub fn child(fake: &Fake, arguments: &[String]) -> ChildOutcome {
     fake.set_strict(true);
     let device = Device::cuda(0)?;
     check(matches!(Device::choose(), (best, None) if best == device), "the best device is not the first")?;
@@ -53,7 +36,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
 }
 
 /// Work goes to the device's own stream, or to that of the thread, and waits where it goes from one to the other.
-fn streams(fake: &Fake, device: &Device) -> Outcome {
+fn streams(fake: &Fake, device: &Device) -> ChildOutcome {
     let a = Tensor::new([1.0f32; 64], device)?;
     check(device.stream()?.id() == device.stream()?.id(), "a device has one default stream")?;
     let own = driver::Device::new(0)?.stream()?;
@@ -82,7 +65,7 @@ fn streams(fake: &Fake, device: &Device) -> Outcome {
 
 /// A reduction is one launch and one that merges where rows are long; a scan one. Both wait for another stream's work, and
 /// their scratch memory outlives them.
-fn reductions(fake: &Fake, device: &Device) -> Outcome {
+fn reductions(fake: &Fake, device: &Device) -> ChildOutcome {
     let own = driver::Device::new(0)?.stream()?;
     for (length, folds, zeros) in [(1000, 1, 0), (40_000, 2, 1)] {
         let x = Tensor::zeros(&[length], DType::F32, device)?;
@@ -103,7 +86,7 @@ fn reductions(fake: &Fake, device: &Device) -> Outcome {
 }
 
 /// A small operation is one launch, and nothing else that takes time.
-fn small_operations(fake: &Fake, device: &Device) -> Outcome {
+fn small_operations(fake: &Fake, device: &Device) -> ChildOutcome {
     let (a, b) = (Tensor::new([1.0f32; 64], device)?, Tensor::new([2.0f32; 64], device)?);
     let fused = Fused::new(|[a, b, scale]| (a * b + scale).relu());
     let mut loads = 0;
@@ -124,7 +107,7 @@ fn small_operations(fake: &Fake, device: &Device) -> Outcome {
     check(loads == 3, &format!("{loads} modules for three kernels"))
 }
 
-fn copies(fake: &Fake, device: &Device) -> Outcome {
+fn copies(fake: &Fake, device: &Device) -> ChildOutcome {
     let x = Tensor::new([[1i32, 2, 3], [4, 5, 6]], &Device::cpu())?;
     let there = x.to(device)?;
     check(
@@ -149,7 +132,7 @@ fn copies(fake: &Fake, device: &Device) -> Outcome {
 }
 
 /// In place where a tensor is alone, elsewhere where it is not; a failed launch changes nothing.
-fn writes(fake: &Fake, device: &Device) -> Outcome {
+fn writes(fake: &Fake, device: &Device) -> ChildOutcome {
     let mut x = Tensor::new([1.0f32; 64], device)?;
     let address = |x: &Tensor| x.device_slice::<f32>().map(|slice| slice.address());
     let place = address(&x)?;
@@ -173,7 +156,7 @@ fn writes(fake: &Fake, device: &Device) -> Outcome {
 }
 
 /// A program of tensors is captured where its thread's work goes, and runs at each launch.
-fn graphs(fake: &Fake, device: &Device) -> Outcome {
+fn graphs(fake: &Fake, device: &Device) -> ChildOutcome {
     let a = Tensor::new([3.0f32; 64], device)?;
     let mut total = Tensor::zeros(&[64], DType::F32, device)?;
     let program = |total: &mut Tensor| -> selvedge::Result<Tensor> {
@@ -221,7 +204,7 @@ fn fuse_once(x: &Tensor, y: &Tensor) -> selvedge::Result<Tensor> {
 }
 
 /// Threads use one tensor, on the default stream and on their own.
-fn threads(device: &Device) -> Outcome {
+fn threads(device: &Device) -> ChildOutcome {
     let x = Tensor::new([5.0f32; 64], device)?;
     let wanted = ((&x * 3.0)? - 1.0)?.to_vec::<f32>()?;
     let results = std::thread::scope(|scope| {
@@ -249,7 +232,7 @@ fn threads(device: &Device) -> Outcome {
 
 /// Files go to the device and back in chunks; where a copy fails there is an error, and nothing is left.
 #[cfg(feature = "io")]
-fn files(fake: &Fake, device: &Device) -> Outcome {
+fn files(fake: &Fake, device: &Device) -> ChildOutcome {
     use selvedge::io::npy::NpyFile;
     let path = std::env::temp_dir().join(format!("selvedge-fake-{}.npy", std::process::id()));
     let count = 9 << 20;

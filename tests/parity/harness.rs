@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use selvedge::Error;
 use selvedge::driver::{Device, Stream};
-use selvedge::fuse::Expression;
+use selvedge::fuse::{Expression, LaunchMemory, ReductionExplanation};
 
 use super::arrays::Array;
 use super::interpreter::{Kernel, Memory};
@@ -58,6 +58,36 @@ fn run(
     for (output, address) in outputs.iter_mut().zip(&addresses[inputs.len()..]) {
         output.bytes = memory.bytes(*address).to_vec();
     }
+    texts
+}
+
+/// Runs the launches of a reduction or a scan, whose scratch memory begins as bytes of `scratch`.
+pub fn run_reduction(
+    explanation: ReductionExplanation,
+    inputs: &[Array],
+    output: &mut Array,
+    scratch: u8,
+) -> Vec<String> {
+    let mut memory = Memory::default();
+    let addresses: Vec<u64> = inputs.iter().map(|input| memory.add(input.bytes.clone())).collect();
+    let to = memory.add(output.bytes.clone());
+    let scratch = memory.add(vec![scratch; explanation.scratch]);
+    let mut texts = Vec::new();
+    for launch in explanation.launches {
+        let mut parameters = Vec::new();
+        for (place, offset) in &launch.operands {
+            let start = match place {
+                LaunchMemory::Input(index) => addresses[*index],
+                LaunchMemory::Output => to,
+                LaunchMemory::Scratch => scratch,
+            };
+            parameters.extend((start + *offset as u64).to_le_bytes());
+        }
+        parameters.extend(&launch.parameters);
+        Kernel::read(&launch.ptx).run(launch.blocks, launch.threads, &parameters, &mut memory);
+        texts.push(launch.ptx);
+    }
+    output.bytes = memory.bytes(to).to_vec();
     texts
 }
 

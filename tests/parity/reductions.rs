@@ -5,7 +5,8 @@ use libtest_mimic::Trial;
 use selvedge::fuse::{Fold, Graph, HostInput, HostOutput, LaunchMemory, Number, Reduction};
 use selvedge::types::{DType, Layout, Slice};
 
-use super::arrays::{Array, assert_same, offsets};
+use super::arrays::{Array, aligned, assert_same, offsets};
+use super::harness::run_reduction;
 use super::interpreter::{Kernel, Memory};
 use super::reduced;
 use super::texts;
@@ -89,12 +90,6 @@ fn reduction(fold: Fold, dtype: DType) -> Reduction {
     graph.reduction(fold, graph.input(dtype)).expect("a reduction")
 }
 
-pub fn aligned(bytes: &[u8]) -> Vec<u128> {
-    let mut words = vec![0u128; bytes.len().div_ceil(16) + 1];
-    bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
-    words
-}
-
 /// Runs on the CPU; the output's memory is changed.
 fn on_host(reduction: &Reduction, inputs: &[Array], scalars: &[Number], output: &mut Array) {
     let sources: Vec<Vec<u128>> = inputs.iter().map(|input| aligned(&input.bytes)).collect();
@@ -123,27 +118,7 @@ fn as_ptx(
 ) -> Vec<String> {
     let layouts: Vec<Layout> = inputs.iter().map(|input| input.layout).collect();
     let explanation = reduction.explain(&layouts, &output.layout, capability).expect("a plan");
-    let mut memory = Memory::default();
-    let addresses: Vec<u64> = inputs.iter().map(|input| memory.add(input.bytes.clone())).collect();
-    let to = memory.add(output.bytes.clone());
-    let scratch = memory.add(vec![0xA5; explanation.scratch]);
-    let mut texts = Vec::new();
-    for launch in explanation.launches {
-        let mut parameters = Vec::new();
-        for (place, offset) in &launch.operands {
-            let start = match place {
-                LaunchMemory::Input(index) => addresses[*index],
-                LaunchMemory::Output => to,
-                LaunchMemory::Scratch => scratch,
-            };
-            parameters.extend((start + *offset as u64).to_le_bytes());
-        }
-        parameters.extend(&launch.parameters);
-        Kernel::read(&launch.ptx).run(launch.blocks, launch.threads, &parameters, &mut memory);
-        texts.push(launch.ptx);
-    }
-    output.bytes = memory.bytes(to).to_vec();
-    texts
+    run_reduction(explanation, inputs, output, 0xA5)
 }
 
 /// The rows of an array, by the elements of the output in row-major order.

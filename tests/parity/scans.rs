@@ -2,13 +2,13 @@
 //! texts through the interpreter against the CPU.
 
 use libtest_mimic::Trial;
-use selvedge::fuse::{Fold, Graph, HostInput, HostOutput, LaunchMemory, Scan};
+use selvedge::fuse::{Fold, Graph, HostInput, HostOutput, Scan};
 use selvedge::types::{DType, Layout, Slice};
 
-use super::arrays::{Array, assert_same};
-use super::interpreter::{Kernel, Memory};
+use super::arrays::{Array, aligned, assert_same};
+use super::harness::run_reduction;
 use super::reduced::{self, Item};
-use super::reductions::{aligned, contiguous, dtypes, plain};
+use super::reductions::{contiguous, dtypes, plain};
 use super::texts;
 use super::value::{Value, nearest, read, same, special, write};
 
@@ -69,26 +69,7 @@ fn on_host(scan: &Scan, input: &Array, output: &mut Array, axis: usize) {
 
 fn as_ptx(scan: &Scan, input: &Array, output: &mut Array, axis: usize) -> Vec<String> {
     let explanation = scan.explain(&[input.layout], &output.layout, axis, (9, 0)).expect("a plan");
-    let mut memory = Memory::default();
-    let (from, to) = (memory.add(input.bytes.clone()), memory.add(output.bytes.clone()));
-    let scratch = memory.add(vec![0; explanation.scratch]);
-    let mut texts = Vec::new();
-    for launch in explanation.launches {
-        let mut parameters = Vec::new();
-        for (place, offset) in &launch.operands {
-            let start = match place {
-                LaunchMemory::Input(_) => from,
-                LaunchMemory::Output => to,
-                LaunchMemory::Scratch => scratch,
-            };
-            parameters.extend((start + *offset as u64).to_le_bytes());
-        }
-        parameters.extend(&launch.parameters);
-        Kernel::read(&launch.ptx).run(launch.blocks, launch.threads, &parameters, &mut memory);
-        texts.push(launch.ptx);
-    }
-    output.bytes = memory.bytes(to).to_vec();
-    texts
+    run_reduction(explanation, std::slice::from_ref(input), output, 0)
 }
 
 /// The scan of a row as it is documented.
