@@ -49,6 +49,7 @@ SETTER(fake_set_strict, int, G.strict = value != 0)
 SETTER(fake_set_reset_recovers, int, G.reset_recovers = value != 0)
 SETTER(fake_set_faults_spread, int, G.faults_spread = value != 0)
 SETTER(fake_set_seed, uint64_t, G.random = value)
+SETTER(fake_set_runner, fake_runner, G.runner = value)
 SETTER(fake_set_host_threads_ordered, int, G.threads_ordered = value != 0)
 
 void fake_lose_context(int device, int code) {

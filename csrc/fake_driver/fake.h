@@ -98,7 +98,8 @@
  * parameter whose name, after the entry's own name is taken off its front, contains `_read_` is an address that the
  * kernel reads, `_write_` writes, `_update_` both; the rest are scalars, and a scalar with `_bytes_` in its name gives
  * the number of bytes behind each address (otherwise: to the end of the block). A 128-byte parameter with such a name
- * is a tensor map. The kernel's effect is fake_kernel_effect, for anyone to repeat. An entry whose name begins with
+ * is a tensor map. The kernel's effect is fake_kernel_effect, for anyone to repeat, or what a runner makes of it
+ * (fake_set_runner). An entry whose name begins with
  * `fault_` loses its context when it runs: that synchronisation and every later call on that context answer 700, other
  * contexts go on, or are lost with it (fake_set_faults_spread). A cubin must be a 64-bit ELF for machine 190 and has an
  * entry for each .text.NAME section, with the parameters of .nv.info.NAME; one made by fake_make_cubin also remembers
@@ -266,6 +267,23 @@ typedef struct fake_parameter {
  * mix of the kernel's name, all scalars, the former contents of all FAKE_READ and FAKE_UPDATE memory, the parameter's
  * index and the position in it. */
 FAKE_API void fake_kernel_effect(const char *kernel, const fake_parameter *parameters, size_t count);
+/* A launch as whoever runs it gets it. The parameters lie as the kernel declares them; every 64-bit word of them that is
+ * an address of live device memory, in a struct or a tensor map too, has become that memory's address on the host. */
+typedef struct fake_launch {
+    const char *kernel;
+    uint32_t grid[3], block[3];
+    uint32_t cluster; /* blocks of a cluster as the launch says, 0: it does not */
+    uint32_t shared;  /* dynamic shared memory in bytes */
+    const unsigned char *values;
+} fake_launch;
+
+/* Called when a kernel runs, so in the order of its stream, under the lock: it calls nothing here. Returns 0 for a kernel
+ * that it does not know, which then has the effect above. A tensor map is 16 words: the address, what it is of (the
+ * number of dimensions, and from bits 8, 16 and 24 on the element type, interleave and swizzle), 5 sizes, the sizes of the
+ * box in 12 bits each, the 4 strides in bytes, and the steps in 4 bits each. */
+typedef int (*fake_runner)(const fake_launch *launch);
+FAKE_API void fake_set_runner(fake_runner runner); /* null: nobody, the default */
+
 /* Machine code in form only, for the device's capability: an ELF with the entries and parameters of the PTX. Returns
  * the size, 0 when the PTX is not understood; writes only when capacity suffices. */
 FAKE_API size_t fake_make_cubin(const char *ptx, void *out, size_t capacity);

@@ -24,6 +24,7 @@ void node_kernel(node *n, const function *f, const unsigned char *values, const 
     for (uint32_t i = 0; i < f->parameters; i++)
         n->as.kernel.pointer[i] = n->as.kernel.values + f->parameter[i].offset;
     n->as.kernel.shape = *l;
+    n->as.kernel.cluster = cluster_of(l);
     n->as.kernel.shape.attrs = NULL;
     n->as.kernel.shape.numAttrs = 0;
     n->as.kernel.cooperative = cooperative;

@@ -39,6 +39,7 @@ typedef struct node {
             void **pointer; /* into the values, one a parameter */
             uint32_t pointers;
             CUlaunchConfig shape;
+            uint32_t cluster;
             bool cooperative;
         } kernel;
         struct {

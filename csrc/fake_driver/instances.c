@@ -160,7 +160,7 @@ static void node_queue(const node *n, stream *s, actor *who, const call *c) {
         break;
     case NODE_KERNEL:
         f = handle_get(KIND_FUNCTION, n->as.kernel.function);
-        if (f) kernel_queue(f, n->as.kernel.values, s, who, c);
+        if (f) kernel_queue(f, n->as.kernel.values, &n->as.kernel.shape, n->as.kernel.cluster, s, who, c);
         else violation(c, "a graph names the kernel %s of an unloaded module", interned(n->name));
         break;
     case NODE_HOST: host_queue(n->as.host.function, n->as.host.argument, s, who); break;

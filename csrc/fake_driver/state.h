@@ -314,6 +314,7 @@ typedef struct globals {
     int hidden_attribute;
     bool peer_possible, strict, threads_ordered, reset_recovers, faults_spread;
     uint64_t memory, granularity, random;
+    fake_runner runner; /* null: nobody */
     /* books */
     bool initialised;
     uint64_t epoch;                    /* counts resets */
@@ -502,7 +503,9 @@ void modules_reset(void);
 void modules_clear(const context *only);
 
 /* launch.c */
-void kernel_queue(function *f, const unsigned char *values, stream *s, const actor *who, const call *c);
+void kernel_queue(function *f, const unsigned char *values, const CUlaunchConfig *l, uint32_t cluster, stream *s,
+                  const actor *who, const call *c);
+uint32_t cluster_of(const CUlaunchConfig *l);
 unsigned char *gather(const function *f, void **arguments, void **extra);
 int check_shape(const function *f, const CUlaunchConfig *l, bool cooperative);
 void run_kernel(struct kernel_run *run, context *ctx);

@@ -20,10 +20,7 @@ struct Epilogue {
 // x / (1 + exp(-2 u)), u = sqrt(2 / pi) (x + 0.044715 x^3): gelu by the hyperbolic tangent.
 __device__ inline f32 gelu(f32 x) {
     const f32 exponent = x * fmaf(x * x, -0.10294324f, -2.3022082f);  // -2 u / ln 2.
-    f32 power, inverse;
-    asm("ex2.approx.f32 %0, %1;" : "=f"(power) : "f"(exponent));
-    asm("rcp.approx.f32 %0, %1;" : "=f"(inverse) : "f"(1.0f + power));
-    return x * inverse;
+    return x * reciprocal_approximate(1.0f + exp2_approximate(exponent));
 }
 __device__ inline f64 gelu(f64 x) { return x / (1.0 + exp(x * fma(x * x, -0.07135481627260025, -1.5957691216057308))); }
 

@@ -2,6 +2,7 @@
 //
 // What must stay true: widening is exact, and narrowing rounds to nearest even, once. NaN stays NaN.
 #pragma once
+#include "instructions.cuh"
 #include "types.cuh"
 
 template <typename Element>
@@ -10,18 +11,14 @@ __device__ inline Element widened(Element x) {
 }
 __device__ inline u32 widened(u8 x) { return x; }
 __device__ inline u32 widened(u16 x) { return x; }
-__device__ inline f32 widened(f16 x) {
-    f32 wide;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(x.bits));
-    return wide;
-}
+__device__ inline f32 widened(f16 x) { return from_half(x.bits); }
 __device__ inline f32 widened(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
 
 template <typename Sum, typename Element>
 __device__ inline void narrow(Sum x, Element& y) {
     y = (Element)x;
 }
-__device__ inline void narrow(f32 x, f16& y) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x)); }
+__device__ inline void narrow(f32 x, f16& y) { y.bits = to_half(x); }
 __device__ inline void narrow(f32 x, bf16& y) {
     const u32 bits = __float_as_uint(x);
     const u32 nearest_even = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;

@@ -8,8 +8,8 @@ use libtest_mimic::Failed;
 use super::support::Fake;
 use super::variant::{self, Variant};
 use super::{
-    concurrency, contexts, cublas, drops, faults, forks, fuse, gemm, graph_edges, graphs, indexing, launcher,
-    losses, pool, random, resets, scenario, soak, staging, tensor, timeouts, transfers, versions,
+    concurrency, contexts, cublas, drops, emulated, faults, forks, fuse, gemm, graph_edges, graphs, indexing,
+    launcher, losses, pool, random, resets, scenario, soak, staging, tensor, timeouts, transfers, versions,
 };
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
@@ -70,6 +70,7 @@ pub fn dispatch() -> Option<ExitCode> {
             "fault" => faults::child(&fake, &arguments),
             "pool" => pool::child(&fake, &arguments),
             "random" => random::child(&fake, &arguments),
+            "emulated" => emulated::child(&fake, &arguments),
             "drops" => drops::child(&fake),
             "gemm" => gemm::child(&fake, &arguments),
             "graph_edges" => graph_edges::child(&fake, &arguments),

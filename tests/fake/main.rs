@@ -13,6 +13,8 @@ mod cublas;
 #[cfg(target_os = "linux")]
 mod drops;
 #[cfg(target_os = "linux")]
+mod emulated;
+#[cfg(target_os = "linux")]
 mod faults;
 #[cfg(target_os = "linux")]
 mod forks;
@@ -80,6 +82,7 @@ fn main() -> ExitCode {
         contexts::trials,
         cublas::trials,
         drops::trials,
+        emulated::trials,
         faults::trials,
         forks::trials,
         fuse::trials,

@@ -19,8 +19,11 @@ use libloading::Library;
 
 use crate::variant::{self, Variant};
 
+#[path = "../gpu/support/errors.rs"]
+mod errors;
 #[path = "../gpu/support/numbers.rs"]
 mod numbers;
+pub(crate) use errors::assert_error;
 pub use numbers::Numbers;
 
 /// What the checks that are shared with the device suite return.
@@ -97,6 +100,20 @@ struct RawParameter {
     bytes: u64,
 }
 
+/// A kernel's launch as a runner gets it; see `fake_launch`.
+#[repr(C)]
+pub struct FakeLaunch {
+    kernel: *const c_char,
+    grid: [u32; 3],
+    block: [u32; 3],
+    cluster: u32,
+    shared: u32,
+    values: *const u8,
+}
+
+/// Runs a kernel; 0 where it does not know it.
+pub type FakeRunner = extern "C" fn(*const FakeLaunch) -> c_int;
+
 macro_rules! control {
     ($($name:ident($($argument:ty),*) $(-> $result:ty)?;)*) => {
         /// The `fake_*` functions of one instance.
@@ -125,6 +142,7 @@ control! {
     fake_set_reset_recovers(c_int);
     fake_set_faults_spread(c_int);
     fake_set_seed(u64);
+    fake_set_runner(Option<FakeRunner>);
     fake_set_host_threads_ordered(c_int);
     fake_fail(*const c_char, u64, c_int) -> c_int;
     fake_fail_call(u64, c_int);
@@ -200,6 +218,8 @@ setters! {
     set_reset_recovers(bool) = fake_set_reset_recovers;
     /// Whether a kernel that faults takes the contexts of all devices along.
     set_faults_spread(bool) = fake_set_faults_spread;
+    /// Who computes what kernels compute; see fake.h.
+    set_runner(Option<FakeRunner>) = fake_set_runner;
     /// Whether all host threads are one component of the clocks; set it right after a reset.
     set_host_threads_ordered(bool) = fake_set_host_threads_ordered;
     /// The call with this number after the ones so far is marked in violations with this step.

@@ -152,7 +152,7 @@ const FLAGS: [&str; 7] =
     ["-std=gnu11", "-O2", "-fPIC", "-pthread", "-Wall", "-Wextra", "-fvisibility=hidden"];
 
 /// Makes `target` by a command that writes to another place first, unless it is there: several processes may try.
-fn make(target: &Path, run: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+pub fn make(target: &Path, run: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     if target.exists() {
         return Ok(());
     }

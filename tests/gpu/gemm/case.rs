@@ -2,7 +2,7 @@
 
 use num_complex::Complex;
 use selvedge::driver::Stream;
-use selvedge::gemm::{Choice, Operation, Product, gemm, gemm_host};
+use selvedge::gemm::{Choice, Operation, Product, Way, gemm, gemm_host};
 
 use super::numbers::{Number, ResultOf, Whole, same};
 use crate::support::{Numbers, Outcome};
@@ -104,6 +104,45 @@ impl Matrix {
     }
 }
 
+/// The factors of sums side by side, in parts: what is not optimized takes most of the time of a trial.
+struct Parts {
+    depth: usize,
+    re: Vec<i64>,
+    im: Vec<i64>,
+    is_real: bool,
+}
+
+impl Parts {
+    fn of(count: usize, depth: usize, at: impl Fn(usize, usize) -> Whole) -> Parts {
+        let (mut re, mut im) = (Vec::with_capacity(count * depth), Vec::with_capacity(count * depth));
+        for index in 0..count * depth {
+            let whole = at(index / depth, index % depth);
+            re.push(whole.re);
+            im.push(whole.im);
+        }
+        let is_real = im.iter().all(|part| *part == 0);
+        Parts { depth, re, im, is_real }
+    }
+
+    fn times(&self, row: usize, columns: &Parts, column: usize) -> Whole {
+        let dot = |x: &[i64], y: &[i64]| {
+            let (x, y) = (&x[row * self.depth..], &y[column * self.depth..]);
+            let (mut sum, mut at) = (0, 0);
+            while at < self.depth {
+                sum += x[at] * y[at];
+                at += 1;
+            }
+            sum
+        };
+        let re = dot(&self.re, &columns.re);
+        if self.is_real && columns.is_real {
+            return Complex::new(re, 0);
+        }
+        let im = dot(&self.re, &columns.im) + dot(&self.im, &columns.re);
+        Complex::new(re - dot(&self.im, &columns.im), im)
+    }
+}
+
 impl Case {
     fn matrix(
         &self,
@@ -150,15 +189,30 @@ impl Case {
             .batch(self.batch, a.stride, b.stride, c.stride)
     }
 
-    /// Runs it on the device, and holds every element of C's buffer against the definition.
+    /// Runs it on the device by the engine, and holds every element of C's buffer against the definition.
     pub fn check<T: Number, C: ResultOf<T>>(&self, stream: &Stream, choice: Choice) -> Outcome {
-        self.check_by::<T, C>(&choice.to_string(), |product, alpha, a, b, beta, c| {
+        self.check_as::<T, C>(stream, &choice.to_string(), |product| product.by(choice))
+    }
+
+    /// As `check`, in exactly this way.
+    #[allow(dead_code, reason = "not every suite does")]
+    pub fn check_in<T: Number, C: ResultOf<T>>(&self, stream: &Stream, way: Way) -> Outcome {
+        self.check_as::<T, C>(stream, &way.to_string(), |product| product.in_way(way))
+    }
+
+    fn check_as<T: Number, C: ResultOf<T>>(
+        &self,
+        stream: &Stream,
+        name: &str,
+        asked: impl FnOnce(Product) -> Product,
+    ) -> Outcome {
+        self.check_by::<T, C>(name, |product, alpha, a, b, beta, c| {
             let (device_a, device_b) = (stream.upload(a)?, stream.upload(b)?);
             // All of C's buffer, its start too, which the product must leave alone.
             let mut device_c = stream.upload(c)?;
             gemm::<T, C>(
                 stream,
-                &product.by(choice),
+                &asked(*product),
                 alpha,
                 &device_a.slice(self.starts.0..)?,
                 &device_b.slice(self.starts.1..)?,
@@ -202,10 +256,11 @@ impl Case {
         let mut wanted = before.clone();
         let ((m, n, k), mut places) = (self.size, c.places(self.batch).into_iter());
         for matrix in 0..self.batch {
+            let rows = Parts::of(m, k, |row, depth| a.at(matrix, row, depth));
+            let columns = Parts::of(n, k, |column, depth| b.at(matrix, depth, column));
             for row in 0..m {
                 for column in 0..n {
-                    let sum: Whole =
-                        (0..k).map(|depth| a.at(matrix, row, depth) * b.at(matrix, depth, column)).sum();
+                    let sum = rows.times(row, &columns, column);
                     let place = places.next().ok_or("as many places as elements")?;
                     wanted[place] = C::of(alpha * sum + beta * c.values[place]);
                 }

@@ -90,16 +90,18 @@ fn check<T: Number, C: ResultOf<T> + Real>(
     };
     let (mut wanted, mut wanted_kept) = (poisoned(&c, false), poisoned(&c, false));
     let mut allowed = vec![0.0; wanted.len()];
+    let step = |transposed: bool, across: usize| if transposed { (1, across) } else { (k, 1) };
+    let (a_steps, b_steps) = (step(of_a.transposes(), m), step(!of_b.transposes(), n));
     for matrix in 0..batch {
         for row in 0..m {
             for column in 0..n {
-                let sum: i64 = (0..k)
-                    .map(|depth| {
-                        let at_a = if of_a.transposes() { depth * m + row } else { row * k + depth };
-                        let at_b = if of_b.transposes() { column * k + depth } else { depth * n + column };
-                        a[matrix * m * k + at_a] * b[matrix * k * n + at_b]
-                    })
-                    .sum();
+                let (mut at_a, mut at_b) =
+                    (matrix * m * k + row * a_steps.0, matrix * k * n + column * b_steps.0);
+                let mut sum = 0;
+                for _ in 0..k {
+                    sum += a[at_a] * b[at_b];
+                    (at_a, at_b) = (at_a + a_steps.1, at_b + b_steps.1);
+                }
                 let place = place(matrix, row, column);
                 let mut x = (3 * sum + parts.beta * c[place]) as f64;
                 if parts.bias {

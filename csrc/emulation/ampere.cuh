@@ -1,0 +1,35 @@
+// csrc/kernels/ampere.cuh, emulated: copies from global into shared memory that are done at any time until they are waited for.
+#pragma once
+#include "machine.hpp"
+#include "types.cuh"
+
+inline u32 shared_address(const void* pointer) {
+    emulated::Block* const block = emulated::now().block;
+    const ptrdiff_t at = (const unsigned char*)pointer - block->memory.data();
+    if (at < 0 || (size_t)at > block->memory.size()) emulated::fail("no address in shared memory");
+    return block->window + (u32)at;
+}
+
+// The first `valid` of `Bytes` bytes, the others zeros.
+template <int Bytes>
+inline void copy_async(u32 to, const void* from, u32 valid) {
+    static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "copies are of 4, 8 or 16 bytes");
+    emulated::Fiber& self = emulated::now();
+    emulated::Block* const block = self.block;
+    emulated::aligned(to, Bytes, "a copy");
+    if (valid > Bytes) emulated::fail("a copy of %u of %d bytes", valid, Bytes);
+    if (valid && (u64)from % Bytes) emulated::fail("a copy of %d bytes from an address that is no multiple", Bytes);
+    const u32 at = emulated::offset_in(block, to, Bytes, "a copy");
+    auto work = [=] {
+        unsigned char bytes[Bytes] = {};
+        memcpy(bytes, from, valid);
+        memcpy(&block->memory[at], bytes, Bytes);
+    };
+    if (__CUDA_ARCH__ < 800) work();
+    else self.copies.add(emulated::begin(work));
+}
+inline void copies_commit() { emulated::now().copies.commit(); }
+template <int Groups>
+inline void copies_wait() {
+    emulated::now().copies.wait(Groups);
+}

@@ -1,0 +1,109 @@
+// csrc/kernels/wgmma.cuh, emulated: a product of a warpgroup reads its operands, and writes its numbers, at any time between
+// where it is begun and where it is waited for.
+#pragma once
+#include "hopper.cuh"
+#include "instructions.cuh"
+#include "mma.cuh"
+
+inline void wgmma_begin() {
+    emulated::meet_warpgroup("wgmma.fence", nullptr, [](auto) {});
+}
+inline void wgmma_commit() {
+    emulated::meet_warpgroup("wgmma.commit_group", nullptr, [](emulated::Fiber** threads) {
+        threads[0]->block->products[threads[0]->number / 128].commit();
+    });
+}
+template <int Groups>
+inline void wgmma_wait() {
+    emulated::meet_warpgroup("wgmma.wait_group", nullptr, [](emulated::Fiber** threads) {
+        threads[0]->block->products[threads[0]->number / 128].wait(Groups);
+    });
+}
+
+template <bool SpanContiguous>
+inline u64 wgmma_operand(u32 address) {
+    constexpr u64 swizzle_128 = 1ull << 62;
+    constexpr u64 eight_rows = (u64)(1024 / 16) << 32;
+    constexpr u64 next_panel = (u64)(SpanContiguous ? 8192 / 16 : 1) << 16;
+    return swizzle_128 | eight_rows | next_panel | (address & 0x3ffff) / 16;
+}
+template <bool SpanContiguous>
+constexpr u64 wgmma_step() {
+    return SpanContiguous ? 2048 / 16 : 32 / 16;
+}
+
+namespace emulated {
+
+// A number of an operand in shared memory, by its descriptor.
+inline f64 described(const Block* block, u64 operand, bool span_contiguous, u32 at, u32 k) {
+    if (operand >> 62 != 1) fail("only operands with a swizzle of 128 bytes");
+    const u32 start = (u32)(operand & 0x3fff) * 16, stride = (u32)(operand >> 32 & 0x3fff) * 16;
+    const u32 leading = (u32)(operand >> 16 & 0x3fff) * 16;
+    const u32 place = span_contiguous ? start + at / 64 * leading + k / 8 * stride + k % 8 * 128 + at % 64 * 2
+                                      : start + at / 8 * stride + at % 8 * 128 + k * 2;
+    const u32 swizzled = place ^ (place >> 3 & 0x70);
+    u16 bits;
+    memcpy(&bits, beside_reads(block, offset_in(block, swizzled, 2, "a product"), 2, "a product"), 2);
+    return value_of(bits);
+}
+
+}  // namespace emulated
+
+template <int Columns, bool SpanContiguousA, bool SpanContiguousB>
+inline void wgmma(f32 (&d)[Columns / 2], u64 a, u64 b, u32 add) {
+    struct Thread {
+        f32* d;
+        u64 a, b;
+        u32 add;
+    } own = {d, a, b, add};
+    emulated::meet_warpgroup("wgmma", &own, [](emulated::Fiber** threads) {
+        const Thread first = *(const Thread*)threads[0]->given;
+        std::vector<f32*> numbers(128);
+        for (u32 i = 0; i < 128; i++) {
+            const Thread& thread = *(const Thread*)threads[i]->given;
+            if (thread.a != first.a || thread.b != first.b || !thread.add != !first.add) {
+                emulated::fail("threads of a warpgroup ask for different products");
+            }
+            numbers[i] = thread.d;
+        }
+        emulated::Block* const block = threads[0]->block;
+        auto work = [=] {
+            std::vector<f64> of_a(64 * 16), of_b(Columns * 16);
+            for (u32 k = 0; k < 16; k++) {
+                for (u32 row = 0; row < 64; row++) {
+                    of_a[row * 16 + k] = emulated::described(block, first.a, SpanContiguousA, row, k);
+                }
+                for (u32 column = 0; column < Columns; column++) {
+                    of_b[column * 16 + k] = emulated::described(block, first.b, SpanContiguousB, column, k);
+                }
+            }
+            for (u32 row = 0; row < 64; row++) {
+                for (u32 column = 0; column < Columns; column++) {
+                    const u32 thread = row / 16 * 32 + row % 8 * 4 + column % 8 / 2;
+                    f32& sum = numbers[thread][column / 8 * 4 + row % 16 / 8 * 2 + column % 2];
+                    f64 exact = first.add ? sum : 0.0;
+                    for (u32 k = 0; k < 16; k++) exact += of_a[row * 16 + k] * of_b[column * 16 + k];
+                    sum = (f32)exact;
+                }
+            }
+        };
+        // In the order in which they were begun.
+        emulated::Groups& products = block->products[threads[0]->number / 128];
+        emulated::DeedPointer earlier = products.last;
+        products.last = emulated::begin([=] {
+            if (earlier) earlier->finish();
+            work();
+        });
+        products.add(products.last);
+    });
+}
+
+inline u32 rounded(f32 low, f32 high) {
+    auto bits = [](f32 x) -> u32 {
+        if (NAME_OF(ELEMENT)[0] != 'b') return to_half(x);
+        const u32 wide = __float_as_uint(x);
+        return std::isnan(x) ? 0x7fff : (wide + 0x7fff + (wide >> 16 & 1)) >> 16;
+    };
+    return bits(low) | bits(high) << 16;
+}
+inline f32 widened_bits(u16 bits) { return (f32)emulated::value_of(bits); }

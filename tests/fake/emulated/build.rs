@@ -1,0 +1,142 @@
+//! Families of kernels as libraries of the host: their own sources, compiled as C++ on the machine of `csrc/emulation`.
+//!
+//! A header of that folder stands in for the one of the same name in `csrc/kernels`. What a family's kernels are called is
+//! read out of its preprocessed source. Products are kept under the target folder by a fingerprint of the sources.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fmt::Write;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::variant::{compile, make, scratch};
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// A family of kernels: one source, compiled in one way.
+#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
+pub struct Family {
+    /// In `csrc/kernels`.
+    pub source: &'static str,
+    pub defines: &'static [&'static str],
+    /// Blocks of a cluster where the launch does not say.
+    pub cluster: u32,
+    /// Clusters that run beside each other: 1 where shared memory is a variable of the source, which all blocks then share.
+    pub resident: u32,
+    /// What stands in the place of what in the source: for trials of the machine itself.
+    pub mistake: Option<(&'static str, &'static str)>,
+}
+
+/// What stands before and behind a kernel's source. Shared memory of a size that the launch says is each block's own.
+const BEFORE: &str = "#include \"machine.hpp\"\n";
+const SHARED: [&str; 2] =
+    ["extern __shared__ unsigned char shared_memory[];", "#define shared_memory (emulated::shared_bytes())"];
+const BEHIND: &str = r#"
+struct Launch {
+    const char* kernel;
+    unsigned grid[3], block[3], cluster, shared;
+    const unsigned char* values;
+};
+#define EXPORT extern "C" __attribute__((visibility("default")))
+EXPORT void emulated_seed(unsigned long long seed) { emulated::seed() = seed | 1; }
+EXPORT int emulated_run(const Launch* launch) {
+    for (const emulated::Kernel& kernel : kernels) {
+        if (strcmp(kernel.name, launch->kernel)) continue;
+        const unsigned *grid = launch->grid, *block = launch->block;
+        emulated::run(kernel.name, {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]},
+                      launch->cluster ? launch->cluster : CLUSTER, RESIDENT, launch->shared, kernel.entry(launch->values));
+        return 1;
+    }
+    return 0;
+}
+"#;
+
+/// What `__global__` is on the emulated machine.
+const KERNEL: &str = "visibility(\"protected\")";
+
+/// The C++ compiler.
+fn compiler() -> Command {
+    Command::new(std::env::var_os("CXX").unwrap_or_else(|| "c++".into()))
+}
+
+/// All headers and the source in one folder, those of the emulation in the place of the kernels' own.
+fn gather(family: &Family, folder: &Path) -> io::Result<()> {
+    for place in ["csrc/kernels", "csrc/emulation"] {
+        for entry in fs::read_dir(Path::new(ROOT).join(place))? {
+            let path = entry?.path();
+            let is_header =
+                path.extension().is_some_and(|extension| extension == "cuh" || extension == "hpp");
+            let (Some(name), true) = (path.file_name(), is_header || path.ends_with(family.source)) else {
+                continue;
+            };
+            let mut text = fs::read_to_string(&path)?.replace(SHARED[0], SHARED[1]);
+            if let Some((right, wrong)) = family.mistake.filter(|_| path.ends_with(family.source)) {
+                if !text.contains(right) {
+                    return Err(io::Error::other(format!("'{right}' is not in {}", family.source)));
+                }
+                text = text.replace(right, wrong);
+            }
+            fs::write(folder.join(name), text)?;
+        }
+    }
+    Ok(())
+}
+
+/// The names of the kernels in a preprocessed source.
+fn names(preprocessed: &str) -> Vec<&str> {
+    let kernels = preprocessed.split(KERNEL).skip(1).filter_map(|text| text.split_once("void"));
+    kernels.filter_map(|(_, head)| head.split('(').next()).map(str::trim).collect()
+}
+
+/// Compiles the family, unless the same one is there already, and returns its library.
+pub fn build(family: &Family) -> io::Result<PathBuf> {
+    let unfinished = scratch(&format!("emulated-{}-{:?}", std::process::id(), std::thread::current().id()))?;
+    gather(family, &unfinished)?;
+    let mut hasher = DefaultHasher::new();
+    (family, BEFORE, SHARED, BEHIND).hash(&mut hasher);
+    let mut files: Vec<_> = fs::read_dir(&unfinished)?.collect::<Result<_, _>>()?;
+    files.sort_by_key(fs::DirEntry::file_name);
+    for file in &files {
+        fs::read(file.path())?.hash(&mut hasher);
+    }
+    let library = scratch("emulated")?.join(format!("{:016x}.so", hasher.finish()));
+    let made = make(&library, |target| {
+        let main = unfinished.join("main.cpp");
+        let mut text = format!("{BEFORE}#include \"{}\"\n", family.source);
+        fs::write(&main, &text)?;
+        let flags = |command: &mut Command| {
+            command.args(["-std=c++17", "-O2", "-w", "-fPIC", "-fno-strict-aliasing", "-ffp-contract=off"]);
+            // Each library has a machine of its own, also in a process that loads several.
+            command.args(["-fvisibility=hidden", "-fno-gnu-unique"]);
+            command.args(family.defines);
+        };
+        let mut command = compiler();
+        flags(&mut command);
+        let output = command.args(["-E", "-P"]).arg(&main).output()?;
+        let preprocessed = String::from_utf8_lossy(&output.stdout);
+        let names = names(&preprocessed);
+        if !output.status.success() || names.is_empty() {
+            return Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()));
+        }
+        let mut list = String::new();
+        for name in names {
+            // Writing to a `String` cannot fail.
+            let _ = writeln!(
+                text,
+                "static std::function<void()> run_{name}(const unsigned char* values) \
+                 {{ return emulated::unpacked({name}, values); }}"
+            );
+            let _ = writeln!(list, "    {{\"{name}\", run_{name}}},");
+        }
+        let _ = writeln!(text, "static const emulated::Kernel kernels[] = {{\n{list}}};");
+        let _ = writeln!(text, "enum {{ CLUSTER = {}, RESIDENT = {} }};", family.cluster, family.resident);
+        fs::write(&main, text + BEHIND)?;
+        let mut command = compiler();
+        flags(&mut command);
+        compile(command.args(["-shared", "-o"]).arg(target).arg(&main))
+    });
+    fs::remove_dir_all(&unfinished)?;
+    made.map(|()| library)
+}

@@ -1,0 +1,293 @@
+//! Matrix products by this crate's own kernels without a GPU: the kernels' sources run on an emulated machine
+//! (`csrc/emulation`) behind the fake driver, so that host and device side are held together against the definition, by the
+//! cases of the device suite.
+//!
+//! Each trial runs with several seeds, which decide what runs when.
+
+mod build;
+#[path = "../../gpu/gemm/case.rs"]
+mod case;
+#[path = "../../gpu/gemm/epilogues.rs"]
+#[allow(dead_code, reason = "the rest is the device suite's")]
+mod epilogues;
+#[path = "../../gpu/gemm/numbers.rs"]
+mod numbers;
+
+use std::sync::OnceLock;
+
+use half::{bf16, f16};
+use libloading::Library;
+use libtest_mimic::{Failed, Trial};
+use num_complex::Complex;
+use selvedge::driver::{Device, Stream};
+use selvedge::gemm::{Choice, Engine, Operation};
+
+use super::children;
+use super::support::{Fake, FakeLaunch};
+use super::variant::Variant;
+use build::Family;
+use case::{Case, LAYOUTS};
+use numbers::{Number, ResultOf};
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+const MMA: Choice = Choice::Only(Engine::Mma);
+const SIMT: Choice = Choice::Only(Engine::Simt);
+
+const fn family(
+    source: &'static str,
+    defines: &'static [&'static str],
+    cluster: u32,
+    resident: u32,
+) -> Family {
+    Family { source, defines, cluster, resident, mistake: None }
+}
+
+const PAIRS_BF16: Family = family("gemm_wgmma.cu", &["-DELEMENT=bf16"], 2, 2);
+const PAIRS_F16: Family = family("gemm_wgmma.cu", &["-DELEMENT=f16"], 2, 2);
+const SPLIT_BF16: Family = family("gemm_split.cu", &["-DELEMENT=bf16"], 1, 2);
+const SPLIT_F16: Family = family("gemm_split.cu", &["-DELEMENT=f16"], 1, 2);
+const MMA_BF16: Family = family("gemm_mma.cu", &["-DELEMENT=bf16", "-D__CUDA_ARCH__=800"], 1, 2);
+const MMA_F16: Family = family("gemm_mma.cu", &["-DELEMENT=f16", "-D__CUDA_ARCH__=750"], 1, 2);
+const ASYNC_F32: Family = family("gemm_async.cu", &["-DELEMENT=f32"], 1, 2);
+const ASYNC_F64: Family = family("gemm_async.cu", &["-DELEMENT=f64"], 1, 2);
+const ASYNC_C64: Family = family("gemm_async.cu", &["-DELEMENT=c64"], 1, 2);
+const ASYNC_C128: Family = family("gemm_async.cu", &["-DELEMENT=c128"], 1, 2);
+const SIMT_F16: Family = family("gemm_simt.cu", &["-DELEMENT=f16", "-DWIDE"], 1, 1);
+const SIMT_U8: Family = family("gemm_simt.cu", &["-DELEMENT=u8"], 1, 1);
+/// Copies of operands that no tensor map describes.
+const COPY: Family = family("copy.cu", &[], 1, 2);
+
+type Run = unsafe extern "C" fn(*const FakeLaunch) -> i32;
+type Seed = unsafe extern "C" fn(u64);
+
+struct Emulated {
+    run: Vec<Run>,
+    seed: Vec<Seed>,
+}
+
+static EMULATED: OnceLock<Emulated> = OnceLock::new();
+
+extern "C" fn runner(launch: *const FakeLaunch) -> i32 {
+    // SAFETY: the fake gives a launch that lives as long as the call, and the libraries take it.
+    EMULATED.get().map_or(0, |all| all.run.iter().map(|run| unsafe { run(launch) }).max().unwrap_or(0))
+}
+
+/// Builds the families, and has the fake run their kernels.
+fn emulate(fake: &Fake, families: &[Family]) -> Outcome {
+    let mut all = Emulated { run: Vec::new(), seed: Vec::new() };
+    for family in families {
+        // SAFETY: what was just compiled; loading it runs nothing, and it is kept for ever.
+        let library = Box::leak(Box::new(unsafe { Library::new(build::build(family)?)? }));
+        // SAFETY: the types are those of the source in `build`.
+        unsafe {
+            all.run.push(*library.get::<Run>(b"emulated_run\0")?);
+            all.seed.push(*library.get::<Seed>(b"emulated_seed\0")?);
+        }
+    }
+    if EMULATED.set(all).is_err() {
+        return Err("one set of families for each process".into());
+    }
+    fake.set_runner(Some(runner));
+    Ok(())
+}
+
+/// Once for each seed.
+fn with_seeds(count: u64, mut check: impl FnMut(&Stream) -> Outcome) -> Outcome {
+    let stream = Device::new(0)?.stream()?;
+    for seed in 0..count {
+        for start in EMULATED.get().iter().flat_map(|all| &all.seed) {
+            // SAFETY: it takes any number.
+            unsafe { start(0x9E37_79B9_7F4A_7C15u64.wrapping_mul(seed + 1)) };
+        }
+        check(&stream)?;
+    }
+    Ok(())
+}
+
+fn passes(outcome: Result<(), Failed>) -> Outcome {
+    outcome.map_err(|failed| failed.message().unwrap_or("failed").into())
+}
+
+/// One product in every way that the engine has for it, all of which give the same whole numbers.
+fn in_every_way<T: Number, C: ResultOf<T>>(stream: &Stream, case: Case, ways: &[&str]) -> Outcome {
+    for way in ways {
+        passes(case.check_in::<T, C>(stream, way.parse()?))?;
+    }
+    Ok(())
+}
+
+/// Sizes around those of tiles and steps, with A and B in rows of multiples of 16 bytes.
+const SIZES: [(usize, usize, usize); 4] = [(1, 1, 8), (129, 65, 72), (300, 136, 200), (40, 264, 328)];
+
+/// Child: pairs of blocks, in tiles of every width.
+fn pairs(fake: &Fake) -> Outcome {
+    emulate(fake, &[PAIRS_BF16, PAIRS_F16])?;
+    with_seeds(2, |stream| {
+        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS) {
+            let case = Case { operations, multiple: 8, ..Case::new(m, n, k) };
+            let ways = ["wgmma/pairs/64", "wgmma/pairs/128", "wgmma/pairs/256"];
+            in_every_way::<bf16, bf16>(stream, case, &ways)?;
+            in_every_way::<f16, f32>(stream, Case { alpha: (3, 0), beta: (-2, 0), ..case }, &ways)?;
+        }
+        Ok(())
+    })
+}
+
+/// Child: clusters that divide k.
+fn split(fake: &Fake) -> Outcome {
+    emulate(fake, &[SPLIT_BF16, SPLIT_F16])?;
+    with_seeds(2, |stream| {
+        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS) {
+            let case = Case { operations, multiple: 8, ..Case::new(m, n, k) };
+            let ways = [
+                "wgmma/split/16x1",
+                "wgmma/split/64x2/swapped",
+                "wgmma/split/128x3",
+                "wgmma/split/32x4/swapped",
+            ];
+            in_every_way::<bf16, bf16>(stream, case, &ways)?;
+            in_every_way::<f16, f32>(stream, Case { alpha: (3, 0), beta: (-2, 0), ..case }, &ways)?;
+        }
+        Ok(())
+    })
+}
+
+/// Child: `mma.sync`, also by the instructions of compute capability 7.5.
+fn mma(fake: &Fake) -> Outcome {
+    emulate(fake, &[MMA_BF16, MMA_F16])?;
+    with_seeds(2, |stream| {
+        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS) {
+            for multiple in [1, 8] {
+                let case = Case { operations, multiple, alpha: (3, 0), beta: (1, 0), ..Case::new(m, n, k) };
+                passes(case.check::<bf16, bf16>(stream, MMA))?;
+                passes(case.check::<f16, f32>(stream, MMA))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Child: ordinary arithmetic, by copies that run beside it and without.
+fn simt(fake: &Fake) -> Outcome {
+    emulate(fake, &[ASYNC_F32, ASYNC_F64, ASYNC_C64, ASYNC_C128, SIMT_F16, SIMT_U8])?;
+    with_seeds(1, |stream| {
+        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS) {
+            for multiple in [1, 8] {
+                let case = Case { operations, multiple, alpha: (3, 1), beta: (1, -2), ..Case::new(m, n, k) };
+                passes(case.check::<f32, f32>(stream, SIMT))?;
+                passes(case.check::<f64, f64>(stream, SIMT))?;
+                passes(case.check::<Complex<f32>, Complex<f32>>(stream, SIMT))?;
+                passes(case.check::<Complex<f64>, Complex<f64>>(stream, SIMT))?;
+                passes(case.check::<f16, f32>(stream, SIMT))?;
+                passes(case.check::<u8, u8>(stream, SIMT))?;
+            }
+        }
+        let all = [Operation::None, Operation::Transpose, Operation::Conjugate, Operation::Adjoint];
+        for operations in all.into_iter().flat_map(|a| all.map(|b| (a, b))) {
+            let case = Case { operations, ..Case::new(35, 20, 17) };
+            passes(case.check::<Complex<f32>, Complex<f32>>(stream, SIMT))?;
+            passes(case.check::<Complex<f64>, Complex<f64>>(stream, SIMT))?;
+        }
+        Ok(())
+    })
+}
+
+/// Child: batches, gaps, and starts where no vector can be read, which are copied first where that pays.
+fn batches(fake: &Fake) -> Outcome {
+    emulate(fake, &[PAIRS_BF16, SPLIT_BF16, MMA_BF16, ASYNC_F32, COPY])?;
+    with_seeds(1, |stream| {
+        for operations in LAYOUTS {
+            for (batch, shared, interleaved) in
+                [(3, (false, false), false), (3, (true, false), false), (3, (false, true), true)]
+            {
+                let with = Case { operations, batch, shared, interleaved, ..Case::new(65, 70, 40) };
+                let aligned = Case { multiple: 8, gaps: (8, 16, 8), starts: (8, 16, 24), ..with };
+                in_every_way::<bf16, bf16>(stream, aligned, &["wgmma/pairs/64", "wgmma/split/64x1"])?;
+                let anywhere = Case { gaps: (3, 5, 1), starts: (1, 3, 7), ..with };
+                passes(anywhere.check::<bf16, bf16>(stream, Choice::Auto))?;
+                passes(anywhere.check::<f32, f32>(stream, Choice::Auto))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Child: every part of an epilogue, on every engine.
+fn epilogue(fake: &Fake) -> Outcome {
+    emulate(fake, &[PAIRS_BF16, PAIRS_F16, SPLIT_BF16, SPLIT_F16, MMA_BF16, MMA_F16, ASYNC_F32, ASYNC_F64])?;
+    with_seeds(1, |stream| passes(epilogues::every_part(stream, &[Engine::Wgmma, Engine::Mma])))
+}
+
+/// Mistakes that a reader overlooks easily: a kernel with any of them must not pass.
+const MISTAKES: [(&str, &str); 6] = [
+    // A stage is given back while it is multiplied.
+    ("barrier_arrive(empty + 8 * last)", "barrier_arrive(empty + 8 * turn.stage)"),
+    // Too few arrivals, or too many bytes, are waited for.
+    ("barrier_initialise(empty + 8 * stage, consumers)", "barrier_initialise(empty + 8 * stage, 1)"),
+    ("barrier_expect(told, Stage::p_bytes + Stage::q_bytes)", "barrier_expect(told, Stage::p_bytes)"),
+    // Copies are not told of what threads wrote, or run behind the end of the block that they read.
+    ("        publish_to_copies();\n", ""),
+    ("    if (shape.splits > 1) cluster_barrier();\n}", "}"),
+    // The wrong part of the other blocks' sums.
+    ("sent + (block - (block > rank)) * place()", "sent + block * place()"),
+];
+
+/// Child: clusters that divide k, with one of the mistakes.
+fn mistaken(fake: &Fake, number: &str) -> Outcome {
+    let mistake = MISTAKES.get(number.parse::<usize>()?).ok_or("no such mistake")?;
+    emulate(fake, &[Family { mistake: Some(*mistake), ..SPLIT_BF16 }])?;
+    with_seeds(20, |stream| {
+        let case = Case { multiple: 8, ..Case::new(150, 136, 1500) };
+        in_every_way::<bf16, bf16>(stream, case, &["wgmma/split/64x2/swapped"])
+    })
+}
+
+/// Every mistake is found.
+fn mistakes() -> Result<(), Failed> {
+    for number in 0..MISTAKES.len() {
+        let arguments = ["mistaken".to_owned(), number.to_string()];
+        let ended = children::spawn(&Variant::new(12040), "emulated", &arguments, &[])?;
+        if ended.success {
+            return Err(format!("{:?} was not found", MISTAKES[number]).into());
+        }
+        println!("{:?}: {}", MISTAKES[number], ended.text);
+    }
+    Ok(())
+}
+
+/// One child of this module by name.
+pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
+    let name = match arguments {
+        [name] => name,
+        [name, number] if name == "mistaken" => return mistaken(fake, number),
+        other => return Err(format!("no child {other:?}").into()),
+    };
+    CHILDREN.iter().find(|(known, _)| known == name).ok_or("no such child")?.1(fake)?;
+    match fake.violations() {
+        violations if violations.is_empty() => Ok(()),
+        violations => Err(violations.join("\n").into()),
+    }
+}
+
+type Child = fn(&Fake) -> Outcome;
+
+const CHILDREN: [(&str, Child); 6] = [
+    ("pairs", pairs),
+    ("split", split),
+    ("mma", mma),
+    ("simt", simt),
+    ("batches", batches),
+    ("epilogues", epilogue),
+];
+
+pub fn trials() -> Vec<Trial> {
+    let trial = |(name, _): (&'static str, Child)| {
+        Trial::test(format!("emulated::{name}"), move || {
+            children::must_succeed(&Variant::new(12040), "emulated", &[name.to_owned()], &[]).map(drop)
+        })
+    };
+    let mut trials: Vec<Trial> = CHILDREN.into_iter().map(trial).collect();
+    trials.push(Trial::test("emulated::mistakes_are_found", mistakes));
+    trials
+}
