@@ -123,6 +123,8 @@ struct Turn {
     u32 stage = 0;
     u32 parity = 0;
 
+    u32 before() const { return (stage == 0 ? Count : stage) - 1; }
+
     void next() {
         if (++stage == Count) {
             stage = 0;
@@ -193,6 +195,19 @@ inline void stores_read() {
 }
 inline void stores_done() { emulated::now().stores.wait(0); }
 inline void publish_to_copies() { emulated::publish(); }
+
+// ---- flags in global memory ----
+
+inline void raise(u32* flag) {
+    *(volatile u32*)flag = 1;
+    emulated::dawdle();
+}
+inline void wait_until_raised(const u32* flag) {
+    for (u32 turns = 0; *(const volatile u32*)flag == 0; turns++) {
+        if (turns > 1 << 20) emulated::fail("a flag is never raised");
+        emulated::leave(nullptr);
+    }
+}
 
 // ---- shared memory by its addresses ----
 

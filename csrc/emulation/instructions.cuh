@@ -3,6 +3,8 @@
 #include "machine.hpp"
 #include "types.cuh"
 
+inline void forget(i32&) {}
+
 inline f32 from_half(u16 bits) {
     const u32 exponent = bits >> 10 & 31, fraction = bits & 1023;
     const f32 magnitude = exponent == 31 ? (fraction ? NAN : INFINITY)

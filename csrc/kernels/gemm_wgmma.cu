@@ -21,9 +21,16 @@
 // is stored. Tiles are taken down a group of rows of tiles, then one column on, so that what is read at one time fits
 // the L2 cache.
 //
+// Where the last round of tiles would leave pairs idle, `divided` has all pairs share it: the steps of its tiles, one tile
+// behind the other, are cut into as many runs as there are pairs. A run that ends within a tile is begun with that tile: its
+// sums are left in `parts`, and a flag is raised. The pair whose run has a tile's last step takes it last of all, adds what
+// the pairs before it have left, from the nearest on, and stores. Pairs wait only for pairs with lower numbers, which start
+// no later, and for what those do first.
+//
 // What must stay true: every number of C is made of the same operations in the same order, whatever the tile's width
-// and the number of blocks (k ascending, 16 at a time, one accumulator), so all launches of a product give the same
-// bits.
+// (k ascending, 16 at a time, one accumulator; where tiles are divided, sums of runs of k, from the last one on, by a
+// division that depends on the sizes and the number of pairs alone), so all launches of a product on a card give the
+// same bits.
 //
 // | version | what | bf16, 4096^3 and 8192^3 on an H200, of cuBLAS in the same run |
 // |---|---|---|
@@ -33,6 +40,8 @@
 // | 1, one group of 16 rows of tiles | what is read at one time does not fit L2 | 8192^3: 12 % less |
 // | 2 | all layouts, three widths, batches, alpha, beta, any C | 0.98 and 1.01; 65536 x 768 x 768: 0.92; batch of 64: 0.86 |
 // | 3 | a tile is rounded at once and stored while the next one is multiplied | see benches/RESULTS.md |
+// | 4 | the last round of tiles is divided among all pairs | not measured yet |
+#include "elementwise.cuh"
 #include "epilogue.cuh"
 #include "hopper.cuh"
 #include "wgmma.cuh"
@@ -52,8 +61,10 @@ struct Shape {
     i32 wide;       // Whether C is f32 instead of ELEMENT.
     i32 staged;     // Whether C is stored by way of its map.
     f32 alpha, beta;
-    i32 padding;
+    i32 divided;    // Whether the last round of tiles is divided among all pairs.
     Epilogue epilogue;
+    u32* flags;     // Of each pair 4, which are 0 at the start; and then what it leaves: a tile's numbers, of each
+    f32* parts;     // warpgroup behind one another, in 4 of each thread.
 };
 
 // Enumerators, because constants would become variables of the module.
@@ -115,19 +126,81 @@ struct Tiles {
     }
 };
 
+// A tile, or a run of its steps.
+struct Piece {
+    i32 tile, first, end;  // Steps.
+};
+
+// What a pair makes, one piece after the other.
+struct Pieces {
+    i32 steps, own, pairs, whole, count;  // `whole` tiles are taken whole, one round after the other.
+    i32 begin, end;                        // Of the pair's run of the steps of the others.
+
+    __device__ Pieces(const Shape& shape, i32 tiles) {
+        steps = (shape.k + depth - 1) / depth;
+        own = blockIdx.x / pair;
+        pairs = gridDim.x / pair;
+        count = tiles;
+        whole = shape.divided ? tiles / pairs * pairs : tiles;
+        begin = start_of(own);
+        end = start_of(own + 1);
+    }
+
+    // The Rust side divides only where this fits.
+    __device__ i32 start_of(i32 of) const { return (count - whole) * steps * of / pairs; }
+    // A run that ends within a tile leaves its part of it to others.
+    __device__ bool leaves() const { return end % steps != 0; }
+    // It begins within a tile, and has its last step.
+    __device__ bool finishes() const { return begin % steps != 0 && begin / steps < end / steps; }
+
+    // Piece number `at`; whether there is one.
+    __device__ bool get(i32 at, Piece& piece) const {
+        if (leaves()) {
+            const i32 tile = end / steps;
+            piece.tile = whole + tile;
+            piece.first = max(begin - tile * steps, 0);
+            piece.end = end % steps;
+            if (at-- == 0) return true;
+        }
+        piece.first = 0;
+        piece.end = steps;
+        const i32 rounds = (whole - own + pairs - 1) / pairs;
+        piece.tile = own + at * pairs;
+        if (at < rounds) return true;
+        at -= rounds;
+        const i32 first = (begin + steps - 1) / steps;
+        piece.tile = whole + first + at;
+        if (first + at < end / steps) return true;
+        at -= max(end / steps - first, 0);
+        piece.tile = whole + begin / steps;
+        piece.first = begin % steps;
+        return at == 0 && finishes();
+    }
+
+    // Whether others left parts of the piece's tile to this pair, and whether this one leaves its part.
+    __device__ bool is_last_part(const Piece& piece) const { return piece.first > 0 && piece.end == steps; }
+    __device__ bool is_left(const Piece& piece) const { return piece.end < steps; }
+    // Whether that pair has a part of the tile, which it left.
+    __device__ bool has_part(i32 of, const Piece& piece) const {
+        return of >= 0 && start_of(of + 1) > (piece.tile - whole) * steps;
+    }
+};
+
 // One thread of each block: brings the stages in.
 template <bool SpanA, bool SpanB, int Columns>
 __device__ inline void copy_stages(const TensorMap* a, const TensorMap* b, const Shape& shape,
                                    const Places<Columns>& places, u32 rank) {
     using Stage = Stages<Columns>;
     const Tiles<Columns> tiles(shape);
+    const Pieces pieces(shape, tiles.count);
     Turn<Stage::count> turn;
-    for (i32 tile = blockIdx.x / pair; tile < tiles.count; tile += gridDim.x / pair) {
+    Piece piece;
+    for (i32 at = 0; pieces.get(at, piece); at++) {
         i32 row, column, matrix;
-        tiles.at(tile, row, column, matrix);
+        tiles.at(piece.tile, row, column, matrix);
         row += rank * block_rows;
         const i32 a_matrix = matrix * shape.a_matrix, b_matrix = matrix * shape.b_matrix;
-        for (i32 k = 0; k < shape.k; k += depth) {
+        for (i32 k = piece.first * depth; k < piece.end * depth; k += depth) {
             barrier_wait(places.empty + 8 * turn.stage, turn.parity ^ 1);
             const u32 full = places.full + 8 * turn.stage;
             const u32 to_a = places.a + turn.stage * Stage::a_bytes, to_b = places.b + turn.stage * Stage::b_bytes;
@@ -167,7 +240,6 @@ __device__ constexpr u32 across() {
 
 // Where a warpgroup's numbers go: its tile of 64 rows, in the matrix that it lies in.
 struct Target {
-    void* c;  // The matrix.
     i32 matrix, row, column;
 };
 
@@ -203,9 +275,13 @@ __device__ inline void finish_tile(f32 (&d)[Columns / 2], const Shape& shape, co
 struct Parts {
     const Shape& shape;
     const TensorMap* map;
-    u32 thread;         // Of the warpgroup.
-    u32 buffers, name;  // Of the warpgroup too: its buffers and its barrier.
+    void* c;
+    u32 thread;   // Of the warpgroup.
+    u32 buffers;  // Of the warpgroup too.
     u32 turn;
+
+    // The warpgroup's barrier.
+    __device__ static u32 name() { return threadIdx.x / 128; }
 
     // Where the element is inside C, as threads that are neighbours take neighbours: use(place in the buffer,
     // element).
@@ -216,7 +292,8 @@ struct Parts {
         if (at + (i32)x >= shape.n) return;
         const u32 chunk = x * sizeof(Element) / 16, offset = x * sizeof(Element) % 16;
         const u32 rows = max(0, min(64, shape.m - target.row));
-        Element* element = (Element*)target.c + (i64)target.row * shape.c_row + at + x;
+        const i64 matrix = target.matrix * shape.c_matrix;
+        Element* element = (Element*)c + matrix + (i64)target.row * shape.c_row + at + x;
 #pragma unroll 1
         for (u32 y = thread / across<Element>(); y < rows; y += rows_at_once) {
             use(buffer + y * 128 + ((chunk ^ (y % 8)) * 16) + offset, element + y * shape.c_row);
@@ -226,7 +303,7 @@ struct Parts {
     // The next of the two buffers, once the store before the last one has read it.
     __device__ u32 begin() {
         if (thread == 0) stores_read<1>();
-        named_barrier(name, 128);
+        named_barrier(name(), 128);
         const u32 buffer = buffers + turn * staging_bytes;
         turn ^= 1;
         return buffer;
@@ -236,10 +313,10 @@ struct Parts {
     __device__ void end(u32 buffer, const Target& target, i32 at) const {
         if (shape.staged) {
             publish_to_copies();
-            named_barrier(name, 128);
+            named_barrier(name(), 128);
             if (thread == 0) store_box(map, buffer, at, target.row, target.matrix);
         } else {
-            named_barrier(name, 128);
+            named_barrier(name(), 128);
             each<Element>(buffer, target, at, [](u32 place, Element* element) { from_shared(place, *element); });
         }
     }
@@ -285,6 +362,13 @@ struct Rounded {
         left--;
     }
 
+    // Where all is stored and no other tile comes: what is not kept takes no registers meanwhile.
+    __device__ void clear() {
+#pragma unroll
+        for (int i = 0; i < Columns / 4; i++) two[i] = 0;
+        left = 0;
+    }
+
     __device__ void store_rest(Parts& way) {
 #pragma unroll 1
         while (left > 0) store_part(way);
@@ -313,6 +397,42 @@ __device__ inline void store_wide(const f32 (&d)[Columns / 2], const Target& tar
     }
 }
 
+// Where a warpgroup of that pair leaves its part of a tile.
+template <int Columns>
+__device__ inline f32* part_of(const Shape& shape, i32 pair, u32 rank, u32 consumer) {
+    return shape.parts + ((i64)pair * 4 + rank * consumers + consumer) * (64 * Columns) + threadIdx.x % 128 * 4;
+}
+
+// Leaves the part, and says so.
+template <int Columns>
+__device__ inline void leave_part(const f32 (&d)[Columns / 2], const Shape& shape, i32 pair, u32 rank, u32 consumer) {
+    f32* const part = part_of<Columns>(shape, pair, rank, consumer);
+#pragma unroll
+    for (int i = 0; i < Columns / 2; i += 4) {
+        Pack<f32, 4> pack;
+#pragma unroll
+        for (int v = 0; v < 4; v++) pack.item[v] = d[i + v];
+        store_pack(part + i * 128, pack);
+    }
+    named_barrier(Parts::name(), 128);
+    if (threadIdx.x % 128 == 0) raise(shape.flags + pair * 4 + rank * consumers + consumer);
+}
+
+// Adds the part that another pair left.
+template <int Columns>
+__device__ inline void add_part(f32 (&d)[Columns / 2], const Shape& shape, i32 pair, u32 rank, u32 consumer) {
+    if (threadIdx.x % 128 == 0) wait_until_raised(shape.flags + pair * 4 + rank * consumers + consumer);
+    named_barrier(Parts::name(), 128);
+    const f32* const part = part_of<Columns>(shape, pair, rank, consumer);
+#pragma unroll
+    for (int i = 0; i < Columns / 2; i += 4) {
+        Pack<f32, 4> pack;
+        load_pack(pack, part + i * 128);
+#pragma unroll
+        for (int v = 0; v < 4; v++) d[i + v] += pack.item[v];
+    }
+}
+
 // A warpgroup: multiplies its 64 rows of each stage, and stores them; where it `Defers`, while it multiplies the next.
 template <bool SpanA, bool SpanB, int Columns, bool Defers>
 __device__ inline void multiply_stages(const TensorMap* map, void* c, const Shape& shape, const Places<Columns>& places,
@@ -326,13 +446,20 @@ __device__ inline void multiply_stages(const TensorMap* map, void* c, const Shap
         if (thread < pair) barrier_arrive(empty + 8 * stage);
     };
     Turn<Stage::count> turn;
-    Parts way{shape, map, thread, places.c + consumer * 2 * staging_bytes, 1 + consumer, 0};
+    Parts way{shape, map, c, thread, places.c + consumer * 2 * staging_bytes, 0};
     Rounded<Columns> last_tile;
     const bool finishes = shape.beta != 0.0f || shape.epilogue.any();
-    for (i32 tile = blockIdx.x / pair; tile < tiles.count; tile += gridDim.x / pair) {
+    for (i32 at = 0;; at++) {
+        i32 steps;
+        {
+            Piece piece;
+            if (!Pieces(shape, tiles.count).get(at, piece)) break;
+            steps = piece.end - piece.first;
+        }
         f32 d[Columns / 2];
-        u32 last = 0;
-        for (i32 k = 0; k < shape.k; k += depth) {
+        bool adds = false;
+#pragma unroll 1
+        for (; steps > 0; steps--) {
             barrier_wait(places.full + 8 * turn.stage, turn.parity);
             // 64 rows of A are 64 * 128 bytes in either layout.
             const u64 a = wgmma_operand<SpanA>(places.a + turn.stage * Stage::a_bytes + consumer * 64 * 128);
@@ -341,29 +468,44 @@ __device__ inline void multiply_stages(const TensorMap* map, void* c, const Shap
 #pragma unroll
             for (int step = 0; step < depth / 16; step++) {
                 wgmma<Columns, SpanA, SpanB>(d, a + step * wgmma_step<SpanA>(), b + step * wgmma_step<SpanB>(),
-                                             (k | step) != 0);
+                                             adds || step > 0);
             }
             wgmma_commit();
             // While the tensor cores are at it.
             if (Defers) last_tile.store_part(way);
             // The stage before this one is done with now.
             wgmma_wait<1>();
-            if (k > 0) release(last);
-            last = turn.stage;
+            if (adds) release(turn.before());
+            adds = true;
             turn.next();
         }
         if (Defers) last_tile.store_rest(way);
         wgmma_wait<0>();
-        release(last);
+        release(turn.before());
 
+        // Found anew, because there are no registers to remember it in.
+        forget(at);
+        const Pieces pieces(shape, tiles.count);
+        Piece piece;
+        pieces.get(at, piece);
+        if (pieces.is_left(piece)) {
+            leave_part<Columns>(d, shape, pieces.own, rank, consumer);
+            last_tile.clear();
+            continue;
+        }
+        if (pieces.is_last_part(piece)) {
+#pragma unroll 1
+            for (i32 of = pieces.own - 1; pieces.has_part(of, piece); of--) {
+                add_part<Columns>(d, shape, of, rank, consumer);
+            }
+        }
         if (shape.alpha != 1.0f) {
 #pragma unroll
             for (int i = 0; i < Columns / 2; i++) d[i] *= shape.alpha;
         }
         Target target;
-        tiles.at(tile, target.row, target.column, target.matrix);
+        tiles.at(piece.tile, target.row, target.column, target.matrix);
         target.row += rank * block_rows + consumer * 64;
-        target.c = (char*)c + target.matrix * shape.c_matrix * (shape.wide ? 4 : 2);
         if constexpr (Defers) {
             if (finishes) finish_tile<ELEMENT, Columns>(d, shape, target, c, thread);
             last_tile.take(d, target);

@@ -78,6 +78,9 @@ struct Turn {
     u32 stage = 0;
     u32 parity = 0;
 
+    // The stage before.
+    __device__ u32 before() const { return (stage == 0 ? Count : stage) - 1; }
+
     __device__ void next() {
         if (++stage == Count) {
             stage = 0;
@@ -142,6 +145,19 @@ __device__ inline void stores_done() { asm volatile("cp.async.bulk.wait_group 0;
 
 // Makes what this thread wrote to shared memory visible to bulk copies; a barrier must follow.
 __device__ inline void publish_to_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// ---- flags in global memory, between blocks that run at one time ----
+
+// Says that what was written before can be read, by this thread and those that it has met at a barrier since.
+__device__ inline void raise(u32* flag) { asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(1) : "memory"); }
+
+// Waits for that; those that meet this thread at a barrier afterwards can read it too.
+__device__ inline void wait_until_raised(const u32* flag) {
+    u32 raised;
+    do {
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(raised) : "l"(flag) : "memory");
+    } while (raised == 0);
+}
 
 // ---- shared memory by its addresses ----
 

@@ -3,6 +3,9 @@
 #pragma once
 #include "types.cuh"
 
+// Keeps the compiler from what it knows of the number, so that what is made of it later is computed later.
+__device__ inline void forget(i32& x) { asm volatile("" : "+r"(x)); }
+
 // A half's bits, exactly.
 __device__ inline f32 from_half(u16 bits) {
     f32 wide;
