@@ -21,7 +21,7 @@ use selvedge::driver::{Device, DeviceBuffer, Stream};
 use selvedge::gemm::{
     Activation, Choice, Engine, Epilogue, Machine, Operation, Plan, Product, gemm, gemm_with,
 };
-use selvedge::tensor::Tensor;
+use selvedge::tensor::{Matmul, Tensor};
 use selvedge::types::DType;
 
 use super::children;
@@ -404,7 +404,43 @@ fn tensors(fake: &Fake) -> Outcome {
         check(found.to_vec::<f32>()? == wanted, &format!("views {index}"))?;
         check(fake.call_count("cuLaunchKernel") == copies, &format!("views {index}: something was copied"))?;
     }
+    layers(&device)?;
     check(fake.violations().is_empty(), &fake.violations().join("\n"))
+}
+
+/// Layers by cuBLASLt, against the same on the CPU.
+fn layers(device: &selvedge::tensor::Device) -> Outcome {
+    let cpu = selvedge::tensor::Device::cpu();
+    let tensor = |sizes: &[usize]| {
+        let elements = (0..sizes.iter().product::<usize>()).map(|x| (x * 7 % 11) as f32 / 4.0 - 1.25);
+        Tensor::from_vec(elements.collect(), sizes, &cpu)
+    };
+    let (x, weights, bias, residual) =
+        (tensor(&[2, 5, 12])?, tensor(&[16, 12])?, tensor(&[16])?, tensor(&[2, 5, 16])?);
+    for (activation, has_residual) in
+        [(Activation::None, true), (Activation::Relu, false), (Activation::Gelu, false)]
+    {
+        let layer = |place: &selvedge::tensor::Device| -> selvedge::Result<Vec<f32>> {
+            let (bias, residual) = (bias.to(place)?, residual.to(place)?);
+            let mut matmul = Matmul::new().bias(&bias).activation(activation);
+            if has_residual {
+                matmul = matmul.residual(&residual);
+            }
+            let (x, weights) = (x.to(place)?, weights.to(place)?);
+            let weights = weights.transpose(0, 1)?;
+            let mut all = matmul.of(&x, &weights)?.to_vec::<f32>()?;
+            if activation == Activation::Gelu {
+                let (product, kept) = matmul.of_keeping(&x, &weights)?;
+                all.extend(product.to_vec::<f32>()?);
+                all.extend(kept.to_vec::<f32>()?);
+            }
+            Ok(all)
+        };
+        let (found, wanted) = (layer(device)?, layer(&cpu)?);
+        let near = found.iter().zip(&wanted).all(|(x, y)| (x - y).abs() <= 1e-5 * y.abs().max(1.0));
+        check(near && found.len() == wanted.len(), &format!("{activation:?}: {found:?}, wanted {wanted:?}"))?;
+    }
+    Ok(())
 }
 
 /// One child of this module by name.
