@@ -18,13 +18,16 @@ pub struct PartMut<S> {
     pub row: usize,
 }
 
+/// A function of each number of a row, in place.
+pub type OfRow<S> = fn(&mut [S]);
+
 /// A number that products are added in.
 pub trait Sum: bytemuck::Pod + PartialEq + Send + Sync {
     const ZERO: Self;
     const ONE: Self;
 
     /// Relu and gelu of each of a row, where numbers have them.
-    const ACTIVATIONS: Option<[fn(&mut [Self]); 2]>;
+    const ACTIVATIONS: Option<[OfRow<Self>; 2]>;
 
     fn plus(self, other: Self) -> Self;
 
@@ -51,7 +54,7 @@ macro_rules! floats {
         impl Sum for $float {
             const ZERO: $float = $zero;
             const ONE: $float = $one;
-            const ACTIVATIONS: Option<[fn(&mut [$float]); 2]> = $activations;
+            const ACTIVATIONS: Option<[OfRow<$float>; 2]> = $activations;
 
             #[inline(always)]
             fn plus(self, other: $float) -> $float {
@@ -143,7 +146,7 @@ macro_rules! integers {
         impl Sum for $integer {
             const ZERO: $integer = 0;
             const ONE: $integer = 1;
-            const ACTIVATIONS: Option<[fn(&mut [$integer]); 2]> = None;
+            const ACTIVATIONS: Option<[OfRow<$integer>; 2]> = None;
 
             #[inline(always)]
             fn plus(self, other: $integer) -> $integer {

@@ -100,6 +100,7 @@ impl<T: Number, C: ResultOf<T>> Given<T, C> {
     }
 
     /// As [`on`](Self::on), on the CPU.
+    #[allow(dead_code, reason = "the suite of the device does not")]
     fn on_host(&self) -> selvedge::Result<[Vec<C>; 2]> {
         let (mut c, mut kept, parts) = (self.c.clone(), self.kept.clone(), self.parts);
         let mut epilogue = HostEpilogue::new().activation(parts.activation);
@@ -259,6 +260,7 @@ pub fn every_part(stream: &Stream, engines: &[Engine]) -> Outcome {
 }
 
 /// Every type on the CPU, in tiles of which there are several, without depth too.
+#[allow(dead_code, reason = "the suite of the device does not")]
 pub fn on_the_host() -> Outcome {
     for (index, parts) in combinations().into_iter().enumerate() {
         let layout = index % LAYOUTS.len();
