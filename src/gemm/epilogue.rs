@@ -19,7 +19,7 @@ pub enum Activation {
     /// x itself.
     #[default]
     None,
-    /// The larger of x and 0; NaN stays.
+    /// The larger of x and 0; NaN stays, but that the engine `cublas` may make 0 of it.
     Relu,
     /// x / (1 + exp(-2 u)) with u = √(2/π) (x + 0.044715 x³), which is x (1 + tanh u) / 2.
     Gelu,
@@ -65,6 +65,9 @@ impl Parts<Range<u64>, Range<u64>> {
     /// Fails where memory that lies at these bytes is too short for elements of this size, or what is kept shares any with
     /// what is read or with C.
     pub fn check(&self, product: &Product, operands: &[Range<u64>; 3], element: usize) -> Result<()> {
+        if self.is_none() {
+            return Ok(());
+        }
         let needed = product.stored_c().span().unwrap_or(usize::MAX);
         let bias = if self.by_row { product.m() } else { product.n() };
         let parts = [

@@ -391,6 +391,7 @@ unsafe fn widen<T: Sealed>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::Activation;
     use super::*;
 
     /// Numbers whose sums depend on their order.
@@ -408,13 +409,16 @@ mod tests {
         for (m, n, k, batch) in [(300, 260, 700, 1), (1, 3000, 900, 1), (3000, 1, 900, 2), (64, 64, 64, 20)] {
             let (a, b) = (numbers(m * k * batch), numbers(k * n * batch));
             let product = Product::new(m, n, k).batch(batch, m * k, k * n, m * n);
+            let (bias, residual) = (numbers(n), numbers(m * n * batch));
             let by = |threads: usize| {
-                let mut c = vec![0.0f32; m * n * batch];
-                multiply_by(threads, &product, (1.0, 0.0), &a, &b, &mut c, HostEpilogue::new()).unwrap();
-                c
+                let (mut c, mut kept) = (vec![0.0f32; m * n * batch], vec![0.0f32; m * n * batch]);
+                let epilogue = HostEpilogue::new().bias_of_columns(&bias).activation(Activation::Gelu);
+                let epilogue = epilogue.keep(&mut kept).residual(&residual);
+                multiply_by(threads, &product, (1.0, 0.0), &a, &b, &mut c, epilogue).unwrap();
+                (c, kept)
             };
             let alone = by(1);
-            assert!(alone.iter().any(|x| *x != 0.0));
+            assert!(alone.0.iter().chain(&alone.1).all(|x| *x != 0.0));
             for threads in [2, 3, 16] {
                 assert!(by(threads) == alone, "{product} by {threads} threads");
             }
