@@ -3,7 +3,7 @@
 //! It runs on the first device, or on the CPU where there is none. On a device `SELVEDGE_GEMM` asks for an engine: `own` (as
 //! where it is not set), `auto`, `cublas` or one by its name; `selvedge explain matmul 512 512 512 f32` says what that means.
 
-use selvedge::gemm::{Machine, Plan, Product};
+use selvedge::gemm::{Activation, Machine, Plan, Product};
 use selvedge::tensor::{Device, Matmul, Tensor};
 use selvedge::types::DType;
 
@@ -28,6 +28,18 @@ fn main() -> selvedge::Result<()> {
     let mut sums = Matmul::new().alpha(0.1).result(DType::F32).of(&batch, &weights)?;
     Matmul::new().add_to(&mut sums, -1.0, &batch, &weights)?;
     println!("16 - 1.6 = {}", sums.select(0, 0)?.select(0, 0)?.select(0, 0)?);
+
+    // A layer: a bias and an activation are part of the product, which is rounded once. A gradient needs what the
+    // activation was applied to, so that can be kept; and what is beside the layer is added by the next product.
+    let bias = Tensor::arange(-4, 12, 1, DType::BF16, &device)?;
+    let tokens = Tensor::full(&[4, 32], 0.125, DType::BF16, &device)?;
+    let layer = Matmul::new().bias(&bias).activation(Activation::Gelu);
+    let (after, before) = layer.of_keeping(&tokens, &weights)?;
+    let first = |x: &Tensor| x.select(0, 0)?.narrow(0, 0, 4);
+    println!("gelu of {} is {}", first(&before)?, first(&after)?);
+    let back = Tensor::full(&[16, 32], 0.5, DType::BF16, &device)?;
+    let sum = Matmul::new().residual(&tokens).of(&before, &back)?;
+    println!("with the tokens added: {}", first(&sum)?);
 
     // Shapes that do not meet say both.
     if let Err(error) = a.matmul(&a) {

@@ -79,7 +79,7 @@ read -r -a only <<<"${SANITIZER_ONLY:-}"
 read -r -a suite_arguments <<<"${SUITE_ARGUMENTS:-}"
 read -r -a bench_arguments <<<"${BENCH_ARGUMENTS:-}"
 read -r -a memory_arguments <<<"${MEMORY_ARGUMENTS:---only allocation,graph_launch,graph,overlap,batch,replay_recorded}"
-GEMM_ARGUMENTS=${GEMM_ARGUMENTS:---only square,gpt,gradients,small,skinny,batched,plain}
+GEMM_ARGUMENTS=${GEMM_ARGUMENTS:---only first,square,gpt,gradients,fused,small,skinny,batched,plain}
 soak=${SOAK_SECONDS:-420}
 parts=${*:-info benches pytorch memory launcher gemm fuse reduce moving native driver_only hidden memcheck initcheck seeded host}
 

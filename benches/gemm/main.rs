@@ -7,18 +7,20 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+mod first;
+mod fused;
 mod pair;
 mod random;
 mod shapes;
 
 use std::process::ExitCode;
 
-use harness::program::{Benchmark, Options, Program};
+use harness::program::{Benchmark, Options, Program, report};
 
 const HELP: &str = "\
 gemm [--only NAME,NAME] [--out FOLDER] [--rounds N] [--cublas PATH]
 
-  --only    of square, gpt, gradients, small, skinny, batched, plain, older, random; all without it
+  --only    of first, square, gpt, gradients, fused, small, skinny, batched, plain, older, random; all without it
   --out     where the JSON files go; benches/results without it
   --rounds  rounds of each figure, at least 20
   --cublas  the reference's library; without it SELVEDGE_BENCH_CUBLAS, the linker's, the toolkit's or python3's
@@ -29,9 +31,12 @@ const PROGRAM: Program = Program {
     help: HELP,
     file_option: "--cublas",
     benchmarks: &[
+        // Whole processes before this one holds memory on the device.
+        ("first", Benchmark::Device(first::measure)),
         ("square", Benchmark::Device(shapes::square)),
         ("gpt", Benchmark::Device(shapes::gpt)),
         ("gradients", Benchmark::Device(shapes::gradients)),
+        ("fused", Benchmark::Device(fused::measure)),
         ("small", Benchmark::Device(shapes::small)),
         ("skinny", Benchmark::Device(shapes::skinny)),
         ("batched", Benchmark::Device(shapes::batched)),
@@ -42,5 +47,10 @@ const PROGRAM: Program = Program {
 };
 
 fn main() -> ExitCode {
-    PROGRAM.run(std::env::args().skip(1))
+    let mut arguments = std::env::args().skip(1).peekable();
+    // First of all, so that the children of `first` do nothing but their steps.
+    if let Some(result) = arguments.peek().and_then(|argument| first::child(argument)) {
+        return report(PROGRAM.name, result);
+    }
+    PROGRAM.run(arguments)
 }

@@ -15,7 +15,7 @@ use crate::harness::bare_graph::BareGraphs;
 use crate::harness::cublas::{Call, Cublas, Kind};
 use crate::harness::random::Random;
 use crate::harness::report::Failure;
-use crate::harness::turns::pairs as turns;
+use crate::harness::turns::{Turns, pairs as turns};
 
 /// Random numbers that the operands are made of.
 const POOL: usize = 1 << 24;
@@ -88,7 +88,7 @@ impl Shape {
         Shape { m, n, k, a_transposed: false, b_transposed: false, batch: 1, copies: 1, choice: Choice::Own }
     }
 
-    fn product(&self) -> Product {
+    pub fn product(&self) -> Product {
         let operation = |transposed| if transposed { Operation::Transpose } else { Operation::None };
         let Shape { m, n, k, batch, .. } = *self;
         Product::new(m, n, k)
@@ -105,14 +105,14 @@ impl Shape {
 
 /// Both sides, ready to measure.
 pub struct Sides<'a> {
-    bare: &'a Bare,
+    pub bare: &'a Bare,
     graphs: BareGraphs,
-    cublas: Cublas,
-    stream: Stream,
+    pub cublas: Cublas,
+    pub stream: Stream,
 }
 
 /// The libraries of the toolkit that this process has opened.
-fn toolkit_in_memory() -> Vec<String> {
+pub fn toolkit_in_memory() -> Vec<String> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let names = ["libcublas", "libnvrtc", "libcudart"];
     maps.lines().filter(|line| names.iter().any(|name| line.contains(name))).map(str::to_owned).collect()
@@ -205,18 +205,7 @@ impl<'a> Sides<'a> {
         let mut own = stream.uninitialized::<C>(batch * m * n)?;
         let other = stream.zeros::<C>(batch * m * n)?;
         stream.synchronize()?;
-        let launches = (GRAPH_SECONDS * 600e12 / shape.operations()).ceil() as usize;
-        let launches = launches.clamp(1, MOST_LAUNCHES).next_multiple_of(copies);
         let of_b = |launch: usize| launch % copies * batch * k * n;
-
-        let multiply = |stream: &Stream, launch: usize, c: &mut DeviceBuffer<C>| {
-            gemm::<T, C>(stream, &product, T::one(), a, &b.slice(of_b(launch)..)?, T::zero(), c)
-        };
-        // The first ones load what they need, which is not captured.
-        multiply(stream, 0, &mut own)?;
-        let (graph, ()) = stream
-            .capture(|stream| (0..launches).try_for_each(|launch| multiply(stream, launch, &mut own)))?;
-        let graph = graph.instantiate()?;
 
         let call = Call {
             m,
@@ -228,20 +217,45 @@ impl<'a> Sides<'a> {
             operand: T::KIND,
             result: C::KIND,
         };
+        let multiply = |stream: &Stream, launch: usize| {
+            gemm::<T, C>(stream, &product, T::one(), a, &b.slice(of_b(launch)..)?, T::zero(), &mut own)
+        };
         let reference = |launch: usize| {
             let b = b.address() + (of_b(launch) * size_of::<T>()) as u64;
             // SAFETY: the buffers hold the call's matrices, and live until the stream is idle.
             unsafe { self.cublas.multiply(&call, a.address(), b, other.address()) }
         };
+        let pairs = self.in_graphs(options.turns(3, rounds), shape, multiply, reference)?;
+        self.compare(shape, &own, &other)?;
+        Ok(pairs)
+    }
+
+    /// Microseconds (own, reference) of one launch in each round, of graphs of several; each side is told which one of the
+    /// graph it makes.
+    pub fn in_graphs(
+        &self,
+        rounds: Turns,
+        shape: Shape,
+        mut own: impl FnMut(&Stream, usize) -> selvedge::Result<()>,
+        mut reference: impl FnMut(usize) -> Result<(), Failure>,
+    ) -> Result<Vec<(f64, f64)>, Failure> {
+        let stream = &self.stream;
+        let launches = (GRAPH_SECONDS * 600e12 / shape.operations()).ceil() as usize;
+        let launches = launches.clamp(1, MOST_LAUNCHES).next_multiple_of(shape.copies);
+        // The first ones load what they need, which is not captured.
+        own(stream, 0)?;
+        let (graph, ()) =
+            stream.capture(|stream| (0..launches).try_for_each(|launch| own(stream, launch)))?;
+        let graph = graph.instantiate()?;
         reference(0)?;
         self.bare.synchronize()?;
-        let captured = self.graphs.capture(self.bare, || (0..launches).try_for_each(reference))?;
+        let captured = self.graphs.capture(self.bare, || (0..launches).try_for_each(&mut reference))?;
         let executable = self.graphs.instantiate(&captured)?;
 
         let microseconds = |milliseconds: f64| milliseconds * 1e3 / launches as f64;
         let raw = stream.as_raw();
         let pairs = turns(
-            options.turns(3, rounds),
+            rounds,
             // SAFETY: the stream lives until the end of this function.
             || Ok(microseconds(unsafe { self.bare.device_time(raw, || Ok(graph.launch(stream)?)) }?)),
             || {
@@ -253,13 +267,12 @@ impl<'a> Sides<'a> {
         self.bare.synchronize()?;
         self.graphs.discard_executable(executable)?;
         self.graphs.discard(captured)?;
-        self.compare(shape, &own, &other)?;
         Ok(pairs)
     }
 
     /// Fails where the two results differ by more than their rounding, a 500th of what the sums vary, which long sums in
     /// another order may, and what the tensor cores cut off in each step of 16; says how many elements have equal bits.
-    fn compare<C: Number>(
+    pub fn compare<C: Number>(
         &self,
         shape: Shape,
         own: &DeviceBuffer<C>,

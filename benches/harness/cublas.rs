@@ -25,7 +25,7 @@ functions! {
 }
 
 /// What a handle may use beside the matrices: what frameworks give it on such cards.
-const WORKSPACE: usize = 64 << 20;
+pub(super) const WORKSPACE: usize = 64 << 20;
 /// `CUBLAS_GEMM_DEFAULT`.
 const DEFAULT: i32 = -1;
 
@@ -42,7 +42,7 @@ pub enum Kind {
 
 impl Kind {
     /// `cudaDataType`.
-    fn data(self) -> i32 {
+    pub(super) fn data(self) -> i32 {
         match self {
             Kind::F16 => 2,
             Kind::BF16 => 14,
@@ -54,8 +54,16 @@ impl Kind {
     }
 
     /// `cublasComputeType_t`: f32 or f64, without the tensor cores' shortcuts for f32.
-    fn compute(self) -> i32 {
+    pub(super) fn compute(self) -> i32 {
         if matches!(self, Kind::F64 | Kind::C128) { 70 } else { 68 }
+    }
+
+    /// `cudaDataType` of the factors.
+    pub(super) fn scale(self) -> i32 {
+        match self {
+            Kind::F16 | Kind::BF16 => Kind::F32.data(),
+            kind => kind.data(),
+        }
     }
 }
 
@@ -76,6 +84,8 @@ pub struct Call {
 pub struct Cublas {
     functions: Functions,
     handle: Handle,
+    /// Where it was found.
+    pub path: PathBuf,
     /// Its version, as 130100.
     pub version: i32,
 }
@@ -105,8 +115,8 @@ impl Cublas {
     /// Opens the first library that there is.
     pub fn open(bare: &Bare) -> Result<Cublas, Failure> {
         let candidates = candidates();
-        let functions = candidates.iter().find_map(|path| Functions::open_at(path).ok());
-        let functions = functions.ok_or_else(|| format!("no cuBLAS at any of {candidates:?}"))?;
+        let found = candidates.iter().find_map(|path| Some((Functions::open_at(path).ok()?, path.clone())));
+        let (functions, path) = found.ok_or_else(|| format!("no cuBLAS at any of {candidates:?}"))?;
         let (mut handle, mut version) = (ptr::null_mut(), 0);
         let workspace = bare.allocate(WORKSPACE)?;
         // SAFETY: the pointers are to locals; stream and workspace live as long as the process.
@@ -116,7 +126,7 @@ impl Cublas {
             check((functions.set_workspace)(handle, workspace, WORKSPACE), "cublasSetWorkspace")?;
             check((functions.version)(handle, &mut version), "cublasGetVersion")?;
         }
-        Ok(Cublas { functions, handle, version })
+        Ok(Cublas { functions, handle, path, version })
     }
 
     /// Gives one product to the stream. Column-major is what it speaks: Cᵀ = op(B)ᵀ op(A)ᵀ.

@@ -6,6 +6,7 @@ pub mod bare_graph;
 pub mod bare_pool;
 pub mod beside_copy;
 pub mod cublas;
+pub mod cublaslt;
 pub mod machine;
 pub mod program;
 pub mod random;

@@ -5,12 +5,12 @@ use std::ptr;
 
 use crate::error::Result;
 use crate::sys::cublas::{
-    cublasComputeType_t, cublasGemmAlgo_t, cublasHandle_t, cublasOperation_t, cudaDataType,
+    cublasComputeType_t, cublasGemmAlgo_t, cublasHandle_t, cublasMath_t, cublasOperation_t, cudaDataType,
 };
 use crate::sys::{self, CublasApi, call};
 
 /// An element type that cuBLAS multiplies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Number {
     F16,
     BF16,
@@ -21,7 +21,7 @@ pub(crate) enum Number {
 }
 
 impl Number {
-    fn data(self) -> cudaDataType {
+    pub(super) fn data(self) -> cudaDataType {
         match self {
             Number::F16 => cudaDataType::CUDA_R_16F,
             Number::BF16 => cudaDataType::CUDA_R_16BF,
@@ -34,17 +34,25 @@ impl Number {
 
     /// What these are multiplied and added in: f32 and f64 as IEEE 754 has them, so neither in TF32 nor with fewer
     /// products than the definition. (Products of 16-bit floats are exact in f32 anyway.)
-    fn compute(self) -> cublasComputeType_t {
+    pub(super) fn compute(self) -> cublasComputeType_t {
         match self {
             Number::F16 | Number::BF16 => cublasComputeType_t::CUBLAS_COMPUTE_32F,
             Number::F32 | Number::C64 => cublasComputeType_t::CUBLAS_COMPUTE_32F_PEDANTIC,
             Number::F64 | Number::C128 => cublasComputeType_t::CUBLAS_COMPUTE_64F,
         }
     }
+
+    /// What the factors of products of these are.
+    pub(super) fn scale(self) -> cudaDataType {
+        match self {
+            Number::F16 | Number::BF16 => Number::F32.data(),
+            number => number.data(),
+        }
+    }
 }
 
 /// What a product sees of an operand as it is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Transposition {
     None,
     Transpose,
@@ -52,7 +60,7 @@ pub(crate) enum Transposition {
 }
 
 impl Transposition {
-    fn raw(self) -> cublasOperation_t {
+    pub(super) fn raw(self) -> cublasOperation_t {
         match self {
             Transposition::None => cublasOperation_t::CUBLAS_OP_N,
             Transposition::Transpose => cublasOperation_t::CUBLAS_OP_T,
@@ -103,8 +111,13 @@ impl Handle {
     pub(crate) fn new() -> Result<Handle> {
         let api = sys::cublas()?;
         let mut raw: cublasHandle_t = ptr::null_mut();
-        // SAFETY: the place outlives the call.
-        unsafe { call!(api, cublasCreate(&mut raw)) }?;
+        // Where k is divided, sums stay in the type that is added in until the last one: the result is rounded once.
+        let math = cublasMath_t::CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
+        // SAFETY: the place outlives the call, and the handle is the one just made.
+        unsafe {
+            call!(api, cublasCreate(&mut raw))?;
+            call!(api, cublasSetMathMode(raw, math))?;
+        }
         Ok(Handle { api, raw })
     }
 

@@ -3,15 +3,23 @@
 //! Rows are its columns: what is stored as A is Aᵀ to it, so C = op(A) · op(B) is asked as Cᵀ = op(B)ᵀ · op(A)ᵀ, and nothing
 //! is copied. Handles are kept for each device, as many as threads used it at once; the workspace is memory of the
 //! stream, so that calls on several streams do not share one, and a graph owns the one that it captured.
+//!
+//! What has an epilogue is cuBLASLt's, fused: a bias of our columns, which are its rows; relu and gelu; what gelu is applied
+//! to, kept; and a residual as the matrix that its beta multiplies, where ours leaves that free. [`lacks`] says what it has no
+//! words for. Two things are the library's own: the order in which alpha · A · B, beta · C, bias and residual are added,
+//! and that its relu may make 0 of NaN.
 
 use std::sync::{Mutex, PoisonError};
 
 use once_cell::sync::OnceCell;
 
+use super::blocks::Scalars;
+use super::element::{GemmElement, SealedScalar};
 use super::engine::Lack;
+use super::epilogue::{Activation, Epilogue, WithEpilogue};
 use super::plan::{Geometry, Situation};
 use super::product::{Operation, Product, Stored};
-use crate::cublas::{self, Call, Handle, Matrix, Number, Transposition};
+use crate::cublas::{self, Call, Function, FusedCall, FusedHandle, Handle, Matrix, Number, Transposition};
 use crate::driver::{Device, DeviceSlice, DeviceSliceMut, Stream};
 use crate::error::{Error, Result};
 use crate::types::{DType, Element};
@@ -78,9 +86,6 @@ pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
     if product.k() == 0 {
         return Some(Lack::NoDepth);
     }
-    if situation.has_epilogue {
-        return Some(Lack::NoEpilogue);
-    }
     for (name, operation) in [('A', product.operation_a()), ('B', product.operation_b())] {
         if transposition(operation, operand).is_none() {
             return Some(Lack::Conjugate(name));
@@ -92,43 +97,92 @@ pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
     if i32::try_from(product.count()).is_err() {
         return Some(Lack::TooMany("products"));
     }
+    if let Some(part) = missing_part(situation) {
+        return Some(Lack::EpiloguePart(part));
+    }
     missing_library().map(|error| Lack::Library(error.clone()))
+}
+
+/// Where cuBLASLt reads a bias and writes what it keeps; with others it has been seen to fail.
+const ALIGNMENT: u64 = 16;
+/// Elements that rows and matrices of what is kept begin at multiples of.
+const KEPT_TOGETHER: usize = 8;
+
+/// The part of the epilogue that cuBLASLt has no words for.
+fn missing_part(situation: &Situation<'_>) -> Option<&'static str> {
+    let (parts, size) = (&situation.epilogue, situation.result.size());
+    let c = situation.product.stored_c();
+    let misplaced = |address: Option<u64>| address.is_some_and(|address| address % ALIGNMENT != 0);
+    let kept_anywhere = || misplaced(parts.kept) || !c.keeps_alignment(KEPT_TOGETHER * size, size);
+    let missing = [
+        (parts.bias.is_some() && parts.by_row, "bias of rows"),
+        (misplaced(parts.bias), "bias that does not begin at a multiple of 16 bytes"),
+        (parts.residual.is_some() && parts.activation != Activation::None, "residual after an activation"),
+        (parts.residual.is_some() && situation.reads_c, "residual beside a C that is read (beta is not 0)"),
+        (
+            parts.kept.is_some() && parts.activation != Activation::Gelu,
+            "numbers kept but those that gelu is applied to",
+        ),
+        (
+            parts.kept.is_some() && kept_anywhere(),
+            "numbers kept in rows and matrices that do not begin at multiples of 8 elements and 16 bytes",
+        ),
+    ];
+    missing.into_iter().find(|(is_asked, _)| *is_asked).map(|(_, part)| part)
 }
 
 /// What would run, as far as cuBLAS lets that be known.
 pub(super) fn geometry(situation: &Situation<'_>) -> Geometry {
     let batched = situation.product.count() != 1;
+    if !situation.epilogue.is_none() {
+        return Geometry::of_library("cuBLASLt", "cublasLtMatmul");
+    }
     Geometry::of_library("cuBLAS", if batched { "cublasGemmStridedBatchedEx" } else { "cublasGemmEx" })
 }
 
 /// Handles that nobody uses.
-static HANDLES: Mutex<Vec<(Device, Handle)>> = Mutex::new(Vec::new());
+struct Free<H>(Mutex<Vec<(Device, H)>>);
 
-/// Calls `work` with a handle of the device.
-fn with_handle<R>(device: Device, work: impl FnOnce(&mut Handle) -> Result<R>) -> Result<R> {
-    let free = || HANDLES.lock().unwrap_or_else(PoisonError::into_inner);
-    let kept = {
-        let mut handles = free();
-        let place = handles.iter().position(|(of, _)| *of == device);
-        place.map(|place| handles.swap_remove(place).1)
-    };
-    let mut handle = match kept {
-        Some(handle) => handle,
-        None => device.with_context(Handle::new)?,
-    };
-    let result = work(&mut handle);
-    free().push((device, handle));
-    result
+static HANDLES: Free<Handle> = Free::none();
+static FUSED_HANDLES: Free<FusedHandle> = Free::none();
+
+impl<H> Free<H> {
+    const fn none() -> Free<H> {
+        Free(Mutex::new(Vec::new()))
+    }
+
+    /// Calls `work` with a handle of the device, which is made where none is free.
+    fn with<R>(
+        &self,
+        device: Device,
+        make: fn() -> Result<H>,
+        work: impl FnOnce(&mut H) -> Result<R>,
+    ) -> Result<R> {
+        let free = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = {
+            let mut handles = free();
+            let place = handles.iter().position(|(of, _)| *of == device);
+            place.map(|place| handles.swap_remove(place).1)
+        };
+        let mut handle = match kept {
+            Some(handle) => handle,
+            None => device.with_context(make)?,
+        };
+        let result = work(&mut handle);
+        free().push((device, handle));
+        result
+    }
 }
 
 /// Runs it. The product was checked against the buffers, and nothing is lacking.
-pub(super) fn run_on<T: Element, C: Element>(
+pub(super) fn run_on<T: GemmElement, C: Element>(
     stream: &Stream,
     situation: &Situation<'_>,
-    (alpha, beta): ([u64; 2], [u64; 2]),
+    Scalars { alpha, beta, .. }: Scalars,
     a: DeviceSlice<'_, T>,
     b: DeviceSlice<'_, T>,
     c: DeviceSliceMut<'_, C>,
+    epilogue: &Epilogue<'_, C>,
 ) -> Result<()> {
     let product = situation.product;
     let matrices: [Matrix; 3] = std::array::from_fn(|which| {
@@ -154,14 +208,35 @@ pub(super) fn run_on<T: Element, C: Element>(
     let device = stream.device();
     let bytes = workspace_bytes(situation.machine.capability);
     let mut workspace = stream.uninitialized::<u8>(bytes)?;
-    let address = workspace.address();
-    with_handle(device, |handle| {
-        // SAFETY: cuBLAS reads the matrices that the product describes, which lie inside the buffers, writes C and the
-        // workspace, and launches on the stream that it is given.
+    let space = (workspace.address(), bytes);
+    if epilogue.is_none() {
+        return HANDLES.with(device, Handle::new, |handle| {
+            // SAFETY: cuBLAS reads the matrices that the product describes, which lie inside the buffers, writes C and the
+            // workspace, and launches on the stream that it is given.
+            unsafe {
+                stream.with_raw((a, b, c, &mut workspace), |stream| handle.multiply(stream, space, &call))
+            }
+        });
+    }
+    let parts = situation.epilogue;
+    let fused = FusedCall {
+        // A residual takes the place of a C that is not read.
+        call: if parts.residual.is_some() { Call { beta: T::Scalar::ONE.sum(), ..call } } else { call },
+        added: parts.residual.unwrap_or(call.matrices[2].address),
+        bias: parts.bias,
+        function: match parts.activation {
+            Activation::None => Function::None,
+            Activation::Relu => Function::Relu,
+            Activation::Gelu => Function::Gelu,
+        },
+        kept: parts.kept,
+    };
+    FUSED_HANDLES.with(device, FusedHandle::new, |handle| {
+        let memory = WithEpilogue { shape: 0u32, epilogue };
+        // SAFETY: as above; cuBLASLt reads the bias and the residual too and writes what is kept, which were checked.
         unsafe {
-            stream.with_raw((a, b, c, &mut workspace), |stream| {
-                handle.multiply(stream, (address, bytes), &call)
-            })
+            stream
+                .with_raw((a, b, c, memory, &mut workspace), |stream| handle.multiply(stream, space, &fused))
         }
     })
 }

@@ -127,8 +127,8 @@ pub enum Lack {
     Conjugate(char),
     /// Results of this type have no epilogue.
     Epilogue(DType),
-    /// It has no epilogues.
-    NoEpilogue,
+    /// Its epilogues do not have this.
+    EpiloguePart(&'static str),
     /// More of something than the engine counts.
     TooMany(&'static str),
     /// There is no image of its kernels for the device, its driver, or the overrides of the environment.
@@ -154,7 +154,7 @@ impl fmt::Display for Lack {
             Lack::Epilogue(result) => {
                 write!(formatter, "an epilogue needs a result of f16, bf16, f32 or f64, not {result}")
             }
-            Lack::NoEpilogue => formatter.write_str("it has no epilogues"),
+            Lack::EpiloguePart(part) => write!(formatter, "its epilogues have no {part}"),
             Lack::TooMany(what) => write!(formatter, "there are too many {what} for it"),
             Lack::Conjugate(operand) => {
                 write!(formatter, "it does not conjugate {operand} without transposing it")

@@ -3,6 +3,8 @@
 //! What must stay true: the numbers are those of the type that the product is summed in until the end, so what is fused is
 //! rounded once, where separate operations would round each time.
 
+use std::ops::Range;
+
 use super::engine::Lack;
 use super::product::{OPERATION, Product};
 use crate::driver::image::ArgumentKind;
@@ -17,10 +19,84 @@ pub enum Activation {
     /// x itself.
     #[default]
     None,
-    /// The larger of x and 0; NaN stays.
+    /// The larger of x and 0; NaN stays, but that the engine `cublas` may make 0 of it.
     Relu,
     /// x / (1 + exp(-2 u)) with u = √(2/π) (x + 0.044715 x³), which is x (1 + tanh u) / 2.
     Gelu,
+}
+
+/// The parts of an epilogue, each where it is asked for, with the memory that is read as `R` and written as `W`: slices of a
+/// device or of the host, or where they lie.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts<R, W> {
+    pub bias: Option<R>,
+    /// Whether the bias has a number a row, instead of a column.
+    pub by_row: bool,
+    pub kept: Option<W>,
+    pub activation: Activation,
+    pub residual: Option<R>,
+}
+
+impl<R, W> Parts<R, W> {
+    pub const NONE: Parts<R, W> =
+        Parts { bias: None, by_row: false, kept: None, activation: Activation::None, residual: None };
+
+    /// Whether there is anything to do.
+    pub fn is_none(&self) -> bool {
+        self.bias.is_none()
+            && self.kept.is_none()
+            && self.residual.is_none()
+            && self.activation == Activation::None
+    }
+
+    /// The same parts with their memory seen in another way.
+    pub fn seen<Q, V>(&self, read: impl Fn(&R) -> Q, written: impl Fn(&W) -> V) -> Parts<Q, V> {
+        Parts {
+            bias: self.bias.as_ref().map(&read),
+            by_row: self.by_row,
+            kept: self.kept.as_ref().map(written),
+            activation: self.activation,
+            residual: self.residual.as_ref().map(&read),
+        }
+    }
+}
+
+impl Parts<Range<u64>, Range<u64>> {
+    /// Fails where memory that lies at these bytes is too short for elements of this size, or what is kept shares any with
+    /// what is read or with C.
+    pub fn check(&self, product: &Product, operands: &[Range<u64>; 3], element: usize) -> Result<()> {
+        if self.is_none() {
+            return Ok(());
+        }
+        let needed = product.stored_c().span().unwrap_or(usize::MAX);
+        let bias = if self.by_row { product.m() } else { product.n() };
+        let parts = [
+            ("the bias", &self.bias, bias),
+            ("the residual", &self.residual, needed),
+            ("what is kept", &self.kept, needed),
+        ];
+        let there =
+            || parts.iter().filter_map(|(name, range, needed)| Some((*name, (*range).clone()?, *needed)));
+        for (name, range, needed) in there() {
+            let found = (range.end - range.start) as usize / element;
+            if found < needed {
+                let wanted = format!("at least {needed}, for C of {}", product.stored_c());
+                return Err(Error::invalid(OPERATION, format!("{name} of {found} elements"), wanted));
+            }
+        }
+        let [a, b, c] = operands.clone();
+        let all = there().map(|(name, range, _)| (name, range)).chain([("A", a), ("B", b), ("C", c)]);
+        let all: Vec<(&str, Range<u64>)> = all.collect();
+        for (name, range) in all.iter().filter(|(name, _)| matches!(*name, "C" | "what is kept")) {
+            for (other, place) in all.iter().filter(|(other, _)| other != name) {
+                if range.start < place.end && place.start < range.end {
+                    let found = format!("{name} at {range:#x?} and {other} at {place:#x?}");
+                    return Err(Error::invalid(OPERATION, found, "memory of its own for what is written"));
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// C = activation(alpha · op(A) · op(B) + beta · C + bias) + residual, of which each part may be missing.
@@ -42,110 +118,88 @@ pub enum Activation {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Epilogue<'a, C: Element> {
-    bias: Option<DeviceSlice<'a, C>>,
-    by_row: bool,
-    kept: Option<DeviceSliceMut<'a, C>>,
-    activation: Activation,
-    residual: Option<DeviceSlice<'a, C>>,
+    parts: Parts<DeviceSlice<'a, C>, DeviceSliceMut<'a, C>>,
+}
+
+impl<C: Element> Default for Epilogue<'_, C> {
+    fn default() -> Self {
+        Epilogue::new()
+    }
 }
 
 impl<'a, C: Element> Epilogue<'a, C> {
     /// Nothing.
-    pub fn new() -> Epilogue<'a, C> {
-        Epilogue { bias: None, by_row: false, kept: None, activation: Activation::None, residual: None }
+    pub const fn new() -> Epilogue<'a, C> {
+        Epilogue { parts: Parts::NONE }
     }
 
     /// Adds a number to each column: `bias[j]` to C's (i, j), in all matrices of a batch. Replaces another bias.
     #[must_use]
     pub fn bias_of_columns(mut self, bias: &'a impl DeviceRead<C>) -> Epilogue<'a, C> {
-        self.bias = Some(DeviceSlice::new(bias.view()));
-        self.by_row = false;
+        self.parts.bias = Some(DeviceSlice::new(bias.view()));
+        self.parts.by_row = false;
         self
     }
 
     /// Adds a number to each row: `bias[i]` to C's (i, j), in all matrices of a batch. Replaces another bias.
     #[must_use]
     pub fn bias_of_rows(mut self, bias: &'a impl DeviceRead<C>) -> Epilogue<'a, C> {
-        self.bias = Some(DeviceSlice::new(bias.view()));
-        self.by_row = true;
+        self.parts.bias = Some(DeviceSlice::new(bias.view()));
+        self.parts.by_row = true;
         self
     }
 
     /// Applies this, after the bias.
     #[must_use]
     pub fn activation(mut self, activation: Activation) -> Epilogue<'a, C> {
-        self.activation = activation;
+        self.parts.activation = activation;
         self
     }
 
     /// Keeps what the activation is applied to, laid out like C: gradients need it.
     #[must_use]
     pub fn keep(mut self, before: &'a mut impl DeviceWrite<C>) -> Epilogue<'a, C> {
-        self.kept = Some(DeviceSliceMut::new(before.view()));
+        self.parts.kept = Some(DeviceSliceMut::new(before.view()));
         self
     }
 
     /// Adds this, laid out like C, after the activation.
     #[must_use]
     pub fn residual(mut self, residual: &'a impl DeviceRead<C>) -> Epilogue<'a, C> {
-        self.residual = Some(DeviceSlice::new(residual.view()));
+        self.parts.residual = Some(DeviceSlice::new(residual.view()));
         self
     }
 
     /// Whether there is anything to do.
     pub(super) fn is_none(&self) -> bool {
-        self.bias.is_none()
-            && self.kept.is_none()
-            && self.residual.is_none()
-            && self.activation == Activation::None
+        self.parts.is_none()
     }
 
     /// Fails where a buffer is too short, or what is kept shares memory with what is read or with C.
-    pub(super) fn check(&self, product: &Product, operands: &[std::ops::Range<u64>; 3]) -> Result<()> {
+    pub(super) fn check(&self, product: &Product, operands: &[Range<u64>; 3]) -> Result<()> {
         let bytes = |address: u64, length: usize| address..address + (length * size_of::<C>()) as u64;
-        let needed = product.stored_c().span().unwrap_or(usize::MAX);
-        let bias = if self.by_row { product.m() } else { product.n() };
-        let read = [("the bias", &self.bias, bias), ("the residual", &self.residual, needed)];
-        let kept = self.kept.as_ref().map(|kept| (kept.address(), kept.len()));
-        let lengths =
-            read.iter().filter_map(|(name, slice, needed)| Some((*name, slice.as_ref()?.len(), *needed)));
-        for (name, found, needed) in lengths.chain(kept.map(|(_, length)| ("what is kept", length, needed))) {
-            if found < needed {
-                let wanted = format!("at least {needed}, for C of {}", product.stored_c());
-                return Err(Error::invalid(OPERATION, format!("{name} of {found} elements"), wanted));
-            }
-        }
-        let [a, b, c] = operands.clone();
-        let mut written = vec![("C", c)];
-        written.extend(kept.map(|(address, length)| ("what is kept", bytes(address, length))));
-        let slices = read.iter().filter_map(|(name, slice, _)| {
-            slice.as_ref().map(|slice| (*name, bytes(slice.address(), slice.len())))
-        });
-        let mut others: Vec<_> = slices.collect();
-        others.extend([("A", a), ("B", b)]);
-        others.extend(written.first().cloned());
-        for (name, range) in &written {
-            for (other, place) in others.iter().filter(|(other, _)| other != name) {
-                if range.start < place.end && place.start < range.end {
-                    let found = format!("{name} at {range:#x?} and {other} at {place:#x?}");
-                    return Err(Error::invalid(OPERATION, found, "memory of its own for what is written"));
-                }
-            }
-        }
-        Ok(())
+        let places = self
+            .parts
+            .seen(|slice| bytes(slice.address(), slice.len()), |slice| bytes(slice.address(), slice.len()));
+        places.check(product, operands, size_of::<C>())
+    }
+
+    /// The parts with the addresses of their memory.
+    pub(super) fn addresses(&self) -> Parts<u64, u64> {
+        self.parts.seen(DeviceSlice::address, DeviceSliceMut::address)
     }
 
     /// The kernels' parameter.
     pub(super) fn raw(&self) -> Raw {
-        let address = |slice: &Option<DeviceSlice<'_, C>>| slice.as_ref().map_or(0, DeviceSlice::address);
+        let parts = self.addresses();
         Raw {
-            bias: address(&self.bias),
-            before: self.kept.as_ref().map_or(0, DeviceSliceMut::address),
-            residual: address(&self.residual),
-            by_row: self.by_row.into(),
-            activation: match self.activation {
+            bias: parts.bias.unwrap_or(0),
+            before: parts.kept.unwrap_or(0),
+            residual: parts.residual.unwrap_or(0),
+            by_row: parts.by_row.into(),
+            activation: match parts.activation {
                 Activation::None => 0,
                 Activation::Relu => 1,
                 Activation::Gelu => 2,
@@ -183,10 +237,10 @@ unsafe impl<S: bytemuck::Pod, C: Element> KernelArgument for WithEpilogue<'_, S,
     const SIZE: usize = size_of::<S>();
 
     fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
-        for read in [&self.epilogue.bias, &self.epilogue.residual].into_iter().flatten() {
+        for read in [&self.epilogue.parts.bias, &self.epilogue.parts.residual].into_iter().flatten() {
             <DeviceSlice<'_, C> as KernelArgument>::enter(read, target)?;
         }
-        match &self.epilogue.kept {
+        match &self.epilogue.parts.kept {
             Some(kept) => <DeviceSliceMut<'_, C> as KernelArgument>::enter(kept, target),
             None => Ok(()),
         }

@@ -8,11 +8,15 @@
 //! | `wgmma` | compute capability 9.0; A and B with all rows and matrices at multiples of 16 bytes, or 2²⁶ operations and more, where copies of them pay; k of 1 or more | `f16` and `bf16`, into themselves or `f32` | `f32`, by the tensor cores: products are exact, sums of 16 of them are cut, not rounded |
 //! | `mma` | 8.0 or more, or 7.5 for `f16`; any alignment | `f16` and `bf16`, into themselves or `f32` | as `wgmma` |
 //! | `simt` | 6.0 or more | all but `Bool` and the 8-bit floats | `f32` for `f16` and `bf16`, else their own type, by fma with k ascending, or in small products of `f32` in two such sums for each 16 of k; integers wrap |
-//! | `cublas` | the library, and that it is asked for; no conjugation without transposition; k of 1 or more | `f16` and `bf16`, into themselves or `f32`; `f32`, `f64`, complex | `f32` for `f16` and `bf16`, else their own type, never in TF32 |
+//! | `cublas` | the library, and that it is asked for; no conjugation without transposition; k of 1 or more | `f16` and `bf16`, into themselves or `f32`; `f32`, `f64`, complex | `f32` for `f16` and `bf16`, partial sums too; else their own type, never in TF32, `f32` and `c64` by cuBLAS's pedantic arithmetic |
 //!
-//! What is done with a number before it is stored (bias, activation, residual) is an [`Epilogue`], on all engines.
+//! What is done with a number before it is stored (bias, activation, residual) is an [`Epilogue`]. This crate's engines have
+//! all of it, for `f16`, `bf16`, `f32` and `f64`. `cublas` fuses it by cuBLASLt and lacks what that has no words for: a bias of
+//! rows; a residual after an activation, or beside a C that is read; numbers kept but those that gelu is applied to, or in
+//! rows and matrices that do not begin at multiples of 8 elements and 16 bytes; a bias that does not begin at such a multiple
+//! of bytes. Its relu may make 0 of NaN.
 //!
-//! [`gemm_host`] is the same on the CPU.
+//! [`gemm_host`] is the same on the CPU, and [`gemm_host_with`] with an epilogue.
 //!
 //! `SELVEDGE_GEMM` is `own` (as where it is not set), `auto`, or an engine's name; [`Product::by`] goes before it. An engine that was asked for by name
 //! and cannot run is an error that says what it lacks, never another engine.
@@ -43,7 +47,7 @@ mod wgmma;
 pub use element::{GemmElement, GemmResult};
 pub use engine::{Choice, Engine, Lack};
 pub use epilogue::{Activation, Epilogue};
-pub use host::gemm_host;
+pub use host::{HostEpilogue, gemm_host, gemm_host_with};
 pub use plan::{Machine, Plan};
 pub use product::{Operation, Product};
 pub use table::TunedChoice;
@@ -135,7 +139,8 @@ pub fn gemm_with<T: GemmElement, C: GemmResult<T>>(
         result: C::DTYPE,
         addresses,
         machine,
-        has_epilogue: !epilogue.is_none(),
+        reads_c: beta != zero,
+        epilogue: epilogue.addresses(),
         way: None,
     };
     let scalars =
@@ -149,6 +154,6 @@ pub fn gemm_with<T: GemmElement, C: GemmResult<T>>(
         }
         Engine::Mma => mma::run_on(stream, &situation, scalars, a, b, c, &epilogue),
         Engine::Simt => simt::run_on(stream, &situation, scalars, a, b, c, &epilogue),
-        Engine::Cublas => cublas::run_on(stream, &situation, (alpha.sum(), beta.sum()), a, b, c),
+        Engine::Cublas => cublas::run_on(stream, &situation, scalars, a, b, c, &epilogue),
     }
 }

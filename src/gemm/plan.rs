@@ -6,6 +6,7 @@
 use std::fmt;
 
 use super::engine::{Choice, Engine, Lack};
+use super::epilogue::Parts;
 use super::product::{OPERATION, Product};
 use super::table::{TunedChoice, tuned};
 use super::way::Way;
@@ -50,16 +51,19 @@ pub(super) struct Situation<'a> {
     /// Of A, B and C.
     pub addresses: [u64; 3],
     pub machine: Machine,
-    /// Whether there is anything to do before numbers are rounded.
-    pub has_epilogue: bool,
+    /// Whether C is read.
+    pub reads_c: bool,
+    /// What is done before numbers are rounded, with the addresses of its memory.
+    pub epilogue: Parts<u64, u64>,
     /// How its engine is to divide it; none: as that finds best.
     pub way: Option<Way>,
 }
 
 impl<'a> Situation<'a> {
-    /// Of operands at aligned addresses, without an epilogue, divided as an engine finds best.
-    fn of_types(product: &'a Product, operand: DType, result: DType, machine: Machine) -> Situation<'a> {
-        Situation { product, operand, result, addresses: [0; 3], machine, has_epilogue: false, way: None }
+    /// Of operands at aligned addresses, with nothing but the product to do, divided as an engine finds best.
+    pub fn of_types(product: &'a Product, operand: DType, result: DType, machine: Machine) -> Situation<'a> {
+        let (addresses, epilogue) = ([0; 3], Parts::NONE);
+        Situation { product, operand, result, addresses, machine, reads_c: false, epilogue, way: None }
     }
 }
 
@@ -93,7 +97,7 @@ impl Geometry {
 }
 
 fn lacks(engine: Engine, situation: &Situation<'_>) -> Option<Lack> {
-    if let Some(lack) = epilogue::lacks(situation.result).filter(|_| situation.has_epilogue) {
+    if let Some(lack) = epilogue::lacks(situation.result).filter(|_| !situation.epilogue.is_none()) {
         return Some(lack);
     }
     match engine {
@@ -351,15 +355,7 @@ mod tests {
     #[test]
     fn the_table_is_followed_where_it_may_be() {
         let product = Product::new(64, 64, 64);
-        let situation = Situation {
-            product: &product,
-            operand: DType::BF16,
-            result: DType::BF16,
-            addresses: [0; 3],
-            machine: HOPPER,
-            has_epilogue: false,
-            way: None,
-        };
+        let situation = Situation::of_types(&product, DType::BF16, DType::BF16, HOPPER);
         let chosen = |way: &str, cublas, choice| {
             let line =
                 TunedChoice::new(&product, DType::BF16, DType::BF16, HOPPER, way.parse().unwrap(), cublas);

@@ -142,6 +142,7 @@ symbols! {
     CublasApi from cublas;
     cublasGetProperty: PFN_cublasGetProperty "cublasGetProperty" required;
     cublasCreate: PFN_cublasCreate_v2 "cublasCreate_v2" optional;
+    cublasSetMathMode: PFN_cublasSetMathMode "cublasSetMathMode" optional;
     cublasSetStream: PFN_cublasSetStream_v2 "cublasSetStream_v2" optional;
     cublasSetWorkspace: PFN_cublasSetWorkspace_v2 "cublasSetWorkspace_v2" optional;
     cublasGemmEx: PFN_cublasGemmEx "cublasGemmEx" optional;
@@ -152,6 +153,18 @@ symbols! {
     /// cuBLASLt's functions that the crate calls.
     CublasLtApi from cublaslt;
     cublasLtGetVersion: PFN_cublasLtGetVersion "cublasLtGetVersion" required;
+    cublasLtCreate: PFN_cublasLtCreate "cublasLtCreate" optional;
+    cublasLtMatmul: PFN_cublasLtMatmul "cublasLtMatmul" optional;
+    cublasLtMatmulAlgoGetHeuristic: PFN_cublasLtMatmulAlgoGetHeuristic "cublasLtMatmulAlgoGetHeuristic" optional;
+    cublasLtMatmulDescCreate: PFN_cublasLtMatmulDescCreate "cublasLtMatmulDescCreate" optional;
+    cublasLtMatmulDescDestroy: PFN_cublasLtMatmulDescDestroy "cublasLtMatmulDescDestroy" optional;
+    cublasLtMatmulDescSetAttribute: PFN_cublasLtMatmulDescSetAttribute "cublasLtMatmulDescSetAttribute" optional;
+    cublasLtMatmulPreferenceCreate: PFN_cublasLtMatmulPreferenceCreate "cublasLtMatmulPreferenceCreate" optional;
+    cublasLtMatmulPreferenceDestroy: PFN_cublasLtMatmulPreferenceDestroy "cublasLtMatmulPreferenceDestroy" optional;
+    cublasLtMatmulPreferenceSetAttribute: PFN_cublasLtMatmulPreferenceSetAttribute "cublasLtMatmulPreferenceSetAttribute" optional;
+    cublasLtMatrixLayoutCreate: PFN_cublasLtMatrixLayoutCreate "cublasLtMatrixLayoutCreate" optional;
+    cublasLtMatrixLayoutDestroy: PFN_cublasLtMatrixLayoutDestroy "cublasLtMatrixLayoutDestroy" optional;
+    cublasLtMatrixLayoutSetAttribute: PFN_cublasLtMatrixLayoutSetAttribute "cublasLtMatrixLayoutSetAttribute" optional;
 }
 
 symbols! {

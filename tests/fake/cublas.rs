@@ -1,12 +1,16 @@
-//! Products by cuBLAS, on a cuBLAS that multiplies on the host (`csrc/fake_cublas`): that rows, leading dimensions, batches,
-//! conjugation and factors are asked for as they are meant, element by element; in which order with other streams; and what
-//! is said where there is no such library.
+//! Products by cuBLAS and cuBLASLt, on ones that multiply on the host (`csrc/fake_cublas`): that rows, leading dimensions,
+//! batches, conjugation, factors and epilogues are asked for as they are meant, element by element; in which order with
+//! other streams; that descriptors are given back, whatever fails; and what is said where there is no such library.
 
 #[path = "../gpu/gemm/case.rs"]
 mod case;
+#[path = "../gpu/gemm/epilogues.rs"]
+#[allow(dead_code, reason = "the rest is for engines that the fake driver does not run")]
+mod epilogues;
 #[path = "../gpu/gemm/numbers.rs"]
 mod numbers;
 
+use std::ffi::{CString, c_char, c_int, c_long};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,8 +18,10 @@ use half::{bf16, f16};
 use libtest_mimic::{Failed, Trial};
 use num_complex::Complex;
 use selvedge::driver::{Device, DeviceBuffer, Stream};
-use selvedge::gemm::{Choice, Engine, Machine, Operation, Plan, Product, gemm};
-use selvedge::tensor::Tensor;
+use selvedge::gemm::{
+    Activation, Choice, Engine, Epilogue, Machine, Operation, Plan, Product, gemm, gemm_with,
+};
+use selvedge::tensor::{Matmul, Tensor};
 use selvedge::types::DType;
 
 use super::children;
@@ -165,6 +171,184 @@ fn order(fake: &Fake) -> Outcome {
     check(fake.violations().is_empty(), &fake.violations().join("\n"))
 }
 
+/// The fake cuBLASLt that the crate has loaded, as its counts see it.
+struct Fused {
+    alive: unsafe extern "C" fn() -> c_long,
+    calls: unsafe extern "C" fn(*const c_char) -> c_long,
+    fail: unsafe extern "C" fn(*const c_char, c_long, c_int),
+    /// Kept as long as the pointers.
+    _library: libloading::Library,
+}
+
+impl Fused {
+    fn open() -> Result<Fused, Box<dyn std::error::Error>> {
+        let path = PathBuf::from(std::env::var("SELVEDGE_LIBCUBLAS")?).with_file_name("libcublasLt.so.12");
+        // SAFETY: the library is this suite's own, and the types are those of fake_cublaslt.c.
+        unsafe {
+            let library = libloading::Library::new(path)?;
+            Ok(Fused {
+                alive: *library.get(b"fake_cublaslt_alive")?,
+                calls: *library.get(b"fake_cublaslt_calls")?,
+                fail: *library.get(b"fake_cublaslt_fail")?,
+                _library: library,
+            })
+        }
+    }
+
+    fn alive(&self) -> i64 {
+        // SAFETY: see `open`.
+        unsafe { (self.alive)() }
+    }
+
+    fn calls(&self, function: &str) -> Result<i64, std::ffi::NulError> {
+        let name = CString::new(function)?;
+        // SAFETY: the name is terminated and outlives the call.
+        Ok(unsafe { (self.calls)(name.as_ptr()) })
+    }
+
+    fn fail(&self, function: &str, number: i64, status: i32) -> Result<(), std::ffi::NulError> {
+        let name = CString::new(function)?;
+        // SAFETY: as above.
+        unsafe { (self.fail)(name.as_ptr(), number, status) };
+        Ok(())
+    }
+}
+
+/// Child: every part of an epilogue that cuBLASLt has, and what is said of the others; algorithms are chosen once, and no
+/// descriptor is left.
+fn fused(fake: &Fake) -> Outcome {
+    let library = Fused::open()?;
+    let stream = Device::new(0)?.stream()?;
+    passes(epilogues::by_cublas(&stream, &[(16, 24, 5), (1, 8, 3), (5, 16, 9)]))?;
+    passes(epilogues::beyond_cublas(&stream))?;
+    check(library.alive() == 0, "a descriptor is left")?;
+
+    let (numbers, mut c) = (stream.upload(&[1.0f32; 64])?, stream.zeros::<f32>(64)?);
+    let mut multiply = |m: usize, start: usize, activation: Activation| {
+        let product = Product::new(m, 4, 4).by(CUBLAS);
+        let epilogue = Epilogue::new().activation(activation);
+        let part = &numbers.slice(start..)?;
+        gemm_with(&stream, &product, 1.0, part, part, 0.0, &mut c, epilogue)
+    };
+    let choices = "cublasLtMatmulAlgoGetHeuristic";
+    let before = library.calls(choices)?;
+    for _ in 0..3 {
+        // Another size, another alignment and another epilogue each have an algorithm of their own.
+        multiply(4, 0, Activation::Relu)?;
+        multiply(3, 0, Activation::Relu)?;
+        multiply(4, 1, Activation::Relu)?;
+        multiply(4, 0, Activation::Gelu)?;
+    }
+    check(library.calls(choices)? - before == 4, "an algorithm is not chosen once for each product")?;
+    // Types without an order, and those that cuBLASLt adds in another way.
+    let (whole, mut into) = (stream.zeros::<Complex<f32>>(16)?, stream.zeros::<Complex<f32>>(16)?);
+    let epilogue = Epilogue::new().residual(&whole);
+    let (one, zero) = (Complex::new(1.0, 0.0), Complex::new(0.0, 0.0));
+    let product = Product::new(4, 4, 4).by(CUBLAS);
+    let failed = gemm_with(&stream, &product, one, &whole, &whole, zero, &mut into, epilogue);
+    let text = failed.err().map(|error| error.to_string()).unwrap_or_default();
+    check(text.contains("an epilogue needs a result of f16"), &text)?;
+    check(fake.violations().is_empty(), &fake.violations().join("\n"))
+}
+
+/// Child: whatever call of cuBLASLt fails, the error names it, nothing is written, and no descriptor is left; the next
+/// product is made.
+fn fused_failures(fake: &Fake) -> Outcome {
+    let library = Fused::open()?;
+    let stream = Device::new(0)?.stream()?;
+    let numbers = stream.upload(&[1.0f32; 64])?;
+    let mut columns = 0;
+    // Each has a size of its own, so that an algorithm is chosen for it.
+    let mut multiply = || -> Result<Option<selvedge::Error>, Box<dyn std::error::Error>> {
+        columns += 8;
+        let (mut c, mut kept) = (stream.zeros::<f32>(4 * columns)?, stream.zeros::<f32>(4 * columns)?);
+        let (bias, b) = (stream.zeros::<f32>(columns)?, stream.zeros::<f32>(4 * columns)?);
+        stream.fill(&mut c, 7.0)?;
+        let product = Product::new(2, columns, 4).batch(2, 8, 0, 2 * columns).by(CUBLAS);
+        let epilogue = Epilogue::new().bias_of_columns(&bias).activation(Activation::Gelu).keep(&mut kept);
+        let failed = gemm_with(&stream, &product, 1.0, &numbers, &b, 0.0, &mut c, epilogue).err();
+        let wanted = if failed.is_some() { 7.0 } else { 0.0 };
+        let written = stream.download(&c)?;
+        check(written.iter().all(|x| *x == wanted), "what a failed product wrote")?;
+        check(library.alive() == 0, "a descriptor is left")?;
+        Ok(failed)
+    };
+    let mut tried = 0;
+    for function in [
+        "cublasLtCreate",
+        "cublasLtMatmulDescCreate",
+        "cublasLtMatmulDescSetAttribute",
+        "cublasLtMatrixLayoutCreate",
+        "cublasLtMatrixLayoutSetAttribute",
+        "cublasLtMatmulPreferenceCreate",
+        "cublasLtMatmulPreferenceSetAttribute",
+        "cublasLtMatmulAlgoGetHeuristic",
+        "cublasLtMatmul",
+    ] {
+        for number in 1.. {
+            library.fail(function, number, 14)?;
+            let Some(error) = multiply()? else { break };
+            let text = error.to_string();
+            check(text.contains(function) && text.contains("INTERNAL_ERROR"), &text)?;
+            tried += 1;
+        }
+        library.fail("", 0, 0)?;
+    }
+    // Attributes: seven of the description, two of each of three layouts, six of the preference; and the calls themselves.
+    check(tried == 1 + 1 + 7 + 3 + 6 + 1 + 6 + 1 + 1, &format!("{tried} failures"))?;
+    check(fake.violations().is_empty(), &fake.violations().join("\n"))
+}
+
+/// Child: the memory of an epilogue is waited for, and its product by what comes after; captured, it is one node.
+fn fused_order(fake: &Fake) -> Outcome {
+    fake.set_strict(true);
+    let device = Device::new(0)?;
+    let (home, other) = (device.stream()?, device.stream()?);
+    let mut operands = Operands::new(&home)?;
+    let mut more = [home.zeros::<f32>(64)?, home.zeros::<f32>(64)?];
+    let multiply = |stream: &Stream, operands: &mut Operands, [bias, kept]: &mut [DeviceBuffer<f32>; 2]| {
+        let epilogue = Epilogue::new().bias_of_columns(&*bias).activation(Activation::Gelu).keep(kept);
+        let (product, Operands { a, b, c }) = (Product::new(8, 8, 8).by(CUBLAS), operands);
+        gemm_with(stream, &product, 1.0, a, b, 0.0, c, epilogue)
+    };
+    multiply(&home, &mut operands, &mut more)?;
+    let waits = || fake.call_count("cuStreamWaitEvent");
+    for which in 0..2 {
+        home.synchronize()?;
+        let before = waits();
+        other.fill(&mut more[which], 0.0)?;
+        multiply(&home, &mut operands, &mut more)?;
+        check(waits() > before, "a product does not wait for a writer")?;
+        let before = waits();
+        other.fill(&mut more[which], 0.0)?;
+        check(waits() > before, "a writer does not wait for a product")?;
+    }
+    // A residual is read, as the matrix that beta multiplies.
+    let residual = other.zeros::<f32>(64)?;
+    let before = waits();
+    let (product, Operands { a, b, c }) = (Product::new(8, 8, 8).by(CUBLAS), &mut operands);
+    gemm_with(&home, &product, 1.0, a, b, 0.0, c, Epilogue::new().residual(&residual))?;
+    check(waits() > before, "a product does not wait for the writer of a residual")?;
+    multiply(&home, &mut operands, &mut more)?;
+    let (graph, ()) = home.capture(|stream| multiply(stream, &mut operands, &mut more))?;
+    check(graph.nodes()?.len() == 1, "a product is not one node")?;
+    let graph = graph.instantiate()?;
+    for _ in 0..3 {
+        graph.launch(&home)?;
+        multiply(&other, &mut operands, &mut more)?;
+    }
+    home.synchronize()?;
+    other.synchronize()?;
+    drop((graph, operands, more, residual, home, other));
+    // SAFETY: nothing else uses CUDA in this process.
+    let device = unsafe { device.reset()? };
+    let stream = device.stream()?;
+    let mut more = [stream.zeros::<f32>(64)?, stream.zeros::<f32>(64)?];
+    multiply(&stream, &mut Operands::new(&stream)?, &mut more)?;
+    stream.synchronize()?;
+    check(fake.violations().is_empty(), &fake.violations().join("\n"))
+}
+
 /// Child: what is chosen, with and without the library.
 fn choices(_: &Fake) -> Outcome {
     let machine = Machine::of(&Device::new(0)?)?;
@@ -220,7 +404,43 @@ fn tensors(fake: &Fake) -> Outcome {
         check(found.to_vec::<f32>()? == wanted, &format!("views {index}"))?;
         check(fake.call_count("cuLaunchKernel") == copies, &format!("views {index}: something was copied"))?;
     }
+    layers(&device)?;
     check(fake.violations().is_empty(), &fake.violations().join("\n"))
+}
+
+/// Layers by cuBLASLt, against the same on the CPU.
+fn layers(device: &selvedge::tensor::Device) -> Outcome {
+    let cpu = selvedge::tensor::Device::cpu();
+    let tensor = |sizes: &[usize]| {
+        let elements = (0..sizes.iter().product::<usize>()).map(|x| (x * 7 % 11) as f32 / 4.0 - 1.25);
+        Tensor::from_vec(elements.collect(), sizes, &cpu)
+    };
+    let (x, weights, bias, residual) =
+        (tensor(&[2, 5, 12])?, tensor(&[16, 12])?, tensor(&[16])?, tensor(&[2, 5, 16])?);
+    for (activation, has_residual) in
+        [(Activation::None, true), (Activation::Relu, false), (Activation::Gelu, false)]
+    {
+        let layer = |place: &selvedge::tensor::Device| -> selvedge::Result<Vec<f32>> {
+            let (bias, residual) = (bias.to(place)?, residual.to(place)?);
+            let mut matmul = Matmul::new().bias(&bias).activation(activation);
+            if has_residual {
+                matmul = matmul.residual(&residual);
+            }
+            let (x, weights) = (x.to(place)?, weights.to(place)?);
+            let weights = weights.transpose(0, 1)?;
+            let mut all = matmul.of(&x, &weights)?.to_vec::<f32>()?;
+            if activation == Activation::Gelu {
+                let (product, kept) = matmul.of_keeping(&x, &weights)?;
+                all.extend(product.to_vec::<f32>()?);
+                all.extend(kept.to_vec::<f32>()?);
+            }
+            Ok(all)
+        };
+        let (found, wanted) = (layer(device)?, layer(&cpu)?);
+        let near = found.iter().zip(&wanted).all(|(x, y)| (x - y).abs() <= 1e-5 * y.abs().max(1.0));
+        check(near && found.len() == wanted.len(), &format!("{activation:?}: {found:?}, wanted {wanted:?}"))?;
+    }
+    Ok(())
 }
 
 /// One child of this module by name.
@@ -228,6 +448,9 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
     match arguments {
         [name] if name == "cases" => cases(fake),
         [name] if name == "conjugates" => conjugates(fake),
+        [name] if name == "fused" => fused(fake),
+        [name] if name == "fused_failures" => fused_failures(fake),
+        [name] if name == "fused_order" => fused_order(fake),
         [name] if name == "order" => order(fake),
         [name] if name == "choices" => choices(fake),
         [name] if name == "tensors" => tensors(fake),
@@ -248,7 +471,7 @@ fn library() -> std::io::Result<PathBuf> {
                 variant::compiler()
                     .args(["-std=gnu11", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra"])
                     .arg(sources.join(source))
-                    .args(["-ldl", "-lm", "-o"])
+                    .args(["-ldl", "-lm", "-lpthread", "-o"])
                     .arg(&unfinished),
             )?;
             fs::rename(&unfinished, folder.join(name))?;
@@ -284,6 +507,11 @@ pub fn trials() -> Vec<Trial> {
             // Threads one after another share handles; after a reset a new one is made.
             let handles = text.matches("a handle").count();
             if (2..=5).contains(&handles) { Ok(()) } else { Err(format!("{handles} handles: {text}").into()) }
+        }),
+        Trial::test("cublas::fused", || with_library("fused", &[]).map(drop)),
+        Trial::test("cublas::fused_failures", || with_library("fused_failures", &[]).map(drop)),
+        Trial::test("cublas::fused_order", || {
+            with_library("fused_order", &[("FAKE_CUBLAS", "launch")]).map(drop)
         }),
         Trial::test("cublas::choices", || {
             let text = with_library("choices", &[])?;

@@ -4,7 +4,8 @@
 use libtest_mimic::Trial;
 use selvedge::Error;
 use selvedge::driver;
-use selvedge::tensor::{Device, Fused, Tensor};
+use selvedge::gemm::Activation;
+use selvedge::tensor::{Device, Fused, Matmul, Tensor};
 use selvedge::types::DType;
 
 use super::support::{ChildOutcome, Fake, calls, check};
@@ -24,6 +25,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> ChildOutcome {
         copies(fake, &device)?;
         writes(fake, &device)?;
         reductions(fake, &device)?;
+        products(fake, &device)?;
         graphs(fake, &device)?;
         threads(&device)?;
         #[cfg(feature = "io")]
@@ -83,6 +85,42 @@ fn reductions(fake: &Fake, device: &Device) -> ChildOutcome {
         drop((x, sum));
     }
     Ok(())
+}
+
+/// A product with all that is fused into it is one launch, and one more for what does not lie as it is read; it waits for
+/// another stream's work, which waits for it.
+fn products(fake: &Fake, device: &Device) -> ChildOutcome {
+    let own = driver::Device::new(0)?.stream()?;
+    let ones = |sizes: &[usize]| Tensor::ones(sizes, DType::F32, device);
+    let (x, weights, wide) = (ones(&[3, 16, 24])?, ones(&[24, 40])?, ones(&[40, 2])?);
+    let (bias, residual, row) = (ones(&[40])?, ones(&[3, 16, 40])?, ones(&[40])?);
+    let column = wide.select(1, 0)?;
+    let layer = Matmul::new().bias(&bias).activation(Activation::Gelu).residual(&residual);
+    for (matmul, launches, what) in [
+        (layer, 1, "all as it is read"),
+        (layer.bias(&column), 2, "a bias with steps"),
+        (layer.residual(&row), 2, "a residual that is broadcast"),
+    ] {
+        matmul.of(&x, &weights)?;
+        let (launched, _) = calls(fake, "cuLaunchKernel", || matmul.of_keeping(&x, &weights))?;
+        check(launched == launches, &format!("{what}: {launched} launches"))?;
+    }
+    // A number for each row keeps the matrices of a batch apart, in one launch all the same.
+    let rows = ones(&[16, 1])?;
+    let (launched, _) = calls(fake, "cuLaunchKernel", || layer.bias(&rows).of(&x, &weights))?;
+    check(launched == 1, &format!("a bias of rows: {launched} launches"))?;
+    device.stream()?.synchronize()?;
+    let late = Device::with_stream(&own, || ones(&[3, 16, 40]))?;
+    let (waits, (product, kept)) =
+        calls(fake, "cuStreamWaitEvent", || layer.residual(&late).of_keeping(&x, &weights))?;
+    check(waits == 1, &format!("{waits} waits for the residual's writer"))?;
+    let (waits, _) = calls(fake, "cuStreamWaitEvent", || Device::with_stream(&own, || &kept + &kept))?;
+    check(waits == 1, &format!("{waits} waits for what is kept"))?;
+    drop((product, kept));
+    let (launched, failed) =
+        calls(fake, "cuLaunchKernel", || Ok(layer.bias(&residual).of(&x, &weights).err()))?;
+    let text = failed.as_ref().map(Error::to_string).unwrap_or_default();
+    check(launched == 0 && text.contains("a bias of shape [3, 16, 40]"), &text)
 }
 
 /// A small operation is one launch, and nothing else that takes time.

@@ -8,6 +8,9 @@ mod bounds;
 #[path = "../gpu/gemm/case.rs"]
 #[allow(dead_code, reason = "the rest is the device suite's")]
 mod case;
+#[path = "../gpu/gemm/epilogues.rs"]
+#[allow(dead_code, reason = "the rest is the device suite's")]
+mod epilogues;
 #[path = "../gpu/gemm/numbers.rs"]
 mod numbers;
 
@@ -16,7 +19,7 @@ mod support;
 use half::{bf16, f16};
 use num_complex::Complex;
 use selvedge::Error;
-use selvedge::gemm::{Operation, Product, gemm_host};
+use selvedge::gemm::{Activation, HostEpilogue, Operation, Product, gemm_host, gemm_host_with};
 
 use case::{Case, LAYOUTS};
 use support::Outcome;
@@ -154,6 +157,57 @@ fn narrow_sums_are_rounded_once() {
     assert_eq!(c[0].to_f32(), 4096.0);
     gemm_host(&Product::new(1, 1, 4096), 0.5, &ones, &ones, 1.0, &mut c).unwrap();
     assert_eq!(c[0].to_f32(), 6144.0);
+}
+
+#[test]
+fn epilogues_are_exact() {
+    holds(epilogues::on_the_host());
+}
+
+/// Each number's epilogue by itself: what is exact has these bits on every device.
+#[test]
+fn epilogues_are_single_operations_in_the_sums_type() {
+    let run = |x: f32, activation: Activation, residual: f32| {
+        let mut c = [0.0f32];
+        let epilogue = HostEpilogue::new().activation(activation).residual(std::slice::from_ref(&residual));
+        gemm_host_with(&Product::new(1, 1, 1), 1.0, &[x], &[1.0], 0.0, &mut c, epilogue).unwrap();
+        c[0]
+    };
+    // NaN stays.
+    assert!(run(f32::NAN, Activation::Relu, 0.0).is_nan());
+    assert_eq!(run(-3.0, Activation::Relu, 0.5), 0.5);
+    // Far from 0 gelu is x and 0, without detours through infinity.
+    assert_eq!(run(50.0, Activation::Gelu, 0.0), 50.0);
+    assert_eq!(run(-50.0, Activation::Gelu, 0.0), 0.0);
+    assert!(run(f32::NAN, Activation::Gelu, 0.0).is_nan());
+    // One rounding: 2048 + 1 + 1 is no detour by f16, where 2048 + 1 is 2048.
+    let one = half::f16::ONE;
+    let (bias, residual, mut c) = ([one], [one], [f16::ZERO]);
+    let epilogue = HostEpilogue::new().bias_of_columns(&bias).residual(&residual);
+    gemm_host_with(&Product::new(1, 1, 2048), 1.0, &[one; 2048], &[one; 2048], 0.0, &mut c, epilogue)
+        .unwrap();
+    assert_eq!(c[0].to_f32(), 2050.0);
+}
+
+#[test]
+fn bad_epilogues_are_refused() {
+    let (a, mut c) = ([1.0f32; 12], [7.0f32; 9]);
+    let (short, mut kept) = ([1.0f32; 2], [0.0f32; 8]);
+    let mut run = |epilogue: HostEpilogue<'_, f32>, name: &str| {
+        let failed = gemm_host_with(&Product::new(3, 3, 4), 1.0, &a, &a, 0.0, &mut c, epilogue);
+        let Err(Error::InvalidArgument { found, wanted, .. }) = failed else { panic!("{name}") };
+        assert!(found.starts_with(name) && wanted.contains("C of 3 x 3"), "{found}; {wanted}");
+    };
+    run(HostEpilogue::new().bias_of_columns(&short), "the bias of 2");
+    run(HostEpilogue::new().bias_of_rows(&short), "the bias of 2");
+    run(HostEpilogue::new().residual(&short), "the residual of 2");
+    run(HostEpilogue::new().keep(&mut kept), "what is kept of 8");
+    assert_eq!(c, [7.0; 9]);
+    let mut whole = [0i32; 9];
+    let epilogue = HostEpilogue::new().activation(Activation::Relu);
+    let failed = gemm_host_with(&Product::new(3, 3, 4), 1, &[1; 12], &[1; 12], 0, &mut whole, epilogue);
+    let text = failed.unwrap_err().to_string();
+    assert!(text.contains("an epilogue needs a result of f16") && text.contains("i32"), "{text}");
 }
 
 #[test]

@@ -11,7 +11,9 @@ use half::{bf16, f16};
 use num_complex::Complex;
 use selvedge::Error;
 use selvedge::driver::{Device, Stream};
-use selvedge::gemm::{Choice, Engine, Machine, Operation, Plan, Product, gemm};
+use selvedge::gemm::{
+    Activation, Choice, Engine, Epilogue, Machine, Operation, Plan, Product, gemm, gemm_with,
+};
 use selvedge::types::DType;
 
 use case::{Case, LAYOUTS};
@@ -259,8 +261,28 @@ fn epilogues_are_exact() -> Outcome {
     epilogues::every_part(&stream()?, &engines()?)
 }
 
+/// Buffers that are too short or shared, and types without an order: nothing is launched.
 fn bad_epilogues_are_refused() -> Outcome {
-    epilogues::bad_ones(&stream()?)
+    let stream = stream()?;
+    let a = stream.upload(&[1.0f32; 12])?;
+    let (short, long) = (stream.upload(&[1.0f32; 2])?, stream.upload(&[1.0f32; 9])?);
+    let mut c = stream.zeros::<f32>(9)?;
+    let product = Product::new(3, 3, 4);
+    let mut run =
+        |epilogue: Epilogue<'_, f32>| gemm_with(&stream, &product, 1.0, &a, &a, 0.0, &mut c, epilogue);
+    assert_error!(run(Epilogue::new().bias_of_columns(&short)), Error::InvalidArgument { found, .. } if found.starts_with("the bias of 2"));
+    assert_error!(run(Epilogue::new().bias_of_rows(&short)), Error::InvalidArgument { found, .. } if found.starts_with("the bias of 2"));
+    assert_error!(run(Epilogue::new().residual(&short)), Error::InvalidArgument { found, .. } if found.starts_with("the residual of 2"));
+    let mut kept = stream.zeros::<f32>(8)?;
+    assert_error!(run(Epilogue::new().keep(&mut kept)), Error::InvalidArgument { found, .. } if found.starts_with("what is kept of 8"));
+    run(Epilogue::new().residual(&long))?;
+    assert_eq!(stream.download(&c)?, [5.0; 9]);
+    let numbers = stream.upload(&[1i32; 12])?;
+    let mut whole = stream.zeros::<i32>(9)?;
+    let epilogue = Epilogue::new().activation(Activation::Relu);
+    let failed = gemm_with(&stream, &product, 1, &numbers, &numbers, 0, &mut whole, epilogue);
+    assert_error!(failed, Error::InvalidArgument { found, .. } if found.contains("an epilogue needs a result of f16"));
+    Ok(())
 }
 
 fn large_products_are_exact() -> Outcome {
@@ -354,6 +376,8 @@ fn cublas_multiplies_where_it_is() -> Outcome {
         Case { operations, ..Case::new(35, 20, 17) }.check::<Complex<f64>, Complex<f64>>(&stream, CUBLAS)?;
     }
     bounds::by_cublas(&stream)?;
+    epilogues::by_cublas(&stream, &[(136, 72, 40), (16, 136, 328), (304, 1048, 40)])?;
+    epilogues::beyond_cublas(&stream)?;
     // Captured, once its kernels are loaded.
     let (a, mut c) = (stream.upload(&[1.0f32; 64 * 64])?, stream.zeros::<f32>(64 * 64)?);
     let product = Product::new(64, 64, 64).by(CUBLAS);

@@ -5,7 +5,7 @@ mod cases;
 
 use half::bf16;
 use selvedge::Error;
-use selvedge::gemm::{Choice, Engine};
+use selvedge::gemm::{Activation, Choice, Engine};
 use selvedge::tensor::{Device, Matmul, Tensor};
 use selvedge::types::DType;
 
@@ -13,6 +13,9 @@ use crate::support::{Need, Outcome, assert_error, promises};
 
 promises! {
     views_of_every_kind_are_multiplied => needs(Need::Isa(8, 0)),
+    bias_activation_and_residual_are_part_of_the_product => needs(Need::Isa(8, 0)),
+    layers_keep_what_gelu_is_applied_to => needs(Need::Isa(8, 0)),
+    large_layers_agree_with_the_cpu => needs(Need::Isa(8, 0)),
     vectors_lose_their_dimension => needs(Need::Isa(8, 0)),
     results_are_rounded_once => needs(Need::Isa(8, 0)),
     large_views_agree_with_the_cpu => needs(Need::Isa(8, 0)),
@@ -26,6 +29,52 @@ fn device() -> selvedge::Result<Device> {
 
 fn views_of_every_kind_are_multiplied() -> Outcome {
     Ok(cases::every_dtype(0..600, &device()?)?)
+}
+
+fn bias_activation_and_residual_are_part_of_the_product() -> Outcome {
+    Ok(cases::every_fused(0..400, &device()?)?)
+}
+
+fn layers_keep_what_gelu_is_applied_to() -> Outcome {
+    Ok(cases::layers(&device()?)?)
+}
+
+/// Layers at sizes at which every engine has several tiles: of whole numbers exactly, but for gelu, which is near.
+fn large_layers_agree_with_the_cpu() -> Outcome {
+    let device = device()?;
+    let whole = |count: usize| (0..count).map(|x| (x * 7 % 9) as f32 - 4.0).collect::<Vec<f32>>();
+    let here = Device::cpu();
+    for (dtype, result) in [
+        (DType::BF16, DType::BF16),
+        (DType::BF16, DType::F32),
+        (DType::F16, DType::F16),
+        (DType::F32, DType::F32),
+        (DType::F64, DType::F64),
+    ] {
+        let tensor = |sizes: &[usize], dtype| {
+            Tensor::from_vec(whole(sizes.iter().product()), sizes, &here)?.cast(dtype)
+        };
+        let (x, weights) = (tensor(&[3, 200, 64], dtype)?, tensor(&[328, 64], dtype)?);
+        let (bias, residual) = (tensor(&[328], result)?, tensor(&[3, 200, 328], result)?);
+        for activation in [Activation::None, Activation::Relu, Activation::Gelu] {
+            let layer = |place: &Device| -> selvedge::Result<[Vec<f64>; 2]> {
+                let (bias, residual) = (bias.to(place)?, residual.to(place)?);
+                let matmul = Matmul::new().alpha(0.25).bias(&bias).activation(activation).residual(&residual);
+                let (x, weights) = (x.to(place)?, weights.to(place)?);
+                let (c, kept) = matmul.result(result).of_keeping(&x, &weights.transpose(0, 1)?)?;
+                let values = |tensor: &Tensor| tensor.to(&here)?.cast(DType::F64)?.to_vec::<f64>();
+                Ok([values(&c)?, values(&kept)?])
+            };
+            let ([found, kept], [wanted, wanted_kept]) = (layer(&device)?, layer(&here)?);
+            assert!(kept == wanted_kept, "{dtype} into {result}, {activation:?}: what is kept");
+            // Two units of bf16, where an approximation may round to the other side.
+            let unit = if activation == Activation::Gelu { 1.0 / 128.0 } else { 0.0 };
+            let near = |x: f64, y: f64, kept: f64| (x - y).abs() <= unit * kept.abs().max(y.abs());
+            let all = found.iter().zip(&wanted).zip(&kept).all(|((x, y), kept)| near(*x, *y, *kept));
+            assert!(all, "{dtype} into {result}, {activation:?}");
+        }
+    }
+    Ok(())
 }
 
 fn vectors_lose_their_dimension() -> Outcome {

@@ -5,7 +5,7 @@ mod cases;
 use half::f16;
 use num_complex::Complex;
 use selvedge::Error;
-use selvedge::gemm::{Choice, Engine};
+use selvedge::gemm::{Activation, Choice, Engine};
 use selvedge::tensor::{Device, Matmul, Tensor};
 use selvedge::types::DType;
 
@@ -21,6 +21,16 @@ fn holds(checked: cases::Checked) {
 #[test]
 fn views_of_every_kind_are_multiplied() {
     holds(cases::every_dtype(0..1500, &CPU));
+}
+
+#[test]
+fn bias_activation_and_residual_are_part_of_the_product() {
+    holds(cases::every_fused(0..1000, &CPU));
+}
+
+#[test]
+fn layers_keep_what_gelu_is_applied_to() {
+    holds(cases::layers(&CPU));
 }
 
 #[test]
@@ -137,6 +147,66 @@ fn an_output_that_is_an_input_is_written_last() {
         wide.to_vec::<f32>().unwrap(),
         [0.0, 0.0, 0.0, 0.0, 0.0, 7.0, 10.0, 0.0, 0.0, 15.0, 22.0, 0.0]
     );
+}
+
+#[test]
+fn what_does_not_fit_a_result_says_both_shapes() {
+    let (a, b) = (ones(&[4, 2, 3], DType::F32), ones(&[3, 5], DType::F32));
+    for shape in [&[4][..], &[2, 5], &[4, 1, 1], &[4, 1, 5], &[3, 1, 4, 2, 5]] {
+        let bias = ones(shape, DType::F32);
+        let text = Matmul::new().bias(&bias).of(&a, &b).unwrap_err().to_string();
+        assert!(text.contains(&format!("a bias of shape {shape:?} for a result of [4, 2, 5]")), "{text}");
+    }
+    for shape in [&[4][..], &[5, 5], &[1, 4, 2, 5]] {
+        let residual = ones(shape, DType::F32);
+        let text = Matmul::new().residual(&residual).of(&a, &b).unwrap_err().to_string();
+        assert!(text.contains(&format!("a residual of shape {shape:?} for a result of [4, 2, 5]")), "{text}");
+    }
+    let mut c = ones(&[4, 2, 5], DType::F32);
+    let bias = ones(&[4], DType::F32);
+    assert!(Matmul::new().bias(&bias).add_to(&mut c, 1, &a, &b).is_err());
+    assert_eq!(c.to_vec::<f32>().unwrap(), [1.0; 40]);
+    // Nothing is computed, so nothing is read.
+    let none = Matmul::new().bias(&ones(&[5], DType::F32)).of_keeping(&ones(&[0, 3], DType::F32), &b);
+    assert_eq!(none.unwrap().1.shape()[..], [0, 5]);
+}
+
+#[test]
+fn what_is_fused_has_the_results_dtype() {
+    let (half, single, whole) =
+        (ones(&[2, 2], DType::F16), ones(&[2, 2], DType::F32), ones(&[2, 2], DType::I32));
+    let mismatch = |matmul: Matmul<'_>, operand: &Tensor| {
+        let error = matmul.of(operand, operand).unwrap_err();
+        assert!(matches!(error, Error::DTypeMismatch { .. }), "{error}");
+        error.to_string()
+    };
+    let text = mismatch(Matmul::new().bias(&single), &half);
+    assert!(text.contains("the bias of f32 (shape [2, 2]), for f16 (shapes [2, 2] and [2, 2])"), "{text}");
+    let text = mismatch(Matmul::new().residual(&half).result(DType::F32), &half);
+    assert!(text.contains("the residual of f16") && text.contains("cast them"), "{text}");
+    let text = mismatch(Matmul::new().residual(&whole), &whole);
+    assert!(text.contains("the residual for a result of i32"), "{text}");
+    let text = mismatch(Matmul::new().activation(Activation::Relu), &ones(&[2, 2], DType::C64));
+    assert!(text.contains("an activation for a result of c64"), "{text}");
+    let text = Matmul::new().of_keeping(&whole, &whole).unwrap_err().to_string();
+    assert!(text.contains("what is kept for a result of i32"), "{text}");
+}
+
+#[test]
+fn a_residual_may_be_the_result_before() {
+    // It shares the result's elements, which are copied before anything is written.
+    let a = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]], &CPU).unwrap();
+    let mut c = Tensor::new([[10.0f32, 20.0], [30.0, 40.0]], &CPU).unwrap();
+    let (residual, bias) = (c.transpose(0, 1).unwrap(), c.select(0, 0).unwrap());
+    Matmul::new().bias(&bias).residual(&residual).add_to(&mut c, -1, &a, &a).unwrap();
+    assert_eq!(c.to_vec::<f32>().unwrap(), [17.0, 40.0, 15.0, 42.0]);
+    assert_eq!(bias.to_vec::<f32>().unwrap(), [10.0, 20.0]);
+    // A part whose rows lie apart, and columns.
+    let mut wide = Tensor::zeros(&[3, 4], DType::F32, &CPU).unwrap();
+    let part = wide.slice_mut(1, 1..3).unwrap().narrow(0, 1, 2).unwrap();
+    Matmul::new().residual(&a).add_to(part, 0, &a, &a).unwrap();
+    let wanted = [0.0, 0.0, 0.0, 0.0, 0.0, 8.0, 12.0, 0.0, 0.0, 18.0, 26.0, 0.0];
+    assert_eq!(wide.to_vec::<f32>().unwrap(), wanted);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //! What must stay true: how C is cut depends on the product alone, never on how many threads there are; so neither do the
 //! bits. (They do depend on the processor: its vectors, and its caches, by which long sums are cut.)
 
+mod epilogue;
 mod sum;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,9 +15,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::element::{Sealed, SealedScalar};
+use super::epilogue::{Parts, lacks};
 use super::product::{OPERATION, Operation, Product, Stored};
 use super::{GemmElement, GemmResult};
 use crate::error::{Error, Result};
+pub use epilogue::HostEpilogue;
+use epilogue::{Row, fuse};
 pub use sum::Sum;
 use sum::{Part, PartMut};
 
@@ -47,17 +51,39 @@ pub fn gemm_host<T: GemmElement, C: GemmResult<T>>(
     beta: T::Scalar,
     c: &mut [C],
 ) -> Result<()> {
-    multiply_by(processors(), product, alpha, a, b, beta, c)
+    gemm_host_with(product, alpha, a, b, beta, c, HostEpilogue::new())
 }
 
-fn multiply_by<T: GemmElement, C: GemmResult<T>>(
-    processors: usize,
+/// As [`gemm_host`], with a [`HostEpilogue`] before numbers are rounded.
+///
+/// It computes in the type that the product is summed in, and rounds once. Bias, relu and residual are single IEEE
+/// operations, so of the same sums they have the same bits as on a device; gelu is within a few units in the last place of
+/// that type, by the system's exponential function, where a device's is an approximation of its own.
+///
+/// # Errors
+///
+/// As `gemm_host`; also where a slice of the epilogue is too short, and where C's type is none of `f16`, `bf16`, `f32`
+/// and `f64`.
+pub fn gemm_host_with<T: GemmElement, C: GemmResult<T>>(
     product: &Product,
     alpha: T::Scalar,
     a: &[T],
     b: &[T],
     beta: T::Scalar,
     c: &mut [C],
+    epilogue: HostEpilogue<'_, C>,
+) -> Result<()> {
+    multiply_by(processors(), product, (alpha, beta), a, b, c, epilogue)
+}
+
+fn multiply_by<T: GemmElement, C: GemmResult<T>>(
+    processors: usize,
+    product: &Product,
+    (alpha, beta): (T::Scalar, T::Scalar),
+    a: &[T],
+    b: &[T],
+    c: &mut [C],
+    mut epilogue: HostEpilogue<'_, C>,
 ) -> Result<()> {
     let product = if alpha == T::Scalar::ZERO { product.without_depth() } else { *product };
     product.check()?;
@@ -66,7 +92,14 @@ fn multiply_by<T: GemmElement, C: GemmResult<T>>(
         range.start.addr() as u64..range.end.addr() as u64
     }
     let sizes = [size_of::<T>(), size_of::<T>(), size_of::<C>()];
-    product.check_buffers([bytes(a), bytes(b), bytes(c)], sizes)?;
+    let places = [bytes(a), bytes(b), bytes(c)];
+    product.check_buffers(places.clone(), sizes)?;
+    let parts = &epilogue.parts;
+    parts.seen(|slice| bytes(slice), |slice| bytes(slice)).check(&product, &places, size_of::<C>())?;
+    if let Some(lack) = lacks(C::DTYPE).filter(|_| !parts.is_none()) {
+        let found = format!("{product} of {} into {} on the CPU; {lack}", T::DTYPE, C::DTYPE);
+        return Err(Error::invalid(OPERATION, found, "a result that epilogues are for"));
+    }
     if product.is_empty() {
         return Ok(());
     }
@@ -79,6 +112,7 @@ fn multiply_by<T: GemmElement, C: GemmResult<T>>(
         stored_c: product.stored_c(),
         alpha: number(alpha.sum()),
         beta: number(beta.sum()),
+        epilogue: epilogue.raw(),
         tile,
         tiles: (product.m().div_ceil(tile.0), product.n().div_ceil(tile.1)),
     };
@@ -153,19 +187,42 @@ struct Job<'a, T: GemmElement, C> {
     stored_c: Stored,
     alpha: T::Sum,
     beta: T::Sum,
+    epilogue: Parts<*const C, *mut C>,
     tile: (usize, usize),
     tiles: (usize, usize),
 }
 
-// SAFETY: threads read A and B, and write tiles of C that no other one has.
+// SAFETY: threads read A, B, bias and residual, and write tiles of C and of what is kept that no other one has.
 unsafe impl<T: GemmElement, C: Send> Sync for Job<'_, T, C> {}
 
-/// A thread's own memory: widened parts of the operands, and sums.
-#[derive(Default)]
+/// A thread's own memory: widened parts of the operands, sums, and a row of them that is being finished.
 struct Scratch<S> {
     a: Vec<S>,
     b: Vec<S>,
     sums: Vec<S>,
+    row: Vec<S>,
+}
+
+/// What a tile's numbers are made of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Made {
+    /// Of nothing: a product without depth.
+    Zeros,
+    /// Of the scratch memory's sums.
+    Sums,
+    /// They are in C, alpha and beta applied.
+    InPlace,
+}
+
+/// A tile of C.
+struct Tile<C> {
+    /// Its rows and columns.
+    size: (usize, usize),
+    /// Its first row and column.
+    first: (usize, usize),
+    /// Where its first element lies, in elements from the first matrix on.
+    place: usize,
+    c: PartMut<C>,
 }
 
 impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
@@ -173,7 +230,7 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
         let count = (self.tiles.0 * self.tiles.1).saturating_mul(self.product.count());
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let work = || {
-            let mut scratch = Scratch { a: Vec::new(), b: Vec::new(), sums: Vec::new() };
+            let mut scratch = Scratch { a: Vec::new(), b: Vec::new(), sums: Vec::new(), row: Vec::new() };
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 if index >= count || failed.load(Ordering::Relaxed) {
@@ -213,12 +270,13 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
         let (top, left) = (index / self.tiles.1 * self.tile.0, index % self.tiles.1 * self.tile.1);
         let rows = self.tile.0.min(self.product.m() - top);
         let columns = self.tile.1.min(self.product.n() - left);
-        let start = matrix * self.stored_c.stride + top * self.stored_c.leading + left;
+        let place = matrix * self.stored_c.stride + top * self.stored_c.leading + left;
         // SAFETY: the product was checked against the slices, so all of this lies in them; no other tile has this part of C.
         unsafe {
-            let c = PartMut { start: self.c.add(start), row: self.stored_c.leading };
+            let c = PartMut { start: self.c.add(place), row: self.stored_c.leading };
+            let tile = Tile { size: (rows, columns), first: (top, left), place, c };
             if self.product.k() == 0 {
-                self.finish(rows, columns, None, c);
+                self.finish(tile, Made::Zeros, scratch);
             } else if T::IS_SUM && size_of::<C>() == size_of::<T>() {
                 // The same bits under another name: of signed integers, and of a type parameter that is its own sum.
                 let operand = |part: Part<T>| Part {
@@ -228,11 +286,14 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
                     conjugate: part.conjugate,
                 };
                 let (a, b) = (operand(self.a.part(matrix, top, 0)), operand(self.b.part(matrix, 0, left)));
-                let c = PartMut { start: c.start.cast::<T::Sum>(), row: c.row };
-                T::Sum::multiply((rows, columns, self.product.k()), self.alpha, a, b, self.beta, c);
+                let sums = PartMut { start: c.start.cast::<T::Sum>(), row: c.row };
+                T::Sum::multiply((rows, columns, self.product.k()), self.alpha, a, b, self.beta, sums);
+                if !self.epilogue.is_none() {
+                    self.finish(tile, Made::InPlace, scratch);
+                }
             } else {
                 self.widened(matrix, (top, left), (rows, columns), scratch);
-                self.finish(rows, columns, Some(&scratch.sums), c);
+                self.finish(tile, Made::Sums, scratch);
             }
         }
     }
@@ -265,23 +326,41 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
         }
     }
 
-    /// Rounds the sums, which are zeros where there are none, into C.
+    /// Rounds a tile's numbers into C, after the epilogue.
     ///
     /// # Safety
     ///
-    /// C has so many rows and columns here.
-    unsafe fn finish(&self, rows: usize, columns: usize, sums: Option<&[T::Sum]>, c: PartMut<C>) {
+    /// The tile lies in C, and nobody else uses it.
+    unsafe fn finish(&self, tile: Tile<C>, made: Made, scratch: &mut Scratch<T::Sum>) {
+        let (rows, columns) = tile.size;
         let reads = self.beta != T::Sum::ZERO;
         for i in 0..rows {
-            for j in 0..columns {
-                let sum = sums.map_or(T::Sum::ZERO, |sums| sums[i * columns + j]);
-                let alpha = if sums.is_some() { self.alpha } else { T::Sum::ONE };
-                // SAFETY: the caller vouches for the place.
-                unsafe {
-                    let place = c.start.add(i * c.row + j);
-                    let old = if reads { Some((*place).summand()) } else { None };
-                    *place = C::rounded(sum.finished(alpha, self.beta, old));
+            let sums = scratch.sums.get(i * columns..(i + 1) * columns).unwrap_or_default();
+            // SAFETY: the caller vouches for the tile, of which this is a row.
+            let row = unsafe { std::slice::from_raw_parts_mut(tile.c.start.add(i * tile.c.row), columns) };
+            let old = |place: &C| if reads { Some(place.summand()) } else { None };
+            scratch.row.clear();
+            match made {
+                Made::InPlace => scratch.row.extend(row.iter().map(|place| place.summand())),
+                Made::Sums => {
+                    let numbers = sums.iter().zip(&*row);
+                    let finished =
+                        numbers.map(|(sum, place)| sum.finished(self.alpha, self.beta, old(place)));
+                    scratch.row.extend(finished);
                 }
+                Made::Zeros => {
+                    let zero = |place| T::Sum::ZERO.finished(T::Sum::ONE, self.beta, old(place));
+                    scratch.row.extend(row.iter().map(zero));
+                }
+            }
+            if !self.epilogue.is_none() {
+                let (first, column) = tile.first;
+                let at = Row { row: first + i, column, place: tile.place + i * tile.c.row };
+                // SAFETY: the epilogue was checked with the product.
+                unsafe { fuse::<T, C>(&self.epilogue, at, &mut scratch.row) };
+            }
+            for (place, number) in row.iter_mut().zip(&scratch.row) {
+                *place = C::rounded(*number);
             }
         }
     }
@@ -312,6 +391,7 @@ unsafe fn widen<T: Sealed>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::Activation;
     use super::*;
 
     /// Numbers whose sums depend on their order.
@@ -329,13 +409,16 @@ mod tests {
         for (m, n, k, batch) in [(300, 260, 700, 1), (1, 3000, 900, 1), (3000, 1, 900, 2), (64, 64, 64, 20)] {
             let (a, b) = (numbers(m * k * batch), numbers(k * n * batch));
             let product = Product::new(m, n, k).batch(batch, m * k, k * n, m * n);
+            let (bias, residual) = (numbers(n), numbers(m * n * batch));
             let by = |threads: usize| {
-                let mut c = vec![0.0f32; m * n * batch];
-                multiply_by(threads, &product, 1.0, &a, &b, 0.0, &mut c).unwrap();
-                c
+                let (mut c, mut kept) = (vec![0.0f32; m * n * batch], vec![0.0f32; m * n * batch]);
+                let epilogue = HostEpilogue::new().bias_of_columns(&bias).activation(Activation::Gelu);
+                let epilogue = epilogue.keep(&mut kept).residual(&residual);
+                multiply_by(threads, &product, (1.0, 0.0), &a, &b, &mut c, epilogue).unwrap();
+                (c, kept)
             };
             let alone = by(1);
-            assert!(alone.iter().any(|x| *x != 0.0));
+            assert!(alone.0.iter().chain(&alone.1).all(|x| *x != 0.0));
             for threads in [2, 3, 16] {
                 assert!(by(threads) == alone, "{product} by {threads} threads");
             }

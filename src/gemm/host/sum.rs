@@ -18,10 +18,18 @@ pub struct PartMut<S> {
     pub row: usize,
 }
 
+/// A function of each number of a row, in place.
+pub type OfRow<S> = fn(&mut [S]);
+
 /// A number that products are added in.
 pub trait Sum: bytemuck::Pod + PartialEq + Send + Sync {
     const ZERO: Self;
     const ONE: Self;
+
+    /// Relu and gelu of each of a row, where numbers have them.
+    const ACTIVATIONS: Option<[OfRow<Self>; 2]>;
+
+    fn plus(self, other: Self) -> Self;
 
     /// alpha · self + beta · old, the latter where there is one.
     fn finished(self, alpha: Self, beta: Self, old: Option<Self>) -> Self;
@@ -42,10 +50,16 @@ pub trait Sum: bytemuck::Pod + PartialEq + Send + Sync {
 }
 
 macro_rules! floats {
-    ($($float:ty, $zero:expr, $one:expr;)*) => {$(
+    ($($float:ty, $zero:expr, $one:expr, $activations:expr;)*) => {$(
         impl Sum for $float {
             const ZERO: $float = $zero;
             const ONE: $float = $one;
+            const ACTIVATIONS: Option<[OfRow<$float>; 2]> = $activations;
+
+            #[inline(always)]
+            fn plus(self, other: $float) -> $float {
+                self + other
+            }
 
             #[inline(always)]
             fn finished(self, alpha: $float, beta: $float, old: Option<$float>) -> $float {
@@ -93,11 +107,36 @@ macro_rules! floats {
 }
 
 floats! {
-    f32, 0.0, 1.0;
-    f64, 0.0, 1.0;
-    Complex<f32>, Complex::new(0.0, 0.0), Complex::new(1.0, 0.0);
-    Complex<f64>, Complex::new(0.0, 0.0), Complex::new(1.0, 0.0);
+    f32, 0.0, 1.0, Some([activations_f32::relu, activations_f32::gelu]);
+    f64, 0.0, 1.0, Some([activations_f64::relu, activations_f64::gelu]);
+    Complex<f32>, Complex::new(0.0, 0.0), Complex::new(1.0, 0.0), None;
+    Complex<f64>, Complex::new(0.0, 0.0), Complex::new(1.0, 0.0), None;
 }
+
+/// -2 u = x (CUBE x² + LINE), where u = √(2/π) (x + 0.044715 x³).
+const CUBE: f64 = -0.071_354_816_272_600_25;
+const LINE: f64 = -1.595_769_121_605_730_8;
+
+macro_rules! activations {
+    ($($name:ident $float:ty;)*) => {$(
+        mod $name {
+            /// NaN and -0 stay, as the kernels have it.
+            pub fn relu(row: &mut [$float]) {
+                row.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x });
+            }
+
+            /// x / (1 + exp(-2 u)): gelu by the hyperbolic tangent.
+            pub fn gelu(row: &mut [$float]) {
+                for x in row {
+                    let exponent = *x * (*x * *x * super::CUBE as $float + super::LINE as $float);
+                    *x /= 1.0 + exponent.exp();
+                }
+            }
+        }
+    )*};
+}
+
+activations! { activations_f32 f32; activations_f64 f64; }
 
 /// Rows of B that are taken together: with a row of C of 512 they stay in the second cache.
 const DEPTH: usize = 128;
@@ -107,6 +146,12 @@ macro_rules! integers {
         impl Sum for $integer {
             const ZERO: $integer = 0;
             const ONE: $integer = 1;
+            const ACTIVATIONS: Option<[OfRow<$integer>; 2]> = None;
+
+            #[inline(always)]
+            fn plus(self, other: $integer) -> $integer {
+                self.wrapping_add(other)
+            }
 
             #[inline(always)]
             fn finished(self, alpha: $integer, beta: $integer, old: Option<$integer>) -> $integer {

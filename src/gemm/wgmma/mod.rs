@@ -160,15 +160,7 @@ mod tests {
     const H200: Machine = Machine { capability: (9, 0), driver_isa: (8, 0), multiprocessors: 132 };
 
     fn best(product: &Product) -> Division {
-        division(&Situation {
-            product,
-            operand: DType::BF16,
-            result: DType::BF16,
-            addresses: [0; 3],
-            machine: H200,
-            has_epilogue: false,
-            way: None,
-        })
+        division(&Situation::of_types(product, DType::BF16, DType::BF16, H200))
     }
 
     #[test]
@@ -178,15 +170,8 @@ mod tests {
         assert_eq!(ways[0], best(&product).way());
         assert!(ways.len() > 3);
         for way in ways {
-            let situation = Situation {
-                product: &product,
-                operand: DType::BF16,
-                result: DType::BF16,
-                addresses: [0; 3],
-                machine: H200,
-                has_epilogue: false,
-                way: Some(way),
-            };
+            let plain = Situation::of_types(&product, DType::BF16, DType::BF16, H200);
+            let situation = Situation { way: Some(way), ..plain };
             assert_eq!(division(&situation).way(), way);
         }
     }

@@ -1,85 +1,134 @@
 //! Products of tensors: matrices, vectors and batches of them, by the engines of [`gemm`].
 //!
 //! An operand is read where it lies when its rows or its columns do, whatever is transposed, cut out or broadcast about it;
-//! otherwise it is copied first. What must stay true: elements of one dtype are multiplied, and nothing is cast unasked.
+//! otherwise it is copied first. What is done with the product's numbers before they are rounded is part of the same
+//! call. What must stay true: elements of one dtype are multiplied, and nothing is cast unasked.
 
+mod call;
+mod fused;
 mod plan;
 
-use std::ops::Range;
-
-use super::device::{Device, stream};
+use super::device::Device;
 use super::evaluate::Target;
 use super::in_place::TensorMut;
-use super::storage::{Fresh, Memory, MemoryMut};
+use super::storage::{Fresh, MemoryMut};
 use super::tensor::{Tensor, mismatch, one_device};
 use crate::error::{Error, Result};
 use crate::fuse::Number;
-use crate::gemm::{Choice, GemmElement, GemmResult, gemm, gemm_host};
-use crate::types::{DType, Element, Layout, NumberKind};
-use plan::{Lying, Matrices, Step, lying, result_shape};
+use crate::gemm::{Activation, Choice};
+use crate::types::{DType, Layout, NumberKind};
+use call::Call;
+use fused::Fused;
+use plan::{Lying, Matrices, lying, result_shape};
 
 /// What errors call it.
 const OPERATION: &str = "a product of tensors";
 
-/// A product of tensors that is more than [`Tensor::matmul`]: a factor, operands that are conjugated, another dtype of the
-/// result, an engine of its own.
+/// A product of tensors that is more than [`Tensor::matmul`]: activation(alpha · A · B + bias) + residual, of which each part
+/// may be missing; operands that are conjugated, another dtype of the result, an engine of its own.
+///
+/// It is computed in the type that products are added in and rounded once, by one call where the product is one.
+///
+/// | operand | dtype | shape | layout |
+/// |---|---|---|---|
+/// | left, right | both the same | as [`Tensor::matmul`] has it | read as they lie where rows or columns do |
+/// | bias | the result's | broadcasts to the result, and varies along its columns alone, or along its rows alone: `[n]` or `[m, 1]` | copied where its numbers do not lie one behind another |
+/// | residual | the result's | broadcasts to the result | copied where it is not contiguous in the result's shape |
+///
+/// Bias, activation, residual and what [`of_keeping`](Self::of_keeping) keeps are for results of `F16`, `BF16`, `F32` and
+/// `F64`. Of a product with a vector the shapes are the result's too: `[m]` is a bias of a matrix times a vector.
 ///
 /// ```
+/// use selvedge::gemm::Activation;
 /// use selvedge::tensor::{Device, Matmul, Tensor};
 /// use selvedge::types::DType;
-/// let a = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]], &Device::cpu())?.cast(DType::BF16)?;
+/// let cpu = Device::cpu();
+/// let a = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]], &cpu)?.cast(DType::BF16)?;
 /// let c = Matmul::new().alpha(0.5).result(DType::F32).of(&a, &a)?;
 /// assert_eq!(c.to_vec::<f32>()?, [3.5, 5.0, 7.5, 11.0]);
+/// // A layer with its residual.
+/// let (bias, x) = (Tensor::new([-5.0f32, 1.0], &cpu)?, Tensor::new([[100.0f32, 0.0]], &cpu)?);
+/// let layer = Matmul::new().alpha(0.5).bias(&bias).activation(Activation::Relu).residual(&x);
+/// assert_eq!(layer.result(DType::F32).of(&a, &a)?.to_vec::<f32>()?, [100.0, 6.0, 102.5, 12.0]);
 /// # Ok::<(), selvedge::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 #[must_use]
-pub struct Matmul {
+pub struct Matmul<'t> {
     alpha: Number,
     conjugate: [bool; 2],
     result: Option<DType>,
     choice: Option<Choice>,
+    bias: Option<&'t Tensor>,
+    activation: Activation,
+    residual: Option<&'t Tensor>,
 }
 
-impl Default for Matmul {
-    fn default() -> Matmul {
+impl Default for Matmul<'_> {
+    fn default() -> Self {
         Matmul::new()
     }
 }
 
-impl Matmul {
+impl<'t> Matmul<'t> {
     /// As [`Tensor::matmul`] does it.
-    pub const fn new() -> Matmul {
-        Matmul { alpha: Number::Integer(1), conjugate: [false; 2], result: None, choice: None }
+    pub const fn new() -> Matmul<'t> {
+        Matmul {
+            alpha: Number::Integer(1),
+            conjugate: [false; 2],
+            result: None,
+            choice: None,
+            bias: None,
+            activation: Activation::None,
+            residual: None,
+        }
     }
 
     /// Times this number, in the type that products are added in.
-    pub fn alpha(mut self, alpha: impl Into<Number>) -> Matmul {
+    pub fn alpha(mut self, alpha: impl Into<Number>) -> Matmul<'t> {
         self.alpha = alpha.into();
         self
     }
 
     /// With the left operand's complex conjugate, which is not made for it; real numbers are their own.
-    pub const fn conjugate_left(mut self) -> Matmul {
+    pub const fn conjugate_left(mut self) -> Matmul<'t> {
         self.conjugate[0] = true;
         self
     }
 
     /// As [`conjugate_left`](Self::conjugate_left), of the right operand.
-    pub const fn conjugate_right(mut self) -> Matmul {
+    pub const fn conjugate_right(mut self) -> Matmul<'t> {
         self.conjugate[1] = true;
         self
     }
 
     /// Into this dtype: that of the operands, or `F32` for `F16` and `BF16`, which leaves sums as they are added.
-    pub const fn result(mut self, dtype: DType) -> Matmul {
+    pub const fn result(mut self, dtype: DType) -> Matmul<'t> {
         self.result = Some(dtype);
         self
     }
 
     /// By this engine, or one of these, whatever `SELVEDGE_GEMM` says; on a CUDA device only.
-    pub const fn by(mut self, choice: Choice) -> Matmul {
+    pub const fn by(mut self, choice: Choice) -> Matmul<'t> {
         self.choice = Some(choice);
+        self
+    }
+
+    /// Adds these numbers, one for each column of the result or one for each row; see [`Matmul`] for their shape.
+    pub const fn bias(mut self, bias: &'t Tensor) -> Matmul<'t> {
+        self.bias = Some(bias);
+        self
+    }
+
+    /// Applies this, after the bias.
+    pub const fn activation(mut self, activation: Activation) -> Matmul<'t> {
+        self.activation = activation;
+        self
+    }
+
+    /// Adds this, after the activation.
+    pub const fn residual(mut self, residual: &'t Tensor) -> Matmul<'t> {
+        self.residual = Some(residual);
         self
     }
 
@@ -87,21 +136,54 @@ impl Matmul {
     ///
     /// # Errors
     ///
-    /// As [`Tensor::matmul`]; [`Error::DTypeMismatch`] too for a result dtype that these are not multiplied into, and for
-    /// a factor of another kind of number than the elements.
+    /// As [`Tensor::matmul`]; [`Error::DTypeMismatch`] too for a result dtype that these are not multiplied into, for a
+    /// factor of another kind of number than the elements, for a bias or a residual of another dtype than the result, and
+    /// where the result's dtype has neither these nor activations; [`Error::InvalidArgument`] with both shapes where a bias
+    /// or a residual does not fit the result.
     pub fn of(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
-        let device = one_device(OPERATION, [a, b])?;
+        self.make(a, b, false).map(|(product, _)| product)
+    }
+
+    /// The product, and what its activation was applied to: gradients need it.
+    ///
+    /// ```
+    /// use selvedge::gemm::Activation;
+    /// use selvedge::tensor::{Device, Matmul, Tensor};
+    /// let a = Tensor::new([[1.0f32, -2.0], [3.0, -4.0]], &Device::cpu())?;
+    /// let (c, before) = Matmul::new().activation(Activation::Relu).of_keeping(&a, &a)?;
+    /// assert_eq!(before.to_vec::<f32>()?, [-5.0, 6.0, -9.0, 10.0]);
+    /// assert_eq!(c.to_vec::<f32>()?, [0.0, 6.0, 0.0, 10.0]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`of`](Self::of).
+    pub fn of_keeping(&self, a: &Tensor, b: &Tensor) -> Result<(Tensor, Tensor)> {
+        let (product, kept) = self.make(a, b, true)?;
+        let missing = || Error::invalid(OPERATION, "nothing kept", "what the activation is applied to");
+        Ok((product, kept.ok_or_else(missing)?))
+    }
+
+    fn make(&self, a: &Tensor, b: &Tensor, keeps: bool) -> Result<(Tensor, Option<Tensor>)> {
+        let device = self.device(a, b)?;
         let shape = result_shape(OPERATION, a.shape(), b.shape())?;
         let dtype = self.result.unwrap_or(a.dtype());
         self.check_dtypes(a, b, dtype)?;
+        if keeps {
+            self.check_fused("what is kept", a, b, dtype)?;
+        }
+        let fused = Fused::new(self, &shape, (a.rank(), b.rank()))?;
         let mut fresh = Fresh::new(&device, dtype, &shape)?;
-        let layout = as_matrices(fresh.layout(), a.rank(), b.rank())?;
-        self.run(a, b, Number::Integer(0), Target::new(fresh.memory_mut(), dtype, &layout))?;
-        Ok(fresh.into_tensor())
+        let mut kept = if keeps { Some(Fresh::new(&device, dtype, &shape)?) } else { None };
+        let layout = as_matrices(fresh.layout(), (a.rank(), b.rank()))?;
+        let target = Target::new(fresh.memory_mut(), dtype, &layout);
+        self.run((a, b), Number::Integer(0), target, &fused, kept.as_mut().map(Fresh::memory_mut))?;
+        Ok((fresh.into_tensor(), kept.map(Fresh::into_tensor)))
     }
 
     /// Replaces the elements of `c`, a `&mut Tensor` or a part of one, by the product plus `beta` times themselves; with
-    /// a `beta` of 0 they are not read. The result's dtype is theirs.
+    /// a `beta` of 0 they are not read. They are added with the bias, before an activation. The result's dtype is theirs.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Matmul, Tensor};
@@ -123,7 +205,7 @@ impl Matmul {
         b: &Tensor,
     ) -> Result<()> {
         let (mut c, beta) = (c.into(), beta.into());
-        let device = one_device(OPERATION, [a, b])?;
+        let device = self.device(a, b)?;
         if c.device() != device {
             return Err(mismatch(OPERATION, device, c.device()));
         }
@@ -135,10 +217,12 @@ impl Matmul {
         self.check_dtypes(a, b, c.dtype())?;
         check_number("beta", beta, c.dtype())?;
         let (ranks, reads) = ((a.rank(), b.rank()), !is_zero(beta));
-        // Where C lies in a way that no product writes, a copy of it takes the product.
+        let fused = Fused::new(self, &shape, ranks)?;
+        // Where C lies in a way that no product writes, or not as the residual does, a copy of it takes the product.
         let direct = |layout: &Layout| {
-            let layout = as_matrices(layout, ranks.0, ranks.1)?;
-            Ok::<_, Error>((lying(&layout).filter(|_| !layout.may_overlap()).is_some(), layout))
+            let lies_alike = self.residual.is_none() || layout.is_contiguous();
+            let layout = as_matrices(layout, ranks)?;
+            Ok::<_, Error>((lying(&layout).is_some() && !layout.may_overlap() && lies_alike, layout))
         };
         if !direct(c.layout())?.0 {
             let mut dense = c.copy()?;
@@ -148,8 +232,13 @@ impl Matmul {
         }
         c.update(reads, |target| {
             let layout = direct(target.layout())?.1;
-            self.run(a, b, beta, target.with_layout(&layout))
+            self.run((a, b), beta, target.with_layout(&layout), &fused, None)
         })
+    }
+
+    /// The one device of all operands.
+    fn device(&self, a: &Tensor, b: &Tensor) -> Result<Device> {
+        one_device(OPERATION, [a, b].into_iter().chain(self.bias).chain(self.residual))
     }
 
     fn check_dtypes(&self, a: &Tensor, b: &Tensor, result: DType) -> Result<()> {
@@ -169,11 +258,39 @@ impl Matmul {
             let wanted = "a result of the operands' dtype, or of f32 for f16 and bf16";
             return wrong(wanted, format!("{left} into {result}"));
         }
+        for (name, fused) in [("the bias", self.bias), ("the residual", self.residual)] {
+            let Some(fused) = fused else { continue };
+            self.check_fused(name, a, b, result)?;
+            if fused.dtype() != result {
+                let found = format!("{name} of {} (shape {}), for {result}", fused.dtype(), fused.shape());
+                return wrong("a bias and a residual of the result's dtype: cast them", found);
+            }
+        }
+        if self.activation != Activation::None {
+            self.check_fused("an activation", a, b, result)?;
+        }
         check_number("alpha", self.alpha, left)
     }
 
-    /// Multiplies into the target, whose layout has the batch's dimensions and two more.
-    fn run(&self, a: &Tensor, b: &Tensor, beta: Number, target: Target<'_>) -> Result<()> {
+    /// Fails for results that have no such part.
+    fn check_fused(&self, name: &str, a: &Tensor, b: &Tensor, result: DType) -> Result<()> {
+        if matches!(result, DType::F16 | DType::BF16 | DType::F32 | DType::F64) {
+            return Ok(());
+        }
+        let found = format!("{name} for a result of {result} (shapes {} and {})", a.shape(), b.shape());
+        let wanted = "a result of f16, bf16, f32 or f64".to_owned();
+        Err(Error::DTypeMismatch { operation: OPERATION, wanted, found })
+    }
+
+    /// Multiplies into the target, whose layout has the batch's dimensions and two more; what is kept lies contiguous.
+    fn run(
+        &self,
+        (a, b): (&Tensor, &Tensor),
+        beta: Number,
+        target: Target<'_>,
+        fused: &Fused,
+        mut kept: Option<MemoryMut<'_>>,
+    ) -> Result<()> {
         let (a, b) = (with_rows(a)?, with_columns(b)?);
         let ((a, on_a), (b, on_b)) = (readable(a)?, readable(b)?);
         let (mut memory, result, c) = target.into_parts();
@@ -185,11 +302,13 @@ impl Matmul {
             lying: [on_a, on_b, on_c],
             conjugate: self.conjugate,
             choice: self.choice,
+            own_rows: fused.has_bias_of_rows(),
         };
         for step in &matrices.steps()? {
             let [left, right] = if step.turned { [&b, &a] } else { [&a, &b] };
-            let start = c.offset();
-            Call { left, right, alpha: self.alpha, beta, memory: &mut memory, start }.any(step, result)?;
+            let (factors, start) = ((self.alpha, beta), c.offset());
+            let (memory, kept) = (&mut memory, kept.as_mut());
+            Call { left, right, factors, memory, start, fused, kept }.any(step, result)?;
         }
         Ok(())
     }
@@ -217,7 +336,7 @@ fn check_number(name: &str, number: Number, dtype: DType) -> Result<()> {
 }
 
 /// The result's layout with the dimensions that vectors leave out.
-fn as_matrices(layout: &Layout, rank_of_a: usize, rank_of_b: usize) -> Result<Layout> {
+fn as_matrices(layout: &Layout, (rank_of_a, rank_of_b): (usize, usize)) -> Result<Layout> {
     let mut layout = *layout;
     if rank_of_b == 1 {
         layout = layout.unsqueeze(-1)?;
@@ -246,93 +365,6 @@ fn readable(tensor: Tensor) -> Result<(Tensor, Lying)> {
         Some(lying) => Ok((copy, lying)),
         None => Err(Error::invalid(OPERATION, format!("{:?}", copy.layout()), "a contiguous copy")),
     }
-}
-
-/// One product in the memory of its operands.
-struct Call<'a, 'm> {
-    left: &'a Tensor,
-    right: &'a Tensor,
-    alpha: Number,
-    beta: Number,
-    memory: &'a mut MemoryMut<'m>,
-    start: usize,
-}
-
-impl Call<'_, '_> {
-    fn any(&mut self, step: &Step, result: DType) -> Result<()> {
-        use half::{bf16, f16};
-        use num_complex::Complex;
-        macro_rules! of {
-            ($($dtype:ident $element:ty, $result:ty;)*) => {
-                match (self.left.dtype(), result) {
-                    $((DType::$dtype, <$result as Element>::DTYPE) => self.typed::<$element, $result>(step),)*
-                    (left, result) => {
-                        let (wanted, found) = ("a product that there is".to_owned(), format!("{left} into {result}"));
-                        Err(Error::DTypeMismatch { operation: OPERATION, wanted, found })
-                    }
-                }
-            };
-        }
-        of! {
-            U8 u8, u8; I8 i8, i8; U16 u16, u16; I16 i16, i16; U32 u32, u32; I32 i32, i32; U64 u64, u64; I64 i64, i64;
-            F16 f16, f16; F16 f16, f32; BF16 bf16, bf16; BF16 bf16, f32; F32 f32, f32; F64 f64, f64;
-            C64 Complex<f32>, Complex<f32>; C128 Complex<f64>, Complex<f64>;
-        }
-    }
-
-    fn typed<T: GemmElement, C: GemmResult<T>>(&mut self, step: &Step) -> Result<()> {
-        let (alpha, beta) = (factor::<T::Scalar>(self.alpha), factor::<T::Scalar>(self.beta));
-        let product = &step.product;
-        let starts = [self.left.layout().offset(), self.right.layout().offset(), self.start];
-        let from = |which: usize, size: usize, bytes: usize| {
-            // Of what has no elements the start is any.
-            ((starts[which] + step.starts[which]) * size).min(bytes)..bytes
-        };
-        match (self.left.memory(), self.right.memory(), &mut *self.memory) {
-            (Memory::Host(a), Memory::Host(b), MemoryMut::Host(c)) => {
-                let length = c.len();
-                let (a, b) = (
-                    part::<T>(a, from(0, size_of::<T>(), a.len()))?,
-                    part::<T>(b, from(1, size_of::<T>(), b.len()))?,
-                );
-                let range = from(2, size_of::<C>(), length);
-                let c = bytemuck::try_cast_slice_mut(c.get_mut(range).unwrap_or_default());
-                gemm_host::<T, C>(product, alpha, a, b, beta, c.map_err(misplaced)?)
-            }
-            (Memory::Cuda(a), Memory::Cuda(b), MemoryMut::Cuda(c)) => {
-                let stream = stream(&Device::from(c.device()))?;
-                let (a, b) = (
-                    a.slice(from(0, size_of::<T>(), a.len()))?.reinterpret::<T>()?,
-                    b.slice(from(1, size_of::<T>(), b.len()))?.reinterpret::<T>()?,
-                );
-                let range = from(2, size_of::<C>(), c.len());
-                let mut c = c.slice_mut(range)?.reinterpret::<C>()?;
-                gemm::<T, C>(&stream, product, alpha, &a, &b, beta, &mut c)
-            }
-            (_, _, c) => Err(mismatch(OPERATION, self.left.device(), c.device())),
-        }
-    }
-}
-
-fn part<T: Element>(memory: &[u8], range: Range<usize>) -> Result<&[T]> {
-    bytemuck::try_cast_slice(memory.get(range).unwrap_or_default()).map_err(misplaced)
-}
-
-#[cold]
-fn misplaced(error: bytemuck::PodCastError) -> Error {
-    Error::invalid(OPERATION, format!("memory of a tensor: {error}"), "memory that elements can lie in")
-}
-
-/// A number as a factor, by the rules of a cast.
-fn factor<S: Element>(number: Number) -> S {
-    let [re, im] = number.parts(S::DTYPE);
-    let part = size_of::<S>() / if S::DTYPE.kind() == NumberKind::Complex { 2 } else { 1 };
-    let mut factor = S::zeroed();
-    let bytes = bytemuck::bytes_of_mut(&mut factor);
-    for (place, word) in bytes.chunks_exact_mut(part).zip([re, im]) {
-        place.copy_from_slice(&word.to_le_bytes()[..part]);
-    }
-    factor
 }
 
 impl Tensor {

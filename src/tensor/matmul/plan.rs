@@ -61,6 +61,8 @@ pub(super) struct Matrices<'a> {
     pub lying: [Lying; 3],
     pub conjugate: [bool; 2],
     pub choice: Option<Choice>,
+    /// Whether each matrix's rows differ from those of the next one, by a number that is added to each row.
+    pub own_rows: bool,
 }
 
 impl Matrices<'_> {
@@ -93,6 +95,7 @@ impl Matrices<'_> {
         while let Some(last) = repeated.last() {
             let of = |which: usize| if rows == 1 { last.strides[which] } else { leading[which] };
             let together = last.strides[1] == 0
+                && !self.own_rows
                 && !self.lying[0].transposed
                 && !self.lying[2].transposed
                 && last.strides[0] == rows * of(0)
@@ -235,9 +238,13 @@ mod tests {
     }
 
     fn steps(a: &Layout, b: &Layout, c: &Layout) -> Vec<Step> {
+        steps_with(a, b, c, false)
+    }
+
+    fn steps_with(a: &Layout, b: &Layout, c: &Layout, own_rows: bool) -> Vec<Step> {
         let layouts = [a, b, c];
         let lying = layouts.map(|layout| lying(layout).unwrap());
-        Matrices { layouts, lying, conjugate: [false; 2], choice: None }.steps().unwrap()
+        Matrices { layouts, lying, conjugate: [false; 2], choice: None, own_rows }.steps().unwrap()
     }
 
     fn dense(sizes: &[usize]) -> Layout {
@@ -253,7 +260,10 @@ mod tests {
         let made = steps(&of(&[6, 1, 4], &[9, 4, 1]), &dense(&[4, 7]), &dense(&[6, 1, 7]));
         assert_eq!((made[0].product.m(), made[0].product.count()), (6, 1));
         assert_eq!(made[0].product, Product::new(6, 7, 4).leading(9, 7, 7));
-        // Not where the rows of two matrices do not follow each other, or A is read by columns.
+        // Not where a number is added to each row of a matrix.
+        let made = steps_with(&dense(&[6, 3, 4]), &dense(&[4, 7]), &dense(&[6, 3, 7]), true);
+        assert_eq!((made[0].product.m(), made[0].product.count()), (3, 6));
+        // Nor where the rows of two matrices do not follow each other, or A is read by columns.
         let made = steps(&of(&[6, 3, 4], &[20, 4, 1]), &dense(&[4, 7]), &dense(&[6, 3, 7]));
         assert_eq!((made[0].product.m(), made[0].product.count()), (3, 6));
         let made = steps(&of(&[6, 3, 4], &[12, 1, 3]), &dense(&[4, 7]), &dense(&[6, 3, 7]));

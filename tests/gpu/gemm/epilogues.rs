@@ -1,14 +1,16 @@
-//! Epilogues: whole numbers exactly, gelu within what its approximations may be off; and errors.
+//! Epilogues by any engine, on a device and on the CPU: whole numbers exactly, gelu within what its approximations may be
+//! off; what must not be read or written is poisoned; and errors.
 
 use half::{bf16, f16};
 use num_complex::Complex;
-use selvedge::Error;
 use selvedge::driver::Stream;
-use selvedge::gemm::{Activation, Choice, Engine, Epilogue, Product, gemm_with};
+use selvedge::gemm::{
+    Activation, Choice, Engine, Epilogue, HostEpilogue, Product, gemm_host_with, gemm_with,
+};
 
 use super::case::LAYOUTS;
 use super::numbers::{Number, ResultOf, same};
-use crate::support::{Numbers, Outcome, assert_error};
+use crate::support::{Numbers, Outcome};
 
 /// Types that an epilogue can be applied to.
 trait Real: Number {
@@ -45,38 +47,102 @@ fn gelu(x: f64) -> f64 {
     0.5 * x * (1.0 + u.tanh())
 }
 
+/// The parts of an epilogue.
 #[derive(Clone, Copy, Debug)]
-struct Parts {
-    bias: bool,
-    by_row: bool,
-    kept: bool,
-    activation: Activation,
-    residual: bool,
-    beta: i64,
+pub struct Parts {
+    pub bias: bool,
+    pub by_row: bool,
+    pub kept: bool,
+    pub activation: Activation,
+    pub residual: bool,
+    pub beta: i64,
 }
 
-/// Two products in rows with gaps, whose epilogue has these parts.
+/// What is computed, with all that is not read or written poisoned.
+struct Given<T, C> {
+    product: Product,
+    parts: Parts,
+    alpha: i64,
+    a: Vec<T>,
+    b: Vec<T>,
+    c: Vec<C>,
+    bias: Vec<C>,
+    residual: Vec<C>,
+    kept: Vec<C>,
+}
+
+fn scalar<T: Number>(value: i64) -> T::Scalar {
+    T::scalar(Complex::new(value, 0))
+}
+
+impl<T: Number, C: ResultOf<T>> Given<T, C> {
+    /// C and what is kept, by an engine of the stream's device.
+    fn on(&self, stream: &Stream, choice: Choice) -> selvedge::Result<[Vec<C>; 2]> {
+        let (a, b) = (stream.upload(&self.a)?, stream.upload(&self.b)?);
+        let (bias, residual) = (stream.upload(&self.bias)?, stream.upload(&self.residual)?);
+        let (mut c, mut kept) = (stream.upload(&self.c)?, stream.upload(&self.kept)?);
+        let parts = self.parts;
+        let mut epilogue = Epilogue::new().activation(parts.activation);
+        epilogue = match (parts.bias, parts.by_row) {
+            (false, _) => epilogue,
+            (true, true) => epilogue.bias_of_rows(&bias),
+            (true, false) => epilogue.bias_of_columns(&bias),
+        };
+        if parts.kept {
+            epilogue = epilogue.keep(&mut kept);
+        }
+        if parts.residual {
+            epilogue = epilogue.residual(&residual);
+        }
+        let (alpha, beta) = (scalar::<T>(self.alpha), scalar::<T>(parts.beta));
+        gemm_with::<T, C>(stream, &self.product.by(choice), alpha, &a, &b, beta, &mut c, epilogue)?;
+        Ok([stream.download(&c)?, stream.download(&kept)?])
+    }
+
+    /// As [`on`](Self::on), on the CPU.
+    #[allow(dead_code, reason = "the suite of the device does not")]
+    fn on_host(&self) -> selvedge::Result<[Vec<C>; 2]> {
+        let (mut c, mut kept, parts) = (self.c.clone(), self.kept.clone(), self.parts);
+        let mut epilogue = HostEpilogue::new().activation(parts.activation);
+        epilogue = match (parts.bias, parts.by_row) {
+            (false, _) => epilogue,
+            (true, true) => epilogue.bias_of_rows(&self.bias),
+            (true, false) => epilogue.bias_of_columns(&self.bias),
+        };
+        if parts.kept {
+            epilogue = epilogue.keep(&mut kept);
+        }
+        if parts.residual {
+            epilogue = epilogue.residual(&self.residual);
+        }
+        let (alpha, beta) = (scalar::<T>(self.alpha), scalar::<T>(parts.beta));
+        gemm_host_with::<T, C>(&self.product, alpha, &self.a, &self.b, beta, &mut c, epilogue)?;
+        Ok([c, kept])
+    }
+}
+
+/// A product, or two in rows with gaps, whose epilogue has these parts.
 fn check<T: Number, C: ResultOf<T> + Real>(
-    stream: &Stream,
     (m, n, k): (usize, usize, usize),
     layout: usize,
     parts: Parts,
-    choice: Choice,
+    batch: usize,
+    run: impl FnOnce(&Given<T, C>) -> selvedge::Result<[Vec<C>; 2]>,
 ) -> Outcome {
     let mut numbers = Numbers((m + n + k) as u64);
     let mut whole = |count: usize| -> Vec<i64> { (0..count).map(|_| numbers.below(5) as i64 - 2).collect() };
     let (of_a, of_b) = LAYOUTS[layout];
-    let (leading, batch) = (n + 8, 2);
+    let leading = n + 8;
     let (a, b) = (whole(batch * m * k), whole(batch * k * n));
     let (c, residual, bias) = (whole(batch * m * leading), whole(batch * m * leading), whole(m.max(n)));
     let (leading_a, leading_b) =
         (if of_a.transposes() { m } else { k }, if of_b.transposes() { k } else { n });
-    let product = Product::new(m, n, k)
-        .a(of_a)
-        .b(of_b)
-        .leading(leading_a, leading_b, leading)
-        .batch(batch, m * k, k * n, m * leading)
-        .by(choice);
+    let product = Product::new(m, n, k).a(of_a).b(of_b).leading(leading_a, leading_b, leading).batch(
+        batch,
+        m * k,
+        k * n,
+        m * leading,
+    );
     let place = |matrix: usize, row: usize, column: usize| (matrix * m + row) * leading + column;
 
     let poisoned = |values: &[i64], read: bool| -> Vec<C> {
@@ -125,32 +191,22 @@ fn check<T: Number, C: ResultOf<T> + Real>(
         }
     }
 
-    let upload = |values: &[i64]| {
-        stream.upload(&values.iter().map(|value| T::of(Complex::new(*value, 0))).collect::<Vec<T>>())
-    };
-    let (on_a, on_b) = (upload(&a)?, upload(&b)?);
-    let mut on_c = stream.upload(&poisoned(&c, parts.beta != 0))?;
-    let mut on_kept = stream.upload(&poisoned(&c, false))?;
-    let on_residual = stream.upload(&poisoned(&residual, true))?;
+    let elements =
+        |values: &[i64]| -> Vec<T> { values.iter().map(|value| T::of(Complex::new(*value, 0))).collect() };
     let length = if parts.by_row { m } else { n };
-    let bias: Vec<C> = bias[..length].iter().map(|value| <C as Real>::rounded(*value as f64)).collect();
-    let on_bias = stream.upload(&bias)?;
-    let mut epilogue = Epilogue::new().activation(parts.activation);
-    if parts.bias {
-        epilogue =
-            if parts.by_row { epilogue.bias_of_rows(&on_bias) } else { epilogue.bias_of_columns(&on_bias) };
-    }
-    if parts.kept {
-        epilogue = epilogue.keep(&mut on_kept);
-    }
-    if parts.residual {
-        epilogue = epilogue.residual(&on_residual);
-    }
-    let scalar = |value: i64| T::scalar(Complex::new(value, 0));
-    gemm_with::<T, C>(stream, &product, scalar(3), &on_a, &on_b, scalar(parts.beta), &mut on_c, epilogue)
-        .map_err(|error| format!("{product} of {}: {error}", T::DTYPE))?;
+    let given = Given {
+        product,
+        parts,
+        alpha: 3,
+        a: elements(&a),
+        b: elements(&b),
+        c: poisoned(&c, parts.beta != 0),
+        bias: bias[..length].iter().map(|value| <C as Real>::rounded(*value as f64)).collect(),
+        residual: poisoned(&residual, true),
+        kept: poisoned(&c, false),
+    };
+    let [found, kept] = run(&given).map_err(|error| format!("{product} of {}: {error}", T::DTYPE))?;
 
-    let found = stream.download(&on_c)?;
     for (index, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
         let near = (found.value() - wanted.value()).abs() <= allowed[index];
         if !same(*found, *wanted) && !near {
@@ -158,7 +214,6 @@ fn check<T: Number, C: ResultOf<T> + Real>(
             return Err(format!("{what}: element {index} is {found:?}, wanted {wanted:?}").into());
         }
     }
-    let kept = stream.download(&on_kept)?;
     let unkept = poisoned(&c, false);
     let wanted_kept = if parts.kept { &wanted_kept } else { &unkept };
     if let Some(index) = kept.iter().zip(wanted_kept).position(|(found, wanted)| !same(*found, *wanted)) {
@@ -169,7 +224,7 @@ fn check<T: Number, C: ResultOf<T> + Real>(
     Ok(())
 }
 
-const NOTHING: Parts =
+pub const NOTHING: Parts =
     Parts { bias: false, by_row: false, kept: false, activation: Activation::None, residual: false, beta: 0 };
 
 /// Each part alone, and all together.
@@ -186,45 +241,114 @@ fn combinations() -> Vec<Parts> {
     ]
 }
 
-/// `wide` is a size that takes tiles of more than 64 columns on all engines, `narrow` one that is divided along k.
+/// Sizes that take tiles of more than 64 columns on all engines, that are divided along k, and that have many tiles.
 pub fn every_part(stream: &Stream, engines: &[Engine]) -> Outcome {
     for (index, parts) in combinations().into_iter().enumerate() {
         let layout = index % LAYOUTS.len();
         let simt = Choice::Only(Engine::Simt);
-        check::<f32, f32>(stream, (130, 70, 24), layout, parts, simt)?;
-        check::<f64, f64>(stream, (33, 65, 9), layout, parts, simt)?;
+        check::<f32, f32>((130, 70, 24), layout, parts, 2, |given| given.on(stream, simt))?;
+        check::<f64, f64>((33, 65, 9), layout, parts, 2, |given| given.on(stream, simt))?;
         for engine in engines {
             let by = Choice::Only(*engine);
             for size in [(136, 72, 40), (16, 136, 328), (300, 1048, 40)] {
                 let size = (size.0 / 8 * 8, size.1, size.2);
-                check::<bf16, bf16>(stream, size, layout, parts, by)?;
-                check::<bf16, f32>(stream, size, layout, parts, by)?;
-                check::<f16, f16>(stream, size, layout, parts, by)?;
+                check::<bf16, bf16>(size, layout, parts, 2, |given| given.on(stream, by))?;
+                check::<bf16, f32>(size, layout, parts, 2, |given| given.on(stream, by))?;
+                check::<f16, f16>(size, layout, parts, 2, |given| given.on(stream, by))?;
             }
         }
     }
     Ok(())
 }
 
-/// Buffers that are too short or shared, and types without an order: nothing is launched.
-pub fn bad_ones(stream: &Stream) -> Outcome {
-    let a = stream.upload(&[1.0f32; 12])?;
-    let (short, long) = (stream.upload(&[1.0f32; 2])?, stream.upload(&[1.0f32; 9])?);
-    let mut c = stream.zeros::<f32>(9)?;
-    let product = Product::new(3, 3, 4);
-    let mut run =
-        |epilogue: Epilogue<'_, f32>| gemm_with(stream, &product, 1.0, &a, &a, 0.0, &mut c, epilogue);
-    assert_error!(run(Epilogue::new().bias_of_columns(&short)), Error::InvalidArgument { found, .. } if found.starts_with("the bias of 2"));
-    assert_error!(run(Epilogue::new().bias_of_rows(&short)), Error::InvalidArgument { found, .. } if found.starts_with("the bias of 2"));
-    assert_error!(run(Epilogue::new().residual(&short)), Error::InvalidArgument { found, .. } if found.starts_with("the residual of 2"));
-    let mut kept = stream.zeros::<f32>(8)?;
-    assert_error!(run(Epilogue::new().keep(&mut kept)), Error::InvalidArgument { found, .. } if found.starts_with("what is kept of 8"));
-    run(Epilogue::new().residual(&long))?;
-    assert_eq!(stream.download(&c)?, [5.0; 9]);
-    let numbers = stream.upload(&[1i32; 12])?;
-    let mut whole = stream.zeros::<i32>(9)?;
-    let epilogue = Epilogue::new().activation(Activation::Relu);
-    let failed = gemm_with(stream, &product, 1, &numbers, &numbers, 0, &mut whole, epilogue);
-    assert_error!(failed, Error::InvalidArgument { found, .. } if found.contains("an epilogue needs a result of f16"));
+/// Every type on the CPU, in tiles of which there are several, without depth too.
+#[allow(dead_code, reason = "the suite of the device does not")]
+pub fn on_the_host() -> Outcome {
+    for (index, parts) in combinations().into_iter().enumerate() {
+        let layout = index % LAYOUTS.len();
+        for size in [(130, 140, 24), (1, 9, 700), (9, 1, 3), (3, 5, 0)] {
+            check::<f16, f16>(size, layout, parts, 2, Given::on_host)?;
+            check::<f16, f32>(size, layout, parts, 2, Given::on_host)?;
+            check::<bf16, bf16>(size, layout, parts, 2, Given::on_host)?;
+            check::<bf16, f32>(size, layout, parts, 2, Given::on_host)?;
+            check::<f32, f32>(size, layout, parts, 2, Given::on_host)?;
+            check::<f64, f64>(size, layout, parts, 2, Given::on_host)?;
+        }
+    }
+    Ok(())
+}
+
+/// The parts that cuBLASLt has words for.
+pub fn combinations_of_cublas() -> Vec<Parts> {
+    let biased = Parts { bias: true, ..NOTHING };
+    let gelu = Parts { activation: Activation::Gelu, ..NOTHING };
+    vec![
+        biased,
+        Parts { beta: -2, ..biased },
+        Parts { residual: true, ..NOTHING },
+        Parts { residual: true, ..biased },
+        Parts { activation: Activation::Relu, ..NOTHING },
+        Parts { activation: Activation::Relu, beta: 1, ..biased },
+        gelu,
+        Parts { bias: true, beta: -2, ..gelu },
+        Parts { kept: true, ..gelu },
+        Parts { bias: true, kept: true, beta: 1, ..gelu },
+    ]
+}
+
+/// By cuBLASLt, every type that has epilogues there, one product and two.
+pub fn by_cublas(stream: &Stream, sizes: &[(usize, usize, usize)]) -> Outcome {
+    let by = Choice::Only(Engine::Cublas);
+    for (index, parts) in combinations_of_cublas().into_iter().enumerate() {
+        for (at, &size) in sizes.iter().enumerate() {
+            let (layout, batch) = ((index + at) % LAYOUTS.len(), 1 + (index + at) / 2 % 2);
+            check::<f16, f16>(size, layout, parts, batch, |given| given.on(stream, by))?;
+            check::<f16, f32>(size, layout, parts, batch, |given| given.on(stream, by))?;
+            check::<bf16, bf16>(size, layout, parts, batch, |given| given.on(stream, by))?;
+            check::<bf16, f32>(size, layout, parts, batch, |given| given.on(stream, by))?;
+            check::<f32, f32>(size, layout, parts, batch, |given| given.on(stream, by))?;
+            check::<f64, f64>(size, layout, parts, batch, |given| given.on(stream, by))?;
+        }
+    }
+    // Of one row the distance to the next is any, for what is kept too.
+    let kept = Parts { kept: true, activation: Activation::Gelu, ..NOTHING };
+    check::<bf16, bf16>((1, 12, 3), 0, kept, 1, |given| given.on(stream, by))
+}
+
+/// What cuBLASLt has no words for says so, and nothing is written.
+pub fn beyond_cublas(stream: &Stream) -> Outcome {
+    let gelu = Parts { activation: Activation::Gelu, ..NOTHING };
+    for (parts, what) in [
+        (Parts { bias: true, by_row: true, ..NOTHING }, "its epilogues have no bias of rows"),
+        (Parts { residual: true, ..gelu }, "no residual after an activation"),
+        (Parts { residual: true, beta: 1, ..NOTHING }, "no residual beside a C that is read"),
+        (Parts { kept: true, ..NOTHING }, "no numbers kept but those that gelu is applied to"),
+        (
+            Parts { kept: true, activation: Activation::Relu, ..NOTHING },
+            "no numbers kept but those that gelu is applied to",
+        ),
+    ] {
+        let by = Choice::Only(Engine::Cublas);
+        let failed = check::<f32, f32>((8, 16, 4), 0, parts, 1, |given| given.on(stream, by));
+        let text = failed.err().and_then(|failed| failed.message().map(str::to_owned)).unwrap_or_default();
+        assert!(text.contains(what), "{parts:?}: {text}");
+    }
+    // Rows of 20 elements, and matrices that are that far apart.
+    let kept = Parts { kept: true, ..gelu };
+    for size in [(8, 12, 4), (8, 13, 4)] {
+        let by = Choice::Only(Engine::Cublas);
+        let failed = check::<f16, f16>(size, 0, kept, 1, |given| given.on(stream, by));
+        let text = failed.err().and_then(|failed| failed.message().map(str::to_owned)).unwrap_or_default();
+        assert!(text.contains("multiples of 8 elements and 16 bytes"), "{size:?}: {text}");
+    }
+    let numbers = stream.upload(&[1.0f32; 32])?;
+    let mut c = stream.zeros::<f32>(16)?;
+    let product = Product::new(4, 4, 4).by(Choice::Only(Engine::Cublas));
+    let bias = numbers.slice(1..)?;
+    let epilogue = Epilogue::new().bias_of_columns(&bias);
+    let failed = gemm_with(stream, &product, 1.0, &numbers, &numbers, 0.0, &mut c, epilogue);
+    let text = failed.err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(text.contains("no bias that does not begin at a multiple of 16 bytes"), "{text}");
+    assert_eq!(stream.download(&c)?, [0.0; 16]);
     Ok(())
 }

@@ -3,6 +3,7 @@
 
 use half::{bf16, f16};
 use num_complex::Complex;
+use selvedge::gemm::Activation;
 use selvedge::tensor::{Device, Matmul, Tensor};
 use selvedge::types::{DType, Element, Slice};
 
@@ -243,6 +244,143 @@ pub fn every_dtype(seeds: std::ops::Range<u64>, device: &Device) -> Checked {
             3 => random::<Complex<f32>>(seed, device).and_then(|()| random::<i16>(seed, device))?,
             4 => random::<i32>(seed, device).and_then(|()| random::<u32>(seed, device))?,
             _ => random::<i64>(seed, device).and_then(|()| random::<u64>(seed, device))?,
+        }
+    }
+    Ok(())
+}
+
+/// Indices of a shape in row-major order.
+fn indices(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> + '_ {
+    (0..shape.iter().product::<usize>()).map(|place| {
+        let mut rest = place;
+        let mut index: Vec<usize> = shape
+            .iter()
+            .rev()
+            .map(|&size| {
+                let at = rest % size;
+                rest /= size;
+                at
+            })
+            .collect();
+        index.reverse();
+        index
+    })
+}
+
+/// The elements of a tensor that is broadcast to a shape.
+fn spread<T: Number>(tensor: &Tensor, shape: &[usize]) -> selvedge::Result<Vec<Whole>> {
+    let own = tensor.shape().to_vec();
+    let elements = tensor.to_vec::<T>()?;
+    let place = |index: Vec<usize>| {
+        let index = &index[index.len() - own.len()..];
+        let pairs = index.iter().zip(&own);
+        pairs.fold(0, |place, (&at, &size)| place * size + if size == 1 { 0 } else { at })
+    };
+    Ok(indices(shape).map(|index| elements[place(index)].whole()).collect())
+}
+
+/// What is done before numbers are rounded, of whole numbers: bias, relu, residual and what is kept, in views of all kinds.
+fn random_fused<T: Number, C: Number>(seed: u64, device: &Device) -> Checked {
+    let numbers = &mut Numbers(seed);
+    let [of_a, of_b, shape] = shapes(numbers);
+    let (a, b) = (some::<T>(numbers, &of_a, device), some::<T>(numbers, &of_b, device));
+    let (a, b) = (a.map_err(described)?, b.map_err(described)?);
+    let what = format!("seed {seed}, {} into {}: {of_a:?} times {of_b:?}", T::DTYPE, C::DTYPE);
+    let failed = |error: selvedge::Error| format!("{what}: {error}");
+    let (m, n) = (shape[shape.len() - 2], shape[shape.len() - 1]);
+    // One number for all, for each column, for each row; or none.
+    let of_bias = match numbers.below(6) {
+        0 => None,
+        1 => Some(vec![]),
+        2 => Some(vec![m, 1]),
+        3 => Some(vec![1, n]),
+        _ => Some(vec![n]),
+    };
+    let of_residual = match numbers.below(5) {
+        0 | 1 => None,
+        2 => Some(vec![m, n]),
+        3 => Some(vec![n]),
+        _ => Some(shape.clone()),
+    };
+    let mut make =
+        |sizes: Option<Vec<usize>>| sizes.map(|sizes| some::<C>(numbers, &sizes, device)).transpose();
+    let (bias, residual) = (make(of_bias).map_err(failed)?, make(of_residual).map_err(failed)?);
+    let mut matmul = Matmul::new().alpha(2).result(C::DTYPE);
+    if let Some(bias) = &bias {
+        matmul = matmul.bias(bias);
+    }
+    if let Some(residual) = &residual {
+        matmul = matmul.residual(residual);
+    }
+    let activated = numbers.below(2) == 0;
+    if activated {
+        matmul = matmul.activation(Activation::Relu);
+    }
+    let zeros = vec![Whole::default(); shape.iter().product()];
+    let of = |tensor: &Option<Tensor>| match tensor {
+        Some(tensor) => spread::<C>(tensor, &shape),
+        None => Ok(zeros.clone()),
+    };
+    let (biases, residuals) = (of(&bias).map_err(failed)?, of(&residual).map_err(failed)?);
+    let models = (Model::of::<T>(&a).map_err(failed)?, Model::of::<T>(&b).map_err(failed)?);
+    let sums = product(&models.0, &models.1, &shape, (false, false));
+    let finished = |before: &[Whole]| -> Vec<Whole> {
+        let relu = |x: Whole| if activated { Complex::new(x.re.max(0), 0) } else { x };
+        before.iter().zip(&residuals).map(|(x, residual)| relu(*x) + residual).collect()
+    };
+    let before: Vec<Whole> = sums.iter().zip(&biases).map(|(sum, bias)| sum * 2 + bias).collect();
+    let (c, kept) = matmul.of_keeping(&a, &b).map_err(failed)?;
+    compare::<C>(&kept, &before, &format!("{what}, kept"))?;
+    compare::<C>(&c, &finished(&before), &what)?;
+    compare::<C>(&matmul.of(&a, &b).map_err(failed)?, &finished(&before), &what)?;
+
+    // Into what is there.
+    let mut into = some::<C>(numbers, &shape, device).map_err(failed)?;
+    let old = Model::of::<C>(&into).map_err(failed)?.elements;
+    matmul.add_to(&mut into, -1, &a, &b).map_err(failed)?;
+    let before: Vec<Whole> = before.iter().zip(&old).map(|(x, old)| x - old).collect();
+    compare::<C>(&into, &finished(&before), &format!("{what}, into {:?}", into.layout()))
+}
+
+/// As [`every_dtype`], of products with a bias, an activation and a residual.
+pub fn every_fused(seeds: std::ops::Range<u64>, device: &Device) -> Checked {
+    for seed in seeds {
+        random_fused::<f32, f32>(seed, device)?;
+        match seed % 5 {
+            0 => random_fused::<f64, f64>(seed, device)?,
+            1 => random_fused::<f16, f16>(seed, device)?,
+            2 => random_fused::<f16, f32>(seed, device)?,
+            3 => random_fused::<bf16, f32>(seed, device)?,
+            _ => random_fused::<bf16, bf16>(seed, device)?,
+        }
+    }
+    Ok(())
+}
+
+/// Gelu of what is kept, and vectors, whose shapes are the result's.
+pub fn layers(device: &Device) -> Checked {
+    let run = || -> selvedge::Result<Vec<(Vec<f32>, Vec<f32>)>> {
+        let weights = Tensor::new([[0.5f32, -1.0, 2.0], [1.5, 0.25, -0.75]], device)?;
+        let x = Tensor::new([1.0f32, -0.5], device)?;
+        let bias = Tensor::new([0.125f32, -2.0, 0.0], device)?;
+        let layer = Matmul::new().bias(&bias).activation(Activation::Gelu);
+        let (from_row, kept) = layer.of_keeping(&x, &weights)?;
+        let from_column = layer.of(&weights.transpose(0, 1)?, &x)?;
+        let dot = Matmul::new().bias(&bias.select(0, 0)?).of(&x, &x)?;
+        let gelu = |x: &f32| 0.5 * x * (1.0 + (0.797_884_6 * (x + 0.044_715 * x * x * x)).tanh());
+        let before = vec![-0.125f32, -3.125, 2.375];
+        let after: Vec<f32> = before.iter().map(gelu).collect();
+        Ok(vec![
+            (kept.to_vec()?, before),
+            (from_row.to_vec()?, after.clone()),
+            (from_column.to_vec()?, after),
+            (dot.to_vec()?, vec![1.375]),
+        ])
+    };
+    for (index, (found, wanted)) in run().map_err(described)?.into_iter().enumerate() {
+        let near = found.iter().zip(&wanted).all(|(x, y)| (x - y).abs() <= 4e-6 * y.abs().max(0.1));
+        if found.len() != wanted.len() || !near {
+            return Err(format!("case {index}: {found:?}, wanted {wanted:?}"));
         }
     }
     Ok(())

@@ -1,0 +1,76 @@
+//! What is done with a product's numbers before they are rounded, as its engines take it: a bias as a vector, a residual
+//! that lies like the result.
+
+use super::{Matmul, OPERATION, as_matrices};
+use crate::error::{Error, Result};
+use crate::gemm::Activation;
+use crate::tensor::Tensor;
+use crate::types::{Layout, Shape};
+
+/// The bias, the activation and the residual of a product.
+pub(super) struct Fused {
+    pub bias: Option<Bias>,
+    pub activation: Activation,
+    /// Contiguous, of the result's shape.
+    pub residual: Option<Tensor>,
+}
+
+/// Numbers that lie one behind another.
+pub(super) struct Bias {
+    pub vector: Tensor,
+    /// One for each row, instead of each column.
+    pub by_row: bool,
+}
+
+impl Fused {
+    /// For a result of this shape, of operands of these ranks. Copies what does not lie as it is read.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] with both shapes, and those of copies.
+    pub fn new(matmul: &Matmul<'_>, shape: &Shape, ranks: (usize, usize)) -> Result<Fused> {
+        let bias = match matmul.bias {
+            Some(bias) => Bias::new(bias, shape, ranks)?,
+            None => None,
+        };
+        let residual = matmul.residual.map(|residual| spread("a residual", residual, shape)?.contiguous());
+        Ok(Fused { bias, activation: matmul.activation, residual: residual.transpose()? })
+    }
+
+    pub fn has_bias_of_rows(&self) -> bool {
+        self.bias.as_ref().is_some_and(|bias| bias.by_row)
+    }
+}
+
+impl Bias {
+    /// None where the result has no elements.
+    fn new(bias: &Tensor, shape: &Shape, ranks: (usize, usize)) -> Result<Option<Bias>> {
+        let wide = spread("a bias", bias, shape)?;
+        if wide.count() == 0 {
+            return Ok(None);
+        }
+        let mut matrices = wide.view_as(as_matrices(wide.layout(), ranks)?);
+        let varies = |layout: &Layout, axis: usize| layout.shape()[axis] > 1 && layout.strides()[axis] != 0;
+        let (layout, rank) = (*matrices.layout(), matrices.rank());
+        let (by_row, by_column) = (varies(&layout, rank - 2), varies(&layout, rank - 1));
+        if (by_row && by_column) || (0..rank - 2).any(|axis| varies(&layout, axis)) {
+            let found = format!("a bias of shape {} for a result of {shape}", bias.shape());
+            let wanted = "one number for each column or for each row; other shapes as a residual";
+            return Err(Error::invalid(OPERATION, found, wanted));
+        }
+        for _ in 0..rank - 2 {
+            matrices = matrices.select(0, 0)?;
+        }
+        let vector = matrices.select(if by_row { 1 } else { 0 }, 0)?.contiguous()?;
+        Ok(Some(Bias { vector, by_row }))
+    }
+}
+
+/// A tensor that is broadcast to the result's shape.
+fn spread(name: &str, tensor: &Tensor, shape: &Shape) -> Result<Tensor> {
+    let layout = tensor.layout().expand(shape).map_err(|_| {
+        let found = format!("{name} of shape {} for a result of {shape}", tensor.shape());
+        Error::invalid(OPERATION, found, "a shape that broadcasts to the result's")
+    })?;
+    Ok(tensor.view_as(layout))
+}
