@@ -72,6 +72,7 @@ pub(super) fn geometry(situation: &Situation<'_>) -> Geometry {
         blocks: tiles.min(i32::MAX as u64) as u32,
         copied: Vec::new(),
         splits: 1,
+        divided: 0,
     }
 }
 

@@ -79,6 +79,8 @@ pub(super) struct Geometry {
     pub copied: Vec<char>,
     /// Blocks that divide k.
     pub splits: u32,
+    /// Tiles whose k is divided among all blocks.
+    pub divided: u64,
 }
 
 impl Geometry {
@@ -92,6 +94,7 @@ impl Geometry {
             blocks: 0,
             copied: Vec::new(),
             splits: 1,
+            divided: 0,
         }
     }
 }
@@ -262,7 +265,7 @@ impl Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Geometry { family, kernel, tile: (rows, columns), tiles, blocks, copied, splits } =
+        let Geometry { family, kernel, tile: (rows, columns), tiles, blocks, copied, splits, divided } =
             &self.geometry;
         writeln!(formatter, "{}: {}", self.head, self.engine)?;
         match tiles {
@@ -274,6 +277,12 @@ impl fmt::Display for Plan {
         }
         if *splits > 1 {
             write!(formatter, "\n  {splits} blocks divide k, and add their sums in its order")?;
+        }
+        if *divided > 0 {
+            write!(
+                formatter,
+                "\n  all blocks divide the k of the last {divided} tiles, and add their sums from the last one on"
+            )?;
         }
         for operand in copied {
             write!(

@@ -148,6 +148,7 @@ pub(super) fn geometry(situation: &Situation<'_>) -> Result<Geometry> {
         blocks: tiles.min(i32::MAX as u64) as u32,
         copied: Vec::new(),
         splits: 1,
+        divided: 0,
     })
 }
 

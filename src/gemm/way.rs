@@ -15,8 +15,8 @@ pub struct Way(Kind);
 enum Kind {
     /// As the engine finds best.
     Any(Engine),
-    /// By pairs of blocks, in tiles of so many columns.
-    Pairs(u32),
+    /// By pairs of blocks, in tiles of so many columns, of which the last round may be divided among all pairs.
+    Pairs { columns: u32, divided: bool },
     /// By clusters that divide k.
     Split { columns: u32, splits: u32, swapped: bool },
 }
@@ -27,8 +27,8 @@ impl Way {
         Way(Kind::Any(engine))
     }
 
-    pub(super) const fn pairs(columns: u32) -> Way {
-        Way(Kind::Pairs(columns))
+    pub(super) const fn pairs(columns: u32, divided: bool) -> Way {
+        Way(Kind::Pairs { columns, divided })
     }
 
     pub(super) const fn split(columns: u32, splits: u32, swapped: bool) -> Way {
@@ -39,7 +39,7 @@ impl Way {
     pub const fn engine(self) -> Engine {
         match self.0 {
             Kind::Any(engine) => engine,
-            Kind::Pairs(_) | Kind::Split { .. } => Engine::Wgmma,
+            Kind::Pairs { .. } | Kind::Split { .. } => Engine::Wgmma,
         }
     }
 }
@@ -48,7 +48,10 @@ impl fmt::Display for Way {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Kind::Any(engine) => write!(formatter, "{engine}"),
-            Kind::Pairs(columns) => write!(formatter, "wgmma/pairs/{columns}"),
+            Kind::Pairs { columns, divided } => {
+                let divided = if divided { "/divided" } else { "" };
+                write!(formatter, "wgmma/pairs/{columns}{divided}")
+            }
             Kind::Split { columns, splits, swapped } => {
                 let swapped = if swapped { "/swapped" } else { "" };
                 write!(formatter, "wgmma/split/{columns}x{splits}{swapped}")
@@ -62,18 +65,20 @@ impl FromStr for Way {
 
     fn from_str(text: &str) -> Result<Way> {
         let parts: Vec<&str> = text.split('/').collect();
+        let pairs = |columns: &str, divided| Some(Way::pairs(columns.parse().ok()?, divided));
         let split = |text: &str, swapped| {
             let (columns, splits) = text.split_once('x')?;
             Some(Way::split(columns.parse().ok()?, splits.parse().ok()?, swapped))
         };
         let way = match parts[..] {
             [name] => Engine::ALL.into_iter().find(|engine| engine.name() == name).map(Way::of),
-            ["wgmma", "pairs", columns] => columns.parse().ok().map(Way::pairs),
+            ["wgmma", "pairs", columns] => pairs(columns, false),
+            ["wgmma", "pairs", columns, "divided"] => pairs(columns, true),
             ["wgmma", "split", sizes] => split(sizes, false),
             ["wgmma", "split", sizes, "swapped"] => split(sizes, true),
             _ => None,
         };
-        let wanted = "an engine, wgmma/pairs/COLUMNS or wgmma/split/COLUMNSxSPLITS[/swapped]";
+        let wanted = "an engine, wgmma/pairs/COLUMNS[/divided] or wgmma/split/COLUMNSxSPLITS[/swapped]";
         way.ok_or_else(|| Error::invalid("a way to multiply", format!("'{text}'"), wanted))
     }
 }
@@ -85,7 +90,8 @@ mod tests {
     #[test]
     fn ways_are_read_as_they_are_shown() {
         let ways = Engine::ALL.map(Way::of).into_iter().chain([
-            Way::pairs(256),
+            Way::pairs(256, false),
+            Way::pairs(64, true),
             Way::split(64, 4, false),
             Way::split(16, 1, true),
         ]);

@@ -19,11 +19,8 @@ use libloading::Library;
 
 use crate::variant::{self, Variant};
 
-#[path = "../gpu/support/errors.rs"]
-mod errors;
 #[path = "../gpu/support/numbers.rs"]
 mod numbers;
-pub(crate) use errors::assert_error;
 pub use numbers::Numbers;
 
 /// What the checks that are shared with the device suite return.

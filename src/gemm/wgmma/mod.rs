@@ -1,9 +1,9 @@
 //! Products on the tensor cores of compute capability 9.0, in one of two ways.
 //!
-//! Pairs of blocks that stay for many tiles of 256 rows make large products ([`pairs`]). Where there are too few such
-//! tiles to keep all multiprocessors busy, clusters of blocks divide k ([`split`]). The way that takes fewer clocks, as
-//! estimated from the rates of the instructions and of the copies, is taken; it is a function of the sizes and the
-//! machine alone.
+//! Pairs of blocks that stay for many tiles of 256 rows make large products ([`pairs`]); where the last round of tiles would
+//! leave some of them idle, all share it if that pays. Where there are too few such tiles to keep all multiprocessors busy,
+//! clusters of blocks divide k ([`split`]). The way that takes fewer clocks, as estimated from the rates of the instructions
+//! and of the copies, is taken; it is a function of the sizes and the machine alone.
 
 mod maps;
 mod pairs;
@@ -43,7 +43,7 @@ fn divisions(product: &Product, machine: Machine) -> impl Iterator<Item = (Divis
 impl Division {
     fn way(&self) -> Way {
         match *self {
-            Division::Pairs(pairs) => Way::pairs(pairs.columns),
+            Division::Pairs(pairs) => Way::pairs(pairs.columns, pairs.divided),
             Division::Split(split) => Way::split(split.columns, split.splits, split.swapped),
         }
     }
@@ -111,6 +111,7 @@ pub(super) fn geometry(situation: &Situation<'_>) -> Geometry {
             blocks: pairs.blocks(),
             copied,
             splits: 1,
+            divided: pairs.divided_tiles(),
         },
         Division::Split(split) => Geometry {
             family: family(1),
@@ -120,6 +121,7 @@ pub(super) fn geometry(situation: &Situation<'_>) -> Geometry {
             blocks: split.blocks() as u32,
             copied,
             splits: split.splits,
+            divided: 0,
         },
     }
 }

@@ -6,7 +6,10 @@ use super::super::plan::Machine;
 use super::super::product::Product;
 use super::maps::{MAP_ALIGNMENT, Mapped, PANEL, map, maps, tensor_element};
 use super::{THREADS, Work};
-use crate::driver::{DeviceSliceMut, LaunchConfig, Stream};
+use crate::driver::image::ArgumentKind;
+use crate::driver::{
+    DeviceBuffer, DeviceSliceMut, KernelArgument, LaunchConfig, LaunchTarget, Stream,
+};
 use crate::error::Result;
 use crate::types::{DType, Element};
 
@@ -22,6 +25,12 @@ pub(super) const TILE_ROWS: u64 = 256;
 const WIDTHS: [(u32, u64, u64); 3] = [(256, 1024, 1600), (128, 560, 1100), (64, 340, 850)];
 /// What the first loads and the last stores take.
 const ENDS: u64 = 2000;
+/// What a divided round takes beside its products: the flags are cleared by a launch of their own, and each column of a tile
+/// is written to memory and read again.
+const DIVIDES: (u64, u64) = (4000, 64);
+
+/// Flags of a pair: one of each warpgroup that multiplies.
+const FLAGS: usize = 4;
 
 /// How a product is divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +42,8 @@ pub(super) struct Pairs {
     pub pairs: u32,
     /// Rows of tiles that are taken together.
     pub group: u32,
+    /// Whether all pairs divide the last round of tiles.
+    pub divided: bool,
 }
 
 /// The kernels' parameter: exactly the `Shape` of gemm_wgmma.cu.
@@ -52,8 +63,10 @@ struct Shape {
     staged: i32,
     alpha: f32,
     beta: f32,
-    padding: i32,
+    divided: i32,
     epilogue: Raw,
+    flags: u64,
+    parts: u64,
 }
 
 /// Its divisions, and the clocks that each takes, roughly; of two that cost the same the wider one comes first.
@@ -68,13 +81,29 @@ pub(super) fn divisions(product: &Product, machine: Machine) -> impl Iterator<It
         _ if k <= 1536 => 16,
         _ => 8,
     };
-    WIDTHS.into_iter().map(move |(columns, stage, rest)| {
+    let steps = k.div_ceil(u64::from(PANEL));
+    let all = WIDTHS.into_iter().flat_map(|width| [(width, false), (width, true)]);
+    all.filter_map(move |((columns, stage, rest), divided)| {
         let tiles = (m.div_ceil(TILE_ROWS) * n.div_ceil(u64::from(columns))).saturating_mul(count);
+        if divided {
+            // The kernel counts the steps of the last round times the pairs in 31 bits, and each pair has some.
+            let last = tiles % most * steps;
+            if last < most * LEAST_STEPS || last.saturating_mul(most) > i32::MAX as u64 {
+                return None;
+            }
+            let whole = (tiles / most).saturating_mul(steps * stage + rest);
+            let ends = ENDS + 2 * rest + DIVIDES.0 + DIVIDES.1 * u64::from(columns);
+            let clocks = whole.saturating_add(last.div_ceil(most) * stage + ends);
+            return Some((Pairs { columns, tiles, pairs: most as u32, group, divided }, clocks));
+        }
         let rounds = tiles.div_ceil(most);
-        let clocks = rounds.saturating_mul(k.div_ceil(u64::from(PANEL)) * stage + rest).saturating_add(ENDS);
-        (Pairs { columns, tiles, pairs: tiles.min(most) as u32, group }, clocks)
+        let clocks = rounds.saturating_mul(steps * stage + rest).saturating_add(ENDS);
+        Some((Pairs { columns, tiles, pairs: tiles.min(most) as u32, group, divided }, clocks))
     })
 }
+
+/// Steps of a divided round that are worth a pair's while.
+const LEAST_STEPS: u64 = 4;
 
 /// Dynamic shared memory: the stages, what C is staged in, two barriers a stage, and room to begin at a multiple of 1024.
 fn shared_bytes(columns: u32) -> u32 {
@@ -94,6 +123,22 @@ fn shared_bytes(columns: u32) -> u32 {
 impl Pairs {
     pub fn blocks(&self) -> u32 {
         self.pairs * PAIR as u32
+    }
+
+    /// Tiles of the last round, where that is divided.
+    pub fn divided_tiles(&self) -> u64 {
+        if self.divided { self.tiles % u64::from(self.pairs) } else { 0 }
+    }
+
+    /// Where pairs leave their parts of divided tiles: words, of which the first ones are flags and 0.
+    fn parts(&self, stream: &Stream) -> Result<Option<DeviceBuffer<u32>>> {
+        if !self.divided {
+            return Ok(None);
+        }
+        let words = FLAGS * self.pairs as usize * (1 + 64 * self.columns as usize);
+        let mut parts = stream.uninitialized::<u32>(words)?;
+        stream.fill(&mut parts.slice_mut(..FLAGS * self.pairs as usize)?, 0)?;
+        Ok(Some(parts))
     }
 
     pub fn kernel(&self, operand: DType, product: &Product) -> String {
@@ -120,6 +165,11 @@ impl Pairs {
         let map_a = a.map(if a_transposed { (PANEL, 64) } else { (PANEL, 128) })?;
         // Each block of a pair copies half: of the columns where k is contiguous, of the depth where it is not.
         let map_b = b.map(if b_transposed { (PANEL, columns / 2) } else { (PANEL, 32) })?;
+        // Its memory goes back to the stream behind the launch.
+        let mut left = self.parts(stream)?;
+        let left = left.as_mut().map(|parts| parts.slice_mut(..)).transpose()?;
+        let flags = left.as_ref().map_or(0, DeviceSliceMut::address);
+        let parts = flags + (FLAGS * self.pairs as usize * size_of::<u32>()) as u64;
         let stored_c = product.stored_c();
         // A store by a map writes whole pieces of 16 bytes: where a row ends within one, it would write behind the row.
         let whole = stored_c.columns * size_of::<C>() % MAP_ALIGNMENT == 0;
@@ -138,11 +188,13 @@ impl Pairs {
             staged: staged.into(),
             alpha: work.alpha,
             beta: work.beta,
-            padding: 0,
+            divided: self.divided.into(),
             epilogue: work.epilogue.raw(),
+            flags,
+            parts,
         };
         let config = LaunchConfig::new(self.blocks(), THREADS).shared(shared_bytes(columns));
-        let shape = WithEpilogue { shape, epilogue: work.epilogue };
+        let shape = WithParts { shape: WithEpilogue { shape, epilogue: work.epilogue }, parts: left };
         if staged {
             let element = tensor_element(C::DTYPE);
             let mut map_c = map(&c, element, stored_c, ((128 / size_of::<C>()) as u32, 64))?;
@@ -157,6 +209,30 @@ impl Pairs {
     }
 }
 
+/// The kernels' last parameter, with the memory that its addresses name.
+struct WithParts<'a, C: Element> {
+    shape: WithEpilogue<'a, Shape, C>,
+    parts: Option<DeviceSliceMut<'a, u32>>,
+}
+
+// SAFETY: it is its shape, and the memory that parts are left in is entered too.
+unsafe impl<C: Element> KernelArgument for WithParts<'_, C> {
+    const KIND: ArgumentKind = WithEpilogue::<'_, Shape, C>::KIND;
+    const SIZE: usize = WithEpilogue::<'_, Shape, C>::SIZE;
+
+    fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
+        self.shape.enter(target)?;
+        match &self.parts {
+            Some(parts) => <DeviceSliceMut<'_, u32> as KernelArgument>::enter(parts, target),
+            None => Ok(()),
+        }
+    }
+
+    fn pointer(&self) -> *mut std::ffi::c_void {
+        self.shape.pointer()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,7 +241,7 @@ mod tests {
 
     #[test]
     fn the_shape_is_the_kernels() {
-        assert_eq!(size_of::<Shape>(), 64 + 32);
+        assert_eq!(size_of::<Shape>(), 64 + 32 + 16);
         assert_eq!(std::mem::offset_of!(Shape, c_row), 16);
         assert_eq!(std::mem::offset_of!(Shape, alpha), 52);
         assert_eq!(std::mem::offset_of!(Shape, epilogue), 64);
@@ -182,11 +258,18 @@ mod tests {
     fn large_products_take_wide_tiles_and_small_ones_fill_the_device() {
         let best = |product: &Product| divisions(product, H200).min_by_key(|(_, clocks)| *clocks).unwrap().0;
         let of = |m, n, k| best(&Product::new(m, n, k));
-        assert_eq!(of(8192, 8192, 8192), Pairs { columns: 256, tiles: 1024, pairs: 66, group: 8 });
+        assert_eq!(
+            of(8192, 8192, 8192),
+            Pairs { columns: 256, tiles: 1024, pairs: 66, group: 8, divided: true }
+        );
+        // 58 of 66 pairs are busy in its last round: too little to gain.
+        assert!(!of(4096, 4096, 4096).divided);
+        // Gradients of weights have few tiles and a long k.
+        assert_eq!(of(768, 3072, 65536).divided_tiles(), 36);
         assert_eq!(of(65536, 2304, 768).columns, 256);
         assert_eq!(of(65536, 50304, 768).group, 16);
         // 4 x 16 tiles of 64 columns are one round of 66 pairs; 16 of 256 columns would leave 50 pairs idle.
-        assert_eq!(of(1024, 1024, 1024), Pairs { columns: 64, tiles: 64, pairs: 64, group: 4 });
+        assert_eq!(of(1024, 1024, 1024), Pairs { columns: 64, tiles: 64, pairs: 64, group: 4, divided: false });
         assert_eq!(of(1, 1, 1).pairs, 1);
         // A batch counts as more tiles.
         assert_eq!(best(&Product::new(1024, 1024, 64).batch(64, 65536, 65536, 1 << 20)).pairs, 66);

@@ -134,6 +134,31 @@ fn pairs(fake: &Fake) -> Outcome {
     })
 }
 
+/// Child: pairs of blocks that divide the last round of tiles, of which one may have parts of several pairs, a pair a part
+/// of one and the end of another, and whole ones between.
+fn divided(fake: &Fake) -> Outcome {
+    emulate(fake, &[PAIRS_BF16, PAIRS_F16])?;
+    with_seeds(2, |stream| {
+        for ((m, n, k, way), operations) in [
+            (257, 72, 3000, "wgmma/pairs/64/divided"),
+            (40, 1000, 2888, "wgmma/pairs/128/divided"),
+            (300, 264, 5000, "wgmma/pairs/256/divided"),
+            // A round of whole tiles, and one that is divided.
+            (9 * 256, 8 * 64, 2400, "wgmma/pairs/64/divided"),
+        ]
+        .into_iter()
+        .zip(LAYOUTS)
+        {
+            let case = Case { operations, multiple: 8, ..Case::new(m, n, k) };
+            in_every_way::<bf16, bf16>(stream, case, &[way])?;
+            if m < 1000 {
+                in_every_way::<f16, f32>(stream, Case { alpha: (3, 0), beta: (-2, 0), ..case }, &[way])?;
+            }
+        }
+        Ok(())
+    })
+}
+
 /// Child: clusters that divide k.
 fn split(fake: &Fake) -> Outcome {
     emulate(fake, &[SPLIT_BF16, SPLIT_F16])?;
@@ -272,8 +297,9 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
 
 type Child = fn(&Fake) -> Outcome;
 
-const CHILDREN: [(&str, Child); 6] = [
+const CHILDREN: [(&str, Child); 7] = [
     ("pairs", pairs),
+    ("divided", divided),
     ("split", split),
     ("mma", mma),
     ("simt", simt),

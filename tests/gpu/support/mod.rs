@@ -2,7 +2,6 @@
 //! wide enough to be seen.
 
 pub mod child;
-mod errors;
 pub mod foreign_driver;
 mod lab;
 mod numbers;
@@ -10,7 +9,6 @@ mod numbers;
 use libtest_mimic::{Completion, Failed, Trial};
 use selvedge::driver::{Device, driver_isa};
 
-pub(crate) use errors::assert_error;
 pub use lab::{Lab, SLOW, basic_ptx};
 pub use numbers::Numbers;
 
@@ -128,6 +126,18 @@ macro_rules! promises {
     };
 }
 pub(crate) use promises;
+
+/// Fails the test unless the result is an error of this shape.
+macro_rules! assert_error {
+    ($result:expr, $pattern:pat $(if $guard:expr)?) => {
+        match $result {
+            Err($pattern) $(if $guard)? => {}
+            Err(error) => return Err(format!("{}:{}: another error: {error:?}", file!(), line!()).into()),
+            Ok(_) => return Err(format!("{}:{}: no error, wanted {}", file!(), line!(), stringify!($pattern)).into()),
+        }
+    };
+}
+pub(crate) use assert_error;
 
 /// Whether something makes the device's work serial or slow, so that overlap cannot be seen: a memory checker, launches
 /// that block, or buffers that are each freed by the driver, whose `cuMemFree` may wait for the whole device.
