@@ -1,5 +1,6 @@
 //! What elementwise expressions cost: their bandwidth beside the driver's copy, the host's time for a run beside a bare
-//! launch of the same kernel, and the first use of an expression.
+//! launch of the same kernel, and the first use of an expression; on the CPU, chains of them beside `ndarray`, for which
+//! no GPU is needed.
 //!
 //! `cargo bench --bench fuse` measures everything and writes `benches/results/*.json`, of which
 //! `cargo bench --bench ground -- render` makes the page. `-- --help` says the rest.
@@ -12,6 +13,7 @@ mod check;
 mod first_use;
 mod functions;
 mod host_time;
+mod on_cpu;
 mod speed;
 
 use std::path::PathBuf;
@@ -22,7 +24,7 @@ use harness::program::{Benchmark, Options, Program, report};
 const HELP: &str = "\
 fuse [--only NAME,NAME] [--out FOLDER] [--rounds N] [--bytes N]
 
-  --only    of fuse, fuse_list, fuse_host, fuse_first; all without it
+  --only    of fuse, fuse_list, fuse_host, fuse_first, fuse_cpu; all without it
   --out     where the JSON files go; benches/results without it
   --rounds  rounds of each figure, at least 20; each benchmark's own without it
   --bytes   of one operand of fuse: a power of four from 4194304 on; 1073741824 without it, so that no cache holds it
@@ -37,6 +39,7 @@ const PROGRAM: Program = Program {
         ("fuse_first", Benchmark::Device(first_use::measure)),
         ("fuse", Benchmark::Device(speed::measure)),
         ("fuse_list", Benchmark::Device(functions::measure)),
+        ("fuse_cpu", Benchmark::Host(on_cpu::measure)),
     ],
 };
 

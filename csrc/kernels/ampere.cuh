@@ -9,25 +9,23 @@
 
 __device__ inline u32 shared_address(const void* pointer) { return (u32)__cvta_generic_to_shared(pointer); }
 
-// Copies the first `valid` of `Bytes` bytes and fills the others with zeros; with none valid nothing is read.
+// Copies `Bytes` bytes, whose addresses are multiples of that; where they are not `inside`, nothing is read and they become 0.
+// The instruction can be told of fewer bytes, too, but the assembler hides their number in the last bits of its address, and
+// what checks accesses takes that for all bytes from there on. So the ends of rows come element by element.
 template <int Bytes>
-__device__ inline void copy_async(u32 to, const void* from, u32 valid) {
+__device__ inline void copy_async(u32 to, const void* from, bool inside) {
     static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "copies are of 4, 8 or 16 bytes");
 #if __CUDA_ARCH__ < 800
-    u32 words[Bytes / 4];
+    struct alignas(Bytes) Words {
+        u32 word[Bytes / 4];
+    } words = {};
+    if (inside) words = *(const Words*)from;
 #pragma unroll
     for (int i = 0; i < Bytes / 4; i++) {
-        words[i] = 0;
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            if (4 * i + 2 * half < valid) words[i] |= (u32)((const u16*)from)[2 * i + half] << (16 * half);
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < Bytes / 4; i++) {
-        asm volatile("st.shared.u32 [%0], %1;" ::"r"(to + 4 * i), "r"(words[i]) : "memory");
+        asm volatile("st.shared.u32 [%0], %1;" ::"r"(to + 4 * i), "r"(words.word[i]) : "memory");
     }
 #else
+    const u32 valid = inside ? Bytes : 0;
     if constexpr (Bytes == 16) {
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid) : "memory");
     } else {

@@ -85,7 +85,7 @@ struct Operand {
     const Element* from;
     i64 leading;
     i32 extent;  // Of m or n, from the tile's first on.
-    bool vectors;
+    bool vectors;  // Whether all rows are whole numbers of 16 bytes.
 
     __device__ Operand(const Element* matrix, i64 leading, i32 first, i32 extent, bool vectors)
         : from(matrix + (Along ? first * leading : first)), leading(leading), extent(extent - first), vectors(vectors) {}
@@ -93,7 +93,7 @@ struct Operand {
     __device__ static void copy_element(u32 to, const Element* source, bool inside) {
 #pragma unroll
         for (int i = 0; i < pieces; i++) {
-            copy_async<piece>(to + i * piece, (const char*)source + i * piece, inside ? piece : 0);
+            copy_async<piece>(to + i * piece, (const char*)source + i * piece, inside);
         }
     }
 
@@ -118,11 +118,10 @@ struct Operand {
             constexpr int across = Span / run, rows_at_once = Sizes::threads / across;
             static_assert(rows_at_once <= Sizes::depth && Sizes::threads % across == 0, "each thread copies");
             const i32 x = threadIdx.x % across * run, row = threadIdx.x / across;
-            const i32 bytes = min(max(extent - x, 0), (i32)run) * (i32)sizeof(Element);
 #pragma unroll
             for (int k = 0; k < Sizes::depth; k += rows_at_once) {
                 copy_async<16>(to + (row + k) * pitch<Element, Span>() + x * sizeof(Element), from + (row + k) * leading + x,
-                               row + k < left ? bytes : 0);
+                               x < extent && row + k < left);
             }
             from += Sizes::depth * leading;
         } else {

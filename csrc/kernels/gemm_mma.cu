@@ -9,8 +9,8 @@
 // on their way. Four warps make a quarter of the tile each, out of registers that `ldmatrix` fills, which transposes
 // where m or n runs along the rows. 16 bytes number i of row r lie at i ^ (r % 8), or where rows have 64 bytes, at
 // i ^ (r / 2 % 4), so that neither the copies nor the loads meet a bank twice. Rows of operands that do not begin at
-// multiples of 16 bytes come element by element, by way of registers, while the step before is multiplied; there are
-// enough of those for small tiles alone.
+// multiples of 16 bytes come element by element, by way of registers, while the step before is multiplied, and so do the
+// ends of rows that are no whole number of 16 bytes; there are enough registers for small tiles alone.
 //
 // What must stay true: k ascends, 16 at a time, in one accumulator, so that a product has the same bits on both tiles.
 //
@@ -59,18 +59,22 @@ struct Operand {
         return (row * across + moved) * 16;
     }
 
-    // Copies the next step, of which so much of k is left; what is outside becomes 0. Where rows begin anywhere, elements
-    // are only fetched, and `put` there when they have come.
+    // Whether 16 bytes of a step's rows are copied together, of which so many columns are left.
+    __device__ bool together(i32 columns) const {
+        return only_vectors || (vectors && (columns >= across * run || columns % run == 0));
+    }
+
+    // Copies the next step, of which so much of k is left; what is outside becomes 0. Where rows begin or end anywhere,
+    // elements are only fetched, and `put` there when they have come.
     __device__ void copy(u32 to, i32 left) {
         const i32 rows = Along ? extent : left, columns = Along ? left : extent;
-        if (only_vectors || vectors) {
+        if (together(columns)) {
             constexpr int rows_at_once = threads / across;
             const i32 chunk = threadIdx.x % across, row = threadIdx.x / across;
-            const i32 bytes_there = min(max(columns - chunk * run, 0), (i32)run) * 2;
 #pragma unroll
             for (int y = 0; y < down; y += rows_at_once) {
                 copy_async<16>(to + place(row + y, chunk), from + (row + y) * leading + chunk * run,
-                               row + y < rows ? bytes_there : 0);
+                               chunk * run < columns && row + y < rows);
             }
         } else {
             constexpr int rows_at_once = threads / (across * run);
@@ -84,8 +88,8 @@ struct Operand {
         from += Along ? (i64)depth : depth * leading;
     }
 
-    __device__ void put(u32 to) const {
-        if (only_vectors || vectors) return;
+    __device__ void put(u32 to, i32 left) const {
+        if (together(Along ? left : extent)) return;
         unsigned char* const step = shared_memory + (to - shared_address(shared_memory));
         constexpr int rows_at_once = threads / (across * run);
         const i32 x = threadIdx.x % (across * run), row = threadIdx.x / (across * run);
@@ -141,8 +145,8 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const S
     };
     auto put = [&]() {
         if (left > 0) {
-            next_a.put(memory + into * (A::bytes + B::bytes));
-            next_b.put(memory + into * (A::bytes + B::bytes) + A::bytes);
+            next_a.put(memory + into * (A::bytes + B::bytes), left);
+            next_b.put(memory + into * (A::bytes + B::bytes) + A::bytes, left);
         }
         left -= depth;
         into = into + 1 == stages ? 0 : into + 1;

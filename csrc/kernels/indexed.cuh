@@ -36,30 +36,35 @@ struct Space {
     u32 operation;
 };
 
-// Page-locked memory of the host. Whoever claims it writes the rest; the host takes the claim back.
+// Page-locked memory of the host, with three counts of reports. Who claims the next one fills it in and completes it; it is
+// free again when the host has taken it. Only this device writes `claimed` and `complete`, and only the host `taken`, so a
+// claim is an atomic among this device's threads: those that span the bus are not to be had on every host.
 struct Report {
     u32 claimed;
     u32 complete;
+    u32 taken;
     u32 operation;
-    u32 axis;
     i64 index;
     u64 size;
+    u32 axis;
 };
 
-// Told once a warp and seen before it is claimed: an array of nothing but wrong indices would fill the bus otherwise.
+// Told once a warp and looked at before it is claimed: an array of nothing but wrong indices would fill the bus otherwise.
 __device__ inline void tell(Report* report, const Space& space, i64 index) {
     if (report == nullptr) return;
     u32 lane;
     asm("mov.u32 %0, %%laneid;" : "=r"(lane));
     if ((u32)__ffs((int)__activemask()) != lane + 1) return;
     volatile Report* seen = report;
-    if (seen->claimed != 0 || atomicCAS_system(&report->claimed, 0u, 1u) != 0) return;
+    const u32 taken = seen->taken;
+    if (seen->claimed != taken || atomicCAS(&report->claimed, taken, taken + 1) != taken) return;
     seen->operation = space.operation;
     seen->axis = space.axis;
     seen->index = index;
     seen->size = space.size;
+    // The host sees the words above before it sees that they are complete.
     __threadfence_system();
-    seen->complete = 1;
+    seen->complete = taken + 1;
 }
 
 __device__ inline u32 divided(u32 position, const Space& space, u32 dimension) {

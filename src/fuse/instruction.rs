@@ -6,6 +6,11 @@
 //!
 //! Why not CPU functions an operation: they would be a second text of each, to be kept equal by tests alone.
 
+use super::conversion::{
+    choose32, choose64, divide_signed, divide_unsigned, float32_to_signed, float32_to_unsigned,
+    float64_to_signed, float64_to_signed64, float64_to_unsigned, float64_to_unsigned64, float64_towards_zero,
+    round_to_brain, round_to_half, signed64_towards_zero, unsigned64_to_float32, unsigned64_towards_zero,
+};
 use super::host::block::{Block, Lanes};
 #[cfg(target_arch = "x86_64")]
 use super::host::has_vectors;
@@ -121,7 +126,7 @@ and.pred %x, $a, $c;
 not.pred %y, $c;
 and.pred %y, %y, $b;
 or.pred $d, %x, %y;
-}" if p != 0 { a } else { b };
+}" a & p | b & (p ^ 1);
 
     Add32 (a: Bits32, b: Bits32) -> Bits32 "add.u32" a.wrapping_add(b);
     Subtract32 (a: Bits32, b: Bits32) -> Bits32 "sub.u32" a.wrapping_sub(b);
@@ -147,8 +152,8 @@ $end_$u:
 mov.b32 $d, %z;
 }" raise32(a, b);
     // The divisor is made neither 0 nor, beside the least number, -1: PTX leaves those open.
-    DivideSigned32 (a: Bits32, b: Bits32) -> Bits32 "div.s32" (a as i32).checked_div(b as i32).unwrap_or(0) as u32;
-    DivideUnsigned32 (a: Bits32, b: Bits32) -> Bits32 "div.u32" a.checked_div(b).unwrap_or(0);
+    DivideSigned32 (a: Bits32, b: Bits32) -> Bits32 "div.s32" divide_signed(a as i32, b as i32) as u32;
+    DivideUnsigned32 (a: Bits32, b: Bits32) -> Bits32 "div.u32" divide_unsigned(a, b);
     And32 (a: Bits32, b: Bits32) -> Bits32 "and.b32" a & b;
     Or32 (a: Bits32, b: Bits32) -> Bits32 "or.b32" a | b;
     Xor32 (a: Bits32, b: Bits32) -> Bits32 "xor.b32" a ^ b;
@@ -163,7 +168,7 @@ mov.b32 $d, %z;
     Equal32 (a: Bits32, b: Bits32) -> Predicate "setp.eq.u32" u32::from(a == b);
     LessSigned32 (a: Bits32, b: Bits32) -> Predicate "setp.lt.s32" u32::from((a as i32) < (b as i32));
     LessUnsigned32 (a: Bits32, b: Bits32) -> Predicate "setp.lt.u32" u32::from(a < b);
-    Select32 (a: Bits32, b: Bits32, p: Predicate) -> Bits32 "selp.b32" if p != 0 { a } else { b };
+    Select32 (a: Bits32, b: Bits32, p: Predicate) -> Bits32 "selp.b32" choose32(p, a, b);
     SignExtend8 (a: Bits32) -> Bits32 "cvt.s32.s8" a as i8 as u32;
     SignExtend16 (a: Bits32) -> Bits32 "cvt.s32.s16" a as i16 as u32;
 
@@ -205,7 +210,7 @@ mov.b64 $d, %z;
     Equal64 (a: Bits64, b: Bits64) -> Predicate "setp.eq.u64" u32::from(a == b);
     LessSigned64 (a: Bits64, b: Bits64) -> Predicate "setp.lt.s64" u32::from((a as i64) < (b as i64));
     LessUnsigned64 (a: Bits64, b: Bits64) -> Predicate "setp.lt.u64" u32::from(a < b);
-    Select64 (a: Bits64, b: Bits64, p: Predicate) -> Bits64 "selp.b64" if p != 0 { a } else { b };
+    Select64 (a: Bits64, b: Bits64, p: Predicate) -> Bits64 "selp.b64" choose64(p, a, b);
     // Of x below n; see `permutation`.
     Permute64 (a: Bits64, b: Bits64, c: Bits64) -> Bits64 "{
 .reg .b64 %x, %y, %n, %k;
@@ -285,7 +290,7 @@ mov.b64 $d, %x;
     LessFloat32 (a: Float32, b: Float32) -> Predicate "setp.lt.f32" u32::from(a < b);
     LessEqualFloat32 (a: Float32, b: Float32) -> Predicate "setp.le.f32" u32::from(a <= b);
     UnorderedFloat32 (a: Float32, b: Float32) -> Predicate "setp.nan.f32" u32::from(a.is_nan() | b.is_nan());
-    SelectFloat32 (a: Float32, b: Float32, p: Predicate) -> Float32 "selp.f32" if p != 0 { a } else { b };
+    SelectFloat32 (a: Float32, b: Float32, p: Predicate) -> Float32 "selp.f32" f32::from_bits(choose32(p, a.to_bits(), b.to_bits()));
     RemainderFloat32 (a: Float32, b: Float32) -> Float32 "{
 .reg .f32 %x, %y, %t, %q, %l;
 .reg .pred %c;
@@ -359,7 +364,7 @@ mov.b32 $d, %s;
     LessFloat64 (a: Float64, b: Float64) -> Predicate "setp.lt.f64" u32::from(a < b);
     LessEqualFloat64 (a: Float64, b: Float64) -> Predicate "setp.le.f64" u32::from(a <= b);
     UnorderedFloat64 (a: Float64, b: Float64) -> Predicate "setp.nan.f64" u32::from(a.is_nan() | b.is_nan());
-    SelectFloat64 (a: Float64, b: Float64, p: Predicate) -> Float64 "selp.f64" if p != 0 { a } else { b };
+    SelectFloat64 (a: Float64, b: Float64, p: Predicate) -> Float64 "selp.f64" f64::from_bits(choose64(p, a.to_bits(), b.to_bits()));
     RemainderFloat64 (a: Float64, b: Float64) -> Float64 "{
 .reg .f64 %x, %y, %t, %q, %l;
 .reg .pred %c;
@@ -399,24 +404,24 @@ copysign.f64 $d, $a, %x;
     SignedToFloat32 (a: Bits32) -> Float32 "cvt.rn.f32.s32" a as i32 as f32;
     UnsignedToFloat32 (a: Bits32) -> Float32 "cvt.rn.f32.u32" a as f32;
     Signed64ToFloat32 (a: Bits64) -> Float32 "cvt.rn.f32.s64" a as i64 as f32;
-    Unsigned64ToFloat32 (a: Bits64) -> Float32 "cvt.rn.f32.u64" a as f32;
+    Unsigned64ToFloat32 (a: Bits64) -> Float32 "cvt.rn.f32.u64" unsigned64_to_float32(a);
     SignedToFloat64 (a: Bits32) -> Float64 "cvt.rn.f64.s32" f64::from(a as i32);
     UnsignedToFloat64 (a: Bits32) -> Float64 "cvt.rn.f64.u32" f64::from(a);
     Signed64ToFloat64 (a: Bits64) -> Float64 "cvt.rn.f64.s64" a as i64 as f64;
     Unsigned64ToFloat64 (a: Bits64) -> Float64 "cvt.rn.f64.u64" a as f64;
     // Towards zero, which with a look at what was lost rounds to odd.
-    Signed64TowardsZero (a: Bits64) -> Float32 "cvt.rz.f32.s64" towards_zero(a as i64 as i128);
-    Unsigned64TowardsZero (a: Bits64) -> Float32 "cvt.rz.f32.u64" towards_zero(i128::from(a));
-    Float64TowardsZero (a: Float64) -> Float32 "cvt.rz.f32.f64" float_towards_zero(a);
+    Signed64TowardsZero (a: Bits64) -> Float32 "cvt.rz.f32.s64" signed64_towards_zero(a as i64);
+    Unsigned64TowardsZero (a: Bits64) -> Float32 "cvt.rz.f32.u64" unsigned64_towards_zero(a);
+    Float64TowardsZero (a: Float64) -> Float32 "cvt.rz.f32.f64" float64_towards_zero(a);
     // Saturating; never given a NaN, for which the hardware has other answers.
-    Float32ToSigned (a: Float32) -> Bits32 "cvt.rzi.s32.f32" a as i32 as u32;
-    Float32ToUnsigned (a: Float32) -> Bits32 "cvt.rzi.u32.f32" a as u32;
-    Float32ToSigned64 (a: Float32) -> Bits64 "cvt.rzi.s64.f32" a as i64 as u64;
-    Float32ToUnsigned64 (a: Float32) -> Bits64 "cvt.rzi.u64.f32" a as u64;
-    Float64ToSigned (a: Float64) -> Bits32 "cvt.rzi.s32.f64" a as i32 as u32;
-    Float64ToUnsigned (a: Float64) -> Bits32 "cvt.rzi.u32.f64" a as u32;
-    Float64ToSigned64 (a: Float64) -> Bits64 "cvt.rzi.s64.f64" a as i64 as u64;
-    Float64ToUnsigned64 (a: Float64) -> Bits64 "cvt.rzi.u64.f64" a as u64;
+    Float32ToSigned (a: Float32) -> Bits32 "cvt.rzi.s32.f32" float32_to_signed(a) as u32;
+    Float32ToUnsigned (a: Float32) -> Bits32 "cvt.rzi.u32.f32" float32_to_unsigned(a);
+    Float32ToSigned64 (a: Float32) -> Bits64 "cvt.rzi.s64.f32" float64_to_signed64(a.into()) as u64;
+    Float32ToUnsigned64 (a: Float32) -> Bits64 "cvt.rzi.u64.f32" float64_to_unsigned64(a.into());
+    Float64ToSigned (a: Float64) -> Bits32 "cvt.rzi.s32.f64" float64_to_signed(a) as u32;
+    Float64ToUnsigned (a: Float64) -> Bits32 "cvt.rzi.u32.f64" float64_to_unsigned(a);
+    Float64ToSigned64 (a: Float64) -> Bits64 "cvt.rzi.s64.f64" float64_to_signed64(a) as u64;
+    Float64ToUnsigned64 (a: Float64) -> Bits64 "cvt.rzi.u64.f64" float64_to_unsigned64(a);
     Widen (a: Float32) -> Float64 "cvt.f64.f32" f64::from(a);
     Narrow (a: Float64) -> Float32 "cvt.rn.f32.f64" a as f32;
 }
@@ -478,75 +483,4 @@ macro_rules! extremes {
 extremes! {
     min32 max32 f32;
     min64 max64 f64;
-}
-
-/// Rounded to bf16, a NaN made the canonical one.
-#[inline(always)]
-pub(super) fn round_to_brain(x: f32) -> f32 {
-    let bits = x.to_bits();
-    let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) & 0xffff_0000;
-    f32::from_bits(if x.is_nan() { 0x7fff_0000 } else { rounded })
-}
-
-/// Rounded to f16 without leaving f32, so that it is vectorised: within the normal range the low 13 bits are rounded off;
-/// below it, adding and taking away a number whose last bit is f16's smallest rounds there.
-#[inline(always)]
-pub(super) fn round_to_half(x: f32) -> f32 {
-    let bits = x.to_bits();
-    let (sign, magnitude) = (bits & 0x8000_0000, bits & 0x7fff_ffff);
-    let normal = (magnitude + 0x0fff + ((magnitude >> 13) & 1)) & 0xffff_e000;
-    let normal = if normal >= 0x4780_0000 { 0x7f80_0000 } else { normal };
-    // 0.5 has 2^-24 for its last bit.
-    let small = ((f32::from_bits(magnitude) + 0.5) - 0.5).to_bits();
-    let rounded = if magnitude < 0x3880_0000 { small } else { normal };
-    f32::from_bits(if x.is_nan() { 0x7fff_e000 } else { sign | rounded })
-}
-
-/// An integer of at most 64 bits as f32, truncated.
-#[inline(always)]
-fn towards_zero(x: i128) -> f32 {
-    let near = x as f32;
-    if (near as i128).unsigned_abs() > x.unsigned_abs() { f32::from_bits(near.to_bits() - 1) } else { near }
-}
-
-#[inline(always)]
-fn float_towards_zero(x: f64) -> f32 {
-    let near = x as f32;
-    if f64::from(near).abs() > x.abs() { f32::from_bits(near.to_bits() - 1) } else { near }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rounding_to_narrow_floats_is_that_of_half() {
-        let mut bits = 0u32;
-        loop {
-            let x = f32::from_bits(bits);
-            let (half, brain) = (half::f16::from_f32(x).to_f32(), half::bf16::from_f32(x).to_f32());
-            if x.is_nan() {
-                assert!(round_to_half(x).is_nan() && round_to_brain(x).is_nan());
-            } else {
-                assert_eq!(round_to_half(x).to_bits(), half.to_bits(), "{x:e}");
-                assert_eq!(round_to_brain(x).to_bits(), brain.to_bits(), "{x:e}");
-            }
-            // Odd, so that all bit positions change.
-            match bits.checked_add(997) {
-                Some(next) => bits = next,
-                None => break,
-            }
-        }
-    }
-
-    #[test]
-    fn truncation_never_grows() {
-        for x in [0.1, 1.0 / 3.0, -0.1, 1e300, -1e300, f64::INFINITY, 1e-46, 16777217.0] {
-            let cut = float_towards_zero(x);
-            assert!(f64::from(cut).abs() <= x.abs(), "{x}");
-        }
-        assert_eq!(float_towards_zero(1e300), f32::MAX);
-        assert_eq!(towards_zero(-16777217), -16777216.0);
-        assert_eq!(towards_zero(i128::from(u64::MAX)), 18446742974197923840.0);
-    }
 }

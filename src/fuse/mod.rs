@@ -34,6 +34,7 @@
 //!
 //! f16 and bf16 are computed in f32 and rounded once an operation; the 8-bit floats are cast first.
 
+mod conversion;
 mod coordinate;
 mod device;
 mod explain;

@@ -3,7 +3,8 @@
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::instruction::{Kind, round_to_brain, round_to_half};
+use super::conversion::{round_to_brain, round_to_half};
+use super::instruction::Kind;
 use super::program::kind_of;
 use crate::types::{DType, NumberKind};
 

@@ -36,12 +36,14 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// With so many elements of A, B and C that are read or written together where all rows begin at multiples of them.
+    /// With so many elements of A, B and C that are read or written together where all rows begin at multiples of them;
+    /// `whole`: of A and B where rows end at multiples, too.
     pub fn new<T: Element, C: Element>(
         situation: &Situation<'_>,
         scalars: Scalars,
         epilogue: &Epilogue<'_, C>,
         together: [usize; 3],
+        whole: bool,
     ) -> Shape {
         let product = situation.product;
         let stored = [product.stored_a(), product.stored_b(), product.stored_c()];
@@ -49,7 +51,11 @@ impl Shape {
         let vector = std::array::from_fn(|which| {
             let bytes = together[which] * sizes[which];
             let aligned = situation.addresses[which] % bytes as u64 == 0;
-            i32::from(aligned && stored[which].keeps_alignment(bytes, sizes[which]))
+            let fits = match whole && which < 2 {
+                true => stored[which].is_whole(bytes, sizes[which]),
+                false => stored[which].keeps_alignment(bytes, sizes[which]),
+            };
+            i32::from(aligned && fits)
         });
         Shape {
             m: product.m() as i32,

@@ -26,12 +26,12 @@ fn family(operand: DType) -> Option<&'static str> {
 }
 
 /// Rows, and columns, of a tile: the large one where there are enough of them to give each multiprocessor one, and the
-/// operands' rows begin at multiples of 16 bytes, which it needs.
+/// operands' rows are whole numbers of 16 bytes, which it needs.
 fn span(situation: &Situation<'_>) -> u32 {
     let (product, size) = (situation.product, situation.operand.size());
     let aligned = |stored: Stored, address: u64| {
         let bytes = TOGETHER[0] * size;
-        address % bytes as u64 == 0 && stored.keeps_alignment(bytes, size)
+        address % bytes as u64 == 0 && stored.is_whole(bytes, size)
     };
     let aligned = aligned(product.stored_a(), situation.addresses[0])
         && aligned(product.stored_b(), situation.addresses[1]);
@@ -99,7 +99,7 @@ pub(super) fn run_on<T: Element, C: Element>(
         u64::from(a_transposed) | u64::from(b_transposed) << 1 | u64::from(span) << 2,
     );
     let function = kernels::function(&stream.device(), key, || kernel_name(situation))?;
-    let shape = Shape::new::<T, C>(situation, scalars, epilogue, TOGETHER);
+    let shape = Shape::new::<T, C>(situation, scalars, epilogue, TOGETHER, false);
     let config = LaunchConfig::new(tiles(situation) as u32, THREADS).shared(shared_bytes(span));
     // SAFETY: the kernel takes three addresses and this Shape, and stays inside the matrices that it describes, which lie
     // inside the buffers, and the epilogue's buffers, which were checked.
@@ -121,6 +121,10 @@ mod tests {
         assert_eq!(plan(1024, DType::F16, (10, 0)).kernel(), "gemm_mma_f16_nn_small");
         assert_eq!(plan(4096, DType::F16, (7, 5)).kernel(), "gemm_mma_f16_nn_large");
         assert_eq!(plan(4097, DType::F16, (7, 5)).kernel(), "gemm_mma_f16_nn_small");
+        // Rows that begin at multiples of 16 bytes and end elsewhere: small tiles take the ends by themselves.
+        let padded = Product::new(4096, 4097, 4096).leading(4096, 4104, 4104);
+        let found = Plan::explain(&padded, DType::F16, DType::F16, Machine::typical((8, 0))).unwrap();
+        assert_eq!(found.kernel(), "gemm_mma_f16_nn_small");
         // Those of 7.5 multiply f16 alone.
         assert_eq!(plan(1024, DType::BF16, (7, 5)).engine(), Engine::Simt);
         assert_eq!(plan(1024, DType::F16, (7, 0)).engine(), Engine::Simt);

@@ -114,6 +114,11 @@ impl Stored {
         (self.rows <= 1 || self.leading * element % bytes == 0)
             && (self.batch <= 1 || self.stride * element % bytes == 0)
     }
+
+    /// Whether rows and matrices consist of blocks of `bytes` that are aligned, if the first is.
+    pub fn is_whole(&self, bytes: usize, element: usize) -> bool {
+        self.keeps_alignment(bytes, element) && self.columns * element % bytes == 0
+    }
 }
 
 impl fmt::Display for Stored {
@@ -451,5 +456,9 @@ mod tests {
         assert!(!Stored { stride: 41, ..stored }.keeps_alignment(16, 2));
         assert!(Stored { stride: 41, batch: 1, ..stored }.keeps_alignment(16, 2));
         assert!(Stored { stride: 0, ..stored }.keeps_alignment(16, 2));
+        // Rows that end within 16 bytes.
+        assert!(!stored.is_whole(16, 2) && stored.is_whole(4, 2));
+        assert!(Stored { columns: 8, ..stored }.is_whole(16, 2));
+        assert!(!Stored { columns: 8, leading: 9, ..stored }.is_whole(16, 2));
     }
 }

@@ -174,7 +174,8 @@ pub(super) fn run_on<T: Element, C: Element>(
             | u64::from(way.large == Some(true)) << 3,
     );
     let function = kernels::function(&stream.device(), key, || way.kernel(situation))?;
-    let shape = Shape::new::<T, C>(situation, scalars, epilogue, way.together);
+    // Asynchronous copies are of 16 bytes or of one element.
+    let shape = Shape::new::<T, C>(situation, scalars, epilogue, way.together, way.large.is_some());
     let config = LaunchConfig::new(way.tiles(situation) as u32, way.tile.threads).shared(way.tile.shared);
     // SAFETY: the kernel takes three addresses and this Shape, and stays inside the matrices that it describes, which lie
     // inside the buffers, and the epilogue's buffers, which were checked.

@@ -26,9 +26,12 @@ pub(super) fn for_each_run(
     let strides = space.strides(operand);
     let (mut lane, mut index) = (0, start);
     while lane < count {
-        let along = index % space.sizes[0];
+        // The only dimension needs no division, of which a block would do several.
+        let (along, mut rest) = match index < space.sizes[0] {
+            true => (index, 0),
+            false => (index % space.sizes[0], index / space.sizes[0]),
+        };
         let length = (space.sizes[0] - along).min(count - lane);
-        let mut rest = index / space.sizes[0];
         let mut offset = space.offsets[operand] as isize + along as isize * strides[0];
         for (size, stride) in space.sizes[1..].iter().zip(&strides[1..]) {
             offset += (rest % size) as isize * stride;

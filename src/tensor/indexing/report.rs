@@ -3,10 +3,17 @@
 //! Each device has one report in page-locked memory, which its kernels write and the host reads. A kernel that finds a wrong
 //! index claims the report, fills it in and completes it; others find it claimed and go on. Whoever waits for the device
 //! afterwards looks at it, which is one load from the host's own memory, turns what is complete into an error, and
-//! takes the claim back. So checks cost no copy and no wait of their own, work in captured graphs and on any stream,
-//! and an error is told once.
+//! takes it. So checks cost no copy and no wait of their own, work in captured graphs and on any stream, and an error is
+//! told once.
 //!
-//! What must stay true: while the report is claimed only who claimed it writes, and the host writes only what is complete.
+//! The host may take a report while kernels of other streams run, and an atomic operation of theirs on the host's memory is
+//! one among the device's threads alone: over the bus it may be a read and a write, between which the host's own word
+//! would be lost. So no word is written from both sides. They count: a report is claimed where `claimed` is one ahead of
+//! `taken`, whole where `complete` is, and free where all three are the same. Kernels on several streams, in graphs or
+//! not, contend for `claimed` by compare and swap; kernels of another device have another report.
+//!
+//! What must stay true: kernels write `claimed` and `complete`, the host writes `taken`; the rest is written by who has
+//! claimed the report and not completed it, and read while it is complete and not taken.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -20,10 +27,11 @@ use crate::error::{Error, Result};
 struct Report {
     claimed: AtomicU32,
     complete: AtomicU32,
+    taken: AtomicU32,
     operation: u32,
-    axis: u32,
     index: i64,
     size: u64,
+    axis: u32,
 }
 
 const WORDS: usize = size_of::<Report>() / 8;
@@ -81,16 +89,17 @@ pub(crate) fn told(device: &Device) -> Result<()> {
 ///
 /// A report that is whole and only written by the rule above.
 unsafe fn take(report: *mut Report) -> Result<()> {
-    // SAFETY: the caller's; devices and this read and write the two words as whole words.
-    let (claimed, complete) = unsafe { (&(*report).claimed, &(*report).complete) };
-    if complete.load(Ordering::Acquire) == 0 {
+    // SAFETY: the caller's; devices and this read and write the counts as whole words.
+    let (complete, taken) = unsafe { (&(*report).complete, &(*report).taken) };
+    let count = complete.load(Ordering::Acquire);
+    if count == taken.load(Ordering::Relaxed) {
         return Ok(());
     }
-    // SAFETY: complete and still claimed, so nobody writes the rest.
+    // SAFETY: complete and not taken, so nobody writes the rest.
     let (operation, axis, index, size) =
         unsafe { ((*report).operation, (*report).axis, (*report).index, (*report).size) };
-    complete.store(0, Ordering::Release);
-    claimed.store(0, Ordering::Release);
+    // After the rest was read: the next kernel may write it from now on.
+    taken.store(count, Ordering::Release);
     let axis = (axis != FLAT).then_some(axis as usize);
     Err(outside(Call::of_code(operation), axis, index, size as usize))
 }
@@ -111,23 +120,25 @@ mod tests {
     #[test]
     fn a_report_is_told_once_and_free_again() {
         let mut report = Report {
-            claimed: AtomicU32::new(1),
-            complete: AtomicU32::new(0),
+            claimed: AtomicU32::new(0),
+            complete: AtomicU32::new(u32::MAX),
+            taken: AtomicU32::new(u32::MAX),
             operation: Call::Take as u32,
-            axis: FLAT,
             index: -8,
             size: 7,
+            axis: FLAT,
         };
         // Claimed, and not complete: a kernel is writing it.
         // SAFETY: a whole report that only this test writes; so below.
         assert!(unsafe { take(&mut report) }.is_ok());
-        report.complete = AtomicU32::new(1);
+        report.complete = AtomicU32::new(0);
         // SAFETY: as above.
         let error = unsafe { take(&mut report) }.unwrap_err();
         assert_eq!(error.to_string(), outside(Call::Take, None, -8, 7).to_string());
         // SAFETY: as above.
         assert!(unsafe { take(&mut report) }.is_ok());
-        assert_eq!(report.claimed.load(Ordering::Relaxed), 0);
+        let counts = [&report.claimed, &report.complete, &report.taken];
+        assert_eq!(counts.map(|count| count.load(Ordering::Relaxed)), [0; 3]);
         (report.axis, report.operation) = (2, Call::Gather as u32);
         report.complete = AtomicU32::new(1);
         let wanted = Error::IndexOutOfRange { operation: "gather", index: -8, axis: Some(2), size: 7 };
@@ -137,6 +148,7 @@ mod tests {
 
     #[test]
     fn the_report_is_the_kernels() {
-        assert_eq!((size_of::<Report>(), std::mem::offset_of!(Report, index)), (32, 16));
+        let offsets = [std::mem::offset_of!(Report, index), std::mem::offset_of!(Report, axis)];
+        assert_eq!((size_of::<Report>(), offsets), (40, [16, 32]));
     }
 }
