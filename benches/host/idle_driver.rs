@@ -49,7 +49,17 @@ fn compile() -> io::Result<PathBuf> {
         .try_get_compiler()
         .map_err(io::Error::other)?
         .to_command()
-        .args(["-std=gnu11", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-fvisibility=hidden", SOURCE, "-o"])
+        .args([
+            "-std=gnu11",
+            "-O2",
+            "-fPIC",
+            "-shared",
+            "-Wall",
+            "-Wextra",
+            "-fvisibility=hidden",
+            SOURCE,
+            "-o",
+        ])
         .arg(&library)
         .output()?;
     match output.status.success() {

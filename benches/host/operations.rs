@@ -78,7 +78,11 @@ pub fn measure(driver: &IdleDriver, criterion: &mut Criterion) -> Result<(), Fai
         let (calls, allocations) = (driver.calls(), ALLOCATIONS.get());
         (0..100).try_for_each(|_| operation())?;
         let (calls, allocations) = (driver.calls() - calls, ALLOCATIONS.get() - allocations);
-        println!("{name}: {:.2} driver calls, {:.2} allocations", calls as f64 / 100.0, allocations as f64 / 100.0);
+        println!(
+            "{name}: {:.2} driver calls, {:.2} allocations",
+            calls as f64 / 100.0,
+            allocations as f64 / 100.0
+        );
     }
     for (crowded, group) in [(false, "above a launch"), (true, "above a launch that crowds the caches")] {
         driver.crowd(crowded);
@@ -94,11 +98,7 @@ pub fn measure(driver: &IdleDriver, criterion: &mut Criterion) -> Result<(), Fai
 }
 
 /// The time of so many operations less that of as many launches, in turns.
-fn above_launch(
-    driver: &IdleDriver,
-    rounds: u64,
-    operation: &dyn Fn() -> selvedge::Result<()>,
-) -> Duration {
+fn above_launch(driver: &IdleDriver, rounds: u64, operation: &dyn Fn() -> selvedge::Result<()>) -> Duration {
     let mut values = [0u64; 4];
     let mut arguments = values.each_mut().map(|value| std::ptr::from_mut(value).cast::<c_void>());
     let (mut own, mut bare) = (Duration::ZERO, Duration::ZERO);
