@@ -135,17 +135,29 @@ impl DeviceState {
     }
 
     /// As [`bind`](Self::bind), for calls that a capture allows: those that it captures.
-    // Always: the guard in a register costs nothing, and one that is handed back in memory some nanoseconds.
     #[inline(always)]
     pub(crate) fn bind_strictly(&'static self) -> Result<Bound> {
-        self.check_alive()?;
-        let mut current: CUcontext = std::ptr::null_mut();
-        // SAFETY: the pointer is to a local of the right type.
-        unsafe { call!(self, cuCtxGetCurrent(&mut current))? };
+        let current = self.current()?;
         if current == self.context.0 {
             return Ok(Bound { device: self, previous: std::ptr::null_mut(), strictness: None });
         }
         self.switch(current)
+    }
+
+    /// Whether the context is current and calls need no [`bind`](Self::bind).
+    #[inline(always)]
+    pub(crate) fn is_bound(&'static self) -> Result<bool> {
+        Ok(self.current()? == self.context.0 && !capture::any())
+    }
+
+    /// The context that is current on this thread, or null.
+    #[inline(always)]
+    fn current(&'static self) -> Result<CUcontext> {
+        self.check_alive()?;
+        let mut current: CUcontext = std::ptr::null_mut();
+        // SAFETY: the pointer is to a local of the right type.
+        unsafe { call!(self, cuCtxGetCurrent(&mut current))? };
+        Ok(current)
     }
 
     #[cold]
@@ -219,6 +231,16 @@ impl DeviceState {
 }
 
 impl StreamState {
+    /// Makes the device's context current for an operation of the stream.
+    #[cold]
+    pub(super) fn bind(&self) -> Result<Bound> {
+        if self.slot.is_open() {
+            capture::check(self)?;
+            return self.device.bind_strictly();
+        }
+        self.device.bind()
+    }
+
     /// As [`DeviceState::check`]; a fault names this stream and the kernel launched on it last.
     #[inline]
     pub(crate) fn check(&self, call: &'static str, status: CUresult) -> Result<()> {

@@ -16,6 +16,8 @@ use crate::sys::driver::{CUfunc_st, CUfunction, CUfunction_attribute};
 #[derive(Clone)]
 pub struct Function(pub(crate) Arc<FunctionState>);
 
+/// What every launch looks at comes first.
+#[repr(C)]
 pub(crate) struct FunctionState {
     pub(crate) module: Arc<ModuleState>,
     pub(crate) raw: Handle<CUfunc_st>,

@@ -224,6 +224,7 @@ impl Function {
         arguments: A,
     ) -> Result<()> {
         self.0.check(&arguments)?;
+        self.check_config(&config)?;
         // SAFETY: the arguments fit the parameters and are entered before the launch; the rest is the caller's word.
         unsafe {
             self.issue(
@@ -246,7 +247,8 @@ impl Function {
 
     /// # Safety
     ///
-    /// `pointers` are to values that fit the kernel's parameters, and `enter` orders the stream behind what they name.
+    /// `pointers` are to values that fit the kernel's parameters, and `enter` orders the stream behind what they name;
+    /// [`check_config`](Self::check_config) has said that the kernel may be launched like this.
     #[inline]
     pub(super) unsafe fn issue(
         &self,
@@ -259,7 +261,6 @@ impl Function {
         if !std::ptr::eq(function.module.device, stream.device) {
             return Err(self.wrong_device(stream));
         }
-        self.check_config(config)?;
         // Waits bind contexts of their own, so the launch's comes after them.
         join_capture(stream, &enter)?;
         function.enter(stream)?;

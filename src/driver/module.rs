@@ -47,11 +47,13 @@ pub struct LinkInput<'a> {
 #[derive(Clone)]
 pub struct Module(pub(crate) Arc<ModuleState>);
 
+/// What every launch looks at comes first.
+#[repr(C)]
 pub(crate) struct ModuleState {
     pub(crate) device: &'static DeviceState,
+    pub(crate) usage: Usage,
     pub(crate) raw: Handle<CUmod_st>,
     pub(crate) info: ImageInfo,
-    pub(crate) usage: Usage,
     log: String,
 }
 

@@ -51,6 +51,30 @@ pub(crate) struct Pointers {
     count: usize,
 }
 
+impl Pointers {
+    /// Of so many operands and a block.
+    #[inline]
+    fn new(count: usize) -> Pointers {
+        Pointers { few: [std::ptr::null_mut(); FEW_POINTERS], many: Vec::new(), count: count + 1 }
+    }
+
+    /// Points at the operands, as many as were counted, and at the block.
+    #[inline]
+    fn fill<'a>(&mut self, memory: impl Iterator<Item = &'a Operand<'a>>, block: &[u8]) {
+        let block = block.as_ptr().cast_mut().cast();
+        let address = |operand: &Operand<'_>| std::ptr::from_ref(&operand.address).cast_mut().cast();
+        if self.count > FEW_POINTERS {
+            self.many.extend(memory.map(address).chain([block]));
+            return;
+        }
+        let (list, last) = self.few.split_at_mut(self.count - 1);
+        for (place, operand) in list.iter_mut().zip(memory) {
+            *place = address(operand);
+        }
+        last[0] = block;
+    }
+}
+
 impl AsMut<[*mut c_void]> for Pointers {
     #[inline]
     fn as_mut(&mut self) -> &mut [*mut c_void] {
@@ -67,17 +91,18 @@ fn types_of(count: usize, block: usize) -> impl ExactSizeIterator<Item = Argumen
 }
 
 impl Function {
-    /// Whether the kernel takes as many operands and a block of so many bytes.
+    /// Whether the kernel takes as many operands and a block of so many bytes, and may be launched like this.
     ///
     /// # Errors
     ///
-    /// [`Error::ArgumentCount`](crate::Error::ArgumentCount) or
-    /// [`Error::ArgumentMismatch`](crate::Error::ArgumentMismatch).
-    pub(crate) fn accepts_operands(&self, count: usize, block: usize) -> Result<()> {
+    /// [`Error::ArgumentCount`](crate::Error::ArgumentCount), [`Error::ArgumentMismatch`](crate::Error::ArgumentMismatch)
+    /// or [`Error::LaunchLimit`](crate::Error::LaunchLimit).
+    pub(crate) fn accepts_operands(&self, config: &LaunchConfig, count: usize, block: usize) -> Result<()> {
+        self.check_config(config)?;
         self.0.check_types(types_of(count, block))
     }
 
-    /// As [`launch`](Self::launch), for as many operands and as large a block as the kernel was found to accept.
+    /// As [`launch`](Self::launch), for what the kernel was found to accept.
     ///
     /// # Errors
     ///
@@ -87,17 +112,34 @@ impl Function {
     ///
     /// As [`launch`](Self::launch); and [`accepts_operands`](Self::accepts_operands) has said so.
     #[inline]
-    pub(crate) unsafe fn launch_operands(
+    pub(crate) unsafe fn launch_operands<'a>(
         &self,
         stream: &Stream,
         config: LaunchConfig,
-        operands: &Operands<'_>,
+        memory: impl ExactSizeIterator<Item = &'a Operand<'a>> + Clone,
+        block: &[u8],
     ) -> Result<()> {
+        let mut pointers = Pointers::new(memory.len());
+        pointers.fill(memory.clone(), block);
         // SAFETY: the arguments fit the parameters and are entered before the launch; the rest is the caller's word.
         unsafe {
-            self.issue(stream.state(), &config, |target| operands.enter(target), operands.pointers().as_mut())
+            self.issue(stream.state(), &config, |target| enter(memory.clone(), target), pointers.as_mut())
         }
     }
+}
+
+/// Enters memory as what the kernel does with it.
+#[inline]
+fn enter<'a>(memory: impl Iterator<Item = &'a Operand<'a>>, target: LaunchTarget<'_>) -> Result<()> {
+    for Operand { view, access, .. } in memory {
+        let access = match access {
+            OperandAccess::Read => view.allocation.read_access(view.whole),
+            OperandAccess::Write => view.allocation.write_access(view.whole),
+            OperandAccess::Shared => continue,
+        };
+        target.enter(view.allocation, access)?;
+    }
+    Ok(())
 }
 
 // SAFETY: the addresses and the block are borrowed, and memory is entered as what the kernel does with it.
@@ -111,36 +153,13 @@ unsafe impl KernelArguments for &Operands<'_> {
 
     #[inline]
     fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
-        for Operand { view, access, .. } in self.memory {
-            match access {
-                OperandAccess::Read => {
-                    target.enter(view.allocation, view.allocation.read_access(view.whole))?
-                }
-                OperandAccess::Write => {
-                    target.enter(view.allocation, view.allocation.write_access(view.whole))?
-                }
-                OperandAccess::Shared => {}
-            }
-        }
-        Ok(())
+        enter(self.memory.iter(), target)
     }
 
     #[inline]
     fn pointers(&self) -> Pointers {
-        let count = self.memory.len() + 1;
-        let addresses = self.memory.iter().map(|operand| {
-            let address: *const u64 = &operand.address;
-            address.cast_mut().cast::<c_void>()
-        });
-        let all = addresses.chain([self.block.as_ptr().cast_mut().cast()]);
-        let mut pointers = Pointers { few: [std::ptr::null_mut(); FEW_POINTERS], many: Vec::new(), count };
-        if count > FEW_POINTERS {
-            pointers.many.extend(all);
-        } else {
-            for (place, pointer) in pointers.few.iter_mut().zip(all) {
-                *place = pointer;
-            }
-        }
+        let mut pointers = Pointers::new(self.memory.len());
+        pointers.fill(self.memory.iter(), self.block);
         pointers
     }
 

@@ -129,11 +129,10 @@ impl StreamState {
         }
         self.begun.fetch_add(1, Ordering::SeqCst);
         let in_flight = InFlight(self);
-        let _bound = if self.slot.is_open() {
-            capture::check(self)?;
-            self.device.bind_strictly()?
-        } else {
-            self.device.bind()?
+        // A guard is handed on through memory, which takes longer than the rest of this; it is seldom needed.
+        let _bound = match self.slot.is_open() || !self.device.is_bound()? {
+            true => Some(self.bind()?),
+            false => None,
         };
         call()?;
         Ok(in_flight.end())

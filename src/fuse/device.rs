@@ -11,14 +11,15 @@ use super::plan::{BLOCK, Plan};
 use super::planned::Launch;
 use super::ptx;
 use crate::driver::{Device, DeviceRead, DeviceWrite, Function, LaunchConfig, Stream};
-use crate::driver::{Operand, OperandAccess, Operands, View};
+use crate::driver::{Operand, OperandAccess, View};
 use crate::error::{Error, Result};
 use crate::types::{DType, Element, Layout};
 
 const OPERATION: &str = "an elementwise run";
 
-/// As many operands as a run keeps without an allocation.
-const FEW_OPERANDS: usize = 8;
+/// As many operands as most runs have, and as many as a run keeps without an allocation.
+const FEW_OPERANDS: usize = 4;
+const MORE_OPERANDS: usize = 8;
 /// And as many bytes of parameters, where a run has scalars to write among them.
 const FEW_BYTES: usize = 256;
 
@@ -52,6 +53,59 @@ pub struct DeviceOutput<'a, L = Layout> {
     memory: View<'a>,
     dtype: DType,
     layout: L,
+}
+
+/// An array as a run has it: inputs come before outputs. Whether it fits is held against the run's plan.
+#[derive(Clone, Copy)]
+pub(crate) struct RunOperand<'a> {
+    pub(super) memory: Operand<'a>,
+    pub(super) layout: &'a Layout,
+    pub(super) dtype: DType,
+}
+
+impl<'a> RunOperand<'a> {
+    #[inline(always)]
+    fn new(dtype: DType, view: View<'a>, layout: &'a Layout, access: OperandAccess) -> RunOperand<'a> {
+        RunOperand { memory: Operand { view, address: view.address, access }, layout, dtype }
+    }
+
+    /// What is read: elements of a dtype in bytes.
+    #[inline(always)]
+    pub(crate) fn read(dtype: DType, memory: &'a impl DeviceRead<u8>, layout: &'a Layout) -> RunOperand<'a> {
+        RunOperand::new(dtype, memory.view(), layout, OperandAccess::Read)
+    }
+
+    /// What is written.
+    #[inline(always)]
+    pub(crate) fn write(
+        dtype: DType,
+        memory: &'a mut impl DeviceWrite<u8>,
+        layout: &'a Layout,
+    ) -> RunOperand<'a> {
+        RunOperand::new(dtype, memory.view(), layout, OperandAccess::Write)
+    }
+
+    /// What an output has before the run; it is entered as the output that it is.
+    #[inline(always)]
+    pub(crate) fn in_place(self) -> RunOperand<'a> {
+        RunOperand { memory: Operand { access: OperandAccess::Shared, ..self.memory }, ..self }
+    }
+}
+
+/// Calls `use_them` with room for so many operands, filled with the first output: without an allocation where they are few.
+#[inline]
+pub(crate) fn with_room<'a, R>(
+    count: usize,
+    output: RunOperand<'a>,
+    use_them: impl FnOnce(&mut [RunOperand<'a>]) -> R,
+) -> R {
+    if count <= FEW_OPERANDS {
+        use_them(&mut [output; FEW_OPERANDS][..count])
+    } else if count <= MORE_OPERANDS {
+        use_them(&mut [output; MORE_OPERANDS][..count])
+    } else {
+        use_them(&mut vec![output; count])
+    }
 }
 
 fn good(function: &&Function) -> bool {
@@ -211,6 +265,9 @@ impl State {
     ///
     /// [`Error::LengthMismatch`] for another number of operands.
     pub(crate) fn check_counts(&self, inputs: usize, outputs: usize) -> Result<()> {
+        if inputs == self.inputs.len() && outputs == self.outputs.len() {
+            return Ok(());
+        }
         for (operation, wanted, found) in [
             ("an expression's inputs", self.inputs.len(), inputs),
             ("an expression's outputs", self.outputs.len(), outputs),
@@ -243,65 +300,15 @@ impl State {
         Error::DTypeMismatch { operation: OPERATION, wanted, found: found.to_string() }
     }
 
-    /// Calls `use_them` with the operands' memory, inputs before outputs, and their layouts.
-    ///
-    /// # Errors
-    ///
-    /// As [`check_counts`](Self::check_counts) and [`check_dtypes`](Self::check_dtypes); [`Error::InvalidArgument`] for an
-    /// input in place whose output lies in another layout; those of `use_them`.
-    fn with_operands<'a, L: Borrow<Layout>, R>(
-        &self,
-        inputs: &[DeviceInput<'a, L>],
-        outputs: &[DeviceOutput<'a, L>],
-        use_them: impl FnOnce(&mut [Operand<'a>]) -> Result<R>,
-    ) -> Result<R> {
-        self.check_counts(inputs.len(), outputs.len())?;
-        let dtypes = inputs.iter().map(|input| input.dtype).chain(outputs.iter().map(|output| output.dtype));
-        self.check_dtypes(dtypes)?;
-        let operand = |view: View<'a>, access| Operand { view, address: view.address, access };
-        // An expression has outputs, and the counts are right.
-        let Some(blank) = outputs.first().map(|output| operand(output.memory, OperandAccess::Shared)) else {
-            return Err(Error::LengthMismatch { operation: "an expression's outputs", wanted: 1, found: 0 });
-        };
-        let count = inputs.len() + outputs.len();
-        let (mut few, mut many);
-        let memory: &mut [Operand<'a>] = if count <= FEW_OPERANDS {
-            few = [blank; FEW_OPERANDS];
-            &mut few[..count]
-        } else {
-            many = vec![blank; count];
-            &mut many
-        };
-        let (read, written) = memory.split_at_mut(inputs.len());
-        for (place, input) in read.iter_mut().zip(inputs) {
-            *place = match &input.source {
-                Source::Memory(view) => operand(*view, OperandAccess::Read),
-                Source::Output(index) => match outputs.get(*index) {
-                    // Entered as the output that it is.
-                    Some(output)
-                        if output.layout.borrow() == input.layout.borrow() && output.dtype == input.dtype =>
-                    {
-                        operand(output.memory, OperandAccess::Shared)
-                    }
-                    _ => return Err(other_output(*index)),
-                },
-            };
-        }
-        for (place, output) in written.iter_mut().zip(outputs) {
-            *place = operand(output.memory, OperandAccess::Write);
-        }
-        use_them(memory)
-    }
-
     fn launch(
         &self,
         launch: &Launch,
         stream: &Stream,
-        memory: &mut [Operand<'_>],
+        operands: &mut [RunOperand<'_>],
         scalars: &[Number],
     ) -> Result<()> {
-        for (operand, offset) in memory.iter_mut().zip(&launch.offsets) {
-            operand.address = operand.view.address + offset;
+        for (RunOperand { memory, .. }, offset) in operands.iter_mut().zip(&launch.offsets) {
+            memory.address = memory.view.address + offset;
         }
         let known = &launch.parameters[..];
         let (mut few, mut many);
@@ -320,9 +327,10 @@ impl State {
             copy
         };
         let config = LaunchConfig::new(launch.blocks, BLOCK);
-        // SAFETY: the kernel touches the elements that the layouts name, which were held against the memory; the arguments
-        // are made after its parameters, and were held against them when the run was planned.
-        unsafe { launch.function.launch_operands(stream, config, &Operands { memory, block }) }
+        let memory = operands.iter().map(|operand| &operand.memory);
+        // SAFETY: the kernel touches the elements that the layouts name, which the plan has held against the memory; the
+        // arguments are made after its parameters, and were held against them when the run was planned.
+        unsafe { launch.function.launch_operands(stream, config, memory, block) }
     }
 
     /// Inputs before outputs.
@@ -362,12 +370,26 @@ impl Expression {
         scalars: &[Number],
         outputs: &mut [DeviceOutput<'_, L>],
     ) -> Result<()> {
-        let state = &self.0;
+        self.0.check_counts(inputs.len(), outputs.len())?;
+        with_operands(inputs, outputs, |operands| self.run_operands(stream, operands, inputs.len(), scalars))
+    }
+
+    /// As [`run`](Self::run), on a list of which so many are inputs.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub(crate) fn run_operands(
+        &self,
+        stream: &Stream,
+        operands: &mut [RunOperand<'_>],
+        inputs: usize,
+        scalars: &[Number],
+    ) -> Result<()> {
+        let state = &*self.0;
         state.check_scalars(scalars.len())?;
-        state.with_operands(inputs, outputs, |memory| {
-            state.with_plan(&stream.device(), layouts(inputs, outputs), memory, scalars, |plan, memory| {
-                plan.launches.iter().try_for_each(|launch| state.launch(launch, stream, memory, scalars))
-            })
+        state.with_plan(&stream.device(), operands, inputs, scalars, |plan, operands| {
+            plan.launches.iter().try_for_each(|launch| state.launch(launch, stream, operands, scalars))
         })
     }
 
@@ -382,23 +404,50 @@ impl Expression {
         inputs: &[DeviceInput<'_, L>],
         outputs: &[DeviceOutput<'_, L>],
     ) -> Result<()> {
-        let state = &self.0;
+        self.0.check_counts(inputs.len(), outputs.len())?;
         let scalars = vec![Number::Integer(0); self.scalars().len()];
-        state.with_operands(inputs, outputs, |memory| {
-            state.with_plan(device, layouts(inputs, outputs), memory, &scalars, |_, _| Ok(()))
+        with_operands(inputs, outputs, |operands| {
+            self.0.with_plan(device, operands, inputs.len(), &scalars, |_, _| Ok(()))
         })
     }
 }
 
-/// By operand.
-fn layouts<'a, L: Borrow<Layout>>(
+/// Calls `use_them` with the operands of a run, which are as many as they must be.
+///
+/// # Errors
+///
+/// [`Error::InvalidArgument`] for an input in place whose output lies in another layout; those of `use_them`.
+fn with_operands<'a, L: Borrow<Layout>>(
     inputs: &'a [DeviceInput<'_, L>],
     outputs: &'a [DeviceOutput<'_, L>],
-) -> impl Iterator<Item = &'a Layout> + Clone {
-    inputs
-        .iter()
-        .map(|input| input.layout.borrow())
-        .chain(outputs.iter().map(|output| output.layout.borrow()))
+    use_them: impl FnOnce(&mut [RunOperand<'a>]) -> Result<()>,
+) -> Result<()> {
+    let written = |output: &'a DeviceOutput<'_, L>| {
+        RunOperand::new(output.dtype, output.memory, output.layout.borrow(), OperandAccess::Write)
+    };
+    // An expression has outputs.
+    let Some(first) = outputs.first() else {
+        return Err(Error::LengthMismatch { operation: "an expression's outputs", wanted: 1, found: 0 });
+    };
+    with_room(inputs.len() + outputs.len(), written(first), |operands| {
+        let (of_inputs, of_outputs) = operands.split_at_mut(inputs.len());
+        for (operand, output) in of_outputs.iter_mut().zip(outputs) {
+            *operand = written(output);
+        }
+        for (operand, input) in of_inputs.iter_mut().zip(inputs) {
+            let layout = input.layout.borrow();
+            *operand = match input.source {
+                Source::Memory(view) => RunOperand::new(input.dtype, view, layout, OperandAccess::Read),
+                Source::Output(index) => match of_outputs.get(index) {
+                    Some(output) if output.layout == layout && output.dtype == input.dtype => {
+                        output.in_place()
+                    }
+                    _ => return Err(other_output(index)),
+                },
+            };
+        }
+        use_them(operands)
+    })
 }
 
 #[cold]

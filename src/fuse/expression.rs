@@ -31,15 +31,19 @@ const MOST_INSTRUCTIONS: usize = 20_000;
 #[derive(Clone)]
 pub struct Expression(pub(crate) Arc<State>);
 
+/// What every run looks at comes first.
+#[repr(C)]
 pub(crate) struct State {
-    pub(crate) program: Program,
     pub(crate) inputs: Vec<DType>,
     pub(crate) outputs: Vec<DType>,
+    /// The scalars that each run is given: their numbers and dtypes.
+    pub(crate) given: Vec<(usize, DType)>,
+    pub(crate) plans: Plans,
     /// Dtypes of scalars; literals have their values.
     pub(crate) scalars: Vec<(DType, Option<Number>)>,
     pub(crate) coordinates: Vec<Coordinate>,
+    pub(crate) program: Program,
     pub(crate) schedule: Schedule,
-    pub(crate) plans: Plans,
     /// What other plans found, by device.
     pub(crate) kernels: Mutex<HashMap<(usize, Key), Cached>>,
 }
@@ -134,12 +138,16 @@ impl Expression {
             ));
         }
         let dtypes = outputs.iter().map(|&place| nodes.nodes[place as usize].1).collect();
+        let scalars = nodes.scalars.iter().enumerate();
+        let given = scalars.filter(|(_, (_, literal))| literal.is_none());
+        let given = given.map(|(index, (dtype, _))| (index, *dtype)).collect();
         Ok(Expression(Arc::new(State {
             schedule: Schedule::new(&program),
             program,
             inputs: nodes.inputs.clone(),
             outputs: dtypes,
             scalars: nodes.scalars.clone(),
+            given,
             coordinates: nodes.coordinates.clone(),
             plans: Plans::new(),
             kernels: Mutex::default(),
@@ -153,7 +161,7 @@ impl Expression {
 
     /// The dtypes of the scalars that a run is given.
     pub fn scalars(&self) -> Vec<DType> {
-        self.0.scalars.iter().filter(|(_, literal)| literal.is_none()).map(|(dtype, _)| *dtype).collect()
+        self.0.given.iter().map(|(_, dtype)| *dtype).collect()
     }
 
     /// The dtypes of the outputs.
@@ -168,7 +176,7 @@ impl State {
     ///
     /// [`Error::LengthMismatch`] for another number of scalars than each run is given.
     pub(crate) fn check_scalars(&self, found: usize) -> Result<()> {
-        let wanted = self.scalars.iter().filter(|(_, literal)| literal.is_none()).count();
+        let wanted = self.given.len();
         if found == wanted {
             return Ok(());
         }

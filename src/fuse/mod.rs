@@ -56,6 +56,7 @@ mod space;
 mod tile;
 
 pub use device::{DeviceInput, DeviceOutput};
+pub(crate) use device::{RunOperand, with_room};
 pub use explain::{Explanation, KernelLaunch};
 pub use expression::Expression;
 #[doc(hidden)]

@@ -118,8 +118,10 @@ macro_rules! ops {
             pub const ALL: &'static [Operation] = &[$(Operation::$variant),*];
 
             /// The name, as the methods have it.
+            #[inline]
             pub const fn name(self) -> &'static str {
-                match self { $(Operation::$variant => stringify!($name)),* }
+                const NAMES: &[&str] = &[$(stringify!($name)),*];
+                NAMES[self as usize]
             }
 
             /// The number that stands for it in the C interface; it never changes, and is never another's.

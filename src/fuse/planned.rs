@@ -2,82 +2,130 @@
 //!
 //! A repeated run is a comparison of layouts and a launch. What must stay true: a plan depends on nothing but the device,
 //! the operands' layouts and where their memory starts within [`WIDEST`] bytes, all of which are compared; scalars are
-//! written into its block of parameters at each run. There are few places, by a hash, and the last run of a place
-//! takes it, so many shapes in turn cost the planning again and no memory. The plan of the last run is looked at first,
-//! which needs no hash and no lock.
+//! written into its block of parameters at each run. What else must fit (dtypes, and memory that is as long as the layout
+//! leads) is compared in the same pass, so a run like one before is checked by that alone. There are few places, by a
+//! hash, and the last run of a place takes it, so many shapes in turn cost the planning again and no memory. The plan of
+//! the last run is looked at first, which needs no hash and no lock.
 
-use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::device::{RunOperand, check_memory};
 use super::expression::State;
 use super::number::Number;
-use super::plan::{Plan, WIDEST};
+use super::plan::{BLOCK, Plan, WIDEST};
 use super::space::Space;
-use crate::driver::{Device, Function, Operand};
+use crate::driver::{Device, Function, LaunchConfig};
 use crate::error::Result;
 use crate::types::Layout;
 
 const PLACES: usize = 64;
 
-/// The plans of an expression.
+/// The plans of an expression. What every run looks at comes first.
+#[repr(C)]
 pub(crate) struct Plans {
-    last: Last,
+    last: Last<Option<Arc<Planned>>>,
     places: Mutex<[Option<Arc<Planned>>; PLACES]>,
 }
 
 impl Plans {
     pub(crate) const fn new() -> Plans {
-        Plans { last: Last(AtomicPtr::new(ptr::null_mut())), places: Mutex::new([const { None }; PLACES]) }
+        let last = Last { taken: AtomicBool::new(false), value: UnsafeCell::new(None) };
+        Plans { last, places: Mutex::new([const { None }; PLACES]) }
     }
 }
 
-/// The plan of the last run. A run has it to itself, so that nothing is counted: it takes the plan and puts it back, and
-/// one that comes meanwhile looks in the places.
-struct Last(AtomicPtr<Planned>);
+/// What the last run has left. One run at a time has it, and nobody waits for it: who comes meanwhile does without.
+/// To take it is one atomic exchange, and giving it back an ordinary store.
+struct Last<T> {
+    taken: AtomicBool,
+    value: UnsafeCell<T>,
+}
 
-impl Last {
-    #[inline]
-    fn take(&self) -> Option<Arc<Planned>> {
-        let plan = self.0.swap(ptr::null_mut(), Ordering::Acquire);
-        // SAFETY: what is there is of `put`, which gave up the reference; it is taken once.
-        (!plan.is_null()).then(|| unsafe { Arc::from_raw(plan) })
-    }
+// SAFETY: the value is reached by who has taken it alone.
+unsafe impl<T: Send> Sync for Last<T> {}
 
+impl<T> Last<T> {
     #[inline]
-    fn put(&self, plan: Arc<Planned>) {
-        let old = self.0.swap(Arc::into_raw(plan).cast_mut(), Ordering::AcqRel);
-        if !old.is_null() {
-            // SAFETY: as in `take`.
-            drop(unsafe { Arc::from_raw(old) });
-        }
+    fn take(&self) -> Option<Taken<'_, T>> {
+        if self.taken.swap(true, Ordering::Acquire) { None } else { Some(Taken(self)) }
     }
 }
 
-impl Drop for Last {
+/// What was taken, until this is dropped.
+struct Taken<'a, T>(&'a Last<T>);
+
+impl<T> Taken<'_, T> {
+    #[inline]
+    fn value(&mut self) -> &mut T {
+        // SAFETY: this is the only one, and borrowed exclusively.
+        unsafe { &mut *self.0.value.get() }
+    }
+}
+
+impl<T> Drop for Taken<'_, T> {
+    #[inline]
     fn drop(&mut self) {
-        drop(self.take());
+        self.0.taken.store(false, Ordering::Release);
     }
 }
 
 /// A run without its memory.
 pub(crate) struct Planned {
     device: Device,
-    /// By operand, and where its memory starts.
-    layouts: Vec<(Layout, u64)>,
+    /// What was known of the operands, one behind the other, as [`RunOperand::write_known`] says it.
+    known: Vec<u64>,
     pub(crate) launches: Vec<Launch>,
 }
 
 impl Planned {
-    /// Whether this is the plan of a run on such operands, as many as it has.
+    /// Whether this is the plan of a run on such operands.
     #[inline]
-    fn is_for<'a>(&self, device: &Device, operands: impl Iterator<Item = (&'a Layout, u64)>) -> bool {
+    fn is_for(&self, device: &Device, operands: &[RunOperand<'_>]) -> bool {
+        let mut known = &self.known[..];
         self.device == *device
-            && self
-                .layouts
-                .iter()
-                .zip(operands)
-                .all(|((layout, start), wanted)| *start == wanted.1 && layout == wanted.0)
+            && operands.iter().all(|operand| operand.take_known(&mut known))
+            && known.is_empty()
+    }
+}
+
+impl RunOperand<'_> {
+    /// Where its memory starts.
+    fn start(&self) -> u64 {
+        self.memory.view.address % WIDEST
+    }
+
+    /// Dtype, start and rank.
+    #[inline]
+    fn kind(&self) -> u64 {
+        (self.layout.rank() as u64) << 16 | self.start() << 8 | self.dtype as u64
+    }
+
+    /// Adds what a plan knows of it: kind, offset, bytes that it needs, and size and stride of each dimension.
+    fn write_known(&self, known: &mut Vec<u64>) {
+        let layout = self.layout;
+        let bytes = layout.end() * self.dtype.size();
+        known.extend([self.kind(), layout.offset() as u64, bytes as u64]);
+        let dimensions = layout.shape().iter().zip(layout.strides());
+        known.extend(dimensions.flat_map(|(&size, &stride)| [size as u64, stride as u64]));
+    }
+
+    /// Whether what is known begins with this operand, in memory that is long enough; takes that off.
+    #[inline]
+    fn take_known(&self, known: &mut &[u64]) -> bool {
+        let layout = self.layout;
+        let &[kind, offset, bytes, ref rest @ ..] = *known else { return false };
+        let Some((own, rest)) = rest.split_at_checked(2 * layout.rank()) else { return false };
+        *known = rest;
+        let dimensions = layout.shape().iter().zip(layout.strides());
+        kind == self.kind()
+            && offset == layout.offset() as u64
+            && bytes <= self.memory.view.length as u64
+            && own
+                .chunks_exact(2)
+                .zip(dimensions)
+                .all(|(own, (&size, &stride))| own[0] == size as u64 && own[1] == stride as u64)
     }
 }
 
@@ -92,11 +140,12 @@ pub(crate) struct Launch {
 }
 
 /// The place of a run among [`PLACES`].
-fn place<'a>(operands: impl Iterator<Item = (&'a Layout, u64)>) -> usize {
+fn place(operands: &[RunOperand<'_>]) -> usize {
     let mut hash = 0u64;
     let mut take = |word: u64| hash = (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
-    for (layout, start) in operands {
-        take(layout.offset() as u64 ^ start << 60);
+    for operand in operands {
+        let layout = operand.layout;
+        take(layout.offset() as u64 ^ operand.start() << 60);
         for (&size, &stride) in layout.shape().iter().zip(layout.strides()) {
             take(size as u64);
             take(stride as u64);
@@ -106,49 +155,57 @@ fn place<'a>(operands: impl Iterator<Item = (&'a Layout, u64)>) -> usize {
 }
 
 impl State {
-    /// Does something with the plan of a run, made where it is not known. Inputs come before outputs, in layouts and memory.
+    /// Does something with the plan of a run, made where it is not known.
     ///
     /// # Errors
     ///
-    /// As [`Space::new`], [`Plan::new`] and of loading a kernel; those of `use_it`.
+    /// As [`check_counts`](Self::check_counts), [`check_dtypes`](Self::check_dtypes), [`check_memory`], [`Space::new`],
+    /// [`Plan::new`] and of loading a kernel; those of `use_it`.
     #[inline]
-    pub(crate) fn with_plan<'a>(
+    pub(crate) fn with_plan(
         &self,
         device: &Device,
-        layouts: impl Iterator<Item = &'a Layout> + Clone,
-        memory: &mut [Operand<'_>],
+        operands: &mut [RunOperand<'_>],
+        inputs: usize,
         scalars: &[Number],
-        use_it: impl FnOnce(&Planned, &mut [Operand<'_>]) -> Result<()>,
+        use_it: impl Fn(&Planned, &mut [RunOperand<'_>]) -> Result<()>,
     ) -> Result<()> {
-        let starts = memory.iter().map(|operand| operand.view.address % WIDEST);
-        let operands = layouts.zip(starts);
-        let last = self.plans.last.take();
-        let planned = match last.filter(|plan| plan.is_for(device, operands.clone())) {
-            Some(planned) => planned,
-            None => self.planned(device, operands, scalars)?,
+        self.check_counts(inputs, operands.len() - inputs)?;
+        let Some(mut last) = self.plans.last.take() else {
+            return use_it(&*self.planned(device, operands, scalars)?, operands);
         };
-        let result = use_it(&planned, memory);
-        self.plans.last.put(planned);
-        result
+        let last = last.value();
+        let planned = match last {
+            Some(planned) if planned.is_for(device, operands) => planned,
+            _ => last.insert(self.planned(device, operands, scalars)?),
+        };
+        use_it(planned, operands)
     }
 
     /// The plan of a run that is not like the last one.
-    #[inline(never)]
-    fn planned<'a>(
+    #[cold]
+    fn planned(
         &self,
         device: &Device,
-        operands: impl Iterator<Item = (&'a Layout, u64)> + Clone,
+        operands: &[RunOperand<'_>],
         scalars: &[Number],
     ) -> Result<Arc<Planned>> {
-        let place = place(operands.clone());
+        self.check_dtypes(operands.iter().map(|operand| operand.dtype))?;
+        for RunOperand { memory, layout, dtype } in operands {
+            check_memory(*dtype, layout, memory.view.address, memory.view.length)?;
+        }
+        let place = place(operands);
         let places = || self.plans.places.lock().unwrap_or_else(PoisonError::into_inner);
         let known = places()[place].clone();
-        if let Some(planned) = known.filter(|plan| plan.is_for(device, operands.clone())) {
+        if let Some(planned) = known.filter(|plan| plan.is_for(device, operands)) {
             return Ok(planned);
         }
-        let layouts: Vec<(Layout, u64)> = operands.map(|(layout, start)| (*layout, start)).collect();
-        let planned =
-            Arc::new(Planned { device: *device, launches: self.plan(device, &layouts, scalars)?, layouts });
+        let layouts: Vec<(Layout, u64)> =
+            operands.iter().map(|operand| (*operand.layout, operand.start())).collect();
+        let launches = self.plan(device, &layouts, scalars)?;
+        let mut known = Vec::new();
+        operands.iter().for_each(|operand| operand.write_known(&mut known));
+        let planned = Arc::new(Planned { device: *device, known, launches });
         let old = places()[place].replace(planned.clone());
         // Its kernels may be the last of theirs: not under the lock.
         drop(old);
@@ -168,7 +225,8 @@ impl State {
             }
             let plan = Plan::new(part, &bytes, &starts, &scalars, converts_brain)?;
             let function = self.kernel(device, &plan)?;
-            function.accepts_operands(bytes.len(), plan.block.len())?;
+            let config = LaunchConfig::new(plan.blocks, BLOCK);
+            function.accepts_operands(&config, bytes.len(), plan.block.len())?;
             launches.push(Launch {
                 function,
                 blocks: plan.blocks,
@@ -188,10 +246,9 @@ impl State {
 
     /// Writes the numbers that a run is given, as many as it must be, into a block of parameters.
     pub(crate) fn write_scalars(&self, parameters: &mut [u8], given: &[Number]) {
-        let rooms = self.scalars.iter().zip(parameters.chunks_exact_mut(16));
-        let rooms = rooms.filter(|((_, literal), _)| literal.is_none());
-        for (((dtype, _), room), number) in rooms.zip(given) {
-            for (room, bits) in room.chunks_exact_mut(8).zip(number.parts(*dtype)) {
+        for (&(index, dtype), number) in self.given.iter().zip(given) {
+            let Some(room) = parameters.get_mut(16 * index..16 * index + 16) else { continue };
+            for (room, bits) in room.chunks_exact_mut(8).zip(number.parts(dtype)) {
                 room.copy_from_slice(&bits.to_le_bytes());
             }
         }

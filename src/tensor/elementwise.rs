@@ -28,9 +28,10 @@ impl Tensor {
     }
 }
 
+/// Of at most three operands.
 fn run(operation: Operation, operands: &[Operand<'_>]) -> Result<Tensor> {
     match operands {
-        [first, others @ ..] => Recipe::of(operation, Kind::of(first), others, None)?.run(operands),
+        [first, others @ ..] => Recipe::of_few(operation, Kind::of(first), others, None).run(operands),
         [] => Err(Error::invalid(operation.name(), "no operands", "at least one")),
     }
 }

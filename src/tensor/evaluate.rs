@@ -7,10 +7,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::device::{Device, stream};
-use super::storage::{Fresh, Memory, MemoryMut, Storage};
+use super::storage::{Fresh, Memory, MemoryMut, Storage, bytes_of};
 use super::tensor::{Tensor, mismatch, one_device};
+use crate::driver::Stream;
 use crate::error::{Error, Result};
-use crate::fuse::{DeviceInput, DeviceOutput, Expression, HostInput, HostOutput, Number};
+use crate::fuse::{Expression, HostInput, HostOutput, Number, RunOperand, with_room};
 use crate::types::{DType, Layout, Shape};
 
 const OPERATION: &str = "an elementwise run";
@@ -122,17 +123,41 @@ pub(super) fn evaluate_one(
 ) -> Result<Tensor> {
     let tensors = || sources.iter().filter_map(Source::tensor);
     let device = one_device(operation, tensors())?;
-    let shape = broadcast(tensors())?;
     let &[dtype] = expression.outputs() else {
         let (wanted, found) = (1, expression.outputs().len());
         return Err(Error::LengthMismatch { operation, wanted, found });
     };
-    // As in `Fresh`, and the layout is written once.
-    let mut storage = Storage::uninitialized(&device, dtype, &shape)?;
-    let layout = Layout::of(*shape);
-    let target = Target::new(storage.memory_mut(), dtype, &layout);
-    evaluate_named(operation, expression, sources, scalars, &mut [target])?;
-    Ok(Tensor::of(Arc::new(storage), dtype, layout))
+    let made;
+    let layout = match common_layout(tensors()) {
+        Some(layout) => layout,
+        None => {
+            made = Layout::of(*broadcast(tensors())?);
+            &made
+        }
+    };
+    // As in `Fresh`, and the layout is copied once.
+    let storage = if device.is_cpu() {
+        let mut storage = Storage::uninitialized(&device, dtype, layout.shape())?;
+        let target = Target::new(storage.memory_mut(), dtype, layout);
+        run_on_host(expression, sources, scalars, &mut [target])?;
+        Arc::new(storage)
+    } else {
+        let stream = stream(&device)?;
+        let mut memory = stream.uninitialized(bytes_of(dtype, layout.shape())?)?;
+        let target = Target::new(MemoryMut::Cuda(&mut memory), dtype, layout);
+        run_on_device(&stream, expression, sources, scalars, &mut [target])?;
+        Arc::new(Storage::Cuda(memory))
+    };
+    Ok(Tensor::of(storage, dtype, *layout))
+}
+
+/// The layout of a fresh tensor of the shape that tensors have together, where the first one's is that.
+#[inline]
+fn common_layout<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Option<&'a Layout> {
+    let mut tensors = tensors.into_iter();
+    let first = tensors.next()?.layout();
+    let is_common = first.is_of_shape() && tensors.all(|tensor| tensor.shape() == first.shape());
+    is_common.then_some(first)
 }
 
 /// As [`evaluate`], into memory that is there; inputs are broadcast to the targets' shape.
@@ -167,14 +192,23 @@ pub(super) fn evaluate_named(
         return Err(mismatch(operation, device, other));
     }
     if device.is_cpu() {
-        return run_with(sources, targets, host_input, host_output, |inputs, outputs| {
-            expression.run_host(inputs, scalars, outputs)
-        });
+        return run_on_host(expression, sources, scalars, targets);
     }
-    let stream = stream(&device)?;
-    run_with(sources, targets, device_input, device_output, |inputs, outputs| {
-        expression.run(&stream, inputs, scalars, outputs)
-    })
+    run_on_device(&*stream(&device)?, expression, sources, scalars, targets)
+}
+
+/// Runs on memory of the CPU.
+fn run_on_host(
+    expression: &Expression,
+    sources: &[Source<'_>],
+    scalars: &[Number],
+    targets: &mut [Target<'_>],
+) -> Result<()> {
+    let outputs: Result<Vec<HostOutput<'_>>> = targets.iter_mut().map(host_output).collect();
+    let mut outputs = outputs?;
+    let inputs: Result<Vec<HostInput<'_>>> =
+        sources.iter().map(|source| host_input(source, &outputs)).collect();
+    expression.run_host(&inputs?, scalars, &mut outputs)
 }
 
 fn host_output<'a>(target: &'a mut Target<'_>) -> Result<HostOutput<'a>> {
@@ -197,68 +231,41 @@ fn host_input<'a>(source: &Source<'a>, outputs: &[HostOutput<'a>]) -> Result<Hos
     }
 }
 
-#[inline(always)]
-fn device_output<'a>(target: &'a mut Target<'_>) -> Result<DeviceOutput<'a, &'a Layout>> {
-    match &mut target.memory {
-        MemoryMut::Cuda(memory) => DeviceOutput::of_bytes(target.dtype, *memory, target.layout),
-        MemoryMut::Host(_) => Err(elsewhere(Device::cpu())),
-    }
-}
-
-#[inline(always)]
-fn device_input<'a>(
-    source: &Source<'a>,
-    outputs: &[DeviceOutput<'a, &'a Layout>],
-) -> Result<DeviceInput<'a, &'a Layout>> {
-    match *source {
-        Source::Tensor(tensor) => match tensor.memory() {
-            Memory::Cuda(memory) => DeviceInput::of_bytes(tensor.dtype(), memory, tensor.layout()),
-            Memory::Host(_) => Err(elsewhere(tensor.device())),
-        },
-        Source::Output(index) => match outputs.get(index) {
-            Some(output) => Ok(DeviceInput::output(index, output)),
-            None => Err(missing(index)),
-        },
-    }
-}
-
-/// Runs on lists of inputs and outputs, which need no allocation where they are short: small operations are as cheap as
-/// their launch. Each operand is written where the run reads it, which is why these are in one piece with their caller:
-/// to hand operands on as results costs more than the rest of a launch's preparation.
-#[inline(always)]
-fn run_with<'a, 'b, I, O>(
-    sources: &[Source<'a>],
-    targets: &'a mut [Target<'b>],
-    input: impl Fn(&Source<'a>, &[O]) -> Result<I>,
-    output: impl Fn(&'a mut Target<'b>) -> Result<O>,
-    run: impl Fn(&[I], &mut [O]) -> Result<()>,
+/// Runs on memory of a CUDA device. Each operand is written where the run reads it: small operations are as cheap as their
+/// launch, and to hand operands on as results costs more than the rest of its preparation.
+fn run_on_device(
+    stream: &Stream,
+    expression: &Expression,
+    sources: &[Source<'_>],
+    scalars: &[Number],
+    targets: &mut [Target<'_>],
 ) -> Result<()> {
-    match targets {
-        [one] => run_with_inputs(sources, &mut [output(one)?], input, run),
-        many => {
-            let outputs: Result<Vec<O>> = many.iter_mut().map(output).collect();
-            run_with_inputs(sources, &mut outputs?, input, run)
+    let count = sources.len() + targets.len();
+    let mut outputs = targets.iter_mut().map(|target| match &mut target.memory {
+        MemoryMut::Cuda(memory) => Some(RunOperand::write(target.dtype, *memory, target.layout)),
+        MemoryMut::Host(_) => None,
+    });
+    let Some(first) = outputs.next().flatten() else { return Err(elsewhere(Device::cpu())) };
+    with_room(count, first, |operands| {
+        let (of_sources, of_targets) = operands.split_at_mut(sources.len());
+        for (operand, output) in of_targets.iter_mut().skip(1).zip(outputs) {
+            let Some(output) = output else { return Err(elsewhere(Device::cpu())) };
+            *operand = output;
         }
-    }
-}
-
-#[inline(always)]
-fn run_with_inputs<'a, I, O>(
-    sources: &[Source<'a>],
-    outputs: &mut [O],
-    input: impl Fn(&Source<'a>, &[O]) -> Result<I>,
-    run: impl Fn(&[I], &mut [O]) -> Result<()>,
-) -> Result<()> {
-    match sources {
-        [] => run(&[], outputs),
-        [x] => run(&[input(x, outputs)?], outputs),
-        [x, y] => run(&[input(x, outputs)?, input(y, outputs)?], outputs),
-        [x, y, z] => run(&[input(x, outputs)?, input(y, outputs)?, input(z, outputs)?], outputs),
-        many => {
-            let inputs: Result<Vec<I>> = many.iter().map(|source| input(source, outputs)).collect();
-            run(&inputs?, outputs)
+        for (operand, source) in of_sources.iter_mut().zip(sources) {
+            *operand = match *source {
+                Source::Tensor(tensor) => match tensor.memory() {
+                    Memory::Cuda(memory) => RunOperand::read(tensor.dtype(), memory, tensor.layout()),
+                    Memory::Host(_) => return Err(elsewhere(tensor.device())),
+                },
+                Source::Output(index) => match of_targets.get(index) {
+                    Some(output) => output.in_place(),
+                    None => return Err(missing(index)),
+                },
+            };
         }
-    }
+        expression.run_operands(stream, operands, sources.len(), scalars)
+    })
 }
 
 /// The error of memory on another device than the first target's; it was looked for before.

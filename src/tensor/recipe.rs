@@ -63,22 +63,29 @@ impl Recipe {
     /// # Errors
     ///
     /// [`Error::ArgumentCount`] where it has another number of operands.
-    #[inline]
     pub(super) fn of(
         operation: Operation,
         first: Kind,
         others: &[Operand<'_>],
         stored: Option<DType>,
     ) -> Result<Recipe> {
-        let (wanted, found) = (operation.arity(), others.len() + 1);
-        if wanted != found {
-            return Err(Error::ArgumentCount { kernel: operation.name().to_owned(), wanted, found });
-        }
+        check_arity(operation, others.len() + 1)?;
+        Ok(Recipe::of_few(operation, first, others, stored))
+    }
+
+    /// As [`of`](Self::of), for at most three operands: their number is looked at when the expression is made.
+    #[inline]
+    pub(super) fn of_few(
+        operation: Operation,
+        first: Kind,
+        others: &[Operand<'_>],
+        stored: Option<DType>,
+    ) -> Recipe {
         let mut operands = [first; 3];
         for (kind, operand) in operands[1..].iter_mut().zip(others) {
             *kind = Kind::of(operand);
         }
-        Ok(Recipe { operation: Some(operation), operands, count: wanted.min(3), stored })
+        Recipe { operation: Some(operation), operands, count: 1 + others.len(), stored }
     }
 
     /// A tensor in another dtype or its own, or elements that are all one number.
@@ -112,6 +119,9 @@ impl Recipe {
     }
 
     fn make(&self) -> Result<Expression> {
+        if let Some(operation) = self.operation {
+            check_arity(operation, self.count)?;
+        }
         let kinds = &self.operands[..self.count];
         // The condition of a choice says nothing about its values.
         let values =
@@ -169,6 +179,14 @@ impl Recipe {
     pub(super) fn run_into(&self, inputs: &Inputs<'_, 3>, target: Target<'_>) -> Result<()> {
         let targets = &mut [target];
         evaluate_named(self.name(), self.expression()?, inputs.sources(), inputs.numbers(), targets)
+    }
+}
+
+fn check_arity(operation: Operation, found: usize) -> Result<()> {
+    let wanted = operation.arity();
+    match wanted == found {
+        true => Ok(()),
+        false => Err(Error::ArgumentCount { kernel: operation.name().to_owned(), wanted, found }),
     }
 }
 

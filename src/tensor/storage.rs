@@ -40,12 +40,10 @@ impl Storage {
     ///
     /// As [`Fresh::new`].
     pub(super) fn uninitialized(device: &Device, dtype: DType, shape: &Shape) -> Result<Storage> {
-        let bytes = shape.count().checked_mul(dtype.size()).filter(|bytes| isize::try_from(*bytes).is_ok());
-        let bytes = bytes.ok_or_else(|| too_large(dtype, shape))?;
-        Ok(match device.is_cpu() {
-            true => Storage::Host(HostMemory::zeros(bytes)?),
-            false => Storage::Cuda(stream(device)?.uninitialized(bytes)?),
-        })
+        match device.is_cpu() {
+            true => Ok(Storage::Host(HostMemory::zeros(bytes_of(dtype, shape)?)?)),
+            false => Ok(Storage::Cuda(stream(device)?.uninitialized(bytes_of(dtype, shape)?)?)),
+        }
     }
 
     #[inline]
@@ -71,6 +69,17 @@ impl Storage {
             Storage::Cuda(buffer) => MemoryMut::Cuda(buffer),
         }
     }
+}
+
+/// The bytes of elements of this dtype and shape.
+///
+/// # Errors
+///
+/// [`Error::InvalidArgument`] for more than memory can have.
+#[inline]
+pub(super) fn bytes_of(dtype: DType, shape: &Shape) -> Result<usize> {
+    let bytes = shape.count().checked_mul(dtype.size()).filter(|bytes| isize::try_from(*bytes).is_ok());
+    bytes.ok_or_else(|| too_large(dtype, shape))
 }
 
 #[cold]

@@ -19,11 +19,13 @@ use crate::error::{Error, Result};
 /// assert_eq!((transposed.shape().to_string(), transposed.strides()), ("[3, 2]".to_owned(), &[1, 3][..]));
 /// # Ok::<(), selvedge::Error>(())
 /// ```
+// What every operation looks at is on two cache lines: the offset with the first sizes, and the first strides.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Layout {
+    pub(super) offset: usize,
     pub(super) shape: Shape,
     pub(super) strides: [isize; MAXIMUM_RANK],
-    pub(super) offset: usize,
 }
 
 impl Layout {
@@ -42,6 +44,19 @@ impl Layout {
         let mut layout = Layout { shape, strides: [0; MAXIMUM_RANK], offset: 0 };
         layout.shape.write_contiguous(&mut layout.strides);
         layout
+    }
+
+    /// Whether it is the one that [`of`](Self::of) makes of its shape.
+    #[inline]
+    pub(crate) fn is_of_shape(&self) -> bool {
+        let mut next = 1isize;
+        self.offset == 0
+            && self.dimensions().rev().all(|(size, stride)| {
+                let fits = stride == next;
+                // Fits: the product over all dimensions does.
+                next *= size.max(1) as isize;
+                fits
+            })
     }
 
     /// Any layout: `strides` and `offset` in elements. Strides of an empty array mean nothing and are not kept.

@@ -21,10 +21,12 @@ pub const MAXIMUM_RANK: usize = 16;
 /// assert_eq!(shape.to_string(), "[2, 3, 4]");
 /// # Ok::<(), selvedge::Error>(())
 /// ```
+// The few sizes that most shapes have are beside their number, on one cache line.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Shape {
-    sizes: [usize; MAXIMUM_RANK],
     rank: usize,
+    sizes: [usize; MAXIMUM_RANK],
 }
 
 impl Shape {

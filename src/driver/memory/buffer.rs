@@ -31,15 +31,9 @@ impl Stream {
     /// # Errors
     ///
     /// [`Error::OutOfMemory`], the driver's errors, or [`Error::ContextLost`].
+    #[inline]
     pub fn uninitialized<T: Pod>(&self, length: usize) -> Result<DeviceBuffer<T>> {
-        let bytes = length.checked_mul(size_of::<T>()).ok_or_else(|| {
-            let element = std::any::type_name::<T>();
-            Error::invalid(
-                "allocating",
-                format!("{length} elements of {element}"),
-                "a size in bytes that fits usize",
-            )
-        })?;
+        let bytes = length.checked_mul(size_of::<T>()).ok_or_else(|| too_long::<T>(length))?;
         let allocation = Allocation::new(self.state(), bytes)?;
         let address = allocation.address();
         Ok(DeviceBuffer { allocation, address, length, element: PhantomData })
@@ -66,6 +60,13 @@ impl Stream {
         self.copy_from_host(elements, &mut buffer)?;
         Ok(buffer)
     }
+}
+
+#[cold]
+fn too_long<T>(length: usize) -> Error {
+    let element = std::any::type_name::<T>();
+    let found = format!("{length} elements of {element}");
+    Error::invalid("allocating", found, "a size in bytes that fits usize")
 }
 
 impl<T> DeviceBuffer<T> {

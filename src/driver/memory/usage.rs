@@ -61,7 +61,8 @@ pub(crate) fn changes() -> u64 {
     CHANGES.load(Ordering::Acquire)
 }
 
-/// The streams that use a block.
+/// The streams that use a block. What every operation asks comes first.
+#[repr(C)]
 pub(crate) struct Usage {
     /// The [`key`] of the only stream that uses the block, its lowest bit clear where it only reads; else 0.
     sole: AtomicU64,
@@ -70,6 +71,7 @@ pub(crate) struct Usage {
 
 type Users = Vec<Arc<StreamState>>;
 
+/// Small, because every block has one; what is seldom is kept apart.
 enum Streams {
     /// Nothing was issued to a stream; what the block's earlier life left behind are these events.
     Idle(Vec<Arc<EventCell>>),
@@ -77,11 +79,24 @@ enum Streams {
     Home,
     /// One stream, and whether it wrote.
     Sole(Arc<StreamState>, bool),
-    /// Several readers, each of which is ordered behind the events of the last writes. `earlier` are users from before, who
-    /// may be behind some of the writes only: they are no readers yet, but a writer waits for them.
-    Shared { writes: Vec<Arc<EventCell>>, readers: Users, earlier: Users },
-    /// Parts are written: `writers` may write at any moment, each ordered behind what it overlaps.
-    Parts { writers: Users, readers: Users },
+    /// Several readers.
+    Shared(Box<Shared>),
+    /// Parts are written.
+    Parts(Box<Parts>),
+}
+
+/// Readers, each of which is ordered behind the events of the last writes. `earlier` are users from before, who may be
+/// behind some of the writes only: they are no readers yet, but a writer waits for them.
+struct Shared {
+    writes: Vec<Arc<EventCell>>,
+    readers: Users,
+    earlier: Users,
+}
+
+/// Writers, who may write at any moment, each ordered behind what it overlaps, and readers.
+struct Parts {
+    writers: Users,
+    readers: Users,
 }
 
 /// A stream's id with the lowest bit set.
@@ -237,8 +252,8 @@ impl Streams {
         match self {
             Streams::Idle(_) | Streams::Home => Vec::new(),
             Streams::Sole(owner, _) => vec![owner.clone()],
-            Streams::Shared { readers, earlier, .. } => union(readers, earlier),
-            Streams::Parts { writers, readers } => union(writers, readers),
+            Streams::Shared(shared) => union(&shared.readers, &shared.earlier),
+            Streams::Parts(parts) => union(&parts.writers, &parts.readers),
         }
     }
 
@@ -260,13 +275,15 @@ impl Streams {
                     stream.wait_event(event)?;
                 }
                 let readers = vec![owner.clone(), stream.clone()];
-                Some(Streams::Shared { writes, readers, earlier: Vec::new() })
+                Some(Streams::Shared(Box::new(Shared { writes, readers, earlier: Vec::new() })))
             }
             Streams::Sole(owner, _) => {
                 stream.wait_for(owner)?;
-                Some(Streams::Parts { writers: vec![owner.clone()], readers: vec![stream.clone()] })
+                let (writers, readers) = (vec![owner.clone()], vec![stream.clone()]);
+                Some(Streams::Parts(Box::new(Parts { writers, readers })))
             }
-            Streams::Shared { writes, readers, .. } => {
+            Streams::Shared(shared) => {
+                let Shared { writes, readers, .. } = &mut **shared;
                 if !contains(readers, stream) {
                     for event in writes.iter() {
                         stream.wait_event(event)?;
@@ -275,15 +292,17 @@ impl Streams {
                 }
                 None
             }
-            Streams::Parts { writers, .. } if whole => {
+            Streams::Parts(parts) if whole => {
+                let writers = &parts.writers;
                 // No part is being written any more, so events of now are behind all writes.
                 let writes = marks(writers, stream)?;
                 wait_for_all(stream, writers)?;
-                Some(Streams::Shared { writes, readers: vec![stream.clone()], earlier: self.users() })
+                let (readers, earlier) = (vec![stream.clone()], self.users());
+                Some(Streams::Shared(Box::new(Shared { writes, readers, earlier })))
             }
-            Streams::Parts { writers, readers } => {
-                wait_for_all(stream, writers)?;
-                *thrown_out = add(readers, stream);
+            Streams::Parts(parts) => {
+                wait_for_all(stream, &parts.writers)?;
+                *thrown_out = add(&mut parts.readers, stream);
                 None
             }
         })
@@ -297,13 +316,15 @@ impl Streams {
             Streams::Idle(_) => Some(Streams::Sole(stream.clone(), true)),
             Streams::Sole(owner, true) if owner.id == stream.id => None,
             Streams::Sole(owner, _) => {
-                Some(Streams::Parts { writers: vec![owner.clone(), stream.clone()], readers: Vec::new() })
+                let (writers, readers) = (vec![owner.clone(), stream.clone()], Vec::new());
+                Some(Streams::Parts(Box::new(Parts { writers, readers })))
             }
-            Streams::Shared { .. } => {
-                Some(Streams::Parts { writers: vec![stream.clone()], readers: self.users() })
+            Streams::Shared(_) => {
+                let (writers, readers) = (vec![stream.clone()], self.users());
+                Some(Streams::Parts(Box::new(Parts { writers, readers })))
             }
-            Streams::Parts { writers, .. } => {
-                *thrown_out = add(writers, stream);
+            Streams::Parts(parts) => {
+                *thrown_out = add(&mut parts.writers, stream);
                 None
             }
         })

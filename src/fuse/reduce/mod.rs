@@ -88,8 +88,7 @@ impl State {
     ///
     /// [`Error::LengthMismatch`] for another number of them.
     fn scalar_bits(&self, given: &[Number]) -> Result<Vec<[u64; 2]>> {
-        let of =
-            |state: &ExpressionState| state.scalars.iter().filter(|(_, literal)| literal.is_none()).count();
+        let of = |state: &ExpressionState| state.given.len();
         let wanted = of(&self.prologue) + of(&self.epilogue);
         if given.len() != wanted {
             return Err(Error::LengthMismatch {

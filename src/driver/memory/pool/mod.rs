@@ -193,8 +193,20 @@ impl DeviceState {
         work(heap, &mut World { device: self, orders, granularity: *granularity, held: &mut held })
     }
 
-    /// A block of at least `bytes` bytes, ready for the stream.
+    /// A block of this thread's list of the stream, where it has one.
     #[inline]
+    pub(crate) fn allocate_cached(&'static self, stream: &Arc<StreamState>, bytes: usize) -> Option<Block> {
+        // Where blocks do not come from the heap, the lists are empty.
+        let class = if bytes == 0 { None } else { class_of(bytes as u64) }?;
+        let block = self.pop(stream.fronts.own(), bytes, class)?;
+        if self.pool.recorder.is_on() {
+            self.pool.recorder.allocated(stream.id, block.address, bytes);
+        }
+        Some(block)
+    }
+
+    /// A block of at least `bytes` bytes, ready for the stream.
+    #[cold]
     pub(crate) fn allocate(&'static self, stream: &Arc<StreamState>, bytes: usize) -> Result<Block> {
         let mode = mode()?;
         if bytes == 0 {
@@ -204,10 +216,7 @@ impl DeviceState {
             return self.allocate_directly(Some(stream), bytes, mode);
         }
         let class = class_of(bytes as u64).ok_or_else(|| too_large(bytes))?;
-        let block = match self.pop(stream.fronts.own(), bytes, class) {
-            Some(block) => block,
-            None => self.allocate_slowly(stream, bytes, class)?,
-        };
+        let block = self.allocate_slowly(stream, bytes, class)?;
         if self.pool.recorder.is_on() {
             self.pool.recorder.allocated(stream.id, block.address, bytes);
         }
@@ -224,7 +233,7 @@ impl DeviceState {
         Some(Block { address, bytes: class.bytes as usize, requested: bytes, index })
     }
 
-    #[cold]
+    /// A block that this thread's list has not.
     fn allocate_slowly(
         &'static self,
         stream: &Arc<StreamState>,

@@ -1,14 +1,13 @@
-//! Host costs that need no device: what a load reads out of an image before the driver sees it, and what holds an
-//! argument against its parameter. Both stand in the way of somebody's first kernel, so they are watched.
+//! What a load reads out of an image before the driver sees it, and what holds an argument against its parameter. Both
+//! stand in the way of somebody's first kernel, so they are watched.
 
 use std::fmt::Write;
 use std::hint::black_box;
-use std::time::Duration;
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput};
 use selvedge::driver::image::{ArgumentKind, ImageInfo};
 
-const VECTOR_ADD: &str = include_str!("../csrc/bench/vector_add.ptx");
+const VECTOR_ADD: &str = include_str!("../../csrc/bench/vector_add.ptx");
 
 /// A module of `kernels` kernels, as a compiler would write one: header once, then entry after entry.
 fn large_module(kernels: usize) -> String {
@@ -22,7 +21,7 @@ fn large_module(kernels: usize) -> String {
     text
 }
 
-fn images(criterion: &mut Criterion) {
+pub fn read(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("image");
     for (name, text) in [("1 kernel", VECTOR_ADD.to_owned()), ("256 kernels", large_module(256))] {
         group.throughput(Throughput::Bytes(text.len() as u64));
@@ -33,7 +32,7 @@ fn images(criterion: &mut Criterion) {
     group.finish();
 }
 
-fn arguments(criterion: &mut Criterion) {
+pub fn arguments(criterion: &mut Criterion) {
     let Ok(image) = ImageInfo::parse(VECTOR_ADD.as_bytes()) else { return };
     let Some(parameters) = image.kernel("vector_add").and_then(|kernel| kernel.parameters.as_deref()) else {
         return;
@@ -53,13 +52,3 @@ fn arguments(criterion: &mut Criterion) {
         });
     });
 }
-
-criterion_group! {
-    name = host;
-    config = Criterion::default()
-        .without_plots()
-        .warm_up_time(Duration::from_millis(500))
-        .measurement_time(Duration::from_secs(2));
-    targets = images, arguments
-}
-criterion_main!(host);

@@ -1,0 +1,32 @@
+//! What the library costs on the host alone; needs no GPU. It needs a C compiler, as the tests do: small operations are
+//! timed on a driver that does nothing (csrc/bench/idle_driver.c), which is compiled here.
+
+mod idle_driver;
+mod images;
+mod operations;
+
+use std::time::Duration;
+
+use criterion::Criterion;
+
+#[global_allocator]
+static ALLOCATOR: operations::CountingAllocator = operations::CountingAllocator;
+
+fn main() {
+    // Before anything else is loaded or started.
+    let driver = idle_driver::load();
+    let mut criterion = Criterion::default()
+        .without_plots()
+        .warm_up_time(Duration::from_millis(500))
+        .measurement_time(Duration::from_secs(2))
+        .configure_from_args();
+    images::read(&mut criterion);
+    images::arguments(&mut criterion);
+    match driver.map_err(Into::into).and_then(|driver| operations::measure(&driver, &mut criterion)) {
+        Ok(()) => criterion.final_summary(),
+        Err(error) => {
+            eprintln!("small operations were not measured: {error}");
+            std::process::exit(1);
+        }
+    }
+}
