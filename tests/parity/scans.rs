@@ -198,8 +198,57 @@ fn check(fold: Fold, input: &Array, layout: Layout, axis: usize, keep: bool) {
         as_text = before.clone();
         let all = as_ptx(&scan, input, &mut as_text, axis, schedule);
         let what = format!("scan by {fold:?} of {}, {:?}, {schedule:?}", input.dtype, input.layout);
-        assert_same(&what, &[on_cpu.clone()], &[as_text], &[before.clone()]);
+        assert_same(&what, std::slice::from_ref(&on_cpu), &[as_text], std::slice::from_ref(&before));
         texts::keep(&all, keep);
+    }
+}
+
+/// Sums of products of so many inputs, of which the last is one number for each row: loaded ahead, or where they are used
+/// if they are too many.
+fn products(count: usize, sizes: &[usize]) {
+    let layout = contiguous(sizes);
+    let graph = Graph::new();
+    let inputs: Vec<_> = (0..count).map(|_| graph.input(DType::F32)).collect();
+    let sum = inputs.chunks(2).map(|pair| pair[0] * pair[pair.len() - 1]).reduce(|sum, next| sum + next);
+    let scan = graph.scan(Fold::Sum, sum.expect("an input")).expect("a scan");
+    let still = contiguous(&[sizes[0], 1]).expand(layout.shape()).expect("a view");
+    let arrays: Vec<Array> = (1..=count)
+        .map(|at| {
+            let mut array = Array::new(DType::F32, layout, &plain(DType::F32), at);
+            if at == count {
+                array.layout = still;
+            }
+            array
+        })
+        .collect();
+    let before = Array::new(DType::F32, layout, &special(DType::F32)[..1], 0);
+    let memory: Vec<_> = arrays.iter().map(|array| aligned(&array.bytes)).collect();
+    let from: Vec<HostInput<'_>> = arrays
+        .iter()
+        .zip(&memory)
+        .map(|(array, memory)| {
+            let bytes = &bytemuck::cast_slice(memory)[..array.bytes.len()];
+            HostInput::of_bytes(DType::F32, bytes, array.layout).expect("an input")
+        })
+        .collect();
+    let (mut on_cpu, mut target) = (before.clone(), aligned(&before.bytes));
+    let length = before.bytes.len();
+    let bytes = &mut bytemuck::cast_slice_mut(&mut target)[..length];
+    let mut to = HostOutput::of_bytes(DType::F32, bytes, layout).expect("an output");
+    scan.run_host(&from, &[], &mut to, 1).expect("a run on the CPU");
+    on_cpu.bytes.copy_from_slice(&bytemuck::cast_slice(&target)[..length]);
+    let layouts: Vec<Layout> = arrays.iter().map(|array| array.layout).collect();
+    for schedule in [Schedule::IN_ORDER, Schedule { resident: 3, seed: Some(11) }] {
+        let explanation = scan.explain(&layouts, &layout, 1, (9, 0)).expect("a plan");
+        let mut as_text = before.clone();
+        let all = run_reduction(explanation, &arrays, &mut as_text, 0, schedule);
+        assert_same(
+            &format!("{count} inputs"),
+            std::slice::from_ref(&on_cpu),
+            &[as_text],
+            std::slice::from_ref(&before),
+        );
+        texts::keep(&all, true);
     }
 }
 
@@ -224,7 +273,12 @@ fn orders(dtype: DType, sizes: &[usize]) {
         let schedule = Schedule { resident: [1, 2, 3, 7, 40][seed as usize % 5], seed: Some(seed) };
         let mut as_text = before.clone();
         as_ptx(&scan, &input, &mut as_text, 1, schedule);
-        assert_same(&format!("{schedule:?}"), &[on_cpu.clone()], &[as_text], &[before.clone()]);
+        assert_same(
+            &format!("{schedule:?}"),
+            std::slice::from_ref(&on_cpu),
+            &[as_text],
+            std::slice::from_ref(&before),
+        );
     }
 }
 
@@ -286,6 +340,14 @@ pub fn trials() -> Vec<Trial> {
         let name = format!("scan::several_groups::{dtype}::{}_of_{}", sizes[0], sizes[1]);
         trials.push(Trial::test(name, move || {
             groups(dtype, &sizes);
+            Ok(())
+        }));
+    }
+    for (count, sizes) in [(2, [2, 3 * 4096]), (3, [2, 9001]), (4, [3, 6000]), (7, [2, 8192]), (9, [1, 5001])]
+    {
+        let name = format!("scan::products::{count}_inputs::{}_of_{}", sizes[0], sizes[1]);
+        trials.push(Trial::test(name, move || {
+            products(count, &sizes);
             Ok(())
         }));
     }

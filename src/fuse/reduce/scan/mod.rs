@@ -35,8 +35,8 @@ pub(super) const GROUP: usize = 512;
 pub(super) const PARKED: usize = 2;
 /// Words of 32 bits that a thread may have loaded ahead.
 const WORDS_AHEAD: usize = 48;
-/// Steps of an element's formula beyond which registers are for it.
-const SHORT: usize = 24;
+/// Of those, and of steps of an element's formula, how many leave registers for four blocks.
+const SHORT: usize = 20;
 /// Those of a device that is not at hand.
 const MULTIPROCESSORS: u32 = 132;
 /// Bytes of a word with its flag.
@@ -185,9 +185,9 @@ impl Scan {
             _ => accesses * QUAD * sizes[input].div_ceil(4),
         };
         let loaded: usize = (0..output).map(words_of).sum();
-        let plain = loaded <= 16 && state.steps() <= SHORT && !classes.contains(&Class::Gather);
+        let plain = loaded <= SHORT && state.steps() <= SHORT && !classes.contains(&Class::Gather);
         let resident = match state.rules.bytes() {
-            _ if !chained => 1,
+            _ if !chained || loaded > WORDS_AHEAD => 1,
             0..=8 if plain && state.rules.kinds.len() == 1 => 4,
             0..=8 if plain => 3,
             _ => 2,
