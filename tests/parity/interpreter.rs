@@ -89,10 +89,11 @@ enum Action {
         halves: [usize; 2],
         bits: u32,
     },
-    /// The halves of 32 bits of a register.
+    /// The halves of a register, of so many bits each.
     Unpack {
         results: [usize; 2],
         whole: usize,
+        bits: u32,
     },
     Shuffle(Shuffle),
     /// Adds to memory and gives what was there.
@@ -371,10 +372,11 @@ impl Kernel {
                     let [low, high] = halves.map(|half| registers[half].expect("a half") & ((1 << bits) - 1));
                     registers[*result] = Some(high << bits | low);
                 }
-                Action::Unpack { results, whole } => {
-                    let bits = registers[*whole].expect("a register that was written");
-                    registers[results[0]] = Some(bits & 0xffff_ffff);
-                    registers[results[1]] = Some(bits >> 32);
+                Action::Unpack { results, whole, bits } => {
+                    let (value, mask) =
+                        (registers[*whole].expect("a register that was written"), (1 << bits) - 1);
+                    registers[results[0]] = Some(value & mask);
+                    registers[results[1]] = Some(value >> bits & mask);
                 }
                 Action::Add { result, address, value } => {
                     let value = read(registers, value) as u32;
@@ -459,10 +461,10 @@ fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic: &str, rest
             Action::Pack { result: reader.register(&all[0]), halves, bits }
         }
         ("mov", _) if all[0].starts_with('{') => {
-            assert_eq!(kind, "b64", "halves of 64 bits");
             let names = list(&all[0]);
             let results = [reader.register(names[0]), reader.register(names[1])];
-            Action::Unpack { results, whole: reader.register(&all[1]) }
+            let bits = if kind == "b64" { 32 } else { 16 };
+            Action::Unpack { results, whole: reader.register(&all[1]), bits }
         }
         ("shfl", _) => {
             assert!(matches!(mnemonic, "shfl.sync.down.b32" | "shfl.sync.idx.b32"), "{mnemonic}");

@@ -232,6 +232,14 @@ impl Writer<'_> {
         let per_word = lanes / raw.len();
         let mut elements = Vec::with_capacity(lanes);
         for word in raw {
+            if dtype == DType::F16 {
+                // Its halves as they are, which a conversion takes out of a register by itself.
+                let halves = [0; 2].map(|_| self.register(Register::Bits16));
+                self.line(format!("mov.b32 {{{}, {}}}, {word};", halves[0], halves[1]));
+                let both = halves.map(|half| self.loaded_form(dtype, half));
+                elements.extend(both.map(|element| [element.clone(), element]));
+                continue;
+            }
             for place in 0..per_word {
                 let element = self.extract(dtype, word, place * size * 8);
                 elements.push([element.clone(), element]);
@@ -270,11 +278,7 @@ impl Writer<'_> {
         }
         let mnemonic = if signed { "bfe.s32" } else { "bfe.u32" };
         let bits = self.result(Register::Bits32, mnemonic, &[word, &bit.to_string(), &width]);
-        if dtype != DType::F16 {
-            return self.loaded_form(dtype, bits);
-        }
-        let half = self.result(Register::Bits16, "cvt.u16.u32", &[&bits]);
-        self.loaded_form(dtype, half)
+        self.loaded_form(dtype, bits)
     }
 
     /// Stores an output's elements; `rounds` where they are still to be rounded to the dtype.
