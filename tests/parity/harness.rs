@@ -8,6 +8,7 @@ use selvedge::fuse::{Expression, LaunchMemory, ReductionExplanation};
 
 use super::arrays::Array;
 use super::interpreter::{Kernel, Memory};
+use super::schedule::Schedule;
 
 /// Runs the PTX that a device would get. Scalars of the run are not given: expressions here hold their numbers.
 pub fn as_ptx(
@@ -61,12 +62,13 @@ fn run(
     texts
 }
 
-/// Runs the launches of a reduction or a scan, whose scratch memory begins as bytes of `scratch`.
+/// Runs the launches of a reduction or a scan, whose scratch memory begins as bytes of `scratch`, in this order.
 pub fn run_reduction(
     explanation: ReductionExplanation,
     inputs: &[Array],
     output: &mut Array,
     scratch: u8,
+    schedule: Schedule,
 ) -> Vec<String> {
     let mut memory = Memory::default();
     let addresses: Vec<u64> = inputs.iter().map(|input| memory.add(input.bytes.clone())).collect();
@@ -84,7 +86,8 @@ pub fn run_reduction(
             parameters.extend((start + *offset as u64).to_le_bytes());
         }
         parameters.extend(&launch.parameters);
-        Kernel::read(&launch.ptx).run(launch.blocks, launch.threads, &parameters, &mut memory);
+        let kernel = Kernel::read(&launch.ptx);
+        kernel.run_as(schedule, launch.blocks, launch.threads, &parameters, &mut memory);
         texts.push(launch.ptx);
     }
     output.bytes = memory.bytes(to).to_vec();

@@ -2,124 +2,51 @@
 //!
 //! It knows the used subset and nothing of how the text came about. Whatever it does not know, a register read before it
 //! was written, an access outside of the memory it was given or not aligned to its width, and a thread that does not
-//! end are failures. The threads of a block go from barrier to barrier one after the other; a thread that ends before a
-//! barrier that others wait at, and bytes of shared memory that one thread writes and another touches with no barrier
-//! between, or that nobody wrote, are failures too.
+//! end are failures. Which thread goes on when is [`schedule`](super::schedule)'s; a thread that ends before a barrier that
+//! others wait at, and bytes of shared memory that one thread writes and another touches with no barrier between, or that
+//! nobody wrote, are failures too.
 
 use std::collections::HashMap;
 
-/// Memory that a kernel may touch: regions with the addresses that they pretend to have.
-#[derive(Default)]
-pub struct Memory {
-    regions: Vec<(u64, Vec<u8>)>,
-}
-
-impl Memory {
-    /// Adds a region; its address is a multiple of 256.
-    pub fn add(&mut self, bytes: Vec<u8>) -> u64 {
-        let address = (self.regions.len() as u64 + 1) << 40;
-        self.regions.push((address, bytes));
-        address
-    }
-
-    pub fn bytes(&self, address: u64) -> &[u8] {
-        &self.regions.iter().find(|(start, _)| *start == address).expect("a region").1
-    }
-
-    fn at(&mut self, address: u64, width: usize) -> &mut [u8] {
-        assert_eq!(address % width as u64, 0, "an access of {width} bytes at {address:#x}");
-        let (start, bytes) = self
-            .regions
-            .iter_mut()
-            .find(|(start, bytes)| (*start..=*start + bytes.len() as u64).contains(&address))
-            .unwrap_or_else(|| panic!("an access to {address:#x}, outside of all memory"));
-        let offset = (address - *start) as usize;
-        let length = bytes.len();
-        bytes
-            .get_mut(offset..offset + width)
-            .unwrap_or_else(|| panic!("an access to bytes {offset}.. of a region of {length}"))
-    }
-}
-
-/// Where shared memory pretends to be: not at 0, as its place is the assembler's.
-const SHARED: u64 = 1024;
-
-/// A byte of shared memory: who touched it last in this phase, and how.
-#[derive(Clone, Copy, Default)]
-struct Cell {
-    byte: u8,
-    written: bool,
-    writer: Option<u32>,
-    reader: Option<u32>,
-    /// Several threads have read it.
-    shared: bool,
-}
-
-/// The shared memory of a block.
-struct Shared(Vec<Cell>);
-
-impl Shared {
-    fn at(&mut self, address: u64, width: usize) -> &mut [Cell] {
-        assert_eq!(address % width as u64, 0, "an access of {width} bytes of shared memory at {address}");
-        let offset = address.checked_sub(SHARED).expect("an address in shared memory") as usize;
-        let length = self.0.len();
-        self.0
-            .get_mut(offset..offset + width)
-            .unwrap_or_else(|| panic!("an access to bytes {offset}.. of {length} of shared memory"))
-    }
-
-    fn read(&mut self, thread: u32, address: u64, width: usize) -> Vec<u8> {
-        let cells = self.at(address, width);
-        cells
-            .iter_mut()
-            .map(|cell| {
-                assert!(cell.written, "shared memory at {address} that nobody wrote");
-                assert!(cell.writer.is_none_or(|writer| writer == thread), "a race at {address}");
-                cell.shared |= cell.reader.is_some_and(|reader| reader != thread);
-                cell.reader = Some(thread);
-                cell.byte
-            })
-            .collect()
-    }
-
-    fn write(&mut self, thread: u32, address: u64, bytes: &[u8]) {
-        for (cell, &byte) in self.at(address, bytes.len()).iter_mut().zip(bytes) {
-            let others = cell.shared || cell.reader.is_some_and(|reader| reader != thread);
-            assert!(!others && cell.writer.is_none_or(|writer| writer == thread), "a race at {address}");
-            *cell = Cell { byte, written: true, writer: Some(thread), ..*cell };
-        }
-    }
-
-    fn barrier(&mut self) {
-        for cell in &mut self.0 {
-            *cell = Cell { byte: cell.byte, written: cell.written, ..Cell::default() };
-        }
-    }
-}
+pub use super::memory::Memory;
+use super::memory::{SHARED, Shared};
 
 /// Why a thread stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stop {
+pub enum Stop {
     /// At the barrier in this line.
     Barrier(usize),
     /// Behind the shuffle in this line.
     Shuffle(usize),
+    /// It jumped back, as one that waits for another block does, or others shall go on before it does.
+    Pause,
     End,
 }
 
 /// A thread of a block.
-struct Thread {
-    block: u32,
-    index: u32,
+pub struct Thread {
+    pub block: u32,
+    pub index: u32,
     /// The next line.
     at: usize,
-    registers: Vec<Option<u64>>,
+    pub registers: Vec<Option<u64>>,
+}
+
+/// The value of the thread so much further on in the warp, its own where there is none; or of the one in this lane of each
+/// segment, whose lanes have the same bits of the mask.
+#[derive(Debug, Clone)]
+pub struct Shuffle {
+    pub result: usize,
+    pub value: usize,
+    pub which: Source,
+    pub further: bool,
+    pub mask: usize,
 }
 
 type Pure = fn([u64; 4]) -> u64;
 
 #[derive(Debug, Clone)]
-enum Source {
+pub enum Source {
     Register(usize),
     Immediate(u64),
     Block,
@@ -146,9 +73,11 @@ enum Action {
         bytes: usize,
         signed: bool,
         shared: bool,
+        volatile: bool,
     },
     Store {
         shared: bool,
+        volatile: bool,
         values: Vec<Source>,
         address: usize,
         offset: u64,
@@ -160,18 +89,13 @@ enum Action {
         halves: [usize; 2],
         bits: u32,
     },
-    /// The halves of 32 bits of a register.
+    /// The halves of a register, of so many bits each.
     Unpack {
         results: [usize; 2],
         whole: usize,
+        bits: u32,
     },
-    /// The value of the thread so much further on in the warp, its own where there is none; or of the one in this lane.
-    Shuffle {
-        result: usize,
-        value: usize,
-        which: Source,
-        further: bool,
-    },
+    Shuffle(Shuffle),
     /// Adds to memory and gives what was there.
     Add {
         result: usize,
@@ -192,9 +116,9 @@ struct Line {
 pub struct Kernel {
     lines: Vec<Line>,
     registers: usize,
-    parameter_bytes: usize,
-    shared_bytes: usize,
-    most_threads: u32,
+    pub parameter_bytes: usize,
+    pub shared_bytes: usize,
+    pub most_threads: u32,
 }
 
 /// Places of the parameters in one block, as the text declares them.
@@ -350,72 +274,31 @@ impl Kernel {
         Kernel { lines, registers: reader.registers, parameter_bytes, shared_bytes, most_threads }
     }
 
-    /// Runs every thread of a grid. `parameters` are the bytes of all parameters.
-    pub fn run(&self, blocks: u32, threads: u32, parameters: &[u8], memory: &mut Memory) {
-        assert_eq!(parameters.len(), self.parameter_bytes, "bytes of parameters");
-        assert!(threads <= self.most_threads, "{threads} threads where the text says fewer");
-        // Where there is nothing between threads they need not be there at once.
-        let meets = |line: &Line| matches!(line.action, Action::Barrier | Action::Shuffle { .. });
-        let at_once = if self.lines.iter().any(meets) { threads } else { 1 };
-        let new = || Thread { block: 0, index: 0, at: 0, registers: vec![None; self.registers] };
-        let mut all: Vec<Thread> = (0..at_once).map(|_| new()).collect();
-        for (block, first) in (0..blocks)
-            .flat_map(|block| (0..threads).step_by(at_once as usize).map(move |first| (block, first)))
-        {
-            let mut shared = Shared(vec![Cell::default(); self.shared_bytes]);
-            for (thread, index) in all.iter_mut().zip(first..) {
-                (thread.block, thread.index, thread.at) = (block, index, 0);
-                thread.registers.fill(None);
-            }
-            loop {
-                let mut stops =
-                    all.iter_mut().map(|thread| self.thread(thread, parameters, memory, &mut shared));
-                let stop = stops.next().expect("a thread");
-                assert!(stops.all(|other| other == stop), "threads of a block that part at a barrier");
-                match stop {
-                    Stop::End => break,
-                    Stop::Barrier(_) => shared.barrier(),
-                    Stop::Shuffle(at) => self.shuffle(at, &mut all),
-                }
-            }
-        }
+    /// A thread at its beginning.
+    pub fn begin(&self, block: u32, index: u32) -> Thread {
+        Thread { block, index, at: 0, registers: vec![None; self.registers] }
     }
 
-    /// Exchanges the values of a block's threads, which are all behind the shuffle in this line.
-    fn shuffle(&self, at: usize, all: &mut [Thread]) {
-        let Action::Shuffle { result, value, ref which, further } = self.lines[at].action else {
-            panic!("a shuffle")
-        };
-        assert_eq!(all.len() % 32, 0, "a warp that is not whole");
-        let values: Vec<u64> =
-            all.iter().map(|thread| thread.registers[value].expect("a register that was written")).collect();
-        for (index, thread) in all.iter_mut().enumerate() {
-            let which = match which {
-                Source::Register(register) => {
-                    thread.registers[*register].expect("a register that was written")
-                }
-                Source::Immediate(bits) => *bits,
-                other => panic!("a lane of {other:?}"),
-            };
-            let from = match further {
-                true if index % 32 + which as usize >= 32 => index,
-                true => index + which as usize,
-                false => {
-                    assert!(which < 32, "lane {which}");
-                    index / 32 * 32 + which as usize
-                }
-            };
-            thread.registers[result] = Some(values[from]);
-        }
+    /// Whether threads of a block meet.
+    pub fn meets(&self) -> bool {
+        self.lines.iter().any(|line| matches!(line.action, Action::Barrier | Action::Shuffle(_)))
     }
 
-    /// Runs a thread to where it meets the others of its block, or its end.
-    fn thread(
+    /// The shuffle in this line.
+    pub fn shuffle(&self, at: usize) -> &Shuffle {
+        let Action::Shuffle(shuffle) = &self.lines[at].action else { panic!("a shuffle") };
+        shuffle
+    }
+
+    /// Runs a thread to where it meets the others of its block, or its end, or where it pauses: when it jumps back, and
+    /// behind an access that other blocks see where `pauses` says so.
+    pub fn thread(
         &self,
         thread: &mut Thread,
         parameters: &[u8],
         memory: &mut Memory,
         shared_memory: &mut Shared,
+        pauses: &mut impl FnMut() -> bool,
     ) -> Stop {
         let Thread { block, index, at, registers } = thread;
         let (block, index) = (*block, *index);
@@ -449,7 +332,7 @@ impl Kernel {
                     word[..*bytes].copy_from_slice(&parameters[*offset..offset + bytes]);
                     registers[*result] = Some(u64::from_le_bytes(word));
                 }
-                Action::Load { results, address, offset, bytes, signed, shared } => {
+                Action::Load { results, address, offset, bytes, signed, shared, volatile } => {
                     let address = registers[*address].expect("an address").wrapping_add(*offset);
                     let width = bytes * results.len();
                     let from = match shared {
@@ -467,8 +350,11 @@ impl Kernel {
                         }
                         registers[*result] = Some(value);
                     }
+                    if *volatile && pauses() {
+                        return Stop::Pause;
+                    }
                 }
-                Action::Store { values, address, offset, bytes, shared } => {
+                Action::Store { values, address, offset, bytes, shared, volatile } => {
                     let address = registers[*address].expect("an address").wrapping_add(*offset);
                     let all: Vec<u8> = values
                         .iter()
@@ -478,15 +364,19 @@ impl Kernel {
                         true => shared_memory.write(index, address, &all),
                         false => memory.at(address, all.len()).copy_from_slice(&all),
                     }
+                    if *volatile && pauses() {
+                        return Stop::Pause;
+                    }
                 }
                 Action::Pack { result, halves, bits } => {
                     let [low, high] = halves.map(|half| registers[half].expect("a half") & ((1 << bits) - 1));
                     registers[*result] = Some(high << bits | low);
                 }
-                Action::Unpack { results, whole } => {
-                    let bits = registers[*whole].expect("a register that was written");
-                    registers[results[0]] = Some(bits & 0xffff_ffff);
-                    registers[results[1]] = Some(bits >> 32);
+                Action::Unpack { results, whole, bits } => {
+                    let (value, mask) =
+                        (registers[*whole].expect("a register that was written"), (1 << bits) - 1);
+                    registers[results[0]] = Some(value & mask);
+                    registers[results[1]] = Some(value >> bits & mask);
                 }
                 Action::Add { result, address, value } => {
                     let value = read(registers, value) as u32;
@@ -494,9 +384,18 @@ impl Kernel {
                     let before = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
                     word.copy_from_slice(&before.wrapping_add(value).to_le_bytes());
                     registers[*result] = Some(before.into());
+                    if pauses() {
+                        return Stop::Pause;
+                    }
                 }
-                Action::Shuffle { .. } => return Stop::Shuffle(*at - 1),
-                Action::Jump(target) => *at = *target,
+                Action::Shuffle(_) => return Stop::Shuffle(*at - 1),
+                Action::Jump(target) => {
+                    let back = *target < *at;
+                    *at = *target;
+                    if back {
+                        return Stop::Pause;
+                    }
+                }
                 Action::Barrier => return Stop::Barrier(*at),
                 Action::Return => return Stop::End,
             }
@@ -505,7 +404,8 @@ impl Kernel {
 }
 
 fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic: &str, rest: &str) -> Action {
-    // Threads run in turn, so every access is volatile.
+    // Threads run in turn, so no access is torn or late.
+    let volatile = mnemonic.contains(".volatile.");
     let parts: Vec<&str> = mnemonic.split('.').filter(|part| *part != "volatile").collect();
     let kind = parts[parts.len() - 1];
     let bytes = || kind[1..].parse::<usize>().map_or(0, |bits| bits / 8);
@@ -538,14 +438,21 @@ fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic: &str, rest
             check_width(&parts, results.len());
             let signed = kind.starts_with('s');
             let (address, shared) = (reader.register(&base), parts[1] == "shared");
-            Action::Load { results, address, offset, bytes: bytes(), signed, shared }
+            Action::Load { results, address, offset, bytes: bytes(), signed, shared, volatile }
         }
         ("st", Some("global" | "shared")) => {
             let (base, offset) = place(&all[0]);
             let values: Vec<Source> = list(&all[1]).into_iter().map(|name| reader.source(name)).collect();
             check_width(&parts, values.len());
             let shared = parts[1] == "shared";
-            Action::Store { values, address: reader.register(&base), offset, bytes: bytes(), shared }
+            Action::Store {
+                values,
+                address: reader.register(&base),
+                offset,
+                bytes: bytes(),
+                shared,
+                volatile,
+            }
         }
         ("mov", _) if all[1].starts_with('{') => {
             let names = list(&all[1]);
@@ -554,20 +461,22 @@ fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic: &str, rest
             Action::Pack { result: reader.register(&all[0]), halves, bits }
         }
         ("mov", _) if all[0].starts_with('{') => {
-            assert_eq!(kind, "b64", "halves of 64 bits");
             let names = list(&all[0]);
             let results = [reader.register(names[0]), reader.register(names[1])];
-            Action::Unpack { results, whole: reader.register(&all[1]) }
+            let bits = if kind == "b64" { 32 } else { 16 };
+            Action::Unpack { results, whole: reader.register(&all[1]), bits }
         }
         ("shfl", _) => {
             assert!(matches!(mnemonic, "shfl.sync.down.b32" | "shfl.sync.idx.b32"), "{mnemonic}");
-            assert_eq!(all[3..], ["31", "-1"], "all of a warp");
-            Action::Shuffle {
+            let (further, clamp) = (mnemonic.contains("down"), all[3].parse::<usize>().expect("a number"));
+            assert!(clamp % 32 == 31 && (clamp == 31 || !further) && all[4] == "-1", "all of a warp");
+            Action::Shuffle(Shuffle {
                 result: reader.register(&all[0]),
                 value: reader.register(&all[1]),
                 which: reader.source(&all[2]),
-                further: mnemonic.contains("down"),
-            }
+                further,
+                mask: clamp >> 8,
+            })
         }
         ("atom", _) => {
             assert_eq!(mnemonic, "atom.global.add.u32");

@@ -9,6 +9,7 @@ use super::arrays::{Array, aligned, assert_same, offsets};
 use super::harness::run_reduction;
 use super::interpreter::{Kernel, Memory};
 use super::reduced;
+use super::schedule::Schedule;
 use super::texts;
 use super::value::{Value, nearest, read, same, special, write};
 
@@ -118,7 +119,7 @@ fn as_ptx(
 ) -> Vec<String> {
     let layouts: Vec<Layout> = inputs.iter().map(|input| input.layout).collect();
     let explanation = reduction.explain(&layouts, &output.layout, capability).expect("a plan");
-    run_reduction(explanation, inputs, output, 0xA5)
+    run_reduction(explanation, inputs, output, 0xA5, Schedule::IN_ORDER)
 }
 
 /// The rows of an array, by the elements of the output in row-major order.

@@ -9,6 +9,7 @@ use super::arrays::{Array, aligned, assert_same};
 use super::harness::run_reduction;
 use super::reduced::{self, Item};
 use super::reductions::{contiguous, dtypes, plain};
+use super::schedule::Schedule;
 use super::texts;
 use super::value::{Value, nearest, read, same, special, write};
 
@@ -67,10 +68,15 @@ fn on_host(scan: &Scan, input: &Array, output: &mut Array, axis: usize) {
     output.bytes.copy_from_slice(&bytemuck::cast_slice(&target)[..length]);
 }
 
-fn as_ptx(scan: &Scan, input: &Array, output: &mut Array, axis: usize) -> Vec<String> {
+fn as_ptx(scan: &Scan, input: &Array, output: &mut Array, axis: usize, schedule: Schedule) -> Vec<String> {
     let explanation = scan.explain(&[input.layout], &output.layout, axis, (9, 0)).expect("a plan");
-    run_reduction(explanation, std::slice::from_ref(input), output, 0)
+    run_reduction(explanation, std::slice::from_ref(input), output, 0, schedule)
 }
+
+/// Bytes of a tile's values in the dtype that is folded.
+const TILE_BYTES: usize = 16 << 10;
+/// Tiles of a group.
+const GROUP: usize = 512;
 
 /// The scan of a row as it is documented.
 fn reference(fold: Fold, dtype: DType, row: &[Value]) -> Vec<Value> {
@@ -80,14 +86,17 @@ fn reference(fold: Fold, dtype: DType, row: &[Value]) -> Vec<Value> {
         (left, right) => left.or(right),
     };
     let items = reduced::items(fold, dtype, row);
-    let warp_of = if to == DType::C128 { 256 } else { 512 };
+    let tile_of = TILE_BYTES / to.size().max(4);
     let mut results = Vec::new();
     let mut before_group = None;
-    for group in items.chunks(64 * 16 * warp_of) {
+    for group in items.chunks(GROUP * tile_of) {
         let mut wholes: Vec<Option<Item>> = Vec::new();
-        for tile in group.chunks(16 * warp_of) {
+        for tile in group.chunks(tile_of) {
             let mut lanes = wholes.clone();
-            lanes.resize(64, None);
+            lanes.resize(GROUP, None);
+            let upper = lanes.split_off(GROUP / 2);
+            let lanes: Vec<Option<Item>> =
+                lanes.into_iter().zip(upper).map(|(low, high)| both(low, high)).collect();
             let mut warps: Vec<Option<Item>> = lanes
                 .chunks(32)
                 .map(|warp| {
@@ -103,12 +112,12 @@ fn reference(fold: Fold, dtype: DType, row: &[Value]) -> Vec<Value> {
                 warps = warps.chunks(2).map(|pair| both(pair[0], pair[1])).collect();
             }
             let before_tile = both(before_group, warps[0]);
-            let mut before_512 = None;
-            for part in tile.chunks(warp_of) {
-                let base = both(before_tile, before_512);
+            // What stands before one of the tile's eight parts.
+            let mut before_part = None;
+            for part in tile.chunks(tile_of / 8) {
                 let mut before_128 = None;
                 for run in part.chunks(128) {
-                    let before_run = both(base, before_128);
+                    let before_run = both(before_part, before_128);
                     let mut quads: Vec<Vec<Option<Item>>> = Vec::new();
                     for quad in run.chunks(4) {
                         let mut so_far = None;
@@ -131,16 +140,18 @@ fn reference(fold: Fold, dtype: DType, row: &[Value]) -> Vec<Value> {
                     }
                     for (at, quad) in quads.iter().enumerate() {
                         let before = if at == 0 { None } else { through[at - 1] };
-                        let of_quad = quad.iter().filter_map(|item| both(before_run, both(before, *item)));
+                        let of_quad = quad
+                            .iter()
+                            .filter_map(|item| both(before_tile, both(before_run, both(before, *item))));
                         results.extend(of_quad.map(|item| item.value));
                     }
                     before_128 = both(before_128, through[through.len() - 1]);
                 }
-                before_512 = both(before_512, before_128);
+                before_part = both(before_part, before_128);
             }
-            wholes.push(before_512);
-            if wholes.len() == 64 {
-                before_group = both(before_tile, before_512);
+            wholes.push(before_part);
+            if wholes.len() == GROUP {
+                before_group = both(before_tile, before_part);
             }
         }
     }
@@ -151,7 +162,8 @@ fn check(fold: Fold, input: &Array, layout: Layout, axis: usize, keep: bool) {
     let scan = scan(fold, input.dtype);
     let dtype = scan.output();
     let before = Array::new(dtype, layout, &special(dtype)[..1], 0);
-    let (mut on_cpu, mut as_text) = (before.clone(), before.clone());
+    let (mut on_cpu, mut as_text);
+    on_cpu = before.clone();
     on_host(&scan, input, &mut on_cpu, axis);
     let sizes = layout.shape();
     let inner: usize = sizes[axis + 1..].iter().product();
@@ -174,10 +186,100 @@ fn check(fold: Fold, input: &Array, layout: Layout, axis: usize, keep: bool) {
             );
         }
     }
-    let all = as_ptx(&scan, input, &mut as_text, axis);
-    let what = format!("scan by {fold:?} of {}, {:?}", input.dtype, input.layout);
-    assert_same(&what, &[on_cpu], &[as_text], &[before]);
-    texts::keep(&all, keep);
+    // Tiles that wait for each other come in several orders: also where only one block runs at a time.
+    let waits = sizes[axis] > TILE_BYTES / accumulated(fold, input.dtype).size().max(4);
+    let few = from.len() < 100_000;
+    let schedules = match waits {
+        true if few => &[Schedule::IN_ORDER, Schedule { resident: 3, seed: Some(1) }][..],
+        true => &[Schedule { resident: 5, seed: Some(2) }],
+        false => &[Schedule::IN_ORDER],
+    };
+    for &schedule in schedules {
+        as_text = before.clone();
+        let all = as_ptx(&scan, input, &mut as_text, axis, schedule);
+        let what = format!("scan by {fold:?} of {}, {:?}, {schedule:?}", input.dtype, input.layout);
+        assert_same(&what, std::slice::from_ref(&on_cpu), &[as_text], std::slice::from_ref(&before));
+        texts::keep(&all, keep);
+    }
+}
+
+/// Sums of products of so many inputs, of which the last is one number for each row: loaded ahead, or where they are used
+/// if they are too many.
+fn products(count: usize, sizes: &[usize]) {
+    let layout = contiguous(sizes);
+    let graph = Graph::new();
+    let inputs: Vec<_> = (0..count).map(|_| graph.input(DType::F32)).collect();
+    let sum = inputs.chunks(2).map(|pair| pair[0] * pair[pair.len() - 1]).reduce(|sum, next| sum + next);
+    let scan = graph.scan(Fold::Sum, sum.expect("an input")).expect("a scan");
+    let still = contiguous(&[sizes[0], 1]).expand(layout.shape()).expect("a view");
+    let arrays: Vec<Array> = (1..=count)
+        .map(|at| {
+            let mut array = Array::new(DType::F32, layout, &plain(DType::F32), at);
+            if at == count {
+                array.layout = still;
+            }
+            array
+        })
+        .collect();
+    let before = Array::new(DType::F32, layout, &special(DType::F32)[..1], 0);
+    let memory: Vec<_> = arrays.iter().map(|array| aligned(&array.bytes)).collect();
+    let from: Vec<HostInput<'_>> = arrays
+        .iter()
+        .zip(&memory)
+        .map(|(array, memory)| {
+            let bytes = &bytemuck::cast_slice(memory)[..array.bytes.len()];
+            HostInput::of_bytes(DType::F32, bytes, array.layout).expect("an input")
+        })
+        .collect();
+    let (mut on_cpu, mut target) = (before.clone(), aligned(&before.bytes));
+    let length = before.bytes.len();
+    let bytes = &mut bytemuck::cast_slice_mut(&mut target)[..length];
+    let mut to = HostOutput::of_bytes(DType::F32, bytes, layout).expect("an output");
+    scan.run_host(&from, &[], &mut to, 1).expect("a run on the CPU");
+    on_cpu.bytes.copy_from_slice(&bytemuck::cast_slice(&target)[..length]);
+    let layouts: Vec<Layout> = arrays.iter().map(|array| array.layout).collect();
+    for schedule in [Schedule::IN_ORDER, Schedule { resident: 3, seed: Some(11) }] {
+        let explanation = scan.explain(&layouts, &layout, 1, (9, 0)).expect("a plan");
+        let mut as_text = before.clone();
+        let all = run_reduction(explanation, &arrays, &mut as_text, 0, schedule);
+        assert_same(
+            &format!("{count} inputs"),
+            std::slice::from_ref(&on_cpu),
+            &[as_text],
+            std::slice::from_ref(&before),
+        );
+        texts::keep(&all, true);
+    }
+}
+
+/// The dtype of the values that are folded.
+fn accumulated(fold: Fold, dtype: DType) -> DType {
+    match reduced::accumulator(fold, dtype) {
+        DType::F16 | DType::BF16 => DType::F32,
+        other => other,
+    }
+}
+
+/// As text in unkind orders: what a run gives does not depend on which block comes first, how many are there at once, and
+/// which of them is left behind.
+fn orders(dtype: DType, sizes: &[usize]) {
+    let layout = contiguous(sizes);
+    let scan = scan(Fold::Sum, dtype);
+    let input = Array::new(dtype, layout, &plain(dtype), 7);
+    let before = Array::new(scan.output(), layout, &special(scan.output())[..1], 0);
+    let mut on_cpu = before.clone();
+    on_host(&scan, &input, &mut on_cpu, 1);
+    for seed in 0..10 {
+        let schedule = Schedule { resident: [1, 2, 3, 7, 40][seed as usize % 5], seed: Some(seed) };
+        let mut as_text = before.clone();
+        as_ptx(&scan, &input, &mut as_text, 1, schedule);
+        assert_same(
+            &format!("{schedule:?}"),
+            std::slice::from_ref(&on_cpu),
+            &[as_text],
+            std::slice::from_ref(&before),
+        );
+    }
 }
 
 pub fn trials() -> Vec<Trial> {
@@ -199,14 +301,15 @@ pub fn trials() -> Vec<Trial> {
             Fold::Sum,
             DType::F32,
             &[
-                1, 2, 5, 31, 32, 33, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025, 4097, 8192, 8193,
-                16_384, 20_000,
+                1, 2, 5, 31, 32, 33, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025, 4095, 4096, 4097, 8192,
+                8193, 20_000,
             ][..],
         ),
-        (Fold::Sum, DType::BF16, &[8192, 8200, 16_390]),
-        (Fold::Sum, DType::F64, &[8193, 24_576]),
-        (Fold::Product, DType::C128, &[700, 9000]),
-        (Fold::Sum, DType::C128, &[129, 257, 4096, 4097, 9000]),
+        (Fold::Sum, DType::BF16, &[4096, 8192, 8200, 16_390]),
+        (Fold::Sum, DType::F64, &[2048, 2049, 8193, 12_288]),
+        (Fold::Product, DType::C64, &[2047, 4096, 9001]),
+        (Fold::Product, DType::C128, &[700, 5000]),
+        (Fold::Sum, DType::C128, &[129, 257, 1024, 1025, 4097]),
         (Fold::Maximum, DType::U8, &[8191, 9001]),
         (Fold::Sum, DType::Bool, &[17_000]),
     ] {
@@ -220,16 +323,31 @@ pub fn trials() -> Vec<Trial> {
             }));
         }
     }
+    for (dtype, sizes) in
+        [(DType::F32, [1, 20 * 4096 + 7]), (DType::F64, [3, 6 * 2048]), (DType::C128, [4, 5 * 1024])]
+    {
+        let name = format!("scan::orders::{dtype}::{}_of_{}", sizes[0], sizes[1]);
+        trials.push(Trial::test(name, move || {
+            orders(dtype, &sizes);
+            Ok(())
+        }));
+    }
     for (dtype, sizes) in [
-        (DType::F32, [1, 130 * 8192 + 77]),
-        (DType::F32, [2, 64 * 8192]),
-        (DType::F32, [3, 65 * 8192 - 5]),
-        (DType::I64, [1, 129 * 8192]),
-        (DType::C128, [1, 65 * 4096 + 1]),
+        (DType::F32, [1, 513 * 4096 + 77]),
+        (DType::C128, [1, 1025 * 1024]),
+        (DType::C128, [2, 513 * 1024 - 5]),
     ] {
         let name = format!("scan::several_groups::{dtype}::{}_of_{}", sizes[0], sizes[1]);
         trials.push(Trial::test(name, move || {
             groups(dtype, &sizes);
+            Ok(())
+        }));
+    }
+    for (count, sizes) in [(2, [2, 3 * 4096]), (3, [2, 9001]), (4, [3, 6000]), (7, [2, 8192]), (9, [1, 5001])]
+    {
+        let name = format!("scan::products::{count}_inputs::{}_of_{}", sizes[0], sizes[1]);
+        trials.push(Trial::test(name, move || {
+            products(count, &sizes);
             Ok(())
         }));
     }

@@ -128,6 +128,12 @@ impl Writer<'_> {
 
     /// One element, aligned to its parts.
     pub(in crate::fuse) fn load(&mut self, state: State, dtype: DType, address: &str) -> [Name; 2] {
+        let raw = self.load_raw(state, dtype, address);
+        self.element(dtype, &raw)
+    }
+
+    /// The registers of one element as memory has it, for [`element`](Self::element): nothing waits for them yet.
+    pub(in crate::fuse) fn load_raw(&mut self, state: State, dtype: DType, address: &str) -> Vec<Name> {
         let memory = match dtype {
             DType::Bool | DType::U8 | DType::F8E4M3 | DType::F8E5M2 => "u8",
             DType::I8 => "s8",
@@ -145,13 +151,18 @@ impl Writer<'_> {
             _ => register_of(dtype),
         };
         let mnemonic = format!("ld.{}.{memory}", state.name());
-        let first = self.result(register, &mnemonic, &[&format!("[{address}]")]);
-        let first = self.loaded_form(dtype, first);
-        if parts(dtype) == 1 {
-            return [first.clone(), first];
-        }
-        let second = format!("[{address}+{}]", part_bytes(dtype));
-        [first, self.result(register, &mnemonic, &[&second])]
+        (0..parts(dtype))
+            .map(|part| match part {
+                0 => self.result(register, &mnemonic, &[&format!("[{address}]")]),
+                _ => self.result(register, &mnemonic, &[&format!("[{address}+{}]", part_bytes(dtype))]),
+            })
+            .collect()
+    }
+
+    /// An element of what [`load_raw`](Self::load_raw) gave.
+    pub(in crate::fuse) fn element(&mut self, dtype: DType, raw: &[Name]) -> [Name; 2] {
+        let first = self.loaded_form(dtype, raw[0].clone());
+        if parts(dtype) == 1 { [first.clone(), first] } else { [first, raw[1].clone()] }
     }
 
     /// What a single element's register becomes.
@@ -175,32 +186,60 @@ impl Writer<'_> {
         address: &str,
         lanes: usize,
     ) -> Vec<[Name; 2]> {
+        let raw = self.load_raw_vector(state, dtype, address, lanes);
+        self.elements(dtype, &raw, lanes)
+    }
+
+    /// The registers of neighbours as memory has them, for [`elements`](Self::elements): nothing waits for them yet.
+    pub(in crate::fuse) fn load_raw_vector(
+        &mut self,
+        state: State,
+        dtype: DType,
+        address: &str,
+        lanes: usize,
+    ) -> Vec<Name> {
         let size = part_bytes(dtype);
-        let count = lanes * parts(dtype);
         if size >= 4 {
             let register = register_of(dtype);
             let memory = super::REGISTERS[register as usize].1;
-            let names = self.load_pieces(state, register, memory, address, count, size);
-            return names
+            return self.load_pieces(state, register, memory, address, lanes * parts(dtype), size);
+        }
+        if lanes == 1 {
+            return self.load_raw(state, dtype, address);
+        }
+        // Words that hold several elements.
+        match lanes * size {
+            2 => {
+                let mnemonic = format!("ld.{}.u16", state.name());
+                vec![self.result(Register::Bits32, &mnemonic, &[&format!("[{address}]")])]
+            }
+            bytes => self.load_pieces(state, Register::Bits32, "b32", address, bytes / 4, 4),
+        }
+    }
+
+    /// The elements of what [`load_raw_vector`](Self::load_raw_vector) gave.
+    pub(in crate::fuse) fn elements(&mut self, dtype: DType, raw: &[Name], lanes: usize) -> Vec<[Name; 2]> {
+        let size = part_bytes(dtype);
+        if size >= 4 {
+            return raw
                 .chunks(parts(dtype))
                 .map(|parts| [parts[0].clone(), parts[parts.len() - 1].clone()])
                 .collect();
         }
         if lanes == 1 {
-            return vec![self.load(state, dtype, address)];
+            return vec![self.element(dtype, raw)];
         }
-        // Words that hold several elements.
-        let bytes = lanes * size;
-        let words = match bytes {
-            2 => {
-                let mnemonic = format!("ld.{}.u16", state.name());
-                vec![self.result(Register::Bits32, &mnemonic, &[&format!("[{address}]")])]
-            }
-            _ => self.load_pieces(state, Register::Bits32, "b32", address, bytes / 4, 4),
-        };
-        let per_word = bytes / words.len() / size;
+        let per_word = lanes / raw.len();
         let mut elements = Vec::with_capacity(lanes);
-        for word in &words {
+        for word in raw {
+            if dtype == DType::F16 {
+                // Its halves as they are, which a conversion takes out of a register by itself.
+                let halves = [0; 2].map(|_| self.register(Register::Bits16));
+                self.line(format!("mov.b32 {{{}, {}}}, {word};", halves[0], halves[1]));
+                let both = halves.map(|half| self.loaded_form(dtype, half));
+                elements.extend(both.map(|element| [element.clone(), element]));
+                continue;
+            }
             for place in 0..per_word {
                 let element = self.extract(dtype, word, place * size * 8);
                 elements.push([element.clone(), element]);
@@ -239,11 +278,7 @@ impl Writer<'_> {
         }
         let mnemonic = if signed { "bfe.s32" } else { "bfe.u32" };
         let bits = self.result(Register::Bits32, mnemonic, &[word, &bit.to_string(), &width]);
-        if dtype != DType::F16 {
-            return self.loaded_form(dtype, bits);
-        }
-        let half = self.result(Register::Bits16, "cvt.u16.u32", &[&bits]);
-        self.loaded_form(dtype, half)
+        self.loaded_form(dtype, bits)
     }
 
     /// Stores an output's elements; `rounds` where they are still to be rounded to the dtype.

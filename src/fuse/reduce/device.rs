@@ -64,7 +64,7 @@ impl fmt::Display for ReductionExplanation {
 
 impl State {
     /// What the elements' formula and the fold come to for one element.
-    fn steps(&self) -> usize {
+    pub(super) fn steps(&self) -> usize {
         let program = &self.prologue.program;
         let live = program.live(program.outputs[0].into_iter());
         live.iter().filter(|live| **live).count() + self.rules.append.steps.len()

@@ -10,6 +10,7 @@
 use super::super::plan::{WIDEST, divisor};
 use super::dimensions::{Dimension, Dimensions};
 use super::fold::{Rules, bytes};
+use super::scan::QUAD;
 use crate::error::{Error, Result};
 
 /// Lanes of a segment: element i of it belongs to lane i mod `LANES`.
@@ -118,6 +119,10 @@ pub(super) struct ScanKey {
     pub(super) across: u32,
     /// Whether rows are longer than a block's tile, so that tiles wait for those before.
     pub(super) chained: bool,
+    /// Whether the loads of a tile are issued before an older one is waited for, which takes registers.
+    pub(super) ahead: bool,
+    /// Blocks for which a multiprocessor has registers.
+    pub(super) resident: u32,
     pub(super) kept: usize,
     /// By input.
     pub(super) classes: Vec<Class>,
@@ -126,6 +131,13 @@ pub(super) struct ScanKey {
     pub(super) quads: bool,
     pub(super) tail: bool,
     pub(super) converts_brain: bool,
+}
+
+impl ScanKey {
+    /// Elements of a block's rows.
+    pub(super) fn tile(&self) -> usize {
+        QUAD * (self.threads * self.accesses * self.warps) as usize
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

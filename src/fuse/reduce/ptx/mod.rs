@@ -1,10 +1,11 @@
 //! The kernels of reductions and scans as text: [`fold`] reads the inputs, [`merge`] the partial values that a fold left,
-//! [`scan`] is a scan; this file has what they are written with.
+//! [`scan`] is a scan, [`chain`] one of long rows; this file has what they are written with.
 //!
 //! As elementwise kernels: PTX 8.0 for sm_60, one entry, addresses and then one block of parameters, and a text that
 //! depends on the reduction and the key alone. No thread leaves before the last shuffle or barrier of its block: those
 //! past the end repeat the last element and the last row, whose loads are allowed, and store nothing.
 
+mod chain;
 mod fold;
 mod merge;
 mod scan;
@@ -17,7 +18,7 @@ use super::super::program::{Program, Step, Value};
 use super::super::ptx::{ENTRY, Name, Register, Writer, immediate, move_of};
 use super::State;
 use super::fold::bytes;
-use super::plan::{Key, Parameters};
+use super::plan::{Key, Parameters, WARP};
 use super::scan::words;
 use crate::types::DType;
 
@@ -32,6 +33,8 @@ struct Kernel<'a> {
     wide: bool,
     /// Bytes of shared memory.
     shared: usize,
+    /// A register with its start, where one is kept.
+    start: Option<Name>,
     addresses: Vec<Name>,
 }
 
@@ -67,6 +70,7 @@ pub(super) fn write(state: &State, key: &Key, parameters: Parameters, threads: u
         parameters,
         wide,
         shared: 0,
+        start: None,
         addresses: (0..sources).map(name("read")).chain((0..results).map(name("write"))).collect(),
     };
     match key {
@@ -74,15 +78,13 @@ pub(super) fn write(state: &State, key: &Key, parameters: Parameters, threads: u
         Key::Merge(key) => kernel.merge(key),
         Key::Scan(key) => kernel.scan(key),
     }
-    // A scan keeps a tile in registers, of which the assembler would spill some to make room for a second block. Of others
-    // it would spend all on loads that are under way. Tiles that wait for each other leave memory idle unless others run
-    // beside them; two blocks of 4-byte values fit with nothing spilled.
+    // A scan keeps a tile in registers, of which the assembler would spill some to make room for more blocks than are asked
+    // for. Of others it would spend all on loads that are under way.
     let blocks = match key {
-        Key::Scan(key) if key.chained && state.rules.bytes() == 4 => ".minnctapersm 2\n",
-        Key::Scan(_) => ".minnctapersm 1\n",
-        _ => "",
+        Key::Scan(key) => format!(".minnctapersm {}\n", key.resident),
+        _ => String::new(),
     };
-    kernel.text(threads, blocks, if converts_brain { 80 } else { 60 })
+    kernel.text(threads, &blocks, if converts_brain { 80 } else { 60 })
 }
 
 impl Kernel<'_> {
@@ -364,19 +366,21 @@ impl Kernel<'_> {
 
     /// The value of the thread `distance` further on in the warp.
     fn shuffled(&mut self, value: &Folded, distance: usize) -> Folded {
-        self.exchanged(value, "down", &distance.to_string())
+        self.exchanged(value, "down", &distance.to_string(), WARP as u32)
     }
 
-    /// The value of another thread of the warp.
-    fn exchanged(&mut self, value: &Folded, mode: &str, which: &str) -> Folded {
+    /// The value of another thread of the warp, or of its segment of so many lanes.
+    fn exchanged(&mut self, value: &Folded, mode: &str, which: &str, segment: u32) -> Folded {
         let mnemonic = format!("shfl.sync.{mode}.b32");
+        // The bits of a lane that stay, and the last lane.
+        let clamp = ((WARP as u32 - segment) << 8 | 31).to_string();
         self.each_part(|kernel, part, kind| {
             if bytes(kind) == 4 {
-                return kernel.result(kind.into(), &mnemonic, &[&value[part], which, "31", "-1"]);
+                return kernel.result(kind.into(), &mnemonic, &[&value[part], which, &clamp, "-1"]);
             }
             let halves = [0; 2].map(|_| kernel.writer.register(Register::Bits32));
             kernel.line(format!("mov.b64 {{{}, {}}}, {};", halves[0], halves[1], value[part]));
-            let halves = halves.map(|half| kernel.bits32(&mnemonic, &[&half, which, "31", "-1"]));
+            let halves = halves.map(|half| kernel.bits32(&mnemonic, &[&half, which, &clamp, "-1"]));
             kernel.result(kind.into(), "mov.b64", &[&format!("{{{}, {}}}", halves[0], halves[1])])
         })
     }
@@ -386,9 +390,14 @@ impl Kernel<'_> {
         let mut planes = Vec::new();
         for kind in self.kinds() {
             planes.push(self.shared);
-            self.shared += (slots * bytes(kind)).next_multiple_of(8);
+            // A vector of them may be read at once.
+            self.shared += (slots * bytes(kind)).next_multiple_of(16);
         }
-        (self.bits32("mov.u32", &["shared"]), planes)
+        let start = match &self.start {
+            Some(start) => start.clone(),
+            None => self.bits32("mov.u32", &["shared"]),
+        };
+        (start, planes)
     }
 
     /// Where the thread's slot of each plane is.

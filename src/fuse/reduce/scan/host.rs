@@ -15,6 +15,7 @@ use super::super::super::number::Number;
 use super::super::super::space::Space;
 use super::super::State;
 use super::super::host::{Parts, combine, get, registers, set};
+use super::super::plan::{BLOCK, WARP};
 use super::{GROUP, QUAD, Scan, WARPS, accesses, tile};
 use crate::error::{Error, Result};
 use crate::types::{DType, Layout};
@@ -87,6 +88,7 @@ struct Workplace {
     quads: Vec<[Box<Parts>; QUAD]>,
     through: Vec<Box<Parts>>,
     scratch: Box<Parts>,
+    right: Box<Parts>,
 }
 
 impl Run<'_> {
@@ -99,7 +101,7 @@ impl Run<'_> {
                 let rows = task * together..self.rows.min((task + 1) * together);
                 self.load(place, rows.clone(), 0..self.row, lanes);
                 self.scan_lanes(place, rows.len() * lanes, lanes);
-                self.finish(place, rows.len() * lanes, lanes, &[]);
+                self.finish(place, rows.len() * lanes, lanes, &[], None);
                 self.store(place, rows, 0..self.row, lanes);
             });
             return;
@@ -116,7 +118,7 @@ impl Run<'_> {
         if tiles > 1 {
             self.share(threads, self.rows * tiles, |place, task| {
                 let (row, span) = of_tile(task);
-                let (_, value) = self.tile(place, row, span, None);
+                let (_, value) = self.tile(place, row, span);
                 *whole[task].lock().unwrap_or_else(PoisonError::into_inner) = value;
             });
         }
@@ -127,9 +129,9 @@ impl Run<'_> {
         let before = self.before_tiles(&whole, tiles);
         self.share(threads, self.rows * tiles, |place, task| {
             let (row, span) = of_tile(task);
-            let (before_runs, _) = self.tile(place, row, span.clone(), before.get(task).copied());
+            let (before_runs, _) = self.tile(place, row, span.clone());
             let quads = span.len().div_ceil(QUAD);
-            self.finish(place, quads, RUN, &before_runs);
+            self.finish(place, quads, RUN, &before_runs, before.get(task).copied());
             self.store(place, row..row + 1, span, quads);
         });
     }
@@ -262,15 +264,8 @@ impl Run<'_> {
         }
     }
 
-    /// Scans within a tile; gives what stands before each run of 128 elements, behind `before` where there is something,
-    /// and the tile's value.
-    fn tile(
-        &self,
-        place: &mut Workplace,
-        row: usize,
-        span: Range<usize>,
-        before: Option<Bits>,
-    ) -> (Vec<Bits>, Bits) {
+    /// Scans within a tile; gives what stands before each run of 128 elements, and the tile's value.
+    fn tile(&self, place: &mut Workplace, row: usize, span: Range<usize>) -> (Vec<Bits>, Bits) {
         let quads = span.len().div_ceil(QUAD);
         self.load(place, row..row + 1, span, quads);
         self.scan_lanes(place, quads, RUN);
@@ -280,18 +275,13 @@ impl Run<'_> {
             let last = (run * RUN + RUN - 1).min(quads - 1);
             *total = self.bits(&place.through[last / WIDTH], last % WIDTH);
         }
-        let registers = &mut place.merge;
-        let mut both = |left: Bits, right: Bits| self.merge_bits(registers, left, right);
+        let mut both = |left: Bits, right: Bits| self.merge_bits(place, left, right);
         let mut before_runs = Vec::with_capacity(totals.len());
         let mut before_warp = identity;
         for runs in totals.chunks(accesses(self.state)) {
-            let base = match before {
-                Some(before) => both(before, before_warp),
-                None => before_warp,
-            };
             let mut before_access = identity;
             for &total in runs {
-                before_runs.push(both(base, before_access));
+                before_runs.push(both(before_warp, before_access));
                 before_access = both(before_access, total);
             }
             before_warp = both(before_warp, before_access);
@@ -299,8 +289,16 @@ impl Run<'_> {
         (before_runs, before_warp)
     }
 
-    /// Results of all quads into `flat`: what is before their run, if there is anything, before them in it, and they.
-    fn finish(&self, place: &mut Workplace, quads: usize, run: usize, before_runs: &[Bits]) {
+    /// Results of all quads into `flat`: what is before their tile and before their run, if there is anything, before them
+    /// in it, and they.
+    fn finish(
+        &self,
+        place: &mut Workplace,
+        quads: usize,
+        run: usize,
+        before_runs: &[Bits],
+        before_tile: Option<Bits>,
+    ) {
         let State { rules, .. } = self.state;
         for (chunk, from) in (0..quads).step_by(WIDTH).enumerate() {
             let count = WIDTH.min(quads - from);
@@ -316,18 +314,27 @@ impl Run<'_> {
                     set(&mut before[part], *kind, lane, bits);
                 }
             }
-            let mut outside = empty();
-            for (part, kind) in rules.kinds.iter().enumerate() {
-                for lane in (0..count).filter(|_| !before_runs.is_empty()) {
-                    set(&mut outside[part], *kind, lane, before_runs[(from + lane) / run][part]);
+            let outer = |value: &dyn Fn(usize) -> Bits| {
+                let mut outer = empty();
+                for (part, kind) in rules.kinds.iter().enumerate() {
+                    for lane in 0..count {
+                        set(&mut outer[part], *kind, lane, value(lane)[part]);
+                    }
                 }
+                outer
+            };
+            // From within: what stands before a quad's run, then before the tile.
+            let mut outside = Vec::new();
+            if !before_runs.is_empty() {
+                outside.push(outer(&|lane| before_runs[(from + lane) / run]));
             }
+            outside.extend(before_tile.map(|before| outer(&|_| before)));
             for at in 0..QUAD {
                 **scratch = *before;
                 combine(self.state, true, merge, scratch, &quads[at], count);
-                if !before_runs.is_empty() {
+                for outside in &outside {
                     let inner = **scratch;
-                    **scratch = *outside;
+                    **scratch = **outside;
                     combine(self.state, true, merge, scratch, &inner, count);
                 }
                 for (part, kind) in rules.kinds.iter().enumerate() {
@@ -341,52 +348,44 @@ impl Run<'_> {
 
     /// What stands before each tile of each row.
     fn before_tiles(&self, whole: &[Bits], tiles: usize) -> Vec<Bits> {
-        let identity = self.state.rules.identity;
         let mut place = Workplace::new(self);
         let mut before = Vec::with_capacity(whole.len());
         for row in whole.chunks(tiles.max(1)) {
-            let mut before_group = identity;
+            let mut before_group = self.state.rules.identity;
             for group in row.chunks(GROUP) {
-                for at in 0..group.len() {
-                    let folded = self.fold_group(&mut place, &group[..at]);
-                    before.push(self.merge_bits(&mut place.merge, before_group, folded));
+                let mut tree = self.tree();
+                for (at, &value) in group.iter().enumerate() {
+                    before.push(self.merge_bits(&mut place, before_group, tree[tree.len() - 1][0]));
+                    self.plant(&mut place, &mut tree, at, value);
                 }
                 if let (Some(&last), Some(&value)) = (before.last(), group.last()) {
-                    before_group = self.merge_bits(&mut place.merge, last, value);
+                    before_group = self.merge_bits(&mut place, last, value);
                 }
             }
         }
         before
     }
 
-    /// The values of a group's tiles: halves of 32, then neighbours.
-    fn fold_group(&self, place: &mut Workplace, values: &[Bits]) -> Bits {
-        let State { rules, .. } = self.state;
-        let mut lanes = empty();
-        for (part, kind) in rules.kinds.iter().enumerate() {
-            for lane in 0..GROUP {
-                set(&mut lanes[part], *kind, lane, values.get(lane).unwrap_or(&rules.identity)[part]);
-            }
+    /// The tree of a group, leaves first, as yet of no tiles.
+    fn tree(&self) -> Vec<Vec<Bits>> {
+        let sizes = std::iter::successors(Some(GROUP), |&size| (size > 1).then_some(size / 2));
+        sizes.map(|size| vec![self.state.rules.identity; size]).collect()
+    }
+
+    /// Adds a tile to a group: halves as far as a block's threads, then halves of the 32 of a warp, then neighbours.
+    fn plant(&self, place: &mut Workplace, tree: &mut [Vec<Bits>], at: usize, value: Bits) {
+        tree[0][at] = value;
+        let mut node = at;
+        for level in 1..tree.len() {
+            let size = tree[level].len();
+            // What is halved, down to one of each warp.
+            let segment = if size >= BLOCK { size } else { (size * WARP / BLOCK).max(1) };
+            let start = node / (2 * segment);
+            let left = 2 * segment * start + node % segment;
+            let both = self.merge_bits(place, tree[level - 1][left], tree[level - 1][left + segment]);
+            node = segment * start + node % segment;
+            tree[level][node] = both;
         }
-        let mut distance = RUN / 2;
-        while distance > 0 {
-            for (part, kind) in rules.kinds.iter().enumerate() {
-                for lane in 0..GROUP {
-                    let further = get(&lanes[part], *kind, (lane + distance).min(GROUP - 1));
-                    set(&mut place.scratch[part], *kind, lane, further);
-                }
-            }
-            combine(self.state, true, &mut place.merge, &mut lanes, &place.scratch, GROUP);
-            distance /= 2;
-        }
-        let mut warps: Vec<Bits> = (0..GROUP).step_by(RUN).map(|lane| self.bits(&lanes, lane)).collect();
-        while warps.len() > 1 {
-            warps = warps
-                .chunks(2)
-                .map(|pair| self.merge_bits(&mut place.merge, pair[0], pair[pair.len() - 1]))
-                .collect();
-        }
-        warps[0]
     }
 
     fn bits(&self, values: &Parts, lane: usize) -> Bits {
@@ -397,14 +396,14 @@ impl Run<'_> {
         bits
     }
 
-    fn merge_bits(&self, registers: &mut [Block], left: Bits, right: Bits) -> Bits {
-        let (mut lefts, mut rights) = (empty(), empty());
+    fn merge_bits(&self, place: &mut Workplace, left: Bits, right: Bits) -> Bits {
+        let Workplace { merge, scratch, right: rights, .. } = place;
         for (part, kind) in self.state.rules.kinds.iter().enumerate() {
-            set(&mut lefts[part], *kind, 0, left[part]);
+            set(&mut scratch[part], *kind, 0, left[part]);
             set(&mut rights[part], *kind, 0, right[part]);
         }
-        combine(self.state, true, registers, &mut lefts, &rights, 1);
-        self.bits(&lefts, 0)
+        combine(self.state, true, merge, scratch, rights, 1);
+        self.bits(scratch, 0)
     }
 }
 
@@ -423,6 +422,7 @@ impl Workplace {
             quads: Vec::new(),
             through: Vec::new(),
             scratch: empty(),
+            right: empty(),
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Scans: every element with all before it along an axis, such as a cumulative sum, in one pass over memory.
 //!
-//! **The order.** As of reductions, what is folded with what depends on the length alone, so results are equal bit for bit
-//! everywhere. Four neighbours are a quad, taken in order. The 32 quads of 128 elements are scanned block by block: where
-//! the upper half of 2, 4, … 32 quads takes the last of the lower half. Four such runs are folded in order, sixteen of
-//! those, which are a tile of 8192 elements, too (of c128 it is two runs, and a tile of 4096). The tiles of a group of 64
-//! are halved by 32 and then folded with their neighbours; groups follow each other in order. An element's result is
-//! what stands before its group, tile, 512 and 128 elements, folded from the left, and then the 128 up to it: the quads
-//! before it and its own.
+//! **The order.** As of reductions, what is folded with what depends on the length and the dtype alone, so results are equal
+//! bit for bit everywhere. Four neighbours are a quad, taken in order. The 32 quads of 128 elements are scanned block by
+//! block: where the upper half of 2, 4, … 32 quads takes the last of the lower half. Such runs are folded in order: those of
+//! a part of 512 elements, and the eight parts of a tile of 4096. (Values of 8 bytes have parts of 256 and tiles of 2048,
+//! c128 has 128 and 1024: a tile is 16 KiB.) The tiles of a group of 512 are folded with those 256 further on, then in each
+//! 32 by halves, then with their neighbours; groups follow each other in order. An element within its tile is what stands
+//! before its part, folded with what stands before its run in the part, and behind that the run up to it: the quads before it
+//! and its own. In front of all of this is what stands before its tile: before its group, and the earlier tiles of that.
 
 mod host;
 
@@ -19,17 +20,25 @@ use super::dimensions::Dimensions;
 use super::fold::Fold;
 use super::plan::{BLOCK, Class, Key, Launch, Parameters, Place, Plan, ScanKey, WARP, Work, blocks};
 use super::{Reduction, State};
-use crate::driver::{LaunchConfig, Operand, OperandAccess, Operands, Stream, View};
+use crate::driver::{Attribute, LaunchConfig, Operand, OperandAccess, Operands, Stream, View};
 use crate::error::{Error, Result};
 use crate::types::{DType, Layout};
 
 /// Elements that a thread has one behind another.
 pub(super) const QUAD: usize = 4;
 /// Warps of a tile.
-pub(super) const WARPS: usize = 16;
-/// Tiles of a group, a power of two of 32 or more: so few that a device has tiles of several groups under way, as groups
-/// wait for each other; so many that one group's way to the next is no longer than its elements' through memory.
-pub(super) const GROUP: usize = 64;
+pub(super) const WARPS: usize = BLOCK / WARP;
+/// Tiles of a group, a power of two of at least a block's threads: so many that one group's way to the next is no longer
+/// than its elements' through memory, as groups wait for each other; so few that a thread has few of them to ask for.
+pub(super) const GROUP: usize = 512;
+/// Tiles of a block that are published and wait for those before them.
+pub(super) const PARKED: usize = 2;
+/// Words of 32 bits that a thread may have loaded ahead.
+const WORDS_AHEAD: usize = 48;
+/// Of those, and of steps of an element's formula, how many leave registers for four blocks.
+const SHORT: usize = 20;
+/// Those of a device that is not at hand.
+const MULTIPROCESSORS: u32 = 132;
 /// Bytes of a word with its flag.
 pub(super) const SLOT: usize = 8;
 
@@ -67,9 +76,9 @@ impl Graph {
     }
 }
 
-/// Accesses of a thread at most: what it holds of them must fit its registers.
+/// Accesses of a thread at most: 64 bytes of values, which fit its registers.
 fn accesses(state: &State) -> usize {
-    if state.rules.bytes() > 8 { 2 } else { 4 }
+    64 / (QUAD * state.rules.bytes().max(4))
 }
 
 /// Elements of a tile.
@@ -123,7 +132,13 @@ impl Scan {
     }
 
     /// For at least one element.
-    fn plan(&self, dimensions: &Dimensions, starts: &[u64], converts_brain: bool) -> Result<Plan> {
+    fn plan(
+        &self,
+        dimensions: &Dimensions,
+        starts: &[u64],
+        converts_brain: bool,
+        multiprocessors: u32,
+    ) -> Result<Plan> {
         let state = self.state();
         let dtypes = state.prologue.inputs.iter().chain(&state.epilogue.outputs);
         let sizes: Vec<usize> = dtypes.map(|dtype| dtype.size()).collect();
@@ -162,6 +177,21 @@ impl Scan {
             _ => Class::Still,
         };
         let span = if chained { tile } else { QUAD * threads * accesses * warps };
+        let classes: Vec<Class> = (0..output).map(class).collect();
+        // What a thread loads of a tile: vectors as they are, other elements in a register each.
+        let words_of = |input: usize| match classes[input] {
+            Class::Still => 1,
+            Class::Vector => accesses * QUAD * sizes[input] / 4,
+            _ => accesses * QUAD * sizes[input].div_ceil(4),
+        };
+        let loaded: usize = (0..output).map(words_of).sum();
+        let plain = loaded <= SHORT && state.steps() <= SHORT && !classes.contains(&Class::Gather);
+        let resident = match state.rules.bytes() {
+            _ if !chained || loaded > WORDS_AHEAD => 1,
+            0..=8 if plain && state.rules.kinds.len() == 1 => 4,
+            0..=8 if plain => 3,
+            _ => 2,
+        };
         let key = ScanKey {
             wide: dimensions.is_wide(),
             threads: threads as u32,
@@ -169,8 +199,10 @@ impl Scan {
             warps: warps as u32,
             across: across as u32,
             chained,
+            ahead: loaded <= WORDS_AHEAD,
+            resident,
             kept: dimensions.kept.len(),
-            classes: (0..output).map(class).collect(),
+            classes,
             stores_vectors: in_line(output),
             quads,
             tail: row % span != 0,
@@ -186,7 +218,8 @@ impl Scan {
             .chain(folded)
             .collect();
         let parameters = Parameters::new(state.scalars(), key.wide, key.kept, 1, sizes.len());
-        let block = parameters.block(row, rows, rows, tiles, &all)?;
+        let items = if chained { blocks(rows, tiles)? as usize } else { rows };
+        let block = parameters.block(row, items, rows, tiles, &all)?;
         let mut operands: Vec<(Place, usize)> = (0..output)
             .map(|input| (Place::Input(input), dimensions.offsets[input] * sizes[input]))
             .collect();
@@ -194,7 +227,11 @@ impl Scan {
         let (places, bytes) = if chained { scratch(state, rows * tiles) } else { (Vec::new(), 0) };
         operands.extend(places.into_iter().map(|at| (Place::Scratch, at)));
         let launch = Launch {
-            blocks: if chained { blocks(rows, tiles)? } else { blocks(rows.div_ceil(across), 1)? },
+            // Blocks stay: more than there is room for would find no tile.
+            blocks: match chained {
+                true => blocks(rows, tiles)?.min(key.resident * multiprocessors),
+                false => blocks(rows.div_ceil(across), 1)?,
+            },
             threads: key.threads * key.warps * key.across,
             key: Key::Scan(key),
             parameters,
@@ -234,7 +271,10 @@ impl Scan {
         views.push(output.memory());
         let starts: Vec<u64> = views.iter().map(|view| view.address % WIDEST).collect();
         let device = stream.device();
-        let plan = self.plan(&dimensions, &starts, device.compute_capability() >= (8, 0))?;
+        let multiprocessors = device.attribute(Attribute::MULTIPROCESSOR_COUNT)?;
+        let multiprocessors = u32::try_from(multiprocessors).unwrap_or(1).max(1);
+        let converts_brain = device.compute_capability() >= (8, 0);
+        let plan = self.plan(&dimensions, &starts, converts_brain, multiprocessors)?;
         let mut scratch = match plan.scratch {
             0 => None,
             bytes => Some(stream.uninitialized::<u8>(bytes)?),
@@ -270,13 +310,14 @@ impl Scan {
             });
             let memory: Vec<Operand<'_>> = operands.collect();
             let config = LaunchConfig::new(launch.blocks, launch.threads);
-            // SAFETY: as for a reduction. A block waits only for those with lower tickets, which have begun.
+            // SAFETY: as for a reduction. A block waits only for tiles with lower tickets, which others have begun.
             unsafe { function.launch(stream, config, &Operands { memory: &memory, block: &block })? };
         }
         Ok(())
     }
 
-    /// The kernel that a run on layouts like these would launch, as [`Reduction::explain`]. Scratch memory begins as zeros.
+    /// The kernel that a run on layouts like these would launch, as [`Reduction::explain`], on a device with the 132
+    /// multiprocessors of an H200. Scratch memory begins as zeros.
     ///
     /// # Errors
     ///
@@ -296,7 +337,8 @@ impl Scan {
         if dimensions.rows == 0 || dimensions.row == 0 {
             return Ok(ReductionExplanation { launches: Vec::new(), scratch: 0 });
         }
-        let plan = self.plan(&dimensions, &vec![0; inputs.len() + 1], capability >= (8, 0))?;
+        let starts = vec![0; inputs.len() + 1];
+        let plan = self.plan(&dimensions, &starts, capability >= (8, 0), MULTIPROCESSORS)?;
         Ok(state.explained(plan))
     }
 }

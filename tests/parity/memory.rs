@@ -1,0 +1,94 @@
+//! The memory of kernels that are interpreted: what they were given, and what the threads of a block share.
+
+/// Memory that a kernel may touch: regions with the addresses that they pretend to have.
+#[derive(Default)]
+pub struct Memory {
+    regions: Vec<(u64, Vec<u8>)>,
+}
+
+impl Memory {
+    /// Adds a region; its address is a multiple of 256.
+    pub fn add(&mut self, bytes: Vec<u8>) -> u64 {
+        let address = (self.regions.len() as u64 + 1) << 40;
+        self.regions.push((address, bytes));
+        address
+    }
+
+    pub fn bytes(&self, address: u64) -> &[u8] {
+        &self.regions.iter().find(|(start, _)| *start == address).expect("a region").1
+    }
+
+    pub fn at(&mut self, address: u64, width: usize) -> &mut [u8] {
+        assert_eq!(address % width as u64, 0, "an access of {width} bytes at {address:#x}");
+        let (start, bytes) = self
+            .regions
+            .iter_mut()
+            .find(|(start, bytes)| (*start..=*start + bytes.len() as u64).contains(&address))
+            .unwrap_or_else(|| panic!("an access to {address:#x}, outside of all memory"));
+        let offset = (address - *start) as usize;
+        let length = bytes.len();
+        bytes
+            .get_mut(offset..offset + width)
+            .unwrap_or_else(|| panic!("an access to bytes {offset}.. of a region of {length}"))
+    }
+}
+
+/// Where shared memory pretends to be: not at 0, as its place is the assembler's.
+pub const SHARED: u64 = 1024;
+
+/// A byte of shared memory: who touched it last in this phase, and how.
+#[derive(Clone, Copy, Default)]
+struct Cell {
+    byte: u8,
+    written: bool,
+    writer: Option<u32>,
+    reader: Option<u32>,
+    /// Several threads have read it.
+    shared: bool,
+}
+
+/// The shared memory of a block.
+pub struct Shared(Vec<Cell>);
+
+impl Shared {
+    pub fn new(bytes: usize) -> Shared {
+        Shared(vec![Cell::default(); bytes])
+    }
+
+    fn at(&mut self, address: u64, width: usize) -> &mut [Cell] {
+        assert_eq!(address % width as u64, 0, "an access of {width} bytes of shared memory at {address}");
+        let offset = address.checked_sub(SHARED).expect("an address in shared memory") as usize;
+        let length = self.0.len();
+        self.0
+            .get_mut(offset..offset + width)
+            .unwrap_or_else(|| panic!("an access to bytes {offset}.. of {length} of shared memory"))
+    }
+
+    pub fn read(&mut self, thread: u32, address: u64, width: usize) -> Vec<u8> {
+        let cells = self.at(address, width);
+        cells
+            .iter_mut()
+            .map(|cell| {
+                assert!(cell.written, "shared memory at {address} that nobody wrote");
+                assert!(cell.writer.is_none_or(|writer| writer == thread), "a race at {address}");
+                cell.shared |= cell.reader.is_some_and(|reader| reader != thread);
+                cell.reader = Some(thread);
+                cell.byte
+            })
+            .collect()
+    }
+
+    pub fn write(&mut self, thread: u32, address: u64, bytes: &[u8]) {
+        for (cell, &byte) in self.at(address, bytes.len()).iter_mut().zip(bytes) {
+            let others = cell.shared || cell.reader.is_some_and(|reader| reader != thread);
+            assert!(!others && cell.writer.is_none_or(|writer| writer == thread), "a race at {address}");
+            *cell = Cell { byte, written: true, writer: Some(thread), ..*cell };
+        }
+    }
+
+    pub fn barrier(&mut self) {
+        for cell in &mut self.0 {
+            *cell = Cell { byte: cell.byte, written: cell.written, ..Cell::default() };
+        }
+    }
+}

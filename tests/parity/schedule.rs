@@ -1,0 +1,197 @@
+//! Which thread of an interpreted grid goes on when.
+//!
+//! A device runs some blocks at once, and their warps in any order. Blocks that do not wait for each other are run one
+//! after the other; of others a seed makes an order that a device could have, and that is unkind: some blocks go as far
+//! ahead as they can, some are left behind until nothing else can go on, and a thread may rest between any two accesses
+//! that other blocks see. Where no thread goes on any more the kernel is wrong.
+
+use super::interpreter::{Kernel, Source, Stop, Thread};
+use super::memory::{Memory, Shared};
+
+/// In how many rounds without any progress threads may wait for one another.
+const PATIENCE: usize = 10_000;
+
+/// An order of the threads of a grid.
+#[derive(Debug, Clone, Copy)]
+pub struct Schedule {
+    /// Blocks that are there at once.
+    pub resident: usize,
+    /// What the order comes from; none for one block after the other.
+    pub seed: Option<u64>,
+}
+
+impl Schedule {
+    /// Block by block.
+    pub const IN_ORDER: Schedule = Schedule { resident: 1, seed: None };
+}
+
+/// Pseudorandom numbers (xorshift).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) as usize % limit
+    }
+}
+
+/// Threads of a block that go together, each with where it stands still until the others are there.
+struct Warp {
+    threads: Vec<(Thread, Option<Stop>)>,
+    /// It paused, and nothing has happened elsewhere since.
+    waits: bool,
+    stop: Option<Stop>,
+}
+
+struct Block {
+    warps: Vec<Warp>,
+    shared: Shared,
+    /// Those of higher rank go first.
+    rank: usize,
+}
+
+impl Kernel {
+    /// Runs every thread of a grid, block by block. `parameters` are the bytes of all parameters.
+    pub fn run(&self, blocks: u32, threads: u32, parameters: &[u8], memory: &mut Memory) {
+        self.run_as(Schedule::IN_ORDER, blocks, threads, parameters, memory);
+    }
+
+    /// Runs every thread of a grid in an order.
+    pub fn run_as(
+        &self,
+        schedule: Schedule,
+        blocks: u32,
+        threads: u32,
+        parameters: &[u8],
+        memory: &mut Memory,
+    ) {
+        assert_eq!(parameters.len(), self.parameter_bytes, "bytes of parameters");
+        assert!(threads <= self.most_threads, "{threads} threads where the text says fewer");
+        let mut numbers =
+            Numbers(schedule.seed.map_or(1, |seed| (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        // Where there is nothing between threads they need not be there at once.
+        let at_once = if self.meets() { threads } else { 1 };
+        let mut next = (0..blocks)
+            .flat_map(|block| (0..threads).step_by(at_once as usize).map(move |first| (block, first)));
+        let mut there: Vec<Block> = Vec::new();
+        let mut fruitless = 0;
+        loop {
+            while there.len() < schedule.resident {
+                let Some((block, first)) = next.next() else { break };
+                there.push(self.block(block, first..first + at_once, numbers.below(1 << 20)));
+            }
+            if there.is_empty() {
+                return;
+            }
+            if schedule.seed.is_some() && numbers.below(64) == 0 {
+                let some = numbers.below(there.len());
+                there[some].rank = numbers.below(1 << 20);
+            }
+            let runnable = |block: &Block| block.warps.iter().any(|warp| warp.stop.is_none() && !warp.waits);
+            let ready = there.iter().enumerate().filter(|(_, block)| runnable(block));
+            let Some(chosen) = ready.max_by_key(|(_, block)| block.rank).map(|(at, _)| at) else {
+                fruitless += 1;
+                assert!(fruitless < PATIENCE, "no thread goes on");
+                there.iter_mut().flat_map(|block| &mut block.warps).for_each(|warp| warp.waits = false);
+                continue;
+            };
+            let block = &mut there[chosen];
+            let ready: Vec<usize> = (0..block.warps.len())
+                .filter(|&at| block.warps[at].stop.is_none() && !block.warps[at].waits)
+                .collect();
+            let warp = ready[if schedule.seed.is_some() { numbers.below(ready.len()) } else { 0 }];
+            let mut pauses = || schedule.seed.is_some() && numbers.below(4) == 0;
+            if !self.step(block, warp, parameters, memory, &mut pauses) {
+                continue;
+            }
+            fruitless = 0;
+            there.iter_mut().flat_map(|block| &mut block.warps).for_each(|warp| warp.waits = false);
+            there.retain(|block| block.warps.iter().any(|warp| warp.stop != Some(Stop::End)));
+        }
+    }
+
+    fn block(&self, block: u32, threads: std::ops::Range<u32>, rank: usize) -> Block {
+        let all: Vec<u32> = threads.collect();
+        let warps = all.chunks(32).map(|indices| Warp {
+            threads: indices.iter().map(|&index| (self.begin(block, index), None)).collect(),
+            waits: false,
+            stop: None,
+        });
+        Block { warps: warps.collect(), shared: Shared::new(self.shared_bytes), rank }
+    }
+
+    /// Lets the threads of a warp go on; whether any came to where it waits for the others, or to its end.
+    fn step(
+        &self,
+        block: &mut Block,
+        warp: usize,
+        parameters: &[u8],
+        memory: &mut Memory,
+        pauses: &mut impl FnMut() -> bool,
+    ) -> bool {
+        let Block { warps, shared, .. } = block;
+        let all = &mut warps[warp];
+        let mut came = false;
+        for (thread, stop) in all.threads.iter_mut().filter(|(_, stop)| stop.is_none()) {
+            match self.thread(thread, parameters, memory, shared, pauses) {
+                Stop::Pause => all.waits = true,
+                other => {
+                    *stop = Some(other);
+                    came = true;
+                }
+            }
+        }
+        let first = all.threads[0].1;
+        let Some(stop) = first.filter(|_| all.threads.iter().all(|(_, stop)| stop.is_some())) else {
+            return came;
+        };
+        let same = all.threads.iter().all(|(_, other)| *other == first);
+        assert!(same, "threads of a warp that part at a barrier or a shuffle");
+        all.waits = false;
+        match stop {
+            Stop::Shuffle(at) => {
+                self.exchange(at, &mut all.threads);
+                all.threads.iter_mut().for_each(|(_, stop)| *stop = None);
+            }
+            stop => all.stop = Some(stop),
+        }
+        if warps.iter().all(|warp| warp.stop.is_some()) {
+            let stop = warps[0].stop;
+            assert!(warps.iter().all(|warp| warp.stop == stop), "warps of a block that part at a barrier");
+            if matches!(stop, Some(Stop::Barrier(_))) {
+                shared.barrier();
+                for warp in warps {
+                    warp.stop = None;
+                    warp.threads.iter_mut().for_each(|(_, stop)| *stop = None);
+                }
+            }
+        }
+        true
+    }
+
+    /// Exchanges the values of a warp's threads, which are all behind the shuffle in this line.
+    fn exchange(&self, at: usize, all: &mut [(Thread, Option<Stop>)]) {
+        assert_eq!(all.len(), 32, "a warp that is not whole");
+        let shuffle = self.shuffle(at);
+        let read = |thread: &Thread, register: usize| {
+            thread.registers[register].expect("a register that was written")
+        };
+        let values: Vec<u64> = all.iter().map(|(thread, _)| read(thread, shuffle.value)).collect();
+        for (index, (thread, _)) in all.iter_mut().enumerate() {
+            let which = match &shuffle.which {
+                Source::Register(register) => read(thread, *register),
+                Source::Immediate(bits) => *bits,
+                other => panic!("a lane of {other:?}"),
+            } as usize;
+            assert!(which < 32, "lane {which}");
+            let from = match shuffle.further {
+                true if index + which >= 32 => index,
+                true => index + which,
+                false => (index & shuffle.mask) | (which & !shuffle.mask),
+            };
+            thread.registers[shuffle.result] = Some(values[from]);
+        }
+    }
+}
