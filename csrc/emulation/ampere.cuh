@@ -10,19 +10,18 @@ inline u32 shared_address(const void* pointer) {
     return block->window + (u32)at;
 }
 
-// The first `valid` of `Bytes` bytes, the others zeros.
+// `Bytes` bytes, or zeros where they are not inside.
 template <int Bytes>
-inline void copy_async(u32 to, const void* from, u32 valid) {
+inline void copy_async(u32 to, const void* from, bool inside) {
     static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "copies are of 4, 8 or 16 bytes");
     emulated::Fiber& self = emulated::now();
     emulated::Block* const block = self.block;
     emulated::aligned(to, Bytes, "a copy");
-    if (valid > Bytes) emulated::fail("a copy of %u of %d bytes", valid, Bytes);
-    if (valid && (u64)from % Bytes) emulated::fail("a copy of %d bytes from an address that is no multiple", Bytes);
+    if (inside && (u64)from % Bytes) emulated::fail("a copy of %d bytes from an address that is no multiple", Bytes);
     const u32 at = emulated::offset_in(block, to, Bytes, "a copy");
     auto work = [=] {
         unsigned char bytes[Bytes] = {};
-        memcpy(bytes, from, valid);
+        if (inside) memcpy(bytes, from, Bytes);
         memcpy(&block->memory[at], bytes, Bytes);
     };
     if (__CUDA_ARCH__ < 800) work();

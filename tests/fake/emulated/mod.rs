@@ -140,11 +140,11 @@ fn divided(fake: &Fake) -> Outcome {
     emulate(fake, &[PAIRS_BF16, PAIRS_F16])?;
     with_seeds(2, |stream| {
         for ((m, n, k, way), operations) in [
-            (257, 72, 3000, "wgmma/pairs/64/divided"),
+            (257, 72, 4800, "wgmma/pairs/64/divided"),
             (40, 1000, 2888, "wgmma/pairs/128/divided"),
             (300, 264, 5000, "wgmma/pairs/256/divided"),
             // A round of whole tiles, and one that is divided.
-            (9 * 256, 8 * 64, 2400, "wgmma/pairs/64/divided"),
+            (9 * 256, 8 * 64, 3208, "wgmma/pairs/64/divided"),
         ]
         .into_iter()
         .zip(LAYOUTS)
