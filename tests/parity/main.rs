@@ -21,6 +21,7 @@ mod reductions;
 mod reference;
 mod rules;
 mod scans;
+mod sweeps;
 mod texts;
 mod tiles;
 mod timing;
@@ -55,6 +56,7 @@ fn main() -> std::process::ExitCode {
     trials.extend(rules::trials());
     trials.extend(scans::trials());
     trials.extend(narrow::trials());
+    trials.extend(sweeps::trials());
     trials.extend(tiles::trials());
     trials.extend(vectors::trials());
     trials.extend(normal::trials());

@@ -6,6 +6,7 @@
 
 use std::f64::consts::{FRAC_PI_2, LN_2, LOG2_E, PI};
 
+use super::super::super::instruction::Instruction;
 use super::super::super::operation::Parts;
 use super::super::super::program::Program;
 use super::super::term::{Term, real};
@@ -96,9 +97,7 @@ const SINE_OF_PI: [f64; 4] = [0.999_999_061, -1.644_824_26, 0.809_654_604, -0.17
 
 /// c[0] + x (c[1] + x (c[2] + …)).
 fn series<'p>(x: Term<'p>, coefficients: &[f64]) -> Term<'p> {
-    let mut terms = coefficients.iter().rev();
-    let first = x.constant(terms.next().map_or(0.0, |&last| last));
-    terms.fold(first, |sum, &coefficient| sum.fma(x, coefficient))
+    x.series(coefficients)
 }
 
 /// 1/x of numbers whose magnitude is from 2^-126 to 2^126.
@@ -171,20 +170,7 @@ pub(in super::super) fn reciprocal_square_root(
     dtype: DType,
     operands: &[Parts],
 ) -> Parts {
-    real(program, dtype, operands, |[x]| {
-        let result = if dtype == DType::BF16 {
-            // What is subnormal of f16 is not of f32.
-            let small = x.less(f64::from(f32::MIN_POSITIVE));
-            let number = small.select(x * 2f64.powi(24), x);
-            roots(number)[1] * small.select(x.constant(2f64.powi(13)), 2.0)
-        } else {
-            roots(x)[1] * 2.0
-        };
-        let infinite = x.constant(f64::INFINITY).with_sign(x);
-        let below = x.equal(0.0).select(infinite, f64::NAN);
-        let result = x.constant(0.0).less(x).select(result, below);
-        x.equal(f64::INFINITY).select(x.constant(0.0), result)
-    })
+    real(program, dtype, operands, |[x]| x.apply(Instruction::ReciprocalRootOfNarrow, &[]))
 }
 
 pub(in super::super) fn hyperbolic_tangent(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
