@@ -122,6 +122,13 @@ def up_to(x, centre):
     return mpf(x) / (mpf(x) + centre)
 
 
+def around_2(b):
+    """Next to its zeros by its derivative there."""
+    if min(abs(b), abs(1 + b)) < TINY:
+        return mpmath.digamma(2) if abs(b) < TINY else -mpmath.digamma(1)
+    return mpmath.loggamma(2 + b) / (b * (1 + b))
+
+
 TAIL_SINGLE, TAIL_DOUBLE = mpf("1.75"), mpf(4)
 
 
@@ -157,7 +164,7 @@ FITS = [
         in_square(lambda t: (mpmath.atan(t) - t) / t**3 if t > TINY else mpf(-1) / 3),
         in_square(lambda t: t**3 / mpmath.atan(t) if t > TINY else t * t),
         (0, 1, 8),
-        (0, 1, 20),
+        (0, 1, 20, fit_short(5)),
     ),
     (
         "POWER_OF_2",
@@ -181,7 +188,7 @@ FITS = [
         lambda f: (mpmath.log1p(f) - f + f * f / 2) / f**3 if abs(f) > TINY else mpf(1) / 3,
         lambda f: f**3 / mpmath.log1p(f) if abs(f) > TINY else f * f,
         (mpf("-0.2930"), mpf("0.4143"), 8),
-        (mpf("-0.2930"), mpf("0.4143"), 20),
+        (mpf("-0.2930"), mpf("0.4143"), 20, fit_short(4)),
     ),
     (
         "LOGARITHM_BELOW_2",
@@ -237,12 +244,20 @@ FITS = [
         "ln Γ(2 + d) / d, for |d| to 1/2",
         lambda d: mpmath.loggamma(2 + d) / d if abs(d) > TINY else mpmath.digamma(2),
         lambda d: d / mpmath.loggamma(2 + d) if abs(d) > TINY else 1 / mpmath.digamma(2),
-        (-0.5, 0.5, 9),
+        None,
         (-0.5, 0.5, 18),
     ),
     (
+        "GAMMA_AROUND_2",
+        "ln Γ(2 + b) / (b (1 + b)), for b from -1.3 to 1.2",
+        around_2,
+        lambda b: 1 / around_2(b),
+        (mpf("-1.3"), mpf("1.2"), 15),
+        None,
+    ),
+    (
         "STIRLING",
-        "(ln Γ(x) - (x - 1/2) ln x + x - ln(2π)/2) x in 1/x², for x from 8",
+        "(ln Γ(x) - (x - 1/2) ln x + x - ln(2π)/2) x in 1/x², for x from 3.2 (f32) and from 8 (f64)",
         lambda z: (
             mpf(1) / 12
             if z == 0
@@ -254,8 +269,8 @@ FITS = [
             )
             / mpmath.sqrt(z)
         ),
-        lambda z: mpmath.sqrt(z) / 8,
-        (mpf(2) ** -30, mpf(1) / 64, 2),
+        (lambda z: mpmath.sqrt(z) / mpmath.loggamma(1 / mpmath.sqrt(z)), lambda z: mpmath.sqrt(z) / 8),
+        (mpf(2) ** -30, 1 / mpf("3.2") ** 2, 3),
         (mpf(2) ** -40, mpf(1) / 64, 6),
     ),
 ]
