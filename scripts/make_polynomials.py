@@ -4,9 +4,11 @@
     python3 scripts/make_polynomials.py
 
 It needs mpmath (as a wheel, kept in .venv). A fit is Remez's exchange on a fine grid of Chebyshev points, in the weight that
-makes the error a relative one of the function's result; the printed error is the largest one, as a power of two.
+makes the error a relative one of the function's result; the printed error is the largest one, as a power of two. Where the
+coefficients' own rounding counts, each is rounded and the others are fitted to what is left.
 """
 
+import struct
 import sys
 
 import build_images
@@ -54,6 +56,44 @@ def fit(function, weight, low, high, terms):
     return coefficients, largest
 
 
+def single(x):
+    return mpf(struct.unpack("f", struct.pack("f", float(x)))[0])
+
+
+def fit_rounded(function, weight, low, high, terms):
+    """The same with coefficients that are numbers of f32: the lowest first, then those after it."""
+    fixed = []
+    for k in range(terms):
+        # Nearer to 0 nothing is left to fit.
+        start = high / 50 if k > 0 and low == 0 else low
+        left = lambda x: (function(x) - mpmath.polyval(fixed[::-1] or [0], x)) / x**k if k > 0 else function(x)
+        coefficients, _ = fit(left, lambda x: weight(x) * x**k, start, high, terms - k)
+        fixed.append(single(coefficients[0]))
+    grid = [low + (high - low) * mpf(at) / 2000 for at in range(2001)]
+    return fixed, max(abs(weight(x) * (mpmath.polyval(fixed[::-1], x) - function(x))) for x in grid)
+
+
+def high_word(x):
+    """Of f64, what an instruction has room for in itself."""
+    word = struct.unpack("q", struct.pack("d", float(x)))[0]
+    return mpf(struct.unpack("d", struct.pack("q", (word + (1 << 31)) >> 32 << 32))[0])
+
+
+def fit_short(count):
+    """The same with so many of the last coefficients of 20 bits; those before make up for it."""
+
+    def fitted(function, weight, low, high, terms):
+        fixed = {}
+        left = lambda x: function(x) - sum(coefficient * x**k for k, coefficient in fixed.items())
+        for k in reversed(range(terms - count, terms)):
+            coefficients, _ = fit(left, weight, low, high, k + 1)
+            fixed[k] = high_word(coefficients[k])
+        coefficients, error = fit(left, weight, low, high, terms - count)
+        return coefficients + [fixed[k] for k in sorted(fixed)], error
+
+    return fitted
+
+
 def in_square(function):
     """A function of the square of its argument."""
     return lambda square: function(mpmath.sqrt(square))
@@ -66,6 +106,7 @@ def from_series(function, limit, series):
 
 HALF_QUARTER = mpmath.pi / 4 + mpf("0.01")
 TINY = mpf(2) ** -60
+HALF = mpf(1) / 2
 
 
 def erfc_scaled(x):
@@ -73,16 +114,22 @@ def erfc_scaled(x):
     return mpmath.exp(x * x) * mpmath.erfc(x)
 
 
-def rational(x, centre):
-    return (x - centre) / (x + centre)
+def tail(centre, middle):
+    return lambda v: erfc_scaled(centre * (v + middle) / (1 - v - middle)) * centre / (1 - v - middle)
 
 
-def back(t, centre):
-    return centre * (1 + t) / (1 - t)
+def up_to(x, centre):
+    return mpf(x) / (mpf(x) + centre)
 
 
-def tail(centre):
-    return lambda t: erfc_scaled(back(t, centre)) * (back(t, centre) + centre)
+def around_2(b):
+    """Next to its zeros by its derivative there."""
+    if min(abs(b), abs(1 + b)) < TINY:
+        return mpmath.digamma(2) if abs(b) < TINY else -mpmath.digamma(1)
+    return mpmath.loggamma(2 + b) / (b * (1 + b))
+
+
+TAIL_SINGLE, TAIL_DOUBLE = mpf("1.75"), mpf(4)
 
 
 # Name, what it is, function, weight, interval and terms for f32, interval and terms for f64.
@@ -117,7 +164,7 @@ FITS = [
         in_square(lambda t: (mpmath.atan(t) - t) / t**3 if t > TINY else mpf(-1) / 3),
         in_square(lambda t: t**3 / mpmath.atan(t) if t > TINY else t * t),
         (0, 1, 8),
-        (0, 1, 20),
+        (0, 1, 20, fit_short(5)),
     ),
     (
         "POWER_OF_2",
@@ -141,7 +188,7 @@ FITS = [
         lambda f: (mpmath.log1p(f) - f + f * f / 2) / f**3 if abs(f) > TINY else mpf(1) / 3,
         lambda f: f**3 / mpmath.log1p(f) if abs(f) > TINY else f * f,
         (mpf("-0.2930"), mpf("0.4143"), 8),
-        (mpf("-0.2930"), mpf("0.4143"), 20),
+        (mpf("-0.2930"), mpf("0.4143"), 20, fit_short(4)),
     ),
     (
         "LOGARITHM_BELOW_2",
@@ -177,23 +224,40 @@ FITS = [
     ),
     (
         "ERROR_TAIL",
-        "erfc(x) exp(x²) (x + c) in (x - c) / (x + c) with c = 2 (f32) and 4 (f64), for all x at which erfc is not 0",
-        (tail(2), tail(4)),
-        (lambda t: 1 / tail(2)(t), lambda t: 1 / tail(4)(t)),
-        (-1, rational(mpf("10.3"), 2), 10),
-        (-1, rational(mpf("27.4"), 4), 22),
+        "erfc(x) exp(x²) (x + c) in u = x / (x + c) with c = 7/4 (f32) and in u - 1/2 with c = 4 (f64), for all x at which"
+        " erfc is not 0",
+        (tail(TAIL_SINGLE, 0), tail(TAIL_DOUBLE, HALF)),
+        (lambda u: 1 / tail(TAIL_SINGLE, 0)(u), lambda v: 1 / tail(TAIL_DOUBLE, HALF)(v)),
+        (0, up_to("10.3", TAIL_SINGLE), 10, fit_rounded),
+        (-HALF, up_to("27.4", TAIL_DOUBLE) - HALF, 22, fit_short(7)),
+    ),
+    (
+        "EXPONENTIAL",
+        "(e^r - 1) / r, for |r| to a little past ln 2 / 2",
+        lambda r: mpmath.expm1(r) / r if abs(r) > TINY else mpf(1),
+        lambda r: r / mpmath.expm1(r) if abs(r) > TINY else mpf(1),
+        (mpf("-0.348"), mpf("0.348"), 6),
+        (mpf("-0.348"), mpf("0.348"), 11, fit_short(3)),
     ),
     (
         "GAMMA_NEAR_2",
         "ln Γ(2 + d) / d, for |d| to 1/2",
         lambda d: mpmath.loggamma(2 + d) / d if abs(d) > TINY else mpmath.digamma(2),
         lambda d: d / mpmath.loggamma(2 + d) if abs(d) > TINY else 1 / mpmath.digamma(2),
-        (-0.5, 0.5, 9),
+        None,
         (-0.5, 0.5, 18),
     ),
     (
+        "GAMMA_AROUND_2",
+        "ln Γ(2 + b) / (b (1 + b)), for b from -1.3 to 1.2",
+        around_2,
+        lambda b: 1 / around_2(b),
+        (mpf("-1.3"), mpf("1.2"), 15),
+        None,
+    ),
+    (
         "STIRLING",
-        "(ln Γ(x) - (x - 1/2) ln x + x - ln(2π)/2) x in 1/x², for x from 8",
+        "(ln Γ(x) - (x - 1/2) ln x + x - ln(2π)/2) x in 1/x², for x from 3.2 (f32) and from 8 (f64)",
         lambda z: (
             mpf(1) / 12
             if z == 0
@@ -205,8 +269,8 @@ FITS = [
             )
             / mpmath.sqrt(z)
         ),
-        lambda z: mpmath.sqrt(z) / 8,
-        (mpf(2) ** -30, mpf(1) / 64, 2),
+        (lambda z: mpmath.sqrt(z) / mpmath.loggamma(1 / mpmath.sqrt(z)), lambda z: mpmath.sqrt(z) / 8),
+        (mpf(2) ** -30, 1 / mpf("3.2") ** 2, 3),
         (mpf(2) ** -40, mpf(1) / 64, 6),
     ),
 ]
@@ -218,17 +282,17 @@ def main():
         "/// A polynomial for f32 and one for f64.\npub(super) struct Fit {\n",
         "    pub(super) single: &'static [f64],\n    pub(super) double: &'static [f64],\n}\n",
     ]
-    for name, meaning, functions, weight, single, double in FITS:
+    for name, meaning, functions, weight, for_single, for_double in FITS:
         functions = functions if isinstance(functions, tuple) else (functions, functions)
         lines.append(f"\n/// {meaning}.\n#[rustfmt::skip]\npub(super) const {name}: Fit = Fit {{\n")
         weights = weight if isinstance(weight, tuple) else (weight, weight)
-        kinds = zip(("single", "double"), functions, weights, (single, double))
+        kinds = zip(("single", "double"), functions, weights, (for_single, for_double))
         for which, function, weight, interval in kinds:
             if interval is None:
                 lines.append(f"    {which}: &[],\n")
                 continue
-            low, high, terms = interval
-            coefficients, error = fit(function, weight, low, high, terms)
+            low, high, terms, *how = interval
+            coefficients, error = (how[0] if how else fit)(function, weight, low, high, terms)
             print(f"{name} {which}: {terms} terms, 2^{float(mpmath.log(error, 2)):.1f}", flush=True)
             lines.append(f"    {which}: &[\n")
             lines += [f"        {float(c)!r},\n" for c in coefficients]

@@ -264,10 +264,10 @@ ops! {
     79 Pow pow 2 Common NUMBERS 2 / 16 power::power | complex_functions::power, "x to the power y, as C has it: 1 where y is 0 or x is 1, NaN of a negative x with a broken y. Of integers it wraps, and a negative y gives 0 but of 1 and -1. Of complex numbers e^(y ln x), whose error is as stated to |y ln x| of 6 and grows with it.";
     80 Cbrt cbrt 1 Fraction FLOATS 1 power::cube_root, "The cube root, of negative numbers too; exact of cubes.";
     81 Erf erf 1 Fraction FLOATS 2 error::error, "The error function.";
-    82 Erfc erfc 1 Fraction FLOATS 4 error::complementary_error, "1 - erf(x), accurate where that is small.";
-    83 Gelu gelu 1 Fraction FLOATS 5 error::gelu, "x Φ(x) with the normal distribution function Φ, accurate for negative x too; -0 of minus infinity.";
+    82 Erfc erfc 1 Fraction FLOATS 5 error::complementary_error, "1 - erf(x), accurate where that is small.";
+    83 Gelu gelu 1 Fraction FLOATS 6 error::gelu, "x Φ(x) with the normal distribution function Φ, accurate for negative x too; -0 of minus infinity.";
     84 GeluTanh gelu_tanh 1 Fraction FLOATS 4 error::gelu_tanh, "x (1 + tanh(sqrt(2/π) (x + 0.044715 x³))) / 2, accurate for negative x too; -0 of minus infinity.";
-    85 Lgamma lgamma 1 Fraction FLOATS 5 gamma::logarithm_of_gamma, "ln |Γ(x)|; infinite at 0 and negative integers. Near its zeros below 0 the error is relative to 1.";
+    85 Lgamma lgamma 1 Fraction FLOATS 5 gamma::logarithm_of_gamma, "ln |Γ(x)|; infinite at 0 and negative integers. Below 0 the error is relative to 1 or, where that is more, to ln Γ(|x|).";
     86 Logit logit 1 Fraction FLOATS 3 logarithmic::logit, "ln(x / (1 - x)); infinite at 0 and 1, NaN beyond.";
     87 LogAddExp log_add_exp 2 Fraction FLOATS 2 logarithmic::of_sum, "ln(e^x + e^y) without overflow; where it is near 0 the error is relative to the operands.";
     88 Xlogy xlogy 2 Fraction FLOATS 2 logarithmic::by_logarithm, "x ln(y), 0 where x is 0 and y is not NaN.";

@@ -23,6 +23,7 @@ mod reference;
 mod rules;
 mod scans;
 mod schedule;
+mod sweeps;
 mod texts;
 mod tiles;
 mod timing;
@@ -57,6 +58,7 @@ fn main() -> std::process::ExitCode {
     trials.extend(rules::trials());
     trials.extend(scans::trials());
     trials.extend(narrow::trials());
+    trials.extend(sweeps::trials());
     trials.extend(tiles::trials());
     trials.extend(vectors::trials());
     trials.extend(normal::trials());

@@ -69,11 +69,11 @@ fn worst(operation: Operation, dtype: DType) -> (f64, f64) {
             assert!(wanted.abs() >= limit && found.abs() >= largest, "{x:e}: {found} for {wanted}");
             continue;
         }
-        // Its error is relative to 1 near its zeros below 0, in f32.
-        if operation == Operation::Lgamma && x < 0.0 && wanted.abs() < 2f64.powi(-8) {
+        // Its error is relative to 1 near its zeros below 0, where what cancels is right to more bits than f16 has.
+        if operation == Operation::Lgamma && x < 0.0 && wanted.abs() < 0.25 {
             let error = (found - wanted).abs();
             assert!(
-                error <= 2f64.powi(-21) + wanted.abs() * 2f64.powi(1 - bits),
+                error <= 2f64.powi(-14) + wanted.abs() * 2f64.powi(1 - bits),
                 "{x:e}: {found} for {wanted}"
             );
             continue;

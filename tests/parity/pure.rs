@@ -149,6 +149,11 @@ fn float(mnemonic: &str) -> Option<Pure> {
         "fma.rn.f32" => |a| of(f(a[0]).mul_add(f(a[1]), f(a[2]))),
         "rcp.rn.f32" => |a| of(1.0 / f(a[0])),
         "sqrt.rn.f32" => |a| of(f(a[0]).sqrt()),
+        // As far off as it may be, to either side.
+        "rsqrt.approx.f32" => |a| {
+            let off = (-22.0f64).exp2() * if a[0] >> 16 & 1 == 0 { 1.0 } else { -1.0 };
+            of(((1.0 + off) / f64::from(f(a[0])).sqrt()) as f32)
+        },
         "neg.f32" => |a| of(-f(a[0])),
         "abs.f32" => |a| of(f(a[0]).abs()),
         "min.f32" => |a| of(lesser(f(a[0]), f(a[1]), f32::is_nan, f(a[0]).total_cmp(&f(a[1])))),

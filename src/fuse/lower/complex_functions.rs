@@ -117,7 +117,9 @@ fn tanh_of([x, y]: Complex<'_>) -> Complex<'_> {
 /// ln |z| with |z|² as the sum of two numbers, which near 1 is what counts.
 fn logarithm_of_length([x, y]: Complex<'_>) -> Term<'_> {
     let (x, y) = (x.absolute(), y.absolute());
-    let (large, small) = (x.maximum(y), x.minimum(y));
+    // As the angle has it.
+    let is_steep = x.less(y);
+    let (large, small) = (is_steep.select(y, x), is_steep.select(x, y));
     let (first, second) = (Pair::product(large, large), Pair::product(small, small));
     let sum = Pair::sum(first.head, second.head);
     let lost = sum.rest + (first.rest + second.rest);

@@ -9,6 +9,7 @@ use super::super::instruction::{Instruction, Kind};
 use super::super::operation::Parts;
 use super::super::program::{Program, Value};
 use super::coefficients::EXPONENTIAL_REST;
+use super::reciprocal::reciprocal;
 use super::term::{Term, formula, real};
 use super::{Precision, logarithmic, one, rounded, short};
 use crate::types::DType;
@@ -230,7 +231,7 @@ pub(crate) fn hyperbolic_tangent(program: &mut Program, dtype: DType, operands: 
         let size = x.absolute().minimum(x.either(10.0, 22.0));
         // tanh(x) = t / (t + 2) with t = e^2x - 1.
         let t = part_less_1(size + size, 1.0);
-        let result = t * (x.constant(1.0) / (t + 2.0));
+        let result = t * reciprocal(t + 2.0);
         x.unless_nan(result.with_sign(x))
     })
 }

@@ -1,18 +1,23 @@
 //! The error function and what is made of it.
 //!
-//! erfc(x) for positive x is e^(-x²) P(t) / (x + c) with t = (x - c) / (x + c), in which one polynomial reaches from 0 to where
-//! it vanishes (after M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1+2x) exp(x²) erfc x",
-//! Mathematics of Computation 36, 1981); x² is kept as the sum of two numbers.
+//! erfc(x) for positive x is e^(-x²) P(u) / (x + c) with u = x / (x + c), in which one polynomial reaches from 0 to where it
+//! vanishes (after M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1+2x) exp(x²) erfc x", Mathematics
+//! of Computation 36, 1981). What vanishes is computed as 2^32 (f32) or 2^64 times as much, so that nothing on the way is
+//! subnormal and only the last operation rounds there.
 
 use super::super::operation::Parts;
 use super::super::program::Program;
-use super::coefficients::{ERROR_FAR, ERROR_NEAR, ERROR_TAIL};
-use super::power::{Pair, exactly, in_powers_of_2, is_normal, power_of_2};
+use super::coefficients::{ERROR_FAR, ERROR_NEAR, ERROR_TAIL, EXPONENTIAL};
+use super::power::{Pair, power_of_2, times_power_of_2};
+use super::reciprocal::reciprocal;
 use super::term::{Term, real};
 use super::{Precision, short};
 use crate::types::DType;
 
-use std::f64::consts::FRAC_1_SQRT_2;
+use std::f64::consts::{FRAC_1_SQRT_2, LN_2};
+
+/// What ln 2 has beyond its nearest f64.
+const LN_2_BEYOND: f64 = 2.319_046_813_846_299_6e-17;
 
 pub(crate) fn error(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
     if Precision::of(dtype) == Precision::Half {
@@ -31,20 +36,69 @@ pub(crate) fn error(program: &mut Program, dtype: DType, operands: &[Parts]) -> 
     })
 }
 
-/// factor · erfc(x) for x from 0 on, where -x² is `exponent` to base 2.
-fn tail<'p>(x: Term<'p>, exponent: Pair<'p>, factor: Option<Term<'p>>) -> Term<'p> {
-    let centre = x.either(2.0, 4.0);
-    let inverse = x.constant(1.0) / (x + centre);
-    let ratio = (x - centre) * inverse;
-    // Near -1 its last bits count: what is left of x - c - ratio (x + c).
-    let left = ratio.fma(-x, (ratio + 1.0).fma(-centre, x));
-    let ratio = inverse.fma(left, ratio);
-    let quotient = ratio.polynomial(&ERROR_TAIL) * inverse;
-    let scaled = power_of_2(exponent);
-    let times = scaled.power * quotient;
-    let times = factor.map_or(times, |factor| times * factor);
-    let [result] = (!is_normal(exponent.head - 8.0)).rarely([scaled.normal(times)], || [scaled.any(times)]);
-    result
+/// What a number that vanishes is multiplied by on the way to the last operation, and there again, by `sign` -1.
+fn raised(like: Term<'_>, sign: i32) -> f64 {
+    2f64.powi(sign * if like.is_double() { 64 } else { 32 })
+}
+
+/// The argument of e^(-rate · argument) as n periods of ln 2 / rate and a rest.
+struct Decay<'p> {
+    /// A number with -n in its last bits.
+    shifted: Term<'p>,
+    /// n periods but for the last bits of each, exact, and what part of them is missing.
+    whole: Term<'p>,
+    missing: Term<'p>,
+    rate: f64,
+}
+
+impl<'p> Decay<'p> {
+    /// Of the argument x · y; `beyond` is what the period has beyond its nearest f64.
+    fn new([x, y]: [Term<'p>; 2], rate: f64, period: f64, beyond: f64) -> Decay<'p> {
+        // So few bits that n times as much is exact.
+        let (anchor, head) = if x.is_double() {
+            (1.5 * 2f64.powi(52), f64::from_bits(period.to_bits() & !0x7ff))
+        } else {
+            (1.5 * 2f64.powi(23), f64::from(f32::from_bits((period as f32).to_bits() & !0xff)))
+        };
+        let shifted = (x * (-1.0 / period)).fma(y, anchor);
+        let whole = shifted.fma(-head, anchor * head);
+        Decay { shifted, whole, missing: x.constant(((period - head) + beyond) / head), rate }
+    }
+
+    /// times · e^(-rate · argument), for what the argument is beyond `whole`.
+    fn of(&self, rest: Term<'p>, times: Term<'p>) -> Term<'p> {
+        let rest = (-self.whole).fma(self.missing, rest);
+        let powers = EXPONENTIAL.of(rest).iter().zip(1..);
+        let series: Vec<f64> = powers.map(|(&coefficient, k)| coefficient * (-self.rate).powi(k)).collect();
+        let power = times.fma(rest.series(&series) * rest, times);
+        times_power_of_2(power, self.shifted)
+    }
+}
+
+/// times · e^(-rate · x²), for a rate that is a power of 2.
+fn bell<'p>(x: Term<'p>, rate: f64, times: Term<'p>) -> Term<'p> {
+    let decay = Decay::new([x, x], rate, LN_2 / rate, LN_2_BEYOND / rate);
+    // x² itself is not rounded.
+    decay.of(x.fma(x, -decay.whole), times)
+}
+
+/// Of |x| · scale: P(u), raised, u, and scale / (|x| · scale + c).
+struct Tail<'p> {
+    series: Term<'p>,
+    share: Term<'p>,
+    inverse: Term<'p>,
+}
+
+impl<'p> Tail<'p> {
+    fn new(x: Term<'p>, scale: f64) -> Tail<'p> {
+        let size = x.absolute();
+        let inverse = reciprocal(size + x.either(1.75 / scale, 4.0 / scale));
+        let share = size * inverse;
+        let series: Vec<f64> = ERROR_TAIL.of(x).iter().map(|term| term * raised(x, 1)).collect();
+        // Around its middle a long series loses least.
+        let of = if x.is_double() { share - 0.5 } else { share };
+        Tail { series: of.series(&series), share, inverse }
+    }
 }
 
 pub(crate) fn complementary_error(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
@@ -52,54 +106,59 @@ pub(crate) fn complementary_error(program: &mut Program, dtype: DType, operands:
         return short::functions::complementary_error(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| {
-        let size = x.absolute().minimum(x.either(10.3, 27.4));
-        let exponent = in_powers_of_2(Pair::product(size, size), -1.0);
-        let tail = tail(size, exponent, None);
-        x.unless_nan(x.is_negative().select(x.constant(2.0) - tail, tail))
+        let Tail { series, inverse, .. } = Tail::new(x, 1.0);
+        let tail = bell(x, 1.0, series * inverse);
+        let (negative, unit) = (x.is_negative(), raised(x, -1));
+        let usual = negative.select(tail.fma(-unit, x.constant(2.0)), tail * unit);
+        let is_near = x.absolute().less(x.either(10.25, 27.25));
+        let [result] = (!is_near).rarely([usual], || [x.unless_nan(negative.select(x.constant(2.0), 0.0))]);
+        result
     })
 }
 
-/// x Φ(x), where Φ(x) = erfc(-x / sqrt(2)) / 2, which is accurate for negative x too.
+/// x for positive x, and -0 elsewhere, less a share of a raised tail, to where that vanishes; NaN of NaN.
+fn rectified<'p>(x: Term<'p>, tail: Term<'p>, share: f64, limit: Term<'p>) -> Term<'p> {
+    let above = if x.is_double() { x.is_negative().select(x.constant(-0.0), x) } else { x.maximum(-0.0) };
+    let usual = tail.fma(-share * raised(x, -1), above);
+    let [result] = (!x.absolute().less(limit)).rarely([usual], || [x.unless_nan(above)]);
+    result
+}
+
+/// x Φ(x), where Φ(x) = erfc(-x / sqrt(2)) / 2, which is accurate for negative x too; of positive x the other tail is taken
+/// off.
 pub(crate) fn gelu(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
     if Precision::of(dtype) == Precision::Half {
         return short::functions::gelu(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| {
-        let most = x.either(14.5, 38.7);
-        let held = x.maximum(-most).minimum(most);
-        let exponent = in_powers_of_2(Pair::product(held, held), -0.5);
-        // Of positive x the other tail is taken off.
-        let tail = tail(held.absolute() * FRAC_1_SQRT_2, exponent, Some(held.absolute() * 0.5));
-        let above = x - tail;
-        let result = x.is_negative().select(-tail, above);
-        x.unless_nan(result)
+        // |x| Φ(-|x|) = e^(-x²/2) u P(u) / sqrt(2), with the u and P(u) of |x| / sqrt(2).
+        let Tail { series, share, .. } = Tail::new(x, FRAC_1_SQRT_2);
+        let tail = bell(x, 0.5, series * share);
+        rectified(x, tail, FRAC_1_SQRT_2, x.either(14.5, 38.6))
     })
 }
 
-/// x / (1 + e^-u) with u = 2 sqrt(2/π) (x + 0.044715 x³), kept as the sum of two numbers.
+/// x / (1 + e^-u) with u = 2 sqrt(2/π) (x + 0.044715 x³).
 pub(crate) fn gelu_tanh(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
     if Precision::of(dtype) == Precision::Half {
         return short::functions::gelu_tanh(program, dtype, operands);
     }
-    // -2 sqrt(2/π) log2(e), and the same with 0.044715.
-    const FIRST: (f64, f64) = (-2.302_208_198_144_324_8, -1.313_282_604_076_971_2e-16);
-    const THIRD: (f64, f64) = (-0.102_943_239_580_023_5, 5.978_177_400_718_744e-18);
+    // u = rate · x (x² + 1 / 0.044715), and ln 2 / rate.
+    const RATE: f64 = 0.071_354_816_272_600_25;
+    const PERIOD: (f64, f64) = (9.714_091_028_023_697, -8.542_374_041_797_814e-16);
+    // 1 / 0.044715 in two parts, the first of so few bits that it can be taken off the sum without a rounding.
+    const SINGLE: (f64, f64) = (22.363_845_825_195_312, 1.417_704_107_350_022_4e-5);
+    const DOUBLE: (f64, f64) = (22.363_860_002_236_38, 7.068_084_733_670_861e-15);
     real(program, dtype, operands, |[x]| {
-        let size = x.absolute().minimum(x.either(11.5, 23.0));
-        let (first, third) = (exactly(x, FIRST.0, FIRST.1), exactly(x, THIRD.0, THIRD.1));
-        let square = Pair::product(size, size);
-        let cubic = Pair::product(square.head, third.head);
-        let cubic_rest = square.rest.fma(third.head, square.head.fma(third.rest, cubic.rest));
-        let sum = Pair::any_sum(cubic.head, first.head);
-        let sum = Pair { rest: sum.rest + (first.rest + cubic_rest), ..sum };
-        let exponent = sum.times(size);
-        let scaled = power_of_2(exponent);
-        let negative = x.is_negative();
-        let bounded = negative.select(-size, x);
-        let power = scaled.normal(scaled.power);
-        let above = bounded * negative.select(power, 1.0);
-        let [result] = (!is_normal(exponent.head))
-            .rarely([above / (power + 1.0)], || [negative.select(scaled.any(scaled.power * bounded), x)]);
-        x.unless_nan(result)
+        let size = x.absolute();
+        let added = x.either(SINGLE.0, DOUBLE.0);
+        let sum = x.fma(x, added);
+        let lost = x.fma(x, -(sum - added)) + x.either(SINGLE.1, DOUBLE.1);
+        let decay = Decay::new([size, sum], RATE, PERIOD.0, PERIOD.1);
+        let rest = size.fma(lost, size.fma(sum, -decay.whole));
+        let power = decay.of(rest, x.constant(raised(x, 1)));
+        // x less |x| e^-|u| / (1 + e^-|u|), of which for negative x only the second is there.
+        let tail = (size * power) * reciprocal(power.fma(raised(x, -1), 1.0));
+        rectified(x, tail, 1.0, x.either(10.8, 21.57))
     })
 }

@@ -1,23 +1,57 @@
 //! The logarithm of the gamma function's absolute value.
 //!
-//! Below 8 the argument is taken next to 2, where it is a polynomial, by Γ(x + 1) = x Γ(x); from there on it is Stirling's
-//! series; below 0, rarely, Γ(x) Γ(-x) = -π / (x sin πx). Near the zeros at 1 and 2 it is as accurate as elsewhere; near
-//! those of negative arguments the error is one of the terms'.
+//! Around 2 it is (x - 1) (x - 2) times a polynomial, which f64 has for 1/2 to either side and f32 from 0.7 to 3.2; below
+//! and, of f64, above that Γ(x + 1) = x Γ(x) leads there; from 3.2 or 8 on it is Stirling's series; below 0, rarely,
+//! Γ(x) Γ(-x) = -π / (x sin πx). Near the zeros at 1 and 2 it is as accurate as elsewhere; near those of negative
+//! arguments the error is one of the terms'.
 
 use super::super::operation::Parts;
 use super::super::program::Program;
-use super::coefficients::{GAMMA_NEAR_2, STIRLING};
+use super::coefficients::{GAMMA_AROUND_2, GAMMA_NEAR_2, STIRLING};
 use super::logarithmic::logarithm;
+use super::reciprocal::reciprocal;
 use super::term::{Term, real};
 use super::trigonometric::sine_and_cosine_of_pi;
+use super::{Precision, short};
 use crate::types::DType;
 
 const LN_PI: f64 = 1.144_729_885_849_400_2;
 /// (ln(2π) - 1) / 2.
 const STIRLING_CONSTANT: f64 = 0.418_938_533_204_672_7;
 
+/// Of numbers from 0 on in f32, with the logarithm that is given: `around_2` is ln Γ(2 + b) / (b (1 + b)) of b, `series`
+/// what Stirling's adds to its constant.
+pub(super) fn above_0_of_single<'p>(
+    x: Term<'p>,
+    logarithm: Term<'p>,
+    around_2: impl FnOnce(Term<'p>) -> Term<'p>,
+    series: impl FnOnce(Term<'p>) -> Term<'p>,
+) -> Term<'p> {
+    // Low numbers have the next one's polynomial.
+    let is_low = x.less(0.7);
+    let lower = x - 1.0;
+    let (above, below) = (is_low.select(x, lower), is_low.select(lower, x - 2.0));
+    // A sum with 0, which keeps the zero at 1 from being -0.
+    let near = (above * below).fma(around_2(below), is_low.select(-logarithm, 0.0));
+    // From 2^20 on the series adds nothing.
+    let series = series(x.minimum(2f64.powi(20))) + STIRLING_CONSTANT;
+    let far = (x - 0.5).fma(logarithm - 1.0, series);
+    x.constant(3.2).less(x).select(far, near)
+}
+
 /// Of numbers from 0 on.
 fn above_0(x: Term<'_>) -> Term<'_> {
+    if !x.is_double() {
+        return above_0_of_single(
+            x,
+            logarithm(x),
+            |below| below.polynomial(&GAMMA_AROUND_2),
+            |x| {
+                let inverse = reciprocal(x);
+                (inverse * inverse).polynomial(&STIRLING) * inverse
+            },
+        );
+    }
     let unity = x.constant(1.0);
     let whole = x.round();
     let rest = x - whole;
@@ -41,6 +75,9 @@ fn above_0(x: Term<'_>) -> Term<'_> {
 }
 
 pub(crate) fn logarithm_of_gamma(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    if Precision::of(dtype) == Precision::Half {
+        return short::logarithm_of_gamma(program, dtype, operands);
+    }
     real(program, dtype, operands, |[x]| {
         let size = x.absolute();
         let result = above_0(size);

@@ -70,13 +70,15 @@ pub(super) fn arc_tangent_of(x: Term<'_>) -> Term<'_> {
 /// The angle of the point (x, y), from -π to π, with the sign of y.
 pub(super) fn angle_of<'p>(y: Term<'p>, x: Term<'p>) -> Term<'p> {
     let (height, width) = (y.absolute(), x.absolute());
-    let (low, high) = (height.minimum(width), height.maximum(width));
+    // One comparison; a device has none for the lesser f64.
+    let is_steep = width.less(height);
+    let (low, high) = (is_steep.select(width, height), is_steep.select(height, width));
     // 0 / 0 is 0 here, and two infinities are a diagonal.
     let ratio = low / high;
     let ratio = low.equal(high).select(x.constant(1.0), ratio);
     let ratio = high.equal(0.0).select(high, ratio);
     let angle = arc_tangent_below_1(ratio);
-    let angle = width.less(height).select(from_half_pi(1.0, angle), angle);
+    let angle = is_steep.select(from_half_pi(1.0, angle), angle);
     let angle = x.is_negative().select(from_half_pi(2.0, angle), angle);
     y.unordered(x).select(y + x, angle.with_sign(y))
 }

@@ -12,6 +12,7 @@ use super::super::operation::Parts;
 use super::super::program::Program;
 use super::coefficients::{LOGARITHM, LOGARITHM_BELOW_2};
 use super::elementary::exponential_times;
+use super::reciprocal::reciprocal;
 use super::term::{Like, Term, real};
 use super::{Precision, short};
 use crate::types::DType;
@@ -126,24 +127,23 @@ pub(super) fn of_1_plus(x: Term<'_>) -> Term<'_> {
     result
 }
 
-/// ln(2x) from 2^60 (f32) or 2^400 on, where the inverse hyperbolic functions are no more than that; NaN of NaN.
+/// ln(2x) from 2^60 on, where the inverse hyperbolic functions are no more than that; NaN of NaN.
 fn far(x: Term<'_>) -> Term<'_> {
     let [count, f] = parts(x, None);
     let finite = joined(count - 1.0 / unit(x), f);
     x.absolute().less(f64::INFINITY).select(finite, x)
 }
 
-fn is_far(x: Term<'_>) -> Term<'_> {
-    !x.less(x.either(2f64.powi(60), 2f64.powi(400)))
-}
+/// From here on it is no more; the squares of all below are in the range of an f32.
+const FAR: f64 = (1u64 << 60) as f64;
 
 /// ln(1 + |x| + x² / (1 + sqrt(1 + x²))) with the sign of x.
 pub(super) fn inverse_hyperbolic_sine(x: Term<'_>) -> Term<'_> {
     let size = x.absolute();
     let square = size * size;
-    let inverse = x.constant(1.0) / ((square + 1.0).square_root() + 1.0);
+    let inverse = reciprocal((square + 1.0).square_root() + 1.0);
     let usual = above_minus_1(square.fma(inverse, size));
-    let [result] = is_far(size).rarely([usual], || [far(size)]);
+    let [result] = (!size.less(FAR)).rarely([usual], || [far(size)]);
     result.with_sign(x)
 }
 
@@ -154,8 +154,7 @@ pub(super) fn inverse_hyperbolic_cosine(x: Term<'_>) -> Term<'_> {
     let above = good.select(x, 2.0) - 1.0;
     let root = above.fma(above, above + above).square_root();
     let usual = good.select(above_minus_1(above + root), f64::NAN);
-    let is_far = x.either(2f64.powi(60), 2f64.powi(400)).less(x);
-    let [result] = is_far.rarely([usual], || [far(x)]);
+    let [result] = x.constant(FAR).less(x).rarely([usual], || [far(x)]);
     result
 }
 
@@ -163,7 +162,7 @@ pub(super) fn inverse_hyperbolic_cosine(x: Term<'_>) -> Term<'_> {
 pub(super) fn inverse_hyperbolic_tangent(x: Term<'_>) -> Term<'_> {
     let size = x.absolute();
     let inside = size.less(1.0);
-    let inverse = x.constant(1.0) / (x.constant(1.0) - size);
+    let inverse = reciprocal(x.constant(1.0) - size);
     let usual = above_minus_1((size + size) * inverse) * 0.5;
     let outside = size.equal(1.0).select(x.constant(f64::INFINITY), f64::NAN);
     inside.select(usual, outside).with_sign(x)

@@ -19,6 +19,7 @@ pub(super) mod logarithmic;
 pub(super) mod normal;
 pub(super) mod power;
 pub(super) mod random;
+mod reciprocal;
 pub(super) mod rounding;
 mod short;
 pub(super) mod steps;

@@ -28,13 +28,6 @@ impl<'p> Pair<'p> {
         Pair { head, rest: small - (head - large) }
     }
 
-    /// The exact sum of any two numbers.
-    pub(super) fn any_sum(x: Term<'p>, y: Term<'p>) -> Pair<'p> {
-        let head = x + y;
-        let of_y = head - x;
-        Pair { head, rest: (x - (head - of_y)) + (y - of_y) }
-    }
-
     pub(super) fn times(self, factor: Term<'p>) -> Pair<'p> {
         let product = Pair::product(factor, self.head);
         Pair { rest: factor.fma(self.rest, product.rest), ..product }
@@ -117,6 +110,12 @@ pub(super) fn power_of_2(x: Pair<'_>) -> Scaled<'_> {
     // The anchor's own bits above the integer are shifted out, or taken off for those who halve it.
     let power = fraction.fma(fraction.polynomial(&POWER_OF_2), 1.0);
     Scaled { power, exponent: bits }
+}
+
+/// times · 2^k, where that is a normal number, of a float that is k away from one whose last bits are 0.
+pub(super) fn times_power_of_2<'p>(times: Term<'p>, shifted: Term<'p>) -> Term<'p> {
+    let places = if times.is_double() { 52 } else { 23 };
+    (times.bits_of() + (shifted.bits_of() << places)).float_of()
 }
 
 impl<'p> Scaled<'p> {

@@ -170,6 +170,16 @@ pub(super) fn logarithm(program: &mut Program, dtype: DType, x: Value, of_2: f64
     one(rounded(program, dtype, result))
 }
 
+/// ln |Γ(x)|.
+pub(super) fn logarithm_of_gamma(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+    let size = program.absolute(operands[0][0]);
+    let of_size = of_positive(program, dtype, size, None, std::f64::consts::LN_2);
+    let [result] = formula(program, [operands[0][0], of_size], |[x, of_size]| {
+        [functions::logarithm_of_gamma(x, of_size)]
+    });
+    one(rounded(program, dtype, result))
+}
+
 /// ln(1 + x).
 pub(super) fn logarithm_of_1_plus(program: &mut Program, dtype: DType, x: Value) -> Parts {
     let unity = program.float32(1.0);

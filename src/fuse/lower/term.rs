@@ -145,6 +145,13 @@ macro_rules! of_two {
     )*};
 }
 
+impl Fit {
+    /// The coefficients for terms of this kind.
+    pub(super) fn of(&self, like: Term<'_>) -> &'static [f64] {
+        if like.is_double() { self.double } else { self.single }
+    }
+}
+
 impl<'p> Term<'p> {
     /// What a function of the program makes of it.
     pub(super) fn write(self, function: impl FnOnce(&mut Program) -> Value) -> Term<'p> {
@@ -221,7 +228,11 @@ impl<'p> Term<'p> {
 
     /// c[0] + x (c[1] + x (c[2] + …)).
     pub(super) fn polynomial(self, fit: &Fit) -> Term<'p> {
-        let coefficients = if self.is_double() { fit.double } else { fit.single };
+        self.series(fit.of(self))
+    }
+
+    /// The same of coefficients that are there.
+    pub(super) fn series(self, coefficients: &[f64]) -> Term<'p> {
         let mut terms = coefficients.iter().rev();
         let first = terms.next().map_or(0.0, |&last| last);
         terms.fold(self.constant(first), |sum, &coefficient| sum.fma(self, coefficient))
