@@ -74,7 +74,7 @@ struct Tile;
 template <>
 struct Tile<f32, true> : TileOf<f32, 8, 16, 1, 3, 2, 2, true> {};
 template <>
-struct Tile<f32, false> : TileOf<f32, 8, 8, 2, 6, 4, 1, false> {};
+struct Tile<f32, false> : TileOf<f32, 8, 8, 2, 4, 2, 1, false> {};
 template <>
 struct Tile<c64, true> : TileOf<c64, 8, 8, 1, 4, 3, 2, false> {};
 template <>

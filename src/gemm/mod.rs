@@ -31,6 +31,7 @@ mod engine;
 mod epilogue;
 mod host;
 mod kernels;
+mod maps;
 mod mma;
 mod packed;
 mod plan;
