@@ -53,15 +53,16 @@ struct TileOf {
         stages = Stages,
         ahead = Ahead,    // Stages from one that is multiplied to the one that is brought in meanwhile.
         blocks = Blocks,  // Of a multiprocessor.
-        by_columns = ByColumns,  // Whether a thread goes to and fro in columns, not in rows.
+        by_columns = ByColumns,  // Whether a thread goes to and fro in columns, not in rows, where B was turned over.
         rows = down * EachRow,
         columns = across * EachColumn,
         threads = down * across * Slices,
         run = 16 / sizeof(Element),  // Elements that are read together.
-        depth = 128 / sizeof(Element),
-        step = 2 * run,        // k of a slice between two looks at the barriers.
-        all = step * slices,   // And of all slices.
-        steps = depth / all,
+        pieces = 8,                  // Of 16 bytes of k in a stage.
+        depth = pieces * run,
+        step = 2,             // Pieces that a slice multiplies between two looks at the barriers.
+        all = step * slices,  // And all slices.
+        steps = pieces / all,
         // The step in which the next stage is turned over: early, so that no warp waits for another in the last one.
         middle = (steps - 1) / 2,
         bytes_a = rows * 128,
@@ -141,9 +142,9 @@ struct Operand {
     // From a stage's begin to where the thread reads at k = 0.
     __device__ static u32 start(u32 thread) { return Along ? corner(thread) ^ shift(thread) : thread * 16; }
 
-    // From where it reads at one k to where it does `more` k on, if the two have no bit in common.
-    __device__ static u32 at(u32 from, u32 more) {
-        return Along ? from ^ more / run * 16 ^ more % run * flip : from + more * (span * sizeof(Element));
+    // From there to where it reads `k` after the begin of a piece; or on from there, where no number has a bit in common.
+    __device__ static u32 at(u32 from, u32 piece, u32 k) {
+        return Along ? from ^ piece * 16 ^ k * flip : from + (piece * run + k) * (span * sizeof(Element));
     }
 
     // A thread's numbers of one k.
@@ -249,46 +250,49 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
     const u32 start_a = stages + A::start(down), start_b = stages + Sizes::bytes_a + B::start(across);
     const u32 first = slice * Sizes::step;
     Stage now, next;
-    u32 stage_a = start_a, stage_b = start_b, k = first;
-    u32 from_a = A::at(stage_a, k), from_b = B::at(stage_b, k);
+    u32 stage_a = start_a, stage_b = start_b, piece = first;
+    u32 from_a = A::at(stage_a, piece, 0), from_b = B::at(stage_b, piece, 0);
     Element x[2][rows], y[2][columns];
     turn_over(now);
     wait_until_turned(now);
     A::read(x[0], from_a);
     B::read(y[0], from_b);
     // What the last stage holds beyond k is not multiplied, but for the zeros that fill up as many k as gemm_async.cu has.
-    constexpr int filled = 2 * Sizes::step;
-    i32 left = (shape.k + filled - 1) / filled * (filled / Sizes::all);
+    constexpr int filled = 2 * Sizes::step * run;
+    i32 left = (shape.k + filled - 1) / filled * (2 / Sizes::slices);
 #pragma unroll 1
     for (; left > 0; left--) {
-        if (k == first + Sizes::middle * Sizes::all) {
+        if (piece == first + Sizes::middle * Sizes::all) {
             if (threadIdx.x == 0) copy();
             next.next();
             if (left > Sizes::steps - Sizes::middle) turn_over(next);
         }
-        // Where the next step is, which is read before this one is all multiplied: the numbers of the last one are not used.
-        k += Sizes::all;
-        const bool ends = k >= Sizes::depth;
+        // Where the next step is, which is read before this one is all multiplied: what the last one reads is not used.
+        piece += Sizes::all;
+        const bool ends = piece >= Sizes::pieces;
         if (ends) {
             if (left > 1) wait_until_turned(next);
             stage_a = start_a + next.stage * Sizes::bytes;
             stage_b = start_b + next.stage * Sizes::bytes;
-            k = first;
+            piece = first;
         }
-        const u32 next_a = A::at(stage_a, k), next_b = B::at(stage_b, k);
+        const u32 next_a = A::at(stage_a, piece, 0), next_b = B::at(stage_b, piece, 0);
 #pragma unroll
-        for (int at = 0; at < Sizes::step; at++) {
-            const bool goes_on = at + 1 == Sizes::step;
-            A::read(x[(at + 1) % 2], goes_on ? next_a : A::at(from_a, at + 1));
-            B::read(y[(at + 1) % 2], goes_on ? next_b : B::at(from_b, at + 1));
-            constexpr int outer = Sizes::by_columns ? columns : rows, inner = Sizes::by_columns ? rows : columns;
+        for (int k = 0; k < Sizes::step * run; k++) {
+            const int more = k + 1;
+            const bool goes_on = more == Sizes::step * run;
+            A::read(x[more % 2], goes_on ? next_a : A::at(from_a, more / run, more % run));
+            B::read(y[more % 2], goes_on ? next_b : B::at(from_b, more / run, more % run));
+            // As the assembler finds registers in different banks more often.
+            constexpr bool by_columns = Sizes::by_columns && along_b;
+            constexpr int outer = by_columns ? columns : rows, inner = by_columns ? rows : columns;
 #pragma unroll
             for (int u = 0; u < outer; u++) {
 #pragma unroll
                 for (int v = 0; v < inner; v++) {
                     const int to_and_fro = u % 2 ? inner - 1 - v : v;
-                    const int i = Sizes::by_columns ? to_and_fro : u, j = Sizes::by_columns ? u : to_and_fro;
-                    sums[i][j] = multiply_add(as_multiplied<OfA>(x[at % 2][i]), as_multiplied<OfB>(y[at % 2][j]), sums[i][j]);
+                    const int i = by_columns ? to_and_fro : u, j = by_columns ? u : to_and_fro;
+                    sums[i][j] = multiply_add(as_multiplied<OfA>(x[k % 2][i]), as_multiplied<OfB>(y[k % 2][j]), sums[i][j]);
                 }
             }
         }

@@ -1,13 +1,14 @@
 //! Ordinary arithmetic on compute capability 9.0, to which bulk copies bring the operands: `csrc/kernels/gemm_bulk.cu`.
 //!
 //! Operands that no tensor map describes, conjugation without transposition, and products without depth are left to the
-//! kernels that copy themselves, which add in the same order.
+//! kernels whose threads copy. These add in the same order, in tiles that are chosen by the same times: bits do not depend
+//! on which of the two it is.
 
 use super::super::kernels::missing_image;
 use super::super::maps::{map, unmapped};
 use super::super::plan::Situation;
 use super::super::product::Operation;
-use super::Tile;
+use super::{LARGE, SLICED, SMALL, Tile};
 use crate::driver::{DeviceSlice, TensorMap, TensorSwizzle};
 use crate::error::Result;
 use crate::types::{DType, Element};
@@ -22,16 +23,14 @@ const fn tile((rows, columns): (u32, u32), threads: u32, stages: u32, (alone, be
     Tile { rows, columns, threads, shared, alone, beside }
 }
 
-/// The family for the type, its large and its small tile. The times follow from the share of multiplications among the
-/// instructions, and from how many warps a multiprocessor has.
+/// The family for the type, its large and its small tile.
 const fn tiles(operand: DType) -> Option<(&'static str, [Tile; 2])> {
     match operand {
-        DType::F32 => Some((
-            "gemm_bulk_f32",
-            [tile((128, 128), 128, 3, (130, 100)), tile((128, 64), 256, 4, (109, 109))],
-        )),
+        DType::F32 => {
+            Some(("gemm_bulk_f32", [tile((128, 128), 128, 3, LARGE), tile((128, 64), 256, 4, SLICED)]))
+        }
         DType::C64 => {
-            Some(("gemm_bulk_c64", [tile((128, 64), 128, 4, (130, 100)), tile((64, 64), 128, 4, (140, 107))]))
+            Some(("gemm_bulk_c64", [tile((128, 64), 128, 4, LARGE), tile((64, 64), 128, 4, SMALL)]))
         }
         _ => None,
     }
@@ -39,7 +38,7 @@ const fn tiles(operand: DType) -> Option<(&'static str, [Tile; 2])> {
 
 /// The letter of an operation in the kernels' names, if they have one: real numbers are not conjugated.
 fn letter(operation: Operation, operand: DType) -> Option<char> {
-    match (operation.transposes(), operation.conjugates() && operand == DType::C64) {
+    match (operation.transposes(), operation.conjugates() && operand.is_complex()) {
         (false, false) => Some('n'),
         (false, true) => None,
         (true, false) => Some('t'),

@@ -9,7 +9,7 @@ use super::engine::Lack;
 use super::epilogue::{Epilogue, WithEpilogue};
 use super::kernels::{self, Key, missing_image};
 use super::plan::{Geometry, Situation};
-use super::product::OPERATION;
+use super::product::{OPERATION, Operation};
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::{Error, Result};
 use crate::types::{DType, Element};
@@ -40,15 +40,18 @@ const fn tile(
     Tile { rows, columns, threads: rows * columns / each, shared, alone, beside }
 }
 
+/// The two times of a large tile, of a small one, and of a small one whose depth two slices of the block divide, so that
+/// two warps share each scheduler.
+const LARGE: (u64, u64) = (150, 100);
+const SMALL: (u64, u64) = (130, 115);
+const SLICED: (u64, u64) = (115, 110);
+
 /// The family for the type from 8.0 on, its large and its small tile.
 fn asynchronous(operand: DType) -> Option<(&'static str, [Tile; 2])> {
-    const LARGE: (u64, u64) = (150, 100);
-    const SMALL: (u64, u64) = (130, 115);
     Some(match operand {
         DType::F32 => (
             "gemm_async_f32",
-            // Two slices of a block divide the depth of a small tile, so two warps share each scheduler.
-            [tile((128, 128), 128, (16, 3), 4, LARGE), tile((128, 64), 32, (16, 4), 4, (115, 110))],
+            [tile((128, 128), 128, (16, 3), 4, LARGE), tile((128, 64), 32, (16, 4), 4, SLICED)],
         ),
         DType::F64 => {
             ("gemm_async_f64", [tile((128, 64), 64, (8, 4), 8, LARGE), tile((64, 32), 32, (8, 4), 8, SMALL)])
@@ -115,8 +118,9 @@ fn way(situation: &Situation<'_>) -> Option<Way> {
     if let Some((family, tiles)) =
         known.filter(|(family, _)| missing_image(situation.machine, family).is_none())
     {
-        // Only small tiles change signs.
-        let conjugates = product.operation_a().conjugates() || product.operation_b().conjugates();
+        // Only small tiles change signs, which real numbers keep.
+        let changes = |operation: Operation| operation.conjugates() && situation.operand.is_complex();
+        let conjugates = changes(product.operation_a()) || changes(product.operation_b());
         let large = !conjugates && larger_is_faster(situation, tiles);
         let tile = chosen(large, tiles);
         return Some(Way { family, kernels: Kernels::Asynchronous { large }, tile, together: [run; 3] });
@@ -236,6 +240,17 @@ mod tests {
         let adjoint = square(4096).a(Operation::Adjoint);
         assert_eq!(kernel(adjoint, DType::C64, (9, 0)), "gemm_bulk_c64_cn_large");
         assert_eq!(kernel(adjoint, DType::C64, (8, 0)), "gemm_async_c64_tn_small");
+        // Whether bulk copies can bring operands in decides neither the tile nor, with it, the bits.
+        for (m, n) in [(100, 100), (1000, 1500), (1400, 1400), (1900, 2100), (300, 9000), (5000, 5000)] {
+            let size = |product, capability| {
+                let name = kernel(product, DType::F32, capability);
+                name.rsplit_once('_').map(|(_, size)| size.to_owned())
+            };
+            let [aligned, odd] = [40, 41].map(|k| Product::new(m, n, k));
+            assert_eq!(size(aligned, (9, 0)), size(odd, (9, 0)), "{aligned}");
+            let adjoint = aligned.a(Operation::Adjoint);
+            assert_eq!(size(adjoint, (9, 0)), size(adjoint, (8, 0)), "{adjoint}");
+        }
         // Older devices, and types without such kernels.
         assert_eq!(kernel(square(4096), DType::F32, (7, 5)), "gemm_simt_f32_nn");
         assert_eq!(kernel(square(4096), DType::I32, (9, 0)), "gemm_simt_u32_nn");
