@@ -16,9 +16,9 @@ const ELEMENT_TYPES: [&str; 15] = [
 /// How the operands of a product are stored: as they are multiplied, or transposed.
 const LAYOUTS: [&str; 4] = ["nn", "nt", "tn", "tt"];
 
-/// Families of instructions that one architecture alone has.
+/// Families for one architecture alone.
 fn is_for_hopper(family: &str) -> bool {
-    family.starts_with("gemm_wgmma_") || family.starts_with("gemm_split_")
+    ["gemm_wgmma_", "gemm_split_", "gemm_bulk_"].iter().any(|prefix| family.starts_with(prefix))
 }
 
 /// Families that older devices do without.
@@ -66,6 +66,12 @@ fn wanted_entries(family: &str) -> Vec<String> {
                     .extend(["kk", "ks", "sk", "ss"].map(|layout| format!("{product}_{layout}_{columns}")));
             }
         }
+        product if product.starts_with("gemm_bulk_") => {
+            let conjugating = ["nc", "tc", "cn", "ct", "cc"].into_iter().filter(|_| product.ends_with("c64"));
+            for layout in LAYOUTS.into_iter().chain(conjugating) {
+                entries.extend(["large", "small"].map(|size| format!("{product}_{layout}_{size}")));
+            }
+        }
         product if is_for_newer(product) => {
             for size in ["large", "small"] {
                 entries.extend(LAYOUTS.map(|layout| format!("{product}_{layout}_{size}")));
@@ -100,6 +106,7 @@ fn families_are_complete() {
     for family in ["gemm_wgmma", "gemm_split", "gemm_mma"] {
         wanted.extend(["f16", "bf16"].map(|element| format!("{family}_{element}")));
     }
+    wanted.extend(["f32", "c64"].map(|element| format!("gemm_bulk_{element}")));
     wanted.extend(["f32", "f64", "c64", "c128"].map(|element| format!("gemm_async_{element}")));
     wanted.sort();
     assert_eq!(images::families(), wanted);

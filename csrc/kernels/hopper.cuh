@@ -170,6 +170,11 @@ __device__ inline void to_shared(u32 place, f32 number) {
 __device__ inline void to_shared(u32 place, const f32 (&two)[2]) {
     asm volatile("st.shared::cta.v2.f32 [%0], {%1, %2};" ::"r"(place), "f"(two[0]), "f"(two[1]) : "memory");
 }
+__device__ inline void to_shared(u32 place, const f32 (&four)[4]) {
+    asm volatile("st.shared::cta.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(place), "f"(four[0]), "f"(four[1]), "f"(four[2]),
+                 "f"(four[3])
+                 : "memory");
+}
 
 __device__ inline void from_shared(u32 place, u16& bits) {
     asm volatile("ld.shared::cta.u16 %0, [%1];" : "=h"(bits) : "r"(place) : "memory");

@@ -10,6 +10,9 @@
 //! | `simt` | 6.0 or more | all but `Bool` and the 8-bit floats | `f32` for `f16` and `bf16`, else their own type, by fma with k ascending, or in small products of `f32` in two such sums for each 16 of k; integers wrap |
 //! | `cublas` | the library, and that it is asked for; no conjugation without transposition; k of 1 or more | `f16` and `bf16`, into themselves or `f32`; `f32`, `f64`, complex | `f32` for `f16` and `bf16`, partial sums too; else their own type, never in TF32, `f32` and `c64` by cuBLAS's pedantic arithmetic |
 //!
+//! `simt` has bulk copies bring A and B of `f32` and `c64` in on 9.0, where all rows and matrices begin at multiples of 16
+//! bytes, k is 1 or more, and nothing is conjugated that is not transposed. Elsewhere threads copy, to the same bits.
+//!
 //! What is done with a number before it is stored (bias, activation, residual) is an [`Epilogue`]. This crate's engines have
 //! all of it, for `f16`, `bf16`, `f32` and `f64`. `cublas` fuses it by cuBLASLt and lacks what that has no words for: a bias of
 //! rows; a residual after an activation, or beside a C that is read; numbers kept but those that gelu is applied to, or in
@@ -35,6 +38,7 @@ mod engine;
 mod epilogue;
 mod host;
 mod kernels;
+mod maps;
 mod mma;
 mod packed;
 mod plan;

@@ -3,6 +3,7 @@
 
 use half::bf16;
 use libtest_mimic::Trial;
+use num_complex::Complex;
 use selvedge::driver::{Device, DeviceBuffer, Stream};
 use selvedge::gemm::{
     Choice, Engine, Epilogue, GemmElement, Machine, Operation, Plan, Product, gemm, gemm_with,
@@ -205,6 +206,50 @@ fn launches(fake: &Fake) -> Outcome {
     check(fake.violations().is_empty(), &fake.violations().join("\n"))
 }
 
+/// Child: bulk copies bring in what two maps describe; other operands are read where they are.
+fn launches_by_bulk_copies(fake: &Fake) -> Outcome {
+    let device = Device::new(0)?;
+    let stream = device.stream()?;
+    let mut reals = Operands::<f32>::new(&stream)?;
+    let mut complex = Operands::<Complex<f32>>::new(&stream)?;
+    let one = Complex::new(1.0, 0.0);
+    let product = Product::new(48, 52, 40).by(SIMT);
+    for (of_a, maps) in [
+        (Operation::None, 2),
+        (Operation::Transpose, 2),
+        (Operation::Adjoint, 2),
+        // Only real numbers stay what they are.
+        (Operation::Conjugate, 0),
+    ] {
+        let product = product.a(of_a);
+        let before = launched(fake);
+        let made = calls(fake, "cuTensorMapEncodeTiled", || reals.multiply(&stream, &product, 1.0))?;
+        check(made == 2, &format!("{product} of f32: {made} maps"))?;
+        let made = calls(fake, "cuTensorMapEncodeTiled", || complex.multiply(&stream, &product, one))?;
+        check(made == maps, &format!("{product} of c64: {made} maps"))?;
+        check(launched(fake) - before == 2, &format!("{product}: one launch each"))?;
+    }
+    for (product, maps) in [
+        (Product::new(47, 52, 40), 2),
+        (Product::new(48, 52, 39), 0),
+        (Product::new(48, 51, 40), 0),
+        (Product::new(48, 51, 40).b(Operation::Transpose), 2),
+        (Product::new(48, 52, 0), 0),
+        (Product::new(16, 16, 16).batch(4, 256, 0, 256), 2),
+        (Product::new(16, 16, 16).batch(4, 257, 0, 256), 0),
+    ] {
+        let made = calls(fake, "cuTensorMapEncodeTiled", || reals.multiply(&stream, &product, 1.0))?;
+        check(made == maps, &format!("{product}: {made} maps"))?;
+    }
+    // From an element on that is at no multiple of 16 bytes.
+    let (a, mut c) = (reals.a.slice(1..)?, stream.zeros::<f32>(4096)?);
+    let made =
+        calls(fake, "cuTensorMapEncodeTiled", || gemm(&stream, &product, 1.0, &a, &reals.b, 0.0, &mut c))?;
+    check(made == 0, &format!("A anywhere: {made} maps"))?;
+    stream.synchronize()?;
+    check(fake.violations().is_empty(), &fake.violations().join("\n"))
+}
+
 /// Child: captured, a product is part of a graph; after a reset its kernels are looked up again.
 fn captured_and_reset(fake: &Fake) -> Outcome {
     let device = Device::new(0)?;
@@ -249,11 +294,13 @@ fn environment(_: &Fake) -> Outcome {
 pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
     match arguments {
         [name] if name == "order_simt" => order::<f64>(fake, SIMT, 1.0),
+        [name] if name == "order_bulk" => order::<f32>(fake, SIMT, 1.0),
         [name] if name == "order_mma" => order::<bf16>(fake, Choice::Only(Engine::Mma), 1.0),
         [name] if name == "order_wgmma" => order::<bf16>(fake, WGMMA, 1.0),
         [name] if name == "epilogues_simt" => order_of_epilogues(fake, SIMT),
         [name] if name == "epilogues_wgmma" => order_of_epilogues(fake, WGMMA),
         [name] if name == "launches" => launches(fake),
+        [name] if name == "launches_by_bulk_copies" => launches_by_bulk_copies(fake),
         [name] if name == "captured_and_reset" => captured_and_reset(fake),
         [name] if name == "environment" => environment(fake),
         other => Err(format!("no child {other:?}").into()),
@@ -264,13 +311,15 @@ fn run(name: &str, settings: &[(&str, &str)]) -> Result<String, libtest_mimic::F
     children::must_succeed(&Variant::new(12040), "gemm", &[name.to_owned()], settings)
 }
 
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 9] = [
     "order_simt",
+    "order_bulk",
     "order_mma",
     "order_wgmma",
     "epilogues_simt",
     "epilogues_wgmma",
     "launches",
+    "launches_by_bulk_copies",
     "captured_and_reset",
 ];
 

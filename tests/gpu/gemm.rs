@@ -2,6 +2,7 @@
 //! of backward error analysis; and what must not be read or written is poisoned.
 
 mod bounds;
+mod bulk;
 mod case;
 mod epilogues;
 mod large;
@@ -31,6 +32,8 @@ promises! {
     integers_wrap => needs(Need::Isa(8, 0)),
     errors_are_within_their_bound => needs(Need::Isa(8, 0)),
     two_runs_have_equal_bits => needs(Need::Isa(8, 0)),
+    bulk_copies_change_no_bits => needs(Need::Isa(8, 0)),
+    odd_sizes_by_bulk_copies => needs(Need::Isa(8, 0)),
     epilogues_are_exact => needs(Need::Isa(8, 0)),
     bad_epilogues_are_refused => needs(Need::Isa(8, 0)),
     large_products_are_exact => needs(Need::Isa(8, 0)) => needs(Need::FreeRunning),
@@ -172,6 +175,19 @@ fn odd_sizes_on_tensor_cores() -> Outcome {
     Ok(())
 }
 
+/// Rows of A and B at multiples of 16 bytes, wherever they end.
+fn odd_sizes_by_bulk_copies() -> Outcome {
+    let stream = stream()?;
+    for (m, n, k) in odd_sizes() {
+        for operations in LAYOUTS {
+            let case = Case { operations, multiple: 4, ..Case::new(m, n, k) };
+            case.check::<f32, f32>(&stream, SIMT)?;
+            case.check::<Complex<f32>, Complex<f32>>(&stream, SIMT)?;
+        }
+    }
+    Ok(())
+}
+
 fn gaps_starts_and_batches() -> Outcome {
     let stream = stream()?;
     let base = Case::new(65, 70, 40);
@@ -255,6 +271,10 @@ fn errors_are_within_their_bound() -> Outcome {
 
 fn two_runs_have_equal_bits() -> Outcome {
     bounds::two_runs(&stream()?, &engines()?)
+}
+
+fn bulk_copies_change_no_bits() -> Outcome {
+    bulk::bits(&stream()?)
 }
 
 fn epilogues_are_exact() -> Outcome {

@@ -5,24 +5,26 @@
 //! clusters of blocks divide k ([`split`]). The way that takes fewer clocks, as estimated from the rates of the instructions
 //! and of the copies, is taken; it is a function of the sizes and the machine alone.
 
-mod maps;
 mod pairs;
 mod split;
 
 use super::engine::Lack;
 use super::epilogue::Epilogue;
 use super::kernels::missing_image;
+use super::maps::{MAP_ALIGNMENT, Mapped, unmapped};
 use super::plan::{Geometry, Machine, Situation};
 use super::product::Product;
 use super::way::Way;
 use crate::driver::{DeviceSlice, DeviceSliceMut, Stream};
 use crate::error::Result;
 use crate::types::{DType, Element};
-use maps::{MAP_ALIGNMENT, unmapped};
 
 /// The operations of a product from which on operands are copied that no tensor map describes: below, the engine that
 /// takes any alignment is done in the time of a copy or two.
 const COPY_PAYS: f64 = (1u64 << 26) as f64;
+
+/// Elements in the 128 bytes of a box's row, and k of a stage.
+const PANEL: u32 = 64;
 
 /// Threads of a block: a warpgroup of which one thread copies, and two that multiply.
 const THREADS: u32 = 384;
@@ -146,8 +148,8 @@ pub(super) fn run_on<T: Element, C: Element>(
 ) -> Result<()> {
     let product = situation.product;
     // Copies live until the product is launched, which orders their memory's next use behind it.
-    let a = maps::Mapped::new(stream, a, product.stored_a(), situation.addresses[0])?;
-    let b = maps::Mapped::new(stream, b, product.stored_b(), situation.addresses[1])?;
+    let a = Mapped::new(stream, a, product.stored_a(), situation.addresses[0])?;
+    let b = Mapped::new(stream, b, product.stored_b(), situation.addresses[1])?;
     let work = Work { product, alpha, beta, epilogue };
     match division(situation) {
         Division::Pairs(pairs) => pairs.run(stream, &work, &a, &b, c, situation.addresses[2]),

@@ -2,13 +2,13 @@
 
 use super::super::epilogue::{Raw, WithEpilogue};
 use super::super::kernels::{self, Key};
+use super::super::maps::{MAP_ALIGNMENT, Mapped, map, maps};
 use super::super::plan::Machine;
 use super::super::product::Product;
-use super::maps::{MAP_ALIGNMENT, Mapped, PANEL, map, maps, tensor_element};
-use super::{THREADS, Work};
+use super::{PANEL, THREADS, Work};
 use crate::driver::image::ArgumentKind;
 use crate::driver::{
-    DeviceBuffer, DeviceSliceMut, KernelArgument, LaunchConfig, LaunchTarget, Stream,
+    DeviceBuffer, DeviceSliceMut, KernelArgument, LaunchConfig, LaunchTarget, Stream, TensorSwizzle,
 };
 use crate::error::Result;
 use crate::types::{DType, Element};
@@ -196,8 +196,8 @@ impl Pairs {
         let config = LaunchConfig::new(self.blocks(), THREADS).shared(shared_bytes(columns));
         let shape = WithParts { shape: WithEpilogue { shape, epilogue: work.epilogue }, parts: left };
         if staged {
-            let element = tensor_element(C::DTYPE);
-            let mut map_c = map(&c, element, stored_c, ((128 / size_of::<C>()) as u32, 64))?;
+            let size = ((128 / size_of::<C>()) as u32, 64);
+            let mut map_c = map(&c, stored_c, size, TensorSwizzle::Bytes128)?;
             // SAFETY: the kernel takes three maps, an address and this Shape; it reads what the first two describe and the
             // epilogue's buffers, which were checked, and writes what the third does, which lies inside C's buffer.
             unsafe { function.launch(stream, config, (&map_a, &map_b, &mut map_c, c, shape)) }

@@ -2,10 +2,10 @@
 
 use super::super::epilogue::{Raw, WithEpilogue};
 use super::super::kernels::{self, Key};
+use super::super::maps::Mapped;
 use super::super::plan::Machine;
 use super::super::product::Product;
-use super::maps::{Mapped, PANEL};
-use super::{THREADS, Work};
+use super::{PANEL, THREADS, Work};
 use crate::driver::{DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::Result;
 use crate::types::{DType, Element};

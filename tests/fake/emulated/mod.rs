@@ -20,7 +20,8 @@ use libloading::Library;
 use libtest_mimic::{Failed, Trial};
 use num_complex::Complex;
 use selvedge::driver::{Device, Stream};
-use selvedge::gemm::{Choice, Engine, Operation};
+use selvedge::gemm::{Choice, Engine, Machine, Operation, Plan, Product};
+use selvedge::types::DType;
 
 use super::children;
 use super::support::{Fake, FakeLaunch};
@@ -53,6 +54,8 @@ const ASYNC_F32: Family = family("gemm_async.cu", &["-DELEMENT=f32"], 1, 2);
 const ASYNC_F64: Family = family("gemm_async.cu", &["-DELEMENT=f64"], 1, 2);
 const ASYNC_C64: Family = family("gemm_async.cu", &["-DELEMENT=c64"], 1, 2);
 const ASYNC_C128: Family = family("gemm_async.cu", &["-DELEMENT=c128"], 1, 2);
+const BULK_F32: Family = family("gemm_bulk.cu", &["-DELEMENT=f32"], 1, 2);
+const BULK_C64: Family = family("gemm_bulk.cu", &["-DELEMENT=c64"], 1, 2);
 const SIMT_F16: Family = family("gemm_simt.cu", &["-DELEMENT=f16", "-DWIDE"], 1, 1);
 const SIMT_U8: Family = family("gemm_simt.cu", &["-DELEMENT=u8"], 1, 1);
 /// Copies of operands that no tensor map describes.
@@ -195,7 +198,7 @@ fn mma(fake: &Fake) -> Outcome {
 
 /// Child: ordinary arithmetic, by copies that run beside it and without.
 fn simt(fake: &Fake) -> Outcome {
-    emulate(fake, &[ASYNC_F32, ASYNC_F64, ASYNC_C64, ASYNC_C128, SIMT_F16, SIMT_U8])?;
+    emulate(fake, &[BULK_F32, BULK_C64, ASYNC_F32, ASYNC_F64, ASYNC_C64, ASYNC_C128, SIMT_F16, SIMT_U8])?;
     with_seeds(1, |stream| {
         for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS) {
             for multiple in [1, 8] {
@@ -218,9 +221,45 @@ fn simt(fake: &Fake) -> Outcome {
     })
 }
 
+/// Child: ordinary arithmetic on what bulk copies bring in, in small tiles and in large ones.
+fn bulk(fake: &Fake) -> Outcome {
+    emulate(fake, &[BULK_F32, BULK_C64])?;
+    with_seeds(2, |stream| {
+        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS) {
+            let case = Case { operations, multiple: 4, alpha: (3, 1), beta: (1, -2), ..Case::new(m, n, k) };
+            passes(case.check::<f32, f32>(stream, SIMT))?;
+            passes(case.check::<Complex<f32>, Complex<f32>>(stream, SIMT))?;
+        }
+        let all = [Operation::None, Operation::Transpose, Operation::Adjoint];
+        for operations in all.into_iter().flat_map(|a| all.map(|b| (a, b))) {
+            let case = Case { operations, multiple: 4, ..Case::new(35, 20, 17) };
+            passes(case.check::<f32, f32>(stream, SIMT))?;
+            passes(case.check::<Complex<f32>, Complex<f32>>(stream, SIMT))?;
+        }
+        Ok(())
+    })?;
+    // As many products as take longer in small tiles, of which each has two.
+    let batch = 200;
+    let large = |m, n, dtype| {
+        let product = Product::new(m, n, 44).batch(batch, m * 44, n * 44, m * n);
+        Plan::explain(&product, dtype, dtype, Machine::typical((9, 0))).map(|plan| plan.kernel().to_owned())
+    };
+    assert_eq!(large(8, 68, DType::F32)?, "gemm_bulk_f32_nn_large");
+    assert_eq!(large(68, 8, DType::C64)?, "gemm_bulk_c64_nn_large");
+    with_seeds(1, |stream| {
+        for operations in LAYOUTS {
+            let case = Case { operations, multiple: 4, batch, ..Case::new(8, 68, 44) };
+            passes(case.check::<f32, f32>(stream, SIMT))?;
+            let case = Case { size: (68, 8, 44), ..case };
+            passes(case.check::<Complex<f32>, Complex<f32>>(stream, SIMT))?;
+        }
+        Ok(())
+    })
+}
+
 /// Child: batches, gaps, and starts where no vector can be read, which are copied first where that pays.
 fn batches(fake: &Fake) -> Outcome {
-    emulate(fake, &[PAIRS_BF16, SPLIT_BF16, MMA_BF16, ASYNC_F32, COPY])?;
+    emulate(fake, &[PAIRS_BF16, SPLIT_BF16, MMA_BF16, BULK_F32, ASYNC_F32, COPY])?;
     with_seeds(1, |stream| {
         for operations in LAYOUTS {
             for (batch, shared, interleaved) in
@@ -229,6 +268,7 @@ fn batches(fake: &Fake) -> Outcome {
                 let with = Case { operations, batch, shared, interleaved, ..Case::new(65, 70, 40) };
                 let aligned = Case { multiple: 8, gaps: (8, 16, 8), starts: (8, 16, 24), ..with };
                 in_every_way::<bf16, bf16>(stream, aligned, &["wgmma/pairs/64", "wgmma/split/64x1"])?;
+                passes(aligned.check::<f32, f32>(stream, SIMT))?;
                 let anywhere = Case { gaps: (3, 5, 1), starts: (1, 3, 7), ..with };
                 passes(anywhere.check::<bf16, bf16>(stream, Choice::Auto))?;
                 passes(anywhere.check::<f32, f32>(stream, Choice::Auto))?;
@@ -240,7 +280,10 @@ fn batches(fake: &Fake) -> Outcome {
 
 /// Child: every part of an epilogue, on every engine.
 fn epilogue(fake: &Fake) -> Outcome {
-    emulate(fake, &[PAIRS_BF16, PAIRS_F16, SPLIT_BF16, SPLIT_F16, MMA_BF16, MMA_F16, ASYNC_F32, ASYNC_F64])?;
+    emulate(
+        fake,
+        &[PAIRS_BF16, PAIRS_F16, SPLIT_BF16, SPLIT_F16, MMA_BF16, MMA_F16, BULK_F32, ASYNC_F32, ASYNC_F64],
+    )?;
     with_seeds(1, |stream| passes(epilogues::every_part(stream, &[Engine::Wgmma, Engine::Mma])))
 }
 
@@ -297,12 +340,13 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
 
 type Child = fn(&Fake) -> Outcome;
 
-const CHILDREN: [(&str, Child); 7] = [
+const CHILDREN: [(&str, Child); 8] = [
     ("pairs", pairs),
     ("divided", divided),
     ("split", split),
     ("mma", mma),
     ("simt", simt),
+    ("bulk", bulk),
     ("batches", batches),
     ("epilogues", epilogue),
 ];

@@ -1,8 +1,8 @@
 //! Operands as the bulk tensor copies see them, and copies of those that they cannot see.
 
-use super::super::packed::packed;
-use super::super::plan::Situation;
-use super::super::product::Stored;
+use super::packed::packed;
+use super::plan::Situation;
+use super::product::Stored;
 use crate::driver::{
     DeviceBuffer, DeviceRead, DeviceSlice, Stream, TensorElement, TensorMap, TensorMapLayout,
     TensorPromotion, TensorSwizzle,
@@ -14,8 +14,6 @@ use crate::types::{DType, Element};
 pub(super) const MAP_ALIGNMENT: usize = 16;
 /// Bytes from a row or matrix to the next that a tensor map can hold, less one.
 const MAP_STRIDE: u64 = (1 << 40) - 1;
-/// Elements in the 128 bytes of a box's row, and k of a stage.
-pub(super) const PANEL: u32 = 64;
 
 /// Whether a tensor map can describe the matrices, at this address.
 pub(super) fn maps(stored: Stored, address: u64, element: usize) -> bool {
@@ -37,10 +35,11 @@ pub(super) fn unmapped(situation: &Situation<'_>) -> impl Iterator<Item = char> 
 /// The map of all matrices, with boxes of so many columns and rows.
 pub(super) fn map<T: Element>(
     memory: &impl DeviceRead<T>,
-    element: TensorElement,
     stored: Stored,
     (width, height): (u32, u32),
+    swizzle: TensorSwizzle,
 ) -> Result<TensorMap> {
+    let element = tensor_element(T::DTYPE);
     let size = element.size() as u64;
     let (rows, columns) = (stored.rows as u64, stored.columns as u64);
     let aligned = |bytes: u64| bytes.next_multiple_of(MAP_ALIGNMENT as u64);
@@ -54,17 +53,19 @@ pub(super) fn map<T: Element>(
         &TensorMapLayout {
             shape: vec![columns, rows, if shared { 1 } else { stored.batch as u64 }],
             strides: vec![row, matrix],
-            swizzle: TensorSwizzle::Bytes128,
+            swizzle,
             promotion: TensorPromotion::Bytes128,
             ..TensorMapLayout::contiguous(element, &[], &[width, height, 1])
         },
     )
 }
 
-pub(super) fn tensor_element(dtype: DType) -> TensorElement {
+/// What copies take the type for; complex numbers have no name of their own there.
+fn tensor_element(dtype: DType) -> TensorElement {
     match dtype {
         DType::F16 => TensorElement::F16,
         DType::BF16 => TensorElement::BF16,
+        DType::C64 => TensorElement::U64,
         _ => TensorElement::F32,
     }
 }
@@ -91,12 +92,11 @@ impl<'a, T: Element> Mapped<'a, T> {
         Ok(Mapped { source, copy: Some(copy), stored })
     }
 
-    /// Its map, with boxes of so many columns and rows.
+    /// Its map, with boxes of so many columns, of 128 bytes, and rows.
     pub fn map(&self, size: (u32, u32)) -> Result<TensorMap> {
-        let element = tensor_element(T::DTYPE);
         match &self.copy {
-            Some(copy) => map(copy, element, self.stored, size),
-            None => map(&self.source, element, self.stored, size),
+            Some(copy) => map(copy, self.stored, size, TensorSwizzle::Bytes128),
+            None => map(&self.source, self.stored, size, TensorSwizzle::Bytes128),
         }
     }
 

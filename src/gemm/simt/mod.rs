@@ -1,5 +1,7 @@
-//! Products by ordinary arithmetic: `csrc/kernels/gemm_simt.cu` for every type and device, and from compute capability 8.0
-//! on `csrc/kernels/gemm_async.cu` for f32, f64 and complex numbers.
+//! Products by ordinary arithmetic: `csrc/kernels/gemm_simt.cu` for every type and device, from compute capability 8.0 on
+//! `csrc/kernels/gemm_async.cu` for f32, f64 and complex numbers, and on 9.0 [`bulk`] for f32 and c64 where it can.
+
+mod bulk;
 
 use super::blocks::{self, Scalars, Shape};
 use super::element::of_dtype;
@@ -7,7 +9,7 @@ use super::engine::Lack;
 use super::epilogue::{Epilogue, WithEpilogue};
 use super::kernels::{self, Key, missing_image};
 use super::plan::{Geometry, Situation};
-use super::product::OPERATION;
+use super::product::{OPERATION, Operation};
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::{Error, Result};
 use crate::types::{DType, Element};
@@ -38,15 +40,18 @@ const fn tile(
     Tile { rows, columns, threads: rows * columns / each, shared, alone, beside }
 }
 
+/// The two times of a large tile, of a small one, and of a small one whose depth two slices of the block divide, so that
+/// two warps share each scheduler.
+const LARGE: (u64, u64) = (150, 100);
+const SMALL: (u64, u64) = (130, 115);
+const SLICED: (u64, u64) = (115, 110);
+
 /// The family for the type from 8.0 on, its large and its small tile.
 fn asynchronous(operand: DType) -> Option<(&'static str, [Tile; 2])> {
-    const LARGE: (u64, u64) = (150, 100);
-    const SMALL: (u64, u64) = (130, 115);
     Some(match operand {
         DType::F32 => (
             "gemm_async_f32",
-            // Two slices of a block divide the depth of a small tile, so two warps share each scheduler.
-            [tile((128, 128), 128, (16, 3), 4, LARGE), tile((128, 64), 32, (16, 4), 4, (115, 110))],
+            [tile((128, 128), 128, (16, 3), 4, LARGE), tile((128, 64), 32, (16, 4), 4, SLICED)],
         ),
         DType::F64 => {
             ("gemm_async_f64", [tile((128, 64), 64, (8, 4), 8, LARGE), tile((64, 32), 32, (8, 4), 8, SMALL)])
@@ -68,38 +73,65 @@ fn plain(sum_bytes: usize) -> Tile {
     Tile { rows: span, columns: span, threads: 256, shared: 0, alone: 1, beside: 1 }
 }
 
+/// The kernels that make a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kernels {
+    /// Those of every device.
+    Plain,
+    /// Those that copy while they multiply, with a large tile or a small one.
+    Asynchronous { large: bool },
+    /// Those that bulk copies bring operands to.
+    Bulk { large: bool },
+}
+
 /// How a product is made.
 struct Way {
     family: &'static str,
+    kernels: Kernels,
     tile: Tile,
-    /// Of an asynchronous family: whether the tile is its large one.
-    large: Option<bool>,
     /// Elements of A, B and C that are read or written together.
     together: [usize; 3],
+}
+
+/// Whether the first of two tiles takes no longer than the second.
+fn larger_is_faster(situation: &Situation<'_>, [large, small]: [Tile; 2]) -> bool {
+    let time = |tile: Tile| {
+        let each = blocks::tiles(situation, tile.rows, tile.columns)
+            .div_ceil(situation.machine.multiprocessors.into());
+        let rate = if each == 1 { tile.alone } else { tile.beside };
+        each.saturating_mul(u64::from(tile.rows * tile.columns) * rate)
+    };
+    time(large) <= time(small)
 }
 
 fn way(situation: &Situation<'_>) -> Option<Way> {
     let (family, sum_bytes) = of_dtype(situation.operand)?;
     let run = 16 / sum_bytes;
     let product = situation.product;
+    let chosen = |large, tiles: [Tile; 2]| if large { tiles[0] } else { tiles[1] };
+    if let Some((family, tiles)) = bulk::able(situation) {
+        let large = larger_is_faster(situation, tiles);
+        let tile = chosen(large, tiles);
+        return Some(Way { family, kernels: Kernels::Bulk { large }, tile, together: [run; 3] });
+    }
     let known = asynchronous(situation.operand);
-    if let Some((family, [large, small])) =
+    if let Some((family, tiles)) =
         known.filter(|(family, _)| missing_image(situation.machine, family).is_none())
     {
-        let time = |tile: Tile| {
-            let each = blocks::tiles(situation, tile.rows, tile.columns)
-                .div_ceil(situation.machine.multiprocessors.into());
-            let rate = if each == 1 { tile.alone } else { tile.beside };
-            each.saturating_mul(u64::from(tile.rows * tile.columns) * rate)
-        };
-        // Only small tiles change signs.
-        let conjugates = product.operation_a().conjugates() || product.operation_b().conjugates();
-        let is_large = !conjugates && time(large) <= time(small);
-        let tile = if is_large { large } else { small };
-        return Some(Way { family, tile, large: Some(is_large), together: [run; 3] });
+        // Only small tiles change signs, which real numbers keep.
+        let changes = |operation: Operation| operation.conjugates() && situation.operand.is_complex();
+        let conjugates = changes(product.operation_a()) || changes(product.operation_b());
+        let large = !conjugates && larger_is_faster(situation, tiles);
+        let tile = chosen(large, tiles);
+        return Some(Way { family, kernels: Kernels::Asynchronous { large }, tile, together: [run; 3] });
     }
     let vector = if sum_bytes <= 4 { 4 } else { run };
-    Some(Way { family, tile: plain(sum_bytes), large: None, together: [vector, vector, run] })
+    let tile = plain(sum_bytes);
+    Some(Way { family, kernels: Kernels::Plain, tile, together: [vector, vector, run] })
+}
+
+fn size(large: bool) -> &'static str {
+    if large { "large" } else { "small" }
 }
 
 impl Way {
@@ -109,10 +141,13 @@ impl Way {
 
     fn kernel(&self, situation: &Situation<'_>) -> String {
         let layout = situation.product.layout();
-        match self.large {
-            Some(large) => format!("{}_{layout}_{}", self.family, if large { "large" } else { "small" }),
-            None if situation.operand == situation.result => format!("{}_{layout}", self.family),
-            None => format!("{}_f32_{layout}", self.family),
+        match self.kernels {
+            Kernels::Bulk { large } => {
+                format!("{}_{}_{}", self.family, bulk::layout(situation), size(large))
+            }
+            Kernels::Asynchronous { large } => format!("{}_{layout}_{}", self.family, size(large)),
+            Kernels::Plain if situation.operand == situation.result => format!("{}_{layout}", self.family),
+            Kernels::Plain => format!("{}_f32_{layout}", self.family),
         }
     }
 }
@@ -164,22 +199,29 @@ pub(super) fn run_on<T: Element, C: Element>(
 ) -> Result<()> {
     let product = situation.product;
     let way = way(situation).ok_or_else(|| no_way(situation))?;
-    let (a_transposed, b_transposed) =
-        (product.operation_a().transposes(), product.operation_b().transposes());
+    let operations = [product.operation_a(), product.operation_b()];
+    let [a_operation, b_operation] = operations
+        .map(|operation| u64::from(operation.transposes()) | u64::from(operation.conjugates()) << 1);
+    let large = matches!(way.kernels, Kernels::Asynchronous { large: true } | Kernels::Bulk { large: true });
     let key: Key = (
         way.family,
-        u64::from(T::DTYPE != C::DTYPE)
-            | u64::from(a_transposed) << 1
-            | u64::from(b_transposed) << 2
-            | u64::from(way.large == Some(true)) << 3,
+        u64::from(T::DTYPE != C::DTYPE) | u64::from(large) << 1 | a_operation << 2 | b_operation << 4,
     );
     let function = kernels::function(&stream.device(), key, || way.kernel(situation))?;
     // Asynchronous copies are of 16 bytes or of one element.
-    let shape = Shape::new::<T, C>(situation, scalars, epilogue, way.together, way.large.is_some());
+    let whole = matches!(way.kernels, Kernels::Asynchronous { .. });
+    let shape = Shape::new::<T, C>(situation, scalars, epilogue, way.together, whole);
     let config = LaunchConfig::new(way.tiles(situation) as u32, way.tile.threads).shared(way.tile.shared);
+    let shape = WithEpilogue { shape, epilogue };
+    if matches!(way.kernels, Kernels::Bulk { .. }) {
+        let [map_a, map_b] = bulk::maps(situation, &way.tile, &a, &b)?;
+        // SAFETY: the kernel takes two maps, an address and this Shape; it reads what the maps describe, which lies inside the
+        // buffers, and stays inside the matrices of C and the epilogue's buffers, which were checked.
+        return unsafe { function.launch(stream, config, (&map_a, &map_b, c, shape)) };
+    }
     // SAFETY: the kernel takes three addresses and this Shape, and stays inside the matrices that it describes, which lie
     // inside the buffers, and the epilogue's buffers, which were checked.
-    unsafe { function.launch(stream, config, (a, b, c, WithEpilogue { shape, epilogue })) }
+    unsafe { function.launch(stream, config, (a, b, c, shape)) }
 }
 
 #[cfg(test)]
@@ -194,11 +236,24 @@ mod tests {
         };
         let square = |size| Product::new(size, size, size);
         for (size, tile) in [(64, "small"), (1024, "small"), (2048, "large"), (4096, "large")] {
-            assert_eq!(kernel(square(size), DType::F32, (9, 0)), format!("gemm_async_f32_nn_{tile}"));
+            assert_eq!(kernel(square(size), DType::F32, (9, 0)), format!("gemm_bulk_f32_nn_{tile}"));
+            assert_eq!(kernel(square(size), DType::F32, (8, 0)), format!("gemm_async_f32_nn_{tile}"));
         }
         assert_eq!(kernel(square(4096), DType::C128, (8, 0)), "gemm_async_c128_nn_large");
         let adjoint = square(4096).a(Operation::Adjoint);
-        assert_eq!(kernel(adjoint, DType::C64, (9, 0)), "gemm_async_c64_tn_small");
+        assert_eq!(kernel(adjoint, DType::C64, (9, 0)), "gemm_bulk_c64_cn_large");
+        assert_eq!(kernel(adjoint, DType::C64, (8, 0)), "gemm_async_c64_tn_small");
+        // Whether bulk copies can bring operands in decides neither the tile nor, with it, the bits.
+        for (m, n) in [(100, 100), (1000, 1500), (1400, 1400), (1900, 2100), (300, 9000), (5000, 5000)] {
+            let size = |product, capability| {
+                let name = kernel(product, DType::F32, capability);
+                name.rsplit_once('_').map(|(_, size)| size.to_owned())
+            };
+            let [aligned, odd] = [40, 41].map(|k| Product::new(m, n, k));
+            assert_eq!(size(aligned, (9, 0)), size(odd, (9, 0)), "{aligned}");
+            let adjoint = aligned.a(Operation::Adjoint);
+            assert_eq!(size(adjoint, (9, 0)), size(adjoint, (8, 0)), "{adjoint}");
+        }
         // Older devices, and types without such kernels.
         assert_eq!(kernel(square(4096), DType::F32, (7, 5)), "gemm_simt_f32_nn");
         assert_eq!(kernel(square(4096), DType::I32, (9, 0)), "gemm_simt_u32_nn");
