@@ -86,12 +86,7 @@ fn way(situation: &Situation<'_>) -> Option<Way> {
     if let Some((family, [large, small])) =
         known.filter(|(family, _)| missing_image(situation.machine, family).is_none())
     {
-        let time = |tile: Tile| {
-            let each = blocks::tiles(situation, tile.rows, tile.columns)
-                .div_ceil(situation.machine.multiprocessors.into());
-            let rate = if each == 1 { tile.alone } else { tile.beside };
-            each.saturating_mul(u64::from(tile.rows * tile.columns) * rate)
-        };
+        let time = |tile: Tile| blocks::time(situation, (tile.rows, tile.columns), (tile.alone, tile.beside));
         // Only small tiles change signs.
         let conjugates = product.operation_a().conjugates() || product.operation_b().conjugates();
         let is_large = !conjugates && time(large) <= time(small);
@@ -185,7 +180,7 @@ pub(super) fn run_on<T: Element, C: Element>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gemm::{Machine, Operation, Plan, Product};
+    use crate::gemm::{Choice, Engine, Machine, Operation, Plan, Product};
 
     #[test]
     fn tiles_fill_the_device() {
@@ -196,7 +191,8 @@ mod tests {
         for (size, tile) in [(64, "small"), (1024, "small"), (2048, "large"), (4096, "large")] {
             assert_eq!(kernel(square(size), DType::F32, (9, 0)), format!("gemm_async_f32_nn_{tile}"));
         }
-        assert_eq!(kernel(square(4096), DType::C128, (8, 0)), "gemm_async_c128_nn_large");
+        let asked = square(4096).by(Choice::Only(Engine::Simt));
+        assert_eq!(kernel(asked, DType::C128, (8, 0)), "gemm_async_c128_nn_large");
         let adjoint = square(4096).a(Operation::Adjoint);
         assert_eq!(kernel(adjoint, DType::C64, (9, 0)), "gemm_async_c64_tn_small");
         // Older devices, and types without such kernels.
