@@ -16,13 +16,22 @@
 // the next step, each instruction's part once that instruction has the old one, so the tensor cores, which take many
 // clocks for an instruction, wait for nothing but the block's barrier.
 //
-// Banks: 16 bytes number i of row r lie at i ^ (0, 4, 2, 6)[r % 4]. What is read together, 16 numbers of 8 bytes or 8 of
-// 16, are 4 or 2 neighbours of k times 4 or 2 neighbours of m or n. Where k runs along the rows, these are 2 or 4 pieces
-// beside each other, 4 or 2 rows of 128 bytes below each other, which go to 4 or 2 parts of the 8; where it does not, two
-// pieces in each of 4 rows, which go to 4 parts. So each is in all banks once, as is what a copy writes, 8 pieces of a row.
+// Banks: 16 bytes number i of row r lie at i ^ (0, 4, 2, 6)[r % 4]. The banks give 8 such pieces at once: of the numbers of
+// a warp's instruction, two pieces beside each other in each of four rows, or four in each of two, of c128 where k runs along
+// the rows. A row is a multiple of 128 bytes, so the pieces' places in it decide: those of four rows differ in their two
+// upper bits, those of an even and an odd row in the uppermost one. So none meets another. What is copied is 8 pieces of a
+// row.
 //
-// Counted in registers, and in bytes that a block reads of shared memory for each number that it adds a product to, of
-// which one for each clock is what there is at the tensor cores' full speed: see `Tile`.
+// The tensor cores of an H200's multiprocessor add 128 products a clock. Its shared memory gives or takes 128 bytes a clock,
+// 1 a product, and the L2 cache gives half of that at most:
+//
+// | tile | of a warp | registers: sums, A, B | bytes a product: read of shared memory, copied from L2 |
+// |---|---|---|---|
+// | f64 large, 128 x 128 | 32 x 64 | 128, 32, 16 | 0.375, 0.125 |
+// | f64 medium, 64 x 64 | 32 x 32 | 64, 32, 16 | 0.5, 0.25 |
+// | f64 small, 32 x 32 | 16 x 16 | 16, 16, 16 | 1, 0.5 |
+// | c128 large, 64 x 64 | 32 x 32 | 128, 32, 20 | 0.25, 0.125 |
+// | c128 small, 32 x 32 | 16 x 16 | 32, 16, 20 | 0.5, 0.25 |
 //
 // | version | what | f64, c128 on an H200, of cuBLAS in the same run |
 // |---|---|---|
@@ -59,13 +68,13 @@ struct Tile;
 template <>
 struct Tile<f64, large> : TileOf<4, 2, 32, 64, 16, 3, 1> {};
 template <>
-struct Tile<f64, medium> : TileOf<2, 2, 32, 32, 16, 3, 3> {};
+struct Tile<f64, medium> : TileOf<2, 2, 32, 32, 16, 4, 3> {};
 template <>
-struct Tile<f64, small> : TileOf<2, 2, 16, 16, 16, 4, 4> {};
+struct Tile<f64, small> : TileOf<2, 2, 16, 16, 16, 6, 4> {};
 template <>
 struct Tile<c128, large> : TileOf<2, 2, 32, 32, 8, 3, 2> {};
 template <>
-struct Tile<c128, small> : TileOf<2, 2, 16, 16, 8, 4, 4> {};
+struct Tile<c128, small> : TileOf<2, 2, 16, 16, 8, 6, 4> {};
 
 // x, or -x where `sign` is the bit of the sign in the upper half.
 __device__ inline f64 flipped(f64 x, u32 sign) {
