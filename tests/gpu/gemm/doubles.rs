@@ -6,6 +6,7 @@ use selvedge::gemm::{Choice, Engine, Machine, Operation, Plan, Product, gemm};
 use selvedge::types::DType;
 
 use super::bounds::{Rounded, random};
+use super::case::LAYOUTS;
 use crate::support::{Numbers, Outcome};
 
 /// k that the tensor cores add of real by real parts before those of imaginary parts.
@@ -29,8 +30,18 @@ fn bits((re, im): (f64, f64)) -> (u64, u64) {
     (re.to_bits(), im.to_bits())
 }
 
+/// Sizes that take every tile, by the multiprocessors of an H200.
+pub const SIZES: [(usize, usize, usize); 3] = [(70, 65, 100), (700, 600, 21), (1535, 1405, 21)];
+/// The tiles that they take, of f64 and c128.
+const TILES: [[&str; 2]; 3] = [["small", "small"], ["medium", "large"], ["large", "large"]];
+
+/// The same, of conjugated numbers.
+pub fn conjugated(operation: Operation) -> Operation {
+    if operation.transposes() { Operation::Adjoint } else { Operation::Conjugate }
+}
+
 /// Some rows of a product whose operands begin `start` elements into their buffers, in rows with so large a gap.
-fn check<T: Rounded>(
+pub fn check<T: Rounded>(
     stream: &Stream,
     (m, n, k): (usize, usize, usize),
     (of_a, of_b): (Operation, Operation),
@@ -78,36 +89,31 @@ fn check<T: Rounded>(
 /// Every tile and layout, with what begins at multiples of 16 bytes and what does not; complex operands conjugated too.
 pub fn bits_are_those_of_fma(stream: &Stream) -> Outcome {
     let machine = Machine::of(&stream.device())?;
-    let letters = [[Operation::None, Operation::Conjugate], [Operation::Transpose, Operation::Adjoint]];
-    let sizes = [
-        ((70, 65, 100), ["small", "small"]),
-        ((700, 600, 21), ["medium", "large"]),
-        ((1535, 1405, 21), ["large", "large"]),
-    ];
-    for (size, tiles) in sizes {
-        for (a, b) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+    for (size, tiles) in SIZES.into_iter().zip(TILES) {
+        for (of_a, of_b) in LAYOUTS {
             for (dtype, tile) in [DType::F64, DType::C128].into_iter().zip(tiles) {
-                let product = Product::new(size.0, size.1, size.2).a(letters[a][0]).b(letters[b][0]);
+                let product = Product::new(size.0, size.1, size.2).a(of_a).b(of_b);
                 let plan = Plan::explain(&product, dtype, dtype, machine)?;
-                // By the multiprocessors of an H200.
                 let wanted = machine.multiprocessors != 132 || plan.kernel().ends_with(tile);
                 assert!(wanted && plan.engine() == Engine::Mma, "{plan}");
             }
             for place in [(0, 0), (1, 0), (0, 1), (0, 3)] {
-                let operations = (letters[a][0], letters[b][0]);
-                check::<f64>(stream, size, operations, place, Engine::Mma)?;
+                check::<f64>(stream, size, (of_a, of_b), place, Engine::Mma)?;
                 // Ordinary arithmetic has the same order.
-                check::<f64>(stream, size, operations, place, Engine::Simt)?;
+                check::<f64>(stream, size, (of_a, of_b), place, Engine::Simt)?;
             }
-            for (conjugate_a, conjugate_b) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-                let operations = (letters[a][conjugate_a], letters[b][conjugate_b]);
-                check::<Complex<f64>>(stream, size, operations, (0, 0), Engine::Mma)?;
+            for a in [of_a, conjugated(of_a)] {
+                for b in [of_b, conjugated(of_b)] {
+                    check::<Complex<f64>>(stream, size, (a, b), (0, 0), Engine::Mma)?;
+                }
             }
         }
     }
     for k in [1, 7, 8, 9, 15, 16, 17, 31, 48, 300] {
-        check::<f64>(stream, (33, 31, k), (letters[0][0], letters[0][0]), (0, 0), Engine::Mma)?;
-        check::<Complex<f64>>(stream, (31, 33, k), (letters[0][1], letters[1][0]), (1, 1), Engine::Mma)?;
+        for operations in LAYOUTS {
+            check::<f64>(stream, (33, 31, k), operations, (0, 0), Engine::Mma)?;
+            check::<Complex<f64>>(stream, (31, 33, k), operations, (1, 1), Engine::Mma)?;
+        }
     }
     Ok(())
 }
