@@ -73,7 +73,9 @@ fn wanted_entries(family: &str) -> Vec<String> {
             }
         }
         product if is_for_newer(product) => {
-            for size in ["large", "small"] {
+            let sizes =
+                ["large", "small"].into_iter().chain(Some("medium").filter(|_| product == "gemm_mma_f64"));
+            for size in sizes {
                 entries.extend(LAYOUTS.map(|layout| format!("{product}_{layout}_{size}")));
             }
         }
@@ -107,6 +109,7 @@ fn families_are_complete() {
         wanted.extend(["f16", "bf16"].map(|element| format!("{family}_{element}")));
     }
     wanted.extend(["f32", "c64"].map(|element| format!("gemm_bulk_{element}")));
+    wanted.extend(["f64", "c128"].map(|element| format!("gemm_mma_{element}")));
     wanted.extend(["f32", "f64", "c64", "c128"].map(|element| format!("gemm_async_{element}")));
     wanted.sort();
     assert_eq!(images::families(), wanted);

@@ -191,7 +191,7 @@ pub fn older(bare: &Bare, options: &Options) -> Result<(), Failure> {
     part.finish()
 }
 
-/// Types without tensor cores of their own here.
+/// f32 as IEEE has it, and the types that are wider.
 pub fn plain(bare: &Bare, options: &Options) -> Result<(), Failure> {
     let mut part = Part::new(bare, options, "gemm_plain", "Products in f32, f64 and complex numbers")?;
     for size in [1024, 2048, 4096, 8192] {
@@ -199,6 +199,13 @@ pub fn plain(bare: &Bare, options: &Options) -> Result<(), Failure> {
     }
     let square = Shape::new(4096, 4096, 4096);
     part.one::<f64, f64>("f64 4096", square, Some(Goal(0.54, 0.45)))?;
+    for size in [512, 1024, 2048, 8192] {
+        let shape = Shape::new(size, size, size);
+        part.one::<f64, f64>(&format!("f64 {size}"), shape, None)?;
+        if size < 8192 {
+            part.one::<Complex<f64>, Complex<f64>>(&format!("c128 {size}"), shape, None)?;
+        }
+    }
     part.one::<Complex<f32>, Complex<f32>>("c64 4096", square, Some(Goal(1.05, 0.85)))?;
     part.one::<Complex<f64>, Complex<f64>>("c128 4096", square, Some(Goal(0.54, 0.45)))?;
     part.finish()

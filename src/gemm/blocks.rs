@@ -86,6 +86,18 @@ pub(super) fn tiles(situation: &Situation<'_>, rows: u32, columns: u32) -> u64 {
     tiles.saturating_mul(product.count() as u64)
 }
 
+/// How long the product takes in tiles of so many rows and columns, of which a multiprocessor makes each number in the
+/// first time where it has one tile at a time, and in the second one where it has several.
+pub(super) fn time(
+    situation: &Situation<'_>,
+    (rows, columns): (u32, u32),
+    (alone, beside): (u64, u64),
+) -> u64 {
+    let each = tiles(situation, rows, columns).div_ceil(situation.machine.multiprocessors.into());
+    let rate = if each == 1 { alone } else { beside };
+    each.saturating_mul(u64::from(rows * columns) * rate)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,7 +14,7 @@ pub enum Engine {
     /// Tensor cores of compute capability 9.0, fed by bulk tensor copies: [`DType::F16`] and [`DType::BF16`], added in f32.
     Wgmma,
     /// Tensor cores of compute capability 8.0 and up, and 7.5 for [`DType::F16`]: [`DType::F16`] and [`DType::BF16`], added
-    /// in f32, of any alignment.
+    /// in f32, [`DType::F64`] and [`DType::C128`], added in their own type; of any alignment.
     Mma,
     /// Ordinary arithmetic: every device, every element type, any alignment.
     Simt,

@@ -197,7 +197,7 @@ impl Plan {
         let situation = Situation { way, ..situation };
         let geometry = match engine {
             Engine::Wgmma => wgmma::geometry(&situation),
-            Engine::Mma => mma::geometry(&situation),
+            Engine::Mma => mma::geometry(&situation)?,
             Engine::Simt => simt::geometry(&situation)?,
             Engine::Cublas => cublas::geometry(&situation),
         };

@@ -12,7 +12,7 @@ fn a_product_is_explained_without_a_device() {
     assert!(text.contains(": wgmma\n  kernel gemm_wgmma_bf16_nn_"), "{text}");
     let text = succeeds(&["explain", "matmul", "64", "64", "64", "f64", "--layout", "tn"]);
     assert!(
-        text.contains(": simt\n  kernel gemm_async_f64_tn_")
+        text.contains(": mma\n  kernel gemm_mma_f64_tn_")
             && text.contains("not wgmma: it does not multiply f64"),
         "{text}"
     );

@@ -250,6 +250,36 @@ fn launches_by_bulk_copies(fake: &Fake) -> Outcome {
     check(fake.violations().is_empty(), &fake.violations().join("\n"))
 }
 
+/// Child: a product of doubles is one launch, of any layout and alignment, and where it is conjugated.
+fn launches_of_doubles(fake: &Fake) -> Outcome {
+    let stream = Device::new(0)?.stream()?;
+    let all = [Operation::None, Operation::Transpose, Operation::Conjugate, Operation::Adjoint];
+    let (a, b) = (stream.zeros::<f64>(1100 * 1200)?, stream.zeros::<f64>(1100 * 1200)?);
+    let mut c = stream.zeros::<f64>(1100 * 1200)?;
+    let complex = [stream.zeros::<Complex<f64>>(530 * 520)?, stream.zeros(530 * 520)?];
+    let mut complex_c = stream.zeros::<Complex<f64>>(530 * 520)?;
+    let one = Complex::new(1.0, 0.0);
+    let before = launched(fake);
+    let mut products = 0;
+    for (of_a, of_b) in all.into_iter().flat_map(|a| all.map(|b| (a, b))) {
+        for size in [1, 33, 512] {
+            let product =
+                Product::new(size, size + 1, size + 3).a(of_a).b(of_b).by(Choice::Only(Engine::Mma));
+            gemm(&stream, &product, 1.0, &a.slice(1..)?, &b, 1.0, &mut c)?;
+            gemm(&stream, &product, one, &complex[0], &complex[1], one, &mut complex_c)?;
+            products += 2;
+        }
+        let wide = Product::new(1100, 1150, 900).a(of_a).b(of_b);
+        gemm(&stream, &wide, 1.0, &a, &b, 0.0, &mut c)?;
+        products += 1;
+    }
+    check(launched(fake) - before == products, "a product of doubles is one launch")?;
+    let refused = Product::new(64, 64, 64).by(Choice::Only(Engine::Wgmma));
+    check(gemm(&stream, &refused, 1.0, &a, &b, 0.0, &mut c).is_err(), "wgmma does not multiply doubles")?;
+    stream.synchronize()?;
+    check(fake.violations().is_empty(), &fake.violations().join("\n"))
+}
+
 /// Child: captured, a product is part of a graph; after a reset its kernels are looked up again.
 fn captured_and_reset(fake: &Fake) -> Outcome {
     let device = Device::new(0)?;
@@ -296,11 +326,13 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
         [name] if name == "order_simt" => order::<f64>(fake, SIMT, 1.0),
         [name] if name == "order_bulk" => order::<f32>(fake, SIMT, 1.0),
         [name] if name == "order_mma" => order::<bf16>(fake, Choice::Only(Engine::Mma), 1.0),
+        [name] if name == "order_mma_double" => order::<f64>(fake, Choice::Only(Engine::Mma), 1.0),
         [name] if name == "order_wgmma" => order::<bf16>(fake, WGMMA, 1.0),
         [name] if name == "epilogues_simt" => order_of_epilogues(fake, SIMT),
         [name] if name == "epilogues_wgmma" => order_of_epilogues(fake, WGMMA),
         [name] if name == "launches" => launches(fake),
         [name] if name == "launches_by_bulk_copies" => launches_by_bulk_copies(fake),
+        [name] if name == "launches_of_doubles" => launches_of_doubles(fake),
         [name] if name == "captured_and_reset" => captured_and_reset(fake),
         [name] if name == "environment" => environment(fake),
         other => Err(format!("no child {other:?}").into()),
@@ -311,15 +343,17 @@ fn run(name: &str, settings: &[(&str, &str)]) -> Result<String, libtest_mimic::F
     children::must_succeed(&Variant::new(12040), "gemm", &[name.to_owned()], settings)
 }
 
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 11] = [
     "order_simt",
     "order_bulk",
     "order_mma",
+    "order_mma_double",
     "order_wgmma",
     "epilogues_simt",
     "epilogues_wgmma",
     "launches",
     "launches_by_bulk_copies",
+    "launches_of_doubles",
     "captured_and_reset",
 ];
 

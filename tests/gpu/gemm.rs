@@ -4,6 +4,7 @@
 mod bounds;
 mod bulk;
 mod case;
+mod doubles;
 mod epilogues;
 mod large;
 mod numbers;
@@ -30,6 +31,7 @@ promises! {
     alpha_and_beta => needs(Need::Isa(8, 0)),
     conjugates => needs(Need::Isa(8, 0)),
     integers_wrap => needs(Need::Isa(8, 0)),
+    doubles_have_the_bits_of_fma => needs(Need::Isa(8, 0)),
     errors_are_within_their_bound => needs(Need::Isa(8, 0)),
     two_runs_have_equal_bits => needs(Need::Isa(8, 0)),
     bulk_copies_change_no_bits => needs(Need::Isa(8, 0)),
@@ -75,11 +77,13 @@ fn engines() -> selvedge::Result<Vec<Engine>> {
     Ok(engines)
 }
 
-/// By ordinary arithmetic, and by the tensor cores too where there are some: by `wgmma` where its rows allow it.
+/// By ordinary arithmetic, and by the tensor cores too where there are some for the type: by `wgmma` where its rows allow
+/// it.
 fn every<T: Number, C: ResultOf<T>>(stream: &Stream, case: Case) -> Outcome {
     case.check::<T, C>(stream, SIMT)?;
     let narrow = matches!(T::DTYPE, DType::F16 | DType::BF16);
-    if narrow && has(Engine::Mma)? {
+    let double = matches!(T::DTYPE, DType::F64 | DType::C128);
+    if (narrow || double) && has(Engine::Mma)? {
         case.check::<T, C>(stream, MMA)?;
     }
     if narrow && has_wgmma()? && case.multiple % 8 == 0 && case.size.2 > 0 && case.alpha != (0, 0) {
@@ -140,7 +144,7 @@ fn odd_sizes_in_every_layout() -> Outcome {
     }
     for (m, n, k) in [(33, 65, 7), (129, 1, 31), (1, 127, 33)] {
         for operations in LAYOUTS {
-            Case { operations, ..Case::new(m, n, k) }.check::<Complex<f64>, Complex<f64>>(&stream, SIMT)?;
+            every::<Complex<f64>, Complex<f64>>(&stream, Case { operations, ..Case::new(m, n, k) })?;
             Case { operations, ..Case::new(m, n, k) }.check::<u8, u8>(&stream, SIMT)?;
         }
     }
@@ -159,6 +163,8 @@ fn odd_sizes_on_tensor_cores() -> Outcome {
             case.check::<bf16, bf16>(&stream, WGMMA)?;
             case.check::<f16, f32>(&stream, WGMMA)?;
             case.check::<f16, f16>(&stream, MMA)?;
+            case.check::<f64, f64>(&stream, MMA)?;
+            case.check::<Complex<f64>, Complex<f64>>(&stream, MMA)?;
         }
     }
     // Of C, rows may begin anywhere.
@@ -204,11 +210,15 @@ fn gaps_starts_and_batches() -> Outcome {
             every::<bf16, bf16>(&stream, aligned)?;
             every::<f16, f32>(&stream, aligned)?;
             every::<f32, f32>(&stream, aligned)?;
+            every::<f64, f64>(&stream, aligned)?;
+            every::<Complex<f64>, Complex<f64>>(&stream, aligned)?;
             // Where no vector can be read or written.
             let anywhere = Case { gaps: (3, 5, 1), starts: (1, 3, 7), ..with };
             anywhere.check::<bf16, bf16>(&stream, Choice::Auto)?;
             anywhere.check::<f32, f32>(&stream, Choice::Auto)?;
             anywhere.check::<Complex<f32>, Complex<f32>>(&stream, Choice::Auto)?;
+            every::<f64, f64>(&stream, anywhere)?;
+            every::<Complex<f64>, Complex<f64>>(&stream, anywhere)?;
             anywhere.check::<i8, i8>(&stream, Choice::Auto)?;
         }
     }
@@ -263,6 +273,11 @@ fn integers_wrap() -> Outcome {
     gemm(&stream, &Product::new(1, 1, 2), 1, &a, &b, 0, &mut c)?;
     assert_eq!(stream.download(&c)?, [(1 << 63) + 1]);
     Ok(())
+}
+
+fn doubles_have_the_bits_of_fma() -> Outcome {
+    let stream = stream()?;
+    if has(Engine::Mma)? { doubles::bits_are_those_of_fma(&stream) } else { Ok(()) }
 }
 
 fn errors_are_within_their_bound() -> Outcome {
@@ -345,6 +360,7 @@ fn older_images_multiply() -> Outcome {
     }
     // On the tensor cores that it knows.
     assert!(has(Engine::Mma)?);
+    doubles::bits_are_those_of_fma(&stream)?;
     let failed =
         case.check::<bf16, bf16>(&stream, WGMMA).err().and_then(|failed| failed.message().map(str::to_owned));
     assert!(failed.as_ref().is_some_and(|text| text.contains("SELVEDGE_ARCH=sm_80")), "{failed:?}");
@@ -358,6 +374,8 @@ fn ptx_multiplies() -> Outcome {
         every::<bf16, bf16>(&stream, case)?;
         every::<f16, f32>(&stream, case)?;
         every::<f32, f32>(&stream, case)?;
+        every::<f64, f64>(&stream, case)?;
+        every::<Complex<f64>, Complex<f64>>(&stream, case)?;
     }
     Ok(())
 }

@@ -269,7 +269,10 @@ mod tests {
         assert_eq!(of(65536, 2304, 768).columns, 256);
         assert_eq!(of(65536, 50304, 768).group, 16);
         // 4 x 16 tiles of 64 columns are one round of 66 pairs; 16 of 256 columns would leave 50 pairs idle.
-        assert_eq!(of(1024, 1024, 1024), Pairs { columns: 64, tiles: 64, pairs: 64, group: 4, divided: false });
+        assert_eq!(
+            of(1024, 1024, 1024),
+            Pairs { columns: 64, tiles: 64, pairs: 64, group: 4, divided: false }
+        );
         assert_eq!(of(1, 1, 1).pairs, 1);
         // A batch counts as more tiles.
         assert_eq!(best(&Product::new(1024, 1024, 64).batch(64, 65536, 65536, 1 << 20)).pairs, 66);

@@ -4,9 +4,15 @@
 //!
 //! Each trial runs with several seeds, which decide what runs when.
 
+#[path = "../../gpu/gemm/bounds.rs"]
+#[allow(dead_code, reason = "the rest is the device suite's")]
+mod bounds;
 mod build;
 #[path = "../../gpu/gemm/case.rs"]
 mod case;
+#[path = "../../gpu/gemm/doubles.rs"]
+#[allow(dead_code, reason = "the rest is the device suite's")]
+mod doubles;
 #[path = "../../gpu/gemm/epilogues.rs"]
 #[allow(dead_code, reason = "the rest is the device suite's")]
 mod epilogues;
@@ -50,6 +56,11 @@ const SPLIT_BF16: Family = family("gemm_split.cu", &["-DELEMENT=bf16"], 1, 2);
 const SPLIT_F16: Family = family("gemm_split.cu", &["-DELEMENT=f16"], 1, 2);
 const MMA_BF16: Family = family("gemm_mma.cu", &["-DELEMENT=bf16", "-D__CUDA_ARCH__=800"], 1, 2);
 const MMA_F16: Family = family("gemm_mma.cu", &["-DELEMENT=f16", "-D__CUDA_ARCH__=750"], 1, 2);
+/// Doubles by the instructions of 9.0, and by that of 8.0.
+const MMA_F64: Family = family("gemm_mma_double.cu", &["-DELEMENT=f64"], 1, 2);
+const MMA_C128: Family = family("gemm_mma_double.cu", &["-DELEMENT=c128"], 1, 2);
+const OLDER_F64: Family = family("gemm_mma_double.cu", &["-DELEMENT=f64", "-D__CUDA_ARCH__=800"], 1, 2);
+const OLDER_C128: Family = family("gemm_mma_double.cu", &["-DELEMENT=c128", "-D__CUDA_ARCH__=800"], 1, 2);
 const ASYNC_F32: Family = family("gemm_async.cu", &["-DELEMENT=f32"], 1, 2);
 const ASYNC_F64: Family = family("gemm_async.cu", &["-DELEMENT=f64"], 1, 2);
 const ASYNC_C64: Family = family("gemm_async.cu", &["-DELEMENT=c64"], 1, 2);
@@ -196,6 +207,35 @@ fn mma(fake: &Fake) -> Outcome {
     })
 }
 
+/// Whole numbers around the sizes of tiles and steps, of any alignment, and random ones bit by bit on every tile.
+fn doubles(fake: &Fake, families: &[Family]) -> Outcome {
+    emulate(fake, families)?;
+    with_seeds(1, |stream| {
+        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS) {
+            for multiple in [1, 8] {
+                let case = Case { operations, multiple, alpha: (3, 1), beta: (1, -2), ..Case::new(m, n, k) };
+                passes(case.check::<f64, f64>(stream, MMA))?;
+                passes(case.check::<Complex<f64>, Complex<f64>>(stream, MMA))?;
+            }
+        }
+        for (operations, place) in LAYOUTS.into_iter().zip([(0, 0), (1, 0), (0, 1), (0, 3)]) {
+            for size in doubles::SIZES {
+                passes(doubles::check::<f64>(stream, size, operations, place, Engine::Mma))?;
+            }
+            // The second one takes the largest tile.
+            for size in &doubles::SIZES[..2] {
+                let conjugated = (doubles::conjugated(operations.0), operations.1);
+                passes(doubles::check::<Complex<f64>>(stream, *size, conjugated, (0, 0), Engine::Mma))?;
+            }
+        }
+        let all = [Operation::None, Operation::Transpose, Operation::Conjugate, Operation::Adjoint];
+        for operations in all.into_iter().flat_map(|a| all.map(|b| (a, b))) {
+            passes(doubles::check::<Complex<f64>>(stream, (35, 20, 17), operations, (1, 1), Engine::Mma))?;
+        }
+        Ok(())
+    })
+}
+
 /// Child: ordinary arithmetic, by copies that run beside it and without.
 fn simt(fake: &Fake) -> Outcome {
     emulate(fake, &[BULK_F32, BULK_C64, ASYNC_F32, ASYNC_F64, ASYNC_C64, ASYNC_C128, SIMT_F16, SIMT_U8])?;
@@ -282,7 +322,10 @@ fn batches(fake: &Fake) -> Outcome {
 fn epilogue(fake: &Fake) -> Outcome {
     emulate(
         fake,
-        &[PAIRS_BF16, PAIRS_F16, SPLIT_BF16, SPLIT_F16, MMA_BF16, MMA_F16, BULK_F32, ASYNC_F32, ASYNC_F64],
+        &[
+            PAIRS_BF16, PAIRS_F16, SPLIT_BF16, SPLIT_F16, MMA_BF16, MMA_F16, MMA_F64, BULK_F32, ASYNC_F32,
+            ASYNC_F64,
+        ],
     )?;
     with_seeds(1, |stream| passes(epilogues::every_part(stream, &[Engine::Wgmma, Engine::Mma])))
 }
@@ -340,11 +383,13 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
 
 type Child = fn(&Fake) -> Outcome;
 
-const CHILDREN: [(&str, Child); 8] = [
+const CHILDREN: [(&str, Child); 10] = [
     ("pairs", pairs),
     ("divided", divided),
     ("split", split),
     ("mma", mma),
+    ("doubles", |fake| doubles(fake, &[MMA_F64, MMA_C128])),
+    ("doubles_of_older_devices", |fake| doubles(fake, &[OLDER_F64, OLDER_C128])),
     ("simt", simt),
     ("bulk", bulk),
     ("batches", batches),

@@ -37,7 +37,7 @@ impl Double {
 }
 
 /// Types with a real and an imaginary part in f64, exactly.
-trait Rounded: Number {
+pub trait Rounded: Number {
     const UNIT: f64;
     fn parts(self) -> (f64, f64);
     fn from_parts(parts: (f64, f64)) -> Self;
@@ -72,7 +72,7 @@ rounded! {
 }
 
 /// Sums of several uniform numbers: nearly normal, so that terms cancel.
-fn random<T: Rounded>(numbers: &mut Numbers, count: usize) -> Vec<T> {
+pub fn random<T: Rounded>(numbers: &mut Numbers, count: usize) -> Vec<T> {
     let mut one = || (0..4).map(|_| f64::from(numbers.next()) / f64::from(u32::MAX) - 0.5).sum::<f64>();
     (0..count).map(|_| T::from_parts((one(), one()))).collect()
 }
@@ -82,7 +82,7 @@ fn sum_unit<T: Rounded>(choice: Choice) -> f64 {
     let narrow = T::UNIT > F32;
     match choice {
         // Cut to 2^-22 of the largest term, at worst.
-        Choice::Only(Engine::Wgmma | Engine::Mma) => 4.0 * F32,
+        Choice::Only(Engine::Wgmma | Engine::Mma) if narrow => 4.0 * F32,
         _ if narrow => F32,
         // A complex product has two of each.
         _ => 2.0 * T::UNIT,
@@ -182,6 +182,10 @@ pub fn every_type(stream: &Stream, engines: &[Engine]) -> Outcome {
             check::<f16, f32>(stream, size, operations, by)?;
             check::<bf16, bf16>(stream, size, operations, by)?;
             check::<bf16, f32>(stream, size, operations, by)?;
+            if engine == Engine::Mma {
+                check::<f64, f64>(stream, size, operations, by)?;
+                check::<Complex<f64>, Complex<f64>>(stream, size, operations, by)?;
+            }
         }
     }
     Ok(())
@@ -251,6 +255,8 @@ pub fn two_runs(stream: &Stream, engines: &[Engine]) -> Outcome {
             }
             assert!(bits::<f32>(stream, product)? == bits::<f32>(stream, product)?, "f32, {product}");
             assert!(bits::<f64>(stream, product)? == bits::<f64>(stream, product)?, "f64, {product}");
+            let c128 = || bits::<Complex<f64>>(stream, product);
+            assert!(c128()? == c128()?, "c128, {product}");
         }
     }
     Ok(())

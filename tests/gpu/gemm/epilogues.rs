@@ -248,6 +248,11 @@ pub fn every_part(stream: &Stream, engines: &[Engine]) -> Outcome {
         let simt = Choice::Only(Engine::Simt);
         check::<f32, f32>((130, 70, 24), layout, parts, 2, |given| given.on(stream, simt))?;
         check::<f64, f64>((33, 65, 9), layout, parts, 2, |given| given.on(stream, simt))?;
+        if engines.contains(&Engine::Mma) {
+            let by = Choice::Only(Engine::Mma);
+            check::<f64, f64>((33, 65, 9), layout, parts, 2, |given| given.on(stream, by))?;
+            check::<f64, f64>((130, 76, 20), layout, parts, 2, |given| given.on(stream, by))?;
+        }
         for engine in engines {
             let by = Choice::Only(*engine);
             for size in [(136, 72, 40), (16, 136, 328), (300, 1048, 40)] {

@@ -1,0 +1,171 @@
+//! Products on the tensor cores of compute capability 8.0 and up, and 7.5: `csrc/kernels/gemm_mma.cu` for f16 and bf16
+//! ([`half`]), `csrc/kernels/gemm_mma_double.cu` for f64 and c128 ([`double`]).
+
+mod double;
+mod half;
+
+use super::blocks::{self, Scalars, Shape};
+use super::engine::Lack;
+use super::epilogue::{Epilogue, WithEpilogue};
+use super::kernels::{self, Key, missing_image};
+use super::plan::{Geometry, Situation};
+use super::product::OPERATION;
+use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
+use crate::error::{Error, Result};
+use crate::types::Element;
+
+/// How a product is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Division {
+    family: &'static str,
+    /// The tile's name, and its rows and columns.
+    size: &'static str,
+    tile: (u32, u32),
+    threads: u32,
+    /// Dynamic shared memory.
+    shared: u32,
+    /// Elements of A, B and C that are read or written together, and whether those of A and B only in whole rows of them.
+    together: [usize; 3],
+    whole: bool,
+}
+
+impl Division {
+    /// None where the types are not multiplied.
+    fn of(situation: &Situation<'_>) -> Option<Division> {
+        half::division(situation).or_else(|| double::division(situation))
+    }
+
+    fn tiles(&self, situation: &Situation<'_>) -> u64 {
+        blocks::tiles(situation, self.tile.0, self.tile.1)
+    }
+
+    fn kernel(&self, situation: &Situation<'_>) -> String {
+        format!("{}_{}_{}", self.family, situation.product.layout(), self.size)
+    }
+}
+
+fn lacking_types(situation: &Situation<'_>) -> Lack {
+    Lack::Types(situation.operand, situation.result)
+}
+
+/// What `lacks` has said before.
+fn no_division(situation: &Situation<'_>) -> Error {
+    Error::invalid(OPERATION, lacking_types(situation).to_string(), "types that are multiplied")
+}
+
+/// What keeps it from running.
+pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
+    let Some(division) = Division::of(situation) else {
+        return Some(lacking_types(situation));
+    };
+    if division.tiles(situation) > i32::MAX as u64 {
+        return Some(Lack::TooMany("tiles"));
+    }
+    missing_image(situation.machine, division.family).map(Lack::Image)
+}
+
+/// What would run.
+pub(super) fn geometry(situation: &Situation<'_>) -> Result<Geometry> {
+    let division = Division::of(situation).ok_or_else(|| no_division(situation))?;
+    let tiles = division.tiles(situation);
+    Ok(Geometry {
+        family: division.family,
+        kernel: division.kernel(situation),
+        tile: division.tile,
+        tiles,
+        blocks: tiles.min(i32::MAX as u64) as u32,
+        copied: Vec::new(),
+        splits: 1,
+        divided: 0,
+    })
+}
+
+/// Runs it. The product was checked against the buffers, and nothing is lacking.
+pub(super) fn run_on<T: Element, C: Element>(
+    stream: &Stream,
+    situation: &Situation<'_>,
+    scalars: Scalars,
+    a: DeviceSlice<'_, T>,
+    b: DeviceSlice<'_, T>,
+    c: DeviceSliceMut<'_, C>,
+    epilogue: &Epilogue<'_, C>,
+) -> Result<()> {
+    let product = situation.product;
+    let division = Division::of(situation).ok_or_else(|| no_division(situation))?;
+    let (a_transposed, b_transposed) =
+        (product.operation_a().transposes(), product.operation_b().transposes());
+    // Tiles of a family differ in their rows.
+    let key: Key = (
+        division.family,
+        u64::from(a_transposed) | u64::from(b_transposed) << 1 | u64::from(division.tile.0) << 2,
+    );
+    let function = kernels::function(&stream.device(), key, || division.kernel(situation))?;
+    let shape = Shape::new::<T, C>(situation, scalars, epilogue, division.together, division.whole);
+    let config =
+        LaunchConfig::new(division.tiles(situation) as u32, division.threads).shared(division.shared);
+    // SAFETY: the kernel takes three addresses and this Shape, and stays inside the matrices that it describes, which lie
+    // inside the buffers, and the epilogue's buffers, which were checked.
+    unsafe { function.launch(stream, config, (a, b, c, WithEpilogue { shape, epilogue })) }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::gemm::{Choice, Engine, Machine, Operation, Plan, Product};
+    use crate::types::DType;
+
+    fn plan(product: Product, dtype: DType, capability: (i32, i32)) -> Plan {
+        Plan::explain(&product, dtype, dtype, Machine::typical(capability)).unwrap()
+    }
+
+    fn square(size: usize) -> Product {
+        Product::new(size, size, size)
+    }
+
+    #[test]
+    fn tensor_cores_of_every_age_are_used() {
+        let kernel = |size, dtype, capability| plan(square(size), dtype, capability).kernel().to_owned();
+        assert_eq!(kernel(4096, DType::BF16, (8, 0)), "gemm_mma_bf16_nn_large");
+        assert_eq!(kernel(1024, DType::F16, (10, 0)), "gemm_mma_f16_nn_small");
+        assert_eq!(kernel(4096, DType::F16, (7, 5)), "gemm_mma_f16_nn_large");
+        assert_eq!(kernel(4097, DType::F16, (7, 5)), "gemm_mma_f16_nn_small");
+        // Rows that begin at multiples of 16 bytes and end elsewhere: small tiles take the ends by themselves.
+        let padded = Product::new(4096, 4097, 4096).leading(4096, 4104, 4104);
+        assert_eq!(plan(padded, DType::F16, (8, 0)).kernel(), "gemm_mma_f16_nn_small");
+        // Those of 7.5 multiply f16 alone.
+        for dtype in [DType::BF16, DType::F64, DType::C128] {
+            assert_eq!(plan(square(1024), dtype, (7, 5)).engine(), Engine::Simt);
+        }
+        assert_eq!(plan(square(1024), DType::F16, (7, 0)).engine(), Engine::Simt);
+        for dtype in [DType::F64, DType::C128] {
+            for capability in [(8, 0), (8, 6), (9, 0), (10, 0), (12, 0)] {
+                assert_eq!(plan(square(1024), dtype, capability).engine(), Engine::Mma);
+            }
+        }
+        let product = square(64).by(Choice::Only(Engine::Mma));
+        for (operand, result) in
+            [(DType::F32, DType::F32), (DType::F64, DType::F32), (DType::C64, DType::C64)]
+        {
+            let error = Plan::explain(&product, operand, result, Machine::typical((9, 0))).unwrap_err();
+            let wanted = format!("mma: it does not multiply {operand} into {result}");
+            assert!(error.to_string().contains(&wanted), "{error}");
+        }
+    }
+
+    #[test]
+    fn tiles_of_doubles_fill_the_device() {
+        let kernel = |product, dtype| plan(product, dtype, (9, 0)).kernel().to_owned();
+        for (size, tile) in
+            [(256, "small"), (512, "small"), (1024, "medium"), (2048, "large"), (8192, "large")]
+        {
+            assert_eq!(kernel(square(size), DType::F64), format!("gemm_mma_f64_nn_{tile}"));
+        }
+        for (size, tile) in [(256, "small"), (512, "small"), (1024, "large"), (4096, "large")] {
+            assert_eq!(kernel(square(size), DType::C128), format!("gemm_mma_c128_nn_{tile}"));
+        }
+        // No operation and no alignment has another kernel than its layout's.
+        let product = square(4097).a(Operation::Adjoint).b(Operation::Conjugate);
+        assert_eq!(kernel(product, DType::C128), "gemm_mma_c128_tn_large");
+        assert_eq!(kernel(product, DType::F64), "gemm_mma_f64_tn_large");
+        assert_eq!(kernel(Product::new(64, 64, 0), DType::F64), "gemm_mma_f64_nn_small");
+    }
+}
