@@ -5,7 +5,7 @@
 //!
 //! | engine | needs | element types | added in |
 //! |---|---|---|---|
-//! | `wgmma` | compute capability 9.0; A and B with all rows and matrices at multiples of 16 bytes, or 2²⁶ operations and more, where copies of them pay; k of 1 or more | `f16` and `bf16`, into themselves or `f32` | `f32`, by the tensor cores: products are exact, sums of 16 of them are cut, not rounded |
+//! | `wgmma` | compute capability 9.0; A and B with all rows and matrices at multiples of 16 bytes, or so many operations (2²⁶ and more) or so long a k in few tiles that copies of them pay; k of 1 or more | `f16` and `bf16`, into themselves or `f32` | `f32`, by the tensor cores: products are exact, sums of 16 of them are cut, not rounded |
 //! | `mma` | 8.0 or more, or 7.5 for `f16`; any alignment | `f16` and `bf16`, into themselves or `f32`; `f64` and `c128` | `f16` and `bf16` as `wgmma`; `f64` by fma with k ascending; `c128` so too, by real parts: of 8 k after one another first those of real with real (to the imaginary part: real with imaginary), then those of imaginary with imaginary (imaginary with real) |
 //! | `simt` | 6.0 or more | all but `Bool` and the 8-bit floats | `f32` for `f16` and `bf16`, else their own type, by fma with k ascending, or in small products of `f32` in two such sums for each 16 of k; integers wrap |
 //! | `cublas` | the library, and that it is asked for; no conjugation without transposition; k of 1 or more | `f16` and `bf16`, into themselves or `f32`; `f32`, `f64`, complex | `f32` for `f16` and `bf16`, partial sums too; else their own type, never in TF32, `f32` and `c64` by cuBLAS's pedantic arithmetic |

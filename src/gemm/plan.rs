@@ -343,6 +343,9 @@ mod tests {
         // Just too little work.
         assert_eq!(explain(Product::new(321, 321, 321)).engine(), Engine::Mma);
         assert_eq!(explain(Product::new(325, 325, 325)).engine(), Engine::Wgmma);
+        // Too little as well, but one block would take all of a long k.
+        assert_eq!(explain(Product::new(17, 17, 17001)).engine(), Engine::Wgmma);
+        assert_eq!(explain(Product::new(17, 17, 1001)).engine(), Engine::Mma);
     }
 
     #[test]

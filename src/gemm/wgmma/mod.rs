@@ -8,12 +8,13 @@
 mod pairs;
 mod split;
 
+use super::blocks;
 use super::engine::Lack;
 use super::epilogue::Epilogue;
 use super::kernels::missing_image;
 use super::maps::{MAP_ALIGNMENT, Mapped, unmapped};
 use super::plan::{Geometry, Machine, Situation};
-use super::product::Product;
+use super::product::{Product, Stored};
 use super::way::Way;
 use crate::driver::{DeviceSlice, DeviceSliceMut, Stream};
 use crate::error::Result;
@@ -22,6 +23,14 @@ use crate::types::{DType, Element};
 /// The operations of a product from which on operands are copied that no tensor map describes: below, the engine that
 /// takes any alignment is done in the time of a copy or two.
 const COPY_PAYS: f64 = (1u64 << 26) as f64;
+
+/// The same of a product with fewer operations, few tiles and a long k, in clocks, roughly (estimated): what a step of 32 k of
+/// that engine takes, whose elements come one by one, and what a tile takes beside its steps; what a copy takes to begin, and
+/// the bytes that it moves in a clock.
+const STEP_ELSEWHERE: u64 = 350;
+const TILE_ELSEWHERE: u64 = 2000;
+const COPY_BEGINS: u64 = 5000;
+const COPY_BYTES: u64 = 1000;
 
 /// Elements in the 128 bytes of a box's row, and k of a stage.
 const PANEL: u32 = 64;
@@ -67,6 +76,27 @@ pub(super) fn ways(product: &Product, machine: Machine) -> Vec<Way> {
     all.iter().take_while(|(_, clocks)| *clocks <= most).map(|(division, _)| division.way()).collect()
 }
 
+/// Whether it is worth its time to copy the operands that no tensor map describes.
+fn copies_pay(situation: &Situation<'_>) -> bool {
+    let (product, machine) = (situation.product, situation.machine);
+    if product.operations() >= COPY_PAYS {
+        return true;
+    }
+    let bytes = |stored: Stored| {
+        (stored.rows as u64).saturating_mul((stored.columns * stored.batch * situation.operand.size()) as u64)
+    };
+    let copy = |operand| {
+        let stored = if operand == 'A' { product.stored_a() } else { product.stored_b() };
+        COPY_BEGINS + 2 * bytes(stored) / COPY_BYTES
+    };
+    let copies: u64 = unmapped(situation).map(copy).sum();
+    let clocks = divisions(product, machine).map(|(_, clocks)| clocks).min().unwrap_or(u64::MAX);
+    let rounds = blocks::tiles(situation, 64, 64).div_ceil(2 * u64::from(machine.multiprocessors));
+    let steps = (product.k() as u64).div_ceil(32);
+    let elsewhere = rounds.saturating_mul(steps * STEP_ELSEWHERE + TILE_ELSEWHERE);
+    elsewhere / 2 > clocks.saturating_add(copies)
+}
+
 fn families(operand: DType) -> Option<[&'static str; 2]> {
     match operand {
         DType::F16 => Some([pairs::FAMILIES[0], split::FAMILIES[0]]),
@@ -89,7 +119,7 @@ pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
     if product.k() == 0 {
         return Some(Lack::NoDepth);
     }
-    if let Some(operand) = unmapped(situation).next().filter(|_| product.operations() < COPY_PAYS) {
+    if let Some(operand) = unmapped(situation).next().filter(|_| !copies_pay(situation)) {
         return Some(Lack::Alignment(operand, MAP_ALIGNMENT as u64));
     }
     let tiles = match division(situation) {
