@@ -23,9 +23,9 @@
 //
 // Where the last round of tiles would leave pairs idle, `divided` has all pairs share it: the steps of its tiles, one tile
 // behind the other, are cut into as many runs as there are pairs. A run that ends within a tile is begun with that tile: its
-// sums are left in `parts`, and a flag is raised. The pair whose run has a tile's last step takes it last of all, adds what
-// the pairs before it have left, from the nearest on, and stores. Pairs wait only for pairs with lower numbers, which start
-// no later, and for what those do first.
+// sums are left in `parts`, and a flag is raised. The pair whose run has a tile's last step ends its run with it, adds what
+// the pairs before it have left, from the nearest on, and stores; then come the whole rounds. Pairs wait only for pairs with
+// lower numbers, which start no later, and for what those do first.
 //
 // What must stay true: every number of C is made of the same operations in the same order, whatever the tile's width
 // (k ascending, 16 at a time, one accumulator; where tiles are divided, sums of runs of k, from the last one on, by a
@@ -153,7 +153,8 @@ struct Pieces {
     // It begins within a tile, and has its last step.
     __device__ bool finishes() const { return begin % steps != 0 && begin / steps < end / steps; }
 
-    // Piece number `at`; whether there is one.
+    // Piece number `at`; whether there is one. Runs are equally long, so the whole rounds behind them begin at one time, and
+    // what pairs read of them at one time is near to each other.
     __device__ bool get(i32 at, Piece& piece) const {
         if (leaves()) {
             const i32 tile = end / steps;
@@ -162,19 +163,20 @@ struct Pieces {
             piece.end = end % steps;
             if (at-- == 0) return true;
         }
-        piece.first = 0;
         piece.end = steps;
-        const i32 rounds = (whole - own + pairs - 1) / pairs;
-        piece.tile = own + at * pairs;
-        if (at < rounds) return true;
-        at -= rounds;
+        piece.first = 0;
         const i32 first = (begin + steps - 1) / steps;
         piece.tile = whole + first + at;
         if (first + at < end / steps) return true;
         at -= max(end / steps - first, 0);
-        piece.tile = whole + begin / steps;
-        piece.first = begin % steps;
-        return at == 0 && finishes();
+        if (finishes()) {
+            piece.tile = whole + begin / steps;
+            piece.first = begin % steps;
+            if (at-- == 0) return true;
+            piece.first = 0;
+        }
+        piece.tile = own + at * pairs;
+        return piece.tile < whole;
     }
 
     // Whether others left parts of the piece's tile to this pair, and whether this one leaves its part.

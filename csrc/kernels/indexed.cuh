@@ -38,15 +38,17 @@ struct Space {
 
 // Page-locked memory of the host, with three counts of reports. Who claims the next one fills it in and completes it; it is
 // free again when the host has taken it. Only this device writes `claimed` and `complete`, and only the host `taken`, so a
-// claim is an atomic among this device's threads: those that span the bus are not to be had on every host.
+// claim is an atomic among this device's threads: those that span the bus are not to be had on every host. What the host
+// writes lies further off than what an atomic could read and write back with its word.
 struct Report {
     u32 claimed;
     u32 complete;
-    u32 taken;
     u32 operation;
+    u32 axis;
     i64 index;
     u64 size;
-    u32 axis;
+    u32 apart[24];
+    u32 taken;
 };
 
 // Told once a warp and looked at before it is claimed: an array of nothing but wrong indices would fill the bus otherwise.

@@ -123,7 +123,9 @@ pub(super) struct Chosen {
 
 /// What the table of choices names for the product, if it was asked for and lacks nothing.
 fn by_table(situation: &Situation<'_>, choice: Choice, tuned: TunedChoice) -> Option<Chosen> {
-    let cublas = Some(Way::of(Engine::Cublas)).filter(|_| tuned.prefers_cublas());
+    // It was measured without an epilogue, for which cuBLASLt has other kernels, or none.
+    let prefers = tuned.prefers_cublas() && situation.epilogue.is_none();
+    let cublas = Some(Way::of(Engine::Cublas)).filter(|_| prefers);
     let mut ways = cublas.into_iter().chain([tuned.own()]).filter(|way| choice.allows(way.engine()));
     let way = ways.find(|way| lacks(way.engine(), &Situation { way: Some(*way), ..*situation }).is_none())?;
     Some(Chosen { engine: way.engine(), way: Some(way), tuned: true, lacking: Vec::new() })

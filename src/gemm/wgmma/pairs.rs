@@ -130,14 +130,19 @@ impl Pairs {
         if self.divided { self.tiles % u64::from(self.pairs) } else { 0 }
     }
 
+    /// Words of the flags; what follows begins at a multiple of 128 bytes.
+    fn flags(&self) -> usize {
+        (FLAGS * self.pairs as usize).next_multiple_of(32)
+    }
+
     /// Where pairs leave their parts of divided tiles: words, of which the first ones are flags and 0.
     fn parts(&self, stream: &Stream) -> Result<Option<DeviceBuffer<u32>>> {
         if !self.divided {
             return Ok(None);
         }
-        let words = FLAGS * self.pairs as usize * (1 + 64 * self.columns as usize);
+        let words = self.flags() + FLAGS * self.pairs as usize * 64 * self.columns as usize;
         let mut parts = stream.uninitialized::<u32>(words)?;
-        stream.fill(&mut parts.slice_mut(..FLAGS * self.pairs as usize)?, 0)?;
+        stream.fill(&mut parts.slice_mut(..self.flags())?, 0)?;
         Ok(Some(parts))
     }
 
@@ -169,7 +174,7 @@ impl Pairs {
         let mut left = self.parts(stream)?;
         let left = left.as_mut().map(|parts| parts.slice_mut(..)).transpose()?;
         let flags = left.as_ref().map_or(0, DeviceSliceMut::address);
-        let parts = flags + (FLAGS * self.pairs as usize * size_of::<u32>()) as u64;
+        let parts = flags + (self.flags() * size_of::<u32>()) as u64;
         let stored_c = product.stored_c();
         // A store by a map writes whole pieces of 16 bytes: where a row ends within one, it would write behind the row.
         let whole = stored_c.columns * size_of::<C>() % MAP_ALIGNMENT == 0;

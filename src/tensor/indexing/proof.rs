@@ -89,11 +89,12 @@ type CopyLast = unsafe extern "C" fn(
 struct Report {
     claimed: u32,
     complete: u32,
-    taken: u32,
     operation: u32,
+    axis: u32,
     index: i64,
     size: u64,
-    axis: u32,
+    apart: [u32; 24],
+    taken: u32,
 }
 
 impl Report {

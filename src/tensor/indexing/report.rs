@@ -27,11 +27,13 @@ use crate::error::{Error, Result};
 struct Report {
     claimed: AtomicU32,
     complete: AtomicU32,
-    taken: AtomicU32,
     operation: u32,
+    axis: u32,
     index: i64,
     size: u64,
-    axis: u32,
+    /// So that no atomic operation of a device on its words reaches the host's one, by whatever width the bus has.
+    apart: [u32; 24],
+    taken: AtomicU32,
 }
 
 const WORDS: usize = size_of::<Report>() / 8;
@@ -122,11 +124,12 @@ mod tests {
         let mut report = Report {
             claimed: AtomicU32::new(0),
             complete: AtomicU32::new(u32::MAX),
-            taken: AtomicU32::new(u32::MAX),
             operation: Call::Take as u32,
+            axis: FLAT,
             index: -8,
             size: 7,
-            axis: FLAT,
+            apart: [0; 24],
+            taken: AtomicU32::new(u32::MAX),
         };
         // Claimed, and not complete: a kernel is writing it.
         // SAFETY: a whole report that only this test writes; so below.
@@ -148,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_report_is_the_kernels() {
-        let offsets = [std::mem::offset_of!(Report, index), std::mem::offset_of!(Report, axis)];
-        assert_eq!((size_of::<Report>(), offsets), (40, [16, 32]));
+        let offsets = [std::mem::offset_of!(Report, index), std::mem::offset_of!(Report, taken)];
+        assert_eq!((size_of::<Report>(), offsets), (136, [16, 128]));
     }
 }
