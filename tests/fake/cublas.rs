@@ -2,14 +2,6 @@
 //! batches, conjugation, factors and epilogues are asked for as they are meant, element by element; in which order with
 //! other streams; that descriptors are given back, whatever fails; and what is said where there is no such library.
 
-#[path = "../gpu/gemm/case.rs"]
-mod case;
-#[path = "../gpu/gemm/epilogues.rs"]
-#[allow(dead_code, reason = "the rest is for engines that the fake driver does not run")]
-mod epilogues;
-#[path = "../gpu/gemm/numbers.rs"]
-mod numbers;
-
 use std::ffi::{CString, c_char, c_int, c_long};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,6 +17,7 @@ use selvedge::tensor::{Matmul, Tensor};
 use selvedge::types::DType;
 
 use super::children;
+use super::products::{case, epilogues};
 use super::support::Fake;
 use super::variant::{self, Variant};
 use case::{Case, LAYOUTS};

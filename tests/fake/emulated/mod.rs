@@ -4,20 +4,7 @@
 //!
 //! Each trial runs with several seeds, which decide what runs when.
 
-#[path = "../../gpu/gemm/bounds.rs"]
-#[allow(dead_code, reason = "the rest is the device suite's")]
-mod bounds;
 mod build;
-#[path = "../../gpu/gemm/case.rs"]
-mod case;
-#[path = "../../gpu/gemm/doubles.rs"]
-#[allow(dead_code, reason = "the rest is the device suite's")]
-mod doubles;
-#[path = "../../gpu/gemm/epilogues.rs"]
-#[allow(dead_code, reason = "the rest is the device suite's")]
-mod epilogues;
-#[path = "../../gpu/gemm/numbers.rs"]
-mod numbers;
 
 use std::sync::OnceLock;
 
@@ -30,11 +17,12 @@ use selvedge::gemm::{Choice, Engine, Machine, Operation, Plan, Product};
 use selvedge::types::DType;
 
 use super::children;
+use super::products::case::{Case, LAYOUTS};
+use super::products::numbers::{Number, ResultOf};
+use super::products::{doubles, epilogues};
 use super::support::{Fake, FakeLaunch};
 use super::variant::Variant;
 use build::Family;
-use case::{Case, LAYOUTS};
-use numbers::{Number, ResultOf};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -356,13 +344,13 @@ fn mistaken(fake: &Fake, number: &str) -> Outcome {
 
 /// Every mistake is found.
 fn mistakes() -> Result<(), Failed> {
-    for number in 0..MISTAKES.len() {
+    for (number, mistake) in MISTAKES.iter().enumerate() {
         let arguments = ["mistaken".to_owned(), number.to_string()];
         let ended = children::spawn(&Variant::new(12040), "emulated", &arguments, &[])?;
         if ended.success {
-            return Err(format!("{:?} was not found", MISTAKES[number]).into());
+            return Err(format!("{mistake:?} was not found").into());
         }
-        println!("{:?}: {}", MISTAKES[number], ended.text);
+        println!("{mistake:?}: {}", ended.text);
     }
     Ok(())
 }

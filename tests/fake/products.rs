@@ -1,0 +1,14 @@
+//! The device suite's cases of matrix products, as the trials here share them.
+
+#![allow(dead_code, reason = "the rest is the device suite's")]
+
+#[path = "../gpu/gemm/bounds.rs"]
+mod bounds;
+#[path = "../gpu/gemm/case.rs"]
+pub mod case;
+#[path = "../gpu/gemm/doubles.rs"]
+pub mod doubles;
+#[path = "../gpu/gemm/epilogues.rs"]
+pub mod epilogues;
+#[path = "../gpu/gemm/numbers.rs"]
+pub mod numbers;
