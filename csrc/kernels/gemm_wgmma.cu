@@ -23,9 +23,9 @@
 //
 // Where the last round of tiles would leave pairs idle, `divided` has all pairs share it: the steps of its tiles, one tile
 // behind the other, are cut into as many runs as there are pairs. A run that ends within a tile is begun with that tile: its
-// sums are left in `parts`, and a flag is raised. The pair whose run has a tile's last step ends its run with it, adds what
-// the pairs before it have left, from the nearest on, and stores; then come the whole rounds. Pairs wait only for pairs with
-// lower numbers, which start no later, and for what those do first.
+// sums are left in `parts`, and a flag is raised. The pair whose run has a tile's last step takes it last of all, adds what
+// the pairs before it have left, from the nearest on, and stores. Pairs wait only for pairs with lower numbers, which start
+// no later, and for what those do first.
 //
 // What must stay true: every number of C is made of the same operations in the same order, whatever the tile's width
 // (k ascending, 16 at a time, one accumulator; where tiles are divided, sums of runs of k, from the last one on, by a
@@ -153,8 +153,8 @@ struct Pieces {
     // It begins within a tile, and has its last step.
     __device__ bool finishes() const { return begin % steps != 0 && begin / steps < end / steps; }
 
-    // Piece number `at`; whether there is one. Runs are equally long, so the whole rounds behind them begin at one time, and
-    // what pairs read of them at one time is near to each other.
+    // Piece number `at`; whether there is one. (The whole rounds last would keep pairs in step with each other, but that order
+    // takes a register more than there is.)
     __device__ bool get(i32 at, Piece& piece) const {
         if (leaves()) {
             const i32 tile = end / steps;
@@ -163,20 +163,19 @@ struct Pieces {
             piece.end = end % steps;
             if (at-- == 0) return true;
         }
-        piece.end = steps;
         piece.first = 0;
+        piece.end = steps;
+        const i32 rounds = (whole - own + pairs - 1) / pairs;
+        piece.tile = own + at * pairs;
+        if (at < rounds) return true;
+        at -= rounds;
         const i32 first = (begin + steps - 1) / steps;
         piece.tile = whole + first + at;
         if (first + at < end / steps) return true;
         at -= max(end / steps - first, 0);
-        if (finishes()) {
-            piece.tile = whole + begin / steps;
-            piece.first = begin % steps;
-            if (at-- == 0) return true;
-            piece.first = 0;
-        }
-        piece.tile = own + at * pairs;
-        return piece.tile < whole;
+        piece.tile = whole + begin / steps;
+        piece.first = begin % steps;
+        return at == 0 && finishes();
     }
 
     // Whether others left parts of the piece's tile to this pair, and whether this one leaves its part.
@@ -280,7 +279,6 @@ struct Parts {
     void* c;
     u32 thread;   // Of the warpgroup.
     u32 buffers;  // Of the warpgroup too.
-    u32 turn;
 
     // The warpgroup's barrier.
     __device__ static u32 name() { return threadIdx.x / 128; }
@@ -302,13 +300,12 @@ struct Parts {
         }
     }
 
-    // The next of the two buffers, once the store before the last one has read it.
-    __device__ u32 begin() {
-        if (thread == 0) stores_read<1>();
+    // One of the two buffers, once what was stored from it has been read: all but `Others` of the last stores.
+    template <int Others>
+    __device__ u32 begin(u32 which) const {
+        if (thread == 0) stores_read<Others>();
         named_barrier(name(), 128);
-        const u32 buffer = buffers + turn * staging_bytes;
-        turn ^= 1;
-        return buffer;
+        return buffers + which * staging_bytes;
     }
 
     template <typename Element>
@@ -350,7 +347,8 @@ struct Rounded {
     // Stores the next part, if there is one left. The others move up, because registers have no index.
     __device__ void store_part(Parts& way) {
         if (left == 0) return;
-        const u32 buffer = way.begin();
+        // By turns, where a tile has an even number of parts; there is no register to count single ones in.
+        const u32 buffer = way.template begin<Columns == 64 ? 0 : 1>(left % 2);
 #pragma unroll
         for (int j = 0; j < 8; j += 2) {
             // Four 8 x 8 blocks: the upper and lower 8 rows of 8 columns, then of the next 8.
@@ -384,7 +382,7 @@ __device__ inline void store_wide(const f32 (&d)[Columns / 2], const Target& tar
 #pragma unroll
     for (int part = 0; part < Columns / 32; part++) {
         const i32 at = target.column + 32 * part;
-        const u32 buffer = way.begin();
+        const u32 buffer = way.template begin<1>(part % 2);
 #pragma unroll
         for (int j = 0; j < 4; j++) {
 #pragma unroll
@@ -448,7 +446,7 @@ __device__ inline void multiply_stages(const TensorMap* map, void* c, const Shap
         if (thread < pair) barrier_arrive(empty + 8 * stage);
     };
     Turn<Stage::count> turn;
-    Parts way{shape, map, c, thread, places.c + consumer * 2 * staging_bytes, 0};
+    Parts way{shape, map, c, thread, places.c + consumer * 2 * staging_bytes};
     Rounded<Columns> last_tile;
     const bool finishes = shape.beta != 0.0f || shape.epilogue.any();
     for (i32 at = 0;; at++) {
