@@ -53,8 +53,8 @@ pub(super) fn missing_image(machine: Machine, family: &'static str) -> Option<Er
     answer
 }
 
-/// The kernel on the device, whose name is made where it is not known yet.
-pub(super) fn function(device: &Device, key: Key, name: impl FnOnce() -> String) -> Result<Function> {
+/// The kernel on the device, whose name is made where it is not known yet. (Not generic: it is called for every pair of types.)
+pub(super) fn function(device: &Device, key: Key, name: &dyn Fn() -> String) -> Result<Function> {
     let place = (device.ordinal(), key);
     if let Some(function) = known().get_or_insert_default().functions.get(&place) {
         // One from before a reset went with its context.

@@ -32,7 +32,7 @@ pub(super) fn packed<T: Element>(
     )?;
     let (layout, width) = layout.widened(size_of::<T>(), source.address(), copy.address());
     let name = || format!("copy_strided_{}", 8 * width);
-    let function = kernels::function(&stream.device(), ("copy", width as u64), name)?;
+    let function = kernels::function(&stream.device(), ("copy", width as u64), &name)?;
     let config = elementwise_launch(layout.len() as usize, width);
     // SAFETY: the layout is of the matrices, which lie inside the source as the product was checked, and of the copy, which
     // has room for them.

@@ -99,7 +99,7 @@ pub(super) fn run_on<T: Element, C: Element>(
         division.family,
         u64::from(a_transposed) | u64::from(b_transposed) << 1 | u64::from(division.tile.0) << 2,
     );
-    let function = kernels::function(&stream.device(), key, || division.kernel(situation))?;
+    let function = kernels::function(&stream.device(), key, &|| division.kernel(situation))?;
     let shape = Shape::new::<T, C>(situation, scalars, epilogue, division.together, division.whole);
     let config =
         LaunchConfig::new(division.tiles(situation) as u32, division.threads).shared(division.shared);

@@ -202,7 +202,7 @@ pub(super) fn run_on<T: Element, C: Element>(
         way.family,
         u64::from(T::DTYPE != C::DTYPE) | u64::from(large) << 1 | a_operation << 2 | b_operation << 4,
     );
-    let function = kernels::function(&stream.device(), key, || way.kernel(situation))?;
+    let function = kernels::function(&stream.device(), key, &|| way.kernel(situation))?;
     // Asynchronous copies are of 16 bytes or of one element.
     let whole = matches!(way.kernels, Kernels::Asynchronous { .. });
     let shape = Shape::new::<T, C>(situation, scalars, epilogue, way.together, whole);

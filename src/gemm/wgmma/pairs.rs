@@ -169,7 +169,7 @@ impl Pairs {
             FAMILIES[usize::from(T::DTYPE == DType::BF16)],
             u64::from(a_transposed) | u64::from(b_transposed) << 1 | u64::from(columns) << 2,
         );
-        let function = kernels::function(&stream.device(), key, || self.kernel(T::DTYPE, product))?;
+        let function = kernels::function(&stream.device(), key, &|| self.kernel(T::DTYPE, product))?;
         let map_a = a.map(if a_transposed { (PANEL, 64) } else { (PANEL, 128) })?;
         // Each block of a pair copies half: of the columns where k is contiguous, of the depth where it is not.
         let map_b = b.map(if b_transposed { (PANEL, columns / 2) } else { (PANEL, 32) })?;

@@ -140,7 +140,7 @@ impl Split {
         let [p_along, q_along] = self.along(product);
         let family = FAMILIES[usize::from(T::DTYPE == DType::BF16)];
         let key: Key = (family, u64::from(p_along) | u64::from(q_along) << 1 | u64::from(self.columns) << 2);
-        let function = kernels::function(&stream.device(), key, || self.kernel(T::DTYPE, product))?;
+        let function = kernels::function(&stream.device(), key, &|| self.kernel(T::DTYPE, product))?;
         let (p, q) = if self.swapped { (b, a) } else { (a, b) };
         let p_map = p.map(if p_along { (PANEL, ROWS) } else { (PANEL, PANEL) })?;
         let q_map = q.map(if q_along { (PANEL, self.columns) } else { (PANEL, PANEL) })?;
