@@ -512,7 +512,7 @@ pub fn trials() -> Vec<Trial> {
                 &text,
                 &[
                     "nothing asked: 64x64x64 (nn) of f64 into f64, compute capability 9.0",
-                    "multiprocessors: simt",
+                    "multiprocessors: mma",
                     "multiprocessors: cublas\n  cublasGemmEx of cuBLAS",
                     "integers: a matrix product",
                     "cublas: it does not multiply i32 into i32",
@@ -538,13 +538,13 @@ pub fn trials() -> Vec<Trial> {
                 &text,
                 &[
                     "nothing asked: 64x64x64",
-                    ": simt",
+                    ": mma",
                     "cublas: cuBLAS could not be loaded",
                     "SELVEDGE_LIBCUBLAS",
                 ],
             )?;
             let text = run("choices", "none", &[("SELVEDGE_GEMM", "auto")])?;
-            says(&text, &["nothing asked: 64x64x64", ": simt"])
+            says(&text, &["nothing asked: 64x64x64", ": mma"])
         }),
     ]
 }
