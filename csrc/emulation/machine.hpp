@@ -156,7 +156,6 @@ struct Fiber {
 
 // Threads that wait for each other: part of a warp, a warpgroup, a block, or a cluster.
 struct Meeting {
-    unsigned came = 0;
     std::vector<Fiber*> waiting;
 };
 

@@ -106,4 +106,3 @@ inline u32 rounded(f32 low, f32 high) {
     };
     return bits(low) | bits(high) << 16;
 }
-inline f32 widened_bits(u16 bits) { return (f32)emulated::value_of(bits); }

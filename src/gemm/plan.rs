@@ -84,18 +84,15 @@ pub(super) struct Geometry {
 }
 
 impl Geometry {
+    /// That of kernels that give each tile to a block of its own.
+    pub fn of_tiles(family: &'static str, kernel: String, tile: (u32, u32), tiles: u64) -> Geometry {
+        let blocks = tiles.min(i32::MAX as u64) as u32;
+        Geometry { family, kernel, tile, tiles, blocks, copied: Vec::new(), splits: 1, divided: 0 }
+    }
+
     /// That of a library, which divides a product as it likes.
     pub fn of_library(library: &'static str, function: &str) -> Geometry {
-        Geometry {
-            family: library,
-            kernel: function.to_owned(),
-            tile: (0, 0),
-            tiles: 0,
-            blocks: 0,
-            copied: Vec::new(),
-            splits: 1,
-            divided: 0,
-        }
+        Geometry::of_tiles(library, function.to_owned(), (0, 0), 0)
     }
 }
 

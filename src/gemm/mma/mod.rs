@@ -67,17 +67,8 @@ pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
 /// What would run.
 pub(super) fn geometry(situation: &Situation<'_>) -> Result<Geometry> {
     let division = Division::of(situation).ok_or_else(|| no_division(situation))?;
-    let tiles = division.tiles(situation);
-    Ok(Geometry {
-        family: division.family,
-        kernel: division.kernel(situation),
-        tile: division.tile,
-        tiles,
-        blocks: tiles.min(i32::MAX as u64) as u32,
-        copied: Vec::new(),
-        splits: 1,
-        divided: 0,
-    })
+    let (kernel, tiles) = (division.kernel(situation), division.tiles(situation));
+    Ok(Geometry::of_tiles(division.family, kernel, division.tile, tiles))
 }
 
 /// Runs it. The product was checked against the buffers, and nothing is lacking.

@@ -169,17 +169,8 @@ fn no_way(situation: &Situation<'_>) -> Error {
 /// What would run.
 pub(super) fn geometry(situation: &Situation<'_>) -> Result<Geometry> {
     let way = way(situation).ok_or_else(|| no_way(situation))?;
-    let tiles = way.tiles(situation);
-    Ok(Geometry {
-        family: way.family,
-        kernel: way.kernel(situation),
-        tile: (way.tile.rows, way.tile.columns),
-        tiles,
-        blocks: tiles.min(i32::MAX as u64) as u32,
-        copied: Vec::new(),
-        splits: 1,
-        divided: 0,
-    })
+    let (kernel, tiles) = (way.kernel(situation), way.tiles(situation));
+    Ok(Geometry::of_tiles(way.family, kernel, (way.tile.rows, way.tile.columns), tiles))
 }
 
 /// Runs it. The product was checked against the buffers, and nothing is lacking.

@@ -1,7 +1,7 @@
 //! Products on the tensor cores of compute capability 9.0, in one of two ways.
 //!
-//! Pairs of blocks that stay for many tiles of 256 rows make large products ([`pairs`]); where the last round of tiles would
-//! leave some of them idle, all share it if that pays. Where there are too few such tiles to keep all multiprocessors busy,
+//! Pairs of blocks that stay for many tiles of 256 rows make large products ([`pairs`]); where there are fewer tiles than
+//! pairs, all may share them. Where there are too few such tiles to keep all multiprocessors busy,
 //! clusters of blocks divide k ([`split`]). The way that takes fewer clocks, as estimated from the rates of the instructions
 //! and of the copies, is taken; it is a function of the sizes and the machine alone.
 
