@@ -1,9 +1,9 @@
 //! Products on the tensor cores of compute capability 9.0, in one of two ways.
 //!
 //! Pairs of blocks that stay for many tiles of 256 rows make large products ([`pairs`]); where there are fewer tiles than
-//! pairs, all may share them. Where there are too few such tiles to keep all multiprocessors busy,
-//! clusters of blocks divide k ([`split`]). The way that takes fewer clocks, as estimated from the rates of the instructions
-//! and of the copies, is taken; it is a function of the sizes and the machine alone.
+//! pairs, all may share them. Where there are too few such tiles to keep all multiprocessors busy, clusters of blocks divide k
+//! ([`split`]). The way that takes fewer clocks, as estimated from the rates of the instructions and of the copies, is taken;
+//! it is a function of the sizes and the machine alone.
 
 mod pairs;
 mod split;
@@ -83,13 +83,17 @@ fn copies_pay(situation: &Situation<'_>) -> bool {
         return true;
     }
     let bytes = |stored: Stored| {
-        (stored.rows as u64).saturating_mul((stored.columns * stored.batch * situation.operand.size()) as u64)
+        // A matrix that all products share is copied once.
+        let matrices = if stored.stride == 0 { 1 } else { stored.batch };
+        [stored.rows, stored.columns, matrices, situation.operand.size()]
+            .into_iter()
+            .fold(1u64, |bytes, count| bytes.saturating_mul(count as u64))
     };
     let copy = |operand| {
         let stored = if operand == 'A' { product.stored_a() } else { product.stored_b() };
-        COPY_BEGINS + 2 * bytes(stored) / COPY_BYTES
+        COPY_BEGINS + bytes(stored) / (COPY_BYTES / 2)
     };
-    let copies: u64 = unmapped(situation).map(copy).sum();
+    let copies = unmapped(situation).map(copy).fold(0u64, u64::saturating_add);
     let clocks = divisions(product, machine).map(|(_, clocks)| clocks).min().unwrap_or(u64::MAX);
     let rounds = blocks::tiles(situation, 64, 64).div_ceil(2 * u64::from(machine.multiprocessors));
     let steps = (product.k() as u64).div_ceil(32);

@@ -95,7 +95,8 @@ pub(super) fn divisions(product: &Product, machine: Machine) -> impl Iterator<It
             let whole = (tiles / most).saturating_mul(steps * stage + rest);
             // In whole rounds pairs would be out of step with each other, and read less of the same at one time, which is not
             // measured yet: then it comes behind the same tiles undivided, for who measures ways.
-            let least = if whole > 0 { whole + steps * stage + rest + ENDS + 1 } else { 0 };
+            let undivided = whole.saturating_add(steps * stage + rest + ENDS);
+            let least = if whole > 0 { undivided.saturating_add(1) } else { 0 };
             let clocks = whole.saturating_add(last.div_ceil(most) * stage + ends).max(least);
             return Some((Pairs { columns, tiles, pairs: most as u32, group, divided }, clocks));
         }
