@@ -8,6 +8,8 @@ mod bounds;
 #[path = "../gpu/gemm/case.rs"]
 #[allow(dead_code, reason = "the rest is the device suite's")]
 mod case;
+#[path = "../gpu/gemm/definition.rs"]
+mod definition;
 #[path = "../gpu/gemm/epilogues.rs"]
 #[allow(dead_code, reason = "the rest is the device suite's")]
 mod epilogues;

@@ -4,6 +4,7 @@
 mod bounds;
 mod bulk;
 mod case;
+mod definition;
 mod doubles;
 mod epilogues;
 mod large;

@@ -4,6 +4,7 @@ use num_complex::Complex;
 use selvedge::driver::Stream;
 use selvedge::gemm::{Choice, Operation, Product, Way, gemm, gemm_host};
 
+use super::definition::Wholes;
 use super::numbers::{Number, ResultOf, Whole, same};
 use crate::support::{Numbers, Outcome};
 
@@ -101,45 +102,6 @@ impl Matrix {
             elements[place] = T::of(self.values[place]);
         }
         elements
-    }
-}
-
-/// The factors of sums side by side, in parts: what is not optimized takes most of the time of a trial.
-struct Parts {
-    depth: usize,
-    re: Vec<i64>,
-    im: Vec<i64>,
-    is_real: bool,
-}
-
-impl Parts {
-    fn of(count: usize, depth: usize, at: impl Fn(usize, usize) -> Whole) -> Parts {
-        let (mut re, mut im) = (Vec::with_capacity(count * depth), Vec::with_capacity(count * depth));
-        for index in 0..count * depth {
-            let whole = at(index / depth, index % depth);
-            re.push(whole.re);
-            im.push(whole.im);
-        }
-        let is_real = im.iter().all(|part| *part == 0);
-        Parts { depth, re, im, is_real }
-    }
-
-    fn times(&self, row: usize, columns: &Parts, column: usize) -> Whole {
-        let dot = |x: &[i64], y: &[i64]| {
-            let (x, y) = (&x[row * self.depth..], &y[column * self.depth..]);
-            let (mut sum, mut at) = (0, 0);
-            while at < self.depth {
-                sum += x[at] * y[at];
-                at += 1;
-            }
-            sum
-        };
-        let re = dot(&self.re, &columns.re);
-        if self.is_real && columns.is_real {
-            return Complex::new(re, 0);
-        }
-        let im = dot(&self.re, &columns.im) + dot(&self.im, &columns.re);
-        Complex::new(re - dot(&self.im, &columns.im), im)
     }
 }
 
@@ -256,14 +218,11 @@ impl Case {
         let mut wanted = before.clone();
         let ((m, n, k), mut places) = (self.size, c.places(self.batch).into_iter());
         for matrix in 0..self.batch {
-            let rows = Parts::of(m, k, |row, depth| a.at(matrix, row, depth));
-            let columns = Parts::of(n, k, |column, depth| b.at(matrix, depth, column));
-            for row in 0..m {
-                for column in 0..n {
-                    let sum = rows.times(row, &columns, column);
-                    let place = places.next().ok_or("as many places as elements")?;
-                    wanted[place] = C::of(alpha * sum + beta * c.values[place]);
-                }
+            let left = Wholes::new((m, k), |row, depth| a.at(matrix, row, depth));
+            let right = Wholes::new((k, n), |depth, column| b.at(matrix, depth, column));
+            for sum in left.times(&right) {
+                let place = places.next().ok_or("as many places as elements")?;
+                wanted[place] = C::of(alpha * sum + beta * c.values[place]);
             }
         }
 

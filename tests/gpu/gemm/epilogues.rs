@@ -9,6 +9,7 @@ use selvedge::gemm::{
 };
 
 use super::case::LAYOUTS;
+use super::definition::Wholes;
 use super::numbers::{Number, ResultOf, same};
 use crate::support::{Numbers, Outcome};
 
@@ -156,18 +157,18 @@ fn check<T: Number, C: ResultOf<T> + Real>(
     };
     let (mut wanted, mut wanted_kept) = (poisoned(&c, false), poisoned(&c, false));
     let mut allowed = vec![0.0; wanted.len()];
-    let step = |transposed: bool, across: usize| if transposed { (1, across) } else { (k, 1) };
-    let (a_steps, b_steps) = (step(of_a.transposes(), m), step(!of_b.transposes(), n));
+    let factor = |values: &[i64], (rows, columns): (usize, usize), transposed: bool| {
+        Wholes::new((rows, columns), |row, column| {
+            Complex::new(values[if transposed { column * rows + row } else { row * columns + column }], 0)
+        })
+    };
     for matrix in 0..batch {
+        let left = factor(&a[matrix * m * k..], (m, k), of_a.transposes());
+        let right = factor(&b[matrix * k * n..], (k, n), of_b.transposes());
+        let mut sums = left.times(&right).into_iter();
         for row in 0..m {
             for column in 0..n {
-                let (mut at_a, mut at_b) =
-                    (matrix * m * k + row * a_steps.0, matrix * k * n + column * b_steps.0);
-                let mut sum = 0;
-                for _ in 0..k {
-                    sum += a[at_a] * b[at_b];
-                    (at_a, at_b) = (at_a + a_steps.1, at_b + b_steps.1);
-                }
+                let sum = sums.next().ok_or("as many sums as places")?.re;
                 let place = place(matrix, row, column);
                 let mut x = (3 * sum + parts.beta * c[place]) as f64;
                 if parts.bias {
