@@ -1,18 +1,35 @@
 //! The parameter of the kernels that give each tile of C to a block of its own: `csrc/kernels/gemm_blocks.cuh`.
 
-use super::epilogue::{Epilogue, Raw};
+use super::element::SealedScalar;
+use super::epilogue::{DeviceParts, Raw};
 use super::plan::Situation;
-use crate::types::Element;
 
 /// Alpha and beta as the kernels take them.
 #[derive(Clone, Copy)]
-pub(super) struct Scalars {
+pub(crate) struct Scalars {
     pub alpha: [u64; 2],
     pub beta: [u64; 2],
+    /// The number 1.
+    pub one: [u64; 2],
+    /// Whether alpha is another number than 0.
+    pub reads_factors: bool,
     /// Whether alpha is another number than 1.
     pub scales: bool,
     /// Whether beta is another number than 0.
     pub reads_c: bool,
+}
+
+impl Scalars {
+    pub fn new<S: SealedScalar>(alpha: S, beta: S) -> Scalars {
+        Scalars {
+            alpha: alpha.sum(),
+            beta: beta.sum(),
+            one: S::ONE.sum(),
+            reads_factors: alpha != S::ZERO,
+            scales: alpha != S::ONE,
+            reads_c: beta != S::ZERO,
+        }
+    }
 }
 
 /// Exactly the `Shape` of gemm_blocks.cuh.
@@ -38,16 +55,17 @@ pub(super) struct Shape {
 impl Shape {
     /// With so many elements of A, B and C that are read or written together where all rows begin at multiples of them;
     /// `whole`: of A and B where rows end at multiples, too.
-    pub fn new<T: Element, C: Element>(
+    pub fn new(
         situation: &Situation<'_>,
         scalars: Scalars,
-        epilogue: &Epilogue<'_, C>,
+        epilogue: &DeviceParts<'_>,
         together: [usize; 3],
         whole: bool,
     ) -> Shape {
         let product = situation.product;
         let stored = [product.stored_a(), product.stored_b(), product.stored_c()];
-        let sizes = [size_of::<T>(), size_of::<T>(), size_of::<C>()];
+        let (operand, result) = (situation.operand, situation.result);
+        let sizes = [operand.size(), operand.size(), result.size()];
         let vector = std::array::from_fn(|which| {
             let bytes = together[which] * sizes[which];
             let aligned = situation.addresses[which] % bytes as u64 == 0;
@@ -71,7 +89,7 @@ impl Shape {
             vector,
             reads_c: scalars.reads_c.into(),
             scales: scalars.scales.into(),
-            wide: i32::from(T::DTYPE != C::DTYPE),
+            wide: i32::from(operand != result),
             epilogue: epilogue.raw(),
         }
     }

@@ -14,15 +14,14 @@ use std::sync::{Mutex, PoisonError};
 use once_cell::sync::OnceCell;
 
 use super::blocks::Scalars;
-use super::element::{GemmElement, SealedScalar};
 use super::engine::Lack;
-use super::epilogue::{Activation, Epilogue, WithEpilogue};
+use super::epilogue::{Activation, DeviceParts, WithEpilogue};
 use super::plan::{Geometry, Situation};
 use super::product::{Operation, Product, Stored};
 use crate::cublas::{self, Call, Function, FusedCall, FusedHandle, Handle, Matrix, Number, Transposition};
 use crate::driver::{Device, DeviceSlice, DeviceSliceMut, Stream};
 use crate::error::{Error, Result};
-use crate::types::{DType, Element};
+use crate::types::DType;
 
 /// What cuBLAS may use beside the matrices: what its documentation recommends for compute capability 9.0, and what others
 /// do with.
@@ -175,14 +174,14 @@ impl<H> Free<H> {
 }
 
 /// Runs it. The product was checked against the buffers, and nothing is lacking.
-pub(super) fn run_on<T: GemmElement, C: Element>(
+pub(super) fn run_on(
     stream: &Stream,
     situation: &Situation<'_>,
-    Scalars { alpha, beta, .. }: Scalars,
-    a: DeviceSlice<'_, T>,
-    b: DeviceSlice<'_, T>,
-    c: DeviceSliceMut<'_, C>,
-    epilogue: &Epilogue<'_, C>,
+    Scalars { alpha, beta, one, .. }: Scalars,
+    a: DeviceSlice<'_, u8>,
+    b: DeviceSlice<'_, u8>,
+    c: DeviceSliceMut<'_, u8>,
+    epilogue: &DeviceParts<'_>,
 ) -> Result<()> {
     let product = situation.product;
     let matrices: [Matrix; 3] = std::array::from_fn(|which| {
@@ -193,8 +192,9 @@ pub(super) fn run_on<T: GemmElement, C: Element>(
             stride: stored.stride as i64,
         }
     });
-    let (operands, result) = numbers(T::DTYPE, C::DTYPE).unwrap_or((Number::F32, Number::F32));
-    let seen = |operation| transposition(operation, T::DTYPE).unwrap_or(Transposition::None);
+    let (operands, result) =
+        numbers(situation.operand, situation.result).unwrap_or((Number::F32, Number::F32));
+    let seen = |operation| transposition(operation, situation.operand).unwrap_or(Transposition::None);
     let call = Call {
         sizes: (product.n() as i32, product.m() as i32, product.k() as i32),
         transpositions: (seen(product.operation_b()), seen(product.operation_a())),
@@ -221,7 +221,7 @@ pub(super) fn run_on<T: GemmElement, C: Element>(
     let parts = situation.epilogue;
     let fused = FusedCall {
         // A residual takes the place of a C that is not read.
-        call: if parts.residual.is_some() { Call { beta: T::Scalar::ONE.sum(), ..call } } else { call },
+        call: if parts.residual.is_some() { Call { beta: one, ..call } } else { call },
         added: parts.residual.unwrap_or(call.matrices[2].address),
         bias: parts.bias,
         function: match parts.activation {

@@ -3,6 +3,7 @@
 //! What must stay true: the numbers are those of the type that the product is summed in until the end, so what is fused is
 //! rounded once, where separate operations would round each time.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::engine::Lack;
@@ -28,7 +29,7 @@ pub enum Activation {
 /// The parts of an epilogue, each where it is asked for, with the memory that is read as `R` and written as `W`: slices of a
 /// device or of the host, or where they lie.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parts<R, W> {
+pub(crate) struct Parts<R, W> {
     pub bias: Option<R>,
     /// Whether the bias has a number a row, instead of a column.
     pub by_row: bool,
@@ -120,7 +121,8 @@ impl Parts<Range<u64>, Range<u64>> {
 /// ```
 #[derive(Debug)]
 pub struct Epilogue<'a, C: Element> {
-    parts: Parts<DeviceSlice<'a, C>, DeviceSliceMut<'a, C>>,
+    parts: DeviceParts<'a>,
+    element: PhantomData<DeviceSliceMut<'a, C>>,
 }
 
 impl<C: Element> Default for Epilogue<'_, C> {
@@ -132,13 +134,13 @@ impl<C: Element> Default for Epilogue<'_, C> {
 impl<'a, C: Element> Epilogue<'a, C> {
     /// Nothing.
     pub const fn new() -> Epilogue<'a, C> {
-        Epilogue { parts: Parts::NONE }
+        Epilogue { parts: Parts::NONE, element: PhantomData }
     }
 
     /// Adds a number to each column: `bias[j]` to C's (i, j), in all matrices of a batch. Replaces another bias.
     #[must_use]
     pub fn bias_of_columns(mut self, bias: &'a impl DeviceRead<C>) -> Epilogue<'a, C> {
-        self.parts.bias = Some(DeviceSlice::new(bias.view()));
+        self.parts.bias = Some(DeviceSlice::<C>::new(bias.view()).bytes());
         self.parts.by_row = false;
         self
     }
@@ -146,7 +148,7 @@ impl<'a, C: Element> Epilogue<'a, C> {
     /// Adds a number to each row: `bias[i]` to C's (i, j), in all matrices of a batch. Replaces another bias.
     #[must_use]
     pub fn bias_of_rows(mut self, bias: &'a impl DeviceRead<C>) -> Epilogue<'a, C> {
-        self.parts.bias = Some(DeviceSlice::new(bias.view()));
+        self.parts.bias = Some(DeviceSlice::<C>::new(bias.view()).bytes());
         self.parts.by_row = true;
         self
     }
@@ -161,34 +163,38 @@ impl<'a, C: Element> Epilogue<'a, C> {
     /// Keeps what the activation is applied to, laid out like C: gradients need it.
     #[must_use]
     pub fn keep(mut self, before: &'a mut impl DeviceWrite<C>) -> Epilogue<'a, C> {
-        self.parts.kept = Some(DeviceSliceMut::new(before.view()));
+        self.parts.kept = Some(DeviceSliceMut::<C>::new(before.view()).bytes());
         self
     }
 
     /// Adds this, laid out like C, after the activation.
     #[must_use]
     pub fn residual(mut self, residual: &'a impl DeviceRead<C>) -> Epilogue<'a, C> {
-        self.parts.residual = Some(DeviceSlice::new(residual.view()));
+        self.parts.residual = Some(DeviceSlice::<C>::new(residual.view()).bytes());
         self
     }
 
-    /// Whether there is anything to do.
-    pub(super) fn is_none(&self) -> bool {
-        self.parts.is_none()
+    /// Its parts, whose elements are known at run time.
+    pub(crate) fn into_parts(self) -> DeviceParts<'a> {
+        self.parts
     }
+}
 
-    /// Fails where a buffer is too short, or what is kept shares memory with what is read or with C.
-    pub(super) fn check(&self, product: &Product, operands: &[Range<u64>; 3]) -> Result<()> {
-        let bytes = |address: u64, length: usize| address..address + (length * size_of::<C>()) as u64;
-        let places = self
-            .parts
-            .seen(|slice| bytes(slice.address(), slice.len()), |slice| bytes(slice.address(), slice.len()));
-        places.check(product, operands, size_of::<C>())
+/// The parts of an epilogue in a device's memory, of elements that are known at run time.
+pub(crate) type DeviceParts<'a> = Parts<DeviceSlice<'a, u8>, DeviceSliceMut<'a, u8>>;
+
+impl DeviceParts<'_> {
+    /// Fails where a buffer is too short for elements of this size, or what is kept shares memory with what is read or with C.
+    pub fn check_buffers(&self, product: &Product, operands: &[Range<u64>; 3], element: usize) -> Result<()> {
+        let bytes = |address: u64, length: usize| address..address + length as u64;
+        let read = |slice: &DeviceSlice<'_, u8>| bytes(slice.address(), slice.len());
+        let written = |slice: &DeviceSliceMut<'_, u8>| bytes(slice.address(), slice.len());
+        self.seen(read, written).check(product, operands, element)
     }
 
     /// The parts with the addresses of their memory.
-    pub(super) fn addresses(&self) -> Parts<u64, u64> {
-        self.parts.seen(DeviceSlice::address, DeviceSliceMut::address)
+    pub fn addresses(&self) -> Parts<u64, u64> {
+        self.seen(DeviceSlice::address, DeviceSliceMut::address)
     }
 
     /// The kernels' parameter.
@@ -226,22 +232,22 @@ pub(super) struct Raw {
 }
 
 /// A kernel's parameter that holds an epilogue's addresses, with the memory that they name.
-pub(super) struct WithEpilogue<'a, S, C: Element> {
+pub(super) struct WithEpilogue<'a, S> {
     pub shape: S,
-    pub epilogue: &'a Epilogue<'a, C>,
+    pub epilogue: &'a DeviceParts<'a>,
 }
 
 // SAFETY: the pointer is to the shape, which is plain data of that size, and all memory that its addresses name is entered.
-unsafe impl<S: bytemuck::Pod, C: Element> KernelArgument for WithEpilogue<'_, S, C> {
+unsafe impl<S: bytemuck::Pod> KernelArgument for WithEpilogue<'_, S> {
     const KIND: ArgumentKind = ArgumentKind::Bytes;
     const SIZE: usize = size_of::<S>();
 
     fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
-        for read in [&self.epilogue.parts.bias, &self.epilogue.parts.residual].into_iter().flatten() {
-            <DeviceSlice<'_, C> as KernelArgument>::enter(read, target)?;
+        for read in [&self.epilogue.bias, &self.epilogue.residual].into_iter().flatten() {
+            <DeviceSlice<'_, u8> as KernelArgument>::enter(read, target)?;
         }
-        match &self.epilogue.parts.kept {
-            Some(kept) => <DeviceSliceMut<'_, C> as KernelArgument>::enter(kept, target),
+        match &self.epilogue.kept {
+            Some(kept) => <DeviceSliceMut<'_, u8> as KernelArgument>::enter(kept, target),
             None => Ok(()),
         }
     }
@@ -259,9 +265,8 @@ mod tests {
     fn the_epilogue_is_the_kernels() {
         assert_eq!(size_of::<Raw>(), 32);
         assert_eq!(std::mem::offset_of!(Raw, by_row), 24);
-        let epilogue = Epilogue::<f32>::new();
-        assert!(epilogue.is_none());
-        assert!(!epilogue.activation(Activation::Relu).is_none());
+        assert!(Epilogue::<f32>::new().into_parts().is_none());
+        assert!(!Epilogue::<f32>::new().activation(Activation::Relu).into_parts().is_none());
     }
 
     #[test]

@@ -4,11 +4,11 @@ use super::packed::packed;
 use super::plan::Situation;
 use super::product::Stored;
 use crate::driver::{
-    DeviceBuffer, DeviceRead, DeviceSlice, Stream, TensorElement, TensorMap, TensorMapLayout,
-    TensorPromotion, TensorSwizzle,
+    DeviceBuffer, DeviceSlice, Stream, TensorElement, TensorMap, TensorMapLayout, TensorPromotion,
+    TensorSwizzle,
 };
 use crate::error::Result;
-use crate::types::{DType, Element};
+use crate::types::DType;
 
 /// Bytes that rows and matrices in a tensor map begin at multiples of.
 pub(super) const MAP_ALIGNMENT: usize = 16;
@@ -33,13 +33,14 @@ pub(super) fn unmapped(situation: &Situation<'_>) -> impl Iterator<Item = char> 
 }
 
 /// The map of all matrices, with boxes of so many columns and rows.
-pub(super) fn map<T: Element>(
-    memory: &impl DeviceRead<T>,
+pub(super) fn map(
+    memory: DeviceSlice<'_, u8>,
+    dtype: DType,
     stored: Stored,
     (width, height): (u32, u32),
     swizzle: TensorSwizzle,
 ) -> Result<TensorMap> {
-    let element = tensor_element(T::DTYPE);
+    let element = tensor_element(dtype);
     let size = element.size() as u64;
     let (rows, columns) = (stored.rows as u64, stored.columns as u64);
     let aligned = |bytes: u64| bytes.next_multiple_of(MAP_ALIGNMENT as u64);
@@ -49,7 +50,7 @@ pub(super) fn map<T: Element>(
     let row = if rows > 1 { stored.leading as u64 * size } else { aligned(columns * size) };
     let matrix = if shared { aligned(row) } else { stored.stride as u64 * size };
     TensorMap::tiled(
-        memory,
+        &memory,
         &TensorMapLayout {
             shape: vec![columns, rows, if shared { 1 } else { stored.batch as u64 }],
             strides: vec![row, matrix],
@@ -71,33 +72,32 @@ fn tensor_element(dtype: DType) -> TensorElement {
 }
 
 /// An operand that tensor maps can describe: as it is stored, or a copy.
-pub(super) struct Mapped<'a, T> {
-    source: DeviceSlice<'a, T>,
-    copy: Option<DeviceBuffer<T>>,
+pub(super) struct Mapped<'a> {
+    source: DeviceSlice<'a, u8>,
+    copy: Option<DeviceBuffer<u8>>,
+    dtype: DType,
     pub stored: Stored,
 }
 
-impl<'a, T: Element> Mapped<'a, T> {
+impl<'a> Mapped<'a> {
     /// The copy's memory goes back to the stream when it is dropped; what is launched before has it until then.
     pub fn new(
         stream: &Stream,
-        source: DeviceSlice<'a, T>,
+        source: DeviceSlice<'a, u8>,
+        dtype: DType,
         stored: Stored,
-        address: u64,
-    ) -> Result<Mapped<'a, T>> {
-        if maps(stored, address, size_of::<T>()) {
-            return Ok(Mapped { source, copy: None, stored });
+    ) -> Result<Mapped<'a>> {
+        if maps(stored, source.address(), dtype.size()) {
+            return Ok(Mapped { source, copy: None, dtype, stored });
         }
-        let (copy, stored) = packed(stream, source, stored, MAP_ALIGNMENT)?;
-        Ok(Mapped { source, copy: Some(copy), stored })
+        let (copy, stored) = packed(stream, source, dtype.size(), stored, MAP_ALIGNMENT)?;
+        Ok(Mapped { source, copy: Some(copy), dtype, stored })
     }
 
     /// Its map, with boxes of so many columns, of 128 bytes, and rows.
     pub fn map(&self, size: (u32, u32)) -> Result<TensorMap> {
-        match &self.copy {
-            Some(copy) => map(copy, self.stored, size, TensorSwizzle::Bytes128),
-            None => map(&self.source, self.stored, size, TensorSwizzle::Bytes128),
-        }
+        let memory = self.copy.as_ref().map_or(self.source, DeviceSlice::from);
+        map(memory, self.dtype, self.stored, size, TensorSwizzle::Bytes128)
     }
 
     /// 1, or 0 where all products share the matrix: what the kernels multiply a matrix's number by.

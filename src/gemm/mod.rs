@@ -59,7 +59,9 @@ pub use way::Way;
 
 use crate::driver::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, Stream};
 use crate::error::Result;
-use element::SealedScalar;
+use crate::types::DType;
+pub(crate) use blocks::Scalars;
+pub(crate) use epilogue::DeviceParts;
 use plan::Situation;
 
 /// C = alpha · op(A) · op(B) + beta · C on the stream, in order with everything else that uses the buffers.
@@ -117,47 +119,54 @@ pub fn gemm_with<T: GemmElement, C: GemmResult<T>>(
     c: &mut impl DeviceWrite<C>,
     epilogue: Epilogue<'_, C>,
 ) -> Result<()> {
-    let (zero, one) = (T::Scalar::ZERO, T::Scalar::ONE);
-    let product = if alpha == zero { product.without_depth() } else { *product };
-    product.check()?;
-    let (a, b, c) = (
-        DeviceSlice::<T>::new(a.view()),
-        DeviceSlice::<T>::new(b.view()),
-        DeviceSliceMut::<C>::new(c.view()),
+    let memory = (
+        DeviceSlice::<T>::new(a.view()).bytes(),
+        DeviceSlice::<T>::new(b.view()).bytes(),
+        DeviceSliceMut::<C>::new(c.view()).bytes(),
     );
+    let scalars = Scalars::new(alpha, beta);
+    multiply(stream, product, (T::DTYPE, C::DTYPE), scalars, memory, &epilogue.into_parts())
+}
+
+/// As [`gemm_with`], of elements of types that are known at run time, in memory where such may lie: `T` and `C` are two that
+/// `gemm_with` takes.
+pub(crate) fn multiply(
+    stream: &Stream,
+    product: &Product,
+    (operand, result): (DType, DType),
+    scalars: Scalars,
+    (a, b, c): (DeviceSlice<'_, u8>, DeviceSlice<'_, u8>, DeviceSliceMut<'_, u8>),
+    epilogue: &DeviceParts<'_>,
+) -> Result<()> {
+    let product = if scalars.reads_factors { *product } else { product.without_depth() };
+    product.check()?;
     let addresses = [a.address(), b.address(), c.address()];
-    let sizes = [size_of::<T>(), size_of::<T>(), size_of::<C>()];
     let lengths = [a.len(), b.len(), c.len()];
-    let bytes: [std::ops::Range<u64>; 3] = std::array::from_fn(|which| {
-        addresses[which]..addresses[which] + (lengths[which] * sizes[which]) as u64
-    });
-    product.check_buffers(bytes.clone(), sizes)?;
-    epilogue.check(&product, &bytes)?;
+    let bytes: [std::ops::Range<u64>; 3] =
+        std::array::from_fn(|which| addresses[which]..addresses[which] + lengths[which] as u64);
+    product.check_buffers(bytes.clone(), [operand.size(), operand.size(), result.size()])?;
+    epilogue.check_buffers(&product, &bytes, result.size())?;
     if product.is_empty() {
         return Ok(());
     }
     let machine = kernels::machine(&stream.device())?;
     let situation = Situation {
         product: &product,
-        operand: T::DTYPE,
-        result: C::DTYPE,
+        operand,
+        result,
         addresses,
         machine,
-        reads_c: beta != zero,
+        reads_c: scalars.reads_c,
         epilogue: epilogue.addresses(),
         way: None,
     };
-    let scalars =
-        blocks::Scalars { alpha: alpha.sum(), beta: beta.sum(), scales: alpha != one, reads_c: beta != zero };
     let chosen = plan::choose(&situation)?;
     let situation = Situation { way: chosen.way, ..situation };
-    match chosen.engine {
-        Engine::Wgmma => {
-            let number = |scalar: T::Scalar| f32::from_bits(scalar.sum()[0] as u32);
-            wgmma::run_on(stream, &situation, (number(alpha), number(beta)), a, b, c, &epilogue)
-        }
-        Engine::Mma => mma::run_on(stream, &situation, scalars, a, b, c, &epilogue),
-        Engine::Simt => simt::run_on(stream, &situation, scalars, a, b, c, &epilogue),
-        Engine::Cublas => cublas::run_on(stream, &situation, scalars, a, b, c, &epilogue),
-    }
+    let run_on = match chosen.engine {
+        Engine::Wgmma => wgmma::run_on,
+        Engine::Mma => mma::run_on,
+        Engine::Simt => simt::run_on,
+        Engine::Cublas => cublas::run_on,
+    };
+    run_on(stream, &situation, scalars, a, b, c, epilogue)
 }

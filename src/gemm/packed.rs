@@ -8,21 +8,21 @@ use super::product::Stored;
 use crate::driver::{ByValue, DeviceBuffer, DeviceSlice, Stream};
 use crate::error::Result;
 use crate::images::{StridedLayout, elementwise_launch};
-use crate::types::Element;
 
-/// A copy of the matrices whose rows begin at multiples of `bytes`, and how they are stored in it. Its memory is the
+/// A copy of the matrices of elements of so many bytes whose rows begin at multiples of `bytes`, and how they are stored in it. Its memory is the
 /// stream's own, and goes back to it when it is dropped.
-pub(super) fn packed<T: Element>(
+pub(super) fn packed(
     stream: &Stream,
-    source: DeviceSlice<'_, T>,
+    source: DeviceSlice<'_, u8>,
+    element: usize,
     stored: Stored,
     bytes: usize,
-) -> Result<(DeviceBuffer<T>, Stored)> {
+) -> Result<(DeviceBuffer<u8>, Stored)> {
     let shared = stored.batch <= 1 || stored.stride == 0;
     let matrices = if shared { 1 } else { stored.batch };
-    let leading = stored.columns.next_multiple_of(bytes / size_of::<T>());
+    let leading = stored.columns.next_multiple_of(bytes / element);
     let matrix = stored.rows * leading;
-    let mut copy = stream.uninitialized::<T>(matrices * matrix)?;
+    let mut copy = stream.uninitialized::<u8>(matrices * matrix * element)?;
     let layout = StridedLayout::new(
         &[matrices, stored.rows, stored.columns],
         &[stored.stride as isize, stored.leading as isize, 1],
@@ -30,7 +30,7 @@ pub(super) fn packed<T: Element>(
         0,
         0,
     )?;
-    let (layout, width) = layout.widened(size_of::<T>(), source.address(), copy.address());
+    let (layout, width) = layout.widened(element, source.address(), copy.address());
     let name = || format!("copy_strided_{}", 8 * width);
     let function = kernels::function(&stream.device(), ("copy", width as u64), &name)?;
     let config = elementwise_launch(layout.len() as usize, width);

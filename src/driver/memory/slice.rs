@@ -222,6 +222,12 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
             element: PhantomData,
         })
     }
+
+    /// Its bytes.
+    pub(crate) fn bytes(self) -> DeviceSlice<'a, u8> {
+        let (DeviceSlice { allocation, address, whole, .. }, length) = (self, size_of::<T>() * self.length);
+        DeviceSlice { allocation, address, length, whole, element: PhantomData }
+    }
 }
 
 impl<'a, T: Pod> DeviceSliceMut<'a, T> {
@@ -294,6 +300,13 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
             whole: self.whole,
             element: PhantomData,
         })
+    }
+
+    /// Its bytes.
+    pub(crate) fn bytes(self) -> DeviceSliceMut<'a, u8> {
+        let length = size_of::<T>() * self.length;
+        let DeviceSliceMut { allocation, address, whole, .. } = self;
+        DeviceSliceMut { allocation, address, length, whole, element: PhantomData }
     }
 }
 

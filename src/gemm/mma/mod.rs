@@ -6,13 +6,12 @@ mod half;
 
 use super::blocks::{self, Scalars, Shape};
 use super::engine::Lack;
-use super::epilogue::{Epilogue, WithEpilogue};
+use super::epilogue::{DeviceParts, WithEpilogue};
 use super::kernels::{self, Key, missing_image};
 use super::plan::{Geometry, Situation};
 use super::product::OPERATION;
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::{Error, Result};
-use crate::types::Element;
 
 /// How a product is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,14 +71,14 @@ pub(super) fn geometry(situation: &Situation<'_>) -> Result<Geometry> {
 }
 
 /// Runs it. The product was checked against the buffers, and nothing is lacking.
-pub(super) fn run_on<T: Element, C: Element>(
+pub(super) fn run_on(
     stream: &Stream,
     situation: &Situation<'_>,
     scalars: Scalars,
-    a: DeviceSlice<'_, T>,
-    b: DeviceSlice<'_, T>,
-    c: DeviceSliceMut<'_, C>,
-    epilogue: &Epilogue<'_, C>,
+    a: DeviceSlice<'_, u8>,
+    b: DeviceSlice<'_, u8>,
+    c: DeviceSliceMut<'_, u8>,
+    epilogue: &DeviceParts<'_>,
 ) -> Result<()> {
     let product = situation.product;
     let division = Division::of(situation).ok_or_else(|| no_division(situation))?;
@@ -91,7 +90,7 @@ pub(super) fn run_on<T: Element, C: Element>(
         u64::from(a_transposed) | u64::from(b_transposed) << 1 | u64::from(division.tile.0) << 2,
     );
     let function = kernels::function(&stream.device(), key, &|| division.kernel(situation))?;
-    let shape = Shape::new::<T, C>(situation, scalars, epilogue, division.together, division.whole);
+    let shape = Shape::new(situation, scalars, epilogue, division.together, division.whole);
     let config =
         LaunchConfig::new(division.tiles(situation) as u32, division.threads).shared(division.shared);
     // SAFETY: the kernel takes three addresses and this Shape, and stays inside the matrices that it describes, which lie

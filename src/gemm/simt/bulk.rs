@@ -11,7 +11,7 @@ use super::super::product::Operation;
 use super::{LARGE, SLICED, SMALL, Tile};
 use crate::driver::{DeviceSlice, TensorMap, TensorSwizzle};
 use crate::error::Result;
-use crate::types::{DType, Element};
+use crate::types::DType;
 
 /// Bytes of k in a stage.
 const DEPTH: u32 = 128;
@@ -64,21 +64,24 @@ pub(super) fn layout(situation: &Situation<'_>) -> String {
 }
 
 /// The maps of A and B, a box being a tile's rows or columns in a stage.
-pub(super) fn maps<T: Element>(
+pub(super) fn maps(
     situation: &Situation<'_>,
     tile: &Tile,
-    a: &DeviceSlice<'_, T>,
-    b: &DeviceSlice<'_, T>,
+    a: DeviceSlice<'_, u8>,
+    b: DeviceSlice<'_, u8>,
 ) -> Result<[TensorMap; 2]> {
     let product = situation.product;
-    let depth = DEPTH / size_of::<T>() as u32;
+    let (dtype, depth) = (situation.operand, DEPTH / situation.operand.size() as u32);
     // Where k runs along the stored rows, pieces of them are turned over in shared memory, in different banks.
     let boxes = |span: u32, along: bool| {
         if along { ((depth, span), TensorSwizzle::Bytes128) } else { ((span, depth), TensorSwizzle::None) }
     };
     let (size_a, swizzle_a) = boxes(tile.rows, !product.operation_a().transposes());
     let (size_b, swizzle_b) = boxes(tile.columns, product.operation_b().transposes());
-    Ok([map(a, product.stored_a(), size_a, swizzle_a)?, map(b, product.stored_b(), size_b, swizzle_b)?])
+    Ok([
+        map(a, dtype, product.stored_a(), size_a, swizzle_a)?,
+        map(b, dtype, product.stored_b(), size_b, swizzle_b)?,
+    ])
 }
 
 #[cfg(test)]

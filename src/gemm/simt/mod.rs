@@ -6,13 +6,13 @@ mod bulk;
 use super::blocks::{self, Scalars, Shape};
 use super::element::of_dtype;
 use super::engine::Lack;
-use super::epilogue::{Epilogue, WithEpilogue};
+use super::epilogue::{DeviceParts, WithEpilogue};
 use super::kernels::{self, Key, missing_image};
 use super::plan::{Geometry, Situation};
 use super::product::{OPERATION, Operation};
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::{Error, Result};
-use crate::types::{DType, Element};
+use crate::types::DType;
 
 /// What a block takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,14 +174,14 @@ pub(super) fn geometry(situation: &Situation<'_>) -> Result<Geometry> {
 }
 
 /// Runs it. The product was checked against the buffers, and nothing is lacking.
-pub(super) fn run_on<T: Element, C: Element>(
+pub(super) fn run_on(
     stream: &Stream,
     situation: &Situation<'_>,
     scalars: Scalars,
-    a: DeviceSlice<'_, T>,
-    b: DeviceSlice<'_, T>,
-    c: DeviceSliceMut<'_, C>,
-    epilogue: &Epilogue<'_, C>,
+    a: DeviceSlice<'_, u8>,
+    b: DeviceSlice<'_, u8>,
+    c: DeviceSliceMut<'_, u8>,
+    epilogue: &DeviceParts<'_>,
 ) -> Result<()> {
     let product = situation.product;
     let way = way(situation).ok_or_else(|| no_way(situation))?;
@@ -191,16 +191,19 @@ pub(super) fn run_on<T: Element, C: Element>(
     let large = matches!(way.kernels, Kernels::Asynchronous { large: true } | Kernels::Bulk { large: true });
     let key: Key = (
         way.family,
-        u64::from(T::DTYPE != C::DTYPE) | u64::from(large) << 1 | a_operation << 2 | b_operation << 4,
+        u64::from(situation.operand != situation.result)
+            | u64::from(large) << 1
+            | a_operation << 2
+            | b_operation << 4,
     );
     let function = kernels::function(&stream.device(), key, &|| way.kernel(situation))?;
     // Asynchronous copies are of 16 bytes or of one element.
     let whole = matches!(way.kernels, Kernels::Asynchronous { .. });
-    let shape = Shape::new::<T, C>(situation, scalars, epilogue, way.together, whole);
+    let shape = Shape::new(situation, scalars, epilogue, way.together, whole);
     let config = LaunchConfig::new(way.tiles(situation) as u32, way.tile.threads).shared(way.tile.shared);
     let shape = WithEpilogue { shape, epilogue };
     if matches!(way.kernels, Kernels::Bulk { .. }) {
-        let [map_a, map_b] = bulk::maps(situation, &way.tile, &a, &b)?;
+        let [map_a, map_b] = bulk::maps(situation, &way.tile, a, b)?;
         // SAFETY: the kernel takes two maps, an address and this Shape; it reads what the maps describe, which lies inside the
         // buffers, and stays inside the matrices of C and the epilogue's buffers, which were checked.
         return unsafe { function.launch(stream, config, (&map_a, &map_b, c, shape)) };

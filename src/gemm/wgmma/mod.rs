@@ -8,9 +8,9 @@
 mod pairs;
 mod split;
 
-use super::blocks;
+use super::blocks::{self, Scalars};
 use super::engine::Lack;
-use super::epilogue::Epilogue;
+use super::epilogue::DeviceParts;
 use super::kernels::missing_image;
 use super::maps::{MAP_ALIGNMENT, Mapped, unmapped};
 use super::plan::{Geometry, Machine, Situation};
@@ -18,7 +18,7 @@ use super::product::{Product, Stored};
 use super::way::Way;
 use crate::driver::{DeviceSlice, DeviceSliceMut, Stream};
 use crate::error::Result;
-use crate::types::{DType, Element};
+use crate::types::DType;
 
 /// The operations of a product from which on operands are copied that no tensor map describes: below, the engine that
 /// takes any alignment is done in the time of a copy or two.
@@ -163,31 +163,40 @@ pub(super) fn geometry(situation: &Situation<'_>) -> Geometry {
 }
 
 /// What the kernels are given beside the operands.
-struct Work<'a, C: Element> {
+struct Work<'a> {
     product: &'a Product,
+    /// Of the operands and of the result.
+    types: (DType, DType),
     alpha: f32,
     beta: f32,
-    epilogue: &'a Epilogue<'a, C>,
+    epilogue: &'a DeviceParts<'a>,
 }
 
 /// Runs it. The product was checked against the buffers, and nothing is lacking.
-pub(super) fn run_on<T: Element, C: Element>(
+pub(super) fn run_on(
     stream: &Stream,
     situation: &Situation<'_>,
-    (alpha, beta): (f32, f32),
-    a: DeviceSlice<'_, T>,
-    b: DeviceSlice<'_, T>,
-    c: DeviceSliceMut<'_, C>,
-    epilogue: &Epilogue<'_, C>,
+    scalars: Scalars,
+    a: DeviceSlice<'_, u8>,
+    b: DeviceSlice<'_, u8>,
+    c: DeviceSliceMut<'_, u8>,
+    epilogue: &DeviceParts<'_>,
 ) -> Result<()> {
     let product = situation.product;
     // Copies live until the product is launched, which orders their memory's next use behind it.
-    let a = Mapped::new(stream, a, product.stored_a(), situation.addresses[0])?;
-    let b = Mapped::new(stream, b, product.stored_b(), situation.addresses[1])?;
-    let work = Work { product, alpha, beta, epilogue };
+    let a = Mapped::new(stream, a, situation.operand, product.stored_a())?;
+    let b = Mapped::new(stream, b, situation.operand, product.stored_b())?;
+    let number = |sum: [u64; 2]| f32::from_bits(sum[0] as u32);
+    let work = Work {
+        product,
+        types: (situation.operand, situation.result),
+        alpha: number(scalars.alpha),
+        beta: number(scalars.beta),
+        epilogue,
+    };
     match division(situation) {
-        Division::Pairs(pairs) => pairs.run(stream, &work, &a, &b, c, situation.addresses[2]),
-        Division::Split(split) => split.run(stream, &work, &a, &b, c, situation.addresses[2]),
+        Division::Pairs(pairs) => pairs.run(stream, &work, &a, &b, c),
+        Division::Split(split) => split.run(stream, &work, &a, &b, c),
     }
 }
 

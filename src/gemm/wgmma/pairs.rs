@@ -8,10 +8,11 @@ use super::super::product::Product;
 use super::{PANEL, THREADS, Work};
 use crate::driver::image::ArgumentKind;
 use crate::driver::{
-    DeviceBuffer, DeviceSliceMut, KernelArgument, LaunchConfig, LaunchTarget, Stream, TensorSwizzle,
+    DeviceBuffer, DeviceSlice, DeviceSliceMut, KernelArgument, LaunchConfig, LaunchTarget, Stream,
+    TensorSwizzle,
 };
 use crate::error::Result;
-use crate::types::{DType, Element};
+use crate::types::DType;
 
 /// Of f16 and of bf16.
 pub(super) const FAMILIES: [&str; 2] = ["gemm_wgmma_f16", "gemm_wgmma_bf16"];
@@ -154,23 +155,22 @@ impl Pairs {
         format!("gemm_wgmma_{operand}_{}_{}", product.layout(), self.columns)
     }
 
-    pub fn run<T: Element, C: Element>(
+    pub fn run(
         &self,
         stream: &Stream,
-        work: &Work<'_, C>,
-        a: &Mapped<'_, T>,
-        b: &Mapped<'_, T>,
-        c: DeviceSliceMut<'_, C>,
-        c_address: u64,
+        work: &Work<'_>,
+        a: &Mapped<'_>,
+        b: &Mapped<'_>,
+        c: DeviceSliceMut<'_, u8>,
     ) -> Result<()> {
-        let (product, columns) = (work.product, self.columns);
+        let (product, columns, (operand, result)) = (work.product, self.columns, work.types);
         let (a_transposed, b_transposed) =
             (product.operation_a().transposes(), product.operation_b().transposes());
         let key: Key = (
-            FAMILIES[usize::from(T::DTYPE == DType::BF16)],
+            FAMILIES[usize::from(operand == DType::BF16)],
             u64::from(a_transposed) | u64::from(b_transposed) << 1 | u64::from(columns) << 2,
         );
-        let function = kernels::function(&stream.device(), key, &|| self.kernel(T::DTYPE, product))?;
+        let function = kernels::function(&stream.device(), key, &|| self.kernel(operand, product))?;
         let map_a = a.map(if a_transposed { (PANEL, 64) } else { (PANEL, 128) })?;
         // Each block of a pair copies half: of the columns where k is contiguous, of the depth where it is not.
         let map_b = b.map(if b_transposed { (PANEL, columns / 2) } else { (PANEL, 32) })?;
@@ -181,8 +181,8 @@ impl Pairs {
         let parts = flags + (self.flags() * size_of::<u32>()) as u64;
         let stored_c = product.stored_c();
         // A store by a map writes whole pieces of 16 bytes: where a row ends within one, it would write behind the row.
-        let whole = stored_c.columns * size_of::<C>() % MAP_ALIGNMENT == 0;
-        let staged = whole && maps(stored_c, c_address, size_of::<C>());
+        let whole = stored_c.columns * result.size() % MAP_ALIGNMENT == 0;
+        let staged = whole && maps(stored_c, c.address(), result.size());
         let shape = Shape {
             m: product.m() as i32,
             n: product.n() as i32,
@@ -193,7 +193,7 @@ impl Pairs {
             a_matrix: a.apart(),
             b_matrix: b.apart(),
             group: self.group as i32,
-            wide: i32::from(T::DTYPE != C::DTYPE),
+            wide: i32::from(operand != result),
             staged: staged.into(),
             alpha: work.alpha,
             beta: work.beta,
@@ -205,8 +205,8 @@ impl Pairs {
         let config = LaunchConfig::new(self.blocks(), THREADS).shared(shared_bytes(columns));
         let shape = WithParts { shape: WithEpilogue { shape, epilogue: work.epilogue }, parts: left };
         if staged {
-            let size = ((128 / size_of::<C>()) as u32, 64);
-            let mut map_c = map(&c, stored_c, size, TensorSwizzle::Bytes128)?;
+            let size = ((128 / result.size()) as u32, 64);
+            let mut map_c = map(DeviceSlice::from(&c), result, stored_c, size, TensorSwizzle::Bytes128)?;
             // SAFETY: the kernel takes three maps, an address and this Shape; it reads what the first two describe and the
             // epilogue's buffers, which were checked, and writes what the third does, which lies inside C's buffer.
             unsafe { function.launch(stream, config, (&map_a, &map_b, &mut map_c, c, shape)) }
@@ -219,15 +219,15 @@ impl Pairs {
 }
 
 /// The kernels' last parameter, with the memory that its addresses name.
-struct WithParts<'a, C: Element> {
-    shape: WithEpilogue<'a, Shape, C>,
+struct WithParts<'a> {
+    shape: WithEpilogue<'a, Shape>,
     parts: Option<DeviceSliceMut<'a, u32>>,
 }
 
 // SAFETY: it is its shape, and the memory that parts are left in is entered too.
-unsafe impl<C: Element> KernelArgument for WithParts<'_, C> {
-    const KIND: ArgumentKind = WithEpilogue::<'_, Shape, C>::KIND;
-    const SIZE: usize = WithEpilogue::<'_, Shape, C>::SIZE;
+unsafe impl KernelArgument for WithParts<'_> {
+    const KIND: ArgumentKind = WithEpilogue::<'_, Shape>::KIND;
+    const SIZE: usize = WithEpilogue::<'_, Shape>::SIZE;
 
     fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
         self.shape.enter(target)?;

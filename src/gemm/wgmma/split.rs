@@ -8,7 +8,7 @@ use super::super::product::Product;
 use super::{PANEL, THREADS, Work};
 use crate::driver::{DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::Result;
-use crate::types::{DType, Element};
+use crate::types::DType;
 
 /// Of f16 and of bf16.
 pub(super) const FAMILIES: [&str; 2] = ["gemm_split_f16", "gemm_split_bf16"];
@@ -127,26 +127,25 @@ impl Split {
         stages.max(sums) + 2048
     }
 
-    pub fn run<T: Element, C: Element>(
+    pub fn run(
         &self,
         stream: &Stream,
-        work: &Work<'_, C>,
-        a: &Mapped<'_, T>,
-        b: &Mapped<'_, T>,
-        c: DeviceSliceMut<'_, C>,
-        c_address: u64,
+        work: &Work<'_>,
+        a: &Mapped<'_>,
+        b: &Mapped<'_>,
+        c: DeviceSliceMut<'_, u8>,
     ) -> Result<()> {
-        let product = work.product;
+        let (product, (operand, result)) = (work.product, work.types);
         let [p_along, q_along] = self.along(product);
-        let family = FAMILIES[usize::from(T::DTYPE == DType::BF16)];
+        let family = FAMILIES[usize::from(operand == DType::BF16)];
         let key: Key = (family, u64::from(p_along) | u64::from(q_along) << 1 | u64::from(self.columns) << 2);
-        let function = kernels::function(&stream.device(), key, &|| self.kernel(T::DTYPE, product))?;
+        let function = kernels::function(&stream.device(), key, &|| self.kernel(operand, product))?;
         let (p, q) = if self.swapped { (b, a) } else { (a, b) };
         let p_map = p.map(if p_along { (PANEL, ROWS) } else { (PANEL, PANEL) })?;
         let q_map = q.map(if q_along { (PANEL, self.columns) } else { (PANEL, PANEL) })?;
         let stored = product.stored_c();
-        let together = TOGETHER * size_of::<C>();
-        let vector = c_address % together as u64 == 0 && stored.keeps_alignment(together, size_of::<C>());
+        let together = TOGETHER * result.size();
+        let vector = c.address() % together as u64 == 0 && stored.keeps_alignment(together, result.size());
         let shape = Shape {
             m: product.m() as i32,
             n: product.n() as i32,
@@ -158,7 +157,7 @@ impl Split {
             q_matrix: q.apart(),
             splits: self.splits as i32,
             swapped: self.swapped.into(),
-            wide: i32::from(T::DTYPE != C::DTYPE),
+            wide: i32::from(operand != result),
             vector: vector.into(),
             alpha: work.alpha,
             beta: work.beta,
