@@ -43,6 +43,20 @@ impl<'p> Like<'p> for i64 {
     }
 }
 
+// These are not of a formula's type, so that they are compiled once for each number of values.
+
+fn terms<'p, const N: usize>(program: &'p RefCell<Program>, values: [Value; N]) -> [Term<'p>; N] {
+    values.map(|value| Term { program, value })
+}
+
+fn values<const N: usize>(terms: [Term<'_>; N]) -> [Value; N] {
+    terms.map(|term| term.value)
+}
+
+fn real_parts<const N: usize>(operands: &[Parts]) -> [Value; N] {
+    std::array::from_fn(|operand| operands[operand][0])
+}
+
 /// Runs a formula on values of a program.
 pub(super) fn formula<const N: usize, const M: usize>(
     program: &mut Program,
@@ -50,7 +64,7 @@ pub(super) fn formula<const N: usize, const M: usize>(
     formula: impl for<'p> FnOnce([Term<'p>; N]) -> [Term<'p>; M],
 ) -> [Value; M] {
     let cell = RefCell::new(std::mem::take(program));
-    let results = formula(values.map(|value| Term { program: &cell, value })).map(|term| term.value);
+    let results = self::values(formula(terms(&cell, values)));
     *program = cell.into_inner();
     results
 }
@@ -62,7 +76,7 @@ pub(super) fn real<const N: usize>(
     operands: &[Parts],
     of: impl for<'p> FnOnce([Term<'p>; N]) -> Term<'p>,
 ) -> Parts {
-    let [result] = formula(program, std::array::from_fn(|k| operands[k][0]), |terms| [of(terms)]);
+    let [result] = formula(program, real_parts(operands), |terms| [of(terms)]);
     super::one(rounded(program, dtype, result))
 }
 
@@ -222,6 +236,15 @@ impl<'p> Term<'p> {
     ) -> [Term<'p>; N] {
         let number = self.program.borrow_mut().open_rare(self.value);
         let rare = body();
+        self.close_rare(number, usual, rare)
+    }
+
+    fn close_rare<const N: usize>(
+        self,
+        number: u32,
+        usual: [Term<'p>; N],
+        rare: [Term<'p>; N],
+    ) -> [Term<'p>; N] {
         let results = std::array::from_fn(|result| [usual[result].value, rare[result].value]);
         self.program.borrow_mut().close_rare(number, results).map(|value| self.beside(value))
     }

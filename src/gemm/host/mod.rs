@@ -203,6 +203,19 @@ struct Scratch<S> {
     row: Vec<S>,
 }
 
+/// Does this in so many threads, of which the caller's is one. (Not generic, as it is called for every pair of types.)
+fn in_threads(threads: usize, work: &(dyn Fn() + Sync)) {
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            // A thread that cannot be had is done without: the others take its part.
+            if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
+            }
+        }
+        work();
+    });
+}
+
 /// What a tile's numbers are made of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Made {
@@ -244,15 +257,7 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
             }
         };
         let worth = (self.product.operations() / OPERATIONS_OF_A_THREAD) as usize;
-        std::thread::scope(|scope| {
-            for _ in 1..processors.min(worth).min(count) {
-                // A thread that cannot be had is done without: the others take its part.
-                if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
-                    break;
-                }
-            }
-            work();
-        });
+        in_threads(processors.min(worth).min(count), &work);
         match failed.load(Ordering::Relaxed) {
             true => Err(Error::invalid(
                 OPERATION,
