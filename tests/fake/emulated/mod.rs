@@ -319,7 +319,7 @@ fn epilogue(fake: &Fake) -> Outcome {
 }
 
 /// Mistakes that a reader overlooks easily: a kernel with any of them must not pass.
-const MISTAKES: [(&str, &str); 6] = [
+const MISTAKES: [(&str, &str); 9] = [
     // A stage is given back while it is multiplied.
     ("barrier_arrive(empty + 8 * last)", "barrier_arrive(empty + 8 * turn.stage)"),
     // Too few arrivals, or too many bytes, are waited for.
@@ -330,6 +330,13 @@ const MISTAKES: [(&str, &str); 6] = [
     ("    if (shape.splits > 1) cluster_barrier();\n}", "}"),
     // The wrong part of the other blocks' sums.
     ("sent + (block - (block > rank)) * place()", "sent + block * place()"),
+    // The thread that copies does not wait for the kernels ahead; one reads before it waits; a block ends without waiting.
+    ("    wait_for_earlier();\n", "    if (warpgroup != 0) wait_for_earlier();\n"),
+    (
+        "    wait_for_earlier();\n",
+        "    const u16 early = *(const u16*)c;\n    wait_for_earlier();\n    if (early != *(const u16*)c) return;\n",
+    ),
+    ("    wait_for_earlier();\n", "    if (tile.p > 0) return;\n    wait_for_earlier();\n"),
 ];
 
 /// Child: clusters that divide k, with one of the mistakes.
