@@ -18,6 +18,7 @@ use selvedge::types::DType;
 
 use super::children;
 use super::products::case::{Case, LAYOUTS};
+use super::products::chains::{self, Chain};
 use super::products::numbers::{Number, ResultOf};
 use super::products::{doubles, epilogues};
 use super::support::{Fake, FakeLaunch};
@@ -318,6 +319,20 @@ fn epilogue(fake: &Fake) -> Outcome {
     with_seeds(1, |stream| passes(epilogues::every_part(stream, &[Engine::Wgmma, Engine::Mma])))
 }
 
+/// Child: products that read what the ones before them wrote, each of which may begin before that has ended.
+fn chains(fake: &Fake) -> Outcome {
+    emulate(fake, &[PAIRS_BF16, SPLIT_BF16, MMA_BF16])?;
+    let other = Device::new(0)?.stream()?;
+    with_seeds(2, |stream| {
+        for way in [None, Some("wgmma/pairs/64".parse()?), Some("wgmma/split/32x1/swapped".parse()?)] {
+            let chain = Chain { rows: 72, columns: 64, products: 8, way };
+            passes(chains::on_streams(&[stream.clone(), other.clone()], chain))?;
+            passes(chains::in_graphs(stream, chain))?;
+        }
+        Ok(())
+    })
+}
+
 /// Mistakes that a reader overlooks easily: a kernel with any of them must not pass.
 const MISTAKES: [(&str, &str); 9] = [
     // A stage is given back while it is multiplied.
@@ -378,7 +393,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
 
 type Child = fn(&Fake) -> Outcome;
 
-const CHILDREN: [(&str, Child); 10] = [
+const CHILDREN: [(&str, Child); 11] = [
     ("pairs", pairs),
     ("divided", divided),
     ("split", split),
@@ -388,6 +403,7 @@ const CHILDREN: [(&str, Child); 10] = [
     ("simt", simt),
     ("bulk", bulk),
     ("batches", batches),
+    ("chains", chains),
     ("epilogues", epilogue),
 ];
 
