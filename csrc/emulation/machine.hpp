@@ -33,6 +33,7 @@
 #include <utility>
 #include <vector>
 
+#include "earlier.hpp"
 #include "stacks.hpp"
 
 // ---- the language ----
@@ -191,36 +192,6 @@ struct Cluster {
     Grid* grid = nullptr;
     Meeting all;
     std::vector<std::unique_ptr<Block>> blocks;
-};
-
-struct Memory {
-    unsigned char* data;
-    uint64_t bytes;
-};
-
-// What is ahead of a kernel that may begin before that has ended. What it leaves in memory comes at its end, and is another
-// thing in every byte until then.
-struct Earlier {
-    bool overlaps = false, runs = false;
-    unsigned often = 0;  // How seldom it ends by itself; 0: it ends where nothing else goes on.
-    std::vector<std::pair<Memory, std::vector<unsigned char>>> left;
-    std::vector<Fiber*> waiting;
-
-    void begin(const Memory* memory, size_t count) {
-        overlaps = runs = true;
-        often = draw(2) << draw(12);
-        for (size_t i = 0; i < count; i++) {
-            left.push_back({memory[i], {memory[i].data, memory[i].data + memory[i].bytes}});
-        }
-        for (auto& [of, bytes] : left) {
-            for (uint64_t i = 0; i < of.bytes; i++) of.data[i] = (unsigned char)~bytes[i];
-        }
-    }
-    std::vector<Fiber*> end() {
-        runs = false;
-        for (auto& [of, bytes] : left) memcpy(of.data, bytes.data(), of.bytes);
-        return std::move(waiting);
-    }
 };
 
 struct Grid {
@@ -507,7 +478,7 @@ inline void run(const char* name, Place size, Place block, unsigned cluster_bloc
     all.name = name;
     grid() = &all;
     if (size.y != 1 || size.z != 1 || block.y != 1 || block.z != 1) fail("only grids and blocks of one dimension");
-    if (overlaps) all.earlier.begin(memory, memories);
+    if (overlaps) all.earlier.begin(memory, memories, draw(2) << draw(12));
     if (size.x % cluster_blocks) fail("%u blocks in clusters of %u", size.x, cluster_blocks);
     for (unsigned first = 0; first < size.x;) {
         size_t stack = 0;

@@ -326,8 +326,9 @@ fn chains(fake: &Fake) -> Outcome {
     with_seeds(2, |stream| {
         for way in [None, Some("wgmma/pairs/64".parse()?), Some("wgmma/split/32x1/swapped".parse()?)] {
             let chain = Chain { rows: 72, columns: 64, products: 8, way };
-            passes(chains::on_streams(&[stream.clone(), other.clone()], chain))?;
-            passes(chains::in_graphs(stream, chain))?;
+            let streams = [stream.clone(), other.clone()];
+            passes(chains::on_streams(&streams, chain))?;
+            passes(chains::in_graphs(&streams, chain))?;
         }
         Ok(())
     })

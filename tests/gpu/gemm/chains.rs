@@ -56,10 +56,11 @@ impl Chain {
         wanted
     }
 
-    /// Multiplies. The memory of a result that has been read is that of the one after the next.
+    /// Multiplies, by three products on each stream in turn. The memory of a result that has been read is that of the one after
+    /// the next.
     fn run(
         &self,
-        stream: &Stream,
+        streams: &[Stream],
         first: &DeviceBuffer<bf16>,
         moves: &DeviceBuffer<bf16>,
     ) -> selvedge::Result<DeviceBuffer<bf16>> {
@@ -70,6 +71,7 @@ impl Chain {
         };
         let mut last: Option<DeviceBuffer<bf16>> = None;
         for step in 0..self.products {
+            let stream = &streams[step / 3 % streams.len()];
             let mut next = stream.uninitialized(self.rows * self.columns)?;
             let product = match step % BETWEEN.0 {
                 4 => product.by(Choice::Only(Engine::Mma)),
@@ -81,7 +83,7 @@ impl Chain {
                 stream.fill(&mut stream.uninitialized(self.rows * self.columns)?, bf16::NAN)?;
             }
         }
-        last.map_or_else(|| stream.uninitialized(0), Ok)
+        last.map_or_else(|| streams[0].uninitialized(0), Ok)
     }
 
     fn compare(&self, stream: &Stream, result: &DeviceBuffer<bf16>, what: &str) -> Outcome {
@@ -99,7 +101,7 @@ impl Chain {
     }
 }
 
-/// The chain on several streams at a time, of which each has its own.
+/// The chain on several streams at a time, of which each has its own, and on all of them together.
 pub fn on_streams(streams: &[Stream], chain: Chain) -> Outcome {
     let mut all = Vec::new();
     for stream in streams {
@@ -108,21 +110,23 @@ pub fn on_streams(streams: &[Stream], chain: Chain) -> Outcome {
     }
     let mut results = Vec::new();
     for (stream, (first, moves)) in streams.iter().zip(&all) {
-        results.push(chain.run(stream, first, moves)?);
+        results.push(chain.run(std::slice::from_ref(stream), first, moves)?);
     }
+    let across = all.first().map(|(first, moves)| chain.run(streams, first, moves)).transpose()?;
     for (stream, result) in streams.iter().zip(&results) {
         chain.compare(stream, result, "on a stream")?;
     }
-    Ok(())
+    across.map_or(Ok(()), |result| chain.compare(&streams[0], &result, "across streams"))
 }
 
-/// The chain as a graph, which is launched several times, and takes over another capture of the same.
-pub fn in_graphs(stream: &Stream, chain: Chain) -> Outcome {
+/// The chain, across streams, as a graph that is launched several times and takes over another capture of the same.
+pub fn in_graphs(streams: &[Stream], chain: Chain) -> Outcome {
+    let stream = &streams[0];
     let (first, moves) = (stream.upload(&chain.first())?, stream.upload(&chain.moves())?);
     // What is loaded is not captured.
-    chain.run(stream, &first, &moves)?;
-    let (graph, result) = stream.capture(|stream| chain.run(stream, &first, &moves))?;
-    let (other, other_result) = stream.capture(|stream| chain.run(stream, &first, &moves))?;
+    chain.run(streams, &first, &moves)?;
+    let (graph, result) = stream.capture(|_| chain.run(streams, &first, &moves))?;
+    let (other, other_result) = stream.capture(|_| chain.run(streams, &first, &moves))?;
     assert!(graph.nodes()?.len() >= chain.products, "{chain:?}: {:?}", graph.nodes()?);
     let mut graph = graph.instantiate()?;
     for _ in 0..3 {
