@@ -232,8 +232,8 @@ __device__ inline void copy_stages(const TensorMap* a, const TensorMap* b, const
             turn.next();
         }
     }
-    // The last stages are on their way, and what is left takes longer than a launch. The next kernel's blocks have room as these
-    // leave, or on idle multiprocessors, which they would only keep from others' kernels before.
+    // The last stages are on their way: the next kernel can be started while they are multiplied and stored. Its blocks have
+    // room as these leave, or on idle multiprocessors, which they would only keep from others' kernels before.
     next_may_start();
     // The other block may still arrive at this one's barriers: go only when all have.
     for (int stage = 0; stage < Stage::count; stage++) {
