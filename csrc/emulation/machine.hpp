@@ -154,7 +154,7 @@ struct Fiber {
     bool ended = false;
     const char* waits = nullptr;  // What for; null while it may run.
     unsigned slowness = 0;
-    bool behind = false;    // Whether what is ahead of the kernel has ended, as far as the thread may know.
+    bool behind = false;  // What is ahead of the kernel, as far as it knows.
     void* given = nullptr;  // What it brings to a meeting.
     Groups copies, stores;
     std::vector<std::pair<unsigned, unsigned>> unpublished;  // Ranges of shared memory that bulk copies may not see yet.

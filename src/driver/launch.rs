@@ -150,6 +150,12 @@ impl LaunchConfig {
         self
     }
 
+    /// The same behind everything ahead of it.
+    pub(super) fn in_order(mut self) -> LaunchConfig {
+        self.programmatic_dependent = false;
+        self
+    }
+
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         self.cluster.is_none() && !self.cooperative && !self.programmatic_dependent && self.priority.is_none()
@@ -397,8 +403,7 @@ impl FunctionState {
         config: &LaunchConfig,
         pointers: &mut [*mut c_void],
     ) -> Result<()> {
-        let programmatic_dependent = config.programmatic_dependent && may_overlap(stream);
-        let config = &LaunchConfig { programmatic_dependent, ..*config };
+        let config = if may_overlap(stream) { config } else { &config.in_order() };
         if config.is_plain() {
             // SAFETY: as here.
             return unsafe { self.launch_plainly(stream, config, pointers) };
