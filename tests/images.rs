@@ -161,6 +161,45 @@ fn arithmetic_is_neither_contracted_nor_flushed() {
     }
 }
 
+/// What is launched so that it may begin before the kernel ahead has ended waits for that on every path, before it touches
+/// memory other than its own and its parameters.
+#[test]
+fn kernels_that_overlap_wait_first() {
+    let own = ["ld.param", "ld.shared", "st.shared", "ld.const"];
+    let touches = |line: &&str| {
+        let instruction =
+            if line.starts_with('@') { line.split_once(' ').map_or("", |(_, rest)| rest) } else { line };
+        let is_access =
+            ["ld", "st.", "atom.", "red.", "cp."].iter().any(|begin| instruction.starts_with(begin));
+        is_access && !own.iter().any(|begin| instruction.starts_with(begin))
+    };
+    let mut kernels = 0;
+    for family in ["gemm_wgmma_f16", "gemm_wgmma_bf16", "gemm_split_f16", "gemm_split_bf16"] {
+        let ptx = fs::read_to_string(repository().join(format!("ptx/{family}.sm_90a.ptx"))).unwrap();
+        for entry in ptx.split(".entry ").skip(1) {
+            let name = entry.split('(').next().unwrap_or_default();
+            let (before, behind) =
+                entry.split_once("griddepcontrol.wait;").unwrap_or_else(|| panic!("{name}: no wait"));
+            let lines: Vec<&str> = before.lines().map(str::trim).collect();
+            assert_eq!(
+                lines.iter().find(|line| touches(line)),
+                None,
+                "{name} touches memory before it waits"
+            );
+            assert!(behind.lines().any(|line| touches(&line.trim())), "{name} touches no memory");
+            for label in lines.iter().filter_map(|line| line.split_once("bra")?.1.split_whitespace().last()) {
+                let label = label.trim_end_matches(';');
+                assert!(
+                    lines.iter().any(|line| line.starts_with(&format!("{label}:"))),
+                    "{name}: {label} is behind the wait"
+                );
+            }
+            kernels += 1;
+        }
+    }
+    assert_eq!(kernels, 2 * (12 + 20));
+}
+
 #[test]
 fn sm_60_has_every_family_but_those_of_one_architecture() {
     for family in images::families() {

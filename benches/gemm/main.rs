@@ -10,6 +10,7 @@ mod harness;
 mod first;
 mod fused;
 mod pair;
+mod programmatic;
 mod random;
 mod shapes;
 
@@ -20,7 +21,8 @@ use harness::program::{Benchmark, Options, Program, report};
 const HELP: &str = "\
 gemm [--only NAME,NAME] [--out FOLDER] [--rounds N] [--cublas PATH]
 
-  --only    of first, square, gpt, gradients, fused, small, skinny, batched, plain, older, random; all without it
+  --only    of first, square, gpt, gradients, fused, small, programmatic, skinny, batched, plain, older, random; all
+            without it
   --out     where the JSON files go; benches/results without it
   --rounds  rounds of each figure, at least 20
   --cublas  the reference's library; without it SELVEDGE_BENCH_CUBLAS, the linker's, the toolkit's or python3's
@@ -38,6 +40,7 @@ const PROGRAM: Program = Program {
         ("gradients", Benchmark::Device(shapes::gradients)),
         ("fused", Benchmark::Device(fused::measure)),
         ("small", Benchmark::Device(shapes::small)),
+        ("programmatic", Benchmark::Device(programmatic::measure)),
         ("skinny", Benchmark::Device(shapes::skinny)),
         ("batched", Benchmark::Device(shapes::batched)),
         ("plain", Benchmark::Device(shapes::plain)),

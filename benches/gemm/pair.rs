@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use bytemuck::Pod;
 use half::{bf16, f16};
 use num_complex::Complex;
-use selvedge::driver::{Device, DeviceBuffer, Stream};
+use selvedge::driver::{Device, DeviceBuffer, ExecutableGraph, Stream};
 use selvedge::gemm::{Choice, GemmElement, GemmResult, Operation, Product, gemm};
 
 use crate::Options;
@@ -96,6 +96,12 @@ impl Shape {
             .b(operation(self.b_transposed))
             .batch(batch, m * k, k * n, m * n)
             .by(self.choice)
+    }
+
+    /// Of a graph of it.
+    pub fn launches(&self) -> usize {
+        let launches = (GRAPH_SECONDS * 600e12 / self.operations()).ceil() as usize;
+        launches.clamp(1, MOST_LAUNCHES).next_multiple_of(self.copies)
     }
 
     fn operations(&self) -> f64 {
@@ -236,38 +242,49 @@ impl<'a> Sides<'a> {
         &self,
         rounds: Turns,
         shape: Shape,
-        mut own: impl FnMut(&Stream, usize) -> selvedge::Result<()>,
+        own: impl FnMut(&Stream, usize) -> selvedge::Result<()>,
         mut reference: impl FnMut(usize) -> Result<(), Failure>,
     ) -> Result<Vec<(f64, f64)>, Failure> {
-        let stream = &self.stream;
-        let launches = (GRAPH_SECONDS * 600e12 / shape.operations()).ceil() as usize;
-        let launches = launches.clamp(1, MOST_LAUNCHES).next_multiple_of(shape.copies);
+        let launches = shape.launches();
         // The first ones load what they need, which is not captured.
-        own(stream, 0)?;
-        let (graph, ()) =
-            stream.capture(|stream| (0..launches).try_for_each(|launch| own(stream, launch)))?;
-        let graph = graph.instantiate()?;
+        let graph = self.record(launches, own)?;
         reference(0)?;
         self.bare.synchronize()?;
         let captured = self.graphs.capture(self.bare, || (0..launches).try_for_each(&mut reference))?;
         let executable = self.graphs.instantiate(&captured)?;
 
-        let microseconds = |milliseconds: f64| milliseconds * 1e3 / launches as f64;
-        let raw = stream.as_raw();
         let pairs = turns(
             rounds,
-            // SAFETY: the stream lives until the end of this function.
-            || Ok(microseconds(unsafe { self.bare.device_time(raw, || Ok(graph.launch(stream)?)) }?)),
+            || self.time(&graph, launches),
             || {
                 let work = || self.graphs.launch(self.bare, &executable);
                 // SAFETY: the stream lives as long as the process.
-                Ok(microseconds(unsafe { self.bare.device_time(self.bare.stream, work) }?))
+                Ok(unsafe { self.bare.device_time(self.bare.stream, work) }? * 1e3 / launches as f64)
             },
         )?;
         self.bare.synchronize()?;
         self.graphs.discard_executable(executable)?;
         self.graphs.discard(captured)?;
         Ok(pairs)
+    }
+
+    /// A graph of so many launches of ours, each of which is told which one it is. One is made before, not captured.
+    pub fn record(
+        &self,
+        launches: usize,
+        mut own: impl FnMut(&Stream, usize) -> selvedge::Result<()>,
+    ) -> Result<ExecutableGraph, Failure> {
+        own(&self.stream, 0)?;
+        let all = |stream: &Stream| (0..launches).try_for_each(|launch| own(stream, launch));
+        let (graph, ()) = self.stream.capture(all)?;
+        Ok(graph.instantiate()?)
+    }
+
+    /// Microseconds of one launch of such a graph.
+    pub fn time(&self, graph: &ExecutableGraph, launches: usize) -> Result<f64, Failure> {
+        let work = || Ok(graph.launch(&self.stream)?);
+        // SAFETY: the stream lives until the end of this function.
+        Ok(unsafe { self.bare.device_time(self.stream.as_raw(), work) }? * 1e3 / launches as f64)
     }
 
     /// Fails where the two results differ by more than their rounding, a 500th of what the sums vary, which long sums in

@@ -16,6 +16,7 @@ inline void copy_async(u32 to, const void* from, bool inside) {
     static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "copies are of 4, 8 or 16 bytes");
     emulated::Fiber& self = emulated::now();
     emulated::Block* const block = self.block;
+    emulated::touches("a copy");
     emulated::aligned(to, Bytes, "a copy");
     if (inside && (u64)from % Bytes) emulated::fail("a copy of %d bytes from an address that is no multiple", Bytes);
     const u32 at = emulated::offset_in(block, to, Bytes, "a copy");

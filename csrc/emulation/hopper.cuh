@@ -62,6 +62,7 @@ struct MapView {
 };
 
 inline void copy_box(Block* block, u32 to, const MapView& map, u32 barrier, const i32 (&at)[3]) {
+    touches("a copy");
     if (at[0] * (i64)map.element % 16) fail("a box that begins at %d, no multiple of 16 bytes", at[0]);
     const i32 x = at[0], y = at[1], z = at[2];
     const u32 address = to & 0xffffff;
@@ -161,6 +162,7 @@ inline void copy_box_to_blocks(u32 to, const TensorMap* map, u32 barrier, i32 x,
 inline void store_box(const TensorMap* map, u32 from, i32 x, i32 y, i32 z) {
     emulated::Fiber& self = emulated::now();
     emulated::Block* const block = self.block;
+    emulated::touches("a store");
     const emulated::MapView view(map);
     const u32 start = emulated::offset_in(block, from, view.bytes(), "a box");
     self.stores.add(emulated::begin([=] {
@@ -199,10 +201,12 @@ inline void publish_to_copies() { emulated::publish(); }
 // ---- flags in global memory ----
 
 inline void raise(u32* flag) {
+    emulated::touches("a flag is raised");
     *(volatile u32*)flag = 1;
     emulated::dawdle();
 }
 inline void wait_until_raised(const u32* flag) {
+    emulated::touches("a flag is read");
     for (u32 turns = 0; *(const volatile u32*)flag == 0; turns++) {
         if (turns > 1 << 20) emulated::fail("a flag is never raised");
         emulated::leave(nullptr);
@@ -242,10 +246,10 @@ inline void blocks_to_shared(u32 place, const u32 (&block)[4]) {
     });
 }
 
-// ---- kernels behind one another: each ends before the next one starts here ----
+// ---- kernels behind one another: the next one always starts as late as it can here ----
 
 inline void next_may_start() {}
-inline void wait_for_earlier() {}
+inline void wait_for_earlier() { emulated::wait_for_earlier(); }
 
 // ---- registers ----
 

@@ -10,6 +10,10 @@
 // is begun and where it is waited for. So a stage that is overwritten too early, a barrier with a wrong count, or a phase
 // with a wrong parity gives wrong numbers, an error or a deadlock here, for some seed.
 //
+// A kernel that is launched so that it may begin before the one ahead of it has ended finds memory as nobody left it until it
+// has waited, and what it writes before is lost (`Earlier`). A thread that copies without having waited, or having met at a
+// barrier one of its block that has, is an error, and so is a block that ends without.
+//
 // What it does not show: that the real instructions do the same (that is what runs on a device are for), speed, and
 // races between threads that touch shared memory by pointers without a barrier, unless their order matters.
 //
@@ -29,6 +33,7 @@
 #include <utility>
 #include <vector>
 
+#include "earlier.hpp"
 #include "stacks.hpp"
 
 // ---- the language ----
@@ -149,6 +154,7 @@ struct Fiber {
     bool ended = false;
     const char* waits = nullptr;  // What for; null while it may run.
     unsigned slowness = 0;
+    bool behind = false;  // What is ahead of the kernel, as far as it knows.
     void* given = nullptr;  // What it brings to a meeting.
     Groups copies, stores;
     std::vector<std::pair<unsigned, unsigned>> unpublished;  // Ranges of shared memory that bulk copies may not see yet.
@@ -172,6 +178,7 @@ struct Block {
     Place place;
     Cluster* cluster = nullptr;
     unsigned rank = 0, alive = 0;
+    bool waited = false;  // One of its threads, for what is ahead of the kernel.
     uint32_t window = 0;                // The address of its first byte of shared memory.
     std::vector<unsigned char> memory;  // Shared memory.
     std::vector<uint16_t> marks;        // Of each byte: 1 + the thread whose write is not published yet, or a barrier's.
@@ -196,6 +203,7 @@ struct Grid {
     Fiber* running = nullptr;
     unsigned alive = 0;
     const char* name = "";
+    Earlier earlier;
 };
 
 inline Grid*& grid() {
@@ -230,6 +238,23 @@ inline void wake(Fiber* fiber) {
     fiber->waits = nullptr;
     grid()->ready.push_back(fiber);
 }
+
+// What is ahead of the kernel has ended.
+inline void end_earlier() {
+    for (Fiber* fiber : grid()->earlier.end()) wake(fiber);
+}
+inline void wait_for_earlier() {
+    Fiber& self = now();
+    self.behind = self.block->waited = true;
+    if (!grid()->earlier.runs) return;
+    grid()->earlier.waiting.push_back(&self);
+    leave("the kernels ahead");
+}
+// A thread touches global memory.
+inline void touches(const char* what) {
+    if (grid()->earlier.overlaps && !now().behind) fail("%s before it has waited for the kernels ahead", what);
+}
+
 // Perhaps lets others go first: where a thread on a device could be late.
 inline void dawdle() {
     if (draw(4) == 0) leave(nullptr);
@@ -248,6 +273,13 @@ inline void meet(Meeting& meeting, unsigned threads, const char* what, void* giv
     std::vector<Fiber*> all;
     all.swap(meeting.waiting);
     work(all);
+    // Nobody is behind anything by a cluster's barrier, which orders no memory.
+    bool one_block = true, behind = false;
+    for (Fiber* fiber : all) {
+        one_block = one_block && fiber->block == self->block;
+        behind = behind || fiber->behind;
+    }
+    for (Fiber* fiber : all) fiber->behind = fiber->behind || (one_block && behind);
     for (Fiber* fiber : all) {
         if (fiber != self) wake(fiber);
     }
@@ -388,6 +420,9 @@ inline void thread_body() {
     // What it began runs on; but its stores read shared memory, which ends with the block.
     self->ended = true;
     self->block->alive--;
+    if (grid()->earlier.overlaps && !self->block->alive && !self->block->waited) {
+        fail("a block ends that has not waited for the kernels ahead");
+    }
     grid()->alive--;
     leave("nothing: it has ended");
 }
@@ -431,9 +466,10 @@ inline std::unique_ptr<Cluster> start(Grid& all, unsigned first, unsigned blocks
     return cluster;
 }
 
-// Runs clusters of so many blocks, `resident` of them beside each other, until all threads have ended.
+// Runs clusters of so many blocks, `resident` of them beside each other, until all threads have ended. Where the kernel
+// `overlaps` what is ahead of it, that leaves what is in these parts of memory.
 inline void run(const char* name, Place size, Place block, unsigned cluster_blocks, unsigned resident, unsigned shared,
-                std::function<void()> entry) {
+                bool overlaps, const Memory* memory, size_t memories, std::function<void()> entry) {
     Grid all;
     all.size = size;
     all.block = block;
@@ -442,6 +478,7 @@ inline void run(const char* name, Place size, Place block, unsigned cluster_bloc
     all.name = name;
     grid() = &all;
     if (size.y != 1 || size.z != 1 || block.y != 1 || block.z != 1) fail("only grids and blocks of one dimension");
+    if (overlaps) all.earlier.begin(memory, memories, draw(2) << draw(12));
     if (size.x % cluster_blocks) fail("%u blocks in clusters of %u", size.x, cluster_blocks);
     for (unsigned first = 0; first < size.x;) {
         size_t stack = 0;
@@ -454,8 +491,13 @@ inline void run(const char* name, Place size, Place block, unsigned cluster_bloc
         while (all.alive) {
             if (draw(512) == 0) idle = 1u << draw(12);
             if (draw(idle) == 0) progress();
+            if (all.earlier.runs && all.earlier.often && draw(all.earlier.often) == 0) end_earlier();
             if (all.ready.empty()) {
                 if (progress()) continue;
+                if (all.earlier.runs) {
+                    end_earlier();
+                    continue;
+                }
                 fprintf(stderr, "emulated kernel %s: a deadlock\n", name);
                 for (auto& cluster : clusters) {
                     for (auto& of : cluster->blocks) {

@@ -137,6 +137,9 @@ int capture_fill(stream *s, const fill_request *r, const location *to, const cal
 int capture_kernel(stream *s, const function *f, const unsigned char *values, const CUlaunchConfig *l,
                    bool cooperative) {
     if (s->capture->invalid) return STREAM_CAPTURE_INVALIDATED;
+    /* Edges have kinds since 12.3; whether those in the body of a conditional node may be of this one, nobody says. */
+    if (manner_of(l).programmatic && (G.version < 12030 || s->capture->graph->owner))
+        return capture_refuse(s->capture, NOT_SUPPORTED);
     node_kernel(append(s, NODE_KERNEL, f->name), f, values, l, cooperative);
     return SUCCESS;
 }

@@ -49,6 +49,7 @@ enum {
     OPERATING_SYSTEM = 304,
     INVALID_HANDLE = 400,
     ILLEGAL_STATE = 401,
+    LOSSY_QUERY = 402,
     NOT_FOUND = 500,
     NOT_READY = 600,
     ILLEGAL_ADDRESS = 700,
@@ -206,6 +207,7 @@ typedef struct CUlaunchAttribute {
     union {
         char pad[64];
         int cooperative;
+        int programmatic;
         struct {
             unsigned x, y, z;
         } cluster;
@@ -272,6 +274,7 @@ typedef struct CUgraphEdgeData {
     unsigned char from_port, to_port, type, reserved[5];
 } CUgraphEdgeData;
 _Static_assert(sizeof(CUgraphEdgeData) == 8, "CUgraphEdgeData");
+enum { EDGE_PROGRAMMATIC = 1, PORT_PROGRAMMATIC = 1 };
 
 typedef struct CUDA_KERNEL_NODE_PARAMS {
     CUfunction func;

@@ -267,6 +267,13 @@ typedef struct fake_parameter {
  * mix of the kernel's name, all scalars, the former contents of all FAKE_READ and FAKE_UPDATE memory, the parameter's
  * index and the position in it. */
 FAKE_API void fake_kernel_effect(const char *kernel, const fake_parameter *parameters, size_t count);
+
+/* Memory of the device on the host. */
+typedef struct fake_memory {
+    unsigned char *data;
+    uint64_t bytes;
+} fake_memory;
+
 /* A launch as whoever runs it gets it. The parameters lie as the kernel declares them; every 64-bit word of them that is
  * an address of live device memory, in a struct or a tensor map too, has become that memory's address on the host. */
 typedef struct fake_launch {
@@ -274,7 +281,10 @@ typedef struct fake_launch {
     uint32_t grid[3], block[3];
     uint32_t cluster; /* blocks of a cluster as the launch says, 0: it does not */
     uint32_t shared;  /* dynamic shared memory in bytes */
+    uint32_t programmatic; /* 1: it may begin before the kernel ahead of it has ended, 0: it comes behind all of it */
     const unsigned char *values;
+    const fake_memory *memory; /* of those addresses, and what is in the same allocations */
+    size_t memories;
 } fake_launch;
 
 /* Called when a kernel runs, so in the order of its stream, under the lock: it calls nothing here. Returns 0 for a kernel

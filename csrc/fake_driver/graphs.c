@@ -24,7 +24,7 @@ void node_kernel(node *n, const function *f, const unsigned char *values, const 
     for (uint32_t i = 0; i < f->parameters; i++)
         n->as.kernel.pointer[i] = n->as.kernel.values + f->parameter[i].offset;
     n->as.kernel.shape = *l;
-    n->as.kernel.cluster = cluster_of(l);
+    n->as.kernel.how = manner_of(l);
     n->as.kernel.shape.attrs = NULL;
     n->as.kernel.shape.numAttrs = 0;
     n->as.kernel.cooperative = cooperative;
@@ -198,7 +198,21 @@ bool nodes_of(const graph *g, const CUgraphNode *from, size_t count, uint32_t **
     return true;
 }
 
-/* Edges that are more than an order are not modelled. */
+/* Whether the kernel of the node may begin before what it comes after by this edge has ended: that must be a kernel. */
+bool edge_programmatic(const node *n, size_t edge) {
+    return n->kind == NODE_KERNEL && n->as.kernel.how.programmatic && n->graph->node[n->after[edge]]->kind == NODE_KERNEL;
+}
+
+static CUgraphEdgeData edge_data(const node *n, size_t edge) {
+    CUgraphEdgeData data = {0};
+    if (edge_programmatic(n, edge)) {
+        data.from_port = PORT_PROGRAMMATIC;
+        data.type = EDGE_PROGRAMMATIC;
+    }
+    return data;
+}
+
+/* Other edges than captures make and that are more than an order are not modelled. */
 bool edges_plain(const CUgraphEdgeData *data, size_t count) {
     for (size_t i = 0; data && i < count; i++)
         if (data[i].from_port || data[i].to_port || data[i].type) return false;
@@ -364,7 +378,8 @@ static CUresult dependencies(call *c, CUgraphNode handle, CUgraphNode *out, CUgr
     if (!n || !count || (data && !out)) return call_end(c, INVALID_VALUE);
     for (size_t i = 0; out && i < *count; i++) {
         out[i] = i < n->afters ? n->graph->node[n->after[i]]->handle : 0;
-        if (data) data[i] = (CUgraphEdgeData){0};
+        if (!data && i < n->afters && edge_programmatic(n, i)) return call_end(c, LOSSY_QUERY);
+        if (data) data[i] = i < n->afters ? edge_data(n, i) : (CUgraphEdgeData){0};
     }
     if (!out || *count > n->afters) *count = n->afters;
     return call_end(c, SUCCESS);
@@ -392,7 +407,8 @@ static CUresult edges(call *c, CUgraph handle, CUgraphNode *from, CUgraphNode *t
             if (!from || total >= *count) continue;
             from[total] = g->node[g->node[i]->after[n]]->handle;
             to[total] = g->node[i]->handle;
-            if (data) data[total] = (CUgraphEdgeData){0};
+            if (!data && edge_programmatic(g->node[i], n)) return call_end(c, LOSSY_QUERY);
+            if (data) data[total] = edge_data(g->node[i], n);
         }
     for (size_t i = total; from && i < *count; i++) from[i] = to[i] = 0;
     if (!from || *count > total) *count = total;

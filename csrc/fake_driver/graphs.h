@@ -39,7 +39,7 @@ typedef struct node {
             void **pointer; /* into the values, one a parameter */
             uint32_t pointers;
             CUlaunchConfig shape;
-            uint32_t cluster;
+            manner how;
             bool cooperative;
         } kernel;
         struct {
@@ -125,6 +125,7 @@ bool graph_conditional(const graph *g);
 bool graph_under_construction(graph *g);
 node *node_of(CUgraphNode handle, const call *c);
 bool nodes_of(const graph *g, const CUgraphNode *from, size_t count, uint32_t **out, const call *c);
+bool edge_programmatic(const node *n, size_t edge);
 bool edges_plain(const CUgraphEdgeData *data, size_t count);
 void node_kernel(node *n, const function *f, const unsigned char *values, const CUlaunchConfig *l, bool cooperative);
 void node_take(node *n, const node *from);

@@ -160,7 +160,7 @@ static void node_queue(const node *n, stream *s, actor *who, const call *c) {
         break;
     case NODE_KERNEL:
         f = handle_get(KIND_FUNCTION, n->as.kernel.function);
-        if (f) kernel_queue(f, n->as.kernel.values, &n->as.kernel.shape, n->as.kernel.cluster, s, who, c);
+        if (f) kernel_queue(f, n->as.kernel.values, &n->as.kernel.shape, n->as.kernel.how, s, who, c);
         else violation(c, "a graph names the kernel %s of an unloaded module", interned(n->name));
         break;
     case NODE_HOST: host_queue(n->as.host.function, n->as.host.argument, s, who); break;
@@ -253,7 +253,9 @@ static CUresult set_kernel(call *c, CUgraphExec handle, CUgraphNode node_handle,
     if (!n || n->kind != NODE_KERNEL) return call_end(c, INVALID_VALUE);
     int result = kernel_params(p, x->ctx, c, &f, &l, &values);
     if (result != SUCCESS) return call_end(c, result);
+    manner how = n->as.kernel.how; /* attributes stay what they were */
     node_kernel(n, f, values, &l, n->as.kernel.cooperative);
+    n->as.kernel.how = how;
     free(values);
     x->checked = false;
     return call_end(c, SUCCESS);
@@ -294,9 +296,10 @@ EXPORT CUresult cuGraphNodeGetEnabled(CUgraphExec handle, CUgraphNode node_handl
     return call_end(&c, SUCCESS);
 }
 
-static bool depends(const node *n, uint32_t on) {
+/* Whether the node has that edge of the other graph's node in its place, of the same kind. */
+static bool depends(const node *n, const node *other, size_t edge) {
     for (size_t i = 0; i < n->afters; i++)
-        if (n->after[i] == on) return true;
+        if (n->after[i] == other->after[edge]) return edge_programmatic(n, i) == edge_programmatic(other, edge);
     return false;
 }
 
@@ -333,7 +336,7 @@ static bool comparable(const graph *old, const graph *g, CUgraphExecUpdateResult
         const node *a = old->node[i], *b = g->node[i];
         why->errorNode = b->handle;
         for (size_t n = 0; n < b->afters; n++)
-            if (!depends(a, b->after[n])) {
+            if (!depends(a, b, n)) {
                 why->errorFromNode = g->node[b->after[n]]->handle;
                 return false;
             }

@@ -85,10 +85,30 @@ static CUdeviceptr address_in(const unsigned char *value) {
     return address;
 }
 
+/* Memory that a runner is told of; of a reserved range what lies behind it. */
+typedef struct memory_list {
+    fake_memory *of;
+    size_t count, capacity;
+} memory_list;
+
+static void memory_add(memory_list *list, unsigned char *data, uint64_t bytes) {
+    for (size_t i = 0; i < list->count; i++)
+        if (list->of[i].data == data) return;
+    list->of = grow(list->of, &list->capacity, list->count + 1, sizeof *list->of);
+    list->of[list->count++] = (fake_memory){data, bytes};
+}
+
+static void memory_add_block(memory_list *list, const block *b) {
+    if (b->kind != BLOCK_RESERVED) memory_add(list, b->data, b->size);
+    for (size_t i = 0; b->kind == BLOCK_RESERVED && i < b->mappings; i++)
+        memory_add(list, b->data + b->mapping[i].from, b->mapping[i].to - b->mapping[i].from);
+}
+
 /* Whether somebody computes what the kernel does. */
 static bool runner_knows(kernel_run *run) {
     if (!G.runner) return false;
     unsigned char *values = zeroed(run->bytes + 8);
+    memory_list memory = {0};
     memcpy(values, run->scalars + run->first, run->bytes);
     for (uint32_t at = 0; at + 8 <= run->bytes; at += 8) {
         CUdeviceptr address = address_in(values + at);
@@ -97,9 +117,13 @@ static bool runner_knows(kernel_run *run) {
         if (!b || !b->live) continue;
         address = (uint64_t)(uintptr_t)(b->data + offset);
         memcpy(values + at, &address, sizeof address);
+        memory_add_block(&memory, b);
     }
     run->launch.values = values;
+    run->launch.memory = memory.of;
+    run->launch.memories = memory.count;
     bool knows = G.runner(&run->launch) != 0;
+    free(memory.of);
     free(values);
     return knows;
 }
@@ -140,7 +164,7 @@ static void find_condition(kernel_run *run, const function *f, const unsigned ch
 }
 
 /* Reads the arguments at the call, enters them into the histories, and queues the kernel. */
-void kernel_queue(function *f, const unsigned char *values, const CUlaunchConfig *l, uint32_t cluster, stream *s,
+void kernel_queue(function *f, const unsigned char *values, const CUlaunchConfig *l, manner how, stream *s,
                   const actor *who, const call *c) {
     kernel_run *run = zeroed(sizeof *run + f->parameters * sizeof run->argument[0] + f->parameter_bytes);
     run->name = f->name;
@@ -149,8 +173,9 @@ void kernel_queue(function *f, const unsigned char *values, const CUlaunchConfig
     run->launch = (fake_launch){.kernel = interned(f->name),
                                 .grid = {l->gridDimX, l->gridDimY, l->gridDimZ},
                                 .block = {l->blockDimX, l->blockDimY, l->blockDimZ},
-                                .cluster = cluster,
-                                .shared = l->sharedMemBytes};
+                                .cluster = how.cluster,
+                                .shared = l->sharedMemBytes,
+                                .programmatic = how.programmatic};
     run->faults = f->faults;
     run->scalars = (unsigned char *)&run->argument[f->parameters];
     if (f->parameter_bytes) memcpy(run->scalars, values, f->parameter_bytes);
@@ -213,12 +238,15 @@ static int check_cluster(const function *f, const CUlaunchConfig *l, unsigned x,
     return l->gridDimX % x || l->gridDimY % y || l->gridDimZ % z ? INVALID_VALUE : SUCCESS;
 }
 
-/* Blocks of a cluster as the launch says; 0 where it does not. */
-uint32_t cluster_of(const CUlaunchConfig *l) {
-    for (unsigned i = 0; i < l->numAttrs; i++)
-        if (l->attrs[i].id == ATTRIBUTE_CLUSTER_DIMENSION)
-            return l->attrs[i].value.cluster.x * l->attrs[i].value.cluster.y * l->attrs[i].value.cluster.z;
-    return 0;
+manner manner_of(const CUlaunchConfig *l) {
+    manner how = {0};
+    for (unsigned i = 0; i < l->numAttrs; i++) {
+        const CUlaunchAttribute *a = &l->attrs[i];
+        if (a->id == ATTRIBUTE_CLUSTER_DIMENSION)
+            how.cluster = a->value.cluster.x * a->value.cluster.y * a->value.cluster.z;
+        if (a->id == ATTRIBUTE_PROGRAMMATIC_STREAM) how.programmatic = a->value.programmatic != 0;
+    }
+    return how;
 }
 
 static int check_attributes(const function *f, const CUlaunchConfig *l, bool *cooperative) {
@@ -227,6 +255,8 @@ static int check_attributes(const function *f, const CUlaunchConfig *l, bool *co
         const CUlaunchAttribute *a = &l->attrs[i];
         if (a->id > ATTRIBUTE_LAST) return INVALID_VALUE;
         if (a->id == ATTRIBUTE_COOPERATIVE) *cooperative = a->value.cooperative != 0;
+        /* Whether another driver or device ignores it, nobody says. */
+        if (a->id == ATTRIBUTE_PROGRAMMATIC_STREAM && (G.version < 11080 || G.capability < 90)) return INVALID_VALUE;
         if (a->id == ATTRIBUTE_CLUSTER_DIMENSION) {
             int result = check_cluster(f, l, a->value.cluster.x, a->value.cluster.y, a->value.cluster.z);
             if (result != SUCCESS) return result;
@@ -284,7 +314,7 @@ static CUresult launch(call *c, CUfunction handle, const CUlaunchConfig *l, void
         result = capture_kernel(s, f, values, l, cooperative);
     } else {
         actor who = stream_actor(s, c);
-        kernel_queue(f, values, l, cluster_of(l), s, &who, c);
+        kernel_queue(f, values, l, manner_of(l), s, &who, c);
     }
     free(values);
     return call_end(c, result);
@@ -366,7 +396,7 @@ EXPORT CUresult cuOccupancyMaxActiveClusters(int *out, CUfunction handle, const 
     bool cooperative = false;
     int result = check_attributes(f, l, &cooperative);
     if (result != SUCCESS) return call_end(&c, result);
-    int cluster = cluster_of(l) ? (int)cluster_of(l) : 1;
+    int cluster = manner_of(l).cluster ? (int)manner_of(l).cluster : 1;
     *out = blocks_per_processor(f, (int)(l->blockDimX * l->blockDimY * l->blockDimZ), l->sharedMemBytes) *
            PROCESSORS / cluster;
     return call_end(&c, SUCCESS);

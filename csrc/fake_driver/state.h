@@ -69,6 +69,12 @@ typedef struct actor {
     site where;
 } actor;
 
+/* How a kernel is launched beside its shape. */
+typedef struct manner {
+    uint32_t cluster; /* blocks of one as the launch says, 0: it does not */
+    bool programmatic;
+} manner;
+
 typedef struct context {
     CUcontext handle;
     int device;
@@ -503,9 +509,9 @@ void modules_reset(void);
 void modules_clear(const context *only);
 
 /* launch.c */
-void kernel_queue(function *f, const unsigned char *values, const CUlaunchConfig *l, uint32_t cluster, stream *s,
+void kernel_queue(function *f, const unsigned char *values, const CUlaunchConfig *l, manner how, stream *s,
                   const actor *who, const call *c);
-uint32_t cluster_of(const CUlaunchConfig *l);
+manner manner_of(const CUlaunchConfig *l);
 unsigned char *gather(const function *f, void **arguments, void **extra);
 int check_shape(const function *f, const CUlaunchConfig *l, bool cooperative);
 void run_kernel(struct kernel_run *run, context *ctx);

@@ -16,8 +16,8 @@
 // speed takes. Then each block sends every other one the sums of the rows that are that one's to add, by bulk copies
 // between their shared memories, and each adds its rows in the order of k, and stores them.
 //
-// Nothing in global memory is touched before the kernels ahead on the stream have ended; what comes before that overlaps
-// with them.
+// A product may be launched to start before the kernel ahead of it on the stream has ended. All threads wait for that end
+// before anything in global memory is touched; what comes before that overlaps with it.
 //
 // What must stay true: sums are added in the order of the blocks' ranks, and the division is a function of the sizes
 // and the number of multiprocessors, so all launches of a product on a card give the same bits.
@@ -27,6 +27,7 @@
 // | (gemm_wgmma.cu) | tiles of 256 rows, one block for all k | 1 x 4096 x 4096: 0.34, 64 x 16384 x 16384: 0.64 |
 // | 1 | blocks read each other's sums; cluster barriers that release memory | 1 x 4096 x 4096: 0.82, 64 x 16384 x 16384: 0.98; 256^3: 0.40 |
 // | 2 | as above | see benches/RESULTS.md |
+// | 3 | launched while the kernel ahead ends; the next one may start where the last copies begin | not measured yet |
 #include "elementwise.cuh"
 #include "epilogue.cuh"
 #include "hopper.cuh"
@@ -225,7 +226,6 @@ __device__ inline void gemm(const TensorMap* p_map, const TensorMap* q_map, void
         prefetch_map(q_map);
     }
     __syncthreads();
-    next_may_start();
     wait_for_earlier();
     Turn<Stage::count> turn;
     if (warpgroup == 0) {
@@ -240,6 +240,8 @@ __device__ inline void gemm(const TensorMap* p_map, const TensorMap* q_map, void
                                           q_matrix);
                 turn.next();
             }
+            // The last stages are on their way; the next kernel's blocks have room as these leave.
+            next_may_start();
         }
         __syncwarp();
         __syncthreads();

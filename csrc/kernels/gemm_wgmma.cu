@@ -27,6 +27,11 @@
 // the pairs before it have left, from the nearest on, and stores. Pairs wait only for pairs with lower numbers, which start
 // no later, and for what those do first.
 //
+// A product may be launched to start before the kernel ahead of it on the stream has ended: barriers are made and tensor maps
+// fetched meanwhile, and all threads wait for that end before anything in global memory is touched, the flags included. The
+// next kernel may start when all blocks have copied their last stage in, so when all have started: pairs that wait for each
+// other's parts never wait for one whose place a block of the next kernel has.
+//
 // What must stay true: every number of C is made of the same operations in the same order, whatever the tile's width
 // (k ascending, 16 at a time, one accumulator; where tiles are divided, sums of runs of k, from the last one on, by a
 // division that depends on the sizes and the number of pairs alone), so all launches of a product on a card give the
@@ -41,6 +46,7 @@
 // | 2 | all layouts, three widths, batches, alpha, beta, any C | 0.98 and 1.01; 65536 x 768 x 768: 0.92; batch of 64: 0.86 |
 // | 3 | a tile is rounded at once and stored while the next one is multiplied | see benches/RESULTS.md |
 // | 4 | the last round of tiles is divided among all pairs | not measured yet |
+// | 5 | launched while the kernel ahead ends; the next one may start where the last copies begin | not measured yet |
 #include "elementwise.cuh"
 #include "epilogue.cuh"
 #include "hopper.cuh"
@@ -226,6 +232,9 @@ __device__ inline void copy_stages(const TensorMap* a, const TensorMap* b, const
             turn.next();
         }
     }
+    // The last stages are on their way: the next kernel can be started while they are multiplied and stored. Its blocks have
+    // room as these leave, or on idle multiprocessors, which they would only keep from others' kernels before.
+    next_may_start();
     // The other block may still arrive at this one's barriers: go only when all have.
     for (int stage = 0; stage < Stage::count; stage++) {
         barrier_wait(places.empty + 8 * turn.stage, turn.parity ^ 1);
@@ -535,7 +544,6 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const Tensor
         prefetch_map(b);
     }
     cluster_barrier();
-    next_may_start();
     wait_for_earlier();
     if (warpgroup == 0) {
         registers_down_to<40>();

@@ -205,11 +205,17 @@ __device__ inline void blocks_to_shared(u32 place, const u32 (&block)[4]) {
 }
 
 // ---- kernels behind one another on a stream; they overlap where the later one is launched so that it may ----
+//
+// What both promise: every block waits, also one that has nothing to do, so that a kernel has not ended before all ahead of
+// it have, and its end is all that the next one has to wait for. Before it waits a thread touches its own registers and shared
+// memory and its kernel's parameters, of which a prefetched tensor map is one, and no other memory.
 
-// Lets the next kernel's blocks start as soon as all of this one's have said so, and there is room for them.
+// Lets the next kernel's blocks start as soon as all of this one's have said so or ended, and there is room for them; the
+// first thread to say it says it for its block. All blocks of this kernel have started by then, so they may wait for each
+// other whoever starts next. What this kernel writes may still come: the next one waits for its end.
 __device__ inline void next_may_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 
-// Waits until all earlier kernels have ended and what they wrote can be read.
+// Waits until all earlier kernels have ended and what they wrote can be read; at once where the launch allows no overlap.
 __device__ inline void wait_for_earlier() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
 // ---- registers; all warps of a warpgroup ----

@@ -268,7 +268,8 @@ impl Function {
         let device = self.0.module.device;
         let _bound = device.bind()?;
         let mut clusters = 0;
-        config.with_raw(std::ptr::null_mut(), |raw| {
+        // Older drivers do not know of an overlap, which changes nothing here.
+        config.in_order().with_raw(std::ptr::null_mut(), |raw| {
             // SAFETY: the function is of a live module; the pointers are to locals.
             unsafe { call!(device, cuOccupancyMaxActiveClusters(&mut clusters, self.0.raw.0, raw)) }
         })?;

@@ -133,8 +133,12 @@ impl LaunchConfig {
         self
     }
 
-    /// Allowed to start before the kernel ahead of it on the stream has ended; the kernel waits by
-    /// `griddepcontrol.wait` (compute capability 9.0 and up).
+    /// Allowed to start before the kernel ahead of it on the stream has ended: when all blocks of that one have ended or said
+    /// `griddepcontrol.launch_dependents`. The kernel waits for its end by `griddepcontrol.wait`, in every block.
+    ///
+    /// It is permission, not a wish that can fail: the launch is a plain one, which such a kernel cannot tell, on devices
+    /// before compute capability 9.0, with drivers before CUDA 11.8, in a capture with drivers before CUDA 12.3, and in a part
+    /// of a graph that is captured by [`run_if`](Stream::run_if) or [`run_while`](Stream::run_while).
     pub fn programmatic_dependent(mut self) -> LaunchConfig {
         self.programmatic_dependent = true;
         self
@@ -143,6 +147,12 @@ impl LaunchConfig {
     /// With a priority of its own, instead of the stream's.
     pub fn priority(mut self, priority: i32) -> LaunchConfig {
         self.priority = Some(priority);
+        self
+    }
+
+    /// The same behind everything ahead of it.
+    pub(super) fn in_order(mut self) -> LaunchConfig {
+        self.programmatic_dependent = false;
         self
     }
 
@@ -213,7 +223,8 @@ impl Function {
     /// - The kernel writes only to memory passed as `&mut`, and what it does with [`RawAddress`](super::RawAddress) or
     ///   addresses it finds in memory is ordered by the caller.
     /// - A kernel launched with [`programmatic_dependent`](LaunchConfig::programmatic_dependent) touches no memory before
-    ///   its `griddepcontrol.wait`, and every thread that touches memory waits: until then the kernel ahead of it runs.
+    ///   its `griddepcontrol.wait`, and every thread that touches memory waits: until then the kernel ahead of it runs. Every
+    ///   block waits, also one that touches none: what is ordered behind this kernel is so behind those ahead of it.
     /// - Where neither image nor driver tells the parameters ([`Function::parameters`] is `None`), the arguments fit them.
     /// - Two threads do not launch one list at the same time where it writes.
     #[inline]
@@ -266,28 +277,13 @@ impl Function {
         function.enter(stream)?;
         enter(LaunchTarget::stream(stream))?;
         stream.set_last_kernel(function.name);
-        let (grid, block) = (config.grid, config.block);
         // SAFETY: the caller vouches for the arguments; function and stream are live and of one context.
         stream.submit(|| unsafe {
-            if !config.is_plain() {
-                return function.launch_with_attributes(stream, config, pointers);
+            if config.is_plain() {
+                function.launch_plainly(stream, config, pointers)
+            } else {
+                function.launch_with_attributes(stream, config, pointers)
             }
-            stream_call!(
-                stream,
-                cuLaunchKernel(
-                    function.raw.0,
-                    grid.x,
-                    grid.y,
-                    grid.z,
-                    block.x,
-                    block.y,
-                    block.z,
-                    config.shared,
-                    stream.raw.0,
-                    pointers.as_mut_ptr(),
-                    std::ptr::null_mut(),
-                )
-            )
         })
     }
 
@@ -330,6 +326,17 @@ impl Stream {
     }
 }
 
+/// Whether a launch on the stream can be allowed to overlap the kernel ahead. The caller is counted in flight.
+fn may_overlap(stream: &StreamState) -> bool {
+    /// The first driver that knows the attribute.
+    const CUDA_11_8: i32 = 11080;
+    let device = stream.device;
+    let is_known = device.capability >= (9, 0) && device.api.version() >= CUDA_11_8;
+    // In a graph such a launch is an edge of its own kind, which drivers have since they tell the kinds of edges. Nobody
+    // says that the body of a conditional node may have one.
+    is_known && (!stream.slot.is_open() || device.api.cuGraphGetEdges().is_ok() && !stream.slot.is_of_part())
+}
+
 /// Takes the stream into this thread's capture, where an argument makes the launch a part of it.
 #[inline]
 fn join_capture(stream: &Arc<StreamState>, enter: impl Fn(LaunchTarget<'_>) -> Result<()>) -> Result<()> {
@@ -357,13 +364,50 @@ impl FunctionState {
     /// # Safety
     ///
     /// As [`Function::issue`].
-    #[cold]
+    #[inline]
+    unsafe fn launch_plainly(
+        &self,
+        stream: &StreamState,
+        config: &LaunchConfig,
+        pointers: &mut [*mut c_void],
+    ) -> Result<()> {
+        let (grid, block) = (config.grid, config.block);
+        // SAFETY: the caller vouches for the arguments; function and stream are live and of one context.
+        unsafe {
+            stream_call!(
+                stream,
+                cuLaunchKernel(
+                    self.raw.0,
+                    grid.x,
+                    grid.y,
+                    grid.z,
+                    block.x,
+                    block.y,
+                    block.z,
+                    config.shared,
+                    stream.raw.0,
+                    pointers.as_mut_ptr(),
+                    std::ptr::null_mut(),
+                )
+            )
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As [`Function::issue`].
+    #[inline(never)]
     unsafe fn launch_with_attributes(
         &self,
         stream: &StreamState,
         config: &LaunchConfig,
         pointers: &mut [*mut c_void],
     ) -> Result<()> {
+        let config = if may_overlap(stream) { config } else { &config.in_order() };
+        if config.is_plain() {
+            // SAFETY: as here.
+            return unsafe { self.launch_plainly(stream, config, pointers) };
+        }
         let only_cooperative = LaunchConfig { cooperative: false, ..*config }.is_plain();
         if only_cooperative && stream.device.api.cuLaunchKernelEx().is_err() {
             let (grid, block) = (config.grid, config.block);

@@ -75,6 +75,7 @@ pub struct Product {
     strides: [usize; 3],
     choice: Option<Choice>,
     way: Option<Way>,
+    overlaps: bool,
 }
 
 /// A matrix, or a batch of them, as it is stored.
@@ -145,6 +146,7 @@ impl Product {
             strides: [0; 3],
             choice: None,
             way: None,
+            overlaps: true,
         }
     }
 
@@ -213,6 +215,14 @@ impl Product {
         self
     }
 
+    /// Whether its kernel may be set up while the kernel ahead of it on the stream ends, as those of `wgmma` are without this;
+    /// to measure it. It changes no bits.
+    #[must_use]
+    pub const fn overlapping(mut self, overlaps: bool) -> Product {
+        self.overlaps = overlaps;
+        self
+    }
+
     /// Rows of C.
     pub const fn m(&self) -> usize {
         self.m
@@ -251,6 +261,11 @@ impl Product {
     /// The way that was asked for.
     pub(super) const fn way(&self) -> Option<Way> {
         self.way
+    }
+
+    /// Whether its kernel may begin before the one ahead of it has ended.
+    pub(super) const fn overlaps(&self) -> bool {
+        self.overlaps
     }
 
     /// Floating-point (or integer) operations: a multiplication and an addition for each of m n k, of every product.

@@ -9,7 +9,8 @@ use super::support::Fake;
 use super::variant::{self, Variant};
 use super::{
     concurrency, contexts, cublas, drops, emulated, faults, forks, fuse, gemm, graph_edges, graphs, indexing,
-    launcher, losses, pool, random, resets, scenario, soak, staging, tensor, timeouts, transfers, versions,
+    launcher, losses, overlaps, pool, random, resets, scenario, soak, staging, tensor, timeouts, transfers,
+    versions,
 };
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
@@ -73,6 +74,7 @@ pub fn dispatch() -> Option<ExitCode> {
             "emulated" => emulated::child(&fake, &arguments),
             "drops" => drops::child(&fake),
             "gemm" => gemm::child(&fake, &arguments),
+            "overlaps" => overlaps::child(&fake, &arguments),
             "graph_edges" => graph_edges::child(&fake, &arguments),
             "graphs" => graphs::child(&fake, &arguments),
             "concurrency" => concurrency::child(&fake, &arguments),

@@ -39,6 +39,8 @@ mod losses;
 #[cfg(target_os = "linux")]
 mod model;
 #[cfg(target_os = "linux")]
+mod overlaps;
+#[cfg(target_os = "linux")]
 mod pool;
 #[cfg(target_os = "linux")]
 mod products;
@@ -94,6 +96,7 @@ fn main() -> ExitCode {
         indexing::trials,
         launcher::trials,
         losses::trials,
+        overlaps::trials,
         pool::trials,
         random::trials,
         random_graphs::trials,

@@ -6,6 +6,8 @@
 mod bounds;
 #[path = "../gpu/gemm/case.rs"]
 pub mod case;
+#[path = "../gpu/gemm/chains.rs"]
+pub mod chains;
 #[path = "../gpu/gemm/definition.rs"]
 mod definition;
 #[path = "../gpu/gemm/doubles.rs"]

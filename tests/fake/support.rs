@@ -105,7 +105,17 @@ pub struct FakeLaunch {
     block: [u32; 3],
     cluster: u32,
     shared: u32,
+    programmatic: u32,
     values: *const u8,
+    memory: *const c_void,
+    memories: usize,
+}
+
+impl FakeLaunch {
+    /// Whether the kernel may begin before the one ahead of it has ended.
+    pub fn is_programmatic(&self) -> bool {
+        self.programmatic != 0
+    }
 }
 
 /// Runs a kernel; 0 where it does not know it.

@@ -4,6 +4,7 @@
 mod bounds;
 mod bulk;
 mod case;
+mod chains;
 mod definition;
 mod doubles;
 mod epilogues;
@@ -20,6 +21,7 @@ use selvedge::gemm::{
 use selvedge::types::DType;
 
 use case::{Case, LAYOUTS};
+use chains::Chain;
 use numbers::{Number, ResultOf};
 
 use crate::support::{Need, Outcome, assert_error, promises};
@@ -39,6 +41,7 @@ promises! {
     odd_sizes_by_bulk_copies => needs(Need::Isa(8, 0)),
     epilogues_are_exact => needs(Need::Isa(8, 0)),
     bad_epilogues_are_refused => needs(Need::Isa(8, 0)),
+    chains_of_products_read_what_was_written => needs(Need::Isa(8, 0)) => needs(Need::FreeRunning),
     large_products_are_exact => needs(Need::Isa(8, 0)) => needs(Need::FreeRunning),
     operands_of_more_than_2_to_the_31_elements => needs(Need::FreeRunning),
     bad_input_is_refused => needs(Need::Isa(8, 0)),
@@ -426,6 +429,25 @@ fn cublas_multiplies_where_it_is() -> Outcome {
     graph.launch(&stream)?;
     graph.launch(&stream)?;
     assert_eq!(stream.download(&c)?, [3.0 * 64.0; 64 * 64]);
+    Ok(())
+}
+
+/// Hundreds of products that each read the one before, launched so that they may overlap where the device can.
+fn chains_of_products_read_what_was_written() -> Outcome {
+    if !has_wgmma()? {
+        return Ok(());
+    }
+    let streams = [stream()?, stream()?];
+    for (rows, columns) in [(64, 64), (16, 256), (200, 256), (256, 256), (512, 512), (768, 768), (1024, 1024)]
+    {
+        for way in ["", "wgmma/pairs/64", "wgmma/pairs/256", "wgmma/pairs/64/divided", "wgmma/split/64x2"] {
+            let way = if way.is_empty() { None } else { Some(way.parse()?) };
+            let chain = Chain { rows, columns, products: 300, way };
+            chains::on_streams(&streams, chain)?;
+            chains::in_graphs(&streams[..1], chain)?;
+            chains::in_graphs(&streams, chain)?;
+        }
+    }
     Ok(())
 }
 

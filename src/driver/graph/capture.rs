@@ -115,6 +115,11 @@ impl Slot {
         self.within().map(|within| within.capture)
     }
 
+    /// Whether the stream captures a part of a graph that is captured itself.
+    pub(crate) fn is_of_part(&self) -> bool {
+        self.capture().is_some_and(|capture| capture.parent.is_some())
+    }
+
     fn close(&self) {
         let old = self.within.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.open.store(false, Ordering::SeqCst);

@@ -212,7 +212,7 @@ impl ExecutableGraph {
     }
 
     /// Changes shape and arguments of one kernel for later launches; `node` is its place in [`Graph::nodes`]. The graph
-    /// holds what the arguments name.
+    /// holds what the arguments name. Attributes of the captured launch stay, such as that it may overlap the kernel ahead.
     ///
     /// # Errors
     ///

@@ -5,11 +5,10 @@ use super::super::kernels::{self, Key};
 use super::super::maps::{MAP_ALIGNMENT, Mapped, map, maps};
 use super::super::plan::Machine;
 use super::super::product::Product;
-use super::{PANEL, THREADS, Work};
+use super::{PANEL, Work, config};
 use crate::driver::image::ArgumentKind;
 use crate::driver::{
-    DeviceBuffer, DeviceSlice, DeviceSliceMut, KernelArgument, LaunchConfig, LaunchTarget, Stream,
-    TensorSwizzle,
+    DeviceBuffer, DeviceSlice, DeviceSliceMut, KernelArgument, LaunchTarget, Stream, TensorSwizzle,
 };
 use crate::error::Result;
 use crate::types::DType;
@@ -202,7 +201,7 @@ impl Pairs {
             flags,
             parts,
         };
-        let config = LaunchConfig::new(self.blocks(), THREADS).shared(shared_bytes(columns));
+        let config = config(product, self.blocks(), shared_bytes(columns));
         let shape = WithParts { shape: WithEpilogue { shape, epilogue: work.epilogue }, parts: left };
         if staged {
             let size = ((128 / result.size()) as u32, 64);

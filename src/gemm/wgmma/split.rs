@@ -5,8 +5,8 @@ use super::super::kernels::{self, Key};
 use super::super::maps::Mapped;
 use super::super::plan::Machine;
 use super::super::product::Product;
-use super::{PANEL, THREADS, Work};
-use crate::driver::{DeviceSliceMut, LaunchConfig, Stream};
+use super::{PANEL, Work, config};
+use crate::driver::{DeviceSliceMut, Stream};
 use crate::error::Result;
 use crate::types::DType;
 
@@ -163,7 +163,7 @@ impl Split {
             beta: work.beta,
             epilogue: work.epilogue.raw(),
         };
-        let config = LaunchConfig::new(self.blocks() as u32, THREADS).shared(self.shared_bytes(q_along));
+        let config = config(product, self.blocks() as u32, self.shared_bytes(q_along));
         let config = if self.splits > 1 { config.cluster(self.splits) } else { config };
         let shape = WithEpilogue { shape, epilogue: work.epilogue };
         // SAFETY: the kernel takes two maps, an address and this Shape; it reads what the maps describe, and the epilogue's

@@ -36,8 +36,10 @@ const SHARED: [&str; 2] =
 const BEHIND: &str = r#"
 struct Launch {
     const char* kernel;
-    unsigned grid[3], block[3], cluster, shared;
+    unsigned grid[3], block[3], cluster, shared, programmatic;
     const unsigned char* values;
+    const emulated::Memory* memory;
+    size_t memories;
 };
 #define EXPORT extern "C" __attribute__((visibility("default")))
 EXPORT void emulated_seed(unsigned long long seed) { emulated::seed() = seed | 1; }
@@ -46,7 +48,8 @@ EXPORT int emulated_run(const Launch* launch) {
         if (strcmp(kernel.name, launch->kernel)) continue;
         const unsigned *grid = launch->grid, *block = launch->block;
         emulated::run(kernel.name, {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]},
-                      launch->cluster ? launch->cluster : CLUSTER, RESIDENT, launch->shared, kernel.entry(launch->values));
+                      launch->cluster ? launch->cluster : CLUSTER, RESIDENT, launch->shared, launch->programmatic != 0,
+                      launch->memory, launch->memories, kernel.entry(launch->values));
         return 1;
     }
     return 0;

@@ -18,6 +18,7 @@ use selvedge::types::DType;
 
 use super::children;
 use super::products::case::{Case, LAYOUTS};
+use super::products::chains::{self, Chain};
 use super::products::numbers::{Number, ResultOf};
 use super::products::{doubles, epilogues};
 use super::support::{Fake, FakeLaunch};
@@ -318,8 +319,23 @@ fn epilogue(fake: &Fake) -> Outcome {
     with_seeds(1, |stream| passes(epilogues::every_part(stream, &[Engine::Wgmma, Engine::Mma])))
 }
 
+/// Child: products that read what the ones before them wrote, each of which may begin before that has ended.
+fn chains(fake: &Fake) -> Outcome {
+    emulate(fake, &[PAIRS_BF16, SPLIT_BF16, MMA_BF16])?;
+    let other = Device::new(0)?.stream()?;
+    with_seeds(2, |stream| {
+        for way in [None, Some("wgmma/pairs/64".parse()?), Some("wgmma/split/32x1/swapped".parse()?)] {
+            let chain = Chain { rows: 72, columns: 64, products: 8, way };
+            let streams = [stream.clone(), other.clone()];
+            passes(chains::on_streams(&streams, chain))?;
+            passes(chains::in_graphs(&streams, chain))?;
+        }
+        Ok(())
+    })
+}
+
 /// Mistakes that a reader overlooks easily: a kernel with any of them must not pass.
-const MISTAKES: [(&str, &str); 6] = [
+const MISTAKES: [(&str, &str); 9] = [
     // A stage is given back while it is multiplied.
     ("barrier_arrive(empty + 8 * last)", "barrier_arrive(empty + 8 * turn.stage)"),
     // Too few arrivals, or too many bytes, are waited for.
@@ -330,6 +346,13 @@ const MISTAKES: [(&str, &str); 6] = [
     ("    if (shape.splits > 1) cluster_barrier();\n}", "}"),
     // The wrong part of the other blocks' sums.
     ("sent + (block - (block > rank)) * place()", "sent + block * place()"),
+    // The thread that copies does not wait for the kernels ahead; one reads before it waits; a block ends without waiting.
+    ("    wait_for_earlier();\n", "    if (warpgroup != 0) wait_for_earlier();\n"),
+    (
+        "    wait_for_earlier();\n",
+        "    const u16 early = *(const u16*)c;\n    wait_for_earlier();\n    if (early != *(const u16*)c) return;\n",
+    ),
+    ("    wait_for_earlier();\n", "    if (tile.p > 0) return;\n    wait_for_earlier();\n"),
 ];
 
 /// Child: clusters that divide k, with one of the mistakes.
@@ -371,7 +394,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
 
 type Child = fn(&Fake) -> Outcome;
 
-const CHILDREN: [(&str, Child); 10] = [
+const CHILDREN: [(&str, Child); 11] = [
     ("pairs", pairs),
     ("divided", divided),
     ("split", split),
@@ -381,6 +404,7 @@ const CHILDREN: [(&str, Child); 10] = [
     ("simt", simt),
     ("bulk", bulk),
     ("batches", batches),
+    ("chains", chains),
     ("epilogues", epilogue),
 ];
 

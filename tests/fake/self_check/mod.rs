@@ -252,9 +252,11 @@ driver! {
     graph_nodes = "cuGraphGetNodes"(u64, *mut u64, *mut usize);
     node_type = "cuGraphNodeGetType"(u64, *mut c_int);
     graph_edges = "cuGraphGetEdges"(u64, *mut u64, *mut u64, *mut usize);
+    graph_edges_2 = "cuGraphGetEdges_v2"(u64, *mut u64, *mut u64, *mut u64, *mut usize);
     set_kernel = "cuGraphExecKernelNodeSetParams_v2"(u64, u64, *const KernelNode);
     dot = "cuGraphDebugDotPrint"(u64, *const c_char, c_uint);
     launch = "cuLaunchKernel"(u64, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, u64, *mut *mut c_void, *mut *mut c_void);
+    launch_ex = "cuLaunchKernelEx"(*const overlaps::Config, u64, *mut *mut c_void, *mut *mut c_void);
     process_address = "cuGetProcAddress_v2"(*const c_char, *mut *mut c_void, c_int, u64, *mut c_int);
 }
 
@@ -417,6 +419,7 @@ mod instances;
 mod memory;
 mod modules;
 mod ordering;
+mod overlaps;
 mod pools;
 mod ranges;
 mod resets;
@@ -440,6 +443,7 @@ pub fn trials() -> Vec<Trial> {
         captures::trials(),
         graphs::trials(),
         instances::trials(),
+        overlaps::trials(),
         children::trials(),
         conditions::trials(),
         batches::trials(),
