@@ -27,6 +27,9 @@
 // the pairs before it have left, from the nearest on, and stores. Pairs wait only for pairs with lower numbers, which start
 // no later, and for what those do first.
 //
+// An epilogue takes the tensor cores' time where both warpgroups are at it together (bias and gelu of 256 columns and 768 k:
+// 0.75 of cuBLASLt). So there the second warpgroup follows the first at a distance.
+//
 // A product may be launched to start before the kernel ahead of it on the stream has ended: barriers are made and tensor maps
 // fetched meanwhile, and all threads wait for that end before anything in global memory is touched, the flags included. The
 // next kernel may start when all blocks have copied their last stage in, so when all have started: pairs that wait for each
@@ -47,6 +50,7 @@
 // | 3 | a tile is rounded at once and stored while the next one is multiplied | see benches/RESULTS.md |
 // | 4 | the last round of tiles is divided among all pairs | not measured yet |
 // | 5 | launched while the kernel ahead ends; the next one may start where the last copies begin | not measured yet |
+// | 6 | what a tile's numbers go through before they are stored, by one warpgroup while the other one multiplies | not measured yet |
 #include "elementwise.cuh"
 #include "epilogue.cuh"
 #include "hopper.cuh"
@@ -97,7 +101,7 @@ struct Stages {
 // Where a block's shared memory begins to be used, and what lies where.
 template <int Columns>
 struct Places {
-    u32 a, b, c, full, empty;
+    u32 a, b, c, full, empty, apart;
 
     __device__ explicit Places(u32 start) {
         a = (start + 1023) & ~1023u;
@@ -105,6 +109,7 @@ struct Places {
         c = b + Stages<Columns>::count * Stages<Columns>::b_bytes;
         full = c + consumers * 2 * staging_bytes;
         empty = full + 8 * Stages<Columns>::count;
+        apart = empty + 8 * Stages<Columns>::count;
     }
 };
 
@@ -458,6 +463,11 @@ __device__ inline void multiply_stages(const TensorMap* map, void* c, const Shap
     Parts way{shape, map, c, thread, places.c + consumer * 2 * staging_bytes};
     Rounded<Columns> last_tile;
     const bool finishes = shape.beta != 0.0f || shape.epilogue.any();
+    // Where tiles are finished, one warpgroup does so while the other one multiplies: the second begins as many stages behind the
+    // first as there are, but for one, and stays behind, since each goes faster while it has the tensor cores for itself.
+    constexpr int ahead = Stage::count - 1;
+    const bool apart = finishes && !shape.divided && shape.k > ahead * depth;
+    if (apart && consumer == 1) barrier_wait(places.apart, 0);
     for (i32 at = 0;; at++) {
         i32 steps;
         {
@@ -480,6 +490,9 @@ __device__ inline void multiply_stages(const TensorMap* map, void* c, const Shap
                                              adds || step > 0);
             }
             wgmma_commit();
+            // Again each time that this comes round, which says nothing to anybody: the other one has begun then.
+            const bool is_ahead = turn.stage == ahead - 1 && turn.parity == 0;
+            if (apart && is_ahead && consumer == 0 && thread == 0) barrier_arrive(places.apart);
             // While the tensor cores are at it.
             if (Defers) last_tile.store_part(way);
             // The stage before this one is done with now.
@@ -539,6 +552,7 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const Tensor
             barrier_initialise(places.full + 8 * stage, 1);
             barrier_initialise(places.empty + 8 * stage, consumers * pair);
         }
+        barrier_initialise(places.apart, 1);
         barriers_initialised();
         prefetch_map(a);
         prefetch_map(b);
