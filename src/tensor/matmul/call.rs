@@ -64,6 +64,10 @@ impl Call<'_, '_, '_> {
         (factor(self.factors.0), factor(self.factors.1))
     }
 
+    #[allow(
+        clippy::extra_unused_type_parameters,
+        reason = "it is called as what computes is, for both types"
+    )]
     fn scalars<T: GemmElement, C: GemmResult<T>>(&self) -> Result<Scalars> {
         let (alpha, beta) = self.factors::<T>();
         Ok(Scalars::new(alpha, beta))
