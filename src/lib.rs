@@ -52,6 +52,7 @@ pub mod nvrtc;
 #[doc(hidden)]
 pub mod sys;
 pub mod tensor;
+mod threads;
 pub mod types;
 
 pub use error::{Error, Result};

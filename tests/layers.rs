@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 const HOUSE: &[(&str, u32)] = &[
     ("error", 0),
     ("sys", 0),
+    ("threads", 0),
     ("types", 1),
     ("driver", 1),
     ("nvrtc", 1),

@@ -140,7 +140,7 @@ impl<'a, C: Element> Epilogue<'a, C> {
     /// Adds a number to each column: `bias[j]` to C's (i, j), in all matrices of a batch. Replaces another bias.
     #[must_use]
     pub fn bias_of_columns(mut self, bias: &'a impl DeviceRead<C>) -> Epilogue<'a, C> {
-        self.parts.bias = Some(DeviceSlice::<C>::new(bias.view()).bytes());
+        self.parts.bias = Some(DeviceSlice::new(bias.view().bytes::<C>()));
         self.parts.by_row = false;
         self
     }
@@ -148,7 +148,7 @@ impl<'a, C: Element> Epilogue<'a, C> {
     /// Adds a number to each row: `bias[i]` to C's (i, j), in all matrices of a batch. Replaces another bias.
     #[must_use]
     pub fn bias_of_rows(mut self, bias: &'a impl DeviceRead<C>) -> Epilogue<'a, C> {
-        self.parts.bias = Some(DeviceSlice::<C>::new(bias.view()).bytes());
+        self.parts.bias = Some(DeviceSlice::new(bias.view().bytes::<C>()));
         self.parts.by_row = true;
         self
     }
@@ -163,14 +163,14 @@ impl<'a, C: Element> Epilogue<'a, C> {
     /// Keeps what the activation is applied to, laid out like C: gradients need it.
     #[must_use]
     pub fn keep(mut self, before: &'a mut impl DeviceWrite<C>) -> Epilogue<'a, C> {
-        self.parts.kept = Some(DeviceSliceMut::<C>::new(before.view()).bytes());
+        self.parts.kept = Some(DeviceSliceMut::new(before.view().bytes::<C>()));
         self
     }
 
     /// Adds this, laid out like C, after the activation.
     #[must_use]
     pub fn residual(mut self, residual: &'a impl DeviceRead<C>) -> Epilogue<'a, C> {
-        self.parts.residual = Some(DeviceSlice::<C>::new(residual.view()).bytes());
+        self.parts.residual = Some(DeviceSlice::new(residual.view().bytes::<C>()));
         self
     }
 

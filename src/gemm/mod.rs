@@ -48,8 +48,10 @@ mod table;
 mod way;
 mod wgmma;
 
+pub(crate) use blocks::Scalars;
 pub use element::{GemmElement, GemmResult};
 pub use engine::{Choice, Engine, Lack};
+pub(crate) use epilogue::DeviceParts;
 pub use epilogue::{Activation, Epilogue};
 pub use host::{HostEpilogue, gemm_host, gemm_host_with};
 pub use plan::{Machine, Plan};
@@ -60,8 +62,6 @@ pub use way::Way;
 use crate::driver::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, Stream};
 use crate::error::Result;
 use crate::types::DType;
-pub(crate) use blocks::Scalars;
-pub(crate) use epilogue::DeviceParts;
 use plan::Situation;
 
 /// C = alpha · op(A) · op(B) + beta · C on the stream, in order with everything else that uses the buffers.
@@ -120,9 +120,9 @@ pub fn gemm_with<T: GemmElement, C: GemmResult<T>>(
     epilogue: Epilogue<'_, C>,
 ) -> Result<()> {
     let memory = (
-        DeviceSlice::<T>::new(a.view()).bytes(),
-        DeviceSlice::<T>::new(b.view()).bytes(),
-        DeviceSliceMut::<C>::new(c.view()).bytes(),
+        DeviceSlice::new(a.view().bytes::<T>()),
+        DeviceSlice::new(b.view().bytes::<T>()),
+        DeviceSliceMut::new(c.view().bytes::<C>()),
     );
     let scalars = Scalars::new(alpha, beta);
     multiply(stream, product, (T::DTYPE, C::DTYPE), scalars, memory, &epilogue.into_parts())

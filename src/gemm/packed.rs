@@ -9,8 +9,8 @@ use crate::driver::{ByValue, DeviceBuffer, DeviceSlice, Stream};
 use crate::error::Result;
 use crate::images::{StridedLayout, elementwise_launch};
 
-/// A copy of the matrices of elements of so many bytes whose rows begin at multiples of `bytes`, and how they are stored in it. Its memory is the
-/// stream's own, and goes back to it when it is dropped.
+/// A copy of the matrices, of elements of so many bytes, whose rows begin at multiples of `bytes`, and how they are stored in
+/// it. Its memory is the stream's own, and goes back to it when it is dropped.
 pub(super) fn packed(
     stream: &Stream,
     source: DeviceSlice<'_, u8>,

@@ -25,6 +25,11 @@ pub struct View<'a> {
 }
 
 impl View<'_> {
+    /// The same of elements of this type, as bytes.
+    pub(crate) fn bytes<T>(self) -> Self {
+        View { length: self.length * size_of::<T>(), ..self }
+    }
+
     /// Makes the stream wait for the memory's other users and enters it as a reader.
     #[inline]
     pub(crate) fn enter_read(&self, stream: &Arc<StreamState>) -> Result<()> {
@@ -222,12 +227,6 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
             element: PhantomData,
         })
     }
-
-    /// Its bytes.
-    pub(crate) fn bytes(self) -> DeviceSlice<'a, u8> {
-        let (DeviceSlice { allocation, address, whole, .. }, length) = (self, size_of::<T>() * self.length);
-        DeviceSlice { allocation, address, length, whole, element: PhantomData }
-    }
 }
 
 impl<'a, T: Pod> DeviceSliceMut<'a, T> {
@@ -300,13 +299,6 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
             whole: self.whole,
             element: PhantomData,
         })
-    }
-
-    /// Its bytes.
-    pub(crate) fn bytes(self) -> DeviceSliceMut<'a, u8> {
-        let length = size_of::<T>() * self.length;
-        let DeviceSliceMut { allocation, address, whole, .. } = self;
-        DeviceSliceMut { allocation, address, length, whole, element: PhantomData }
     }
 }
 

@@ -11,7 +11,6 @@ pub(super) mod schedule;
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use block::{Block, LANES, Lanes};
@@ -25,6 +24,7 @@ use super::number::Number;
 use super::program::{Program, Step};
 use super::space::Space;
 use crate::error::Result;
+use crate::threads::{in_threads, processors};
 use crate::types::{DType, Element, Layout};
 pub(super) use schedule::Schedule;
 
@@ -202,11 +202,6 @@ struct Run<'a> {
 // SAFETY: threads read the inputs, and write elements of the outputs that no other one has.
 unsafe impl Sync for Run<'_> {}
 
-pub(super) fn processors() -> usize {
-    static COUNT: OnceLock<usize> = OnceLock::new();
-    *COUNT.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
-}
-
 impl Run<'_> {
     fn all(&self) {
         let count = self.space.count();
@@ -224,15 +219,7 @@ impl Run<'_> {
             }
         };
         let threads = processors().min(count.div_ceil(ELEMENTS_OF_A_THREAD));
-        std::thread::scope(|scope| {
-            for _ in 1..threads {
-                // A thread that cannot be had is done without: the others take its part.
-                if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
-                    break;
-                }
-            }
-            work();
-        });
+        in_threads(threads, &work);
     }
 
     /// The registers of a thread, with what is the same for all blocks computed.

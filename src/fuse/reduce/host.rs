@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::super::host::block::{Block, LANES as WIDTH};
 use super::super::host::memory::Operand;
-use super::super::host::{HostInput, HostOutput, Schedule, processors, run_on_inputs};
+use super::super::host::{HostInput, HostOutput, Schedule, run_on_inputs};
 use super::super::instruction::Kind;
 use super::super::number::Number;
 use super::super::program::Program;
@@ -19,6 +19,7 @@ use super::fold::bytes;
 use super::plan::{LANES, SEGMENT};
 use super::{Reduction, State};
 use crate::error::{Error, Result};
+use crate::threads::{in_threads, processors};
 use crate::types::{DType, Layout};
 
 // A block is the lanes of a segment.
@@ -176,15 +177,7 @@ impl<'a> Run<'a> {
                 }
             }
         };
-        std::thread::scope(|scope| {
-            for _ in 1..threads {
-                // A thread that cannot be had is done without: the others take its part.
-                if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
-                    break;
-                }
-            }
-            work();
-        });
+        in_threads(threads, &work);
         let mut place = Workplace::new(self);
         for (group, parts) in partial.chunks(of_segments).enumerate() {
             let rows = group * width..self.rows.min((group + 1) * width);

@@ -11,7 +11,6 @@ mod epilogue;
 mod sum;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::element::{Sealed, SealedScalar};
@@ -19,6 +18,7 @@ use super::epilogue::{Parts, lacks};
 use super::product::{OPERATION, Operation, Product, Stored};
 use super::{GemmElement, GemmResult};
 use crate::error::{Error, Result};
+use crate::threads::{in_threads, processors};
 pub use epilogue::HostEpilogue;
 use epilogue::{Row, fuse};
 pub use sum::Sum;
@@ -119,11 +119,6 @@ fn multiply_by<T: GemmElement, C: GemmResult<T>>(
     job.all(processors)
 }
 
-fn processors() -> usize {
-    static COUNT: OnceLock<usize> = OnceLock::new();
-    *COUNT.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
-}
-
 /// Alpha or beta out of the form that kernels take them in.
 fn number<S: Sum>(words: [u64; 2]) -> S {
     bytemuck::pod_read_unaligned(&bytemuck::bytes_of(&words)[..size_of::<S>()])
@@ -201,19 +196,6 @@ struct Scratch<S> {
     b: Vec<S>,
     sums: Vec<S>,
     row: Vec<S>,
-}
-
-/// Does this in so many threads, of which the caller's is one. (Not generic, as it is called for every pair of types.)
-fn in_threads(threads: usize, work: &(dyn Fn() + Sync)) {
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            // A thread that cannot be had is done without: the others take its part.
-            if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
-                break;
-            }
-        }
-        work();
-    });
 }
 
 /// What a tile's numbers are made of.

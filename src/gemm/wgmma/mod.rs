@@ -170,9 +170,7 @@ fn config(product: &Product, blocks: u32, shared: u32) -> LaunchConfig {
 
 /// What the kernels are given beside the operands.
 struct Work<'a> {
-    product: &'a Product,
-    /// Of the operands and of the result.
-    types: (DType, DType),
+    situation: &'a Situation<'a>,
     alpha: f32,
     beta: f32,
     epilogue: &'a DeviceParts<'a>,
@@ -193,13 +191,7 @@ pub(super) fn run_on(
     let a = Mapped::new(stream, a, situation.operand, product.stored_a())?;
     let b = Mapped::new(stream, b, situation.operand, product.stored_b())?;
     let number = |sum: [u64; 2]| f32::from_bits(sum[0] as u32);
-    let work = Work {
-        product,
-        types: (situation.operand, situation.result),
-        alpha: number(scalars.alpha),
-        beta: number(scalars.beta),
-        epilogue,
-    };
+    let work = Work { situation, alpha: number(scalars.alpha), beta: number(scalars.beta), epilogue };
     match division(situation) {
         Division::Pairs(pairs) => pairs.run(stream, &work, &a, &b, c),
         Division::Split(split) => split.run(stream, &work, &a, &b, c),

@@ -3,7 +3,7 @@
 use super::super::epilogue::{Raw, WithEpilogue};
 use super::super::kernels::{self, Key};
 use super::super::maps::{MAP_ALIGNMENT, Mapped, map, maps};
-use super::super::plan::Machine;
+use super::super::plan::{Machine, Situation};
 use super::super::product::Product;
 use super::{PANEL, Work, config};
 use crate::driver::image::ArgumentKind;
@@ -109,7 +109,8 @@ pub(super) fn divisions(product: &Product, machine: Machine) -> impl Iterator<It
 /// Steps of a divided round that are worth a pair's while.
 const LEAST_STEPS: u64 = 4;
 
-/// Dynamic shared memory: the stages, what C is staged in, two barriers a stage and one beside, and room to begin at a multiple of 1024.
+/// Dynamic shared memory: the stages, what C is staged in, two barriers a stage and one beside, and room to begin at a
+/// multiple of 1024.
 fn shared_bytes(columns: u32) -> u32 {
     let (stages, staging) = (
         if columns == 256 {
@@ -162,7 +163,8 @@ impl Pairs {
         b: &Mapped<'_>,
         c: DeviceSliceMut<'_, u8>,
     ) -> Result<()> {
-        let (product, columns, (operand, result)) = (work.product, self.columns, work.types);
+        let Situation { product, operand, result, .. } = *work.situation;
+        let columns = self.columns;
         let (a_transposed, b_transposed) =
             (product.operation_a().transposes(), product.operation_b().transposes());
         let key: Key = (

@@ -3,7 +3,7 @@
 use super::super::epilogue::{Raw, WithEpilogue};
 use super::super::kernels::{self, Key};
 use super::super::maps::Mapped;
-use super::super::plan::Machine;
+use super::super::plan::{Machine, Situation};
 use super::super::product::Product;
 use super::{PANEL, Work, config};
 use crate::driver::{DeviceSliceMut, Stream};
@@ -135,7 +135,7 @@ impl Split {
         b: &Mapped<'_>,
         c: DeviceSliceMut<'_, u8>,
     ) -> Result<()> {
-        let (product, (operand, result)) = (work.product, work.types);
+        let Situation { product, operand, result, .. } = *work.situation;
         let [p_along, q_along] = self.along(product);
         let family = FAMILIES[usize::from(operand == DType::BF16)];
         let key: Key = (family, u64::from(p_along) | u64::from(q_along) << 1 | u64::from(self.columns) << 2);

@@ -25,21 +25,25 @@ pub(super) struct Call<'a, 'm, 'k> {
     pub kept: Option<&'a mut MemoryMut<'k>>,
 }
 
-/// A method of a call for the types that it is of.
+/// What is said of a product's element types `$operand` and `$result`, for those that are known at run time.
 macro_rules! of_types {
-    ($call:ident, $result:expr, $method:ident, $($argument:expr),*) => {{
+    ($types:expr, $operand:ident, $result:ident => $what:expr) => {{
         use half::{bf16, f16};
         use num_complex::Complex;
         of_types! {
-            @ $call, $result, $method ($($argument),*)
+            @ $types, $operand, $result => $what;
             U8 u8, u8; I8 i8, i8; U16 u16, u16; I16 i16, i16; U32 u32, u32; I32 i32, i32; U64 u64, u64; I64 i64, i64;
             F16 f16, f16; F16 f16, f32; BF16 bf16, bf16; BF16 bf16, f32; F32 f32, f32; F64 f64, f64;
             C64 Complex<f32>, Complex<f32>; C128 Complex<f64>, Complex<f64>;
         }
     }};
-    (@ $call:ident, $found:expr, $method:ident $arguments:tt $($dtype:ident $element:ty, $result:ty;)*) => {
-        match ($call.left.dtype(), $found) {
-            $((DType::$dtype, <$result as Element>::DTYPE) => $call.$method::<$element, $result> $arguments,)*
+    (@ $types:expr, $a:ident, $c:ident => $what:expr; $($dtype:ident $operand:ty, $result:ty;)*) => {
+        match $types {
+            $((DType::$dtype, <$result as Element>::DTYPE) => {
+                type $a = $operand;
+                type $c = $result;
+                $what
+            })*
             (left, result) => {
                 let (wanted, found) = ("a product that there is".to_owned(), format!("{left} into {result}"));
                 Err(Error::DTypeMismatch { operation: OPERATION, wanted, found })
@@ -51,10 +55,11 @@ macro_rules! of_types {
 impl Call<'_, '_, '_> {
     /// A step of it, of elements that are known at run time.
     pub fn any(&mut self, step: &Step, result: DType) -> Result<()> {
+        let types = (self.left.dtype(), result);
         match &self.memory {
-            MemoryMut::Host(_) => of_types!(self, result, on_host, step),
+            MemoryMut::Host(_) => of_types!(types, T, C => self.on_host::<T, C>(step)),
             MemoryMut::Cuda(_) => {
-                let scalars = of_types!(self, result, scalars,)?;
+                let scalars = of_types!(types, T, _C => Ok(self.scalars::<T>()))?;
                 self.on_device(step, result, scalars)
             }
         }
@@ -64,13 +69,9 @@ impl Call<'_, '_, '_> {
         (factor(self.factors.0), factor(self.factors.1))
     }
 
-    #[allow(
-        clippy::extra_unused_type_parameters,
-        reason = "it is called as what computes is, for both types"
-    )]
-    fn scalars<T: GemmElement, C: GemmResult<T>>(&self) -> Result<Scalars> {
+    fn scalars<T: GemmElement>(&self) -> Scalars {
         let (alpha, beta) = self.factors::<T>();
-        Ok(Scalars::new(alpha, beta))
+        Scalars::new(alpha, beta)
     }
 
     fn on_host<T: GemmElement, C: GemmResult<T>>(&mut self, step: &Step) -> Result<()> {

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::super::super::host::block::{Block, LANES as WIDTH};
 use super::super::super::host::memory::Operand;
-use super::super::super::host::{HostInput, HostOutput, processors, run_on_inputs};
+use super::super::super::host::{HostInput, HostOutput, run_on_inputs};
 use super::super::super::number::Number;
 use super::super::super::space::Space;
 use super::super::State;
@@ -18,6 +18,7 @@ use super::super::host::{Parts, combine, get, registers, set};
 use super::super::plan::{BLOCK, WARP};
 use super::{GROUP, QUAD, Scan, WARPS, accesses, tile};
 use crate::error::{Error, Result};
+use crate::threads::{in_threads, processors};
 use crate::types::{DType, Layout};
 
 /// Quads of a run of lanes.
@@ -149,15 +150,7 @@ impl Run<'_> {
                 task(&mut place, at);
             }
         };
-        std::thread::scope(|scope| {
-            for _ in 1..threads.min(tasks) {
-                // A thread that cannot be had is done without: the others take its part.
-                if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
-                    break;
-                }
-            }
-            work();
-        });
+        in_threads(threads.min(tasks), &work);
     }
 
     /// Computes the values of a span of rows, each filled up to so many quads.
