@@ -18,7 +18,7 @@ const LAYOUTS: [&str; 4] = ["nn", "nt", "tn", "tt"];
 
 /// Families for one architecture alone.
 fn is_for_hopper(family: &str) -> bool {
-    ["gemm_wgmma_", "gemm_split_", "gemm_bulk_"].iter().any(|prefix| family.starts_with(prefix))
+    ["gemm_wgmma_", "gemm_split_", "gemm_pack", "gemm_bulk_"].iter().any(|prefix| family.starts_with(prefix))
 }
 
 /// Families that older devices do without.
@@ -56,7 +56,7 @@ fn wanted_entries(family: &str) -> Vec<String> {
             }
         }
         product if product.starts_with("gemm_wgmma_") => {
-            for columns in [64, 128, 256] {
+            for columns in [64, 128, 192, 256] {
                 entries.extend(LAYOUTS.map(|layout| format!("{product}_{layout}_{columns}")));
             }
         }
@@ -66,6 +66,7 @@ fn wanted_entries(family: &str) -> Vec<String> {
                     .extend(["kk", "ks", "sk", "ss"].map(|layout| format!("{product}_{layout}_{columns}")));
             }
         }
+        "gemm_pack" => entries.push("gemm_pack".to_owned()),
         product if product.starts_with("gemm_bulk_") => {
             let conjugating = ["nc", "tc", "cn", "ct", "cc"].into_iter().filter(|_| product.ends_with("c64"));
             for layout in LAYOUTS.into_iter().chain(conjugating) {
@@ -174,7 +175,7 @@ fn kernels_that_overlap_wait_first() {
         is_access && !own.iter().any(|begin| instruction.starts_with(begin))
     };
     let mut kernels = 0;
-    for family in ["gemm_wgmma_f16", "gemm_wgmma_bf16", "gemm_split_f16", "gemm_split_bf16"] {
+    for family in ["gemm_wgmma_f16", "gemm_wgmma_bf16", "gemm_split_f16", "gemm_split_bf16", "gemm_pack"] {
         let ptx = fs::read_to_string(repository().join(format!("ptx/{family}.sm_90a.ptx"))).unwrap();
         for entry in ptx.split(".entry ").skip(1) {
             let name = entry.split('(').next().unwrap_or_default();
@@ -197,7 +198,7 @@ fn kernels_that_overlap_wait_first() {
             kernels += 1;
         }
     }
-    assert_eq!(kernels, 2 * (12 + 20));
+    assert_eq!(kernels, 2 * (16 + 20) + 1);
 }
 
 #[test]

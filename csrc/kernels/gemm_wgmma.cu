@@ -1,9 +1,9 @@
 // C = alpha A B + beta C on the tensor cores of compute capability 9.0: ELEMENT (-DELEMENT=bf16 or f16) times
 // ELEMENT, added in f32; C is ELEMENT or f32. One family for each ELEMENT.
 //
-// Entries: gemm_wgmma_<ELEMENT>_<A><B>_<columns>(map of A, map of B, map of C, C, shape). A and B are n (stored as
-// they are multiplied, row by row) or t (stored transposed); columns is a tile's width, 64, 128 or 256. `Shape` is
-// the Rust side's `gemm::wgmma::Shape`. Launch: 384 threads a block, blocks in pairs, as many pairs as the device
+// Entries: gemm_wgmma_<ELEMENT>_<A><B>_<columns>(map of A, map of B, map of C, map of what the epilogue keeps, C, shape). A
+// and B are n (stored as they are multiplied, row by row) or t (stored transposed); columns is a tile's width, 64, 128, 192
+// or 256. `Shape` is the Rust side's `gemm::wgmma::Shape`. Launch: 384 threads a block, blocks in pairs, as many pairs as the device
 // holds or there are tiles, whichever is less, and `shared_bytes` of dynamic shared memory.
 //
 // The maps are of three dimensions, the contiguous one first and the matrix's number in the batch last, with a
@@ -11,8 +11,8 @@
 //   A: n 64 k x 128 rows; t 64 rows x 64 k.  B: t 64 k x columns / 2; n 64 columns x 32 k.  C: 128 bytes x 64 rows.
 // Copies fill what is outside a matrix with zeros, which adds nothing, and stores leave it out, so no size is
 // special. k is at least 1. A store by a map writes whole pieces of 16 bytes, though, also where a row ends within one
-// (seen on an H200). Where C's rows do not begin and end at multiples of 16 bytes, `staged` is 0, any map stands in
-// the place of C's, and threads store one element after another.
+// (seen on an H200). Where C's rows, or those of what is kept, do not begin and end at multiples of 16 bytes, any
+// map stands in the place of theirs, and threads store as many bytes together as they are multiples of.
 //
 // How: a pair of blocks (a cluster) makes a tile of 256 rows, 128 a block. In each block one thread of the first
 // warpgroup copies; the other two warpgroups multiply 64 rows each. B's part is the same for both blocks, so each
@@ -27,8 +27,8 @@
 // the pairs before it have left, from the nearest on, and stores. Pairs wait only for pairs with lower numbers, which start
 // no later, and for what those do first.
 //
-// An epilogue takes the tensor cores' time where both warpgroups are at it together (bias and gelu of 256 columns and 768 k:
-// 0.75 of cuBLASLt). So there the second warpgroup follows the first at a distance.
+// An epilogue takes the tensor cores' time where both warpgroups are at it together. So there the second warpgroup follows the
+// first at a distance.
 //
 // A product may be launched to start before the kernel ahead of it on the stream has ended: barriers are made and tensor maps
 // fetched meanwhile, and all threads wait for that end before anything in global memory is touched, the flags included. The
@@ -48,9 +48,12 @@
 // | 1, one group of 16 rows of tiles | what is read at one time does not fit L2 | 8192^3: 12 % less |
 // | 2 | all layouts, three widths, batches, alpha, beta, any C | 0.98 and 1.01; 65536 x 768 x 768: 0.92; batch of 64: 0.86 |
 // | 3 | a tile is rounded at once and stored while the next one is multiplied | see benches/RESULTS.md |
-// | 4 | the last round of tiles is divided among all pairs | not measured yet |
-// | 5 | launched while the kernel ahead ends; the next one may start where the last copies begin | not measured yet |
-// | 6 | what a tile's numbers go through before they are stored, by one warpgroup while the other one multiplies | not measured yet |
+// | 4 | the last round of tiles is divided among all pairs | see benches/RESULTS.md |
+// | 5 | launched while the kernel ahead ends; the next one may start where the last copies begin | squares of 256, 512, 1024 and 2048: 1.19, 1.17, 1.14 and 1.03 times as fast |
+// | 6 | with an epilogue one warpgroup all stages but one behind the other; about 45 instructions a number | bias and gelu, of cuBLASLt: 65536 x 3072 x 768: 0.64, k = 3072: 0.85 |
+// | (6, numbers kept as they are, finished while the next tile is multiplied, 64 or 16 columns behind a step) | two warps of a scheduler take 6 clocks an instruction: finishing takes longer than multiplying | 0.68 and 0.85; 0.62 and 0.84 |
+// | 7 | tiles of 192 columns too; 10 instructions a number of the epilogue, two of which take 8 clocks | 0.89, 0.93 |
+// | 8 | one of which takes 8 clocks | not measured yet |
 #include "elementwise.cuh"
 #include "epilogue.cuh"
 #include "hopper.cuh"
@@ -69,7 +72,7 @@ struct Shape {
     i32 b_matrix;
     i32 group;      // Rows of tiles in a group.
     i32 wide;       // Whether C is f32 instead of ELEMENT.
-    i32 staged;     // Whether C is stored by way of its map.
+    i32 together;   // Bytes of C's rows, and of what is kept, that are stored together: 16 by their maps, fewer by threads.
     f32 alpha, beta;
     i32 divided;    // Whether the last round of tiles is divided among all pairs.
     Epilogue epilogue;
@@ -94,7 +97,7 @@ struct Stages {
         a_bytes = block_rows * depth * 2,
         b_bytes = Columns * depth * 2,
         // What 227 KB hold beside the staging of C.
-        count = Columns == 256 ? 4 : Columns == 128 ? 6 : 8,
+        count = Columns >= 192 ? 4 : Columns == 128 ? 6 : 8,
     };
 };
 
@@ -119,7 +122,10 @@ struct Tiles {
     i32 rows, columns, group, count;
 
     __device__ explicit Tiles(const Shape& shape) {
-        rows = (shape.m + tile_rows - 1) / tile_rows;
+        // Counted anew wherever they are needed: there are no registers to remember them in.
+        i32 m = shape.m;
+        forget(m);
+        rows = (m + tile_rows - 1) / tile_rows;
         columns = (shape.n + Columns - 1) / Columns;
         group = shape.group;
         count = rows * columns * shape.batch;
@@ -258,59 +264,37 @@ struct Target {
     i32 matrix, row, column;
 };
 
-// What is done with a warpgroup's numbers before they are stored, 64 columns at a time. The others move up, and the
-// last ones round to the front, because registers have no index.
-template <typename Element, int Columns>
-__device__ inline void finish_tile(f32 (&d)[Columns / 2], const Shape& shape, const Target& target, const void* c,
-                                   u32 thread) {
-    const i32 first_row = target.row + thread / 32 * 16 + thread % 32 / 4;
-    const i64 matrix = target.matrix * shape.c_matrix;
-#pragma unroll 1
-    for (i32 at = target.column; at < target.column + Columns; at += 64) {
-        f32 numbers[32];
-#pragma unroll
-        for (int i = 0; i < 32; i++) numbers[i] = d[i];
-        auto where = [&](int i, i32& row, i32& column, i64& place) {
-            row = first_row + i / 2 % 2 * 8;
-            column = at + 8 * (i / 4) + 2 * (thread % 4) + i % 2;
-            place = matrix + row * shape.c_row + column;
-            return row < shape.m && column < shape.n;
-        };
-        if (shape.beta != 0.0f) add_c((const Element*)c, shape.beta, numbers, where);
-        finish<Element>(shape.epilogue, numbers, where);
-#pragma unroll
-        for (int i = 0; i < Columns / 2 - 32; i++) d[i] = d[i + 32];
-#pragma unroll
-        for (int i = 0; i < 32; i++) d[Columns / 2 - 32 + i] = numbers[i];
-    }
-}
+// Memory that is laid out like C, and its map.
+struct Matrices {
+    const TensorMap* map;
+    void* elements;
+};
 
 // A warpgroup's way into C: parts of 64 rows of 128 bytes go through two buffers in shared memory, swizzled as C's map
 // says: 16 bytes number i of row r lie at i ^ (r % 8).
 struct Parts {
     const Shape& shape;
-    const TensorMap* map;
-    void* c;
+    const Matrices c, kept;
     u32 thread;   // Of the warpgroup.
     u32 buffers;  // Of the warpgroup too.
 
     // The warpgroup's barrier.
     __device__ static u32 name() { return threadIdx.x / 128; }
 
-    // Where the element is inside C, as threads that are neighbours take neighbours: use(place in the buffer,
-    // element).
-    template <typename Element, typename Use>
-    __device__ void each(u32 buffer, const Target& target, i32 at, Use use) const {
-        constexpr u32 rows_at_once = 128 / across<Element>();
-        const u32 x = thread % across<Element>();
-        if (at + (i32)x >= shape.n) return;
-        const u32 chunk = x * sizeof(Element) / 16, offset = x * sizeof(Element) % 16;
+    // Stores 128 bytes of each row, a word after the other, as threads that are neighbours take neighbours.
+    template <typename Word, typename Element>
+    __device__ void store_words(u32 buffer, void* elements, const Target& target, i32 at) const {
+        constexpr u32 across = 128 / sizeof(Word), rows_at_once = 128 / across;
+        i32 own = thread;
+        forget(own);
+        const u32 x = own % across * sizeof(Word);
+        if (at + (i32)(x / sizeof(Element)) >= shape.n) return;
         const u32 rows = max(0, min(64, shape.m - target.row));
         const i64 matrix = target.matrix * shape.c_matrix;
-        Element* element = (Element*)c + matrix + (i64)target.row * shape.c_row + at + x;
 #pragma unroll 1
-        for (u32 y = thread / across<Element>(); y < rows; y += rows_at_once) {
-            use(buffer + y * 128 + ((chunk ^ (y % 8)) * 16) + offset, element + y * shape.c_row);
+        for (u32 y = own / across; y < rows; y += rows_at_once) {
+            Element* const row = (Element*)elements + matrix + (i64)(target.row + y) * shape.c_row + at;
+            from_shared(buffer + y * 128 + (((x / 16) ^ (y % 8)) * 16) + x % 16, *(Word*)((unsigned char*)row + x));
         }
     }
 
@@ -323,75 +307,169 @@ struct Parts {
     }
 
     template <typename Element>
-    __device__ void end(u32 buffer, const Target& target, i32 at) const {
-        if (shape.staged) {
+    __device__ void end(u32 buffer, const Matrices& to, const Target& target, i32 at) const {
+        if (shape.together == 16) {
             publish_to_copies();
             named_barrier(name(), 128);
-            if (thread == 0) store_box(map, buffer, at, target.row, target.matrix);
+            if (thread == 0) store_box(to.map, buffer, at, target.row, target.matrix);
+            return;
+        }
+        named_barrier(name(), 128);
+        if (shape.together == 8) {
+            store_words<u64, Element>(buffer, to.elements, target, at);
+        } else if (shape.together == 4) {
+            store_words<u32, Element>(buffer, to.elements, target, at);
         } else {
-            named_barrier(name(), 128);
-            each<Element>(buffer, target, at, [](u32 place, Element* element) { from_shared(place, *element); });
+            store_words<u16, Element>(buffer, to.elements, target, at);
         }
     }
 
-    // Where a thread's four blocks of 8 x 8 numbers of 16 bits lie, of which the first is number j in its row.
-    __device__ u32 blocks_at(u32 buffer, u32 j) const {
-        const u32 lane = thread % 32, row = thread / 32 * 16 + lane % 16;
-        return buffer + row * 128 + (((j + lane / 16) ^ (row % 8)) * 16);
+    // Puts 16 columns into a buffer, from column 16 `run` on: two(i) gives numbers 2 i and 2 i + 1 of the thread, in the
+    // warpgroup's layout.
+    template <typename Two>
+    __device__ void put(u32 buffer, u32 run, Two two) const {
+        // Places are found anew for each, because there are no registers to remember them in.
+        i32 own = thread;
+        forget(own);
+        const u32 lane = own % 32, row = own / 32 * 16 + lane % 16;
+        // Four 8 x 8 blocks: the upper and lower 8 rows of 8 columns, then of the next 8.
+        const u32 block[4] = {two(0), two(1), two(2), two(3)};
+        blocks_to_shared(buffer + row * 128 + (((2 * run + lane / 16) ^ (row % 8)) * 16), block);
     }
 };
 
-// A tile that is multiplied and rounded, and not stored yet: its parts go out while the next tile is multiplied.
+// A tile that is multiplied and rounded, and not stored yet: it goes out while the next one is multiplied, 64 columns behind a
+// step.
 template <int Columns>
 struct Rounded {
-    enum : int { part_registers = 16 };
+    enum : int {
+        registers = Columns / 4,
+        of_part = 16,
+        // Buffers are taken by turns where a tile has an even number of parts; there is no register to count single ones in.
+        others = Columns / 64 % 2 == 0,
+        nothing = -1,
+    };
 
-    u32 two[Columns / 4];  // Of the parts that are left.
-    Target target;         // Of the next part.
-    i32 left = 0;          // Parts.
+    u32 two[registers];  // Of the columns that are left. Register i holds numbers 2 i and 2 i + 1 in the warpgroup's layout.
+    Target target;       // Of the next ones; its column is `nothing` where none are left.
 
-    // Register i holds numbers 2 i and 2 i + 1 of the warpgroup's layout.
+    __device__ Rounded() { target.column = nothing; }
+    __device__ bool has_part() const { return target.column != nothing; }
+
     __device__ void take(const f32 (&d)[Columns / 2], const Target& from) {
 #pragma unroll
-        for (int i = 0; i < Columns / 4; i++) two[i] = rounded(d[2 * i], d[2 * i + 1]);
+        for (int i = 0; i < registers; i++) two[i] = rounded(d[2 * i], d[2 * i + 1]);
         target = from;
-        left = Columns / 64;
     }
 
-    // Stores the next part, if there is one left. The others move up, because registers have no index.
-    __device__ void store_part(Parts& way) {
-        if (left == 0) return;
-        // By turns, where a tile has an even number of parts; there is no register to count single ones in.
-        const u32 buffer = way.template begin<Columns == 64 ? 0 : 1>(left % 2);
+    // Stores the next columns, if there are some left. The others move up, because registers have no index.
+    __device__ void store_part(const Parts& way) {
+        if (!has_part()) return;
+        const u32 buffer = way.template begin<others>(target.column / 64 % 2);
 #pragma unroll
-        for (int j = 0; j < 8; j += 2) {
-            // Four 8 x 8 blocks: the upper and lower 8 rows of 8 columns, then of the next 8.
-            const u32 block[4] = {two[2 * j], two[2 * j + 1], two[2 * j + 2], two[2 * j + 3]};
-            blocks_to_shared(way.blocks_at(buffer, j), block);
-        }
-        way.template end<u16>(buffer, target, target.column);
+        for (int run = 0; run < 4; run++) way.put(buffer, run, [&](int i) { return two[4 * run + i]; });
+        way.template end<u16>(buffer, way.c, target, target.column);
 #pragma unroll
-        for (int i = 0; i < Columns / 4 - part_registers; i++) two[i] = two[i + part_registers];
+        for (int i = 0; i < registers - of_part; i++) two[i] = two[i + of_part];
         target.column += 64;
-        left--;
+        if (target.column % Columns == 0) target.column = nothing;
     }
 
     // Where all is stored and no other tile comes: what is not kept takes no registers meanwhile.
     __device__ void clear() {
 #pragma unroll
-        for (int i = 0; i < Columns / 4; i++) two[i] = 0;
-        left = 0;
+        for (int i = 0; i < registers; i++) two[i] = 0;
+        target = {0, 0, nothing};
     }
 
-    __device__ void store_rest(Parts& way) {
+    __device__ void store_rest(const Parts& way) {
 #pragma unroll 1
-        while (left > 0) store_part(way);
+        while (has_part()) store_part(way);
     }
 };
 
+// Adds the bias of the columns. Two neighbours are loaded together where they lie so; outside of C the last column's is taken, for
+// numbers that are not stored.
+template <typename Element, int Columns>
+__device__ inline void add_bias_of_columns(f32 (&d)[Columns / 2], const Shape& shape, i32 first) {
+    const Element* const bias = (const Element*)shape.epilogue.bias;
+    const Element* const own = bias + first;
+    const bool pairs = first + Columns <= shape.n && (u64)own % (2 * sizeof(Element)) == 0;
+#pragma unroll
+    for (int j = 0; j < Columns / 8; j++) {
+        Pack<Element, 2> two;
+        if (pairs) {
+            load_pack(two, own + 8 * j);
+        } else {
+            two.item[0] = bias[min(first + 8 * j, shape.n - 1)];
+            two.item[1] = bias[min(first + 8 * j + 1, shape.n - 1)];
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) d[4 * j + i] += widened(two.item[i % 2]);
+    }
+}
+
+// What is done with a tile's numbers before they are rounded. The tensor cores wait for this warpgroup meanwhile, and a warp alone
+// hides no latency: so what training takes (a bias of columns, numbers kept, an activation; rounded) is done for all numbers at
+// once, without a look at where they lie. All else goes through 64 columns at a time; the others move up, and the last ones round to
+// the front, because registers have no index.
+template <typename Element, int Columns>
+__device__ inline void finish_tile(f32 (&d)[Columns / 2], const Shape& shape, const Target& target, const Parts& way) {
+    const Epilogue& epilogue = shape.epilogue;
+    const bool keeps = epilogue.before;
+    const bool is_plain = shape.beta == 0.0f && !epilogue.residual && !(epilogue.bias && epilogue.by_row);
+    if (sizeof(Element) == 2 && is_plain) {
+        if (epilogue.bias) {
+            add_bias_of_columns<Element, Columns>(d, shape, target.column + (i32)(way.thread % 4) * 2);
+        }
+        if (keeps) {
+#pragma unroll
+            for (int part = 0; part < Columns / 64; part++) {
+                const u32 buffer = way.template begin<1>(part % 2);
+#pragma unroll
+                for (int run = 0; run < 4; run++) {
+                    auto two = [&](int i) {
+                        const int at = 32 * part + 8 * run + 2 * i;
+                        return rounded(d[at], d[at + 1]);
+                    };
+                    way.put(buffer, run, two);
+                }
+                way.template end<u16>(buffer, way.kept, target, target.column + 64 * part);
+            }
+        }
+        if (epilogue.activation == 2) {
+#pragma unroll
+            for (int i = 0; i < Columns / 2; i++) d[i] = gelu_to_round(d[i]);
+        } else {
+            activate(epilogue, d);
+        }
+        return;
+    }
+    const i32 first_row = target.row + way.thread / 32 * 16 + way.thread % 32 / 4;
+    const i64 matrix = target.matrix * shape.c_matrix;
+#pragma unroll 1
+    for (i32 at = target.column; at < target.column + Columns; at += 64) {
+        f32 numbers[32];
+#pragma unroll
+        for (int i = 0; i < 32; i++) numbers[i] = d[i];
+        auto where = [&](int i, i32& row, i32& column, i64& place) {
+            row = first_row + i / 2 % 2 * 8;
+            column = at + 8 * (i / 4) + 2 * (way.thread % 4) + i % 2;
+            place = matrix + row * shape.c_row + column;
+            return row < shape.m && column < shape.n;
+        };
+        if (shape.beta != 0.0f) add_c((const Element*)way.c.elements, shape.beta, numbers, where);
+        finish<Element>(epilogue, numbers, where);
+#pragma unroll
+        for (int i = 0; i < Columns / 2 - 32; i++) d[i] = d[i + 32];
+#pragma unroll
+        for (int i = 0; i < 32; i++) d[Columns / 2 - 32 + i] = numbers[i];
+    }
+}
+
 // Stores a tile at once, as f32.
 template <int Columns>
-__device__ inline void store_wide(const f32 (&d)[Columns / 2], const Target& target, Parts& way) {
+__device__ inline void store_wide(const f32 (&d)[Columns / 2], const Target& target, const Parts& way) {
     const u32 g = way.thread % 32 / 4, q = way.thread % 4;
 #pragma unroll
     for (int part = 0; part < Columns / 32; part++) {
@@ -407,7 +485,7 @@ __device__ inline void store_wide(const f32 (&d)[Columns / 2], const Target& tar
                 to_shared(place, two);
             }
         }
-        way.template end<f32>(buffer, target, at);
+        way.template end<f32>(buffer, way.c, target, at);
     }
 }
 
@@ -449,18 +527,16 @@ __device__ inline void add_part(f32 (&d)[Columns / 2], const Shape& shape, i32 p
 
 // A warpgroup: multiplies its 64 rows of each stage, and stores them; where it `Defers`, while it multiplies the next.
 template <bool SpanA, bool SpanB, int Columns, bool Defers>
-__device__ inline void multiply_stages(const TensorMap* map, void* c, const Shape& shape, const Places<Columns>& places,
-                                       u32 rank, u32 consumer) {
+__device__ inline void multiply_stages(const Matrices& c, const Matrices& kept, const Shape& shape,
+                                       const Places<Columns>& places, u32 rank, u32 consumer) {
     using Stage = Stages<Columns>;
     const u32 thread = threadIdx.x % 128;
-    const Tiles<Columns> tiles(shape);
     // Thread 0 tells this block that a stage is free, thread 1 the other one.
-    const u32 empty = address_in_block(places.empty, (rank + thread) % pair);
     auto release = [&](u32 stage) {
-        if (thread < pair) barrier_arrive(empty + 8 * stage);
+        if (thread < pair) barrier_arrive(address_in_block(places.empty + 8 * stage, (rank + thread) % pair));
     };
     Turn<Stage::count> turn;
-    Parts way{shape, map, c, thread, places.c + consumer * 2 * staging_bytes};
+    const Parts way{shape, c, kept, thread, places.c + consumer * 2 * staging_bytes};
     Rounded<Columns> last_tile;
     const bool finishes = shape.beta != 0.0f || shape.epilogue.any();
     // Where tiles are finished, one warpgroup does so while the other one multiplies: the second begins as many stages behind the
@@ -472,7 +548,7 @@ __device__ inline void multiply_stages(const TensorMap* map, void* c, const Shap
         i32 steps;
         {
             Piece piece;
-            if (!Pieces(shape, tiles.count).get(at, piece)) break;
+            if (!Pieces(shape, Tiles<Columns>(shape).count).get(at, piece)) break;
             steps = piece.end - piece.first;
         }
         f32 d[Columns / 2];
@@ -507,6 +583,7 @@ __device__ inline void multiply_stages(const TensorMap* map, void* c, const Shap
 
         // Found anew, because there are no registers to remember it in.
         forget(at);
+        const Tiles<Columns> tiles(shape);
         const Pieces pieces(shape, tiles.count);
         Piece piece;
         pieces.get(at, piece);
@@ -529,10 +606,10 @@ __device__ inline void multiply_stages(const TensorMap* map, void* c, const Shap
         tiles.at(piece.tile, target.row, target.column, target.matrix);
         target.row += rank * block_rows + consumer * 64;
         if constexpr (Defers) {
-            if (finishes) finish_tile<ELEMENT, Columns>(d, shape, target, c, thread);
+            if (finishes) finish_tile<ELEMENT, Columns>(d, shape, target, way);
             last_tile.take(d, target);
         } else {
-            if (finishes) finish_tile<f32, Columns>(d, shape, target, c, thread);
+            if (finishes) finish_tile<f32, Columns>(d, shape, target, way);
             store_wide<Columns>(d, target, way);
         }
     }
@@ -541,7 +618,7 @@ __device__ inline void multiply_stages(const TensorMap* map, void* c, const Shap
 }
 
 template <bool SpanA, bool SpanB, int Columns>
-__device__ inline void gemm(const TensorMap* a, const TensorMap* b, const TensorMap* c_map, void* c,
+__device__ inline void gemm(const TensorMap* a, const TensorMap* b, const Matrices& c, const Matrices& kept,
                             const Shape& shape) {
     const Places<Columns> places(shared_address(shared_memory));
     // The same for all threads of a warp, and known to be.
@@ -566,9 +643,9 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const Tensor
         registers_up_to<232>();
         // What is rounded takes half the registers, so that there are enough to keep it for a while.
         if (!shape.wide) {
-            multiply_stages<SpanA, SpanB, Columns, true>(c_map, c, shape, places, rank, warpgroup - 1);
+            multiply_stages<SpanA, SpanB, Columns, true>(c, kept, shape, places, rank, warpgroup - 1);
         } else {
-            multiply_stages<SpanA, SpanB, Columns, false>(c_map, c, shape, places, rank, warpgroup - 1);
+            multiply_stages<SpanA, SpanB, Columns, false>(c, kept, shape, places, rank, warpgroup - 1);
         }
     }
 }
@@ -580,9 +657,11 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const Tensor
     extern "C" __global__ void __cluster_dims__(pair, 1, 1) __launch_bounds__(threads, 1)                             \
         gemm_wgmma_##element##_##layout##_##columns(const __grid_constant__ TensorMap a,                              \
                                                     const __grid_constant__ TensorMap b,                              \
-                                                    const __grid_constant__ TensorMap c_map, void* c,                 \
+                                                    const __grid_constant__ TensorMap c_map,                          \
+                                                    const __grid_constant__ TensorMap kept_map, void* c,              \
                                                     const __grid_constant__ Shape shape) {                            \
-        gemm<span_a, span_b, columns>(&a, &b, &c_map, c, shape);                                                      \
+        const Matrices to{&c_map, c}, kept{&kept_map, shape.epilogue.before};                                         \
+        gemm<span_a, span_b, columns>(&a, &b, to, kept, shape);                                                       \
     }
 #define LAYOUTS(element, columns)              \
     ENTRY(element, nn, columns, false, true)   \
@@ -592,6 +671,7 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const Tensor
 #define WIDTHS(element)   \
     LAYOUTS(element, 64)  \
     LAYOUTS(element, 128) \
+    LAYOUTS(element, 192) \
     LAYOUTS(element, 256)
 
 WIDTHS(ELEMENT)

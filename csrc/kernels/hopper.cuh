@@ -182,6 +182,9 @@ __device__ inline void from_shared(u32 place, u16& bits) {
 __device__ inline void from_shared(u32 place, u32& bits) {
     asm volatile("ld.shared::cta.u32 %0, [%1];" : "=r"(bits) : "r"(place) : "memory");
 }
+__device__ inline void from_shared(u32 place, u64& bits) {
+    asm volatile("ld.shared::cta.u64 %0, [%1];" : "=l"(bits) : "r"(place) : "memory");
+}
 __device__ inline void from_shared(u32 place, f32& number) {
     asm volatile("ld.shared::cta.f32 %0, [%1];" : "=f"(number) : "r"(place) : "memory");
 }

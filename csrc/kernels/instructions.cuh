@@ -20,16 +20,23 @@ __device__ inline u16 to_half(f32 x) {
     return bits;
 }
 
-// Within 2 ulp, and without subnormal results.
+// Within 2 ulp, and subnormal numbers are 0 (which spares the instructions that scale them, half of what a gelu takes).
 __device__ inline f32 exp2_approximate(f32 x) {
     f32 power;
-    asm("ex2.approx.f32 %0, %1;" : "=f"(power) : "f"(x));
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
     return power;
 }
 
-// Within 1 ulp.
+// Within 1 ulp, and subnormal numbers are 0.
 __device__ inline f32 reciprocal_approximate(f32 x) {
     f32 inverse;
-    asm("rcp.approx.f32 %0, %1;" : "=f"(inverse) : "f"(x));
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(x));
     return inverse;
+}
+
+// Within 2^-10.9 of its magnitude; from compute capability 7.5 on.
+__device__ inline f32 tanh_approximate(f32 x) {
+    f32 tangent;
+    asm("tanh.approx.f32 %0, %1;" : "=f"(tangent) : "f"(x));
+    return tangent;
 }

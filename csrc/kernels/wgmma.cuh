@@ -114,7 +114,7 @@ __device__ constexpr u64 wgmma_step() {
 
 template <int Columns, bool SpanContiguousA, bool SpanContiguousB>
 __device__ inline void wgmma(f32 (&d)[Columns / 2], u64 a, u64 b, u32 add) {
-    static_assert(Columns == 16 || Columns == 32 || Columns == 64 || Columns == 128 || Columns == 256,
+    static_assert(Columns == 16 || Columns == 32 || Columns == 64 || Columns == 128 || Columns == 192 || Columns == 256,
                   "no such product is written down here");
     if constexpr (Columns == 16) {
         WGMMA("16", REGISTERS_0_7, NUMBERS_0_7, "%8", "%9", "%10", "%11", "%12");
@@ -125,6 +125,9 @@ __device__ inline void wgmma(f32 (&d)[Columns / 2], u64 a, u64 b, u32 add) {
     } else if constexpr (Columns == 128) {
         WGMMA("128", REGISTERS_0_31 ", " REGISTERS_32_63, NUMBERS_0_31 COMMA NUMBERS_32_63, "%64", "%65", "%66", "%67",
               "%68");
+    } else if constexpr (Columns == 192) {
+        WGMMA("192", REGISTERS_0_31 ", " REGISTERS_32_63 ", " REGISTERS_64_95,
+              NUMBERS_0_31 COMMA NUMBERS_32_63 COMMA NUMBERS_64_95, "%96", "%97", "%98", "%99", "%100");
     } else {
         WGMMA("256", REGISTERS_0_31 ", " REGISTERS_32_63 ", " REGISTERS_64_95 ", " REGISTERS_96_127,
               NUMBERS_0_31 COMMA NUMBERS_32_63 COMMA NUMBERS_64_95 COMMA NUMBERS_96_127, "%128", "%129", "%130", "%131",
@@ -137,14 +140,4 @@ __device__ inline u32 rounded(f32 low, f32 high) {
     u32 both;
     asm("cvt.rn." NAME_OF(ELEMENT) "x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
     return both;
-}
-
-__device__ inline f32 widened_bits(u16 bits) {
-    f32 wide;
-    if constexpr (NAME_OF(ELEMENT)[0] == 'b') {
-        wide = __uint_as_float((u32)bits << 16);
-    } else {
-        asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(bits));
-    }
-    return wide;
 }

@@ -1,6 +1,6 @@
 //! Operands as the bulk tensor copies see them, and copies of those that they cannot see.
 
-use super::packed::packed;
+use super::packed::{Place, packed};
 use super::plan::Situation;
 use super::product::Stored;
 use crate::driver::{
@@ -71,32 +71,60 @@ fn tensor_element(dtype: DType) -> TensorElement {
     }
 }
 
-/// An operand that tensor maps can describe: as it is stored, or a copy.
-pub(super) struct Mapped<'a> {
-    source: DeviceSlice<'a, u8>,
-    copy: Option<DeviceBuffer<u8>>,
+/// Both operands of a product, of elements of 16 bits, as tensor maps can describe them: as they are stored, or copies.
+pub(super) struct Operands<'a> {
+    sources: [DeviceSlice<'a, u8>; 2],
+    stored: [Stored; 2],
     dtype: DType,
-    pub stored: Stored,
+    copies: Option<(DeviceBuffer<u8>, [Option<Place>; 2])>,
 }
 
-impl<'a> Mapped<'a> {
-    /// The copy's memory goes back to the stream when it is dropped; what is launched before has it until then.
+impl<'a> Operands<'a> {
+    /// The copies' memory goes back to the stream when they are dropped; what is launched before has it until then.
     pub fn new(
         stream: &Stream,
-        source: DeviceSlice<'a, u8>,
-        dtype: DType,
-        stored: Stored,
-    ) -> Result<Mapped<'a>> {
-        if maps(stored, source.address(), dtype.size()) {
-            return Ok(Mapped { source, copy: None, dtype, stored });
-        }
-        let (copy, stored) = packed(stream, source, dtype.size(), stored, MAP_ALIGNMENT)?;
-        Ok(Mapped { source, copy: Some(copy), dtype, stored })
+        situation: &Situation<'_>,
+        sources: [DeviceSlice<'a, u8>; 2],
+    ) -> Result<Operands<'a>> {
+        let (product, dtype) = (situation.product, situation.operand);
+        let stored = [product.stored_a(), product.stored_b()];
+        let asked = [0, 1].map(|at| !maps(stored[at], sources[at].address(), dtype.size()));
+        let copy = || packed(stream, sources, stored, asked, product.overlaps());
+        let copies = asked.contains(&true).then(copy).transpose()?;
+        Ok(Operands { sources, stored, dtype, copies })
     }
 
+    pub fn a(&self) -> Mapped<'_> {
+        self.operand(0)
+    }
+
+    pub fn b(&self) -> Mapped<'_> {
+        self.operand(1)
+    }
+
+    fn operand(&self, at: usize) -> Mapped<'_> {
+        let copy = self.copies.as_ref().and_then(|(copies, places)| Some((copies, places[at]?)));
+        let (memory, start, stored) = match copy {
+            Some((copies, place)) => (DeviceSlice::from(copies), place.start, place.stored),
+            None => (self.sources[at], 0, self.stored[at]),
+        };
+        Mapped { memory, start, dtype: self.dtype, stored }
+    }
+}
+
+/// An operand that tensor maps can describe.
+pub(super) struct Mapped<'a> {
+    memory: DeviceSlice<'a, u8>,
+    /// Where it begins there, in bytes.
+    start: usize,
+    dtype: DType,
+    stored: Stored,
+}
+
+impl Mapped<'_> {
     /// Its map, with boxes of so many columns, of 128 bytes, and rows.
     pub fn map(&self, size: (u32, u32)) -> Result<TensorMap> {
-        let memory = self.copy.as_ref().map_or(self.source, DeviceSlice::from);
+        let memory = self.memory.slice(self.start..)?;
         map(memory, self.dtype, self.stored, size, TensorSwizzle::Bytes128)
     }
 

@@ -17,7 +17,7 @@
 //! all of it, for `f16`, `bf16`, `f32` and `f64`. `cublas` fuses it by cuBLASLt and lacks what that has no words for: a bias of
 //! rows; a residual after an activation, or beside a C that is read; numbers kept but those that gelu is applied to, or in
 //! rows and matrices that do not begin at multiples of 8 elements and 16 bytes; a bias that does not begin at such a multiple
-//! of bytes. Its relu may make 0 of NaN.
+//! of bytes; gelu of `f64` to more than eleven digits. Its relu may make 0 of NaN.
 //!
 //! [`gemm_host`] is the same on the CPU, and [`gemm_host_with`] with an epilogue.
 //!

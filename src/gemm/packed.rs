@@ -1,41 +1,109 @@
-//! Copies of operands whose rows begin anywhere, for an engine that needs them at multiples of some bytes.
+//! Copies of operands whose rows begin anywhere, for an engine that needs them at multiples of 16 bytes:
+//! `csrc/kernels/gemm_pack.cu`.
 //!
 //! Why: reading and writing an operand once takes the memory's time, which is a small part of a large product's; the engine
 //! that takes any alignment is more than ten times as slow. Whether it pays is the engine's to say.
 
 use super::kernels;
 use super::product::Stored;
-use crate::driver::{ByValue, DeviceBuffer, DeviceSlice, Stream};
+use crate::driver::{ByValue, DeviceBuffer, DeviceSlice, LaunchConfig, Stream};
 use crate::error::Result;
-use crate::images::{StridedLayout, elementwise_launch};
 
-/// A copy of the matrices, of elements of so many bytes, whose rows begin at multiples of `bytes`, and how they are stored in
-/// it. Its memory is the stream's own, and goes back to it when it is dropped.
+/// The kernel's family, which has one image.
+pub(super) const FAMILY: &str = "gemm_pack";
+
+/// Elements of 16 bits in a piece, which a row of a copy is a whole number of.
+const PIECE: usize = 8;
+/// Threads of a block, and pieces of each.
+const THREADS: u32 = 256;
+const TOGETHER: u64 = 4;
+
+/// One operand in the kernels' parameter.
+#[repr(C)]
+#[derive(Clone, Copy, Default, bytemuck::Pod, bytemuck::Zeroable)]
+struct Matrices {
+    count: u64,
+    to: u64,
+    row: i64,
+    matrix: i64,
+    rows: u32,
+    columns: u32,
+    pieces: u32,
+    unused: u32,
+}
+
+/// The kernel's parameter: exactly the `Shape` of gemm_pack.cu.
+#[repr(C)]
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+struct Shape {
+    operands: [Matrices; 2],
+    first_blocks: u32,
+    unused: u32,
+}
+
+/// A copy: where it begins among the copies, in bytes, and how it is stored there.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub start: usize,
+    pub stored: Stored,
+}
+
+/// Copies of those of both operands, of elements of 16 bits, that are `asked` for, whose rows begin at multiples of 16 bytes. Their
+/// memory is the stream's own, and goes back to it when it is dropped. The launch `overlaps` the kernel ahead of it.
 pub(super) fn packed(
     stream: &Stream,
-    source: DeviceSlice<'_, u8>,
-    element: usize,
-    stored: Stored,
-    bytes: usize,
-) -> Result<(DeviceBuffer<u8>, Stored)> {
-    let shared = stored.batch <= 1 || stored.stride == 0;
-    let matrices = if shared { 1 } else { stored.batch };
-    let leading = stored.columns.next_multiple_of(bytes / element);
-    let matrix = stored.rows * leading;
-    let mut copy = stream.uninitialized::<u8>(matrices * matrix * element)?;
-    let layout = StridedLayout::new(
-        &[matrices, stored.rows, stored.columns],
-        &[stored.stride as isize, stored.leading as isize, 1],
-        &[matrix as isize, leading as isize, 1],
-        0,
-        0,
-    )?;
-    let (layout, width) = layout.widened(element, source.address(), copy.address());
-    let name = || format!("copy_strided_{}", 8 * width);
-    let function = kernels::function(&stream.device(), ("copy", width as u64), &name)?;
-    let config = elementwise_launch(layout.len() as usize, width);
-    // SAFETY: the layout is of the matrices, which lie inside the source as the product was checked, and of the copy, which
-    // has room for them.
-    unsafe { function.launch(stream, config, (source, &mut copy, ByValue(layout), layout.len()))? };
-    Ok((copy, Stored { leading, stride: if shared { 0 } else { matrix }, ..stored }))
+    sources: [DeviceSlice<'_, u8>; 2],
+    stored: [Stored; 2],
+    asked: [bool; 2],
+    overlaps: bool,
+) -> Result<(DeviceBuffer<u8>, [Option<Place>; 2])> {
+    let mut operands = [Matrices::default(); 2];
+    let mut places = [None; 2];
+    let mut elements = 0;
+    for at in 0..2 {
+        if !asked[at] {
+            continue;
+        }
+        let stored = stored[at];
+        let shared = stored.batch <= 1 || stored.stride == 0;
+        let leading = stored.columns.next_multiple_of(PIECE);
+        let matrix = stored.rows * leading;
+        let count = matrix * if shared { 1 } else { stored.batch };
+        operands[at] = Matrices {
+            count: (count / PIECE) as u64,
+            to: elements as u64,
+            row: stored.leading as i64,
+            matrix: stored.stride as i64,
+            rows: stored.rows as u32,
+            columns: stored.columns as u32,
+            pieces: (leading / PIECE) as u32,
+            unused: 0,
+        };
+        let packed = Stored { leading, stride: if shared { 0 } else { matrix }, ..stored };
+        places[at] = Some(Place { start: elements * 2, stored: packed });
+        elements += count;
+    }
+    let mut copies = stream.uninitialized::<u8>(elements * 2)?;
+    let blocks = operands.map(|operand| operand.count.div_ceil(u64::from(THREADS) * TOGETHER) as u32);
+    let function = kernels::function(&stream.device(), (FAMILY, 0), &|| FAMILY.to_owned())?;
+    let config = LaunchConfig::new(blocks[0] + blocks[1], THREADS);
+    let config = if overlaps { config.programmatic_dependent() } else { config };
+    let shape = ByValue(Shape { operands, first_blocks: blocks[0], unused: 0 });
+    let [a, b] = sources;
+    // SAFETY: the kernel takes two addresses to read, one to write and this Shape, which describes matrices that lie inside the
+    // sources, as the product was checked, and their copies, which there is room for.
+    unsafe { function.launch(stream, config, (a, b, &mut copies, shape))? };
+    Ok((copies, places))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shape_is_the_kernels() {
+        assert_eq!(size_of::<Matrices>(), 48);
+        assert_eq!(std::mem::offset_of!(Matrices, rows), 32);
+        assert_eq!(size_of::<Shape>(), 2 * 48 + 8);
+    }
 }

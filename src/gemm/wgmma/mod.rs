@@ -12,25 +12,22 @@ use super::blocks::{self, Scalars};
 use super::engine::Lack;
 use super::epilogue::DeviceParts;
 use super::kernels::missing_image;
-use super::maps::{MAP_ALIGNMENT, Mapped, unmapped};
+use super::maps::{MAP_ALIGNMENT, Operands, unmapped};
+use super::packed;
 use super::plan::{Geometry, Machine, Situation};
-use super::product::{Product, Stored};
+use super::product::Product;
 use super::way::Way;
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::Result;
 use crate::types::DType;
 
-/// The operations of a product from which on operands are copied that no tensor map describes: below, the engine that
-/// takes any alignment is done in the time of a copy or two.
-const COPY_PAYS: f64 = (1u64 << 26) as f64;
-
-/// The same of a product with fewer operations, few tiles and a long k, in clocks, roughly (estimated): what a step of 32 k of
-/// that engine takes, whose elements come one by one, and what a tile takes beside its steps; what a copy takes to begin, and
-/// the bytes that it moves in a clock.
-const STEP_ELSEWHERE: u64 = 350;
-const TILE_ELSEWHERE: u64 = 2000;
-const COPY_BEGINS: u64 = 5000;
-const COPY_BYTES: u64 = 1000;
+/// What products take elsewhere whose operands no tensor map describes, in clocks, roughly (from the times of 300 random shapes on
+/// an H200): a step of 32 k of that engine, whose elements come one by one, and a tile beside its steps. And what copies take: to
+/// be launched, and the bytes of operands that they copy in a clock.
+const STEP_ELSEWHERE: u64 = 1800;
+const TILE_ELSEWHERE: u64 = 3000;
+const COPIES_BEGIN: u64 = 3500;
+const COPIED_BYTES: u64 = 1000;
 
 /// Elements in the 128 bytes of a box's row, and k of a stage.
 const PANEL: u32 = 64;
@@ -76,29 +73,29 @@ pub(super) fn ways(product: &Product, machine: Machine) -> Vec<Way> {
     all.iter().take_while(|(_, clocks)| *clocks <= most).map(|(division, _)| division.way()).collect()
 }
 
-/// Whether it is worth its time to copy the operands that no tensor map describes.
-fn copies_pay(situation: &Situation<'_>) -> bool {
-    let (product, machine) = (situation.product, situation.machine);
-    if product.operations() >= COPY_PAYS {
-        return true;
-    }
-    let bytes = |stored: Stored| {
+/// Bytes of the operands that no tensor map describes.
+fn unmapped_bytes(situation: &Situation<'_>) -> u64 {
+    let product = situation.product;
+    let bytes = |operand| {
+        let stored = if operand == 'A' { product.stored_a() } else { product.stored_b() };
         // A matrix that all products share is copied once.
         let matrices = if stored.stride == 0 { 1 } else { stored.batch };
         [stored.rows, stored.columns, matrices, situation.operand.size()]
             .into_iter()
             .fold(1u64, |bytes, count| bytes.saturating_mul(count as u64))
     };
-    let copy = |operand| {
-        let stored = if operand == 'A' { product.stored_a() } else { product.stored_b() };
-        COPY_BEGINS + bytes(stored) / (COPY_BYTES / 2)
-    };
-    let copies = unmapped(situation).map(copy).fold(0u64, u64::saturating_add);
+    unmapped(situation).map(bytes).fold(0, u64::saturating_add)
+}
+
+/// Whether it is worth its time to copy the operands that no tensor map describes.
+fn copies_pay(situation: &Situation<'_>) -> bool {
+    let (product, machine) = (situation.product, situation.machine);
+    let copies = COPIES_BEGIN + unmapped_bytes(situation) / COPIED_BYTES;
     let clocks = divisions(product, machine).map(|(_, clocks)| clocks).min().unwrap_or(u64::MAX);
     let rounds = blocks::tiles(situation, 64, 64).div_ceil(2 * u64::from(machine.multiprocessors));
     let steps = (product.k() as u64).div_ceil(32);
     let elsewhere = rounds.saturating_mul(steps * STEP_ELSEWHERE + TILE_ELSEWHERE);
-    elsewhere / 2 > clocks.saturating_add(copies)
+    elsewhere > clocks.saturating_add(copies)
 }
 
 fn families(operand: DType) -> Option<[&'static str; 2]> {
@@ -120,11 +117,18 @@ pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
             return Some(Lack::Image(error));
         }
     }
+    if let Some(error) = missing_image(situation.machine, packed::FAMILY) {
+        return Some(Lack::Image(error));
+    }
     if product.k() == 0 {
         return Some(Lack::NoDepth);
     }
     if let Some(operand) = unmapped(situation).next().filter(|_| !copies_pay(situation)) {
         return Some(Lack::Alignment(operand, MAP_ALIGNMENT as u64));
+    }
+    // The copies' pieces are counted in 32 bits, and the ends of rows are filled up.
+    if unmapped_bytes(situation) > u64::from(u32::MAX) * MAP_ALIGNMENT as u64 / 8 {
+        return Some(Lack::TooMany("bytes to copy"));
     }
     let tiles = match division(situation) {
         Division::Pairs(pairs) => pairs.tiles,
@@ -186,10 +190,9 @@ pub(super) fn run_on(
     c: DeviceSliceMut<'_, u8>,
     epilogue: &DeviceParts<'_>,
 ) -> Result<()> {
-    let product = situation.product;
     // Copies live until the product is launched, which orders their memory's next use behind it.
-    let a = Mapped::new(stream, a, situation.operand, product.stored_a())?;
-    let b = Mapped::new(stream, b, situation.operand, product.stored_b())?;
+    let operands = Operands::new(stream, situation, [a, b])?;
+    let (a, b) = (operands.a(), operands.b());
     let number = |sum: [u64; 2]| f32::from_bits(sum[0] as u32);
     let work = Work { situation, alpha: number(scalars.alpha), beta: number(scalars.beta), epilogue };
     match division(situation) {
@@ -230,10 +233,10 @@ mod tests {
         for (m, n, k) in [(4096, 4096, 4096), (8192, 8192, 8192), (65536, 768, 768), (65536, 50304, 768)] {
             assert_eq!(splits(m, n, k), 0, "{m}x{n}x{k}");
         }
-        // 32 tiles of 128 rows of the weights, by three blocks each; 128 by one.
-        for m in [1, 16, 64, 128] {
-            assert_eq!(splits(m, 4096, 4096), 3, "{m}");
-            assert_eq!(splits(4096, m, 4096), 3, "{m}");
+        // 32 tiles of 128 rows of the weights, by three blocks each, or 64 of 64 by two; 128 by one.
+        for (m, blocks) in [(1, 3), (16, 3), (64, 3), (128, 2)] {
+            assert_eq!(splits(m, 4096, 4096), blocks, "{m}");
+            assert_eq!(splits(4096, m, 4096), blocks, "{m}");
         }
         for m in [1, 16, 64] {
             assert_eq!(splits(m, 16384, 16384), 1, "{m}");

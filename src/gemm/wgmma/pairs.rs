@@ -22,9 +22,9 @@ pub(super) const TILE_ROWS: u64 = 256;
 
 /// The widths of a tile, what a block's 64 k of it cost, and what it costs beside them: in clocks, roughly, from the rates
 /// of the instructions and of the copies (64 bytes a clock). They only decide which tile is used, never the bits.
-const WIDTHS: [(u32, u64, u64); 3] = [(256, 1024, 1600), (128, 560, 1100), (64, 340, 850)];
+const WIDTHS: [(u32, u64, u64); 4] = [(256, 1024, 1600), (192, 815, 2100), (128, 560, 1100), (64, 340, 850)];
 /// What the first loads and the last stores take.
-const ENDS: u64 = 2000;
+const ENDS: u64 = 3400;
 /// What a divided round takes beside its products: the flags are cleared by a launch of their own, and each column of a tile
 /// is written to memory and read again.
 const DIVIDES: (u64, u64) = (4000, 64);
@@ -60,7 +60,7 @@ struct Shape {
     b_matrix: i32,
     group: i32,
     wide: i32,
-    staged: i32,
+    together: i32,
     alpha: f32,
     beta: f32,
     divided: i32,
@@ -93,11 +93,7 @@ pub(super) fn divisions(product: &Product, machine: Machine) -> impl Iterator<It
             }
             let ends = ENDS + 2 * rest + DIVIDES.0 + DIVIDES.1 * u64::from(columns);
             let whole = (tiles / most).saturating_mul(steps * stage + rest);
-            // In whole rounds pairs would be out of step with each other, and read less of the same at one time, which is not
-            // measured yet: then it comes behind the same tiles undivided, for who measures ways.
-            let undivided = whole.saturating_add(steps * stage + rest + ENDS);
-            let least = if whole > 0 { undivided.saturating_add(1) } else { 0 };
-            let clocks = whole.saturating_add(last.div_ceil(most) * stage + ends).max(least);
+            let clocks = whole.saturating_add(last.div_ceil(most) * stage + ends);
             return Some((Pairs { columns, tiles, pairs: most as u32, group, divided }, clocks));
         }
         let rounds = tiles.div_ceil(most);
@@ -112,16 +108,12 @@ const LEAST_STEPS: u64 = 4;
 /// Dynamic shared memory: the stages, what C is staged in, two barriers a stage and one beside, and room to begin at a
 /// multiple of 1024.
 fn shared_bytes(columns: u32) -> u32 {
-    let (stages, staging) = (
-        if columns == 256 {
-            4
-        } else if columns == 128 {
-            6
-        } else {
-            8
-        },
-        4 * 64 * 128,
-    );
+    let stages = match columns {
+        192.. => 4,
+        128.. => 6,
+        _ => 8,
+    };
+    let staging = 4 * 64 * 128;
     stages * ((128 + columns) * PANEL * 2 + 16) + 8 + staging + 1024
 }
 
@@ -182,8 +174,19 @@ impl Pairs {
         let parts = flags + (self.flags() * size_of::<u32>()) as u64;
         let stored_c = product.stored_c();
         // A store by a map writes whole pieces of 16 bytes: where a row ends within one, it would write behind the row.
-        let whole = stored_c.columns * result.size() % MAP_ALIGNMENT == 0;
-        let staged = whole && maps(stored_c, c.address(), result.size());
+        let kept = work.epilogue.kept.as_ref().map(DeviceSlice::from);
+        let addresses = [Some(c.address()), kept.as_ref().map(DeviceSlice::address)];
+        let size = result.size();
+        let rows_are = |bytes: usize| {
+            stored_c.columns * size % bytes == 0
+                && stored_c.keeps_alignment(bytes, size)
+                && addresses.iter().flatten().all(|address| address % bytes as u64 == 0)
+        };
+        let staged =
+            rows_are(MAP_ALIGNMENT) && addresses.iter().flatten().all(|at| maps(stored_c, *at, size));
+        let together = [MAP_ALIGNMENT, 8, 4].into_iter().find(|bytes| rows_are(*bytes)).unwrap_or(size);
+        // What no map describes, though its rows are, threads store too.
+        let together = if staged { together } else { together.min(8) };
         let shape = Shape {
             m: product.m() as i32,
             n: product.n() as i32,
@@ -195,7 +198,7 @@ impl Pairs {
             b_matrix: b.apart(),
             group: self.group as i32,
             wide: i32::from(operand != result),
-            staged: staged.into(),
+            together: together as i32,
             alpha: work.alpha,
             beta: work.beta,
             divided: self.divided.into(),
@@ -207,14 +210,18 @@ impl Pairs {
         let shape = WithParts { shape: WithEpilogue { shape, epilogue: work.epilogue }, parts: left };
         if staged {
             let size = ((128 / result.size()) as u32, 64);
-            let mut map_c = map(DeviceSlice::from(&c), result, stored_c, size, TensorSwizzle::Bytes128)?;
-            // SAFETY: the kernel takes three maps, an address and this Shape; it reads what the first two describe and the
-            // epilogue's buffers, which were checked, and writes what the third does, which lies inside C's buffer.
-            unsafe { function.launch(stream, config, (&map_a, &map_b, &mut map_c, c, shape)) }
+            let of = |memory| map(memory, result, stored_c, size, TensorSwizzle::Bytes128);
+            let map_c = of(DeviceSlice::from(&c))?;
+            let map_kept = kept.map(of).transpose()?;
+            let map_kept = map_kept.as_ref().unwrap_or(&map_c);
+            // SAFETY: the kernel takes four maps, an address and this Shape; it reads what the first two describe and the
+            // epilogue's buffers, which were checked, and writes what the others do, which lies inside C's buffer and that of
+            // what is kept: both are entered as what they are beside their maps.
+            unsafe { function.launch(stream, config, (&map_a, &map_b, &map_c, map_kept, c, shape)) }
         } else {
-            // SAFETY: as above, but that the kernel does not use the third map, and writes the matrices that the Shape
+            // SAFETY: as above, but that the kernel does not use the last two maps, and writes the matrices that the Shape
             // describes.
-            unsafe { function.launch(stream, config, (&map_a, &map_b, &map_a, c, shape)) }
+            unsafe { function.launch(stream, config, (&map_a, &map_b, &map_a, &map_a, c, shape)) }
         }
     }
 }
@@ -260,7 +267,7 @@ mod tests {
     #[test]
     fn stages_fit_a_block() {
         for (columns, ..) in WIDTHS {
-            assert!((200 << 10..=227 << 10).contains(&shared_bytes(columns)), "{columns}");
+            assert!((190 << 10..=227 << 10).contains(&shared_bytes(columns)), "{columns}");
         }
     }
 

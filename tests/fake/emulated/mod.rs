@@ -59,7 +59,7 @@ const BULK_C64: Family = family("gemm_bulk.cu", &["-DELEMENT=c64"], 1, 2);
 const SIMT_F16: Family = family("gemm_simt.cu", &["-DELEMENT=f16", "-DWIDE"], 1, 1);
 const SIMT_U8: Family = family("gemm_simt.cu", &["-DELEMENT=u8"], 1, 1);
 /// Copies of operands that no tensor map describes.
-const COPY: Family = family("copy.cu", &[], 1, 2);
+const PACK: Family = family("gemm_pack.cu", &[], 1, 2);
 
 type Run = unsafe extern "C" fn(*const FakeLaunch) -> i32;
 type Seed = unsafe extern "C" fn(u64);
@@ -120,14 +120,15 @@ fn in_every_way<T: Number, C: ResultOf<T>>(stream: &Stream, case: Case, ways: &[
     Ok(())
 }
 
-/// Sizes around those of tiles and steps, with A and B in rows of multiples of 16 bytes.
-const SIZES: [(usize, usize, usize); 4] = [(1, 1, 8), (129, 65, 72), (300, 136, 200), (40, 264, 328)];
+/// Sizes around those of tiles and steps, with A and B in rows of multiples of 16 bytes, and C in rows of 2, 4, 8 and 16.
+const SIZES: [(usize, usize, usize); 6] =
+    [(1, 1, 8), (129, 65, 72), (300, 136, 200), (40, 264, 328), (70, 132, 64), (70, 202, 24)];
 
 /// Child: pairs of blocks, in tiles of every width.
 fn pairs(fake: &Fake) -> Outcome {
     emulate(fake, &[PAIRS_BF16, PAIRS_F16])?;
     with_seeds(2, |stream| {
-        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS) {
+        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS.into_iter().cycle()) {
             let case = Case { operations, multiple: 8, ..Case::new(m, n, k) };
             let ways = ["wgmma/pairs/64", "wgmma/pairs/128", "wgmma/pairs/256"];
             in_every_way::<bf16, bf16>(stream, case, &ways)?;
@@ -166,7 +167,7 @@ fn divided(fake: &Fake) -> Outcome {
 fn split(fake: &Fake) -> Outcome {
     emulate(fake, &[SPLIT_BF16, SPLIT_F16])?;
     with_seeds(2, |stream| {
-        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS) {
+        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS.into_iter().cycle()) {
             let case = Case { operations, multiple: 8, ..Case::new(m, n, k) };
             let ways = [
                 "wgmma/split/16x1",
@@ -185,7 +186,7 @@ fn split(fake: &Fake) -> Outcome {
 fn mma(fake: &Fake) -> Outcome {
     emulate(fake, &[MMA_BF16, MMA_F16])?;
     with_seeds(2, |stream| {
-        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS) {
+        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS.into_iter().cycle()) {
             for multiple in [1, 8] {
                 let case = Case { operations, multiple, alpha: (3, 0), beta: (1, 0), ..Case::new(m, n, k) };
                 passes(case.check::<bf16, bf16>(stream, MMA))?;
@@ -200,7 +201,7 @@ fn mma(fake: &Fake) -> Outcome {
 fn doubles(fake: &Fake, families: &[Family]) -> Outcome {
     emulate(fake, families)?;
     with_seeds(1, |stream| {
-        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS) {
+        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS.into_iter().cycle()) {
             for multiple in [1, 8] {
                 let case = Case { operations, multiple, alpha: (3, 1), beta: (1, -2), ..Case::new(m, n, k) };
                 passes(case.check::<f64, f64>(stream, MMA))?;
@@ -229,7 +230,7 @@ fn doubles(fake: &Fake, families: &[Family]) -> Outcome {
 fn simt(fake: &Fake) -> Outcome {
     emulate(fake, &[BULK_F32, BULK_C64, ASYNC_F32, ASYNC_F64, ASYNC_C64, ASYNC_C128, SIMT_F16, SIMT_U8])?;
     with_seeds(1, |stream| {
-        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS) {
+        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS.into_iter().cycle()) {
             for multiple in [1, 8] {
                 let case = Case { operations, multiple, alpha: (3, 1), beta: (1, -2), ..Case::new(m, n, k) };
                 passes(case.check::<f32, f32>(stream, SIMT))?;
@@ -254,7 +255,7 @@ fn simt(fake: &Fake) -> Outcome {
 fn bulk(fake: &Fake) -> Outcome {
     emulate(fake, &[BULK_F32, BULK_C64])?;
     with_seeds(2, |stream| {
-        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS) {
+        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS.into_iter().cycle()) {
             let case = Case { operations, multiple: 4, alpha: (3, 1), beta: (1, -2), ..Case::new(m, n, k) };
             passes(case.check::<f32, f32>(stream, SIMT))?;
             passes(case.check::<Complex<f32>, Complex<f32>>(stream, SIMT))?;
@@ -288,7 +289,7 @@ fn bulk(fake: &Fake) -> Outcome {
 
 /// Child: batches, gaps, and starts where no vector can be read, which are copied first where that pays.
 fn batches(fake: &Fake) -> Outcome {
-    emulate(fake, &[PAIRS_BF16, SPLIT_BF16, MMA_BF16, BULK_F32, ASYNC_F32, COPY])?;
+    emulate(fake, &[PAIRS_BF16, SPLIT_BF16, MMA_BF16, BULK_F32, ASYNC_F32, PACK])?;
     with_seeds(1, |stream| {
         for operations in LAYOUTS {
             for (batch, shared, interleaved) in

@@ -123,8 +123,17 @@ pub fn products(stream: &Stream, engines: &[Engine]) -> Outcome {
     }
     ways.sort();
     ways.dedup();
-    let all =
-        ["split 128", "split 16", "split 256", "split 32", "split 64", "wgmma 128", "wgmma 256", "wgmma 64"];
+    let all = [
+        "split 128",
+        "split 16",
+        "split 256",
+        "split 32",
+        "split 64",
+        "wgmma 128",
+        "wgmma 192",
+        "wgmma 256",
+        "wgmma 64",
+    ];
     // By the multiprocessors of an H200.
     assert!(!wgmma || machine.multiprocessors != 132 || ways == all, "these sizes take only {ways:?}");
     Ok(())
