@@ -1,8 +1,8 @@
 //! The instructions that every operation is made of: the one list of name, registers, PTX and the same on the CPU.
 //!
 //! An operation is lowered once, to these; the PTX writer prints them and the CPU runs them block by block. So the two
-//! devices agree bit for bit wherever each line of this list does: every one is exact or rounded to nearest even, but for one
-//! that is so once its result is narrowed, and nothing is contracted (`.rn`). A NaN is a NaN: its sign and payload are
+//! devices agree bit for bit wherever each line of this list does: every one is exact or rounded to nearest even, but for a
+//! few approximations whose narrowed results are the same on all devices, and nothing is contracted (`.rn`). A NaN is a NaN: its sign and payload are
 //! the machine's.
 //!
 //! Why not CPU functions an operation: they would be a second text of each, to be kept equal by tests alone.
@@ -282,6 +282,32 @@ mov.b64 $d, %x;
     // The device's is off by at most 2^-22 of it. Of a number of f16 or bf16 no result is so near to the middle of two of them, so
     // rounded to the argument's dtype, and only so, it is the same on all devices.
     ReciprocalRootOfNarrow (a: Float32) -> Float32 "rsqrt.approx.f32" (1.0 / f64::from(a).sqrt()) as f32;
+    // Rounded, of an argument and a result that are normal; NaN of 0 and of infinities. These are the steps by which an assembler rounds
+    // `rcp.rn` and `sqrt.rn`, without its looks at other arguments.
+    ReciprocalWithin (a: Float32) -> Float32 "{
+.reg .f32 %x, %y;
+neg.f32 %y, $a;
+rcp.approx.ftz.f32 %x, $a;
+fma.rn.f32 %y, %y, %x, 0f3F800000;
+fma.rn.f32 $d, %x, %y, %x;
+}" reciprocal_within(a);
+    SquareRootWithin (a: Float32) -> Float32 "{
+.reg .f32 %x, %y, %z;
+rsqrt.approx.ftz.f32 %x, $a;
+mul.rn.f32 %y, $a, %x;
+mul.rn.f32 %x, %x, 0f3F000000;
+neg.f32 %z, %y;
+fma.rn.f32 %z, %z, %y, $a;
+fma.rn.f32 $d, %z, %x, %y;
+}" if a > 0.0 && a < f32::INFINITY { a.sqrt() } else { f32::NAN };
+    // Off by 2^-22 of the result, the logarithm of a number from 1/2 to 2 by 2^-22 itself: for functions of f16 and bf16 whose rounded
+    // results are the same at either end of that, as `tests/parity/narrow.rs` tries for every argument.
+    LogarithmOfNarrow (a: Float32) -> Float32 "lg2.approx.f32" f64::from(a).log2() as f32;
+    // Of what is not subnormal; of a power, too, what is subnormal is 0.
+    LogarithmOfNormal (a: Float32) -> Float32 "lg2.approx.ftz.f32" f64::from(a).log2() as f32;
+    PowerOfNarrow (a: Float32) -> Float32 "ex2.approx.ftz.f32" normal_power(a);
+    // What a logarithm is where that is no finite number; elsewhere any finite one.
+    LimitOfLogarithm (a: Float32) -> Float32 "lg2.approx.ftz.f32" limit_of_logarithm(a);
     NegateFloat32 (a: Float32) -> Float32 "neg.f32" -a;
     AbsoluteFloat32 (a: Float32) -> Float32 "abs.f32" a.abs();
     MinimumFloat32 (a: Float32, b: Float32) -> Float32 "min.f32" min32(a, b);
@@ -441,6 +467,28 @@ impl Instruction {
             Kind::Float64 => Instruction::SelectFloat64,
         }
     }
+}
+
+/// The reciprocal; NaN where that is 0 or infinite.
+#[inline(always)]
+fn reciprocal_within(a: f32) -> f32 {
+    let reciprocal = 1.0 / a;
+    if reciprocal != 0.0 && reciprocal.abs() < f32::INFINITY { reciprocal } else { f32::NAN }
+}
+
+/// 2^a, 0 where that is subnormal.
+#[inline(always)]
+fn normal_power(a: f32) -> f32 {
+    let power = f64::from(a).exp2() as f32;
+    if power < f32::MIN_POSITIVE { 0.0 } else { power }
+}
+
+/// The logarithm of what has no finite one, 0 of what has.
+#[inline(always)]
+fn limit_of_logarithm(a: f32) -> f32 {
+    let positive = if a < f32::INFINITY { 0.0 } else { a };
+    let other = if a == 0.0 { f32::NEG_INFINITY } else { f32::NAN };
+    if a > 0.0 { positive } else { other }
 }
 
 macro_rules! raises {

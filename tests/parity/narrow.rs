@@ -5,7 +5,10 @@ use libtest_mimic::Trial;
 use selvedge::fuse::{Graph, HostInput, HostOutput, Operation};
 use selvedge::types::{DType, Layout};
 
-use super::value::{Value, read};
+use super::arrays::{Array, on_host};
+use super::harness::as_ptx;
+use super::pure::SIDE;
+use super::value::{Value, read, same};
 
 /// Those whose result is not the rounded one everywhere, of one operand.
 fn operations() -> impl Iterator<Item = Operation> {
@@ -25,9 +28,47 @@ pub fn trials() -> Vec<Trial> {
                 assert!(worst <= 1.0, "{worst} units in the last place at {at:e}");
                 Ok(())
             }));
+            trials.push(Trial::test(
+                format!("narrow::approximations::{}::{dtype}", operation.name()),
+                move || {
+                    at_either_end(operation, dtype);
+                    Ok(())
+                },
+            ));
         }
     }
     trials
+}
+
+/// The approximations of a device may be off to either side, and the rounded results are the CPU's.
+fn at_either_end(operation: Operation, dtype: DType) {
+    let graph = Graph::new();
+    let expression =
+        graph.expression(&[graph.input(dtype).operation(operation, &[])]).expect("an expression");
+    let layout = Layout::contiguous(&[1 << 16]).expect("a layout");
+    let explanation = expression.explain(&[layout], &[layout], (9, 0)).expect("a plan");
+    if !explanation.launches[0].ptx.contains(".approx.") {
+        return;
+    }
+    let blank = [Array::new(dtype, layout, &[Value::Real(0.0)], 0)];
+    let mut input = blank[0].clone();
+    input.bytes[..1 << 17].copy_from_slice(bytemuck::cast_slice(&(0..=u16::MAX).collect::<Vec<_>>()));
+    let input = [input];
+    let mut on_cpu = blank.to_vec();
+    on_host(&expression, &input, &[], &mut on_cpu);
+    for side in [1.0, -1.0] {
+        let mut there = blank.to_vec();
+        SIDE.set(side);
+        as_ptx(&expression, &input, &mut there, (9, 0));
+        SIDE.set(0.0);
+        let pairs = on_cpu[0].element_bytes().into_iter().zip(there[0].element_bytes());
+        let other: Vec<_> = (0..=u16::MAX)
+            .zip(pairs)
+            .filter(|(_, (one, two))| !same(dtype, one, two))
+            .map(|(x, (one, two))| (read(dtype, &x.to_le_bytes()), read(dtype, one), read(dtype, two)))
+            .collect();
+        assert!(other.is_empty(), "off to {side}, {} arguments have other results: {other:?}", other.len());
+    }
 }
 
 /// The largest error in units in the last place of the exact result, and where.

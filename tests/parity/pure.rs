@@ -1,5 +1,7 @@
 //! What the used PTX instructions compute, from NVIDIA's "Parallel Thread Execution ISA", on the bits of their registers.
 
+use std::cell::Cell;
+
 type Pure = fn([u64; 4]) -> u64;
 
 fn f(bits: u64) -> f32 {
@@ -33,6 +35,18 @@ fn l(bits: u64) -> i64 {
 
 fn ow(x: i32) -> u64 {
     u64::from(x as u32)
+}
+
+thread_local! {
+    /// To which side approximations are off: up, down, or with 0 one as often as the other.
+    pub static SIDE: Cell<f64> = const { Cell::new(0.0) };
+}
+
+/// An approximation of an instruction's result that is as far off as it may be.
+fn off(operands: [u64; 4], exact: f64, relative: f64) -> f32 {
+    let other = if operands[0] >> 16 & 1 == 0 { 1.0 } else { -1.0 };
+    let side = SIDE.with(|side| if side.get() == 0.0 { other } else { side.get() });
+    if exact.is_finite() { (exact + exact.abs() * relative * side) as f32 } else { exact as f32 }
 }
 
 /// The lesser number of two; -0 is below 0.
@@ -149,10 +163,19 @@ fn float(mnemonic: &str) -> Option<Pure> {
         "fma.rn.f32" => |a| of(f(a[0]).mul_add(f(a[1]), f(a[2]))),
         "rcp.rn.f32" => |a| of(1.0 / f(a[0])),
         "sqrt.rn.f32" => |a| of(f(a[0]).sqrt()),
-        // As far off as it may be, to either side.
-        "rsqrt.approx.f32" => |a| {
-            let off = (-22.0f64).exp2() * if a[0] >> 16 & 1 == 0 { 1.0 } else { -1.0 };
-            of(((1.0 + off) / f64::from(f(a[0])).sqrt()) as f32)
+        "rsqrt.approx.f32" => |a| of(off(a, 1.0 / f64::from(f(a[0])).sqrt(), 2f64.powi(-22))),
+        "rsqrt.approx.ftz.f32" => |a| of(off(a, 1.0 / f64::from(f(a[0])).sqrt(), 2f64.powf(-23.5))),
+        "rcp.approx.ftz.f32" => |a| of(off(a, 1.0 / f64::from(f(a[0])), 2f64.powi(-24))),
+        "ex2.approx.ftz.f32" => |a| {
+            // What is subnormal counts as 0, before and after.
+            let flushed = |x: f32| if x.abs() < f32::MIN_POSITIVE { 0.0 } else { x };
+            let exact = f64::from(flushed(f(a[0]))).exp2();
+            of(flushed(if exact == 1.0 { 1.0 } else { off(a, exact, 2f64.powi(-22)) }))
+        },
+        "lg2.approx.f32" | "lg2.approx.ftz.f32" => |a| {
+            let exact = f64::from(f(a[0])).log2();
+            let unit = 2f64.powi(-22) * (1.0 / exact.abs()).max(1.0);
+            of(if exact == 0.0 { 0.0 } else { off(a, exact, unit) })
         },
         "neg.f32" => |a| of(-f(a[0])),
         "abs.f32" => |a| of(f(a[0]).abs()),

@@ -194,14 +194,14 @@ pub(crate) fn exponential_less_1(program: &mut Program, dtype: DType, operands: 
 
 pub(crate) fn logarithm(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
     if Precision::of(dtype) == Precision::Half {
-        return short::logarithm(program, dtype, operands[0][0], LN_2);
+        return short::logarithms::logarithm(program, dtype, operands, LN_2);
     }
     real(program, dtype, operands, |[x]| logarithmic::logarithm(x))
 }
 
 pub(crate) fn logarithm_to_2(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
     if Precision::of(dtype) == Precision::Half {
-        return short::logarithm(program, dtype, operands[0][0], 1.0);
+        return short::logarithms::logarithm(program, dtype, operands, 1.0);
     }
     // What log2(e) has beyond its nearest f64.
     real(program, dtype, operands, |[x]| logarithmic::to_base(x, (LOG2_E, 2.035_527_374_093_103_3e-17), 1.0))
@@ -209,7 +209,7 @@ pub(crate) fn logarithm_to_2(program: &mut Program, dtype: DType, operands: &[Pa
 
 pub(crate) fn logarithm_to_10(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
     if Precision::of(dtype) == Precision::Half {
-        return short::logarithm(program, dtype, operands[0][0], LOG10_2);
+        return short::logarithms::logarithm(program, dtype, operands, LOG10_2);
     }
     real(program, dtype, operands, |[x]| {
         logarithmic::to_base(x, (1.0 / LN_10, 1.098_319_650_216_765e-17), LOG10_2)
@@ -218,7 +218,7 @@ pub(crate) fn logarithm_to_10(program: &mut Program, dtype: DType, operands: &[P
 
 pub(crate) fn logarithm_of_1_plus(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
     if Precision::of(dtype) == Precision::Half {
-        return short::logarithm_of_1_plus(program, dtype, operands[0][0]);
+        return short::logarithms::logarithm_of_1_plus(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| logarithmic::of_1_plus(x))
 }
@@ -264,21 +264,21 @@ pub(crate) fn hyperbolic_cosine(program: &mut Program, dtype: DType, operands: &
 
 pub(crate) fn inverse_hyperbolic_sine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
     if Precision::of(dtype) == Precision::Half {
-        return short::functions::inverse_hyperbolic_sine(program, dtype, operands);
+        return short::logarithms::inverse_hyperbolic_sine(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| logarithmic::inverse_hyperbolic_sine(x))
 }
 
 pub(crate) fn inverse_hyperbolic_cosine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
     if Precision::of(dtype) == Precision::Half {
-        return short::functions::inverse_hyperbolic_cosine(program, dtype, operands);
+        return short::logarithms::inverse_hyperbolic_cosine(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| logarithmic::inverse_hyperbolic_cosine(x))
 }
 
 pub(crate) fn inverse_hyperbolic_tangent(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
     if Precision::of(dtype) == Precision::Half {
-        return short::functions::inverse_hyperbolic_tangent(program, dtype, operands);
+        return short::logarithms::inverse_hyperbolic_tangent(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| logarithmic::inverse_hyperbolic_tangent(x))
 }
@@ -321,7 +321,7 @@ pub(crate) fn silu(program: &mut Program, dtype: DType, operands: &[Parts]) -> P
 
 pub(crate) fn softplus(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
     if Precision::of(dtype) == Precision::Half {
-        return short::softplus(program, dtype, operands[0][0]);
+        return short::functions::softplus(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| logarithmic::softplus(x))
 }

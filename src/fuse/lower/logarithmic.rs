@@ -21,7 +21,7 @@ use crate::types::DType;
 const LN_2_BEYOND: f64 = 2.319_046_813_846_299_6e-17;
 
 /// -e of a positive normal number as an integer in the place of its exponent.
-fn minus_exponent(x: Term<'_>) -> Term<'_> {
+pub(super) fn minus_exponent(x: Term<'_>) -> Term<'_> {
     let middle = if x.is_double() { SQRT_2.to_bits() as i64 } else { (SQRT_2 as f32).to_bits().into() };
     let mask = if x.is_double() { 0x7ff << 52 | i64::MIN } else { i64::from(0xff80_0000_u32) };
     let bits = x.bits_of();
@@ -29,7 +29,7 @@ fn minus_exponent(x: Term<'_>) -> Term<'_> {
 }
 
 /// The same as a float, in units of 2^-23 (f32) or 2^-20.
-fn counted<'p>(minus_exponent: Term<'p>, like: Term<'p>) -> Term<'p> {
+pub(super) fn counted<'p>(minus_exponent: Term<'p>, like: Term<'p>) -> Term<'p> {
     if like.is_double() {
         // As the last bits of a number whose last bit is 1.
         let (bits, anchor) = (0x4330_0000_8000_0000, 4_503_601_774_854_144.0);
@@ -58,7 +58,7 @@ fn joined<'p>(count: Term<'p>, f: Term<'p>) -> Term<'p> {
 }
 
 /// -e, counted, and f; what the number was multiplied by 2^up before is taken off the exponent.
-fn parts<'p>(x: Term<'p>, up: Option<Term<'p>>) -> [Term<'p>; 2] {
+pub(super) fn parts<'p>(x: Term<'p>, up: Option<Term<'p>>) -> [Term<'p>; 2] {
     let minus = minus_exponent(x);
     let count = counted(minus, x);
     [up.map_or(count, |up| count + up), (x.bits_of() + minus).float_of() - 1.0]
@@ -178,14 +178,15 @@ pub(super) fn softplus(x: Term<'_>) -> Term<'_> {
 /// ln(x / (1 - x)) as the logarithm of 1 + |1 - 2x| / min(x, 1 - x), which loses nothing near 1/2.
 pub(crate) fn logit(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
     if Precision::of(dtype) == Precision::Half {
-        return short::functions::logit(program, dtype, operands);
+        return short::logarithms::logit(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| {
         let rest = x.constant(1.0) - x;
         let low = x.less(0.5);
         let smaller = low.select(x, rest);
         let above = smaller.fma(-2.0, 1.0);
-        let size = above_minus_1(above * (x.constant(1.0) / smaller));
+        let inverse = if x.is_double() { x.constant(1.0) / smaller } else { reciprocal(smaller) };
+        let size = above_minus_1(above * inverse);
         let usual = low.select(-size, size);
         let usual = x.constant(0.0).less(smaller).select(usual, f64::NAN);
         // The quotient would overflow; here the other factor is 1.

@@ -4,6 +4,7 @@ use super::super::instruction::Instruction;
 use super::super::operation::Parts;
 use super::super::program::Program;
 use super::coefficients::{AREA_TANGENT_REST, POWER_OF_2};
+use super::reciprocal::reciprocal;
 use super::term::{Term, real};
 use super::{Precision, one, rounded, short};
 use crate::types::DType;
@@ -228,6 +229,11 @@ pub(crate) fn power(program: &mut Program, dtype: DType, operands: &[Parts]) -> 
     one(program.choose(negative, by_unit, result))
 }
 
+/// The quotient of numbers of usual size, of f32 less than two units in the last place off.
+fn quotient<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
+    if x.is_double() { x / y } else { x * reciprocal(y) }
+}
+
 /// The cube root: a first guess from the exponent, and steps of Halley's method, the last of which looks at what is left exactly.
 pub(crate) fn cube_root(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
     if Precision::of(dtype) == Precision::Half {
@@ -250,12 +256,12 @@ pub(crate) fn cube_root(program: &mut Program, dtype: DType, operands: &[Parts])
         for _ in 0..if double { 2 } else { 1 } {
             // y (y³ + 2x) / (2y³ + x).
             let cube = root * root * root;
-            root = root * ((cube + (number + number)) / (cube + cube + number));
+            root = root * quotient(cube + (number + number), cube + cube + number);
         }
         let square = Pair::product(root, root);
         let cube = Pair::product(square.head, root);
         let left = (number - cube.head) - square.rest.fma(root, cube.rest);
-        let root = root + left / (square.head * 3.0);
+        let root = root + quotient(left, square.head * 3.0);
         let root = root * scale(2f64.powi(-root_up), 2f64.powi(root_up));
         let itself = x.equal(0.0) | !size.less(f64::INFINITY);
         itself.select(x, root.with_sign(x))

@@ -61,9 +61,13 @@ fn nearest<'p>(x: Term<'p>, factor: f64) -> (Term<'p>, Term<'p>) {
 }
 
 pub(super) fn turns(x: Term<'_>) -> Turns<'_> {
+    turns_by(x, if x.is_double() { &QUARTER_TURN_DOUBLE } else { &QUARTER_TURN_SINGLE })
+}
+
+/// The same with so many pieces of π/2.
+fn turns_by<'p>(x: Term<'p>, pieces: &[f64]) -> Turns<'p> {
     let (count, quarters) = nearest(x, FRAC_2_PI);
-    let pieces = if x.is_double() { QUARTER_TURN_DOUBLE } else { QUARTER_TURN_SINGLE };
-    let rest = pieces.into_iter().fold(x, |rest, piece| (-count).fma(piece, rest));
+    let rest = pieces.iter().fold(x, |rest, &piece| (-count).fma(piece, rest));
     let limit = x.either(2f64.powi(17), 2f64.powi(30));
     let is_large = !x.absolute().less_equal(limit);
     let [quarters, rest] = is_large.rarely([quarters, rest], || {
@@ -180,13 +184,15 @@ pub(super) fn tangent_of(x: Term<'_>) -> Term<'_> {
 
 /// Quarter turns of f16 and bf16, and sine and cosine of the rest.
 fn of_short<'p>(dtype: DType, x: Term<'p>) -> (Turns<'p>, [Term<'p>; 2]) {
+    // The third piece is below what these have.
+    let pieces = &QUARTER_TURN_SINGLE[..2];
     let turns = if dtype == DType::F16 {
         // None is large, and an infinity less an infinity is NaN.
         let (count, quarters) = nearest(x, FRAC_2_PI);
-        let rest = QUARTER_TURN_SINGLE[..2].iter().fold(x, |rest, &piece| (-count).fma(piece, rest));
+        let rest = pieces.iter().fold(x, |rest, &piece| (-count).fma(piece, rest));
         Turns { quarters, rest }
     } else {
-        turns(x)
+        turns_by(x, pieces)
     };
     let both = short::functions::of_rest(turns.rest);
     (turns, both)
