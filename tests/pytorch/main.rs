@@ -192,6 +192,7 @@ fn a_figure_has_its_comparison_in_the_report_and_on_the_page() -> Outcome {
     let row = "| exp | 450.0 us (450.0 to 450.0) | copy: 400.0 us (400.0 to 400.0) | 0.889 of its speed (0.889 to 0.889) | \
                none | for information | torch.exp: 500.0 us, 1.111 of its speed (1.111 to 1.111), met |\n";
     assert!(page.contains(row), "{page}");
+    assert!(page.contains("| verdict | in turns with PyTorch |\n|---|---|---|---|---|---|---|\n"), "{page}");
     assert!(page.contains("| none | for information | |\n"), "{page}");
     assert!(page.contains("In the last column: PyTorch 9.9+fake in turns with own, 10 rounds"), "{page}");
     assert!(page.contains("goal at least 1, resolved at 0.99."), "{page}");

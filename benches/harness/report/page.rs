@@ -33,11 +33,17 @@ between runs. What is in the way of a goal that was missed is said in `benches/n
 fn section(page: &mut String, report: &Report, notes: &Notes, others: Option<&Others>) {
     // Writing to a `String` cannot fail.
     let _ = write!(page, "\n## {}\n\n{}\n\n{}\n\n", report.title, report.method, machine(report));
-    let first_beside = report.figures.iter().find_map(|figure| figure.beside.as_deref());
-    page.push_str("| what | own | reference | comparison | goal | verdict |");
-    page.push_str(if first_beside.is_some() { " in turns with a library |\n" } else { "\n" });
-    page.push_str("|---|---|---|---|---|---|");
-    page.push_str(if first_beside.is_some() { "---|\n" } else { "\n" });
+    let library = report.library.as_deref();
+    let (mut heads, mut rule) = (
+        "| what | own | reference | comparison | goal | verdict |".to_owned(),
+        "|---|---|---|---|---|---|".to_owned(),
+    );
+    if let Some(library) = library {
+        let name = library.split(' ').next().unwrap_or(library);
+        let _ = write!(heads, " in turns with {name} |");
+        rule.push_str("---|");
+    }
+    let _ = writeln!(page, "{heads}\n{rule}");
     for figure in &report.figures {
         let _ = write!(
             page,
@@ -50,13 +56,14 @@ fn section(page: &mut String, report: &Report, notes: &Notes, others: Option<&Ot
             goal(figure),
             verdict(figure),
         );
-        let _ = match (first_beside, figure.beside.as_deref()) {
+        let _ = match (library, figure.beside.as_deref()) {
             (None, _) => writeln!(page),
             (Some(_), None) => writeln!(page, " |"),
             (Some(_), Some(beside)) => writeln!(page, " {} |", cell(beside)),
         };
     }
-    if let (Some(library), Some(beside)) = (&report.library, first_beside) {
+    let beside = report.figures.iter().find_map(|figure| figure.beside.as_deref());
+    if let (Some(library), Some(beside)) = (library, beside) {
         let _ = write!(
             page,
             "\nIn the last column: {library} in turns with own, {} rounds that come after those with the reference; goal {}.\n",
