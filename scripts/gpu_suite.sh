@@ -1,6 +1,8 @@
 #!/bin/bash
 # Runs a bundle (scripts/bundle.sh) on a machine with a GPU: the device suite as it is, with the driver alone, with
-# the toolkit hidden, under compute-sanitizer, and the benchmarks. One call, under nine minutes; a table comes last.
+# the toolkit hidden, under compute-sanitizer, and the benchmarks. One call, under nine minutes; a table comes last. The
+# part pytorch is what PyTorch needs for buffers, graphs and copies, and records a memory trace; fuse, reduce and moving
+# are in turns with it by themselves.
 #
 #   gpu_suite.sh [PART ...]     parts: info benches pytorch memory launcher gemm fuse reduce moving native driver_only hidden memcheck
 #                               initcheck seeded host (all of these without arguments), and soak, which is run only by
@@ -22,6 +24,7 @@
 #   GEMM_ARGUMENTS   arguments for those of matrix products (--only with all but random, which takes as long again)
 #   FUSE_ARGUMENTS   arguments for those of elementwise expressions
 #   REDUCE_ARGUMENTS, MOVING_ARGUMENTS  arguments for those of reductions and of indexed copies
+#   SELVEDGE_BENCH_PYTHON  the Python that has the PyTorch which takes turns with ours (python3); none to leave it out
 #   SOAK_SECONDS     how long the part soak goes on (420)
 #   TRACE            a memory trace to replay; without it, the one that the part pytorch recorded
 #
@@ -176,7 +179,7 @@ if wants benches && [ -x "$here/ground" ]; then
 fi
 if wants pytorch; then
     if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
-        part pytorch 210 0 python3 "$here/pytorch_figures.py" "$work/results" "$work/traces/pytorch.json"
+        part pytorch 120 0 python3 "$here/pytorch_figures.py" "$work/results" "$work/traces/pytorch.json"
         cat "$work/logs/pytorch.log" 2>/dev/null
     else
         absent pytorch "no PyTorch with a device here"

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What PyTorch needs for work that the benchmarks measure, and a memory trace of a training with it.
+"""What PyTorch needs for buffers, graphs and copies, and a memory trace of a training with it.
 
     pytorch_figures.py FOLDER TRACE [PART,PART]
 
 Run where the benchmarks run, just before or after them, so that both meet the same machine. Parts are allocations, graphs,
-copies, elementwise, small_operations and training; what FOLDER/others.json has of other parts is kept.
+copies and training; what FOLDER/others.json has of other parts is kept. Operations on arrays are measured in turns with ours,
+by benches/harness/pytorch.py.
 
 Writes FOLDER/others.json, which benches/RESULTS.md shows beside our figures, and TRACE, which
 `cargo bench --bench memory -- --only replay_recorded --trace TRACE` replays. Needs PyTorch and a device; exits with 3
@@ -98,147 +99,6 @@ def copies():
         enter(f"{kind}/{names[1]}", f"Tensor.copy_ to {of}", "us", down[3:])
 
 
-def device_time(work, rounds=30, batch=4):
-    """Microseconds on the device for one of a batch, as the benchmarks of expressions take it."""
-    sample = []
-    for _ in range(rounds + 3):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        for _ in range(batch):
-            work()
-        end.record()
-        end.synchronize()
-        sample.append(start.elapsed_time(end) * 1e3 / batch)
-    return sample[3:]
-
-
-def reduce():
-    count = 1 << 28
-    x = torch.randn(count, device="cuda")
-    square, wide, short = x.view(1 << 14, 1 << 14), x.view(-1, 4096), x.view(-1, 4)
-    brain = torch.randn(2 * count, device="cuda", dtype=torch.bfloat16)
-    for name, call, work in [
-        ("sum of all, f32", "torch.sum", lambda: x.sum()),
-        ("sum of rows, f32, square", "torch.sum", lambda: square.sum(1)),
-        ("sum of rows of 4096, f32", "torch.sum", lambda: wide.sum(1)),
-        ("sum of rows of 4, f32", "torch.sum", lambda: short.sum(1)),
-        ("sum of columns, f32, square", "torch.sum", lambda: square.sum(0)),
-        ("max of rows, f32, square", "torch.amax", lambda: torch.amax(square, 1)),
-        ("argmax of rows, f32, square", "torch.argmax", lambda: torch.argmax(square, 1)),
-        ("argmax of columns, f32, square", "torch.argmax", lambda: torch.argmax(square, 0)),
-        ("norm of all, f32", "torch.linalg.vector_norm", lambda: torch.linalg.vector_norm(x)),
-        ("any of all, f32", "torch.any", lambda: torch.any(x)),
-        ("cumsum, f32", "torch.cumsum", lambda: torch.cumsum(x, 0)),
-        ("cumsum of rows of 1024, f32", "torch.cumsum", lambda: torch.cumsum(x.view(-1, 1024), 1)),
-        ("sum of all, bf16", "torch.sum", lambda: brain.sum()),
-        ("sum of columns, bf16", "torch.sum", lambda: brain.view(1 << 14, -1).sum(0)),
-    ]:
-        enter(f"reduce/{name}", call, "us", device_time(work))
-
-
-def moving():
-    rows, width = 1 << 20, 256
-    x = torch.randn(rows, width, device="cuda")
-    order = torch.randperm(rows, device="cuda")
-    written = torch.zeros_like(x)
-    few = torch.randperm(rows * width // 16, device="cuda")
-    flat = x.flatten()
-    places, elements = torch.zeros(few.numel(), device="cuda"), flat[: few.numel()]
-    for name, call, work in [
-        ("index_select of rows of 1 KiB", "torch.index_select", lambda: torch.index_select(x, 0, order)),
-        ("index_copy of rows of 1 KiB", "Tensor.index_copy_", lambda: written.index_copy_(0, order, x)),
-        ("take of f32", "torch.take", lambda: torch.take(flat, few)),
-        ("put of f32", "Tensor.put_", lambda: places.put_(few, elements)),
-    ]:
-        enter(f"moving/{name}", call, "us", device_time(work))
-
-
-DTYPES = {
-    "u8": torch.uint8, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
-    "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64,
-    "c64": torch.complex64, "c128": torch.complex128,
-}
-# Functions of one array; where the names differ, PyTorch's behind ours.
-FUNCTIONS = (
-    "abs rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sigmoid "
-    "silu softplus gelu gelu_tanh erf erfc lgamma sqrt angle"
-).split()
-
-
-def function(name):
-    functional = torch.nn.functional
-    return {
-        "silu": lambda a, out: functional.silu(a),
-        "softplus": lambda a, out: functional.softplus(a),
-        "gelu": lambda a, out: functional.gelu(a),
-        "gelu_tanh": lambda a, out: functional.gelu(a, approximate="tanh"),
-    }.get(name) or (lambda a, out: getattr(torch, name)(a, out=out))
-
-
-def operand(dtype, size):
-    """As the benchmarks': floats of half to two with either sign, integers of any bits."""
-    count = size // torch.empty((), dtype=dtype).element_size()
-    if not (dtype.is_floating_point or dtype.is_complex):
-        return torch.randint(0, 100, (count,), dtype=dtype, device="cuda")
-    real = {torch.complex64: torch.float32, torch.complex128: torch.float64}.get(dtype, dtype)
-    parts = count * 2 if dtype.is_complex else count
-    values = torch.empty(parts, dtype=real, device="cuda").uniform_(0.5, 2.0)
-    values *= torch.empty(parts, dtype=real, device="cuda").bernoulli_().mul_(2).sub_(1)
-    return torch.view_as_complex(values.view(-1, 2)) if dtype.is_complex else values
-
-
-def elementwise(size=1 << 30):
-    """The cases of `cargo bench --bench fuse`, by their names. One that PyTorch does not have is left out."""
-    def measure(key, call, work):
-        try:
-            work()
-            enter(key, call, "us", device_time(work))
-        except (RuntimeError, TypeError, NotImplementedError) as error:
-            print(f"{key}: {str(error).splitlines()[0]}", file=sys.stderr)
-
-    for name, dtype in DTYPES.items():
-        a, b = operand(dtype, size), operand(dtype, size)
-        out = torch.empty_like(a)
-        floating = dtype.is_floating_point or dtype.is_complex
-        bench = "fuse" if floating else "fuse_list"
-        measure(f"{bench}/a + b, {name}", "torch.add", lambda: torch.add(a, b, out=out))
-        measure(f"{bench}/a * b, {name}", "torch.mul", lambda: torch.mul(a, b, out=out))
-        if not floating:
-            continue
-        measure(f"fuse/a / b, {name}", "torch.div", lambda: torch.div(a, b, out=out))
-        measure(f"fuse/exp(a), {name}", "torch.exp", lambda: torch.exp(a, out=out))
-        for ours in FUNCTIONS:
-            result = torch.empty_like(a.real) if dtype.is_complex and ours in ("abs", "angle") else out
-            if hasattr(torch, ours) or hasattr(torch.nn.functional, ours.split("_")[0]):
-                measure(f"fuse_list/{ours}(a), {name}", f"torch {ours}", lambda: function(ours)(a, result))
-        if name in ("f32", "bf16"):
-            # 16384 rows where f32 fills an operand.
-            side = int((size // 4) ** 0.5)
-            square, target = a[: side * side].view(side, side), torch.empty(side, side, dtype=dtype, device="cuda")
-            measure(f"fuse/transposed copy, {name}", "Tensor.copy_ of a.t()", lambda: target.copy_(square.t()))
-            if name == "f32":
-                other = b[: side * side].view(side, side)
-                measure(
-                    "fuse/a + transposed b, f32", "torch.add of b.t()", lambda: torch.add(square, other.t(), out=target)
-                )
-                rows, columns = a.view(-1, 4096), b[:4096]
-                into = out.view(-1, 4096)
-                measure("fuse/matrix + row, f32", "torch.add", lambda: torch.add(rows, columns, out=into))
-                column = b[: rows.shape[0]].view(-1, 1)
-                measure("fuse/matrix + column, f32", "torch.add", lambda: torch.add(rows, column, out=into))
-            del square, target
-        del a, b, out
-        torch.cuda.empty_cache()
-
-
-def small_operations():
-    """The host's time of an operation on 1024 elements whose output is there."""
-    a, b = torch.ones(1024, device="cuda"), torch.ones(1024, device="cuda")
-    out = torch.empty_like(a)
-    work = lambda: torch.add(a, b, out=out)  # noqa: E731
-    enter("fuse_host/1 operation, 2 inputs", "torch.add with out", "ns", per_call(work, 256, 200, 1e9))
-
-
 def training(path):
     """Requests and frees of a small transformer's training, as its caching allocator saw them."""
     torch.cuda.empty_cache()
@@ -286,10 +146,6 @@ def main():
         "allocations": allocations,
         "graphs": graphs,
         "copies": copies,
-        "moving": moving,
-        "reduce": reduce,
-        "elementwise": elementwise,
-        "small_operations": small_operations,
         "training": lambda: training(trace),
     }
     for work in (work for name, work in parts.items() if not only or name in only):

@@ -50,6 +50,18 @@ fn every_figure_was_measured_in_turns_and_often_enough() {
     for report in everything().0 {
         for figure in &report.figures {
             assert!(figure.rounds >= 20, "{}/{}: only {} rounds", report.name, figure.name, figure.rounds);
+            if let Some(beside) = &figure.beside {
+                assert!(report.library.is_some(), "{}: beside which library?", report.name);
+                assert!(
+                    beside.rounds >= 10,
+                    "{}/{}: only {} rounds",
+                    report.name,
+                    beside.name,
+                    beside.rounds
+                );
+            }
+        }
+        for figure in report.comparisons() {
             // Memory is counted, not timed: both numbers are of one run.
             assert!(
                 figure.order.contains("alternating") || figure.rule == Rule::Memory,
@@ -70,7 +82,7 @@ fn every_missed_goal_has_a_note_and_every_note_a_figure() {
     let (reports, notes) = everything();
     let mut keys = Vec::new();
     for report in &reports {
-        for figure in &report.figures {
+        for figure in report.comparisons() {
             let key = page::key(report, figure);
             if let Verdict::Missed(_) = figure.verdict() {
                 assert!(notes.contains_key(&key), "'{key}' misses its goal: say why in benches/notes.json");
@@ -104,6 +116,7 @@ fn a_verdict_follows_from_the_rule_and_the_goal() {
             comparison: spread(comparison),
             goal,
             resolve_at,
+            beside: None,
         }
         .verdict()
     };

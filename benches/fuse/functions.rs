@@ -24,8 +24,8 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         "fuse_list",
         "The list of operations, by dtype",
         "As for expressions: device time of one operation on random operands of 1 GiB, beside as many of the driver's \
-         own copies of as many bytes. Floats are of half to two, with either sign; where that is outside of a function's \
-         domain it gives NaN.",
+         own copies of as many bytes, and beside PyTorch's operation where it has one. Floats are of half to two, with \
+         either sign; where that is outside of a function's domain it gives NaN.",
     );
     with_bench(bare, options, what, |bench| {
         for dtype in INTEGERS {
@@ -34,8 +34,8 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
             let pair = [(&a, whole), (&b, whole)];
             let (sum, product) =
                 (expression([dtype; 2], |[a, b]| a + b)?, expression([dtype; 2], |[a, b]| a * b)?);
-            bench.figure(&format!("a + b, {dtype}"), &sum, &pair, whole, IN_LINE)?;
-            bench.figure(&format!("a * b, {dtype}"), &product, &pair, whole, IN_LINE)?;
+            bench.figure((&format!("a + b, {dtype}"), "add"), &sum, &pair, whole, IN_LINE)?;
+            bench.figure((&format!("a * b, {dtype}"), "mul"), &product, &pair, whole, IN_LINE)?;
         }
         for dtype in FRACTIONS {
             let a = bench.array(dtype)?;
@@ -43,7 +43,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
             for operation in functions(dtype) {
                 let function = expression([dtype], |[a]| a.operation(operation, &[]))?;
                 let name = format!("{}(a), {dtype}", operation.name());
-                bench.figure(&name, &function, &[(&a, whole)], whole, IN_LINE)?;
+                bench.figure((&name, operation.name()), &function, &[(&a, whole)], whole, IN_LINE)?;
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The host's time for a run of few elements beside a bare `cuLaunchKernel` of the same kernel.
+//! The host's time for a run of few elements beside a bare `cuLaunchKernel` of the same kernel, and beside PyTorch.
 
 use std::ffi::c_void;
 use std::time::Instant;
@@ -11,6 +11,7 @@ use selvedge::types::{DType, Layout};
 use crate::Options;
 use crate::harness::bare::Bare;
 use crate::harness::machine::Recorder;
+use crate::harness::pytorch::{Clock, Operand, Work};
 use crate::harness::random::Random;
 use crate::harness::report::{Failure, Rule, Unit};
 use crate::harness::turns::{Subject, measure as turns};
@@ -27,7 +28,8 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         "The host's time for one run of a kept expression on 1024 elements, its operands named anew, as the mean over a \
          burst of 256; the stream is drained between bursts, outside the clock. The reference is the bare launch of the \
          same kernel with its parameters at hand. Both results are compared with the CPU's. Tensors allocate their \
-         output at each run and drop it.",
+         output at each run and drop it; so does PyTorch, but for the one operation into memory that is there. Its time is \
+         that of the calls in Python.",
     )?;
     let stream = Device::new(0)?.stream()?;
     let layout = Layout::contiguous(&[COUNT])?;
@@ -53,12 +55,13 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
     let given = ((((a * b + c).relu() * 2.0 - a).abs() + b).minimum(c) * scale).maximum(a);
     let given = graph.expression(&[given])?;
 
-    for (name, expression, scalars) in [
-        ("1 operation, 2 inputs", &one, &[][..]),
-        ("10 operations, 3 inputs", &ten, &[]),
-        ("10 operations, 3 inputs, a number given", &given, &[Number::Real(0.25)]),
+    let into = Some(("add", Some(Operand::nothing(DType::F32, layout))));
+    for (name, expression, scalars, theirs) in [
+        ("1 operation, 2 inputs", &one, &[][..], into),
+        ("10 operations, 3 inputs", &ten, &[], None),
+        ("10 operations, 3 inputs, a number given", &given, &[Number::Real(0.25)], None),
     ] {
-        let subject = Figure { name, goal: 600.0, expression, data: &data, scalars };
+        let subject = Figure { name, goal: 600.0, expression, data: &data, scalars, theirs };
         let step = &mut |last: bool| {
             run(expression, &stream, &arrays, scalars, &mut output, layout)?;
             Ok(if last { Some(stream.download(&output)?) } else { None })
@@ -74,15 +77,16 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
     let function = Fused::new(|[a, b, c, scale]| {
         ((((a * b + c).relu() * 2.0 - a).abs() + b).minimum(c) * scale).maximum(a)
     });
-    let operations: [(_, _, _, &[Number], &Eager<'_>); 3] = [
-        ("a + b of tensors", 400.0, &one, &[], &|| a + b),
-        ("a * 0.25 of a tensor", 400.0, &scaled, &[Number::Real(0.25)], &|| a * 0.25),
-        ("10 fused operations of tensors, a number given", 600.0, &given, &[Number::Real(0.25)], &|| {
+    let quarter = &[Number::Real(0.25)][..];
+    let operations: [(_, _, _, _, _, &Eager<'_>); 3] = [
+        ("a + b of tensors", 400.0, &one, &[][..], Some(("a + b", None)), &|| a + b),
+        ("a * 0.25 of a tensor", 400.0, &scaled, quarter, Some(("a * 0.25", None)), &|| a * 0.25),
+        ("10 fused operations of tensors, a number given", 600.0, &given, quarter, None, &|| {
             function.run((a, b, c, 0.25))
         }),
     ];
-    for (name, goal, expression, scalars, operation) in operations {
-        let subject = Figure { name, goal, expression, data: &data, scalars };
+    for (name, goal, expression, scalars, theirs, operation) in operations {
+        let subject = Figure { name, goal, expression, data: &data, scalars, theirs };
         let step = &mut |last: bool| {
             let result = operation()?;
             Ok(if last { Some(result.to_vec::<f32>()?) } else { None })
@@ -90,6 +94,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         wrong.extend(subject.measure(bare, options, &mut recorder, &stream, step)?);
     }
 
+    options.pytorch().drop_operands();
     recorder.finish(&options.out)?;
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
@@ -107,6 +112,8 @@ struct Figure<'a> {
     expression: &'a Expression,
     data: &'a [Vec<f32>],
     scalars: &'a [Number],
+    /// PyTorch's operation on as many arrays, and where its result goes.
+    theirs: Option<(&'a str, Option<Operand>)>,
 }
 
 impl Figure<'_> {
@@ -119,7 +126,7 @@ impl Figure<'_> {
         stream: &Stream,
         step: &mut Step<'_>,
     ) -> Result<Option<String>, Failure> {
-        let Figure { name, goal, expression, scalars, .. } = *self;
+        let Figure { name, goal, expression, scalars, theirs, .. } = *self;
         let layout = Layout::contiguous(&[COUNT])?;
         let data = &self.data[..expression.inputs().len()];
         let capability = Device::new(0)?.compute_capability();
@@ -143,7 +150,16 @@ impl Figure<'_> {
         let mut launches: Vec<*mut c_void> =
             addresses.iter_mut().map(|address| std::ptr::from_mut(address).cast()).collect();
         launches.push(parameters.as_mut_ptr().cast());
-        let figure = turns(
+        let mut burst = || {
+            let start = Instant::now();
+            for _ in 0..BURST {
+                step(false)?;
+            }
+            let taken = start.elapsed();
+            stream.synchronize()?;
+            Ok(taken.as_nanos() as f64 / BURST as f64)
+        };
+        let mut figure = turns(
             options.turns(20, 1000),
             &Subject {
                 name,
@@ -153,15 +169,7 @@ impl Figure<'_> {
                 rule: Rule::Extra,
                 goal: Some(goal),
             },
-            || {
-                let start = Instant::now();
-                for _ in 0..BURST {
-                    step(false)?;
-                }
-                let taken = start.elapsed();
-                stream.synchronize()?;
-                Ok(taken.as_nanos() as f64 / BURST as f64)
-            },
+            &mut burst,
             || {
                 let start = Instant::now();
                 for _ in 0..BURST {
@@ -173,6 +181,11 @@ impl Figure<'_> {
                 Ok(taken.as_nanos() as f64 / BURST as f64)
             },
         )?;
+        if let Some((operation, output)) = theirs {
+            let operands = vec![Operand::numbers(DType::F32, layout); data.len()];
+            let work = Work { operation, operands: &operands, output, axes: &[] };
+            options.pytorch().beside(recorder, &mut figure, &work, Clock::Host(BURST), burst)?;
+        }
         recorder.add(figure);
 
         let mut wanted = vec![0.0f32; COUNT];

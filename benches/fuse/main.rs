@@ -1,6 +1,6 @@
 //! What elementwise expressions cost: their bandwidth beside the driver's copy, the host's time for a run beside a bare
-//! launch of the same kernel, and the first use of an expression; on the CPU, chains of them beside `ndarray`, for which
-//! no GPU is needed.
+//! launch of the same kernel, both in turns with PyTorch too, and the first use of an expression; on the CPU, chains of them
+//! beside `ndarray`, for which no GPU is needed.
 //!
 //! `cargo bench --bench fuse` measures everything and writes `benches/results/*.json`, of which
 //! `cargo bench --bench ground -- render` makes the page. `-- --help` says the rest.
@@ -28,6 +28,8 @@ fuse [--only NAME,NAME] [--out FOLDER] [--rounds N] [--bytes N]
   --out     where the JSON files go; benches/results without it
   --rounds  rounds of each figure, at least 20; each benchmark's own without it
   --bytes   of one operand of fuse: a power of four from 4194304 on; 1073741824 without it, so that no cache holds it
+
+SELVEDGE_BENCH_PYTHON names the Python whose PyTorch takes turns with ours; python3 without it, and none leaves it out.
 ";
 
 const PROGRAM: Program = Program {

@@ -1,14 +1,15 @@
-//! The bandwidth of elementwise kernels beside the driver's copy of as many bytes.
+//! The bandwidth of elementwise kernels beside the driver's copy of as many bytes, and beside PyTorch.
 
-use selvedge::driver::{Device, DeviceBuffer, DeviceWrite, Stream};
+use selvedge::driver::{Device, DeviceBuffer, Stream};
 use selvedge::fuse::{DeviceInput, DeviceOutput, Expr, Expression, Graph};
 use selvedge::types::{DType, Layout, Slice};
 
 use crate::Options;
 use crate::check::{Array, difference};
 use crate::harness::bare::{Address, Bare};
-use crate::harness::beside_copy::{BATCH, Copies};
+use crate::harness::beside_copy::Copies;
 use crate::harness::machine::Recorder;
+use crate::harness::pytorch::{Operand, Work};
 use crate::harness::random::Random;
 use crate::harness::report::Failure;
 
@@ -69,6 +70,7 @@ pub fn with_bench(
     let figures = figures(&mut bench);
     bare.free(source)?;
     bare.free(target)?;
+    options.pytorch().drop_operands();
     figures?;
     bench.recorder.finish(&options.out)?;
     if bench.wrong.is_empty() { Ok(()) } else { Err(bench.wrong.join("\n").into()) }
@@ -82,7 +84,9 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         "Device time of one kernel, by events around four runs, on random operands of 1 GiB (for the strided one and \
          the transposed copy of bf16: a half), and of as many of the driver's own copies of as many bytes. Speeds count \
          every operand once, read or written: one that is broadcast by its own elements, a strided one by the sectors \
-         that it lies in. A sample of each result is compared with the CPU's, bit for bit.",
+         that it lies in. A sample of each result is compared with the CPU's, bit for bit. PyTorch computes the same of its \
+         own operands, of the same sizes, layouts and distribution, into memory that is there, or where it cannot, into \
+         memory of its cache.",
     );
     with_bench(bare, options, what, |bench| {
         bench.single()?;
@@ -140,33 +144,39 @@ impl Bench<'_> {
         let whole = Layout::contiguous(&[count])?;
         let chain = expression([F32; 3], |[a, b, c]| (a * b + c).relu())?;
         let inputs = [(&a, whole), (&b, whole), (&c, whole)];
-        self.figure("relu(a * b + c), f32", &chain, &inputs, whole, IN_LINE)?;
+        self.figure(("relu(a * b + c), f32", "relu(a * b + c)"), &chain, &inputs, whole, IN_LINE)?;
         drop(c);
         self.operations(F32, &a, &b)?;
         self.operations(C64, &a, &b)?;
 
         let narrow = expression([F32], |[a]| a.cast(BF16))?;
-        self.figure("f32 as bf16", &narrow, &[(&a, whole)], whole, IN_LINE)?;
+        self.figure(("f32 as bf16", "copy"), &narrow, &[(&a, whole)], whole, IN_LINE)?;
 
         let add = expression([F32; 2], |[a, b]| a + b)?;
         let columns = 4096;
         let matrix = Layout::contiguous(&[count / columns, columns])?;
         let row = Layout::contiguous(&[columns])?;
-        self.figure("matrix + row, f32", &add, &[(&a, matrix), (&b, row)], matrix, OTHERWISE)?;
+        self.figure(("matrix + row, f32", "add"), &add, &[(&a, matrix), (&b, row)], matrix, OTHERWISE)?;
         let column = Layout::contiguous(&[count / columns, 1])?;
-        self.figure("matrix + column, f32", &add, &[(&a, matrix), (&b, column)], matrix, OTHERWISE)?;
+        self.figure(("matrix + column, f32", "add"), &add, &[(&a, matrix), (&b, column)], matrix, OTHERWISE)?;
 
         let half = Layout::contiguous(&[count / columns / 2, columns])?;
         let wide = Layout::contiguous(&[count / columns / 2, 2 * columns])?;
         let every_other = wide.slice(1, Slice::from(..).step(2))?;
-        self.figure("a + b[:, ::2], f32", &add, &[(&a, half), (&b, every_other)], half, OTHERWISE)?;
+        self.figure(("a + b[:, ::2], f32", "add"), &add, &[(&a, half), (&b, every_other)], half, OTHERWISE)?;
         let permuted = Layout::contiguous(&[count / (1 << 19), 512, 4, 256])?.permute(&[0, 2, 1, 3])?;
         let plain = Layout::of(*permuted.shape());
-        self.figure("a + permuted b, f32", &add, &[(&a, plain), (&b, permuted)], plain, OTHERWISE)?;
+        self.figure(("a + permuted b, f32", "add"), &add, &[(&a, plain), (&b, permuted)], plain, OTHERWISE)?;
         let side = 1 << (count.trailing_zeros() / 2);
         let square = Layout::contiguous(&[side, side])?;
         let turned = square.transpose(0, 1)?;
-        self.figure("a + transposed b, f32", &add, &[(&a, square), (&b, turned)], square, OTHERWISE)?;
+        self.figure(
+            ("a + transposed b, f32", "add"),
+            &add,
+            &[(&a, square), (&b, turned)],
+            square,
+            OTHERWISE,
+        )?;
         self.transposed_copy(F32, &a, TURNED)
     }
 
@@ -176,7 +186,7 @@ impl Bench<'_> {
         let square = Layout::contiguous(&[side, side])?;
         let copy = expression([dtype], |[a]| a)?;
         let name = format!("transposed copy, {dtype}");
-        self.figure(&name, &copy, &[(a, square.transpose(0, 1)?)], square, goal)
+        self.figure((&name, "copy"), &copy, &[(a, square.transpose(0, 1)?)], square, goal)
     }
 
     /// Elements of an operand.
@@ -193,24 +203,25 @@ impl Bench<'_> {
     ) -> Result<(), Failure> {
         let whole = Layout::contiguous(&[self.words.len() * 8 / dtype.size()])?;
         let pair = [(a, whole), (b, whole)];
-        for (name, expression) in [
-            ("a + b", expression([dtype; 2], |[a, b]| a + b)?),
-            ("a * b", expression([dtype; 2], |[a, b]| a * b)?),
-            ("a / b", expression([dtype; 2], |[a, b]| a / b)?),
+        for (name, operation, expression) in [
+            ("a + b", "add", expression([dtype; 2], |[a, b]| a + b)?),
+            ("a * b", "mul", expression([dtype; 2], |[a, b]| a * b)?),
+            ("a / b", "div", expression([dtype; 2], |[a, b]| a / b)?),
         ] {
-            self.figure(&format!("{name}, {dtype}"), &expression, &pair, whole, IN_LINE)?;
+            self.figure((&format!("{name}, {dtype}"), operation), &expression, &pair, whole, IN_LINE)?;
         }
         if dtype.is_complex() {
             return Ok(());
         }
         let exponential = expression([dtype], |[a]| a.exp())?;
-        self.figure(&format!("exp(a), {dtype}"), &exponential, &pair[..1], whole, IN_LINE)
+        self.figure((&format!("exp(a), {dtype}"), "exp"), &exponential, &pair[..1], whole, IN_LINE)
     }
 
-    /// One expression in turns with the copy. A figure whose result is wrong is no figure, and fails the benchmark at its end.
+    /// One expression in turns with the copy, and with PyTorch's operation. A figure whose result is wrong is no figure, and
+    /// fails the benchmark at its end.
     pub fn figure(
         &mut self,
-        name: &str,
+        (name, operation): (&str, &str),
         expression: &Expression,
         inputs: &[Input],
         layout: Layout,
@@ -233,10 +244,22 @@ impl Bench<'_> {
             .collect::<Result<Vec<_>, _>>()?;
         let raw_stream = stream.as_raw();
         let copies = Copies { bare: self.bare, source: self.source, target: self.target };
-        let runs = || run(expression, stream, &operands, dtype, layout, output);
+        let mut run = || {
+            let result = DeviceOutput::of_bytes(dtype, output, layout)?;
+            Ok(expression.run(stream, &operands, &[], &mut [result])?)
+        };
+        let turns = self.options.turns(3, 30);
         // SAFETY: the stream lives as long as `self`.
-        let figure =
-            unsafe { copies.beside(self.options.turns(3, 30), (name, moved, Some(goal)), raw_stream, runs)? };
+        let mut figure = unsafe { copies.beside(turns, (name, moved, Some(goal)), raw_stream, &mut run)? };
+        let theirs: Vec<Operand> =
+            arrays.iter().map(|&(_, dtype, layout)| Operand::numbers(dtype, layout)).collect();
+        let output = Some(Operand::nothing(dtype, layout));
+        let work = Work { operation, operands: &theirs, output, axes: &[] };
+        let mut pytorch = self.options.pytorch();
+        // SAFETY: as above.
+        unsafe {
+            copies.pytorch_beside(&mut pytorch, &mut self.recorder, (&mut figure, &work), raw_stream, run)?;
+        }
         match difference(&self.stream, expression, &arrays, (&self.output, dtype, layout))? {
             None => self.recorder.add(figure),
             Some(how) => {
@@ -246,19 +269,4 @@ impl Bench<'_> {
         }
         Ok(())
     }
-}
-
-fn run(
-    expression: &Expression,
-    stream: &Stream,
-    inputs: &[DeviceInput],
-    dtype: DType,
-    layout: Layout,
-    output: &mut impl DeviceWrite<u8>,
-) -> Result<(), Failure> {
-    for _ in 0..BATCH {
-        let result = DeviceOutput::of_bytes(dtype, output, layout)?;
-        expression.run(stream, inputs, &[], &mut [result])?;
-    }
-    Ok(())
 }

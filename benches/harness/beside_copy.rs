@@ -1,8 +1,10 @@
-//! A figure of work on device memory beside the driver's copy of as many bytes.
+//! A figure of work on device memory beside the driver's copy of as many bytes, and beside PyTorch.
 
 use std::ffi::c_void;
 
 use super::bare::{Address, Bare};
+use super::machine::Recorder;
+use super::pytorch::{Clock, PyTorch, Work};
 use super::report::{Failure, Figure, Rule, Unit};
 use super::turns::{Subject, Turns, measure};
 
@@ -18,7 +20,7 @@ pub struct Copies<'a> {
 }
 
 impl Copies<'_> {
-    /// `work`, which is [`BATCH`] runs that each move so many bytes, in turns with as many copies that do.
+    /// `run`, which moves so many bytes, [`BATCH`] times in turns with as many copies that do.
     ///
     /// # Safety
     ///
@@ -28,7 +30,7 @@ impl Copies<'_> {
         turns: Turns,
         (name, moved, goal): (&str, usize, Option<f64>),
         stream: *mut c_void,
-        mut work: impl FnMut() -> Result<(), Failure>,
+        mut run: impl FnMut() -> Result<(), Failure>,
     ) -> Result<Figure, Failure> {
         let Copies { bare, source, target } = self;
         measure(
@@ -41,17 +43,46 @@ impl Copies<'_> {
                 rule: Rule::Speed,
                 goal,
             },
-            || {
-                // SAFETY: the caller's.
-                let taken = unsafe { bare.device_time(stream, &mut work) }?;
-                Ok(taken * 1e3 / BATCH as f64)
-            },
-            || {
-                let copies = || (0..BATCH).try_for_each(|_| bare.copy(target, source, moved / 2));
-                // SAFETY: the stream lives as long as the process.
-                let taken = unsafe { bare.device_time(bare.stream, copies) }?;
-                Ok(taken * 1e3 / BATCH as f64)
-            },
+            // SAFETY: the caller's.
+            || unsafe { time_of_one(bare, stream, &mut run) },
+            // SAFETY: the stream lives as long as the process.
+            || unsafe { time_of_one(bare, bare.stream, &mut || bare.copy(target, source, moved / 2)) },
         )
     }
+
+    /// `run` in turns with PyTorch doing the same work, put beside the figure that it has beside the copy.
+    ///
+    /// # Safety
+    ///
+    /// As for [`beside`](Copies::beside).
+    pub unsafe fn pytorch_beside(
+        self,
+        pytorch: &mut PyTorch,
+        recorder: &mut Recorder,
+        (figure, work): (&mut Figure, &Work),
+        stream: *mut c_void,
+        mut run: impl FnMut() -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        pytorch.beside(recorder, figure, work, Clock::Device, || {
+            // As there, so that neither side's way to its first run is in its time.
+            run()?;
+            // SAFETY: the caller's.
+            unsafe { time_of_one(self.bare, stream, &mut run) }
+        })
+    }
+}
+
+/// Microseconds of one of [`BATCH`] runs between two events.
+///
+/// # Safety
+///
+/// The stream is there, and of this context.
+unsafe fn time_of_one(
+    bare: &Bare,
+    stream: *mut c_void,
+    run: &mut impl FnMut() -> Result<(), Failure>,
+) -> Result<f64, Failure> {
+    // SAFETY: the caller's.
+    let taken = unsafe { bare.device_time(stream, || (0..BATCH).try_for_each(|_| run())) }?;
+    Ok(taken * 1e3 / BATCH as f64)
 }

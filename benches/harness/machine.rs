@@ -48,6 +48,7 @@ impl Recorder {
             machine,
             commit: commit(),
             date: date(),
+            library: None,
             figures: Vec::new(),
             skipped: Vec::new(),
         };
@@ -57,23 +58,33 @@ impl Recorder {
 
     /// Adds a figure, and prints it.
     pub fn add(&mut self, figure: Figure) {
-        let unit = figure.unit.symbol();
-        println!(
-            "  {:<34} own {:>11.3} {unit}  reference {:>11.3} {unit}  {:?} {:.4} (goal {:?}) {:?}",
-            figure.name,
-            figure.own.median,
-            figure.reference.median,
-            figure.rule,
-            figure.comparison.median,
-            figure.goal,
-            figure.verdict()
-        );
+        for figure in [Some(&figure), figure.beside.as_deref()].into_iter().flatten() {
+            let unit = figure.unit.symbol();
+            println!(
+                "  {:<34} own {:>11.3} {unit}  reference {:>11.3} {unit}  {:?} {:.4} (goal {:?}) {:?}",
+                figure.name,
+                figure.own.median,
+                figure.reference.median,
+                figure.rule,
+                figure.comparison.median,
+                figure.goal,
+                figure.verdict()
+            );
+        }
         self.report.figures.push(figure);
     }
 
-    /// Says what could not be measured here.
+    /// Names the library that figures have beside their reference.
+    pub fn name_library(&mut self, library: &str) {
+        self.report.library = Some(library.to_owned());
+    }
+
+    /// Says what could not be measured here, once.
     pub fn skip(&mut self, why: impl Into<String>) {
         let why = why.into();
+        if self.report.skipped.contains(&why) {
+            return;
+        }
         println!("  not measured: {why}");
         self.report.skipped.push(why);
     }

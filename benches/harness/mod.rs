@@ -1,5 +1,5 @@
 //! What every GPU benchmark shares: the command line, turns of own and reference, the bare driver as the reference,
-//! random data, and the report that a run leaves.
+//! PyTorch in turns beside it, random data, and the report that a run leaves.
 
 pub mod bare;
 pub mod bare_graph;
@@ -9,6 +9,7 @@ pub mod cublas;
 pub mod cublaslt;
 pub mod machine;
 pub mod program;
+pub mod pytorch;
 pub mod random;
 pub mod report;
 pub mod turns;

@@ -2,10 +2,12 @@
 //!
 //! It needs neither cargo nor a source folder when it runs, so it can be carried to another machine.
 
+use std::cell::{RefCell, RefMut};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::bare::Bare;
+use super::pytorch::PyTorch;
 use super::report::Failure;
 use super::turns::Turns;
 
@@ -17,12 +19,18 @@ pub struct Options {
     rounds: Option<usize>,
     /// The value of the program's own option.
     pub file: Option<PathBuf>,
+    pytorch: RefCell<PyTorch>,
 }
 
 impl Options {
     /// A figure's own number of rounds, unless the command line has another.
     pub fn turns(&self, warm_up: usize, rounds: usize) -> Turns {
         Turns { warm_up, rounds: self.rounds.unwrap_or(rounds) }
+    }
+
+    /// The child that all benchmarks of the program share.
+    pub fn pytorch(&self) -> RefMut<'_, PyTorch> {
+        self.pytorch.borrow_mut()
     }
 }
 
@@ -55,8 +63,13 @@ impl Program {
     }
 
     fn parse(&self, mut arguments: impl Iterator<Item = String>) -> Result<Option<Options>, Failure> {
-        let mut options =
-            Options { only: None, out: PathBuf::from("benches/results"), rounds: None, file: None };
+        let mut options = Options {
+            only: None,
+            out: PathBuf::from("benches/results"),
+            rounds: None,
+            file: None,
+            pytorch: RefCell::new(PyTorch::new()),
+        };
         while let Some(argument) = arguments.next() {
             let mut value =
                 || arguments.next().ok_or_else(|| format!("{argument} needs a value\n\n{}", self.help));

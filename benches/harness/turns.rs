@@ -86,6 +86,7 @@ pub fn figure(subject: &Subject, pairs: &[(f64, f64)]) -> Result<Figure, Failure
         comparison: Spread { lower: 0.0, median: 0.0, upper: 0.0 },
         goal: subject.goal,
         resolve_at: None,
+        beside: None,
     };
     let compared: Vec<f64> = pairs.iter().map(|(own, reference)| figure.compare(*own, *reference)).collect();
     figure.comparison = Spread::of(&compared);

@@ -1,12 +1,13 @@
-//! Rows and elements by index, in random order, beside the driver's copy of as many bytes.
+//! Rows and elements by index, in random order, beside the driver's copy of as many bytes, and beside PyTorch.
 
 use selvedge::tensor::{Device, Tensor};
 use selvedge::types::DType;
 
 use crate::Options;
 use crate::harness::bare::{Address, Bare};
-use crate::harness::beside_copy::{BATCH, Copies};
+use crate::harness::beside_copy::Copies;
 use crate::harness::machine::Recorder;
+use crate::harness::pytorch::{Operand, Work};
 use crate::harness::random::Random;
 use crate::harness::report::Failure;
 
@@ -41,7 +42,8 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         "Device time of one operation on tensors, by events around four runs, on 1 GiB of random f32, and of as many of the \
          driver's own copies of as many bytes. Rows are of 1 KiB, in random order, each once. Speeds count the elements \
          that are read and written and the indices (i64). Every index is checked. Each result is compared with the rows \
-         that it should have, at samples.",
+         that it should have, at samples. PyTorch does the same to tensors of its own, of the same sizes and another \
+         random order.",
     )?;
     // With room for the indices too.
     let (source, target) = (bare.allocate(bytes + bytes / 64)?, bare.allocate(bytes + bytes / 64)?);
@@ -54,6 +56,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
     let figures = bench.all(&mut random, words);
     bare.free(source)?;
     bare.free(target)?;
+    options.pytorch().drop_operands();
     figures
 }
 
@@ -80,51 +83,69 @@ impl Bench<'_> {
         let selected = x.index_select(0, &index)?;
         check(&order, |at, from| same(&selected.select(0, at as isize)?, &x.select(0, from as isize)?))?;
         let moved = 2 * bytes + 8 * rows;
-        self.figure("index_select of rows of 1 KiB", moved, Some(OF_ROWS), &mut || {
-            x.index_select(0, &index).map(drop)
-        })?;
+        let (numbers, order_of_rows) =
+            (Operand::numbers(DType::F32, *x.layout()), Operand::permutation(rows)?);
+        let subject = ("index_select of rows of 1 KiB", moved, Some(OF_ROWS));
+        let operands = [numbers, order_of_rows];
+        let theirs = work("index_select", &operands);
+        self.figure(subject, &theirs, &mut || x.index_select(0, &index).map(drop))?;
         drop(selected);
 
         let mut written = Tensor::zeros(&[rows, WIDTH], DType::F32, &self.device)?;
         written.in_place().index_copy(0, &index, &x)?;
         check(&order, |at, to| same(&written.select(0, to as isize)?, &x.select(0, at as isize)?))?;
-        self.figure("index_copy of rows of 1 KiB", moved, Some(OF_ROWS), &mut || {
-            written.in_place().index_copy(0, &index, &x).map(drop)
-        })?;
+        let subject = ("index_copy of rows of 1 KiB", moved, Some(OF_ROWS));
+        let operands = [numbers, order_of_rows, numbers];
+        let theirs = work("index_copy", &operands);
+        self.figure(subject, &theirs, &mut || written.in_place().index_copy(0, &index, &x).map(drop))?;
 
         let flat = x.reshape(&[-1])?;
         let few = shuffled(random, count / 16);
         let index = Tensor::from_slice(&few, &[few.len()], &self.device)?;
         let taken = flat.take(&index)?;
         check(&few, |at, from| same(&taken.select(0, at as isize)?, &flat.select(0, from as isize)?))?;
-        self.figure("take of f32", few.len() * 16, None, &mut || flat.take(&index).map(drop))?;
+        let order_of_few = Operand::permutation(few.len())?;
+        let operands = [Operand::numbers(DType::F32, *flat.layout()), order_of_few];
+        let subject = ("take of f32", few.len() * 16, None);
+        self.figure(subject, &work("take", &operands), &mut || flat.take(&index).map(drop))?;
         let elements = flat.narrow(0, 0, few.len())?;
         let mut places = Tensor::zeros(&[few.len()], DType::F32, &self.device)?;
         places.in_place().put(&index, &elements)?;
         check(&few, |at, to| same(&places.select(0, to as isize)?, &elements.select(0, at as isize)?))?;
-        self.figure("put of f32", few.len() * 16, None, &mut || {
+        let numbers = Operand::numbers(DType::F32, *places.layout());
+        let operands = [numbers, order_of_few, numbers];
+        let subject = ("put of f32", few.len() * 16, None);
+        self.figure(subject, &work("put", &operands), &mut || {
             places.in_place().put(&index, &elements).map(drop)
         })?;
         self.recorder.finish(&self.options.out)
     }
 
-    /// One operation in turns with the copy.
+    /// One operation in turns with the copy, and with PyTorch's.
     fn figure(
         &mut self,
-        name: &str,
-        moved: usize,
-        goal: Option<f64>,
-        work: &mut dyn FnMut() -> selvedge::Result<()>,
+        subject: (&str, usize, Option<f64>),
+        theirs: &Work,
+        operation: &mut dyn FnMut() -> selvedge::Result<()>,
     ) -> Result<(), Failure> {
         let copies = Copies { bare: self.bare, source: self.source, target: self.target };
         let stream = self.device.stream()?;
-        let runs = || (0..BATCH).try_for_each(|_| work().map_err(Failure::from));
+        let (turns, stream) = (self.options.turns(3, 30), stream.as_raw());
+        let mut run = || operation().map_err(Failure::from);
         // SAFETY: the stream lives as long as the process.
-        let figure =
-            unsafe { copies.beside(self.options.turns(3, 30), (name, moved, goal), stream.as_raw(), runs)? };
+        let mut figure = unsafe { copies.beside(turns, subject, stream, &mut run)? };
+        let (mut pytorch, recorder) = (self.options.pytorch(), &mut self.recorder);
+        // SAFETY: as above.
+        unsafe { copies.pytorch_beside(&mut pytorch, recorder, (&mut figure, theirs), stream, run)? };
+        drop(pytorch);
         self.recorder.add(figure);
         Ok(())
     }
+}
+
+/// PyTorch's operation on the first axis, if on an axis.
+fn work<'a>(operation: &'a str, operands: &'a [Operand]) -> Work<'a> {
+    Work { operation, operands, output: None, axes: &[0] }
 }
 
 /// Looks at some places and what belongs there.

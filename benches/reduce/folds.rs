@@ -1,12 +1,14 @@
-//! Sums over everything, rows and columns, and cumulative sums, beside the driver's copy of as many bytes.
+//! Sums over everything, rows and columns, and cumulative sums, beside the driver's copy of as many bytes, and beside
+//! PyTorch.
 
 use selvedge::tensor::{Device, Tensor};
 use selvedge::types::DType;
 
 use crate::Options;
 use crate::harness::bare::{Address, Bare};
-use crate::harness::beside_copy::{BATCH, Copies};
+use crate::harness::beside_copy::Copies;
 use crate::harness::machine::Recorder;
+use crate::harness::pytorch::{Operand, Work};
 use crate::harness::random::Random;
 use crate::harness::report::Failure;
 
@@ -41,7 +43,8 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         "Reductions and scans at the memory's speed",
         "Device time of one operation on tensors, by events around four runs, on 1 GiB of random numbers, and of as many \
          of the driver's own copies of as many bytes. Speeds count the elements that are read, and of scans those that are \
-         written. Each result is compared with the CPU's, bit for bit.",
+         written. Each result is compared with the CPU's, bit for bit. PyTorch does the same to a tensor of its own, of the \
+         same size and distribution.",
     )?;
     let (source, target) = (bare.allocate(bytes)?, bare.allocate(bytes)?);
     let mut random = Random::new(23);
@@ -52,6 +55,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
     let figures = bench.all(words);
     bare.free(source)?;
     bare.free(target)?;
+    options.pytorch().drop_operands();
     figures
 }
 
@@ -73,33 +77,38 @@ impl Bench<'_> {
         let here = Tensor::from_slice::<f32>(bytemuck::cast_slice(&words), &[count], &Device::cpu())?;
         let x = here.to(&self.device)?;
 
-        type Work = fn(&Tensor) -> selvedge::Result<Tensor>;
+        type Fold = fn(&Tensor) -> selvedge::Result<Tensor>;
         let all = [count as isize];
         let square = [side as isize; 2];
         let (wide, short) = ([-1, 4096], [-1, 4]);
-        let folds: [(&str, &[isize], Option<f64>, Work); 10] = [
-            ("sum of all, f32", &all, Some(OF_ALL), |x| x.sum(&[], false)),
-            ("sum of rows, f32, square", &square, Some(OF_ROWS), |x| x.sum(&[1], false)),
-            ("sum of rows of 4096, f32", &wide, Some(OF_ROWS), |x| x.sum(&[1], false)),
-            ("sum of rows of 4, f32", &short, None, |x| x.sum(&[1], false)),
-            ("sum of columns, f32, square", &square, Some(OF_COLUMNS), |x| x.sum(&[0], false)),
-            ("max of rows, f32, square", &square, None, |x| x.max(&[1], false)),
-            ("argmax of rows, f32, square", &square, None, |x| x.argmax(&[1], false)),
-            ("argmax of columns, f32, square", &square, None, |x| x.argmax(&[0], false)),
-            ("norm of all, f32", &all, None, |x| x.norm(2.0, &[], false)),
-            ("any of all, f32", &all, None, |x| x.any(&[], false)),
+        let (rows, columns) = (&[1usize][..], &[0usize][..]);
+        // Beside each PyTorch's name and axes.
+        type Case<'a> = (&'a str, &'a [isize], Option<f64>, (&'a str, &'a [usize]), Fold);
+        let folds: [Case<'_>; 10] = [
+            ("sum of all, f32", &all, Some(OF_ALL), ("sum", &[]), |x| x.sum(&[], false)),
+            ("sum of rows, f32, square", &square, Some(OF_ROWS), ("sum", rows), |x| x.sum(&[1], false)),
+            ("sum of rows of 4096, f32", &wide, Some(OF_ROWS), ("sum", rows), |x| x.sum(&[1], false)),
+            ("sum of rows of 4, f32", &short, None, ("sum", rows), |x| x.sum(&[1], false)),
+            ("sum of columns, f32, square", &square, Some(OF_COLUMNS), ("sum", columns), |x| {
+                x.sum(&[0], false)
+            }),
+            ("max of rows, f32, square", &square, None, ("max", rows), |x| x.max(&[1], false)),
+            ("argmax of rows, f32, square", &square, None, ("argmax", rows), |x| x.argmax(&[1], false)),
+            ("argmax of columns, f32, square", &square, None, ("argmax", columns), |x| x.argmax(&[0], false)),
+            ("norm of all, f32", &all, None, ("norm", &[]), |x| x.norm(2.0, &[], false)),
+            ("any of all, f32", &all, None, ("any", &[]), |x| x.any(&[], false)),
         ];
-        for (name, shape, goal, work) in folds {
+        for (name, shape, goal, theirs, fold) in folds {
             let (here, x) = (here.reshape(shape)?, x.reshape(shape)?);
-            compare(name, &work(&here)?, &work(&x)?)?;
-            self.figure(name, bytes, goal, &mut || work(&x).map(drop))?;
+            compare(name, &fold(&here)?, &fold(&x)?)?;
+            self.figure((name, bytes, goal), theirs, &x, &|| fold(&x).map(drop))?;
         }
         for (name, shape, goal) in
             [("cumsum, f32", [1, -1], Some(OF_SCANS)), ("cumsum of rows of 1024, f32", [-1, 1024], None)]
         {
             let (here, x) = (here.reshape(&shape)?, x.reshape(&shape)?);
             compare(name, &here.cumsum(1)?, &x.cumsum(1)?)?;
-            self.figure(name, 2 * bytes, goal, &mut || x.cumsum(1).map(drop))?;
+            self.figure((name, 2 * bytes, goal), ("cumsum", &[1]), &x, &|| x.cumsum(1).map(drop))?;
         }
         drop(x);
         // As many bytes of a narrower dtype: its numbers are the upper halves.
@@ -111,25 +120,31 @@ impl Bench<'_> {
         {
             let (here, x) = (here.reshape(shape)?, x.reshape(shape)?);
             compare(name, &here.sum(&[0], false)?, &x.sum(&[0], false)?)?;
-            self.figure(name, bytes, None, &mut || x.sum(&[0], false).map(drop))?;
+            self.figure((name, bytes, None), ("sum", &[0]), &x, &|| x.sum(&[0], false).map(drop))?;
         }
         self.recorder.finish(&self.options.out)
     }
 
-    /// One operation in turns with the copy.
+    /// One operation in turns with the copy, and with PyTorch's.
     fn figure(
         &mut self,
-        name: &str,
-        moved: usize,
-        goal: Option<f64>,
-        work: &mut dyn FnMut() -> selvedge::Result<()>,
+        subject: (&str, usize, Option<f64>),
+        (operation, axes): (&str, &[usize]),
+        x: &Tensor,
+        fold: &dyn Fn() -> selvedge::Result<()>,
     ) -> Result<(), Failure> {
         let copies = Copies { bare: self.bare, source: self.source, target: self.target };
         let stream = self.device.stream()?;
-        let runs = || (0..BATCH).try_for_each(|_| work().map_err(Failure::from));
+        let (turns, stream) = (self.options.turns(3, 30), stream.as_raw());
+        let mut run = || fold().map_err(Failure::from);
         // SAFETY: the stream lives as long as the process.
-        let figure =
-            unsafe { copies.beside(self.options.turns(3, 30), (name, moved, goal), stream.as_raw(), runs)? };
+        let mut figure = unsafe { copies.beside(turns, subject, stream, &mut run)? };
+        let operands = [Operand::numbers(x.dtype(), *x.layout())];
+        let theirs = &Work { operation, operands: &operands, output: None, axes };
+        let (mut pytorch, recorder) = (self.options.pytorch(), &mut self.recorder);
+        // SAFETY: as above.
+        unsafe { copies.pytorch_beside(&mut pytorch, recorder, (&mut figure, theirs), stream, run)? };
+        drop(pytorch);
         self.recorder.add(figure);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What reductions and scans cost: their bandwidth beside the driver's copy.
+//! What reductions and scans cost: their bandwidth beside the driver's copy, and in turns with PyTorch.
 //!
 //! `cargo bench --bench reduce` measures everything and writes `benches/results/*.json`, of which
 //! `cargo bench --bench ground -- render` makes the page. `-- --help` says the rest.
@@ -20,6 +20,8 @@ reduce [--only NAME,NAME] [--out FOLDER] [--rounds N] [--bytes N]
   --out     where the JSON files go; benches/results without it
   --rounds  rounds of each figure, at least 20; each benchmark's own without it
   --bytes   of the array: a power of four from 4194304 on; 1073741824 without it, so that no cache holds it
+
+SELVEDGE_BENCH_PYTHON names the Python whose PyTorch takes turns with ours; python3 without it, and none leaves it out.
 ";
 
 const PROGRAM: Program = Program {

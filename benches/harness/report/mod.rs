@@ -31,6 +31,9 @@ pub struct Report {
     pub commit: String,
     /// The day of the run, as `2026-01-31`.
     pub date: String,
+    /// The library, and its version, that figures have beside their reference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub library: Option<String>,
     /// What was measured.
     pub figures: Vec<Figure>,
     /// What could not be measured there, and why.
@@ -90,6 +93,9 @@ pub struct Figure {
     pub goal: Option<f64>,
     /// The value at which the goal counts as reached in practice, where that is not the goal itself.
     pub resolve_at: Option<f64>,
+    /// The same work in turns with the report's library, in rounds of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Box<Figure>>,
 }
 
 /// A unit of time or of memory.
@@ -182,6 +188,13 @@ impl Unit {
             Unit::Milliseconds => "ms",
             Unit::Gibibytes => "GiB",
         }
+    }
+}
+
+impl Report {
+    /// Every comparison: the figures, and behind each the one beside its library.
+    pub fn comparisons(&self) -> impl Iterator<Item = &Figure> {
+        self.figures.iter().flat_map(|figure| [Some(figure), figure.beside.as_deref()]).flatten()
     }
 }
 

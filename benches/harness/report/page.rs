@@ -33,9 +33,19 @@ between runs. What is in the way of a goal that was missed is said in `benches/n
 fn section(page: &mut String, report: &Report, notes: &Notes, others: Option<&Others>) {
     // Writing to a `String` cannot fail.
     let _ = write!(page, "\n## {}\n\n{}\n\n{}\n\n", report.title, report.method, machine(report));
-    page.push_str("| what | own | reference | comparison | goal | verdict |\n|---|---|---|---|---|---|\n");
+    let library = report.library.as_deref();
+    let (mut heads, mut rule) = (
+        "| what | own | reference | comparison | goal | verdict |".to_owned(),
+        "|---|---|---|---|---|---|".to_owned(),
+    );
+    if let Some(library) = library {
+        let name = library.split(' ').next().unwrap_or(library);
+        let _ = write!(heads, " in turns with {name} |");
+        rule.push_str("---|");
+    }
+    let _ = writeln!(page, "{heads}\n{rule}");
     for figure in &report.figures {
-        let _ = writeln!(
+        let _ = write!(
             page,
             "| {} | {} | {}: {} | {} | {} | {} |",
             figure.name,
@@ -46,6 +56,20 @@ fn section(page: &mut String, report: &Report, notes: &Notes, others: Option<&Ot
             goal(figure),
             verdict(figure),
         );
+        let _ = match (library, figure.beside.as_deref()) {
+            (None, _) => writeln!(page),
+            (Some(_), None) => writeln!(page, " |"),
+            (Some(_), Some(beside)) => writeln!(page, " {} |", cell(beside)),
+        };
+    }
+    let beside = report.figures.iter().find_map(|figure| figure.beside.as_deref());
+    if let (Some(library), Some(beside)) = (library, beside) {
+        let _ = write!(
+            page,
+            "\nIn the last column: {library} in turns with own, {} rounds that come after those with the reference; goal {}.\n",
+            beside.rounds,
+            goal(beside)
+        );
     }
     if let Some(others) = others {
         other_library(page, report, others);
@@ -53,7 +77,7 @@ fn section(page: &mut String, report: &Report, notes: &Notes, others: Option<&Ot
     for line in &report.skipped {
         let _ = write!(page, "\nNot measured in this run: {line}\n");
     }
-    for figure in &report.figures {
+    for figure in report.comparisons() {
         let note = notes.get(&key(report, figure));
         match (note, figure.verdict()) {
             (Some(note), _) => drop(write!(page, "\n**{}**: {note}\n", figure.name)),
@@ -65,10 +89,22 @@ fn section(page: &mut String, report: &Report, notes: &Notes, others: Option<&Ot
     }
 }
 
-/// What another library needed for the section's figures.
+/// What a figure has beside its library.
+fn cell(beside: &Figure) -> String {
+    let unit = beside.unit.symbol();
+    format!(
+        "{}: {} {unit}, {}, {}",
+        beside.against,
+        digits(beside.reference.median),
+        comparison(beside),
+        verdict(beside)
+    )
+}
+
+/// What another library needed for the section's figures, where it was not in turns with them.
 fn other_library(page: &mut String, report: &Report, others: &Others) {
     let mut opened = false;
-    for figure in &report.figures {
+    for figure in report.figures.iter().filter(|figure| figure.beside.is_none()) {
         let Some(other) = others.figures.get(&key(report, figure)) else { continue };
         if !opened {
             let _ = write!(page, "\nBeside, not in turns: {} on {}.\n\n", others.library, others.machine);

@@ -11,6 +11,9 @@ const MARGIN: f64 = 70.0;
 const ROW: f64 = 22.0;
 const TOP: f64 = 46.0;
 
+/// Where another library stands.
+const LIBRARY: &str = "#3b6fb6";
+
 /// The plot of every figure of every report.
 pub fn render(reports: &[Report]) -> String {
     let rows: Vec<(String, &Figure)> = reports
@@ -19,7 +22,11 @@ pub fn render(reports: &[Report]) -> String {
             report.figures.iter().map(move |figure| (format!("{}: {}", report.name, figure.name), figure))
         })
         .collect();
-    let fastest = rows.iter().map(|(_, figure)| speed(figure)).fold(1.0, f64::max);
+    let fastest = rows
+        .iter()
+        .flat_map(|(_, figure)| [Some(speed(figure)), library_speed(figure)])
+        .flatten()
+        .fold(1.0, f64::max);
     let scale = BARS / (fastest * 1.05);
     let (width, height) = (LABELS + BARS + MARGIN, TOP + ROW * rows.len() as f64 + 30.0);
 
@@ -29,7 +36,12 @@ pub fn render(reports: &[Report]) -> String {
          viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"sans-serif\" font-size=\"12\">\n\
          <rect width=\"{width:.0}\" height=\"{height:.0}\" fill=\"#ffffff\"/>\n\
          <text x=\"12\" y=\"20\" font-size=\"14\" fill=\"#222222\">Speed over the reference's (longer is faster; \
-         the black mark is the goal)</text>\n"
+         the black mark is the goal{})</text>\n",
+        if rows.iter().any(|(_, figure)| figure.beside.is_some()) {
+            ", the blue dot another library"
+        } else {
+            ""
+        }
     );
     for (row, (label, figure)) in rows.iter().enumerate() {
         let y = TOP + ROW * row as f64;
@@ -62,6 +74,14 @@ pub fn render(reports: &[Report]) -> String {
                 y + 16.0
             );
         }
+        if let Some(library) = library_speed(figure) {
+            let x = LABELS + library * scale;
+            let _ = writeln!(
+                svg,
+                "<circle cx=\"{x:.1}\" cy=\"{:.0}\" r=\"4\" fill=\"{LIBRARY}\" stroke=\"#ffffff\"/>",
+                y + 7.0
+            );
+        }
     }
     let one = LABELS + scale;
     let bottom = height - 22.0;
@@ -78,6 +98,11 @@ pub fn render(reports: &[Report]) -> String {
 
 fn speed(figure: &Figure) -> f64 {
     figure.speed(figure.own.median, figure.reference.median)
+}
+
+/// The library's speed over the reference's: by ours over each, since the three were not measured in the same rounds.
+fn library_speed(figure: &Figure) -> Option<f64> {
+    figure.beside.as_ref().map(|beside| speed(figure) / beside.comparison.median)
 }
 
 fn escape(text: &str) -> String {

@@ -1,0 +1,272 @@
+"""PyTorch's side of a benchmark: prepares an operation that it is asked for, and times it when it is its turn.
+
+pytorch.rs starts it and has it do one thing at a time. A request and its answer are a line of JSON each:
+
+    (the start)                                       {"library"}, or {"absent": why} and the end
+    {"prepare": operation, "operands", "output", "axes"}
+                                                      {"call": what is called; null where PyTorch has no such operation}
+    {"time": "device" or "host", "calls"}             {"seconds": of one call of that many}
+    {"drop": true}                                    {}
+
+or {"error": why}, after which it goes on. An operand is {"dtype", "shape", "strides", "offset", "values"}, its numbers being
+of the distribution that ours are of ("numbers"), or the indices of a permutation ("permutation"); an output has "nothing". Where
+"output" is null the operation allocates its own at each call.
+"""
+
+import functools
+import json
+import os
+import sys
+import time
+
+# What libraries print must not come between the answers.
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+
+
+def answer(**fields):
+    answers.write(json.dumps(fields) + "\n")
+    answers.flush()
+
+
+# Of torch.compile: its pool of processes would outlive what it is asked for here.
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+try:
+    import torch
+except ImportError as error:
+    answer(absent=f"python3 has no PyTorch ({error})")
+    sys.exit()
+if not torch.cuda.is_available():
+    answer(absent=f"PyTorch {torch.__version__} finds no device")
+    sys.exit()
+
+DTYPES = {
+    "u8": torch.uint8, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
+    "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64,
+    "c64": torch.complex64, "c128": torch.complex128,
+}  # fmt: skip
+# Of a float: the integer of its size, the bits of random ones that it keeps, and those that are set: numbers of half to two,
+# with either sign.
+FLOATS = {
+    "f16": (torch.int16, 16, 0x87FF, 0x3800),
+    "bf16": (torch.int16, 16, 0x80FF, 0x3F00),
+    "f32": (torch.int32, 32, 0x80FF_FFFF, 0x3F00_0000),
+    "f64": (torch.int64, 64, 0x801F_FFFF_FFFF_FFFF, 0x3FE0_0000_0000_0000),
+}
+PARTS = {"c64": "f32", "c128": "f64"}
+
+
+def numbers(dtype, count):
+    size = torch.empty((), dtype=DTYPES[dtype]).element_size()
+    values = torch.empty(count * size, dtype=torch.uint8, device="cuda").random_()
+    part = PARTS.get(dtype, dtype)
+    if part in FLOATS:
+        integer, bits, kept, set_bits = FLOATS[part]
+        values = values.view(integer)
+        # In place, so that nothing of this size is held beside it.
+        values.bitwise_and_(kept - (1 << bits)).bitwise_or_(set_bits)
+    return values.view(DTYPES[dtype])
+
+
+MAKE = {
+    "numbers": numbers,
+    "permutation": lambda dtype, count: torch.randperm(count, dtype=DTYPES[dtype], device="cuda"),
+    "nothing": lambda dtype, count: torch.empty(count, dtype=DTYPES[dtype], device="cuda"),
+}
+
+
+class Memory:
+    """What operands lie in, by their place; the next operation finds it there."""
+
+    def __init__(self):
+        self.held = {}
+
+    def views(self, operands):
+        """A tensor for each place; places that are not named are given up."""
+        for place in list(self.held):
+            if place not in operands or not self.fits(place, operands[place]):
+                del self.held[place]
+        torch.cuda.empty_cache()
+        return {place: self.view(place, operand) for place, operand in operands.items()}
+
+    def fits(self, place, operand):
+        dtype, values, tensor = self.held[place]
+        wanted = end(operand)
+        enough = tensor.numel() == wanted if values == "permutation" else tensor.numel() >= wanted
+        return (dtype, values) == (operand["dtype"], operand["values"]) and enough
+
+    def view(self, place, operand):
+        if place not in self.held:
+            dtype, values = operand["dtype"], operand["values"]
+            self.held[place] = dtype, values, MAKE[values](dtype, end(operand))
+        tensor = self.held[place][2]
+        return tensor.as_strided(operand["shape"], operand["strides"], operand["offset"])
+
+    def drop(self):
+        self.held.clear()
+        torch.cuda.empty_cache()
+
+
+def end(operand):
+    """The elements that an operand's memory must have."""
+    steps = zip(operand["shape"], operand["strides"])
+    return 1 + operand["offset"] + sum((size - 1) * stride for size, stride in steps)
+
+
+def fused(operands, output, axes):
+    """One kernel where PyTorch can compile here, otherwise its two best ones."""
+    try:
+        compiled = torch.compile(lambda a, b, c: torch.relu(a * b + c), dynamic=False)
+        compiled(*operands)
+        return "torch.compile of relu(a * b + c)", functools.partial(compiled, *operands)
+    except Exception as error:
+        a, b, c = operands
+        call = f"torch.addcmul and relu_ (torch.compile gives {type(error).__name__})"
+        return call, lambda: torch.addcmul(c, a, b, out=output).relu_()
+
+
+def into(name):
+    """A function of torch that writes into an output that is there."""
+    function = getattr(torch, name, None)
+    make = lambda operands, output, axes: (f"torch.{name}", functools.partial(function, *operands, out=output))  # noqa: E731
+    return make if function else None
+
+
+def new(call, function):
+    """A function that allocates its output."""
+    return lambda operands, output, axes: (call, functools.partial(function, *operands))
+
+
+def folded(call, function):
+    """A function over all elements, or over the axes; what takes one axis only is given one only."""
+    return lambda operands, output, axes: (call, functools.partial(function, *operands, *axes))
+
+
+def of_two(operands, output, axes):
+    a, b = operands
+    return "a + b", lambda: a + b
+
+
+def of_a_number(operands, output, axes):
+    (a,) = operands
+    return "a * 0.25", lambda: a * 0.25
+
+
+functional = torch.nn.functional
+# What PyTorch has for our operations, by our names.
+OPERATIONS = {
+    **{
+        name: into(name)
+        for name in (
+            "add mul div abs rsqrt exp exp2 expm1 log log2 log10 log1p sinh cosh tanh asinh acosh atanh sigmoid sin cos tan "
+            "asin acos atan sinc angle erf erfc lgamma logit"
+        ).split()
+    },
+    "silu": new("torch.nn.functional.silu", functional.silu),
+    "softplus": new("torch.nn.functional.softplus", functional.softplus),
+    "gelu": new("torch.nn.functional.gelu", functional.gelu),
+    "gelu_tanh": new(
+        "torch.nn.functional.gelu, approximate", functools.partial(functional.gelu, approximate="tanh")
+    ),
+    "relu(a * b + c)": fused,
+    # Casts and rearranges.
+    "copy": lambda operands, output, axes: ("Tensor.copy_", functools.partial(output.copy_, *operands)),
+    "sum": folded("torch.sum", torch.sum),
+    "max": folded("torch.amax", torch.amax),
+    "argmax": folded("torch.argmax", torch.argmax),
+    "norm": folded("torch.linalg.vector_norm", lambda x, *axes: torch.linalg.vector_norm(x, 2, axes or None)),
+    "any": folded("torch.any", torch.any),
+    "cumsum": folded("torch.cumsum", torch.cumsum),
+    "index_select": lambda operands, output, axes: (
+        "torch.index_select",
+        functools.partial(torch.index_select, operands[0], axes[0], operands[1]),
+    ),
+    "index_copy": lambda operands, output, axes: (
+        "Tensor.index_copy_",
+        functools.partial(operands[0].index_copy_, axes[0], operands[1], operands[2]),
+    ),
+    "take": new("torch.take", torch.take),
+    "put": lambda operands, output, axes: ("Tensor.put_", functools.partial(operands[0].put_, *operands[1:])),
+    # As a program writes them, for the host's time.
+    "a + b": of_two,
+    "a * 0.25": of_a_number,
+}
+
+
+def device_time(work, calls):
+    # The first call keeps the device busy until the others are asked for, so that the way to it is not in their time.
+    work()
+    start, finish = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    for _ in range(calls):
+        work()
+    finish.record()
+    finish.synchronize()
+    return start.elapsed_time(finish) * 1e-3 / calls
+
+
+def host_time(work, calls):
+    begun = time.perf_counter()
+    for _ in range(calls):
+        work()
+    return (time.perf_counter() - begun) / calls
+
+
+CLOCKS = {"device": device_time, "host": host_time}
+
+
+class Side:
+    """What has been prepared."""
+
+    def __init__(self):
+        self.memory = Memory()
+        self.work = None
+
+    def prepare(self, request):
+        self.work = None
+        make = OPERATIONS.get(request["prepare"])
+        if make is None:
+            return {"call": None}
+        named = dict(enumerate(request["operands"]))
+        if request["output"] is not None:
+            named["output"] = request["output"]
+        views = self.memory.views(named)
+        operands = [views[place] for place in range(len(request["operands"]))]
+        call, work = make(operands, views.get("output"), request["axes"])
+        # Refused here and not in a round where it is not for these operands; and what is made at a first call is made.
+        work()
+        torch.cuda.synchronize()
+        # PyTorch makes an output fit and only warns of it.
+        if request["output"] is not None and list(views["output"].shape) != request["output"]["shape"]:
+            raise ValueError("the output is of another shape")
+        self.work = work
+        return {"call": call}
+
+    def time(self, request):
+        if self.work is None:
+            raise RuntimeError("nothing is prepared")
+        torch.cuda.synchronize()
+        seconds = CLOCKS[request["time"]](self.work, request["calls"])
+        torch.cuda.synchronize()
+        return {"seconds": seconds}
+
+    def drop(self, request):
+        self.work = None
+        self.memory.drop()
+        return {}
+
+
+def main():
+    answer(library=f"PyTorch {torch.__version__}")
+    side = Side()
+    for line in sys.stdin:
+        request = json.loads(line)
+        kind = next(kind for kind in ("prepare", "time", "drop") if kind in request)
+        try:
+            answer(**getattr(side, kind)(request))
+        except Exception as error:  # One that this version cannot do does not take the others with it.
+            lines = str(error).splitlines() or [""]
+            answer(error=f"{type(error).__name__}: {lines[0]}")
+
+
+main()

@@ -1,0 +1,325 @@
+//! PyTorch in turns with our side: a program in Python that is started once, and does one thing at a time when it is asked.
+//!
+//! It is another process on the same device, so nothing of it can slow down, or speed up, our side but by working at the
+//! same time. That it never does: our side waits for each answer, and it for each request. Where there is no interpreter, no
+//! PyTorch or no device for it, a report says so in place of the comparison.
+
+use std::cell::Cell;
+use std::fmt::Display;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use selvedge::types::{DType, Layout};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::beside_copy::BATCH;
+use super::machine::Recorder;
+use super::report::{Failure, Figure, Rule};
+use super::turns::{Subject, Turns, figure, pairs};
+
+const PROGRAM: &str = include_str!("pytorch.py");
+/// No answer takes longer: the longest are the import, and the first use of what PyTorch compiles.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// As fast, and what counts as that: between two runs on two machines the same kernels stand up to 1.1 % otherwise beside the
+/// same copy.
+const GOAL: f64 = 1.0;
+const RESOLVE_AT: f64 = 0.99;
+
+/// What an operand holds.
+#[derive(Clone, Copy)]
+enum Values {
+    Numbers,
+    Permutation,
+    Nothing,
+}
+
+/// An array that PyTorch shall make.
+#[derive(Clone, Copy)]
+pub struct Operand {
+    dtype: DType,
+    layout: Layout,
+    values: Values,
+}
+
+impl Operand {
+    /// Random numbers: of half to two with either sign, and integers of any bits.
+    pub fn numbers(dtype: DType, layout: Layout) -> Operand {
+        Operand { dtype, layout, values: Values::Numbers }
+    }
+
+    /// The indices below a count, each once, in random order.
+    pub fn permutation(count: usize) -> Result<Operand, Failure> {
+        Ok(Operand { dtype: DType::I64, layout: Layout::contiguous(&[count])?, values: Values::Permutation })
+    }
+
+    /// What is written only.
+    pub fn nothing(dtype: DType, layout: Layout) -> Operand {
+        Operand { dtype, layout, values: Values::Nothing }
+    }
+
+    fn to_json(self) -> Value {
+        let values = match self.values {
+            Values::Numbers => "numbers",
+            Values::Permutation => "permutation",
+            Values::Nothing => "nothing",
+        };
+        let shape: &[usize] = self.layout.shape();
+        json!({
+            "dtype": self.dtype.to_string(),
+            "shape": shape,
+            "strides": self.layout.strides(),
+            "offset": self.layout.offset(),
+            "values": values,
+        })
+    }
+}
+
+/// What PyTorch shall do.
+pub struct Work<'a> {
+    /// By the name in pytorch.py's table.
+    pub operation: &'a str,
+    pub operands: &'a [Operand],
+    /// Where the result goes; into memory of its own at each call without it.
+    pub output: Option<Operand>,
+    pub axes: &'a [usize],
+}
+
+/// What is timed.
+#[derive(Clone, Copy)]
+pub enum Clock {
+    /// Some runs between two events.
+    Device,
+    /// So many calls on the host's clock.
+    Host(usize),
+}
+
+impl Clock {
+    /// Few rounds on the device, whose times hardly vary.
+    fn turns(self) -> Turns {
+        match self {
+            Clock::Device => Turns { warm_up: 2, rounds: 10 },
+            Clock::Host(_) => Turns { warm_up: 20, rounds: 200 },
+        }
+    }
+}
+
+/// One answer.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Answer {
+    library: Option<String>,
+    absent: Option<String>,
+    call: Option<String>,
+    seconds: Option<f64>,
+    error: Option<String>,
+}
+
+/// The child, or why there is none.
+pub struct PyTorch {
+    state: State,
+    /// The longest wait for an answer.
+    pub patience: Duration,
+}
+
+enum State {
+    NotStarted(Command),
+    Running(Process),
+    Absent(String),
+}
+
+struct Process {
+    child: Child,
+    requests: ChildStdin,
+    answers: Receiver<String>,
+    patience: Duration,
+    library: String,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may be at work, and has nothing to lose.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl PyTorch {
+    /// By the interpreter that `SELVEDGE_BENCH_PYTHON` names, or `python3`; `none` is as if there were none.
+    pub fn new() -> PyTorch {
+        let interpreter = std::env::var_os("SELVEDGE_BENCH_PYTHON").unwrap_or_else(|| "python3".into());
+        match interpreter.to_str() {
+            Some("none") => PyTorch {
+                state: State::Absent("SELVEDGE_BENCH_PYTHON is none".to_owned()),
+                patience: PATIENCE,
+            },
+            _ => PyTorch::by(Command::new(interpreter)),
+        }
+    }
+
+    /// By an interpreter, which is started when something is first asked of it.
+    pub fn by(interpreter: Command) -> PyTorch {
+        PyTorch { state: State::NotStarted(interpreter), patience: PATIENCE }
+    }
+
+    /// Measures `own`, which returns one time in the figure's unit, in turns with PyTorch doing the same work, and puts that
+    /// beside the figure. What PyTorch does not have is left out; anything else that is in the way goes to the recorder.
+    pub fn beside(
+        &mut self,
+        recorder: &mut Recorder,
+        measured: &mut Figure,
+        work: &Work,
+        clock: Clock,
+        own: impl FnMut() -> Result<f64, Failure>,
+    ) -> Result<(), Failure> {
+        let name = format!("{}, beside PyTorch", measured.name);
+        let call = match self.prepare(work) {
+            Ok(Some(call)) => call,
+            Ok(None) => return Ok(()),
+            Err(why) => {
+                self.skip(recorder, &name, &why);
+                return Ok(());
+            }
+        };
+        let unit = measured.unit;
+        // The library's failure leaves the figure as it is; our own is one of the benchmark.
+        let lost = Cell::new(None);
+        let library = || {
+            self.time(clock).map(|seconds| seconds * unit.per_second()).map_err(|why| {
+                lost.set(Some(why));
+                Failure::from("no answer")
+            })
+        };
+        let times = pairs(clock.turns(), own, library);
+        if let Some(why) = lost.take() {
+            self.skip(recorder, &name, &why);
+            return Ok(());
+        }
+        let subject =
+            Subject { name: &name, against: &call, unit, bytes: None, rule: Rule::Speed, goal: Some(GOAL) };
+        let mut beside = figure(&subject, &times?)?;
+        beside.resolve_at = Some(RESOLVE_AT);
+        measured.beside = Some(Box::new(beside));
+        if let State::Running(process) = &self.state {
+            recorder.name_library(&process.library);
+        }
+        Ok(())
+    }
+
+    /// Gives up the operands' memory.
+    pub fn drop_operands(&mut self) {
+        // Where it fails the child is gone, and with it the memory.
+        if matches!(self.state, State::Running(_)) {
+            let _ = self.ask(&json!({ "drop": true }));
+        }
+    }
+
+    /// What PyTorch calls for the work; none where it has nothing of that name.
+    pub fn prepare(&mut self, work: &Work) -> Result<Option<String>, String> {
+        let operands: Vec<Value> = work.operands.iter().map(|operand| operand.to_json()).collect();
+        let output = work.output.map(Operand::to_json);
+        let request = json!({
+            "prepare": work.operation, "operands": operands, "output": output, "axes": work.axes,
+        });
+        Ok(self.ask(&request)?.call)
+    }
+
+    /// Seconds of one call of what was prepared.
+    pub fn time(&mut self, clock: Clock) -> Result<f64, String> {
+        let request = match clock {
+            Clock::Device => json!({ "time": "device", "calls": BATCH }),
+            Clock::Host(calls) => json!({ "time": "host", "calls": calls }),
+        };
+        self.ask(&request)?.seconds.ok_or_else(|| "it gave no time".to_owned())
+    }
+
+    /// One line for all figures where there is no PyTorch, and a line of its own where this figure failed.
+    fn skip(&self, recorder: &mut Recorder, name: &str, why: &str) {
+        match &self.state {
+            State::Absent(why) => recorder.skip(format!("beside PyTorch: {why}.")),
+            _ => recorder.skip(format!("{name}: {why}.")),
+        }
+    }
+
+    /// Sends a request, and waits for its answer.
+    fn ask(&mut self, request: &Value) -> Result<Answer, String> {
+        if let State::NotStarted(interpreter) = &mut self.state {
+            self.state = match Process::start(interpreter, self.patience) {
+                Ok(process) => State::Running(process),
+                Err(why) => State::Absent(why),
+            };
+        }
+        let process = match &mut self.state {
+            State::Running(process) => process,
+            State::Absent(why) => return Err(why.clone()),
+            State::NotStarted(_) => return Err("it was not started".to_owned()),
+        };
+        match process.ask(request) {
+            Ok(Answer { error: Some(why), .. }) => Err(why),
+            Ok(answer) => Ok(answer),
+            // What it would say from now on might be the answer to something else.
+            Err(why) => {
+                self.state = State::Absent(why.clone());
+                Err(why)
+            }
+        }
+    }
+}
+
+impl Process {
+    fn start(interpreter: &mut Command, patience: Duration) -> Result<Process, String> {
+        let program = interpreter.get_program().to_string_lossy().into_owned();
+        let failed = |what: &str, why: &dyn Display| format!("{program} {what} ({why})");
+        let mut child = interpreter
+            .args(["-c", PROGRAM])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|why| failed("could not be started", &why))?;
+        let (Some(requests), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(failed("could not be started", &"no pipe"));
+        };
+        // A thread reads, because only so a wait for a line can have an end.
+        let (sender, answers) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut process = Process { child, requests, answers, patience, library: String::new() };
+        let Answer { library, absent, .. } = process.answer()?;
+        if let Some(why) = absent {
+            return Err(why);
+        }
+        process.library = library.ok_or("it did not name itself")?;
+        Ok(process)
+    }
+
+    fn ask(&mut self, request: &Value) -> Result<Answer, String> {
+        let sent = writeln!(self.requests, "{request}").and_then(|()| self.requests.flush());
+        // What it said before it ended says more than that the pipe is closed.
+        let answer = self.answer();
+        if answer.is_ok() {
+            sent.map_err(|why| format!("the child took no request ({why})"))?;
+        }
+        answer
+    }
+
+    fn answer(&mut self) -> Result<Answer, String> {
+        let line = match self.answers.recv_timeout(self.patience) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Timeout) => {
+                return Err(format!("the child did not answer within {:?}", self.patience));
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                let how = self.child.wait().map_or_else(|why| why.to_string(), |status| status.to_string());
+                return Err(format!("the child ended ({how})"));
+            }
+        };
+        serde_json::from_str(&line).map_err(|why| format!("the child said '{line}' ({why})"))
+    }
+}
