@@ -233,10 +233,10 @@ mod tests {
         for (m, n, k) in [(4096, 4096, 4096), (8192, 8192, 8192), (65536, 768, 768), (65536, 50304, 768)] {
             assert_eq!(splits(m, n, k), 0, "{m}x{n}x{k}");
         }
-        // 32 tiles of 128 rows of the weights, by three blocks each, or 64 of 64 by two; 128 by one.
-        for (m, blocks) in [(1, 3), (16, 3), (64, 3), (128, 2)] {
-            assert_eq!(splits(m, 4096, 4096), blocks, "{m}");
-            assert_eq!(splits(4096, m, 4096), blocks, "{m}");
+        // 32 tiles of 128 rows of the weights, by three blocks each; 128 by one.
+        for m in [1, 16, 64, 128] {
+            assert_eq!(splits(m, 4096, 4096), 3, "{m}");
+            assert_eq!(splits(4096, m, 4096), 3, "{m}");
         }
         for m in [1, 16, 64] {
             assert_eq!(splits(m, 16384, 16384), 1, "{m}");

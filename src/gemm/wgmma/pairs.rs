@@ -25,9 +25,9 @@ pub(super) const TILE_ROWS: u64 = 256;
 const WIDTHS: [(u32, u64, u64); 4] = [(256, 1024, 1600), (192, 815, 2100), (128, 560, 1100), (64, 340, 850)];
 /// What the first loads and the last stores take.
 const ENDS: u64 = 3400;
-/// What a divided round takes beside its products: the flags are cleared by a launch of their own, and each column of a tile
-/// is written to memory and read again.
-const DIVIDES: (u64, u64) = (4000, 64);
+/// What a divided round takes beside its products: the flags are cleared by a launch of their own, each column of a tile is
+/// written to memory and read again, and the parts of a tile are added one after the other.
+const DIVIDES: (u64, u64, u64) = (4000, 64, 1300);
 
 /// Flags of a pair: one of each warpgroup that multiplies.
 const FLAGS: usize = 4;
@@ -91,8 +91,11 @@ pub(super) fn divisions(product: &Product, machine: Machine) -> impl Iterator<It
             if last < most * LEAST_STEPS || last.saturating_mul(most) > i32::MAX as u64 {
                 return None;
             }
-            let ends = ENDS + 2 * rest + DIVIDES.0 + DIVIDES.1 * u64::from(columns);
+            let parts = most.div_ceil((tiles % most).max(1));
+            let ends = ENDS + 2 * rest + DIVIDES.0 + DIVIDES.1 * u64::from(columns) + DIVIDES.2 * parts;
             let whole = (tiles / most).saturating_mul(steps * stage + rest);
+            // In whole rounds pairs are out of step with each other, and read less of the same at one time: 3 % at 8192.
+            let whole = whole.saturating_add(whole / 32);
             let clocks = whole.saturating_add(last.div_ceil(most) * stage + ends);
             return Some((Pairs { columns, tiles, pairs: most as u32, group, divided }, clocks));
         }
