@@ -39,21 +39,34 @@
 // Outside of the namespace, which has no name of its own: the compiler would make one up, another one each time.
 extern __shared__ unsigned char shared_memory[];
 
+#ifndef LARGE_F32
+#define LARGE_F32 8, 16, 16, 8, 1, 3, 2, 2
+#endif
+#ifndef SMALL_F32
+#define SMALL_F32 8, 8, 16, 8, 2, 4, 2, 1
+#endif
+
+#ifndef DIRECT
+#define DIRECT 0
+#endif
+#ifndef SWAPPED
+#define SWAPPED 1
+#endif
+
 namespace {
 
 // How a block divides its tile. Enumerators, because constants would become variables of the module.
-template <typename Element, int EachRow, int EachColumn, int Slices, int Stages, int Ahead, int Blocks, bool ByColumns>
+template <typename Element, int EachRow, int EachColumn, int Down, int Across, int Slices, int Stages, int Ahead, int Blocks>
 struct TileOf {
     enum : int {
         each_row = EachRow,  // Rows of a thread.
         each_column = EachColumn,
-        down = 16,  // Threads below each other: two warps.
-        across = 8,
+        down = Down,  // Threads below each other, 8 of each warp.
+        across = Across,  // And beside each other, 4 of each warp.
         slices = Slices,  // Parts of the block that divide the depth.
         stages = Stages,
         ahead = Ahead,    // Stages from one that is multiplied to the one that is brought in meanwhile.
         blocks = Blocks,  // Of a multiprocessor.
-        by_columns = ByColumns,  // Whether a thread goes to and fro in columns, not in rows, where B was turned over.
         rows = down * EachRow,
         columns = across * EachColumn,
         threads = down * across * Slices,
@@ -73,13 +86,13 @@ struct TileOf {
 template <typename Element, bool Large>
 struct Tile;
 template <>
-struct Tile<f32, true> : TileOf<f32, 8, 16, 1, 3, 2, 2, true> {};
+struct Tile<f32, true> : TileOf<f32, LARGE_F32> {};
 template <>
-struct Tile<f32, false> : TileOf<f32, 8, 8, 2, 4, 2, 1, false> {};
+struct Tile<f32, false> : TileOf<f32, SMALL_F32> {};
 template <>
-struct Tile<c64, true> : TileOf<c64, 8, 8, 1, 4, 3, 2, false> {};
+struct Tile<c64, true> : TileOf<c64, 8, 8, 16, 8, 1, 4, 3, 2> {};
 template <>
-struct Tile<c64, false> : TileOf<c64, 4, 8, 1, 4, 3, 3, false> {};
+struct Tile<c64, false> : TileOf<c64, 4, 8, 16, 8, 1, 4, 3, 3> {};
 
 // How an operand lies in shared memory: its `Each` * `Across` rows or columns, of which each of `Across` threads below or
 // beside each other has `Each`. `Along` says whether k runs along the stored rows.
@@ -90,7 +103,7 @@ struct Tile<c64, false> : TileOf<c64, 4, 8, 1, 4, 3, 3, false> {};
 // The squares that `run` rows make with one piece are then turned over in place: where piece p of the square's row v was,
 // its `run` rows of k = p * run + (v ^ shift) are. The shift differs between squares, so that what 8 neighbouring squares
 // have of one k, which neighbouring threads read, lies in different banks.
-template <typename Element, typename Sizes, int Each, int Across, bool Along>
+template <typename Element, typename Sizes, int Each, int Across, bool Along, bool AsItLies>
 struct Operand {
     enum : int {
         span = Each * Across,
@@ -111,7 +124,7 @@ struct Operand {
 
     // Turns a stage's squares over; each thread some.
     __device__ static void turn_over(u32 stage) {
-        if constexpr (Along) {
+        if constexpr (Along && !AsItLies) {
             // 8 pieces of a row are in different banks.
             const u32 piece = threadIdx.x % 8, first = threadIdx.x / 8;
             constexpr int squares = span / run, at_once = Sizes::threads / 8;
@@ -137,14 +150,33 @@ struct Operand {
     }
 
     // Which row or column of the tile a thread's number i is.
-    __device__ static i32 index(u32 thread, int i) { return (thread + i / run * Across) * run + i % run; }
+    __device__ static i32 index(u32 thread, int i) {
+        return AsItLies ? thread + i * Across : (thread + i / run * Across) * run + i % run;
+    }
 
     // From a stage's begin to where the thread reads at k = 0.
-    __device__ static u32 start(u32 thread) { return Along ? corner(thread) ^ shift(thread) : thread * 16; }
+    __device__ static u32 start(u32 thread) {
+        if (AsItLies) return thread * row + thread % 8 * 16;
+        return Along ? corner(thread) ^ shift(thread) : thread * 16;
+    }
 
     // From there to where it reads `k` after the begin of a piece; or on from there, where no number has a bit in common.
     __device__ static u32 at(u32 from, u32 piece, u32 k) {
         return Along ? from ^ piece * 16 ^ k * flip : from + (piece * run + k) * (span * sizeof(Element));
+    }
+
+    // A piece of one of the thread's rows.
+    __device__ static void read_piece(Element (&number)[run], u32 from, int i) {
+        f32 four[4];
+        from_shared(from + i * Across * row, four);
+#pragma unroll
+        for (int v = 0; v < run; v++) {
+            if constexpr (run == 4) {
+                number[v] = four[v];
+            } else {
+                number[v] = {four[2 * v], four[2 * v + 1]};
+            }
+        }
     }
 
     // A thread's numbers of one k.
@@ -175,17 +207,17 @@ __device__ inline Element as_multiplied(Element x) {
 template <typename Element, bool Large, Operation OfA, Operation OfB>
 __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, const Shape& shape) {
     typedef Tile<Element, Large> Sizes;
-    enum : bool { along_a = OfA == none, along_b = OfB != none, turns_over = along_a || along_b };
-    typedef Operand<Element, Sizes, Sizes::each_row, Sizes::down, along_a> A;
-    typedef Operand<Element, Sizes, Sizes::each_column, Sizes::across, along_b> B;
+    enum : bool { along_a = OfA == none, along_b = OfB != none, direct = along_a && DIRECT, turns_over = (along_a && !direct) || along_b };
+    typedef Operand<Element, Sizes, Sizes::each_row, Sizes::down, along_a, direct> A;
+    typedef Operand<Element, Sizes, Sizes::each_column, Sizes::across, along_b, false> B;
     typedef Turn<Sizes::stages> Stage;
     enum : int { rows = Sizes::each_row, columns = Sizes::each_column, run = Sizes::run };
 
     const BlockTile tile(shape, Sizes::rows, Sizes::columns);
     constexpr int of_slice = Sizes::threads / Sizes::slices;
     const u32 thread = threadIdx.x % of_slice, slice = threadIdx.x / of_slice, warp = thread / 32, lane = thread % 32;
-    const u32 down = warp % 2 * 8 + (lane & 1) + (lane >> 1 & 2) + (lane >> 2 & 4);
-    const u32 across = warp / 2 * 4 + (lane >> 1 & 1) + (lane >> 2 & 2);
+    const u32 down = warp % (Sizes::down / 8) * 8 + (lane & 1) + (lane >> 1 & 2) + (lane >> 2 & 4);
+    const u32 across = warp / (Sizes::down / 8) * 4 + (lane >> 1 & 1) + (lane >> 2 & 2);
 
     // Stages begin at multiples of 1024 bytes, after which the swizzle repeats.
     const u32 stages = (shared_address(shared_memory) + 1023) & ~1023u;
@@ -207,6 +239,9 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
     i32 copied = 0;
     Stage into;
     auto copy = [&]() {
+#ifdef NO_COPY
+        return;
+#endif
         if (copied >= shape.k) return;
         barrier_wait(empty + 8 * into.stage, into.parity ^ 1);
         const u32 to = stages + into.stage * Sizes::bytes, told = full + 8 * into.stage;
@@ -228,8 +263,11 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
     };
     // All warps: wait until a stage has come, and turn it over where that must be.
     auto turn_over = [&](const Stage& stage) {
-        barrier_wait(full + 8 * stage.stage, stage.parity);
+#ifdef NO_COPY
+        return;
+#endif
         if (turns_over) {
+            barrier_wait(full + 8 * stage.stage, stage.parity);
             A::turn_over(stages + stage.stage * Sizes::bytes);
             B::turn_over(stages + stage.stage * Sizes::bytes + Sizes::bytes_a);
             // A copy will come to where this was written.
@@ -238,7 +276,10 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
         }
     };
     auto wait_until_turned = [&](const Stage& stage) {
-        if (turns_over) barrier_wait(turned + 8 * stage.stage, stage.parity);
+#ifdef NO_COPY
+        return;
+#endif
+        barrier_wait((turns_over ? turned : full) + 8 * stage.stage, stage.parity);
     };
 
     Element sums[rows][columns];
@@ -252,14 +293,19 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
     Stage now, next;
     u32 stage_a = start_a, stage_b = start_b, piece = first;
     u32 from_a = A::at(stage_a, piece, 0), from_b = B::at(stage_b, piece, 0);
-    Element x[2][rows], y[2][columns];
+    Element pieces[rows][run], x[2][rows], y[2][columns];
     turn_over(now);
     wait_until_turned(now);
-    A::read(x[0], from_a);
+    if constexpr (direct) {
+#pragma unroll
+        for (int i = 0; i < rows; i++) A::read_piece(pieces[i], from_a, i);
+    } else {
+        A::read(x[0], from_a);
+    }
     B::read(y[0], from_b);
     // What the last stage holds beyond k is not multiplied, but for the zeros that fill up as many k as gemm_async.cu has.
-    constexpr int filled = 2 * Sizes::step * run;
-    i32 left = (shape.k + filled - 1) / filled * (2 / Sizes::slices);
+    constexpr int parts = Sizes::slices > 2 ? Sizes::slices : 2, filled = parts * Sizes::step * run;
+    i32 left = (shape.k + filled - 1) / filled * (parts / Sizes::slices);
 #pragma unroll 1
     for (; left > 0; left--) {
         if (piece == first + Sizes::middle * Sizes::all) {
@@ -277,72 +323,84 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
             piece = first;
         }
         const u32 next_a = A::at(stage_a, piece, 0), next_b = B::at(stage_b, piece, 0);
+#ifdef NO_READ
+#define READS if (false)
+#else
+#define READS
+#endif
 #pragma unroll
         for (int k = 0; k < Sizes::step * run; k++) {
             const int more = k + 1;
             const bool goes_on = more == Sizes::step * run;
-            A::read(x[more % 2], goes_on ? next_a : A::at(from_a, more / run, more % run));
-            B::read(y[more % 2], goes_on ? next_b : B::at(from_b, more / run, more % run));
-            // As the assembler finds registers in different banks more often.
-            constexpr bool by_columns = Sizes::by_columns && along_b;
-            constexpr int outer = by_columns ? columns : rows, inner = by_columns ? rows : columns;
+            if constexpr (!direct) READS A::read(x[more % 2], goes_on ? next_a : A::at(from_a, more / run, more % run));
+            READS B::read(y[more % 2], goes_on ? next_b : B::at(from_b, more / run, more % run));
 #pragma unroll
-            for (int u = 0; u < outer; u++) {
+            for (int i = 0; i < rows; i++) {
+                const Element of_a = direct ? pieces[i][k % run] : x[k % 2][i];
 #pragma unroll
-                for (int v = 0; v < inner; v++) {
-                    const int to_and_fro = u % 2 ? inner - 1 - v : v;
-                    const int i = by_columns ? to_and_fro : u, j = by_columns ? u : to_and_fro;
-                    sums[i][j] = multiply_add(as_multiplied<OfA>(x[k % 2][i]), as_multiplied<OfB>(y[k % 2][j]), sums[i][j]);
+                for (int v = 0; v < columns; v++) {
+                    const int j = i % 2 ? columns - 1 - v : v;
+                    sums[i][j] = multiply_add(as_multiplied<OfA>(of_a), as_multiplied<OfB>(y[k % 2][j]), sums[i][j]);
+                }
+                if constexpr (direct) {
+                    READS if (more % run == 0) A::read_piece(pieces[i], goes_on ? next_a : A::at(from_a, more / run, 0), i);
                 }
             }
         }
         from_a = next_a;
         from_b = next_b;
         if (ends) {
+#ifndef NO_COPY
             arrive(empty + 8 * now.stage);
+#endif
             now = next;
         }
     }
 
-    if constexpr (Sizes::slices > 1) {
-        // The other slice's sums, by way of the stages' place: a number of each thread behind one another.
-        static_assert(Sizes::slices == 2 && of_slice * rows * columns * sizeof(Element) <= Sizes::stages * Sizes::bytes,
-                      "one slice leaves its sums, one takes them");
-        const u32 others = stages + thread * sizeof(Element);
-        __syncthreads();
+    // All slices' sums, by way of the stages' place, 16 bytes of each thread behind one another; each slice adds and stores a
+    // part of the rows.
+    static_assert(Sizes::slices * of_slice * rows * columns * sizeof(Element) <= Sizes::stages * Sizes::bytes &&
+                  rows % Sizes::slices == 0, "they have place, and the rows are divided");
+    constexpr u32 apart = of_slice * 16, of_row = columns / run * apart, of_sums = rows * of_row;
+    constexpr int words = 4 / run, swapped = run == 4 ? SWAPPED : 0;
+    const u32 mine = stages + thread * 16;
+    __syncthreads();
 #pragma unroll
-        for (int i = 0; i < rows; i++) {
+    for (int i = 0; i < rows; i++) {
 #pragma unroll
-            for (int j = 0; j < columns; j++) {
-                if (slice == 1) to_shared(others + (i * columns + j) * of_slice * sizeof(Element), sums[i][j]);
+        for (int j = 0; j < columns; j += run) {
+            f32 four[4];
+#pragma unroll
+            for (int word = 0; word < 4; word++) {
+                four[word] = ((const f32*)&sums[i][j + (word ^ swapped) / words])[word % words];
             }
-        }
-        __syncthreads();
-        if (slice > 0) return;
+            const u32 to = mine + slice * of_sums + i * of_row + j / run * apart;
+            if constexpr (run == 4) {
+                to_shared(to, four);
+            } else {
 #pragma unroll
-        for (int i = 0; i < rows; i++) {
-#pragma unroll
-            for (int j = 0; j < columns; j++) {
-                Element other;
-                from_shared(others + (i * columns + j) * of_slice * sizeof(Element), other);
-                sums[i][j] += other;
+                for (int word = 0; word < 4; word++) to_shared(to + 4 * word, four[word]);
             }
         }
     }
-    // The other rows move up, because registers have no index, and the code for one row is long.
+    __syncthreads();
+    constexpr int part = rows / Sizes::slices;
 #pragma unroll 1
-    for (int i = 0; i < rows; i++) {
+    for (int i = slice * part; i < (int)(slice + 1) * part; i++) {
 #pragma unroll
         for (int j = 0; j < columns; j += run) {
             Element numbers[run];
 #pragma unroll
-            for (int v = 0; v < run; v++) numbers[v] = sums[0][j + v];
+            for (int of = 0; of < Sizes::slices; of++) {
+                f32 four[4];
+                from_shared(mine + of * of_sums + i * of_row + j / run * apart, four);
+#pragma unroll
+                for (int word = 0; word < 4; word++) {
+                    f32& number = ((f32*)&numbers[(word ^ swapped) / words])[word % words];
+                    number = of == 0 ? four[word] : number + four[word];
+                }
+            }
             store_run(c, shape, tile.matrix, tile.row + A::index(down, i), tile.column + B::index(across, j), numbers);
-        }
-#pragma unroll
-        for (int above = 0; above + 1 < rows; above++) {
-#pragma unroll
-            for (int j = 0; j < columns; j++) sums[above][j] = sums[above + 1][j];
         }
     }
 }
