@@ -29,44 +29,38 @@
 //   is still at hand. So the order is to and fro, and neighbours share a number of A or of B; and numbers of one k are
 //   read together, rather than the next k of a row, which would all be in one bank.
 //
-// | version | what | f32 on an H200, of cuBLAS in the same run |
+// What is turned over costs a large product 5 %: where that is more than a copy of the operand takes, the Rust side copies it
+// first, turned over (gemm_turn.cu), and launches the kernel of the other layout. Small tiles of f32 read A as it lies, which
+// takes large ones 3 to 5 % longer than to turn it over (measured at 2048 to 8192).
+//
+// | version | what | f32, nn, on one H200, in turns with cuBLAS, whose speed is 1 |
 // |---|---|---|
 // | (gemm_async.cu) | copies by all threads, one by one where k is contiguous | 0.81 at 1024, 0.85 at 4096, 0.88 at 8192 |
-// | 1 | as above | not measured yet |
+// | 1 | bulk copies; what has k along its rows is turned over; small tiles of 128 x 64 | 0.88 at 1024, 0.94 at 2048, 0.96 at 4096, 1.00 at 8192; tn 1.01 at 4096 |
+// | 2 | small tiles of 64 x 64 that read A as it lies; large operands turned over first | 1.01 at 1024; others not measured yet |
 #include "gemm_blocks.cuh"
 #include "hopper.cuh"
 
 // Outside of the namespace, which has no name of its own: the compiler would make one up, another one each time.
 extern __shared__ unsigned char shared_memory[];
 
-#ifndef LARGE_F32
-#define LARGE_F32 8, 16, 16, 8, 1, 3, 2, 2
-#endif
-#ifndef SMALL_F32
-#define SMALL_F32 8, 8, 16, 8, 2, 4, 2, 1
-#endif
-
-#ifndef DIRECT
-#define DIRECT 0
-#endif
-#ifndef SWAPPED
-#define SWAPPED 1
-#endif
-
 namespace {
 
 // How a block divides its tile. Enumerators, because constants would become variables of the module.
-template <typename Element, int EachRow, int EachColumn, int Down, int Across, int Slices, int Stages, int Ahead, int Blocks>
+template <typename Element, int EachRow, int EachColumn, int Down, int Slices, int Stages, int Ahead, int Blocks, bool ByColumns,
+          bool AsItLies>
 struct TileOf {
     enum : int {
         each_row = EachRow,  // Rows of a thread.
         each_column = EachColumn,
-        down = Down,  // Threads below each other, 8 of each warp.
-        across = Across,  // And beside each other, 4 of each warp.
+        down = Down,  // Threads below each other, 8 of a warp.
+        across = 8,
         slices = Slices,  // Parts of the block that divide the depth.
         stages = Stages,
         ahead = Ahead,    // Stages from one that is multiplied to the one that is brought in meanwhile.
         blocks = Blocks,  // Of a multiprocessor.
+        by_columns = ByColumns,  // Whether a thread goes to and fro in columns, not in rows, where B was turned over.
+        as_it_lies = AsItLies,   // Whether rows of A with k along them are read as they lie.
         rows = down * EachRow,
         columns = across * EachColumn,
         threads = down * across * Slices,
@@ -83,16 +77,19 @@ struct TileOf {
     };
 };
 
-template <typename Element, bool Large>
+// `AlongA` says whether k runs along the stored rows of A.
+template <typename Element, bool Large, bool AlongA>
 struct Tile;
+template <bool AlongA>
+struct Tile<f32, true, AlongA> : TileOf<f32, 8, 16, 16, 1, 3, 2, 2, true, false> {};
 template <>
-struct Tile<f32, true> : TileOf<f32, LARGE_F32> {};
+struct Tile<f32, false, true> : TileOf<f32, 8, 8, 8, 2, 5, 3, 2, false, true> {};
 template <>
-struct Tile<f32, false> : TileOf<f32, SMALL_F32> {};
-template <>
-struct Tile<c64, true> : TileOf<c64, 8, 8, 16, 8, 1, 4, 3, 2> {};
-template <>
-struct Tile<c64, false> : TileOf<c64, 4, 8, 16, 8, 1, 4, 3, 3> {};
+struct Tile<f32, false, false> : TileOf<f32, 8, 8, 16, 2, 4, 2, 1, false, false> {};
+template <bool AlongA>
+struct Tile<c64, true, AlongA> : TileOf<c64, 8, 8, 16, 1, 4, 3, 2, false, false> {};
+template <bool AlongA>
+struct Tile<c64, false, AlongA> : TileOf<c64, 4, 8, 16, 1, 4, 3, 3, false, false> {};
 
 // How an operand lies in shared memory: its `Each` * `Across` rows or columns, of which each of `Across` threads below or
 // beside each other has `Each`. `Along` says whether k runs along the stored rows.
@@ -103,6 +100,9 @@ struct Tile<c64, false> : TileOf<c64, 4, 8, 16, 8, 1, 4, 3, 3> {};
 // The squares that `run` rows make with one piece are then turned over in place: where piece p of the square's row v was,
 // its `run` rows of k = p * run + (v ^ shift) are. The shift differs between squares, so that what 8 neighbouring squares
 // have of one k, which neighbouring threads read, lies in different banks.
+//
+// Or they stay `AsItLies`: a thread reads a piece of each of its rows, and neighbouring threads have neighbouring rows, whose
+// pieces the swizzle puts into different banks.
 template <typename Element, typename Sizes, int Each, int Across, bool Along, bool AsItLies>
 struct Operand {
     enum : int {
@@ -165,18 +165,10 @@ struct Operand {
         return Along ? from ^ piece * 16 ^ k * flip : from + (piece * run + k) * (span * sizeof(Element));
     }
 
-    // A piece of one of the thread's rows.
-    __device__ static void read_piece(Element (&number)[run], u32 from, int i) {
-        f32 four[4];
-        from_shared(from + i * Across * row, four);
-#pragma unroll
-        for (int v = 0; v < run; v++) {
-            if constexpr (run == 4) {
-                number[v] = four[v];
-            } else {
-                number[v] = {four[2 * v], four[2 * v + 1]};
-            }
-        }
+    // A piece of the thread's row i, where it is read as it lies.
+    __device__ static void read_piece(Element (&piece)[run], u32 from, int i) {
+        static_assert(run == 4 && Across % 8 == 0, "a piece has 4 numbers, and the swizzle is that of the thread's first row");
+        from_shared(from + i * Across * row, piece);
     }
 
     // A thread's numbers of one k.
@@ -206,9 +198,14 @@ __device__ inline Element as_multiplied(Element x) {
 
 template <typename Element, bool Large, Operation OfA, Operation OfB>
 __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, const Shape& shape) {
-    typedef Tile<Element, Large> Sizes;
-    enum : bool { along_a = OfA == none, along_b = OfB != none, direct = along_a && DIRECT, turns_over = (along_a && !direct) || along_b };
-    typedef Operand<Element, Sizes, Sizes::each_row, Sizes::down, along_a, direct> A;
+    typedef Tile<Element, Large, OfA == none> Sizes;
+    enum : bool {
+        along_a = OfA == none,
+        along_b = OfB != none,
+        as_it_lies = along_a && Sizes::as_it_lies,
+        turns_over = (along_a && !as_it_lies) || along_b,
+    };
+    typedef Operand<Element, Sizes, Sizes::each_row, Sizes::down, along_a, as_it_lies> A;
     typedef Operand<Element, Sizes, Sizes::each_column, Sizes::across, along_b, false> B;
     typedef Turn<Sizes::stages> Stage;
     enum : int { rows = Sizes::each_row, columns = Sizes::each_column, run = Sizes::run };
@@ -239,9 +236,6 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
     i32 copied = 0;
     Stage into;
     auto copy = [&]() {
-#ifdef NO_COPY
-        return;
-#endif
         if (copied >= shape.k) return;
         barrier_wait(empty + 8 * into.stage, into.parity ^ 1);
         const u32 to = stages + into.stage * Sizes::bytes, told = full + 8 * into.stage;
@@ -261,11 +255,8 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
         __syncwarp();
         if (lane == 0) barrier_arrive(barrier);
     };
-    // All warps: wait until a stage has come, and turn it over where that must be.
+    // All warps: where a stage must be turned over, wait until it has come, and do.
     auto turn_over = [&](const Stage& stage) {
-#ifdef NO_COPY
-        return;
-#endif
         if (turns_over) {
             barrier_wait(full + 8 * stage.stage, stage.parity);
             A::turn_over(stages + stage.stage * Sizes::bytes);
@@ -275,10 +266,7 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
             arrive(turned + 8 * stage.stage);
         }
     };
-    auto wait_until_turned = [&](const Stage& stage) {
-#ifdef NO_COPY
-        return;
-#endif
+    auto wait_until_ready = [&](const Stage& stage) {
         barrier_wait((turns_over ? turned : full) + 8 * stage.stage, stage.parity);
     };
 
@@ -293,10 +281,11 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
     Stage now, next;
     u32 stage_a = start_a, stage_b = start_b, piece = first;
     u32 from_a = A::at(stage_a, piece, 0), from_b = B::at(stage_b, piece, 0);
-    Element pieces[rows][run], x[2][rows], y[2][columns];
+    // A thread's numbers of A of this k and the next one; or, as they lie, of a piece of each row.
+    Element x[2][rows], pieces[rows][run], y[2][columns];
     turn_over(now);
-    wait_until_turned(now);
-    if constexpr (direct) {
+    wait_until_ready(now);
+    if constexpr (as_it_lies) {
 #pragma unroll
         for (int i = 0; i < rows; i++) A::read_piece(pieces[i], from_a, i);
     } else {
@@ -304,8 +293,8 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
     }
     B::read(y[0], from_b);
     // What the last stage holds beyond k is not multiplied, but for the zeros that fill up as many k as gemm_async.cu has.
-    constexpr int parts = Sizes::slices > 2 ? Sizes::slices : 2, filled = parts * Sizes::step * run;
-    i32 left = (shape.k + filled - 1) / filled * (parts / Sizes::slices);
+    constexpr int filled = 2 * Sizes::step * run;
+    i32 left = (shape.k + filled - 1) / filled * (2 / Sizes::slices);
 #pragma unroll 1
     for (; left > 0; left--) {
         if (piece == first + Sizes::middle * Sizes::all) {
@@ -317,102 +306,116 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
         piece += Sizes::all;
         const bool ends = piece >= Sizes::pieces;
         if (ends) {
-            if (left > 1) wait_until_turned(next);
+            if (left > 1) wait_until_ready(next);
             stage_a = start_a + next.stage * Sizes::bytes;
             stage_b = start_b + next.stage * Sizes::bytes;
             piece = first;
         }
         const u32 next_a = A::at(stage_a, piece, 0), next_b = B::at(stage_b, piece, 0);
-#ifdef NO_READ
-#define READS if (false)
-#else
-#define READS
-#endif
 #pragma unroll
         for (int k = 0; k < Sizes::step * run; k++) {
             const int more = k + 1;
             const bool goes_on = more == Sizes::step * run;
-            if constexpr (!direct) READS A::read(x[more % 2], goes_on ? next_a : A::at(from_a, more / run, more % run));
-            READS B::read(y[more % 2], goes_on ? next_b : B::at(from_b, more / run, more % run));
+            const u32 more_a = goes_on ? next_a : A::at(from_a, more / run, more % run);
+            if constexpr (!as_it_lies) A::read(x[more % 2], more_a);
+            B::read(y[more % 2], goes_on ? next_b : B::at(from_b, more / run, more % run));
+            // As the assembler finds registers in different banks more often.
+            constexpr bool by_columns = Sizes::by_columns && along_b;
+            constexpr int outer = by_columns ? columns : rows, inner = by_columns ? rows : columns;
 #pragma unroll
-            for (int i = 0; i < rows; i++) {
-                const Element of_a = direct ? pieces[i][k % run] : x[k % 2][i];
+            for (int u = 0; u < outer; u++) {
 #pragma unroll
-                for (int v = 0; v < columns; v++) {
-                    const int j = i % 2 ? columns - 1 - v : v;
+                for (int v = 0; v < inner; v++) {
+                    const int to_and_fro = u % 2 ? inner - 1 - v : v;
+                    const int i = by_columns ? to_and_fro : u, j = by_columns ? u : to_and_fro;
+                    const Element of_a = as_it_lies ? pieces[i][k % run] : x[k % 2][i];
                     sums[i][j] = multiply_add(as_multiplied<OfA>(of_a), as_multiplied<OfB>(y[k % 2][j]), sums[i][j]);
                 }
-                if constexpr (direct) {
-                    READS if (more % run == 0) A::read_piece(pieces[i], goes_on ? next_a : A::at(from_a, more / run, 0), i);
+                // Once a row's piece is multiplied its next one is read.
+                if constexpr (as_it_lies) {
+                    static_assert(!by_columns, "the outer loop is that of the rows");
+                    if (more % run == 0) A::read_piece(pieces[u], more_a, u);
                 }
             }
         }
         from_a = next_a;
         from_b = next_b;
         if (ends) {
-#ifndef NO_COPY
             arrive(empty + 8 * now.stage);
-#endif
             now = next;
         }
     }
 
-    // All slices' sums, by way of the stages' place, 16 bytes of each thread behind one another; each slice adds and stores a
-    // part of the rows.
-    static_assert(Sizes::slices * of_slice * rows * columns * sizeof(Element) <= Sizes::stages * Sizes::bytes &&
-                  rows % Sizes::slices == 0, "they have place, and the rows are divided");
-    constexpr u32 apart = of_slice * 16, of_row = columns / run * apart, of_sums = rows * of_row;
-    constexpr int words = 4 / run, swapped = run == 4 ? SWAPPED : 0;
-    const u32 mine = stages + thread * 16;
-    __syncthreads();
+    if constexpr (Sizes::slices == 1) {
+        // The other rows move up, because registers have no index, and the code for one row is long.
+#pragma unroll 1
+        for (int i = 0; i < rows; i++) {
 #pragma unroll
-    for (int i = 0; i < rows; i++) {
+            for (int j = 0; j < columns; j += run) {
+                Element numbers[run];
 #pragma unroll
-        for (int j = 0; j < columns; j += run) {
-            f32 four[4];
-#pragma unroll
-            for (int word = 0; word < 4; word++) {
-                four[word] = ((const f32*)&sums[i][j + (word ^ swapped) / words])[word % words];
+                for (int v = 0; v < run; v++) numbers[v] = sums[0][j + v];
+                store_run(c, shape, tile.matrix, tile.row + A::index(down, i), tile.column + B::index(across, j), numbers);
             }
-            const u32 to = mine + slice * of_sums + i * of_row + j / run * apart;
-            if constexpr (run == 4) {
-                to_shared(to, four);
-            } else {
 #pragma unroll
-                for (int word = 0; word < 4; word++) to_shared(to + 4 * word, four[word]);
+            for (int above = 0; above + 1 < rows; above++) {
+#pragma unroll
+                for (int j = 0; j < columns; j++) sums[above][j] = sums[above + 1][j];
             }
         }
-    }
-    __syncthreads();
-    constexpr int part = rows / Sizes::slices;
-#pragma unroll 1
-    for (int i = slice * part; i < (int)(slice + 1) * part; i++) {
+    } else {
+        // All slices' sums, by way of the stages' place, a run of each thread behind one another; each slice adds and stores a
+        // part of the rows.
+        constexpr u32 apart = of_slice * 16, of_row = columns / run * apart, of_sums = rows * of_row;
+        constexpr int part = rows / Sizes::slices;
+        static_assert(run == 4 && rows % Sizes::slices == 0 && Sizes::slices * of_sums <= Sizes::stages * Sizes::bytes,
+                      "a run has 4 numbers, the rows are divided, and all sums have place");
+        // Neighbours change places: what is written together has registers in a row, and in this order the assembler finds
+        // those that are multiplied together in different banks more often.
+        enum : int { neighbour = 1 };
+        const u32 mine = stages + thread * 16;
+        __syncthreads();
 #pragma unroll
-        for (int j = 0; j < columns; j += run) {
-            Element numbers[run];
+        for (int i = 0; i < rows; i++) {
 #pragma unroll
-            for (int of = 0; of < Sizes::slices; of++) {
-                f32 four[4];
-                from_shared(mine + of * of_sums + i * of_row + j / run * apart, four);
+            for (int j = 0; j < columns; j += run) {
+                Element four[run];
 #pragma unroll
-                for (int word = 0; word < 4; word++) {
-                    f32& number = ((f32*)&numbers[(word ^ swapped) / words])[word % words];
-                    number = of == 0 ? four[word] : number + four[word];
-                }
+                for (int v = 0; v < run; v++) four[v] = sums[i][j + (v ^ neighbour)];
+                to_shared(mine + slice * of_sums + i * of_row + j / run * apart, four);
             }
-            store_run(c, shape, tile.matrix, tile.row + A::index(down, i), tile.column + B::index(across, j), numbers);
+        }
+        __syncthreads();
+#pragma unroll 1
+        for (int i = slice * part; i < (int)(slice + 1) * part; i++) {
+#pragma unroll
+            for (int j = 0; j < columns; j += run) {
+                Element numbers[run];
+#pragma unroll
+                for (int of = 0; of < Sizes::slices; of++) {
+                    Element four[run];
+                    from_shared(mine + of * of_sums + i * of_row + j / run * apart, four);
+#pragma unroll
+                    for (int v = 0; v < run; v++) {
+                        Element& number = numbers[v ^ neighbour];
+                        number = of == 0 ? four[v] : number + four[v];
+                    }
+                }
+                store_run(c, shape, tile.matrix, tile.row + A::index(down, i), tile.column + B::index(across, j), numbers);
+            }
         }
     }
 }
 
 }  // namespace
 
-#define ENTRY(element, layout, size, large, of_a, of_b)                                                       \
-    extern "C" __global__ void __launch_bounds__(Tile<element, large>::threads, Tile<element, large>::blocks) \
-        gemm_bulk_##element##_##layout##_##size(const __grid_constant__ TensorMap a,                          \
-                                                const __grid_constant__ TensorMap b, element* c,              \
-                                                const __grid_constant__ Shape shape) {                        \
-        gemm<element, large, of_a, of_b>(&a, &b, c, shape);                                                   \
+#define ENTRY(element, layout, size, large, of_a, of_b)                                   \
+    extern "C" __global__ void __launch_bounds__(Tile<element, large, of_a == none>::threads, \
+                                                 Tile<element, large, of_a == none>::blocks)  \
+        gemm_bulk_##element##_##layout##_##size(const __grid_constant__ TensorMap a,          \
+                                                const __grid_constant__ TensorMap b, element* c, \
+                                                const __grid_constant__ Shape shape) {        \
+        gemm<element, large, of_a, of_b>(&a, &b, c, shape);                                   \
     }
 #define LAYOUTS(element, size, large)                  \
     ENTRY(element, nn, size, large, none, none)        \
