@@ -18,7 +18,8 @@ const LAYOUTS: [&str; 4] = ["nn", "nt", "tn", "tt"];
 
 /// Families for one architecture alone.
 fn is_for_hopper(family: &str) -> bool {
-    ["gemm_wgmma_", "gemm_split_", "gemm_pack", "gemm_bulk_"].iter().any(|prefix| family.starts_with(prefix))
+    let prefixes = ["gemm_wgmma_", "gemm_split_", "gemm_pack", "gemm_bulk_", "gemm_turn"];
+    prefixes.iter().any(|prefix| family.starts_with(prefix))
 }
 
 /// Families that older devices do without.
@@ -49,6 +50,7 @@ fn wanted_entries(family: &str) -> Vec<String> {
             let names = ["scatter_i32", "scatter_i64", "scatter_last_i32", "scatter_last_i64"];
             entries.extend(names.map(str::to_owned));
         }
+        "gemm_turn" => entries.push("gemm_turn".to_owned()),
         product if product.starts_with("gemm_simt_") => {
             entries.extend(LAYOUTS.map(|layout| format!("{product}_{layout}")));
             if product.ends_with("f16") {
@@ -100,7 +102,7 @@ fn entries_of(ptx: &str) -> Vec<String> {
 #[test]
 fn families_are_complete() {
     let mut wanted: Vec<String> = ELEMENT_TYPES.iter().map(|element| format!("cast_{element}")).collect();
-    wanted.extend(["arithmetic", "copy", "fill", "scatter_mark"].map(str::to_owned));
+    wanted.extend(["arithmetic", "copy", "fill", "scatter_mark", "gemm_turn"].map(str::to_owned));
     for bits in [8, 16, 32, 64, 128] {
         wanted.extend([format!("gather_{bits}"), format!("scatter_{bits}")]);
     }

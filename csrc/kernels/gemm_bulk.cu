@@ -29,10 +29,15 @@
 //   is still at hand. So the order is to and fro, and neighbours share a number of A or of B; and numbers of one k are
 //   read together, rather than the next k of a row, which would all be in one bank.
 //
-// | version | what | f32 on an H200, of cuBLAS in the same run |
+// What is turned over costs a large product 5 %: where that is more than a copy of the operand takes, the Rust side copies it
+// first, turned over (gemm_turn.cu), and launches the kernel of the other layout. Small tiles of f32 read A as it lies, which
+// takes large ones 3 to 5 % longer than to turn it over (measured at 2048 to 8192).
+//
+// | version | what | f32, nn, on one H200, in turns with cuBLAS, whose speed is 1 |
 // |---|---|---|
 // | (gemm_async.cu) | copies by all threads, one by one where k is contiguous | 0.81 at 1024, 0.85 at 4096, 0.88 at 8192 |
-// | 1 | as above | not measured yet |
+// | 1 | bulk copies; what has k along its rows is turned over; small tiles of 128 x 64 | 0.88 at 1024, 0.94 at 2048, 0.96 at 4096, 1.00 at 8192; tn 1.01 at 4096 |
+// | 2 | small tiles of 64 x 64 that read A as it lies; large operands turned over first | 1.01 at 1024; others not measured yet |
 #include "gemm_blocks.cuh"
 #include "hopper.cuh"
 
@@ -42,18 +47,20 @@ extern __shared__ unsigned char shared_memory[];
 namespace {
 
 // How a block divides its tile. Enumerators, because constants would become variables of the module.
-template <typename Element, int EachRow, int EachColumn, int Slices, int Stages, int Ahead, int Blocks, bool ByColumns>
+template <typename Element, int EachRow, int EachColumn, int Down, int Slices, int Stages, int Ahead, int Blocks, bool ByColumns,
+          bool AsItLies>
 struct TileOf {
     enum : int {
         each_row = EachRow,  // Rows of a thread.
         each_column = EachColumn,
-        down = 16,  // Threads below each other: two warps.
+        down = Down,  // Threads below each other, 8 of a warp.
         across = 8,
         slices = Slices,  // Parts of the block that divide the depth.
         stages = Stages,
         ahead = Ahead,    // Stages from one that is multiplied to the one that is brought in meanwhile.
         blocks = Blocks,  // Of a multiprocessor.
         by_columns = ByColumns,  // Whether a thread goes to and fro in columns, not in rows, where B was turned over.
+        as_it_lies = AsItLies,   // Whether rows of A with k along them are read as they lie.
         rows = down * EachRow,
         columns = across * EachColumn,
         threads = down * across * Slices,
@@ -70,16 +77,19 @@ struct TileOf {
     };
 };
 
-template <typename Element, bool Large>
+// `AlongA` says whether k runs along the stored rows of A.
+template <typename Element, bool Large, bool AlongA>
 struct Tile;
+template <bool AlongA>
+struct Tile<f32, true, AlongA> : TileOf<f32, 8, 16, 16, 1, 3, 2, 2, true, false> {};
 template <>
-struct Tile<f32, true> : TileOf<f32, 8, 16, 1, 3, 2, 2, true> {};
+struct Tile<f32, false, true> : TileOf<f32, 8, 8, 8, 2, 5, 3, 2, false, true> {};
 template <>
-struct Tile<f32, false> : TileOf<f32, 8, 8, 2, 4, 2, 1, false> {};
-template <>
-struct Tile<c64, true> : TileOf<c64, 8, 8, 1, 4, 3, 2, false> {};
-template <>
-struct Tile<c64, false> : TileOf<c64, 4, 8, 1, 4, 3, 3, false> {};
+struct Tile<f32, false, false> : TileOf<f32, 8, 8, 16, 2, 4, 2, 1, false, false> {};
+template <bool AlongA>
+struct Tile<c64, true, AlongA> : TileOf<c64, 8, 8, 16, 1, 4, 3, 2, false, false> {};
+template <bool AlongA>
+struct Tile<c64, false, AlongA> : TileOf<c64, 4, 8, 16, 1, 4, 3, 3, false, false> {};
 
 // How an operand lies in shared memory: its `Each` * `Across` rows or columns, of which each of `Across` threads below or
 // beside each other has `Each`. `Along` says whether k runs along the stored rows.
@@ -90,7 +100,10 @@ struct Tile<c64, false> : TileOf<c64, 4, 8, 1, 4, 3, 3, false> {};
 // The squares that `run` rows make with one piece are then turned over in place: where piece p of the square's row v was,
 // its `run` rows of k = p * run + (v ^ shift) are. The shift differs between squares, so that what 8 neighbouring squares
 // have of one k, which neighbouring threads read, lies in different banks.
-template <typename Element, typename Sizes, int Each, int Across, bool Along>
+//
+// Or they stay `AsItLies`: a thread reads a piece of each of its rows, and neighbouring threads have neighbouring rows, whose
+// pieces the swizzle puts into different banks.
+template <typename Element, typename Sizes, int Each, int Across, bool Along, bool AsItLies>
 struct Operand {
     enum : int {
         span = Each * Across,
@@ -111,7 +124,7 @@ struct Operand {
 
     // Turns a stage's squares over; each thread some.
     __device__ static void turn_over(u32 stage) {
-        if constexpr (Along) {
+        if constexpr (Along && !AsItLies) {
             // 8 pieces of a row are in different banks.
             const u32 piece = threadIdx.x % 8, first = threadIdx.x / 8;
             constexpr int squares = span / run, at_once = Sizes::threads / 8;
@@ -137,14 +150,25 @@ struct Operand {
     }
 
     // Which row or column of the tile a thread's number i is.
-    __device__ static i32 index(u32 thread, int i) { return (thread + i / run * Across) * run + i % run; }
+    __device__ static i32 index(u32 thread, int i) {
+        return AsItLies ? thread + i * Across : (thread + i / run * Across) * run + i % run;
+    }
 
     // From a stage's begin to where the thread reads at k = 0.
-    __device__ static u32 start(u32 thread) { return Along ? corner(thread) ^ shift(thread) : thread * 16; }
+    __device__ static u32 start(u32 thread) {
+        if (AsItLies) return thread * row + thread % 8 * 16;
+        return Along ? corner(thread) ^ shift(thread) : thread * 16;
+    }
 
     // From there to where it reads `k` after the begin of a piece; or on from there, where no number has a bit in common.
     __device__ static u32 at(u32 from, u32 piece, u32 k) {
         return Along ? from ^ piece * 16 ^ k * flip : from + (piece * run + k) * (span * sizeof(Element));
+    }
+
+    // A piece of the thread's row i, where it is read as it lies.
+    __device__ static void read_piece(Element (&piece)[run], u32 from, int i) {
+        static_assert(run == 4 && Across % 8 == 0, "a piece has 4 numbers, and the swizzle is that of the thread's first row");
+        from_shared(from + i * Across * row, piece);
     }
 
     // A thread's numbers of one k.
@@ -174,18 +198,23 @@ __device__ inline Element as_multiplied(Element x) {
 
 template <typename Element, bool Large, Operation OfA, Operation OfB>
 __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, const Shape& shape) {
-    typedef Tile<Element, Large> Sizes;
-    enum : bool { along_a = OfA == none, along_b = OfB != none, turns_over = along_a || along_b };
-    typedef Operand<Element, Sizes, Sizes::each_row, Sizes::down, along_a> A;
-    typedef Operand<Element, Sizes, Sizes::each_column, Sizes::across, along_b> B;
+    typedef Tile<Element, Large, OfA == none> Sizes;
+    enum : bool {
+        along_a = OfA == none,
+        along_b = OfB != none,
+        as_it_lies = along_a && Sizes::as_it_lies,
+        turns_over = (along_a && !as_it_lies) || along_b,
+    };
+    typedef Operand<Element, Sizes, Sizes::each_row, Sizes::down, along_a, as_it_lies> A;
+    typedef Operand<Element, Sizes, Sizes::each_column, Sizes::across, along_b, false> B;
     typedef Turn<Sizes::stages> Stage;
     enum : int { rows = Sizes::each_row, columns = Sizes::each_column, run = Sizes::run };
 
     const BlockTile tile(shape, Sizes::rows, Sizes::columns);
     constexpr int of_slice = Sizes::threads / Sizes::slices;
     const u32 thread = threadIdx.x % of_slice, slice = threadIdx.x / of_slice, warp = thread / 32, lane = thread % 32;
-    const u32 down = warp % 2 * 8 + (lane & 1) + (lane >> 1 & 2) + (lane >> 2 & 4);
-    const u32 across = warp / 2 * 4 + (lane >> 1 & 1) + (lane >> 2 & 2);
+    const u32 down = warp % (Sizes::down / 8) * 8 + (lane & 1) + (lane >> 1 & 2) + (lane >> 2 & 4);
+    const u32 across = warp / (Sizes::down / 8) * 4 + (lane >> 1 & 1) + (lane >> 2 & 2);
 
     // Stages begin at multiples of 1024 bytes, after which the swizzle repeats.
     const u32 stages = (shared_address(shared_memory) + 1023) & ~1023u;
@@ -226,10 +255,10 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
         __syncwarp();
         if (lane == 0) barrier_arrive(barrier);
     };
-    // All warps: wait until a stage has come, and turn it over where that must be.
+    // All warps: where a stage must be turned over, wait until it has come, and do.
     auto turn_over = [&](const Stage& stage) {
-        barrier_wait(full + 8 * stage.stage, stage.parity);
         if (turns_over) {
+            barrier_wait(full + 8 * stage.stage, stage.parity);
             A::turn_over(stages + stage.stage * Sizes::bytes);
             B::turn_over(stages + stage.stage * Sizes::bytes + Sizes::bytes_a);
             // A copy will come to where this was written.
@@ -237,8 +266,8 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
             arrive(turned + 8 * stage.stage);
         }
     };
-    auto wait_until_turned = [&](const Stage& stage) {
-        if (turns_over) barrier_wait(turned + 8 * stage.stage, stage.parity);
+    auto wait_until_ready = [&](const Stage& stage) {
+        barrier_wait((turns_over ? turned : full) + 8 * stage.stage, stage.parity);
     };
 
     Element sums[rows][columns];
@@ -252,10 +281,16 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
     Stage now, next;
     u32 stage_a = start_a, stage_b = start_b, piece = first;
     u32 from_a = A::at(stage_a, piece, 0), from_b = B::at(stage_b, piece, 0);
-    Element x[2][rows], y[2][columns];
+    // A thread's numbers of A of this k and the next one; or, as they lie, of a piece of each row.
+    Element x[2][rows], pieces[rows][run], y[2][columns];
     turn_over(now);
-    wait_until_turned(now);
-    A::read(x[0], from_a);
+    wait_until_ready(now);
+    if constexpr (as_it_lies) {
+#pragma unroll
+        for (int i = 0; i < rows; i++) A::read_piece(pieces[i], from_a, i);
+    } else {
+        A::read(x[0], from_a);
+    }
     B::read(y[0], from_b);
     // What the last stage holds beyond k is not multiplied, but for the zeros that fill up as many k as gemm_async.cu has.
     constexpr int filled = 2 * Sizes::step * run;
@@ -271,7 +306,7 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
         piece += Sizes::all;
         const bool ends = piece >= Sizes::pieces;
         if (ends) {
-            if (left > 1) wait_until_turned(next);
+            if (left > 1) wait_until_ready(next);
             stage_a = start_a + next.stage * Sizes::bytes;
             stage_b = start_b + next.stage * Sizes::bytes;
             piece = first;
@@ -281,7 +316,8 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
         for (int k = 0; k < Sizes::step * run; k++) {
             const int more = k + 1;
             const bool goes_on = more == Sizes::step * run;
-            A::read(x[more % 2], goes_on ? next_a : A::at(from_a, more / run, more % run));
+            const u32 more_a = goes_on ? next_a : A::at(from_a, more / run, more % run);
+            if constexpr (!as_it_lies) A::read(x[more % 2], more_a);
             B::read(y[more % 2], goes_on ? next_b : B::at(from_b, more / run, more % run));
             // As the assembler finds registers in different banks more often.
             constexpr bool by_columns = Sizes::by_columns && along_b;
@@ -292,7 +328,13 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
                 for (int v = 0; v < inner; v++) {
                     const int to_and_fro = u % 2 ? inner - 1 - v : v;
                     const int i = by_columns ? to_and_fro : u, j = by_columns ? u : to_and_fro;
-                    sums[i][j] = multiply_add(as_multiplied<OfA>(x[k % 2][i]), as_multiplied<OfB>(y[k % 2][j]), sums[i][j]);
+                    const Element of_a = as_it_lies ? pieces[i][k % run] : x[k % 2][i];
+                    sums[i][j] = multiply_add(as_multiplied<OfA>(of_a), as_multiplied<OfB>(y[k % 2][j]), sums[i][j]);
+                }
+                // Once a row's piece is multiplied its next one is read.
+                if constexpr (as_it_lies) {
+                    static_assert(!by_columns, "the outer loop is that of the rows");
+                    if (more % run == 0) A::read_piece(pieces[u], more_a, u);
                 }
             }
         }
@@ -304,57 +346,76 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
         }
     }
 
-    if constexpr (Sizes::slices > 1) {
-        // The other slice's sums, by way of the stages' place: a number of each thread behind one another.
-        static_assert(Sizes::slices == 2 && of_slice * rows * columns * sizeof(Element) <= Sizes::stages * Sizes::bytes,
-                      "one slice leaves its sums, one takes them");
-        const u32 others = stages + thread * sizeof(Element);
-        __syncthreads();
-#pragma unroll
-        for (int i = 0; i < rows; i++) {
-#pragma unroll
-            for (int j = 0; j < columns; j++) {
-                if (slice == 1) to_shared(others + (i * columns + j) * of_slice * sizeof(Element), sums[i][j]);
-            }
-        }
-        __syncthreads();
-        if (slice > 0) return;
-#pragma unroll
-        for (int i = 0; i < rows; i++) {
-#pragma unroll
-            for (int j = 0; j < columns; j++) {
-                Element other;
-                from_shared(others + (i * columns + j) * of_slice * sizeof(Element), other);
-                sums[i][j] += other;
-            }
-        }
-    }
-    // The other rows move up, because registers have no index, and the code for one row is long.
+    if constexpr (Sizes::slices == 1) {
+        // The other rows move up, because registers have no index, and the code for one row is long.
 #pragma unroll 1
-    for (int i = 0; i < rows; i++) {
+        for (int i = 0; i < rows; i++) {
 #pragma unroll
-        for (int j = 0; j < columns; j += run) {
-            Element numbers[run];
+            for (int j = 0; j < columns; j += run) {
+                Element numbers[run];
 #pragma unroll
-            for (int v = 0; v < run; v++) numbers[v] = sums[0][j + v];
-            store_run(c, shape, tile.matrix, tile.row + A::index(down, i), tile.column + B::index(across, j), numbers);
+                for (int v = 0; v < run; v++) numbers[v] = sums[0][j + v];
+                store_run(c, shape, tile.matrix, tile.row + A::index(down, i), tile.column + B::index(across, j), numbers);
+            }
+#pragma unroll
+            for (int above = 0; above + 1 < rows; above++) {
+#pragma unroll
+                for (int j = 0; j < columns; j++) sums[above][j] = sums[above + 1][j];
+            }
         }
+    } else {
+        // All slices' sums, by way of the stages' place, a run of each thread behind one another; each slice adds and stores a
+        // part of the rows.
+        constexpr u32 apart = of_slice * 16, of_row = columns / run * apart, of_sums = rows * of_row;
+        constexpr int part = rows / Sizes::slices;
+        static_assert(run == 4 && rows % Sizes::slices == 0 && Sizes::slices * of_sums <= Sizes::stages * Sizes::bytes,
+                      "a run has 4 numbers, the rows are divided, and all sums have place");
+        // Neighbours change places: what is written together has registers in a row, and in this order the assembler finds
+        // those that are multiplied together in different banks more often.
+        enum : int { neighbour = 1 };
+        const u32 mine = stages + thread * 16;
+        __syncthreads();
 #pragma unroll
-        for (int above = 0; above + 1 < rows; above++) {
+        for (int i = 0; i < rows; i++) {
 #pragma unroll
-            for (int j = 0; j < columns; j++) sums[above][j] = sums[above + 1][j];
+            for (int j = 0; j < columns; j += run) {
+                Element four[run];
+#pragma unroll
+                for (int v = 0; v < run; v++) four[v] = sums[i][j + (v ^ neighbour)];
+                to_shared(mine + slice * of_sums + i * of_row + j / run * apart, four);
+            }
+        }
+        __syncthreads();
+#pragma unroll 1
+        for (int i = slice * part; i < (int)(slice + 1) * part; i++) {
+#pragma unroll
+            for (int j = 0; j < columns; j += run) {
+                Element numbers[run];
+#pragma unroll
+                for (int of = 0; of < Sizes::slices; of++) {
+                    Element four[run];
+                    from_shared(mine + of * of_sums + i * of_row + j / run * apart, four);
+#pragma unroll
+                    for (int v = 0; v < run; v++) {
+                        Element& number = numbers[v ^ neighbour];
+                        number = of == 0 ? four[v] : number + four[v];
+                    }
+                }
+                store_run(c, shape, tile.matrix, tile.row + A::index(down, i), tile.column + B::index(across, j), numbers);
+            }
         }
     }
 }
 
 }  // namespace
 
-#define ENTRY(element, layout, size, large, of_a, of_b)                                                       \
-    extern "C" __global__ void __launch_bounds__(Tile<element, large>::threads, Tile<element, large>::blocks) \
-        gemm_bulk_##element##_##layout##_##size(const __grid_constant__ TensorMap a,                          \
-                                                const __grid_constant__ TensorMap b, element* c,              \
-                                                const __grid_constant__ Shape shape) {                        \
-        gemm<element, large, of_a, of_b>(&a, &b, c, shape);                                                   \
+#define ENTRY(element, layout, size, large, of_a, of_b)                                   \
+    extern "C" __global__ void __launch_bounds__(Tile<element, large, of_a == none>::threads, \
+                                                 Tile<element, large, of_a == none>::blocks)  \
+        gemm_bulk_##element##_##layout##_##size(const __grid_constant__ TensorMap a,          \
+                                                const __grid_constant__ TensorMap b, element* c, \
+                                                const __grid_constant__ Shape shape) {        \
+        gemm<element, large, of_a, of_b>(&a, &b, c, shape);                                   \
     }
 #define LAYOUTS(element, size, large)                  \
     ENTRY(element, nn, size, large, none, none)        \

@@ -58,6 +58,8 @@ const BULK_F32: Family = family("gemm_bulk.cu", &["-DELEMENT=f32"], 1, 2);
 const BULK_C64: Family = family("gemm_bulk.cu", &["-DELEMENT=c64"], 1, 2);
 const SIMT_F16: Family = family("gemm_simt.cu", &["-DELEMENT=f16", "-DWIDE"], 1, 1);
 const SIMT_U8: Family = family("gemm_simt.cu", &["-DELEMENT=u8"], 1, 1);
+/// Copies of operands that are turned over.
+const TURN: Family = family("gemm_turn.cu", &[], 1, 1);
 /// Copies of operands that no tensor map describes.
 const PACK: Family = family("gemm_pack.cu", &[], 1, 2);
 
@@ -253,7 +255,7 @@ fn simt(fake: &Fake) -> Outcome {
 
 /// Child: ordinary arithmetic on what bulk copies bring in, in small tiles and in large ones.
 fn bulk(fake: &Fake) -> Outcome {
-    emulate(fake, &[BULK_F32, BULK_C64])?;
+    emulate(fake, &[BULK_F32, BULK_C64, TURN])?;
     with_seeds(2, |stream| {
         for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS.into_iter().cycle()) {
             let case = Case { operations, multiple: 4, alpha: (3, 1), beta: (1, -2), ..Case::new(m, n, k) };
@@ -265,6 +267,26 @@ fn bulk(fake: &Fake) -> Outcome {
             let case = Case { operations, multiple: 4, ..Case::new(35, 20, 17) };
             passes(case.check::<f32, f32>(stream, SIMT))?;
             passes(case.check::<Complex<f32>, Complex<f32>>(stream, SIMT))?;
+        }
+        Ok(())
+    })?;
+    // Operands that are turned over first, of tiles that are not whole, in batches that share a matrix or not.
+    with_seeds(1, |stream| {
+        for operations in LAYOUTS {
+            let case = Case {
+                operations,
+                multiple: 4,
+                gaps: (4, 8, 4),
+                starts: (4, 8, 0),
+                ..Case::new(70, 133, 97)
+            };
+            for (batch, shared) in [(1, (false, false)), (3, (true, false)), (3, (false, true))] {
+                in_every_way::<f32, f32>(
+                    stream,
+                    Case { batch, shared, ..case },
+                    &["simt/turned", "simt/stored"],
+                )?;
+            }
         }
         Ok(())
     })?;
