@@ -23,11 +23,13 @@ use crate::types::DType;
 
 /// What products take elsewhere whose operands no tensor map describes, in clocks, roughly (from the times of 300 random shapes on
 /// an H200): a step of 32 k of that engine, whose elements come one by one, and a tile beside its steps. And what copies take: to
-/// be launched, and the bytes of operands that they copy in a clock.
+/// be launched, and the bytes of operands that they copy in a clock. And 64 x 64 elements of C that a warpgroup's threads store two
+/// bytes at a time, because no map can.
 const STEP_ELSEWHERE: u64 = 1800;
 const TILE_ELSEWHERE: u64 = 3000;
 const COPIES_BEGIN: u64 = 3500;
 const COPIED_BYTES: u64 = 1000;
+const STORED_BY_TWO: u64 = 5000;
 
 /// Elements in the 128 bytes of a box's row, and k of a stage.
 const PANEL: u32 = 64;
@@ -87,15 +89,22 @@ fn unmapped_bytes(situation: &Situation<'_>) -> u64 {
     unmapped(situation).map(bytes).fold(0, u64::saturating_add)
 }
 
-/// Whether it is worth its time to copy the operands that no tensor map describes.
+/// Whether it is worth its time to copy the operands that no tensor map describes: by a third, since both estimates are rough.
 fn copies_pay(situation: &Situation<'_>) -> bool {
     let (product, machine) = (situation.product, situation.machine);
-    let copies = COPIES_BEGIN + unmapped_bytes(situation) / COPIED_BYTES;
+    let at_once = 2 * u64::from(machine.multiprocessors);
+    let squares = blocks::tiles(situation, 64, 64);
+    let row = product.n() * situation.result.size();
+    let together = [MAP_ALIGNMENT, 8, 4].into_iter().find(|bytes| row % bytes == 0).unwrap_or(2);
+    let stores = if together == MAP_ALIGNMENT { 0 } else { STORED_BY_TWO * 2 / together as u64 };
     let clocks = divisions(product, machine).map(|(_, clocks)| clocks).min().unwrap_or(u64::MAX);
-    let rounds = blocks::tiles(situation, 64, 64).div_ceil(2 * u64::from(machine.multiprocessors));
+    let here = COPIES_BEGIN
+        .saturating_add(unmapped_bytes(situation) / COPIED_BYTES)
+        .saturating_add(clocks)
+        .saturating_add(squares.saturating_mul(stores) / at_once);
     let steps = (product.k() as u64).div_ceil(32);
-    let elsewhere = rounds.saturating_mul(steps * STEP_ELSEWHERE + TILE_ELSEWHERE);
-    elsewhere > clocks.saturating_add(copies)
+    let elsewhere = squares.max(at_once).saturating_mul(steps * STEP_ELSEWHERE) / at_once + TILE_ELSEWHERE;
+    elsewhere > here.saturating_add(here / 3)
 }
 
 fn families(operand: DType) -> Option<[&'static str; 2]> {

@@ -4,7 +4,7 @@
 use half::{bf16, f16};
 use num_complex::Complex;
 use selvedge::driver::Stream;
-use selvedge::gemm::{Choice, Engine, Machine, Plan, Product, gemm};
+use selvedge::gemm::{Choice, Engine, Machine, Plan, Product, Way, gemm};
 use selvedge::types::DType;
 
 use super::case::LAYOUTS;
@@ -36,8 +36,22 @@ fn times(
     result
 }
 
-/// The rows of the operands begin at multiples of `multiple` elements.
-fn check<T>(stream: &Stream, (m, n, k): (usize, usize, usize), multiple: usize, choice: Choice) -> Outcome
+fn check<T>(stream: &Stream, size: (usize, usize, usize), multiple: usize, choice: Choice) -> Outcome
+where
+    T: Number,
+    f32: ResultOf<T>,
+{
+    check_in::<T>(stream, size, multiple, choice, None)
+}
+
+/// The rows of the operands begin at multiples of `multiple` elements; in that way, where one is given.
+fn check_in<T>(
+    stream: &Stream,
+    (m, n, k): (usize, usize, usize),
+    multiple: usize,
+    choice: Choice,
+    way: Option<Way>,
+) -> Outcome
 where
     T: Number,
     f32: ResultOf<T>,
@@ -61,6 +75,7 @@ where
         let (on_a, on_b) = (upload(&a)?, upload(&b)?);
         let (one, zero) = (T::scalar(Complex::new(1, 0)), T::scalar(Complex::new(0, 0)));
         let product = Product::new(m, n, k).a(of_a).b(of_b).leading(leading_a, leading_b, n).by(choice);
+        let product = way.map_or(product, |way| product.in_way(way));
         let mut c = stream.upload(&vec![f32::NAN; m * n])?;
         gemm::<T, f32>(stream, &product, one, &on_a, &on_b, zero, &mut c)?;
         let c = stream.download(&c)?;
@@ -82,11 +97,10 @@ where
     Ok(())
 }
 
-/// Every way to divide a product, more tiles than blocks, and sizes that are no multiple of anything.
+/// Products by every engine and in every way, more tiles than blocks, and sizes that are no multiple of anything.
 pub fn products(stream: &Stream, engines: &[Engine]) -> Outcome {
     let wgmma = engines.contains(&Engine::Wgmma);
     let machine = Machine::of(&stream.device())?;
-    let mut ways = Vec::new();
     for size in [
         (300, 200, 500),
         (300, 200, 2000),
@@ -102,10 +116,6 @@ pub fn products(stream: &Stream, engines: &[Engine]) -> Outcome {
             let by = Choice::Only(Engine::Wgmma);
             check::<bf16>(stream, size, 8, by)?;
             check::<f16>(stream, size, 8, by)?;
-            let product = Product::new(size.0, size.1.next_multiple_of(8), size.2.next_multiple_of(8));
-            let plan = Plan::explain(&product, DType::BF16, DType::BF16, machine)?;
-            let parts: Vec<&str> = plan.kernel().split('_').collect();
-            ways.push(format!("{} {}", parts[1], parts.last().ok_or("a kernel's name")?));
         }
         if engines.contains(&Engine::Mma) {
             check::<bf16>(stream, size, 8, Choice::Only(Engine::Mma))?;
@@ -121,21 +131,34 @@ pub fn products(stream: &Stream, engines: &[Engine]) -> Outcome {
             check::<f16>(stream, size, 1, Choice::Only(Engine::Wgmma))?;
         }
     }
-    ways.sort();
-    ways.dedup();
-    let all = [
-        "split 128",
-        "split 16",
-        "split 256",
-        "split 32",
-        "split 64",
-        "wgmma 128",
-        "wgmma 192",
-        "wgmma 256",
-        "wgmma 64",
-    ];
-    // By the multiprocessors of an H200.
-    assert!(!wgmma || machine.multiprocessors != 132 || ways == all, "these sizes take only {ways:?}");
+    // Every width of a tile; of those that divide the last round, those whose round an H200's pairs can divide.
+    for (way, divided) in [
+        ("wgmma/pairs/64", false),
+        ("wgmma/pairs/128", false),
+        ("wgmma/pairs/192", false),
+        ("wgmma/pairs/256", false),
+        ("wgmma/pairs/64/divided", true),
+        ("wgmma/pairs/192/divided", true),
+        ("wgmma/pairs/256/divided", true),
+        ("wgmma/split/16x1", false),
+        ("wgmma/split/32x2/swapped", false),
+        ("wgmma/split/64x3", false),
+        ("wgmma/split/128x4/swapped", false),
+        ("wgmma/split/256x2", false),
+    ] {
+        if !wgmma || (divided && machine.multiprocessors != 132) {
+            continue;
+        }
+        let (m, n, k) = (700, 760, 3000);
+        let by = Choice::Only(Engine::Wgmma);
+        let product = Product::new(m, n, k).by(by).in_way(way.parse()?);
+        let plan = Plan::explain(&product, DType::BF16, DType::BF16, machine)?;
+        let columns: String =
+            way.split('/').nth(2).unwrap_or_default().chars().take_while(char::is_ascii_digit).collect();
+        assert!(plan.kernel().ends_with(&format!("_{columns}")), "{way}: {plan}");
+        assert_eq!(plan.to_string().contains("divide the k of the last"), divided, "{way}: {plan}");
+        check_in::<bf16>(stream, (m, n, k), 8, by, Some(way.parse()?))?;
+    }
     Ok(())
 }
 
