@@ -102,7 +102,8 @@ fn entries_of(ptx: &str) -> Vec<String> {
 #[test]
 fn families_are_complete() {
     let mut wanted: Vec<String> = ELEMENT_TYPES.iter().map(|element| format!("cast_{element}")).collect();
-    wanted.extend(["arithmetic", "copy", "fill", "scatter_mark", "gemm_turn"].map(str::to_owned));
+    wanted
+        .extend(["arithmetic", "copy", "fill", "scatter_mark", "gemm_pack", "gemm_turn"].map(str::to_owned));
     for bits in [8, 16, 32, 64, 128] {
         wanted.extend([format!("gather_{bits}"), format!("scatter_{bits}")]);
     }
@@ -230,7 +231,7 @@ fn sm_60_has_every_family_but_those_of_one_architecture() {
 fn embedded_images_stay_small() {
     let total: usize = images::all().iter().map(|image| image.packed_length()).sum();
     println!("{} images take {total} bytes", images::all().len());
-    assert!(total < 6 << 20, "{total} bytes");
+    assert!(total < 7 << 20, "{total} bytes");
 }
 
 /// FNV-1a of 64 bits, as `selvedge build-images` has it.
