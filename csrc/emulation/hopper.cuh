@@ -215,16 +215,20 @@ inline void wait_until_raised(const u32* flag) {
 
 // ---- shared memory by its addresses ----
 
+inline void prefetch(const void*) {}
+
 inline void to_shared(u32 place, u16 bits) { emulated::store_shared(place, &bits, 2); }
 inline void to_shared(u32 place, f32 number) { emulated::store_shared(place, &number, 4); }
 inline void to_shared(u32 place, const f32 (&two)[2]) { emulated::store_shared(place, two, 8); }
 inline void to_shared(u32 place, const f32 (&four)[4]) { emulated::store_shared(place, four, 16); }
+inline void to_shared(u32 place, const u32 (&four)[4]) { emulated::store_shared(place, four, 16); }
 inline void from_shared(u32 place, u16& bits) { emulated::load_shared(place, &bits, 2); }
 inline void from_shared(u32 place, u32& bits) { emulated::load_shared(place, &bits, 4); }
 inline void from_shared(u32 place, u64& bits) { emulated::load_shared(place, &bits, 8); }
 inline void from_shared(u32 place, f32& number) { emulated::load_shared(place, &number, 4); }
 inline void from_shared(u32 place, f32 (&two)[2]) { emulated::load_shared(place, two, 8); }
 inline void from_shared(u32 place, f32 (&four)[4]) { emulated::load_shared(place, four, 16); }
+inline void from_shared(u32 place, u32 (&four)[4]) { emulated::load_shared(place, four, 16); }
 
 inline void blocks_to_shared(u32 place, const u32 (&block)[4]) {
     struct Lane {

@@ -130,17 +130,11 @@ struct Sums {
     i32 height, width, pitch;  // Of a tile of C, in elements.
     i32 splits, rank;
 
-    __device__ i32 first_row(i32 of) const { return height * of / splits; }
+    __device__ i32 first_row(i32 of) const { return splits == 1 ? height * of : height * of / splits; }
     // Bytes of a row, and of the place for what one block sends.
     __device__ u32 row() const { return pitch * 4; }
     __device__ u32 place() const { return (height + splits - 1) / splits * row(); }
     __device__ u32 bytes_of(i32 block) const { return (first_row(block + 1) - first_row(block)) * row(); }
-
-    // Where the sums of a block for row `y` of this one lie.
-    __device__ u32 of(i32 block, i32 y) const {
-        if (block == rank) return own + y * row();
-        return sent + (block - (block > rank)) * place() + (y - first_row(rank)) * row();
-    }
 
     // One thread: sends every other block its rows.
     __device__ void send_all(u32 arrived) const {
@@ -153,50 +147,89 @@ struct Sums {
     }
 };
 
-// Adds the block's rows of the tile, and stores them.
+// Stores numbers of a row of C, in a column and those behind it.
 template <typename Result>
+__device__ inline void store_numbers(void* c, const Shape& shape, f32 (&numbers)[together], i32 row, i32 column, i32 matrix) {
+    const i32 left = shape.n - column;
+    const i64 at = matrix * shape.c_matrix + row * shape.c_row + column;
+    auto where = [&](int v, i32& in_row, i32& in_column, i64& place) {
+        in_row = row;
+        in_column = column + v;
+        place = at + v;
+        return v < left;
+    };
+    if (shape.beta != 0.0f) add_c((const Result*)c, shape.beta, numbers, where);
+    finish<Result>(shape.epilogue, numbers, where);
+    Result* const to = (Result*)c + at;
+    Pack<Result, together> pack;
+#pragma unroll
+    for (int v = 0; v < together; v++) narrow(numbers[v], pack.item[v]);
+    if (shape.vector && left >= together) {
+        store_pack(to, pack);
+    } else {
+#pragma unroll
+        for (int v = 0; v < together; v++) {
+            if (v < left) to[v] = pack.item[v];
+        }
+    }
+}
+
+__device__ inline void store_four(f32* to, const f32 (&numbers)[together]) {
+    store_pack(to, Pack<f32, 4>{numbers[0], numbers[1], numbers[2], numbers[3]});
+}
+__device__ inline void store_four(ELEMENT* to, const f32 (&numbers)[together]) {
+    store_pack((u32*)to, Pack<u32, 2>{rounded(numbers[0], numbers[1]), rounded(numbers[2], numbers[3])});
+}
+
+// Adds the block's rows of the tile in the order of the blocks, and stores them. A thread stays in its columns, of which a row of
+// the tile has `Width`.
+template <typename Result, int Width>
 __device__ inline void store_rows(void* c, const Shape& shape, const Sums& sums, i32 row, i32 column, i32 matrix) {
-    const i32 across = sums.width / together, first = sums.first_row(sums.rank);
-    const i32 rows_there = min(sums.first_row(sums.rank + 1), shape.m - row) - first;
-    for (i32 piece = threadIdx.x; piece < rows_there * across; piece += threads) {
-        const i32 y = first + piece / across, x = piece % across * together;
-        const i32 left = shape.n - column - x;
-        if (left <= 0) continue;
-        f32 part[most_splits][together];
+    constexpr i32 across = Width / together, rows_at_once = threads / across;
+    const i32 x = threadIdx.x % across * together, first = sums.first_row(sums.rank), begin = first + threadIdx.x / across;
+    const i32 end = min(sums.first_row(sums.rank + 1), shape.m - row);
+    if (column + x >= shape.n || (i32)threadIdx.x >= across * rows_at_once) return;
+    // What others sent begins with the block's first row.
+    const u32 place = sums.place(), own = sums.own + x * 4, sent = sums.sent - first * sums.row() + x * 4;
+    auto sum = [&](i32 y, f32 (&numbers)[together]) {
+        const u32 of_row = y * sums.row();
+        from_shared(sums.rank == 0 ? own + of_row : sent + of_row, numbers);
+#pragma unroll 1
+        for (i32 block = 1; block < sums.splits; block++) {
+            f32 part[together];
+            from_shared(block == sums.rank ? own + of_row : sent + (block - (block > sums.rank)) * place + of_row, part);
 #pragma unroll
-        for (int block = 0; block < most_splits; block++) {
-            if (block < sums.splits) from_shared(sums.of(block, y) + x * 4, part[block]);
+            for (int v = 0; v < together; v++) numbers[v] += part[v];
         }
 #pragma unroll
-        for (int block = 1; block < most_splits; block++) {
-#pragma unroll
-            for (int v = 0; v < together; v++) {
-                if (block < sums.splits) part[0][v] += part[block][v];
-            }
+        for (int v = 0; v < together; v++) numbers[v] *= shape.alpha;
+    };
+    // Where nothing else is done, the instructions count: they are most of the time that a small tile takes behind its products.
+    if (shape.vector && column + x + together <= shape.n && shape.beta == 0.0f && !shape.epilogue.any()) {
+        Result* to = (Result*)c + matrix * shape.c_matrix + (row + begin) * shape.c_row + column + x;
+        const i64 step = rows_at_once * shape.c_row;
+#pragma unroll 2
+        for (i32 y = begin; y < end; y += rows_at_once, to += step) {
+            f32 numbers[together];
+            sum(y, numbers);
+            store_four(to, numbers);
         }
-        const i64 at = matrix * shape.c_matrix + (row + y) * shape.c_row + column + x;
-        auto where = [&](int v, i32& in_row, i32& in_column, i64& place) {
-            in_row = row + y;
-            in_column = column + x + v;
-            place = at + v;
-            return v < left;
-        };
-#pragma unroll
-        for (int v = 0; v < together; v++) part[0][v] *= shape.alpha;
-        if (shape.beta != 0.0f) add_c((const Result*)c, shape.beta, part[0], where);
-        finish<Result>(shape.epilogue, part[0], where);
-        Result* const to = (Result*)c + at;
-        Pack<Result, together> pack;
-#pragma unroll
-        for (int v = 0; v < together; v++) narrow(part[0][v], pack.item[v]);
-        if (shape.vector && left >= together) {
-            store_pack(to, pack);
-        } else {
-#pragma unroll
-            for (int v = 0; v < together; v++) {
-                if (v < left) to[v] = pack.item[v];
-            }
-        }
+        return;
+    }
+#pragma unroll 1
+    for (i32 y = begin; y < end; y += rows_at_once) {
+        f32 numbers[together];
+        sum(y, numbers);
+        store_numbers<Result>(c, shape, numbers, row + y, column + x, matrix);
+    }
+}
+
+template <typename Result, int Columns>
+__device__ inline void store(void* c, const Shape& shape, const Sums& sums, i32 row, i32 column, i32 matrix) {
+    if (shape.swapped) {
+        store_rows<Result, rows>(c, shape, sums, row, column, matrix);
+    } else {
+        store_rows<Result, Columns>(c, shape, sums, row, column, matrix);
     }
 }
 
@@ -283,9 +316,9 @@ __device__ inline void gemm(const TensorMap* p_map, const TensorMap* q_map, void
     }
     const i32 row = shape.swapped ? tile.q : tile.p, column = shape.swapped ? tile.p : tile.q;
     if (shape.wide) {
-        store_rows<f32>(c, shape, sums, row, column, tile.matrix);
+        store<f32, Columns>(c, shape, sums, row, column, tile.matrix);
     } else {
-        store_rows<ELEMENT>(c, shape, sums, row, column, tile.matrix);
+        store<ELEMENT, Columns>(c, shape, sums, row, column, tile.matrix);
     }
     // What this block sent has been read when all have got theirs; only then may it go.
     if (shape.splits > 1) cluster_barrier();

@@ -16,7 +16,7 @@
 //
 // How: a pair of blocks (a cluster) makes a tile of 256 rows, 128 a block. In each block one thread of the first
 // warpgroup copies; the other two warpgroups multiply 64 rows each. B's part is the same for both blocks, so each
-// copies half of it to both. Stages go round: `full` says that a stage's bytes have come, `empty` that all four
+// copies half of it to both. What a pair does next is found by the thread that copies, ahead of the others. Stages go round: `full` says that a stage's bytes have come, `empty` that all four
 // warpgroups that use them are done. Blocks stay and take the next tile; copies run ahead into it while the last one
 // is stored. Tiles are taken down a group of rows of tiles, then one column on, so that what is read at one time fits
 // the L2 cache.
@@ -26,9 +26,6 @@
 // sums are left in `parts`, and a flag is raised. The pair whose run has a tile's last step takes it last of all, adds what
 // the pairs before it have left, from the nearest on, and stores. Pairs wait only for pairs with lower numbers, which start
 // no later, and for what those do first.
-//
-// An epilogue takes the tensor cores' time where both warpgroups are at it together. So there the second warpgroup follows the
-// first at a distance.
 //
 // A product may be launched to start before the kernel ahead of it on the stream has ended: barriers are made and tensor maps
 // fetched meanwhile, and all threads wait for that end before anything in global memory is touched, the flags included. The
@@ -54,6 +51,10 @@
 // | (6, numbers kept as they are, finished while the next tile is multiplied, 64 or 16 columns behind a step) | two warps of a scheduler take 6 clocks an instruction: finishing takes longer than multiplying | 0.68 and 0.85; 0.62 and 0.84 |
 // | 7 | tiles of 192 columns too; 10 instructions a number of the epilogue, two of which take 8 clocks | 0.89, 0.93 |
 // | 8 | one of which takes 8 clocks | 0.97, 0.95 |
+// | 9 | the thread that copies finds the tiles, and notes them for the others; no distance between the warpgroups | 65536 x 3072 x 768: 1.14, with bias and gelu 1.09, and 0.98 at k = 3072; 4096^3: 1.01, a batch of 64: 1.05 |
+// | (9, the second warpgroup one to three stages behind) | copies come too late | 1.12, 1.04 to 1.07, 0.96 to 0.97 |
+// | (9, the last two steps for the left half of a tile, then for the right, while the left half's numbers are finished) | products of half the width | bias and gelu: 1.04, 0.96 at k = 3072 |
+// | (9, room to store a whole tile at once in the place of a stage) | | a batch of 64: 1.03; k = 192: 0.92 for 1.00 |
 #include "elementwise.cuh"
 #include "epilogue.cuh"
 #include "hopper.cuh"
@@ -65,49 +66,59 @@ extern __shared__ unsigned char shared_memory[];
 
 namespace {
 
-template <int Columns>
-struct Stages {
-    enum : int {
-        a_bytes = block_rows * depth * 2,
-        b_bytes = Columns * depth * 2,
-        // What 227 KB hold beside the staging of C.
-        count = Columns >= 192 ? 4 : Columns == 128 ? 6 : 8,
-    };
-};
-
-// Where a block's shared memory begins to be used, and what lies where.
+// Where a block's shared memory begins to be used, and what lies where: barriers, notes, stages of both operands, and what C is
+// staged in. There is one note more than there are stages: one is written where the first stage of its piece is free, so all are
+// done with the piece that had its place.
 template <int Columns>
 struct Places {
-    u32 a, b, c, full, empty, apart;
+    enum : u32 {
+        // What 227 KB hold beside the staging of C.
+        stages = Columns >= 192 ? 4 : Columns == 128 ? 6 : 8,
+        a_bytes = block_rows * depth * 2,
+        b_bytes = Columns * depth * 2,
+        stage_bytes = a_bytes + b_bytes,
+        barriers_bytes = 1024,
+    };
+    u32 full, empty, notes, a, b, c;
 
     __device__ explicit Places(u32 start) {
-        a = (start + 1023) & ~1023u;
-        b = a + Stages<Columns>::count * Stages<Columns>::a_bytes;
-        c = b + Stages<Columns>::count * Stages<Columns>::b_bytes;
-        full = c + consumers * 2 * staging_bytes;
-        empty = full + 8 * Stages<Columns>::count;
-        apart = empty + 8 * Stages<Columns>::count;
+        full = (start + 1023) & ~1023u;
+        empty = full + 8 * stages;
+        notes = empty + 8 * stages;
+        a = full + barriers_bytes;
+        b = a + a_bytes;
+        c = a + stages * stage_bytes;
     }
+
+    __device__ u32 next_note(u32 note) const { return note == notes + stages * Note::bytes ? notes : note + Note::bytes; }
 };
 
 // One thread of each block: brings the stages in.
 template <bool SpanA, bool SpanB, int Columns>
 __device__ inline void copy_stages(const TensorMap* a, const TensorMap* b, const Shape& shape,
                                    const Places<Columns>& places, u32 rank) {
-    using Stage = Stages<Columns>;
+    typedef Places<Columns> Stage;
     const Tiles<Columns> tiles(shape);
     const Pieces pieces(shape, tiles.count);
-    Turn<Stage::count> turn;
-    Piece piece;
-    for (i32 at = 0; pieces.get(at, piece); at++) {
+    Turn<Stage::stages> turn;
+    u32 place = places.notes;
+    Piece piece, next;
+    bool more = pieces.get(0, piece);
+    for (i32 at = 1; more; at++, piece = next) {
+        more = pieces.get(at, next);
         i32 row, column, matrix;
         tiles.at(piece.tile, row, column, matrix);
         row += rank * block_rows;
+        const u32 steps = piece.end - piece.first, parts = pieces.is_last_part(piece) ? Note::last_part : 0;
+        const u32 left = pieces.is_left(piece) ? Note::is_left : 0, follows = more ? Note::more : 0;
+        const Note note = {(u32)row, (u32)column, (u32)matrix, steps | parts | left | follows};
         const i32 a_matrix = matrix * shape.a_matrix, b_matrix = matrix * shape.b_matrix;
         for (i32 k = piece.first * depth; k < piece.end * depth; k += depth) {
             barrier_wait(places.empty + 8 * turn.stage, turn.parity ^ 1);
+            // Those that wait for the stage can read it then.
+            if (k == piece.first * depth) note.put(place);
             const u32 full = places.full + 8 * turn.stage;
-            const u32 to_a = places.a + turn.stage * Stage::a_bytes, to_b = places.b + turn.stage * Stage::b_bytes;
+            const u32 stage = turn.stage * Stage::stage_bytes, to_a = places.a + stage, to_b = places.b + stage;
             barrier_expect(full, Stage::a_bytes + Stage::b_bytes);
             if constexpr (SpanA) {
                 copy_box(to_a, a, full, row, k, a_matrix);
@@ -128,21 +139,16 @@ __device__ inline void copy_stages(const TensorMap* a, const TensorMap* b, const
             }
             turn.next();
         }
+        place = places.next_note(place);
     }
     // The last stages are on their way: the next kernel can be started while they are multiplied and stored. Its blocks have
     // room as these leave, or on idle multiprocessors, which they would only keep from others' kernels before.
     next_may_start();
     // The other block may still arrive at this one's barriers: go only when all have.
-    for (int stage = 0; stage < Stage::count; stage++) {
+    for (u32 stage = 0; stage < Stage::stages; stage++) {
         barrier_wait(places.empty + 8 * turn.stage, turn.parity ^ 1);
         turn.next();
     }
-}
-
-// Elements of C that lie in 128 bytes.
-template <typename Element>
-__device__ constexpr u32 across() {
-    return 128 / sizeof(Element);
 }
 
 // Where a warpgroup's numbers go: its tile of 64 rows, in the matrix that it lies in.
@@ -156,19 +162,20 @@ struct Matrices {
     void* elements;
 };
 
-// A warpgroup's way into C: parts of 64 rows of 128 bytes go through two buffers in shared memory, swizzled as C's map
+// A warpgroup's way into C: parts of 64 rows of 128 bytes go through two buffers in shared memory by turns, swizzled as C's map
 // says: 16 bytes number i of row r lie at i ^ (r % 8).
 struct Parts {
     const Shape& shape;
     const Matrices c, kept;
     u32 thread;   // Of the warpgroup.
     u32 buffers;  // Of the warpgroup too.
+    u32 next;     // Where the buffer begins that was taken last.
 
     // The warpgroup's barrier.
     __device__ static u32 name() { return threadIdx.x / 128; }
 
-    // Stores 128 bytes of each row, a word after the other, as threads that are neighbours take neighbours.
-    template <typename Word, typename Element>
+    // Stores 128 bytes of each row, as threads that are neighbours take neighbours: so many words of a thread together.
+    template <typename Word, typename Element, int Together>
     __device__ void store_words(u32 buffer, void* elements, const Target& target, i32 at) const {
         constexpr u32 across = 128 / sizeof(Word), rows_at_once = 128 / across;
         i32 own = thread;
@@ -176,23 +183,33 @@ struct Parts {
         const u32 x = own % across * sizeof(Word);
         if (at + (i32)(x / sizeof(Element)) >= shape.n) return;
         const u32 rows = max(0, min(64, shape.m - target.row));
-        const i64 matrix = target.matrix * shape.c_matrix;
+        const i64 first = target.matrix * shape.c_matrix + (i64)target.row * shape.c_row + at;
+        unsigned char* const to = (unsigned char*)((Element*)elements + first) + x;
 #pragma unroll 1
-        for (u32 y = own / across; y < rows; y += rows_at_once) {
-            Element* const row = (Element*)elements + matrix + (i64)(target.row + y) * shape.c_row + at;
-            from_shared(buffer + y * 128 + (((x / 16) ^ (y % 8)) * 16) + x % 16, *(Word*)((unsigned char*)row + x));
+        for (u32 y = own / across; y < rows; y += Together * rows_at_once) {
+            Word words[Together];
+#pragma unroll
+            for (u32 i = 0; i < Together; i++) {
+                const u32 of = y + i * rows_at_once;
+                from_shared(buffer + of * 128 + (((x / 16) ^ (of % 8)) * 16) + x % 16, words[i]);
+            }
+#pragma unroll
+            for (u32 i = 0; i < Together; i++) {
+                const u32 of = y + i * rows_at_once;
+                if (of < rows) *(Word*)(to + (i64)of * shape.c_row * sizeof(Element)) = words[i];
+            }
         }
     }
 
-    // One of the two buffers, once what was stored from it has been read: all but `Others` of the last stores.
-    template <int Others>
-    __device__ u32 begin(u32 which) const {
-        if (thread == 0) stores_read<Others>();
+    // The next buffer, once what was stored from it has been read: all stores but the last one, which reads the other.
+    __device__ u32 begin() {
+        if (thread == 0) stores_read<1>();
         named_barrier(name(), 128);
-        return buffers + which * staging_bytes;
+        next ^= staging_bytes;
+        return buffers + next;
     }
 
-    template <typename Element>
+    template <typename Element, int Together>
     __device__ void end(u32 buffer, const Matrices& to, const Target& target, i32 at) const {
         if (shape.together == 16) {
             publish_to_copies();
@@ -202,11 +219,11 @@ struct Parts {
         }
         named_barrier(name(), 128);
         if (shape.together == 8) {
-            store_words<u64, Element>(buffer, to.elements, target, at);
+            store_words<u64, Element, Together>(buffer, to.elements, target, at);
         } else if (shape.together == 4) {
-            store_words<u32, Element>(buffer, to.elements, target, at);
+            store_words<u32, Element, Together>(buffer, to.elements, target, at);
         } else {
-            store_words<u16, Element>(buffer, to.elements, target, at);
+            store_words<u16, Element, Together>(buffer, to.elements, target, at);
         }
     }
 
@@ -225,16 +242,10 @@ struct Parts {
 };
 
 // A tile that is multiplied and rounded, and not stored yet: it goes out while the next one is multiplied, 64 columns behind a
-// step.
+// step, and what is left behind the last step.
 template <int Columns>
 struct Rounded {
-    enum : int {
-        registers = Columns / 4,
-        of_part = 16,
-        // Buffers are taken by turns where a tile has an even number of parts; there is no register to count single ones in.
-        others = Columns / 64 % 2 == 0,
-        nothing = -1,
-    };
+    enum : int { registers = Columns / 4, of_part = 16, nothing = -1 };
 
     u32 two[registers];  // Of the columns that are left. Register i holds numbers 2 i and 2 i + 1 in the warpgroup's layout.
     Target target;       // Of the next ones; its column is `nothing` where none are left.
@@ -249,12 +260,12 @@ struct Rounded {
     }
 
     // Stores the next columns, if there are some left. The others move up, because registers have no index.
-    __device__ void store_part(const Parts& way) {
+    __device__ void store_part(Parts& way) {
         if (!has_part()) return;
-        const u32 buffer = way.template begin<others>(target.column / 64 % 2);
+        const u32 buffer = way.begin();
 #pragma unroll
         for (int run = 0; run < 4; run++) way.put(buffer, run, [&](int i) { return two[4 * run + i]; });
-        way.template end<u16>(buffer, way.c, target, target.column);
+        way.template end<u16, 8>(buffer, way.c, target, target.column);
 #pragma unroll
         for (int i = 0; i < registers - of_part; i++) two[i] = two[i + of_part];
         target.column += 64;
@@ -268,69 +279,100 @@ struct Rounded {
         target = {0, 0, nothing};
     }
 
-    __device__ void store_rest(const Parts& way) {
+    __device__ void store_rest(Parts& way) {
 #pragma unroll 1
         while (has_part()) store_part(way);
     }
 };
 
-// Adds the bias of the columns. Two neighbours are loaded together where they lie so; outside of C the last column's is taken, for
-// numbers that are not stored.
-template <typename Element, int Columns>
-__device__ inline void add_bias_of_columns(f32 (&d)[Columns / 2], const Shape& shape, i32 first) {
-    const Element* const bias = (const Element*)shape.epilogue.bias;
-    const Element* const own = bias + first;
-    const bool pairs = first + Columns <= shape.n && (u64)own % (2 * sizeof(Element)) == 0;
+// Has the nearest cache fetch the bias of a tile's columns; for each 128 bytes of it one thread of a warp asks.
+template <int Columns>
+__device__ inline void prefetch_bias(const Shape& shape, i32 column) {
+    const i32 of = column + (i32)(threadIdx.x % 32) * 64;
+    if (of < min(column + Columns, shape.n)) prefetch((const ELEMENT*)shape.epilogue.bias + of);
+}
+
+// d = scale (d + bias of the columns), for a scale that is a power of two: one rounding. Two neighbours are loaded together where
+// they lie so; outside of C the last column's is taken, for numbers that are not stored.
+template <int Columns>
+__device__ inline void add_bias_of_columns(f32 (&d)[Columns / 2], f32 scale, const Shape& shape, i32 column) {
+    const ELEMENT* const bias = (const ELEMENT*)shape.epilogue.bias;
+    const i32 first = column + threadIdx.x % 4 * 2;
+    const ELEMENT* const own = bias + first;
+    auto add = [&](int j, const Pack<ELEMENT, 2>& two) {
 #pragma unroll
-    for (int j = 0; j < Columns / 8; j++) {
-        Pack<Element, 2> two;
-        if (pairs) {
+        for (int i = 0; i < 4; i++) d[4 * j + i] = fmaf(d[4 * j + i], scale, widened(two.item[i % 2]) * scale);
+    };
+    if (first + Columns <= shape.n && (u64)own % 4 == 0) {
+#pragma unroll
+        for (int j = 0; j < Columns / 8; j++) {
+            Pack<ELEMENT, 2> two;
             load_pack(two, own + 8 * j);
-        } else {
+            add(j, two);
+        }
+    } else {
+#pragma unroll
+        for (int j = 0; j < Columns / 8; j++) {
+            Pack<ELEMENT, 2> two;
             two.item[0] = bias[min(first + 8 * j, shape.n - 1)];
             two.item[1] = bias[min(first + 8 * j + 1, shape.n - 1)];
+            add(j, two);
         }
-#pragma unroll
-        for (int i = 0; i < 4; i++) d[4 * j + i] += widened(two.item[i % 2]);
     }
 }
 
-// What is done with a tile's numbers before they are rounded. The tensor cores wait for this warpgroup meanwhile, and a warp alone
-// hides no latency: so what training takes (a bias of columns, numbers kept, an activation; rounded) is done for all numbers at
-// once, without a look at where they lie. All else goes through 64 columns at a time; the others move up, and the last ones round to
-// the front, because registers have no index.
+// Whether anything is done with a tile's numbers before they are rounded, and that is all that it is: see `finish_at_once`.
+__device__ inline bool finishes_at_once(const Shape& shape) {
+    const Epilogue& epilogue = shape.epilogue;
+    return epilogue.any() && shape.beta == 0.0f && !epilogue.residual && !(epilogue.bias && epilogue.by_row);
+}
+
+// What is done with a tile's numbers before they are rounded to 16 bits. The tensor cores wait for this warpgroup meanwhile, and
+// warps alone hide no latency: so what training takes (a bias of columns, numbers kept, an activation) is done for all numbers
+// at once, without a look at where they lie. A gelu takes half of its argument, which comes with the sum.
+template <int Columns>
+__device__ inline void finish_at_once(f32 (&d)[Columns / 2], const Shape& shape, const Target& target, Parts& way) {
+    const Epilogue& epilogue = shape.epilogue;
+    const bool keeps = epilogue.before, is_gelu = epilogue.activation == 2;
+    const f32 scale = is_gelu && !keeps ? 0.5f : 1.0f;
+    if (epilogue.bias) {
+        add_bias_of_columns<Columns>(d, scale, shape, target.column);
+    } else if (scale != 1.0f) {
+#pragma unroll
+        for (int i = 0; i < Columns / 2; i++) d[i] *= scale;
+    }
+    if (keeps) {
+#pragma unroll
+        for (int part = 0; part < Columns / 64; part++) {
+            const u32 buffer = way.begin();
+#pragma unroll
+            for (int run = 0; run < 4; run++) {
+                auto two = [&](int i) {
+                    const int at = 32 * part + 8 * run + 2 * i;
+                    return rounded(d[at], d[at + 1]);
+                };
+                way.put(buffer, run, two);
+            }
+            way.template end<u16, 1>(buffer, way.kept, target, target.column + 64 * part);
+        }
+    }
+    if (!is_gelu) {
+        activate(epilogue, d);
+        return;
+    }
+    if (keeps) {
+#pragma unroll
+        for (int i = 0; i < Columns / 2; i++) d[i] *= 0.5f;
+    }
+#pragma unroll
+    for (int i = 0; i < Columns / 2; i++) d[i] = gelu_of_half_to_round(d[i]);
+}
+
+// All else goes through 64 columns at a time; the others move up, and the last ones round to the front, because registers have no
+// index.
 template <typename Element, int Columns>
 __device__ inline void finish_tile(f32 (&d)[Columns / 2], const Shape& shape, const Target& target, const Parts& way) {
     const Epilogue& epilogue = shape.epilogue;
-    const bool keeps = epilogue.before;
-    const bool is_plain = shape.beta == 0.0f && !epilogue.residual && !(epilogue.bias && epilogue.by_row);
-    if (sizeof(Element) == 2 && is_plain) {
-        if (epilogue.bias) {
-            add_bias_of_columns<Element, Columns>(d, shape, target.column + (i32)(way.thread % 4) * 2);
-        }
-        if (keeps) {
-#pragma unroll
-            for (int part = 0; part < Columns / 64; part++) {
-                const u32 buffer = way.template begin<1>(part % 2);
-#pragma unroll
-                for (int run = 0; run < 4; run++) {
-                    auto two = [&](int i) {
-                        const int at = 32 * part + 8 * run + 2 * i;
-                        return rounded(d[at], d[at + 1]);
-                    };
-                    way.put(buffer, run, two);
-                }
-                way.template end<u16>(buffer, way.kept, target, target.column + 64 * part);
-            }
-        }
-        if (epilogue.activation == 2) {
-#pragma unroll
-            for (int i = 0; i < Columns / 2; i++) d[i] = gelu_to_round(d[i]);
-        } else {
-            activate(epilogue, d);
-        }
-        return;
-    }
     const i32 first_row = target.row + way.thread / 32 * 16 + way.thread % 32 / 4;
     const i64 matrix = target.matrix * shape.c_matrix;
 #pragma unroll 1
@@ -355,12 +397,12 @@ __device__ inline void finish_tile(f32 (&d)[Columns / 2], const Shape& shape, co
 
 // Stores a tile at once, as f32.
 template <int Columns>
-__device__ inline void store_wide(const f32 (&d)[Columns / 2], const Target& target, const Parts& way) {
+__device__ inline void store_wide(const f32 (&d)[Columns / 2], const Target& target, Parts& way) {
     const u32 g = way.thread % 32 / 4, q = way.thread % 4;
 #pragma unroll
     for (int part = 0; part < Columns / 32; part++) {
         const i32 at = target.column + 32 * part;
-        const u32 buffer = way.template begin<1>(part % 2);
+        const u32 buffer = way.begin();
 #pragma unroll
         for (int j = 0; j < 4; j++) {
 #pragma unroll
@@ -371,7 +413,7 @@ __device__ inline void store_wide(const f32 (&d)[Columns / 2], const Target& tar
                 to_shared(place, two);
             }
         }
-        way.template end<f32>(buffer, way.c, target, at);
+        way.template end<f32, 1>(buffer, way.c, target, at);
     }
 }
 
@@ -415,36 +457,33 @@ __device__ inline void add_part(f32 (&d)[Columns / 2], const Shape& shape, i32 p
 template <bool SpanA, bool SpanB, int Columns, bool Defers>
 __device__ inline void multiply_stages(const Matrices& c, const Matrices& kept, const Shape& shape,
                                        const Places<Columns>& places, u32 rank, u32 consumer) {
-    using Stage = Stages<Columns>;
+    typedef Places<Columns> Stage;
     const u32 thread = threadIdx.x % 128;
     // Thread 0 tells this block that a stage is free, thread 1 the other one.
     auto release = [&](u32 stage) {
         if (thread < pair) barrier_arrive(address_in_block(places.empty + 8 * stage, (rank + thread) % pair));
     };
-    Turn<Stage::count> turn;
-    const Parts way{shape, c, kept, thread, places.c + consumer * 2 * staging_bytes};
+    Turn<Stage::stages> turn;
+    Parts way{shape, c, kept, thread, places.c + consumer * 2 * staging_bytes, 0};
     Rounded<Columns> last_tile;
-    const bool finishes = shape.beta != 0.0f || shape.epilogue.any();
-    // Where tiles are finished, one warpgroup does so while the other one multiplies: the second begins as many stages behind the
-    // first as there are, but for one, and stays behind, since each goes faster while it has the tensor cores for itself.
-    constexpr int ahead = Stage::count - 1;
-    const bool apart = finishes && !shape.divided && shape.k > ahead * depth;
-    if (apart && consumer == 1) barrier_wait(places.apart, 0);
-    for (i32 at = 0;; at++) {
-        i32 steps;
-        {
-            Piece piece;
-            if (!Pieces(shape, Tiles<Columns>(shape).count).get(at, piece)) break;
-            steps = piece.end - piece.first;
-        }
+    const Epilogue& epilogue = shape.epilogue;
+    const bool finishes = shape.beta != 0.0f || epilogue.any();
+    const bool at_once = Defers && finishes_at_once(shape);
+    Note note;
+    u32 place = places.notes;
+    do {
+        // The note comes with the piece's first stage.
+        barrier_wait(places.full + 8 * turn.stage, turn.parity);
+        note.get(place);
         f32 d[Columns / 2];
         bool adds = false;
 #pragma unroll 1
-        for (; steps > 0; steps--) {
+        for (u32 steps = note.about & Note::steps; steps > 0; steps--) {
             barrier_wait(places.full + 8 * turn.stage, turn.parity);
             // 64 rows of A are 64 * 128 bytes in either layout.
-            const u64 a = wgmma_operand<SpanA>(places.a + turn.stage * Stage::a_bytes + consumer * 64 * 128);
-            const u64 b = wgmma_operand<SpanB>(places.b + turn.stage * Stage::b_bytes);
+            const u32 stage = turn.stage * Stage::stage_bytes;
+            const u64 a = wgmma_operand<SpanA>(places.a + stage + consumer * 64 * 128);
+            const u64 b = wgmma_operand<SpanB>(places.b + stage);
             wgmma_begin();
 #pragma unroll
             for (int step = 0; step < depth / 16; step++) {
@@ -452,9 +491,6 @@ __device__ inline void multiply_stages(const Matrices& c, const Matrices& kept, 
                                              adds || step > 0);
             }
             wgmma_commit();
-            // Again each time that this comes round, which says nothing to anybody: the other one has begun then.
-            const bool is_ahead = turn.stage == ahead - 1 && turn.parity == 0;
-            if (apart && is_ahead && consumer == 0 && thread == 0) barrier_arrive(places.apart);
             // While the tensor cores are at it.
             if (Defers) last_tile.store_part(way);
             // The stage before this one is done with now.
@@ -464,41 +500,39 @@ __device__ inline void multiply_stages(const Matrices& c, const Matrices& kept, 
             turn.next();
         }
         if (Defers) last_tile.store_rest(way);
+        note.get(place);
+        place = places.next_note(place);
+        if (at_once && epilogue.bias) prefetch_bias<Columns>(shape, note.column);
         wgmma_wait<0>();
         release(turn.before());
 
-        // Found anew, because there are no registers to remember it in.
-        forget(at);
-        const Tiles<Columns> tiles(shape);
-        const Pieces pieces(shape, tiles.count);
-        Piece piece;
-        pieces.get(at, piece);
-        if (pieces.is_left(piece)) {
-            leave_part<Columns>(d, shape, pieces.own, rank, consumer);
+        if (note.about & Note::is_left) {
+            leave_part<Columns>(d, shape, blockIdx.x / pair, rank, consumer);
             last_tile.clear();
             continue;
         }
-        if (pieces.is_last_part(piece)) {
+        if (note.about & Note::last_part) {
+            const Pieces pieces(shape, Tiles<Columns>(shape).count);
 #pragma unroll 1
-            for (i32 of = pieces.own - 1; pieces.has_part(of, piece); of--) {
-                add_part<Columns>(d, shape, of, rank, consumer);
-            }
+            for (i32 of = pieces.own - 1; pieces.has_part(of); of--) add_part<Columns>(d, shape, of, rank, consumer);
         }
         if (shape.alpha != 1.0f) {
 #pragma unroll
             for (int i = 0; i < Columns / 2; i++) d[i] *= shape.alpha;
         }
-        Target target;
-        tiles.at(piece.tile, target.row, target.column, target.matrix);
-        target.row += rank * block_rows + consumer * 64;
+        const Target target = {(i32)note.matrix, (i32)(note.row + consumer * 64), (i32)note.column};
         if constexpr (Defers) {
-            if (finishes) finish_tile<ELEMENT, Columns>(d, shape, target, way);
+            if (at_once) {
+                finish_at_once<Columns>(d, shape, target, way);
+            } else if (finishes) {
+                finish_tile<ELEMENT, Columns>(d, shape, target, way);
+            }
             last_tile.take(d, target);
         } else {
             if (finishes) finish_tile<f32, Columns>(d, shape, target, way);
             store_wide<Columns>(d, target, way);
         }
-    }
+    } while (note.about & Note::more);
     if (Defers) last_tile.store_rest(way);
     if (thread == 0) stores_done();
 }
@@ -511,11 +545,10 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const Matric
     const u32 warpgroup = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);
     const u32 rank = cluster_rank();
     if (threadIdx.x == 0) {
-        for (int stage = 0; stage < Stages<Columns>::count; stage++) {
+        for (u32 stage = 0; stage < Places<Columns>::stages; stage++) {
             barrier_initialise(places.full + 8 * stage, 1);
             barrier_initialise(places.empty + 8 * stage, consumers * pair);
         }
-        barrier_initialise(places.apart, 1);
         barriers_initialised();
         prefetch_map(a);
         prefetch_map(b);
@@ -523,10 +556,10 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const Matric
     cluster_barrier();
     wait_for_earlier();
     if (warpgroup == 0) {
-        registers_down_to<40>();
+        registers_down_to<56>();
         if (threadIdx.x == 0) copy_stages<SpanA, SpanB, Columns>(a, b, shape, places, rank);
     } else {
-        registers_up_to<232>();
+        registers_up_to<224>();
         // What is rounded takes half the registers, so that there are enough to keep it for a while.
         if (!shape.wide) {
             multiply_stages<SpanA, SpanB, Columns, true>(c, kept, shape, places, rank, warpgroup - 1);

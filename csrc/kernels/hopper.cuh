@@ -159,6 +159,9 @@ __device__ inline void wait_until_raised(const u32* flag) {
     } while (raised == 0);
 }
 
+// Has the nearest cache fetch the 128 bytes around the address.
+__device__ inline void prefetch(const void* address) { asm volatile("prefetch.global.L1 [%0];" ::"l"(address)); }
+
 // ---- shared memory by its addresses ----
 
 __device__ inline void to_shared(u32 place, u16 bits) {
@@ -173,6 +176,12 @@ __device__ inline void to_shared(u32 place, const f32 (&two)[2]) {
 __device__ inline void to_shared(u32 place, const f32 (&four)[4]) {
     asm volatile("st.shared::cta.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(place), "f"(four[0]), "f"(four[1]), "f"(four[2]),
                  "f"(four[3])
+                 : "memory");
+}
+
+__device__ inline void to_shared(u32 place, const u32 (&four)[4]) {
+    asm volatile("st.shared::cta.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(place), "r"(four[0]), "r"(four[1]), "r"(four[2]),
+                 "r"(four[3])
                  : "memory");
 }
 
@@ -195,6 +204,13 @@ __device__ inline void from_shared(u32 place, f32 (&two)[2]) {
 __device__ inline void from_shared(u32 place, f32 (&four)[4]) {
     asm volatile("ld.shared::cta.v4.f32 {%0, %1, %2, %3}, [%4];"
                  : "=f"(four[0]), "=f"(four[1]), "=f"(four[2]), "=f"(four[3])
+                 : "r"(place)
+                 : "memory");
+}
+
+__device__ inline void from_shared(u32 place, u32 (&four)[4]) {
+    asm volatile("ld.shared::cta.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(four[0]), "=r"(four[1]), "=r"(four[2]), "=r"(four[3])
                  : "r"(place)
                  : "memory");
 }

@@ -3,6 +3,7 @@
 // What must stay true: a tile's steps are divided by the sizes and the number of pairs alone.
 #pragma once
 #include "epilogue.cuh"
+#include "hopper.cuh"
 
 struct Shape {
     i32 m, n, k, batch;
@@ -37,10 +38,7 @@ struct Tiles {
     i32 rows, columns, group, count;
 
     __device__ explicit Tiles(const Shape& shape) {
-        // Counted anew wherever they are needed: there are no registers to remember them in.
-        i32 m = shape.m;
-        forget(m);
-        rows = (m + tile_rows - 1) / tile_rows;
+        rows = (shape.m + tile_rows - 1) / tile_rows;
         columns = (shape.n + Columns - 1) / Columns;
         group = shape.group;
         count = rows * columns * shape.batch;
@@ -61,6 +59,25 @@ struct Tiles {
 // A tile, or a run of its steps.
 struct Piece {
     i32 tile, first, end;  // Steps.
+};
+
+// What the thread that copies tells the warpgroups of a piece, in shared memory: to find a piece takes divisions, which would keep
+// a warpgroup from its next products, and registers that it does not have.
+struct Note {
+    enum : u32 { bytes = 16, last_part = 1u << 28, is_left = 1u << 29, more = 1u << 30, steps = last_part - 1 };
+    // The first row of the block and the first column of the tile, its matrix, and the piece's steps with bits for whether others
+    // left their parts of it to this pair, this pair leaves its part, and another piece follows.
+    u32 row, column, matrix, about;
+
+    __device__ void put(u32 place) const {
+        const u32 words[4] = {row, column, matrix, about};
+        to_shared(place, words);
+    }
+    __device__ void get(u32 place) {
+        u32 words[4];
+        from_shared(place, words);
+        row = words[0], column = words[1], matrix = words[2], about = words[3];
+    }
 };
 
 // What a pair makes, one piece after the other.
@@ -85,8 +102,7 @@ struct Pieces {
     // It begins within a tile, and has its last step.
     __device__ bool finishes() const { return begin % steps != 0 && begin / steps < end / steps; }
 
-    // Piece number `at`; whether there is one. (The whole rounds last would keep pairs in step with each other, but that order
-    // takes a register more than there is.)
+    // Piece number `at`; whether there is one.
     __device__ bool get(i32 at, Piece& piece) const {
         if (leaves()) {
             const i32 tile = end / steps;
@@ -113,8 +129,6 @@ struct Pieces {
     // Whether others left parts of the piece's tile to this pair, and whether this one leaves its part.
     __device__ bool is_last_part(const Piece& piece) const { return piece.first > 0 && piece.end == steps; }
     __device__ bool is_left(const Piece& piece) const { return piece.end < steps; }
-    // Whether that pair has a part of the tile, which it left.
-    __device__ bool has_part(i32 of, const Piece& piece) const {
-        return of >= 0 && start_of(of + 1) > (piece.tile - whole) * steps;
-    }
+    // Whether that pair has a part of the tile in which this one's run begins, which it left.
+    __device__ bool has_part(i32 of) const { return of >= 0 && start_of(of + 1) > begin / steps * steps; }
 };

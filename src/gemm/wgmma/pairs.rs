@@ -108,8 +108,7 @@ pub(super) fn divisions(product: &Product, machine: Machine) -> impl Iterator<It
 /// Steps of a divided round that are worth a pair's while.
 const LEAST_STEPS: u64 = 4;
 
-/// Dynamic shared memory: the stages, what C is staged in, two barriers a stage and one beside, and room to begin at a
-/// multiple of 1024.
+/// Dynamic shared memory: barriers and notes, the stages, what C is staged in, and room to begin at a multiple of 1024.
 fn shared_bytes(columns: u32) -> u32 {
     let stages = match columns {
         192.. => 4,
@@ -117,7 +116,7 @@ fn shared_bytes(columns: u32) -> u32 {
         _ => 8,
     };
     let staging = 4 * 64 * 128;
-    stages * ((128 + columns) * PANEL * 2 + 16) + 8 + staging + 1024
+    1024 + stages * (128 + columns) * PANEL * 2 + staging + 1024
 }
 
 impl Pairs {
