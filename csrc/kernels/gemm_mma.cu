@@ -193,14 +193,20 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const S
     const u32 memory = shared_address(shared_memory);
     i32 left = shape.k;
     u32 into = 0;
-    auto copy_a = [&] { next_a.copy(memory + into * bytes, left); };
+    // Behind the last step zeros are copied, but not into small tiles: outside of a branch, the addresses of their single
+    // elements would be kept in registers, and a multiprocessor would have fewer blocks.
+    auto copy_a = [&] {
+        if (Sizes::inside || left > 0) next_a.copy(memory + into * bytes, left);
+    };
     auto copy_b = [&] {
-        next_b.copy(memory + into * bytes + A::bytes, left);
+        if (Sizes::inside || left > 0) next_b.copy(memory + into * bytes + A::bytes, left);
         copies_commit();
     };
     auto put = [&] {
-        next_a.put(memory + into * bytes, left);
-        next_b.put(memory + into * bytes + A::bytes, left);
+        if (left > 0) {
+            next_a.put(memory + into * bytes, left);
+            next_b.put(memory + into * bytes + A::bytes, left);
+        }
         left -= Sizes::depth;
         into = into + 1 == Sizes::stages ? 0 : into + 1;
     };
