@@ -76,8 +76,8 @@ fn wanted_entries(family: &str) -> Vec<String> {
             }
         }
         product if is_for_newer(product) => {
-            let sizes =
-                ["large", "small"].into_iter().chain(Some("medium").filter(|_| product == "gemm_mma_f64"));
+            let three = product.starts_with("gemm_mma_") && product != "gemm_mma_c128";
+            let sizes = ["large", "small"].into_iter().chain(Some("medium").filter(|_| three));
             for size in sizes {
                 entries.extend(LAYOUTS.map(|layout| format!("{product}_{layout}_{size}")));
             }

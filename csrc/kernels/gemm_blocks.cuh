@@ -56,10 +56,9 @@ struct BlockTile {
     i32 row, column;
     i64 matrix;
 
-    // Down 8 tiles, then one column on: what is read at one time fits the L2 cache.
-    __device__ BlockTile(const Shape& shape, u32 rows, u32 columns) {
+    // Down `group` tiles, then one column on: what is read at one time fits the L2 cache.
+    __device__ BlockTile(const Shape& shape, u32 rows, u32 columns, u32 group = 8) {
         const u32 down = ((u32)shape.m + rows - 1) / rows, across = ((u32)shape.n + columns - 1) / columns;
-        const u32 group = 8;
         const u32 number = blockIdx.x / (down * across), within = blockIdx.x % (down * across);
         const u32 first = within / (group * across) * group;
         const u32 height = group < down - first ? group : down - first;

@@ -2,22 +2,33 @@
 // (-DELEMENT=bf16 or f16) times ELEMENT, added in f32; C is ELEMENT or f32. One family for each ELEMENT.
 //
 // Entries: gemm_mma_<ELEMENT>_<A><B>_<tile>. A and B are n (stored as they are multiplied, row by row) or t (stored
-// transposed); tile is `large` (128 x 128) or `small` (64 x 64). Launch: a block of 128 threads for each tile of each
-// matrix, and the dynamic shared memory that the Rust side's `gemm::mma` counts.
+// transposed); `Tile` has the tiles. Launch: a block for each tile of each matrix, of the threads that `Tile` counts, and
+// the dynamic shared memory that the Rust side's `gemm::mma` counts. Large and medium tiles are for operands whose rows and
+// matrices are whole numbers of 16 bytes, of at least a tile.
 //
-// How: 32 k of both operands lie in shared memory as they are stored, k along the rows or m or n; several such steps are
-// on their way. Four warps make a quarter of the tile each, out of registers that `ldmatrix` fills, which transposes
-// where m or n runs along the rows. 16 bytes number i of row r lie at i ^ (r % 8), or where rows have 64 bytes, at
-// i ^ (r / 2 % 4), so that neither the copies nor the loads meet a bank twice. Rows of operands that do not begin at
+// How: a step of k of both operands lies in shared memory as it is stored, k along the rows or m or n; several such steps
+// are on their way. A warp makes its part of the tile out of registers that `ldmatrix` fills, which transposes where m or n
+// runs along the rows; these loads are 16 k ahead of what is multiplied. Where m or n runs along the rows, 64 of them are a
+// panel, with a row for each k. 16 bytes number i of row r lie at i ^ (r % 8), or where rows have 64 bytes, at
+// i ^ (r / 2 % 4), so that neither the copies nor the loads meet a bank twice. What a lane reads of a step differs from the
+// first that it reads in that order alone, and by multiples of 8 rows: so it knows all addresses before the first step.
+//
+// Large and medium tiles lie inside the matrix: the last ones begin earlier, and store only what is theirs. So what is
+// copied is compared with the end of k alone. Small ones may reach outside. There, rows of operands that do not begin at
 // multiples of 16 bytes come element by element, by way of registers, while the step before is multiplied, and so do the
-// ends of rows that are no whole number of 16 bytes; there are enough registers for small tiles alone.
+// ends of rows that are no whole number of 16 bytes.
 //
-// What must stay true: k ascends, 16 at a time, in one accumulator, so that a product has the same bits on both tiles.
+// What bounds it: where each tensor core adds 256 products a clock, as those of 8.0 do, warps of large tiles take 0.69 of
+// what shared memory gives, their copies included, and 24 bytes a clock of the L2 cache; those of medium ones 0.75 and
+// 32; those of small ones 1.5 and 64.
+//
+// What must stay true: k ascends, 16 at a time, in one accumulator, so that a product has the same bits on all tiles.
 //
 // | version | what | bf16 8192^3 on an H200, of cuBLAS in the same run |
 // |---|---|---|
 // | 1 | a step begins with the loads of its first fragments | nn, nt, tn, tt: 0.464, 0.465, 0.482, 0.499 |
-// | 2 | as above: those loads, and the barrier before them, while the step before is multiplied | 0.480, 0.541, 0.519, 0.493 |
+// | 2 | those loads, and the barrier before them, while the step before is multiplied | 0.480, 0.541, 0.519, 0.493 |
+// | 3 | as above: tiles of 128 x 256, steps of 64 k, addresses known before the first step | not measured yet |
 #include "ampere.cuh"
 #include "gemm_blocks.cuh"
 #include "mma.cuh"
@@ -29,22 +40,51 @@ namespace {
 
 // Enumerators, because constants would become variables of the module.
 enum : int {
-    threads = 128,
-    depth = 32,  // k of a step.
-    stages = 4,  // Steps on their way.
     run = 8,     // Elements of 16 bytes.
+    panel = 64,  // Elements of a row, where m or n runs along it.
 };
 
+// How a block divides its tile among its warps.
+template <int WarpsDown, int WarpsAcross, int Rows, int Columns, int Depth, int Stages, int Blocks>
+struct TileOf {
+    enum : int {
+        rows = WarpsDown * Rows,
+        columns = WarpsAcross * Columns,
+        warps_down = WarpsDown,
+        warp_rows = Rows,
+        warp_columns = Columns,
+        depth = Depth,    // k of a step.
+        stages = Stages,  // Steps on their way.
+        blocks = Blocks,  // Of a multiprocessor, as the registers allow.
+        threads = WarpsDown * WarpsAcross * 32,
+        inside = Rows == 64,  // Whether tiles are wholly in the matrix, and rows whole numbers of 16 bytes.
+    };
+};
+
+enum Size { large, medium, small };
+template <Size Size>
+struct Tile;
+template <>
+struct Tile<large> : TileOf<2, 4, 64, 64, 64, 3, 1> {};
+template <>
+struct Tile<medium> : TileOf<2, 2, 64, 64, 32, 4, 2> {};
+template <>
+struct Tile<small> : TileOf<2, 2, 32, 32, 32, 4, 2> {};
+
 // One operand: `Span` of m or n by the depth of a step. `Along` says whether k runs along the stored rows.
-template <typename Element, int Span, bool Along>
+template <typename Element, typename Sizes, int Span, bool Along>
 struct Operand {
     enum : int {
-        across = (Along ? depth : Span) / run,  // 16 bytes of a row in shared memory.
-        down = Along ? Span : depth,            // Rows.
-        bytes = Span * depth * 2,
-        only_vectors = Span > 64,
-        singles = only_vectors ? 1 : Span * depth / threads,  // Elements of a thread.
+        across = (Along ? Sizes::depth : panel) / run,  // 16 bytes of a row in shared memory.
+        down = Along ? Span : Sizes::depth,             // Rows of a panel.
+        panels = Along ? 1 : Span / panel,
+        row_bytes = across * 16,
+        panel_bytes = down * row_bytes,
+        bytes = panels * panel_bytes,
+        rows_at_once = Sizes::threads / across,                                // That the block copies.
+        singles = Sizes::inside ? 1 : Span * Sizes::depth / Sizes::threads,  // Elements of a thread.
     };
+    static_assert(rows_at_once % 8 == 0 && down % rows_at_once == 0, "each thread copies, to rows of one order");
     const Element* from;
     i64 leading;
     i32 extent;  // Of m or n, from the tile's first on.
@@ -53,21 +93,24 @@ struct Operand {
 
     __device__ Operand(const Element* matrix, i64 leading, i32 first, i32 extent, bool vectors)
         : from(matrix + (Along ? first * leading : first)), leading(leading), extent(extent - first), vectors(vectors) {
-        if (only_vectors) from += own();
+        if (Sizes::inside) from += own();
     }
 
+    __device__ static i32 row() { return threadIdx.x / across; }
+    __device__ static i32 chunk() { return threadIdx.x % across; }
     // Where the thread's first 16 bytes of a step are, in elements from the step's first.
-    __device__ i64 own() const { return threadIdx.x / across * leading + threadIdx.x % across * run; }
+    __device__ i64 own() const { return row() * leading + chunk() * run; }
 
     // Where 16 bytes of a row lie.
     __device__ static u32 place(u32 row, u32 chunk) {
-        const u32 moved = across == 4 ? chunk ^ (row / 2 % 4) : chunk ^ (row % 8);
-        return (row * across + moved) * 16;
+        const u32 order = across == 4 ? row / 2 % 4 : row % 8;
+        return chunk / across * panel_bytes + row * row_bytes + (chunk % across ^ order) * 16;
     }
 
     // Whether 16 bytes of a step's rows are copied together, of which so many columns are left.
     __device__ bool together(i32 columns) const {
-        return only_vectors || (vectors && (columns >= across * run || columns % run == 0));
+        constexpr i32 all = Along ? Sizes::depth : Span;
+        return Sizes::inside || (vectors && (columns >= all || columns % run == 0));
     }
 
     // Copies the next step, of which so much of k is left; what is outside becomes 0. Where rows begin or end anywhere,
@@ -75,92 +118,102 @@ struct Operand {
     __device__ void copy(u32 to, i32 left) {
         const i32 rows = Along ? extent : left, columns = Along ? left : extent;
         if (together(columns)) {
-            constexpr int rows_at_once = threads / across;
-            const i32 chunk = threadIdx.x % across, row = threadIdx.x / across;
-            const Element* at = only_vectors ? from : from + own();
+            const Element* at = Sizes::inside ? from : from + own();
+            const u32 own_place = place(row(), chunk());
 #pragma unroll
             for (int y = 0; y < down; y += rows_at_once) {
-                copy_async<16>(to + place(row + y, chunk), at, chunk * run < columns && row + y < rows);
+#pragma unroll
+                for (int x = 0; x < panels; x++) {
+                    bool is = (Along ? chunk() * run : row() + y) < left;
+                    if (!Sizes::inside) is = row() + y < rows && chunk() * run + x * panel < columns;
+                    copy_async<16>(to + own_place + (y * row_bytes + x * panel_bytes), at + x * panel, is);
+                }
                 at += rows_at_once * leading;
             }
         } else {
-            constexpr int rows_at_once = threads / (across * run);
-            const i32 x = threadIdx.x % (across * run), row = threadIdx.x / (across * run);
+            constexpr int width = Along ? Sizes::depth : Span, fetched_at_once = Sizes::threads / width;
+            const i32 x = threadIdx.x % width, row = threadIdx.x / width;
 #pragma unroll
             for (int i = 0; i < singles; i++) {
-                const i32 y = row + i * rows_at_once;
+                const i32 y = row + i * fetched_at_once;
                 held[i] = y < rows && x < columns ? from[y * leading + x].bits : 0;
             }
         }
-        from += Along ? (i64)depth : depth * leading;
+        from += Along ? (i64)Sizes::depth : Sizes::depth * leading;
     }
 
     __device__ void put(u32 to, i32 left) const {
         if (together(Along ? left : extent)) return;
         unsigned char* const step = shared_memory + (to - shared_address(shared_memory));
-        constexpr int rows_at_once = threads / (across * run);
-        const i32 x = threadIdx.x % (across * run), row = threadIdx.x / (across * run);
+        constexpr int width = Along ? Sizes::depth : Span, fetched_at_once = Sizes::threads / width;
+        const i32 x = threadIdx.x % width, row = threadIdx.x / width;
 #pragma unroll
         for (int i = 0; i < singles; i++) {
-            *(u16*)(step + place(row + i * rows_at_once, x / run) + x % run * 2) = held[i];
+            *(u16*)(step + place(row + i * fetched_at_once, x / run) + x % run * 2) = held[i];
         }
+    }
+
+    // What the lane reads of the warp's first 16 of m or n, and the step's first 16 k: of four blocks of 8 x 8, the second is
+    // that of the next 8 rows, or of the next 8 columns.
+    __device__ static u32 first_place(u32 first, bool down_first) {
+        const u32 lane = threadIdx.x % 32;
+        const u32 row = down_first ? lane % 16 : lane % 8 + lane / 16 * 8;
+        const u32 chunk = down_first ? lane / 16 : lane / 8 % 2;
+        return Along ? place(first + row, chunk) : place(row, first / run + chunk);
+    }
+
+    // The warp's 16 of m or n number i, and 16 k number `part`.
+    __device__ static void take(u32 (&fragment)[4], u32 step, u32 first, int i, int part) {
+        const u32 rows = 16 * (Along ? i : part), chunks = 2 * (Along ? part : i);
+        blocks_from_shared<!Along>(fragment, step + (first ^ chunks * 16) + rows * row_bytes);
     }
 };
 
-// The warp's 16 rows of A from `first` on, and 16 k from `k` on.
-template <typename A>
-__device__ inline void take_a(u32 (&a)[4], u32 step, u32 first, u32 k, bool along) {
-    const u32 lane = threadIdx.x % 32;
-    if (along) {
-        blocks_from_shared<false>(a, step + A::place(first + lane % 16, k / run + lane / 16));
-    } else {
-        blocks_from_shared<true>(a, step + A::place(k + lane % 8 + lane / 16 * 8, first / run + lane / 8 % 2));
-    }
-}
-
-// The warp's 16 columns of B from `first` on, and 16 k from `k` on: two operands of 8 columns.
-template <typename B>
-__device__ inline void take_b(u32 (&b)[4], u32 step, u32 first, u32 k, bool along) {
-    const u32 lane = threadIdx.x % 32;
-    if (along) {
-        blocks_from_shared<false>(b, step + B::place(first + lane % 8 + lane / 16 * 8, k / run + lane / 8 % 2));
-    } else {
-        blocks_from_shared<true>(b, step + B::place(k + lane % 16, first / run + lane / 16));
-    }
-}
-
-template <typename Element, int Span, bool AlongA, bool AlongB>
+template <typename Element, Size Size, bool AlongA, bool AlongB>
 __device__ inline void gemm(const Element* a, const Element* b, void* c, const Shape& shape) {
-    typedef Operand<Element, Span, AlongA> A;
-    typedef Operand<Element, Span, AlongB> B;
-    enum : int { half = Span / 2, down = half / 16, across = half / 8 };  // Of a warp: instructions below and beside.
+    typedef Tile<Size> Sizes;
+    typedef Operand<Element, Sizes, Sizes::rows, AlongA> A;
+    typedef Operand<Element, Sizes, Sizes::columns, AlongB> B;
+    enum : int {
+        down = Sizes::warp_rows / 16,  // Of a warp: instructions below and beside.
+        across = Sizes::warp_columns / 8,
+        parts = Sizes::depth / 16,
+        bytes = A::bytes + B::bytes,
+    };
+    static_assert(parts % 2 == 0, "a step's first fragments are not in the place of its last ones");
 
-    const BlockTile tile(shape, Span, Span);
+    const BlockTile tile(shape, Sizes::rows, Sizes::columns, 16);
+    const i32 top = Sizes::inside ? min(tile.row, shape.m - Sizes::rows) : tile.row;
+    const i32 beginning = Sizes::inside ? min(tile.column, shape.n - Sizes::columns) : tile.column;
     const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const u32 first_row = warp % 2 * half, first_column = warp / 2 * half;
-    A next_a(a + tile.matrix * shape.a_matrix, shape.a_leading, tile.row, shape.m, shape.vector_a);
-    B next_b(b + tile.matrix * shape.b_matrix, shape.b_leading, tile.column, shape.n, shape.vector_b);
+    const u32 first_row = warp % Sizes::warps_down * Sizes::warp_rows;
+    const u32 first_column = warp / Sizes::warps_down * Sizes::warp_columns;
+    A next_a(a + tile.matrix * shape.a_matrix, shape.a_leading, top, shape.m, shape.vector_a);
+    B next_b(b + tile.matrix * shape.b_matrix, shape.b_leading, beginning, shape.n, shape.vector_b);
     const u32 memory = shared_address(shared_memory);
     i32 left = shape.k;
     u32 into = 0;
-    auto copy = [&]() {
-        if (left > 0) {
-            next_a.copy(memory + into * (A::bytes + B::bytes), left);
-            next_b.copy(memory + into * (A::bytes + B::bytes) + A::bytes, left);
-        }
+    // Behind the last step zeros are copied, but not into small tiles: outside of a branch, the addresses of their single
+    // elements would be kept in registers, and a multiprocessor would have fewer blocks.
+    auto copy_a = [&] {
+        if (Sizes::inside || left > 0) next_a.copy(memory + into * bytes, left);
+    };
+    auto copy_b = [&] {
+        if (Sizes::inside || left > 0) next_b.copy(memory + into * bytes + A::bytes, left);
         copies_commit();
     };
-    auto put = [&]() {
+    auto put = [&] {
         if (left > 0) {
-            next_a.put(memory + into * (A::bytes + B::bytes), left);
-            next_b.put(memory + into * (A::bytes + B::bytes) + A::bytes, left);
+            next_a.put(memory + into * bytes, left);
+            next_b.put(memory + into * bytes + A::bytes, left);
         }
-        left -= depth;
-        into = into + 1 == stages ? 0 : into + 1;
+        left -= Sizes::depth;
+        into = into + 1 == Sizes::stages ? 0 : into + 1;
     };
 #pragma unroll 1
-    for (int stage = 0; stage + 1 < stages; stage++) {
-        copy();
+    for (int stage = 0; stage + 1 < Sizes::stages; stage++) {
+        copy_a();
+        copy_b();
         put();
     }
 
@@ -174,53 +227,58 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const S
         }
     }
     u32 out = 0;
-    u32 x[2][down][4], y[2][across / 2][4];
+    u32 x[2][down][4] = {}, y[2][across / 2][4] = {};
+    const u32 place_a = A::first_place(first_row, AlongA), place_b = B::first_place(first_column, !AlongB);
     auto read = [&](int part) {
-        const u32 of_a = memory + out * (A::bytes + B::bytes), of_b = of_a + A::bytes;
+        const u32 of_a = memory + out * bytes, of_b = of_a + A::bytes;
 #pragma unroll
-        for (int i = 0; i < down; i++) take_a<A>(x[part % 2][i], of_a, first_row + 16 * i, 16 * part, AlongA);
+        for (int i = 0; i < down; i++) A::take(x[part % 2][i], of_a, place_a, i, part);
 #pragma unroll
-        for (int j = 0; j < across / 2; j++) take_b<B>(y[part % 2][j], of_b, first_column + 16 * j, 16 * part, AlongB);
+        for (int j = 0; j < across / 2; j++) B::take(y[part % 2][j], of_b, place_b, j, part);
     };
-    // Waits until what all threads copied of the next step is there, and all have multiplied what lies where the copies of the
-    // step after those on their way go.
+    auto multiply_all = [&](int part) {
+#pragma unroll
+        for (int i = 0; i < down; i++) {
+#pragma unroll
+            for (int j = 0; j < across; j++) multiply(d[i][j], x[part % 2][i], y[part % 2][j / 2] + j % 2 * 2);
+        }
+    };
+    // Waits until what all threads copied of the next step is there, and all have read what lies where the copies of the step
+    // after those on their way go.
     auto meet = [&] {
-        copies_wait<stages - 2>();
+        copies_wait<Sizes::stages - 2>();
         __syncthreads();
     };
     meet();
-    if (shape.k > 0) read(0);
+    // What a step ends with is multiplied when the next one has begun, so that the tensor cores do not wait for its first
+    // fragments; before the first one that is zeros. The assembler moves products ahead of a barrier, but of no loop's end:
+    // so that is where the barrier is.
 #pragma unroll 1
-    for (i32 k = 0; k < shape.k; k += depth) {
+    for (i32 k = 0; k < shape.k; k += Sizes::depth) {
 #pragma unroll
-        for (int part = 0; part < depth / 16; part++) {
-            // What is multiplied next is read before: of the next step too, so that the tensor cores do not wait where it begins.
-            if (part + 1 < depth / 16) {
-                read(part + 1);
-                if (part == 0) copy();
-            } else {
-                meet();
-                out = out + 1 == stages ? 0 : out + 1;
-                if (k + depth < shape.k) read(0);
-            }
-#pragma unroll
-            for (int i = 0; i < down; i++) {
-#pragma unroll
-                for (int j = 0; j < across; j++) multiply(d[i][j], x[part % 2][i], y[part % 2][j / 2] + j % 2 * 2);
-            }
+        for (int part = 0; part < parts; part++) {
+            read(part);
+            if (part == 0) copy_a();
+            if (part == 1) copy_b();
+            multiply_all(part + 1);
         }
         put();
+        out = out + 1 == Sizes::stages ? 0 : out + 1;
+        meet();
     }
+    multiply_all(1);
     copies_wait<0>();
 
-    // By way of shared memory, half of the rows at a time, so that a warp stores whole rows.
-    enum : int { together = 4, pitch = Span + 8 };
-    static_assert(half * pitch * 4 <= stages * (A::bytes + B::bytes), "the steps' place holds half of the tile");
+    // By way of shared memory, a warp's rows at a time, so that a warp stores whole rows. What the tile before stores, too,
+    // is left out; what is next to it lies at a multiple of 16 bytes.
+    enum : int { together = 4, pitch = Sizes::columns + 8 };
+    static_assert(Sizes::warp_rows * pitch * 4 <= Sizes::stages * bytes, "the steps' place holds a warp's rows");
     f32* const sums = (f32*)shared_memory;
+    const u32 others = tile.column - beginning, gap = (together - others % together) % together;
 #pragma unroll 1
-    for (u32 part = 0; part < 2; part++) {
+    for (u32 part = 0; part < Sizes::warps_down; part++) {
         __syncthreads();
-        if (warp % 2 == part) {
+        if (warp % Sizes::warps_down == part) {
 #pragma unroll
             for (int i = 0; i < down; i++) {
 #pragma unroll
@@ -228,23 +286,23 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const S
 #pragma unroll
                     for (int v = 0; v < 4; v++) {
                         const u32 row = 16 * i + lane / 4 + v / 2 * 8, column = 8 * j + 2 * (lane % 4) + v % 2;
-                        sums[row * pitch + first_column + column] = d[i][j][v];
+                        sums[row * pitch + gap + first_column + column] = d[i][j][v];
                     }
                 }
             }
         }
         __syncthreads();
 #pragma unroll 1
-        for (u32 piece = threadIdx.x; piece < half * Span / together; piece += threads) {
-            const u32 row = piece / (Span / together), column = piece % (Span / together) * together;
-            f32 numbers[together];
-#pragma unroll
-            for (int v = 0; v < together; v++) numbers[v] = sums[row * pitch + column + v];
-            const i32 y = tile.row + part * half + row, x = tile.column + column;
+        for (u32 piece = threadIdx.x; piece < Sizes::warp_rows * Sizes::columns / together; piece += Sizes::threads) {
+            const u32 row = piece / (Sizes::columns / together), column = piece % (Sizes::columns / together) * together;
+            const i32 y = top + part * Sizes::warp_rows + row;
+            if (y < tile.row || others + column >= Sizes::columns) continue;
+            Pack<f32, together> pack;
+            load_pack(pack, sums + row * pitch + gap + others + column);
             if (shape.wide) {
-                store_run((f32*)c, shape, tile.matrix, y, x, numbers);
+                store_run((f32*)c, shape, tile.matrix, y, tile.column + column, pack.item);
             } else {
-                store_run((Element*)c, shape, tile.matrix, y, x, numbers);
+                store_run((Element*)c, shape, tile.matrix, y, tile.column + column, pack.item);
             }
         }
     }
@@ -252,18 +310,21 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const S
 
 }  // namespace
 
-#define ENTRY(element, layout, size, span, along_a, along_b)                                              \
-    extern "C" __global__ void __launch_bounds__(threads, 2) gemm_mma_##element##_##layout##_##size(      \
-        const element* a, const element* b, void* c, const __grid_constant__ Shape shape) {               \
-        gemm<element, span, along_a, along_b>(a, b, c, shape);                                            \
+#define ENTRY(element, layout, size, along_a, along_b)                                                            \
+    extern "C" __global__ void __launch_bounds__(Tile<size>::threads, Tile<size>::blocks)                         \
+        gemm_mma_##element##_##layout##_##size(const element* a, const element* b, void* c,                       \
+                                               const __grid_constant__ Shape shape) {                             \
+        gemm<element, size, along_a, along_b>(a, b, c, shape);                                                    \
     }
-#define LAYOUTS(element, size, span)               \
-    ENTRY(element, nn, size, span, true, false)    \
-    ENTRY(element, nt, size, span, true, true)     \
-    ENTRY(element, tn, size, span, false, false)   \
-    ENTRY(element, tt, size, span, false, true)
-#define SIZES(element)            \
-    LAYOUTS(element, large, 128)  \
-    LAYOUTS(element, small, 64)
+#define LAYOUTS(element, size)              \
+    ENTRY(element, nn, size, true, false)   \
+    ENTRY(element, nt, size, true, true)    \
+    ENTRY(element, tn, size, false, false)  \
+    ENTRY(element, tt, size, false, true)
 
-SIZES(ELEMENT)
+// Devices of 7.5 have not enough shared memory for it.
+#if __CUDA_ARCH__ >= 800
+LAYOUTS(ELEMENT, large)
+#endif
+LAYOUTS(ELEMENT, medium)
+LAYOUTS(ELEMENT, small)

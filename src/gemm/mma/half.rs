@@ -1,35 +1,47 @@
 //! The tiles of `csrc/kernels/gemm_mma.cu`: f16 and bf16, added in f32.
 
-use super::Division;
-use crate::gemm::blocks;
+use super::{Division, Tile};
 use crate::gemm::plan::Situation;
 use crate::gemm::product::Stored;
 use crate::types::DType;
 
-const THREADS: u32 = 128;
-/// k of a step, and steps on their way.
-const STEP: u32 = 32;
-const STAGES: u32 = 4;
+/// Times by the tensor cores' rate, and where that is more by what is read: the source's header has what a tile reads of
+/// shared memory and of the L2 cache. Of four warps alone each has a scheduler that waits when it does. Estimated.
+#[rustfmt::skip]
+const TILES: [Tile; 3] = [
+    Tile { size: "large", rows: 128, columns: 256, warps: 8, depth: 64, stages: 3, alone: 100, beside: 100 },
+    Tile { size: "medium", rows: 128, columns: 128, warps: 4, depth: 32, stages: 4, alone: 160, beside: 120 },
+    Tile { size: "small", rows: 64, columns: 64, warps: 4, depth: 32, stages: 4, alone: 350, beside: 230 },
+];
 /// Elements of A, B and C that are read or written together.
 const TOGETHER: [usize; 3] = [8, 8, 4];
 
-/// Rows, and columns, of a tile: the large one where there are enough of them to give each multiprocessor one, and the
-/// operands' rows are whole numbers of 16 bytes, which it needs.
-fn span(situation: &Situation<'_>) -> u32 {
+/// The shared memory that a block may have, by the table "Technical Specifications per Compute Capability" of the CUDA C++
+/// Programming Guide; of what is not in it, the least of those from 8.0 on.
+fn shared_limit(capability: (i32, i32)) -> u32 {
+    let kilobytes = match capability {
+        (7, _) => 64,
+        (8, 0 | 7) => 163,
+        (9..=11, _) => 227,
+        _ => 99,
+    };
+    kilobytes << 10
+}
+
+/// Whether the product can be made in the tiles. All but small ones lie inside the matrix, and need operands whose rows are
+/// whole numbers of 16 bytes.
+fn takes(tile: &Tile, situation: &Situation<'_>) -> bool {
     let (product, size) = (situation.product, situation.operand.size());
     let aligned = |stored: Stored, address: u64| {
         let bytes = TOGETHER[0] * size;
         address % bytes as u64 == 0 && stored.is_whole(bytes, size)
     };
-    let aligned = aligned(product.stored_a(), situation.addresses[0])
-        && aligned(product.stored_b(), situation.addresses[1]);
-    let filled = blocks::tiles(situation, 128, 128) >= u64::from(situation.machine.multiprocessors);
-    if filled && aligned { 128 } else { 64 }
-}
-
-/// Dynamic shared memory: the steps of both operands, 16 bits an element.
-fn shared_bytes(span: u32) -> u32 {
-    STAGES * 2 * span * STEP * 2
+    tile.size == "small"
+        || tile.shared_bytes(size) <= shared_limit(situation.machine.capability)
+            && product.m() >= tile.rows as usize
+            && product.n() >= tile.columns as usize
+            && aligned(product.stored_a(), situation.addresses[0])
+            && aligned(product.stored_b(), situation.addresses[1])
 }
 
 /// None for other types.
@@ -42,27 +54,45 @@ pub(super) fn division(situation: &Situation<'_>) -> Option<Division> {
     if situation.result != situation.operand && situation.result != DType::F32 {
         return None;
     }
-    let span = span(situation);
-    Some(Division {
-        family,
-        size: if span == 128 { "large" } else { "small" },
-        tile: (span, span),
-        threads: THREADS,
-        shared: shared_bytes(span),
-        together: TOGETHER,
-        whole: false,
-    })
+    let tiles = TILES.iter().filter(|tile| takes(tile, situation));
+    Division::quickest(situation, family, tiles, TOGETHER, false)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gemm::mma::tests::assert_tiles;
+    use crate::gemm::{Machine, Operation, Product};
 
     #[test]
-    fn the_steps_fit_two_blocks() {
-        // The result goes through the same place, half of it at a time.
-        for span in [64, 128] {
-            assert!(span / 2 * (span + 8) * 4 <= shared_bytes(span) && shared_bytes(span) <= 64 << 10);
+    fn tiles_are_the_kernels() {
+        assert_tiles(include_str!("../../../csrc/kernels/gemm_mma.cu"), "", &TILES);
+    }
+
+    #[test]
+    fn the_steps_fit() {
+        // A warp's rows of the result go through the same place, and all but the large ones fit every device.
+        for tile in &TILES {
+            let rows = if tile.size == "small" { 32 } else { 64 };
+            let shared = tile.shared_bytes(2);
+            assert!(rows * (tile.columns + 8) * 4 <= shared);
+            assert!(shared <= if tile.size == "large" { 163 << 10 } else { 64 << 10 });
         }
+    }
+
+    #[test]
+    fn tiles_fill_the_device_and_lie_inside() {
+        let kernel = |product: Product| {
+            let machine = Machine::typical((9, 0));
+            division(&Situation::of_types(&product, DType::BF16, DType::BF16, machine)).unwrap().size
+        };
+        let square = |size| kernel(Product::new(size, size, size));
+        assert_eq!([256, 1024, 1408, 2048, 8192].map(square), ["small", "small", "medium", "large", "large"]);
+        // Of fewer rows or columns than a tile has.
+        assert_eq!(kernel(Product::new(64, 1 << 16, 4096)), "small");
+        assert_eq!(kernel(Product::new(1 << 16, 128, 4096)), "medium");
+        // Of k that is no whole number of 16 bytes, where k runs along the rows.
+        assert_eq!(kernel(Product::new(4096, 4096, 4095)), "small");
+        assert_eq!(kernel(Product::new(4096, 4096, 4095).a(Operation::Transpose)), "large");
     }
 }

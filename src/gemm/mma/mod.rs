@@ -13,6 +13,27 @@ use super::product::OPERATION;
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::{Error, Result};
 
+/// A `Tile` of the source, with how long a multiprocessor takes for a number where it has one tile at a time, and where it
+/// has several; only their ratios count.
+struct Tile {
+    size: &'static str,
+    rows: u32,
+    columns: u32,
+    warps: u32,
+    /// k of a step, and steps on their way.
+    depth: u32,
+    stages: u32,
+    alone: u64,
+    beside: u64,
+}
+
+impl Tile {
+    /// Dynamic shared memory: the steps of both operands.
+    fn shared_bytes(&self, element: usize) -> u32 {
+        self.stages * self.depth * (self.rows + self.columns) * element as u32
+    }
+}
+
 /// How a product is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Division {
@@ -32,6 +53,28 @@ impl Division {
     /// None where the types are not multiplied.
     fn of(situation: &Situation<'_>) -> Option<Division> {
         half::division(situation).or_else(|| double::division(situation))
+    }
+
+    /// In the tiles that take the least time.
+    fn quickest<'t>(
+        situation: &Situation<'_>,
+        family: &'static str,
+        tiles: impl Iterator<Item = &'t Tile>,
+        together: [usize; 3],
+        whole: bool,
+    ) -> Option<Division> {
+        let time =
+            |tile: &&Tile| blocks::time(situation, (tile.rows, tile.columns), (tile.alone, tile.beside));
+        let tile = tiles.min_by_key(time)?;
+        Some(Division {
+            family,
+            size: tile.size,
+            tile: (tile.rows, tile.columns),
+            threads: tile.warps * 32,
+            shared: tile.shared_bytes(situation.operand.size()),
+            together,
+            whole,
+        })
     }
 
     fn tiles(&self, situation: &Situation<'_>) -> u64 {
@@ -84,10 +127,10 @@ pub(super) fn run_on(
     let division = Division::of(situation).ok_or_else(|| no_division(situation))?;
     let (a_transposed, b_transposed) =
         (product.operation_a().transposes(), product.operation_b().transposes());
-    // Tiles of a family differ in their rows.
+    // Tiles of a family differ in their columns.
     let key: Key = (
         division.family,
-        u64::from(a_transposed) | u64::from(b_transposed) << 1 | u64::from(division.tile.0) << 2,
+        u64::from(a_transposed) | u64::from(b_transposed) << 1 | u64::from(division.tile.1) << 2,
     );
     let function = kernels::function(&stream.device(), key, &|| division.kernel(situation))?;
     let shape = Shape::new(situation, scalars, epilogue, division.together, division.whole);
@@ -100,6 +143,7 @@ pub(super) fn run_on(
 
 #[cfg(test)]
 mod tests {
+    use super::Tile;
     use crate::gemm::{Choice, Engine, Machine, Operation, Plan, Product};
     use crate::types::DType;
 
@@ -111,12 +155,33 @@ mod tests {
         Product::new(size, size, size)
     }
 
+    /// Each tile of the source, `struct Tile<PARAMETERS, SIZE>`, is one of these, and no other is there.
+    pub(super) fn assert_tiles(source: &str, parameters: &str, tiles: &[Tile]) {
+        assert_eq!(source.matches(&format!("struct Tile<{parameters}")).count(), tiles.len());
+        for Tile { size, rows, columns, warps, depth, stages, .. } in tiles {
+            let line = format!("struct Tile<{parameters}{size}> : TileOf<");
+            let (_, sizes) = source.split_once(&line).unwrap();
+            let sizes: Vec<u32> =
+                sizes.split_once('>').unwrap().0.split(", ").map(|n| n.parse().unwrap()).collect();
+            let &[down, across, warp_rows, warp_columns, of_depth, of_stages, _] = &sizes[..] else {
+                panic!("{sizes:?}");
+            };
+            assert_eq!(
+                (*rows, *columns, *warps, *depth, *stages),
+                (down * warp_rows, across * warp_columns, down * across, of_depth, of_stages)
+            );
+        }
+    }
+
     #[test]
     fn tensor_cores_of_every_age_are_used() {
         let kernel = |size, dtype, capability| plan(square(size), dtype, capability).kernel().to_owned();
         assert_eq!(kernel(4096, DType::BF16, (8, 0)), "gemm_mma_bf16_nn_large");
         assert_eq!(kernel(1024, DType::F16, (10, 0)), "gemm_mma_f16_nn_small");
-        assert_eq!(kernel(4096, DType::F16, (7, 5)), "gemm_mma_f16_nn_large");
+        // Large tiles are of more shared memory than some devices give a block.
+        assert_eq!(kernel(4096, DType::F16, (7, 5)), "gemm_mma_f16_nn_medium");
+        assert_eq!(kernel(4096, DType::BF16, (8, 6)), "gemm_mma_bf16_nn_medium");
+        assert_eq!(kernel(4096, DType::BF16, (12, 0)), "gemm_mma_bf16_nn_medium");
         assert_eq!(kernel(4097, DType::F16, (7, 5)), "gemm_mma_f16_nn_small");
         // Rows that begin at multiples of 16 bytes and end elsewhere: small tiles take the ends by themselves.
         let padded = Product::new(4096, 4097, 4096).leading(4096, 4104, 4104);

@@ -196,6 +196,26 @@ fn mma(fake: &Fake) -> Outcome {
             }
         }
         Ok(())
+    })?;
+    // As many products as take longer in smaller tiles, of which the last ones share numbers with those before.
+    let [nn, nt, tn, tt] = LAYOUTS;
+    with_seeds(1, |stream| {
+        for ((m, n, k), operations, tile) in [
+            ((136, 264, 72), nn, "nn_large"),
+            ((133, 261, 72), nt, "nt_large"),
+            ((136, 264, 33), tn, "tn_large"),
+            ((136, 261, 72), tt, "tt_large"),
+            ((133, 136, 72), nn, "nn_medium"),
+            ((136, 133, 40), tt, "tt_medium"),
+        ] {
+            let case = Case { operations, multiple: 8, batch: 33, beta: (1, 0), ..Case::new(m, n, k) };
+            let product = Product::new(m, n, k).a(operations.0).b(operations.1);
+            let product = product.batch(case.batch, m * k, k * n, m * n).by(MMA);
+            let plan = Plan::explain(&product, DType::BF16, DType::BF16, Machine::typical((9, 0)))?;
+            assert!(plan.kernel().ends_with(tile), "{plan}");
+            passes(case.check::<bf16, bf16>(stream, MMA))?;
+        }
+        Ok(())
     })
 }
 

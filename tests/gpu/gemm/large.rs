@@ -110,6 +110,9 @@ pub fn products(stream: &Stream, engines: &[Engine]) -> Outcome {
         (1000, 1000, 500),
         (1025, 1100, 333),
         (2600, 2500, 200),
+        // In medium and in large tiles of `mma`, of which the last ones begin inside of those before.
+        (1528, 1400, 72),
+        (2600, 2504, 200),
         (4097, 4099, 129),
     ] {
         if wgmma {
