@@ -230,32 +230,32 @@ pub(crate) fn power(program: &mut Program, dtype: DType, operands: &[Parts]) -> 
 }
 
 /// y (y³ + 2x) / (2y³ + x), a step of Halley's method from a guess y to the cube root of x, of numbers from 1 to 8: a third
-/// of the digits becomes all of them.
-fn halley<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
+/// of the digits becomes all of them. And 1 / (2y³ + x).
+fn halley<'p>(x: Term<'p>, y: Term<'p>) -> [Term<'p>; 2] {
     let cube = y * y * y;
-    y * (x.fma(2.0, cube) * reciprocal(cube.fma(2.0, x)))
+    let inverse = reciprocal(cube.fma(2.0, x));
+    [y * (x.fma(2.0, cube) * inverse), inverse]
 }
 
-/// What a guess of the cube root lacks, from what is left of x exactly; the divisor is as good as an f32.
-fn with_rest<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
+/// y and what it lacks of the cube root of x, by what y³ leaves exactly and about 1 / 3y².
+fn with_rest<'p>(x: Term<'p>, y: Term<'p>, inverse: impl FnOnce(Term<'p>) -> Term<'p>) -> Term<'p> {
     let square = Pair::product(y, y);
     let cube = Pair::product(square.head, y);
     let left = (x - cube.head) - square.rest.fma(y, cube.rest);
-    let divisor = square.head * 3.0;
-    let inverse = if x.is_double() {
-        reciprocal(divisor.apply(Instruction::Narrow, &[])).apply(Instruction::Widen, &[])
-    } else {
-        reciprocal(divisor)
-    };
-    left.fma(inverse, y)
+    left.fma(inverse(square.head), y)
 }
 
 /// The cube root of a number from 1 to 8. A third of its bits, and two of their bias, are an f32's first guess.
 fn cube_root_within(x: Term<'_>) -> Term<'_> {
     let single = if x.is_double() { x.apply(Instruction::Narrow, &[]) } else { x };
     let guess = (single.bits_of().divide_unsigned(3) + 0x2a51_19f2).float_of();
-    let root = halley(single, guess);
-    with_rest(x, if x.is_double() { halley(x, root.apply(Instruction::Widen, &[])) } else { root })
+    let [near, _] = halley(single, guess);
+    if !x.is_double() {
+        return with_rest(x, near, |square| reciprocal(square * 3.0));
+    }
+    // The step began so near that its divisor was 3x, and so 3y³.
+    let [root, inverse] = halley(x, near.apply(Instruction::Widen, &[]));
+    with_rest(x, root, |_| root * inverse)
 }
 
 /// The cube root: that of a number from 1 to 8, times 2 to a third of the exponent that it leaves.
