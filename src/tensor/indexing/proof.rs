@@ -367,7 +367,7 @@ fn prove(way: usize) {
                         run(wide, index_at, array_at, elements_at, memory, &full, count, blocks, threads);
                     }
                 } else {
-                    let places = marks.from_places(&moved, case.axis, case.bytes, named).unwrap();
+                    let places = marks.by_places(&moved, case.axis, case.bytes, named).unwrap();
                     let (places, unit) = places.in_units(addresses);
                     let library = &libraries[unit.trailing_zeros() as usize];
                     // SAFETY: as above.

@@ -295,7 +295,7 @@ impl Write {
                 // SAFETY: as above; the marks have a place for each position and coordinate of the index.
                 let found = unsafe { kernels::mark(&stream, &marking, marks.count, indices, checked)? };
                 if self.along.size <= MOST_PLACES.saturating_mul(shape[self.axis]) {
-                    let space = marks.from_places(&moved, self.axis, self.bytes, named)?;
+                    let space = marks.by_places(&moved, self.axis, self.bytes, named)?;
                     // SAFETY: as above; marks name positions of the elements, of which there are as many as of the index.
                     unsafe { kernels::scatter_marked(&stream, &space, to, from, &found)? };
                 } else {
@@ -350,7 +350,7 @@ impl Marks {
     /// # Errors
     ///
     /// As [`Space::new`].
-    pub(super) fn from_places(
+    pub(super) fn by_places(
         &self,
         moved: &[Operand; 3],
         axis: usize,
