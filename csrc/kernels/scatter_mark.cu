@@ -8,12 +8,12 @@
 //
 // Why in two halves: one kernel's threads write in any order. The greatest position is the same in every order.
 //
-// Why a part of the marks: a maximum outside of the L2 cache moves 64 bytes of memory there and back, and reading the
-// index once more for another part that fits moves 4 or 8, in order.
+// Why a part of the marks: a maximum outside of the L2 cache moves a sector of memory there and back, in random order, and
+// reading the index once more for another part that fits moves 4 or 8 bytes, one behind the other.
 //
 // | version | what | speed |
 // |---|---|---|
-// | 1 | an atomic maximum for each index | about half of 1935 us for 2^24 marks in random order (put of f32) |
+// | 1 | an atomic maximum for each index | with scatter_last 1935 us for 2^24 f32 in random order |
 // | 2 | as many sweeps over the index as parts of the marks fit into the cache | not measured yet |
 #include "indexed.cuh"
 
