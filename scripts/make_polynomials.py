@@ -140,7 +140,7 @@ FITS = [
         in_square(lambda r: (mpmath.sin(r) - r) / r**3 if r > TINY else mpf(-1) / 6),
         in_square(lambda r: r**3 / mpmath.sin(r) if r > TINY else mpf(0) + r * r),
         (0, HALF_QUARTER**2, 3),
-        (0, HALF_QUARTER**2, 6),
+        (0, HALF_QUARTER**2, 6, fit_short(2)),
     ),
     (
         "COSINE",
@@ -148,7 +148,7 @@ FITS = [
         in_square(lambda r: (mpmath.cos(r) - 1 + r * r / 2) / r**4 if r > TINY else mpf(1) / 24),
         in_square(lambda r: r**4 / mpmath.cos(r)),
         (0, HALF_QUARTER**2, 3),
-        (0, HALF_QUARTER**2, 6),
+        (0, HALF_QUARTER**2, 6, fit_short(2)),
     ),
     (
         "ARC_SINE",
@@ -164,7 +164,7 @@ FITS = [
         in_square(lambda t: (mpmath.atan(t) - t) / t**3 if t > TINY else mpf(-1) / 3),
         in_square(lambda t: t**3 / mpmath.atan(t) if t > TINY else t * t),
         (0, 1, 8),
-        (0, 1, 20, fit_short(5)),
+        (0, 1, 20, fit_short(6)),
     ),
     (
         "POWER_OF_2",
@@ -196,7 +196,7 @@ FITS = [
         lambda p: mpmath.log1p(p) / p if p > TINY else mpf(1),
         lambda p: p / mpmath.log1p(p) if p > TINY else mpf(1),
         (0, 1, 10),
-        (0, 1, 22),
+        (0, 1, 22, fit_short(2)),
     ),
     (
         "EXPONENTIAL_REST",
@@ -204,7 +204,7 @@ FITS = [
         lambda r: (mpmath.exp(r) - 1 - r) / r**2 if abs(r) > TINY else mpf(1) / 2,
         lambda r: r**2 / mpmath.expm1(r) if abs(r) > TINY else abs(r),
         (mpf("-0.348"), mpf("0.348"), 6),
-        (mpf("-0.348"), mpf("0.348"), 11),
+        (mpf("-0.348"), mpf("0.348"), 11, fit_short(4)),
     ),
     (
         "ERROR_NEAR",
@@ -212,7 +212,7 @@ FITS = [
         in_square(lambda x: mpmath.erf(x) / x - 1 if x > TINY else 2 / mpmath.sqrt(mpmath.pi) - 1),
         in_square(lambda x: x / mpmath.erf(x) if x > TINY else mpf(1)),
         (0, 1, 7),
-        (0, 1, 12),
+        (0, 1, 12, fit_short(3)),
     ),
     (
         "ERROR_FAR",
@@ -220,7 +220,7 @@ FITS = [
         lambda x: mpmath.log(mpmath.erfc(1 + x), 2),
         lambda x: mpmath.erfc(1 + x) / mpmath.erf(1 + x),
         (0, mpf("3"), 6),
-        (0, mpf("5"), 18),
+        (0, mpf("5"), 18, fit_short(6)),
     ),
     (
         "ERROR_TAIL",

@@ -47,7 +47,8 @@ fn wanted_entries(family: &str) -> Vec<String> {
         }
         "scatter_mark" => entries.extend(["scatter_mark_i32", "scatter_mark_i64"].map(str::to_owned)),
         scatter if scatter.starts_with("scatter_") => {
-            let names = ["scatter_i32", "scatter_i64", "scatter_last_i32", "scatter_last_i64"];
+            let names =
+                ["scatter_i32", "scatter_i64", "scatter_last_i32", "scatter_last_i64", "scatter_marked"];
             entries.extend(names.map(str::to_owned));
         }
         "gemm_turn" => entries.push("gemm_turn".to_owned()),

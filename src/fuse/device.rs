@@ -21,7 +21,7 @@ const OPERATION: &str = "an elementwise run";
 const FEW_OPERANDS: usize = 4;
 const MORE_OPERANDS: usize = 8;
 /// And as many bytes of parameters, where a run has scalars to write among them.
-const FEW_BYTES: usize = 256;
+pub(super) const FEW_BYTES: usize = 256;
 
 /// A kernel that an expression has found before.
 pub(crate) type Cached = Function;
@@ -310,19 +310,21 @@ impl State {
         for (RunOperand { memory, .. }, offset) in operands.iter_mut().zip(&launch.offsets) {
             memory.address = memory.view.address + offset;
         }
-        let known = &launch.parameters[..];
+        let known = &launch.parameters[..launch.bytes];
         let (mut few, mut many);
         let block: &[u8] = if scalars.is_empty() {
             known
         } else {
-            let copy = if known.len() <= FEW_BYTES {
-                few = [0; FEW_BYTES];
-                &mut few[..known.len()]
-            } else {
-                many = vec![0; known.len()];
-                &mut many[..]
+            let copy = match launch.parameters.first_chunk::<FEW_BYTES>() {
+                Some(chunk) if known.len() <= FEW_BYTES => {
+                    few = *chunk;
+                    &mut few[..known.len()]
+                }
+                _ => {
+                    many = known.to_vec();
+                    &mut many[..]
+                }
             };
-            copy.copy_from_slice(known);
             self.write_scalars(copy, scalars);
             copy
         };

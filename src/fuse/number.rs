@@ -79,7 +79,17 @@ impl Number {
     }
 
     /// The bits of each part, as a register of the dtype holds them.
+    #[inline]
     pub(crate) fn parts(self, dtype: DType) -> [u64; 2] {
+        // What most small operations are given, each time they run.
+        match (self, dtype) {
+            (Number::Real(x), DType::F32) => [u64::from((x as f32).to_bits()), 0],
+            (Number::Real(x), DType::F64) => [x.to_bits(), 0],
+            _ => self.parts_of_any(dtype),
+        }
+    }
+
+    fn parts_of_any(self, dtype: DType) -> [u64; 2] {
         let part = |real: Number| match kind_of(dtype) {
             Kind::Predicate => u64::from(match self {
                 Number::Bool(x) => x,

@@ -11,7 +11,7 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::device::{RunOperand, check_memory};
+use super::device::{FEW_BYTES, RunOperand, check_memory};
 use super::expression::State;
 use super::number::Number;
 use super::plan::{BLOCK, Plan, WIDEST};
@@ -133,8 +133,11 @@ impl RunOperand<'_> {
 pub(crate) struct Launch {
     pub(crate) function: Function,
     pub(crate) blocks: u32,
-    /// With the expression's own numbers, and those of the run that was planned.
+    /// With the expression's own numbers, and those of the run that was planned; then zeros up to [`FEW_BYTES`], so that
+    /// few are copied without looking how many they are.
     pub(crate) parameters: Vec<u8>,
+    /// How many of those are the kernel's.
+    pub(crate) bytes: usize,
     /// Where each operand's first element lies in its memory, in bytes.
     pub(crate) offsets: Vec<u64>,
 }
@@ -227,10 +230,13 @@ impl State {
             let function = self.kernel(device, &plan)?;
             let config = LaunchConfig::new(plan.blocks, BLOCK);
             function.accepts_operands(&config, bytes.len(), plan.block.len())?;
+            let (mut parameters, length) = (plan.block, plan.parameters.bytes());
+            parameters.resize(length.max(FEW_BYTES), 0);
             launches.push(Launch {
                 function,
                 blocks: plan.blocks,
-                parameters: plan.block,
+                parameters,
+                bytes: length,
                 offsets: part
                     .offsets
                     .iter()
@@ -248,9 +254,9 @@ impl State {
     pub(crate) fn write_scalars(&self, parameters: &mut [u8], given: &[Number]) {
         for (&(index, dtype), number) in self.given.iter().zip(given) {
             let Some(room) = parameters.get_mut(16 * index..16 * index + 16) else { continue };
-            for (room, bits) in room.chunks_exact_mut(8).zip(number.parts(dtype)) {
-                room.copy_from_slice(&bits.to_le_bytes());
-            }
+            let [first, second] = number.parts(dtype).map(u64::to_le_bytes);
+            room[..8].copy_from_slice(&first);
+            room[8..].copy_from_slice(&second);
         }
     }
 }

@@ -51,6 +51,9 @@ fn launches(fake: &Fake) -> ChildOutcome {
     let mut own = x.copy()?;
     let (found, _) = calls(fake, "cuLaunchKernel", || own.in_place().index_copy(0, &list, &rows).map(drop))?;
     check(found == 2, &format!("in place: {found} launches instead of 2"))?;
+    // The marks of 2^23 places are more than stays in the cache: two sweeps over the index.
+    let wide = Tensor::zeros(&[1 << 23], DType::U8, &device)?;
+    launched("put among many", 4, &|| wide.put(&list, &Tensor::zeros(&[4], DType::U8, &device)?))?;
     launched("no rows", 0, &|| x.index_select(0, &list.narrow(0, 0, 0)?))?;
     launched("rows of nothing", 0, &|| x.narrow(1, 0, 0)?.index_select(0, &list))?;
     launched("cat", 2, &|| Tensor::cat(&[&x, &rows], 0))?;

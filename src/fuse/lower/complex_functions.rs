@@ -11,11 +11,12 @@ use super::super::operation::Parts;
 use super::super::program::Program;
 use super::complex;
 use super::elementary::less_1;
-use super::inverse::angle_of;
+use super::inverse::{angle_of, angle_of_ratio};
 use super::logarithmic::{
     inverse_hyperbolic_sine as arc_sinh, logarithm as real_logarithm, of_1_plus, of_sum_of,
 };
 use super::power::{Pair, in_powers_of_2, is_normal, power_of_2};
+use super::reciprocal::reciprocal;
 use super::term::{Term, formula};
 use super::trigonometric::sine_and_cosine;
 use crate::types::DType;
@@ -114,31 +115,36 @@ fn tanh_of([x, y]: Complex<'_>) -> Complex<'_> {
     })
 }
 
-/// ln |z| with |z|² as the sum of two numbers, which near 1 is what counts.
+/// ln |z| of any z, with |z|² as 1 + (y/x)² times x².
 fn logarithm_of_length([x, y]: Complex<'_>) -> Term<'_> {
     let (x, y) = (x.absolute(), y.absolute());
     // As the angle has it.
     let is_steep = x.less(y);
     let (large, small) = (is_steep.select(y, x), is_steep.select(x, y));
-    let (first, second) = (Pair::product(large, large), Pair::product(small, small));
-    let sum = Pair::sum(first.head, second.head);
-    let lost = sum.rest + (first.rest + second.rest);
-    let usual = of_sum_of(sum.head, lost) * 0.5;
-    let inside = x.either(2f64.powi(-30), 2f64.powi(-400)).less(large)
-        & large.less(x.either(2f64.powi(60), 2f64.powi(500)))
-        & x.equal(x)
-        & y.equal(y);
-    let [result] = (!inside).rarely([usual], || {
-        let ratio = large.equal(0.0).select(large, small / large);
-        let result = of_1_plus(ratio * ratio).fma(0.5, real_logarithm(large));
-        let result = x.unordered(y).select(x + y, result);
-        [(is_infinite(x) | is_infinite(y)).select(x.constant(f64::INFINITY), result)]
-    });
-    result
+    let ratio = large.equal(0.0).select(large, small / large);
+    let result = of_1_plus(ratio * ratio).fma(0.5, real_logarithm(large));
+    let result = x.unordered(y).select(x + y, result);
+    (is_infinite(x) | is_infinite(y)).select(x.constant(f64::INFINITY), result)
 }
 
+/// ln |z| with |z|² as the sum of two numbers, which near 1 is what counts: what is lost of the smaller part's square is
+/// little beside that part, and so beside the angle. Nothing but what is rare is branched around, so that a device has
+/// the steps of length and angle, each of which waits for the one before, side by side.
 fn logarithm_of([x, y]: Complex<'_>) -> Complex<'_> {
-    [logarithm_of_length([x, y]), angle_of(y, x)]
+    let is_steep = x.absolute().less(y.absolute());
+    let (large, small) = (is_steep.select(y, x), is_steep.select(x, y));
+    let square = small * small;
+    let sum = large.fma(large, square);
+    let lost = large.fma(large, -sum) + square;
+    let length = of_sum_of(sum, lost) * 0.5;
+    let inverse = reciprocal(large);
+    let ratio = small * inverse;
+    let ratio = (-large).fma(ratio, small).fma(inverse, ratio);
+    let angle = angle_of_ratio(ratio, is_steep, x).with_sign(y);
+    // Of a NaN neither is so.
+    let inside = x.either(2f64.powi(-60), 2f64.powi(-240)).less(sum)
+        & sum.less(x.either(2f64.powi(120), 2f64.powi(240)));
+    (!inside).rarely([length, angle], || [logarithm_of_length([x, y]), angle_of(y, x)])
 }
 
 /// The root of a number whose square neither overflows nor vanishes.

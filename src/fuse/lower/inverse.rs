@@ -8,7 +8,7 @@ use std::f64::consts::{FRAC_PI_2, PI};
 use super::super::operation::Parts;
 use super::super::program::Program;
 use super::coefficients::{ARC_SINE, ARC_TANGENT};
-use super::term::{Term, real};
+use super::term::{Like, Term, real};
 use super::{Precision, short};
 use crate::types::DType;
 
@@ -67,6 +67,19 @@ pub(super) fn arc_tangent_of(x: Term<'_>) -> Term<'_> {
     x.unless_nan(is_far.select(from_half_pi(1.0, angle), angle).with_sign(x))
 }
 
+/// The angle from 0 to π of a point by the ratio, of either sign, of its lesser coordinate to its greater one, by whether
+/// that one is the height, and by the sign of x: no, a quarter or half a turn, and more or less.
+pub(super) fn angle_of_ratio<'p>(ratio: Term<'p>, is_steep: Term<'p>, x: Term<'p>) -> Term<'p> {
+    let turn = is_steep.select(x.constant(FRAC_PI_2), x.is_negative().select(x.constant(PI), 0.0));
+    let sign = if x.is_double() { i64::MIN } else { i64::from(i32::MIN) }.like(x.bits_of());
+    // Back from a quarter turn, unless it leads to the left.
+    let less = (x.bits_of() ^ is_steep.select(sign, 0)).float_of();
+    let angle = arc_tangent_below_1(ratio).with_sign(less);
+    let single = f64::from(FRAC_PI_2 as f32);
+    let beyond = x.either((FRAC_PI_2 - single) / single, HALF_PI_REST / FRAC_PI_2);
+    turn + turn.fma(beyond, angle)
+}
+
 /// The angle of the point (x, y), from -π to π, with the sign of y.
 pub(super) fn angle_of<'p>(y: Term<'p>, x: Term<'p>) -> Term<'p> {
     let (height, width) = (y.absolute(), x.absolute());
@@ -77,9 +90,7 @@ pub(super) fn angle_of<'p>(y: Term<'p>, x: Term<'p>) -> Term<'p> {
     let ratio = low / high;
     let ratio = low.equal(high).select(x.constant(1.0), ratio);
     let ratio = high.equal(0.0).select(high, ratio);
-    let angle = arc_tangent_below_1(ratio);
-    let angle = is_steep.select(from_half_pi(1.0, angle), angle);
-    let angle = x.is_negative().select(from_half_pi(2.0, angle), angle);
+    let angle = angle_of_ratio(ratio, is_steep, x);
     y.unordered(x).select(y + x, angle.with_sign(y))
 }
 

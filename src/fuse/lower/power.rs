@@ -5,7 +5,7 @@ use super::super::operation::Parts;
 use super::super::program::Program;
 use super::coefficients::{AREA_TANGENT_REST, POWER_OF_2};
 use super::reciprocal::reciprocal;
-use super::term::{Term, real};
+use super::term::{Like, Term, real};
 use super::{Precision, one, rounded, short};
 use crate::types::DType;
 
@@ -229,12 +229,36 @@ pub(crate) fn power(program: &mut Program, dtype: DType, operands: &[Parts]) -> 
     one(program.choose(negative, by_unit, result))
 }
 
-/// The quotient of numbers of usual size, of f32 less than two units in the last place off.
-fn quotient<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
-    if x.is_double() { x / y } else { x * reciprocal(y) }
+/// y (y³ + 2x) / (2y³ + x), a step of Halley's method from a guess y to the cube root of x, of numbers from 1 to 8: a third
+/// of the digits becomes all of them. And 1 / (2y³ + x).
+fn halley<'p>(x: Term<'p>, y: Term<'p>) -> [Term<'p>; 2] {
+    let cube = y * y * y;
+    let inverse = reciprocal(cube.fma(2.0, x));
+    [y * (x.fma(2.0, cube) * inverse), inverse]
 }
 
-/// The cube root: a first guess from the exponent, and steps of Halley's method, the last of which looks at what is left exactly.
+/// y and what it lacks of the cube root of x, by what y³ leaves exactly and about 1 / 3y².
+fn with_rest<'p>(x: Term<'p>, y: Term<'p>, inverse: impl FnOnce(Term<'p>) -> Term<'p>) -> Term<'p> {
+    let square = Pair::product(y, y);
+    let cube = Pair::product(square.head, y);
+    let left = (x - cube.head) - square.rest.fma(y, cube.rest);
+    left.fma(inverse(square.head), y)
+}
+
+/// The cube root of a number from 1 to 8. A third of its bits, and two of their bias, are an f32's first guess.
+fn cube_root_within(x: Term<'_>) -> Term<'_> {
+    let single = if x.is_double() { x.apply(Instruction::Narrow, &[]) } else { x };
+    let guess = (single.bits_of().divide_unsigned(3) + 0x2a51_19f2).float_of();
+    let [near, _] = halley(single, guess);
+    if !x.is_double() {
+        return with_rest(x, near, |square| reciprocal(square * 3.0));
+    }
+    // The step began so near that its divisor was 3x, and so 3y³.
+    let [root, inverse] = halley(x, near.apply(Instruction::Widen, &[]));
+    with_rest(x, root, |_| root * inverse)
+}
+
+/// The cube root: that of a number from 1 to 8, times 2 to a third of the exponent that it leaves.
 pub(crate) fn cube_root(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
     if Precision::of(dtype) == Precision::Half {
         return short::functions::cube_root(program, dtype, operands);
@@ -242,27 +266,17 @@ pub(crate) fn cube_root(program: &mut Program, dtype: DType, operands: &[Parts])
     real(program, dtype, operands, |[x]| {
         let double = x.is_double();
         let size = x.absolute();
-        // Subnormal numbers have no exponent, and of the largest the steps would overflow.
+        // Subnormal numbers have no exponent.
         let small = size.less(x.either(f64::from(f32::MIN_POSITIVE), f64::MIN_POSITIVE));
-        let large = x.either(2f64.powi(120), 2f64.powi(1000)).less(size);
-        let scale = |of_small: f64, of_large: f64| {
-            small.select(x.constant(of_small), large.select(x.constant(of_large), 1.0))
-        };
-        let (up, root_up) = if double { (54, 18) } else { (24, 8) };
-        let number = size * scale(2f64.powi(up), 2f64.powi(-up));
-        // A third of the exponent's bits, and two of its bias.
-        let third = number.bits_of().divide_unsigned(3);
-        let mut root = (third + if double { 0x2a9f_7893_782d_a1ce } else { 0x2a51_19f2 }).float_of();
-        for _ in 0..if double { 2 } else { 1 } {
-            // y (y³ + 2x) / (2y³ + x).
-            let cube = root * root * root;
-            root = root * quotient(cube + (number + number), cube + cube + number);
-        }
-        let square = Pair::product(root, root);
-        let cube = Pair::product(square.head, root);
-        let left = (number - cube.head) - square.rest.fma(root, cube.rest);
-        let root = root + quotient(left, square.head * 3.0);
-        let root = root * scale(2f64.powi(-root_up), 2f64.powi(root_up));
+        let (up, root_up, places) = if double { (54, 18, 52) } else { (24, 8, 23) };
+        let bits = (size * small.select(x.constant(2f64.powi(up)), 1.0)).bits_of();
+        // 3 times a third of the exponent leaves 0 to 2; the multiplication divides all exponents by 3.
+        let (ahead, bias) = if double { (0, 1023) } else { (2, 127) };
+        let third = (((bits >> places) + ahead) * 0x5556) >> 16;
+        let within = (bits - ((third * 3 - (bias + ahead)) << places)).float_of();
+        let back = bias - (bias + ahead) / 3;
+        let back = small.select((back - root_up).like(bits), back);
+        let root = cube_root_within(within) * ((third + back) << places).float_of();
         let itself = x.equal(0.0) | !size.less(f64::INFINITY);
         itself.select(x, root.with_sign(x))
     })

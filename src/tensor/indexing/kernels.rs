@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::report;
 use super::space::Space;
-use crate::driver::{ByValue, Device, DeviceBuffer, Function, LaunchConfig, RawAddress, Stream};
+use crate::driver::{Attribute, ByValue, Device, DeviceBuffer, Function, LaunchConfig, RawAddress, Stream};
 use crate::error::Result;
 use crate::images;
 use crate::types::DType;
@@ -127,38 +127,101 @@ pub(super) unsafe fn scatter(
     }
 }
 
-/// Copies the elements to the array, the last one where several go to one place: those are found first, with `marks` words
-/// of memory and the space of `marking`.
+/// The share of the L2 cache that marks are to take: the index passes through it too.
+const OF_CACHE: usize = 2;
+/// Sweeps over an index from which on marks outside of the cache cost less.
+const MOST_SWEEPS: usize = 8;
+
+/// How often the index is gone through, each time for a part of the marks that stays in the cache.
+fn sweeps(device: Device, marks: usize) -> Result<usize> {
+    let cache = usize::try_from(device.attribute(Attribute::L2_CACHE_SIZE)?).unwrap_or(0) / OF_CACHE;
+    let sweeps = marks.saturating_mul(size_of::<u32>()).div_ceil(cache.max(1));
+    Ok(if sweeps <= MOST_SWEEPS { sweeps.max(1) } else { 1 })
+}
+
+/// Which element is the last for each of `count` places: its position along the axis from 1, or 0 where there is none.
 ///
 /// # Safety
 ///
-/// As [`gather`], for both spaces; operands are those of [`Space::new`], positions below 2^32 - 1.
+/// The space's operands are inside of the memory: the indices; the marks, for any position of the axis. Positions are below
+/// 2^32 - 1.
+///
+/// # Errors
+///
+/// As [`gather`].
+pub(super) unsafe fn mark(
+    stream: &Stream,
+    space: &Space,
+    count: usize,
+    indices: Indices<'_>,
+    checked: bool,
+) -> Result<DeviceBuffer<u32>> {
+    let mut marks = stream.zeros::<u32>(count)?;
+    let entry = indices.entry(["scatter_mark_i32", "scatter_mark_i64"]);
+    let function = function(stream.device(), "scatter_mark", entry)?;
+    let space = space.for_kernels();
+    let sweeps = sweeps(stream.device(), count)?;
+    let (units, part) = (space.count(), count.div_ceil(sweeps));
+    for sweep in 0..sweeps {
+        // What is wrong is so in every sweep, and told once.
+        let report = reported(stream, checked && sweep == 0)?;
+        let (first, part) = ((sweep * part) as u64, part as u64);
+        let arguments = (indices.memory, &mut marks, first, part, ByValue(space), units as u64, report);
+        // SAFETY: as for `gather`; the marks are as many as the space reaches.
+        unsafe { function.launch(stream, config(units), arguments)? };
+    }
+    Ok(marks)
+}
+
+/// Copies to the array those elements that are the last for their places, as [`mark`] has found.
+///
+/// # Safety
+///
+/// As [`gather`], and for the marks; operands are those of [`Space::new`].
 ///
 /// # Errors
 ///
 /// As [`gather`].
 pub(super) unsafe fn scatter_last(
     stream: &Stream,
-    (space, marking, marks): (&Space, &Space, usize),
+    space: &Space,
     indices: Indices<'_>,
     array: &mut DeviceBuffer<u8>,
     elements: &DeviceBuffer<u8>,
-    checked: bool,
+    marks: &DeviceBuffer<u32>,
 ) -> Result<()> {
-    let mut marks = stream.zeros::<u32>(marks)?;
-    let entry = indices.entry(["scatter_mark_i32", "scatter_mark_i64"]);
-    let mark = function(stream.device(), "scatter_mark", entry)?;
     let (space, unit) = space.in_units([array.address(), elements.address()]);
     let entry = indices.entry(["scatter_last_i32", "scatter_last_i64"]);
-    let scatter = function(stream.device(), family(SCATTER, unit), entry)?;
-    let report = reported(stream, checked)?;
-    // SAFETY: as for `gather`; the marks are as many as the space of `marking` reaches.
-    unsafe {
-        let (marking, count) = (marking.for_kernels(), marking.count());
-        let arguments = (indices.memory, &mut marks, ByValue(marking), count as u64, report);
-        mark.launch(stream, config(count), arguments)?;
-        let count = space.count();
-        let arguments = (indices.memory, array, elements, &marks, ByValue(space), count as u64);
-        scatter.launch(stream, config(count), arguments)
+    let function = function(stream.device(), family(SCATTER, unit), entry)?;
+    let count = space.count();
+    let arguments = (indices.memory, array, elements, marks, ByValue(space), count as u64);
+    // SAFETY: as for `gather`.
+    unsafe { function.launch(stream, config(count), arguments) }
+}
+
+/// Copies to each place of the array the element that its mark names.
+///
+/// # Safety
+///
+/// As [`gather`], with the marks as indices: those of [`mark`], which name positions of the elements.
+///
+/// # Errors
+///
+/// As [`gather`].
+pub(super) unsafe fn scatter_marked(
+    stream: &Stream,
+    space: &Space,
+    array: &mut DeviceBuffer<u8>,
+    elements: &DeviceBuffer<u8>,
+    marks: &DeviceBuffer<u32>,
+) -> Result<()> {
+    let (space, unit) = space.in_units([array.address(), elements.address()]);
+    let function = function(stream.device(), family(SCATTER, unit), "scatter_marked")?;
+    let count = space.count();
+    if count == 0 {
+        return Ok(());
     }
+    let arguments = (marks, array, elements, ByValue(space), count as u64);
+    // SAFETY: as for `gather`.
+    unsafe { function.launch(stream, config(count), arguments) }
 }

@@ -57,32 +57,28 @@ extern "C" void run_scatter(bool wide, const void* i, void* a, const void* e, co
                             unsigned blocks, unsigned threads) {
     launch(blocks, threads, [&] { wide ? scatter_i64(i, a, e, *s, n, r) : scatter_i32(i, a, e, *s, n, r); });
 }
-extern "C" void run_scatter_last(bool wide, const void* i, void* a, const void* e, u32* m, const Space* s, u64 n,
-                                 const Space* marking, u64 marks, Report* r, unsigned blocks, unsigned threads) {
+extern "C" void run_scatter_mark(bool wide, const void* i, u32* m, u64 first, u64 count, const Space* s, u64 n,
+                                 Report* r, unsigned blocks, unsigned threads) {
     launch(blocks, threads, [&] {
-        wide ? scatter_mark_i64(i, m, *marking, marks, r) : scatter_mark_i32(i, m, *marking, marks, r);
+        wide ? scatter_mark_i64(i, m, first, count, *s, n, r) : scatter_mark_i32(i, m, first, count, *s, n, r);
     });
+}
+extern "C" void run_scatter_last(bool wide, const void* i, void* a, const void* e, const u32* m, const Space* s,
+                                 u64 n, unsigned blocks, unsigned threads) {
     launch(blocks, threads, [&] {
         wide ? scatter_last_i64(i, a, e, m, *s, n) : scatter_last_i32(i, a, e, m, *s, n);
     });
 }
+extern "C" void run_scatter_marked(const u32* m, void* a, const void* e, const Space* s, u64 n, unsigned blocks,
+                                   unsigned threads) {
+    launch(blocks, threads, [&] { scatter_marked(m, a, e, *s, n); });
+}
 "#;
 
 type Copy = unsafe extern "C" fn(bool, *const u8, *const u8, *const u8, &Space, u64, *mut Report, u32, u32);
-type CopyLast = unsafe extern "C" fn(
-    bool,
-    *const u8,
-    *mut u8,
-    *const u8,
-    *mut u32,
-    &Space,
-    u64,
-    &Space,
-    u64,
-    *mut Report,
-    u32,
-    u32,
-);
+type Mark = unsafe extern "C" fn(bool, *const u8, *mut u32, u64, u64, &Space, u64, *mut Report, u32, u32);
+type CopyLast = unsafe extern "C" fn(bool, *const u8, *mut u8, *const u8, *const u32, &Space, u64, u32, u32);
+type CopyMarked = unsafe extern "C" fn(*const u32, *mut u8, *const u8, &Space, u64, u32, u32);
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -333,30 +329,53 @@ fn prove(way: usize) {
                 let mut wanted = array.clone();
                 host::scatter(&space, indices, &mut wanted, &elements);
                 let marks = Marks::new(&case.index, case.axis, case.size).unwrap();
-                let [index, into, from] = case.operands();
-                let (full, _) =
-                    case.space(&[index, into, from, marks.marks, marks.position]).in_units(addresses);
+                let moved = case.operands();
                 let once = [operand(&marks.once), marks.marks, marks.position];
                 let named = (3, case.axis, case.size);
                 let marking = Space::new(marks.once.shape(), &once, None, named).unwrap().for_kernels();
                 let mut memory = vec![0u32; marks.count];
-                // SAFETY: as above.
-                unsafe {
-                    let run = library.get::<CopyLast>(b"run_scatter_last").unwrap();
-                    run(
-                        wide,
-                        index_at,
-                        array_at,
-                        elements_at,
-                        memory.as_mut_ptr(),
-                        &full,
-                        full.count() as u64,
-                        &marking,
-                        marking.count() as u64,
-                        &mut report,
-                        blocks,
-                        threads,
-                    );
+                let sweeps = 1 + draws.below(3);
+                let part = marks.count.div_ceil(sweeps) as u64;
+                for sweep in 0..sweeps as u64 {
+                    let reported: *mut Report = if sweep == 0 { &mut report } else { std::ptr::null_mut() };
+                    // SAFETY: the kernel's arguments, inside of memory that is this function's.
+                    unsafe {
+                        let run = library.get::<Mark>(b"run_scatter_mark").unwrap();
+                        run(
+                            wide,
+                            index_at,
+                            memory.as_mut_ptr(),
+                            sweep * part,
+                            part,
+                            &marking,
+                            marking.count() as u64,
+                            reported,
+                            blocks,
+                            threads,
+                        );
+                    }
+                }
+                let memory = memory.as_ptr();
+                if draws.below(2) == 0 {
+                    let [index, into, from] = moved;
+                    let (full, _) =
+                        case.space(&[index, into, from, marks.marks, marks.position]).in_units(addresses);
+                    // SAFETY: as above.
+                    unsafe {
+                        let run = library.get::<CopyLast>(b"run_scatter_last").unwrap();
+                        let count = full.count() as u64;
+                        run(wide, index_at, array_at, elements_at, memory, &full, count, blocks, threads);
+                    }
+                } else {
+                    let places = marks.by_places(&moved, case.axis, case.bytes, named).unwrap();
+                    let (places, unit) = places.in_units(addresses);
+                    let library = &libraries[unit.trailing_zeros() as usize];
+                    // SAFETY: as above.
+                    unsafe {
+                        let run = library.get::<CopyMarked>(b"run_scatter_marked").unwrap();
+                        let count = places.count() as u64;
+                        run(memory, array_at, elements_at, &places, count, blocks, threads);
+                    }
                 }
                 assert_eq!(on_device[0].bytes_mut(), wanted, "scatter, {what}");
             }

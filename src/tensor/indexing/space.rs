@@ -42,6 +42,12 @@ impl Operand {
         self.along = std::mem::take(&mut self.strides[axis]);
         self
     }
+
+    /// In which the coordinate along `axis` leads where the index did.
+    pub(super) fn across(mut self, axis: usize) -> Operand {
+        self.strides[axis] = std::mem::take(&mut self.along);
+        self
+    }
 }
 
 /// Exactly the `Space` of indexed.cuh, with dimension 0 the innermost.
@@ -66,7 +72,8 @@ impl Space {
     /// The elements of `shape`, each of `bytes` bytes, indices that lead along `size` positions of `axis` (for the report).
     ///
     /// Operands: the indices, the array that they lead in, the elements that it exchanges with it, and for a scatter with
-    /// duplicates the marks and the position. The second and third are in bytes from here on, with an innermost
+    /// duplicates the marks and the position; or the marks as indices, the elements that they lead in, and the array that
+    /// takes them. The second and third are in bytes from here on, with an innermost
     /// dimension of an element's; without `bytes` nothing is moved, and all stay in their elements.
     ///
     /// # Errors

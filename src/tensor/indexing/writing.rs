@@ -14,6 +14,8 @@ use crate::types::{Layout, Shape};
 
 /// The most positions along an axis that the marks of a scatter can tell apart.
 const MOST_POSITIONS: usize = u32::MAX as usize - 1;
+/// Places for each position of an index up to which going through the places in order is faster than through the index.
+const MOST_PLACES: usize = 4;
 
 /// Writing by index. Where several indices name one place, the element with the highest position along the axis (for
 /// [`put`](Tensor::put): in the index's row-major order) is the one that is there in the end, on every device and at
@@ -288,12 +290,19 @@ impl Write {
                     return unsafe { kernels::scatter(&stream, &space(&moved)?, indices, to, from, checked) };
                 }
                 let marks = Marks::new(repeated, self.axis, self.along.size)?;
-                let space = space(&[moved[0], moved[1], moved[2], marks.marks, marks.position])?;
-                let operands = [operand(&marks.once), marks.marks, marks.position];
-                let marking = Space::new(marks.once.shape(), &operands, None, named)?;
-                let spaces = (&space, &marking, marks.count);
+                let once = [operand(&marks.once), marks.marks, marks.position];
+                let marking = Space::new(marks.once.shape(), &once, None, named)?;
                 // SAFETY: as above; the marks have a place for each position and coordinate of the index.
-                unsafe { kernels::scatter_last(&stream, spaces, indices, to, from, checked)? };
+                let found = unsafe { kernels::mark(&stream, &marking, marks.count, indices, checked)? };
+                if self.along.size <= MOST_PLACES.saturating_mul(shape[self.axis]) {
+                    let space = marks.by_places(&moved, self.axis, self.bytes, named)?;
+                    // SAFETY: as above; marks name positions of the elements, of which there are as many as of the index.
+                    unsafe { kernels::scatter_marked(&stream, &space, to, from, &found)? };
+                } else {
+                    let space = space(&[moved[0], moved[1], moved[2], marks.marks, marks.position])?;
+                    // SAFETY: as above.
+                    unsafe { kernels::scatter_last(&stream, &space, indices, to, from, &found)? };
+                }
             }
             // One device, as was checked, or nothing to do.
             _ => {}
@@ -309,6 +318,9 @@ pub(super) struct Marks {
     pub(super) marks: Operand,
     pub(super) position: Operand,
     pub(super) count: usize,
+    /// That of the index, with the places along the axis.
+    places: Shape,
+    positions: usize,
 }
 
 impl Marks {
@@ -328,7 +340,25 @@ impl Marks {
         if let Some(stride) = strides.get_mut(axis) {
             *stride = 1;
         }
-        Ok(Marks { once, marks, position: Operand::new(&strides, 0), count: places.count() })
+        let (position, positions) = (Operand::new(&strides, 0), repeated.shape()[axis]);
+        Ok(Marks { once, marks, position, count: places.count(), places: full, positions })
+    }
+
+    /// The same scatter as a walk over the places: each is led by its mark to the element that it takes. `moved` are the
+    /// operands of the walk over the index, `named` what it is told as.
+    ///
+    /// # Errors
+    ///
+    /// As [`Space::new`].
+    pub(super) fn by_places(
+        &self,
+        moved: &[Operand; 3],
+        axis: usize,
+        bytes: usize,
+        (operation, told, _): (u32, usize, usize),
+    ) -> Result<Space> {
+        let operands = [self.marks.across(axis), moved[2].along(axis), moved[1].across(axis)];
+        Space::new(&self.places, &operands, Some(bytes), (operation, told, self.positions))
     }
 }
 
