@@ -64,9 +64,11 @@ fn wanted_entries(family: &str) -> Vec<String> {
             }
         }
         product if product.starts_with("gemm_split_") => {
-            for columns in [16, 32, 64, 128, 256] {
-                entries
-                    .extend(["kk", "ks", "sk", "ss"].map(|layout| format!("{product}_{layout}_{columns}")));
+            let of_64 = [16, 32, 64, 128].map(|columns| (64, columns));
+            let of_128 = [16, 32, 64, 128, 256].map(|columns| (128, columns));
+            for (rows, columns) in of_64.into_iter().chain(of_128) {
+                let name = |layout| format!("{product}_{layout}_{rows}x{columns}");
+                entries.extend(["kk", "ks", "sk", "ss"].map(name));
             }
         }
         "gemm_pack" => entries.push("gemm_pack".to_owned()),

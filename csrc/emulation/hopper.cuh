@@ -142,6 +142,7 @@ inline void named_barrier(u32 name, u32 threads) {
 // ---- bulk tensor copies ----
 
 inline void prefetch_map(const TensorMap*) {}
+inline void prefetch_box(const TensorMap*, i32, i32, i32) {}
 
 inline void copy_box(u32 to, const TensorMap* map, u32 barrier, i32 x, i32 y, i32 z) {
     const i32 at[3] = {x, y, z};

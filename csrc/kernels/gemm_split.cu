@@ -2,16 +2,16 @@
 // multiprocessors busy: few rows or columns, small squares, long sums. ELEMENT (-DELEMENT=bf16 or f16) times ELEMENT,
 // added in f32; C is ELEMENT or f32. One family for each ELEMENT.
 //
-// Entries: gemm_split_<ELEMENT>_<P><Q>_<columns>(map of P, map of Q, C, shape). P is the operand of which a tile takes
-// 128 rows, Q the one of which it takes 16 to 256: A and B transposed, or, where `swapped`, B transposed and A. The
+// Entries: gemm_split_<ELEMENT>_<P><Q>_<rows>x<columns>(map of P, map of Q, C, shape). P is the operand of which a tile takes
+// 64 or 128 rows, Q the one of which it takes 16 to 256: A and B transposed, or, where `swapped`, B transposed and A. The
 // letters are k, where k runs along the stored rows, or s, where m or n does. `Shape` is the Rust side's
-// `gemm::split::Shape`. Launch: 384 threads a block, `splits` blocks a tile, which are one cluster, and
+// `gemm::split::Shape`. Launch: 128 threads a block and 128 for each 64 rows, `splits` blocks a tile, which are one cluster, and
 // `shared_bytes` of dynamic shared memory.
 //
 // The maps are of three dimensions, the contiguous one first and the matrix's number in the batch last, with a
-// swizzle of 128 bytes. Their boxes: k 64 k x 128 rows (P) or `columns` (Q); s 64 rows x 64 k.
+// swizzle of 128 bytes. Their boxes: k 64 k x `rows` (P) or `columns` (Q); s 64 rows x 64 k.
 //
-// How: the blocks of a cluster divide k. One thread of a block copies; two warpgroups multiply 64 rows of P each. As
+// How: the blocks of a cluster divide k. One thread of a block copies; a warpgroup, or two, multiply 64 rows of P each. As
 // many stages as shared memory holds are on their way from the start, which is what reading weights at the memory's
 // speed takes. Then each block sends every other one the sums of the rows that are that one's to add, by bulk copies
 // between their shared memories, and each adds its rows in the order of k, and stores them.
@@ -27,7 +27,11 @@
 // | (gemm_wgmma.cu) | tiles of 256 rows, one block for all k | 1 x 4096 x 4096: 0.34, 64 x 16384 x 16384: 0.64 |
 // | 1 | blocks read each other's sums; cluster barriers that release memory | 1 x 4096 x 4096: 0.82, 64 x 16384 x 16384: 0.98; 256^3: 0.40 |
 // | 2 | as above | see benches/RESULTS.md |
-// | 3 | launched while the kernel ahead ends; the next one may start where the last copies begin | 256^3: 1.2 times as fast |
+// | 3 | launched while the kernel ahead ends; the next one may start where the last copies begin | squares of 256 and 512: 0.89, 0.75; 1, 64 and 128 x 4096 x 4096: 1.09, 0.79, 0.96 |
+// | 4 | rows are stored without divisions, and by 20 instructions where there is no epilogue | 1.10, 1.00; 1.11, 0.89, 0.98 |
+// | 5 | tiles of 64 rows too | 1.22, 1.11; 1.16, 0.95, 1.03 |
+// | 6 | tiles of 64 x 16 and 64 x 32: stages of half the memory, so that the next product's blocks find room, and fetch their first stages into the L2 cache while the last ones of this are copied | 1 and 16 x 4096 x 4096: 1.23, 1.24 |
+// | (the same for tiles of 64 x 64; for 128 rows) | the stages do not last; blocks lie unevenly | 128 x 4096 x 4096: 0.87 for 1.04; 1 x 4096 x 4096: 1.14, 128 x 16384 x 16384: 0.69 |
 #include "elementwise.cuh"
 #include "epilogue.cuh"
 #include "hopper.cuh"
@@ -54,21 +58,26 @@ struct Shape {
 
 // Enumerators, because constants would become variables of the module.
 enum : int {
-    rows = 128,     // Of P in a tile.
     depth = 64,     // k of a stage: 128 bytes.
-    consumers = 2,  // Warpgroups that multiply.
-    threads = 128 * (1 + consumers),
     most_splits = 8,
     together = 4,   // Elements of C that a thread takes.
 };
 
-template <bool SpanQ, int Columns>
+// `Rows` of P and `Columns`, which are rows of Q.
+template <int Rows, bool SpanQ, int Columns>
 struct Stages {
     enum : int {
-        p_bytes = rows * depth * 2,
+        consumers = Rows / 64,  // Warpgroups that multiply.
+        threads = 128 * (1 + consumers),
+        p_bytes = Rows * depth * 2,
         // A box of 64 even where fewer are multiplied.
         q_bytes = (SpanQ && Columns < 64 ? 64 : Columns) * depth * 2,
-        count = (224 << 10) / (p_bytes + q_bytes),
+        // Two blocks have room where a tile is small: there memory is what takes time, and the next product's first stages can be
+        // on their way to the L2 cache while the last ones of this are.
+        shares = Rows == 64 && Columns <= 32,
+        count = (shares ? 104 << 10 : 224 << 10) / (p_bytes + q_bytes),
+        // Stages that are not copied yet when the next product may start.
+        left_to_copy = shares ? 5 : 0,
     };
 };
 
@@ -76,7 +85,7 @@ struct Stages {
 struct Tile {
     i32 p, q, matrix, first, end;
 
-    __device__ Tile(const Shape& shape, u32 rank, i32 columns) {
+    __device__ Tile(const Shape& shape, u32 rank, i32 rows, i32 columns) {
         const u32 of_p = ((shape.swapped ? shape.n : shape.m) + rows - 1) / rows;
         const u32 of_q = ((shape.swapped ? shape.m : shape.n) + columns - 1) / columns;
         const u32 tile = blockIdx.x / shape.splits;
@@ -102,9 +111,20 @@ __device__ inline void copy_part(u32 to, const TensorMap* map, u32 full, i32 row
     }
 }
 
+// Has the L2 cache fetch the same.
+template <bool SpanContiguous, int Span>
+__device__ inline void prefetch_part(const TensorMap* map, i32 row, i32 k, i32 matrix) {
+    if constexpr (SpanContiguous) {
+#pragma unroll
+        for (int panel = 0; panel < (Span + 63) / 64; panel++) prefetch_box(map, row + 64 * panel, k, matrix);
+    } else {
+        prefetch_box(map, k, row, matrix);
+    }
+}
+
 // A warpgroup's numbers, which wgmma.cuh lays out, as a matrix in shared memory: rows of C behind one another, with a
 // pitch that keeps the threads of a warp on different banks.
-template <int Columns>
+template <int Rows, int Columns>
 __device__ inline void leave(const f32 (&d)[Columns / 2], u32 sums, u32 consumer, bool swapped) {
     const u32 thread = threadIdx.x % 128;
     const u32 row = consumer * 64 + thread / 32 * 16 + thread % 32 / 4, q = thread % 4;
@@ -114,9 +134,9 @@ __device__ inline void leave(const f32 (&d)[Columns / 2], u32 sums, u32 consumer
         for (int h = 0; h < 2; h++) {
             const f32 two[2] = {d[4 * j + 2 * h], d[4 * j + 2 * h + 1]};
             if (swapped) {
-                const u32 place = sums + ((8 * j + 2 * q) * (rows + 4) + row + 8 * h) * 4;
+                const u32 place = sums + ((8 * j + 2 * q) * (Rows + 4) + row + 8 * h) * 4;
                 to_shared(place, two[0]);
-                to_shared(place + (rows + 4) * 4, two[1]);
+                to_shared(place + (Rows + 4) * 4, two[1]);
             } else {
                 to_shared(sums + ((row + 8 * h) * (Columns + 8) + 8 * j + 2 * q) * 4, two);
             }
@@ -175,17 +195,23 @@ __device__ inline void store_numbers(void* c, const Shape& shape, f32 (&numbers)
 }
 
 __device__ inline void store_four(f32* to, const f32 (&numbers)[together]) {
-    store_pack(to, Pack<f32, 4>{numbers[0], numbers[1], numbers[2], numbers[3]});
+    Pack<f32, together> pack;
+#pragma unroll
+    for (int v = 0; v < together; v++) pack.item[v] = numbers[v];
+    store_pack(to, pack);
 }
 __device__ inline void store_four(ELEMENT* to, const f32 (&numbers)[together]) {
-    store_pack((u32*)to, Pack<u32, 2>{rounded(numbers[0], numbers[1]), rounded(numbers[2], numbers[3])});
+    Pack<u32, together / 2> pack;
+#pragma unroll
+    for (int v = 0; v < together; v += 2) pack.item[v / 2] = rounded(numbers[v], numbers[v + 1]);
+    store_pack((u32*)to, pack);
 }
 
 // Adds the block's rows of the tile in the order of the blocks, and stores them. A thread stays in its columns, of which a row of
 // the tile has `Width`.
-template <typename Result, int Width>
+template <typename Result, int Width, int Threads>
 __device__ inline void store_rows(void* c, const Shape& shape, const Sums& sums, i32 row, i32 column, i32 matrix) {
-    constexpr i32 across = Width / together, rows_at_once = threads / across;
+    constexpr i32 across = Width / together, rows_at_once = Threads / across;
     const i32 x = threadIdx.x % across * together, first = sums.first_row(sums.rank), begin = first + threadIdx.x / across;
     const i32 end = min(sums.first_row(sums.rank + 1), shape.m - row);
     if (column + x >= shape.n || (i32)threadIdx.x >= across * rows_at_once) return;
@@ -224,18 +250,18 @@ __device__ inline void store_rows(void* c, const Shape& shape, const Sums& sums,
     }
 }
 
-template <typename Result, int Columns>
+template <typename Result, int Rows, int Columns, int Threads>
 __device__ inline void store(void* c, const Shape& shape, const Sums& sums, i32 row, i32 column, i32 matrix) {
     if (shape.swapped) {
-        store_rows<Result, rows>(c, shape, sums, row, column, matrix);
+        store_rows<Result, Rows, Threads>(c, shape, sums, row, column, matrix);
     } else {
-        store_rows<Result, Columns>(c, shape, sums, row, column, matrix);
+        store_rows<Result, Columns, Threads>(c, shape, sums, row, column, matrix);
     }
 }
 
-template <bool SpanP, bool SpanQ, int Columns>
+template <int Rows, bool SpanP, bool SpanQ, int Columns>
 __device__ inline void gemm(const TensorMap* p_map, const TensorMap* q_map, void* c, const Shape& shape) {
-    using Stage = Stages<SpanQ, Columns>;
+    using Stage = Stages<Rows, SpanQ, Columns>;
     // The barriers come first, for what the other blocks send may reach behind the stages.
     const u32 full = (shared_address(shared_memory) + 1023) & ~1023u, empty = full + 8 * Stage::count;
     const u32 arrived = empty + 8 * Stage::count, start = full + 1024;
@@ -243,20 +269,26 @@ __device__ inline void gemm(const TensorMap* p_map, const TensorMap* q_map, void
     // The same for all threads of a warp, and known to be.
     const u32 warpgroup = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);
     const u32 rank = cluster_rank();
-    const Tile tile(shape, rank, Columns);
-    Sums sums{start, 0, Columns, rows, rows + 4, shape.splits, (i32)rank};
-    if (!shape.swapped) sums = {start, 0, rows, Columns, Columns + 8, shape.splits, (i32)rank};
+    const Tile tile(shape, rank, Rows, Columns);
+    Sums sums{start, 0, Columns, Rows, Rows + 4, shape.splits, (i32)rank};
+    if (!shape.swapped) sums = {start, 0, Rows, Columns, Columns + 8, shape.splits, (i32)rank};
     sums.sent = start + sums.height * sums.row();
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < Stage::count; stage++) {
             barrier_initialise(full + 8 * stage, 1);
-            barrier_initialise(empty + 8 * stage, consumers);
+            barrier_initialise(empty + 8 * stage, Stage::consumers);
         }
         barrier_initialise(arrived, 1);
         barriers_initialised();
         barrier_expect(arrived, (shape.splits - 1) * sums.bytes_of(rank));
         prefetch_map(p_map);
         prefetch_map(q_map);
+    }
+    if (Stage::shares && threadIdx.x == 0) {
+        // What a kernel ahead still writes is written into the L2 cache too, from which it is read after the wait.
+        for (i32 step = tile.first; step < min(tile.end, tile.first + Stage::count); step++) {
+            prefetch_part<SpanP, Rows>(p_map, tile.p, step * depth, tile.matrix * shape.p_matrix);
+        }
     }
     __syncthreads();
     wait_for_earlier();
@@ -265,15 +297,16 @@ __device__ inline void gemm(const TensorMap* p_map, const TensorMap* q_map, void
         if (threadIdx.x == 0) {
             const i32 p_matrix = tile.matrix * shape.p_matrix, q_matrix = tile.matrix * shape.q_matrix;
             for (i32 step = tile.first; step < tile.end; step++) {
+                if (step == tile.end - Stage::left_to_copy) next_may_start();
                 barrier_wait(empty + 8 * turn.stage, turn.parity ^ 1);
                 const u32 told = full + 8 * turn.stage;
                 barrier_expect(told, Stage::p_bytes + Stage::q_bytes);
-                copy_part<SpanP, rows>(of_p + turn.stage * Stage::p_bytes, p_map, told, tile.p, step * depth, p_matrix);
+                copy_part<SpanP, Rows>(of_p + turn.stage * Stage::p_bytes, p_map, told, tile.p, step * depth, p_matrix);
                 copy_part<SpanQ, Columns>(of_q + turn.stage * Stage::q_bytes, q_map, told, tile.q, step * depth,
                                           q_matrix);
                 turn.next();
             }
-            // The last stages are on their way; the next kernel's blocks have room as these leave.
+            // The last stages are on their way; the next kernel's blocks have room as these leave. Said before, it says nothing.
             next_may_start();
         }
         __syncwarp();
@@ -305,7 +338,7 @@ __device__ inline void gemm(const TensorMap* p_map, const TensorMap* q_map, void
         // All that was copied has been multiplied, in the whole cluster: the stages' place is free for the sums.
         __syncthreads();
         if (shape.splits > 1) cluster_barrier();
-        leave<Columns>(d, start, consumer, shape.swapped);
+        leave<Rows, Columns>(d, start, consumer, shape.swapped);
         publish_to_copies();
     }
     __syncthreads();
@@ -316,9 +349,9 @@ __device__ inline void gemm(const TensorMap* p_map, const TensorMap* q_map, void
     }
     const i32 row = shape.swapped ? tile.q : tile.p, column = shape.swapped ? tile.p : tile.q;
     if (shape.wide) {
-        store<f32, Columns>(c, shape, sums, row, column, tile.matrix);
+        store<f32, Rows, Columns, Stage::threads>(c, shape, sums, row, column, tile.matrix);
     } else {
-        store<ELEMENT, Columns>(c, shape, sums, row, column, tile.matrix);
+        store<ELEMENT, Rows, Columns, Stage::threads>(c, shape, sums, row, column, tile.matrix);
     }
     // What this block sent has been read when all have got theirs; only then may it go.
     if (shape.splits > 1) cluster_barrier();
@@ -326,23 +359,27 @@ __device__ inline void gemm(const TensorMap* p_map, const TensorMap* q_map, void
 
 }  // namespace
 
-#define ENTRY(element, layout, columns, span_p, span_q)                                                         \
-    extern "C" __global__ void __launch_bounds__(threads, 1)                                                    \
-        gemm_split_##element##_##layout##_##columns(const __grid_constant__ TensorMap p,                        \
-                                                    const __grid_constant__ TensorMap q, void* c,               \
-                                                    const __grid_constant__ Shape shape) {                      \
-        gemm<span_p, span_q, columns>(&p, &q, c, shape);                                                        \
+#define ENTRY(element, layout, rows, columns, span_p, span_q)                                                  \
+    extern "C" __global__ void __launch_bounds__(128 + 2 * rows, 1)                                            \
+        gemm_split_##element##_##layout##_##rows##x##columns(const __grid_constant__ TensorMap p,              \
+                                                             const __grid_constant__ TensorMap q, void* c,     \
+                                                             const __grid_constant__ Shape shape) {            \
+        gemm<rows, span_p, span_q, columns>(&p, &q, c, shape);                                                 \
     }
-#define LAYOUTS(element, columns)              \
-    ENTRY(element, kk, columns, false, false)  \
-    ENTRY(element, ks, columns, false, true)   \
-    ENTRY(element, sk, columns, true, false)   \
-    ENTRY(element, ss, columns, true, true)
-#define WIDTHS(element)   \
-    LAYOUTS(element, 16)  \
-    LAYOUTS(element, 32)  \
-    LAYOUTS(element, 64)  \
-    LAYOUTS(element, 128) \
-    LAYOUTS(element, 256)
+#define LAYOUTS(element, rows, columns)              \
+    ENTRY(element, kk, rows, columns, false, false)  \
+    ENTRY(element, ks, rows, columns, false, true)   \
+    ENTRY(element, sk, rows, columns, true, false)   \
+    ENTRY(element, ss, rows, columns, true, true)
+#define SIZES(element)         \
+    LAYOUTS(element, 64, 16)   \
+    LAYOUTS(element, 64, 32)   \
+    LAYOUTS(element, 64, 64)   \
+    LAYOUTS(element, 64, 128)  \
+    LAYOUTS(element, 128, 16)  \
+    LAYOUTS(element, 128, 32)  \
+    LAYOUTS(element, 128, 64)  \
+    LAYOUTS(element, 128, 128) \
+    LAYOUTS(element, 128, 256)
 
-WIDTHS(ELEMENT)
+SIZES(ELEMENT)

@@ -49,8 +49,8 @@
 // | 5 | launched while the kernel ahead ends; the next one may start where the last copies begin | squares of 256, 512, 1024 and 2048: 1.19, 1.17, 1.14 and 1.03 times as fast |
 // | 6 | with an epilogue one warpgroup all stages but one behind the other; about 45 instructions a number | bias and gelu, of cuBLASLt: 65536 x 3072 x 768: 0.64, k = 3072: 0.85 |
 // | (6, numbers kept as they are, finished while the next tile is multiplied, 64 or 16 columns behind a step) | two warps of a scheduler take 6 clocks an instruction: finishing takes longer than multiplying | 0.68 and 0.85; 0.62 and 0.84 |
-// | 7 | tiles of 192 columns too; 10 instructions a number of the epilogue, two of which take 8 clocks | 0.89, 0.93 |
-// | 8 | one of which takes 8 clocks | 0.97, 0.95 |
+// | 7 | tiles of 192 columns too; a shorter epilogue, with two approximations a number that take 8 clocks each | 0.89, 0.93 |
+// | 8 | with one of them | 0.97, 0.95 |
 // | 9 | the thread that copies finds the tiles, and notes them for the others; no distance between the warpgroups | 65536 x 3072 x 768: 1.14, with bias and gelu 1.09, and 0.98 at k = 3072; 4096^3: 1.01, a batch of 64: 1.05 |
 // | (9, the second warpgroup one to three stages behind) | copies come too late | 1.12, 1.04 to 1.07, 0.96 to 0.97 |
 // | (9, the last two steps for the left half of a tile, then for the right, while the left half's numbers are finished) | products of half the width | bias and gelu: 1.04, 0.96 at k = 3072 |
@@ -93,6 +93,14 @@ struct Places {
     __device__ u32 next_note(u32 note) const { return note == notes + stages * Note::bytes ? notes : note + Note::bytes; }
 };
 
+// What is done with a tile's numbers before they are rounded, as bits of its note.
+__device__ inline u32 about_numbers(const Shape& shape) {
+    const Epilogue& epilogue = shape.epilogue;
+    if (shape.beta == 0.0f && !epilogue.any()) return 0;
+    const bool at_once = shape.beta == 0.0f && !epilogue.residual && !(epilogue.bias && epilogue.by_row);
+    return at_once && !shape.wide ? Note::finishes | Note::at_once : Note::finishes;
+}
+
 // One thread of each block: brings the stages in.
 template <bool SpanA, bool SpanB, int Columns>
 __device__ inline void copy_stages(const TensorMap* a, const TensorMap* b, const Shape& shape,
@@ -100,6 +108,7 @@ __device__ inline void copy_stages(const TensorMap* a, const TensorMap* b, const
     typedef Places<Columns> Stage;
     const Tiles<Columns> tiles(shape);
     const Pieces pieces(shape, tiles.count);
+    const u32 about = about_numbers(shape);
     Turn<Stage::stages> turn;
     u32 place = places.notes;
     Piece piece, next;
@@ -111,7 +120,7 @@ __device__ inline void copy_stages(const TensorMap* a, const TensorMap* b, const
         row += rank * block_rows;
         const u32 steps = piece.end - piece.first, parts = pieces.is_last_part(piece) ? Note::last_part : 0;
         const u32 left = pieces.is_left(piece) ? Note::is_left : 0, follows = more ? Note::more : 0;
-        const Note note = {(u32)row, (u32)column, (u32)matrix, steps | parts | left | follows};
+        const Note note = {(u32)row, (u32)column, (u32)matrix, steps | parts | left | follows | about};
         const i32 a_matrix = matrix * shape.a_matrix, b_matrix = matrix * shape.b_matrix;
         for (i32 k = piece.first * depth; k < piece.end * depth; k += depth) {
             barrier_wait(places.empty + 8 * turn.stage, turn.parity ^ 1);
@@ -321,12 +330,6 @@ __device__ inline void add_bias_of_columns(f32 (&d)[Columns / 2], f32 scale, con
     }
 }
 
-// Whether anything is done with a tile's numbers before they are rounded, and that is all that it is: see `finish_at_once`.
-__device__ inline bool finishes_at_once(const Shape& shape) {
-    const Epilogue& epilogue = shape.epilogue;
-    return epilogue.any() && shape.beta == 0.0f && !epilogue.residual && !(epilogue.bias && epilogue.by_row);
-}
-
 // What is done with a tile's numbers before they are rounded to 16 bits. The tensor cores wait for this warpgroup meanwhile, and
 // warps alone hide no latency: so what training takes (a bias of columns, numbers kept, an activation) is done for all numbers
 // at once, without a look at where they lie. A gelu takes half of its argument, which comes with the sum.
@@ -466,9 +469,6 @@ __device__ inline void multiply_stages(const Matrices& c, const Matrices& kept, 
     Turn<Stage::stages> turn;
     Parts way{shape, c, kept, thread, places.c + consumer * 2 * staging_bytes, 0};
     Rounded<Columns> last_tile;
-    const Epilogue& epilogue = shape.epilogue;
-    const bool finishes = shape.beta != 0.0f || epilogue.any();
-    const bool at_once = Defers && finishes_at_once(shape);
     Note note;
     u32 place = places.notes;
     do {
@@ -502,7 +502,7 @@ __device__ inline void multiply_stages(const Matrices& c, const Matrices& kept, 
         if (Defers) last_tile.store_rest(way);
         note.get(place);
         place = places.next_note(place);
-        if (at_once && epilogue.bias) prefetch_bias<Columns>(shape, note.column);
+        if ((note.about & Note::at_once) && shape.epilogue.bias) prefetch_bias<Columns>(shape, note.column);
         wgmma_wait<0>();
         release(turn.before());
 
@@ -522,14 +522,14 @@ __device__ inline void multiply_stages(const Matrices& c, const Matrices& kept, 
         }
         const Target target = {(i32)note.matrix, (i32)(note.row + consumer * 64), (i32)note.column};
         if constexpr (Defers) {
-            if (at_once) {
+            if (note.about & Note::at_once) {
                 finish_at_once<Columns>(d, shape, target, way);
-            } else if (finishes) {
+            } else if (note.about & Note::finishes) {
                 finish_tile<ELEMENT, Columns>(d, shape, target, way);
             }
             last_tile.take(d, target);
         } else {
-            if (finishes) finish_tile<f32, Columns>(d, shape, target, way);
+            if (note.about & Note::finishes) finish_tile<f32, Columns>(d, shape, target, way);
             store_wide<Columns>(d, target, way);
         }
     } while (note.about & Note::more);
@@ -555,11 +555,14 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const Matric
     }
     cluster_barrier();
     wait_for_earlier();
+    // A block begins with 168 registers a thread, and has no others: asking for more than is given back would wait for ever.
+    constexpr int of_copies = 56, of_products = 224;
+    static_assert(of_copies + consumers * of_products <= (1 + consumers) * 168, "registers are there");
     if (warpgroup == 0) {
-        registers_down_to<56>();
+        registers_down_to<of_copies>();
         if (threadIdx.x == 0) copy_stages<SpanA, SpanB, Columns>(a, b, shape, places, rank);
     } else {
-        registers_up_to<224>();
+        registers_up_to<of_products>();
         // What is rounded takes half the registers, so that there are enough to keep it for a while.
         if (!shape.wide) {
             multiply_stages<SpanA, SpanB, Columns, true>(c, kept, shape, places, rank, warpgroup - 1);

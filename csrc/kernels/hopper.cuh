@@ -107,6 +107,12 @@ __device__ inline void copy_box(u32 to, const TensorMap* map, u32 barrier, i32 x
         : "memory");
 }
 
+// Has the L2 cache fetch the box.
+__device__ inline void prefetch_box(const TensorMap* map, i32 x, i32 y, i32 z) {
+    asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(map), "r"(x), "r"(y), "r"(z)
+                 : "memory");
+}
+
 // As `copy_box`, to the same place in each block of the cluster whose bit is set, each of whose barriers is told.
 __device__ inline void copy_box_to_blocks(u32 to, const TensorMap* map, u32 barrier, i32 x, i32 y, i32 z, u16 blocks) {
     asm volatile(
@@ -227,7 +233,8 @@ __device__ inline void blocks_to_shared(u32 place, const u32 (&block)[4]) {
 //
 // What both promise: every block waits, also one that has nothing to do, so that a kernel has not ended before all ahead of
 // it have, and its end is all that the next one has to wait for. Before it waits a thread touches its own registers and shared
-// memory and its kernel's parameters, of which a prefetched tensor map is one, and no other memory.
+// memory and its kernel's parameters, of which a prefetched tensor map is one, and no other memory; it may have the L2 cache
+// fetch what it reads afterwards.
 
 // Lets the next kernel's blocks start as soon as all of this one's have said so or ended, and there is room for them; the
 // first thread to say it says it for its block. All blocks of this kernel have started by then, so they may wait for each

@@ -64,9 +64,18 @@ struct Piece {
 // What the thread that copies tells the warpgroups of a piece, in shared memory: to find a piece takes divisions, which would keep
 // a warpgroup from its next products, and registers that it does not have.
 struct Note {
-    enum : u32 { bytes = 16, last_part = 1u << 28, is_left = 1u << 29, more = 1u << 30, steps = last_part - 1 };
-    // The first row of the block and the first column of the tile, its matrix, and the piece's steps with bits for whether others
-    // left their parts of it to this pair, this pair leaves its part, and another piece follows.
+    enum : u32 {
+        bytes = 16,
+        finishes = 1u << 26,
+        at_once = 1u << 27,
+        last_part = 1u << 28,
+        is_left = 1u << 29,
+        more = 1u << 30,
+        steps = finishes - 1,
+    };
+    // The first row of the block and the first column of the tile, its matrix, and the piece's steps with bits for whether the
+    // tile's numbers are finished before they are rounded, whether at once, whether others left their parts of it to this pair,
+    // this pair leaves its part, and another piece follows.
     u32 row, column, matrix, about;
 
     __device__ void put(u32 place) const {

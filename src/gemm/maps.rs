@@ -46,13 +46,12 @@ pub(super) fn map(
     let aligned = |bytes: u64| bytes.next_multiple_of(MAP_ALIGNMENT as u64);
     // A batch that shares one matrix is described as that one; so is what there is only one of, whose distance to the
     // next is then any that a map takes.
-    let shared = stored.batch <= 1 || stored.stride == 0;
     let row = if rows > 1 { stored.leading as u64 * size } else { aligned(columns * size) };
-    let matrix = if shared { aligned(row) } else { stored.stride as u64 * size };
+    let matrix = if stored.matrices() > 1 { stored.stride as u64 * size } else { aligned(row) };
     TensorMap::tiled(
         &memory,
         &TensorMapLayout {
-            shape: vec![columns, rows, if shared { 1 } else { stored.batch as u64 }],
+            shape: vec![columns, rows, stored.matrices() as u64],
             strides: vec![row, matrix],
             swizzle,
             promotion: TensorPromotion::Bytes128,
@@ -130,7 +129,7 @@ impl Mapped<'_> {
 
     /// 1, or 0 where all products share the matrix: what the kernels multiply a matrix's number by.
     pub fn apart(&self) -> i32 {
-        i32::from(self.stored.batch > 1 && self.stored.stride > 0)
+        i32::from(self.stored.matrices() > 1)
     }
 }
 

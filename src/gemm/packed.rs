@@ -65,10 +65,9 @@ pub(super) fn packed(
             continue;
         }
         let stored = stored[at];
-        let shared = stored.batch <= 1 || stored.stride == 0;
         let leading = stored.columns.next_multiple_of(PIECE);
         let matrix = stored.rows * leading;
-        let count = matrix * if shared { 1 } else { stored.batch };
+        let count = matrix * stored.matrices();
         operands[at] = Matrices {
             count: (count / PIECE) as u64,
             to: elements as u64,
@@ -79,7 +78,7 @@ pub(super) fn packed(
             pieces: (leading / PIECE) as u32,
             unused: 0,
         };
-        let packed = Stored { leading, stride: if shared { 0 } else { matrix }, ..stored };
+        let packed = Stored { leading, stride: if stored.matrices() > 1 { matrix } else { 0 }, ..stored };
         places[at] = Some(Place { start: elements * 2, stored: packed });
         elements += count;
     }

@@ -397,8 +397,8 @@ mod tests {
         // cuBLAS only where it was asked for; and another engine was.
         assert_eq!(chosen("simt", true, Choice::Own), simt);
         assert!(chosen("simt", false, Choice::Only(Engine::Wgmma)).is_none());
-        let split = Some((Engine::Wgmma, "wgmma/split/16x1".to_owned()));
-        assert_eq!(chosen("wgmma/split/16x1", false, Choice::Only(Engine::Wgmma)), split);
+        let split = Some((Engine::Wgmma, "wgmma/split/128x16x1".to_owned()));
+        assert_eq!(chosen("wgmma/split/128x16x1", false, Choice::Only(Engine::Wgmma)), split);
         // What lacks something is not taken, whatever the table says.
         let odd = Product::new(64, 63, 32);
         let line = TunedChoice::new(&odd, DType::BF16, DType::BF16, HOPPER, Way::of(Engine::Wgmma), false);

@@ -98,6 +98,16 @@ impl Stored {
         (self.batch - 1).checked_mul(self.stride)?.checked_add(matrix)
     }
 
+    /// Matrices that there are: a batch may share one.
+    pub fn matrices(&self) -> usize {
+        if self.batch <= 1 || self.stride == 0 { 1 } else { self.batch }
+    }
+
+    /// Elements of all of them, or the most there can be.
+    pub fn elements(&self) -> usize {
+        self.rows.saturating_mul(self.columns).saturating_mul(self.matrices())
+    }
+
     /// Whether no element belongs to two matrices: they lie behind one another, or rows of one between rows of another.
     fn apart(&self) -> bool {
         let one = Stored { batch: 1, ..*self }.span();
@@ -119,6 +129,11 @@ impl Stored {
     /// Whether rows and matrices consist of blocks of `bytes` that are aligned, if the first is.
     pub fn is_whole(&self, bytes: usize, element: usize) -> bool {
         self.keeps_alignment(bytes, element) && self.columns * element % bytes == 0
+    }
+
+    /// The most bytes of these that rows and matrices consist of blocks of.
+    pub fn whole_blocks(&self, sizes: &[usize], element: usize) -> usize {
+        sizes.iter().copied().find(|bytes| self.is_whole(*bytes, element)).unwrap_or(element)
     }
 }
 

@@ -168,7 +168,7 @@ pub(super) fn tuned(
 mod tests {
     use super::*;
 
-    const LINE: &str = "9.0 132 bf16 f32 tn 4096 64 16384 8 wgmma/split/64x4/swapped cublas";
+    const LINE: &str = "9.0 132 bf16 f32 tn 4096 64 16384 8 wgmma/split/128x64x4/swapped cublas";
 
     #[test]
     fn the_committed_table_is_one() {

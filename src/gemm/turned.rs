@@ -41,15 +41,10 @@ struct Shape {
     tiles: u32,
 }
 
-/// A matrix that all products share is copied once.
-fn matrices(stored: Stored) -> usize {
-    if stored.batch <= 1 || stored.stride == 0 { 1 } else { stored.batch }
-}
-
-/// How the copy is stored.
+/// How the copy is stored; a matrix that all products share is copied once.
 fn turned(stored: Stored) -> Stored {
     let leading = stored.rows.next_multiple_of(LINE);
-    let stride = if matrices(stored) > 1 { stored.columns * leading } else { 0 };
+    let stride = if stored.matrices() > 1 { stored.columns * leading } else { 0 };
     Stored { rows: stored.columns, columns: stored.rows, leading, batch: stored.batch, stride }
 }
 
@@ -71,8 +66,7 @@ pub(super) fn asked(situation: &Situation<'_>, large: bool) -> [bool; 2] {
         |factors: &[usize]| factors.iter().fold(1u64, |all, factor| all.saturating_mul(*factor as u64));
     let multiplications = count(&[product.m(), product.n(), product.k(), product.count()]);
     let pays = |stored: Stored| {
-        let elements = count(&[stored.rows, stored.columns, matrices(stored)]);
-        let copy = elements.saturating_mul(COPY_OF_ELEMENT).saturating_add(LAUNCH);
+        let copy = (stored.elements() as u64).saturating_mul(COPY_OF_ELEMENT).saturating_add(LAUNCH);
         multiplications / 3 > copy / 2
     };
     [along[0] && pays(product.stored_a()), along[1] && pays(product.stored_b())]
@@ -94,7 +88,7 @@ pub(super) fn product(product: &Product, [of_a, of_b]: [bool; 2]) -> Product {
 
 /// A copy of the matrices, turned over. Its memory is the stream's own, and goes back to it when it is dropped.
 pub(super) fn copy(stream: &Stream, source: DeviceSlice<'_, u8>, stored: Stored) -> Result<DeviceBuffer<u8>> {
-    let (matrices, to) = (matrices(stored), turned(stored));
+    let (matrices, to) = (stored.matrices(), turned(stored));
     let mut copy = stream.uninitialized::<u8>(matrices * to.rows * to.leading * size_of::<f32>())?;
     let (down, across) = (stored.rows.div_ceil(SPAN), stored.columns.div_ceil(SPAN));
     let shape = Shape {

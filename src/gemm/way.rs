@@ -17,8 +17,8 @@ enum Kind {
     Any(Engine),
     /// By pairs of blocks, in tiles of so many columns, of which the last round may be divided among all pairs.
     Pairs { columns: u32, divided: bool },
-    /// By clusters that divide k.
-    Split { columns: u32, splits: u32, swapped: bool },
+    /// By clusters that divide k, in tiles of so many rows of one operand and of the other.
+    Split { rows: u32, columns: u32, splits: u32, swapped: bool },
     /// By ordinary arithmetic, with operands that it would turn over copied first, turned over, or as they are stored.
     Operands { turned: bool },
 }
@@ -33,8 +33,8 @@ impl Way {
         Way(Kind::Pairs { columns, divided })
     }
 
-    pub(super) const fn split(columns: u32, splits: u32, swapped: bool) -> Way {
-        Way(Kind::Split { columns, splits, swapped })
+    pub(super) const fn split(rows: u32, columns: u32, splits: u32, swapped: bool) -> Way {
+        Way(Kind::Split { rows, columns, splits, swapped })
     }
 
     pub(super) const fn operands(turned: bool) -> Way {
@@ -67,9 +67,9 @@ impl fmt::Display for Way {
                 let divided = if divided { "/divided" } else { "" };
                 write!(formatter, "wgmma/pairs/{columns}{divided}")
             }
-            Kind::Split { columns, splits, swapped } => {
+            Kind::Split { rows, columns, splits, swapped } => {
                 let swapped = if swapped { "/swapped" } else { "" };
-                write!(formatter, "wgmma/split/{columns}x{splits}{swapped}")
+                write!(formatter, "wgmma/split/{rows}x{columns}x{splits}{swapped}")
             }
             Kind::Operands { turned } => {
                 write!(formatter, "simt/{}", if turned { "turned" } else { "stored" })
@@ -84,9 +84,9 @@ impl FromStr for Way {
     fn from_str(text: &str) -> Result<Way> {
         let parts: Vec<&str> = text.split('/').collect();
         let pairs = |columns: &str, divided| Some(Way::pairs(columns.parse().ok()?, divided));
-        let split = |text: &str, swapped| {
-            let (columns, splits) = text.split_once('x')?;
-            Some(Way::split(columns.parse().ok()?, splits.parse().ok()?, swapped))
+        let split = |text: &str, swapped| -> Option<Way> {
+            let [rows, columns, splits] = text.split('x').collect::<Vec<_>>().try_into().ok()?;
+            Some(Way::split(rows.parse().ok()?, columns.parse().ok()?, splits.parse().ok()?, swapped))
         };
         let way = match parts[..] {
             [name] => Engine::ALL.into_iter().find(|engine| engine.name() == name).map(Way::of),
@@ -98,7 +98,7 @@ impl FromStr for Way {
             ["simt", "stored"] => Some(Way::operands(false)),
             _ => None,
         };
-        let wanted = "an engine, wgmma/pairs/COLUMNS[/divided], wgmma/split/COLUMNSxSPLITS[/swapped], simt/turned or simt/stored";
+        let wanted = "an engine, wgmma/pairs/COLUMNS[/divided], wgmma/split/ROWSxCOLUMNSxSPLITS[/swapped], simt/turned or simt/stored";
         way.ok_or_else(|| Error::invalid("a way to multiply", format!("'{text}'"), wanted))
     }
 }
@@ -112,16 +112,23 @@ mod tests {
         let ways = Engine::ALL.map(Way::of).into_iter().chain([
             Way::pairs(256, false),
             Way::pairs(64, true),
-            Way::split(64, 4, false),
-            Way::split(16, 1, true),
+            Way::split(128, 64, 4, false),
+            Way::split(64, 16, 1, true),
             Way::operands(true),
             Way::operands(false),
         ]);
         for way in ways {
             assert_eq!(way.to_string().parse::<Way>().unwrap(), way);
         }
-        for text in ["", "mma2", "wgmma/pairs", "wgmma/pairs/x", "wgmma/split/64", "wgmma/split/64x4/turned"]
-        {
+        for text in [
+            "",
+            "mma2",
+            "wgmma/pairs",
+            "wgmma/pairs/x",
+            "wgmma/split/64",
+            "wgmma/split/64x4",
+            "wgmma/split/64x64x4/turned",
+        ] {
             assert!(text.parse::<Way>().unwrap_err().to_string().contains(&format!("'{text}'")), "{text}");
         }
     }

@@ -92,7 +92,7 @@ fn products(fake: &Fake) -> Outcome {
     ran(&stream)?;
     let product = Product::new(64, 64, 64);
     let mut multiply = |stream: &Stream, product: &Product| gemm(stream, product, 1.0, &a, &b, 0.0, &mut c);
-    for way in ["wgmma/pairs/64", "wgmma/split/64x1", "wgmma/split/16x1/swapped"] {
+    for way in ["wgmma/pairs/64", "wgmma/split/128x64x1", "wgmma/split/128x16x1/swapped"] {
         let product = product.in_way(way.parse()?);
         multiply(&stream, &product)?;
         multiply(&stream, &product.overlapping(false))?;

@@ -440,7 +440,8 @@ fn chains_of_products_read_what_was_written() -> Outcome {
     let streams = [stream()?, stream()?];
     for (rows, columns) in [(64, 64), (16, 256), (200, 256), (256, 256), (512, 512), (768, 768), (1024, 1024)]
     {
-        for way in ["", "wgmma/pairs/64", "wgmma/pairs/256", "wgmma/pairs/64/divided", "wgmma/split/64x2"] {
+        for way in ["", "wgmma/pairs/64", "wgmma/pairs/256", "wgmma/pairs/64/divided", "wgmma/split/128x64x2"]
+        {
             let way = if way.is_empty() { None } else { Some(way.parse()?) };
             let chain = Chain { rows, columns, products: 300, way };
             chains::on_streams(&streams, chain)?;

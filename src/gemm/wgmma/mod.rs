@@ -26,16 +26,16 @@ use crate::types::DType;
 /// be launched, and the bytes of operands that they copy in a clock. And 64 x 64 elements of C that a warpgroup's threads store two
 /// bytes at a time, because no map can.
 const STEP_ELSEWHERE: u64 = 1800;
-const TILE_ELSEWHERE: u64 = 3000;
+const TILE_ELSEWHERE: u64 = 5000;
 const COPIES_BEGIN: u64 = 3500;
 const COPIED_BYTES: u64 = 1000;
-const STORED_BY_TWO: u64 = 5000;
+const STORED_BY_TWO: u64 = 1500;
+
+/// Bytes of C that are stored together, where its rows consist of so many: by maps, or by threads.
+const STORED: [usize; 3] = [MAP_ALIGNMENT, 8, 4];
 
 /// Elements in the 128 bytes of a box's row, and k of a stage.
 const PANEL: u32 = 64;
-
-/// Threads of a block: a warpgroup of which one thread copies, and two that multiply.
-const THREADS: u32 = 384;
 
 /// How a product is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Division {
     fn way(&self) -> Way {
         match *self {
             Division::Pairs(pairs) => Way::pairs(pairs.columns, pairs.divided),
-            Division::Split(split) => Way::split(split.columns, split.splits, split.swapped),
+            Division::Split(split) => Way::split(split.rows, split.columns, split.splits, split.swapped),
         }
     }
 }
@@ -80,11 +80,7 @@ fn unmapped_bytes(situation: &Situation<'_>) -> u64 {
     let product = situation.product;
     let bytes = |operand| {
         let stored = if operand == 'A' { product.stored_a() } else { product.stored_b() };
-        // A matrix that all products share is copied once.
-        let matrices = if stored.stride == 0 { 1 } else { stored.batch };
-        [stored.rows, stored.columns, matrices, situation.operand.size()]
-            .into_iter()
-            .fold(1u64, |bytes, count| bytes.saturating_mul(count as u64))
+        (stored.elements() as u64).saturating_mul(situation.operand.size() as u64)
     };
     unmapped(situation).map(bytes).fold(0, u64::saturating_add)
 }
@@ -94,8 +90,7 @@ fn copies_pay(situation: &Situation<'_>) -> bool {
     let (product, machine) = (situation.product, situation.machine);
     let at_once = 2 * u64::from(machine.multiprocessors);
     let squares = blocks::tiles(situation, 64, 64);
-    let row = product.n() * situation.result.size();
-    let together = [MAP_ALIGNMENT, 8, 4].into_iter().find(|bytes| row % bytes == 0).unwrap_or(2);
+    let together = product.stored_c().whole_blocks(&STORED, situation.result.size());
     let stores = if together == MAP_ALIGNMENT { 0 } else { STORED_BY_TWO * 2 / together as u64 };
     let clocks = divisions(product, machine).map(|(_, clocks)| clocks).min().unwrap_or(u64::MAX);
     let here = COPIES_BEGIN
@@ -103,7 +98,7 @@ fn copies_pay(situation: &Situation<'_>) -> bool {
         .saturating_add(clocks)
         .saturating_add(squares.saturating_mul(stores) / at_once);
     let steps = (product.k() as u64).div_ceil(32);
-    let elsewhere = squares.max(at_once).saturating_mul(steps * STEP_ELSEWHERE) / at_once + TILE_ELSEWHERE;
+    let elsewhere = squares.max(at_once).saturating_mul(steps * STEP_ELSEWHERE + TILE_ELSEWHERE) / at_once;
     elsewhere > here.saturating_add(here / 3)
 }
 
@@ -121,13 +116,10 @@ pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
     let Some(families) = families(operand).filter(|_| result == operand || result == DType::F32) else {
         return Some(Lack::Types(operand, result));
     };
-    for family in families {
+    for family in families.into_iter().chain([packed::FAMILY]) {
         if let Some(error) = missing_image(situation.machine, family) {
             return Some(Lack::Image(error));
         }
-    }
-    if let Some(error) = missing_image(situation.machine, packed::FAMILY) {
-        return Some(Lack::Image(error));
     }
     if product.k() == 0 {
         return Some(Lack::NoDepth);
@@ -178,8 +170,8 @@ pub(super) fn geometry(situation: &Situation<'_>) -> Geometry {
 }
 
 /// How the kernels are launched. All of them wait for what is ahead of them before they touch memory, in every thread.
-fn config(product: &Product, blocks: u32, shared: u32) -> LaunchConfig {
-    let config = LaunchConfig::new(blocks, THREADS).shared(shared);
+fn config(product: &Product, blocks: u32, threads: u32, shared: u32) -> LaunchConfig {
+    let config = LaunchConfig::new(blocks, threads).shared(shared);
     if product.overlaps() { config.programmatic_dependent() } else { config }
 }
 
@@ -244,10 +236,10 @@ mod tests {
         for (m, n, k) in [(4096, 4096, 4096), (8192, 8192, 8192), (65536, 768, 768), (65536, 50304, 768)] {
             assert_eq!(splits(m, n, k), 0, "{m}x{n}x{k}");
         }
-        // 32 tiles of 128 rows of the weights, by three blocks each; 128 by one.
+        // 64 tiles by two blocks each.
         for m in [1, 16, 64, 128] {
-            assert_eq!(splits(m, 4096, 4096), 3, "{m}");
-            assert_eq!(splits(4096, m, 4096), 3, "{m}");
+            assert_eq!(splits(m, 4096, 4096), 2, "{m}");
+            assert_eq!(splits(4096, m, 4096), 2, "{m}");
         }
         for m in [1, 16, 64] {
             assert_eq!(splits(m, 16384, 16384), 1, "{m}");

@@ -5,7 +5,7 @@ use super::super::kernels::{self, Key};
 use super::super::maps::{MAP_ALIGNMENT, Mapped, map, maps};
 use super::super::plan::{Machine, Situation};
 use super::super::product::Product;
-use super::{PANEL, Work, config};
+use super::{PANEL, STORED, Work, config};
 use crate::driver::image::ArgumentKind;
 use crate::driver::{
     DeviceBuffer, DeviceSlice, DeviceSliceMut, KernelArgument, LaunchTarget, Stream, TensorSwizzle,
@@ -18,13 +18,15 @@ pub(super) const FAMILIES: [&str; 2] = ["gemm_wgmma_f16", "gemm_wgmma_bf16"];
 
 /// Blocks of a cluster, and rows of a tile of both.
 const PAIR: u64 = 2;
+/// Threads of a block: a warpgroup of which one thread copies, and two that multiply.
+const THREADS: u32 = 384;
 pub(super) const TILE_ROWS: u64 = 256;
 
 /// The widths of a tile, what a block's 64 k of it cost, and what it costs beside them: in clocks, roughly, from the rates
 /// of the instructions and of the copies (64 bytes a clock). They only decide which tile is used, never the bits.
 const WIDTHS: [(u32, u64, u64); 4] = [(256, 1024, 1600), (192, 815, 2100), (128, 560, 1100), (64, 340, 850)];
 /// What the first loads and the last stores take.
-const ENDS: u64 = 3400;
+const ENDS: u64 = 5300;
 /// What a divided round takes beside its products: the flags are cleared by a launch of their own, each column of a tile is
 /// written to memory and read again, and the parts of a tile are added one after the other.
 const DIVIDES: (u64, u64, u64) = (4000, 64, 1300);
@@ -94,7 +96,8 @@ pub(super) fn divisions(product: &Product, machine: Machine) -> impl Iterator<It
             let parts = most.div_ceil((tiles % most).max(1));
             let ends = ENDS + 2 * rest + DIVIDES.0 + DIVIDES.1 * u64::from(columns) + DIVIDES.2 * parts;
             let whole = (tiles / most).saturating_mul(steps * stage + rest);
-            // In whole rounds pairs are out of step with each other, and read less of the same at one time: 3 % at 8192.
+            // In whole rounds pairs are out of step with each other, and read less of the same at one time; how much that
+            // takes is a margin, not measured.
             let whole = whole.saturating_add(whole / 32);
             let clocks = whole.saturating_add(last.div_ceil(most) * stage + ends);
             return Some((Pairs { columns, tiles, pairs: most as u32, group, divided }, clocks));
@@ -179,16 +182,12 @@ impl Pairs {
         let kept = work.epilogue.kept.as_ref().map(DeviceSlice::from);
         let addresses = [Some(c.address()), kept.as_ref().map(DeviceSlice::address)];
         let size = result.size();
-        let rows_are = |bytes: usize| {
-            stored_c.columns * size % bytes == 0
-                && stored_c.keeps_alignment(bytes, size)
-                && addresses.iter().flatten().all(|address| address % bytes as u64 == 0)
-        };
-        let staged =
-            rows_are(MAP_ALIGNMENT) && addresses.iter().flatten().all(|at| maps(stored_c, *at, size));
-        let together = [MAP_ALIGNMENT, 8, 4].into_iter().find(|bytes| rows_are(*bytes)).unwrap_or(size);
-        // What no map describes, though its rows are, threads store too.
-        let together = if staged { together } else { together.min(8) };
+        let staged = stored_c.is_whole(MAP_ALIGNMENT, size)
+            && addresses.iter().flatten().all(|at| maps(stored_c, *at, size));
+        // What no map describes, though its rows are whole, threads store too.
+        let lie = |bytes: usize| addresses.iter().flatten().all(|address| address % bytes as u64 == 0);
+        let by_threads: Vec<usize> = STORED[1..].iter().copied().filter(|bytes| lie(*bytes)).collect();
+        let together = if staged { MAP_ALIGNMENT } else { stored_c.whole_blocks(&by_threads, size) };
         let shape = Shape {
             m: product.m() as i32,
             n: product.n() as i32,
@@ -208,7 +207,7 @@ impl Pairs {
             flags,
             parts,
         };
-        let config = config(product, self.blocks(), shared_bytes(columns));
+        let config = config(product, self.blocks(), THREADS, shared_bytes(columns));
         let shape = WithParts { shape: WithEpilogue { shape, epilogue: work.epilogue }, parts: left };
         if staged {
             let size = ((128 / result.size()) as u32, 64);

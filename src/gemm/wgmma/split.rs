@@ -13,10 +13,9 @@ use crate::types::DType;
 /// Of f16 and of bf16.
 pub(super) const FAMILIES: [&str; 2] = ["gemm_split_f16", "gemm_split_bf16"];
 
-/// Rows of P in a tile.
-const ROWS: u32 = 128;
-/// Rows of Q in a tile, and the blocks that divide k.
-const WIDTHS: [u32; 5] = [16, 32, 64, 128, 256];
+/// Rows of P and of Q in a tile, and the blocks that divide k.
+const TILES: [(u32, u32); 9] =
+    [(64, 16), (64, 32), (64, 64), (64, 128), (128, 16), (128, 32), (128, 64), (128, 128), (128, 256)];
 const SPLITS: [u32; 5] = [1, 2, 3, 4, 8];
 /// Shared memory that a block can have.
 const MOST_SHARED: u32 = 227 << 10;
@@ -26,8 +25,9 @@ const TOGETHER: usize = 4;
 /// How a product is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Split {
-    /// Whether tiles take 128 rows of B transposed instead of A.
+    /// Whether a tile takes its rows of B transposed instead of A.
     pub swapped: bool,
+    pub rows: u32,
     /// Of the other operand, the rows that a tile takes.
     pub columns: u32,
     /// Blocks that divide k.
@@ -68,29 +68,37 @@ fn room(machine: Machine, splits: u32) -> u64 {
     .max(1)
 }
 
-/// Its divisions, and the clocks that each takes, roughly; of two that cost the same the one that is not swapped comes first,
-/// which takes 0.8 of the time where both operands are a tile (measured at 16 to 128).
+/// Its divisions, and the clocks that each takes, roughly, from times of squares of 256 to 1024, and of few rows times 4096 x
+/// 4096, on an H200; of two that cost the same the one that is not swapped comes first.
 pub(super) fn divisions(product: &Product, machine: Machine) -> impl Iterator<Item = (Split, u64)> {
     let (m, n, count) = (product.m() as u64, product.n() as u64, product.count() as u64);
-    let steps = (product.k() as u64).div_ceil(u64::from(PANEL));
-    let all = [false, true].into_iter().flat_map(|swapped| WIDTHS.map(|columns| (swapped, columns)));
-    let all = all.flat_map(|(swapped, columns)| SPLITS.map(|splits| (swapped, columns, splits)));
-    let fits = move |&(swapped, columns, splits): &(bool, u32, u32)| {
-        let split = Split { swapped, columns, splits, tiles: 0 };
-        u64::from(splits) <= steps.max(1) && split.shared_bytes(true) <= MOST_SHARED
+    let k = product.k() as u64;
+    let steps = k.div_ceil(u64::from(PANEL));
+    let all = [false, true].into_iter().flat_map(|swapped| TILES.map(|tile| (swapped, tile)));
+    let all = all.flat_map(|(swapped, (rows, columns))| {
+        SPLITS.map(|splits| Split { swapped, rows, columns, splits, tiles: 0 })
+    });
+    let fits = move |split: &Split| {
+        u64::from(split.splits) <= steps.max(1) && split.shared_bytes(true) <= MOST_SHARED
     };
-    all.filter(fits).map(move |(swapped, columns, splits)| {
-        let (of_p, of_q) = if swapped { (n, m) } else { (m, n) };
-        let tiles = of_p.div_ceil(u64::from(ROWS)) * of_q.div_ceil(u64::from(columns));
-        let tiles = tiles.saturating_mul(count);
-        let width = u64::from(columns);
-        // 64 k: the instructions' rate, and copies at 45 bytes a clock.
-        let step = (4 * width).max((u64::from(ROWS) + width) * 128 / 45);
+    // What memory takes to bring both operands.
+    let memory = (m.saturating_mul(k).saturating_add(n.saturating_mul(k))).saturating_mul(count) / 1100;
+    all.filter(fits).map(move |split| {
+        let (of_p, of_q) = if split.swapped { (n, m) } else { (m, n) };
+        let (rows, columns, splits) =
+            (u64::from(split.rows), u64::from(split.columns), u64::from(split.splits));
+        let tiles = of_p.div_ceil(rows).saturating_mul(of_q.div_ceil(columns)).saturating_mul(count);
+        let blocks = tiles.saturating_mul(splits);
+        let room = room(machine, split.splits);
+        // 64 k: the instructions' rate, a block's copies, and those of all blocks.
+        let bytes = (rows + split.copied_columns(split.along(product)[1]) as u64) * 128;
+        let step = (columns * rows / 32).max(bytes / 64).max(280).max(bytes * blocks.min(room) / 6500);
         // Sums go through shared memory; those of other blocks are waited for.
-        let end = if splits > 1 { 2000 + width * 12 } else { 500 + width * 6 };
-        let rounds = tiles.saturating_mul(splits.into()).div_ceil(room(machine, splits));
-        let round = steps.div_ceil(splits.into()) * step + 2000 + end;
-        (Split { swapped, columns, splits, tiles }, rounds.saturating_mul(round))
+        let end = if rows == 64 { 3150 + columns / 2 } else { 3300 + 10 * columns + columns * columns / 16 };
+        let exchange = if splits > 1 { 800 + 12 * columns * rows / 64 } else { 0 };
+        let rounds = blocks.div_ceil(room);
+        let clocks = rounds.saturating_mul(steps.div_ceil(splits) * step).max(memory);
+        (Split { tiles, ..split }, clocks.saturating_add(rounds.saturating_mul(end + exchange)))
     })
 }
 
@@ -101,7 +109,7 @@ impl Split {
 
     /// Rows and columns of C in a tile.
     pub fn tile(&self) -> (u32, u32) {
-        if self.swapped { (self.columns, ROWS) } else { (ROWS, self.columns) }
+        if self.swapped { (self.columns, self.rows) } else { (self.rows, self.columns) }
     }
 
     /// Whether k runs along the stored rows of P and of Q.
@@ -113,17 +121,26 @@ impl Split {
     pub fn kernel(&self, operand: DType, product: &Product) -> String {
         let letter = |along: bool| if along { 'k' } else { 's' };
         let [p, q] = self.along(product).map(letter);
-        format!("gemm_split_{operand}_{p}{q}_{}", self.columns)
+        format!("gemm_split_{operand}_{p}{q}_{}x{}", self.rows, self.columns)
+    }
+
+    /// Rows of Q in a stage: a box of 64 even where fewer are multiplied.
+    fn copied_columns(&self, q_along: bool) -> u32 {
+        if q_along { self.columns } else { self.columns.max(PANEL) }
     }
 
     /// Dynamic shared memory: as many stages as there is room for, later the block's sums and what the others send, behind
     /// the barriers, and room to begin at a multiple of 1024.
     fn shared_bytes(&self, q_along: bool) -> u32 {
-        let q = if q_along { self.columns } else { self.columns.max(PANEL) };
-        let stage = (ROWS + q) * PANEL * 2;
-        let stages = (224 << 10) / stage * stage;
-        let (height, row) =
-            if self.swapped { (self.columns, 4 * (ROWS + 4)) } else { (ROWS, 4 * (self.columns + 8)) };
+        let stage = (self.rows + self.copied_columns(q_along)) * PANEL * 2;
+        // Small tiles leave room for a block of the next product.
+        let room = if self.rows == 64 && self.columns <= 32 { 104 << 10 } else { 224 << 10 };
+        let stages = room / stage * stage;
+        let (height, row) = if self.swapped {
+            (self.columns, 4 * (self.rows + 4))
+        } else {
+            (self.rows, 4 * (self.columns + 8))
+        };
         let sums = (height + (self.splits - 1) * height.div_ceil(self.splits)) * row;
         stages.max(sums) + 2048
     }
@@ -139,10 +156,11 @@ impl Split {
         let Situation { product, operand, result, .. } = *work.situation;
         let [p_along, q_along] = self.along(product);
         let family = FAMILIES[usize::from(operand == DType::BF16)];
-        let key: Key = (family, u64::from(p_along) | u64::from(q_along) << 1 | u64::from(self.columns) << 2);
+        let tile = u64::from(self.rows) << 2 | u64::from(self.columns) << 32;
+        let key: Key = (family, u64::from(p_along) | u64::from(q_along) << 1 | tile);
         let function = kernels::function(&stream.device(), key, &|| self.kernel(operand, product))?;
         let (p, q) = if self.swapped { (b, a) } else { (a, b) };
-        let p_map = p.map(if p_along { (PANEL, ROWS) } else { (PANEL, PANEL) })?;
+        let p_map = p.map(if p_along { (PANEL, self.rows) } else { (PANEL, PANEL) })?;
         let q_map = q.map(if q_along { (PANEL, self.columns) } else { (PANEL, PANEL) })?;
         let stored = product.stored_c();
         let together = TOGETHER * result.size();
@@ -164,7 +182,8 @@ impl Split {
             beta: work.beta,
             epilogue: work.epilogue.raw(),
         };
-        let config = config(product, self.blocks() as u32, self.shared_bytes(q_along));
+        let threads = 128 + 2 * self.rows;
+        let config = config(product, self.blocks() as u32, threads, self.shared_bytes(q_along));
         let config = if self.splits > 1 { config.cluster(self.splits) } else { config };
         let shape = WithEpilogue { shape, epilogue: work.epilogue };
         // SAFETY: the kernel takes two maps, an address and this Shape; it reads what the maps describe, and the epilogue's
@@ -187,14 +206,15 @@ mod tests {
 
     #[test]
     fn stages_and_sums_fit_a_block() {
-        for columns in WIDTHS {
+        for (rows, columns) in TILES {
             for q_along in [false, true] {
-                let bytes = Split { swapped: true, columns, splits: 1, tiles: 1 }.shared_bytes(q_along);
-                assert!((190 << 10..=MOST_SHARED).contains(&bytes), "{columns}: {bytes}");
+                let bytes = Split { swapped: true, rows, columns, splits: 1, tiles: 1 }.shared_bytes(q_along);
+                let least = if (rows, columns) < (64, 64) { 86 << 10 } else { 190 << 10 };
+                assert!((least..=MOST_SHARED).contains(&bytes), "{rows}x{columns}: {bytes}");
             }
         }
         // A wide tile, and a third of it from each of two others; from three others it would be too much.
-        let split = Split { swapped: false, columns: 256, splits: 3, tiles: 1 };
+        let split = Split { swapped: false, rows: 128, columns: 256, splits: 3, tiles: 1 };
         assert_eq!(split.shared_bytes(true), (128 + 2 * 43) * 4 * 264 + 2048);
         assert!(Split { splits: 4, ..split }.shared_bytes(true) > MOST_SHARED);
     }
@@ -202,13 +222,13 @@ mod tests {
     #[test]
     fn letters_say_what_runs_along_the_rows() {
         use crate::gemm::Operation::Transpose;
-        let split = Split { swapped: true, columns: 16, splits: 1, tiles: 1 };
+        let split = Split { swapped: true, rows: 64, columns: 16, splits: 1, tiles: 1 };
         let kernel = |split: Split, product: Product| split.kernel(DType::BF16, &product);
         let product = Product::new(1, 64, 64);
         // B is stored k by n, A has k along its rows.
-        assert_eq!(kernel(split, product), "gemm_split_bf16_sk_16");
-        assert_eq!(kernel(split, product.b(Transpose)), "gemm_split_bf16_kk_16");
-        assert_eq!(kernel(split, product.a(Transpose)), "gemm_split_bf16_ss_16");
-        assert_eq!(kernel(Split { swapped: false, ..split }, product), "gemm_split_bf16_ks_16");
+        assert_eq!(kernel(split, product), "gemm_split_bf16_sk_64x16");
+        assert_eq!(kernel(split, product.b(Transpose)), "gemm_split_bf16_kk_64x16");
+        assert_eq!(kernel(split, product.a(Transpose)), "gemm_split_bf16_ss_64x16");
+        assert_eq!(kernel(Split { swapped: false, ..split }, product), "gemm_split_bf16_ks_64x16");
     }
 }

@@ -172,10 +172,12 @@ fn split(fake: &Fake) -> Outcome {
         for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS.into_iter().cycle()) {
             let case = Case { operations, multiple: 8, ..Case::new(m, n, k) };
             let ways = [
-                "wgmma/split/16x1",
-                "wgmma/split/64x2/swapped",
-                "wgmma/split/128x3",
-                "wgmma/split/32x4/swapped",
+                "wgmma/split/128x16x1",
+                "wgmma/split/128x64x2/swapped",
+                "wgmma/split/128x128x3",
+                "wgmma/split/64x64x2",
+                "wgmma/split/64x16x3/swapped",
+                "wgmma/split/128x32x4/swapped",
             ];
             in_every_way::<bf16, bf16>(stream, case, &ways)?;
             in_every_way::<f16, f32>(stream, Case { alpha: (3, 0), beta: (-2, 0), ..case }, &ways)?;
@@ -339,7 +341,7 @@ fn batches(fake: &Fake) -> Outcome {
             {
                 let with = Case { operations, batch, shared, interleaved, ..Case::new(65, 70, 40) };
                 let aligned = Case { multiple: 8, gaps: (8, 16, 8), starts: (8, 16, 24), ..with };
-                in_every_way::<bf16, bf16>(stream, aligned, &["wgmma/pairs/64", "wgmma/split/64x1"])?;
+                in_every_way::<bf16, bf16>(stream, aligned, &["wgmma/pairs/64", "wgmma/split/128x64x1"])?;
                 passes(aligned.check::<f32, f32>(stream, SIMT))?;
                 let anywhere = Case { gaps: (3, 5, 1), starts: (1, 3, 7), ..with };
                 passes(anywhere.check::<bf16, bf16>(stream, Choice::Auto))?;
@@ -367,7 +369,7 @@ fn chains(fake: &Fake) -> Outcome {
     emulate(fake, &[PAIRS_BF16, SPLIT_BF16, MMA_BF16])?;
     let other = Device::new(0)?.stream()?;
     with_seeds(2, |stream| {
-        for way in [None, Some("wgmma/pairs/64".parse()?), Some("wgmma/split/32x1/swapped".parse()?)] {
+        for way in [None, Some("wgmma/pairs/64".parse()?), Some("wgmma/split/64x32x1/swapped".parse()?)] {
             let chain = Chain { rows: 72, columns: 64, products: 8, way };
             let streams = [stream.clone(), other.clone()];
             passes(chains::on_streams(&streams, chain))?;
@@ -404,7 +406,7 @@ fn mistaken(fake: &Fake, number: &str) -> Outcome {
     emulate(fake, &[Family { mistake: Some(*mistake), ..SPLIT_BF16 }])?;
     with_seeds(20, |stream| {
         let case = Case { multiple: 8, ..Case::new(150, 136, 1500) };
-        in_every_way::<bf16, bf16>(stream, case, &["wgmma/split/64x2/swapped"])
+        in_every_way::<bf16, bf16>(stream, case, &["wgmma/split/128x64x2/swapped"])
     })
 }
 

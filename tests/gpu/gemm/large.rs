@@ -143,11 +143,13 @@ pub fn products(stream: &Stream, engines: &[Engine]) -> Outcome {
         ("wgmma/pairs/64/divided", true),
         ("wgmma/pairs/192/divided", true),
         ("wgmma/pairs/256/divided", true),
-        ("wgmma/split/16x1", false),
-        ("wgmma/split/32x2/swapped", false),
-        ("wgmma/split/64x3", false),
-        ("wgmma/split/128x4/swapped", false),
-        ("wgmma/split/256x2", false),
+        ("wgmma/split/128x16x1", false),
+        ("wgmma/split/128x32x2/swapped", false),
+        ("wgmma/split/128x64x3", false),
+        ("wgmma/split/64x64x2", false),
+        ("wgmma/split/64x128x1/swapped", false),
+        ("wgmma/split/128x128x4/swapped", false),
+        ("wgmma/split/128x256x2", false),
     ] {
         if !wgmma || (divided && machine.multiprocessors != 132) {
             continue;
