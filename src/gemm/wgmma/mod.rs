@@ -236,10 +236,10 @@ mod tests {
         for (m, n, k) in [(4096, 4096, 4096), (8192, 8192, 8192), (65536, 768, 768), (65536, 50304, 768)] {
             assert_eq!(splits(m, n, k), 0, "{m}x{n}x{k}");
         }
-        // 64 tiles by two blocks each.
-        for m in [1, 16, 64, 128] {
-            assert_eq!(splits(m, 4096, 4096), 2, "{m}");
-            assert_eq!(splits(4096, m, 4096), 2, "{m}");
+        // 64 tiles by two blocks each, and 128 by one.
+        for (m, blocks) in [(1, 2), (16, 2), (64, 2), (128, 1)] {
+            assert_eq!(splits(m, 4096, 4096), blocks, "{m}");
+            assert_eq!(splits(4096, m, 4096), blocks, "{m}");
         }
         for m in [1, 16, 64] {
             assert_eq!(splits(m, 16384, 16384), 1, "{m}");

@@ -24,12 +24,12 @@ pub(super) const TILE_ROWS: u64 = 256;
 
 /// The widths of a tile, what a block's 64 k of it cost, and what it costs beside them: in clocks, roughly, from the rates
 /// of the instructions and of the copies (64 bytes a clock). They only decide which tile is used, never the bits.
-const WIDTHS: [(u32, u64, u64); 4] = [(256, 1024, 1600), (192, 815, 2100), (128, 560, 1100), (64, 340, 850)];
+const WIDTHS: [(u32, u64, u64); 4] = [(256, 1024, 1600), (192, 815, 2100), (128, 530, 1100), (64, 340, 850)];
 /// What the first loads and the last stores take.
 const ENDS: u64 = 5300;
 /// What a divided round takes beside its products: the flags are cleared by a launch of their own, each column of a tile is
-/// written to memory and read again, and the parts of a tile are added one after the other.
-const DIVIDES: (u64, u64, u64) = (4000, 64, 1300);
+/// written to memory and read again, and the parts of a tile are added one after the other, 512 bytes of a column at 64 a clock.
+const DIVIDES: (u64, u64, u64) = (4000, 64, 8);
 
 /// Flags of a pair: one of each warpgroup that multiplies.
 const FLAGS: usize = 4;
@@ -94,7 +94,11 @@ pub(super) fn divisions(product: &Product, machine: Machine) -> impl Iterator<It
                 return None;
             }
             let parts = most.div_ceil((tiles % most).max(1));
-            let ends = ENDS + 2 * rest + DIVIDES.0 + DIVIDES.1 * u64::from(columns) + DIVIDES.2 * parts;
+            let ends = ENDS
+                + 2 * rest
+                + DIVIDES.0
+                + DIVIDES.1 * u64::from(columns)
+                + DIVIDES.2 * u64::from(columns) * parts;
             let whole = (tiles / most).saturating_mul(steps * stage + rest);
             // In whole rounds pairs are out of step with each other, and read less of the same at one time; how much that
             // takes is a margin, not measured.

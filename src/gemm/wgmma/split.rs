@@ -81,8 +81,6 @@ pub(super) fn divisions(product: &Product, machine: Machine) -> impl Iterator<It
     let fits = move |split: &Split| {
         u64::from(split.splits) <= steps.max(1) && split.shared_bytes(true) <= MOST_SHARED
     };
-    // What memory takes to bring both operands.
-    let memory = (m.saturating_mul(k).saturating_add(n.saturating_mul(k))).saturating_mul(count) / 1100;
     all.filter(fits).map(move |split| {
         let (of_p, of_q) = if split.swapped { (n, m) } else { (m, n) };
         let (rows, columns, splits) =
@@ -92,10 +90,13 @@ pub(super) fn divisions(product: &Product, machine: Machine) -> impl Iterator<It
         let room = room(machine, split.splits);
         // 64 k: the instructions' rate, a block's copies, and those of all blocks.
         let bytes = (rows + split.copied_columns(split.along(product)[1]) as u64) * 128;
-        let step = (columns * rows / 32).max(bytes / 64).max(280).max(bytes * blocks.min(room) / 6500);
+        let step = (columns * rows / 32).max(bytes / 64).max(280).max(bytes * blocks.min(room) / 7000);
         // Sums go through shared memory; those of other blocks are waited for.
-        let end = if rows == 64 { 3150 + columns / 2 } else { 3300 + 10 * columns + columns * columns / 16 };
-        let exchange = if splits > 1 { 800 + 12 * columns * rows / 64 } else { 0 };
+        let end = columns * columns / 16 + if rows == 64 { 3150 + columns / 2 } else { 3300 + 10 * columns };
+        let exchange = if splits > 1 { 1000 + columns * columns * rows / 256 } else { 0 };
+        // What memory takes to bring both operands; blocks that read the same of P are far from each other.
+        let of_each = of_p.saturating_mul(if of_q > columns { 17 } else { 10 }).saturating_add(of_q * 10);
+        let memory = of_each.saturating_mul(k).saturating_mul(count) / 11_000;
         let rounds = blocks.div_ceil(room);
         let clocks = rounds.saturating_mul(steps.div_ceil(splits) * step).max(memory);
         (Split { tiles, ..split }, clocks.saturating_add(rounds.saturating_mul(end + exchange)))
