@@ -1,5 +1,5 @@
-//! Embeds the images of `ptx/`: compressed one by one, so that a process pays only for what it loads, with an index that
-//! `src/images` includes.
+//! Embeds the images of `ptx/`, compressed one by one as they lie there, so that a process pays only for what it loads, by an
+//! index that `src/images` includes.
 //!
 //! What is embedded is what `ptx/manifest` lists; a listed file that is missing fails the build. The output depends on
 //! `ptx/` alone.
@@ -7,10 +7,6 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
-
-/// How hard `miniz_oxide` tries: the highest of its plain levels. Build scripts are not optimised, and more costs
-/// seconds for a few percent.
-const LEVEL: u8 = 6;
 
 pub fn embed() {
     println!("cargo:rerun-if-changed=ptx");
@@ -34,16 +30,12 @@ pub fn embed() {
             "cubin" => "Cubin",
             _ => panic!("ptx/manifest: unknown kind {kind}"),
         };
-        let name = format!("{family}.{target}.{kind}");
-        let file = images.join(&name);
-        let data = fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        let packed = miniz_oxide::deflate::compress_to_vec(&data, LEVEL);
-        fs::write(out.join(format!("{name}.deflate")), packed).expect("OUT_DIR can be written to");
-        let length = data.len();
+        let name = format!("{family}.{target}.{kind}.zst");
+        assert!(images.join(&name).exists(), "ptx/manifest lists {name}, which is not there");
         writeln!(
             index,
             "Image {{ family: {family:?}, target_name: {target:?}, isa: ({major}, {minor}), kind: ImageKind::{variant}, \
-             length: {length}, packed: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.deflate\")) }},"
+             packed: include_bytes!(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/ptx/{name}\")) }},"
         )
         .expect("a String can be written to");
     }

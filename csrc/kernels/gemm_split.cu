@@ -1,6 +1,6 @@
 // C = alpha A B + beta C on the tensor cores of compute capability 9.0 where C has too few tiles to keep all
 // multiprocessors busy: few rows or columns, small squares, long sums. ELEMENT (-DELEMENT=bf16 or f16) times ELEMENT,
-// added in f32; C is ELEMENT or f32. One family for each ELEMENT.
+// added in f32; C is ELEMENT or f32. One family for each ELEMENT and layout (-DLAYOUT=kk, ks, sk or ss).
 //
 // Entries: gemm_split_<ELEMENT>_<P><Q>_<rows>x<columns>(map of P, map of Q, C, shape). P is the operand of which a tile takes
 // 64 or 128 rows, Q the one of which it takes 16 to 256: A and B transposed, or, where `swapped`, B transposed and A. The
@@ -359,27 +359,35 @@ __device__ inline void gemm(const TensorMap* p_map, const TensorMap* q_map, void
 
 }  // namespace
 
-#define ENTRY(element, layout, rows, columns, span_p, span_q)                                                  \
+// What runs along the rows of P, then of Q, is k or what is spanned.
+#define SPANS_kk false, false
+#define SPANS_ks false, true
+#define SPANS_sk true, false
+#define SPANS_ss true, true
+#define ENTRY(element, layout, rows, columns)                                                                  \
     extern "C" __global__ void __launch_bounds__(128 + 2 * rows, 1)                                            \
         gemm_split_##element##_##layout##_##rows##x##columns(const __grid_constant__ TensorMap p,              \
                                                              const __grid_constant__ TensorMap q, void* c,     \
                                                              const __grid_constant__ Shape shape) {            \
-        gemm<rows, span_p, span_q, columns>(&p, &q, c, shape);                                                 \
+        gemm<rows, SPANS_##layout, columns>(&p, &q, c, shape);                                                 \
     }
-#define LAYOUTS(element, rows, columns)              \
-    ENTRY(element, kk, rows, columns, false, false)  \
-    ENTRY(element, ks, rows, columns, false, true)   \
-    ENTRY(element, sk, rows, columns, true, false)   \
-    ENTRY(element, ss, rows, columns, true, true)
-#define SIZES(element)         \
-    LAYOUTS(element, 64, 16)   \
-    LAYOUTS(element, 64, 32)   \
-    LAYOUTS(element, 64, 64)   \
-    LAYOUTS(element, 64, 128)  \
-    LAYOUTS(element, 128, 16)  \
-    LAYOUTS(element, 128, 32)  \
-    LAYOUTS(element, 128, 64)  \
-    LAYOUTS(element, 128, 128) \
-    LAYOUTS(element, 128, 256)
+#define KERNELS(element, layout)      \
+    ENTRY(element, layout, 64, 16)    \
+    ENTRY(element, layout, 64, 32)    \
+    ENTRY(element, layout, 64, 64)    \
+    ENTRY(element, layout, 64, 128)   \
+    ENTRY(element, layout, 128, 16)   \
+    ENTRY(element, layout, 128, 32)   \
+    ENTRY(element, layout, 128, 64)   \
+    ENTRY(element, layout, 128, 128)  \
+    ENTRY(element, layout, 128, 256)
 
-SIZES(ELEMENT)
+// A family is of one layout, so that the first product of a process loads no others; without LAYOUT all are there.
+#ifdef LAYOUT
+KERNELS(ELEMENT, LAYOUT)
+#else
+KERNELS(ELEMENT, kk)
+KERNELS(ELEMENT, ks)
+KERNELS(ELEMENT, sk)
+KERNELS(ELEMENT, ss)
+#endif

@@ -1,5 +1,5 @@
 // C = alpha A B + beta C on the tensor cores of compute capability 9.0: ELEMENT (-DELEMENT=bf16 or f16) times
-// ELEMENT, added in f32; C is ELEMENT or f32. One family for each ELEMENT.
+// ELEMENT, added in f32; C is ELEMENT or f32. One family for each ELEMENT and layout (-DLAYOUT=nn, nt, tn or tt).
 //
 // Entries: gemm_wgmma_<ELEMENT>_<A><B>_<columns>(map of A, map of B, map of C, map of what the epilogue keeps, C, shape). A
 // and B are n (stored as they are multiplied, row by row) or t (stored transposed); columns is a tile's width, 64, 128, 192
@@ -575,7 +575,11 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const Matric
 }  // namespace
 
 // A's m runs along its rows where it is stored transposed, B's n where it is not.
-#define ENTRY(element, layout, columns, span_a, span_b)                                                               \
+#define SPANS_nn false, true
+#define SPANS_nt false, false
+#define SPANS_tn true, true
+#define SPANS_tt true, false
+#define ENTRY(element, layout, columns)                                                                               \
     extern "C" __global__ void __cluster_dims__(pair, 1, 1) __launch_bounds__(threads, 1)                             \
         gemm_wgmma_##element##_##layout##_##columns(const __grid_constant__ TensorMap a,                              \
                                                     const __grid_constant__ TensorMap b,                              \
@@ -583,17 +587,20 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const Matric
                                                     const __grid_constant__ TensorMap kept_map, void* c,              \
                                                     const __grid_constant__ Shape shape) {                            \
         const Matrices to{&c_map, c}, kept{&kept_map, shape.epilogue.before};                                         \
-        gemm<span_a, span_b, columns>(&a, &b, to, kept, shape);                                                       \
+        gemm<SPANS_##layout, columns>(&a, &b, to, kept, shape);                                                       \
     }
-#define LAYOUTS(element, columns)              \
-    ENTRY(element, nn, columns, false, true)   \
-    ENTRY(element, nt, columns, false, false)  \
-    ENTRY(element, tn, columns, true, true)    \
-    ENTRY(element, tt, columns, true, false)
-#define WIDTHS(element)   \
-    LAYOUTS(element, 64)  \
-    LAYOUTS(element, 128) \
-    LAYOUTS(element, 192) \
-    LAYOUTS(element, 256)
+#define KERNELS(element, layout) \
+    ENTRY(element, layout, 64)   \
+    ENTRY(element, layout, 128)  \
+    ENTRY(element, layout, 192)  \
+    ENTRY(element, layout, 256)
 
-WIDTHS(ELEMENT)
+// A family is of one layout, so that the first product of a process loads no others; without LAYOUT all are there.
+#ifdef LAYOUT
+KERNELS(ELEMENT, LAYOUT)
+#else
+KERNELS(ELEMENT, nn)
+KERNELS(ELEMENT, nt)
+KERNELS(ELEMENT, tn)
+KERNELS(ELEMENT, tt)
+#endif

@@ -23,6 +23,9 @@ mod target;
 
 use std::fmt;
 
+use ruzstd::decoding::FrameDecoder;
+use ruzstd::decoding::errors::FrameDecoderError;
+
 use crate::driver::image::{ImageKind, Target};
 use crate::error::{Error, Result};
 
@@ -37,7 +40,6 @@ pub struct Image {
     target_name: &'static str,
     isa: (i32, i32),
     kind: ImageKind,
-    length: usize,
     packed: &'static [u8],
 }
 
@@ -82,14 +84,22 @@ impl Image {
     ///
     /// [`Error::DamagedImage`] where the embedded bytes do not unpack to what was packed.
     pub fn bytes(&self) -> Result<Vec<u8>> {
-        let bytes = miniz_oxide::inflate::decompress_to_vec_with_limit(self.packed, self.length).map_err(
-            |error| self.damaged(format!("embedded image '{self}' that does not unpack: {error}")),
-        )?;
-        if bytes.len() == self.length {
+        let unpack = |bytes: &mut Vec<u8>| -> std::result::Result<usize, FrameDecoderError> {
+            let mut decoder = FrameDecoder::new();
+            decoder.init(self.packed)?;
+            let length = decoder.content_size() as usize;
+            bytes.try_reserve_exact(length).map_err(|_| FrameDecoderError::TargetTooSmall)?;
+            decoder.decode_all_to_vec(self.packed, bytes)?;
+            Ok(length)
+        };
+        let mut bytes = Vec::new();
+        let length = unpack(&mut bytes).map_err(|error| {
+            self.damaged(format!("embedded image '{self}' that does not unpack: {error}"))
+        })?;
+        if bytes.len() == length {
             Ok(bytes)
         } else {
-            let found =
-                format!("embedded image '{self}' of {} bytes instead of {}", bytes.len(), self.length);
+            let found = format!("embedded image '{self}' of {} bytes instead of {length}", bytes.len());
             Err(self.damaged(found))
         }
     }
@@ -114,7 +124,7 @@ impl fmt::Debug for Image {
             .field("target", &self.target_name)
             .field("isa", &self.isa)
             .field("kind", &self.kind)
-            .field("length", &self.length)
+            .field("packed_length", &self.packed_length())
             .finish_non_exhaustive()
     }
 }

@@ -4,7 +4,7 @@ use super::select::select_among;
 use super::*;
 
 const fn image(family: &'static str, target_name: &'static str, isa: (i32, i32), kind: ImageKind) -> Image {
-    Image { family, target_name, isa, kind, length: 0, packed: &[] }
+    Image { family, target_name, isa, kind, packed: &[] }
 }
 
 static CATALOGUE: &[Image] = &[
@@ -113,12 +113,19 @@ fn bad_arguments_are_named() {
 
 #[test]
 fn damage_is_an_error() {
-    let text = Image { length: 10, packed: &[0xff, 0x00], ..CATALOGUE[0] };
-    assert!(matches!(text.bytes(), Err(Error::DamagedImage { kind: "PTX", .. })));
-    let packed = miniz_oxide::deflate::compress_to_vec(b"0123456789", 6).leak();
-    assert_eq!(Image { length: 10, packed, ..CATALOGUE[0] }.bytes().unwrap(), b"0123456789");
-    for length in [9, 11] {
-        assert!(Image { length, packed, ..CATALOGUE[0] }.bytes().is_err(), "{length}");
+    let unpacked = |packed: &[u8]| Image { packed: packed.to_vec().leak(), ..CATALOGUE[0] }.bytes();
+    let zeros = vec![0; 3000];
+    // What holds it as it is, with 3 bytes before and nothing behind.
+    let mut whole = b"\x28\xb5\x2f\xfd\x60\xb8\x0a\xc1\x5d\x00".to_vec();
+    whole.extend(&zeros);
+    assert!(unpacked(&whole).unwrap() == zeros);
+    let mut other_length = whole.clone();
+    other_length[5] += 1;
+    let mut no_memory = whole.clone();
+    no_memory.splice(4..7, [0xe0].into_iter().chain([0x7f; 8]));
+    for damaged in [&[][..], &[0xff; 9], &whole[1..], &whole[..100], &other_length, &no_memory] {
+        let error = unpacked(damaged).unwrap_err();
+        assert!(matches!(error, Error::DamagedImage { kind: "PTX", .. }), "{error:?}");
     }
     assert!(image("copy", "ampere", (8, 0), ImageKind::Ptx).target().is_err());
 }

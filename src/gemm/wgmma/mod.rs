@@ -102,21 +102,14 @@ fn copies_pay(situation: &Situation<'_>) -> bool {
     elsewhere > here.saturating_add(here / 3)
 }
 
-fn families(operand: DType) -> Option<[&'static str; 2]> {
-    match operand {
-        DType::F16 => Some([pairs::FAMILIES[0], split::FAMILIES[0]]),
-        DType::BF16 => Some([pairs::FAMILIES[1], split::FAMILIES[1]]),
-        _ => None,
-    }
-}
-
 /// What keeps it from running.
 pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
     let (operand, result, product) = (situation.operand, situation.result, situation.product);
-    let Some(families) = families(operand).filter(|_| result == operand || result == DType::F32) else {
+    if !matches!(operand, DType::F16 | DType::BF16) || (result != operand && result != DType::F32) {
         return Some(Lack::Types(operand, result));
-    };
-    for family in families.into_iter().chain([packed::FAMILY]) {
+    }
+    // Every family of theirs is for the same machines.
+    for family in [pairs::family(operand, product), packed::FAMILY] {
         if let Some(error) = missing_image(situation.machine, family) {
             return Some(Lack::Image(error));
         }
@@ -142,11 +135,11 @@ pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
 /// What would run.
 pub(super) fn geometry(situation: &Situation<'_>) -> Geometry {
     let copied = unmapped(situation).collect();
-    let family = |which: usize| families(situation.operand).map_or("", |families| families[which]);
+    let (operand, product) = (situation.operand, situation.product);
     match division(situation) {
         Division::Pairs(pairs) => Geometry {
-            family: family(0),
-            kernel: pairs.kernel(situation.operand, situation.product),
+            family: pairs::family(operand, product),
+            kernel: pairs.kernel(operand, product),
             tile: (pairs::TILE_ROWS as u32, pairs.columns),
             tiles: pairs.tiles,
             blocks: pairs.blocks(),
@@ -156,8 +149,8 @@ pub(super) fn geometry(situation: &Situation<'_>) -> Geometry {
             divided: pairs.divided_tiles(),
         },
         Division::Split(split) => Geometry {
-            family: family(1),
-            kernel: split.kernel(situation.operand, situation.product),
+            family: split.family(operand, product),
+            kernel: split.kernel(operand, product),
             tile: split.tile(),
             tiles: split.tiles,
             blocks: split.blocks() as u32,

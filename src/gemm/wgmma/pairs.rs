@@ -13,8 +13,17 @@ use crate::driver::{
 use crate::error::Result;
 use crate::types::DType;
 
-/// Of f16 and of bf16.
-pub(super) const FAMILIES: [&str; 2] = ["gemm_wgmma_f16", "gemm_wgmma_bf16"];
+/// Of f16 and of bf16; neither operand transposed, A, B, both.
+const FAMILIES: [[&str; 4]; 2] = [
+    ["gemm_wgmma_f16_nn", "gemm_wgmma_f16_tn", "gemm_wgmma_f16_nt", "gemm_wgmma_f16_tt"],
+    ["gemm_wgmma_bf16_nn", "gemm_wgmma_bf16_tn", "gemm_wgmma_bf16_nt", "gemm_wgmma_bf16_tt"],
+];
+
+/// What has the kernels for operands of this type, stored so.
+pub(super) fn family(operand: DType, product: &Product) -> &'static str {
+    let (a, b) = (product.operation_a().transposes(), product.operation_b().transposes());
+    FAMILIES[usize::from(operand == DType::BF16)][usize::from(a) | usize::from(b) << 1]
+}
 
 /// Blocks of a cluster, and rows of a tile of both.
 const PAIR: u64 = 2;
@@ -153,7 +162,7 @@ impl Pairs {
     }
 
     pub fn kernel(&self, operand: DType, product: &Product) -> String {
-        format!("gemm_wgmma_{operand}_{}_{}", product.layout(), self.columns)
+        format!("{}_{}", family(operand, product), self.columns)
     }
 
     pub fn run(
@@ -168,10 +177,7 @@ impl Pairs {
         let columns = self.columns;
         let (a_transposed, b_transposed) =
             (product.operation_a().transposes(), product.operation_b().transposes());
-        let key: Key = (
-            FAMILIES[usize::from(operand == DType::BF16)],
-            u64::from(a_transposed) | u64::from(b_transposed) << 1 | u64::from(columns) << 2,
-        );
+        let key: Key = (family(operand, product), columns.into());
         let function = kernels::function(&stream.device(), key, &|| self.kernel(operand, product))?;
         let map_a = a.map(if a_transposed { (PANEL, 64) } else { (PANEL, 128) })?;
         // Each block of a pair copies half: of the columns where k is contiguous, of the depth where it is not.

@@ -10,8 +10,16 @@ use crate::driver::{DeviceSliceMut, Stream};
 use crate::error::Result;
 use crate::types::DType;
 
-/// Of f16 and of bf16.
-pub(super) const FAMILIES: [&str; 2] = ["gemm_split_f16", "gemm_split_bf16"];
+/// Of f16 and of bf16; k along the rows of neither operand, of P, of Q, of both.
+const FAMILIES: [[&str; 4]; 2] = [
+    ["gemm_split_f16_ss", "gemm_split_f16_ks", "gemm_split_f16_sk", "gemm_split_f16_kk"],
+    ["gemm_split_bf16_ss", "gemm_split_bf16_ks", "gemm_split_bf16_sk", "gemm_split_bf16_kk"],
+];
+
+/// What has the kernels for operands of this type, by whether k runs along the stored rows of P and of Q.
+fn family(operand: DType, [p_along, q_along]: [bool; 2]) -> &'static str {
+    FAMILIES[usize::from(operand == DType::BF16)][usize::from(p_along) | usize::from(q_along) << 1]
+}
 
 /// Rows of P and of Q in a tile, and the blocks that divide k.
 const TILES: [(u32, u32); 9] =
@@ -119,10 +127,12 @@ impl Split {
         if self.swapped { [b, a] } else { [a, b] }
     }
 
+    pub fn family(&self, operand: DType, product: &Product) -> &'static str {
+        family(operand, self.along(product))
+    }
+
     pub fn kernel(&self, operand: DType, product: &Product) -> String {
-        let letter = |along: bool| if along { 'k' } else { 's' };
-        let [p, q] = self.along(product).map(letter);
-        format!("gemm_split_{operand}_{p}{q}_{}x{}", self.rows, self.columns)
+        format!("{}_{}x{}", self.family(operand, product), self.rows, self.columns)
     }
 
     /// Rows of Q in a stage: a box of 64 even where fewer are multiplied.
@@ -156,9 +166,8 @@ impl Split {
     ) -> Result<()> {
         let Situation { product, operand, result, .. } = *work.situation;
         let [p_along, q_along] = self.along(product);
-        let family = FAMILIES[usize::from(operand == DType::BF16)];
-        let tile = u64::from(self.rows) << 2 | u64::from(self.columns) << 32;
-        let key: Key = (family, u64::from(p_along) | u64::from(q_along) << 1 | tile);
+        let key: Key =
+            (self.family(operand, product), u64::from(self.rows) << 32 | u64::from(self.columns));
         let function = kernels::function(&stream.device(), key, &|| self.kernel(operand, product))?;
         let (p, q) = if self.swapped { (b, a) } else { (a, b) };
         let p_map = p.map(if p_along { (PANEL, self.rows) } else { (PANEL, PANEL) })?;
