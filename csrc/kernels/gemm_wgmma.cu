@@ -1,41 +1,40 @@
-// C = alpha A B + beta C on the tensor cores of compute capability 9.0: ELEMENT (-DELEMENT=bf16 or f16) times
-// ELEMENT, added in f32; C is ELEMENT or f32. One family for each ELEMENT and layout (-DLAYOUT=nn, nt, tn or tt).
+// C = alpha A B + beta C on the tensor cores of compute capability 9.0: ELEMENT (-DELEMENT=bf16 or f16) times ELEMENT, added in
+// f32; C is ELEMENT or f32. One family for each ELEMENT and layout (-DLAYOUT=nn, nt, tn or tt).
 //
-// Entries: gemm_wgmma_<ELEMENT>_<A><B>_<columns>(map of A, map of B, map of C, map of what the epilogue keeps, C, shape). A
-// and B are n (stored as they are multiplied, row by row) or t (stored transposed); columns is a tile's width, 64, 128, 192
-// or 256. `Shape` is the Rust side's `gemm::wgmma::Shape`. Launch: 384 threads a block, blocks in pairs, as many pairs as the device
+// Entries: gemm_wgmma_<ELEMENT>_<A><B>_<columns>(map of A, map of B, map of C, map of what the epilogue keeps, C, shape). A and
+// B are n (stored as they are multiplied, row by row) or t (stored transposed); columns is a tile's width, 64, 128, 192 or 256.
+// `Shape` is the Rust side's `gemm::wgmma::Shape`. Launch: 384 threads a block, blocks in pairs, as many pairs as the device
 // holds or there are tiles, whichever is less, and `shared_bytes` of dynamic shared memory.
 //
-// The maps are of three dimensions, the contiguous one first and the matrix's number in the batch last, with a
-// swizzle of 128 bytes. Their boxes:
+// The maps are of three dimensions, the contiguous one first and the matrix's number in the batch last, with a swizzle of 128
+// bytes. Their boxes:
 //   A: n 64 k x 128 rows; t 64 rows x 64 k.  B: t 64 k x columns / 2; n 64 columns x 32 k.  C: 128 bytes x 64 rows.
-// Copies fill what is outside a matrix with zeros, which adds nothing, and stores leave it out, so no size is
-// special. k is at least 1. A store by a map writes whole pieces of 16 bytes, though, also where a row ends within one
-// (seen on an H200). Where C's rows, or those of what is kept, do not begin and end at multiples of 16 bytes, any
-// map stands in the place of theirs, and threads store as many bytes together as they are multiples of.
+// Copies fill what is outside a matrix with zeros, which adds nothing, and stores leave it out, so no size is special. k is at
+// least 1. A store by a map writes whole pieces of 16 bytes, though, also where a row ends within one (seen on an H200). Where
+// C's rows, or those of what is kept, do not begin and end at multiples of 16 bytes, any map stands in the place of theirs, and
+// threads store as many bytes together as they are multiples of.
 //
-// How: a pair of blocks (a cluster) makes a tile of 256 rows, 128 a block. In each block one thread of the first
-// warpgroup copies; the other two warpgroups multiply 64 rows each. B's part is the same for both blocks, so each
-// copies half of it to both. What a pair does next is found by the thread that copies, ahead of the others. Stages go round: `full` says that a stage's bytes have come, `empty` that all four
-// warpgroups that use them are done. Blocks stay and take the next tile; copies run ahead into it while the last one
-// is stored. Tiles are taken down a group of rows of tiles, then one column on, so that what is read at one time fits
-// the L2 cache.
+// How: a pair of blocks (a cluster) makes a tile of 256 rows, 128 a block. In each block one thread of the first warpgroup
+// copies; the other two warpgroups multiply 64 rows each. B's part is the same for both blocks, so each copies half of it to
+// both. What a pair does next is found by the thread that copies, ahead of the others. Stages go round: `full` says that a
+// stage's bytes have come, `empty` that all four warpgroups that use them are done. Blocks stay and take the next tile; copies
+// run ahead into it while the last one is stored. Tiles are taken down a group of rows of tiles, then one column on, so that
+// what is read at one time fits the L2 cache.
 //
 // Where the last round of tiles would leave pairs idle, `divided` has all pairs share it: the steps of its tiles, one tile
 // behind the other, are cut into as many runs as there are pairs. A run that ends within a tile is begun with that tile: its
-// sums are left in `parts`, and a flag is raised. The pair whose run has a tile's last step takes it last of all, adds what
-// the pairs before it have left, from the nearest on, and stores. Pairs wait only for pairs with lower numbers, which start
-// no later, and for what those do first.
+// sums are left in `parts`, and a flag is raised. The pair whose run has a tile's last step takes it last of all, adds what the
+// pairs before it have left, from the nearest on, and stores. Pairs wait only for pairs with lower numbers, which start no
+// later, and for what those do first.
 //
 // A product may be launched to start before the kernel ahead of it on the stream has ended: barriers are made and tensor maps
 // fetched meanwhile, and all threads wait for that end before anything in global memory is touched, the flags included. The
 // next kernel may start when all blocks have copied their last stage in, so when all have started: pairs that wait for each
 // other's parts never wait for one whose place a block of the next kernel has.
 //
-// What must stay true: every number of C is made of the same operations in the same order, whatever the tile's width
-// (k ascending, 16 at a time, one accumulator; where tiles are divided, sums of runs of k, from the last one on, by a
-// division that depends on the sizes and the number of pairs alone), so all launches of a product on a card give the
-// same bits.
+// What must stay true: every number of C is made of the same operations in the same order, whatever the tile's width (k
+// ascending, 16 at a time, one accumulator; where tiles are divided, sums of runs of k, from the last one on, by a division
+// that depends on the sizes and the number of pairs alone), so all launches of a product on a card give the same bits.
 //
 // | version | what | bf16, 4096^3 and 8192^3 on an H200, of cuBLAS in the same run |
 // |---|---|---|
@@ -59,6 +58,7 @@
 #include "epilogue.cuh"
 #include "hopper.cuh"
 #include "wgmma.cuh"
+#include "wgmma_parts.cuh"
 #include "wgmma_tiles.cuh"
 
 // Outside of the namespace, which has no name of its own: the compiler would make one up, another one each time.
@@ -180,9 +180,6 @@ struct Parts {
     u32 buffers;  // Of the warpgroup too.
     u32 next;     // Where the buffer begins that was taken last.
 
-    // The warpgroup's barrier.
-    __device__ static u32 name() { return threadIdx.x / 128; }
-
     // Stores 128 bytes of each row, as threads that are neighbours take neighbours: so many words of a thread together.
     template <typename Word, typename Element, int Together>
     __device__ void store_words(u32 buffer, void* elements, const Target& target, i32 at) const {
@@ -213,7 +210,7 @@ struct Parts {
     // The next buffer, once what was stored from it has been read: all stores but the last one, which reads the other.
     __device__ u32 begin() {
         if (thread == 0) stores_read<1>();
-        named_barrier(name(), 128);
+        named_barrier(warpgroup_barrier(), 128);
         next ^= staging_bytes;
         return buffers + next;
     }
@@ -222,11 +219,11 @@ struct Parts {
     __device__ void end(u32 buffer, const Matrices& to, const Target& target, i32 at) const {
         if (shape.together == 16) {
             publish_to_copies();
-            named_barrier(name(), 128);
+            named_barrier(warpgroup_barrier(), 128);
             if (thread == 0) store_box(to.map, buffer, at, target.row, target.matrix);
             return;
         }
-        named_barrier(name(), 128);
+        named_barrier(warpgroup_barrier(), 128);
         if (shape.together == 8) {
             store_words<u64, Element, Together>(buffer, to.elements, target, at);
         } else if (shape.together == 4) {
@@ -417,42 +414,6 @@ __device__ inline void store_wide(const f32 (&d)[Columns / 2], const Target& tar
             }
         }
         way.template end<f32, 1>(buffer, way.c, target, at);
-    }
-}
-
-// Where a warpgroup of that pair leaves its part of a tile.
-template <int Columns>
-__device__ inline f32* part_of(const Shape& shape, i32 pair, u32 rank, u32 consumer) {
-    return shape.parts + ((i64)pair * 4 + rank * consumers + consumer) * (64 * Columns) + threadIdx.x % 128 * 4;
-}
-
-// Leaves the part, and says so.
-template <int Columns>
-__device__ inline void leave_part(const f32 (&d)[Columns / 2], const Shape& shape, i32 pair, u32 rank, u32 consumer) {
-    f32* const part = part_of<Columns>(shape, pair, rank, consumer);
-#pragma unroll
-    for (int i = 0; i < Columns / 2; i += 4) {
-        Pack<f32, 4> pack;
-#pragma unroll
-        for (int v = 0; v < 4; v++) pack.item[v] = d[i + v];
-        store_pack(part + i * 128, pack);
-    }
-    named_barrier(Parts::name(), 128);
-    if (threadIdx.x % 128 == 0) raise(shape.flags + pair * 4 + rank * consumers + consumer);
-}
-
-// Adds the part that another pair left.
-template <int Columns>
-__device__ inline void add_part(f32 (&d)[Columns / 2], const Shape& shape, i32 pair, u32 rank, u32 consumer) {
-    if (threadIdx.x % 128 == 0) wait_until_raised(shape.flags + pair * 4 + rank * consumers + consumer);
-    named_barrier(Parts::name(), 128);
-    const f32* const part = part_of<Columns>(shape, pair, rank, consumer);
-#pragma unroll
-    for (int i = 0; i < Columns / 2; i += 4) {
-        Pack<f32, 4> pack;
-        load_pack(pack, part + i * 128);
-#pragma unroll
-        for (int v = 0; v < 4; v++) d[i + v] += pack.item[v];
     }
 }
 

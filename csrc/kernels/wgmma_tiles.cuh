@@ -32,6 +32,9 @@ enum : int {
     staging_bytes = 64 * 128,  // 64 rows of 128 bytes of C.
 };
 
+// The name of a warpgroup's barrier.
+__device__ inline u32 warpgroup_barrier() { return threadIdx.x / 128; }
+
 // The pairs' tiles.
 template <int Columns>
 struct Tiles {

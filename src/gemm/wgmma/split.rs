@@ -166,8 +166,7 @@ impl Split {
     ) -> Result<()> {
         let Situation { product, operand, result, .. } = *work.situation;
         let [p_along, q_along] = self.along(product);
-        let key: Key =
-            (self.family(operand, product), u64::from(self.rows) << 32 | u64::from(self.columns));
+        let key: Key = (self.family(operand, product), u64::from(self.rows) << 32 | u64::from(self.columns));
         let function = kernels::function(&stream.device(), key, &|| self.kernel(operand, product))?;
         let (p, q) = if self.swapped { (b, a) } else { (a, b) };
         let p_map = p.map(if p_along { (PANEL, self.rows) } else { (PANEL, PANEL) })?;
