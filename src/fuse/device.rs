@@ -148,7 +148,7 @@ fn part_bytes(dtype: DType) -> u64 {
 #[cold]
 fn misplaced(dtype: DType, layout: &Layout, address: u64, bytes: usize) -> Result<()> {
     let part = part_bytes(dtype);
-    if address % part != 0 {
+    if !address.is_multiple_of(part) {
         let found = format!("memory at {address:#x} for {dtype}");
         return Err(Error::invalid(OPERATION, found, format!("a multiple of {part} bytes")));
     }

@@ -224,8 +224,8 @@ impl Operands<'_> {
     pub(super) fn starts_aligned(&self, operand: usize, lanes: u32) -> bool {
         let (bytes, width) = self.access(operand, lanes);
         let memory = self.addresses.get(operand).copied().unwrap_or(0);
-        let whole = operand < self.bytes.len() || lanes as usize % width == 0;
-        whole && (memory + (self.space.offsets[operand] * bytes) as u64) % width as u64 == 0
+        let whole = operand < self.bytes.len() || (lanes as usize).is_multiple_of(width);
+        whole && (memory + (self.space.offsets[operand] * bytes) as u64).is_multiple_of(width as u64)
     }
 
     /// The bytes of an element, and those of one access to `lanes` neighbours. A coordinate's numbers count as addresses
@@ -265,13 +265,13 @@ impl Operands<'_> {
         let linear = |operand: usize| space.is_linear(operand);
         let vectors = |operand: usize| linear(operand) && self.starts_aligned(operand, lanes);
         let flat = |operand: usize| if vectors(operand) { Class::Linear } else { Class::Gather };
-        let flat = || self.key(Walk::Flat, lanes, count % lanes as usize != 0, flat);
+        let flat = || self.key(Walk::Flat, lanes, !count.is_multiple_of(lanes as usize), flat);
         if space.rank() == 1 && self.outputs().all(vectors) {
             return flat();
         }
         let inner = |operand: usize| space.strides(operand)[0];
         if space.rank() > 1
-            && space.sizes[0] % lanes as usize == 0
+            && space.sizes[0].is_multiple_of(lanes as usize)
             && self.outputs().all(|output| inner(output) == 1 && self.stays_aligned(output, lanes))
         {
             return self.key(Walk::Vectors, lanes, false, |operand| match inner(operand) {
@@ -285,7 +285,7 @@ impl Operands<'_> {
         }
         let several = count > BLOCK as usize;
         let lanes = if several { 4 } else { 1 };
-        self.key(Walk::Apart, lanes, count % (lanes as usize * BLOCK as usize) != 0, |operand| {
+        self.key(Walk::Apart, lanes, !count.is_multiple_of(lanes as usize * BLOCK as usize), |operand| {
             if linear(operand) { Class::Linear } else { Class::Gather }
         })
     }

@@ -80,9 +80,9 @@ impl Tile {
     /// Whether the threads of a block make up whole accesses of 16 bytes: a warp eight along the input, four across.
     fn takes_chunks(self, bytes: usize) -> bool {
         let (along, across) = (8 * chunk(bytes), 4 * rows_together(bytes));
-        self.height % along == 0
-            && self.width % across == 0
-            && self.elements() as u32 % (along * across * (BLOCK / 32)) == 0
+        self.height.is_multiple_of(along)
+            && self.width.is_multiple_of(across)
+            && (self.elements() as u32).is_multiple_of(along * across * (BLOCK / 32))
             && self.height / along <= BLOCK / 32
     }
 }
@@ -122,7 +122,7 @@ impl Operands<'_> {
         let mut lanes = (CHUNK / widest_output).clamp(1, 8) as u32;
         let in_line = |operand: usize, lanes: u32| {
             space.strides(operand)[0] == 1
-                && space.sizes[0] % lanes as usize == 0
+                && space.sizes[0].is_multiple_of(lanes as usize)
                 && self.stays_aligned(operand, lanes)
         };
         if !self.outputs().all(|output| in_line(output, lanes)) {
@@ -161,7 +161,8 @@ impl Operands<'_> {
     fn runs_in_chunks(&self, operand: usize) -> bool {
         let (space, bytes) = (self.space, self.bytes[operand]);
         let strides = space.strides(operand);
-        let aligned = |axis: usize, stride: isize| axis == 1 || stride.unsigned_abs() * bytes % CHUNK == 0;
+        let aligned =
+            |axis: usize, stride: isize| axis == 1 || (stride.unsigned_abs() * bytes).is_multiple_of(CHUNK);
         strides[1] == 1
             && space.sizes[1] % chunk(bytes) as usize == 0
             && self.starts_aligned(operand, chunk(bytes))

@@ -68,7 +68,7 @@ impl Shape {
         let sizes = [operand.size(), operand.size(), result.size()];
         let vector = std::array::from_fn(|which| {
             let bytes = together[which] * sizes[which];
-            let aligned = situation.addresses[which] % bytes as u64 == 0;
+            let aligned = situation.addresses[which].is_multiple_of(bytes as u64);
             let fits = match whole && which < 2 {
                 true => stored[which].is_whole(bytes, sizes[which]),
                 false => stored[which].keeps_alignment(bytes, sizes[which]),

@@ -18,7 +18,7 @@ const MAP_STRIDE: u64 = (1 << 40) - 1;
 /// Whether a tensor map can describe the matrices, at this address.
 pub(super) fn maps(stored: Stored, address: u64, element: usize) -> bool {
     let far = |distance: usize| (distance as u64).saturating_mul(element as u64) > MAP_STRIDE;
-    address % MAP_ALIGNMENT as u64 == 0
+    address.is_multiple_of(MAP_ALIGNMENT as u64)
         && stored.keeps_alignment(MAP_ALIGNMENT, element)
         && !(stored.rows > 1 && far(stored.leading))
         && !(stored.batch > 1 && far(stored.stride))

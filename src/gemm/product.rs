@@ -122,13 +122,13 @@ impl Stored {
     /// Whether rows and matrices begin at multiples of `bytes`, if the first does. Of what there is one, the distance to
     /// the next does not matter.
     pub fn keeps_alignment(&self, bytes: usize, element: usize) -> bool {
-        (self.rows <= 1 || self.leading * element % bytes == 0)
-            && (self.batch <= 1 || self.stride * element % bytes == 0)
+        (self.rows <= 1 || (self.leading * element).is_multiple_of(bytes))
+            && (self.batch <= 1 || (self.stride * element).is_multiple_of(bytes))
     }
 
     /// Whether rows and matrices consist of blocks of `bytes` that are aligned, if the first is.
     pub fn is_whole(&self, bytes: usize, element: usize) -> bool {
-        self.keeps_alignment(bytes, element) && self.columns * element % bytes == 0
+        self.keeps_alignment(bytes, element) && (self.columns * element).is_multiple_of(bytes)
     }
 
     /// The most bytes of these that rows and matrices consist of blocks of.

@@ -119,7 +119,7 @@ impl StridedLayout {
         let mut bytes = element_bytes;
         while bytes < 16
             && layout.pairs_up()
-            && (source_address | destination_address) % (2 * bytes as u64) == 0
+            && (source_address | destination_address).is_multiple_of(2 * bytes as u64)
         {
             layout.shape[0] /= 2;
             for dimension in 1..layout.rank() {
@@ -138,7 +138,7 @@ impl StridedLayout {
         let outer = 1..self.rank().max(1);
         let strides = self.source_strides[outer.clone()].iter().chain(&self.destination_strides[outer]);
         self.rank > 0
-            && self.shape[0] % 2 == 0
+            && self.shape[0].is_multiple_of(2)
             && (self.source_strides[0], self.destination_strides[0]) == (1, 1)
             && strides.chain([&self.source_offset, &self.destination_offset]).all(|number| number % 2 == 0)
     }

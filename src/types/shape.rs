@@ -82,7 +82,7 @@ impl Shape {
         if let Some(axis) = open {
             known[axis] = 1;
             let rest = Shape::new(known)?.count();
-            if rest == 0 || count % rest != 0 {
+            if rest == 0 || !count.is_multiple_of(rest) {
                 return Err(wrong(format!("sizes whose product divides {count} elements")));
             }
             known[axis] = count / rest;

@@ -90,7 +90,7 @@ fn every<T: Number, C: ResultOf<T>>(stream: &Stream, case: Case) -> Outcome {
     if (narrow || double) && has(Engine::Mma)? {
         case.check::<T, C>(stream, MMA)?;
     }
-    if narrow && has_wgmma()? && case.multiple % 8 == 0 && case.size.2 > 0 && case.alpha != (0, 0) {
+    if narrow && has_wgmma()? && case.multiple.is_multiple_of(8) && case.size.2 > 0 && case.alpha != (0, 0) {
         case.check::<T, C>(stream, WGMMA)?;
     }
     Ok(())

@@ -72,7 +72,7 @@ fn everything_at_once() -> Outcome {
 
 fn work(shared: &Shared, seed: u64, bin: &mpsc::Sender<DeviceBuffer<u32>>) -> Result<u64, String> {
     let driver = ForeignDriver::load()?;
-    let foreign = (seed % 2 == 0).then(|| driver.create(0));
+    let foreign = seed.is_multiple_of(2).then(|| driver.create(0));
     let result = rounds(shared, seed, bin, |numbers| {
         // Another library's habits: its context, or none.
         if numbers.below(4) == 0 {

@@ -168,7 +168,7 @@ fn check(fold: Fold, input: &Array, layout: Layout, axis: usize, keep: bool) {
     let sizes = layout.shape();
     let inner: usize = sizes[axis + 1..].iter().product();
     let (from, found) = (input.elements(&input.layout), on_cpu.element_bytes());
-    for start in (0..from.len()).filter(|at| at / inner % sizes[axis] == 0) {
+    for start in (0..from.len()).filter(|at| (at / inner).is_multiple_of(sizes[axis])) {
         let places: Vec<usize> = (0..sizes[axis]).map(|k| start + k * inner).collect();
         let row: Vec<Value> = places.iter().map(|&at| from[at]).collect();
         for (&at, wanted) in places.iter().zip(reference(fold, input.dtype, &row)) {

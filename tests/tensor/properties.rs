@@ -196,7 +196,7 @@ fn view(numbers: &mut Numbers, tensor: &Tensor, model: &Model) -> Option<(String
         _ => {
             let mut other = vec![2, 3, 4, 6, 12][numbers.below(5)];
             let count = model.elements.len();
-            if count == 0 || count % other != 0 {
+            if count == 0 || !count.is_multiple_of(other) {
                 other = 1;
             }
             let reshaped = Model { sizes: vec![other, count / other], elements: model.elements.clone() };

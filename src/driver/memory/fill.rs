@@ -29,8 +29,8 @@ impl Plan {
             .map(|word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]]))
             .collect();
         match value.len() {
-            2 if address % 2 == 0 => Plan::Halves(u16::from_ne_bytes([value[0], value[1]])),
-            length if length % 4 == 0 && address % 4 == 0 => {
+            2 if address.is_multiple_of(2) => Plan::Halves(u16::from_ne_bytes([value[0], value[1]])),
+            length if length % 4 == 0 && address.is_multiple_of(4) => {
                 if words.iter().all(|&word| word == words[0]) {
                     Plan::Words(words[0])
                 } else {

@@ -157,7 +157,10 @@ pub(crate) fn range_of(range: impl RangeBounds<usize>, length: usize) -> Result<
 /// The length of `bytes` bytes at `address` seen as elements of `U`.
 fn reinterpreted<T, U>(address: u64, length: usize) -> Result<usize> {
     let bytes = length * size_of::<T>();
-    if size_of::<U>() == 0 || bytes % size_of::<U>() != 0 || address % align_of::<U>() as u64 != 0 {
+    if size_of::<U>() == 0
+        || !bytes.is_multiple_of(size_of::<U>())
+        || !address.is_multiple_of(align_of::<U>() as u64)
+    {
         return Err(Error::invalid(
             "reinterpret",
             format!("{bytes} bytes at {address:#x}"),

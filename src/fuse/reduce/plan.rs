@@ -315,10 +315,10 @@ impl Work<'_> {
         let width = (size * vector).min(WIDEST as usize);
         let start = self.starts[operand] as usize + self.dimensions.offsets[operand] * size;
         let all = self.dimensions.kept.iter().chain(&self.dimensions.folded);
-        start % width == 0
+        start.is_multiple_of(width)
             && all
                 .filter(|other| !std::ptr::eq(*other, along))
-                .all(|other| other.strides[operand].unsigned_abs() * size % width == 0)
+                .all(|other| (other.strides[operand].unsigned_abs() * size).is_multiple_of(width))
     }
 
     /// The longest vectors along a dimension that suit every input that lies along it.
@@ -412,7 +412,7 @@ impl Work<'_> {
                     let output = self.output();
                     along.strides[output] == 1 && self.is_aligned(output, vector, along)
                 }),
-            tail: self.row() % covered != 0,
+            tail: !self.row().is_multiple_of(covered),
             partial: above > 1,
             converts_brain: self.converts_brain,
         };
@@ -467,7 +467,7 @@ impl Work<'_> {
         let threads = if alone { 1 } else { MERGERS };
         let values = count.next_power_of_two().div_ceil(threads).clamp(1, most);
         let above = count.div_ceil(threads * values);
-        let tail = count % (threads * values) != 0;
+        let tail = !count.is_multiple_of(threads * values);
         let across = if alone { BLOCK.min(rows.next_power_of_two()) } else { 1 };
         let key = MergeKey {
             across: across as u32,

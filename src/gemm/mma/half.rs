@@ -34,7 +34,7 @@ fn takes(tile: &Tile, situation: &Situation<'_>) -> bool {
     let (product, size) = (situation.product, situation.operand.size());
     let aligned = |stored: Stored, address: u64| {
         let bytes = TOGETHER[0] * size;
-        address % bytes as u64 == 0 && stored.is_whole(bytes, size)
+        address.is_multiple_of(bytes as u64) && stored.is_whole(bytes, size)
     };
     tile.size == "small"
         || tile.shared_bytes(size) <= shared_limit(situation.machine.capability)

@@ -173,7 +173,8 @@ impl Split {
         let q_map = q.map(if q_along { (PANEL, self.columns) } else { (PANEL, PANEL) })?;
         let stored = product.stored_c();
         let together = TOGETHER * result.size();
-        let vector = c.address() % together as u64 == 0 && stored.keeps_alignment(together, result.size());
+        let vector =
+            c.address().is_multiple_of(together as u64) && stored.keeps_alignment(together, result.size());
         let shape = Shape {
             m: product.m() as i32,
             n: product.n() as i32,

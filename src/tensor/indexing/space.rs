@@ -139,7 +139,7 @@ impl Space {
     pub(super) fn in_units(mut self, addresses: [u64; 2]) -> (Space, usize) {
         let mut bytes = 1;
         let start = addresses[0] | addresses[1];
-        while bytes < 16 && self.pairs_up() && start % (2 * bytes as u64) == 0 {
+        while bytes < 16 && self.pairs_up() && start.is_multiple_of(2 * bytes as u64) {
             self.shape[0] /= 2;
             for operand in MOVED {
                 self.offset[operand] /= 2;
@@ -180,7 +180,7 @@ impl Space {
     /// Whether two neighbours can be one unit of twice the size.
     fn pairs_up(&self) -> bool {
         let even = |number: &i64| number % 2 == 0;
-        self.run() % 2 == 0
+        self.run().is_multiple_of(2)
             && MOVED.iter().all(|&operand| {
                 let outer = &self.stride[operand][1..self.rank as usize];
                 outer.iter().all(even) && even(&self.offset[operand]) && even(&self.along[operand])

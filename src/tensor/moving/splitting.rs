@@ -56,7 +56,7 @@ impl Tensor {
         }
         let size = whole.div_ceil(count).max(1);
         let mut sizes = vec![size; whole / size];
-        if whole % size > 0 || whole == 0 {
+        if !whole.is_multiple_of(size) || whole == 0 {
             sizes.push(whole % size);
         }
         self.split(&sizes, axis)

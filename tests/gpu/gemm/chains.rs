@@ -30,7 +30,7 @@ impl Chain {
     }
 
     fn sign(column: usize) -> f32 {
-        if column % 3 == 0 { -1.0 } else { 1.0 }
+        if column.is_multiple_of(3) { -1.0 } else { 1.0 }
     }
 
     fn moves(&self) -> Vec<bf16> {

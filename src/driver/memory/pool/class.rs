@@ -68,7 +68,7 @@ mod tests {
         {
             let bytes = bytes.max(1);
             let class = class_of(bytes).unwrap();
-            assert!(class.bytes >= bytes && class.bytes % 512 == 0, "{bytes} -> {class:?}");
+            assert!(class.bytes >= bytes && class.bytes.is_multiple_of(512), "{bytes} -> {class:?}");
             assert_eq!(bytes_of(class.number), class.bytes, "{bytes} -> {class:?}");
             let lost = class.bytes - bytes;
             assert!(lost < 512 || lost * 16 <= bytes, "{bytes} -> {class:?}");

@@ -83,7 +83,7 @@ impl Backing for Checked {
 
     fn create(&mut self, bytes: u64) -> Result<Option<u64>> {
         self.may_fail()?;
-        assert!(bytes > 0 && bytes % PAGE == 0);
+        assert!(bytes > 0 && bytes.is_multiple_of(PAGE));
         if self.taken + bytes > self.capacity {
             return Ok(None);
         }
