@@ -68,8 +68,8 @@ impl Pointers {
             return;
         }
         let (list, last) = self.few.split_at_mut(self.count - 1);
-        for (place, operand) in list.iter_mut().zip(memory) {
-            *place = address(operand);
+        for (at, operand) in memory.take(list.len()).enumerate() {
+            list[at] = address(operand);
         }
         last[0] = block;
     }

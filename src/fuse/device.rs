@@ -307,7 +307,8 @@ impl State {
         operands: &mut [RunOperand<'_>],
         scalars: &[Number],
     ) -> Result<()> {
-        for (RunOperand { memory, .. }, offset) in operands.iter_mut().zip(&launch.offsets) {
+        for (at, offset) in launch.offsets.iter().enumerate() {
+            let memory = &mut operands[at].memory;
             memory.address = memory.view.address + offset;
         }
         let known = &launch.parameters[..launch.bytes];
@@ -433,12 +434,12 @@ fn with_operands<'a, L: Borrow<Layout>>(
     };
     with_room(inputs.len() + outputs.len(), written(first), |operands| {
         let (of_inputs, of_outputs) = operands.split_at_mut(inputs.len());
-        for (operand, output) in of_outputs.iter_mut().zip(outputs) {
-            *operand = written(output);
+        for (at, output) in outputs.iter().enumerate() {
+            of_outputs[at] = written(output);
         }
-        for (operand, input) in of_inputs.iter_mut().zip(inputs) {
+        for (at, input) in inputs.iter().enumerate() {
             let layout = input.layout.borrow();
-            *operand = match input.source {
+            of_inputs[at] = match input.source {
                 Source::Memory(view) => RunOperand::new(input.dtype, view, layout, OperandAccess::Read),
                 Source::Output(index) => match of_outputs.get(index) {
                     Some(output) if output.layout == layout && output.dtype == input.dtype => {

@@ -118,14 +118,13 @@ impl RunOperand<'_> {
         let &[kind, offset, bytes, ref rest @ ..] = *known else { return false };
         let Some((own, rest)) = rest.split_at_checked(2 * layout.rank()) else { return false };
         *known = rest;
-        let dimensions = layout.shape().iter().zip(layout.strides());
+        let (shape, strides) = (layout.shape(), layout.strides());
+        // By index, since this is on the way of each run: pairs of iterators become calls where they are compiled apart.
         kind == self.kind()
             && offset == layout.offset() as u64
             && bytes <= self.memory.view.length as u64
-            && own
-                .chunks_exact(2)
-                .zip(dimensions)
-                .all(|(own, (&size, &stride))| own[0] == size as u64 && own[1] == stride as u64)
+            && (0..layout.rank())
+                .all(|axis| own[2 * axis] == shape[axis] as u64 && own[2 * axis + 1] == strides[axis] as u64)
     }
 }
 
@@ -252,11 +251,12 @@ impl State {
 
     /// Writes the numbers that a run is given, as many as it must be, into a block of parameters.
     pub(crate) fn write_scalars(&self, parameters: &mut [u8], given: &[Number]) {
-        for (&(index, dtype), number) in self.given.iter().zip(given) {
+        for (at, number) in given.iter().take(self.given.len()).enumerate() {
+            let (index, dtype) = self.given[at];
             let Some(room) = parameters.get_mut(16 * index..16 * index + 16) else { continue };
-            let [first, second] = number.parts(dtype).map(u64::to_le_bytes);
-            room[..8].copy_from_slice(&first);
-            room[8..].copy_from_slice(&second);
+            let [first, second] = number.parts(dtype);
+            room[..8].copy_from_slice(&first.to_le_bytes());
+            room[8..].copy_from_slice(&second.to_le_bytes());
         }
     }
 }

@@ -248,12 +248,12 @@ fn run_on_device(
     let Some(first) = outputs.next().flatten() else { return Err(elsewhere(Device::cpu())) };
     with_room(count, first, |operands| {
         let (of_sources, of_targets) = operands.split_at_mut(sources.len());
-        for (operand, output) in of_targets.iter_mut().skip(1).zip(outputs) {
+        for (at, output) in outputs.enumerate() {
             let Some(output) = output else { return Err(elsewhere(Device::cpu())) };
-            *operand = output;
+            of_targets[1 + at] = output;
         }
-        for (operand, source) in of_sources.iter_mut().zip(sources) {
-            *operand = match *source {
+        for (at, source) in sources.iter().enumerate() {
+            of_sources[at] = match *source {
                 Source::Tensor(tensor) => match tensor.memory() {
                     Memory::Cuda(memory) => RunOperand::read(tensor.dtype(), memory, tensor.layout()),
                     Memory::Host(_) => return Err(elsewhere(tensor.device())),

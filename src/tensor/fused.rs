@@ -121,9 +121,15 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
     }
 
     fn expression(&self, operands: &[Operand<'_>; INPUTS], stored: Stored<OUTPUTS>) -> Result<&Expression> {
-        let kinds = operands.each_ref().map(Kind::of);
-        let same = |key: &(Kinds<INPUTS>, Stored<OUTPUTS>)| key.0 == kinds && key.1 == stored;
-        self.kept.find_or_add(same, || Ok(((kinds, stored), lower(&kinds, &stored, &self.build)?)))
+        // One by one: on the way of each run, arrays as a whole become calls where they are compiled apart.
+        let same = |key: &(Kinds<INPUTS>, Stored<OUTPUTS>)| {
+            (0..INPUTS).all(|at| key.0[at] == Kind::of(&operands[at]))
+                && (0..OUTPUTS).all(|at| key.1[at] == stored[at])
+        };
+        self.kept.find_or_add(same, || {
+            let kinds = operands.each_ref().map(Kind::of);
+            Ok(((kinds, stored), lower(&kinds, &stored, &self.build)?))
+        })
     }
 
     /// Computes the outputs of these inputs, each in the shape to which the inputs broadcast.

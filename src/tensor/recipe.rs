@@ -82,8 +82,8 @@ impl Recipe {
         stored: Option<DType>,
     ) -> Recipe {
         let mut operands = [first; 3];
-        for (kind, operand) in operands[1..].iter_mut().zip(others) {
-            *kind = Kind::of(operand);
+        for (at, operand) in others.iter().take(2).enumerate() {
+            operands[1 + at] = Kind::of(operand);
         }
         Recipe { operation: Some(operation), operands, count: 1 + others.len(), stored }
     }

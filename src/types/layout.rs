@@ -130,7 +130,8 @@ impl Layout {
     /// Size and stride of each dimension.
     #[inline]
     pub(super) fn dimensions(&self) -> impl DoubleEndedIterator<Item = (usize, isize)> + '_ {
-        self.shape.iter().copied().zip(self.strides().iter().copied())
+        let (sizes, strides) = (&*self.shape, self.strides());
+        (0..sizes.len()).map(|axis| (sizes[axis], strides[axis]))
     }
 
     /// The lowest offset of an element; [`offset`](Self::offset) where there are none.

@@ -184,7 +184,8 @@ impl PartialEq for Shape {
     // Word by word: there are few, and comparing slices is a call of another library's function.
     #[inline]
     fn eq(&self, other: &Shape) -> bool {
-        self.rank == other.rank && self.iter().zip(other.iter()).all(|(own, others)| own == others)
+        let (own, others) = (&**self, &**other);
+        own.len() == others.len() && (0..own.len()).all(|axis| own[axis] == others[axis])
     }
 }
 

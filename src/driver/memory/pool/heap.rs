@@ -92,7 +92,7 @@ impl Heap {
     /// is no memory for it while work that is under way goes on.
     pub(crate) fn obtain(
         &mut self,
-        backing: &mut impl Backing,
+        backing: &mut dyn Backing,
         stream: u64,
         bytes: u64,
     ) -> Result<Option<Found>> {
@@ -134,7 +134,7 @@ impl Heap {
     }
 
     /// Takes back what is cached in front of the heap.
-    pub(crate) fn drain(&mut self, backing: &mut impl Backing) {
+    pub(crate) fn drain(&mut self, backing: &mut dyn Backing) {
         let mut returned = std::mem::take(&mut self.returned);
         backing.drain(&mut returned);
         for Returned { index, bytes, after } in returned.drain(..) {
@@ -186,7 +186,7 @@ impl Heap {
     }
 
     /// A block that another stream's work may still use.
-    fn hand_over(&mut self, backing: &impl Backing, stream: u64, bytes: u64) -> Option<Found> {
+    fn hand_over(&mut self, backing: &dyn Backing, stream: u64, bytes: u64) -> Option<Found> {
         let arena = arena_of(bytes);
         let index = self.arenas[arena].fit_of_others(stream, bytes, |owner| backing.can_wait(owner))?;
         self.hand_overs += 1;
@@ -194,7 +194,7 @@ impl Heap {
     }
 
     /// Asks how far the owners of free blocks are, all but one; whether any is further than was known.
-    fn poll(&mut self, backing: &mut impl Backing, except: u64) -> Result<bool> {
+    fn poll(&mut self, backing: &mut dyn Backing, except: u64) -> Result<bool> {
         let mut owners: Vec<u64> = self.arenas.iter().flat_map(Arena::owners).collect();
         owners.sort_unstable();
         owners.dedup();
@@ -246,7 +246,7 @@ impl Heap {
     /// A block in memory that was not there before, or, where holes may be used, was somewhere else.
     fn grow(
         &mut self,
-        backing: &mut impl Backing,
+        backing: &mut dyn Backing,
         stream: u64,
         bytes: u64,
         allowed: u64,
@@ -260,7 +260,7 @@ impl Heap {
 
     fn grow_segment(
         &mut self,
-        backing: &mut impl Backing,
+        backing: &mut dyn Backing,
         stream: u64,
         bytes: u64,
         allowed: u64,
@@ -289,7 +289,7 @@ impl Heap {
     }
 
     /// Gives back all memory that no block uses and whose last use is done. Where one piece fails the others still go.
-    pub(crate) fn trim(&mut self, backing: &mut impl Backing) -> Result<()> {
+    pub(crate) fn trim(&mut self, backing: &mut dyn Backing) -> Result<()> {
         self.drain(backing);
         let mut result = self.poll(backing, COMPLETE).map(drop);
         if backing.granularity().is_some() {
@@ -321,7 +321,7 @@ impl Heap {
     }
 
     /// Gives back the address ranges that have no memory at all.
-    fn unreserve(&mut self, backing: &mut impl Backing) -> Result<()> {
+    fn unreserve(&mut self, backing: &mut dyn Backing) -> Result<()> {
         let mut result = Ok(());
         for arena in &mut self.arenas {
             let empty: Vec<Index> = arena.unmapped().filter(|&index| arena.is_whole_range(index)).collect();
@@ -336,7 +336,7 @@ impl Heap {
 
     /// Gives back all pages and addresses, whoever had them: their device is being started over. Segments go with its
     /// context.
-    pub(crate) fn discard(&mut self, backing: &mut impl Backing) -> Result<()> {
+    pub(crate) fn discard(&mut self, backing: &mut dyn Backing) -> Result<()> {
         let old = std::mem::take(self);
         let mut result = Ok(());
         for (address, page) in old.pages {
@@ -363,7 +363,7 @@ impl Heap {
     }
 
     /// Gives pages back; where one fails the others still go.
-    fn release(&mut self, backing: &mut impl Backing, pages: Vec<Page>) -> Result<()> {
+    fn release(&mut self, backing: &mut dyn Backing, pages: Vec<Page>) -> Result<()> {
         let mut result = Ok(());
         for page in pages {
             self.reserved -= page.bytes;

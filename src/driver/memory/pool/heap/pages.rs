@@ -35,7 +35,7 @@ fn power_below(bytes: u64) -> u64 {
 impl Heap {
     pub(super) fn grow_pages(
         &mut self,
-        backing: &mut impl Backing,
+        backing: &mut dyn Backing,
         (stream, bytes): (u64, u64),
         (allowed, holes): (u64, bool),
         granularity: u64,
@@ -79,7 +79,7 @@ impl Heap {
     /// Where a block of so many bytes misses the fewest pages.
     fn place(
         &mut self,
-        backing: &mut impl Backing,
+        backing: &mut dyn Backing,
         arena: usize,
         stream: u64,
         bytes: u64,
@@ -145,7 +145,7 @@ impl Heap {
     }
 
     /// Takes the pages of holes away from their addresses.
-    pub(super) fn empty(&mut self, backing: &mut impl Backing, holes: Vec<Hole>) -> Result<()> {
+    pub(super) fn empty(&mut self, backing: &mut dyn Backing, holes: Vec<Hole>) -> Result<()> {
         let mut result = Ok(());
         for Hole { arena, index, from, to } in holes {
             let unmapped = backing.unmap(from, to - from);
@@ -166,7 +166,7 @@ impl Heap {
     /// Pages of `missing` bytes together, or up to `room`: spare ones first, then new ones.
     fn pages_for(
         &mut self,
-        backing: &mut impl Backing,
+        backing: &mut dyn Backing,
         missing: u64,
         room: u64,
         allowed: u64,
@@ -211,7 +211,7 @@ impl Heap {
     }
 
     /// Gives pages addresses one behind the other and takes them out of the list; all or none. Returns their length.
-    fn map(&mut self, backing: &mut impl Backing, start: u64, pages: &mut Vec<Page>) -> Result<u64> {
+    fn map(&mut self, backing: &mut dyn Backing, start: u64, pages: &mut Vec<Page>) -> Result<u64> {
         let mut end = start;
         let mut result = Ok(());
         for page in pages.iter() {
