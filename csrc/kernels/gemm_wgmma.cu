@@ -21,11 +21,9 @@
 // run ahead into it while the last one is stored. Tiles are taken down a group of rows of tiles, then one column on, so that
 // what is read at one time fits the L2 cache.
 //
-// Where the last round of tiles would leave pairs idle, `divided` has all pairs share it: the steps of its tiles, one tile
-// behind the other, are cut into as many runs as there are pairs. A run that ends within a tile is begun with that tile: its
-// sums are left in `parts`, and a flag is raised. The pair whose run has a tile's last step takes it last of all, adds what the
-// pairs before it have left, from the nearest on, and stores. Pairs wait only for pairs with lower numbers, which start no
-// later, and for what those do first.
+// Where the last round of tiles would leave pairs idle, they may share its steps (`Round`). The sums of a run of steps are left in
+// `parts`, and a flag is raised; the pair that has a tile's first run takes it last of all, adds the parts of the others, and
+// stores. Pairs wait only for pairs with lower numbers, which start no later and wait for nobody.
 //
 // A product may be launched to start before the kernel ahead of it on the stream has ended: barriers are made and tensor maps
 // fetched meanwhile, and all threads wait for that end before anything in global memory is touched, the flags included. The
@@ -33,7 +31,7 @@
 // other's parts never wait for one whose place a block of the next kernel has.
 //
 // What must stay true: every number of C is made of the same operations in the same order, whatever the tile's width (k
-// ascending, 16 at a time, one accumulator; where tiles are divided, sums of runs of k, from the last one on, by a division
+// ascending, 16 at a time, one accumulator; where tiles are divided, sums of runs of k, from the first one on, by a division
 // that depends on the sizes and the number of pairs alone), so all launches of a product on a card give the same bits.
 //
 // | version | what | bf16, 4096^3 and 8192^3 on an H200, of cuBLAS in the same run |
@@ -107,25 +105,28 @@ __device__ inline void copy_stages(const TensorMap* a, const TensorMap* b, const
                                    const Places<Columns>& places, u32 rank) {
     typedef Places<Columns> Stage;
     const Tiles<Columns> tiles(shape);
-    const Pieces pieces(shape, tiles.count);
+    Pieces pieces(shape, tiles.count);
     const u32 about = about_numbers(shape);
     Turn<Stage::stages> turn;
     u32 place = places.notes;
-    Piece piece, next;
-    bool more = pieces.get(0, piece);
-    for (i32 at = 1; more; at++, piece = next) {
-        more = pieces.get(at, next);
+    Piece piece, following;
+    for (bool more = pieces.next(piece); more; piece = following) {
+        more = pieces.next(following);
         i32 row, column, matrix;
         tiles.at(piece.tile, row, column, matrix);
         row += rank * block_rows;
-        const u32 steps = piece.end - piece.first, parts = pieces.is_last_part(piece) ? Note::last_part : 0;
-        const u32 left = pieces.is_left(piece) ? Note::is_left : 0, follows = more ? Note::more : 0;
-        const Note note = {(u32)row, (u32)column, (u32)matrix, steps | parts | left | follows | about};
+        const u32 steps = piece.end - piece.first, adds = piece.parts > 0 ? Note::adds : 0;
+        const u32 left = piece.parts == Piece::left ? Note::is_left : 0, follows = more ? Note::more : 0;
+        const Note note = {(u32)row, (u32)column, (u32)matrix, steps | adds | left | follows | about};
+        const PartsNote parts(piece.part, piece.part + piece.parts * pieces.divided(), pieces.divided());
         const i32 a_matrix = matrix * shape.a_matrix, b_matrix = matrix * shape.b_matrix;
         for (i32 k = piece.first * depth; k < piece.end * depth; k += depth) {
             barrier_wait(places.empty + 8 * turn.stage, turn.parity ^ 1);
             // Those that wait for the stage can read it then.
-            if (k == piece.first * depth) note.put(place);
+            if (k == piece.first * depth) {
+                note.put(place);
+                if (adds | left) parts.put(place);
+            }
             const u32 full = places.full + 8 * turn.stage;
             const u32 stage = turn.stage * Stage::stage_bytes, to_a = places.a + stage, to_b = places.b + stage;
             barrier_expect(full, Stage::a_bytes + Stage::b_bytes);
@@ -220,7 +221,12 @@ struct Parts {
         if (shape.together == 16) {
             publish_to_copies();
             named_barrier(warpgroup_barrier(), 128);
-            if (thread == 0) store_box(to.map, buffer, at, target.row, target.matrix);
+            if (thread != 0) return;
+            if (shape.past) {
+                store_box_past_cache(to.map, buffer, at, target.row, target.matrix);
+            } else {
+                store_box(to.map, buffer, at, target.row, target.matrix);
+            }
             return;
         }
         named_barrier(warpgroup_barrier(), 128);
@@ -432,7 +438,7 @@ __device__ inline void multiply_stages(const Matrices& c, const Matrices& kept, 
     Rounded<Columns> last_tile;
     Note note;
     u32 place = places.notes;
-    do {
+    for (bool more = true; more; more = note.about & Note::more, place = places.next_note(place)) {
         // The note comes with the piece's first stage.
         barrier_wait(places.full + 8 * turn.stage, turn.parity);
         note.get(place);
@@ -462,20 +468,21 @@ __device__ inline void multiply_stages(const Matrices& c, const Matrices& kept, 
         }
         if (Defers) last_tile.store_rest(way);
         note.get(place);
-        place = places.next_note(place);
         if ((note.about & Note::at_once) && shape.epilogue.bias) prefetch_bias<Columns>(shape, note.column);
         wgmma_wait<0>();
         release(turn.before());
 
         if (note.about & Note::is_left) {
-            leave_part<Columns>(d, shape, blockIdx.x / pair, rank, consumer);
+            leave_part<Columns>(d, shape, PartsNote(place).part, rank, consumer);
             last_tile.clear();
             continue;
         }
-        if (note.about & Note::last_part) {
-            const Pieces pieces(shape, Tiles<Columns>(shape).count);
+        if (note.about & Note::adds) {
+            const PartsNote parts(place);
 #pragma unroll 1
-            for (i32 of = pieces.own - 1; pieces.has_part(of); of--) add_part<Columns>(d, shape, of, rank, consumer);
+            for (u32 part = parts.part; part < parts.end; part += parts.apart) {
+                add_part<Columns>(d, shape, part, rank, consumer);
+            }
         }
         if (shape.alpha != 1.0f) {
 #pragma unroll
@@ -493,7 +500,7 @@ __device__ inline void multiply_stages(const Matrices& c, const Matrices& kept, 
             if (note.about & Note::finishes) finish_tile<f32, Columns>(d, shape, target, way);
             store_wide<Columns>(d, target, way);
         }
-    } while (note.about & Note::more);
+    }
     if (Defers) last_tile.store_rest(way);
     if (thread == 0) stores_done();
 }

@@ -132,6 +132,19 @@ __device__ inline void store_box(const TensorMap* map, u32 from, i32 x, i32 y, i
         : "memory");
 }
 
+// As `store_box`, and what is stored is the first to leave the L2 cache: for results that it cannot hold until they are read.
+__device__ inline void store_box_past_cache(const TensorMap* map, u32 from, i32 x, i32 y, i32 z) {
+    asm volatile(
+        "{\n"
+        ".reg .b64 policy;\n"
+        "createpolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
+        "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group.L2::cache_hint [%0, {%2, %3, %4}], [%1], policy;\n"
+        "cp.async.bulk.commit_group;\n"
+        "}" ::"l"(map),
+        "r"(from), "r"(x), "r"(y), "r"(z)
+        : "memory");
+}
+
 // Copies a multiple of 16 bytes to another block of the cluster, whose barrier is told of them.
 __device__ inline void send(u32 cluster_address, u32 from, u32 bytes, u32 cluster_barrier) {
     asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(

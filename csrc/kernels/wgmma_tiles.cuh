@@ -15,10 +15,11 @@ struct Shape {
     i32 wide;       // Whether C is f32 instead of ELEMENT.
     i32 together;   // Bytes of C's rows, and of what is kept, that are stored together: 16 by their maps, fewer by threads.
     f32 alpha, beta;
-    i32 divided;    // Whether the last round of tiles is divided among all pairs.
+    i32 past;       // Whether C is stored as what leaves the L2 cache first.
     Epilogue epilogue;
-    u32* flags;     // Of each pair 4, which are 0 at the start; and then what it leaves: a tile's numbers, of each
+    u32* flags;     // Of each part that is left 4, which are 0 at the start; and then the parts: a tile's numbers, of each
     f32* parts;     // warpgroup behind one another, in 4 of each thread.
+    i32 runs[4];    // Steps of a run of each round (`Round`).
 };
 
 // Enumerators, because constants would become variables of the module.
@@ -62,23 +63,26 @@ struct Tiles {
 // A tile, or a run of its steps.
 struct Piece {
     i32 tile, first, end;  // Steps.
+    i32 part, parts;       // The first of so many parts that are added to its sums; or, if those are `left`, their own.
+
+    enum : i32 { left = -1 };
 };
 
 // What the thread that copies tells the warpgroups of a piece, in shared memory: to find a piece takes divisions, which would keep
 // a warpgroup from its next products, and registers that it does not have.
 struct Note {
     enum : u32 {
-        bytes = 16,
+        bytes = 32,
         finishes = 1u << 26,
         at_once = 1u << 27,
-        last_part = 1u << 28,
+        adds = 1u << 28,
         is_left = 1u << 29,
         more = 1u << 30,
         steps = finishes - 1,
     };
     // The first row of the block and the first column of the tile, its matrix, and the piece's steps with bits for whether the
-    // tile's numbers are finished before they are rounded, whether at once, whether others left their parts of it to this pair,
-    // this pair leaves its part, and another piece follows.
+    // tile's numbers are finished before they are rounded, whether at once, whether others' parts are added to them, they are
+    // left as a part, and another piece follows.
     u32 row, column, matrix, about;
 
     __device__ void put(u32 place) const {
@@ -92,55 +96,114 @@ struct Note {
     }
 };
 
-// What a pair makes, one piece after the other.
-struct Pieces {
-    i32 steps, own, pairs, whole, count;  // `whole` tiles are taken whole, one round after the other.
-    i32 begin, end;                        // Of the pair's run of the steps of the others.
+// Which parts a piece is about, behind its note, where there are some: the one that is left, or the first one that is added, with
+// where those end and how far they are apart.
+struct PartsNote {
+    u32 part, end, apart;
 
-    __device__ Pieces(const Shape& shape, i32 tiles) {
-        steps = (shape.k + depth - 1) / depth;
-        own = blockIdx.x / pair;
-        pairs = gridDim.x / pair;
-        count = tiles;
-        whole = shape.divided ? tiles / pairs * pairs : tiles;
-        begin = start_of(own);
-        end = start_of(own + 1);
+    __device__ PartsNote(u32 part, u32 end, u32 apart) : part(part), end(end), apart(apart) {}
+    __device__ explicit PartsNote(u32 note) {
+        u32 words[4];
+        from_shared(note + 16, words);
+        part = words[0], end = words[1], apart = words[2];
     }
+    __device__ void put(u32 note) const {
+        const u32 words[4] = {part, end, apart, 0};
+        to_shared(note + 16, words);
+    }
+};
 
-    // The Rust side divides only where this fits.
-    __device__ i32 start_of(i32 of) const { return (count - whole) * steps * of / pairs; }
-    // A run that ends within a tile leaves its part of it to others.
-    __device__ bool leaves() const { return end % steps != 0; }
-    // It begins within a tile, and has its last step.
-    __device__ bool finishes() const { return begin % steps != 0 && begin / steps < end / steps; }
+// How the first `pairs` pairs share the last `tiles` tiles from step `begin` on. Each takes as many whole as all can. Of those that
+// are left, fewer than pairs, as many pairs as they are take the first `run` steps, as many others the next, and so on: `runs`
+// runs. The pairs that then are left share what is left of the steps in the next round.
+//
+// So pairs are at the same k at the same time, and what they read of the same rows and columns comes from memory once.
+struct Round {
+    const Shape& shape;
+    i32 tiles, pairs, number = 0, begin = 0;
 
-    // Piece number `at`; whether there is one.
-    __device__ bool get(i32 at, Piece& piece) const {
-        if (leaves()) {
-            const i32 tile = end / steps;
-            piece.tile = whole + tile;
-            piece.first = max(begin - tile * steps, 0);
-            piece.end = end % steps;
-            if (at-- == 0) return true;
+    __device__ Round(const Shape& shape, i32 tiles) : shape(shape), tiles(tiles), pairs(gridDim.x / pair) {}
+
+    __device__ i32 steps() const { return (shape.k + depth - 1) / depth; }
+    // Tiles that are divided, and those that are not.
+    __device__ i32 left() const { return tiles % pairs; }
+    __device__ i32 whole() const { return tiles - left(); }
+    __device__ i32 run() const { return shape.runs[number]; }
+    __device__ i32 runs() const { return left() == 0 ? 0 : min(pairs / left(), (steps() - begin + run() - 1) / run()); }
+    // Pairs that have no run.
+    __device__ i32 others() const { return pairs - runs() * left(); }
+    // How many parts it leaves of each tile that it divides: the first run of all is none.
+    __device__ i32 parts() const { return runs() - (number == 0); }
+    // Whether it leaves steps to the next one, which takes its place then.
+    __device__ bool next() {
+        const i32 end = begin + runs() * run();
+        if (left() == 0 || end >= steps()) return false;
+        const i32 rest = others();
+        begin = end;
+        tiles = left();
+        pairs = rest;
+        number++;
+        return true;
+    }
+};
+
+// What a pair makes, one piece after the other; the Rust side launches no pair that has none. A divided tile is finished by the pair that has its first steps, for which the others
+// leave theirs: they have lower numbers, so they start no later, and wait for nobody.
+class Pieces {
+    const i32 count;
+    Round round;
+    i32 at = 0;     // Whole tiles of this round that are taken; behind the last piece less than 0.
+    i32 parts = 0;  // Of a divided tile that the rounds before this one leave.
+
+    // How many parts others leave of the tile that the first round divides as number `tile`.
+    __device__ i32 parts_of(i32 tile) const {
+        Round of(round.shape, count);
+        i32 sum = of.parts();
+        while (of.next()) {
+            if (tile < of.whole()) return sum + 1;
+            tile -= of.whole();
+            sum += of.parts();
         }
-        piece.first = 0;
-        piece.end = steps;
-        const i32 rounds = (whole - own + pairs - 1) / pairs;
-        piece.tile = own + at * pairs;
-        if (at < rounds) return true;
-        at -= rounds;
-        const i32 first = (begin + steps - 1) / steps;
-        piece.tile = whole + first + at;
-        if (first + at < end / steps) return true;
-        at -= max(end / steps - first, 0);
-        piece.tile = whole + begin / steps;
-        piece.first = begin % steps;
-        return at == 0 && finishes();
+        return sum;
     }
 
-    // Whether others left parts of the piece's tile to this pair, and whether this one leaves its part.
-    __device__ bool is_last_part(const Piece& piece) const { return piece.first > 0 && piece.end == steps; }
-    __device__ bool is_left(const Piece& piece) const { return piece.end < steps; }
-    // Whether that pair has a part of the tile in which this one's run begins, which it left.
-    __device__ bool has_part(i32 of) const { return of >= 0 && start_of(of + 1) > begin / steps * steps; }
+   public:
+    __device__ Pieces(const Shape& shape, i32 count) : count(count), round(shape, count) {}
+
+    // The tiles that are divided.
+    __device__ i32 divided() const { return count % (i32)(gridDim.x / pair); }
+
+    // The next one, if there is one.
+    __device__ bool next(Piece& piece) {
+        const i32 own = blockIdx.x / pair;
+        while (at >= 0) {
+            const i32 left = round.left(), whole = round.tiles - left, first = count - round.tiles;
+            piece.tile = first + at * round.pairs + own;
+            piece.first = round.begin;
+            piece.end = round.steps();
+            piece.part = parts * divided() + piece.tile - (count - divided());
+            piece.parts = round.number > 0 ? Piece::left : 0;
+            if (piece.tile < first + whole) {
+                at++;
+                return true;
+            }
+            if (own >= round.others()) {
+                // The pairs with the highest numbers have the first run.
+                const i32 run = (round.pairs - 1 - own) / left;
+                const i32 tile = own - (round.pairs - (run + 1) * left);
+                at = -1;
+                piece.tile = first + whole + tile;
+                piece.first = round.begin + run * round.run();
+                piece.end = min(piece.first + round.run(), round.steps());
+                const bool finishes = round.number == 0 && run == 0;
+                const i32 behind = finishes ? 0 : parts + run - (round.number == 0);
+                piece.part = behind * divided() + piece.tile - (count - divided());
+                piece.parts = finishes ? parts_of(tile) : Piece::left;
+                return true;
+            }
+            parts += round.parts();
+            at = round.next() ? 0 : -1;
+        }
+        return false;
+    }
 };

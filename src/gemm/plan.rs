@@ -298,7 +298,7 @@ impl fmt::Display for Plan {
         if *divided > 0 {
             write!(
                 formatter,
-                "\n  all blocks divide the k of the last {divided} tiles, and add their sums from the last one on"
+                "\n  all blocks divide the k of the last {divided} tiles, and add their sums from the first one on"
             )?;
         }
         for operand in copied {

@@ -40,8 +40,11 @@ const ENDS: u64 = 5300;
 /// written to memory and read again, and the parts of a tile are added one after the other, 512 bytes of a column at 64 a clock.
 const DIVIDES: (u64, u64, u64) = (4000, 64, 8);
 
-/// Flags of a pair: one of each warpgroup that multiplies.
+/// Flags of a part: one of each warpgroup that multiplies.
 const FLAGS: usize = 4;
+
+/// A result of more bytes is not kept in the L2 cache, which is of 50 MB and has the operands to hold.
+const KEPT_BYTES: u64 = 32 << 20;
 
 /// How a product is divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +58,10 @@ pub(super) struct Pairs {
     pub group: u32,
     /// Whether all pairs divide the last round of tiles.
     pub divided: bool,
+    /// Steps of a run of each round in which they do; all steps where they do not.
+    pub runs: [u32; ROUNDS],
+    /// The most parts of a tile that are left for the pair that has its first run.
+    pub parts: u32,
 }
 
 /// The kernels' parameter: exactly the `Shape` of gemm_wgmma.cu.
@@ -74,10 +81,11 @@ struct Shape {
     together: i32,
     alpha: f32,
     beta: f32,
-    divided: i32,
+    past: i32,
     epilogue: Raw,
     flags: u64,
     parts: u64,
+    runs: [u32; ROUNDS],
 }
 
 /// Its divisions, and the clocks that each takes, roughly; of two that cost the same the wider one comes first.
@@ -97,32 +105,78 @@ pub(super) fn divisions(product: &Product, machine: Machine) -> impl Iterator<It
     all.filter_map(move |((columns, stage, rest), divided)| {
         let tiles = (m.div_ceil(TILE_ROWS) * n.div_ceil(u64::from(columns))).saturating_mul(count);
         if divided {
-            // The kernel counts the steps of the last round times the pairs in 31 bits, and each pair has some.
-            let last = tiles % most * steps;
-            if last < most * LEAST_STEPS || last.saturating_mul(most) > i32::MAX as u64 {
+            let last = tiles % most;
+            if last * steps < most * LEAST_STEPS {
                 return None;
             }
-            let parts = most.div_ceil((tiles % most).max(1));
+            let (runs, parts, busy) = divide(last, most, steps);
+            // Each pair that is launched has something to do.
+            let pairs = if tiles < most { busy } else { most };
             let ends = ENDS
                 + 2 * rest
                 + DIVIDES.0
                 + DIVIDES.1 * u64::from(columns)
-                + DIVIDES.2 * u64::from(columns) * parts;
+                + DIVIDES.2 * u64::from(columns) * u64::from(parts);
             let whole = (tiles / most).saturating_mul(steps * stage + rest);
-            // In whole rounds pairs are out of step with each other, and read less of the same at one time; how much that
-            // takes is a margin, not measured.
+            // A margin, not measured.
             let whole = whole.saturating_add(whole / 32);
-            let clocks = whole.saturating_add(last.div_ceil(most) * stage + ends);
-            return Some((Pairs { columns, tiles, pairs: most as u32, group, divided }, clocks));
+            let clocks = whole.saturating_add(u64::from(runs[0]) * stage + ends);
+            return Some((
+                Pairs { columns, tiles, pairs: pairs as u32, group, divided, runs, parts },
+                clocks,
+            ));
         }
         let rounds = tiles.div_ceil(most);
         let clocks = rounds.saturating_mul(steps * stage + rest).saturating_add(ENDS);
-        Some((Pairs { columns, tiles, pairs: tiles.min(most) as u32, group, divided }, clocks))
+        let runs = [steps as u32; ROUNDS];
+        Some((
+            Pairs { columns, tiles, pairs: tiles.min(most) as u32, group, divided, runs, parts: 0 },
+            clocks,
+        ))
     })
 }
 
-/// Steps of a divided round that are worth a pair's while.
+/// Rounds in which what is left of the tiles' steps is divided.
+const ROUNDS: usize = 4;
+/// Steps of a run that are worth a pair's while, and what it takes beside its steps, in steps too.
 const LEAST_STEPS: u64 = 4;
+
+/// How all pairs divide the steps of fewer tiles, as the kernel's `Round` has it: the steps of a run in each round, so that all
+/// end at the same time, the most parts of a tile that are left, and how many of the pairs have something to do.
+fn divide(mut tiles: u64, mut pairs: u64, steps: u64) -> ([u32; ROUNDS], u32, u64) {
+    let mut runs = [steps as u32; ROUNDS];
+    let (mut begin, mut parts, mut most_parts, mut busy) = (0, 0, 0, pairs);
+    for (round, run) in runs.iter_mut().enumerate() {
+        if round > 0 && tiles >= pairs {
+            most_parts = most_parts.max(parts + 1);
+        }
+        tiles %= pairs;
+        if tiles == 0 {
+            break;
+        }
+        let (left, most) = (steps - begin, pairs / tiles);
+        let others = pairs - most * tiles;
+        // Those that are left make more pieces than one.
+        let level = (tiles * left + LEAST_STEPS * tiles.saturating_sub(others)).div_ceil(pairs);
+        let divides_again = others > 0 && round + 1 < ROUNDS && most * level + LEAST_STEPS <= left;
+        let taken = if divides_again { level } else { left.div_ceil(most) };
+        *run = taken as u32;
+        let count = most.min(left.div_ceil(taken));
+        // The one with the first run leaves none.
+        parts += count - u64::from(round == 0);
+        most_parts = most_parts.max(parts);
+        if !divides_again {
+            // In a later round there are fewer pairs than tiles, so each has a whole one.
+            if round == 0 {
+                busy = count * tiles;
+            }
+            break;
+        }
+        begin += most * taken;
+        pairs = others;
+    }
+    (runs, most_parts as u32, busy)
+}
 
 /// Dynamic shared memory: barriers and notes, the stages, what C is staged in, and room to begin at a multiple of 1024.
 fn shared_bytes(columns: u32) -> u32 {
@@ -145,19 +199,24 @@ impl Pairs {
         if self.divided { self.tiles % u64::from(self.pairs) } else { 0 }
     }
 
-    /// Words of the flags; what follows begins at a multiple of 128 bytes.
+    /// The flags of all parts.
     fn flags(&self) -> usize {
-        (FLAGS * self.pairs as usize).next_multiple_of(32)
+        FLAGS * self.divided_tiles() as usize * self.parts as usize
+    }
+
+    /// Words that they take: what follows begins at a multiple of 128 bytes.
+    fn flag_words(&self) -> usize {
+        self.flags().next_multiple_of(32)
     }
 
     /// Where pairs leave their parts of divided tiles: words, of which the first ones are flags and 0.
-    fn parts(&self, stream: &Stream) -> Result<Option<DeviceBuffer<u32>>> {
-        if !self.divided {
+    fn left(&self, stream: &Stream) -> Result<Option<DeviceBuffer<u32>>> {
+        if self.parts == 0 {
             return Ok(None);
         }
-        let words = self.flags() + FLAGS * self.pairs as usize * 64 * self.columns as usize;
+        let words = self.flag_words() + self.flags() * 64 * self.columns as usize;
         let mut parts = stream.uninitialized::<u32>(words)?;
-        stream.fill(&mut parts.slice_mut(..self.flags())?, 0)?;
+        stream.fill(&mut parts.slice_mut(..self.flag_words())?, 0)?;
         Ok(Some(parts))
     }
 
@@ -183,10 +242,10 @@ impl Pairs {
         // Each block of a pair copies half: of the columns where k is contiguous, of the depth where it is not.
         let map_b = b.map(if b_transposed { (PANEL, columns / 2) } else { (PANEL, 32) })?;
         // Its memory goes back to the stream behind the launch.
-        let mut left = self.parts(stream)?;
+        let mut left = self.left(stream)?;
         let left = left.as_mut().map(|parts| parts.slice_mut(..)).transpose()?;
         let flags = left.as_ref().map_or(0, DeviceSliceMut::address);
-        let parts = flags + (self.flags() * size_of::<u32>()) as u64;
+        let parts = flags + (self.flag_words() * size_of::<u32>()) as u64;
         let stored_c = product.stored_c();
         // A store by a map writes whole pieces of 16 bytes: where a row ends within one, it would write behind the row.
         let kept = work.epilogue.kept.as_ref().map(DeviceSlice::from);
@@ -198,6 +257,10 @@ impl Pairs {
         let lie = |bytes: usize| addresses.iter().flatten().all(|address| address % bytes as u64 == 0);
         let by_threads: Vec<usize> = STORED[1..].iter().copied().filter(|bytes| lie(*bytes)).collect();
         let together = if staged { MAP_ALIGNMENT } else { stored_c.whole_blocks(&by_threads, size) };
+        let result_bytes = (product.m() as u64)
+            .saturating_mul(product.n() as u64)
+            .saturating_mul(product.count() as u64)
+            .saturating_mul(size as u64);
         let shape = Shape {
             m: product.m() as i32,
             n: product.n() as i32,
@@ -212,10 +275,11 @@ impl Pairs {
             together: together as i32,
             alpha: work.alpha,
             beta: work.beta,
-            divided: self.divided.into(),
+            past: (result_bytes > KEPT_BYTES).into(),
             epilogue: work.epilogue.raw(),
             flags,
             parts,
+            runs: self.runs,
         };
         let config = config(product, self.blocks(), THREADS, shared_bytes(columns));
         let shape = WithParts { shape: WithEpilogue { shape, epilogue: work.epilogue }, parts: left };
@@ -269,7 +333,7 @@ mod tests {
 
     #[test]
     fn the_shape_is_the_kernels() {
-        assert_eq!(size_of::<Shape>(), 64 + 32 + 16);
+        assert_eq!(size_of::<Shape>(), 64 + 32 + 16 + 16);
         assert_eq!(std::mem::offset_of!(Shape, c_row), 16);
         assert_eq!(std::mem::offset_of!(Shape, alpha), 52);
         assert_eq!(std::mem::offset_of!(Shape, epilogue), 64);
@@ -283,12 +347,50 @@ mod tests {
     }
 
     #[test]
+    fn runs_reach_the_last_step_and_end_together() {
+        for (pairs, steps) in [(66, 1024), (66, 48), (57, 333), (7, 5), (1, 4)] {
+            for tiles in (1..pairs).filter(|tiles| tiles * steps >= LEAST_STEPS * pairs) {
+                let (runs, parts, busy) = divide(tiles, pairs, steps);
+                let (mut tiles_left, mut pairs_left, mut begin) = (tiles, pairs, 0);
+                for run in runs.map(u64::from) {
+                    let whole = tiles_left / pairs_left;
+                    tiles_left %= pairs_left;
+                    let taken =
+                        whole * (steps - begin) + if tiles_left > 0 { run.min(steps - begin) } else { 0 };
+                    let even = (tiles * steps).div_ceil(pairs);
+                    assert!(
+                        taken <= even + even / 3 + LEAST_STEPS || runs[0] as u64 == steps,
+                        "{tiles} of {pairs}"
+                    );
+                    if tiles_left == 0 {
+                        begin = steps;
+                        break;
+                    }
+                    let count = (pairs_left / tiles_left).min((steps - begin).div_ceil(run));
+                    begin += count * run;
+                    if begin >= steps {
+                        break;
+                    }
+                    pairs_left -= count * tiles_left;
+                }
+                assert!(begin >= steps, "{tiles} of {pairs}: {runs:?} end at {begin} of {steps}");
+                assert!(u64::from(parts) < pairs && busy <= pairs, "{tiles} of {pairs}: {parts}, {busy}");
+            }
+        }
+        // Nine tiles, seven pairs each, and three pairs that take the last steps of three.
+        assert_eq!(divide(9, 66, 1024), ([140, 1024, 1024, 1024], 7, 66));
+        assert_eq!(divide(27, 66, 1024), ([420, 46, 1024, 1024], 5, 66));
+        // 4 tiles of 75 steps in 15 runs each.
+        assert_eq!(divide(4, 66, 75), ([5, 75, 75, 75], 14, 60));
+    }
+
+    #[test]
     fn large_products_take_wide_tiles_and_small_ones_fill_the_device() {
         let best = |product: &Product| divisions(product, H200).min_by_key(|(_, clocks)| *clocks).unwrap().0;
         let of = |m, n, k| best(&Product::new(m, n, k));
         assert_eq!(
             of(8192, 8192, 8192),
-            Pairs { columns: 256, tiles: 1024, pairs: 66, group: 8, divided: false }
+            Pairs { columns: 256, tiles: 1024, pairs: 66, group: 8, runs: [128; ROUNDS], ..Pairs::default() }
         );
         // Gradients of weights have few tiles and a long k.
         assert_eq!(of(768, 3072, 65536).divided_tiles(), 36);
@@ -297,7 +399,7 @@ mod tests {
         // 4 x 16 tiles of 64 columns are one round of 66 pairs; 16 of 256 columns would leave 50 pairs idle.
         assert_eq!(
             of(1024, 1024, 1024),
-            Pairs { columns: 64, tiles: 64, pairs: 64, group: 4, divided: false }
+            Pairs { columns: 64, tiles: 64, pairs: 64, group: 4, runs: [16; ROUNDS], ..Pairs::default() }
         );
         assert_eq!(of(1, 1, 1).pairs, 1);
         // A batch counts as more tiles.

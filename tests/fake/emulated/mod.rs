@@ -140,8 +140,7 @@ fn pairs(fake: &Fake) -> Outcome {
     })
 }
 
-/// Child: pairs of blocks that divide the last round of tiles, of which one may have parts of several pairs, a pair a part
-/// of one and the end of another, and whole ones between.
+/// Child: pairs of blocks that divide the last round of tiles, in one round or more of their own.
 fn divided(fake: &Fake) -> Outcome {
     emulate(fake, &[PAIRS_BF16, PAIRS_F16])?;
     with_seeds(2, |stream| {
@@ -151,9 +150,13 @@ fn divided(fake: &Fake) -> Outcome {
             (300, 264, 5000, "wgmma/pairs/256/divided"),
             // A round of whole tiles, and one that is divided.
             (9 * 256, 8 * 64, 3208, "wgmma/pairs/64/divided"),
+            // 36 and 27 tiles, which 66 pairs are no multiple of: the pairs that are left take the ends of one whole tile and a
+            // run, or of two and one.
+            (16, 36 * 64, 3208, "wgmma/pairs/64/divided"),
+            (16, 27 * 64, 5000, "wgmma/pairs/64/divided"),
         ]
         .into_iter()
-        .zip(LAYOUTS)
+        .zip(LAYOUTS.into_iter().cycle())
         {
             let case = Case { operations, multiple: 8, ..Case::new(m, n, k) };
             in_every_way::<bf16, bf16>(stream, case, &[way])?;
