@@ -66,7 +66,7 @@ pub use memory::{
     RegisterError, ReplayOptions, ReplayPool, ReplayReport, ReplaySample, SegmentSnapshot, TraceEvent,
     Transfer, TransferError,
 };
-pub(crate) use memory::{View, prefer_large_pages};
+pub(crate) use memory::{SharedBuffer, View, prefer_large_pages};
 pub(crate) use module::ModuleState;
 pub use module::{Global, LinkInput, Module, ModuleOptions};
 pub(crate) use operands::{Operand, OperandAccess, Operands};

@@ -1,7 +1,5 @@
 //! Tensors out of host memory and back, and to other layouts, dtypes and devices.
 
-use std::sync::Arc;
-
 use super::device::{Device, stream};
 use super::evaluate::Target;
 use super::indexing::told;
@@ -42,7 +40,7 @@ impl Tensor {
         }
         let shape = shape_of(elements.len(), shape)?;
         let storage = Storage::Host(HostMemory::of_vec(elements));
-        Ok(Tensor::of(Arc::new(storage), T::DTYPE, Layout::of(shape)))
+        Ok(Tensor::of(storage.into(), T::DTYPE, Layout::of(shape)))
     }
 
     /// As [`from_slice`](Self::from_slice), of elements whose dtype is known only at run time, as bytes of this machine's order.

@@ -4,10 +4,9 @@
 //! exclusively, so the borrow says it.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use super::device::{Device, stream};
-use super::storage::{Fresh, Memory, MemoryMut, Storage, bytes_of};
+use super::storage::{Fresh, Memory, MemoryMut, Shared, Storage, bytes_of};
 use super::tensor::{Tensor, mismatch, one_device};
 use crate::driver::Stream;
 use crate::error::{Error, Result};
@@ -140,13 +139,13 @@ pub(super) fn evaluate_one(
         let mut storage = Storage::uninitialized(&device, dtype, layout.shape())?;
         let target = Target::new(storage.memory_mut(), dtype, layout);
         run_on_host(expression, sources, scalars, &mut [target])?;
-        Arc::new(storage)
+        storage.into()
     } else {
         let stream = stream(&device)?;
         let mut memory = stream.uninitialized(bytes_of(dtype, layout.shape())?)?;
         let target = Target::new(MemoryMut::Cuda(&mut memory), dtype, layout);
         run_on_device(&stream, expression, sources, scalars, &mut [target])?;
-        Arc::new(Storage::Cuda(memory))
+        Shared::Cuda(memory.into())
     };
     Ok(Tensor::of(storage, dtype, *layout))
 }

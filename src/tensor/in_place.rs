@@ -3,8 +3,6 @@
 //! What must stay true: nobody else sees a write. Elements that a clone or a view shares are copied first (or, where all
 //! of them are written, not even that), and so an output never overlaps an input, whatever it is a view of.
 
-use std::sync::Arc;
-
 use super::device::Device;
 use super::evaluate::{Source, Target};
 use super::moving::copy_to;
@@ -79,7 +77,7 @@ impl Tensor {
 
     /// Makes the elements this tensor's own, each in a place of its own; whether that took a copy.
     pub(super) fn own(&mut self) -> Result<bool> {
-        let owned = Arc::get_mut(&mut self.storage).is_some() && !self.layout.may_overlap();
+        let owned = self.storage.is_unique() && !self.layout.may_overlap();
         if !owned {
             *self = self.copy()?;
         }
@@ -135,7 +133,7 @@ impl<'a> TensorMut<'a> {
     /// Whether the elements are this one's own, each in a place of its own.
     pub(super) fn is_own(&mut self) -> bool {
         // Whoever has a part has made its tensor own them.
-        Arc::get_mut(&mut self.tensor.storage).is_some() && !self.layout().may_overlap()
+        self.tensor.storage.is_unique() && !self.layout().may_overlap()
     }
 
     /// Writes what `run` puts into its target: all of the elements.
@@ -174,9 +172,9 @@ impl<'a> TensorMut<'a> {
     fn target<'b>(&'b mut self, fresh: &'b mut Option<Fresh>) -> Result<Target<'b>> {
         let Tensor { storage, dtype, layout } = &mut *self.tensor;
         let (dtype, layout) = (*dtype, self.part.as_ref().unwrap_or(layout));
-        match (fresh, Arc::get_mut(storage)) {
+        match (fresh, storage.memory_mut()) {
             (Some(fresh), _) => Ok(Target::all(fresh)),
-            (None, Some(storage)) => Ok(Target::new(storage.memory_mut(), dtype, layout)),
+            (None, Some(memory)) => Ok(Target::new(memory, dtype, layout)),
             (None, None) => Err(Error::invalid("writing to a tensor", "shared elements", "its own")),
         }
     }

@@ -2,7 +2,6 @@
 //! kernels of one's own.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use super::device::Device;
 use super::storage::{Memory, MemoryMut};
@@ -41,7 +40,7 @@ impl Tensor {
     pub fn as_slice_mut<T: Element>(&mut self) -> Result<&mut [T]> {
         let device = self.device();
         let range = self.own_bytes_of::<T>()?;
-        match Arc::get_mut(&mut self.storage).map(|storage| storage.memory_mut()) {
+        match self.storage.memory_mut() {
             Some(MemoryMut::Host(memory)) => {
                 let outside = outside(&range, memory.len());
                 memory.get_mut(range).map(bytemuck::cast_slice_mut).ok_or(outside)
@@ -85,7 +84,7 @@ impl Tensor {
     /// As [`as_slice_mut`](Self::as_slice_mut).
     pub fn device_slice_mut<T: Element>(&mut self) -> Result<DeviceSliceMut<'_, T>> {
         let range = self.own_bytes_of::<T>()?;
-        match Arc::get_mut(&mut self.storage).map(|storage| storage.memory_mut()) {
+        match self.storage.memory_mut() {
             Some(MemoryMut::Cuda(buffer)) => buffer.slice_mut(range)?.reinterpret(),
             Some(MemoryMut::Host(_)) => Err(elsewhere()),
             None => Err(Error::invalid("a slice to write", "shared elements", "its own")),

@@ -1,5 +1,5 @@
-//! The memory of tensors: [`Storage`], which they share and nobody writes, and [`Fresh`], which is written before there is
-//! a tensor of it.
+//! The memory of tensors: [`Shared`], which nobody writes while several have it, and [`Storage`] and [`Fresh`], which are
+//! written before there is a tensor of them.
 //!
 //! What must stay true: storage is written only by who holds it alone, and nobody sees memory that was not written.
 
@@ -10,14 +10,21 @@ use std::sync::Arc;
 
 use super::device::{Device, stream};
 use super::tensor::Tensor;
-use crate::driver::{DeviceBuffer, prefer_large_pages};
+use crate::driver::{DeviceBuffer, SharedBuffer, prefer_large_pages};
 use crate::error::{Error, Result};
 use crate::types::{DType, Element, Layout, Shape};
 
-/// Memory that tensors share, in bytes.
+/// Memory that nobody shares yet, in bytes.
 pub(crate) enum Storage {
     Host(HostMemory),
     Cuda(DeviceBuffer<u8>),
+}
+
+/// Memory that tensors share.
+#[derive(Clone)]
+pub(crate) enum Shared {
+    Host(Arc<HostMemory>),
+    Cuda(SharedBuffer),
 }
 
 /// What an operation reads.
@@ -47,26 +54,53 @@ impl Storage {
     }
 
     #[inline]
+    pub(crate) fn memory_mut(&mut self) -> MemoryMut<'_> {
+        match self {
+            Storage::Host(memory) => MemoryMut::Host(memory.bytes_mut()),
+            Storage::Cuda(buffer) => MemoryMut::Cuda(buffer),
+        }
+    }
+}
+
+impl From<Storage> for Shared {
+    fn from(storage: Storage) -> Shared {
+        match storage {
+            Storage::Host(memory) => Shared::Host(Arc::new(memory)),
+            Storage::Cuda(buffer) => Shared::Cuda(buffer.into()),
+        }
+    }
+}
+
+impl Shared {
+    #[inline]
     pub(crate) fn device(&self) -> Device {
         match self {
-            Storage::Host(_) => Device::cpu(),
-            Storage::Cuda(buffer) => Device::from(buffer.device()),
+            Shared::Host(_) => Device::cpu(),
+            Shared::Cuda(buffer) => Device::from(buffer.device()),
         }
     }
 
     #[inline]
     pub(crate) fn memory(&self) -> Memory<'_> {
         match self {
-            Storage::Host(memory) => Memory::Host(memory.bytes()),
-            Storage::Cuda(buffer) => Memory::Cuda(buffer),
+            Shared::Host(memory) => Memory::Host(memory.bytes()),
+            Shared::Cuda(buffer) => Memory::Cuda(buffer),
         }
     }
 
-    #[inline]
-    pub(crate) fn memory_mut(&mut self) -> MemoryMut<'_> {
+    /// Whether nobody else has it.
+    pub(super) fn is_unique(&self) -> bool {
         match self {
-            Storage::Host(memory) => MemoryMut::Host(memory.bytes_mut()),
-            Storage::Cuda(buffer) => MemoryMut::Cuda(buffer),
+            Shared::Host(memory) => Arc::strong_count(memory) == 1,
+            Shared::Cuda(buffer) => buffer.is_unique(),
+        }
+    }
+
+    /// To write, where nobody else has it.
+    pub(super) fn memory_mut(&mut self) -> Option<MemoryMut<'_>> {
+        match self {
+            Shared::Host(memory) => Arc::get_mut(memory).map(|memory| MemoryMut::Host(memory.bytes_mut())),
+            Shared::Cuda(buffer) => buffer.get_mut().map(MemoryMut::Cuda),
         }
     }
 }
@@ -222,6 +256,6 @@ impl Fresh {
 
     /// The tensor, once every element was written.
     pub(crate) fn into_tensor(self) -> Tensor {
-        Tensor::of(Arc::new(self.storage), self.dtype, self.layout)
+        Tensor::of(self.storage.into(), self.dtype, self.layout)
     }
 }

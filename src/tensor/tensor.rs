@@ -1,9 +1,7 @@
 //! [`Tensor`], an array of any dtype and layout on any device.
 
-use std::sync::Arc;
-
 use super::device::Device;
-use super::storage::{Memory, Storage};
+use super::storage::{Memory, Shared};
 use crate::error::{Error, Result};
 use crate::types::{DType, Layout, Shape};
 
@@ -13,7 +11,7 @@ use crate::types::{DType, Layout, Shape};
 /// copies first where the elements are shared. See the [module](super) for how dtypes and shapes meet.
 #[derive(Clone)]
 pub struct Tensor {
-    pub(super) storage: Arc<Storage>,
+    pub(super) storage: Shared,
     pub(super) dtype: DType,
     pub(super) layout: Layout,
 }
@@ -21,7 +19,7 @@ pub struct Tensor {
 impl Tensor {
     /// All of the layout's elements are in the storage.
     #[inline]
-    pub(crate) fn of(storage: Arc<Storage>, dtype: DType, layout: Layout) -> Tensor {
+    pub(crate) fn of(storage: Shared, dtype: DType, layout: Layout) -> Tensor {
         Tensor { storage, dtype, layout }
     }
 
@@ -68,7 +66,7 @@ impl Tensor {
 
     /// Whether writing needs no copy first: no clone and no view shares the elements.
     pub fn is_unique(&self) -> bool {
-        Arc::strong_count(&self.storage) == 1
+        self.storage.is_unique()
     }
 
     /// What holds the elements: all of it, of which the layout names a part.

@@ -6,6 +6,7 @@
 //! events instead. A block of a graph goes back to the graph.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use super::pool::Block;
 use super::usage::{Access, Usage};
@@ -26,6 +27,8 @@ pub(crate) struct Allocation {
     usage: Usage,
     pub(crate) home: Arc<StreamState>,
     block: Block,
+    /// Who holds the one buffer that names the block, where it is shared ([`SharedBuffer`](super::SharedBuffer)).
+    pub(super) holders: AtomicUsize,
 }
 
 impl Allocation {
@@ -46,7 +49,7 @@ impl Allocation {
             None => device.allocate(stream, bytes)?,
         };
         let (usage, home) = (Usage::owned_by_home(stream), stream.clone());
-        Ok(Arc::new(Allocation { device, arena: None, usage, home, block }))
+        Ok(Arc::new(Allocation { device, arena: None, usage, home, block, holders: AtomicUsize::new(1) }))
     }
 
     /// A block of the graph's, whose first user outside of the graph must wait for the events.
@@ -57,7 +60,8 @@ impl Allocation {
         after: Vec<Arc<EventCell>>,
     ) -> Arc<Allocation> {
         let (device, home, usage) = (stream.device, stream.clone(), Usage::after(after));
-        Arc::new(Allocation { device, home, usage, block, arena: Some(arena.clone()) })
+        let (arena, holders) = (Some(arena.clone()), AtomicUsize::new(1));
+        Arc::new(Allocation { device, arena, usage, home, block, holders })
     }
 
     /// Who uses the block.

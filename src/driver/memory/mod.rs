@@ -17,6 +17,7 @@ mod fill;
 mod pinned;
 mod pool;
 mod retired;
+mod shared;
 mod slice;
 mod staging;
 mod transfer;
@@ -34,6 +35,7 @@ pub use pool::{
     ReplayOptions, ReplayPool, ReplayReport, ReplaySample, SegmentSnapshot, TraceEvent,
 };
 pub(crate) use retired::{Resource, Retired};
+pub(crate) use shared::SharedBuffer;
 pub use slice::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite};
 pub(crate) use slice::{HasView, View, range_of};
 pub(crate) use staging::prefer_large_pages;
