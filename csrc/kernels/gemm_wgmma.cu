@@ -52,6 +52,8 @@
 // | (9, the second warpgroup one to three stages behind) | copies come too late | 1.12, 1.04 to 1.07, 0.96 to 0.97 |
 // | (9, the last two steps for the left half of a tile, then for the right, while the left half's numbers are finished) | products of half the width | bias and gelu: 1.04, 0.96 at k = 3072 |
 // | (9, room to store a whole tile at once in the place of a stage) | | a batch of 64: 1.03; k = 192: 0.92 for 1.00 |
+// | 10 | tiles are divided in rounds whose pairs read the same k at the same time, not one behind the other | gradients of weights, 65536 rows, 768 x 768: 0.87 before, 0.92; 768 x 3072: 0.96, 0.99; 3072 x 768: 0.93, 0.98 |
+// | 10, `past` | large results of few multiplications leave the L2 cache first | a batch of 64: 1.03 without, 1.05 |
 #include "elementwise.cuh"
 #include "epilogue.cuh"
 #include "hopper.cuh"

@@ -269,8 +269,9 @@ mod tests {
             Plan::explain(&product, dtype, dtype, Machine::typical(capability)).unwrap().kernel().to_owned()
         };
         let square = |size| Product::new(size, size, size);
-        for (size, tile) in [(64, "small"), (1024, "small"), (2048, "large")] {
-            assert_eq!(kernel(square(size), DType::F32, (9, 0)), format!("gemm_bulk_f32_nn_{tile}"));
+        // The last one's A is turned over first.
+        for (size, layout, tile) in [(64, "nn", "small"), (1024, "nn", "small"), (2048, "tn", "large")] {
+            assert_eq!(kernel(square(size), DType::F32, (9, 0)), format!("gemm_bulk_f32_{layout}_{tile}"));
             assert_eq!(kernel(square(size), DType::F32, (8, 0)), format!("gemm_async_f32_nn_{tile}"));
         }
         assert_eq!(kernel(square(4096), DType::F32, (8, 0)), "gemm_async_f32_nn_large");
