@@ -183,7 +183,7 @@ fn kernels_that_overlap_wait_first() {
         is_access && !own.iter().any(|begin| instruction.starts_with(begin))
     };
     let mut kernels = 0;
-    let overlapping = ["gemm_wgmma_", "gemm_split_", "gemm_pack"];
+    let overlapping = ["gemm_wgmma_", "gemm_split_", "gemm_pack", "gemm_bulk_", "gemm_turn"];
     let overlaps = |family: &&str| overlapping.iter().any(|begin| family.starts_with(begin));
     for family in images::families().into_iter().filter(overlaps) {
         for entry in ptx_of(family).split(".entry ").skip(1) {
@@ -207,7 +207,7 @@ fn kernels_that_overlap_wait_first() {
             kernels += 1;
         }
     }
-    assert_eq!(kernels, 2 * (16 + 36) + 1);
+    assert_eq!(kernels, 2 * (16 + 36) + 1 + 2 * (4 + 9) + 1);
 }
 
 #[test]

@@ -29,6 +29,9 @@
 //   is still at hand. So the order is to and fro, and neighbours share a number of A or of B; and numbers of one k are
 //   read together, rather than the next k of a row, which would all be in one bank.
 //
+// A product may be launched to start before the kernel ahead of it on the stream has ended: barriers are made and tensor maps
+// fetched meanwhile (hopper.cuh).
+//
 // What is turned over costs a large product 5 %: where that is more than a copy of the operand takes, the Rust side copies it
 // first, turned over (gemm_turn.cu), and launches the kernel of the other layout. Small tiles of f32 read A as it lies, which
 // takes large ones 3 to 5 % longer than to turn it over (measured at 2048 to 8192).
@@ -231,6 +234,9 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
         prefetch_map(b);
     }
     __syncthreads();
+    wait_for_earlier();
+    // Its blocks find room as the last of these leave.
+    next_may_start();
 
     // Thread 0: has the next stage brought in, if there is one, once its place is free.
     i32 copied = 0;

@@ -230,7 +230,7 @@ impl Product {
         self
     }
 
-    /// Whether its kernel may be set up while the kernel ahead of it on the stream ends, as those of `wgmma` are without this;
+    /// Whether its kernel may be set up while the kernel ahead of it on the stream ends, as those of `wgmma`, and of `simt` by bulk copies, are without this;
     /// to measure it. It changes no bits.
     #[must_use]
     pub const fn overlapping(mut self, overlaps: bool) -> Product {

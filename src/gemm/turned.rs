@@ -86,8 +86,14 @@ pub(super) fn product(product: &Product, [of_a, of_b]: [bool; 2]) -> Product {
     other.leading(a.leading, b.leading, c.leading).batch(product.count(), a.stride, b.stride, c.stride)
 }
 
-/// A copy of the matrices, turned over. Its memory is the stream's own, and goes back to it when it is dropped.
-pub(super) fn copy(stream: &Stream, source: DeviceSlice<'_, u8>, stored: Stored) -> Result<DeviceBuffer<u8>> {
+/// A copy of the matrices, turned over. Its memory is the stream's own, and goes back to it when it is dropped. The launch
+/// `overlaps` the kernel ahead of it.
+pub(super) fn copy(
+    stream: &Stream,
+    source: DeviceSlice<'_, u8>,
+    stored: Stored,
+    overlaps: bool,
+) -> Result<DeviceBuffer<u8>> {
     let (matrices, to) = (stored.matrices(), turned(stored));
     let mut copy = stream.uninitialized::<u8>(matrices * to.rows * to.leading * size_of::<f32>())?;
     let (down, across) = (stored.rows.div_ceil(SPAN), stored.columns.div_ceil(SPAN));
@@ -103,6 +109,7 @@ pub(super) fn copy(stream: &Stream, source: DeviceSlice<'_, u8>, stored: Stored)
     };
     let function = kernels::function(&stream.device(), (FAMILY, 0), &|| FAMILY.to_owned())?;
     let config = LaunchConfig::new((matrices * down * across) as u32, THREADS);
+    let config = if overlaps { config.programmatic_dependent() } else { config };
     // SAFETY: the kernel takes an address to read, one to write and this Shape, which describes matrices that lie inside the
     // source, as the product was checked, and their copies, which there is room for.
     unsafe { function.launch(stream, config, (source, &mut copy, ByValue(shape)))? };
