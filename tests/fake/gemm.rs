@@ -134,11 +134,6 @@ fn order_of_epilogues(fake: &Fake, choice: Choice) -> Outcome {
     check(fake.violations().is_empty(), &fake.violations().join("\n"))
 }
 
-/// Launches so far, with attributes and without.
-fn launched(fake: &Fake) -> u64 {
-    fake.call_count("cuLaunchKernel") + fake.call_count("cuLaunchKernelEx")
-}
-
 /// Child: one launch a product, three maps for the tensor cores (two where the result has none), nothing for what is empty
 /// or refused.
 fn launches(fake: &Fake) -> Outcome {
@@ -158,9 +153,9 @@ fn launches(fake: &Fake) -> Outcome {
         (Product::new(0, 64, 64), 0, 0),
         (Product::new(64, 64, 64).batch(0, 0, 0, 0), 0, 0),
     ] {
-        let before = (launched(fake), fake.call_count("cuTensorMapEncodeTiled"));
+        let before = (fake.launches(), fake.call_count("cuTensorMapEncodeTiled"));
         operands.multiply(&stream, &product, 1.0)?;
-        let made = (launched(fake) - before.0, fake.call_count("cuTensorMapEncodeTiled") - before.1);
+        let made = (fake.launches() - before.0, fake.call_count("cuTensorMapEncodeTiled") - before.1);
         check(made == (launches, maps), &format!("{product}: {made:?} launches and maps"))?;
     }
     // Large enough that operands are copied whose rows begin anywhere, both by one launch.
@@ -172,9 +167,9 @@ fn launches(fake: &Fake) -> Outcome {
         (Product::new(513, 513, 520).b(Operation::Transpose), 1),
     ] {
         let [a, b, c] = &mut large;
-        let before = launched(fake);
+        let before = fake.launches();
         gemm(&stream, &product, 1.0, a, b, 0.0, c)?;
-        let made = launched(fake) - before;
+        let made = fake.launches() - before;
         check(made == launches, &format!("{product}: {made} launches"))?;
     }
     // Many tiles.
@@ -191,7 +186,7 @@ fn launches(fake: &Fake) -> Outcome {
             calls(fake, "cuTensorMapEncodeTiled", || gemm(&stream, &product, 1.0, &a, &b, 0.0, &mut c))?;
         check(made == maps, &format!("{product}: {made} maps"))?;
     }
-    let before = launched(fake);
+    let before = fake.launches();
     for refused in [
         Product::new(65, 64, 64),
         Product::new(64, 65, 64).leading(64, 65, 64),
@@ -201,7 +196,7 @@ fn launches(fake: &Fake) -> Outcome {
     ] {
         check(operands.multiply(&stream, &refused, 1.0).is_err(), &format!("{refused} was not refused"))?;
     }
-    check(launched(fake) == before, "what is refused is not launched")?;
+    check(fake.launches() == before, "what is refused is not launched")?;
     stream.synchronize()?;
     check(fake.violations().is_empty(), &fake.violations().join("\n"))
 }
@@ -222,12 +217,12 @@ fn launches_by_bulk_copies(fake: &Fake) -> Outcome {
         (Operation::Conjugate, 0),
     ] {
         let product = product.a(of_a);
-        let before = launched(fake);
+        let before = fake.launches();
         let made = calls(fake, "cuTensorMapEncodeTiled", || reals.multiply(&stream, &product, 1.0))?;
         check(made == 2, &format!("{product} of f32: {made} maps"))?;
         let made = calls(fake, "cuTensorMapEncodeTiled", || complex.multiply(&stream, &product, one))?;
         check(made == maps, &format!("{product} of c64: {made} maps"))?;
-        check(launched(fake) - before == 2, &format!("{product}: one launch each"))?;
+        check(fake.launches() - before == 2, &format!("{product}: one launch each"))?;
     }
     for (product, maps) in [
         (Product::new(47, 52, 40), 2),
@@ -259,7 +254,7 @@ fn launches_of_doubles(fake: &Fake) -> Outcome {
     let complex = [stream.zeros::<Complex<f64>>(530 * 520)?, stream.zeros(530 * 520)?];
     let mut complex_c = stream.zeros::<Complex<f64>>(530 * 520)?;
     let one = Complex::new(1.0, 0.0);
-    let before = launched(fake);
+    let before = fake.launches();
     let mut products = 0;
     for (of_a, of_b) in all.into_iter().flat_map(|a| all.map(|b| (a, b))) {
         for size in [1, 33, 512] {
@@ -273,7 +268,7 @@ fn launches_of_doubles(fake: &Fake) -> Outcome {
         gemm(&stream, &wide, 1.0, &a, &b, 0.0, &mut c)?;
         products += 1;
     }
-    check(launched(fake) - before == products, "a product of doubles is one launch")?;
+    check(fake.launches() - before == products, "a product of doubles is one launch")?;
     let refused = Product::new(64, 64, 64).by(Choice::Only(Engine::Wgmma));
     check(gemm(&stream, &refused, 1.0, &a, &b, 0.0, &mut c).is_err(), "wgmma does not multiply doubles")?;
     stream.synchronize()?;

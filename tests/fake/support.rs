@@ -320,6 +320,11 @@ impl Fake {
         unsafe { (self.control.fake_calls)() }
     }
 
+    /// Launches so far, with attributes and without.
+    pub fn launches(&self) -> u64 {
+        self.call_count("cuLaunchKernel") + self.call_count("cuLaunchKernelEx")
+    }
+
     /// Every driver call since the reset, in order.
     pub fn log(&self) -> Vec<Call> {
         let mut calls = Vec::new();
