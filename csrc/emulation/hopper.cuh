@@ -199,7 +199,6 @@ template <int Groups>
 inline void stores_read() {
     emulated::now().stores.wait(Groups);
 }
-inline void stores_done() { emulated::now().stores.wait(0); }
 inline void publish_to_copies() { emulated::publish(); }
 
 // ---- flags in global memory ----

@@ -159,9 +159,6 @@ __device__ inline void stores_read() {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Groups) : "memory");
 }
 
-// Waits until all of this thread's stores are written.
-__device__ inline void stores_done() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
-
 // Makes what this thread wrote to shared memory visible to bulk copies; a barrier must follow.
 __device__ inline void publish_to_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 

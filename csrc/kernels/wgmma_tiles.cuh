@@ -73,16 +73,17 @@ struct Piece {
 struct Note {
     enum : u32 {
         bytes = 32,
-        finishes = 1u << 26,
-        at_once = 1u << 27,
-        adds = 1u << 28,
-        is_left = 1u << 29,
-        more = 1u << 30,
-        steps = finishes - 1,
+        gelu = 1u << 25,      // Numbers are rounded from gelus of their sums with a bias of columns,
+        scales = 1u << 26,    // are multiplied by alpha,
+        finishes = 1u << 27,  // are finished before they are rounded, or
+        at_once = 1u << 28,   // finished all at once;
+        adds = 1u << 29,      // others' parts are added to them;
+        is_left = 1u << 30,   // they are left as a part.
+        more = 1u << 31,      // Another piece follows.
+        unusual = scales | finishes | at_once | adds | is_left,
+        steps = gelu - 1,  // No k has more.
     };
-    // The first row of the block and the first column of the tile, its matrix, and the piece's steps with bits for whether the
-    // tile's numbers are finished before they are rounded, whether at once, whether others' parts are added to them, they are
-    // left as a part, and another piece follows.
+    // The first row of the block and the first column of the tile, its matrix, and the piece's steps with the bits above.
     u32 row, column, matrix, about;
 
     __device__ void put(u32 place) const {
@@ -120,35 +121,36 @@ struct PartsNote {
 // So pairs are at the same k at the same time, and what they read of the same rows and columns comes from memory once.
 struct Round {
     const Shape& shape;
-    i32 tiles, pairs, number = 0, begin = 0;
+    i32 pairs, number = 0, begin = 0;
+    i32 left, whole;  // Tiles that are divided, and those that are not.
 
-    __device__ Round(const Shape& shape, i32 tiles) : shape(shape), tiles(tiles), pairs(gridDim.x / pair) {}
+    __device__ Round(const Shape& shape, i32 tiles)
+        : shape(shape), pairs(gridDim.x / pair), left(tiles % pairs), whole(tiles - left) {}
 
     __device__ i32 steps() const { return (shape.k + depth - 1) / depth; }
-    // Tiles that are divided, and those that are not.
-    __device__ i32 left() const { return tiles % pairs; }
-    __device__ i32 whole() const { return tiles - left(); }
     __device__ i32 run() const { return shape.runs[number]; }
-    __device__ i32 runs() const { return left() == 0 ? 0 : min(pairs / left(), (steps() - begin + run() - 1) / run()); }
+    __device__ i32 runs() const { return left == 0 ? 0 : min(pairs / left, (steps() - begin + run() - 1) / run()); }
     // Pairs that have no run.
-    __device__ i32 others() const { return pairs - runs() * left(); }
+    __device__ i32 others() const { return pairs - runs() * left; }
     // How many parts it leaves of each tile that it divides: the first run of all is none.
     __device__ i32 parts() const { return runs() - (number == 0); }
     // Whether it leaves steps to the next one, which takes its place then.
     __device__ bool next() {
         const i32 end = begin + runs() * run();
-        if (left() == 0 || end >= steps()) return false;
+        if (left == 0 || end >= steps()) return false;
         const i32 rest = others();
         begin = end;
-        tiles = left();
         pairs = rest;
+        whole = left / pairs * pairs;
+        left -= whole;
         number++;
         return true;
     }
 };
 
-// What a pair makes, one piece after the other; the Rust side launches no pair that has none. A divided tile is finished by the pair that has its first steps, for which the others
-// leave theirs: they have lower numbers, so they start no later, and wait for nobody.
+// What a pair makes, one piece after the other; the Rust side launches no pair that has none. A divided tile is finished by the
+// pair that has its first steps, for which the others leave theirs: they have lower numbers, so they start no later, and wait for
+// nobody.
 class Pieces {
     const i32 count;
     Round round;
@@ -160,8 +162,8 @@ class Pieces {
         Round of(round.shape, count);
         i32 sum = of.parts();
         while (of.next()) {
-            if (tile < of.whole()) return sum + 1;
-            tile -= of.whole();
+            if (tile < of.whole) return sum + 1;
+            tile -= of.whole;
             sum += of.parts();
         }
         return sum;
@@ -177,33 +179,41 @@ class Pieces {
     __device__ bool next(Piece& piece) {
         const i32 own = blockIdx.x / pair;
         while (at >= 0) {
-            const i32 left = round.left(), whole = round.tiles - left, first = count - round.tiles;
-            piece.tile = first + at * round.pairs + own;
-            piece.first = round.begin;
-            piece.end = round.steps();
-            piece.part = parts * divided() + piece.tile - (count - divided());
-            piece.parts = round.number > 0 ? Piece::left : 0;
-            if (piece.tile < first + whole) {
+            const i32 first = count - round.whole - round.left, tile = at * round.pairs + own;
+            if (tile < round.whole) {
                 at++;
+                piece.tile = first + tile;
+                piece.first = round.begin;
+                piece.end = round.steps();
+                piece.parts = 0;
+                if (round.number > 0) leave(piece, parts);
                 return true;
             }
             if (own >= round.others()) {
                 // The pairs with the highest numbers have the first run.
-                const i32 run = (round.pairs - 1 - own) / left;
-                const i32 tile = own - (round.pairs - (run + 1) * left);
+                const i32 run = (round.pairs - 1 - own) / round.left;
+                const i32 tile = own - (round.pairs - (run + 1) * round.left);
                 at = -1;
-                piece.tile = first + whole + tile;
+                piece.tile = first + round.whole + tile;
                 piece.first = round.begin + run * round.run();
                 piece.end = min(piece.first + round.run(), round.steps());
-                const bool finishes = round.number == 0 && run == 0;
-                const i32 behind = finishes ? 0 : parts + run - (round.number == 0);
-                piece.part = behind * divided() + piece.tile - (count - divided());
-                piece.parts = finishes ? parts_of(tile) : Piece::left;
+                leave(piece, parts + run - (round.number == 0));
+                if (round.number == 0 && run == 0) {
+                    piece.part = tile;
+                    piece.parts = parts_of(tile);
+                }
                 return true;
             }
             parts += round.parts();
             at = round.next() ? 0 : -1;
         }
         return false;
+    }
+
+   private:
+    // The piece's sums become the part of its tile with this number.
+    __device__ void leave(Piece& piece, i32 number) const {
+        piece.part = number * divided() + piece.tile - (count - divided());
+        piece.parts = Piece::left;
     }
 };

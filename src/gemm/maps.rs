@@ -88,7 +88,7 @@ impl<'a> Operands<'a> {
         let (product, dtype) = (situation.product, situation.operand);
         let stored = [product.stored_a(), product.stored_b()];
         let asked = [0, 1].map(|at| !maps(stored[at], sources[at].address(), dtype.size()));
-        let copy = || packed(stream, sources, stored, asked, product.overlaps());
+        let copy = || packed(stream, sources, stored, asked, product);
         let copies = asked.contains(&true).then(copy).transpose()?;
         Ok(Operands { sources, stored, dtype, copies })
     }

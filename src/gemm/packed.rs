@@ -5,7 +5,7 @@
 //! that takes any alignment is more than ten times as slow. Whether it pays is the engine's to say.
 
 use super::kernels;
-use super::product::Stored;
+use super::product::{Product, Stored};
 use crate::driver::{ByValue, DeviceBuffer, DeviceSlice, LaunchConfig, Stream};
 use crate::error::Result;
 
@@ -49,13 +49,13 @@ pub(super) struct Place {
 }
 
 /// Copies of those of both operands, of elements of 16 bits, that are `asked` for, whose rows begin at multiples of 16 bytes. Their
-/// memory is the stream's own, and goes back to it when it is dropped. The launch `overlaps` the kernel ahead of it.
+/// memory is the stream's own, and goes back to it when it is dropped. They are launched as the product's kernels are.
 pub(super) fn packed(
     stream: &Stream,
     sources: [DeviceSlice<'_, u8>; 2],
     stored: [Stored; 2],
     asked: [bool; 2],
-    overlaps: bool,
+    product: &Product,
 ) -> Result<(DeviceBuffer<u8>, [Option<Place>; 2])> {
     let mut operands = [Matrices::default(); 2];
     let mut places = [None; 2];
@@ -85,8 +85,7 @@ pub(super) fn packed(
     let mut copies = stream.uninitialized::<u8>(elements * 2)?;
     let blocks = operands.map(|operand| operand.count.div_ceil(u64::from(THREADS) * TOGETHER) as u32);
     let function = kernels::function(&stream.device(), (FAMILY, 0), &|| FAMILY.to_owned())?;
-    let config = LaunchConfig::new(blocks[0] + blocks[1], THREADS);
-    let config = if overlaps { config.programmatic_dependent() } else { config };
+    let config = product.overlapped(LaunchConfig::new(blocks[0] + blocks[1], THREADS));
     let shape = ByValue(Shape { operands, first_blocks: blocks[0], unused: 0 });
     let [a, b] = sources;
     // SAFETY: the kernel takes two addresses to read, one to write and this Shape, which describes matrices that lie inside the

@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use super::engine::Choice;
 use super::way::Way;
+use crate::driver::LaunchConfig;
 use crate::error::{Error, Result};
 
 /// The operation that errors name.
@@ -278,9 +279,10 @@ impl Product {
         self.way
     }
 
-    /// Whether its kernel may begin before the one ahead of it has ended.
-    pub(super) const fn overlaps(&self) -> bool {
-        self.overlaps
+    /// How its kernels are launched that wait for what is ahead of them before they touch memory, in every thread: so that they
+    /// may begin before that has ended, unless it was said that they may not.
+    pub(super) fn overlapped(&self, config: LaunchConfig) -> LaunchConfig {
+        if self.overlaps { config.programmatic_dependent() } else { config }
     }
 
     /// Floating-point (or integer) operations: a multiplication and an addition for each of m n k, of every product.

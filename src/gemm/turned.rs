@@ -86,13 +86,13 @@ pub(super) fn product(product: &Product, [of_a, of_b]: [bool; 2]) -> Product {
     other.leading(a.leading, b.leading, c.leading).batch(product.count(), a.stride, b.stride, c.stride)
 }
 
-/// A copy of the matrices, turned over. Its memory is the stream's own, and goes back to it when it is dropped. The launch
-/// `overlaps` the kernel ahead of it.
+/// A copy of the matrices, turned over. Its memory is the stream's own, and goes back to it when it is dropped. It is
+/// launched as the product's kernels are.
 pub(super) fn copy(
     stream: &Stream,
     source: DeviceSlice<'_, u8>,
     stored: Stored,
-    overlaps: bool,
+    product: &Product,
 ) -> Result<DeviceBuffer<u8>> {
     let (matrices, to) = (stored.matrices(), turned(stored));
     let mut copy = stream.uninitialized::<u8>(matrices * to.rows * to.leading * size_of::<f32>())?;
@@ -108,8 +108,7 @@ pub(super) fn copy(
         tiles: (down * across) as u32,
     };
     let function = kernels::function(&stream.device(), (FAMILY, 0), &|| FAMILY.to_owned())?;
-    let config = LaunchConfig::new((matrices * down * across) as u32, THREADS);
-    let config = if overlaps { config.programmatic_dependent() } else { config };
+    let config = product.overlapped(LaunchConfig::new((matrices * down * across) as u32, THREADS));
     // SAFETY: the kernel takes an address to read, one to write and this Shape, which describes matrices that lie inside the
     // source, as the product was checked, and their copies, which there is room for.
     unsafe { function.launch(stream, config, (source, &mut copy, ByValue(shape)))? };

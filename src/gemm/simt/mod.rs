@@ -221,7 +221,7 @@ pub(super) fn run_on(
     if let Some(turned) = way.turned(situation) {
         // Copies live until the product is launched, which orders their memory's next use behind it.
         let copy = |turns: bool, source, stored| {
-            turns.then(|| turned::copy(stream, source, stored, product.overlaps())).transpose()
+            turns.then(|| turned::copy(stream, source, stored, product)).transpose()
         };
         let copy_a = copy(way.turned[0], a, product.stored_a())?;
         let copy_b = copy(way.turned[1], b, product.stored_b())?;
@@ -249,7 +249,7 @@ pub(super) fn run_on(
     let config = LaunchConfig::new(way.tiles(situation) as u32, way.tile.threads).shared(way.tile.shared);
     let shape = WithEpilogue { shape, epilogue };
     if matches!(way.kernels, Kernels::Bulk { .. }) {
-        let config = if product.overlaps() { config.programmatic_dependent() } else { config };
+        let config = product.overlapped(config);
         let [map_a, map_b] = bulk::maps(situation, &way.tile, a, b)?;
         // SAFETY: the kernel takes two maps, an address and this Shape; it reads what the maps describe, which lies inside the
         // buffers, and stays inside the matrices of C and the epilogue's buffers, which were checked.

@@ -17,7 +17,7 @@ use super::packed;
 use super::plan::{Geometry, Machine, Situation};
 use super::product::Product;
 use super::way::Way;
-use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
+use crate::driver::{DeviceSlice, DeviceSliceMut, Stream};
 use crate::error::Result;
 use crate::types::DType;
 
@@ -160,12 +160,6 @@ pub(super) fn geometry(situation: &Situation<'_>) -> Geometry {
             divided: 0,
         },
     }
-}
-
-/// How the kernels are launched. All of them wait for what is ahead of them before they touch memory, in every thread.
-fn config(product: &Product, blocks: u32, threads: u32, shared: u32) -> LaunchConfig {
-    let config = LaunchConfig::new(blocks, threads).shared(shared);
-    if product.overlaps() { config.programmatic_dependent() } else { config }
 }
 
 /// What the kernels are given beside the operands.

@@ -5,10 +5,11 @@ use super::super::kernels::{self, Key};
 use super::super::maps::{MAP_ALIGNMENT, Mapped, map, maps};
 use super::super::plan::{Machine, Situation};
 use super::super::product::Product;
-use super::{PANEL, STORED, Work, config};
+use super::{PANEL, STORED, Work};
 use crate::driver::image::ArgumentKind;
 use crate::driver::{
-    DeviceBuffer, DeviceSlice, DeviceSliceMut, KernelArgument, LaunchTarget, Stream, TensorSwizzle,
+    DeviceBuffer, DeviceSlice, DeviceSliceMut, KernelArgument, LaunchConfig, LaunchTarget, Stream,
+    TensorSwizzle,
 };
 use crate::error::Result;
 use crate::types::DType;
@@ -285,7 +286,8 @@ impl Pairs {
             parts,
             runs: self.runs,
         };
-        let config = config(product, self.blocks(), THREADS, shared_bytes(columns));
+        let config =
+            product.overlapped(LaunchConfig::new(self.blocks(), THREADS).shared(shared_bytes(columns)));
         let shape = WithParts { shape: WithEpilogue { shape, epilogue: work.epilogue }, parts: left };
         if staged {
             let size = ((128 / result.size()) as u32, 64);

@@ -5,8 +5,8 @@ use super::super::kernels::{self, Key};
 use super::super::maps::Mapped;
 use super::super::plan::{Machine, Situation};
 use super::super::product::Product;
-use super::{PANEL, Work, config};
-use crate::driver::{DeviceSliceMut, Stream};
+use super::{PANEL, Work};
+use crate::driver::{DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::Result;
 use crate::types::DType;
 
@@ -193,7 +193,8 @@ impl Split {
             epilogue: work.epilogue.raw(),
         };
         let threads = 128 + 2 * self.rows;
-        let config = config(product, self.blocks() as u32, threads, self.shared_bytes(q_along));
+        let config = LaunchConfig::new(self.blocks() as u32, threads).shared(self.shared_bytes(q_along));
+        let config = product.overlapped(config);
         let config = if self.splits > 1 { config.cluster(self.splits) } else { config };
         let shape = WithEpilogue { shape, epilogue: work.epilogue };
         // SAFETY: the kernel takes two maps, an address and this Shape; it reads what the maps describe, and the epilogue's

@@ -136,6 +136,11 @@ fn pairs(fake: &Fake) -> Outcome {
             in_every_way::<bf16, bf16>(stream, case, &ways)?;
             in_every_way::<f16, f32>(stream, Case { alpha: (3, 0), beta: (-2, 0), ..case }, &ways)?;
         }
+        // More tiles than pairs, of fewer steps than a tile has parts, as many, and more; stored by maps, and by threads.
+        for (columns, k, more) in [(256, 130, 0), (256, 64, 4), (192, 70, 0), (192, 200, 8), (128, 328, 2)] {
+            let case = Case { multiple: 8, ..Case::new(16, 67 * columns + more, k) };
+            in_every_way::<bf16, bf16>(stream, case, &[&format!("wgmma/pairs/{columns}")])?;
+        }
         Ok(())
     })
 }
@@ -364,7 +369,10 @@ fn epilogue(fake: &Fake) -> Outcome {
             ASYNC_F64,
         ],
     )?;
-    with_seeds(1, |stream| passes(epilogues::every_part(stream, &[Engine::Wgmma, Engine::Mma])))
+    with_seeds(1, |stream| {
+        passes(epilogues::every_part(stream, &[Engine::Wgmma, Engine::Mma]))?;
+        passes(epilogues::by_pairs(stream))
+    })
 }
 
 /// Child: products that read what the ones before them wrote, each of which may begin before that has ended.
@@ -383,43 +391,79 @@ fn chains(fake: &Fake) -> Outcome {
 }
 
 /// Mistakes that a reader overlooks easily: a kernel with any of them must not pass.
-const MISTAKES: [(&str, &str); 9] = [
+const MISTAKES: [(Family, (&str, &str)); 13] = [
     // A stage is given back while it is multiplied.
-    ("barrier_arrive(empty + 8 * last)", "barrier_arrive(empty + 8 * turn.stage)"),
+    (SPLIT_BF16, ("barrier_arrive(empty + 8 * last)", "barrier_arrive(empty + 8 * turn.stage)")),
     // Too few arrivals, or too many bytes, are waited for.
-    ("barrier_initialise(empty + 8 * stage, consumers)", "barrier_initialise(empty + 8 * stage, 1)"),
-    ("barrier_expect(told, Stage::p_bytes + Stage::q_bytes)", "barrier_expect(told, Stage::p_bytes)"),
-    // Copies are not told of what threads wrote, or run behind the end of the block that they read.
-    ("        publish_to_copies();\n", ""),
-    ("    if (shape.splits > 1) cluster_barrier();\n}", "}"),
-    // The wrong part of the other blocks' sums.
-    ("sent + (block - (block > rank)) * place()", "sent + block * place()"),
-    // The thread that copies does not wait for the kernels ahead; one reads before it waits; a block ends without waiting.
-    ("    wait_for_earlier();\n", "    if (warpgroup != 0) wait_for_earlier();\n"),
     (
-        "    wait_for_earlier();\n",
-        "    const u16 early = *(const u16*)c;\n    wait_for_earlier();\n    if (early != *(const u16*)c) return;\n",
+        SPLIT_BF16,
+        (
+            "barrier_initialise(empty + 8 * stage, Stage::consumers)",
+            "barrier_initialise(empty + 8 * stage, Stage::consumers + 1)",
+        ),
     ),
-    ("    wait_for_earlier();\n", "    if (tile.p > 0) return;\n    wait_for_earlier();\n"),
+    (
+        SPLIT_BF16,
+        ("barrier_expect(told, Stage::p_bytes + Stage::q_bytes)", "barrier_expect(told, Stage::p_bytes)"),
+    ),
+    // Copies are not told of what threads wrote, or run behind the end of the block that they read.
+    (SPLIT_BF16, ("        publish_to_copies();\n", "")),
+    (SPLIT_BF16, ("    if (shape.splits > 1) cluster_barrier();\n}", "}")),
+    // The wrong part of the other blocks' sums.
+    (SPLIT_BF16, ("sent + (block - (block > sums.rank)) * place", "sent + block * place")),
+    // The thread that copies does not wait for the kernels ahead; one reads before it waits; a block ends without waiting.
+    (SPLIT_BF16, ("    wait_for_earlier();\n", "    if (warpgroup != 0) wait_for_earlier();\n")),
+    (
+        SPLIT_BF16,
+        (
+            "    wait_for_earlier();\n",
+            "    const u16 early = *(const u16*)c;\n    wait_for_earlier();\n    if (early != *(const u16*)c) return;\n",
+        ),
+    ),
+    (SPLIT_BF16, ("    wait_for_earlier();\n", "    if (tile.p > 0) return;\n    wait_for_earlier();\n")),
+    // A stage is given back while it is multiplied, in pairs too, or by one warpgroup for both.
+    (
+        PAIRS_BF16,
+        (
+            "        release(turn.before());\n        turn.next();",
+            "        release(turn.stage);\n        turn.next();",
+        ),
+    ),
+    (PAIRS_BF16, ("empty + 8 * stage, consumers * pair)", "empty + 8 * stage, pair)")),
+    // Parts of a tile are stored behind steps alone, where there may be fewer.
+    (
+        PAIRS_BF16,
+        (
+            "last_tile.store(part, way);\n                if (multiplies)",
+            "if (multiplies) last_tile.store(part, way);\n                if (multiplies)",
+        ),
+    ),
+    // A block ends while what it stores is read.
+    (PAIRS_BF16, ("    if (thread == 0) stores_read<0>();\n", "")),
 ];
 
-/// Child: clusters that divide k, with one of the mistakes.
+/// Child: products with one of the mistakes: clusters that divide k, and pairs whose tiles take fewer steps than they have parts.
 fn mistaken(fake: &Fake, number: &str) -> Outcome {
-    let mistake = MISTAKES.get(number.parse::<usize>()?).ok_or("no such mistake")?;
-    emulate(fake, &[Family { mistake: Some(*mistake), ..SPLIT_BF16 }])?;
+    let (family, mistake) = *MISTAKES.get(number.parse::<usize>()?).ok_or("no such mistake")?;
+    emulate(fake, &[Family { mistake: Some(mistake), ..family }])?;
+    let (size, way) = if family.source == PAIRS_BF16.source {
+        ((16, 67 * 256, 130), "wgmma/pairs/256")
+    } else {
+        ((150, 136, 1500), "wgmma/split/128x64x2/swapped")
+    };
     with_seeds(20, |stream| {
-        let case = Case { multiple: 8, ..Case::new(150, 136, 1500) };
-        in_every_way::<bf16, bf16>(stream, case, &["wgmma/split/128x64x2/swapped"])
+        let case = Case { multiple: 8, ..Case::new(size.0, size.1, size.2) };
+        in_every_way::<bf16, bf16>(stream, case, &[way])
     })
 }
 
 /// Every mistake is found.
 fn mistakes() -> Result<(), Failed> {
-    for (number, mistake) in MISTAKES.iter().enumerate() {
+    for (number, mistake) in MISTAKES.iter().map(|(_, mistake)| mistake).enumerate() {
         let arguments = ["mistaken".to_owned(), number.to_string()];
         let ended = children::spawn(&Variant::new(12040), "emulated", &arguments, &[])?;
-        if ended.success {
-            return Err(format!("{mistake:?} was not found").into());
+        if ended.success || ended.text.contains("is not in") {
+            return Err(format!("{mistake:?} was not found: {}", ended.text).into());
         }
         println!("{mistake:?}: {}", ended.text);
     }

@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use num_complex::Complex;
 use selvedge::driver::Stream;
 use selvedge::gemm::{
-    Activation, Choice, Engine, Epilogue, HostEpilogue, Product, gemm_host_with, gemm_with,
+    Activation, Choice, Engine, Epilogue, HostEpilogue, Product, Way, gemm_host_with, gemm_with,
 };
 
 use super::case::LAYOUTS;
@@ -79,6 +79,10 @@ fn scalar<T: Number>(value: i64) -> T::Scalar {
 impl<T: Number, C: ResultOf<T>> Given<T, C> {
     /// C and what is kept, by an engine of the stream's device.
     fn on(&self, stream: &Stream, choice: Choice) -> selvedge::Result<[Vec<C>; 2]> {
+        self.of(stream, &self.product.by(choice))
+    }
+
+    fn of(&self, stream: &Stream, product: &Product) -> selvedge::Result<[Vec<C>; 2]> {
         let (a, b) = (stream.upload(&self.a)?, stream.upload(&self.b)?);
         let (bias, residual) = (stream.upload(&self.bias)?, stream.upload(&self.residual)?);
         let (mut c, mut kept) = (stream.upload(&self.c)?, stream.upload(&self.kept)?);
@@ -96,7 +100,7 @@ impl<T: Number, C: ResultOf<T>> Given<T, C> {
             epilogue = epilogue.residual(&residual);
         }
         let (alpha, beta) = (scalar::<T>(self.alpha), scalar::<T>(parts.beta));
-        gemm_with::<T, C>(stream, &self.product.by(choice), alpha, &a, &b, beta, &mut c, epilogue)?;
+        gemm_with::<T, C>(stream, product, alpha, &a, &b, beta, &mut c, epilogue)?;
         Ok([stream.download(&c)?, stream.download(&kept)?])
     }
 
@@ -236,6 +240,7 @@ fn combinations() -> Vec<Parts> {
         Parts { bias: true, by_row: true, ..NOTHING },
         Parts { activation: Activation::Relu, ..NOTHING },
         Parts { residual: true, ..NOTHING },
+        Parts { bias: true, activation: Activation::Gelu, ..NOTHING },
         Parts { bias: true, kept: true, activation: Activation::Gelu, ..NOTHING },
         Parts { activation: Activation::Relu, ..all },
         Parts { activation: Activation::Gelu, by_row: true, ..all },
@@ -262,6 +267,29 @@ pub fn every_part(stream: &Stream, engines: &[Engine]) -> Outcome {
                 check::<bf16, f32>(size, layout, parts, 2, |given| given.on(stream, by))?;
                 check::<f16, f16>(size, layout, parts, 2, |given| given.on(stream, by))?;
             }
+        }
+    }
+    Ok(())
+}
+
+/// By pairs of blocks: tiles of every width, whole ones and such that end within their columns, of which each pair makes one, or
+/// some two where there are so many that 66 pairs have more than one each.
+pub fn by_pairs(stream: &Stream) -> Outcome {
+    for (index, parts) in combinations().into_iter().enumerate() {
+        let layout = index % LAYOUTS.len();
+        for way in ["wgmma/pairs/64", "wgmma/pairs/128", "wgmma/pairs/192", "wgmma/pairs/256"] {
+            let way: Way = way.parse()?;
+            let size = (136, 520, 200);
+            check::<bf16, bf16>(size, layout, parts, 2, |given| {
+                given.of(stream, &given.product.in_way(way))
+            })?;
+            check::<f16, f16>(size, layout, parts, 1, |given| given.of(stream, &given.product.in_way(way)))?;
+        }
+        if parts.activation == Activation::Gelu && parts.beta == 0 {
+            let (size, way) = ((16, 67 * 256 + 8, 72), "wgmma/pairs/256".parse()?);
+            check::<bf16, bf16>(size, layout, parts, 1, |given| {
+                given.of(stream, &given.product.in_way(way))
+            })?;
         }
     }
     Ok(())
