@@ -237,7 +237,7 @@ fn sm_60_has_every_family_but_those_of_one_architecture() {
 fn embedded_images_stay_small() {
     let total: usize = images::all().iter().map(|image| image.packed_length()).sum();
     println!("{} images take {total} bytes", images::all().len());
-    assert!(total < 5 << 20, "{total} bytes");
+    assert!(total < 6 << 20, "{total} bytes");
 }
 
 /// FNV-1a of 64 bits, as `selvedge build-images` has it.
