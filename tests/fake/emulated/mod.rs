@@ -399,7 +399,7 @@ const MISTAKES: [(Family, (&str, &str)); 13] = [
         SPLIT_BF16,
         (
             "barrier_initialise(empty + 8 * stage, Stage::consumers)",
-            "barrier_initialise(empty + 8 * stage, Stage::consumers + 1)",
+            "barrier_initialise(empty + 8 * stage, 1)",
         ),
     ),
     (

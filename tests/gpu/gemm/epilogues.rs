@@ -82,6 +82,11 @@ impl<T: Number, C: ResultOf<T>> Given<T, C> {
         self.of(stream, &self.product.by(choice))
     }
 
+    /// The same in one way.
+    fn in_way(&self, stream: &Stream, way: Way) -> selvedge::Result<[Vec<C>; 2]> {
+        self.of(stream, &self.product.in_way(way))
+    }
+
     fn of(&self, stream: &Stream, product: &Product) -> selvedge::Result<[Vec<C>; 2]> {
         let (a, b) = (stream.upload(&self.a)?, stream.upload(&self.b)?);
         let (bias, residual) = (stream.upload(&self.bias)?, stream.upload(&self.residual)?);
@@ -280,16 +285,12 @@ pub fn by_pairs(stream: &Stream) -> Outcome {
         for way in ["wgmma/pairs/64", "wgmma/pairs/128", "wgmma/pairs/192", "wgmma/pairs/256"] {
             let way: Way = way.parse()?;
             let size = (136, 520, 200);
-            check::<bf16, bf16>(size, layout, parts, 2, |given| {
-                given.of(stream, &given.product.in_way(way))
-            })?;
-            check::<f16, f16>(size, layout, parts, 1, |given| given.of(stream, &given.product.in_way(way)))?;
+            check::<bf16, bf16>(size, layout, parts, 2, |given| given.in_way(stream, way))?;
+            check::<f16, f16>(size, layout, parts, 1, |given| given.in_way(stream, way))?;
         }
         if parts.activation == Activation::Gelu && parts.beta == 0 {
             let (size, way) = ((16, 67 * 256 + 8, 72), "wgmma/pairs/256".parse()?);
-            check::<bf16, bf16>(size, layout, parts, 1, |given| {
-                given.of(stream, &given.product.in_way(way))
-            })?;
+            check::<bf16, bf16>(size, layout, parts, 1, |given| given.in_way(stream, way))?;
         }
     }
     Ok(())
