@@ -18,7 +18,7 @@ const LAYOUTS: [&str; 4] = ["nn", "nt", "tn", "tt"];
 
 /// Families for one architecture alone.
 fn is_for_hopper(family: &str) -> bool {
-    let prefixes = ["gemm_wgmma_", "gemm_split_", "gemm_pack", "gemm_bulk_", "gemm_turn"];
+    let prefixes = ["gemm_wgmma_", "gemm_split_", "gemm_pack", "gemm_bulk_"];
     prefixes.iter().any(|prefix| family.starts_with(prefix))
 }
 
@@ -51,7 +51,6 @@ fn wanted_entries(family: &str) -> Vec<String> {
                 ["scatter_i32", "scatter_i64", "scatter_last_i32", "scatter_last_i64", "scatter_marked"];
             entries.extend(names.map(str::to_owned));
         }
-        "gemm_turn" => entries.push("gemm_turn".to_owned()),
         product if product.starts_with("gemm_simt_") => {
             entries.extend(LAYOUTS.map(|layout| format!("{product}_{layout}")));
             if product.ends_with("f16") {
@@ -108,8 +107,7 @@ fn entries_of(ptx: &str) -> Vec<String> {
 #[test]
 fn families_are_complete() {
     let mut wanted: Vec<String> = ELEMENT_TYPES.iter().map(|element| format!("cast_{element}")).collect();
-    wanted
-        .extend(["arithmetic", "copy", "fill", "scatter_mark", "gemm_pack", "gemm_turn"].map(str::to_owned));
+    wanted.extend(["arithmetic", "copy", "fill", "scatter_mark", "gemm_pack"].map(str::to_owned));
     for bits in [8, 16, 32, 64, 128] {
         wanted.extend([format!("gather_{bits}"), format!("scatter_{bits}")]);
     }
@@ -183,7 +181,7 @@ fn kernels_that_overlap_wait_first() {
         is_access && !own.iter().any(|begin| instruction.starts_with(begin))
     };
     let mut kernels = 0;
-    let overlapping = ["gemm_wgmma_", "gemm_split_", "gemm_pack", "gemm_bulk_", "gemm_turn"];
+    let overlapping = ["gemm_wgmma_", "gemm_split_", "gemm_pack", "gemm_bulk_"];
     let overlaps = |family: &&str| overlapping.iter().any(|begin| family.starts_with(begin));
     for family in images::families().into_iter().filter(overlaps) {
         for entry in ptx_of(family).split(".entry ").skip(1) {

@@ -15,32 +15,31 @@
 // own type by fma, with k ascending and filled up with zeros to a multiple of 16 (f32) or 8 (c64); of a small tile of f32
 // every other 8 k are another slice's, whose sum is added last.
 //
-// How: one thread has stages brought in by bulk copies, which takes neither registers nor, of the other threads,
-// instructions. `full` says that a stage's bytes have come, `turned` that what was stored with k along its rows is turned
-// over (see `Operand`), `empty` that all warps have read it; there is no barrier of the block in the loop. Two large tiles
-// share a multiprocessor, so that one is multiplied while the other begins or is stored.
+// How: helpers of their own, behind the threads that multiply, have stages brought in by bulk copies and turn over what was stored
+// with k along its rows (see `Operand`), so that all layouts are multiplied by the same code. `come` says that what is to be turned
+// over has come, `full` that a stage is there, `empty` that all warps have read it; there is no barrier of the block in the loop.
+// Two large tiles share a multiprocessor, so that one is multiplied while the other begins or is stored. Of a large tile the helpers
+// are a warpgroup, which gives registers to those that multiply; of a small one they are a warp.
 //
 // A multiprocessor issues an fma of a warp each clock in each of its quarters, if nothing else: so what counts is what else
 // there is. A thread multiplies 8 x 16 numbers (c64: 8 x 8) of one k, which it reads 16 bytes at a time, and has read the
-// next ones meanwhile. It reads the next k at an offset, or with one bit operation for what was turned over.
+// next ones meanwhile. Helpers turn 4 numbers over by 4 loads and a store, without moves.
 // - Shared memory answers a half warp's reads of 16 bytes at once where each lane has the address of lane ^ 1 or of
 //   lane ^ 2, else a quarter's. So bit 0 of the lane counts rows and bit 1 columns.
 // - An fma reads three registers, of two banks that each give one a clock; what the one before it read in the same place
 //   is still at hand. So the order is to and fro, and neighbours share a number of A or of B; and numbers of one k are
-//   read together, rather than the next k of a row, which would all be in one bank.
+//   read together. Another order and another number of registers, and the assembler finds registers in the same bank for half of
+//   all instead of an eighth, which takes 7 % longer (2048^3).
 //
 // A product may be launched to start before the kernel ahead of it on the stream has ended: barriers are made and tensor maps
 // fetched meanwhile (hopper.cuh).
 //
-// What is turned over costs a large product 5 %: where that is more than a copy of the operand takes, the Rust side copies it
-// first, turned over (gemm_turn.cu), and launches the kernel of the other layout. Small tiles of f32 read A as it lies, which
-// takes large ones 3 to 5 % longer than to turn it over (measured at 2048 to 8192).
-//
 // | version | what | f32, nn, on one H200, in turns with cuBLAS, whose speed is 1 |
 // |---|---|---|
 // | (gemm_async.cu) | copies by all threads, one by one where k is contiguous | 0.81 at 1024, 0.85 at 4096, 0.88 at 8192 |
-// | 1 | bulk copies; what has k along its rows is turned over; small tiles of 128 x 64 | 0.88 at 1024, 0.94 at 2048, 0.96 at 4096, 1.00 at 8192; tn 1.01 at 4096 |
-// | 2 | small tiles of 64 x 64 that read A as it lies; large operands turned over first | 1.009 at 1024, 0.938 at 2048 (not turned; turned over first it takes 0.984 of the time), 0.994 at 4096, 1.028 at 8192 |
+// | 1 | bulk copies by one thread; all turn over what has k along its rows; small tiles of 128 x 64 | 0.88 at 1024, 0.94 at 2048, 0.96 at 4096, 1.00 at 8192; tn 1.01 at 4096 |
+// | 2 | small tiles of 64 x 64 that read A as it lies; large operands turned over first, by a kernel of their own | 1.026 at 1024, 0.959 at 2048, 0.994 at 4096, 1.028 at 8192 |
+// | 3 | helpers copy and turn over, and there is no other kernel any more | 1.017 at 1024, 1.006 at 2048, 1.032 at 4096, 1.031 at 8192; c64 at 4096: 0.91 for 0.88 |
 #include "gemm_blocks.cuh"
 #include "hopper.cuh"
 
@@ -50,8 +49,7 @@ extern __shared__ unsigned char shared_memory[];
 namespace {
 
 // How a block divides its tile. Enumerators, because constants would become variables of the module.
-template <typename Element, int EachRow, int EachColumn, int Down, int Slices, int Stages, int Ahead, int Blocks, bool ByColumns,
-          bool AsItLies>
+template <typename Element, int EachRow, int EachColumn, int Down, int Slices, int Stages, int Helpers, int Blocks, int Bend>
 struct TileOf {
     enum : int {
         each_row = EachRow,  // Rows of a thread.
@@ -60,60 +58,56 @@ struct TileOf {
         across = 8,
         slices = Slices,  // Parts of the block that divide the depth.
         stages = Stages,
-        ahead = Ahead,    // Stages from one that is multiplied to the one that is brought in meanwhile.
         blocks = Blocks,  // Of a multiprocessor.
-        by_columns = ByColumns,  // Whether a thread goes to and fro in columns, not in rows, where B was turned over.
-        as_it_lies = AsItLies,   // Whether rows of A with k along them are read as they lie.
         rows = down * EachRow,
         columns = across * EachColumn,
-        threads = down * across * Slices,
+        multipliers = down * across * Slices,
+        helpers = Helpers,  // Threads that bring stages in, behind those that multiply.
+        threads = multipliers + helpers,
+        divides_registers = helpers == 128,  // What whole warpgroups can.
         run = 16 / sizeof(Element),  // Elements that are read together.
         pieces = 8,                  // Of 16 bytes of k in a stage.
         depth = pieces * run,
+        bend = Bend,  // A thread's number v of an odd row is v ^ bend: to and fro, or to and fro in fours.
         step = 2,             // Pieces that a slice multiplies between two looks at the barriers.
         all = step * slices,  // And all slices.
-        steps = pieces / all,
-        // The step in which the next stage is turned over: early, so that no warp waits for another in the last one.
-        middle = (steps - 1) / 2,
+        // A block begins with an equal share of the registers, and has no others: asking for more than is given back would wait
+        // for ever.
+        share = 65536 / (blocks * threads) / 8 * 8,
+        of_helpers = 56,
+        of_multipliers = 200,
         bytes_a = rows * 128,
-        bytes = bytes_a + columns * 128,
+        bytes_b = columns * 128,
+        bytes = bytes_a + bytes_b,
     };
 };
 
-// `AlongA` says whether k runs along the stored rows of A.
-template <typename Element, bool Large, bool AlongA>
+template <typename Element, bool Large>
 struct Tile;
-template <bool AlongA>
-struct Tile<f32, true, AlongA> : TileOf<f32, 8, 16, 16, 1, 3, 2, 2, true, false> {};
 template <>
-struct Tile<f32, false, true> : TileOf<f32, 8, 8, 8, 2, 5, 3, 2, false, true> {};
+struct Tile<f32, true> : TileOf<f32, 8, 16, 16, 1, 2, 128, 2, 3> {};
 template <>
-struct Tile<f32, false, false> : TileOf<f32, 8, 8, 16, 2, 4, 2, 1, false, false> {};
-template <bool AlongA>
-struct Tile<c64, true, AlongA> : TileOf<c64, 8, 8, 16, 1, 4, 3, 2, false, false> {};
-template <bool AlongA>
-struct Tile<c64, false, AlongA> : TileOf<c64, 4, 8, 16, 1, 4, 3, 3, false, false> {};
+struct Tile<f32, false> : TileOf<f32, 8, 8, 8, 2, 4, 32, 2, 7> {};
+template <>
+struct Tile<c64, true> : TileOf<c64, 8, 8, 16, 1, 3, 128, 2, 7> {};
+template <>
+struct Tile<c64, false> : TileOf<c64, 4, 8, 16, 1, 3, 32, 3, 7> {};
 
-// How an operand lies in shared memory: its `Each` * `Across` rows or columns, of which each of `Across` threads below or
-// beside each other has `Each`. `Along` says whether k runs along the stored rows.
+// An operand of a tile: `Each` rows or columns of each of `Across` threads below or beside each other. `Along` says whether
+// k runs along the stored rows.
 //
-// Where it does not, runs of 16 bytes lie k by k, and neighbouring threads read neighbouring runs.
-//
-// Where it does, a stage comes as rows of 8 pieces of 16 bytes, of which the swizzle puts number p of row r at p ^ (r % 8).
-// The squares that `run` rows make with one piece are then turned over in place: where piece p of the square's row v was,
-// its `run` rows of k = p * run + (v ^ shift) are. The shift differs between squares, so that what 8 neighbouring squares
-// have of one k, which neighbouring threads read, lies in different banks.
-//
-// Or they stay `AsItLies`: a thread reads a piece of each of its rows, and neighbouring threads have neighbouring rows, whose
-// pieces the swizzle puts into different banks.
-template <typename Element, typename Sizes, int Each, int Across, bool Along, bool AsItLies>
+// In a stage runs of 16 bytes lie k by k, and neighbouring threads read neighbouring runs. So it comes where k does not run along
+// the stored rows. Where it does, it comes elsewhere, as rows of 8 pieces of 16 bytes, of which the swizzle puts number p of row r
+// at p ^ (r % 8), and is turned over into the stage: the squares that `run` rows make with one piece.
+template <typename Element, typename Sizes, int Each, int Across, bool Along>
 struct Operand {
     enum : int {
         span = Each * Across,
         run = Sizes::run,
-        row = 128,           // In bytes.
-        square = run * row,  // From a square to the one below.
-        flip = row + 16,     // The bits to flip from a square's row 0 to row 1: its place, and the swizzle.
+        pieces = Sizes::pieces,
+        row = 128,                         // In bytes.
+        line = span * (int)sizeof(Element),  // From one k of a stage to the next.
+        bytes = span * row,
     };
 
     // The box of a stage, from the tile's first row or column and k on.
@@ -121,65 +115,52 @@ struct Operand {
         copy_box(to, map, full, Along ? k : first, Along ? first : k, matrix);
     }
 
-    // The place of a square's piece 0 of row 0, and the bits to flip from there to k = 0.
-    __device__ static u32 corner(u32 number) { return number * square + number * run % 8 * 16; }
-    __device__ static u32 shift(u32 number) { return number / (8 / run) % run * flip; }
-
-    // Turns a stage's squares over; each thread some.
-    __device__ static void turn_over(u32 stage) {
-        if constexpr (Along && !AsItLies) {
-            // 8 pieces of a row are in different banks.
-            const u32 piece = threadIdx.x % 8, first = threadIdx.x / 8;
-            constexpr int squares = span / run, at_once = Sizes::threads / 8;
-            static_assert(at_once % 8 == 0, "a thread's squares have the same shift");
-            if (at_once > squares && first >= squares) return;
-            const u32 from = stage + (corner(first) ^ piece * 16), to = from ^ shift(first);
+    // Turns over what has come `from` there; each helper some runs.
+    //
+    // Of 8 * `run` helpers 8 neighbours have runs beside each other, and so many eights the k of a piece. What they read of one row
+    // of their runs lies in different banks, since neighbours read different pieces, and so do the runs that they write.
+    __device__ static void turn_over(u32 from, u32 stage, u32 helper) {
+        constexpr u32 together = 8 * run, per = pieces / (Sizes::helpers / together), most = per > run ? per : run;
+        const u32 beside = helper % 8, of_piece = helper / 8 % run, first = helper / together * per ^ beside * run / 8;
+        u32 place[most];
 #pragma unroll
-            for (int below = 0; below < squares; below += at_once) {
-                // Of f32 a number is a word, of c64 two.
-                f32 in[run][4];
+        for (u32 i = 0; i < most; i++) {
+            place[i] = from + beside * run * row + (first ^ beside * run % 8 ^ i) * 16 + of_piece * (u32)sizeof(Element);
+        }
 #pragma unroll
-                for (int v = 0; v < run; v++) from_shared((from ^ v * flip) + below * square, in[v]);
+        for (u32 p = 0; p < per; p++) {
+            const u32 to = stage + ((first ^ p) * run + of_piece) * line + beside * 16;
 #pragma unroll
-                for (int v = 0; v < run; v++) {
-                    constexpr int words = 4 / run;
-                    f32 out[4];
+            for (u32 i = 0; i < span / together; i++) {
+                f32 four[4];
 #pragma unroll
-                    for (int word = 0; word < 4; word++) out[word] = in[word / words][v * words + word % words];
-                    to_shared((to ^ v * flip) + below * square, out);
-                }
+                for (u32 v = 0; v < run; v++) read_words(place[p ^ v] + (i * together + v) * row, four, v);
+                to_shared(to + i * 128, four);
             }
         }
     }
 
+    // An element, as number v of those in 16 bytes.
+    __device__ static void read_words(u32 from, f32 (&four)[4], u32 v) {
+        if constexpr (run == 4) {
+            from_shared(from, four[v]);
+        } else {
+            f32 two[2];
+            from_shared(from, two);
+            four[2 * v] = two[0];
+            four[2 * v + 1] = two[1];
+        }
+    }
+
     // Which row or column of the tile a thread's number i is.
-    __device__ static i32 index(u32 thread, int i) {
-        return AsItLies ? thread + i * Across : (thread + i / run * Across) * run + i % run;
-    }
-
-    // From a stage's begin to where the thread reads at k = 0.
-    __device__ static u32 start(u32 thread) {
-        if (AsItLies) return thread * row + thread % 8 * 16;
-        return Along ? corner(thread) ^ shift(thread) : thread * 16;
-    }
-
-    // From there to where it reads `k` after the begin of a piece; or on from there, where no number has a bit in common.
-    __device__ static u32 at(u32 from, u32 piece, u32 k) {
-        return Along ? from ^ piece * 16 ^ k * flip : from + (piece * run + k) * (span * sizeof(Element));
-    }
-
-    // A piece of the thread's row i, where it is read as it lies.
-    __device__ static void read_piece(Element (&piece)[run], u32 from, int i) {
-        static_assert(run == 4 && Across % 8 == 0, "a piece has 4 numbers, and the swizzle is that of the thread's first row");
-        from_shared(from + i * Across * row, piece);
-    }
+    __device__ static i32 index(u32 thread, int i) { return (thread + i / run * Across) * run + i % run; }
 
     // A thread's numbers of one k.
     __device__ static void read(Element (&number)[Each], u32 from) {
 #pragma unroll
         for (int i = 0; i < Each; i += run) {
             f32 four[4];
-            from_shared(from + i / run * Across * (Along ? square : 16), four);
+            from_shared(from + i / run * Across * 16, four);
 #pragma unroll
             for (int v = 0; v < run; v++) {
                 if constexpr (run == 4) {
@@ -194,6 +175,9 @@ struct Operand {
 
 enum Operation : int { none, transposed, adjoint };
 
+// The names of barriers.
+enum : u32 { among_helpers = 1, among_multipliers = 2 };
+
 template <Operation Of, typename Element>
 __device__ inline Element as_multiplied(Element x) {
     return Of == adjoint ? conjugated(x) : x;
@@ -201,33 +185,32 @@ __device__ inline Element as_multiplied(Element x) {
 
 template <typename Element, bool Large, Operation OfA, Operation OfB>
 __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, const Shape& shape) {
-    typedef Tile<Element, Large, OfA == none> Sizes;
-    enum : bool {
-        along_a = OfA == none,
-        along_b = OfB != none,
-        as_it_lies = along_a && Sizes::as_it_lies,
-        turns_over = (along_a && !as_it_lies) || along_b,
-    };
-    typedef Operand<Element, Sizes, Sizes::each_row, Sizes::down, along_a, as_it_lies> A;
-    typedef Operand<Element, Sizes, Sizes::each_column, Sizes::across, along_b, false> B;
+    typedef Tile<Element, Large> Sizes;
+    enum : bool { along_a = OfA == none, along_b = OfB != none };
+    typedef Operand<Element, Sizes, Sizes::each_row, Sizes::down, along_a> A;
+    typedef Operand<Element, Sizes, Sizes::each_column, Sizes::across, along_b> B;
     typedef Turn<Sizes::stages> Stage;
-    enum : int { rows = Sizes::each_row, columns = Sizes::each_column, run = Sizes::run };
+    enum : int {
+        rows = Sizes::each_row,
+        columns = Sizes::each_column,
+        run = Sizes::run,
+        turned_a = along_a ? Sizes::bytes_a : 0,
+        turned_b = along_b ? Sizes::bytes_b : 0,
+        bytes_turned = turned_a + turned_b,  // What is turned over of a stage comes here.
+        bytes_direct = Sizes::bytes - bytes_turned,
+    };
 
     const BlockTile tile(shape, Sizes::rows, Sizes::columns);
-    constexpr int of_slice = Sizes::threads / Sizes::slices;
-    const u32 thread = threadIdx.x % of_slice, slice = threadIdx.x / of_slice, warp = thread / 32, lane = thread % 32;
-    const u32 down = warp % (Sizes::down / 8) * 8 + (lane & 1) + (lane >> 1 & 2) + (lane >> 2 & 4);
-    const u32 across = warp / (Sizes::down / 8) * 4 + (lane >> 1 & 1) + (lane >> 2 & 2);
 
-    // Stages begin at multiples of 1024 bytes, after which the swizzle repeats.
-    const u32 stages = (shared_address(shared_memory) + 1023) & ~1023u;
-    const u32 full = stages + Sizes::stages * Sizes::bytes, turned = full + 8 * Sizes::stages,
-              empty = turned + 8 * Sizes::stages;
+    // What is turned over begins at a multiple of 1024 bytes, after which the swizzle repeats.
+    const u32 turned = (shared_address(shared_memory) + 1023) & ~1023u;
+    const u32 stages = turned + bytes_turned;
+    const u32 come = stages + Sizes::stages * Sizes::bytes, full = come + 8, empty = full + 8 * Sizes::stages;
     if (threadIdx.x == 0) {
+        barrier_initialise(come, 1);
         for (int stage = 0; stage < Sizes::stages; stage++) {
-            barrier_initialise(full + 8 * stage, 1);
-            barrier_initialise(turned + 8 * stage, Sizes::threads / 32);
-            barrier_initialise(empty + 8 * stage, Sizes::threads / 32);
+            barrier_initialise(full + 8 * stage, (bytes_direct > 0) + (bytes_turned > 0 ? Sizes::helpers / 32 : 0));
+            barrier_initialise(empty + 8 * stage, Sizes::multipliers / 32);
         }
         barriers_initialised();
         prefetch_map(a);
@@ -238,118 +221,115 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
     // Its blocks find room as the last of these leave.
     next_may_start();
 
-    // Thread 0: has the next stage brought in, if there is one, once its place is free.
-    i32 copied = 0;
-    Stage into;
-    auto copy = [&]() {
-        if (copied >= shape.k) return;
-        barrier_wait(empty + 8 * into.stage, into.parity ^ 1);
-        const u32 to = stages + into.stage * Sizes::bytes, told = full + 8 * into.stage;
-        barrier_expect(told, Sizes::bytes);
-        A::copy(to, a, told, tile.row, copied, shape.a_matrix ? (i32)tile.matrix : 0);
-        B::copy(to + Sizes::bytes_a, b, told, tile.column, copied, shape.b_matrix ? (i32)tile.matrix : 0);
-        copied += Sizes::depth;
-        into.next();
-    };
-    if (threadIdx.x == 0) {
-#pragma unroll 1
-        for (int stage = 0; stage < Sizes::ahead; stage++) copy();
-    }
-
+    const u32 lane = threadIdx.x % 32;
     // A warp arrives once all of its lanes are there.
     auto arrive = [&](u32 barrier) {
         __syncwarp();
         if (lane == 0) barrier_arrive(barrier);
     };
-    // All warps: where a stage must be turned over, wait until it has come, and do.
-    auto turn_over = [&](const Stage& stage) {
-        if (turns_over) {
-            barrier_wait(full + 8 * stage.stage, stage.parity);
-            A::turn_over(stages + stage.stage * Sizes::bytes);
-            B::turn_over(stages + stage.stage * Sizes::bytes + Sizes::bytes_a);
-            // A copy will come to where this was written.
-            publish_to_copies();
-            arrive(turned + 8 * stage.stage);
-        }
-    };
-    auto wait_until_ready = [&](const Stage& stage) {
-        barrier_wait((turns_over ? turned : full) + 8 * stage.stage, stage.parity);
-    };
 
+    if (threadIdx.x >= Sizes::multipliers) {
+        if constexpr (Sizes::divides_registers) registers_down_to<Sizes::of_helpers>();
+        const u32 helper = threadIdx.x - Sizes::multipliers;
+        if (bytes_turned == 0 && helper > 0) return;
+        const i32 of_a = shape.a_matrix ? (i32)tile.matrix : 0, of_b = shape.b_matrix ? (i32)tile.matrix : 0;
+        // One helper: has what is turned over next brought in, if there is more.
+        auto copy_turned = [&](i32 k) {
+            if (helper > 0 || k >= shape.k) return;
+            barrier_expect(come, bytes_turned);
+            if (along_a) A::copy(turned, a, come, tile.row, k, of_a);
+            if (along_b) B::copy(turned + turned_a, b, come, tile.column, k, of_b);
+        };
+        if (bytes_turned > 0) copy_turned(0);
+        Stage into;
+        u32 parity = 0;
+#pragma unroll 1
+        for (i32 k = 0; k < shape.k; k += Sizes::depth) {
+            const u32 stage = stages + into.stage * Sizes::bytes, told = full + 8 * into.stage;
+            barrier_wait(empty + 8 * into.stage, into.parity ^ 1);
+            if (bytes_direct > 0 && helper == 0) {
+                barrier_expect(told, bytes_direct);
+                if (!along_a) A::copy(stage, a, told, tile.row, k, of_a);
+                if (!along_b) B::copy(stage + Sizes::bytes_a, b, told, tile.column, k, of_b);
+            }
+            if (bytes_turned > 0) {
+                __syncwarp();
+                barrier_wait(come, parity);
+                parity ^= 1;
+                if (along_a) A::turn_over(turned, stage, helper);
+                if (along_b) B::turn_over(turned + turned_a, stage + Sizes::bytes_a, helper);
+                arrive(told);
+                // All have read what had come.
+                named_barrier(among_helpers, Sizes::helpers);
+                copy_turned(k + Sizes::depth);
+            }
+            into.next();
+        }
+        return;
+    }
+    if constexpr (Sizes::divides_registers) {
+        static_assert(Sizes::helpers * Sizes::of_helpers + Sizes::multipliers * Sizes::of_multipliers <= Sizes::threads * Sizes::share,
+                      "registers are there");
+        registers_up_to<Sizes::of_multipliers>();
+    }
+
+    constexpr int of_slice = Sizes::multipliers / Sizes::slices;
+    const u32 thread = threadIdx.x % of_slice, slice = threadIdx.x / of_slice, warp = thread / 32;
+    const u32 down = warp % (Sizes::down / 8) * 8 + (lane & 1) + (lane >> 1 & 2) + (lane >> 2 & 4);
+    const u32 across = warp / (Sizes::down / 8) * 4 + (lane >> 1 & 1) + (lane >> 2 & 2);
     Element sums[rows][columns];
 #pragma unroll
     for (int i = 0; i < rows; i++) {
 #pragma unroll
         for (int j = 0; j < columns; j++) clear(sums[i][j]);
     }
-    const u32 start_a = stages + A::start(down), start_b = stages + Sizes::bytes_a + B::start(across);
-    const u32 first = slice * Sizes::step;
-    Stage now, next;
-    u32 stage_a = start_a, stage_b = start_b, piece = first;
-    u32 from_a = A::at(stage_a, piece, 0), from_b = B::at(stage_b, piece, 0);
-    // A thread's numbers of A of this k and the next one; or, as they lie, of a piece of each row.
-    Element x[2][rows], pieces[rows][run], y[2][columns];
-    turn_over(now);
-    wait_until_ready(now);
-    if constexpr (as_it_lies) {
-#pragma unroll
-        for (int i = 0; i < rows; i++) A::read_piece(pieces[i], from_a, i);
-    } else {
-        A::read(x[0], from_a);
-    }
+    const u32 start_a = stages + down * 16, start_b = stages + Sizes::bytes_a + across * 16;
+    // Of a step, and of a slice.
+    constexpr u32 on_a = Sizes::step * run * A::line, on_b = Sizes::step * run * B::line;
+    Stage now;
+    u32 piece = slice * Sizes::step;
+    u32 from_a = start_a + slice * on_a, from_b = start_b + slice * on_b;
+    // A thread's numbers of this k and the next one.
+    Element x[2][rows], y[2][columns];
+    barrier_wait(full, 0);
+    A::read(x[0], from_a);
     B::read(y[0], from_b);
     // What the last stage holds beyond k is not multiplied, but for the zeros that fill up as many k as gemm_async.cu has.
     constexpr int filled = 2 * Sizes::step * run;
     i32 left = (shape.k + filled - 1) / filled * (2 / Sizes::slices);
 #pragma unroll 1
     for (; left > 0; left--) {
-        if (piece == first + Sizes::middle * Sizes::all) {
-            if (threadIdx.x == 0) copy();
-            next.next();
-            if (left > Sizes::steps - Sizes::middle) turn_over(next);
-        }
         // Where the next step is, which is read before this one is all multiplied: what the last one reads is not used.
         piece += Sizes::all;
         const bool ends = piece >= Sizes::pieces;
+        u32 next_a = from_a + Sizes::slices * on_a, next_b = from_b + Sizes::slices * on_b;
+        const u32 read = empty + 8 * now.stage;
         if (ends) {
-            if (left > 1) wait_until_ready(next);
-            stage_a = start_a + next.stage * Sizes::bytes;
-            stage_b = start_b + next.stage * Sizes::bytes;
-            piece = first;
+            now.next();
+            if (left > 1) barrier_wait(full + 8 * now.stage, now.parity);
+            piece = slice * Sizes::step;
+            next_a = start_a + now.stage * Sizes::bytes + slice * on_a;
+            next_b = start_b + now.stage * Sizes::bytes + slice * on_b;
         }
-        const u32 next_a = A::at(stage_a, piece, 0), next_b = B::at(stage_b, piece, 0);
 #pragma unroll
         for (int k = 0; k < Sizes::step * run; k++) {
             const int more = k + 1;
             const bool goes_on = more == Sizes::step * run;
-            const u32 more_a = goes_on ? next_a : A::at(from_a, more / run, more % run);
-            if constexpr (!as_it_lies) A::read(x[more % 2], more_a);
-            B::read(y[more % 2], goes_on ? next_b : B::at(from_b, more / run, more % run));
-            // As the assembler finds registers in different banks more often.
-            constexpr bool by_columns = Sizes::by_columns && along_b;
-            constexpr int outer = by_columns ? columns : rows, inner = by_columns ? rows : columns;
+            A::read(x[more % 2], goes_on ? next_a : from_a + more * A::line);
+            B::read(y[more % 2], goes_on ? next_b : from_b + more * B::line);
 #pragma unroll
-            for (int u = 0; u < outer; u++) {
+            for (int i = 0; i < rows; i++) {
 #pragma unroll
-                for (int v = 0; v < inner; v++) {
-                    const int to_and_fro = u % 2 ? inner - 1 - v : v;
-                    const int i = by_columns ? to_and_fro : u, j = by_columns ? u : to_and_fro;
-                    const Element of_a = as_it_lies ? pieces[i][k % run] : x[k % 2][i];
-                    sums[i][j] = multiply_add(as_multiplied<OfA>(of_a), as_multiplied<OfB>(y[k % 2][j]), sums[i][j]);
-                }
-                // Once a row's piece is multiplied its next one is read.
-                if constexpr (as_it_lies) {
-                    static_assert(!by_columns, "the outer loop is that of the rows");
-                    if (more % run == 0) A::read_piece(pieces[u], more_a, u);
+                for (int v = 0; v < columns; v++) {
+                    const int j = i % 2 ? v ^ Sizes::bend : v;
+                    sums[i][j] =
+                        multiply_add(as_multiplied<OfA>(x[k % 2][i]), as_multiplied<OfB>(y[k % 2][j]), sums[i][j]);
                 }
             }
         }
         from_a = next_a;
         from_b = next_b;
-        if (ends) {
-            arrive(empty + 8 * now.stage);
-            now = next;
-        }
+        if (ends) arrive(read);
     }
 
     if constexpr (Sizes::slices == 1) {
@@ -380,7 +360,7 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
         // those that are multiplied together in different banks more often.
         enum : int { neighbour = 1 };
         const u32 mine = stages + thread * 16;
-        __syncthreads();
+        named_barrier(among_multipliers, Sizes::multipliers);
 #pragma unroll
         for (int i = 0; i < rows; i++) {
 #pragma unroll
@@ -391,7 +371,7 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
                 to_shared(mine + slice * of_sums + i * of_row + j / run * apart, four);
             }
         }
-        __syncthreads();
+        named_barrier(among_multipliers, Sizes::multipliers);
 #pragma unroll 1
         for (int i = slice * part; i < (int)(slice + 1) * part; i++) {
 #pragma unroll
@@ -416,8 +396,7 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
 }  // namespace
 
 #define ENTRY(element, layout, size, large, of_a, of_b)                                   \
-    extern "C" __global__ void __launch_bounds__(Tile<element, large, of_a == none>::threads, \
-                                                 Tile<element, large, of_a == none>::blocks)  \
+    extern "C" __global__ void __launch_bounds__(Tile<element, large>::threads, Tile<element, large>::blocks)  \
         gemm_bulk_##element##_##layout##_##size(const __grid_constant__ TensorMap a,          \
                                                 const __grid_constant__ TensorMap b, element* c, \
                                                 const __grid_constant__ Shape shape) {        \

@@ -11,9 +11,7 @@
 //! | `cublas` | the library, and that it is asked for; no conjugation without transposition; k of 1 or more | `f16` and `bf16`, into themselves or `f32`; `f32`, `f64`, complex | `f32` for `f16` and `bf16`, partial sums too; else their own type, never in TF32, `f32` and `c64` by cuBLAS's pedantic arithmetic |
 //!
 //! `simt` has bulk copies bring A and B of `f32` and `c64` in on 9.0, where all rows and matrices begin at multiples of 16
-//! bytes, k is 1 or more, and nothing is conjugated that is not transposed. Elsewhere threads copy, to the same bits. Where k runs
-//! along the stored rows of A or B, the blocks turn over what they read; in large products of `f32` that operand is copied
-//! first instead, turned over, to the same bits too.
+//! bytes, k is 1 or more, and nothing is conjugated that is not transposed. Elsewhere threads copy, to the same bits.
 //!
 //! What is done with a number before it is stored (bias, activation, residual) is an [`Epilogue`]. This crate's engines have
 //! all of it, for `f16`, `bf16`, `f32` and `f64`. `cublas` fuses it by cuBLASLt and lacks what that has no words for: a bias of
@@ -47,7 +45,6 @@ mod plan;
 mod product;
 mod simt;
 mod table;
-mod turned;
 mod way;
 mod wgmma;
 

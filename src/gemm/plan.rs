@@ -77,8 +77,6 @@ pub(super) struct Geometry {
     pub blocks: u32,
     /// The operands that are copied first, into rows that the engine can read.
     pub copied: Vec<char>,
-    /// The operands that are copied first, turned over.
-    pub turned: Vec<char>,
     /// Blocks that divide k.
     pub splits: u32,
     /// Tiles whose k is divided among all blocks.
@@ -89,8 +87,7 @@ impl Geometry {
     /// That of kernels that give each tile to a block of its own.
     pub fn of_tiles(family: &'static str, kernel: String, tile: (u32, u32), tiles: u64) -> Geometry {
         let blocks = tiles.min(i32::MAX as u64) as u32;
-        let (copied, turned) = (Vec::new(), Vec::new());
-        Geometry { family, kernel, tile, tiles, blocks, copied, turned, splits: 1, divided: 0 }
+        Geometry { family, kernel, tile, tiles, blocks, copied: Vec::new(), splits: 1, divided: 0 }
     }
 
     /// That of a library, which divides a product as it likes.
@@ -224,7 +221,6 @@ impl Plan {
         Ok(able
             .flat_map(|engine| match engine {
                 Engine::Wgmma => wgmma::ways(product, machine),
-                Engine::Simt => simt::ways(&situation),
                 engine => vec![Way::of(engine)],
             })
             .collect())
@@ -233,11 +229,6 @@ impl Plan {
     /// Operands that are copied before the product, into rows that the engine can read.
     pub fn copied(&self) -> &[char] {
         &self.geometry.copied
-    }
-
-    /// Operands that are copied before the product, turned over, because their kernel is faster with k across the rows.
-    pub fn turned(&self) -> &[char] {
-        &self.geometry.turned
     }
 
     /// Rows and columns of a tile; none where a library divides the product.
@@ -273,17 +264,8 @@ impl Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Geometry {
-            family,
-            kernel,
-            tile: (rows, columns),
-            tiles,
-            blocks,
-            copied,
-            turned,
-            splits,
-            divided,
-        } = &self.geometry;
+        let Geometry { family, kernel, tile: (rows, columns), tiles, blocks, copied, splits, divided } =
+            &self.geometry;
         writeln!(formatter, "{}: {}", self.head, self.engine)?;
         match tiles {
             0 => write!(formatter, "  {kernel} of {family}")?,
@@ -306,9 +288,6 @@ impl fmt::Display for Plan {
                 formatter,
                 "\n  {operand} is copied first, into rows that begin where the engine can read them"
             )?;
-        }
-        for operand in turned {
-            write!(formatter, "\n  {operand} is copied first, turned over")?;
         }
         if self.tuned {
             write!(formatter, "\n  as measured on this kind of device (the table of choices)")?;

@@ -6,8 +6,8 @@ use std::str::FromStr;
 use super::engine::Engine;
 use crate::error::{Error, Result};
 
-/// An engine, and how it divides a product, or what it reads, where it can in several ways. It is shown and read as `simt`,
-/// `simt/turned` or `wgmma/pairs/256`.
+/// An engine, and how it divides a product where it can in several ways. It is shown and read as `simt` or
+/// `wgmma/pairs/256`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Way(Kind);
 
@@ -19,8 +19,6 @@ enum Kind {
     Pairs { columns: u32, divided: bool },
     /// By clusters that divide k, in tiles of so many rows of one operand and of the other.
     Split { rows: u32, columns: u32, splits: u32, swapped: bool },
-    /// By ordinary arithmetic, with operands that it would turn over copied first, turned over, or as they are stored.
-    Operands { turned: bool },
 }
 
 impl Way {
@@ -37,24 +35,11 @@ impl Way {
         Way(Kind::Split { rows, columns, splits, swapped })
     }
 
-    pub(super) const fn operands(turned: bool) -> Way {
-        Way(Kind::Operands { turned })
-    }
-
-    /// Whether operands are to be turned over, if that was said.
-    pub(super) const fn turns(self) -> Option<bool> {
-        match self.0 {
-            Kind::Operands { turned } => Some(turned),
-            _ => None,
-        }
-    }
-
     /// The engine.
     pub const fn engine(self) -> Engine {
         match self.0 {
             Kind::Any(engine) => engine,
             Kind::Pairs { .. } | Kind::Split { .. } => Engine::Wgmma,
-            Kind::Operands { .. } => Engine::Simt,
         }
     }
 }
@@ -70,9 +55,6 @@ impl fmt::Display for Way {
             Kind::Split { rows, columns, splits, swapped } => {
                 let swapped = if swapped { "/swapped" } else { "" };
                 write!(formatter, "wgmma/split/{rows}x{columns}x{splits}{swapped}")
-            }
-            Kind::Operands { turned } => {
-                write!(formatter, "simt/{}", if turned { "turned" } else { "stored" })
             }
         }
     }
@@ -94,11 +76,9 @@ impl FromStr for Way {
             ["wgmma", "pairs", columns, "divided"] => pairs(columns, true),
             ["wgmma", "split", sizes] => split(sizes, false),
             ["wgmma", "split", sizes, "swapped"] => split(sizes, true),
-            ["simt", "turned"] => Some(Way::operands(true)),
-            ["simt", "stored"] => Some(Way::operands(false)),
             _ => None,
         };
-        let wanted = "an engine, wgmma/pairs/COLUMNS[/divided], wgmma/split/ROWSxCOLUMNSxSPLITS[/swapped], simt/turned or simt/stored";
+        let wanted = "an engine, wgmma/pairs/COLUMNS[/divided] or wgmma/split/ROWSxCOLUMNSxSPLITS[/swapped]";
         way.ok_or_else(|| Error::invalid("a way to multiply", format!("'{text}'"), wanted))
     }
 }
@@ -114,8 +94,6 @@ mod tests {
             Way::pairs(64, true),
             Way::split(128, 64, 4, false),
             Way::split(64, 16, 1, true),
-            Way::operands(true),
-            Way::operands(false),
         ]);
         for way in ways {
             assert_eq!(way.to_string().parse::<Way>().unwrap(), way);

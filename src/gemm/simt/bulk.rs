@@ -16,23 +16,29 @@ use crate::types::DType;
 /// Bytes of k in a stage.
 const DEPTH: u32 = 128;
 
-/// A `Tile` of gemm_bulk.cu: rows and columns, threads, stages, and the two times.
-const fn tile((rows, columns): (u32, u32), threads: u32, stages: u32, (alone, beside): (u64, u64)) -> Tile {
-    // Three barriers a stage, and room to begin at a multiple of 1024.
-    let shared = stages * ((rows + columns) * DEPTH + 24) + 1024;
-    Tile { rows, columns, threads, shared, alone, beside }
+/// A `Tile` of gemm_bulk.cu: rows and columns, threads that multiply and that help, stages, and the two times.
+const fn tile(
+    (rows, columns): (u32, u32),
+    threads: u32,
+    helpers: u32,
+    stages: u32,
+    (alone, beside): (u64, u64),
+) -> Tile {
+    // What is turned over takes the place of one stage more; two barriers a stage and one for that, and room to begin at a multiple
+    // of 1024.
+    let shared = (stages + 1) * (rows + columns) * DEPTH + 8 * (2 * stages + 1) + 1024;
+    Tile { rows, columns, threads: threads + helpers, shared, alone, beside }
 }
 
-/// The family for the type, its large and its small tile, where k runs along the stored rows of A or not.
-const fn tiles(operand: DType, along_a: bool) -> Option<(&'static str, [Tile; 2])> {
+/// The family for the type, its large and its small tile.
+const fn tiles(operand: DType) -> Option<(&'static str, [Tile; 2])> {
     match operand {
-        DType::F32 => {
-            let small =
-                if along_a { tile((64, 64), 128, 5, SLICED) } else { tile((128, 64), 256, 4, SLICED) };
-            Some(("gemm_bulk_f32", [tile((128, 128), 128, 3, LARGE), small]))
-        }
+        DType::F32 => Some((
+            "gemm_bulk_f32",
+            [tile((128, 128), 128, 128, 2, LARGE), tile((64, 64), 128, 32, 4, SLICED)],
+        )),
         DType::C64 => {
-            Some(("gemm_bulk_c64", [tile((128, 64), 128, 4, LARGE), tile((64, 64), 128, 4, SMALL)]))
+            Some(("gemm_bulk_c64", [tile((128, 64), 128, 128, 3, LARGE), tile((64, 64), 128, 32, 3, SMALL)]))
         }
         _ => None,
     }
@@ -48,16 +54,10 @@ fn letter(operation: Operation, operand: DType) -> Option<char> {
     }
 }
 
-/// The tiles that say by their times whether the large or the small ones of a type are used: of `f32`, where that decides the
-/// bits, those that have the sizes of gemm_async.cu.
-pub(super) fn compared(operand: DType) -> Option<[Tile; 2]> {
-    tiles(operand, false).map(|(_, tiles)| tiles)
-}
-
 /// The family and its tiles, if they can make the product.
 pub(super) fn able(situation: &Situation<'_>) -> Option<(&'static str, [Tile; 2])> {
     let (product, machine) = (situation.product, situation.machine);
-    let (family, tiles) = tiles(situation.operand, !product.operation_a().transposes())?;
+    let (family, tiles) = tiles(situation.operand)?;
     letter(product.operation_a(), situation.operand)?;
     letter(product.operation_b(), situation.operand)?;
     let able =
@@ -80,7 +80,7 @@ pub(super) fn maps(
 ) -> Result<[TensorMap; 2]> {
     let product = situation.product;
     let (dtype, depth) = (situation.operand, DEPTH / situation.operand.size() as u32);
-    // Where k runs along the stored rows, pieces of them are turned over in shared memory, in different banks.
+    // Where k runs along the stored rows, pieces of them come in different banks, to be turned over.
     let boxes = |span: u32, along: bool| {
         if along { ((depth, span), TensorSwizzle::Bytes128) } else { ((span, depth), TensorSwizzle::None) }
     };
@@ -104,21 +104,17 @@ mod tests {
 
     #[test]
     fn tiles_are_the_kernels() {
-        let (real, complex) = ((128, 3 * (256 * 128 + 24) + 1024), (128, 4 * (192 * 128 + 24) + 1024));
-        for (operand, along_a, large, small) in [
-            (DType::F32, true, real, (128, 5 * (128 * 128 + 24) + 1024)),
-            (DType::F32, false, real, (256, 4 * (192 * 128 + 24) + 1024)),
-            (DType::C64, true, complex, (128, 4 * (128 * 128 + 24) + 1024)),
+        for (operand, large, small) in [
+            (DType::F32, (256, 3 * 256 * 128 + 40 + 1024), (160, 5 * 128 * 128 + 72 + 1024)),
+            (DType::C64, (256, 4 * 192 * 128 + 56 + 1024), (160, 4 * 128 * 128 + 56 + 1024)),
         ] {
-            let (_, tiles) = tiles(operand, along_a).unwrap();
+            let (_, tiles) = tiles(operand).unwrap();
             assert_eq!(tiles.map(|tile| (tile.threads, tile.shared)), [large, small], "{operand}");
             // Two blocks share a multiprocessor, which keeps 1 KB of its 228 for each; of small ones of c64 three.
             assert!(tiles.iter().all(|tile| 2 * (tile.shared + 1024) <= 228 << 10));
         }
-        assert!(
-            tiles(DType::C64, true).is_some_and(|(_, [_, small])| 3 * (small.shared + 1024) <= 228 << 10)
-        );
-        assert!(tiles(DType::F64, true).is_none());
+        assert!(tiles(DType::C64).is_some_and(|(_, [_, small])| 3 * (small.shared + 1024) <= 228 << 10));
+        assert!(tiles(DType::F64).is_none());
     }
 
     #[test]

@@ -5,13 +5,11 @@ mod bulk;
 
 use super::blocks::{self, Scalars, Shape};
 use super::element::of_dtype;
-use super::engine::{Engine, Lack};
+use super::engine::Lack;
 use super::epilogue::{DeviceParts, WithEpilogue};
 use super::kernels::{self, Key, missing_image};
 use super::plan::{Geometry, Situation};
-use super::product::{OPERATION, Operation, Product};
-use super::turned;
-use super::way::Way as Named;
+use super::product::{OPERATION, Operation};
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::{Error, Result};
 use crate::types::DType;
@@ -93,8 +91,6 @@ struct Way {
     tile: Tile,
     /// Elements of A, B and C that are read or written together.
     together: [usize; 3],
-    /// Whether A and B are copied first, turned over.
-    turned: [bool; 2],
 }
 
 /// Whether the first of two tiles takes no longer than the second.
@@ -108,18 +104,14 @@ fn way(situation: &Situation<'_>) -> Option<Way> {
     let run = 16 / sum_bytes;
     let product = situation.product;
     let chosen = |large, tiles: [Tile; 2]| if large { tiles[0] } else { tiles[1] };
-    if let Some((family, tiles)) = bulk::able(situation) {
-        let large = larger_is_faster(situation, bulk::compared(situation.operand)?);
-        let (kernels, tile) = (Kernels::Bulk { large }, chosen(large, tiles));
-        return Some(Way {
-            family,
-            kernels,
-            tile,
-            together: [run; 3],
-            turned: turned::asked(situation, large),
-        });
-    }
     let known = asynchronous(situation.operand);
+    if let Some((family, tiles)) = bulk::able(situation) {
+        // The size of a tile of f32 decides its bits, so it is chosen as where threads copy.
+        let compared = known.filter(|_| situation.operand == DType::F32).map_or(tiles, |(_, tiles)| tiles);
+        let large = larger_is_faster(situation, compared);
+        let (kernels, tile) = (Kernels::Bulk { large }, chosen(large, tiles));
+        return Some(Way { family, kernels, tile, together: [run; 3] });
+    }
     if let Some((family, tiles)) =
         known.filter(|(family, _)| missing_image(situation.machine, family).is_none())
     {
@@ -129,11 +121,11 @@ fn way(situation: &Situation<'_>) -> Option<Way> {
         let large = !conjugates && larger_is_faster(situation, tiles);
         let tile = chosen(large, tiles);
         let kernels = Kernels::Asynchronous { large };
-        return Some(Way { family, kernels, tile, together: [run; 3], turned: [false; 2] });
+        return Some(Way { family, kernels, tile, together: [run; 3] });
     }
     let vector = if sum_bytes <= 4 { 4 } else { run };
     let tile = plain(sum_bytes);
-    Some(Way { family, kernels: Kernels::Plain, tile, together: [vector, vector, run], turned: [false; 2] })
+    Some(Way { family, kernels: Kernels::Plain, tile, together: [vector, vector, run] })
 }
 
 fn size(large: bool) -> &'static str {
@@ -143,11 +135,6 @@ fn size(large: bool) -> &'static str {
 impl Way {
     fn tiles(&self, situation: &Situation<'_>) -> u64 {
         blocks::tiles(situation, self.tile.rows, self.tile.columns)
-    }
-
-    /// The product of the copies, where operands are turned over first.
-    fn turned(&self, situation: &Situation<'_>) -> Option<Product> {
-        self.turned.contains(&true).then(|| turned::product(situation.product, self.turned))
     }
 
     fn kernel(&self, situation: &Situation<'_>) -> String {
@@ -182,26 +169,9 @@ fn no_way(situation: &Situation<'_>) -> Error {
     Error::invalid(OPERATION, lack.to_string(), "types that are multiplied")
 }
 
-/// The best way, and for measurements the other one of turning operands over first or not, where the product is large.
-pub(super) fn ways(situation: &Situation<'_>) -> Vec<Named> {
-    let turns = |turns| {
-        let asked = Situation { way: Some(Named::operands(turns)), ..*situation };
-        way(&asked).filter(|way| way.kernels == Kernels::Bulk { large: true }).map(|way| way.turned)
-    };
-    let chosen = way(situation).map(|way| way.turned);
-    let other =
-        [true, false].into_iter().find(|turned| turns(*turned).is_some_and(|other| Some(other) != chosen));
-    [Named::of(Engine::Simt)].into_iter().chain(other.map(Named::operands)).collect()
-}
-
 /// What would run.
 pub(super) fn geometry(situation: &Situation<'_>) -> Result<Geometry> {
     let way = way(situation).ok_or_else(|| no_way(situation))?;
-    if let Some(product) = way.turned(situation) {
-        let geometry = geometry(&Situation { product: &product, ..*situation })?;
-        let operands = ['A', 'B'].into_iter().zip(way.turned).filter(|(_, turned)| *turned);
-        return Ok(Geometry { turned: operands.map(|(operand, _)| operand).collect(), ..geometry });
-    }
     let (kernel, tiles) = (way.kernel(situation), way.tiles(situation));
     Ok(Geometry::of_tiles(way.family, kernel, (way.tile.rows, way.tile.columns), tiles))
 }
@@ -218,19 +188,6 @@ pub(super) fn run_on(
 ) -> Result<()> {
     let product = situation.product;
     let way = way(situation).ok_or_else(|| no_way(situation))?;
-    if let Some(turned) = way.turned(situation) {
-        // Copies live until the product is launched, which orders their memory's next use behind it.
-        let copy = |turns: bool, source, stored| {
-            turns.then(|| turned::copy(stream, source, stored, product)).transpose()
-        };
-        let copy_a = copy(way.turned[0], a, product.stored_a())?;
-        let copy_b = copy(way.turned[1], b, product.stored_b())?;
-        let (a, b) =
-            (copy_a.as_ref().map_or(a, DeviceSlice::from), copy_b.as_ref().map_or(b, DeviceSlice::from));
-        let addresses = [a.address(), b.address(), c.address()];
-        let situation = Situation { product: &turned, addresses, ..*situation };
-        return run_on(stream, &situation, scalars, a, b, c, epilogue);
-    }
     let operations = [product.operation_a(), product.operation_b()];
     let [a_operation, b_operation] = operations
         .map(|operation| u64::from(operation.transposes()) | u64::from(operation.conjugates()) << 1);
@@ -263,7 +220,7 @@ pub(super) fn run_on(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gemm::{Choice, Machine, Plan};
+    use crate::gemm::{Choice, Engine, Machine, Plan, Product};
 
     #[test]
     fn tiles_fill_the_device() {
@@ -271,8 +228,7 @@ mod tests {
             Plan::explain(&product, dtype, dtype, Machine::typical(capability)).unwrap().kernel().to_owned()
         };
         let square = |size| Product::new(size, size, size);
-        // The last one's A is turned over first.
-        for (size, layout, tile) in [(64, "nn", "small"), (1024, "nn", "small"), (2048, "tn", "large")] {
+        for (size, layout, tile) in [(64, "nn", "small"), (1024, "nn", "small"), (2048, "nn", "large")] {
             assert_eq!(kernel(square(size), DType::F32, (9, 0)), format!("gemm_bulk_f32_{layout}_{tile}"));
             assert_eq!(kernel(square(size), DType::F32, (8, 0)), format!("gemm_async_f32_nn_{tile}"));
         }

@@ -4,7 +4,6 @@
 use num_complex::Complex;
 use selvedge::driver::Stream;
 use selvedge::gemm::{Choice, Engine, Machine, Operation, Plan, Product, gemm};
-use selvedge::types::DType;
 
 use super::case::LAYOUTS;
 use super::numbers::{Number, ResultOf};
@@ -122,16 +121,6 @@ pub fn bits(stream: &Stream) -> Outcome {
                 check::<Parts>(stream, size, operations, multiple, bulk)?;
             }
         }
-    }
-    // Large enough that what has k along its rows is turned over first.
-    let (m, n, k) = (4100, 4100, 260);
-    for (of_a, of_b) in LAYOUTS {
-        let product = Product::new(m, n, k).a(of_a).b(of_b).by(Choice::Only(Engine::Simt));
-        let plan = Plan::explain(&product, DType::F32, DType::F32, Machine::of(&stream.device())?)?;
-        let along = [('A', !of_a.transposes()), ('B', of_b.transposes())];
-        let turned = along.into_iter().filter(|(_, along)| bulk && *along).map(|(operand, _)| operand);
-        assert_eq!(plan.turned(), turned.collect::<Vec<_>>(), "{plan}");
-        check::<f32>(stream, (m, n, k), (of_a, of_b), 4, bulk)?;
     }
     Ok(())
 }
