@@ -205,7 +205,7 @@ fn kernels_that_overlap_wait_first() {
             kernels += 1;
         }
     }
-    assert_eq!(kernels, 2 * (16 + 36) + 1 + 2 * (4 + 9) + 1);
+    assert_eq!(kernels, 2 * (16 + 36) + 1 + 2 * (4 + 9));
 }
 
 #[test]
