@@ -4,6 +4,7 @@ use std::env;
 use std::fmt;
 use std::str::FromStr;
 
+use super::algorithm::GemmAlgorithm;
 use crate::error::{Error, Result};
 use crate::types::DType;
 
@@ -23,7 +24,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Every engine, the one that is preferred first; of cuBLAS and this crate's own the table of choices may say otherwise.
+    /// Every engine, the one that is preferred first.
     pub const ALL: [Engine; 4] = [Engine::Wgmma, Engine::Mma, Engine::Simt, Engine::Cublas];
 
     /// Its name in `SELVEDGE_GEMM`.
@@ -129,6 +130,8 @@ pub enum Lack {
     Epilogue(DType),
     /// Its epilogues do not have this.
     EpiloguePart(&'static str),
+    /// No kernel configuration of this kind computes this product.
+    Algorithm(GemmAlgorithm),
     /// More of something than the engine counts.
     TooMany(&'static str),
     /// There is no image of its kernels for the device, its driver, or the overrides of the environment.
@@ -155,6 +158,9 @@ impl fmt::Display for Lack {
                 write!(formatter, "an epilogue needs a result of f16, bf16, f32 or f64, not {result}")
             }
             Lack::EpiloguePart(part) => write!(formatter, "its epilogues have no {part}"),
+            Lack::Algorithm(algorithm) => {
+                write!(formatter, "it does not have '{algorithm}' for this product")
+            }
             Lack::TooMany(what) => write!(formatter, "there are too many {what} for it"),
             Lack::Conjugate(operand) => {
                 write!(formatter, "it does not conjugate {operand} without transposing it")

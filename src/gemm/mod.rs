@@ -31,6 +31,7 @@
 //! - The same product on the same card has the same bits every time; see [`Plan`].
 //! - Kernels never leave the matrices that a checked [`Product`] describes.
 
+mod algorithm;
 mod blocks;
 mod cublas;
 mod element;
@@ -44,10 +45,9 @@ mod packed;
 mod plan;
 mod product;
 mod simt;
-mod table;
-mod way;
 mod wgmma;
 
+pub use algorithm::GemmAlgorithm;
 pub(crate) use blocks::Scalars;
 pub use element::{GemmElement, GemmResult};
 pub use engine::{Choice, Engine, Lack};
@@ -56,8 +56,6 @@ pub use epilogue::{Activation, Epilogue};
 pub use host::{HostEpilogue, gemm_host, gemm_host_with};
 pub use plan::{Machine, Plan};
 pub use product::{Operation, Product};
-pub use table::TunedChoice;
-pub use way::Way;
 
 use crate::driver::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, Stream};
 use crate::error::Result;
@@ -158,10 +156,8 @@ pub(crate) fn multiply(
         machine,
         reads_c: scalars.reads_c,
         epilogue: epilogue.addresses(),
-        way: None,
     };
     let chosen = plan::choose(&situation)?;
-    let situation = Situation { way: chosen.way, ..situation };
     let run_on = match chosen.engine {
         Engine::Wgmma => wgmma::run_on,
         Engine::Mma => mma::run_on,

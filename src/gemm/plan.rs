@@ -8,8 +8,6 @@ use std::fmt;
 use super::engine::{Choice, Engine, Lack};
 use super::epilogue::Parts;
 use super::product::{OPERATION, Product};
-use super::table::{TunedChoice, tuned};
-use super::way::Way;
 use super::{cublas, epilogue, mma, simt, wgmma};
 use crate::driver::Device;
 use crate::error::{Error, Result};
@@ -55,15 +53,13 @@ pub(super) struct Situation<'a> {
     pub reads_c: bool,
     /// What is done before numbers are rounded, with the addresses of its memory.
     pub epilogue: Parts<u64, u64>,
-    /// How its engine is to divide it; none: as that finds best.
-    pub way: Option<Way>,
 }
 
 impl<'a> Situation<'a> {
     /// Of operands at aligned addresses, with nothing but the product to do, divided as an engine finds best.
     pub fn of_types(product: &'a Product, operand: DType, result: DType, machine: Machine) -> Situation<'a> {
         let (addresses, epilogue) = ([0; 3], Parts::NONE);
-        Situation { product, operand, result, addresses, machine, reads_c: false, epilogue, way: None }
+        Situation { product, operand, result, addresses, machine, reads_c: false, epilogue }
     }
 }
 
@@ -111,43 +107,22 @@ fn lacks(engine: Engine, situation: &Situation<'_>) -> Option<Lack> {
 /// What was chosen for a product.
 pub(super) struct Chosen {
     pub engine: Engine,
-    pub way: Option<Way>,
-    /// Whether the table of choices said so.
-    tuned: bool,
     /// What engines lack that would have been preferred.
     lacking: Vec<(Engine, Lack)>,
 }
 
-/// What the table of choices names for the product, if it was asked for and lacks nothing.
-fn by_table(situation: &Situation<'_>, choice: Choice, tuned: TunedChoice) -> Option<Chosen> {
-    // It was measured without an epilogue, for which cuBLASLt has other kernels, or none.
-    let prefers = tuned.prefers_cublas() && situation.epilogue.is_none();
-    let cublas = Some(Way::of(Engine::Cublas)).filter(|_| prefers);
-    let mut ways = cublas.into_iter().chain([tuned.own()]).filter(|way| choice.allows(way.engine()));
-    let way = ways.find(|way| lacks(way.engine(), &Situation { way: Some(*way), ..*situation }).is_none())?;
-    Some(Chosen { engine: way.engine(), way: Some(way), tuned: true, lacking: Vec::new() })
-}
-
-/// What the table of choices names, else the first engine that was asked for and lacks nothing.
+/// The first engine that was asked for and lacks nothing.
 pub(super) fn choose(situation: &Situation<'_>) -> Result<Chosen> {
     let choice = match situation.product.choice() {
         Some(choice) => choice,
         None => Choice::from_environment()?,
     };
-    let way = situation.product.way();
-    if way.is_none() {
-        let Situation { product, operand, result, machine, .. } = *situation;
-        let tuned = tuned(product, operand, result, machine);
-        if let Some(chosen) = tuned.and_then(|tuned| by_table(situation, choice, tuned)) {
-            return Ok(chosen);
-        }
-    }
     let mut lacking = Vec::new();
     for engine in Engine::ALL {
         let lack =
             if choice.allows(engine) { lacks(engine, situation) } else { Some(Lack::NotAsked(choice)) };
         match lack {
-            None => return Ok(Chosen { engine, way, tuned: false, lacking }),
+            None => return Ok(Chosen { engine, lacking }),
             Some(lack) => lacking.push((engine, lack)),
         }
     }
@@ -178,7 +153,6 @@ pub struct Plan {
     head: String,
     engine: Engine,
     geometry: Geometry,
-    tuned: bool,
     lacking: Vec<(Engine, Lack)>,
 }
 
@@ -192,10 +166,9 @@ impl Plan {
     pub fn explain(product: &Product, operand: DType, result: DType, machine: Machine) -> Result<Plan> {
         product.check()?;
         let situation = Situation::of_types(product, operand, result, machine);
-        let Chosen { engine, way, tuned, lacking } = choose(&situation)?;
-        let situation = Situation { way, ..situation };
+        let Chosen { engine, lacking } = choose(&situation)?;
         let geometry = match engine {
-            Engine::Wgmma => wgmma::geometry(&situation),
+            Engine::Wgmma => wgmma::geometry(&situation)?,
             Engine::Mma => mma::geometry(&situation)?,
             Engine::Simt => simt::geometry(&situation)?,
             Engine::Cublas => cublas::geometry(&situation),
@@ -205,25 +178,7 @@ impl Plan {
             "{product} of {operand} into {result}, compute capability {major}.{minor}, {} multiprocessors",
             machine.multiprocessors
         );
-        Ok(Plan { head, engine, geometry, tuned, lacking })
-    }
-
-    /// Every way in which a product could be made here: those of this crate that should not be far from its best, and cuBLAS
-    /// where it is there. For measurements.
-    ///
-    /// # Errors
-    ///
-    /// As [`explain`](Self::explain) has for the product.
-    pub fn ways(product: &Product, operand: DType, result: DType, machine: Machine) -> Result<Vec<Way>> {
-        product.check()?;
-        let situation = Situation::of_types(product, operand, result, machine);
-        let able = Engine::ALL.into_iter().filter(|engine| lacks(*engine, &situation).is_none());
-        Ok(able
-            .flat_map(|engine| match engine {
-                Engine::Wgmma => wgmma::ways(product, machine),
-                engine => vec![Way::of(engine)],
-            })
-            .collect())
+        Ok(Plan { head, engine, geometry, lacking })
     }
 
     /// Operands that are copied before the product, into rows that the engine can read.
@@ -239,11 +194,6 @@ impl Plan {
     /// Tiles of the result, and the blocks of threads that make them.
     pub fn work(&self) -> (u64, u32) {
         (self.geometry.tiles, self.geometry.blocks)
-    }
-
-    /// Whether the table of choices said so, and not the engines' own estimates.
-    pub fn is_tuned(&self) -> bool {
-        self.tuned
     }
 
     /// The engine that runs.
@@ -288,9 +238,6 @@ impl fmt::Display for Plan {
                 formatter,
                 "\n  {operand} is copied first, into rows that begin where the engine can read them"
             )?;
-        }
-        if self.tuned {
-            write!(formatter, "\n  as measured on this kind of device (the table of choices)")?;
         }
         for (engine, lack) in &self.lacking {
             write!(formatter, "\n  not {engine}: {lack}")?;
@@ -363,42 +310,31 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_followed_where_it_may_be() {
-        let product = Product::new(64, 64, 64);
-        let situation = Situation::of_types(&product, DType::BF16, DType::BF16, HOPPER);
-        let chosen = |way: &str, cublas, choice| {
-            let line =
-                TunedChoice::new(&product, DType::BF16, DType::BF16, HOPPER, way.parse().unwrap(), cublas);
-            by_table(&situation, choice, line).map(|chosen| (chosen.engine, chosen.way.unwrap().to_string()))
+    fn an_algorithm_that_was_asked_for_is_used_or_an_error() {
+        let explain = |product: Product, algorithm: &str| {
+            let product = product.with_algorithm(algorithm.parse().unwrap());
+            Plan::explain(&product, DType::BF16, DType::BF16, HOPPER)
+                .map(|plan| (plan.kernel().to_owned(), plan.tile()))
         };
-        let simt = Some((Engine::Simt, "simt".to_owned()));
-        assert_eq!(chosen("simt", false, Choice::Own), simt);
-        // cuBLAS only where it was asked for; and another engine was.
-        assert_eq!(chosen("simt", true, Choice::Own), simt);
-        assert!(chosen("simt", false, Choice::Only(Engine::Wgmma)).is_none());
-        let split = Some((Engine::Wgmma, "wgmma/split/128x16x1".to_owned()));
-        assert_eq!(chosen("wgmma/split/128x16x1", false, Choice::Only(Engine::Wgmma)), split);
-        // What lacks something is not taken, whatever the table says.
-        let odd = Product::new(64, 63, 32);
-        let line = TunedChoice::new(&odd, DType::BF16, DType::BF16, HOPPER, Way::of(Engine::Wgmma), false);
-        assert!(by_table(&Situation { product: &odd, ..situation }, Choice::Own, line).is_none());
-    }
-
-    #[test]
-    fn ways_to_measure_are_those_that_can_be() {
-        let ways = |dtype, machine| {
-            let product = Product::new(512, 512, 512);
-            let ways = Plan::ways(&product, dtype, dtype, machine).unwrap();
-            ways.iter().map(Way::to_string).filter(|way| way != "cublas").collect::<Vec<_>>()
-        };
-        assert_eq!(ways(DType::F32, HOPPER), ["simt"]);
-        assert_eq!(ways(DType::BF16, Machine::typical((8, 0))), ["mma", "simt"]);
-        let several = ways(DType::BF16, HOPPER);
-        assert!(several.len() > 3 && several.contains(&"simt".to_owned()), "{several:?}");
-        // In a way that was asked for.
-        let product = Product::new(512, 512, 512).in_way("wgmma/pairs/64".parse().unwrap());
-        let plan = Plan::explain(&product, DType::BF16, DType::BF16, HOPPER).unwrap();
-        assert_eq!((plan.engine(), plan.tile()), (Engine::Wgmma, Some((256, 64))));
+        let product = Product::new(512, 512, 512);
+        for (algorithm, kernel, tile) in [
+            ("persistent/64", "gemm_wgmma_bf16_nn_64", (256, 64)),
+            ("persistent/256", "gemm_wgmma_bf16_nn_256", (256, 256)),
+            ("split-k/128x16x1", "gemm_split_bf16_ks_128x16", (128, 16)),
+            ("split-k/64x32x2/swapped", "gemm_split_bf16_sk_64x32", (32, 64)),
+        ] {
+            assert_eq!(explain(product, algorithm).unwrap(), (kernel.to_owned(), Some(tile)));
+        }
+        // Eight blocks cannot divide 64 k, and no kernel has tiles of 100 columns.
+        for (product, algorithm) in
+            [(Product::new(64, 64, 64), "split-k/64x64x8"), (product, "persistent/100")]
+        {
+            let error = explain(product, algorithm).unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("wgmma: it does not have '{algorithm}' for this product")),
+                "{error}"
+            );
+        }
     }
 
     #[test]

@@ -9,8 +9,8 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::engine::Choice;
-use super::way::Way;
+use super::algorithm::GemmAlgorithm;
+use super::engine::{Choice, Engine};
 use crate::driver::LaunchConfig;
 use crate::error::{Error, Result};
 
@@ -75,7 +75,7 @@ pub struct Product {
     /// From a matrix to the next, of A, B and C.
     strides: [usize; 3],
     choice: Option<Choice>,
-    way: Option<Way>,
+    algorithm: Option<GemmAlgorithm>,
     overlaps: bool,
 }
 
@@ -161,7 +161,7 @@ impl Product {
             batch: 1,
             strides: [0; 3],
             choice: None,
-            way: None,
+            algorithm: None,
             overlaps: true,
         }
     }
@@ -222,12 +222,12 @@ impl Product {
         self
     }
 
-    /// In exactly this way, whatever the table of choices says; to measure it. A division that the product does not have counts
-    /// as none.
+    /// With this kernel configuration of the `wgmma` engine, for tests and measurements. A product that does not have it is
+    /// an error.
     #[must_use]
-    pub const fn in_way(mut self, way: Way) -> Product {
-        self.choice = Some(Choice::Only(way.engine()));
-        self.way = Some(way);
+    pub const fn with_algorithm(mut self, algorithm: GemmAlgorithm) -> Product {
+        self.choice = Some(Choice::Only(Engine::Wgmma));
+        self.algorithm = Some(algorithm);
         self
     }
 
@@ -274,9 +274,9 @@ impl Product {
         self.choice
     }
 
-    /// The way that was asked for.
-    pub(super) const fn way(&self) -> Option<Way> {
-        self.way
+    /// The kernel configuration that the caller forces.
+    pub(super) const fn algorithm(&self) -> Option<GemmAlgorithm> {
+        self.algorithm
     }
 
     /// How its kernels are launched that wait for what is ahead of them before they touch memory, in every thread: so that they

@@ -1,6 +1,6 @@
-//! `selvedge explain matmul` and `selvedge tune gemm`: what they say, draw and write, and what they refuse.
+//! `selvedge explain matmul`: its text, its JSON and its errors.
 
-use super::{FAILED_FOR_DEVICE, FAILED_FOR_INPUT, fails, json, succeeds};
+use super::{FAILED_FOR_INPUT, fails, json, succeeds};
 
 #[test]
 fn a_product_is_explained_without_a_device() {
@@ -63,67 +63,9 @@ fn what_cannot_be_explained_is_refused() {
     fails(FAILED_FOR_INPUT, &explain(&["8", "8", "8", "f32", "--layout", "nx"]), &["nx"]);
 }
 
-#[test]
-fn tuning_needs_a_device() {
-    fails(FAILED_FOR_DEVICE, &["tune", "gemm"], &["the NVIDIA driver could not be loaded"]);
-    // What cannot be written is told before anything is measured.
-    fails(FAILED_FOR_INPUT, &["tune", "gemm", "--write", "no-such-folder/choices.txt"], &["no-such-folder"]);
-}
-
-/// On the fake driver, where every way takes no time worth the name; but all of them are run, drawn and written.
 #[cfg(target_os = "linux")]
 mod on_the_fake_driver {
-    use super::super::Folder;
-    use super::super::on_the_fake_driver::{fails, succeeds};
-    use super::super::xml::texts;
-    use super::*;
-
-    #[test]
-    fn tuning_measures_draws_and_writes() {
-        let folder = Folder::new("tune");
-        let files = ["results.json", "picture.svg", "choices.txt"].map(|name| folder.file(name));
-        std::fs::write(&files[2], "# kept\n8.0 108 f32 f32 nn 64 64 64 1 simt\n").unwrap();
-        let text = succeeds(&[
-            "tune",
-            "gemm",
-            "--dtypes",
-            "bf16",
-            "--layouts",
-            "nn,nt",
-            "--sizes",
-            "64,256",
-            "--rounds",
-            "2",
-            "--own",
-            "--results",
-            &files[0],
-            "--picture",
-            &files[1],
-            "--write",
-            &files[2],
-        ]);
-        assert!(text.contains("16 products measured"), "{text}");
-        let [results, picture, table] = files.map(|path| std::fs::read_to_string(path).unwrap());
-        let value = json(&results);
-        assert_eq!(value["measured"].as_array().unwrap().len(), 16);
-        let times = value["measured"][0]["times"].as_array().unwrap();
-        assert!(times.len() > 3 && times.iter().all(|time| time["microseconds"].is_number()), "{value}");
-        let texts = texts(&picture).unwrap();
-        assert!(texts.iter().any(|text| text.starts_with("Matrix products on")), "{texts:?}");
-        // Lines of other devices and comments stay; what was chosen is there.
-        assert!(
-            table.starts_with("# kept\n") && table.contains("8.0 108 f32 f32 nn 64 64 64 1 simt\n"),
-            "{table}"
-        );
-        let chosen = value["choices"].as_array().unwrap();
-        assert_eq!(table.lines().count(), 2 + chosen.len());
-        assert!(chosen.iter().all(|line| table.contains(line.as_str().unwrap())), "{table}");
-    }
-
-    #[test]
-    fn dtypes_that_are_not_tuned_are_refused() {
-        fails(FAILED_FOR_INPUT, &["tune", "gemm", "--dtypes", "i32", "--sizes", "64"], &["bf16", "i32"]);
-    }
+    use super::super::on_the_fake_driver::succeeds;
 
     #[test]
     fn a_product_is_explained_for_the_device() {

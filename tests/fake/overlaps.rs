@@ -92,11 +92,11 @@ fn products(fake: &Fake) -> Outcome {
     ran(&stream)?;
     let product = Product::new(64, 64, 64);
     let mut multiply = |stream: &Stream, product: &Product| gemm(stream, product, 1.0, &a, &b, 0.0, &mut c);
-    for way in ["wgmma/pairs/64", "wgmma/split/128x64x1", "wgmma/split/128x16x1/swapped"] {
-        let product = product.in_way(way.parse()?);
+    for algorithm in ["persistent/64", "split-k/128x64x1", "split-k/128x16x1/swapped"] {
+        let product = product.with_algorithm(algorithm.parse()?);
         multiply(&stream, &product)?;
         multiply(&stream, &product.overlapping(false))?;
-        equal(way, ran(&stream)?, vec![true, false])?;
+        equal(algorithm, ran(&stream)?, vec![true, false])?;
     }
     for engine in [Engine::Mma, Engine::Simt] {
         multiply(&stream, &product.by(Choice::Only(engine)))?;

@@ -20,7 +20,7 @@ use selvedge::gemm::{
 };
 use selvedge::types::DType;
 
-use case::{Case, LAYOUTS};
+use case::{Case, LAYOUTS, has_algorithm};
 use chains::Chain;
 use numbers::{Number, ResultOf};
 
@@ -442,10 +442,16 @@ fn chains_of_products_read_what_was_written() -> Outcome {
     let streams = [stream()?, stream()?];
     for (rows, columns) in [(64, 64), (16, 256), (200, 256), (256, 256), (512, 512), (768, 768), (1024, 1024)]
     {
-        for way in ["", "wgmma/pairs/64", "wgmma/pairs/256", "wgmma/pairs/64/divided", "wgmma/split/128x64x2"]
+        for algorithm in ["", "persistent/64", "persistent/256", "persistent/64/stream-k", "split-k/128x64x2"]
         {
-            let way = if way.is_empty() { None } else { Some(way.parse()?) };
-            let chain = Chain { rows, columns, products: 300, way };
+            let algorithm = if algorithm.is_empty() { None } else { Some(algorithm.parse()?) };
+            if let Some(algorithm) = algorithm {
+                let product = Product::new(rows, columns, columns).with_algorithm(algorithm);
+                if !has_algorithm(&streams[0], &product, (DType::BF16, DType::BF16))? {
+                    continue;
+                }
+            }
+            let chain = Chain { rows, columns, products: 300, algorithm };
             chains::on_streams(&streams, chain)?;
             chains::in_graphs(&streams[..1], chain)?;
             chains::in_graphs(&streams, chain)?;

@@ -67,7 +67,6 @@ fn matmul(options: &MatmulOptions) -> Result<Report, Failure> {
         "tiles": plan.tile().map(|_| plan.work().0),
         "blocks": plan.tile().map(|_| plan.work().1),
         "copied": plan.copied().iter().map(char::to_string).collect::<Vec<_>>(),
-        "from_table": plan.is_tuned(),
         "others": lacking,
     });
     let place = if here { "device 0" } else { "a device that is not here" };

@@ -28,7 +28,6 @@ mod run;
 mod scalar;
 mod source;
 mod svg;
-mod tune;
 
 use options::{Command, Options};
 
@@ -51,7 +50,6 @@ fn main() -> ExitCode {
         Command::Cache(options) => (cache::cache(options), options.json()),
         Command::Memory(options) => (memory::memory(options), options.json()),
         Command::Explain(options) => (explain::explain(options), options.json()),
-        Command::Tune(options) => (tune::tune(options), options.json()),
         Command::Demo(options) => (demo::demo(options), options.json),
     };
     match result {

@@ -1,4 +1,4 @@
-//! Products on the tensor cores of compute capability 9.0, in one of two ways.
+//! Products on the tensor cores of compute capability 9.0, by one of two algorithms.
 //!
 //! Pairs of blocks that stay for many tiles of 256 rows make large products ([`pairs`]); where there are fewer tiles than
 //! pairs, all may share them. Where there are too few such tiles to keep all multiprocessors busy, clusters of blocks divide k
@@ -8,6 +8,7 @@
 mod pairs;
 mod split;
 
+use super::algorithm::GemmAlgorithm;
 use super::blocks::{self, Scalars};
 use super::engine::Lack;
 use super::epilogue::DeviceParts;
@@ -15,10 +16,9 @@ use super::kernels::missing_image;
 use super::maps::{MAP_ALIGNMENT, Operands, unmapped};
 use super::packed;
 use super::plan::{Geometry, Machine, Situation};
-use super::product::Product;
-use super::way::Way;
+use super::product::{OPERATION, Product};
 use crate::driver::{DeviceSlice, DeviceSliceMut, Stream};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::types::DType;
 
 /// What products take elsewhere whose operands no tensor map describes, in clocks, roughly (from the times of 300 random shapes on
@@ -51,28 +51,28 @@ fn divisions(product: &Product, machine: Machine) -> impl Iterator<Item = (Divis
 }
 
 impl Division {
-    fn way(&self) -> Way {
+    fn algorithm(&self) -> GemmAlgorithm {
         match *self {
-            Division::Pairs(pairs) => Way::pairs(pairs.columns, pairs.divided),
-            Division::Split(split) => Way::split(split.rows, split.columns, split.splits, split.swapped),
+            Division::Pairs(pairs::Pairs { columns, divided, .. }) => {
+                GemmAlgorithm::Persistent { columns, stream_k: divided }
+            }
+            Division::Split(split::Split { rows, columns, splits, swapped, .. }) => {
+                GemmAlgorithm::SplitK { rows, columns, splits, swapped }
+            }
         }
     }
 }
 
-/// The division that was asked for, if this product can be divided so; else the one that should take the fewest clocks.
-fn division(situation: &Situation<'_>) -> Division {
-    let all = || divisions(situation.product, situation.machine);
-    let asked = situation.way.and_then(|way| all().find(|(division, _)| division.way() == way));
-    let found = asked.or_else(|| all().min_by_key(|(_, clocks)| *clocks));
-    found.map_or_else(|| Division::Pairs(pairs::Pairs::default()), |(division, _)| division)
-}
-
-/// Ways that should not take twice the clocks of the best, which comes first.
-pub(super) fn ways(product: &Product, machine: Machine) -> Vec<Way> {
-    let mut all: Vec<(Division, u64)> = divisions(product, machine).collect();
-    all.sort_by_key(|(_, clocks)| *clocks);
-    let most = all.first().map_or(0, |(_, clocks)| clocks.saturating_mul(2));
-    all.iter().take_while(|(_, clocks)| *clocks <= most).map(|(division, _)| division.way()).collect()
+/// The configuration that the caller forces, else the one with the fewest estimated clock cycles. `None` where the product
+/// does not have the forced one.
+fn division(situation: &Situation<'_>) -> Option<Division> {
+    let all = divisions(situation.product, situation.machine);
+    match situation.product.algorithm() {
+        Some(algorithm) => {
+            all.map(|(division, _)| division).find(|division| division.algorithm() == algorithm)
+        }
+        None => all.min_by_key(|(_, clocks)| *clocks).map(|(division, _)| division),
+    }
 }
 
 /// Bytes of the operands that no tensor map describes.
@@ -124,7 +124,10 @@ pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
     if unmapped_bytes(situation) > u64::from(u32::MAX) * MAP_ALIGNMENT as u64 / 8 {
         return Some(Lack::TooMany("bytes to copy"));
     }
-    let tiles = match division(situation) {
+    let Some(division) = division(situation) else {
+        return Some(product.algorithm().map_or(Lack::TooMany("tiles"), Lack::Algorithm));
+    };
+    let tiles = match division {
         Division::Pairs(pairs) => pairs.tiles,
         Division::Split(split) => split.blocks(),
     };
@@ -132,11 +135,16 @@ pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
     (tiles > (i32::MAX / 2) as u64).then_some(Lack::TooMany("tiles"))
 }
 
+/// `lacks` has excluded it before.
+fn no_division(situation: &Situation<'_>) -> Error {
+    Error::invalid(OPERATION, situation.product.to_string(), "a product with a kernel configuration")
+}
+
 /// What would run.
-pub(super) fn geometry(situation: &Situation<'_>) -> Geometry {
+pub(super) fn geometry(situation: &Situation<'_>) -> Result<Geometry> {
     let copied = unmapped(situation).collect();
     let (operand, product) = (situation.operand, situation.product);
-    match division(situation) {
+    Ok(match division(situation).ok_or_else(|| no_division(situation))? {
         Division::Pairs(pairs) => Geometry {
             family: pairs::family(operand, product),
             kernel: pairs.kernel(operand, product),
@@ -157,7 +165,7 @@ pub(super) fn geometry(situation: &Situation<'_>) -> Geometry {
             splits: split.splits,
             divided: 0,
         },
-    }
+    })
 }
 
 /// What the kernels are given beside the operands.
@@ -183,7 +191,7 @@ pub(super) fn run_on(
     let (a, b) = (operands.a(), operands.b());
     let number = |sum: [u64; 2]| f32::from_bits(sum[0] as u32);
     let work = Work { situation, alpha: number(scalars.alpha), beta: number(scalars.beta), epilogue };
-    match division(situation) {
+    match division(situation).ok_or_else(|| no_division(situation))? {
         Division::Pairs(pairs) => pairs.run(stream, &work, &a, &b, c),
         Division::Split(split) => split.run(stream, &work, &a, &b, c),
     }
@@ -196,19 +204,17 @@ mod tests {
     const H200: Machine = Machine { capability: (9, 0), driver_isa: (8, 0), multiprocessors: 132 };
 
     fn best(product: &Product) -> Division {
-        division(&Situation::of_types(product, DType::BF16, DType::BF16, H200))
+        division(&Situation::of_types(product, DType::BF16, DType::BF16, H200)).unwrap()
     }
 
     #[test]
-    fn a_way_is_taken_where_it_is_one() {
+    fn every_configuration_can_be_forced() {
         let product = Product::new(1024, 1024, 1024);
-        let ways = ways(&product, H200);
-        assert_eq!(ways[0], best(&product).way());
-        assert!(ways.len() > 3);
-        for way in ways {
-            let plain = Situation::of_types(&product, DType::BF16, DType::BF16, H200);
-            let situation = Situation { way: Some(way), ..plain };
-            assert_eq!(division(&situation).way(), way);
+        let all: Vec<GemmAlgorithm> =
+            divisions(&product, H200).map(|(division, _)| division.algorithm()).collect();
+        assert!(all.len() > 50 && all.contains(&best(&product).algorithm()));
+        for algorithm in all {
+            assert_eq!(best(&product.with_algorithm(algorithm)).algorithm(), algorithm);
         }
     }
 

@@ -112,10 +112,14 @@ fn passes(outcome: Result<(), Failed>) -> Outcome {
     outcome.map_err(|failed| failed.message().unwrap_or("failed").into())
 }
 
-/// One product in every way that the engine has for it, all of which give the same whole numbers.
-fn in_every_way<T: Number, C: ResultOf<T>>(stream: &Stream, case: Case, ways: &[&str]) -> Outcome {
-    for way in ways {
-        passes(case.check_in::<T, C>(stream, way.parse()?))?;
+/// One product with every kernel configuration, all of which give the same whole numbers.
+fn with_every_algorithm<T: Number, C: ResultOf<T>>(
+    stream: &Stream,
+    case: Case,
+    algorithms: &[&str],
+) -> Outcome {
+    for algorithm in algorithms {
+        passes(case.check_in::<T, C>(stream, algorithm.parse()?))?;
     }
     Ok(())
 }
@@ -130,14 +134,18 @@ fn pairs(fake: &Fake) -> Outcome {
     with_seeds(2, |stream| {
         for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS.into_iter().cycle()) {
             let case = Case { operations, multiple: 8, ..Case::new(m, n, k) };
-            let ways = ["wgmma/pairs/64", "wgmma/pairs/128", "wgmma/pairs/256"];
-            in_every_way::<bf16, bf16>(stream, case, &ways)?;
-            in_every_way::<f16, f32>(stream, Case { alpha: (3, 0), beta: (-2, 0), ..case }, &ways)?;
+            let algorithms = ["persistent/64", "persistent/128", "persistent/256"];
+            with_every_algorithm::<bf16, bf16>(stream, case, &algorithms)?;
+            with_every_algorithm::<f16, f32>(
+                stream,
+                Case { alpha: (3, 0), beta: (-2, 0), ..case },
+                &algorithms,
+            )?;
         }
         // More tiles than pairs, of fewer steps than a tile has parts, as many, and more; stored by maps, and by threads.
         for (columns, k, more) in [(256, 130, 0), (256, 64, 4), (192, 70, 0), (192, 200, 8), (128, 328, 2)] {
             let case = Case { multiple: 8, ..Case::new(16, 67 * columns + more, k) };
-            in_every_way::<bf16, bf16>(stream, case, &[&format!("wgmma/pairs/{columns}")])?;
+            with_every_algorithm::<bf16, bf16>(stream, case, &[&format!("persistent/{columns}")])?;
         }
         Ok(())
     })
@@ -147,24 +155,28 @@ fn pairs(fake: &Fake) -> Outcome {
 fn divided(fake: &Fake) -> Outcome {
     emulate(fake, &[PAIRS_BF16, PAIRS_F16])?;
     with_seeds(2, |stream| {
-        for ((m, n, k, way), operations) in [
-            (257, 72, 4800, "wgmma/pairs/64/divided"),
-            (40, 1000, 2888, "wgmma/pairs/128/divided"),
-            (300, 264, 5000, "wgmma/pairs/256/divided"),
+        for ((m, n, k, algorithm), operations) in [
+            (257, 72, 4800, "persistent/64/stream-k"),
+            (40, 1000, 2888, "persistent/128/stream-k"),
+            (300, 264, 5000, "persistent/256/stream-k"),
             // A round of whole tiles, and one that is divided.
-            (9 * 256, 8 * 64, 3208, "wgmma/pairs/64/divided"),
+            (9 * 256, 8 * 64, 3208, "persistent/64/stream-k"),
             // 36 and 27 tiles, which 66 pairs are no multiple of: the pairs that are left take the ends of one whole tile and a
             // run, or of two and one.
-            (16, 36 * 64, 3208, "wgmma/pairs/64/divided"),
-            (16, 27 * 64, 5000, "wgmma/pairs/64/divided"),
+            (16, 36 * 64, 3208, "persistent/64/stream-k"),
+            (16, 27 * 64, 5000, "persistent/64/stream-k"),
         ]
         .into_iter()
         .zip(LAYOUTS.into_iter().cycle())
         {
             let case = Case { operations, multiple: 8, ..Case::new(m, n, k) };
-            in_every_way::<bf16, bf16>(stream, case, &[way])?;
+            with_every_algorithm::<bf16, bf16>(stream, case, &[algorithm])?;
             if m < 1000 {
-                in_every_way::<f16, f32>(stream, Case { alpha: (3, 0), beta: (-2, 0), ..case }, &[way])?;
+                with_every_algorithm::<f16, f32>(
+                    stream,
+                    Case { alpha: (3, 0), beta: (-2, 0), ..case },
+                    &[algorithm],
+                )?;
             }
         }
         Ok(())
@@ -177,16 +189,20 @@ fn split(fake: &Fake) -> Outcome {
     with_seeds(2, |stream| {
         for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS.into_iter().cycle()) {
             let case = Case { operations, multiple: 8, ..Case::new(m, n, k) };
-            let ways = [
-                "wgmma/split/128x16x1",
-                "wgmma/split/128x64x2/swapped",
-                "wgmma/split/128x128x3",
-                "wgmma/split/64x64x2",
-                "wgmma/split/64x16x3/swapped",
-                "wgmma/split/128x32x4/swapped",
+            let algorithms = [
+                "split-k/128x16x1",
+                "split-k/128x64x2/swapped",
+                "split-k/128x128x3",
+                "split-k/64x64x2",
+                "split-k/64x16x3/swapped",
+                "split-k/128x32x4/swapped",
             ];
-            in_every_way::<bf16, bf16>(stream, case, &ways)?;
-            in_every_way::<f16, f32>(stream, Case { alpha: (3, 0), beta: (-2, 0), ..case }, &ways)?;
+            with_every_algorithm::<bf16, bf16>(stream, case, &algorithms)?;
+            with_every_algorithm::<f16, f32>(
+                stream,
+                Case { alpha: (3, 0), beta: (-2, 0), ..case },
+                &algorithms,
+            )?;
         }
         Ok(())
     })
@@ -347,7 +363,7 @@ fn batches(fake: &Fake) -> Outcome {
             {
                 let with = Case { operations, batch, shared, interleaved, ..Case::new(65, 70, 40) };
                 let aligned = Case { multiple: 8, gaps: (8, 16, 8), starts: (8, 16, 24), ..with };
-                in_every_way::<bf16, bf16>(stream, aligned, &["wgmma/pairs/64", "wgmma/split/128x64x1"])?;
+                with_every_algorithm::<bf16, bf16>(stream, aligned, &["persistent/64", "split-k/128x64x1"])?;
                 passes(aligned.check::<f32, f32>(stream, SIMT))?;
                 let anywhere = Case { gaps: (3, 5, 1), starts: (1, 3, 7), ..with };
                 passes(anywhere.check::<bf16, bf16>(stream, Choice::Auto))?;
@@ -378,8 +394,8 @@ fn chains(fake: &Fake) -> Outcome {
     emulate(fake, &[PAIRS_BF16, SPLIT_BF16, MMA_BF16])?;
     let other = Device::new(0)?.stream()?;
     with_seeds(2, |stream| {
-        for way in [None, Some("wgmma/pairs/64".parse()?), Some("wgmma/split/64x32x1/swapped".parse()?)] {
-            let chain = Chain { rows: 72, columns: 64, products: 8, way };
+        for algorithm in [None, Some("persistent/64".parse()?), Some("split-k/64x32x1/swapped".parse()?)] {
+            let chain = Chain { rows: 72, columns: 64, products: 8, algorithm };
             let streams = [stream.clone(), other.clone()];
             passes(chains::on_streams(&streams, chain))?;
             passes(chains::in_graphs(&streams, chain))?;
@@ -460,14 +476,14 @@ fn mistaken(fake: &Fake, number: &str) -> Outcome {
         let case = Case { multiple: 4, batch: MANY, ..Case::new(8, 68, 108) };
         return with_seeds(20, |stream| passes(case.check::<f32, f32>(stream, SIMT)));
     }
-    let (size, way) = if family.source == PAIRS_BF16.source {
-        ((16, 67 * 256, 130), "wgmma/pairs/256")
+    let (size, algorithm) = if family.source == PAIRS_BF16.source {
+        ((16, 67 * 256, 130), "persistent/256")
     } else {
-        ((150, 136, 1500), "wgmma/split/128x64x2/swapped")
+        ((150, 136, 1500), "split-k/128x64x2/swapped")
     };
     with_seeds(20, |stream| {
         let case = Case { multiple: 8, ..Case::new(size.0, size.1, size.2) };
-        in_every_way::<bf16, bf16>(stream, case, &[way])
+        with_every_algorithm::<bf16, bf16>(stream, case, &[algorithm])
     })
 }
 

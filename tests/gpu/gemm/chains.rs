@@ -5,7 +5,7 @@
 
 use half::bf16;
 use selvedge::driver::{DeviceBuffer, Stream};
-use selvedge::gemm::{Choice, Engine, Product, Way, gemm};
+use selvedge::gemm::{Choice, Engine, GemmAlgorithm, Product, gemm};
 
 use crate::support::Outcome;
 
@@ -16,7 +16,7 @@ pub struct Chain {
     pub columns: usize,
     pub products: usize,
     /// How they are multiplied; as `wgmma` likes without it.
-    pub way: Option<Way>,
+    pub algorithm: Option<GemmAlgorithm>,
 }
 
 /// Every so many products a kernel of another kind comes between, and a fill of memory that is not used any more.
@@ -65,8 +65,8 @@ impl Chain {
         moves: &DeviceBuffer<bf16>,
     ) -> selvedge::Result<DeviceBuffer<bf16>> {
         let product = Product::new(self.rows, self.columns, self.columns);
-        let tensor_cores = match self.way {
-            Some(way) => product.in_way(way),
+        let tensor_cores = match self.algorithm {
+            Some(algorithm) => product.with_algorithm(algorithm),
             None => product.by(Choice::Only(Engine::Wgmma)),
         };
         let mut last: Option<DeviceBuffer<bf16>> = None;

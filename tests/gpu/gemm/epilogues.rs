@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use num_complex::Complex;
 use selvedge::driver::Stream;
 use selvedge::gemm::{
-    Activation, Choice, Engine, Epilogue, HostEpilogue, Product, Way, gemm_host_with, gemm_with,
+    Activation, Choice, Engine, Epilogue, GemmAlgorithm, HostEpilogue, Product, gemm_host_with, gemm_with,
 };
 
 use super::case::LAYOUTS;
@@ -82,9 +82,9 @@ impl<T: Number, C: ResultOf<T>> Given<T, C> {
         self.of(stream, &self.product.by(choice))
     }
 
-    /// The same in one way.
-    fn in_way(&self, stream: &Stream, way: Way) -> selvedge::Result<[Vec<C>; 2]> {
-        self.of(stream, &self.product.in_way(way))
+    /// The same with one kernel configuration.
+    fn with_algorithm(&self, stream: &Stream, algorithm: GemmAlgorithm) -> selvedge::Result<[Vec<C>; 2]> {
+        self.of(stream, &self.product.with_algorithm(algorithm))
     }
 
     fn of(&self, stream: &Stream, product: &Product) -> selvedge::Result<[Vec<C>; 2]> {
@@ -282,15 +282,15 @@ pub fn every_part(stream: &Stream, engines: &[Engine]) -> Outcome {
 pub fn by_pairs(stream: &Stream) -> Outcome {
     for (index, parts) in combinations().into_iter().enumerate() {
         let layout = index % LAYOUTS.len();
-        for way in ["wgmma/pairs/64", "wgmma/pairs/128", "wgmma/pairs/192", "wgmma/pairs/256"] {
-            let way: Way = way.parse()?;
+        for algorithm in ["persistent/64", "persistent/128", "persistent/192", "persistent/256"] {
+            let algorithm: GemmAlgorithm = algorithm.parse()?;
             let size = (136, 520, 200);
-            check::<bf16, bf16>(size, layout, parts, 2, |given| given.in_way(stream, way))?;
-            check::<f16, f16>(size, layout, parts, 1, |given| given.in_way(stream, way))?;
+            check::<bf16, bf16>(size, layout, parts, 2, |given| given.with_algorithm(stream, algorithm))?;
+            check::<f16, f16>(size, layout, parts, 1, |given| given.with_algorithm(stream, algorithm))?;
         }
         if parts.activation == Activation::Gelu && parts.beta == 0 {
-            let (size, way) = ((16, 67 * 256 + 8, 72), "wgmma/pairs/256".parse()?);
-            check::<bf16, bf16>(size, layout, parts, 1, |given| given.in_way(stream, way))?;
+            let (size, algorithm) = ((16, 67 * 256 + 8, 72), "persistent/256".parse()?);
+            check::<bf16, bf16>(size, layout, parts, 1, |given| given.with_algorithm(stream, algorithm))?;
         }
     }
     Ok(())

@@ -4,7 +4,7 @@
 use half::{bf16, f16};
 use num_complex::Complex;
 use selvedge::driver::Stream;
-use selvedge::gemm::{Choice, Engine, Machine, Plan, Product, Way, gemm};
+use selvedge::gemm::{Choice, Engine, GemmAlgorithm, Machine, Plan, Product, gemm};
 use selvedge::types::DType;
 
 use super::case::LAYOUTS;
@@ -44,13 +44,13 @@ where
     check_in::<T>(stream, size, multiple, choice, None)
 }
 
-/// The rows of the operands begin at multiples of `multiple` elements; in that way, where one is given.
+/// The rows of the operands begin at multiples of `multiple` elements; with that kernel configuration, where one is given.
 fn check_in<T>(
     stream: &Stream,
     (m, n, k): (usize, usize, usize),
     multiple: usize,
     choice: Choice,
-    way: Option<Way>,
+    algorithm: Option<GemmAlgorithm>,
 ) -> Outcome
 where
     T: Number,
@@ -75,7 +75,7 @@ where
         let (on_a, on_b) = (upload(&a)?, upload(&b)?);
         let (one, zero) = (T::scalar(Complex::new(1, 0)), T::scalar(Complex::new(0, 0)));
         let product = Product::new(m, n, k).a(of_a).b(of_b).leading(leading_a, leading_b, n).by(choice);
-        let product = way.map_or(product, |way| product.in_way(way));
+        let product = algorithm.map_or(product, |algorithm| product.with_algorithm(algorithm));
         let mut c = stream.upload(&vec![f32::NAN; m * n])?;
         gemm::<T, f32>(stream, &product, one, &on_a, &on_b, zero, &mut c)?;
         let c = stream.download(&c)?;
@@ -97,7 +97,7 @@ where
     Ok(())
 }
 
-/// Products by every engine and in every way, more tiles than blocks, and sizes that are no multiple of anything.
+/// Products by every engine and kernel configuration, more tiles than blocks, and sizes that are no multiple of anything.
 pub fn products(stream: &Stream, engines: &[Engine]) -> Outcome {
     let wgmma = engines.contains(&Engine::Wgmma);
     let machine = Machine::of(&stream.device())?;
@@ -135,35 +135,35 @@ pub fn products(stream: &Stream, engines: &[Engine]) -> Outcome {
         }
     }
     // Every width of a tile; of those that divide the last round, those whose round an H200's pairs can divide.
-    for (way, divided) in [
-        ("wgmma/pairs/64", false),
-        ("wgmma/pairs/128", false),
-        ("wgmma/pairs/192", false),
-        ("wgmma/pairs/256", false),
-        ("wgmma/pairs/64/divided", true),
-        ("wgmma/pairs/192/divided", true),
-        ("wgmma/pairs/256/divided", true),
-        ("wgmma/split/128x16x1", false),
-        ("wgmma/split/128x32x2/swapped", false),
-        ("wgmma/split/128x64x3", false),
-        ("wgmma/split/64x64x2", false),
-        ("wgmma/split/64x128x1/swapped", false),
-        ("wgmma/split/128x128x4/swapped", false),
-        ("wgmma/split/128x256x2", false),
+    for (algorithm, divided) in [
+        ("persistent/64", false),
+        ("persistent/128", false),
+        ("persistent/192", false),
+        ("persistent/256", false),
+        ("persistent/64/stream-k", true),
+        ("persistent/192/stream-k", true),
+        ("persistent/256/stream-k", true),
+        ("split-k/128x16x1", false),
+        ("split-k/128x32x2/swapped", false),
+        ("split-k/128x64x3", false),
+        ("split-k/64x64x2", false),
+        ("split-k/64x128x1/swapped", false),
+        ("split-k/128x128x4/swapped", false),
+        ("split-k/128x256x2", false),
     ] {
         if !wgmma || (divided && machine.multiprocessors != 132) {
             continue;
         }
         let (m, n, k) = (700, 760, 3000);
         let by = Choice::Only(Engine::Wgmma);
-        let product = Product::new(m, n, k).by(by).in_way(way.parse()?);
+        let product = Product::new(m, n, k).by(by).with_algorithm(algorithm.parse()?);
         let plan = Plan::explain(&product, DType::BF16, DType::BF16, machine)?;
         // Of 128x64x3 the last is no size of the tile.
-        let sizes = way.split('/').nth(2).unwrap_or_default();
+        let sizes = algorithm.split('/').nth(1).unwrap_or_default();
         let tile = sizes.rsplit_once('x').map_or(sizes, |(tile, _)| tile);
-        assert!(plan.kernel().ends_with(&format!("_{tile}")), "{way}: {plan}");
-        assert_eq!(plan.to_string().contains("divide the k of the last"), divided, "{way}: {plan}");
-        check_in::<bf16>(stream, (m, n, k), 8, by, Some(way.parse()?))?;
+        assert!(plan.kernel().ends_with(&format!("_{tile}")), "{algorithm}: {plan}");
+        assert_eq!(plan.to_string().contains("divide the k of the last"), divided, "{algorithm}: {plan}");
+        check_in::<bf16>(stream, (m, n, k), 8, by, Some(algorithm.parse()?))?;
     }
     Ok(())
 }

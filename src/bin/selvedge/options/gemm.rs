@@ -1,6 +1,4 @@
-//! The options of `selvedge explain` and `selvedge tune`.
-
-use std::path::PathBuf;
+//! The options of `selvedge explain`.
 
 use clap::{Args, Subcommand, ValueEnum};
 use selvedge::gemm::{Choice, Operation};
@@ -95,77 +93,4 @@ impl Stored {
             operation(matches!(self, Stored::Nt | Stored::Tt)),
         )
     }
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES, arg_required_else_help = true)]
-pub struct TuneOptions {
-    #[command(subcommand)]
-    pub what: Tuned,
-}
-
-impl TuneOptions {
-    /// Whether JSON is wanted.
-    pub fn json(&self) -> bool {
-        let Tuned::Gemm(options) = &self.what;
-        options.json
-    }
-}
-
-#[derive(Debug, Subcommand)]
-pub enum Tuned {
-    /// Measure in which way matrix products of each size are made fastest on this device
-    Gemm(TuneGemmOptions),
-}
-
-const TUNE: &str = "\
-Every way to make a product is timed in turn, on random numbers, from graphs of launches; a size stands for all that round to
-the same power of two. Ways that win by less than 3 percent over what is chosen anyway are left out of the table.
-
-Examples:
-  selvedge tune gemm --dtypes bf16,f16 --results tuned.json --picture tuned.svg --write src/gemm/choices.txt
-  selvedge tune gemm --sizes 64,1024,4096 --dtypes f32 --layouts nn
-";
-
-#[derive(Debug, Args)]
-#[command(after_help = format!("{TUNE}\n{EXIT_CODES}"))]
-pub struct TuneGemmOptions {
-    /// The dtypes of A and B
-    #[arg(long, value_name = "DTYPES", value_delimiter = ',', default_value = "bf16,f16,f32,f64,c64,c128")]
-    pub dtypes: Vec<DType>,
-    /// How A and B are stored
-    #[arg(long, value_enum, value_name = "LAYOUTS", value_delimiter = ',', default_value = "nn,nt,tn,tt")]
-    pub layouts: Vec<Stored>,
-    /// Sizes that m, n and k take, each with each
-    #[arg(
-        long,
-        value_name = "SIZES",
-        value_delimiter = ',',
-        default_value = "16,64,128,256,512,1024,2048,4096,8192,16384"
-    )]
-    pub sizes: Vec<usize>,
-    /// Products of more operations (in 10^9) than this are left out
-    #[arg(long, value_name = "COUNT", default_value_t = 600.0)]
-    pub most_gigaflop: f64,
-    /// Rounds in which every way is timed once
-    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
-    pub rounds: u32,
-    /// Without cuBLAS, even where it is there
-    #[arg(long)]
-    pub own: bool,
-    /// The device's ordinal
-    #[arg(long, value_name = "I", default_value_t = 0)]
-    pub device: usize,
-    /// Write what was measured
-    #[arg(long, value_name = "RESULTS.json")]
-    pub results: Option<PathBuf>,
-    /// Draw the speeds under the roofs of arithmetic and memory
-    #[arg(long, value_name = "PICTURE.svg")]
-    pub picture: Option<PathBuf>,
-    /// Put the choices into this table, in the place of those for such a device
-    #[arg(long, value_name = "CHOICES.txt")]
-    pub write: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }

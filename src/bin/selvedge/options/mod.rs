@@ -11,7 +11,7 @@ mod run;
 
 pub use build_images::BuildImagesOptions;
 pub use compile::{CompileOptions, TargetOptions};
-pub use gemm::{ExplainOptions, Explained, MatmulOptions, Stored, TuneGemmOptions, TuneOptions, Tuned};
+pub use gemm::{ExplainOptions, Explained, MatmulOptions};
 pub use memory::{Generator, MemoryCommand, MemoryOptions, PoolKind, ReplayOptions};
 pub use ptx::PtxOptions;
 pub use run::RunOptions;
@@ -49,8 +49,6 @@ pub enum Command {
     Memory(MemoryOptions),
     /// Show what would be done, and why, without doing it
     Explain(ExplainOptions),
-    /// Measure on this device what is chosen by tables
-    Tune(TuneOptions),
     /// Add vectors and divide complex numbers, verified and timed; on the CPU where there is no device
     Demo(DemoOptions),
 }
