@@ -3,7 +3,7 @@
 //! It runs on the first device, or on the CPU where there is none. On a device `SELVEDGE_GEMM` asks for an engine: `own` (as
 //! where it is not set), `auto`, `cublas` or one by its name; `selvedge explain matmul 512 512 512 f32` says what that means.
 
-use selvedge::gemm::{Activation, Machine, Plan, Product};
+use selvedge::gemm::{Activation, DeviceProperties, Plan, Product};
 use selvedge::tensor::{Device, Matmul, Tensor};
 use selvedge::types::DType;
 
@@ -48,6 +48,6 @@ fn main() -> selvedge::Result<()> {
 
     // What would run on an H200, and why; no device is needed to ask.
     let product = Product::new(4096, 4096, 4096);
-    println!("{}", Plan::explain(&product, DType::BF16, DType::BF16, Machine::typical((9, 0)))?);
+    println!("{}", Plan::explain(&product, DType::BF16, DType::BF16, DeviceProperties::reference((9, 0)))?);
     Ok(())
 }

@@ -9,11 +9,11 @@ use crate::error::{Error, Result};
 /// `split-k/128x64x4` or `split-k/64x16x1/swapped`.
 ///
 /// ```
-/// use selvedge::gemm::{Machine, GemmAlgorithm, Plan, Product};
+/// use selvedge::gemm::{DeviceProperties, GemmAlgorithm, Plan, Product};
 /// use selvedge::types::DType;
 /// let algorithm: GemmAlgorithm = "persistent/64".parse()?;
 /// let product = Product::new(512, 512, 512).with_algorithm(algorithm);
-/// let plan = Plan::explain(&product, DType::BF16, DType::BF16, Machine::typical((9, 0)))?;
+/// let plan = Plan::explain(&product, DType::BF16, DType::BF16, DeviceProperties::reference((9, 0)))?;
 /// assert_eq!(plan.tile(), Some((256, 64)));
 /// # Ok::<(), selvedge::Error>(())
 /// ```

@@ -111,7 +111,7 @@ pub(super) fn time(
     (rows, columns): (u32, u32),
     (alone, beside): (u64, u64),
 ) -> u64 {
-    let each = tiles(situation, rows, columns).div_ceil(situation.machine.multiprocessors.into());
+    let each = tiles(situation, rows, columns).div_ceil(situation.properties.multiprocessors.into());
     let rate = if each == 1 { alone } else { beside };
     each.saturating_mul(u64::from(rows * columns) * rate)
 }

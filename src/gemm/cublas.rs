@@ -211,7 +211,7 @@ pub(super) fn run_on(
         beta,
     };
     let device = stream.device();
-    let bytes = workspace_bytes(situation.machine.capability);
+    let bytes = workspace_bytes(situation.properties.capability);
     let mut workspace = stream.uninitialized::<u8>(bytes)?;
     let space = (workspace.address(), bytes);
     if epilogue.is_none() {

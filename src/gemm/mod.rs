@@ -38,7 +38,6 @@ mod element;
 mod engine;
 mod epilogue;
 mod host;
-mod kernels;
 mod maps;
 mod mma;
 mod packed;
@@ -54,11 +53,12 @@ pub use engine::{Choice, Engine, Lack};
 pub(crate) use epilogue::DeviceParts;
 pub use epilogue::{Activation, Epilogue};
 pub use host::{HostEpilogue, gemm_host, gemm_host_with};
-pub use plan::{Machine, Plan};
+pub use plan::Plan;
 pub use product::{Operation, Product};
 
 use crate::driver::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, Stream};
 use crate::error::Result;
+pub use crate::images::DeviceProperties;
 use crate::types::DType;
 use plan::Situation;
 
@@ -147,13 +147,13 @@ pub(crate) fn multiply(
     if product.is_empty() {
         return Ok(());
     }
-    let machine = kernels::machine(&stream.device())?;
+    let properties = DeviceProperties::from_device(&stream.device())?;
     let situation = Situation {
         product: &product,
         operand,
         result,
         addresses,
-        machine,
+        properties,
         reads_c: scalars.reads_c,
         epilogue: epilogue.addresses(),
     };

@@ -4,10 +4,10 @@
 //! Why: reading and writing an operand once takes the memory's time, which is a small part of a large product's; the engine
 //! that takes any alignment is more than ten times as slow. Whether it pays is the engine's to say.
 
-use super::kernels;
 use super::product::{Product, Stored};
 use crate::driver::{ByValue, DeviceBuffer, DeviceSlice, LaunchConfig, Stream};
 use crate::error::Result;
+use crate::images::{self, Entry};
 
 /// The kernel's family, which has one image.
 pub(super) const FAMILY: &str = "gemm_pack";
@@ -84,7 +84,7 @@ pub(super) fn packed(
     }
     let mut copies = stream.uninitialized::<u8>(elements * 2)?;
     let blocks = operands.map(|operand| operand.count.div_ceil(u64::from(THREADS) * TOGETHER) as u32);
-    let function = kernels::function(&stream.device(), (FAMILY, 0), &|| FAMILY.to_owned())?;
+    let function = images::kernel(&stream.device(), FAMILY, Entry::Name(FAMILY))?;
     let config = product.overlapped(LaunchConfig::new(blocks[0] + blocks[1], THREADS));
     let shape = ByValue(Shape { operands, first_blocks: blocks[0], unused: 0 });
     let [a, b] = sources;

@@ -1,6 +1,6 @@
 //! The choice of an engine, and its explanation.
 //!
-//! What must stay true: the choice is a function of the product, its types, the alignment of its operands, the machine and
+//! What must stay true: the choice is a function of the product, its types, the alignment of its operands, the device and
 //! what was asked for; nothing is measured at run time. So the same call on the same card has the same bits every time.
 
 use std::fmt;
@@ -9,37 +9,9 @@ use super::engine::{Choice, Engine, Lack};
 use super::epilogue::Parts;
 use super::product::{OPERATION, Product};
 use super::{cublas, epilogue, mma, simt, wgmma};
-use crate::driver::Device;
 use crate::error::{Error, Result};
+use crate::images::DeviceProperties;
 use crate::types::DType;
-
-/// What a choice needs to know of a device and its driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Machine {
-    /// The compute capability.
-    pub capability: (i32, i32),
-    /// The newest PTX ISA that the driver assembles; images need 8.0 (CUDA 12.0).
-    pub driver_isa: (i32, i32),
-    /// The multiprocessors.
-    pub multiprocessors: u32,
-}
-
-impl Machine {
-    /// This device.
-    ///
-    /// # Errors
-    ///
-    /// The driver's.
-    pub fn of(device: &Device) -> Result<Machine> {
-        super::kernels::machine(device)
-    }
-
-    /// One of this compute capability that is not at hand: with the multiprocessors of an H200, and the oldest driver that
-    /// images are made for.
-    pub const fn typical(capability: (i32, i32)) -> Machine {
-        Machine { capability, driver_isa: (8, 0), multiprocessors: 132 }
-    }
-}
 
 /// One call.
 pub(super) struct Situation<'a> {
@@ -48,7 +20,7 @@ pub(super) struct Situation<'a> {
     pub result: DType,
     /// Of A, B and C.
     pub addresses: [u64; 3],
-    pub machine: Machine,
+    pub properties: DeviceProperties,
     /// Whether C is read.
     pub reads_c: bool,
     /// What is done before numbers are rounded, with the addresses of its memory.
@@ -57,9 +29,14 @@ pub(super) struct Situation<'a> {
 
 impl<'a> Situation<'a> {
     /// Of operands at aligned addresses, with nothing but the product to do, divided as an engine finds best.
-    pub fn of_types(product: &'a Product, operand: DType, result: DType, machine: Machine) -> Situation<'a> {
+    pub fn of_types(
+        product: &'a Product,
+        operand: DType,
+        result: DType,
+        properties: DeviceProperties,
+    ) -> Situation<'a> {
         let (addresses, epilogue) = ([0; 3], Parts::NONE);
-        Situation { product, operand, result, addresses, machine, reads_c: false, epilogue }
+        Situation { product, operand, result, addresses, properties, reads_c: false, epilogue }
     }
 }
 
@@ -136,15 +113,15 @@ pub(super) fn choose(situation: &Situation<'_>) -> Result<Chosen> {
 /// Which engine runs a product and how, and why no other does. It is shown in lines.
 ///
 /// ```
-/// use selvedge::gemm::{Engine, Machine, Plan, Product};
+/// use selvedge::gemm::{Engine, DeviceProperties, Plan, Product};
 /// use selvedge::types::DType;
 /// let product = Product::new(4096, 4096, 4096);
-/// let plan = Plan::explain(&product, DType::BF16, DType::BF16, Machine::typical((9, 0)))?;
+/// let plan = Plan::explain(&product, DType::BF16, DType::BF16, DeviceProperties::reference((9, 0)))?;
 /// assert_eq!(plan.engine(), Engine::Wgmma);
 /// // Cards without these instructions, and a type that they do not multiply.
-/// let on = |capability| Plan::explain(&product, DType::BF16, DType::BF16, Machine::typical(capability));
+/// let on = |capability| Plan::explain(&product, DType::BF16, DType::BF16, DeviceProperties::reference(capability));
 /// assert_eq!((on((8, 0))?.engine(), on((7, 0))?.engine()), (Engine::Mma, Engine::Simt));
-/// let plan = Plan::explain(&product, DType::F64, DType::F64, Machine::typical((9, 0)))?;
+/// let plan = Plan::explain(&product, DType::F64, DType::F64, DeviceProperties::reference((9, 0)))?;
 /// assert!(plan.to_string().contains("wgmma: it does not multiply f64 into f64"));
 /// # Ok::<(), selvedge::Error>(())
 /// ```
@@ -157,15 +134,20 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// For operands at aligned addresses, on a machine that need not be there. The environment's overrides count, as in a
+    /// For operands at aligned addresses, on a device that need not be there. The environment's overrides count, as in a
     /// call: `SELVEDGE_GEMM`, `SELVEDGE_ARCH` and `SELVEDGE_IMAGE`.
     ///
     /// # Errors
     ///
     /// As [`gemm`](super::gemm): a product that cannot be, or that no engine which was asked for runs.
-    pub fn explain(product: &Product, operand: DType, result: DType, machine: Machine) -> Result<Plan> {
+    pub fn explain(
+        product: &Product,
+        operand: DType,
+        result: DType,
+        properties: DeviceProperties,
+    ) -> Result<Plan> {
         product.check()?;
-        let situation = Situation::of_types(product, operand, result, machine);
+        let situation = Situation::of_types(product, operand, result, properties);
         let Chosen { engine, lacking } = choose(&situation)?;
         let geometry = match engine {
             Engine::Wgmma => wgmma::geometry(&situation)?,
@@ -173,10 +155,10 @@ impl Plan {
             Engine::Simt => simt::geometry(&situation)?,
             Engine::Cublas => cublas::geometry(&situation),
         };
-        let (major, minor) = machine.capability;
+        let (major, minor) = properties.capability;
         let head = format!(
             "{product} of {operand} into {result}, compute capability {major}.{minor}, {} multiprocessors",
-            machine.multiprocessors
+            properties.multiprocessors
         );
         Ok(Plan { head, engine, geometry, lacking })
     }
@@ -251,10 +233,10 @@ mod tests {
     use super::*;
     use crate::gemm::Operation;
 
-    const HOPPER: Machine = Machine::typical((9, 0));
+    const HOPPER: DeviceProperties = DeviceProperties::reference((9, 0));
 
-    fn engine(product: Product, operand: DType, result: DType, machine: Machine) -> Engine {
-        Plan::explain(&product, operand, result, machine).unwrap().engine()
+    fn engine(product: Product, operand: DType, result: DType, properties: DeviceProperties) -> Engine {
+        Plan::explain(&product, operand, result, properties).unwrap().engine()
     }
 
     #[test]
@@ -263,10 +245,19 @@ mod tests {
         for operand in [DType::F16, DType::BF16] {
             for result in [operand, DType::F32] {
                 assert_eq!(engine(product, operand, result, HOPPER), Engine::Wgmma);
-                assert_eq!(engine(product, operand, result, Machine::typical((8, 0))), Engine::Mma);
+                assert_eq!(
+                    engine(product, operand, result, DeviceProperties::reference((8, 0))),
+                    Engine::Mma
+                );
                 // Instructions of 9.0 alone.
-                assert_eq!(engine(product, operand, result, Machine::typical((10, 0))), Engine::Mma);
-                assert_eq!(engine(product, operand, result, Machine::typical((7, 0))), Engine::Simt);
+                assert_eq!(
+                    engine(product, operand, result, DeviceProperties::reference((10, 0))),
+                    Engine::Mma
+                );
+                assert_eq!(
+                    engine(product, operand, result, DeviceProperties::reference((7, 0))),
+                    Engine::Simt
+                );
             }
         }
         assert_eq!(engine(product, DType::F32, DType::F32, HOPPER), Engine::Simt);
@@ -297,12 +288,12 @@ mod tests {
     fn an_engine_asked_for_says_what_it_lacks() {
         let product = Product::new(64, 63, 32).by(Choice::Only(Engine::Wgmma));
         let message =
-            |dtype, machine| Plan::explain(&product, dtype, dtype, machine).unwrap_err().to_string();
+            |dtype, properties| Plan::explain(&product, dtype, dtype, properties).unwrap_err().to_string();
         assert!(
             message(DType::BF16, HOPPER).contains("needs B with all rows and matrices at multiples of 16")
         );
         assert!(message(DType::F32, HOPPER).contains("does not multiply f32 into f32"));
-        assert!(message(DType::BF16, Machine::typical((8, 6))).contains("8.6"));
+        assert!(message(DType::BF16, DeviceProperties::reference((8, 6))).contains("8.6"));
         let plan =
             Plan::explain(&product.by(Choice::Only(Engine::Simt)), DType::BF16, DType::F32, HOPPER).unwrap();
         assert_eq!((plan.engine(), plan.kernel()), (Engine::Simt, "gemm_simt_bf16_f32_nn"));

@@ -5,7 +5,8 @@
 //! Linux driver 525), and one text serves every later card. Where assembling takes the driver long, machine code
 //! (cubin) lies beside it.
 //!
-//! [`load`] gives the module of a family on a device, loaded once. [`select`] chooses the image before anything is loaded and knows the reason where nothing fits, so the driver is never asked to
+//! [`load`] gives the module of a family on a device, loaded once; other modules of this crate look kernels up by family
+//! and entry in the same cache, which a reset of the device empties. [`select`] chooses the image before anything is loaded and knows the reason where nothing fits, so the driver is never asked to
 //! load what it would refuse with a bare number.
 //!
 //! Two variables of the environment override the choice:
@@ -17,9 +18,11 @@
 //! function of its arguments and these two variables alone.
 
 mod load;
+mod properties;
 mod select;
 mod strided;
 mod target;
+mod tensor_maps;
 
 use std::fmt;
 
@@ -29,9 +32,12 @@ use ruzstd::decoding::errors::FrameDecoderError;
 use crate::driver::image::{ImageKind, Target};
 use crate::error::{Error, Result};
 
+pub(crate) use load::{Entry, kernel, missing_image};
 pub use load::{elementwise_launch, load, preload};
+pub use properties::DeviceProperties;
 pub use select::{Overrides, select, select_with};
 pub use strided::StridedLayout;
+pub(crate) use tensor_maps::{MAP_ALIGNMENT, MatrixLayout};
 
 /// One embedded image: a family compiled for a target.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use libtest_mimic::{Failed, Trial};
 use num_complex::Complex;
 use selvedge::driver::{Device, DeviceBuffer, Stream};
 use selvedge::gemm::{
-    Activation, Choice, Engine, Epilogue, Machine, Operation, Plan, Product, gemm, gemm_with,
+    Activation, Choice, DeviceProperties, Engine, Epilogue, Operation, Plan, Product, gemm, gemm_with,
 };
 use selvedge::tensor::{Matmul, Tensor};
 use selvedge::types::DType;
@@ -344,12 +344,13 @@ fn fused_order(fake: &Fake) -> Outcome {
 
 /// Child: what is chosen, with and without the library.
 fn choices(_: &Fake) -> Outcome {
-    let machine = Machine::of(&Device::new(0)?)?;
+    let properties = DeviceProperties::from_device(&Device::new(0)?)?;
     let product = Product::new(64, 64, 64);
-    let explain = |name: &str, product: &Product, dtype| match Plan::explain(product, dtype, dtype, machine) {
-        Ok(plan) => println!("{name}: {plan}"),
-        Err(error) => println!("{name}: {error}"),
-    };
+    let explain =
+        |name: &str, product: &Product, dtype| match Plan::explain(product, dtype, dtype, properties) {
+            Ok(plan) => println!("{name}: {plan}"),
+            Err(error) => println!("{name}: {error}"),
+        };
     explain("nothing asked", &product, DType::F64);
     explain("cublas", &product.by(CUBLAS), DType::F64);
     explain("integers", &product.by(CUBLAS), DType::I32);

@@ -6,8 +6,10 @@ use libtest_mimic::Trial;
 use num_complex::Complex;
 use selvedge::driver::{Device, DeviceBuffer, Stream};
 use selvedge::gemm::{
-    Choice, Engine, Epilogue, GemmElement, Machine, Operation, Plan, Product, gemm, gemm_with,
+    Choice, DeviceProperties, Engine, Epilogue, GemmElement, Operation, Plan, Product, gemm, gemm_with,
 };
+use selvedge::images;
+use selvedge::tensor::Tensor;
 use selvedge::types::DType;
 
 use super::children;
@@ -299,11 +301,42 @@ fn captured_and_reset(fake: &Fake) -> Outcome {
     check(fake.violations().is_empty(), &fake.violations().join("\n"))
 }
 
+/// Child: every family of kernels is loaded and looked up once a context, and after a reset nothing of the old one is used.
+fn lookups_and_reset(fake: &Fake) -> Outcome {
+    let mut device = Device::new(0)?;
+    let product = Product::new(64, 64, 64);
+    for round in 0..3 {
+        let work = || -> selvedge::Result<()> {
+            let stream = device.stream()?;
+            Operands::<bf16>::new(&stream)?.multiply(&stream, &product.by(WGMMA), 1.0)?;
+            Operands::<bf16>::new(&stream)?.multiply(&stream, &product.by(SIMT), 1.0)?;
+            let x = Tensor::zeros(&[8, 4], DType::F32, &device.into())?;
+            let index = Tensor::zeros(&[3], DType::I64, &device.into())?;
+            x.index_select(0, &index)?;
+            stream.synchronize()
+        };
+        // Later rounds have loaded one family already, below.
+        let wanted = [if round == 0 { 3 } else { 2 }, 0];
+        let first = [calls(fake, "cuModuleLoadDataEx", work)?, calls(fake, "cuModuleGetFunction", work)?];
+        check(first == wanted, &format!("round {round}: {first:?} loads at first and lookups after that"))?;
+        check(DeviceProperties::from_device(&device)?.multiprocessors > 0, "the properties are there")?;
+        // SAFETY: nothing else uses CUDA in this process.
+        let new = unsafe { device.reset()? };
+        check(
+            images::load(&device, "gemm_simt_bf16").is_err(),
+            "a family of a context that is gone is an error",
+        )?;
+        device = new;
+        check(images::load(&device, "gemm_simt_bf16")?.device() == device, "a module of the new context")?;
+    }
+    check(fake.violations().is_empty(), &fake.violations().join("\n"))
+}
+
 /// Child: what the environment excludes is not chosen.
 fn environment(_: &Fake) -> Outcome {
-    let machine = Machine::of(&Device::new(0)?)?;
+    let properties = DeviceProperties::from_device(&Device::new(0)?)?;
     let product = Product::new(64, 64, 64);
-    let explain = |product| Plan::explain(product, DType::BF16, DType::BF16, machine);
+    let explain = |product| Plan::explain(product, DType::BF16, DType::BF16, properties);
     match explain(&product) {
         Ok(plan) => println!("{plan}"),
         Err(error) => println!("{error}"),
@@ -325,6 +358,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
         [name] if name == "order_wgmma" => order::<bf16>(fake, WGMMA, 1.0),
         [name] if name == "epilogues_simt" => order_of_epilogues(fake, SIMT),
         [name] if name == "epilogues_wgmma" => order_of_epilogues(fake, WGMMA),
+        [name] if name == "lookups_and_reset" => lookups_and_reset(fake),
         [name] if name == "launches" => launches(fake),
         [name] if name == "launches_by_bulk_copies" => launches_by_bulk_copies(fake),
         [name] if name == "launches_of_doubles" => launches_of_doubles(fake),
@@ -338,7 +372,7 @@ fn run(name: &str, settings: &[(&str, &str)]) -> Result<String, libtest_mimic::F
     children::must_succeed(&Variant::new(12040), "gemm", &[name.to_owned()], settings)
 }
 
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "order_simt",
     "order_bulk",
     "order_mma",
@@ -350,6 +384,7 @@ const NAMES: [&str; 11] = [
     "launches_by_bulk_copies",
     "launches_of_doubles",
     "captured_and_reset",
+    "lookups_and_reset",
 ];
 
 pub fn trials() -> Vec<Trial> {

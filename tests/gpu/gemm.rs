@@ -16,7 +16,7 @@ use num_complex::Complex;
 use selvedge::Error;
 use selvedge::driver::{Device, Stream};
 use selvedge::gemm::{
-    Activation, Choice, Engine, Epilogue, Machine, Operation, Plan, Product, gemm, gemm_with,
+    Activation, Choice, DeviceProperties, Engine, Epilogue, Operation, Plan, Product, gemm, gemm_with,
 };
 use selvedge::types::DType;
 
@@ -61,9 +61,9 @@ fn stream() -> selvedge::Result<Stream> {
 
 /// Whether an engine of the tensor cores can be asked for at all: the device has them, and an image for it may be loaded.
 fn has(engine: Engine) -> selvedge::Result<bool> {
-    let machine = Machine::of(&Device::new(0)?)?;
+    let properties = DeviceProperties::from_device(&Device::new(0)?)?;
     let product = Product::new(64, 64, 64).by(Choice::Only(engine));
-    Ok(Plan::explain(&product, DType::BF16, DType::BF16, machine).is_ok())
+    Ok(Plan::explain(&product, DType::BF16, DType::BF16, properties).is_ok())
 }
 
 fn has_wgmma() -> selvedge::Result<bool> {
@@ -461,8 +461,8 @@ fn chains_of_products_read_what_was_written() -> Outcome {
 }
 
 fn the_environment_asks_for_an_engine() -> Outcome {
-    let machine = Machine::of(&Device::new(0)?)?;
-    let explain = |product| Plan::explain(&product, DType::BF16, DType::BF16, machine);
+    let properties = DeviceProperties::from_device(&Device::new(0)?)?;
+    let explain = |product| Plan::explain(&product, DType::BF16, DType::BF16, properties);
     assert_eq!(explain(Product::new(64, 64, 64))?.engine(), Engine::Simt);
     // The call goes before it.
     let asked = explain(Product::new(64, 64, 64).by(Choice::Auto))?.engine();

@@ -1,7 +1,7 @@
 //! `selvedge explain`: what would be done, and why, without doing it.
 
 use selvedge::driver::Device;
-use selvedge::gemm::{Machine, Plan, Product};
+use selvedge::gemm::{DeviceProperties, Plan, Product};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -15,18 +15,18 @@ pub fn explain(options: &ExplainOptions) -> Result<Report, Failure> {
 }
 
 /// The device that is asked about: one that is named, the first that there is, or one like an H200. And whether it is here.
-fn machine(options: &MatmulOptions) -> Result<(Machine, bool), Failure> {
-    let (mut machine, here) = match options.arch {
-        Some(target) => (Machine::typical(target.capability()), false),
+fn properties(options: &MatmulOptions) -> Result<(DeviceProperties, bool), Failure> {
+    let (mut properties, here) = match options.arch {
+        Some(target) => (DeviceProperties::reference(target.capability()), false),
         None => match Device::new(0) {
-            Ok(device) => (Machine::of(&device)?, true),
-            Err(_) => (Machine::typical((9, 0)), false),
+            Ok(device) => (DeviceProperties::from_device(&device)?, true),
+            Err(_) => (DeviceProperties::reference((9, 0)), false),
         },
     };
     if let Some(multiprocessors) = options.multiprocessors {
-        machine.multiprocessors = multiprocessors;
+        properties.multiprocessors = multiprocessors;
     }
-    Ok((machine, here))
+    Ok((properties, here))
 }
 
 fn matmul(options: &MatmulOptions) -> Result<Report, Failure> {
@@ -40,9 +40,9 @@ fn matmul(options: &MatmulOptions) -> Result<Report, Failure> {
     if let Some(choice) = options.by {
         product = product.by(choice);
     }
-    let (machine, here) = machine(options)?;
-    let plan = Plan::explain(&product, dtype, into, machine)?;
-    let (major, minor) = machine.capability;
+    let (properties, here) = properties(options)?;
+    let plan = Plan::explain(&product, dtype, into, properties)?;
+    let (major, minor) = properties.capability;
     let lacking: Vec<_> = plan
         .lacking()
         .iter()
@@ -58,7 +58,7 @@ fn matmul(options: &MatmulOptions) -> Result<Report, Failure> {
         "layout": format!("{:?}", options.layout).to_lowercase(),
         "device": {
             "compute_capability": format!("{major}.{minor}"),
-            "multiprocessors": machine.multiprocessors,
+            "multiprocessors": properties.multiprocessors,
             "here": here,
         },
         "engine": plan.engine().name(),

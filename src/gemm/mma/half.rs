@@ -37,7 +37,7 @@ fn takes(tile: &Tile, situation: &Situation<'_>) -> bool {
         address.is_multiple_of(bytes as u64) && stored.is_whole(bytes, size)
     };
     tile.size == "small"
-        || tile.shared_bytes(size) <= shared_limit(situation.machine.capability)
+        || tile.shared_bytes(size) <= shared_limit(situation.properties.capability)
             && product.m() >= tile.rows as usize
             && product.n() >= tile.columns as usize
             && aligned(product.stored_a(), situation.addresses[0])
@@ -62,7 +62,7 @@ pub(super) fn division(situation: &Situation<'_>) -> Option<Division> {
 mod tests {
     use super::*;
     use crate::gemm::mma::tests::assert_tiles;
-    use crate::gemm::{Machine, Operation, Product};
+    use crate::gemm::{DeviceProperties, Operation, Product};
 
     #[test]
     fn tiles_are_the_kernels() {
@@ -83,8 +83,8 @@ mod tests {
     #[test]
     fn tiles_fill_the_device_and_lie_inside() {
         let kernel = |product: Product| {
-            let machine = Machine::typical((9, 0));
-            division(&Situation::of_types(&product, DType::BF16, DType::BF16, machine)).unwrap().size
+            let properties = DeviceProperties::reference((9, 0));
+            division(&Situation::of_types(&product, DType::BF16, DType::BF16, properties)).unwrap().size
         };
         let square = |size| kernel(Product::new(size, size, size));
         assert_eq!([256, 1024, 1408, 2048, 8192].map(square), ["small", "small", "medium", "large", "large"]);

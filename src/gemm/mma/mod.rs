@@ -7,11 +7,11 @@ mod half;
 use super::blocks::{self, Scalars, Shape};
 use super::engine::Lack;
 use super::epilogue::{DeviceParts, WithEpilogue};
-use super::kernels::{self, Key, missing_image};
 use super::plan::{Geometry, Situation};
 use super::product::OPERATION;
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::{Error, Result};
+use crate::images::{self, Entry, missing_image};
 
 /// A `Tile` of the source, with how long a multiprocessor takes for a number where it has one tile at a time, and where it
 /// has several; only their ratios count.
@@ -103,7 +103,7 @@ pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
     if division.tiles(situation) > i32::MAX as u64 {
         return Some(Lack::TooMany("tiles"));
     }
-    missing_image(situation.machine, division.family).map(Lack::Image)
+    missing_image(situation.properties, division.family).map(Lack::Image)
 }
 
 /// What would run.
@@ -128,11 +128,9 @@ pub(super) fn run_on(
     let (a_transposed, b_transposed) =
         (product.operation_a().transposes(), product.operation_b().transposes());
     // Tiles of a family differ in their columns.
-    let key: Key = (
-        division.family,
-        u64::from(a_transposed) | u64::from(b_transposed) << 1 | u64::from(division.tile.1) << 2,
-    );
-    let function = kernels::function(&stream.device(), key, &|| division.kernel(situation))?;
+    let number = u64::from(a_transposed) | u64::from(b_transposed) << 1 | u64::from(division.tile.1) << 2;
+    let entry = Entry::Number(number, &|| division.kernel(situation));
+    let function = images::kernel(&stream.device(), division.family, entry)?;
     let shape = Shape::new(situation, scalars, epilogue, division.together, division.whole);
     let config =
         LaunchConfig::new(division.tiles(situation) as u32, division.threads).shared(division.shared);
@@ -144,11 +142,11 @@ pub(super) fn run_on(
 #[cfg(test)]
 mod tests {
     use super::Tile;
-    use crate::gemm::{Choice, Engine, Machine, Operation, Plan, Product};
+    use crate::gemm::{Choice, DeviceProperties, Engine, Operation, Plan, Product};
     use crate::types::DType;
 
     fn plan(product: Product, dtype: DType, capability: (i32, i32)) -> Plan {
-        Plan::explain(&product, dtype, dtype, Machine::typical(capability)).unwrap()
+        Plan::explain(&product, dtype, dtype, DeviceProperties::reference(capability)).unwrap()
     }
 
     fn square(size: usize) -> Product {
@@ -200,7 +198,8 @@ mod tests {
         for (operand, result) in
             [(DType::F32, DType::F32), (DType::F64, DType::F32), (DType::C64, DType::C64)]
         {
-            let error = Plan::explain(&product, operand, result, Machine::typical((9, 0))).unwrap_err();
+            let error =
+                Plan::explain(&product, operand, result, DeviceProperties::reference((9, 0))).unwrap_err();
             let wanted = format!("mma: it does not multiply {operand} into {result}");
             assert!(error.to_string().contains(&wanted), "{error}");
         }

@@ -4,13 +4,13 @@
 //! kernels whose threads copy. These add in the same order, in tiles that are chosen by the same times: bits do not depend
 //! on which of the two it is.
 
-use super::super::kernels::missing_image;
 use super::super::maps::{map, unmapped};
 use super::super::plan::Situation;
 use super::super::product::Operation;
 use super::{LARGE, SLICED, SMALL, Tile};
 use crate::driver::{DeviceSlice, TensorMap, TensorSwizzle};
 use crate::error::Result;
+use crate::images::missing_image;
 use crate::types::DType;
 
 /// Bytes of k in a stage.
@@ -56,12 +56,13 @@ fn letter(operation: Operation, operand: DType) -> Option<char> {
 
 /// The family and its tiles, if they can make the product.
 pub(super) fn able(situation: &Situation<'_>) -> Option<(&'static str, [Tile; 2])> {
-    let (product, machine) = (situation.product, situation.machine);
+    let (product, properties) = (situation.product, situation.properties);
     let (family, tiles) = tiles(situation.operand)?;
     letter(product.operation_a(), situation.operand)?;
     letter(product.operation_b(), situation.operand)?;
-    let able =
-        product.k() > 0 && unmapped(situation).next().is_none() && missing_image(machine, family).is_none();
+    let able = product.k() > 0
+        && unmapped(situation).next().is_none()
+        && missing_image(properties, family).is_none();
     able.then_some((family, tiles))
 }
 
@@ -95,11 +96,11 @@ pub(super) fn maps(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gemm::{Machine, Product};
+    use crate::gemm::{DeviceProperties, Product};
 
     fn situation<'a>(product: &'a Product, operand: DType, addresses: [u64; 3]) -> Situation<'a> {
-        let machine = Machine::typical((9, 0));
-        Situation { addresses, ..Situation::of_types(product, operand, operand, machine) }
+        let properties = DeviceProperties::reference((9, 0));
+        Situation { addresses, ..Situation::of_types(product, operand, operand, properties) }
     }
 
     #[test]

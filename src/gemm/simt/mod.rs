@@ -7,11 +7,11 @@ use super::blocks::{self, Scalars, Shape};
 use super::element::of_dtype;
 use super::engine::Lack;
 use super::epilogue::{DeviceParts, WithEpilogue};
-use super::kernels::{self, Key, missing_image};
 use super::plan::{Geometry, Situation};
 use super::product::{OPERATION, Operation};
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::{Error, Result};
+use crate::images::{self, Entry, missing_image};
 use crate::types::DType;
 
 /// What a block takes.
@@ -113,7 +113,7 @@ fn way(situation: &Situation<'_>) -> Option<Way> {
         return Some(Way { family, kernels, tile, together: [run; 3] });
     }
     if let Some((family, tiles)) =
-        known.filter(|(family, _)| missing_image(situation.machine, family).is_none())
+        known.filter(|(family, _)| missing_image(situation.properties, family).is_none())
     {
         // Only small tiles change signs, which real numbers keep.
         let changes = |operation: Operation| operation.conjugates() && situation.operand.is_complex();
@@ -160,7 +160,7 @@ pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
     if way.tiles(situation) > i32::MAX as u64 {
         return Some(Lack::TooMany("tiles"));
     }
-    missing_image(situation.machine, way.family).map(Lack::Image)
+    missing_image(situation.properties, way.family).map(Lack::Image)
 }
 
 /// What `lacks` has said before.
@@ -192,14 +192,12 @@ pub(super) fn run_on(
     let [a_operation, b_operation] = operations
         .map(|operation| u64::from(operation.transposes()) | u64::from(operation.conjugates()) << 1);
     let large = matches!(way.kernels, Kernels::Asynchronous { large: true } | Kernels::Bulk { large: true });
-    let key: Key = (
-        way.family,
-        u64::from(situation.operand != situation.result)
-            | u64::from(large) << 1
-            | a_operation << 2
-            | b_operation << 4,
-    );
-    let function = kernels::function(&stream.device(), key, &|| way.kernel(situation))?;
+    let number = u64::from(situation.operand != situation.result)
+        | u64::from(large) << 1
+        | a_operation << 2
+        | b_operation << 4;
+    let entry = Entry::Number(number, &|| way.kernel(situation));
+    let function = images::kernel(&stream.device(), way.family, entry)?;
     // Asynchronous copies are of 16 bytes or of one element.
     let whole = matches!(way.kernels, Kernels::Asynchronous { .. });
     let shape = Shape::new(situation, scalars, epilogue, way.together, whole);
@@ -220,12 +218,15 @@ pub(super) fn run_on(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gemm::{Choice, Engine, Machine, Plan, Product};
+    use crate::gemm::{Choice, DeviceProperties, Engine, Plan, Product};
 
     #[test]
     fn tiles_fill_the_device() {
         let kernel = |product: Product, dtype, capability| {
-            Plan::explain(&product, dtype, dtype, Machine::typical(capability)).unwrap().kernel().to_owned()
+            Plan::explain(&product, dtype, dtype, DeviceProperties::reference(capability))
+                .unwrap()
+                .kernel()
+                .to_owned()
         };
         let square = |size| Product::new(size, size, size);
         for (size, layout, tile) in [(64, "nn", "small"), (1024, "nn", "small"), (2048, "nn", "large")] {

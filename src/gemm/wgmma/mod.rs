@@ -3,7 +3,7 @@
 //! Pairs of blocks that stay for many tiles of 256 rows make large products ([`pairs`]); where there are fewer tiles than
 //! pairs, all may share them. Where there are too few such tiles to keep all multiprocessors busy, clusters of blocks divide k
 //! ([`split`]). The way that takes fewer clocks, as estimated from the rates of the instructions and of the copies, is taken;
-//! it is a function of the sizes and the machine alone.
+//! it is a function of the sizes and the device alone.
 
 mod pairs;
 mod split;
@@ -12,13 +12,13 @@ use super::algorithm::GemmAlgorithm;
 use super::blocks::{self, Scalars};
 use super::engine::Lack;
 use super::epilogue::DeviceParts;
-use super::kernels::missing_image;
-use super::maps::{MAP_ALIGNMENT, Operands, unmapped};
+use super::maps::{Operands, unmapped};
 use super::packed;
-use super::plan::{Geometry, Machine, Situation};
+use super::plan::{Geometry, Situation};
 use super::product::{OPERATION, Product};
 use crate::driver::{DeviceSlice, DeviceSliceMut, Stream};
 use crate::error::{Error, Result};
+use crate::images::{DeviceProperties, MAP_ALIGNMENT, missing_image};
 use crate::types::DType;
 
 /// What products take elsewhere whose operands no tensor map describes, in clocks, roughly (from the times of 300 random shapes on
@@ -44,9 +44,9 @@ enum Division {
     Split(split::Split),
 }
 
-fn divisions(product: &Product, machine: Machine) -> impl Iterator<Item = (Division, u64)> {
-    let pairs = pairs::divisions(product, machine).map(|(pairs, clocks)| (Division::Pairs(pairs), clocks));
-    let split = split::divisions(product, machine).map(|(split, clocks)| (Division::Split(split), clocks));
+fn divisions(product: &Product, properties: DeviceProperties) -> impl Iterator<Item = (Division, u64)> {
+    let pairs = pairs::divisions(product, properties).map(|(pairs, clocks)| (Division::Pairs(pairs), clocks));
+    let split = split::divisions(product, properties).map(|(split, clocks)| (Division::Split(split), clocks));
     pairs.chain(split)
 }
 
@@ -66,7 +66,7 @@ impl Division {
 /// The configuration that the caller forces, else the one with the fewest estimated clock cycles. `None` where the product
 /// does not have the forced one.
 fn division(situation: &Situation<'_>) -> Option<Division> {
-    let all = divisions(situation.product, situation.machine);
+    let all = divisions(situation.product, situation.properties);
     match situation.product.algorithm() {
         Some(algorithm) => {
             all.map(|(division, _)| division).find(|division| division.algorithm() == algorithm)
@@ -87,12 +87,12 @@ fn unmapped_bytes(situation: &Situation<'_>) -> u64 {
 
 /// Whether it is worth its time to copy the operands that no tensor map describes: by a third, since both estimates are rough.
 fn copies_pay(situation: &Situation<'_>) -> bool {
-    let (product, machine) = (situation.product, situation.machine);
-    let at_once = 2 * u64::from(machine.multiprocessors);
+    let (product, properties) = (situation.product, situation.properties);
+    let at_once = 2 * u64::from(properties.multiprocessors);
     let squares = blocks::tiles(situation, 64, 64);
     let together = product.stored_c().whole_blocks(&STORED, situation.result.size());
     let stores = if together == MAP_ALIGNMENT { 0 } else { STORED_BY_TWO * 2 / together as u64 };
-    let clocks = divisions(product, machine).map(|(_, clocks)| clocks).min().unwrap_or(u64::MAX);
+    let clocks = divisions(product, properties).map(|(_, clocks)| clocks).min().unwrap_or(u64::MAX);
     let here = COPIES_BEGIN
         .saturating_add(unmapped_bytes(situation) / COPIED_BYTES)
         .saturating_add(clocks)
@@ -108,9 +108,9 @@ pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
     if !matches!(operand, DType::F16 | DType::BF16) || (result != operand && result != DType::F32) {
         return Some(Lack::Types(operand, result));
     }
-    // Every family of theirs is for the same machines.
+    // Every family of theirs is for the same devices.
     for family in [pairs::family(operand, product), packed::FAMILY] {
-        if let Some(error) = missing_image(situation.machine, family) {
+        if let Some(error) = missing_image(situation.properties, family) {
             return Some(Lack::Image(error));
         }
     }
@@ -201,7 +201,8 @@ pub(super) fn run_on(
 mod tests {
     use super::*;
 
-    const H200: Machine = Machine { capability: (9, 0), driver_isa: (8, 0), multiprocessors: 132 };
+    const H200: DeviceProperties =
+        DeviceProperties { capability: (9, 0), driver_isa: (8, 0), multiprocessors: 132 };
 
     fn best(product: &Product) -> Division {
         division(&Situation::of_types(product, DType::BF16, DType::BF16, H200)).unwrap()

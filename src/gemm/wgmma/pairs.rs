@@ -1,9 +1,8 @@
 //! Large products, by pairs of blocks that stay for many tiles: `csrc/kernels/gemm_wgmma.cu`.
 
 use super::super::epilogue::{Raw, WithEpilogue};
-use super::super::kernels::{self, Key};
-use super::super::maps::{MAP_ALIGNMENT, Mapped, map, maps};
-use super::super::plan::{Machine, Situation};
+use super::super::maps::{Mapped, map, maps};
+use super::super::plan::Situation;
 use super::super::product::Product;
 use super::{PANEL, STORED, Work};
 use crate::driver::image::ArgumentKind;
@@ -12,6 +11,7 @@ use crate::driver::{
     TensorSwizzle,
 };
 use crate::error::Result;
+use crate::images::{self, DeviceProperties, Entry, MAP_ALIGNMENT};
 use crate::types::DType;
 
 /// Of f16 and of bf16; neither operand transposed, A, B, both.
@@ -93,9 +93,12 @@ struct Shape {
 }
 
 /// Its divisions, and the clocks that each takes, roughly; of two that cost the same the wider one comes first.
-pub(super) fn divisions(product: &Product, machine: Machine) -> impl Iterator<Item = (Pairs, u64)> {
+pub(super) fn divisions(
+    product: &Product,
+    properties: DeviceProperties,
+) -> impl Iterator<Item = (Pairs, u64)> {
     let (m, n, k) = (product.m() as u64, product.n() as u64, product.k() as u64);
-    let most = u64::from(machine.multiprocessors / 2).max(1);
+    let most = u64::from(properties.multiprocessors / 2).max(1);
     let count = product.count() as u64;
     // What one round of blocks reads should fit the L2 cache; where B does not, it is read once for each group, so the
     // larger the better (8 against 4 measured at 8192 and 4 against 8 at 4096 rows).
@@ -240,8 +243,8 @@ impl Pairs {
         let columns = self.columns;
         let (a_transposed, b_transposed) =
             (product.operation_a().transposes(), product.operation_b().transposes());
-        let key: Key = (family(operand, product), columns.into());
-        let function = kernels::function(&stream.device(), key, &|| self.kernel(operand, product))?;
+        let entry = Entry::Number(columns.into(), &|| self.kernel(operand, product));
+        let function = images::kernel(&stream.device(), family(operand, product), entry)?;
         let map_a = a.map(if a_transposed { (PANEL, 64) } else { (PANEL, 128) })?;
         // Each block of a pair copies half: of the columns where k is contiguous, of the depth where it is not.
         let map_b = b.map(if b_transposed { (PANEL, columns / 2) } else { (PANEL, 32) })?;
@@ -335,7 +338,8 @@ unsafe impl KernelArgument for WithParts<'_> {
 mod tests {
     use super::*;
 
-    const H200: Machine = Machine { capability: (9, 0), driver_isa: (8, 0), multiprocessors: 132 };
+    const H200: DeviceProperties =
+        DeviceProperties { capability: (9, 0), driver_isa: (8, 0), multiprocessors: 132 };
 
     #[test]
     fn the_shape_is_the_kernels() {

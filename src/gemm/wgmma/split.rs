@@ -1,13 +1,13 @@
 //! Products of few tiles, by clusters of blocks that divide k: `csrc/kernels/gemm_split.cu`.
 
 use super::super::epilogue::{Raw, WithEpilogue};
-use super::super::kernels::{self, Key};
 use super::super::maps::Mapped;
-use super::super::plan::{Machine, Situation};
+use super::super::plan::Situation;
 use super::super::product::Product;
 use super::{PANEL, Work};
 use crate::driver::{DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::Result;
+use crate::images::{self, DeviceProperties, Entry};
 use crate::types::DType;
 
 /// Of f16 and of bf16; k along the rows of neither operand, of P, of Q, of both.
@@ -66,8 +66,8 @@ struct Shape {
 
 /// Blocks of clusters of this size that run at one time: a cluster lies within one of the device's processing clusters,
 /// which have about 16 multiprocessors, not all as many. (On an H200 32 clusters of 4 take as long as two rounds.)
-fn room(machine: Machine, splits: u32) -> u64 {
-    let all = u64::from(machine.multiprocessors);
+fn room(properties: DeviceProperties, splits: u32) -> u64 {
+    let all = u64::from(properties.multiprocessors);
     match splits {
         0..=2 => all,
         3..=4 => all - all / 11,
@@ -78,7 +78,10 @@ fn room(machine: Machine, splits: u32) -> u64 {
 
 /// Its divisions, and the clocks that each takes, roughly, from times of squares of 256 to 1024, and of few rows times 4096 x
 /// 4096, on an H200; of two that cost the same the one that is not swapped comes first.
-pub(super) fn divisions(product: &Product, machine: Machine) -> impl Iterator<Item = (Split, u64)> {
+pub(super) fn divisions(
+    product: &Product,
+    properties: DeviceProperties,
+) -> impl Iterator<Item = (Split, u64)> {
     let (m, n, count) = (product.m() as u64, product.n() as u64, product.count() as u64);
     let k = product.k() as u64;
     let steps = k.div_ceil(u64::from(PANEL));
@@ -95,7 +98,7 @@ pub(super) fn divisions(product: &Product, machine: Machine) -> impl Iterator<It
             (u64::from(split.rows), u64::from(split.columns), u64::from(split.splits));
         let tiles = of_p.div_ceil(rows).saturating_mul(of_q.div_ceil(columns)).saturating_mul(count);
         let blocks = tiles.saturating_mul(splits);
-        let room = room(machine, split.splits);
+        let room = room(properties, split.splits);
         // 64 k: the instructions' rate, a block's copies, and those of all blocks.
         let bytes = (rows + split.copied_columns(split.along(product)[1]) as u64) * 128;
         let step = (columns * rows / 32).max(bytes / 64).max(280).max(bytes * blocks.min(room) / 7000);
@@ -166,8 +169,9 @@ impl Split {
     ) -> Result<()> {
         let Situation { product, operand, result, .. } = *work.situation;
         let [p_along, q_along] = self.along(product);
-        let key: Key = (self.family(operand, product), u64::from(self.rows) << 32 | u64::from(self.columns));
-        let function = kernels::function(&stream.device(), key, &|| self.kernel(operand, product))?;
+        let number = u64::from(self.rows) << 32 | u64::from(self.columns);
+        let entry = Entry::Number(number, &|| self.kernel(operand, product));
+        let function = images::kernel(&stream.device(), self.family(operand, product), entry)?;
         let (p, q) = if self.swapped { (b, a) } else { (a, b) };
         let p_map = p.map(if p_along { (PANEL, self.rows) } else { (PANEL, PANEL) })?;
         let q_map = q.map(if q_along { (PANEL, self.columns) } else { (PANEL, PANEL) })?;

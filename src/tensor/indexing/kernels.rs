@@ -1,13 +1,10 @@
 //! Indexed copies on a CUDA device: the kernels of `csrc/kernels/{gather,scatter,scatter_mark}.cu`.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-
 use super::report;
 use super::space::Space;
 use crate::driver::{Attribute, ByValue, Device, DeviceBuffer, Function, LaunchConfig, RawAddress, Stream};
 use crate::error::Result;
-use crate::images;
+use crate::images::{self, Entry};
 use crate::types::DType;
 
 const THREADS: usize = 256;
@@ -32,21 +29,8 @@ impl Indices<'_> {
     }
 }
 
-/// The kernel, looked up once a device: asking the driver for one takes longer than a small launch.
 fn function(device: Device, family: &'static str, entry: &'static str) -> Result<Function> {
-    type Functions = HashMap<(Device, &'static str, &'static str), Function>;
-    static KNOWN: Mutex<Option<Functions>> = Mutex::new(None);
-    // Nothing below the locks calls out, so a panic cannot leave the map half changed.
-    let place = (device, family, entry);
-    let known =
-        KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().get(&place).cloned();
-    if let Some(function) = known {
-        return Ok(function);
-    }
-    let function = images::load(&device, family)?.function(entry)?;
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    known.get_or_insert_default().insert(place, function.clone());
-    Ok(function)
+    images::kernel(&device, family, Entry::Name(entry))
 }
 
 fn family(families: [&'static str; 5], unit: usize) -> &'static str {

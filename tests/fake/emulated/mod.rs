@@ -13,7 +13,7 @@ use libloading::Library;
 use libtest_mimic::{Failed, Trial};
 use num_complex::Complex;
 use selvedge::driver::{Device, Stream};
-use selvedge::gemm::{Choice, Engine, Machine, Operation, Plan, Product};
+use selvedge::gemm::{Choice, DeviceProperties, Engine, Operation, Plan, Product};
 use selvedge::types::DType;
 
 use super::children;
@@ -235,7 +235,8 @@ fn mma(fake: &Fake) -> Outcome {
             let case = Case { operations, multiple: 8, batch: 33, beta: (1, 0), ..Case::new(m, n, k) };
             let product = Product::new(m, n, k).a(operations.0).b(operations.1);
             let product = product.batch(case.batch, m * k, k * n, m * n).by(MMA);
-            let plan = Plan::explain(&product, DType::BF16, DType::BF16, Machine::typical((9, 0)))?;
+            let plan =
+                Plan::explain(&product, DType::BF16, DType::BF16, DeviceProperties::reference((9, 0)))?;
             assert!(plan.kernel().ends_with(tile), "{plan}");
             passes(case.check::<bf16, bf16>(stream, MMA))?;
         }
@@ -338,7 +339,8 @@ fn bulk(fake: &Fake) -> Outcome {
     // Each has two small tiles.
     let large = |m, n, dtype| {
         let product = Product::new(m, n, 108).batch(MANY, m * 108, n * 108, m * n);
-        Plan::explain(&product, dtype, dtype, Machine::typical((9, 0))).map(|plan| plan.kernel().to_owned())
+        Plan::explain(&product, dtype, dtype, DeviceProperties::reference((9, 0)))
+            .map(|plan| plan.kernel().to_owned())
     };
     assert_eq!(large(8, 68, DType::F32)?, "gemm_bulk_f32_nn_large");
     assert_eq!(large(68, 8, DType::C64)?, "gemm_bulk_c64_nn_large");

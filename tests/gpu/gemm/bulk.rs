@@ -3,7 +3,7 @@
 
 use num_complex::Complex;
 use selvedge::driver::Stream;
-use selvedge::gemm::{Choice, Engine, Machine, Operation, Plan, Product, gemm};
+use selvedge::gemm::{Choice, DeviceProperties, Engine, Operation, Plan, Product, gemm};
 
 use super::case::LAYOUTS;
 use super::numbers::{Number, ResultOf};
@@ -77,7 +77,7 @@ fn check<T: OfParts>(
     gemm::<T, T>(stream, &product, one, &on_a, &on_b, zero, &mut c)?;
     let c = stream.download(&c)?;
 
-    let plan = Plan::explain(&product, T::DTYPE, T::DTYPE, Machine::of(&stream.device())?)?;
+    let plan = Plan::explain(&product, T::DTYPE, T::DTYPE, DeviceProperties::from_device(&stream.device())?)?;
     // Of a small tile of f32 two slices of a block divide k.
     let slices = if size_of::<T>() == 4 && plan.kernel().ends_with("small") { 2 } else { 1 };
     let at = |matrix: &[T], row: usize, column: usize, leading: usize, operation: Operation| {
@@ -107,7 +107,7 @@ fn check<T: OfParts>(
 
 /// In small tiles and large ones, in every layout, with conjugation where the type has it.
 pub fn bits(stream: &Stream) -> Outcome {
-    let bulk = Machine::of(&stream.device())?.capability == (9, 0);
+    let bulk = DeviceProperties::from_device(&stream.device())?.capability == (9, 0);
     let adjoint = Operation::Adjoint;
     let conjugating = [(adjoint, Operation::None), (Operation::Transpose, adjoint), (adjoint, adjoint)];
     for size in [(200, 136, 100), (129, 65, 8), (1, 1, 37), (2100, 2052, 84)] {

@@ -2,7 +2,7 @@
 
 use num_complex::Complex;
 use selvedge::driver::Stream;
-use selvedge::gemm::{Choice, GemmAlgorithm, Machine, Operation, Plan, Product, gemm, gemm_host};
+use selvedge::gemm::{Choice, DeviceProperties, GemmAlgorithm, Operation, Plan, Product, gemm, gemm_host};
 use selvedge::types::DType;
 
 use super::definition::Wholes;
@@ -113,7 +113,7 @@ pub fn has_algorithm(
     product: &Product,
     (operand, result): (DType, DType),
 ) -> selvedge::Result<bool> {
-    let plan = Plan::explain(product, operand, result, Machine::of(&stream.device())?);
+    let plan = Plan::explain(product, operand, result, DeviceProperties::from_device(&stream.device())?);
     Ok(plan.err().is_none_or(|error| !error.to_string().contains("it does not have '")))
 }
 

@@ -2,7 +2,7 @@
 
 use num_complex::Complex;
 use selvedge::driver::Stream;
-use selvedge::gemm::{Choice, Engine, Machine, Operation, Plan, Product, gemm};
+use selvedge::gemm::{Choice, DeviceProperties, Engine, Operation, Plan, Product, gemm};
 use selvedge::types::DType;
 
 use super::bounds::{Rounded, random};
@@ -88,13 +88,13 @@ pub fn check<T: Rounded>(
 
 /// Every tile and layout, with what begins at multiples of 16 bytes and what does not; complex operands conjugated too.
 pub fn bits_are_those_of_fma(stream: &Stream) -> Outcome {
-    let machine = Machine::of(&stream.device())?;
+    let properties = DeviceProperties::from_device(&stream.device())?;
     for (size, tiles) in SIZES.into_iter().zip(TILES) {
         for (of_a, of_b) in LAYOUTS {
             for (dtype, tile) in [DType::F64, DType::C128].into_iter().zip(tiles) {
                 let product = Product::new(size.0, size.1, size.2).a(of_a).b(of_b);
-                let plan = Plan::explain(&product, dtype, dtype, machine)?;
-                let wanted = machine.multiprocessors != 132 || plan.kernel().ends_with(tile);
+                let plan = Plan::explain(&product, dtype, dtype, properties)?;
+                let wanted = properties.multiprocessors != 132 || plan.kernel().ends_with(tile);
                 assert!(wanted && plan.engine() == Engine::Mma, "{plan}");
             }
             for place in [(0, 0), (1, 0), (0, 1), (0, 3)] {

@@ -4,7 +4,7 @@
 use half::{bf16, f16};
 use num_complex::Complex;
 use selvedge::driver::Stream;
-use selvedge::gemm::{Choice, Engine, GemmAlgorithm, Machine, Plan, Product, gemm};
+use selvedge::gemm::{Choice, DeviceProperties, Engine, GemmAlgorithm, Plan, Product, gemm};
 use selvedge::types::DType;
 
 use super::case::LAYOUTS;
@@ -100,7 +100,7 @@ where
 /// Products by every engine and kernel configuration, more tiles than blocks, and sizes that are no multiple of anything.
 pub fn products(stream: &Stream, engines: &[Engine]) -> Outcome {
     let wgmma = engines.contains(&Engine::Wgmma);
-    let machine = Machine::of(&stream.device())?;
+    let properties = DeviceProperties::from_device(&stream.device())?;
     for size in [
         (300, 200, 500),
         (300, 200, 2000),
@@ -151,13 +151,13 @@ pub fn products(stream: &Stream, engines: &[Engine]) -> Outcome {
         ("split-k/128x128x4/swapped", false),
         ("split-k/128x256x2", false),
     ] {
-        if !wgmma || (divided && machine.multiprocessors != 132) {
+        if !wgmma || (divided && properties.multiprocessors != 132) {
             continue;
         }
         let (m, n, k) = (700, 760, 3000);
         let by = Choice::Only(Engine::Wgmma);
         let product = Product::new(m, n, k).by(by).with_algorithm(algorithm.parse()?);
-        let plan = Plan::explain(&product, DType::BF16, DType::BF16, machine)?;
+        let plan = Plan::explain(&product, DType::BF16, DType::BF16, properties)?;
         // Of 128x64x3 the last is no size of the tile.
         let sizes = algorithm.split('/').nth(1).unwrap_or_default();
         let tile = sizes.rsplit_once('x').map_or(sizes, |(tile, _)| tile);
