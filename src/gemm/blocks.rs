@@ -2,7 +2,7 @@
 
 use super::element::SealedScalar;
 use super::epilogue::{DeviceParts, Raw};
-use super::plan::Situation;
+use super::problem::GemmProblem;
 
 /// Alpha and beta as the kernels take them.
 #[derive(Clone, Copy)]
@@ -56,19 +56,19 @@ impl Shape {
     /// With so many elements of A, B and C that are read or written together where all rows begin at multiples of them;
     /// `whole`: of A and B where rows end at multiples, too.
     pub fn new(
-        situation: &Situation<'_>,
+        problem: &GemmProblem<'_>,
         scalars: Scalars,
         epilogue: &DeviceParts<'_>,
         together: [usize; 3],
         whole: bool,
     ) -> Shape {
-        let product = situation.product;
+        let product = problem.product;
         let stored = [product.stored_a(), product.stored_b(), product.stored_c()];
-        let (operand, result) = (situation.operand, situation.result);
+        let (operand, result) = (problem.operand, problem.result);
         let sizes = [operand.size(), operand.size(), result.size()];
         let vector = std::array::from_fn(|which| {
             let bytes = together[which] * sizes[which];
-            let aligned = situation.addresses[which].is_multiple_of(bytes as u64);
+            let aligned = problem.addresses[which].is_multiple_of(bytes as u64);
             let fits = match whole && which < 2 {
                 true => stored[which].is_whole(bytes, sizes[which]),
                 false => stored[which].keeps_alignment(bytes, sizes[which]),
@@ -95,9 +95,9 @@ impl Shape {
     }
 }
 
-/// Tiles of so many rows and columns that the situation's product has.
-pub(super) fn tiles(situation: &Situation<'_>, rows: u32, columns: u32) -> u64 {
-    let product = situation.product;
+/// Tiles of so many rows and columns that the problem's product has.
+pub(super) fn tiles(problem: &GemmProblem<'_>, rows: u32, columns: u32) -> u64 {
+    let product = problem.product;
     let tiles = (product.m() as u64)
         .div_ceil(rows.into())
         .saturating_mul((product.n() as u64).div_ceil(columns.into()));
@@ -107,11 +107,11 @@ pub(super) fn tiles(situation: &Situation<'_>, rows: u32, columns: u32) -> u64 {
 /// How long the product takes in tiles of so many rows and columns, of which a multiprocessor makes each number in the
 /// first time where it has one tile at a time, and in the second one where it has several.
 pub(super) fn time(
-    situation: &Situation<'_>,
+    problem: &GemmProblem<'_>,
     (rows, columns): (u32, u32),
     (alone, beside): (u64, u64),
 ) -> u64 {
-    let each = tiles(situation, rows, columns).div_ceil(situation.properties.multiprocessors.into());
+    let each = tiles(problem, rows, columns).div_ceil(problem.properties.multiprocessors.into());
     let rate = if each == 1 { alone } else { beside };
     each.saturating_mul(u64::from(rows * columns) * rate)
 }

@@ -14,9 +14,10 @@ use std::sync::{Mutex, PoisonError};
 use once_cell::sync::OnceCell;
 
 use super::blocks::Scalars;
-use super::engine::Lack;
+use super::engine::Unsupported;
 use super::epilogue::{Activation, DeviceParts, WithEpilogue};
-use super::plan::{Geometry, Situation};
+use super::geometry::Geometry;
+use super::problem::GemmProblem;
 use super::product::{Operation, Product, Stored};
 use crate::cublas::{self, Call, Function, FusedCall, FusedHandle, Handle, Matrix, Number, Transposition};
 use crate::driver::{Device, DeviceSlice, DeviceSliceMut, Stream};
@@ -77,29 +78,29 @@ fn missing_library() -> Option<&'static Error> {
 }
 
 /// What keeps it from running.
-pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
-    let (operand, result, product) = (situation.operand, situation.result, situation.product);
+pub(super) fn lacks(problem: &GemmProblem<'_>) -> Option<Unsupported> {
+    let (operand, result, product) = (problem.operand, problem.result, problem.product);
     if numbers(operand, result).is_none() {
-        return Some(Lack::Types(operand, result));
+        return Some(Unsupported::Types(operand, result));
     }
     if product.k() == 0 {
-        return Some(Lack::NoDepth);
+        return Some(Unsupported::NoDepth);
     }
     for (name, operation) in [('A', product.operation_a()), ('B', product.operation_b())] {
         if transposition(operation, operand).is_none() {
-            return Some(Lack::Conjugate(name));
+            return Some(Unsupported::Conjugate(name));
         }
     }
     if all_stored(product).into_iter().any(|stored| leading(stored).is_none()) {
-        return Some(Lack::TooMany("elements from a row to the next"));
+        return Some(Unsupported::TooMany("elements from a row to the next"));
     }
     if i32::try_from(product.count()).is_err() {
-        return Some(Lack::TooMany("products"));
+        return Some(Unsupported::TooMany("products"));
     }
-    if let Some(part) = missing_part(situation) {
-        return Some(Lack::EpiloguePart(part));
+    if let Some(part) = missing_part(problem) {
+        return Some(Unsupported::EpiloguePart(part));
     }
-    missing_library().map(|error| Lack::Library(error.clone()))
+    missing_library().map(|error| Unsupported::Library(error.clone()))
 }
 
 /// Where cuBLASLt reads a bias and writes what it keeps; with others it has been seen to fail.
@@ -108,9 +109,9 @@ const ALIGNMENT: u64 = 16;
 const KEPT_TOGETHER: usize = 8;
 
 /// The part of the epilogue that cuBLASLt has no words for.
-fn missing_part(situation: &Situation<'_>) -> Option<&'static str> {
-    let (parts, size) = (&situation.epilogue, situation.result.size());
-    let c = situation.product.stored_c();
+fn missing_part(problem: &GemmProblem<'_>) -> Option<&'static str> {
+    let (parts, size) = (&problem.epilogue, problem.result.size());
+    let c = problem.product.stored_c();
     let misplaced = |address: Option<u64>| address.is_some_and(|address| address % ALIGNMENT != 0);
     let kept_anywhere = || misplaced(parts.kept) || !c.keeps_alignment(KEPT_TOGETHER * size, size);
     let missing = [
@@ -118,11 +119,11 @@ fn missing_part(situation: &Situation<'_>) -> Option<&'static str> {
         (misplaced(parts.bias), "bias that does not begin at a multiple of 16 bytes"),
         // Of f64 it has been seen to be right to about eleven digits.
         (
-            parts.activation == Activation::Gelu && situation.result == DType::F64,
+            parts.activation == Activation::Gelu && problem.result == DType::F64,
             "gelu of f64 to all its digits",
         ),
         (parts.residual.is_some() && parts.activation != Activation::None, "residual after an activation"),
-        (parts.residual.is_some() && situation.reads_c, "residual beside a C that is read (beta is not 0)"),
+        (parts.residual.is_some() && problem.reads_c, "residual beside a C that is read (beta is not 0)"),
         (
             parts.kept.is_some() && parts.activation != Activation::Gelu,
             "numbers kept but those that gelu is applied to",
@@ -136,9 +137,9 @@ fn missing_part(situation: &Situation<'_>) -> Option<&'static str> {
 }
 
 /// What would run, as far as cuBLAS lets that be known.
-pub(super) fn geometry(situation: &Situation<'_>) -> Geometry {
-    let batched = situation.product.count() != 1;
-    if !situation.epilogue.is_none() {
+pub(super) fn geometry(problem: &GemmProblem<'_>) -> Geometry {
+    let batched = problem.product.count() != 1;
+    if !problem.epilogue.is_none() {
         return Geometry::of_library("cuBLASLt", "cublasLtMatmul");
     }
     Geometry::of_library("cuBLAS", if batched { "cublasGemmStridedBatchedEx" } else { "cublasGemmEx" })
@@ -181,25 +182,22 @@ impl<H> Free<H> {
 /// Runs it. The product was checked against the buffers, and nothing is lacking.
 pub(super) fn run_on(
     stream: &Stream,
-    situation: &Situation<'_>,
+    problem: &GemmProblem<'_>,
     Scalars { alpha, beta, one, .. }: Scalars,
-    a: DeviceSlice<'_, u8>,
-    b: DeviceSlice<'_, u8>,
-    c: DeviceSliceMut<'_, u8>,
+    (a, b, c): (DeviceSlice<'_, u8>, DeviceSlice<'_, u8>, DeviceSliceMut<'_, u8>),
     epilogue: &DeviceParts<'_>,
 ) -> Result<()> {
-    let product = situation.product;
+    let product = problem.product;
     let matrices: [Matrix; 3] = std::array::from_fn(|which| {
         let stored = all_stored(product)[which];
         Matrix {
-            address: situation.addresses[which],
+            address: problem.addresses[which],
             leading: leading(stored).unwrap_or(i32::MAX),
             stride: stored.stride as i64,
         }
     });
-    let (operands, result) =
-        numbers(situation.operand, situation.result).unwrap_or((Number::F32, Number::F32));
-    let seen = |operation| transposition(operation, situation.operand).unwrap_or(Transposition::None);
+    let (operands, result) = numbers(problem.operand, problem.result).unwrap_or((Number::F32, Number::F32));
+    let seen = |operation| transposition(operation, problem.operand).unwrap_or(Transposition::None);
     let call = Call {
         sizes: (product.n() as i32, product.m() as i32, product.k() as i32),
         transpositions: (seen(product.operation_b()), seen(product.operation_a())),
@@ -211,7 +209,7 @@ pub(super) fn run_on(
         beta,
     };
     let device = stream.device();
-    let bytes = workspace_bytes(situation.properties.capability);
+    let bytes = workspace_bytes(problem.properties.capability);
     let mut workspace = stream.uninitialized::<u8>(bytes)?;
     let space = (workspace.address(), bytes);
     if epilogue.is_none() {
@@ -223,7 +221,7 @@ pub(super) fn run_on(
             }
         });
     }
-    let parts = situation.epilogue;
+    let parts = problem.epilogue;
     let fused = FusedCall {
         // A residual takes the place of a C that is not read.
         call: if parts.residual.is_some() { Call { beta: one, ..call } } else { call },

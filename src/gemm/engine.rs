@@ -115,7 +115,7 @@ impl fmt::Display for Choice {
 /// Why an engine does not run a product.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Lack {
+pub enum Unsupported {
     /// Others were asked for.
     NotAsked(Choice),
     /// It does not multiply this type into that one.
@@ -140,32 +140,34 @@ pub enum Lack {
     Library(Error),
 }
 
-impl fmt::Display for Lack {
+impl fmt::Display for Unsupported {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Lack::NotAsked(choice) => write!(formatter, "{choice} was asked for"),
-            Lack::Types(operand, result) => write!(formatter, "it does not multiply {operand} into {result}"),
-            Lack::NoDepth => {
+            Unsupported::NotAsked(choice) => write!(formatter, "{choice} was asked for"),
+            Unsupported::Types(operand, result) => {
+                write!(formatter, "it does not multiply {operand} into {result}")
+            }
+            Unsupported::NoDepth => {
                 formatter.write_str("it needs a depth k of at least 1, and an alpha other than 0")
             }
-            Lack::Alignment(operand, bytes) => {
+            Unsupported::Alignment(operand, bytes) => {
                 write!(
                     formatter,
                     "it needs {operand} with all rows and matrices at multiples of {bytes} bytes"
                 )
             }
-            Lack::Epilogue(result) => {
+            Unsupported::Epilogue(result) => {
                 write!(formatter, "an epilogue needs a result of f16, bf16, f32 or f64, not {result}")
             }
-            Lack::EpiloguePart(part) => write!(formatter, "its epilogues have no {part}"),
-            Lack::Algorithm(algorithm) => {
+            Unsupported::EpiloguePart(part) => write!(formatter, "its epilogues have no {part}"),
+            Unsupported::Algorithm(algorithm) => {
                 write!(formatter, "it does not have '{algorithm}' for this product")
             }
-            Lack::TooMany(what) => write!(formatter, "there are too many {what} for it"),
-            Lack::Conjugate(operand) => {
+            Unsupported::TooMany(what) => write!(formatter, "there are too many {what} for it"),
+            Unsupported::Conjugate(operand) => {
                 write!(formatter, "it does not conjugate {operand} without transposing it")
             }
-            Lack::Image(error) | Lack::Library(error) => write!(formatter, "{error}"),
+            Unsupported::Image(error) | Unsupported::Library(error) => write!(formatter, "{error}"),
         }
     }
 }

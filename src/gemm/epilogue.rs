@@ -6,7 +6,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::engine::Lack;
+use super::engine::Unsupported;
 use super::product::{OPERATION, Product};
 use crate::driver::image::ArgumentKind;
 use crate::driver::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, KernelArgument, LaunchTarget};
@@ -216,9 +216,9 @@ impl DeviceParts<'_> {
 }
 
 /// Why products into this type cannot have an epilogue.
-pub(super) fn lacks(result: DType) -> Option<Lack> {
+pub(super) fn lacks(result: DType) -> Option<Unsupported> {
     let real = matches!(result, DType::F16 | DType::BF16 | DType::F32 | DType::F64);
-    (!real).then_some(Lack::Epilogue(result))
+    (!real).then_some(Unsupported::Epilogue(result))
 }
 
 /// Exactly the `Epilogue` of epilogue.cuh.

@@ -1,7 +1,7 @@
 //! Operands as the bulk tensor copies see them, and copies of those that they cannot see.
 
 use super::packed::{Place, packed};
-use super::plan::Situation;
+use super::problem::GemmProblem;
 use super::product::Stored;
 use crate::driver::{DeviceBuffer, DeviceSlice, Stream, TensorMap, TensorSwizzle};
 use crate::error::Result;
@@ -21,10 +21,10 @@ pub(super) fn maps(stored: Stored, address: u64, element: usize) -> bool {
 }
 
 /// The operands that no tensor map describes as they are stored.
-pub(super) fn unmapped(situation: &Situation<'_>) -> impl Iterator<Item = char> {
-    let (product, size) = (situation.product, situation.operand.size());
-    let a = maps(product.stored_a(), situation.addresses[0], size);
-    let b = maps(product.stored_b(), situation.addresses[1], size);
+pub(super) fn unmapped(problem: &GemmProblem<'_>) -> impl Iterator<Item = char> {
+    let (product, size) = (problem.product, problem.operand.size());
+    let a = maps(product.stored_a(), problem.addresses[0], size);
+    let b = maps(product.stored_b(), problem.addresses[1], size);
     [('A', a), ('B', b)].into_iter().filter(|(_, mapped)| !mapped).map(|(name, _)| name)
 }
 
@@ -51,10 +51,10 @@ impl<'a> Operands<'a> {
     /// The copies' memory goes back to the stream when they are dropped; what is launched before has it until then.
     pub fn new(
         stream: &Stream,
-        situation: &Situation<'_>,
+        problem: &GemmProblem<'_>,
         sources: [DeviceSlice<'a, u8>; 2],
     ) -> Result<Operands<'a>> {
-        let (product, dtype) = (situation.product, situation.operand);
+        let (product, dtype) = (problem.product, problem.operand);
         let stored = [product.stored_a(), product.stored_b()];
         let asked = [0, 1].map(|at| !maps(stored[at], sources[at].address(), dtype.size()));
         let copy = || packed(stream, sources, stored, asked, product);

@@ -37,11 +37,13 @@ mod cublas;
 mod element;
 mod engine;
 mod epilogue;
+mod geometry;
 mod host;
 mod maps;
 mod mma;
 mod packed;
 mod plan;
+mod problem;
 mod product;
 mod simt;
 mod wgmma;
@@ -49,7 +51,7 @@ mod wgmma;
 pub use algorithm::GemmAlgorithm;
 pub(crate) use blocks::Scalars;
 pub use element::{GemmElement, GemmResult};
-pub use engine::{Choice, Engine, Lack};
+pub use engine::{Choice, Engine, Unsupported};
 pub(crate) use epilogue::DeviceParts;
 pub use epilogue::{Activation, Epilogue};
 pub use host::{HostEpilogue, gemm_host, gemm_host_with};
@@ -60,7 +62,8 @@ use crate::driver::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, Stream
 use crate::error::Result;
 pub use crate::images::DeviceProperties;
 use crate::types::DType;
-use plan::Situation;
+use plan::Configuration;
+use problem::GemmProblem;
 
 /// C = alpha · op(A) · op(B) + beta · C on the stream, in order with everything else that uses the buffers.
 ///
@@ -148,7 +151,7 @@ pub(crate) fn multiply(
         return Ok(());
     }
     let properties = DeviceProperties::from_device(&stream.device())?;
-    let situation = Situation {
+    let problem = GemmProblem {
         product: &product,
         operand,
         result,
@@ -157,12 +160,16 @@ pub(crate) fn multiply(
         reads_c: scalars.reads_c,
         epilogue: epilogue.addresses(),
     };
-    let chosen = plan::choose(&situation)?;
-    let run_on = match chosen.engine {
-        Engine::Wgmma => wgmma::run_on,
-        Engine::Mma => mma::run_on,
-        Engine::Simt => simt::run_on,
-        Engine::Cublas => cublas::run_on,
-    };
-    run_on(stream, &situation, scalars, a, b, c, epilogue)
+    match plan::select(&problem)?.configuration {
+        Configuration::Wgmma(division) => {
+            wgmma::run_on(stream, &problem, &division, scalars, (a, b, c), epilogue)
+        }
+        Configuration::Mma(division) => {
+            mma::run_on(stream, &problem, &division, scalars, (a, b, c), epilogue)
+        }
+        Configuration::Simt(configuration) => {
+            simt::run_on(stream, &problem, &configuration, scalars, (a, b, c), epilogue)
+        }
+        Configuration::Cublas => cublas::run_on(stream, &problem, scalars, (a, b, c), epilogue),
+    }
 }

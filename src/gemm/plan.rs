@@ -5,109 +5,86 @@
 
 use std::fmt;
 
-use super::engine::{Choice, Engine, Lack};
-use super::epilogue::Parts;
+use super::engine::{Choice, Engine, Unsupported};
+use super::geometry::Geometry;
+use super::problem::GemmProblem;
 use super::product::{OPERATION, Product};
 use super::{cublas, epilogue, mma, simt, wgmma};
 use crate::error::{Error, Result};
 use crate::images::DeviceProperties;
 use crate::types::DType;
 
-/// One call.
-pub(super) struct Situation<'a> {
-    pub product: &'a Product,
-    pub operand: DType,
-    pub result: DType,
-    /// Of A, B and C.
-    pub addresses: [u64; 3],
-    pub properties: DeviceProperties,
-    /// Whether C is read.
-    pub reads_c: bool,
-    /// What is done before numbers are rounded, with the addresses of its memory.
-    pub epilogue: Parts<u64, u64>,
+/// An engine with the kernel configuration that computes a problem.
+#[derive(Clone, Copy)]
+pub(super) enum Configuration {
+    Wgmma(wgmma::Division),
+    Mma(mma::Division),
+    Simt(simt::Configuration),
+    Cublas,
 }
 
-impl<'a> Situation<'a> {
-    /// Of operands at aligned addresses, with nothing but the product to do, divided as an engine finds best.
-    pub fn of_types(
-        product: &'a Product,
-        operand: DType,
-        result: DType,
-        properties: DeviceProperties,
-    ) -> Situation<'a> {
-        let (addresses, epilogue) = ([0; 3], Parts::NONE);
-        Situation { product, operand, result, addresses, properties, reads_c: false, epilogue }
+impl Configuration {
+    /// Returns the engine's best configuration for the problem, or the reason why it does not compute it.
+    fn select(engine: Engine, problem: &GemmProblem<'_>) -> std::result::Result<Configuration, Unsupported> {
+        if let Some(lack) = epilogue::lacks(problem.result).filter(|_| !problem.epilogue.is_none()) {
+            return Err(lack);
+        }
+        match engine {
+            Engine::Wgmma => wgmma::select(problem).map(Configuration::Wgmma),
+            Engine::Mma => mma::select(problem).map(Configuration::Mma),
+            Engine::Simt => simt::select(problem).map(Configuration::Simt),
+            Engine::Cublas => cublas::lacks(problem).map_or(Ok(Configuration::Cublas), Err),
+        }
+    }
+
+    pub fn engine(&self) -> Engine {
+        match self {
+            Configuration::Wgmma(_) => Engine::Wgmma,
+            Configuration::Mma(_) => Engine::Mma,
+            Configuration::Simt(_) => Engine::Simt,
+            Configuration::Cublas => Engine::Cublas,
+        }
+    }
+
+    fn geometry(&self, problem: &GemmProblem<'_>) -> Geometry {
+        match self {
+            Configuration::Wgmma(division) => wgmma::geometry(problem, division),
+            Configuration::Mma(division) => mma::geometry(problem, division),
+            Configuration::Simt(configuration) => simt::geometry(problem, configuration),
+            Configuration::Cublas => cublas::geometry(problem),
+        }
     }
 }
 
-/// How an engine divides a product.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Geometry {
-    pub family: &'static str,
-    pub kernel: String,
-    pub tile: (u32, u32),
-    pub tiles: u64,
-    pub blocks: u32,
-    /// The operands that are copied first, into rows that the engine can read.
-    pub copied: Vec<char>,
-    /// Blocks that divide k.
-    pub splits: u32,
-    /// Tiles whose k is divided among all blocks.
-    pub divided: u64,
+/// The configuration that computes a problem, and the engines that come before it.
+pub(super) struct Selection {
+    pub configuration: Configuration,
+    /// The preferred engines that do not compute the problem, with their reasons.
+    unsupported: Vec<(Engine, Unsupported)>,
 }
 
-impl Geometry {
-    /// That of kernels that give each tile to a block of its own.
-    pub fn of_tiles(family: &'static str, kernel: String, tile: (u32, u32), tiles: u64) -> Geometry {
-        let blocks = tiles.min(i32::MAX as u64) as u32;
-        Geometry { family, kernel, tile, tiles, blocks, copied: Vec::new(), splits: 1, divided: 0 }
-    }
-
-    /// That of a library, which divides a product as it likes.
-    pub fn of_library(library: &'static str, function: &str) -> Geometry {
-        Geometry::of_tiles(library, function.to_owned(), (0, 0), 0)
-    }
-}
-
-fn lacks(engine: Engine, situation: &Situation<'_>) -> Option<Lack> {
-    if let Some(lack) = epilogue::lacks(situation.result).filter(|_| !situation.epilogue.is_none()) {
-        return Some(lack);
-    }
-    match engine {
-        Engine::Wgmma => wgmma::lacks(situation),
-        Engine::Mma => mma::lacks(situation),
-        Engine::Simt => simt::lacks(situation),
-        Engine::Cublas => cublas::lacks(situation),
-    }
-}
-
-/// What was chosen for a product.
-pub(super) struct Chosen {
-    pub engine: Engine,
-    /// What engines lack that would have been preferred.
-    lacking: Vec<(Engine, Lack)>,
-}
-
-/// The first engine that was asked for and lacks nothing.
-pub(super) fn choose(situation: &Situation<'_>) -> Result<Chosen> {
-    let choice = match situation.product.choice() {
+/// Selects the first engine that the caller allows and that computes the problem.
+pub(super) fn select(problem: &GemmProblem<'_>) -> Result<Selection> {
+    let choice = match problem.product.choice() {
         Some(choice) => choice,
         None => Choice::from_environment()?,
     };
-    let mut lacking = Vec::new();
+    let mut unsupported = Vec::new();
     for engine in Engine::ALL {
-        let lack =
-            if choice.allows(engine) { lacks(engine, situation) } else { Some(Lack::NotAsked(choice)) };
-        match lack {
-            None => return Ok(Chosen { engine, lacking }),
-            Some(lack) => lacking.push((engine, lack)),
+        let selected = match choice.allows(engine) {
+            true => Configuration::select(engine, problem),
+            false => Err(Unsupported::NotAsked(choice)),
+        };
+        match selected {
+            Ok(configuration) => return Ok(Selection { configuration, unsupported }),
+            Err(reason) => unsupported.push((engine, reason)),
         }
     }
-    let asked = lacking.iter().filter(|(_, lack)| !matches!(lack, Lack::NotAsked(_)));
-    let reasons: Vec<String> = asked.map(|(engine, lack)| format!("{engine}: {lack}")).collect();
-    let Situation { product, operand, result, .. } = situation;
+    let asked = unsupported.iter().filter(|(_, reason)| !matches!(reason, Unsupported::NotAsked(_)));
+    let reasons: Vec<String> = asked.map(|(engine, reason)| format!("{engine}: {reason}")).collect();
+    let GemmProblem { product, operand, result, .. } = problem;
     let found = format!("{product} of {operand} into {result}, asked of '{choice}'; {}", reasons.join("; "));
-    Err(Error::invalid(OPERATION, found, "an engine that lacks nothing (SELVEDGE_GEMM, Product::by)"))
+    Err(Error::invalid(OPERATION, found, "an engine that supports it (SELVEDGE_GEMM, Product::by)"))
 }
 
 /// Which engine runs a product and how, and why no other does. It is shown in lines.
@@ -130,7 +107,7 @@ pub struct Plan {
     head: String,
     engine: Engine,
     geometry: Geometry,
-    lacking: Vec<(Engine, Lack)>,
+    unsupported: Vec<(Engine, Unsupported)>,
 }
 
 impl Plan {
@@ -147,20 +124,15 @@ impl Plan {
         properties: DeviceProperties,
     ) -> Result<Plan> {
         product.check()?;
-        let situation = Situation::of_types(product, operand, result, properties);
-        let Chosen { engine, lacking } = choose(&situation)?;
-        let geometry = match engine {
-            Engine::Wgmma => wgmma::geometry(&situation)?,
-            Engine::Mma => mma::geometry(&situation)?,
-            Engine::Simt => simt::geometry(&situation)?,
-            Engine::Cublas => cublas::geometry(&situation),
-        };
+        let problem = GemmProblem::from_types(product, operand, result, properties);
+        let Selection { configuration, unsupported } = select(&problem)?;
+        let (engine, geometry) = (configuration.engine(), configuration.geometry(&problem));
         let (major, minor) = properties.capability;
         let head = format!(
             "{product} of {operand} into {result}, compute capability {major}.{minor}, {} multiprocessors",
             properties.multiprocessors
         );
-        Ok(Plan { head, engine, geometry, lacking })
+        Ok(Plan { head, engine, geometry, unsupported })
     }
 
     /// Operands that are copied before the product, into rows that the engine can read.
@@ -188,9 +160,9 @@ impl Plan {
         &self.geometry.kernel
     }
 
-    /// What the engines that would have been preferred lack.
-    pub fn lacking(&self) -> &[(Engine, Lack)] {
-        &self.lacking
+    /// Returns the preferred engines that do not compute the product, with their reasons.
+    pub fn unsupported(&self) -> &[(Engine, Unsupported)] {
+        &self.unsupported
     }
 }
 
@@ -221,8 +193,8 @@ impl fmt::Display for Plan {
                 "\n  {operand} is copied first, into rows that begin where the engine can read them"
             )?;
         }
-        for (engine, lack) in &self.lacking {
-            write!(formatter, "\n  not {engine}: {lack}")?;
+        for (engine, reason) in &self.unsupported {
+            write!(formatter, "\n  not {engine}: {reason}")?;
         }
         Ok(())
     }

@@ -44,7 +44,7 @@ fn matmul(options: &MatmulOptions) -> Result<Report, Failure> {
     let plan = Plan::explain(&product, dtype, into, properties)?;
     let (major, minor) = properties.capability;
     let lacking: Vec<_> = plan
-        .lacking()
+        .unsupported()
         .iter()
         .map(|(engine, lack)| json!({ "engine": engine.name(), "lacks": lack.to_string() }))
         .collect();

@@ -1,7 +1,7 @@
 //! The tiles of `csrc/kernels/gemm_mma_double.cu`: f64 and c128, added in their own type.
 
 use super::{Division, Tile};
-use crate::gemm::plan::Situation;
+use crate::gemm::problem::GemmProblem;
 use crate::types::DType;
 
 /// Times by the tensor cores' rate, and where that is more by what is read: small tiles read each operand more often, from
@@ -19,17 +19,17 @@ const C128: [Tile; 2] = [
 ];
 
 /// None for other types.
-pub(super) fn division(situation: &Situation<'_>) -> Option<Division> {
-    let (family, tiles) = match situation.operand {
+pub(super) fn division(problem: &GemmProblem<'_>) -> Option<Division> {
+    let (family, tiles) = match problem.operand {
         DType::F64 => ("gemm_mma_f64", &F64[..]),
         DType::C128 => ("gemm_mma_c128", &C128[..]),
         _ => return None,
     };
-    if situation.result != situation.operand {
+    if problem.result != problem.operand {
         return None;
     }
-    let together = [16 / situation.operand.size(); 3];
-    Division::quickest(situation, family, tiles.iter(), together, true)
+    let together = [16 / problem.operand.size(); 3];
+    Division::quickest(problem, family, tiles.iter(), together, true)
 }
 
 #[cfg(test)]

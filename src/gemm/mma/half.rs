@@ -1,7 +1,7 @@
 //! The tiles of `csrc/kernels/gemm_mma.cu`: f16 and bf16, added in f32.
 
 use super::{Division, Tile};
-use crate::gemm::plan::Situation;
+use crate::gemm::problem::GemmProblem;
 use crate::gemm::product::Stored;
 use crate::types::DType;
 
@@ -30,32 +30,32 @@ fn shared_limit(capability: (i32, i32)) -> u32 {
 
 /// Whether the product can be made in the tiles. All but small ones lie inside the matrix, and need operands whose rows are
 /// whole numbers of 16 bytes.
-fn takes(tile: &Tile, situation: &Situation<'_>) -> bool {
-    let (product, size) = (situation.product, situation.operand.size());
+fn takes(tile: &Tile, problem: &GemmProblem<'_>) -> bool {
+    let (product, size) = (problem.product, problem.operand.size());
     let aligned = |stored: Stored, address: u64| {
         let bytes = TOGETHER[0] * size;
         address.is_multiple_of(bytes as u64) && stored.is_whole(bytes, size)
     };
     tile.size == "small"
-        || tile.shared_bytes(size) <= shared_limit(situation.properties.capability)
+        || tile.shared_bytes(size) <= shared_limit(problem.properties.capability)
             && product.m() >= tile.rows as usize
             && product.n() >= tile.columns as usize
-            && aligned(product.stored_a(), situation.addresses[0])
-            && aligned(product.stored_b(), situation.addresses[1])
+            && aligned(product.stored_a(), problem.addresses[0])
+            && aligned(product.stored_b(), problem.addresses[1])
 }
 
 /// None for other types.
-pub(super) fn division(situation: &Situation<'_>) -> Option<Division> {
-    let family = match situation.operand {
+pub(super) fn division(problem: &GemmProblem<'_>) -> Option<Division> {
+    let family = match problem.operand {
         DType::F16 => "gemm_mma_f16",
         DType::BF16 => "gemm_mma_bf16",
         _ => return None,
     };
-    if situation.result != situation.operand && situation.result != DType::F32 {
+    if problem.result != problem.operand && problem.result != DType::F32 {
         return None;
     }
-    let tiles = TILES.iter().filter(|tile| takes(tile, situation));
-    Division::quickest(situation, family, tiles, TOGETHER, false)
+    let tiles = TILES.iter().filter(|tile| takes(tile, problem));
+    Division::quickest(problem, family, tiles, TOGETHER, false)
 }
 
 #[cfg(test)]
@@ -84,7 +84,7 @@ mod tests {
     fn tiles_fill_the_device_and_lie_inside() {
         let kernel = |product: Product| {
             let properties = DeviceProperties::reference((9, 0));
-            division(&Situation::of_types(&product, DType::BF16, DType::BF16, properties)).unwrap().size
+            division(&GemmProblem::from_types(&product, DType::BF16, DType::BF16, properties)).unwrap().size
         };
         let square = |size| kernel(Product::new(size, size, size));
         assert_eq!([256, 1024, 1408, 2048, 8192].map(square), ["small", "small", "medium", "large", "large"]);

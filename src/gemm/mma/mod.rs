@@ -5,12 +5,12 @@ mod double;
 mod half;
 
 use super::blocks::{self, Scalars, Shape};
-use super::engine::Lack;
+use super::engine::Unsupported;
 use super::epilogue::{DeviceParts, WithEpilogue};
-use super::plan::{Geometry, Situation};
-use super::product::OPERATION;
+use super::geometry::Geometry;
+use super::problem::GemmProblem;
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::images::{self, Entry, missing_image};
 
 /// A `Tile` of the source, with how long a multiprocessor takes for a number where it has one tile at a time, and where it
@@ -36,7 +36,7 @@ impl Tile {
 
 /// How a product is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Division {
+pub(super) struct Division {
     family: &'static str,
     /// The tile's name, and its rows and columns.
     size: &'static str,
@@ -51,89 +51,78 @@ struct Division {
 
 impl Division {
     /// None where the types are not multiplied.
-    fn of(situation: &Situation<'_>) -> Option<Division> {
-        half::division(situation).or_else(|| double::division(situation))
+    fn of(problem: &GemmProblem<'_>) -> Option<Division> {
+        half::division(problem).or_else(|| double::division(problem))
     }
 
     /// In the tiles that take the least time.
     fn quickest<'t>(
-        situation: &Situation<'_>,
+        problem: &GemmProblem<'_>,
         family: &'static str,
         tiles: impl Iterator<Item = &'t Tile>,
         together: [usize; 3],
         whole: bool,
     ) -> Option<Division> {
-        let time =
-            |tile: &&Tile| blocks::time(situation, (tile.rows, tile.columns), (tile.alone, tile.beside));
+        let time = |tile: &&Tile| blocks::time(problem, (tile.rows, tile.columns), (tile.alone, tile.beside));
         let tile = tiles.min_by_key(time)?;
         Some(Division {
             family,
             size: tile.size,
             tile: (tile.rows, tile.columns),
             threads: tile.warps * 32,
-            shared: tile.shared_bytes(situation.operand.size()),
+            shared: tile.shared_bytes(problem.operand.size()),
             together,
             whole,
         })
     }
 
-    fn tiles(&self, situation: &Situation<'_>) -> u64 {
-        blocks::tiles(situation, self.tile.0, self.tile.1)
+    fn tiles(&self, problem: &GemmProblem<'_>) -> u64 {
+        blocks::tiles(problem, self.tile.0, self.tile.1)
     }
 
-    fn kernel(&self, situation: &Situation<'_>) -> String {
-        format!("{}_{}_{}", self.family, situation.product.layout(), self.size)
+    fn kernel(&self, problem: &GemmProblem<'_>) -> String {
+        format!("{}_{}_{}", self.family, problem.product.layout(), self.size)
     }
 }
 
-fn lacking_types(situation: &Situation<'_>) -> Lack {
-    Lack::Types(situation.operand, situation.result)
+fn lacking_types(problem: &GemmProblem<'_>) -> Unsupported {
+    Unsupported::Types(problem.operand, problem.result)
 }
 
-/// What `lacks` has said before.
-fn no_division(situation: &Situation<'_>) -> Error {
-    Error::invalid(OPERATION, lacking_types(situation).to_string(), "types that are multiplied")
-}
-
-/// What keeps it from running.
-pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
-    let Some(division) = Division::of(situation) else {
-        return Some(lacking_types(situation));
-    };
-    if division.tiles(situation) > i32::MAX as u64 {
-        return Some(Lack::TooMany("tiles"));
+/// Returns the division into the fastest tiles, or the reason why the engine does not compute the problem.
+pub(super) fn select(problem: &GemmProblem<'_>) -> std::result::Result<Division, Unsupported> {
+    let division = Division::of(problem).ok_or_else(|| lacking_types(problem))?;
+    if division.tiles(problem) > i32::MAX as u64 {
+        return Err(Unsupported::TooMany("tiles"));
     }
-    missing_image(situation.properties, division.family).map(Lack::Image)
+    missing_image(problem.properties, division.family)
+        .map_or(Ok(division), |error| Err(Unsupported::Image(error)))
 }
 
-/// What would run.
-pub(super) fn geometry(situation: &Situation<'_>) -> Result<Geometry> {
-    let division = Division::of(situation).ok_or_else(|| no_division(situation))?;
-    let (kernel, tiles) = (division.kernel(situation), division.tiles(situation));
-    Ok(Geometry::of_tiles(division.family, kernel, division.tile, tiles))
+/// Returns the kernel and its grid.
+pub(super) fn geometry(problem: &GemmProblem<'_>, division: &Division) -> Geometry {
+    let (kernel, tiles) = (division.kernel(problem), division.tiles(problem));
+    Geometry::of_tiles(division.family, kernel, division.tile, tiles)
 }
 
 /// Runs it. The product was checked against the buffers, and nothing is lacking.
 pub(super) fn run_on(
     stream: &Stream,
-    situation: &Situation<'_>,
+    problem: &GemmProblem<'_>,
+    division: &Division,
     scalars: Scalars,
-    a: DeviceSlice<'_, u8>,
-    b: DeviceSlice<'_, u8>,
-    c: DeviceSliceMut<'_, u8>,
+    (a, b, c): (DeviceSlice<'_, u8>, DeviceSlice<'_, u8>, DeviceSliceMut<'_, u8>),
     epilogue: &DeviceParts<'_>,
 ) -> Result<()> {
-    let product = situation.product;
-    let division = Division::of(situation).ok_or_else(|| no_division(situation))?;
+    let product = problem.product;
     let (a_transposed, b_transposed) =
         (product.operation_a().transposes(), product.operation_b().transposes());
     // Tiles of a family differ in their columns.
     let number = u64::from(a_transposed) | u64::from(b_transposed) << 1 | u64::from(division.tile.1) << 2;
-    let entry = Entry::Number(number, &|| division.kernel(situation));
+    let entry = Entry::Number(number, &|| division.kernel(problem));
     let function = images::kernel(&stream.device(), division.family, entry)?;
-    let shape = Shape::new(situation, scalars, epilogue, division.together, division.whole);
-    let config =
-        LaunchConfig::new(division.tiles(situation) as u32, division.threads).shared(division.shared);
+    let shape = Shape::new(problem, scalars, epilogue, division.together, division.whole);
+    let config = LaunchConfig::new(division.tiles(problem) as u32, division.threads).shared(division.shared);
     // SAFETY: the kernel takes three addresses and this Shape, and stays inside the matrices that it describes, which lie
     // inside the buffers, and the epilogue's buffers, which were checked.
     unsafe { function.launch(stream, config, (a, b, c, WithEpilogue { shape, epilogue })) }

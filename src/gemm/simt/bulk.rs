@@ -5,7 +5,7 @@
 //! on which of the two it is.
 
 use super::super::maps::{map, unmapped};
-use super::super::plan::Situation;
+use super::super::problem::GemmProblem;
 use super::super::product::Operation;
 use super::{LARGE, SLICED, SMALL, Tile};
 use crate::driver::{DeviceSlice, TensorMap, TensorSwizzle};
@@ -55,32 +55,31 @@ fn letter(operation: Operation, operand: DType) -> Option<char> {
 }
 
 /// The family and its tiles, if they can make the product.
-pub(super) fn able(situation: &Situation<'_>) -> Option<(&'static str, [Tile; 2])> {
-    let (product, properties) = (situation.product, situation.properties);
-    let (family, tiles) = tiles(situation.operand)?;
-    letter(product.operation_a(), situation.operand)?;
-    letter(product.operation_b(), situation.operand)?;
-    let able = product.k() > 0
-        && unmapped(situation).next().is_none()
-        && missing_image(properties, family).is_none();
+pub(super) fn able(problem: &GemmProblem<'_>) -> Option<(&'static str, [Tile; 2])> {
+    let (product, properties) = (problem.product, problem.properties);
+    let (family, tiles) = tiles(problem.operand)?;
+    letter(product.operation_a(), problem.operand)?;
+    letter(product.operation_b(), problem.operand)?;
+    let able =
+        product.k() > 0 && unmapped(problem).next().is_none() && missing_image(properties, family).is_none();
     able.then_some((family, tiles))
 }
 
 /// How the kernels' names say that A and B are stored.
-pub(super) fn layout(situation: &Situation<'_>) -> String {
-    let operations = [situation.product.operation_a(), situation.product.operation_b()];
-    operations.into_iter().filter_map(|operation| letter(operation, situation.operand)).collect()
+pub(super) fn layout(problem: &GemmProblem<'_>) -> String {
+    let operations = [problem.product.operation_a(), problem.product.operation_b()];
+    operations.into_iter().filter_map(|operation| letter(operation, problem.operand)).collect()
 }
 
 /// The maps of A and B, a box being a tile's rows or columns in a stage.
 pub(super) fn maps(
-    situation: &Situation<'_>,
+    problem: &GemmProblem<'_>,
     tile: &Tile,
     a: DeviceSlice<'_, u8>,
     b: DeviceSlice<'_, u8>,
 ) -> Result<[TensorMap; 2]> {
-    let product = situation.product;
-    let (dtype, depth) = (situation.operand, DEPTH / situation.operand.size() as u32);
+    let product = problem.product;
+    let (dtype, depth) = (problem.operand, DEPTH / problem.operand.size() as u32);
     // Where k runs along the stored rows, pieces of them come in different banks, to be turned over.
     let boxes = |span: u32, along: bool| {
         if along { ((depth, span), TensorSwizzle::Bytes128) } else { ((span, depth), TensorSwizzle::None) }
@@ -98,9 +97,9 @@ mod tests {
     use super::*;
     use crate::gemm::{DeviceProperties, Product};
 
-    fn situation<'a>(product: &'a Product, operand: DType, addresses: [u64; 3]) -> Situation<'a> {
+    fn problem<'a>(product: &'a Product, operand: DType, addresses: [u64; 3]) -> GemmProblem<'a> {
         let properties = DeviceProperties::reference((9, 0));
-        Situation { addresses, ..Situation::of_types(product, operand, operand, properties) }
+        GemmProblem { addresses, ..GemmProblem::from_types(product, operand, operand, properties) }
     }
 
     #[test]
@@ -121,7 +120,7 @@ mod tests {
     #[test]
     fn what_no_map_describes_is_left_to_others() {
         let able =
-            |product: Product, operand, addresses| able(&situation(&product, operand, addresses)).is_some();
+            |product: Product, operand, addresses| able(&problem(&product, operand, addresses)).is_some();
         let product = Product::new(64, 64, 64);
         for operand in [DType::F32, DType::C64] {
             assert!(able(product, operand, [0x100; 3]));
@@ -146,8 +145,8 @@ mod tests {
         use Operation::{Adjoint, Conjugate, None, Transpose};
         let of = |a, b, operand| {
             let product = Product::new(64, 64, 64).a(a).b(b);
-            let situation = situation(&product, operand, [0; 3]);
-            able(&situation).map(|_| layout(&situation))
+            let problem = problem(&product, operand, [0; 3]);
+            able(&problem).map(|_| layout(&problem))
         };
         assert_eq!(of(None, Transpose, DType::C64).as_deref(), Some("nt"));
         assert_eq!(of(Adjoint, None, DType::C64).as_deref(), Some("cn"));

@@ -5,12 +5,13 @@ mod bulk;
 
 use super::blocks::{self, Scalars, Shape};
 use super::element::of_dtype;
-use super::engine::Lack;
+use super::engine::Unsupported;
 use super::epilogue::{DeviceParts, WithEpilogue};
-use super::plan::{Geometry, Situation};
-use super::product::{OPERATION, Operation};
+use super::geometry::Geometry;
+use super::problem::GemmProblem;
+use super::product::Operation;
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::images::{self, Entry, missing_image};
 use crate::types::DType;
 
@@ -84,8 +85,9 @@ enum Kernels {
     Bulk { large: bool },
 }
 
-/// How a product is made.
-struct Way {
+/// A kernel configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Configuration {
     family: &'static str,
     kernels: Kernels,
     tile: Tile,
@@ -94,118 +96,115 @@ struct Way {
 }
 
 /// Whether the first of two tiles takes no longer than the second.
-fn larger_is_faster(situation: &Situation<'_>, [large, small]: [Tile; 2]) -> bool {
-    let time = |tile: Tile| blocks::time(situation, (tile.rows, tile.columns), (tile.alone, tile.beside));
+fn larger_is_faster(problem: &GemmProblem<'_>, [large, small]: [Tile; 2]) -> bool {
+    let time = |tile: Tile| blocks::time(problem, (tile.rows, tile.columns), (tile.alone, tile.beside));
     time(large) <= time(small)
 }
 
-fn way(situation: &Situation<'_>) -> Option<Way> {
-    let (family, sum_bytes) = of_dtype(situation.operand)?;
+fn configuration(problem: &GemmProblem<'_>) -> Option<Configuration> {
+    let (family, sum_bytes) = of_dtype(problem.operand)?;
     let run = 16 / sum_bytes;
-    let product = situation.product;
+    let product = problem.product;
     let chosen = |large, tiles: [Tile; 2]| if large { tiles[0] } else { tiles[1] };
-    let known = asynchronous(situation.operand);
-    if let Some((family, tiles)) = bulk::able(situation) {
+    let known = asynchronous(problem.operand);
+    if let Some((family, tiles)) = bulk::able(problem) {
         // The size of a tile of f32 decides its bits, so it is chosen as where threads copy.
-        let compared = known.filter(|_| situation.operand == DType::F32).map_or(tiles, |(_, tiles)| tiles);
-        let large = larger_is_faster(situation, compared);
+        let compared = known.filter(|_| problem.operand == DType::F32).map_or(tiles, |(_, tiles)| tiles);
+        let large = larger_is_faster(problem, compared);
         let (kernels, tile) = (Kernels::Bulk { large }, chosen(large, tiles));
-        return Some(Way { family, kernels, tile, together: [run; 3] });
+        return Some(Configuration { family, kernels, tile, together: [run; 3] });
     }
     if let Some((family, tiles)) =
-        known.filter(|(family, _)| missing_image(situation.properties, family).is_none())
+        known.filter(|(family, _)| missing_image(problem.properties, family).is_none())
     {
         // Only small tiles change signs, which real numbers keep.
-        let changes = |operation: Operation| operation.conjugates() && situation.operand.is_complex();
+        let changes = |operation: Operation| operation.conjugates() && problem.operand.is_complex();
         let conjugates = changes(product.operation_a()) || changes(product.operation_b());
-        let large = !conjugates && larger_is_faster(situation, tiles);
+        let large = !conjugates && larger_is_faster(problem, tiles);
         let tile = chosen(large, tiles);
         let kernels = Kernels::Asynchronous { large };
-        return Some(Way { family, kernels, tile, together: [run; 3] });
+        return Some(Configuration { family, kernels, tile, together: [run; 3] });
     }
     let vector = if sum_bytes <= 4 { 4 } else { run };
     let tile = plain(sum_bytes);
-    Some(Way { family, kernels: Kernels::Plain, tile, together: [vector, vector, run] })
+    Some(Configuration { family, kernels: Kernels::Plain, tile, together: [vector, vector, run] })
 }
 
 fn size(large: bool) -> &'static str {
     if large { "large" } else { "small" }
 }
 
-impl Way {
-    fn tiles(&self, situation: &Situation<'_>) -> u64 {
-        blocks::tiles(situation, self.tile.rows, self.tile.columns)
+impl Configuration {
+    fn tiles(&self, problem: &GemmProblem<'_>) -> u64 {
+        blocks::tiles(problem, self.tile.rows, self.tile.columns)
     }
 
-    fn kernel(&self, situation: &Situation<'_>) -> String {
-        let layout = situation.product.layout();
+    fn kernel(&self, problem: &GemmProblem<'_>) -> String {
+        let layout = problem.product.layout();
         match self.kernels {
             Kernels::Bulk { large } => {
-                format!("{}_{}_{}", self.family, bulk::layout(situation), size(large))
+                format!("{}_{}_{}", self.family, bulk::layout(problem), size(large))
             }
             Kernels::Asynchronous { large } => format!("{}_{layout}_{}", self.family, size(large)),
-            Kernels::Plain if situation.operand == situation.result => format!("{}_{layout}", self.family),
+            Kernels::Plain if problem.operand == problem.result => format!("{}_{layout}", self.family),
             Kernels::Plain => format!("{}_f32_{layout}", self.family),
         }
     }
 }
 
-/// What keeps it from running.
-pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
-    let (operand, result) = (situation.operand, situation.result);
+/// Returns the fastest configuration, or the reason why the engine does not compute the problem.
+pub(super) fn select(problem: &GemmProblem<'_>) -> std::result::Result<Configuration, Unsupported> {
+    let (operand, result) = (problem.operand, problem.result);
     let wide = matches!(operand, DType::F16 | DType::BF16) && result == DType::F32;
-    let Some(way) = way(situation).filter(|_| wide || operand == result) else {
-        return Some(Lack::Types(operand, result));
-    };
-    if way.tiles(situation) > i32::MAX as u64 {
-        return Some(Lack::TooMany("tiles"));
+    let configuration = configuration(problem)
+        .filter(|_| wide || operand == result)
+        .ok_or(Unsupported::Types(operand, result))?;
+    if configuration.tiles(problem) > i32::MAX as u64 {
+        return Err(Unsupported::TooMany("tiles"));
     }
-    missing_image(situation.properties, way.family).map(Lack::Image)
+    missing_image(problem.properties, configuration.family)
+        .map_or(Ok(configuration), |error| Err(Unsupported::Image(error)))
 }
 
-/// What `lacks` has said before.
-fn no_way(situation: &Situation<'_>) -> Error {
-    let lack = Lack::Types(situation.operand, situation.result);
-    Error::invalid(OPERATION, lack.to_string(), "types that are multiplied")
-}
-
-/// What would run.
-pub(super) fn geometry(situation: &Situation<'_>) -> Result<Geometry> {
-    let way = way(situation).ok_or_else(|| no_way(situation))?;
-    let (kernel, tiles) = (way.kernel(situation), way.tiles(situation));
-    Ok(Geometry::of_tiles(way.family, kernel, (way.tile.rows, way.tile.columns), tiles))
+/// Returns the kernel and its grid.
+pub(super) fn geometry(problem: &GemmProblem<'_>, configuration: &Configuration) -> Geometry {
+    let (kernel, tiles) = (configuration.kernel(problem), configuration.tiles(problem));
+    let tile = (configuration.tile.rows, configuration.tile.columns);
+    Geometry::of_tiles(configuration.family, kernel, tile, tiles)
 }
 
 /// Runs it. The product was checked against the buffers, and nothing is lacking.
 pub(super) fn run_on(
     stream: &Stream,
-    situation: &Situation<'_>,
+    problem: &GemmProblem<'_>,
+    configuration: &Configuration,
     scalars: Scalars,
-    a: DeviceSlice<'_, u8>,
-    b: DeviceSlice<'_, u8>,
-    c: DeviceSliceMut<'_, u8>,
+    (a, b, c): (DeviceSlice<'_, u8>, DeviceSlice<'_, u8>, DeviceSliceMut<'_, u8>),
     epilogue: &DeviceParts<'_>,
 ) -> Result<()> {
-    let product = situation.product;
-    let way = way(situation).ok_or_else(|| no_way(situation))?;
+    let product = problem.product;
     let operations = [product.operation_a(), product.operation_b()];
     let [a_operation, b_operation] = operations
         .map(|operation| u64::from(operation.transposes()) | u64::from(operation.conjugates()) << 1);
-    let large = matches!(way.kernels, Kernels::Asynchronous { large: true } | Kernels::Bulk { large: true });
-    let number = u64::from(situation.operand != situation.result)
+    let large = matches!(
+        configuration.kernels,
+        Kernels::Asynchronous { large: true } | Kernels::Bulk { large: true }
+    );
+    let number = u64::from(problem.operand != problem.result)
         | u64::from(large) << 1
         | a_operation << 2
         | b_operation << 4;
-    let entry = Entry::Number(number, &|| way.kernel(situation));
-    let function = images::kernel(&stream.device(), way.family, entry)?;
+    let entry = Entry::Number(number, &|| configuration.kernel(problem));
+    let function = images::kernel(&stream.device(), configuration.family, entry)?;
     // Asynchronous copies are of 16 bytes or of one element.
-    let whole = matches!(way.kernels, Kernels::Asynchronous { .. });
-    let shape = Shape::new(situation, scalars, epilogue, way.together, whole);
-    let config = LaunchConfig::new(way.tiles(situation) as u32, way.tile.threads).shared(way.tile.shared);
+    let whole = matches!(configuration.kernels, Kernels::Asynchronous { .. });
+    let shape = Shape::new(problem, scalars, epilogue, configuration.together, whole);
+    let config = LaunchConfig::new(configuration.tiles(problem) as u32, configuration.tile.threads)
+        .shared(configuration.tile.shared);
     let shape = WithEpilogue { shape, epilogue };
-    if matches!(way.kernels, Kernels::Bulk { .. }) {
+    if matches!(configuration.kernels, Kernels::Bulk { .. }) {
         let config = product.overlapped(config);
-        let [map_a, map_b] = bulk::maps(situation, &way.tile, a, b)?;
+        let [map_a, map_b] = bulk::maps(problem, &configuration.tile, a, b)?;
         // SAFETY: the kernel takes two maps, an address and this Shape; it reads what the maps describe, which lies inside the
         // buffers, and stays inside the matrices of C and the epilogue's buffers, which were checked.
         return unsafe { function.launch(stream, config, (&map_a, &map_b, c, shape)) };

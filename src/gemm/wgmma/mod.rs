@@ -10,14 +10,15 @@ mod split;
 
 use super::algorithm::GemmAlgorithm;
 use super::blocks::{self, Scalars};
-use super::engine::Lack;
+use super::engine::Unsupported;
 use super::epilogue::DeviceParts;
+use super::geometry::Geometry;
 use super::maps::{Operands, unmapped};
 use super::packed;
-use super::plan::{Geometry, Situation};
-use super::product::{OPERATION, Product};
+use super::problem::GemmProblem;
+use super::product::Product;
 use crate::driver::{DeviceSlice, DeviceSliceMut, Stream};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::images::{DeviceProperties, MAP_ALIGNMENT, missing_image};
 use crate::types::DType;
 
@@ -39,7 +40,7 @@ const PANEL: u32 = 64;
 
 /// How a product is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Division {
+pub(super) enum Division {
     Pairs(pairs::Pairs),
     Split(split::Split),
 }
@@ -65,9 +66,9 @@ impl Division {
 
 /// The configuration that the caller forces, else the one with the fewest estimated clock cycles. `None` where the product
 /// does not have the forced one.
-fn division(situation: &Situation<'_>) -> Option<Division> {
-    let all = divisions(situation.product, situation.properties);
-    match situation.product.algorithm() {
+fn division(problem: &GemmProblem<'_>) -> Option<Division> {
+    let all = divisions(problem.product, problem.properties);
+    match problem.product.algorithm() {
         Some(algorithm) => {
             all.map(|(division, _)| division).find(|division| division.algorithm() == algorithm)
         }
@@ -76,25 +77,25 @@ fn division(situation: &Situation<'_>) -> Option<Division> {
 }
 
 /// Bytes of the operands that no tensor map describes.
-fn unmapped_bytes(situation: &Situation<'_>) -> u64 {
-    let product = situation.product;
+fn unmapped_bytes(problem: &GemmProblem<'_>) -> u64 {
+    let product = problem.product;
     let bytes = |operand| {
         let stored = if operand == 'A' { product.stored_a() } else { product.stored_b() };
-        (stored.elements() as u64).saturating_mul(situation.operand.size() as u64)
+        (stored.elements() as u64).saturating_mul(problem.operand.size() as u64)
     };
-    unmapped(situation).map(bytes).fold(0, u64::saturating_add)
+    unmapped(problem).map(bytes).fold(0, u64::saturating_add)
 }
 
 /// Whether it is worth its time to copy the operands that no tensor map describes: by a third, since both estimates are rough.
-fn copies_pay(situation: &Situation<'_>) -> bool {
-    let (product, properties) = (situation.product, situation.properties);
+fn copies_pay(problem: &GemmProblem<'_>) -> bool {
+    let (product, properties) = (problem.product, problem.properties);
     let at_once = 2 * u64::from(properties.multiprocessors);
-    let squares = blocks::tiles(situation, 64, 64);
-    let together = product.stored_c().whole_blocks(&STORED, situation.result.size());
+    let squares = blocks::tiles(problem, 64, 64);
+    let together = product.stored_c().whole_blocks(&STORED, problem.result.size());
     let stores = if together == MAP_ALIGNMENT { 0 } else { STORED_BY_TWO * 2 / together as u64 };
     let clocks = divisions(product, properties).map(|(_, clocks)| clocks).min().unwrap_or(u64::MAX);
     let here = COPIES_BEGIN
-        .saturating_add(unmapped_bytes(situation) / COPIED_BYTES)
+        .saturating_add(unmapped_bytes(problem) / COPIED_BYTES)
         .saturating_add(clocks)
         .saturating_add(squares.saturating_mul(stores) / at_once);
     let steps = (product.k() as u64).div_ceil(32);
@@ -102,49 +103,44 @@ fn copies_pay(situation: &Situation<'_>) -> bool {
     elsewhere > here.saturating_add(here / 3)
 }
 
-/// What keeps it from running.
-pub(super) fn lacks(situation: &Situation<'_>) -> Option<Lack> {
-    let (operand, result, product) = (situation.operand, situation.result, situation.product);
+/// Returns the division, or the reason why the engine does not compute the problem.
+pub(super) fn select(problem: &GemmProblem<'_>) -> std::result::Result<Division, Unsupported> {
+    let (operand, result, product) = (problem.operand, problem.result, problem.product);
     if !matches!(operand, DType::F16 | DType::BF16) || (result != operand && result != DType::F32) {
-        return Some(Lack::Types(operand, result));
+        return Err(Unsupported::Types(operand, result));
     }
     // Every family of theirs is for the same devices.
     for family in [pairs::family(operand, product), packed::FAMILY] {
-        if let Some(error) = missing_image(situation.properties, family) {
-            return Some(Lack::Image(error));
+        if let Some(error) = missing_image(problem.properties, family) {
+            return Err(Unsupported::Image(error));
         }
     }
     if product.k() == 0 {
-        return Some(Lack::NoDepth);
+        return Err(Unsupported::NoDepth);
     }
-    if let Some(operand) = unmapped(situation).next().filter(|_| !copies_pay(situation)) {
-        return Some(Lack::Alignment(operand, MAP_ALIGNMENT as u64));
+    if let Some(operand) = unmapped(problem).next().filter(|_| !copies_pay(problem)) {
+        return Err(Unsupported::Alignment(operand, MAP_ALIGNMENT as u64));
     }
     // The copies' pieces are counted in 32 bits, and the ends of rows are filled up.
-    if unmapped_bytes(situation) > u64::from(u32::MAX) * MAP_ALIGNMENT as u64 / 8 {
-        return Some(Lack::TooMany("bytes to copy"));
+    if unmapped_bytes(problem) > u64::from(u32::MAX) * MAP_ALIGNMENT as u64 / 8 {
+        return Err(Unsupported::TooMany("bytes to copy"));
     }
-    let Some(division) = division(situation) else {
-        return Some(product.algorithm().map_or(Lack::TooMany("tiles"), Lack::Algorithm));
+    let Some(division) = division(problem) else {
+        return Err(product.algorithm().map_or(Unsupported::TooMany("tiles"), Unsupported::Algorithm));
     };
     let tiles = match division {
         Division::Pairs(pairs) => pairs.tiles,
         Division::Split(split) => split.blocks(),
     };
     // The kernels count in 32 bits, and one round past the end.
-    (tiles > (i32::MAX / 2) as u64).then_some(Lack::TooMany("tiles"))
+    if tiles > (i32::MAX / 2) as u64 { Err(Unsupported::TooMany("tiles")) } else { Ok(division) }
 }
 
-/// `lacks` has excluded it before.
-fn no_division(situation: &Situation<'_>) -> Error {
-    Error::invalid(OPERATION, situation.product.to_string(), "a product with a kernel configuration")
-}
-
-/// What would run.
-pub(super) fn geometry(situation: &Situation<'_>) -> Result<Geometry> {
-    let copied = unmapped(situation).collect();
-    let (operand, product) = (situation.operand, situation.product);
-    Ok(match division(situation).ok_or_else(|| no_division(situation))? {
+/// Returns the kernel and its grid.
+pub(super) fn geometry(problem: &GemmProblem<'_>, division: &Division) -> Geometry {
+    let copied = unmapped(problem).collect();
+    let (operand, product) = (problem.operand, problem.product);
+    match division {
         Division::Pairs(pairs) => Geometry {
             family: pairs::family(operand, product),
             kernel: pairs.kernel(operand, product),
@@ -165,12 +161,12 @@ pub(super) fn geometry(situation: &Situation<'_>) -> Result<Geometry> {
             splits: split.splits,
             divided: 0,
         },
-    })
+    }
 }
 
 /// What the kernels are given beside the operands.
 struct Work<'a> {
-    situation: &'a Situation<'a>,
+    problem: &'a GemmProblem<'a>,
     alpha: f32,
     beta: f32,
     epilogue: &'a DeviceParts<'a>,
@@ -179,19 +175,18 @@ struct Work<'a> {
 /// Runs it. The product was checked against the buffers, and nothing is lacking.
 pub(super) fn run_on(
     stream: &Stream,
-    situation: &Situation<'_>,
+    problem: &GemmProblem<'_>,
+    division: &Division,
     scalars: Scalars,
-    a: DeviceSlice<'_, u8>,
-    b: DeviceSlice<'_, u8>,
-    c: DeviceSliceMut<'_, u8>,
+    (a, b, c): (DeviceSlice<'_, u8>, DeviceSlice<'_, u8>, DeviceSliceMut<'_, u8>),
     epilogue: &DeviceParts<'_>,
 ) -> Result<()> {
     // Copies live until the product is launched, which orders their memory's next use behind it.
-    let operands = Operands::new(stream, situation, [a, b])?;
+    let operands = Operands::new(stream, problem, [a, b])?;
     let (a, b) = (operands.a(), operands.b());
     let number = |sum: [u64; 2]| f32::from_bits(sum[0] as u32);
-    let work = Work { situation, alpha: number(scalars.alpha), beta: number(scalars.beta), epilogue };
-    match division(situation).ok_or_else(|| no_division(situation))? {
+    let work = Work { problem, alpha: number(scalars.alpha), beta: number(scalars.beta), epilogue };
+    match division {
         Division::Pairs(pairs) => pairs.run(stream, &work, &a, &b, c),
         Division::Split(split) => split.run(stream, &work, &a, &b, c),
     }
@@ -205,7 +200,7 @@ mod tests {
         DeviceProperties { capability: (9, 0), driver_isa: (8, 0), multiprocessors: 132 };
 
     fn best(product: &Product) -> Division {
-        division(&Situation::of_types(product, DType::BF16, DType::BF16, H200)).unwrap()
+        division(&GemmProblem::from_types(product, DType::BF16, DType::BF16, H200)).unwrap()
     }
 
     #[test]

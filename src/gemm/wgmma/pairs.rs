@@ -2,7 +2,7 @@
 
 use super::super::epilogue::{Raw, WithEpilogue};
 use super::super::maps::{Mapped, map, maps};
-use super::super::plan::Situation;
+use super::super::problem::GemmProblem;
 use super::super::product::Product;
 use super::{PANEL, STORED, Work};
 use crate::driver::image::ArgumentKind;
@@ -52,7 +52,7 @@ const FEW_MULTIPLICATIONS: u64 = 512;
 
 /// How a product is divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Pairs {
+pub(in crate::gemm) struct Pairs {
     /// Columns of a tile.
     pub columns: u32,
     pub tiles: u64,
@@ -231,7 +231,7 @@ impl Pairs {
         format!("{}_{}", family(operand, product), self.columns)
     }
 
-    pub fn run(
+    pub(super) fn run(
         &self,
         stream: &Stream,
         work: &Work<'_>,
@@ -239,7 +239,7 @@ impl Pairs {
         b: &Mapped<'_>,
         c: DeviceSliceMut<'_, u8>,
     ) -> Result<()> {
-        let Situation { product, operand, result, .. } = *work.situation;
+        let GemmProblem { product, operand, result, .. } = *work.problem;
         let columns = self.columns;
         let (a_transposed, b_transposed) =
             (product.operation_a().transposes(), product.operation_b().transposes());

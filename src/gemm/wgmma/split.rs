@@ -2,7 +2,7 @@
 
 use super::super::epilogue::{Raw, WithEpilogue};
 use super::super::maps::Mapped;
-use super::super::plan::Situation;
+use super::super::problem::GemmProblem;
 use super::super::product::Product;
 use super::{PANEL, Work};
 use crate::driver::{DeviceSliceMut, LaunchConfig, Stream};
@@ -32,7 +32,7 @@ const TOGETHER: usize = 4;
 
 /// How a product is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Split {
+pub(in crate::gemm) struct Split {
     /// Whether a tile takes its rows of B transposed instead of A.
     pub swapped: bool,
     pub rows: u32,
@@ -159,7 +159,7 @@ impl Split {
         stages.max(sums) + 2048
     }
 
-    pub fn run(
+    pub(super) fn run(
         &self,
         stream: &Stream,
         work: &Work<'_>,
@@ -167,7 +167,7 @@ impl Split {
         b: &Mapped<'_>,
         c: DeviceSliceMut<'_, u8>,
     ) -> Result<()> {
-        let Situation { product, operand, result, .. } = *work.situation;
+        let GemmProblem { product, operand, result, .. } = *work.problem;
         let [p_along, q_along] = self.along(product);
         let number = u64::from(self.rows) << 32 | u64::from(self.columns);
         let entry = Entry::Number(number, &|| self.kernel(operand, product));

@@ -1,0 +1,33 @@
+//! [`GemmProblem`], the facts of one call that engines are selected by.
+
+use super::epilogue::Parts;
+use super::product::Product;
+use crate::images::DeviceProperties;
+use crate::types::DType;
+
+/// One call.
+pub(super) struct GemmProblem<'a> {
+    pub product: &'a Product,
+    pub operand: DType,
+    pub result: DType,
+    /// Of A, B and C.
+    pub addresses: [u64; 3],
+    pub properties: DeviceProperties,
+    /// Whether C is read.
+    pub reads_c: bool,
+    /// What is done before numbers are rounded, with the addresses of its memory.
+    pub epilogue: Parts<u64, u64>,
+}
+
+impl<'a> GemmProblem<'a> {
+    /// Returns the problem of operands at aligned addresses, without an epilogue, whose C is not read.
+    pub fn from_types(
+        product: &'a Product,
+        operand: DType,
+        result: DType,
+        properties: DeviceProperties,
+    ) -> GemmProblem<'a> {
+        let (addresses, epilogue) = ([0; 3], Parts::NONE);
+        GemmProblem { product, operand, result, addresses, properties, reads_c: false, epilogue }
+    }
+}
