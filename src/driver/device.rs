@@ -12,6 +12,7 @@ use super::fork;
 use super::graph::ConditionKernel;
 use super::graph::capture::{self, Gate};
 use super::image::isa_of_driver;
+use super::kernel_report::ReportSlot;
 use super::memory::{PinnedPool, Pool, Retired};
 use super::peer::Peers;
 use super::reset::Reset;
@@ -69,6 +70,7 @@ pub(crate) struct DeviceState {
     pub(crate) pinned: PinnedPool,
     pub(crate) retired: Retired,
     pub(crate) peers: Peers,
+    pub(super) report: ReportSlot,
     /// Live streams, for naming the kernels of a fault.
     pub(crate) streams: Mutex<Vec<Weak<StreamState>>>,
 }
@@ -212,7 +214,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// A fault of that work, [`Error::NotCapturable`] where this thread captures, or [`Error::ContextLost`].
+    /// A fault of that work or an error that it [reported](super::KernelError), [`Error::NotCapturable`] where this thread
+    /// captures, or [`Error::ContextLost`].
     pub fn synchronize(&self) -> Result<()> {
         if capture::on_this_thread() {
             let found = format!("this thread captures a graph while it would wait for {self}");
@@ -220,7 +223,7 @@ impl Device {
         }
         self.0.wait_until_idle()?;
         self.0.free_retired();
-        Ok(())
+        self.0.take_report()
     }
 
     /// Calls `work` with the device's context current, as other libraries need it to make what belongs to a context. Work
@@ -327,6 +330,7 @@ impl DeviceState {
             pinned: PinnedPool::default(),
             retired: Retired::default(),
             peers: Peers::default(),
+            report: ReportSlot::default(),
             streams: Mutex::new(Vec::new()),
         })
     }

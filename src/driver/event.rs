@@ -242,10 +242,14 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// A fault of that work, or [`Error::ContextLost`].
+    /// A fault of that work or an error that the device's kernels [reported](super::KernelError), or
+    /// [`Error::ContextLost`].
     pub fn synchronize(&self) -> Result<()> {
         self.outside_of_captures("Event::synchronize")?;
-        if self.record == Record::Real { self.cell.synchronize() } else { Ok(()) }
+        if self.record == Record::Real {
+            self.cell.synchronize()?;
+        }
+        self.device().0.take_report()
     }
 
     /// The time from this mark to `end`, in milliseconds, to about half a microsecond.

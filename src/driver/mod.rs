@@ -40,6 +40,7 @@ mod graph;
 mod grid;
 pub mod image;
 mod kernel_name;
+mod kernel_report;
 mod launch;
 mod memory;
 mod module;
@@ -59,6 +60,8 @@ pub use event::Event;
 pub(crate) use fork::check as check_not_forked;
 pub use function::{Function, FunctionAttributes};
 pub use graph::{Captured, CapturedBuffer, ExecutableGraph, Graph, GraphNode, NodeKind, UpdateError};
+pub(crate) use kernel_report::NO_AXIS;
+pub use kernel_report::{KernelError, KernelReport};
 pub use launch::{Dim3, LaunchConfig};
 pub use memory::{
     BlockSnapshot, BlockState, Copy2d, Copy3d, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut,

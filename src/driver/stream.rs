@@ -521,11 +521,12 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`Error::KernelFault`] where a kernel faulted, [`Error::ContextLost`] after that; [`Error::NotCapturable`] while the
-    /// stream is captured.
+    /// [`Error::KernelFault`] where a kernel faulted, [`Error::ContextLost`] after that; the error that a kernel of the
+    /// device has [reported](super::KernelError); [`Error::NotCapturable`] while the stream is captured.
     pub fn synchronize(&self) -> Result<()> {
         capture::refuse("Stream::synchronize", &self.0.state, None)?;
-        self.0.state.synchronize()
+        self.0.state.synchronize()?;
+        self.0.state.device.take_report()
     }
 
     /// Whether all work of this stream is done. Never blocks.

@@ -117,7 +117,8 @@ impl Stream {
     pub fn synchronize_timeout(&self, timeout: Duration) -> Result<()> {
         let stream = self.state();
         capture::refuse("Stream::synchronize_timeout", stream, None)?;
-        wait("Stream::synchronize_timeout", timeout, || stream.is_idle(), || stream.with_last_kernel())
+        wait("Stream::synchronize_timeout", timeout, || stream.is_idle(), || stream.with_last_kernel())?;
+        stream.device.take_report()
     }
 }
 
@@ -131,7 +132,8 @@ impl Event {
     pub fn synchronize_timeout(&self, timeout: Duration) -> Result<()> {
         self.outside_of_captures("Event::synchronize_timeout")?;
         let what = || format!("an event on {}", self.device().0.stream_text(self.recorded_on()));
-        wait("Event::synchronize_timeout", timeout, || self.is_complete(), what)
+        wait("Event::synchronize_timeout", timeout, || self.is_complete(), what)?;
+        self.device().0.take_report()
     }
 }
 
@@ -166,7 +168,7 @@ impl Device {
         // Nothing retired is freed here: that waits for kernels that other threads may launch.
         let left = timeout.saturating_sub(start.elapsed()).max(THREAD_STARTS);
         match receiver.recv_timeout(left) {
-            Ok(result) => result,
+            Ok(result) => result.and_then(|()| device.take_report()),
             Err(RecvTimeoutError::Timeout) => {
                 let what = format!("device {}, work that is on no stream of this library", device.ordinal);
                 Err(timed_out(OPERATION, start.elapsed(), what))
@@ -235,7 +237,10 @@ impl<T: Pod> Transfer<T> {
             return Err(WaitError { error: Box::new(error), transfer: Some(self) });
         }
         match poll(timeout, || self.is_complete()) {
-            Ok(None) => self.finish(Ok(())),
+            Ok(None) => {
+                let reported = self.stream().device.take_report();
+                self.finish(reported)
+            }
             Ok(Some(waited)) => {
                 let what = format!("a copy on {}", self.stream().with_last_kernel());
                 let error = Box::new(timed_out("Transfer::wait_timeout", waited, what));

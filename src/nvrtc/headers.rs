@@ -20,6 +20,7 @@ pub(super) const HEADERS: &[Header] = &[
     ("selvedge/complex.cuh", include_str!("../../csrc/include/selvedge/complex.cuh")),
     ("selvedge/half.cuh", include_str!("../../csrc/include/selvedge/half.cuh")),
     ("selvedge/integers.cuh", include_str!("../../csrc/include/selvedge/integers.cuh")),
+    ("selvedge/report.cuh", include_str!("../../csrc/include/selvedge/report.cuh")),
     ("stdint.h", "#pragma once\n#include <selvedge/integers.cuh>\n"),
     ("cstdint", CSTDINT),
 ];

@@ -2,7 +2,6 @@
 
 use super::device::{Device, stream};
 use super::evaluate::Target;
-use super::indexing::told;
 use super::moving::copy_to;
 use super::recipe::{Kind, Recipe};
 use super::slices::slice;
@@ -140,7 +139,6 @@ impl Tensor {
             Memory::Host(memory) => bytes.copy_from_slice(slice(memory, range)?),
             Memory::Cuda(buffer) => {
                 stream(&dense.device())?.copy_to_host(&buffer.slice(range)?, bytes)?;
-                told(&buffer.device())?;
             }
         }
         if self.dtype() == DType::Bool {

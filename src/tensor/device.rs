@@ -9,7 +9,6 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
 
-use super::indexing::told;
 use crate::driver;
 use crate::driver::Stream;
 use crate::error::{Error, Result};
@@ -122,7 +121,7 @@ impl Device {
     pub fn synchronize(&self) -> Result<()> {
         match self.0 {
             Place::Cpu => Ok(()),
-            Place::Cuda(device) => device.synchronize().and_then(|()| told(&device)),
+            Place::Cuda(device) => device.synchronize(),
         }
     }
 }

@@ -159,15 +159,16 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Lengths differ, the memory is another device's, a kernel before it faulted, or the driver's errors.
+    /// Lengths differ, the memory is another device's, a kernel before it faulted or [reported](crate::driver::KernelError)
+    /// an error, or the driver's errors.
     pub fn copy_to_host<T: Pod>(&self, source: &impl DeviceRead<T>, destination: &mut [T]) -> Result<()> {
         let view = source.view();
         same_length("copy_to_host", view.length, destination.len())?;
-        if size_of_val(destination) == 0 {
-            return Ok(());
+        if size_of_val(destination) > 0 {
+            // SAFETY: `destination` is borrowed until this returns; any bytes are a value of `T`.
+            unsafe { self.download_now(view, destination.as_mut_ptr().cast(), size_of_val(destination))? };
         }
-        // SAFETY: `destination` is borrowed until this returns; any bytes are a value of `T`.
-        unsafe { self.download_now(view, destination.as_mut_ptr().cast(), size_of_val(destination)) }
+        view.device().take_report()
     }
 
     /// The elements as a vector on the host, after whatever wrote them.
@@ -183,6 +184,7 @@ impl Stream {
             // SAFETY: the vector's own room, of which nothing was handed out yet.
             unsafe { self.download_now(view, elements.as_mut_ptr().cast(), bytes)? };
         }
+        view.device().take_report()?;
         // SAFETY: there is room for them, every byte was written, and any bytes are a value of `T`.
         unsafe { elements.set_len(view.length) };
         Ok(elements)

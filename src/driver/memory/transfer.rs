@@ -142,7 +142,8 @@ impl<T: Pod> Transfer<T> {
                 unsafe { stream_call!(self.stream, cuEventSynchronize(event.raw.0)) }
             }),
         };
-        self.finish(waited)
+        let reported = waited.and_then(|()| self.stream.device.take_report());
+        self.finish(reported)
     }
 
     /// Gives the buffer back after a wait that went so. After one that went well the copy is done.

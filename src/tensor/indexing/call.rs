@@ -1,15 +1,26 @@
-//! [`Call`], which operation an index belongs to.
+//! [`Call`], the operation that an index belongs to.
+
+use crate::driver::{KernelError, NO_AXIS};
+use crate::error::Error;
 
 macro_rules! calls {
     ($($call:ident $name:literal)*) => {
-        /// An operation that reads indices, as kernels report it: by its number.
+        /// An operation that reads indices.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        #[repr(u32)]
         pub(super) enum Call {
             $($call),*
         }
 
-        const CALLS: &[(Call, &str)] = &[$((Call::$call, $name)),*];
+        static ERRORS: [KernelError; [$(Call::$call),*].len()] = [$(KernelError::index_out_of_range($name)),*];
+
+        impl Call {
+            /// The method's name.
+            pub(super) fn name(self) -> &'static str {
+                match self {
+                    $(Call::$call => $name),*
+                }
+            }
+        }
     };
 }
 
@@ -24,14 +35,18 @@ calls! {
     OneHot "one_hot"
 }
 
+/// The axis of an index that counts all elements, as kernels report it.
+pub(super) const FLAT: u32 = NO_AXIS;
+
 impl Call {
-    /// The call of a number; that of a number that is none's is the first one's.
-    pub(super) fn of_code(code: u32) -> Call {
-        CALLS.get(code as usize).map_or(Call::Gather, |(call, _)| *call)
+    /// The number by which kernels report a wrong index of this operation.
+    pub(super) fn code(self) -> u32 {
+        ERRORS[self as usize].code()
     }
 
-    /// The method's name.
-    pub(super) fn name(self) -> &'static str {
-        CALLS.get(self as usize).map_or("indexing", |(_, name)| name)
+    /// The error for an index.
+    #[cold]
+    pub(super) fn outside(self, axis: Option<usize>, index: i64, size: usize) -> Error {
+        Error::IndexOutOfRange { operation: self.name(), index, axis, size }
     }
 }

@@ -1,6 +1,5 @@
 //! Indexed copies on a CUDA device: the kernels of `csrc/kernels/{gather,scatter,scatter_mark}.cu`.
 
-use super::report;
 use super::space::Space;
 use crate::driver::{Attribute, ByValue, Device, DeviceBuffer, Function, LaunchConfig, RawAddress, Stream};
 use crate::error::Result;
@@ -45,8 +44,7 @@ fn config(count: usize) -> LaunchConfig {
 
 /// Where wrong indices are reported: nowhere where nobody wants to know.
 fn reported(stream: &Stream, checked: bool) -> Result<RawAddress> {
-    let address = if checked { report::address(&stream.device())? } else { 0 };
-    Ok(RawAddress(address))
+    if checked { stream.device().report_address() } else { Ok(RawAddress(0)) }
 }
 
 /// Copies to the elements from the array.

@@ -12,12 +12,10 @@ mod kernels;
 #[cfg(all(test, target_os = "linux"))]
 mod proof;
 mod reading;
-mod report;
 mod space;
 mod writing;
 
-use call::Call;
-pub(crate) use report::told;
+use call::{Call, FLAT};
 use space::{Operand, Space};
 
 use super::device::{Device, stream};
@@ -60,7 +58,7 @@ impl Along {
     }
 
     fn named(&self, call: Call) -> (u32, usize, usize) {
-        (call as u32, self.axis.unwrap_or(report::FLAT as usize), self.size)
+        (call.code(), self.axis.unwrap_or(FLAT as usize), self.size)
     }
 }
 
@@ -149,7 +147,7 @@ fn operand(layout: &Layout) -> Operand {
 fn check_on_host(call: Call, along: &Along, index: &Tensor, memory: &[u8]) -> Result<()> {
     let indices = host::Indices::new(memory, index.dtype());
     match indices.first_outside(index.layout(), along.size) {
-        Some(wrong) => Err(report::outside(call, along.axis, wrong, along.size)),
+        Some(wrong) => Err(call.outside(along.axis, wrong, along.size)),
         None => Ok(()),
     }
 }

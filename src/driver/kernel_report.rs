@@ -1,0 +1,275 @@
+//! Errors that kernels report while they run, returned by the next call that waits for the device.
+//!
+//! Each device has one report in page-locked memory, which its kernels write and the host reads. A kernel that finds an
+//! error claims the report, fills it in and completes it; others find it claimed and go on. Whoever waits for the device
+//! afterwards looks at it, which is one load from the host's own memory, turns a complete report into an error, and takes
+//! it. So checks cost no copy and no wait of their own, work in captured graphs and on any stream, and an error is
+//! returned once.
+//!
+//! The host may take a report while kernels of other streams run, and an atomic operation of theirs on the host's memory is
+//! one among the device's threads alone: over the bus it may be a read and a write, between which the host's own word
+//! would be lost. So no word is written from both sides. They count: a report is claimed where `claimed` is one ahead of
+//! `taken`, complete where `complete` is, and free where all three are the same. Kernels on several streams, in graphs or
+//! not, contend for `claimed` by compare and swap; kernels of another device have another report.
+//!
+//! Invariants: kernels write `claimed` and `complete`, the host writes `taken`; the rest is written by the kernel that has
+//! claimed the report and not completed it, and read while it is complete and not taken.
+
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use super::argument::RawAddress;
+use super::device::{Device, DeviceState};
+use crate::error::{Error, Result};
+
+/// An error that kernels report: which operation it belongs to, and what becomes of a report.
+///
+/// It is a `static`; a kernel gets its [`code`](Self::code) and the address of [`Device::report_address`] as arguments, and
+/// calls `selvedge::report` of the header `selvedge/report.cuh` (which [`nvrtc`](crate::nvrtc) knows) where it finds the
+/// error. The kernel goes on, and so does the stream. The next call that waits for the device returns the error, once, on
+/// whichever thread: [`Stream::synchronize`](super::Stream::synchronize), [`Device::synchronize`], a copy to the host.
+///
+/// ```no_run
+/// use selvedge::driver::{Device, KernelError, LaunchConfig};
+/// use selvedge::nvrtc::Program;
+///
+/// static WRONG_CLASS: KernelError = KernelError::index_out_of_range("count_classes");
+///
+/// # fn main() -> selvedge::Result<()> {
+/// let device = Device::new(0)?;
+/// let image = Program::new(
+///     "#include <selvedge/report.cuh>
+///      extern \"C\" __global__ void count(const int *labels, unsigned *counts, unsigned n, unsigned classes,
+///                                       selvedge::kernel_report *report, unsigned code) {
+///          unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+///          if (i >= n) return;
+///          if (labels[i] < 0 || labels[i] >= classes) selvedge::report(report, code, labels[i], 0, classes);
+///          else atomicAdd(&counts[labels[i]], 1);
+///      }",
+/// )
+/// .compile(&device)?;
+/// let count = device.load(&image)?.function("count")?;
+/// let stream = device.stream()?;
+/// let labels = stream.upload(&[0i32, 1, 7])?;
+/// let mut counts = stream.zeros::<u32>(3)?;
+/// let (report, code) = (device.report_address()?, WRONG_CLASS.code());
+/// // SAFETY: the kernel reads 3 labels and writes 3 counts.
+/// unsafe {
+///     count.launch(&stream, LaunchConfig::for_elements(3), (&labels, &mut counts, 3u32, 3u32, report, code))?
+/// };
+/// let error = stream.synchronize().unwrap_err();
+/// assert!(error.to_string().starts_with("count_classes: found index 7"));
+/// # Ok(())
+/// # }
+/// ```
+pub struct KernelError {
+    operation: &'static str,
+    error: fn(&KernelReport) -> Error,
+    code: OnceLock<u32>,
+}
+
+/// What a kernel has reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KernelReport {
+    /// The operation of the [`KernelError`].
+    pub operation: &'static str,
+    /// The axis that the index counts along; none where the kernel gave `selvedge::no_axis`.
+    pub axis: Option<usize>,
+    /// The index, or another value that is wrong.
+    pub index: i64,
+    /// Positions that there are, or another limit.
+    pub size: u64,
+}
+
+/// Every error whose code was asked for; a code is a position here.
+static KERNEL_ERRORS: Mutex<Vec<&'static KernelError>> = Mutex::new(Vec::new());
+
+impl KernelError {
+    /// An error of this operation, made of a report by `error`.
+    pub const fn new(operation: &'static str, error: fn(&KernelReport) -> Error) -> KernelError {
+        KernelError { operation, error, code: OnceLock::new() }
+    }
+
+    /// An [`Error::IndexOutOfRange`] of this operation.
+    pub const fn index_out_of_range(operation: &'static str) -> KernelError {
+        KernelError::new(operation, |report| Error::IndexOutOfRange {
+            operation: report.operation,
+            index: report.index,
+            axis: report.axis,
+            size: report.size as usize,
+        })
+    }
+
+    /// The operation.
+    pub const fn operation(&self) -> &'static str {
+        self.operation
+    }
+
+    /// The number by which kernels name this error, the same for the life of the process.
+    pub fn code(&'static self) -> u32 {
+        *self.code.get_or_init(|| {
+            let mut known = KERNEL_ERRORS.lock().unwrap_or_else(PoisonError::into_inner);
+            known.push(self);
+            known.len() as u32 - 1
+        })
+    }
+
+    /// The error for a report of this code.
+    #[cold]
+    fn of_report(code: u32, axis: u32, index: i64, size: u64) -> Error {
+        let known = KERNEL_ERRORS.lock().unwrap_or_else(PoisonError::into_inner).get(code as usize).copied();
+        let axis = (axis != NO_AXIS).then_some(axis as usize);
+        match known {
+            Some(known) => (known.error)(&KernelReport { operation: known.operation, axis, index, size }),
+            None => {
+                let found = format!("a report with code {code}, index {index} and size {size}");
+                Error::invalid("a kernel", found, "the code of a KernelError")
+            }
+        }
+    }
+}
+
+/// `selvedge::no_axis` of report.cuh.
+pub(crate) const NO_AXIS: u32 = u32::MAX;
+
+/// Exactly the `kernel_report` of report.cuh.
+#[repr(C)]
+struct Report {
+    claimed: AtomicU32,
+    complete: AtomicU32,
+    code: u32,
+    axis: u32,
+    index: i64,
+    size: u64,
+    /// So that no atomic operation of a device on its words reaches the host's one, by whatever width the bus has.
+    apart: [u32; 24],
+    taken: AtomicU32,
+}
+
+const WORDS: usize = size_of::<Report>() / 8;
+
+/// A device's report: in page-locked memory from its first use on, which goes with the context.
+#[derive(Default)]
+pub(super) struct ReportSlot(AtomicPtr<Report>);
+
+impl Device {
+    /// The address of this device's report, the argument by which kernels return errors; see [`KernelError`].
+    ///
+    /// # Errors
+    ///
+    /// The driver's, where there is no page-locked memory, or [`Error::ContextLost`].
+    pub fn report_address(&self) -> Result<RawAddress> {
+        let slot = &self.0.report.0;
+        let known = slot.load(Ordering::Acquire);
+        if !known.is_null() {
+            return Ok(RawAddress(known.addr() as u64));
+        }
+        let mut memory = self.pinned::<u64>(WORDS)?;
+        memory.fill(0);
+        let made: *mut Report = memory.as_mut_ptr().cast();
+        match slot.compare_exchange(std::ptr::null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => {
+                // The device's state is never freed, and kernels may write the report for as long as the context is there.
+                std::mem::forget(memory);
+                Ok(RawAddress(made.addr() as u64))
+            }
+            Err(known) => Ok(RawAddress(known.addr() as u64)),
+        }
+    }
+}
+
+impl DeviceState {
+    /// After a wait for work of the device: the error that a kernel of it has reported, once.
+    #[inline]
+    pub(crate) fn take_report(&self) -> Result<()> {
+        let report = self.report.0.load(Ordering::Acquire);
+        if report.is_null() || self.is_lost() {
+            return Ok(());
+        }
+        // SAFETY: the memory is a report for as long as the context is there; the lock makes this the only reader.
+        unsafe { take(report) }
+    }
+}
+
+/// Readers of reports, one at a time.
+static TAKING: Mutex<()> = Mutex::new(());
+
+/// # Safety
+///
+/// A report that is whole and only written by the rule above.
+unsafe fn take(report: *mut Report) -> Result<()> {
+    // SAFETY: the caller's; devices and this read and write the counts as whole words.
+    let (complete, taken) = unsafe { (&(*report).complete, &(*report).taken) };
+    if complete.load(Ordering::Acquire) == taken.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let _alone = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let count = complete.load(Ordering::Acquire);
+    if count == taken.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    // SAFETY: complete and not taken, so nobody writes the rest.
+    let (code, axis, index, size) =
+        unsafe { ((*report).code, (*report).axis, (*report).index, (*report).size) };
+    // After the rest was read: the next kernel may write it from now on.
+    taken.store(count, Ordering::Release);
+    Err(KernelError::of_report(code, axis, index, size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static TAKE: KernelError = KernelError::index_out_of_range("take");
+    static GATHER: KernelError = KernelError::index_out_of_range("gather");
+    static LABELS: KernelError = KernelError::new("labels", |report| Error::InvalidArgument {
+        operation: report.operation,
+        found: format!("class {}", report.index),
+        wanted: format!("one below {}", report.size),
+    });
+
+    #[test]
+    fn a_report_is_returned_once_and_free_again() {
+        let mut report = Report {
+            claimed: AtomicU32::new(0),
+            complete: AtomicU32::new(u32::MAX),
+            code: TAKE.code(),
+            axis: NO_AXIS,
+            index: -8,
+            size: 7,
+            apart: [0; 24],
+            taken: AtomicU32::new(u32::MAX),
+        };
+        let text = |report: &mut Report| {
+            // SAFETY: a whole report that only this test writes.
+            unsafe { take(report) }.err().map(|error| error.to_string())
+        };
+        // Claimed, and not complete: a kernel is writing it.
+        assert_eq!(text(&mut report), None);
+        report.complete = AtomicU32::new(0);
+        let wanted = |operation, axis| {
+            Some(Error::IndexOutOfRange { operation, index: -8, axis, size: 7 }.to_string())
+        };
+        assert_eq!(text(&mut report), wanted("take", None));
+        assert_eq!(text(&mut report), None);
+        let counts = [&report.claimed, &report.complete, &report.taken];
+        assert_eq!(counts.map(|count| count.load(Ordering::Relaxed)), [0; 3]);
+        (report.axis, report.code) = (2, GATHER.code());
+        report.complete = AtomicU32::new(1);
+        assert_eq!(text(&mut report), wanted("gather", Some(2)));
+        report.code = LABELS.code();
+        report.complete = AtomicU32::new(2);
+        assert_eq!(text(&mut report).as_deref(), Some("labels: found class -8; wanted one below 7"));
+        report.code = u32::MAX;
+        report.complete = AtomicU32::new(3);
+        assert!(text(&mut report).is_some_and(|text| text.contains("the code of a KernelError")));
+        assert_eq!(TAKE.code(), TAKE.code());
+    }
+
+    #[test]
+    fn the_report_has_the_layout_of_the_kernels() {
+        let offsets = [std::mem::offset_of!(Report, index), std::mem::offset_of!(Report, taken)];
+        assert_eq!((size_of::<Report>(), offsets), (136, [16, 128]));
+    }
+}
