@@ -6,11 +6,14 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::expression::{Expression, State};
+use super::host::check_slice;
 use super::number::Number;
 use super::plan::{BLOCK, Plan};
 use super::planned::Launch;
 use super::ptx;
-use crate::driver::{Device, DeviceRead, DeviceWrite, Function, LaunchConfig, Stream};
+use crate::driver::{
+    Device, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, Function, LaunchConfig, Stream,
+};
 use crate::driver::{Operand, OperandAccess, View};
 use crate::error::{Error, Result};
 use crate::types::{DType, Element, Layout};
@@ -156,6 +159,12 @@ fn misplaced(dtype: DType, layout: &Layout, address: u64, bytes: usize) -> Resul
     Err(Error::OutOfRange { start: layout.start(), end: layout.end(), length })
 }
 
+/// The bytes of a contiguous layout, which was held against the memory.
+fn elements_of<'a>(view: View<'a>, dtype: DType, layout: &Layout) -> View<'a> {
+    let address = view.address + (layout.offset() * dtype.size()) as u64;
+    View { address, length: layout.count() * dtype.size(), ..view }
+}
+
 impl<'a, L: Borrow<Layout>> DeviceInput<'a, L> {
     /// Elements of `memory` in this layout.
     ///
@@ -182,6 +191,31 @@ impl<'a, L: Borrow<Layout>> DeviceInput<'a, L> {
     fn of_view(dtype: DType, view: View<'a>, bytes: usize, layout: L) -> Result<DeviceInput<'a, L>> {
         check_memory(dtype, layout.borrow(), view.address, bytes)?;
         Ok(DeviceInput { source: Source::Memory(View { length: bytes, ..view }), dtype, layout })
+    }
+
+    /// The dtype of the elements.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Where the elements lie in their memory.
+    pub fn layout(&self) -> &Layout {
+        self.layout.borrow()
+    }
+
+    /// The elements in row-major order, where they lie so: an argument for a kernel.
+    ///
+    /// # Errors
+    ///
+    /// As [`HostInput::as_slice`](super::HostInput::as_slice).
+    pub fn as_slice<T: Element>(&self) -> Result<DeviceSlice<'a, T>> {
+        let layout = self.layout.borrow();
+        check_slice::<T>(self.dtype, layout)?;
+        let Source::Memory(view) = self.source else {
+            let found = "an input in place of an output";
+            return Err(Error::invalid(OPERATION, found, "memory of its own"));
+        };
+        DeviceSlice::<u8>::new(elements_of(view, self.dtype, layout)).reinterpret()
     }
 
     pub(super) fn described(&self) -> (DType, Layout) {
@@ -230,6 +264,27 @@ impl<'a, L: Borrow<Layout>> DeviceOutput<'a, L> {
     ) -> Result<DeviceOutput<'a, L>> {
         let view = memory.view();
         DeviceOutput::of_view(dtype, view, view.length, layout)
+    }
+
+    /// The dtype of the elements.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Where the elements lie in their memory.
+    pub fn layout(&self) -> &Layout {
+        self.layout.borrow()
+    }
+
+    /// The elements in row-major order, where they lie so: an argument for a kernel that writes them.
+    ///
+    /// # Errors
+    ///
+    /// As [`HostInput::as_slice`](super::HostInput::as_slice).
+    pub fn as_slice_mut<T: Element>(&mut self) -> Result<DeviceSliceMut<'_, T>> {
+        let layout = self.layout.borrow();
+        check_slice::<T>(self.dtype, layout)?;
+        DeviceSliceMut::<u8>::new(elements_of(self.memory, self.dtype, layout)).reinterpret()
     }
 
     pub(super) fn described(&self) -> (DType, Layout) {

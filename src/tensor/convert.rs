@@ -1,11 +1,10 @@
 //! Tensors out of host memory and back, and to other layouts, dtypes and devices.
 
 use super::device::{Device, stream};
-use super::evaluate::Target;
+use super::kernel::{Output, Target};
 use super::moving::copy_to;
 use super::recipe::{Kind, Recipe};
-use super::slices::slice;
-use super::storage::{Fresh, HostMemory, Memory, MemoryMut, Storage};
+use super::storage::{HostMemory, Memory, MemoryMut, Storage, part};
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
 use crate::types::{Bool, DType, Element, Layout, Shape};
@@ -48,17 +47,14 @@ impl Tensor {
     ///
     /// [`Error::LengthMismatch`] where the shape has not as many bytes, and as [`zeros`](Self::zeros).
     pub fn from_bytes(bytes: &[u8], dtype: DType, shape: &[usize], device: &Device) -> Result<Tensor> {
-        let mut fresh = Fresh::new(device, dtype, &Shape::new(shape)?)?;
-        let wanted = fresh.layout().count() * dtype.size();
+        let mut output = Output::new(device, dtype, shape)?;
+        let wanted = output.layout().count() * dtype.size();
         if bytes.len() != wanted {
             let operation = "a tensor's bytes";
             return Err(Error::LengthMismatch { operation, wanted, found: bytes.len() });
         }
-        match fresh.memory_mut() {
-            MemoryMut::Host(memory) => memory.copy_from_slice(bytes),
-            MemoryMut::Cuda(buffer) => stream(device)?.copy_from_host(bytes, buffer)?,
-        }
-        Ok(fresh.into_tensor())
+        output.memory_mut().write(0, bytes)?;
+        Ok(output.into_tensor())
     }
 
     /// The elements in row-major order as bytes of this machine's order, after everything that writes them. Bools are 0
@@ -135,12 +131,7 @@ impl Tensor {
         let dense = self.contiguous()?;
         let start = dense.layout().offset() * dense.dtype().size();
         let range = start..start + bytes.len();
-        match dense.memory() {
-            Memory::Host(memory) => bytes.copy_from_slice(slice(memory, range)?),
-            Memory::Cuda(buffer) => {
-                stream(&dense.device())?.copy_to_host(&buffer.slice(range)?, bytes)?;
-            }
-        }
+        dense.memory().read(range, bytes)?;
         if self.dtype() == DType::Bool {
             bytes.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
         }
@@ -162,7 +153,7 @@ impl Tensor {
     ///
     /// As [`zeros`](Self::zeros).
     pub fn copy(&self) -> Result<Tensor> {
-        let mut fresh = Fresh::new(&self.device(), self.dtype(), self.shape())?;
+        let mut fresh = Output::of_shape(&self.device(), self.dtype(), self.shape())?;
         copy_to(self, Target::all(&mut fresh))?;
         Ok(fresh.into_tensor())
     }
@@ -192,14 +183,12 @@ impl Tensor {
             return Ok(self.clone());
         }
         let dense = self.contiguous()?;
-        let mut fresh = Fresh::new(device, self.dtype(), self.shape())?;
+        let mut fresh = Output::of_shape(device, self.dtype(), self.shape())?;
         let start = dense.layout().offset() * dense.dtype().size();
         let range = start..start + dense.count() * dense.dtype().size();
         match (dense.memory(), fresh.memory_mut()) {
             (_, MemoryMut::Host(to)) => dense.read(to)?,
-            (Memory::Host(from), MemoryMut::Cuda(to)) => {
-                stream(device)?.copy_from_host(slice(from, range)?, to)?;
-            }
+            (Memory::Host(from), to) => to.write(0, part(from, range)?)?,
             (Memory::Cuda(from), MemoryMut::Cuda(to)) => stream(device)?.copy(&from.slice(range)?, to)?,
         }
         Ok(fresh.into_tensor())

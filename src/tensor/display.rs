@@ -7,9 +7,9 @@ use std::fmt;
 
 use num_complex::Complex;
 
-use super::evaluate::{Source, Target, evaluate_into};
+use super::evaluate::{Source, evaluate_into};
+use super::kernel::{Output, Target};
 use super::numerals::{Columns, plain};
-use super::storage::Fresh;
 use super::tensor::Tensor;
 use crate::error::Result;
 use crate::fuse::Graph;
@@ -37,7 +37,7 @@ impl Tensor {
             let mut sizes = shown.shape().to_vec();
             sizes[axis] = 2 * EDGE;
             let shape = Shape::new(&sizes)?;
-            let mut fresh = Fresh::new(&self.device(), self.dtype(), &shape)?;
+            let mut fresh = Output::of_shape(&self.device(), self.dtype(), &shape)?;
             let graph = Graph::new();
             let copy = graph.expression(&[graph.input(self.dtype())])?;
             let size = shown.shape()[axis];

@@ -5,13 +5,14 @@
 
 use std::borrow::Cow;
 
-use super::device::{Device, stream};
-use super::storage::{Fresh, Memory, MemoryMut, Shared, Storage, bytes_of};
+use super::device::stream;
+use super::kernel::{Output, Target};
+use super::storage::{MemoryMut, Shared, Storage, bytes_of, not_on_a_device};
 use super::tensor::{Tensor, mismatch, one_device};
 use crate::driver::Stream;
 use crate::error::{Error, Result};
 use crate::fuse::{Expression, HostInput, HostOutput, Number, RunOperand, with_room};
-use crate::types::{DType, Layout, Shape};
+use crate::types::{Layout, Shape};
 
 const OPERATION: &str = "an elementwise run";
 
@@ -33,48 +34,6 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What a run writes: elements of memory that it has alone. A layout is hundreds of bytes, so it is not copied.
-pub(crate) struct Target<'a> {
-    memory: MemoryMut<'a>,
-    dtype: DType,
-    layout: &'a Layout,
-}
-
-impl<'a> Target<'a> {
-    /// A part of memory, in elements of this dtype.
-    #[inline]
-    pub(crate) fn new(memory: MemoryMut<'a>, dtype: DType, layout: &'a Layout) -> Target<'a> {
-        Target { memory, dtype, layout }
-    }
-
-    /// Where the elements lie.
-    pub(super) fn layout(&self) -> &'a Layout {
-        self.layout
-    }
-
-    /// The same memory in another layout, which was made from this one's.
-    pub(super) fn with_layout(self, layout: &'a Layout) -> Target<'a> {
-        Target { layout, ..self }
-    }
-
-    /// The memory, for what is not an expression.
-    pub(super) fn into_parts(self) -> (MemoryMut<'a>, DType, &'a Layout) {
-        (self.memory, self.dtype, self.layout)
-    }
-
-    /// All of what is fresh.
-    pub(crate) fn all(fresh: &'a mut Fresh) -> Target<'a> {
-        let (memory, dtype, layout) = fresh.parts_mut();
-        Target::new(memory, dtype, layout)
-    }
-
-    /// A part of what is fresh, whose other parts are written by other runs.
-    pub(crate) fn part(fresh: &'a mut Fresh, layout: &'a Layout) -> Target<'a> {
-        let dtype = fresh.dtype();
-        Target::new(fresh.memory_mut(), dtype, layout)
-    }
-}
-
 /// The shape that tensors have together: the first one's own, where it is that.
 ///
 /// # Errors
@@ -92,7 +51,7 @@ pub(crate) fn broadcast<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Re
     Ok(shape)
 }
 
-/// Fresh tensors with what the expression computes from the inputs, which are broadcast to one shape.
+/// Tensors with what the expression computes from the inputs, which are broadcast to one shape.
 ///
 /// # Errors
 ///
@@ -105,12 +64,12 @@ pub(crate) fn evaluate(
 ) -> Result<Vec<Tensor>> {
     let device = one_device(OPERATION, inputs.iter().copied())?;
     let shape = broadcast(inputs.iter().copied())?;
-    let fresh = expression.outputs().iter().map(|&dtype| Fresh::new(&device, dtype, &shape));
-    let mut fresh = fresh.collect::<Result<Vec<Fresh>>>()?;
+    let fresh = expression.outputs().iter().map(|&dtype| Output::of_shape(&device, dtype, &shape));
+    let mut fresh = fresh.collect::<Result<Vec<Output>>>()?;
     let sources: Vec<Source<'_>> = inputs.iter().map(|&input| Source::Tensor(input)).collect();
     let mut targets: Vec<Target<'_>> = fresh.iter_mut().map(Target::all).collect();
     evaluate_into(expression, &sources, scalars, &mut targets)?;
-    Ok(fresh.into_iter().map(Fresh::into_tensor).collect())
+    Ok(fresh.into_iter().map(Output::into_tensor).collect())
 }
 
 /// As [`evaluate`], of an expression with one output; errors have the operation's name.
@@ -134,7 +93,7 @@ pub(super) fn evaluate_one(
             &made
         }
     };
-    // As in `Fresh`, and the layout is copied once.
+    // As in `Output`, and the layout is copied once.
     let storage = if device.is_cpu() {
         let mut storage = Storage::uninitialized(&device, dtype, layout.shape())?;
         let target = Target::new(storage.memory_mut(), dtype, layout);
@@ -211,18 +170,12 @@ fn run_on_host(
 }
 
 fn host_output<'a>(target: &'a mut Target<'_>) -> Result<HostOutput<'a>> {
-    match &mut target.memory {
-        MemoryMut::Host(memory) => HostOutput::of_bytes(target.dtype, memory, *target.layout),
-        MemoryMut::Cuda(memory) => Err(elsewhere(memory.device().into())),
-    }
+    HostOutput::of_bytes(target.dtype, target.memory.host(OPERATION)?, *target.layout)
 }
 
 fn host_input<'a>(source: &Source<'a>, outputs: &[HostOutput<'a>]) -> Result<HostInput<'a>> {
     match *source {
-        Source::Tensor(tensor) => match tensor.memory() {
-            Memory::Host(memory) => HostInput::of_bytes(tensor.dtype(), memory, *tensor.layout()),
-            Memory::Cuda(_) => Err(elsewhere(tensor.device())),
-        },
+        Source::Tensor(tensor) => tensor.host_input(OPERATION),
         Source::Output(index) => match outputs.get(index) {
             Some(output) => Ok(HostInput::output(index, output)),
             None => Err(missing(index)),
@@ -240,22 +193,22 @@ fn run_on_device(
     targets: &mut [Target<'_>],
 ) -> Result<()> {
     let count = sources.len() + targets.len();
-    let mut outputs = targets.iter_mut().map(|target| match &mut target.memory {
-        MemoryMut::Cuda(memory) => Some(RunOperand::write(target.dtype, *memory, target.layout)),
-        MemoryMut::Host(_) => None,
+    let mut outputs = targets.iter_mut().map(|target| {
+        let memory = target.memory.cuda_buffer()?;
+        Some(RunOperand::write(target.dtype, memory, target.layout))
     });
-    let Some(first) = outputs.next().flatten() else { return Err(elsewhere(Device::cpu())) };
+    let Some(first) = outputs.next().flatten() else { return Err(not_on_a_device(OPERATION)) };
     with_room(count, first, |operands| {
         let (of_sources, of_targets) = operands.split_at_mut(sources.len());
         for (at, output) in outputs.enumerate() {
-            let Some(output) = output else { return Err(elsewhere(Device::cpu())) };
+            let Some(output) = output else { return Err(not_on_a_device(OPERATION)) };
             of_targets[1 + at] = output;
         }
         for (at, source) in sources.iter().enumerate() {
             of_sources[at] = match *source {
-                Source::Tensor(tensor) => match tensor.memory() {
-                    Memory::Cuda(memory) => RunOperand::read(tensor.dtype(), memory, tensor.layout()),
-                    Memory::Host(_) => return Err(elsewhere(tensor.device())),
+                Source::Tensor(tensor) => match tensor.memory().cuda_buffer() {
+                    Some(memory) => RunOperand::read(tensor.dtype(), memory, tensor.layout()),
+                    None => return Err(not_on_a_device(OPERATION)),
                 },
                 Source::Output(index) => match of_targets.get(index) {
                     Some(output) => output.in_place(),
@@ -265,12 +218,6 @@ fn run_on_device(
         }
         expression.run_operands(stream, operands, sources.len(), scalars)
     })
-}
-
-/// The error of memory on another device than the first target's; it was looked for before.
-#[cold]
-fn elsewhere(device: Device) -> Error {
-    Error::invalid(OPERATION, format!("memory on {device}"), "all of it on one device")
 }
 
 #[cold]

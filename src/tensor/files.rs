@@ -8,13 +8,14 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use super::device::{Device, stream};
-use super::storage::{Fresh, Memory, MemoryMut};
+use super::kernel::Output;
+use super::storage::{Memory, MemoryMut, part};
 use super::tensor::Tensor;
 use crate::driver::{DeviceBuffer, PinnedBuffer, Transfer};
 use crate::error::{Error, Result};
 use crate::io::npy::{Contents, NpyFile, NpyWriter};
 use crate::io::npz::{NpzFile, NpzWriter};
-use crate::types::{DType, Shape};
+use crate::types::DType;
 
 /// Bytes that are read or written at a time, between two reports of progress.
 const CHUNK: usize = 16 << 20;
@@ -83,17 +84,7 @@ impl Tensor {
         let pages = unsafe { file.map()? };
         let (total, mut done) = (pages.len() as u64, 0);
         for chunk in pages.chunks(CHUNK) {
-            let range = done..done + chunk.len();
-            match reading.fresh.memory_mut() {
-                MemoryMut::Host(memory) => {
-                    let (start, end, length) = (range.start, range.end, memory.len());
-                    let room = memory.get_mut(range).ok_or(Error::OutOfRange { start, end, length })?;
-                    room.copy_from_slice(chunk);
-                }
-                MemoryMut::Cuda(buffer) => {
-                    stream(device)?.copy_from_host(chunk, &mut buffer.slice_mut(range)?)?
-                }
-            }
+            reading.output.memory_mut().write(done, chunk)?;
             done += chunk.len();
             progress(done as u64, total);
         }
@@ -185,23 +176,11 @@ impl Tensor {
         for done in (0..total).step_by(CHUNK) {
             let length = CHUNK.min(total - done);
             let range = start + done..start + done + length;
-            let (first, end) = (range.start, range.end);
             match self.memory() {
-                Memory::Host(memory) if self.dtype() != DType::Bool => {
-                    let missing = Error::OutOfRange { start: first, end, length: memory.len() };
-                    write(memory.get(range).ok_or(missing)?)?;
-                }
+                Memory::Host(memory) if self.dtype() != DType::Bool => write(part(memory, range)?)?,
                 memory => {
                     room.resize(length, 0);
-                    match memory {
-                        Memory::Host(memory) => {
-                            let missing = Error::OutOfRange { start: first, end, length: memory.len() };
-                            room.copy_from_slice(memory.get(range).ok_or(missing)?);
-                        }
-                        Memory::Cuda(buffer) => {
-                            stream(&self.device())?.copy_to_host(&buffer.slice(range)?, &mut room)?;
-                        }
-                    }
+                    memory.read(range, &mut room)?;
                     if self.dtype() == DType::Bool {
                         room.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
                     }
@@ -225,7 +204,7 @@ fn write_archive(mut file: NpzWriter, arrays: &[(&str, &Tensor)]) -> Result<()> 
 
 /// A tensor that a file's elements are read into, in the order in which they lie.
 struct Reading {
-    fresh: Fresh,
+    output: Output,
     column_major: bool,
 }
 
@@ -236,12 +215,12 @@ impl Reading {
         if column_major {
             sizes.reverse();
         }
-        let fresh = Fresh::new(device, contents.dtype()?, &Shape::new(&sizes)?)?;
-        Ok(Reading { fresh, column_major })
+        let output = Output::new(device, contents.dtype()?, &sizes)?;
+        Ok(Reading { output, column_major })
     }
 
     fn fill(mut self, read: Read<'_>, progress: Progress<'_>) -> Result<Tensor> {
-        match self.fresh.memory_mut() {
+        match self.output.memory_mut() {
             MemoryMut::Host(memory) => {
                 let (total, mut done) = (memory.len() as u64, 0);
                 for chunk in memory.chunks_mut(CHUNK) {
@@ -258,7 +237,7 @@ impl Reading {
     }
 
     fn finish(self) -> Result<Tensor> {
-        let tensor = self.fresh.into_tensor();
+        let tensor = self.output.into_tensor();
         if !self.column_major {
             return Ok(tensor);
         }

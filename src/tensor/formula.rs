@@ -3,10 +3,10 @@
 //! As a [`Recipe`](super::recipe::Recipe) is for an operation, made once and kept; the numbers are no part of it.
 
 use super::device::Device;
-use super::evaluate::{Target, evaluate_named};
+use super::evaluate::evaluate_named;
+use super::kernel::{Output, Target};
 use super::operand::{Inputs, Operand};
 use super::recipe::{Chain, Kind};
-use super::storage::Fresh;
 use super::tensor::{Tensor, mismatch};
 use crate::error::Result;
 use crate::fuse::{Expr, Expression, Graph, Number};
@@ -40,7 +40,7 @@ impl<const OPERANDS: usize> Formula<'_, OPERANDS> {
     ///
     /// # Errors
     ///
-    /// As [`Fresh::new`] and of a run.
+    /// As [`Output::new`] and of a run.
     pub(super) fn make<const SCALARS: usize>(
         &self,
         shape: &Shape,
@@ -49,7 +49,7 @@ impl<const OPERANDS: usize> Formula<'_, OPERANDS> {
         build: impl for<'g> FnOnce(&'g Graph, [Expr<'g>; OPERANDS], [Expr<'g>; SCALARS]) -> Expr<'g>,
     ) -> Result<Tensor> {
         let expression = self.expression(build)?;
-        let mut fresh = Fresh::new(device, self.dtype, shape)?;
+        let mut fresh = Output::of_shape(device, self.dtype, shape)?;
         let mut inputs = Inputs::<ROOM>::default();
         for operand in &self.operands {
             if let Operand::Tensor(tensor) = operand {

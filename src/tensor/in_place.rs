@@ -4,11 +4,11 @@
 //! of them are written, not even that), and so an output never overlaps an input, whatever it is a view of.
 
 use super::device::Device;
-use super::evaluate::{Source, Target};
+use super::evaluate::Source;
+use super::kernel::{Output, Target};
 use super::moving::copy_to;
 use super::operand::{Inputs, Operand};
 use super::recipe::{Kind, Recipe};
-use super::storage::Fresh;
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
 use crate::fuse::{Number, Operation, with_operations};
@@ -82,6 +82,14 @@ impl Tensor {
             *self = self.copy()?;
         }
         Ok(!owned)
+    }
+
+    /// The elements of a part, or all of them, where they are the tensor's own.
+    pub(super) fn part_target<'a>(&'a mut self, part: Option<&'a Layout>) -> Result<Target<'a>> {
+        let Tensor { storage, dtype, layout } = self;
+        let shared = || Error::invalid("writing to a tensor", "shared elements", "its own");
+        let memory = storage.memory_mut().ok_or_else(shared)?;
+        Ok(Target::new(memory, *dtype, part.unwrap_or(layout)))
     }
 }
 
@@ -158,7 +166,7 @@ impl<'a> TensorMut<'a> {
     }
 
     /// Other memory for all of the elements, where their own is not this one's alone.
-    fn fresh(&mut self) -> Result<Option<Fresh>> {
+    fn fresh(&mut self) -> Result<Option<Output>> {
         if self.is_own() {
             return Ok(None);
         }
@@ -166,21 +174,26 @@ impl<'a> TensorMut<'a> {
             let wanted = "a part of a tensor whose elements each have a place of their own";
             return Err(Error::invalid("writing to a tensor", format!("{:?}", self.layout()), wanted));
         }
-        Fresh::new(&self.device(), self.dtype(), self.shape()).map(Some)
+        Output::of_shape(&self.device(), self.dtype(), self.shape()).map(Some)
     }
 
-    fn target<'b>(&'b mut self, fresh: &'b mut Option<Fresh>) -> Result<Target<'b>> {
-        let Tensor { storage, dtype, layout } = &mut *self.tensor;
-        let (dtype, layout) = (*dtype, self.part.as_ref().unwrap_or(layout));
-        match (fresh, storage.memory_mut()) {
-            (Some(fresh), _) => Ok(Target::all(fresh)),
-            (None, Some(memory)) => Ok(Target::new(memory, dtype, layout)),
-            (None, None) => Err(Error::invalid("writing to a tensor", "shared elements", "its own")),
+    fn target<'b>(&'b mut self, fresh: &'b mut Option<Output>) -> Result<Target<'b>> {
+        match fresh {
+            Some(fresh) => Ok(Target::all(fresh)),
+            None => self.tensor.part_target(self.part.as_ref()),
         }
     }
 
+    /// All of the elements, in memory that nobody else has.
+    pub(super) fn own_target(&mut self) -> Result<Target<'_>> {
+        if self.part.is_none() {
+            self.tensor.own()?;
+        }
+        self.tensor.part_target(self.part.as_ref())
+    }
+
     /// Takes what was written elsewhere; not before, so that a run that fails has changed nothing.
-    fn settle(&mut self, fresh: Option<Fresh>) {
+    fn settle(&mut self, fresh: Option<Output>) {
         if let Some(fresh) = fresh {
             *self.tensor = fresh.into_tensor();
         }
@@ -241,7 +254,7 @@ pub(super) fn write_all(
     outputs: &mut [TensorMut<'_>],
     run: impl FnOnce(&mut [Target<'_>]) -> Result<()>,
 ) -> Result<()> {
-    let mut fresh = outputs.iter_mut().map(TensorMut::fresh).collect::<Result<Vec<Option<Fresh>>>>()?;
+    let mut fresh = outputs.iter_mut().map(TensorMut::fresh).collect::<Result<Vec<Option<Output>>>>()?;
     let targets = outputs.iter_mut().zip(&mut fresh).map(|(output, fresh)| output.target(fresh));
     run(&mut targets.collect::<Result<Vec<Target<'_>>>>()?)?;
     outputs.iter_mut().zip(fresh).for_each(|(output, fresh)| output.settle(fresh));

@@ -1,14 +1,13 @@
 //! Tensors of one number.
 
 use super::device::{Device, stream};
-use super::evaluate::Target;
+use super::kernel::{Output, Target};
 use super::operand::Inputs;
 use super::recipe::{Kind, Recipe};
-use super::storage::{Fresh, MemoryMut};
 use super::tensor::Tensor;
 use crate::error::Result;
 use crate::fuse::Number;
-use crate::types::{DType, Shape};
+use crate::types::DType;
 
 impl Tensor {
     /// A tensor whose elements are all this number, cast to the dtype.
@@ -26,7 +25,7 @@ impl Tensor {
     /// As [`zeros`](Self::zeros).
     pub fn full(shape: &[usize], number: impl Into<Number>, dtype: DType, device: &Device) -> Result<Tensor> {
         let number = number.into();
-        let mut fresh = Fresh::new(device, dtype, &Shape::new(shape)?)?;
+        let mut fresh = Output::new(device, dtype, shape)?;
         let mut inputs = Inputs::default();
         inputs.push(&number.into());
         Recipe::cast(Kind::Number(number.kind()), dtype).run_into(&inputs, Target::all(&mut fresh))?;
@@ -48,12 +47,12 @@ impl Tensor {
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for more elements than there can be, or that the machine has no
     /// memory for; [`Error::OutOfMemory`](crate::Error::OutOfMemory) where the device has none, and the driver's errors.
     pub fn zeros(shape: &[usize], dtype: DType, device: &Device) -> Result<Tensor> {
-        let mut fresh = Fresh::new(device, dtype, &Shape::new(shape)?)?;
-        if let MemoryMut::Cuda(buffer) = fresh.memory_mut() {
-            stream(device)?.fill(buffer, 0u8)?;
-        }
+        let mut output = Output::new(device, dtype, shape)?;
         // Host memory is made of zeros.
-        Ok(fresh.into_tensor())
+        if !device.is_cpu() {
+            stream(device)?.fill(output.memory_mut().cuda("zeros")?, 0u8)?;
+        }
+        Ok(output.into_tensor())
     }
 
     /// A tensor of ones; true of bools.

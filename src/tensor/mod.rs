@@ -52,6 +52,10 @@
 //! nobody shares them, and otherwise copies first; so an operand may be any view of what is written. Tensors are `Send`
 //! and `Sync`.
 //!
+//! # Operations of one's own
+//!
+//! [`kernel::run`] runs a closure on the CPU and a kernel on a CUDA device, with tensors as operands.
+//!
 //! # Streams and graphs
 //!
 //! Work on a CUDA device goes to the device's default stream, which waits for nothing of the legacy stream; or to that of
@@ -88,6 +92,7 @@ mod formula;
 mod fused;
 mod in_place;
 mod indexing;
+pub mod kernel;
 mod making;
 mod matmul;
 mod measure;

@@ -5,7 +5,8 @@
 
 use std::sync::OnceLock;
 
-use super::evaluate::{Target, evaluate_named, evaluate_one};
+use super::evaluate::{evaluate_named, evaluate_one};
+use super::kernel::Target;
 use super::operand::{Inputs, Operand};
 use super::tensor::Tensor;
 use crate::error::{Error, Result};

@@ -4,13 +4,12 @@
 //! maximum's second pass takes the first one's result as an input. Reductions are finite (measures and dtypes), made once
 //! and kept. What must stay true: numbers that a caller chooses are scalars, never part of what is kept.
 
-use super::device::{Device, stream};
 use super::evaluate::{Source, evaluate_one};
+use super::kernel::{Output, Target, run_targets};
 use super::measure::Measure;
-use super::storage::{Fresh, Memory, MemoryMut};
-use super::tensor::{Tensor, mismatch, one_device};
+use super::tensor::Tensor;
 use crate::error::{Error, Result};
-use crate::fuse::{DeviceInput, DeviceOutput, Fold, HostInput, HostOutput, Number, Reduction};
+use crate::fuse::{Fold, Number, Reduction};
 use crate::types::{Layout, Shape};
 
 /// Elements from which a copy in order pays where rows lie across memory.
@@ -86,37 +85,23 @@ fn run(
     scalars: &[Number],
     axes: &Axes,
 ) -> Result<Tensor> {
-    let device = one_device(operation, inputs.iter().copied())?;
     let Some((first, _)) = inputs.split_first() else {
         return Err(Error::invalid(operation, "no inputs", "at least one"));
     };
-    let mut fresh = Fresh::new(&device, reduction.output(), &axes.kept(first.shape())?)?;
-    let (dtype, layout) = (fresh.dtype(), *fresh.layout());
-    let elsewhere = || mismatch(operation, device, Device::cpu());
-    match fresh.memory_mut() {
-        MemoryMut::Host(memory) => {
-            let mut sources = Vec::with_capacity(inputs.len());
-            for input in inputs {
-                sources.push(match input.memory() {
-                    Memory::Host(memory) => HostInput::of_bytes(input.dtype(), memory, *input.layout())?,
-                    Memory::Cuda(_) => return Err(elsewhere()),
-                });
-            }
-            reduction.run_host(&sources, scalars, &mut HostOutput::of_bytes(dtype, memory, layout)?)?;
-        }
-        MemoryMut::Cuda(memory) => {
-            let mut sources = Vec::with_capacity(inputs.len());
-            for input in inputs {
-                sources.push(match input.memory() {
-                    Memory::Cuda(memory) => DeviceInput::of_bytes(input.dtype(), memory, *input.layout())?,
-                    Memory::Host(_) => return Err(elsewhere()),
-                });
-            }
-            let mut output = DeviceOutput::of_bytes(dtype, memory, layout)?;
-            reduction.run(&*stream(&device)?, &sources, scalars, &mut output)?;
-        }
-    }
-    Ok(fresh.into_tensor())
+    let mut result = Output::of_shape(&first.device(), reduction.output(), &axes.kept(first.shape())?)?;
+    let targets = vec![Target::all(&mut result)];
+    run_targets(
+        operation,
+        inputs,
+        targets,
+        |inputs, mut outputs| {
+            outputs.iter_mut().try_for_each(|output| reduction.run_host(&inputs, scalars, output))
+        },
+        |stream, inputs, mut outputs| {
+            outputs.iter_mut().try_for_each(|output| reduction.run(stream, &inputs, scalars, output))
+        },
+    )?;
+    Ok(result.into_tensor())
 }
 
 impl Tensor {

@@ -3,12 +3,11 @@
 //! A [`Scan`] of the compiler wants rows that lie in memory as they are read; where another axis does, the tensor is copied
 //! so that this one is the last, and the result is a view of what was scanned there. No bit depends on it.
 
-use super::device::{Device, stream};
+use super::kernel::{self, Output};
 use super::recipe::Chain;
-use super::storage::{Fresh, Memory, MemoryMut};
-use super::tensor::{Tensor, mismatch};
+use super::tensor::Tensor;
 use crate::error::Result;
-use crate::fuse::{DeviceInput, DeviceOutput, Fold, Graph, HostInput, HostOutput, Scan};
+use crate::fuse::{Fold, Graph, Scan};
 use crate::types::DType;
 
 /// The scan of a dtype, made once.
@@ -39,22 +38,15 @@ impl Tensor {
 
     /// Along an axis as it lies.
     fn scanned_there(&self, operation: &'static str, scan: &Scan, axis: usize) -> Result<Tensor> {
-        let device = self.device();
-        let mut fresh = Fresh::new(&device, scan.output(), self.shape())?;
-        let (dtype, layout) = (fresh.dtype(), *fresh.layout());
-        match (fresh.memory_mut(), self.memory()) {
-            (MemoryMut::Host(to), Memory::Host(from)) => {
-                let input = HostInput::of_bytes(self.dtype(), from, *self.layout())?;
-                scan.run_host(&[input], &[], &mut HostOutput::of_bytes(dtype, to, layout)?, axis)?;
-            }
-            (MemoryMut::Cuda(to), Memory::Cuda(from)) => {
-                let input = DeviceInput::of_bytes(self.dtype(), from, *self.layout())?;
-                let mut output = DeviceOutput::of_bytes(dtype, to, layout)?;
-                scan.run(&*stream(&device)?, &[input], &[], &mut output, axis)?;
-            }
-            _ => return Err(mismatch(operation, device, Device::cpu())),
-        }
-        Ok(fresh.into_tensor())
+        let mut output = Output::of_shape(&self.device(), scan.output(), self.shape())?;
+        kernel::run(
+            operation,
+            [self],
+            [&mut output],
+            |inputs, [mut output]| scan.run_host(&inputs, &[], &mut output, axis),
+            |stream, inputs, [mut output]| scan.run(stream, &inputs, &[], &mut output, axis),
+        )?;
+        Ok(output.into_tensor())
     }
 
     /// Each element with all before it along an axis, added: in the dtypes and as deterministic as [`sum`](Self::sum).

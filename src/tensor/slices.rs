@@ -3,12 +3,15 @@
 
 use std::ops::Range;
 
-use super::device::Device;
-use super::storage::{Memory, MemoryMut};
-use super::tensor::{Tensor, mismatch};
-use crate::driver::{DeviceSlice, DeviceSliceMut};
+use super::convert::shape_of;
+use super::storage::{MemoryMut, Storage, part, part_mut};
+use super::tensor::Tensor;
+use crate::driver::{DeviceBuffer, DeviceSlice, DeviceSliceMut};
 use crate::error::{Error, Result};
-use crate::types::Element;
+use crate::types::{Element, Layout};
+
+const HOST: &str = "a slice of host memory";
+const DEVICE: &str = "a slice of device memory";
 
 impl Tensor {
     /// The elements of a contiguous tensor on the CPU, where they are.
@@ -26,10 +29,7 @@ impl Tensor {
     /// behind another ([`contiguous`](Self::contiguous) first), [`Error::DeviceMismatch`] where they are on another device.
     pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
         let range = self.bytes_of::<T>()?;
-        match self.memory() {
-            Memory::Host(memory) => slice(memory, range).map(bytemuck::cast_slice),
-            Memory::Cuda(_) => Err(mismatch("a slice of host memory", self.device(), Device::cpu())),
-        }
+        part(self.memory().host(HOST)?, range).map(bytemuck::cast_slice)
     }
 
     /// As [`as_slice`](Self::as_slice), to write; elements that are shared or lie otherwise are copied first.
@@ -38,16 +38,8 @@ impl Tensor {
     ///
     /// As [`as_slice`](Self::as_slice) has for dtype and device, and those of the copy.
     pub fn as_slice_mut<T: Element>(&mut self) -> Result<&mut [T]> {
-        let device = self.device();
         let range = self.own_bytes_of::<T>()?;
-        match self.storage.memory_mut() {
-            Some(MemoryMut::Host(memory)) => {
-                let outside = outside(&range, memory.len());
-                memory.get_mut(range).map(bytemuck::cast_slice_mut).ok_or(outside)
-            }
-            Some(MemoryMut::Cuda(_)) => Err(mismatch("a slice of host memory", device, Device::cpu())),
-            None => Err(Error::invalid("a slice to write", "shared elements", "its own")),
-        }
+        part_mut(self.own_memory()?.into_host(HOST)?, range).map(bytemuck::cast_slice_mut)
     }
 
     /// The elements of a contiguous tensor on a CUDA device, where they are: an argument for a kernel.
@@ -71,10 +63,7 @@ impl Tensor {
     /// As [`as_slice`](Self::as_slice).
     pub fn device_slice<T: Element>(&self) -> Result<DeviceSlice<'_, T>> {
         let range = self.bytes_of::<T>()?;
-        match self.memory() {
-            Memory::Cuda(buffer) => buffer.slice(range)?.reinterpret(),
-            Memory::Host(_) => Err(elsewhere()),
-        }
+        self.memory().cuda(DEVICE)?.slice(range)?.reinterpret()
     }
 
     /// As [`device_slice`](Self::device_slice), to write; elements that are shared or lie otherwise are copied first.
@@ -84,11 +73,53 @@ impl Tensor {
     /// As [`as_slice_mut`](Self::as_slice_mut).
     pub fn device_slice_mut<T: Element>(&mut self) -> Result<DeviceSliceMut<'_, T>> {
         let range = self.own_bytes_of::<T>()?;
-        match self.storage.memory_mut() {
-            Some(MemoryMut::Cuda(buffer)) => buffer.slice_mut(range)?.reinterpret(),
-            Some(MemoryMut::Host(_)) => Err(elsewhere()),
-            None => Err(Error::invalid("a slice to write", "shared elements", "its own")),
+        self.own_memory()?.into_cuda(DEVICE)?.slice_mut(range)?.reinterpret()
+    }
+
+    /// A CUDA buffer's elements as a tensor, without a copy: the buffer becomes the tensor's memory.
+    ///
+    /// ```no_run
+    /// use selvedge::tensor::{Device, Tensor};
+    /// # fn main() -> selvedge::Result<()> {
+    /// let stream = Device::cuda(0)?.stream()?;
+    /// let x = Tensor::from_buffer(stream.upload(&[1.0f32, 2.0, 3.0])?, &[3])?;
+    /// assert_eq!((&x * 2.0)?.into_buffer::<f32>()?.len(), 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] where the shape has another number of elements.
+    pub fn from_buffer<T: Element>(buffer: DeviceBuffer<T>, shape: &[usize]) -> Result<Tensor> {
+        let layout = Layout::of(shape_of(buffer.len(), shape)?);
+        Ok(Tensor::of(Storage::Cuda(buffer.into_bytes()).into(), T::DTYPE, layout))
+    }
+
+    /// The elements of a tensor on a CUDA device as a buffer: the tensor's memory where it is all of it and nobody else has
+    /// it, otherwise a copy.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DTypeMismatch`] where `T` is not the dtype's, [`Error::DeviceMismatch`] for a tensor on the CPU, and those of
+    /// the copy.
+    pub fn into_buffer<T: Element>(mut self) -> Result<DeviceBuffer<T>> {
+        self.check_element::<T>(DEVICE)?;
+        let bytes = self.memory().cuda(DEVICE)?.len();
+        let all = self.is_contiguous() && self.layout.offset() == 0 && bytes == self.count() * size_of::<T>();
+        if !all || !self.storage.is_unique() {
+            self = self.copy()?;
         }
+        match self.storage.into_unique() {
+            Some(Storage::Cuda(buffer)) => buffer.into_elements(),
+            _ => Err(Error::invalid(DEVICE, "shared elements", "its own")),
+        }
+    }
+
+    /// The memory of elements that are this tensor's own.
+    fn own_memory(&mut self) -> Result<MemoryMut<'_>> {
+        let shared = || Error::invalid("a slice to write", "shared elements", "its own");
+        self.storage.memory_mut().ok_or_else(shared)
     }
 
     /// Where a contiguous tensor's elements lie in its memory.
@@ -113,27 +144,5 @@ impl Tensor {
         }
         self.own()?;
         self.bytes_of::<T>()
-    }
-}
-
-/// A part of host memory.
-///
-/// # Errors
-///
-/// [`Error::OutOfRange`].
-pub(super) fn slice(memory: &[u8], range: Range<usize>) -> Result<&[u8]> {
-    memory.get(range.clone()).ok_or_else(|| outside(&range, memory.len()))
-}
-
-fn outside(range: &Range<usize>, length: usize) -> Error {
-    Error::OutOfRange { start: range.start, end: range.end, length }
-}
-
-#[cold]
-fn elsewhere() -> Error {
-    Error::DeviceMismatch {
-        operation: "a slice of device memory",
-        left: "a tensor on cpu".to_owned(),
-        right: "kernels of a CUDA device; move it there with to()".to_owned(),
     }
 }

@@ -1,18 +1,19 @@
-//! The memory of tensors: [`Shared`], which nobody writes while several have it, and [`Storage`] and [`Fresh`], which are
-//! written before there is a tensor of them.
+//! The memory of tensors: [`Shared`], which nobody writes while several have it, and [`Storage`], which is written before
+//! there is a tensor of it.
 //!
-//! What must stay true: storage is written only by who holds it alone, and nobody sees memory that was not written.
+//! Invariants: storage is written only by who holds it alone, and nobody sees memory that was not written.
 
 use std::alloc;
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::device::{Device, stream};
-use super::tensor::Tensor;
+use super::tensor::mismatch;
 use crate::driver::{DeviceBuffer, SharedBuffer, prefer_large_pages};
 use crate::error::{Error, Result};
-use crate::types::{DType, Element, Layout, Shape};
+use crate::types::{DType, Element, Shape};
 
 /// Memory that nobody shares yet, in bytes.
 pub(crate) enum Storage {
@@ -45,7 +46,7 @@ impl Storage {
     ///
     /// # Errors
     ///
-    /// As [`Fresh::new`].
+    /// [`Error::InvalidArgument`] or [`Error::OutOfMemory`] where there is no memory for them, and the driver's.
     pub(super) fn uninitialized(device: &Device, dtype: DType, shape: &Shape) -> Result<Storage> {
         match device.is_cpu() {
             true => Ok(Storage::Host(HostMemory::zeros(bytes_of(dtype, shape)?)?)),
@@ -88,6 +89,14 @@ impl Shared {
         }
     }
 
+    /// The memory itself, where nobody else has it.
+    pub(super) fn into_unique(self) -> Option<Storage> {
+        match self {
+            Shared::Host(memory) => Arc::into_inner(memory).map(Storage::Host),
+            Shared::Cuda(buffer) => buffer.into_unique().map(Storage::Cuda),
+        }
+    }
+
     /// Whether nobody else has it.
     pub(super) fn is_unique(&self) -> bool {
         match self {
@@ -122,7 +131,136 @@ fn too_large(dtype: DType, shape: &Shape) -> Error {
     Error::invalid("allocating a tensor", found, format!("at most {} bytes", isize::MAX))
 }
 
-impl MemoryMut<'_> {
+impl<'a> Memory<'a> {
+    /// Memory of the CPU.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DeviceMismatch`] where it is a device's.
+    #[inline]
+    pub(crate) fn host(self, operation: &'static str) -> Result<&'a [u8]> {
+        match self {
+            Memory::Host(memory) => Ok(memory),
+            Memory::Cuda(buffer) => Err(mismatch(operation, Device::from(buffer.device()), Device::cpu())),
+        }
+    }
+
+    /// Memory of a CUDA device.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DeviceMismatch`] where it is the CPU's.
+    #[inline]
+    pub(crate) fn cuda(self, operation: &'static str) -> Result<&'a DeviceBuffer<u8>> {
+        self.cuda_buffer().ok_or_else(|| not_on_a_device(operation))
+    }
+
+    /// As [`cuda`](Self::cuda), for runs whose host time a result would be a part of.
+    #[inline]
+    pub(crate) fn cuda_buffer(self) -> Option<&'a DeviceBuffer<u8>> {
+        match self {
+            Memory::Cuda(buffer) => Some(buffer),
+            Memory::Host(_) => None,
+        }
+    }
+
+    /// Copies a part of it, after what wrote it and before this returns.
+    pub(crate) fn read(self, range: Range<usize>, to: &mut [u8]) -> Result<()> {
+        match self {
+            Memory::Host(memory) => to.copy_from_slice(part(memory, range)?),
+            Memory::Cuda(buffer) => {
+                stream(&Device::from(buffer.device()))?.copy_to_host(&buffer.slice(range)?, to)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A part of host memory.
+///
+/// # Errors
+///
+/// [`Error::OutOfRange`].
+pub(super) fn part(memory: &[u8], range: Range<usize>) -> Result<&[u8]> {
+    memory.get(range.clone()).ok_or_else(|| outside(&range, memory.len()))
+}
+
+/// As [`part`], to write.
+pub(super) fn part_mut(memory: &mut [u8], range: Range<usize>) -> Result<&mut [u8]> {
+    let length = memory.len();
+    memory.get_mut(range.clone()).ok_or_else(|| outside(&range, length))
+}
+
+#[cold]
+fn outside(range: &Range<usize>, length: usize) -> Error {
+    Error::OutOfRange { start: range.start, end: range.end, length }
+}
+
+#[cold]
+pub(super) fn not_on_a_device(operation: &'static str) -> Error {
+    Error::DeviceMismatch {
+        operation,
+        left: "a tensor on cpu".to_owned(),
+        right: "kernels of a CUDA device; move it there with to()".to_owned(),
+    }
+}
+
+impl<'a> MemoryMut<'a> {
+    /// As [`Memory::host`].
+    #[inline]
+    pub(crate) fn host(&mut self, operation: &'static str) -> Result<&mut [u8]> {
+        match self {
+            MemoryMut::Host(memory) => Ok(memory),
+            MemoryMut::Cuda(buffer) => Err(mismatch(operation, Device::from(buffer.device()), Device::cpu())),
+        }
+    }
+
+    /// As [`Memory::cuda`].
+    #[inline]
+    pub(crate) fn cuda(&mut self, operation: &'static str) -> Result<&mut DeviceBuffer<u8>> {
+        self.cuda_buffer().ok_or_else(|| not_on_a_device(operation))
+    }
+
+    /// As [`Memory::cuda_buffer`].
+    #[inline]
+    pub(crate) fn cuda_buffer(&mut self) -> Option<&mut DeviceBuffer<u8>> {
+        match self {
+            MemoryMut::Cuda(buffer) => Some(buffer),
+            MemoryMut::Host(_) => None,
+        }
+    }
+
+    /// As [`host`](Self::host), for as long as the memory is borrowed.
+    #[inline]
+    pub(crate) fn into_host(self, operation: &'static str) -> Result<&'a mut [u8]> {
+        match self {
+            MemoryMut::Host(memory) => Ok(memory),
+            MemoryMut::Cuda(buffer) => Err(mismatch(operation, Device::from(buffer.device()), Device::cpu())),
+        }
+    }
+
+    /// As [`cuda`](Self::cuda), for as long as the memory is borrowed.
+    #[inline]
+    pub(crate) fn into_cuda(self, operation: &'static str) -> Result<&'a mut DeviceBuffer<u8>> {
+        match self {
+            MemoryMut::Cuda(buffer) => Ok(buffer),
+            MemoryMut::Host(_) => Err(not_on_a_device(operation)),
+        }
+    }
+
+    /// Copies host memory to the place from byte `start` on, before this returns.
+    pub(crate) fn write(self, start: usize, from: &[u8]) -> Result<()> {
+        let range = start..start + from.len();
+        match self {
+            MemoryMut::Host(memory) => part_mut(memory, range)?.copy_from_slice(from),
+            MemoryMut::Cuda(buffer) => {
+                let stream = stream(&Device::from(buffer.device()))?;
+                stream.copy_from_host(from, &mut buffer.slice_mut(range)?)?;
+            }
+        }
+        Ok(())
+    }
+
     #[inline]
     pub(crate) fn device(&self) -> Device {
         match self {
@@ -212,50 +350,5 @@ impl Drop for HostMemory {
             // SAFETY: allocated with this layout, by this or by the vector that was taken over.
             unsafe { alloc::dealloc(self.start.as_ptr(), self.layout) };
         }
-    }
-}
-
-/// Memory for a contiguous tensor that nobody else has, with contents that mean nothing until they are written.
-pub(crate) struct Fresh {
-    storage: Storage,
-    dtype: DType,
-    layout: Layout,
-}
-
-impl Fresh {
-    /// For elements of this dtype and shape.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::InvalidArgument`] or [`Error::OutOfMemory`] where there is no memory for them, and the driver's.
-    pub(crate) fn new(device: &Device, dtype: DType, shape: &Shape) -> Result<Fresh> {
-        Ok(Fresh {
-            storage: Storage::uninitialized(device, dtype, shape)?,
-            dtype,
-            layout: Layout::of(*shape),
-        })
-    }
-
-    pub(crate) fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    pub(crate) fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    /// All of its bytes, to be written, and what they are.
-    pub(crate) fn parts_mut(&mut self) -> (MemoryMut<'_>, DType, &Layout) {
-        (self.storage.memory_mut(), self.dtype, &self.layout)
-    }
-
-    /// All of its bytes, to be written.
-    pub(crate) fn memory_mut(&mut self) -> MemoryMut<'_> {
-        self.storage.memory_mut()
-    }
-
-    /// The tensor, once every element was written.
-    pub(crate) fn into_tensor(self) -> Tensor {
-        Tensor::of(self.storage.into(), self.dtype, self.layout)
     }
 }

@@ -3,6 +3,7 @@
 use super::device::Device;
 use super::storage::{Memory, Shared};
 use crate::error::{Error, Result};
+use crate::fuse::HostInput;
 use crate::types::{DType, Layout, Shape};
 
 /// An array: a dtype known at run time, a shape, strides, and elements on the CPU or a CUDA device.
@@ -73,6 +74,12 @@ impl Tensor {
     #[inline]
     pub(crate) fn memory(&self) -> Memory<'_> {
         self.storage.memory()
+    }
+
+    /// The elements as a run on the CPU reads them.
+    #[inline]
+    pub(super) fn host_input(&self, operation: &'static str) -> Result<HostInput<'_>> {
+        HostInput::of_bytes(self.dtype, self.memory().host(operation)?, self.layout)
     }
 
     /// The same memory in another layout, which was made from this one's.

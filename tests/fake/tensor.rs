@@ -5,6 +5,7 @@ use libtest_mimic::Trial;
 use selvedge::Error;
 use selvedge::driver;
 use selvedge::gemm::Activation;
+use selvedge::tensor::kernel::{self, Output};
 use selvedge::tensor::{Device, Fused, Matmul, Tensor};
 use selvedge::types::DType;
 
@@ -24,6 +25,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> ChildOutcome {
         streams(fake, &device)?;
         copies(fake, &device)?;
         writes(fake, &device)?;
+        kernels(fake, &device)?;
         reductions(fake, &device)?;
         products(fake, &device)?;
         graphs(fake, &device)?;
@@ -197,6 +199,65 @@ fn writes(fake: &Fake, device: &Device) -> ChildOutcome {
     )?;
     fake.clear_failures();
     check(clone.to_vec::<f32>()? == before, "a failed launch changed a clone")
+}
+
+/// Operations of one's own run on the thread's stream, in order with tensors, and are captured.
+fn kernels(fake: &Fake, device: &Device) -> ChildOutcome {
+    const PTX: &str = ".version 7.0\n.target sm_50\n.address_size 64\n\
+        .visible .entry mine(.param .u64 x, .param .u64 y, .param .u32 n) { ret; }\n";
+    let function = driver::Device::new(0)?.load(PTX.as_bytes())?.function("mine")?;
+    let mine = |x: &Tensor| -> selvedge::Result<Tensor> {
+        let mut y = Output::new(&x.device(), DType::F32, x.shape())?;
+        kernel::run(
+            "mine",
+            [x],
+            [&mut y],
+            |_, _| unreachable!("the tensors are on a device"),
+            |stream, [x], [mut y]| {
+                let arguments = (x.as_slice::<f32>()?, y.as_slice_mut::<f32>()?, 64u32);
+                // SAFETY: the fake driver's kernel writes as many bytes as the buffer has.
+                unsafe { function.launch(stream, driver::LaunchConfig::new(1, 64), arguments) }
+            },
+        )?;
+        Ok(y.into_tensor())
+    };
+    let x = Tensor::new([1.0f32; 64], device)?;
+    let (launches, _) = calls(fake, "cuLaunchKernel", || mine(&x))?;
+    check(launches == 1, "an operation of one's own is one launch")?;
+    // Whoever writes the input afterwards on another stream waits for the kernel that reads it.
+    let other = driver::Device::new(0)?.stream()?;
+    let mut own = x.copy()?;
+    let _y = mine(&own)?;
+    let (waits, ()) = calls(fake, "cuStreamWaitEvent", || {
+        Device::with_stream(&other, || own.in_place().fill(2.0).map(drop))
+    })?;
+    check(waits == 1, "a writer does not wait for a reader of one's own")?;
+    let host = Tensor::new([1.0f32; 64], &Device::cpu())?;
+    let mut on_device = Output::new(device, DType::F32, &[64])?;
+    let mixed =
+        kernel::run("mine", [&host], [&mut on_device], |_, _| unreachable!(), |_, _, _| unreachable!());
+    check(matches!(mixed, Err(Error::DeviceMismatch { operation: "mine", .. })), "two devices are no error")?;
+    let stream = device.stream()?;
+    let (graph, y) = stream.capture(|_| mine(&x))?;
+    let graph = graph.instantiate()?;
+    graph.launch(&stream)?;
+    drop(y.to_vec::<f32>()?);
+
+    // A buffer becomes a tensor and comes back, where it is.
+    let buffer = stream.upload(&[1.5f32; 64])?;
+    let place = buffer.address();
+    let tensor = Tensor::from_buffer(buffer, &[8, 8])?;
+    let found = (tensor.shape().to_vec(), tensor.device_slice::<f32>()?.address());
+    check(found == (vec![8, 8], place), "a buffer's tensor is elsewhere")?;
+    let clone = tensor.clone();
+    let copy = tensor.into_buffer::<f32>()?;
+    check(copy.len() == 64 && copy.address() != place, "shared elements are taken away")?;
+    check(clone.into_buffer::<f32>()?.address() == place, "elements of one's own are copied")?;
+    let wrong = Tensor::from_buffer(stream.zeros::<i32>(6)?, &[7]).map(drop);
+    check(
+        matches!(wrong, Err(Error::LengthMismatch { wanted: 7, found: 6, .. })),
+        "a wrong shape is no error",
+    )
 }
 
 /// A program of tensors is captured where its thread's work goes, and runs at each launch.

@@ -29,6 +29,7 @@ mod bad_input;
 mod boxes_and_lists;
 mod contexts;
 mod copies;
+mod custom;
 mod devices;
 mod drops;
 mod faults;
@@ -99,6 +100,7 @@ fn promises() -> Vec<Promise> {
         fuse::promises(),
         moving::promises(),
         tensor::promises(),
+        custom::promises(),
         reduce::promises(),
         random::promises(),
         foreign_images::promises(),

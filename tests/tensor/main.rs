@@ -7,6 +7,7 @@ mod conversions;
 mod files;
 mod fused;
 mod indexing;
+mod kernels;
 mod matmul;
 mod model;
 mod moving;

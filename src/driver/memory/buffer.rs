@@ -164,3 +164,24 @@ impl<T> std::fmt::Debug for DeviceBuffer<T> {
         )
     }
 }
+
+impl<T: Pod> DeviceBuffer<T> {
+    /// The same memory in bytes.
+    pub(crate) fn into_bytes(self) -> DeviceBuffer<u8> {
+        let DeviceBuffer { allocation, address, length, .. } = self;
+        DeviceBuffer { allocation, address, length: length * size_of::<T>(), element: PhantomData }
+    }
+}
+
+impl DeviceBuffer<u8> {
+    /// The same memory as elements.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] where size or alignment does not fit.
+    pub(crate) fn into_elements<T: Pod>(self) -> Result<DeviceBuffer<T>> {
+        let length = DeviceSlice::<u8>::new(self.view()).reinterpret::<T>()?.view().length;
+        let DeviceBuffer { allocation, address, .. } = self;
+        Ok(DeviceBuffer { allocation, address, length, element: PhantomData })
+    }
+}

@@ -33,6 +33,16 @@ impl SharedBuffer {
         self.0.allocation.holders.load(Ordering::Acquire) == 1
     }
 
+    /// The buffer itself, where nobody else holds it.
+    pub(crate) fn into_unique(self) -> Option<DeviceBuffer<u8>> {
+        if !self.is_unique() {
+            return None;
+        }
+        let mut holder = ManuallyDrop::new(self);
+        // SAFETY: nobody else holds it, and this holder is not dropped.
+        Some(unsafe { ManuallyDrop::take(&mut holder.0) })
+    }
+
     /// To write, where nobody else holds it.
     #[inline]
     pub(crate) fn get_mut(&mut self) -> Option<&mut DeviceBuffer<u8>> {

@@ -23,7 +23,7 @@ use super::instruction::{Instruction, Kind};
 use super::number::Number;
 use super::program::{Program, Step};
 use super::space::Space;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::threads::{in_threads, processors};
 use crate::types::{DType, Element, Layout};
 pub(super) use schedule::Schedule;
@@ -63,6 +63,36 @@ unsafe impl Send for HostOutput<'_> {}
 // SAFETY: nothing is written through a shared reference to it.
 unsafe impl Sync for HostOutput<'_> {}
 
+const SLICE: &str = "a slice of an operand";
+
+/// Fails where a layout's elements are no slice of this type.
+pub(super) fn check_slice<T: Element>(dtype: DType, layout: &Layout) -> Result<()> {
+    if T::DTYPE != dtype {
+        let wanted = format!("{dtype}, the dtype of the operand");
+        return Err(Error::DTypeMismatch { operation: SLICE, wanted, found: T::DTYPE.to_string() });
+    }
+    if !layout.is_contiguous() {
+        let found = format!("elements of {layout:?}");
+        return Err(Error::invalid(
+            SLICE,
+            found,
+            "elements in row-major order: make the tensor contiguous()",
+        ));
+    }
+    Ok(())
+}
+
+/// # Safety
+///
+/// As [`std::slice::from_raw_parts`], where there are elements.
+unsafe fn slice_of<'a, T>(start: *const u8, count: usize) -> &'a [T] {
+    match count {
+        0 => &[],
+        // SAFETY: the caller's.
+        count => unsafe { std::slice::from_raw_parts(start.cast(), count) },
+    }
+}
+
 impl<'a> HostInput<'a> {
     /// Elements of `memory` in this layout.
     ///
@@ -82,6 +112,33 @@ impl<'a> HostInput<'a> {
     pub fn of_bytes(dtype: DType, memory: &'a [u8], layout: Layout) -> Result<HostInput<'a>> {
         check_memory(dtype, &layout, memory.as_ptr().addr() as u64, memory.len())?;
         Ok(HostInput { source: Source::Memory(memory.as_ptr()), dtype, layout, borrow: PhantomData })
+    }
+
+    /// The dtype of the elements.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Where the elements lie in their memory.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The elements in row-major order, where they lie so.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DTypeMismatch`](crate::Error::DTypeMismatch) where `T` is not the dtype's,
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) where the elements lie otherwise, or are an output's.
+    pub fn as_slice<T: Element>(&self) -> Result<&'a [T]> {
+        check_slice::<T>(self.dtype, &self.layout)?;
+        let Source::Memory(memory) = self.source else {
+            return Err(Error::invalid(SLICE, "an input in place of an output", "memory of its own"));
+        };
+        let start = memory.wrapping_add(self.layout.offset() * size_of::<T>());
+        // SAFETY: the layout's elements were held against the memory, which is borrowed, and they are contiguous; every
+        // pattern of bytes is an element.
+        Ok(unsafe { slice_of(start, self.layout.count()) })
     }
 
     pub(super) fn described(&self) -> (DType, Layout) {
@@ -129,6 +186,52 @@ impl<'a> HostOutput<'a> {
 }
 
 impl HostOutput<'_> {
+    /// The dtype of the elements.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Where the elements lie in their memory.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The elements in row-major order, where they lie so, to write.
+    ///
+    /// # Errors
+    ///
+    /// As [`HostInput::as_slice`].
+    pub fn as_slice_mut<T: Element>(&mut self) -> Result<&mut [T]> {
+        check_slice::<T>(self.dtype, &self.layout)?;
+        let start = self.memory.wrapping_add(self.layout.offset() * size_of::<T>());
+        Ok(match self.layout.count() {
+            0 => &mut [],
+            // SAFETY: as for `HostInput::as_slice`, and the borrow is exclusive.
+            count => unsafe { std::slice::from_raw_parts_mut(start.cast(), count) },
+        })
+    }
+
+    /// Writes all elements in row-major order.
+    ///
+    /// # Errors
+    ///
+    /// As [`as_slice_mut`](Self::as_slice_mut); [`Error::LengthMismatch`](crate::Error::LengthMismatch) for more or fewer
+    /// elements than there are.
+    pub fn write<T: Element>(&mut self, elements: impl IntoIterator<Item = T>) -> Result<()> {
+        let slice = self.as_slice_mut()?;
+        let (wanted, mut elements) = (slice.len(), elements.into_iter());
+        let mut found = 0;
+        for (place, element) in slice.iter_mut().zip(&mut elements) {
+            *place = element;
+            found += 1;
+        }
+        found += if found == wanted { elements.count() } else { 0 };
+        match found == wanted {
+            true => Ok(()),
+            false => Err(Error::LengthMismatch { operation: SLICE, wanted, found }),
+        }
+    }
+
     pub(super) fn described(&self) -> (DType, Layout) {
         (self.dtype, self.layout)
     }

@@ -19,7 +19,7 @@ use call::{Call, FLAT};
 use space::{Operand, Space};
 
 use super::device::{Device, stream};
-use super::storage::{Fresh, Memory, MemoryMut};
+use super::kernel::Output;
 use super::tensor::{Tensor, mismatch};
 use crate::error::{Error, Result};
 use crate::types::{DType, Layout, Shape};
@@ -162,26 +162,23 @@ fn read(
     check: Check,
 ) -> Result<Tensor> {
     let (device, shape) = (array.device(), repeated.shape());
-    let mut fresh = Fresh::new(&device, array.dtype(), shape)?;
+    let mut fresh = Output::of_shape(&device, array.dtype(), shape)?;
     let operands = [operand(repeated), along.operand, operand(fresh.layout())];
     let space = Space::new(shape, &operands, Some(array.dtype().size()), along.named(call))?;
-    let nothing = space.count() == 0;
-    match (index.memory(), array.memory(), fresh.memory_mut()) {
-        (Memory::Host(indices), Memory::Host(from), MemoryMut::Host(to)) => {
-            if check == Check::Report {
-                check_on_host(call, along, index, indices)?;
-            }
-            host::gather(&space, host::Indices::new(indices, index.dtype()), from, to);
+    let name = call.name();
+    if device.is_cpu() {
+        let indices = index.memory().host(name)?;
+        if check == Check::Report {
+            check_on_host(call, along, index, indices)?;
         }
-        (Memory::Cuda(memory), Memory::Cuda(from), MemoryMut::Cuda(to)) if !nothing => {
-            let indices = kernels::Indices { memory, dtype: index.dtype() };
-            // SAFETY: layouts of the operands' own memory, the array's at the axis by positions that it has.
-            unsafe {
-                kernels::gather(&*stream(&device)?, &space, indices, from, to, check == Check::Report)?;
-            }
-        }
-        // One device, as the caller has made sure, or nothing to do.
-        _ => {}
+        let indices = host::Indices::new(indices, index.dtype());
+        host::gather(&space, indices, array.memory().host(name)?, fresh.memory_mut().host(name)?);
+    } else if space.count() > 0 {
+        let indices = kernels::Indices { memory: index.memory().cuda(name)?, dtype: index.dtype() };
+        let (from, mut to) = (array.memory().cuda(name)?, fresh.memory_mut());
+        let (stream, checked) = (stream(&device)?, check == Check::Report);
+        // SAFETY: layouts of the operands' own memory, the array's at the axis by positions that it has.
+        unsafe { kernels::gather(&stream, &space, indices, from, to.cuda(name)?, checked)? };
     }
     Ok(fresh.into_tensor())
 }

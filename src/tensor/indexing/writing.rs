@@ -8,7 +8,7 @@ use super::{
 use crate::error::{Error, Result};
 use crate::tensor::device::stream;
 use crate::tensor::in_place::TensorMut;
-use crate::tensor::storage::{Memory, MemoryMut};
+use crate::tensor::storage::MemoryMut;
 use crate::tensor::tensor::{Tensor, mismatch};
 use crate::types::{Layout, Shape};
 
@@ -220,8 +220,8 @@ impl<'a> TensorMut<'a> {
     ) -> Result<()> {
         check_elements(call, self, elements)?;
         let from = elements.layout().expand(repeated.shape())?;
-        if let (Memory::Host(memory), Check::Report) = (index.memory(), check) {
-            check_on_host(call, &seen(self.layout(), axis)?, index, memory)?;
+        if self.device().is_cpu() && check == Check::Report {
+            check_on_host(call, &seen(self.layout(), axis)?, index, index.memory().host(call.name())?)?;
         }
         // What is shared is copied first, since only some elements are written.
         let mut own = self.reborrow().view(|layout| Ok(*layout))?;
@@ -276,38 +276,38 @@ impl Write {
         let (shape, named) = (repeated.shape(), self.along.named(self.call));
         let moved = [operand(repeated), self.along.operand, operand(from)];
         let space = |operands: &[Operand]| Space::new(shape, operands, Some(self.bytes), named);
-        match (index.memory(), elements.memory(), memory) {
-            (Memory::Host(indices), Memory::Host(from), MemoryMut::Host(to)) => {
-                host::scatter(&space(&moved)?, host::Indices::new(indices, index.dtype()), to, from);
-            }
-            (Memory::Cuda(memory), Memory::Cuda(from), MemoryMut::Cuda(to)) if shape.count() > 0 => {
-                let indices = kernels::Indices { memory, dtype: index.dtype() };
-                let (stream, checked) = (stream(&index.device())?, self.check == Check::Report);
-                // Several elements can go to one place only along the axis.
-                if shape[self.axis] == 1 {
-                    // SAFETY: layouts of the operands' own memory, the array's at the axis by positions that it has; its
-                    // elements do not overlap, and there is one element for each coordinate but the axis's.
-                    return unsafe { kernels::scatter(&stream, &space(&moved)?, indices, to, from, checked) };
-                }
-                let marks = Marks::new(repeated, self.axis, self.along.size)?;
-                let once = [operand(&marks.once), marks.marks, marks.position];
-                let marking = Space::new(marks.once.shape(), &once, None, named)?;
-                // SAFETY: as above; the marks have a place for each position and coordinate of the index.
-                let found = unsafe { kernels::mark(&stream, &marking, marks.count, indices, checked)? };
-                if self.along.size <= MOST_PLACES.saturating_mul(shape[self.axis]) {
-                    let space = marks.by_places(&moved, self.axis, self.bytes, named)?;
-                    // SAFETY: as above; marks name positions of the elements, of which there are as many as of the index.
-                    unsafe { kernels::scatter_marked(&stream, &space, to, from, &found)? };
-                } else {
-                    let space = space(&[moved[0], moved[1], moved[2], marks.marks, marks.position])?;
-                    // SAFETY: as above.
-                    unsafe { kernels::scatter_last(&stream, &space, indices, to, from, &found)? };
-                }
-            }
-            // One device, as was checked, or nothing to do.
-            _ => {}
+        let name = self.call.name();
+        if memory.device().is_cpu() {
+            let indices = host::Indices::new(index.memory().host(name)?, index.dtype());
+            host::scatter(&space(&moved)?, indices, memory.host(name)?, elements.memory().host(name)?);
+            return Ok(());
         }
-        Ok(())
+        if shape.count() == 0 {
+            return Ok(());
+        }
+        let indices = kernels::Indices { memory: index.memory().cuda(name)?, dtype: index.dtype() };
+        let (from, to) = (elements.memory().cuda(name)?, memory.cuda(name)?);
+        let (stream, checked) = (stream(&index.device())?, self.check == Check::Report);
+        // Several elements can go to one place only along the axis.
+        if shape[self.axis] == 1 {
+            // SAFETY: layouts of the operands' own memory, the array's at the axis by positions that it has; its elements
+            // do not overlap, and there is one element for each coordinate but the axis's.
+            return unsafe { kernels::scatter(&stream, &space(&moved)?, indices, to, from, checked) };
+        }
+        let marks = Marks::new(repeated, self.axis, self.along.size)?;
+        let once = [operand(&marks.once), marks.marks, marks.position];
+        let marking = Space::new(marks.once.shape(), &once, None, named)?;
+        // SAFETY: as above; the marks have a place for each position and coordinate of the index.
+        let found = unsafe { kernels::mark(&stream, &marking, marks.count, indices, checked)? };
+        if self.along.size <= MOST_PLACES.saturating_mul(shape[self.axis]) {
+            let space = marks.by_places(&moved, self.axis, self.bytes, named)?;
+            // SAFETY: as above; marks name positions of the elements, of which there are as many as of the index.
+            unsafe { kernels::scatter_marked(&stream, &space, to, from, &found) }
+        } else {
+            let space = space(&[moved[0], moved[1], moved[2], marks.marks, marks.position])?;
+            // SAFETY: as above.
+            unsafe { kernels::scatter_last(&stream, &space, indices, to, from, &found) }
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::fuse::Number;
 use crate::gemm::{DeviceParts, GemmElement, GemmResult, HostEpilogue, Scalars, gemm_host_with, multiply};
 use crate::tensor::device::{Device, stream};
-use crate::tensor::storage::{Memory, MemoryMut};
-use crate::tensor::tensor::{Tensor, mismatch};
+use crate::tensor::storage::MemoryMut;
+use crate::tensor::tensor::Tensor;
 use crate::types::{DType, Element, NumberKind};
 
 pub(super) struct Call<'a, 'm, 'k> {
@@ -78,10 +78,6 @@ impl Call<'_, '_, '_> {
         let (alpha, beta) = self.factors::<T>();
         let [of_a, of_b, of_c] = step.starts;
         let Fused { bias, activation, residual } = self.fused;
-        let device = self.left.device();
-        let MemoryMut::Host(c) = &mut *self.memory else {
-            return Err(mismatch(OPERATION, device, self.memory.device()));
-        };
         let (a, b) = (on_host::<T>(self.left, of_a)?, on_host::<T>(self.right, of_b)?);
         let mut epilogue = HostEpilogue::new().activation(*activation);
         if let Some(bias) = bias {
@@ -95,30 +91,26 @@ impl Call<'_, '_, '_> {
             epilogue = epilogue.residual(on_host::<C>(residual, of_c)?);
         }
         if let Some(kept) = &mut self.kept {
-            let MemoryMut::Host(kept) = &mut **kept else {
-                return Err(mismatch(OPERATION, device, kept.device()));
-            };
-            epilogue = epilogue.keep(written_on_host::<C>(kept, of_c)?);
+            epilogue = epilogue.keep(written_on_host::<C>(kept.host(OPERATION)?, of_c)?);
         }
-        let c = written_on_host::<C>(c, self.start + of_c)?;
+        let c = written_on_host::<C>(self.memory.host(OPERATION)?, self.start + of_c)?;
         gemm_host_with::<T, C>(&step.product, alpha, a, b, beta, c, epilogue)
     }
 
     fn on_device(&mut self, step: &Step, result: DType, scalars: Scalars) -> Result<()> {
         let [of_a, of_b, of_c] = step.starts;
         let Fused { bias, activation, residual } = self.fused;
-        let device = self.left.device();
-        let MemoryMut::Cuda(c) = &mut *self.memory else {
-            return Err(mismatch(OPERATION, device, self.memory.device()));
-        };
+        let c = self.memory.cuda(OPERATION)?;
         let stream = stream(&Device::from(c.device()))?;
         let (a, b) = (on_device(self.left, of_a)?, on_device(self.right, of_b)?);
         let epilogue = DeviceParts {
             bias: bias.as_ref().map(|bias| on_device(&bias.vector, 0)).transpose()?,
             by_row: bias.as_ref().is_some_and(|bias| by_row(bias, step)),
             kept: match &mut self.kept {
-                Some(MemoryMut::Cuda(kept)) => Some(kept.slice_mut(from(of_c, result, kept.len()))?),
-                Some(kept) => return Err(mismatch(OPERATION, device, kept.device())),
+                Some(kept) => {
+                    let kept = kept.cuda(OPERATION)?;
+                    Some(kept.slice_mut(from(of_c, result, kept.len()))?)
+                }
                 None => None,
             },
             activation: *activation,
@@ -142,23 +134,15 @@ fn from(start: usize, dtype: DType, bytes: usize) -> std::ops::Range<usize> {
 
 /// A tensor's elements, and what lies behind them, from so many after the first one on.
 fn on_host<T: Element>(tensor: &Tensor, start: usize) -> Result<&[T]> {
-    match tensor.memory() {
-        Memory::Host(memory) => {
-            let range = from(tensor.layout().offset() + start, T::DTYPE, memory.len());
-            bytemuck::try_cast_slice(memory.get(range).unwrap_or_default()).map_err(misplaced)
-        }
-        Memory::Cuda(memory) => Err(mismatch(OPERATION, Device::from(memory.device()), Device::cpu())),
-    }
+    let memory = tensor.memory().host(OPERATION)?;
+    let range = from(tensor.layout().offset() + start, T::DTYPE, memory.len());
+    bytemuck::try_cast_slice(memory.get(range).unwrap_or_default()).map_err(misplaced)
 }
 
 /// As [`on_host`], on a device.
 fn on_device(tensor: &Tensor, start: usize) -> Result<DeviceSlice<'_, u8>> {
-    match tensor.memory() {
-        Memory::Cuda(memory) => {
-            memory.slice(from(tensor.layout().offset() + start, tensor.dtype(), memory.len()))
-        }
-        Memory::Host(_) => Err(mismatch(OPERATION, Device::cpu(), tensor.device())),
-    }
+    let memory = tensor.memory().cuda(OPERATION)?;
+    memory.slice(from(tensor.layout().offset() + start, tensor.dtype(), memory.len()))
 }
 
 fn written_on_host<T: Element>(memory: &mut [u8], start: usize) -> Result<&mut [T]> {

@@ -9,9 +9,9 @@ mod fused;
 mod plan;
 
 use super::device::Device;
-use super::evaluate::Target;
 use super::in_place::TensorMut;
-use super::storage::{Fresh, MemoryMut};
+use super::kernel::{Output, Target};
+use super::storage::MemoryMut;
 use super::tensor::{Tensor, mismatch, one_device};
 use crate::error::{Error, Result};
 use crate::fuse::Number;
@@ -174,12 +174,12 @@ impl<'t> Matmul<'t> {
             self.check_fused("what is kept", a, b, dtype)?;
         }
         let fused = Fused::new(self, &shape, (a.rank(), b.rank()))?;
-        let mut fresh = Fresh::new(&device, dtype, &shape)?;
-        let mut kept = if keeps { Some(Fresh::new(&device, dtype, &shape)?) } else { None };
+        let mut fresh = Output::of_shape(&device, dtype, &shape)?;
+        let mut kept = if keeps { Some(Output::of_shape(&device, dtype, &shape)?) } else { None };
         let layout = as_matrices(fresh.layout(), (a.rank(), b.rank()))?;
         let target = Target::new(fresh.memory_mut(), dtype, &layout);
-        self.run((a, b), Number::Integer(0), target, &fused, kept.as_mut().map(Fresh::memory_mut))?;
-        Ok((fresh.into_tensor(), kept.map(Fresh::into_tensor)))
+        self.run((a, b), Number::Integer(0), target, &fused, kept.as_mut().map(Output::memory_mut))?;
+        Ok((fresh.into_tensor(), kept.map(Output::into_tensor)))
     }
 
     /// Replaces the elements of `c`, a `&mut Tensor` or a part of one, by the product plus `beta` times themselves; with

@@ -1,6 +1,6 @@
 //! Tensors one behind another.
 
-use super::{Fresh, Layout, Tensor, copy_into, resized};
+use super::{Layout, Output, Tensor, copy_into, resized};
 use crate::error::{Error, Result};
 use crate::tensor::tensor::one_device;
 use crate::types::DType;
@@ -46,7 +46,7 @@ impl Tensor {
             length = length.saturating_add(other.shape()[axis]);
         }
         let dtype = common_dtype(tensors)?;
-        let mut fresh = Fresh::new(&device, dtype, &resized(first.shape(), axis, length)?)?;
+        let mut fresh = Output::of_shape(&device, dtype, &resized(first.shape(), axis, length)?)?;
         let whole = *fresh.layout();
         let mut start = 0;
         for tensor in tensors {
@@ -112,7 +112,7 @@ impl Tensor {
             let size = self.shape()[axis].max(1) as isize;
             moved[axis] = (moved[axis] + shift.rem_euclid(size)) % size;
         }
-        let mut fresh = Fresh::new(&self.device(), self.dtype(), self.shape())?;
+        let mut fresh = Output::of_shape(&self.device(), self.dtype(), self.shape())?;
         // What stays together: half of what there was for each axis that moves.
         let mut parts: Vec<(Layout, Layout)> = vec![(*self.layout(), *fresh.layout())];
         for (axis, shift) in moved.into_iter().enumerate().filter(|(_, shift)| *shift > 0) {

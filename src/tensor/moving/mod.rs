@@ -11,10 +11,9 @@ mod splitting;
 
 pub use padding::Padding;
 
-use super::evaluate::Target;
+use super::kernel::{Output, Target};
 use super::operand::{Inputs, Operand};
 use super::recipe::{Kind, Recipe};
-use super::storage::Fresh;
 use super::tensor::Tensor;
 use crate::error::Result;
 use crate::types::{DType, Layout, Shape};
@@ -46,7 +45,7 @@ pub(super) fn copy_to(source: &Tensor, target: Target<'_>) -> Result<()> {
 }
 
 /// As [`copy_to`], to a part of what is fresh.
-fn copy_into(source: &Tensor, fresh: &mut Fresh, part: Layout) -> Result<()> {
+fn copy_into(source: &Tensor, fresh: &mut Output, part: Layout) -> Result<()> {
     if part.count() == 0 { Ok(()) } else { copy_to(source, Target::part(fresh, &part)) }
 }
 

@@ -1,6 +1,6 @@
 //! Tensors with a border.
 
-use super::{Fresh, Shape, Tensor, copy_into};
+use super::{Output, Shape, Tensor, copy_into};
 use crate::error::{Error, Result};
 use crate::fuse::Number;
 use crate::types::Slice;
@@ -110,7 +110,7 @@ impl Tensor {
         for (size, (before, behind)) in sizes.iter_mut().zip(widths) {
             *size = size.saturating_add(before.saturating_add(*behind));
         }
-        let mut fresh = Fresh::new(&self.device(), self.dtype(), &Shape::new(&sizes)?)?;
+        let mut fresh = Output::of_shape(&self.device(), self.dtype(), &Shape::new(&sizes)?)?;
         let number = Tensor::full(&[], number, self.dtype(), &self.device())?;
         // The border of each axis is that of what is inside of the axes before it, so every element is written once.
         let mut inside = *fresh.layout();

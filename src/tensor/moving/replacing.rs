@@ -2,11 +2,12 @@
 
 use std::sync::OnceLock;
 
-use super::{Fresh, Tensor, plain};
+use super::{Output, Tensor, plain};
 use crate::error::{Error, Result};
 use crate::fuse::{Expression, Graph, Number, Operation};
-use crate::tensor::evaluate::{Source, Target, evaluate_into};
+use crate::tensor::evaluate::{Source, evaluate_into};
 use crate::tensor::in_place::TensorMut;
+use crate::tensor::kernel::Target;
 use crate::tensor::operand::{Inputs, Operand};
 use crate::tensor::recipe::{Kind, Recipe};
 use crate::types::DType;
@@ -59,7 +60,7 @@ impl Tensor {
         }
         let bits = plain(self.dtype());
         let source = Tensor::of(self.storage.clone(), bits, self.layout);
-        let mut fresh = Fresh::new(&self.device(), self.dtype(), self.shape())?;
+        let mut fresh = Output::of_shape(&self.device(), self.dtype(), self.shape())?;
         let layout = *fresh.layout();
         let target = Target::new(fresh.memory_mut(), bits, &layout);
         let diagonal = Number::from(diagonal as i64);

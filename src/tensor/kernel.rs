@@ -1,0 +1,252 @@
+//! Kernels of one's own on tensors: an operation with an implementation for the CPU and one for CUDA devices.
+//!
+//! [`run`] is where an operation meets memory: it finds the device that the tensors share, resolves inputs and outputs to
+//! their memory and layout once, picks this thread's stream, and calls the implementation for the device. Results go to
+//! an [`Output`], memory of any dtype and shape that nobody else has, or into a tensor that is there.
+//!
+//! ```
+//! use selvedge::driver::{Function, LaunchConfig};
+//! use selvedge::tensor::kernel::{self, Output};
+//! use selvedge::tensor::{Device, Tensor};
+//!
+//! /// x / (1 + |x|), on CUDA devices by the kernel softsign(const float *x, float *y, unsigned n).
+//! fn softsign(x: &Tensor, function: impl Fn() -> selvedge::Result<Function>) -> selvedge::Result<Tensor> {
+//!     let (x, n) = (x.contiguous()?, x.count());
+//!     let mut y = Output::new(&x.device(), x.dtype(), x.shape())?;
+//!     kernel::run(
+//!         "softsign",
+//!         [&x],
+//!         [&mut y],
+//!         |[x], [mut y]| y.write(x.as_slice::<f32>()?.iter().map(|x| x / (1.0 + x.abs()))),
+//!         |stream, [x], [mut y]| {
+//!             let arguments = (x.as_slice::<f32>()?, y.as_slice_mut::<f32>()?, n as u32);
+//!             // SAFETY: the kernel reads and writes n elements.
+//!             unsafe { function()?.launch(stream, LaunchConfig::for_elements(n), arguments) }
+//!         },
+//!     )?;
+//!     Ok(y.into_tensor())
+//! }
+//!
+//! let x = Tensor::new([1.0f32, -3.0, 0.0], &Device::cpu())?;
+//! assert_eq!(softsign(&x, || unreachable!())?.to_vec::<f32>()?, [0.5, -0.75, 0.0]);
+//! # Ok::<(), selvedge::Error>(())
+//! ```
+//!
+//! `examples/17-custom-operation.rs` is the same with its kernel. An error that only the kernel can find is a
+//! [`KernelError`](crate::driver::KernelError). In a capture the launch becomes part of the graph, as those of tensors do.
+//!
+//! Invariants: an output's memory is held exclusively, so it is never an input's; it is written on the thread's stream.
+
+use super::device::{Device, stream};
+use super::in_place::TensorMut;
+use super::storage::{MemoryMut, Shared, Storage};
+use super::tensor::{Tensor, mismatch};
+use crate::driver::Stream;
+use crate::error::{Error, Result};
+pub use crate::fuse::{DeviceInput, DeviceOutput, HostInput, HostOutput};
+use crate::types::{DType, Layout, Shape};
+
+/// Memory for a contiguous tensor that nobody else has. Its contents are unspecified until they are written.
+pub struct Output {
+    storage: Storage,
+    dtype: DType,
+    layout: Layout,
+}
+
+impl Output {
+    /// For elements of this dtype and shape.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for more elements than there can be, [`Error::OutOfMemory`] where there is no memory for
+    /// them, and the driver's.
+    pub fn new(device: &Device, dtype: DType, shape: &[usize]) -> Result<Output> {
+        Output::of_shape(device, dtype, &Shape::new(shape)?)
+    }
+
+    /// As [`new`](Self::new).
+    pub(crate) fn of_shape(device: &Device, dtype: DType, shape: &Shape) -> Result<Output> {
+        let storage = Storage::uninitialized(device, dtype, shape)?;
+        Ok(Output { storage, dtype, layout: Layout::of(*shape) })
+    }
+
+    /// The dtype of the elements.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The sizes of the dimensions.
+    pub fn shape(&self) -> &Shape {
+        self.layout.shape()
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// All of its memory, in bytes.
+    pub(crate) fn memory_mut(&mut self) -> MemoryMut<'_> {
+        self.storage.memory_mut()
+    }
+
+    /// The tensor, once every element was written.
+    pub fn into_tensor(self) -> Tensor {
+        Tensor::of(Shared::from(self.storage), self.dtype, self.layout)
+    }
+}
+
+/// Elements of memory that a run has alone. A layout is hundreds of bytes, so it is not copied.
+pub struct Target<'a> {
+    pub(super) memory: MemoryMut<'a>,
+    pub(super) dtype: DType,
+    pub(super) layout: &'a Layout,
+}
+
+impl<'a> Target<'a> {
+    /// A part of memory, in elements of this dtype.
+    #[inline]
+    pub(crate) fn new(memory: MemoryMut<'a>, dtype: DType, layout: &'a Layout) -> Target<'a> {
+        Target { memory, dtype, layout }
+    }
+
+    /// Where the elements lie.
+    pub(super) fn layout(&self) -> &'a Layout {
+        self.layout
+    }
+
+    /// The same memory in another layout, which was made from this one's.
+    pub(super) fn with_layout(self, layout: &'a Layout) -> Target<'a> {
+        Target { layout, ..self }
+    }
+
+    /// The memory, for what is not an expression.
+    pub(super) fn into_parts(self) -> (MemoryMut<'a>, DType, &'a Layout) {
+        (self.memory, self.dtype, self.layout)
+    }
+
+    /// All of an output.
+    pub(crate) fn all(output: &'a mut Output) -> Target<'a> {
+        Target::new(output.storage.memory_mut(), output.dtype, &output.layout)
+    }
+
+    /// A part of an output whose other parts are written by other runs.
+    pub(crate) fn part(output: &'a mut Output, layout: &'a Layout) -> Target<'a> {
+        Target::new(output.storage.memory_mut(), output.dtype, layout)
+    }
+}
+
+/// Where a kernel writes: an [`Output`], whose contents are unspecified before, or a [`Tensor`] or [`TensorMut`], whose
+/// elements are there. Elements that are shared with others, or that share places, are copied first.
+pub trait KernelOutput: sealed::HasTarget {}
+
+impl KernelOutput for Output {}
+impl KernelOutput for Tensor {}
+impl KernelOutput for TensorMut<'_> {}
+
+mod sealed {
+    use super::{Output, Result, Target, Tensor, TensorMut};
+
+    /// Only the types of this crate are outputs.
+    pub trait HasTarget {
+        /// The memory to write.
+        #[doc(hidden)]
+        fn target(&mut self) -> Result<Target<'_>>;
+    }
+
+    impl HasTarget for Output {
+        fn target(&mut self) -> Result<Target<'_>> {
+            Ok(Target::all(self))
+        }
+    }
+
+    impl HasTarget for Tensor {
+        fn target(&mut self) -> Result<Target<'_>> {
+            self.own()?;
+            self.part_target(None)
+        }
+    }
+
+    impl HasTarget for TensorMut<'_> {
+        fn target(&mut self) -> Result<Target<'_>> {
+            self.own_target()
+        }
+    }
+}
+
+/// Runs an operation: `host` with slices of host memory where the tensors are on the CPU, `cuda` with this thread's stream
+/// and device memory where they are on a CUDA device. `operation` names it in errors.
+///
+/// Operands are resolved in their layouts; an implementation that wants elements in row-major order asks for
+/// [`HostInput::as_slice`] and its kin, or makes the inputs [`contiguous`](Tensor::contiguous) before.
+///
+/// # Errors
+///
+/// [`Error::DeviceMismatch`] for operands on several devices, [`Error::InvalidArgument`] where there are none; those of the
+/// implementation, and of copies of outputs that are shared.
+pub fn run<const INPUTS: usize, const OUTPUTS: usize>(
+    operation: &'static str,
+    inputs: [&Tensor; INPUTS],
+    mut outputs: [&mut dyn KernelOutput; OUTPUTS],
+    host: impl FnOnce([HostInput<'_>; INPUTS], [HostOutput<'_>; OUTPUTS]) -> Result<()>,
+    cuda: impl FnOnce(&Stream, [DeviceInput<'_>; INPUTS], [DeviceOutput<'_>; OUTPUTS]) -> Result<()>,
+) -> Result<()> {
+    let mut targets = Vec::with_capacity(OUTPUTS);
+    for output in &mut outputs {
+        targets.push(output.target()?);
+    }
+    run_targets(
+        operation,
+        &inputs,
+        targets,
+        |inputs, outputs| host(array(operation, inputs)?, array(operation, outputs)?),
+        |stream, inputs, outputs| cuda(stream, array(operation, inputs)?, array(operation, outputs)?),
+    )
+}
+
+/// As many as there are, by their type.
+fn array<T, const COUNT: usize>(operation: &'static str, list: Vec<T>) -> Result<[T; COUNT]> {
+    let found = list.len();
+    list.try_into().map_err(|_| Error::LengthMismatch { operation, wanted: COUNT, found })
+}
+
+/// As [`run`], with as many operands as there are at run time.
+pub(super) fn run_targets<'a>(
+    operation: &'static str,
+    inputs: &[&'a Tensor],
+    mut targets: Vec<Target<'a>>,
+    host: impl FnOnce(Vec<HostInput<'_>>, Vec<HostOutput<'_>>) -> Result<()>,
+    cuda: impl FnOnce(&Stream, Vec<DeviceInput<'_>>, Vec<DeviceOutput<'_>>) -> Result<()>,
+) -> Result<()> {
+    let mut devices =
+        targets.iter().map(|target| target.memory.device()).chain(inputs.iter().map(|input| input.device()));
+    let Some(device) = devices.next() else {
+        return Err(Error::invalid(operation, "no tensors", "at least one"));
+    };
+    if let Some(other) = devices.find(|other| *other != device) {
+        return Err(mismatch(operation, device, other));
+    }
+    drop(devices);
+    if device.is_cpu() {
+        let mut of_inputs = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            of_inputs.push(input.host_input(operation)?);
+        }
+        let mut of_outputs = Vec::with_capacity(targets.len());
+        for target in &mut targets {
+            let memory = target.memory.host(operation)?;
+            of_outputs.push(HostOutput::of_bytes(target.dtype, memory, *target.layout)?);
+        }
+        return host(of_inputs, of_outputs);
+    }
+    let mut of_inputs = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        let memory = input.memory().cuda(operation)?;
+        of_inputs.push(DeviceInput::of_bytes(input.dtype(), memory, *input.layout())?);
+    }
+    let mut of_outputs = Vec::with_capacity(targets.len());
+    for target in &mut targets {
+        let memory = target.memory.cuda(operation)?;
+        of_outputs.push(DeviceOutput::of_bytes(target.dtype, memory, *target.layout)?);
+    }
+    cuda(&*stream(&device)?, of_inputs, of_outputs)
+}
