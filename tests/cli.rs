@@ -151,14 +151,19 @@ fn the_demonstration_runs_on_the_cpu_and_says_why() {
     let text = succeeds(&["demo", "--elements", "5000"]);
     for part in [
         "on the CPU",
-        "No device is used: the NVIDIA driver",
-        "add",
-        "f32",
-        "c64",
-        "c128",
-        "bit for bit",
-        "ulp",
-        "5000",
+        "No GPU is used: the NVIDIA driver",
+        "x[..4] = [",
+        "x / (1 + exp(-x)) * y, fused",
+        "the same, five kernels",
+        "a @ b",
+        "[70, 70]",
+        "[5000]",
+        "GB/s",
+        "FLOP/s",
+        "all 5,000 elements within 4 ulp of f64",
+        "time   the median",
+        "selvedge explain matmul",
+        "cargo run --example",
     ] {
         assert!(text.contains(part), "'{part}' is not in: {text}");
     }
@@ -167,11 +172,13 @@ fn the_demonstration_runs_on_the_cpu_and_says_why() {
     assert_eq!(value["device"]["kind"], "cpu");
     assert!(value["reason"].as_str().unwrap().contains("could not be loaded"));
     let operations = value["operations"].as_array().unwrap();
-    assert_eq!(operations.len(), 3);
-    for operation in operations {
-        assert_eq!(operation["elements"], 5000);
+    let shapes: Vec<&Value> = operations.iter().map(|operation| &operation["shape"]).collect();
+    assert_eq!(shapes, [&json("[5000]"), &json("[5000]"), &json("[5000]"), &json("[70, 70]")]);
+    for (index, operation) in operations.iter().enumerate() {
+        assert_eq!(operation["dtype"], "f32");
         assert!(operation["median_seconds"].as_f64().unwrap() > 0.0);
-        assert!(operation["gigabytes_per_second"].as_f64().unwrap() > 0.0);
+        let speeds = ["gigabytes_per_second", "gigaflops"].map(|name| operation[name].as_f64());
+        assert_eq!(speeds.map(|speed| speed.is_some_and(|speed| speed > 0.0)), [index < 3, index == 3]);
         assert!(!operation["verified"].as_str().unwrap().is_empty());
     }
 }
@@ -185,7 +192,7 @@ fn the_demonstration_of_tensors_reads_files() {
     npy::write_slice(&y, &[10.0f32, 20.0, 30.0], &[3]).unwrap();
     let text = succeeds(&["demo", "--npy", &x, &y]);
     for part in
-        ["tensors on cpu", "No device is used", "x.npy", "[2, 3]", "x * y + x", "every element is the CPU's"]
+        ["tensors on cpu", "No GPU is used", "x.npy", "[2, 3]", "x * y + x", "of plain code", "mean NaN"]
     {
         assert!(text.contains(part), "'{part}' is not in: {text}");
     }
@@ -197,8 +204,36 @@ fn the_demonstration_of_tensors_reads_files() {
     fails(2, &["demo", "--npy", &x, "--elements", "4"], &["--elements"]);
     npy::write_slice(&y, &[1.0f32; 4], &[4]).unwrap();
     fails(2, &["demo", "--npy", &x, &y], &["[2, 3]", "[4]"]);
-    npy::write_slice(&y, &[true.into(); 3] as &[selvedge::types::Bool], &[3]).unwrap();
-    succeeds(&["demo", "--npy", &y]);
+}
+
+/// The mean is NumPy's for each kind of dtype: integers wrap, bools are 0 and 1, and complex numbers keep both parts.
+#[test]
+fn the_demonstration_of_tensors_takes_every_kind() {
+    use num_complex::Complex;
+
+    let folder = tempfile::tempdir().unwrap();
+    let x = folder.path().join("x.npy").to_str().unwrap().to_owned();
+    let mean = |printed: &str, value: &str| {
+        let text = succeeds(&["demo", "--npy", &x]);
+        assert!(text.contains(&format!("\nmean {printed}\n")), "{text}");
+        assert_eq!(json(&succeeds(&["demo", "--json", "--npy", &x]))["mean"], json(value));
+    };
+    // (1+2j)^2 + (1+2j) = -2+6j and (3-1j)^2 + (3-1j) = 11-7j.
+    npy::write_slice(&x, &[Complex::new(1.0f64, 2.0), Complex::new(3.0, -1.0)], &[2]).unwrap();
+    mean("4.5-0.5j", "[4.5, -0.5]");
+    npy::write_slice(&x, &[Complex::new(0.0f32, 1.0)], &[1]).unwrap();
+    mean("-1+1j", "[-1.0, 1.0]");
+    npy::write_slice(&x, &[true.into(), false.into()] as &[selvedge::types::Bool], &[2]).unwrap();
+    mean("0.5", "0.5");
+    // 100 * 101 is 116 modulo 256, 16 * 17 is 16.
+    npy::write_slice(&x, &[100i8, 16], &[2]).unwrap();
+    mean("66", "66.0");
+    npy::write_slice(&x, &[u64::MAX, 3], &[2]).unwrap();
+    mean("6", "6.0");
+    npy::write_slice(&x, &[half::f16::from_f32(300.0)], &[1]).unwrap();
+    mean("inf", "null");
+    npy::write_slice(&x, &[half::bf16::from_f32(3.0)], &[1]).unwrap();
+    mean("12", "12.0");
 }
 
 #[test]
@@ -498,21 +533,10 @@ mod on_the_fake_driver {
         fails(FAILED_FOR_INPUT, &[&base, &arguments[..]].concat(), &["9.9", "8.7"]);
     }
 
+    /// The fake computes nothing, so its results are wrong.
     #[test]
     fn a_wrong_result_of_the_demonstration_is_a_failure() {
-        let parts = ["add_f32", "element 0", "on the device", "on the CPU"];
-        let embedded = "embedded PTX for sm_60; there is no NVRTC here";
-        fails(1, &["demo", "--elements", "1000"], &[&parts[..], &[embedded]].concat());
-        if !compile::nvrtc("a_wrong_result_of_the_demonstration_is_a_failure") {
-            return;
-        }
-        // NVRTC 13 gives machine code for newer drivers than the fake.
-        let (major, minor) = selvedge::nvrtc::version().unwrap();
-        let compiled = match major {
-            13.. => "embedded PTX for sm_60; the image is machine code for sm_90a made by CUDA 13".to_owned(),
-            _ => format!("compiled by NVRTC {major}.{minor} for sm_90"),
-        };
-        let output = on_it(&["demo", "--elements", "1000"]).env("SELVEDGE_CACHE", "none").output().unwrap();
-        compile::refused(1, &output, &[&parts[..], &[&compiled]].concat());
+        let parts = ["x / (1 + exp(-x)) * y, fused: element 0", "when computed in f64"];
+        fails(1, &["demo", "--elements", "1000"], &parts);
     }
 }

@@ -1,47 +1,25 @@
-//! `selvedge demo`: a vector sum and complex quotients, computed, checked and timed; or tensors of files (`tensors`).
+//! `selvedge demo`: a tensor, a fused expression and a matrix product, computed, checked and timed (`steps`); or an
+//! expression of the arrays in files (`tensors`).
 //!
-//! On a device the sum's kernel is compiled by NVRTC where there is one, the others are embedded, and all results must have the bits of the CPU's. The CPU's own results are
-//! held against an independent computation first, so that the demonstration means something on a machine without a
-//! device too.
-
-use std::time::Instant;
+//! Every result is compared with one that scalar code in this program computes in a wider type (`reference`), which uses
+//! neither the library's kernels nor its CPU code.
 
 use selvedge::Error;
-use selvedge::types::Element;
+use selvedge::tensor::Device;
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, NO_DEVICE};
 use crate::options::DemoOptions;
-use crate::output::{self, Progress, Report, Style, Table};
+use crate::output::{self, Report, Style, Table};
 
-mod device;
-mod operation;
+mod reference;
+mod steps;
 mod tensors;
 
-use operation::{Add, Divide, Operation, values};
+use steps::{Amount, Demonstration, Problem, Step};
 
-/// Elements on the CPU where none are asked for: larger than caches, some 20 ms an operation.
-const ON_THE_CPU: usize = 1 << 22;
-/// Rounds of a timing on the CPU, of which the median counts.
+/// Timed rounds, of which the median counts.
 const ROUNDS: usize = 9;
-
-/// One operation, done.
-#[derive(Debug)]
-struct Trial {
-    name: &'static str,
-    dtype: &'static str,
-    /// Where the kernel came from; the CPU needs none.
-    kernel: Option<String>,
-    /// How the result was checked.
-    verified: String,
-    /// Median, in seconds.
-    time: f64,
-    /// Bytes read and written.
-    bytes: u64,
-    /// Median of a copy of one array of the same size, in seconds.
-    copy_time: f64,
-    copy_bytes: u64,
-}
 
 /// Runs the demonstration.
 pub fn demo(options: &DemoOptions) -> Result<Report, Failure> {
@@ -49,94 +27,22 @@ pub fn demo(options: &DemoOptions) -> Result<Report, Failure> {
         return tensors::demo(&options.npy, options.device);
     }
     let elements = options.elements.map(usize::try_from).transpose().map_err(Failure::failed)?;
-    match device::open(options.device.unwrap_or(0)) {
-        Ok((device, module)) => {
-            let elements = elements.unwrap_or(device::ON_A_DEVICE);
-            let trials = device::run(device, &module, elements)?;
-            let (major, minor) = device.compute_capability();
-            let json = json!({ "kind": "cuda", "ordinal": device.ordinal(), "name": device.name(), "uuid": device.uuid() });
-            let place = format!(
-                "{} (device {}, compute capability {major}.{minor})",
-                device.name(),
-                device.ordinal()
-            );
-            Ok(report(&place, json, None, elements, &trials))
-        }
+    let device = Device::cuda(options.device.unwrap_or(0)).map_err(Problem::from);
+    match device.and_then(|device| Ok((device, steps::run(&device, elements)?))) {
+        Ok((device, done)) => Ok(report(&device, None, &done)),
         // A device that was asked for by number is not replaced.
-        Err(error) if options.device.is_none() && device::reason_for_the_cpu(&error) => {
-            let elements = elements.unwrap_or(ON_THE_CPU);
-            let trials = all_on_the_cpu(elements)?;
-            let json = json!({ "kind": "cpu" });
-            Ok(report("the CPU, one thread", json, Some(&error), elements, &trials))
+        Err(Problem::Library(reason)) if options.device.is_none() && is_reason_for_the_cpu(&reason) => {
+            let device = Device::cpu();
+            let done = steps::run(&device, elements)?;
+            Ok(report(&device, Some(&reason), &done))
         }
-        Err(error) => Err(error.into()),
+        Err(problem) => Err(problem.into()),
     }
 }
 
-fn all_on_the_cpu(elements: usize) -> Result<Vec<Trial>, Failure> {
-    let progress = Progress::of_steps("computing on the CPU", 3);
-    let mut trials = vec![on_the_cpu::<Add>(elements)?];
-    progress.set(1);
-    trials.push(on_the_cpu::<Divide<f32>>(elements)?);
-    progress.set(2);
-    trials.push(on_the_cpu::<Divide<f64>>(elements)?);
-    Ok(trials)
-}
-
-fn on_the_cpu<O: Operation>(elements: usize) -> Result<Trial, Failure> {
-    let (left, right) = operands::<O>(elements)?;
-    let mut out = left.clone();
-    let time = median(ROUNDS, || {
-        for ((out, left), right) in out.iter_mut().zip(&left).zip(&right) {
-            *out = O::compute(*left, *right);
-        }
-        std::hint::black_box(&out);
-    });
-    let verified =
-        O::prove(&left, &right, &out).map_err(|wrong| Failure::failed(format!("{}: {wrong}", O::NAME)))?;
-    let copy_time = median(ROUNDS, || {
-        out.copy_from_slice(&left);
-        std::hint::black_box(&out);
-    });
-    Ok(trial::<O>(elements, verified, time, copy_time))
-}
-
-fn trial<O: Operation>(elements: usize, verified: String, time: f64, copy_time: f64) -> Trial {
-    let size = (elements * size_of::<O::Element>()) as u64;
-    Trial {
-        name: O::NAME,
-        dtype: O::Element::DTYPE.name(),
-        kernel: None,
-        verified,
-        time,
-        bytes: 3 * size,
-        copy_time,
-        copy_bytes: 2 * size,
-    }
-}
-
-/// Two arrays of equal length.
-type Pair<T> = (Vec<T>, Vec<T>);
-
-/// The two operands of an operation. Both are random and the same on every machine.
-fn operands<O: Operation>(elements: usize) -> Result<Pair<O::Element>, Failure> {
-    let make = |seed| {
-        values::<O::Element>(elements, seed).ok_or_else(|| {
-            Failure::failed(format!("no memory for {elements} elements; choose fewer with --elements"))
-        })
-    };
-    Ok((make(1)?, make(2)?))
-}
-
-fn median(rounds: usize, mut work: impl FnMut()) -> f64 {
-    let mut times: Vec<f64> = (0..rounds)
-        .map(|_| {
-            let start = Instant::now();
-            work();
-            start.elapsed().as_secs_f64()
-        })
-        .collect();
-    middle(&mut times)
+/// Returns `true` where there is nothing to run on. Every other error is a failure of the demonstration.
+fn is_reason_for_the_cpu(error: &Error) -> bool {
+    Failure::from(error.clone()).code == NO_DEVICE || matches!(error, Error::UnsupportedImage { .. })
 }
 
 /// The median of some times.
@@ -145,71 +51,99 @@ fn middle(times: &mut [f64]) -> f64 {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
-fn report(
-    where_to: &str,
-    device: Value,
-    reason: Option<&Error>,
-    elements: usize,
-    trials: &[Trial],
-) -> Report {
-    let style = Style::of_stdout();
-    let mut text = format!("{}\n", style.bold(&format!("selvedge demo on {where_to}")));
-    if let Some(reason) = reason {
-        text += &match reason {
-            Error::LibraryUnavailable { library, .. } => {
-                format!(
-                    "No device is used: {library} could not be loaded (selvedge info says what was tried).\n"
-                )
-            }
-            reason => format!("No device is used: {reason}.\n"),
-        };
+/// The sentence for a run on the CPU because of this error.
+fn reason_text(reason: &Error) -> String {
+    match reason {
+        Error::LibraryUnavailable { library, .. } => {
+            format!("No GPU is used: {library} could not be loaded (selvedge info lists the attempts).\n")
+        }
+        reason => format!("No GPU is used: {reason}.\n"),
     }
-    let mut table = Table::with_head("<<>>>>", ["operation", "dtype", "elements", "median", "rate", "copy"]);
-    for trial in trials {
+}
+
+const COLUMNS: &str = "\
+time   the median of 9 rounds
+speed  of elementwise operations: bytes read and written in that time; a copy shows the memory's speed
+       of a product: multiplications and additions in that time
+error  the largest distance from the same values computed in f64, one by one, by plain Rust code; the fused
+       expression in units of the last place of each value, the product as a part of the error bound
+";
+
+const NEXT: &str = "\
+selvedge demo --npy x.npy y.npy          an expression of your own arrays
+selvedge explain matmul 4096 4096 4096 bf16   the kernel of a product, and the reason for it
+selvedge info                            the devices, the driver and the libraries
+cargo run --example 12-fused-expressions the same in a Rust program; README.md lists all examples
+";
+
+/// The device as JSON.
+fn device_json(device: &Device) -> Value {
+    match device.as_cuda() {
+        None => json!({ "kind": "cpu" }),
+        Some(device) => json!({
+            "kind": "cuda", "ordinal": device.ordinal(), "name": device.name(), "uuid": device.uuid()
+        }),
+    }
+}
+
+fn report(device: &Device, reason: Option<&Error>, done: &Demonstration) -> Report {
+    let style = Style::of_stdout();
+    let place = match device.as_cuda() {
+        None => {
+            let threads = std::thread::available_parallelism().map_or(1, usize::from);
+            format!("the CPU ({})", output::counted(threads as u64, "processor"))
+        }
+        Some(device) => {
+            let (major, minor) = device.compute_capability();
+            format!("{} (device {}, compute capability {major}.{minor})", device.name(), device.ordinal())
+        }
+    };
+    let mut text = format!("{}\n", style.bold(&format!("selvedge demo on {place}")));
+    text += &reason.map(reason_text).unwrap_or_default();
+    text += &format!("\n{}\n{}\n", style.dim("a tensor"), done.tensor);
+    let mut table = Table::with_head("<<<>>>", ["operation", "dtype", "shape", "time", "speed", "error"]);
+    for step in &done.steps {
         table.row([
-            trial.name.to_owned(),
-            trial.dtype.to_owned(),
-            elements.to_string(),
-            output::seconds(trial.time),
-            output::rate(trial.bytes, trial.time),
-            output::rate(trial.copy_bytes, trial.copy_time),
+            step.name.to_owned(),
+            step.dtype.name().to_owned(),
+            format!("{:?}", step.shape),
+            output::seconds(step.time),
+            step.speed(),
+            step.error.clone(),
         ]);
     }
     text += &format!("\n{}", table.render(style));
-    if trials.iter().any(|trial| trial.kernel.is_some()) {
-        text += &format!("\n{}\n", style.dim("kernels"));
-        let mut table = Table::new("<<<");
-        for trial in trials {
-            let kernel = trial.kernel.clone().unwrap_or_default();
-            table.row([trial.name.to_owned(), trial.dtype.to_owned(), kernel]);
-        }
-        text += &table.render(style);
-    }
     text += &format!("\n{}\n", style.dim("verified"));
-    let mut table = Table::new("<<<");
-    for trial in trials {
-        table.row([trial.name.to_owned(), trial.dtype.to_owned(), trial.verified.clone()]);
+    let mut table = Table::new("<<");
+    for step in &done.steps {
+        table.row([step.name.to_owned(), step.verified.clone()]);
     }
     text += &table.render(style);
-    let operations: Vec<Value> = trials
-        .iter()
-        .map(|trial| {
-            json!({
-                "name": trial.name,
-                "dtype": trial.dtype,
-                "elements": elements,
-                "kernel": trial.kernel,
-                "verified": trial.verified,
-                "median_seconds": trial.time,
-                "gigabytes_per_second": output::gigabytes_per_second(trial.bytes, trial.time),
-                "copy_gigabytes_per_second": output::gigabytes_per_second(trial.copy_bytes, trial.copy_time),
-            })
-        })
-        .collect();
-    Report {
-        text,
-        json: json!({ "device": device, "reason": reason.map(Error::to_string), "operations": operations }),
-    }
+    text += &format!("\n{}\n{}", style.dim("columns"), output::indented(COLUMNS, 2));
+    text += &format!("\n{}\n{}", style.dim("next"), output::indented(NEXT, 2));
+    let operations: Vec<Value> = done.steps.iter().map(operation_json).collect();
+    let json = json!({
+        "device": device_json(device),
+        "reason": reason.map(Error::to_string),
+        "operations": operations,
+    });
+    Report { text, json }
+}
+
+fn operation_json(step: &Step) -> Value {
+    let (bytes, operations) = match step.amount {
+        Amount::Bytes(bytes) => (output::gigabytes_per_second(bytes, step.time), None),
+        Amount::Operations(count) => (None, (step.time > 0.0).then(|| count / step.time / 1e9)),
+    };
+    json!({
+        "name": step.name,
+        "dtype": step.dtype.name(),
+        "shape": step.shape,
+        "verified": step.verified,
+        "median_seconds": step.time,
+        "gigabytes_per_second": bytes,
+        "gigaflops": operations,
+    })
 }
 
 #[cfg(test)]
@@ -217,17 +151,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_operation_is_right_on_the_cpu() {
-        for elements in [1, 1000] {
-            assert!(on_the_cpu::<Add>(elements).is_ok());
-            assert!(on_the_cpu::<Divide<f32>>(elements).is_ok());
-            assert!(on_the_cpu::<Divide<f64>>(elements).is_ok());
-        }
-    }
-
-    #[test]
     fn the_median_is_of_the_middle() {
         assert_eq!(middle(&mut [3.0, 1.0, 2.0]), 2.0);
         assert_eq!(middle(&mut []), 0.0);
+    }
+
+    #[test]
+    fn only_a_missing_device_is_replaced_by_the_cpu() {
+        let unsupported = Error::UnsupportedImage { found: "PTX 8.0".into(), wanted: "PTX 7.4".into() };
+        assert!(is_reason_for_the_cpu(&unsupported));
+        let invalid = Error::InvalidArgument { operation: "demo", found: "1".into(), wanted: "2".into() };
+        assert!(!is_reason_for_the_cpu(&invalid));
     }
 }
