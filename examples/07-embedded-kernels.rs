@@ -1,7 +1,7 @@
-//! The crate's own kernels: complex division by an embedded image that fits device and driver.
+//! The crate's own kernels: which of them a device gets, and why.
 //!
-//! The images are chosen before anything is loaded: `SELVEDGE_ARCH=sm_70` chooses as for an older card, and a driver that
-//! is too old is named together with what the image needs.
+//! Tensors use these kernels by themselves. The images are chosen before anything is loaded: `SELVEDGE_ARCH=sm_70` chooses
+//! as for an older card, and a driver that is too old is named together with what the image needs.
 //!
 //! ```text
 //! cargo run --example 07-embedded-kernels
@@ -9,26 +9,34 @@
 
 mod common;
 
-use num_complex::Complex;
-use selvedge::driver::{Device, LaunchConfig, driver_isa};
+use selvedge::driver::{Device, driver_isa};
 use selvedge::images;
+use selvedge::tensor::{self, Tensor};
+use selvedge::types::DType;
 
 fn embedded_kernels() -> selvedge::Result<()> {
     println!("embedded families: {}", images::families().join(", "));
-    let device = Device::new(0)?;
-    let image = images::select("arithmetic", device.compute_capability(), driver_isa()?)?;
-    println!("{device} takes {image}");
+    // The choice is a function of the device and its driver, so it can be made for a card that is not here.
+    for family in ["gather_32", "gemm_simt_f32", "gemm_wgmma_bf16_nn"] {
+        for capability in [(7, 5), (9, 0), (12, 0)] {
+            match images::select(family, capability, (8, 0)) {
+                Ok(image) => println!("a device of {}.{} takes {image}", capability.0, capability.1),
+                Err(error) => println!("{error}"),
+            }
+        }
+    }
 
-    let stream = device.stream()?;
-    let divide = device.load(&image.bytes()?)?.function("div_c64")?;
-    // The square of 1e30 is no f32: dividing by the square of the absolute value would give 0 or NaN.
-    let dividend = stream.upload(&[Complex::new(1e30f32, 2e30); 1000])?;
-    let divisor = stream.upload(&[Complex::new(2e30f32, 1e30); 1000])?;
-    let mut quotient = stream.zeros::<Complex<f32>>(1000)?;
-    let config = LaunchConfig::for_elements(1000);
-    // SAFETY: div_c64(left, right, result, u64 n) stays below n in each buffer.
-    unsafe { divide.launch(&stream, config, (&dividend, &divisor, &mut quotient, 1000u64))? };
-    println!("(1 + 2i) / (2 + i), both times 1e30, is {}", stream.download(&quotient)?[0]);
+    let device = Device::new(0)?;
+    let image = images::select("gather_32", device.compute_capability(), driver_isa()?)?;
+    println!("{device} takes {image}");
+    // Loaded once a device; indexing loads it by itself too.
+    let module = images::load(&device, "gather_32")?;
+    println!("its kernels: {}", module.function_names()?.join(", "));
+
+    let device = tensor::Device::cuda(0)?;
+    let table = Tensor::arange(0.0, 12.0, 1.0, DType::F32, &device)?.reshape(&[4, 3])?;
+    let rows = Tensor::new([3i64, 0], &device)?;
+    println!("rows 3 and 0 of a table:\n{}", table.index_select(0, &rows)?);
     Ok(())
 }
 

@@ -119,6 +119,8 @@ def main():
     command += [f"--option={option}" for option in OPTIONS]
     # Local memory is a mistake here: registers that did not fit, or an array indexed by a variable.
     command += ["--ptxas", str(ptxas), "--assemble-for", ASSEMBLED_FOR, "--forbid-local-memory"]
+    # A kernel that may start before the one ahead of it has ended reads what that one writes.
+    command += ["--forbid-early-access"]
     command += ["--comment", "Written by scripts/build_images.py, which says what the columns are."]
     command += ["--check"] if arguments.check else []
     command += ["--if-changed"] if arguments.if_changed else []

@@ -1,7 +1,8 @@
-//! An embedded kernel on large data beside the driver's own copy: how near the memory's speed the ground floors come.
+//! A fused expression on large data beside the driver's own copy: how near the memory's speed the ground floors come.
 
-use selvedge::driver::{Device, LaunchConfig, driver_isa};
-use selvedge::images;
+use selvedge::driver::Device;
+use selvedge::fuse::{DeviceInput, DeviceOutput, Graph};
+use selvedge::types::{DType, Layout};
 
 use crate::Options;
 use crate::harness::bare::Bare;
@@ -20,16 +21,16 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         bare,
         "vector_add",
         "Vector add at the memory's speed",
-        "Device time, by events around it, of one launch of the embedded f32 addition on vectors of 1 GiB, and of \
+        "Device time, by events around it, of one launch of the fused f32 addition on vectors of 1 GiB, and of \
          the driver's own copy of 1 GiB. Speeds count every byte read and written: three vectors for the addition, \
          two for the copy. The sum is compared with the CPU's.",
     )?;
     let device = Device::new(0)?;
     let stream = device.stream()?;
-    let image = images::select("arithmetic", device.compute_capability(), driver_isa()?)?;
-    let function = device.load(&image.bytes()?)?.function("add_f32")?;
-    let block = 256;
-    let config = LaunchConfig::new(COUNT.div_ceil(images::items_per_thread(4) * block) as u32, block as u32);
+    let graph = Graph::new();
+    let [x, y] = graph.inputs([DType::F32; 2]);
+    let sum = graph.expression(&[x + y])?;
+    let layout = Layout::contiguous(&[COUNT])?;
     let (left, right) = (Random::new(5).floats(COUNT), Random::new(6).floats(COUNT));
     let (a, b) = (stream.upload(&left)?, stream.upload(&right)?);
     let mut c = stream.zeros::<f32>(COUNT)?;
@@ -56,8 +57,8 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
             // SAFETY: the stream lives until the end of this function.
             let taken = unsafe {
                 bare.device_time(raw_stream, || {
-                    // SAFETY: the three buffers have COUNT elements, which is what the kernel reads and writes.
-                    Ok(function.launch(&stream, config, (&a, &b, &mut c, COUNT as u64))?)
+                    let inputs = [DeviceInput::new(&a, layout)?, DeviceInput::new(&b, layout)?];
+                    Ok(sum.run(&stream, &inputs, &[], &mut [DeviceOutput::new(&mut c, layout)?])?)
                 })
             }?;
             Ok(taken * 1e3)
@@ -69,9 +70,9 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         },
     )?;
 
-    let sum = stream.download(&c)?;
-    if let Some(index) = (0..COUNT).find(|&index| sum[index] != left[index] + right[index]) {
-        return Err(format!("element {index} of the sum is {}", sum[index]).into());
+    let found = stream.download(&c)?;
+    if let Some(index) = (0..COUNT).find(|&index| found[index] != left[index] + right[index]) {
+        return Err(format!("element {index} of the sum is {}", found[index]).into());
     }
     bare.free(source)?;
     bare.free(target)?;

@@ -3,8 +3,8 @@
 //
 // What must stay true: with `reads_c` 0 C is only written. `Shape` is the Rust side's `gemm::blocks::Shape`.
 #pragma once
-#include "elementwise.cuh"
 #include "epilogue.cuh"
+#include "vectors.cuh"
 
 struct Shape {
     i32 m, n, k;

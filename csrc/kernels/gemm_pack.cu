@@ -15,8 +15,8 @@
 // |---|---|---|
 // | (copy.cu) | an element a thread; a launch for each operand | 6539 x 7807, k contiguous: about 0.7 TB/s (estimated from the product's time) |
 // | 1 | as above | 300 random products on an H200, of cuBLAS: 0.82 -> 1.09 |
-#include "elementwise.cuh"
 #include "hopper.cuh"
+#include "vectors.cuh"
 
 namespace {
 

@@ -32,9 +32,9 @@
 // | 5 | tiles of 64 rows too | 1.22, 1.11; 1.16, 0.95, 1.03 |
 // | 6 | tiles of 64 x 16 and 64 x 32: stages of half the memory, so that the next product's blocks find room, and fetch their first stages into the L2 cache while the last ones of this are copied | 1 and 16 x 4096 x 4096: 1.23, 1.24 |
 // | (the same for tiles of 64 x 64; for 128 rows) | the stages do not last; blocks lie unevenly | 128 x 4096 x 4096: 0.87 for 1.04; 1 x 4096 x 4096: 1.14, 128 x 16384 x 16384: 0.69 |
-#include "elementwise.cuh"
 #include "epilogue.cuh"
 #include "hopper.cuh"
+#include "vectors.cuh"
 #include "wgmma.cuh"
 
 // Outside of the namespace, which has no name of its own: the compiler would make one up, another one each time.

@@ -1,7 +1,7 @@
 // Element types of the kernels, without a toolkit header.
 //
 // Why: a header of the toolkit would tie the sources to one release, and the half-precision headers need a newer card
-// than sm_60. What must stay true: sizes and layouts equal those of the Rust side (bool is one byte, a complex number is
+// than sm_60. What must stay true: sizes and layouts equal those of the Rust side (a complex number is
 // real part then imaginary part), and no type asks for more alignment than its Rust twin, so that a view that starts
 // at any element is a legal operand.
 #pragma once
@@ -16,11 +16,6 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef float f32;
 typedef double f64;
-
-// Any byte but 0 is true; only 0 and 1 are written.
-struct boolean {
-    u8 byte;
-};
 
 // IEEE binary16 and the upper half of a binary32, as bits.
 struct f16 {
@@ -37,9 +32,3 @@ struct Complex {
 };
 typedef Complex<f32> c64;
 typedef Complex<f64> c128;
-
-// A value of 16 bytes whose meaning does not matter.
-struct u128 {
-    u64 low;
-    u64 high;
-};

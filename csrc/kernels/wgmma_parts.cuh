@@ -2,7 +2,7 @@
 //
 // What must stay true: a part is whole before its flag is raised, and read behind the flag.
 #pragma once
-#include "elementwise.cuh"
+#include "vectors.cuh"
 #include "wgmma_tiles.cuh"
 
 // Where the numbers of a warpgroup lie in a part.

@@ -2,9 +2,9 @@
 //
 // What must stay true: a tile's numbers are finished in f32 by the same operations whichever way they take here.
 #pragma once
-#include "elementwise.cuh"
 #include "epilogue.cuh"
 #include "hopper.cuh"
+#include "vectors.cuh"
 #include "wgmma_tiles.cuh"
 
 namespace {

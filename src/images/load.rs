@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use once_cell::sync::OnceCell;
 
 use super::select::{of_family, select};
-use super::{DeviceProperties, IMAGES, items_per_thread};
-use crate::driver::{Device, Function, LaunchConfig, Module, driver_isa};
+use super::{DeviceProperties, IMAGES};
+use crate::driver::{Device, Function, Module, driver_isa};
 use crate::error::{Error, Result};
 
 /// A module that is loaded, is being loaded, or could not be loaded yet.
@@ -152,16 +152,4 @@ pub(crate) fn missing_image(properties: DeviceProperties, family: &'static str) 
 /// As [`load`], for the first family that cannot be loaded.
 pub fn preload(device: &Device, families: &[&str]) -> Result<()> {
     families.iter().try_for_each(|family| load(device, family).map(drop))
-}
-
-/// The best launch of an elementwise kernel for `count` elements, by the size of the result's element in bytes.
-///
-/// Any other grid of one dimension is right too, and slower: one thread an element costs 40 % of the bandwidth.
-pub fn elementwise_launch(count: usize, result_bytes: usize) -> LaunchConfig {
-    // Blocks of 128 and 256 are equal where memory is the limit; with the quotients 128 are 2 % ahead.
-    const BLOCK: usize = 128;
-    let threads = count.div_ceil(items_per_thread(result_bytes));
-    // The kernels loop, so a grid that is cut off is right too.
-    let blocks = threads.div_ceil(BLOCK).clamp(1, i32::MAX as usize);
-    LaunchConfig::new(blocks as u32, BLOCK as u32)
 }

@@ -1,9 +1,10 @@
 //! The crate's own kernels: compiled beforehand from `csrc/kernels`, embedded compressed, chosen by device and driver.
 //!
-//! A *family* is the kernels of one source file that are loaded together, such as `arithmetic`; it has an image for each
+//! A *family* is the kernels of one source file that are loaded together, such as `gather_32`; it has an image for each
 //! target that it was compiled for. Why PTX, and old PTX: its ISA decides from which driver on it loads (8.0: CUDA 12.0,
-//! Linux driver 525), and one text serves every later card. Where assembling takes the driver long, machine code
-//! (cubin) lies beside it.
+//! Linux driver 525), and one text serves every later card. Where assembling takes the driver long, there is machine code
+//! (cubin) too. Kernels for `sm_90a` are machine code only: their PTX would run on no other architecture, and devices of
+//! that architecture always got the cubin.
 //!
 //! [`load`] gives the module of a family on a device, loaded once; other modules of this crate look kernels up by family
 //! and entry in the same cache, which a reset of the device empties. [`select`] chooses the image before anything is loaded and knows the reason where nothing fits, so the driver is never asked to
@@ -12,7 +13,8 @@
 //! Two variables of the environment override the choice:
 //!
 //! - `SELVEDGE_ARCH=sm_80` chooses as if the device were no newer than that: the PTX that an sm_80 would get.
-//! - `SELVEDGE_IMAGE` is `ptx` (no machine code), `cubin` (nothing but), or `auto`.
+//! - `SELVEDGE_IMAGE` is `ptx` (no machine code; products on a 9.0 then use the kernels of older architectures), `cubin`
+//!   (nothing but), or `auto`.
 //!
 //! What must stay true: `ptx/manifest` and the files it lists fit `csrc/kernels` (tests/images.rs), and choosing is a
 //! function of its arguments and these two variables alone.
@@ -20,7 +22,6 @@
 mod load;
 mod properties;
 mod select;
-mod strided;
 mod target;
 mod tensor_maps;
 
@@ -33,10 +34,9 @@ use crate::driver::image::{ImageKind, Target};
 use crate::error::{Error, Result};
 
 pub(crate) use load::{Entry, kernel, missing_image};
-pub use load::{elementwise_launch, load, preload};
+pub use load::{load, preload};
 pub use properties::DeviceProperties;
 pub use select::{Overrides, select, select_with};
-pub use strided::StridedLayout;
 pub(crate) use tensor_maps::{MAP_ALIGNMENT, MatrixLayout};
 
 /// One embedded image: a family compiled for a target.
@@ -146,18 +146,6 @@ pub fn families() -> Vec<&'static str> {
     families.sort_unstable();
     families.dedup();
     families
-}
-
-/// Elements that one thread of the elementwise kernels takes, by the size of the result's element in bytes.
-///
-/// [`elementwise_launch`] makes a grid of it.
-pub fn items_per_thread(result_bytes: usize) -> usize {
-    // As `items_per_thread` of csrc/kernels/elementwise.cuh.
-    match result_bytes {
-        0..=2 => 8,
-        3..=15 => 16 / result_bytes,
-        _ => 1,
-    }
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ impl Overrides {
 /// with the overrides of the environment.
 ///
 /// ```
-/// let image = selvedge::images::select("arithmetic", (9, 0), (8, 0))?;
+/// let image = selvedge::images::select("gather_32", (9, 0), (8, 0))?;
 /// assert!(image.bytes()?.starts_with(b".version 8.0"));
 /// # Ok::<(), selvedge::Error>(())
 /// ```

@@ -129,9 +129,3 @@ fn damage_is_an_error() {
     }
     assert!(image("copy", "ampere", (8, 0), ImageKind::Ptx).target().is_err());
 }
-
-#[test]
-fn a_thread_takes_sixteen_bytes_and_at_most_eight_elements() {
-    let sizes = [1, 2, 4, 8, 16];
-    assert_eq!(sizes.map(items_per_thread), [8, 8, 4, 2, 1]);
-}

@@ -1,4 +1,4 @@
-//! Complex arithmetic with the same formulas as the kernels of `csrc/kernels/arithmetic.cu`.
+//! Complex arithmetic with the same formulas as the kernels that `fuse` writes.
 //!
 //! Why not the operators of `num_complex`: its quotient divides by |b|², which overflows once |b| passes 1e19 (f32) or
 //! 1e154 (f64). And a result on the CPU shall have the bits of one on a device. What must stay true: the same operations

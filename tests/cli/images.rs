@@ -41,6 +41,8 @@ fn wrong_usage_of_build_images_ends_with_2() {
         ("k kernels.cu sm_80,sm80\n", ["'sm80'", "line 1"]),
         ("../k kernels.cu sm_80\n", ["'../k'", "letters"]),
         ("k nowhere.cu sm_80\n", ["nowhere.cu", "no such file"]),
+        ("k kernels.cu sm_80:cubin\n", ["'sm_80:cubin'", "PTX to assemble"]),
+        ("k kernels.cu compute_80:cubin,sm_80\n", ["k.sm_80.cubin twice", "a name and target"]),
     ] {
         std::fs::write(&list, text).unwrap();
         refuses(&["--list", &list], &parts);
@@ -212,6 +214,17 @@ fn what_is_to_be_assembled_is_kept_beside_its_text() {
     let assembled = |line: &str| line.split(' ').nth(6).unwrap().ends_with("+ptxas-12.9.86");
     assert_eq!(manifest.lines().skip(1).map(assembled).collect::<Vec<_>>(), [false, true, false]);
     assert_eq!(json(&output_of(&build("", &[&with[..], &["--if-changed"]].concat())))["changed"], false);
+
+    // Machine code without its text, which is assembled for the check all the same.
+    std::fs::write(&list, "k kernels.cu compute_80:cubin,compute_75 -DFACTOR=2\n").unwrap();
+    std::fs::remove_file(&calls).unwrap();
+    let only = ["--ptxas", &ptxas, "--assemble-for", "sm_80"];
+    output_of(&build("", &only));
+    let called = std::fs::read_to_string(&calls).unwrap();
+    assert_eq!(called.lines().collect::<Vec<_>>(), ["-arch=sm_80"; 3]);
+    assert_eq!(files(&out).into_keys().collect::<Vec<_>>(), ["k.sm_75.ptx", "k.sm_80.cubin", "manifest"]);
+    assert_eq!(json(&output_of(&build("", &[&only[..], &["--if-changed"]].concat())))["changed"], false);
+    output_of(&build("", &[&only[..], &["--check"]].concat()));
 
     std::fs::write(&list, "k kernels.cu sm_80+cubin\n").unwrap();
     refused(FAILED_FOR_INPUT, &build("", &with), &["'sm_80+cubin'", "PTX to assemble"]);

@@ -387,10 +387,15 @@ const NAMES: [&str; 12] = [
     "lookups_and_reset",
 ];
 
+/// The children whose kernels are embedded as PTX too.
+const FROM_PTX: [&str; 5] =
+    ["order_simt", "order_mma", "order_mma_double", "epilogues_simt", "launches_of_doubles"];
+
 pub fn trials() -> Vec<Trial> {
     let mut trials: Vec<Trial> = NAMES
         .into_iter()
-        .flat_map(|name| [("", ""), ("_from_ptx", "ptx")].map(|(suffix, image)| (name, suffix, image)))
+        .map(|name| (name, "", ""))
+        .chain(FROM_PTX.map(|name| (name, "_from_ptx", "ptx")))
         .map(|(name, suffix, image)| {
             Trial::test(format!("gemm::{name}{suffix}"), move || {
                 run(name, &[("SELVEDGE_IMAGE", image)]).map(drop)
@@ -402,6 +407,7 @@ pub fn trials() -> Vec<Trial> {
         ("own", ("SELVEDGE_GEMM", "own"), ": wgmma\n", "asked for: 64x64x64 (nn)"),
         ("simt", ("SELVEDGE_GEMM", "simt"), ": simt\n", "asked for: 64x64x64 (nn)"),
         ("unknown", ("SELVEDGE_GEMM", "fastest"), "'fastest'", "asked for: 64x64x64 (nn)"),
+        ("text", ("SELVEDGE_IMAGE", "ptx"), ": mma\n", "SELVEDGE_IMAGE=ptx"),
         ("older", ("SELVEDGE_ARCH", "sm_80"), ": mma\n", "SELVEDGE_ARCH=sm_80"),
         ("oldest", ("SELVEDGE_ARCH", "sm_70"), ": simt\n", "SELVEDGE_ARCH=sm_70"),
     ] {

@@ -411,7 +411,7 @@ fn what_was_current(fake: &Fake) -> Outcome {
         }
     })));
     let (device, other) = (Device::new(0)?, Device::new(1)?);
-    let family = selvedge::images::load(&device, "fill")?;
+    let family = selvedge::images::load(&device, "gather_32")?;
     device.synchronize()?;
     fake.foreign_set(fake.primary_context(0));
     let (ask, asked) = std::sync::mpsc::channel::<Device>();
@@ -433,11 +433,11 @@ fn what_was_current(fake: &Fake) -> Outcome {
             ask.send(device)?;
             told.recv()??;
         }
-        let again = selvedge::images::load(&new, "fill")?;
+        let again = selvedge::images::load(&new, "gather_32")?;
         if again.device() != new || family.device() != device {
             return Err("the module that was cached is the old one".into());
         }
-        lost("an old device's family", selvedge::images::load(&device, "fill"))?;
+        lost("an old device's family", selvedge::images::load(&device, "gather_32"))?;
         drop(ask);
         Ok(())
     })?;

@@ -40,7 +40,7 @@ fn works(fake: &Fake) -> Result<(), Box<dyn std::error::Error>> {
         }
         other => return Err(format!("PTX 8.7 on ISA {isa:?}: {other:?}").into()),
     }
-    match selvedge::images::select("arithmetic", device.compute_capability(), isa) {
+    match selvedge::images::select("gather_32", device.compute_capability(), isa) {
         Ok(_) if isa >= (8, 0) => {}
         Err(Error::UnsupportedImage { found, wanted }) if isa < (8, 0) => println!("{found}; {wanted}"),
         other => return Err(format!("the embedded image on ISA {isa:?}: {:?}", other.map(drop)).into()),

@@ -21,8 +21,10 @@ pub struct Family {
     pub source: Source,
     included: Vec<Included>,
     pub targets: Vec<Target>,
-    /// Of those, the ones whose PTX is also kept as what the assembler makes of it for its own architecture.
+    /// The subset of `targets` whose PTX the assembler turns into machine code for its own architecture.
     pub assembled: Vec<Target>,
+    /// The subset of `assembled` of which only the machine code is written.
+    pub code_only: Vec<Target>,
     /// Options and macros, as the manifest has them.
     pub options: Vec<String>,
 }
@@ -64,13 +66,19 @@ impl Family {
         }
         let targets = targets.to_vec();
         let (name, path, included) = (name.to_owned(), path.to_owned(), includes.files);
-        Ok(Family { name, path, source, included, targets, assembled: Vec::new(), options })
+        let (assembled, code_only) = (Vec::new(), Vec::new());
+        Ok(Family { name, path, source, included, targets, assembled, code_only, options })
     }
 
-    /// What each image is for: PTX or machine code, compiled or assembled.
+    /// Returns the target of each image that is written: PTX or machine code, compiled or assembled.
     pub fn images(&self) -> impl Iterator<Item = Target> + '_ {
         let assembled = self.assembled.iter().map(|target| manifest::machine_target(*target));
-        self.targets.iter().copied().chain(assembled)
+        self.targets.iter().copied().filter(|target| self.is_written(*target)).chain(assembled)
+    }
+
+    /// Returns `false` for PTX that is compiled only to be assembled.
+    pub fn is_written(&self, target: Target) -> bool {
+        !self.code_only.contains(&target)
     }
 
     /// The source's own name, without its folder.
@@ -116,8 +124,10 @@ pub fn families(options: &BuildImagesOptions) -> Result<Vec<Family>, Failure> {
     Ok(families)
 }
 
-/// What follows a target in a list whose PTX is to be assembled too.
-const ASSEMBLED: &str = "+cubin";
+/// The suffix of a listed target whose PTX and assembled machine code are both written.
+const WITH_CODE: &str = "+cubin";
+/// The suffix of a listed target of which only the assembled machine code is written.
+const CODE_ONLY: &str = ":cubin";
 
 /// Reads a list: `NAME SOURCE TARGET[,TARGET...] [OPTION...]` a line.
 fn listed(path: &Path, compile: &CompileOptions) -> Result<Vec<Family>, Failure> {
@@ -138,24 +148,23 @@ fn listed(path: &Path, compile: &CompileOptions) -> Result<Vec<Family>, Failure>
             return Err(wrong(format!("'{line}'"), "NAME SOURCE TARGET[,TARGET...] [OPTION...]").into());
         };
         let target = |text: &str| text.parse::<Target>().map_err(|error| wrong(error.to_string(), "targets"));
-        let (mut all, mut assembled) = (Vec::new(), Vec::new());
+        let (mut all, mut assembled, mut code_only) = (Vec::new(), Vec::new(), Vec::new());
         for text in targets.split(',') {
-            let name = text.strip_suffix(ASSEMBLED);
+            let without_text = text.strip_suffix(CODE_ONLY);
+            let name = without_text.or_else(|| text.strip_suffix(WITH_CODE));
             let target = target(name.unwrap_or(text))?;
-            all.push(target);
-            match name {
-                Some(_) if !target.is_ptx() => {
-                    return Err(
-                        wrong(format!("'{text}'"), "PTX to assemble, such as compute_90a+cubin").into()
-                    );
-                }
-                Some(_) => assembled.push(target),
-                None => {}
+            if name.is_some() && !target.is_ptx() {
+                let wanted = "PTX to assemble, such as compute_90a+cubin or compute_90a:cubin";
+                return Err(wrong(format!("'{text}'"), wanted).into());
             }
+            all.push(target);
+            assembled.extend(name.map(|_| target));
+            code_only.extend(without_text.map(|_| target));
         }
         let mut compile = compile.clone();
         compile.options.extend(options.iter().map(|option| (*option).to_owned()));
-        families.push(Family { assembled, ..Family::read(name, &folder.join(source), &all, &compile)? });
+        let family = Family::read(name, &folder.join(source), &all, &compile)?;
+        families.push(Family { assembled, code_only, ..family });
     }
     if families.is_empty() {
         let found = "no image".to_owned();

@@ -21,6 +21,7 @@ mod assemble;
 mod family;
 mod include;
 mod manifest;
+mod overlap;
 mod plain;
 
 use family::Family;
@@ -45,9 +46,13 @@ pub fn build_images(options: &BuildImagesOptions) -> Result<Report, Failure> {
     }
 
     let mut images = compile(&families, &tools.compiler)?;
+    if options.forbid_early_access {
+        overlap::check(&images)?;
+    }
     if let Some(ptxas) = &options.ptxas {
         assemble::check(ptxas, &options.architectures, options.forbid_local_memory, &images)?;
         let assembled = assemble_kept(ptxas, &families, &tools, &images)?;
+        images.retain(|image| is_written(&families, &image.line.file()));
         images.extend(assembled);
         images.sort_by_key(|image| image.line.file());
     }
@@ -126,6 +131,11 @@ fn assemble_kept(
         }
     }
     Ok(kept)
+}
+
+/// Returns `false` for PTX of which only the machine code is written.
+fn is_written(families: &[Family], file: &str) -> bool {
+    families.iter().any(|family| family.images().any(|target| manifest::file(&family.name, target) == file))
 }
 
 /// NVRTC and its version as the manifest has it, such as `nvrtc-12.0.76`: what is written into PTX says it whole.

@@ -15,7 +15,8 @@ options alone; it is compiled as machine code too, because only that checks inli
 
 A list has a line an image family: NAME SOURCE TARGET[,TARGET...] [OPTION...], with paths from the list's folder. Options
 of the command line come before the line's. Lines that begin with # are comments. A target such as compute_90a+cubin
-keeps beside the PTX what --ptxas makes of it for its own architecture; NVRTC does not compile it as machine code then.
+writes the PTX and the machine code that --ptxas makes of it for its own architecture; NVRTC does not compile it as machine
+code then. compute_90a:cubin writes the machine code only: smaller, but no other architecture runs it.
 
 FOLDER/manifest has a line an image: family, target, the lowest PTX ISA that the driver must take, kind, hash of options
 and sources, hash of the image (both FNV-1a, 64 bits), compiler, options, and the sources with all that they include,
@@ -67,6 +68,9 @@ pub struct BuildImagesOptions {
     /// Fail where an assembled kernel uses local memory: spilled registers, or arrays indexed by a variable
     #[arg(long, requires = "ptxas")]
     pub forbid_local_memory: bool,
+    /// Fail where a kernel that contains griddepcontrol may access memory before griddepcontrol.wait
+    #[arg(long)]
+    pub forbid_early_access: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
