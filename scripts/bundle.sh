@@ -6,7 +6,13 @@
 #
 # Copy the folder to the other machine and run `FOLDER/gpu_suite.sh` there. Nothing in it reads a source path; the
 # machine needs the driver and a C library at least as new as this machine's.
-# CARGO_TARGET_DIR and CARGO are honoured. PARTS chooses among "suite benches gemm cli" (all without it).
+# CARGO_TARGET_DIR and CARGO are honoured. PARTS chooses among "suite benches gemm cli" (these four without it).
+#
+#   PARTS=all scripts/bundle.sh [FOLDER]
+#
+# bundles every test executable, the examples and the program instead, in FOLDER/1, FOLDER/2 and so on, each with a script
+# `run.sh` that runs them (scripts/run_tests.sh). It needs python3, xz and a C++ compiler; scripts/bundle_tests.py lists
+# its settings.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -14,6 +20,13 @@ out=${1:-.carry}
 cargo=${CARGO:-cargo}
 parts=${PARTS:-suite benches gemm cli}
 mkdir -p "$out"
+
+if [ "$parts" = all ]; then
+    python3 scripts/bundle_tests.py "$out"
+    echo "bundled in $out:"
+    du -ah "$out"/[0-9]* | sort -k 2
+    exit
+fi
 
 # The path of the executable that cargo's messages (on stdin) name for target $1.
 executable() {

@@ -8,6 +8,8 @@ use std::process::{Command, Output};
 use selvedge::io::npy;
 use serde_json::Value;
 
+#[path = "common/mod.rs"]
+mod common;
 #[path = "cli/compile.rs"]
 mod compile;
 #[path = "cli/gemm.rs"]
@@ -50,11 +52,8 @@ impl Drop for Folder {
 
 /// Runs the program in a machine that has no CUDA library, as far as it can see.
 fn selvedge(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
-    for variable in ["SELVEDGE_LIBCUDA", "SELVEDGE_LIBNVRTC", "SELVEDGE_LIBCUBLAS", "SELVEDGE_LIBNCCL"] {
-        command.env(variable, "none");
-    }
-    command.args(arguments).output().unwrap()
+    let mut command = Command::new(common::program());
+    common::hide_libraries(&mut command).args(arguments).output().unwrap()
 }
 
 #[track_caller]
@@ -121,7 +120,7 @@ fn info_works_without_a_driver() {
 #[test]
 fn info_lists_every_path_that_was_tried() {
     let missing = std::env::temp_dir().join("selvedge-no-such-driver.so");
-    let output = Command::new(env!("CARGO_BIN_EXE_selvedge"))
+    let output = Command::new(common::program())
         .args(["info", "--json"])
         .env("SELVEDGE_LIBCUDA", &missing)
         .env("SELVEDGE_LIBNVRTC", "relative/libnvrtc.so")
@@ -358,7 +357,7 @@ mod on_the_fake_driver {
 
     /// The program on the fake driver, with the NVRTC that there is.
     pub fn on_it(arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+        let mut command = Command::new(common::program());
         command.args(arguments).env("SELVEDGE_LIBCUDA", DRIVER.as_path());
         command
     }
@@ -486,15 +485,19 @@ mod on_the_fake_driver {
         std::fs::write(&kernel, PTX).unwrap();
         let value = json(&succeeds(&run(&kernel, "scale", &[&lower[..], &["--json"]].concat())));
         assert_eq!(value["image"]["lowered"], Value::Null);
-        let machine_code = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/images/one_cuda12.9_sm100.cubin");
+        let machine_code = common::repository().join("tests/data/images/one_cuda12.9_sm100.cubin");
         let arguments = ["--arg", "x:f32[4]", "--arg", "4:u32", "--lower-ptx-version"];
-        fails(FAILED_FOR_INPUT, &run(machine_code, "add_one", &arguments), &["machine code for sm_100"]);
+        fails(
+            FAILED_FOR_INPUT,
+            &run(machine_code.to_str().unwrap(), "add_one", &arguments),
+            &["machine code for sm_100"],
+        );
     }
 
     #[test]
     fn the_example_fits_its_kernel() {
         let folder = Folder::new("example");
-        let path = |name: &str| format!("{}/examples/saxpy/{name}", env!("CARGO_MANIFEST_DIR"));
+        let path = |name: &str| format!("{}/examples/saxpy/{name}", common::repository().display());
         let (kernel, x, y) = (path("saxpy.ptx"), path("x.npy"), path("y.npy"));
         let saved = format!("out={}", folder.file("result.npy"));
         let arguments = [

@@ -1,11 +1,14 @@
 //! Holds what the documents say against what is there: code, links, files, variables and features.
 
+#[path = "common/mod.rs"]
+mod common;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+    common::repository()
 }
 
 fn read(path: &str) -> String {

@@ -1,8 +1,11 @@
 //! The embedded images are what their sources say, and choosing among them obeys the device, the driver and the
 //! environment. Nothing here needs a GPU.
 
+#[path = "common/mod.rs"]
+mod common;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use selvedge::Error;
@@ -21,10 +24,6 @@ fn is_for_hopper(family: &str) -> bool {
 /// Families that older devices do without.
 fn is_for_newer(family: &str) -> bool {
     family.starts_with("gemm_mma_") || family.starts_with("gemm_async_")
-}
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
 
 /// The names that the kernels of a family have by their sources' headers.
@@ -238,8 +237,8 @@ fn file_names(folder: &Path) -> Vec<String> {
 
 #[test]
 fn images_fit_their_sources() {
-    let kernels = repository().join("csrc/kernels");
-    let ptx = repository().join("ptx");
+    let kernels = common::repository().join("csrc/kernels");
+    let ptx = common::repository().join("ptx");
     let manifest = fs::read_to_string(ptx.join("manifest")).unwrap();
     let mut files = vec!["manifest".to_owned()];
     let mut compiled = Vec::new();

@@ -5,6 +5,9 @@
 //! are held here too: no file grows past a length that can be read in one go, and no test file is forgotten by
 //! `Cargo.toml`, which lists them by hand.
 
+#[path = "common/mod.rs"]
+mod common;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -299,7 +302,7 @@ fn names_of_the_root(source: &str) -> BTreeMap<String, String> {
 }
 
 fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+    common::repository()
 }
 
 /// Every file below a folder of the repository, as `folder/…` with `/` between, sorted.

@@ -1,18 +1,19 @@
 //! The committed benchmark page says what the committed results say, and owns up to what was missed.
 
+#[path = "common/mod.rs"]
+mod common;
 #[allow(dead_code, reason = "the benchmarks use the rest of it")]
 #[path = "../benches/harness/report/mod.rs"]
 mod report;
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use report::{
     Figure, Notes, Others, Report, Rule, Spread, Unit, Verdict, page, plot, read_all, read_notes, read_others,
 };
 
-fn benches() -> &'static Path {
-    // Cargo runs tests in the package's root.
-    Path::new("benches")
+fn benches() -> PathBuf {
+    common::repository().join("benches")
 }
 
 fn everything() -> (Vec<Report>, Notes) {

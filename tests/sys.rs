@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
 
 use selvedge::sys::{self, CublasApi, CublasLtApi, DriverApi, NcclApi, NvrtcApi, Symbol, abi_version, codes};
 
+#[path = "common/mod.rs"]
+mod common;
 #[cfg(target_os = "linux")]
 #[path = "sys/loader.rs"]
 mod loader;
@@ -16,7 +17,7 @@ mod made;
 const FILES: [&str; 5] = ["driver", "nvrtc", "cublas", "cublaslt", "nccl"];
 
 fn source(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sys").join(name);
+    let path = common::repository().join("src/sys").join(name);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -65,7 +66,7 @@ fn bindings_hold_exactly_the_allowlist() {
 
 #[test]
 fn bindings_are_small_link_nothing_and_carry_no_comments() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sys");
+    let folder = common::repository().join("src/sys");
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let lines: usize = files.map(|path| fs::read_to_string(path).unwrap().lines().count()).sum();
     assert!(lines <= 15_000, "src/sys has {lines} lines");

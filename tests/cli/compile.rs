@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use super::{FAILED_FOR_DEVICE, FAILED_FOR_INPUT, Folder, fails, json, run};
+use super::{FAILED_FOR_DEVICE, FAILED_FOR_INPUT, Folder, common, fails, json, run};
 
 /// Two templates, a kernel with a C++ name, one with a C name; included files in a folder of their own.
 const SOURCE: &str = "\
@@ -48,8 +48,8 @@ pub fn sources(name: &str) -> Folder {
 
 /// The program with the NVRTC that there is, a cache of its own, and without a driver.
 pub fn compiling(folder: &Folder, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
-    command.env("SELVEDGE_LIBCUDA", "none").env("SELVEDGE_CACHE", folder.0.join("cache"));
+    let mut command = Command::new(common::program());
+    common::hide_devices(&mut command).env("SELVEDGE_CACHE", folder.0.join("cache"));
     command.args(arguments).output().unwrap()
 }
 
@@ -241,12 +241,12 @@ fn the_cache_is_shown_and_cleared() {
 #[test]
 fn there_may_be_no_cache() {
     let command = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+        let mut command = Command::new(common::program());
         command.env("SELVEDGE_CACHE", "none").args(arguments).output().unwrap()
     };
     assert!(output_of(&command(&["cache"])).contains("There is no cache"));
     assert_eq!(json(&output_of(&command(&["cache", "clear", "--json"])))["folder"], Value::Null);
-    let mut relative = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+    let mut relative = Command::new(common::program());
     let output = relative.env("SELVEDGE_CACHE", "some/where").arg("cache").output().unwrap();
     refused(FAILED_FOR_INPUT, &output, &["SELVEDGE_CACHE", "some/where", "absolute"]);
 }

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::{FAILED_FOR_INPUT, Folder, PTX, fails, json, succeeds};
+use super::{FAILED_FOR_INPUT, Folder, PTX, common, fails, json, succeeds};
 
 fn data(name: &str) -> String {
-    format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/tests/data/{name}", common::repository().display())
 }
 
 fn shown(file: &str) -> Value {

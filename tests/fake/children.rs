@@ -63,6 +63,9 @@ pub fn must_succeed(
 /// Runs the child function that the parent asked for; `None` in the parent.
 pub fn dispatch() -> Option<ExitCode> {
     let name = std::env::var(CHILD).ok()?;
+    if crate::common::builds_only() && name != "emulated" {
+        return Some(ExitCode::SUCCESS);
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = std::env::var("SELVEDGE_LIBCUDA").map_err(Into::into).and_then(|path| {
         let fake = Fake::open(path.as_ref())?;

@@ -3,8 +3,7 @@
 //! other streams; that descriptors are given back, whatever fails; and what is said where there is no such library.
 
 use std::ffi::{CString, c_char, c_int, c_long};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use half::{bf16, f16};
 use libtest_mimic::{Failed, Trial};
@@ -16,10 +15,10 @@ use selvedge::gemm::{
 use selvedge::tensor::{Matmul, Tensor};
 use selvedge::types::DType;
 
-use super::children;
 use super::products::{case, epilogues};
 use super::support::Fake;
 use super::variant::{self, Variant};
+use super::{children, common};
 use case::{Case, LAYOUTS};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -456,20 +455,19 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
 fn library() -> std::io::Result<PathBuf> {
     static BUILT: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _alone = BUILT.lock();
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("csrc/fake_cublas");
-    let folder = variant::scratch(&format!("fake-cublas-{}", std::process::id()))?;
+    const SOURCES: &str = "csrc/fake_cublas";
+    let sources = common::repository().join(SOURCES);
+    let folder = variant::scratch(&format!("fake-cublas-{:016x}", variant::fingerprint(SOURCES, ())?))?;
     for (source, name) in [("fake_cublaslt.c", "libcublasLt.so.12"), ("fake_cublas.c", "libcublas.so.12")] {
-        if !folder.join(name).exists() {
-            let unfinished = folder.join("unfinished");
+        variant::make(&folder.join(name), |unfinished| {
             variant::compile(
                 variant::compiler()
                     .args(["-std=gnu11", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra"])
                     .arg(sources.join(source))
                     .args(["-ldl", "-lm", "-lpthread", "-o"])
-                    .arg(&unfinished),
-            )?;
-            fs::rename(&unfinished, folder.join(name))?;
-        }
+                    .arg(unfinished),
+            )
+        })?;
     }
     Ok(folder.join("libcublas.so.12"))
 }

@@ -5,6 +5,9 @@
 #[cfg(target_os = "linux")]
 mod children;
 #[cfg(target_os = "linux")]
+#[path = "../common/mod.rs"]
+mod common;
+#[cfg(target_os = "linux")]
 mod concurrency;
 #[cfg(target_os = "linux")]
 mod contexts;

@@ -15,8 +15,10 @@ use std::{
     process::Command,
 };
 
-/// Where the fake's sources are.
-const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/csrc/fake_driver");
+use crate::common;
+
+/// The folder of the fake's sources.
+const SOURCES: &str = "csrc/fake_driver";
 /// The list of exported functions, one `X(base, version, spelling)` a line.
 const FUNCTIONS: &str = include_str!("../../csrc/fake_driver/functions.h");
 /// The one file that the variants compile differently.
@@ -100,8 +102,9 @@ pub fn compiler() -> Command {
 
 /// The C files of the library, sorted.
 pub fn sources() -> io::Result<Vec<PathBuf>> {
+    let folder = common::repository().join(SOURCES);
     let mut files = Vec::new();
-    for entry in fs::read_dir(SOURCES)? {
+    for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.extension().is_some_and(|e| e == "c") && !path.ends_with(SELF_TEST) {
             files.push(path);
@@ -113,24 +116,26 @@ pub fn sources() -> io::Result<Vec<PathBuf>> {
 
 /// The C program that checks the fake by itself.
 pub fn self_test() -> PathBuf {
-    Path::new(SOURCES).join(SELF_TEST)
+    common::repository().join(SOURCES).join(SELF_TEST)
 }
 
 /// A folder for build products, made when missing.
 pub fn scratch(name: &str) -> io::Result<PathBuf> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let folder = common::scratch().join(name);
     fs::create_dir_all(&folder)?;
     Ok(folder)
 }
 
-/// A number for these sources and this variant of them.
-fn fingerprint(variant: Option<&Variant>) -> io::Result<u64> {
+/// Returns a number for the sources in a folder of the repository and for what is made of them. It does not depend on
+/// the repository's path, so that a bundle finds what was built elsewhere.
+pub fn fingerprint(sources: &str, made: impl Hash) -> io::Result<u64> {
+    let folder = common::repository().join(sources);
     let mut hasher = DefaultHasher::new();
-    variant.hash(&mut hasher);
-    let mut files: Vec<_> = fs::read_dir(SOURCES)?.collect::<Result<_, _>>()?;
+    made.hash(&mut hasher);
+    let mut files: Vec<_> = fs::read_dir(folder)?.collect::<Result<_, _>>()?;
     files.sort_by_key(fs::DirEntry::path);
     for file in files {
-        file.path().hash(&mut hasher);
+        file.file_name().hash(&mut hasher);
         fs::read(file.path())?.hash(&mut hasher);
     }
     Ok(hasher.finish())
@@ -164,7 +169,7 @@ pub fn make(target: &Path, run: impl FnOnce(&Path) -> io::Result<()>) -> io::Res
 
 /// Everything but the file that differs between variants, in one object.
 fn common_object() -> io::Result<PathBuf> {
-    let object = scratch(&format!("fake-{:016x}", fingerprint(None)?))?.join("common.o");
+    let object = scratch(&format!("fake-{:016x}", fingerprint(SOURCES, None::<&Variant>)?))?.join("common.o");
     make(&object, |unfinished| {
         let files = sources()?.into_iter().filter(|path| !path.ends_with(VARIANT_SOURCE));
         compile(compiler().args(FLAGS).args(["-r", "-nostdlib"]).args(files).arg("-o").arg(unfinished))
@@ -174,7 +179,7 @@ fn common_object() -> io::Result<PathBuf> {
 
 /// Compiles the variant, unless the same one is there already, and returns the path of its `libcuda.so.1`.
 pub fn build(variant: &Variant) -> io::Result<PathBuf> {
-    let folder = scratch(&format!("fake-{:016x}", fingerprint(Some(variant))?))?;
+    let folder = scratch(&format!("fake-{:016x}", fingerprint(SOURCES, Some(variant))?))?;
     let library = folder.join("libcuda.so.1");
     if library.exists() {
         return Ok(library);
@@ -195,7 +200,7 @@ pub fn build(variant: &Variant) -> io::Result<PathBuf> {
             .arg(format!("-DFAKE_DEFAULT_VERSION={}", variant.version))
             .arg(format!("-DFAKE_STUB={}", i32::from(variant.stub)))
             .arg(format!("-DFAKE_OMIT=\" {} \"", omit.join(" ")))
-            .arg(Path::new(SOURCES).join(VARIANT_SOURCE))
+            .arg(common::repository().join(SOURCES).join(VARIANT_SOURCE))
             .arg(common)
             .arg("-o")
             .arg(unfinished);

@@ -1,11 +1,12 @@
 //! PyTorch's side of the benchmarks without PyTorch: the program in Python runs on a stand-in (torch.py here), and the own
 //! side talks to it as it does on a machine with a device.
 
+#[path = "../common/mod.rs"]
+mod common;
 #[allow(dead_code, reason = "the benchmarks use the rest of it")]
 #[path = "../../benches/harness/mod.rs"]
 mod harness;
 
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ type Outcome = Result<(), Failure>;
 /// An interpreter that finds the stand-in, with a mishap if one is named.
 fn interpreter(mishap: &str) -> Command {
     let mut python = Command::new("python3");
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pytorch");
+    let folder = common::repository().join("tests/pytorch");
     python.env("PYTHONPATH", folder).env("PYTHONDONTWRITEBYTECODE", "1").env("FAKE_TORCH_MISHAP", mishap);
     python
 }

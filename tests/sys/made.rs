@@ -1,11 +1,14 @@
 //! Libraries made for the loader's tests: a driver that computes nothing and optional libraries that know their version.
 
+use std::collections::hash_map::DefaultHasher;
 use std::fmt::Write as _;
 use std::fs;
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::common;
 use selvedge::sys::{DriverApi, NvrtcApi};
 
 /// A folder that is removed when the test ends.
@@ -39,7 +42,24 @@ impl Drop for Folder {
 /// Compiles C to a shared library with the given soname.
 pub fn library(path: &Path, source: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let file = path.with_extension("c");
+    let soname = path.file_name().unwrap().to_string_lossy();
+    let mut hasher = DefaultHasher::new();
+    (&soname, source).hash(&mut hasher);
+    let folder = common::scratch().join("made");
+    let made = folder.join(format!("{:016x}.so", hasher.finish()));
+    if !made.exists() {
+        compile(&folder, &made, &soname, source);
+    }
+    fs::copy(made, path).unwrap();
+}
+
+/// Compiles it to a file beside `made` and renames that, because other tests may do the same.
+fn compile(folder: &Path, made: &Path, soname: &str, source: &str) {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    fs::create_dir_all(folder).unwrap();
+    let unfinished = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let file = folder.join(&unfinished).with_extension("c");
+    let unfinished = folder.join(unfinished);
     fs::write(&file, source).unwrap();
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let compiler = cc::Build::new()
@@ -47,14 +67,20 @@ pub fn library(path: &Path, source: &str) {
         .target(&target)
         .host(&target)
         .opt_level(0)
-        .out_dir(path.parent().unwrap())
+        .out_dir(folder)
         .get_compiler();
     let mut command: Command = compiler.to_command();
-    let soname = path.file_name().unwrap().to_string_lossy();
-    command.arg("-shared").arg("-fPIC").arg(format!("-Wl,-soname,{soname}")).arg("-o").arg(path).arg(&file);
+    command
+        .arg("-shared")
+        .arg("-fPIC")
+        .arg(format!("-Wl,-soname,{soname}"))
+        .arg("-o")
+        .arg(&unfinished)
+        .arg(&file);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     fs::remove_file(&file).unwrap();
+    fs::rename(&unfinished, made).unwrap();
 }
 
 /// How a made driver lets its functions be found.

@@ -11,9 +11,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::common;
 use crate::variant::{compile, make, scratch};
-
-const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// A family of kernels: one source, compiled in one way.
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
@@ -67,7 +66,7 @@ fn compiler() -> Command {
 /// All headers and the source in one folder, those of the emulation in the place of the kernels' own.
 fn gather(family: &Family, folder: &Path) -> io::Result<()> {
     for place in ["csrc/kernels", "csrc/emulation"] {
-        for entry in fs::read_dir(Path::new(ROOT).join(place))? {
+        for entry in fs::read_dir(common::repository().join(place))? {
             let path = entry?.path();
             let is_header =
                 path.extension().is_some_and(|extension| extension == "cuh" || extension == "hpp");
