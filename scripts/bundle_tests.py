@@ -73,7 +73,7 @@ def build_libraries(executables: list[tuple[str, str, Path]], scratch: Path) -> 
         "SELVEDGE_TEST_BUILD_ONLY": "1",
     }
     # Tests may fail in this mode, because nothing runs on what they build; the fake's variants are also the program's.
-    for name, arguments in [("fake", []), ("sys", ["loader::"]), ("cli", ["on_the_fake_driver"])]:
+    for name, arguments in [("fake", []), ("sys", ["loader::"]), ("cli", ["the_example_fits_its_kernel"])]:
         print(f"building the libraries of {name}", flush=True)
         subprocess.run(
             [paths[name], *arguments], cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
