@@ -2,11 +2,12 @@
 //!
 //! An archive is not trusted either: a member's header is looked at as a file's is, the bytes that it promises are held
 //! against what the archive's directory says, and that against the compressed bytes that are there (deflate makes no
-//! more than 1032 of one), before anything of that size is allocated. The checksum is looked at when a
-//! member was read to its end.
+//! more than 1032 of one), before anything of that size is allocated. That bound also holds for the archive as a
+//! whole, because members that share bytes with one another, or with the directory, are refused. So are members whose own
+//! header has another name than the directory's. The checksum is looked at when a member was read to its end.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
@@ -34,12 +35,15 @@ impl NpzFile {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] for a file that cannot be opened or is no zip archive.
+    /// [`Error::File`] for a file that cannot be opened, is no zip archive, or whose members overlap or have another name in
+    /// their own header than in the directory.
     pub fn open(path: impl AsRef<Path>) -> Result<NpzFile> {
         let path = path.as_ref();
         let name = path.display().to_string();
         let (file, _) = open_regular(path, ".npz")?;
-        let archive = ZipArchive::new(BufReader::new(file)).map_err(|error| archive_error(&name, &error))?;
+        let mut file = BufReader::new(file);
+        check_members(&mut file, &name)?;
+        let archive = ZipArchive::new(file).map_err(|error| archive_error(&name, &error))?;
         Ok(NpzFile { name, archive })
     }
 
@@ -262,6 +266,61 @@ impl std::fmt::Debug for NpzWriter {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "NpzWriter({}: {})", self.path.display(), self.names.join(", "))
     }
+}
+
+/// The extent of a member in the archive's bytes: its own header and its compressed bytes.
+struct Extent {
+    start: u64,
+    end: u64,
+    name: String,
+}
+
+/// Holds the directory of an archive against the members that it lists.
+fn check_members(file: &mut BufReader<File>, path: &str) -> Result<()> {
+    let mut archive = ZipArchive::new(&mut *file).map_err(|error| archive_error(path, &error))?;
+    let directory = archive.central_directory_start();
+    let mut members = Vec::with_capacity(archive.len());
+    for index in 0..archive.len() {
+        let member = archive.by_index_raw(index).map_err(|error| archive_error(path, &error))?;
+        members.push((member.header_start(), member.compressed_size(), member.name_raw().to_vec()));
+    }
+    drop(archive);
+    let mut extents = Vec::with_capacity(members.len() + 1);
+    for (start, packed, name) in members {
+        let label = String::from_utf8_lossy(&name).into_owned();
+        let (own, header) = local_header(file, start).map_err(|error| broken(path, &error))?;
+        if own != name {
+            let found = format!(
+                "a member that the directory names {label} and its own header {}",
+                own.escape_ascii()
+            );
+            return Err(refused(path, found, "one name in both"));
+        }
+        extents.push(Extent { start, end: start.saturating_add(header).saturating_add(packed), name: label });
+    }
+    extents.push(Extent { start: directory, end: u64::MAX, name: "the directory".to_owned() });
+    extents.sort_by_key(|extent| extent.start);
+    match extents.windows(2).find(|pair| pair[0].end > pair[1].start) {
+        None => Ok(()),
+        Some(pair) => {
+            let found = format!("that {} and {} share bytes", pair[0].name, pair[1].name);
+            Err(refused(path, found, "members that do not overlap"))
+        }
+    }
+}
+
+/// The name in a member's own header, and the bytes of that header.
+fn local_header(file: &mut BufReader<File>, start: u64) -> std::io::Result<(Vec<u8>, u64)> {
+    /// The fields before the name.
+    const FIXED: usize = 30;
+    let mut fixed = [0; FIXED];
+    file.seek(SeekFrom::Start(start))?;
+    file.read_exact(&mut fixed)?;
+    let length = |at: usize| u64::from(u16::from_le_bytes([fixed[at], fixed[at + 1]]));
+    let (name, extra) = (length(26), length(28));
+    let mut bytes = vec![0; name as usize];
+    file.read_exact(&mut bytes)?;
+    Ok((bytes, FIXED as u64 + name + extra))
 }
 
 fn archive_error(name: &str, error: &ZipError) -> Error {

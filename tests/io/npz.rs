@@ -125,6 +125,133 @@ fn members_that_are_no_arrays_or_lie() {
     assert!(text.contains("4026531840") && text.contains("1032"), "{text}");
 }
 
+/// The fields that the directory gives a member of.
+struct Listed {
+    name: &'static str,
+    start: usize,
+    packed: usize,
+    length: usize,
+    sum: u32,
+}
+
+/// An archive of these bytes and a directory that says of them what it wants.
+fn listed(bytes: &[u8], members: &[Listed]) -> Vec<u8> {
+    let mut archive = bytes.to_vec();
+    for Listed { name, start, packed, length, sum } in members {
+        archive.extend(b"PK\x01\x02\x14\0\x14\0\0\0\0\0\0\0\0\0");
+        archive.extend(sum.to_le_bytes());
+        archive.extend((*packed as u32).to_le_bytes());
+        archive.extend((*length as u32).to_le_bytes());
+        archive.extend((name.len() as u16).to_le_bytes());
+        archive.extend([0; 12]);
+        archive.extend((*start as u32).to_le_bytes());
+        archive.extend(name.as_bytes());
+    }
+    let (start, count) = (bytes.len(), members.len() as u16);
+    let size = archive.len() - start;
+    archive.extend(b"PK\x05\x06\0\0\0\0");
+    archive.extend(count.to_le_bytes());
+    archive.extend(count.to_le_bytes());
+    archive.extend((size as u32).to_le_bytes());
+    archive.extend((start as u32).to_le_bytes());
+    archive.extend([0; 2]);
+    archive
+}
+
+/// The part of an archive that is one stored member.
+fn stored(name: &str, bytes: &[u8], sum: u32) -> Vec<u8> {
+    let mut part = b"PK\x03\x04\x14\0\0\0\0\0\0\0\0\0".to_vec();
+    part.extend(sum.to_le_bytes());
+    part.extend((bytes.len() as u32).to_le_bytes());
+    part.extend((bytes.len() as u32).to_le_bytes());
+    part.extend((name.len() as u16).to_le_bytes());
+    part.extend([0; 2]);
+    part.extend(name.as_bytes());
+    part.extend(bytes);
+    part
+}
+
+/// The checksum of zip archives.
+fn sum(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0u32, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte), |sum, _| sum >> 1 ^ if sum & 1 == 1 { 0xedb8_8320 } else { 0 })
+    })
+}
+
+#[test]
+fn members_share_no_bytes_and_have_one_name() {
+    let array = file(1, &dict("'|u1'", "False", "(3,)"), &[1, 2, 3]);
+    let sum = sum(&array);
+    let one = stored("x.npy", &array, sum);
+    let two = [one.clone(), stored("y.npy", &array, sum)].concat();
+    // A member whose stored bytes hold another one.
+    let inner = [array.clone(), stored("y.npy", &array, sum)].concat();
+    let nested = stored("x.npy", &inner, 0);
+    let of = |name, start| Listed { name, start, packed: array.len(), length: array.len(), sum };
+    let longer = |name, start, packed| Listed { name, start, packed, length: packed, sum };
+    let header = one.len() - array.len();
+
+    let good: [(&str, Vec<u8>, usize); 5] = [
+        ("one", listed(&one, &[of("x.npy", 0)]), 1),
+        ("two", listed(&two, &[of("x.npy", 0), of("y.npy", one.len())]), 2),
+        ("in another order", listed(&two, &[of("y.npy", one.len()), of("x.npy", 0)]), 2),
+        // Bytes that no member has do no harm, in front (a self-extracting archive) or between.
+        ("a gap in front", listed(&two, &[of("y.npy", one.len())]), 1),
+        ("no member", listed(&[], &[]), 0),
+    ];
+    for (what, bytes, count) in good {
+        let scratch = Scratch::with("good.npz", &bytes);
+        let mut found = NpzFile::open(&scratch.0).unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert_eq!(found.names().len(), count, "{what}");
+        for name in found.names() {
+            assert_eq!(found.array(&name).unwrap().read().unwrap().as_bytes(), [1, 2, 3], "{what}");
+        }
+    }
+    let prefixed =
+        [b"#!/bin/sh\n".to_vec(), listed(&two, &[of("x.npy", 0), of("y.npy", one.len())])].concat();
+    let scratch = Scratch::with("prefixed.npz", &prefixed);
+    assert_eq!(NpzFile::open(&scratch.0).unwrap().array("y").unwrap().read().unwrap().as_bytes(), [1, 2, 3]);
+
+    let bad: [(&str, Vec<u8>, &[&str]); 8] = [
+        (
+            "one header for two",
+            listed(&one, &[of("x.npy", 0), of("y.npy", 0)]),
+            &["y.npy", "x.npy", "one name"],
+        ),
+        (
+            "within another",
+            listed(&nested, &[longer("x.npy", 0, inner.len()), of("y.npy", header + array.len())]),
+            &["x.npy and y.npy share bytes"],
+        ),
+        (
+            "by one byte",
+            listed(&two, &[longer("x.npy", 0, array.len() + 1), of("y.npy", one.len())]),
+            &["x.npy and y.npy share bytes"],
+        ),
+        (
+            "into the directory",
+            listed(&one, &[longer("x.npy", 0, array.len() + 1)]),
+            &["x.npy and the directory"],
+        ),
+        ("another name", listed(&one, &[of("z.npy", 0)]), &["z.npy", "x.npy", "one name"]),
+        ("a longer name", listed(&one, &[of("x.npyx", 0)]), &["x.npyx", "one name"]),
+        ("another case", listed(&one, &[of("X.npy", 0)]), &["X.npy", "one name"]),
+        ("one that is no array", listed(&one, &[of("x.txt", 0)]), &["x.txt", "one name"]),
+    ];
+    for (what, bytes, parts) in bad {
+        let scratch = Scratch::with("bad.npz", &bytes);
+        let text = message(NpzFile::open(&scratch.0));
+        for part in parts {
+            assert!(text.contains(part), "{what}: '{part}' is not in: {text}");
+        }
+    }
+    // 2,000 names for the same bytes.
+    let names: Vec<&'static str> = (0..2000).map(|k| &*format!("a{k}.npy").leak()).collect();
+    let members: Vec<Listed> = names.iter().map(|name| of(name, 0)).collect();
+    let scratch = Scratch::with("many.npz", &listed(&one, &members));
+    assert!(message(NpzFile::open(&scratch.0)).contains("one name"));
+}
+
 #[test]
 fn files_that_are_no_archives() {
     for bytes in [&b""[..], b"hello", b"\x93NUMPY\x01\x00", b"PK\x03\x04 and nothing more"] {
