@@ -146,6 +146,77 @@ fn every_version_of_the_header() {
 }
 
 #[test]
+fn headers_that_numpy_reads_and_no_longer_writes() {
+    let long = if size_of::<std::ffi::c_long>() == 8 { DType::I64 } else { DType::I32 };
+    for (descr, dtype) in [
+        ("f4", DType::F32),
+        ("=f4", DType::F32),
+        ("|f4", DType::F32),
+        ("f", DType::F32),
+        ("float32", DType::F32),
+        ("<single", DType::F32),
+        ("d", DType::F64),
+        ("float64", DType::F64),
+        ("float", DType::F64),
+        ("e", DType::F16),
+        ("=f2", DType::F16),
+        ("?", DType::Bool),
+        ("|?", DType::Bool),
+        (">?", DType::Bool),
+        ("bool", DType::Bool),
+        ("b1", DType::Bool),
+        ("b", DType::I8),
+        ("B", DType::U8),
+        ("u1", DType::U8),
+        (">i1", DType::I8),
+        ("h", DType::I16),
+        ("=u2", DType::U16),
+        ("i", DType::I32),
+        ("I", DType::U32),
+        ("l", long),
+        ("q", DType::I64),
+        ("=u8", DType::U64),
+        ("F", DType::C64),
+        ("=c16", DType::C128),
+        ("complex128", DType::C128),
+    ] {
+        for (shape, elements) in
+            [("(2,)", 2), ("(2L,)", 2), ("(1L, 2L)", 2), ("(3, 1L,)", 3), ("()", 1), ("(0L,)", 0)]
+        {
+            for quote in ['\'', '"'] {
+                let bytes: Vec<u8> = (0..elements * dtype.size()).map(|byte| (byte % 2) as u8).collect();
+                let text = dict(&format!("{quote}{descr}{quote}"), "False", shape);
+                let scratch = Scratch::with("dialect.npy", &file(1, &text, &bytes));
+                let array = npy::read(&scratch.0).unwrap_or_else(|error| panic!("{text}: {error}"));
+                assert_eq!((array.dtype(), array.as_bytes()), (dtype, &bytes[..]), "{text}");
+            }
+        }
+    }
+    // NumPy refuses these too, or they are no plain type of ours.
+    for (descr, part) in [
+        ("'>f4'", "big-endian"),
+        ("'>d'", "big-endian"),
+        ("'f3'", "f3"),
+        ("''", "header"),
+        ("'float33'", "header"),
+        ("'g'", "header"),
+        ("'O'", "O"),
+        ("'M8[ns]'", ""),
+        ("[('x', 'f4')]", "structured"),
+    ] {
+        assert_refused("odd.npy", &file(1, &dict(descr, "False", "(1,)"), &[0; 4]), &[part]);
+    }
+    for shape in ["(2LL,)", "(2l,)", "(L2,)", "(L,)", "(2 L,)", "(2.0L,)", "(-2L,)"] {
+        assert_refused("long.npy", &file(1, &dict("'u1'", "False", shape), &[0; 2]), &["header"]);
+    }
+    // A key that is no element type stays as it is.
+    let text = "{'descr': 'f4', 'fortran_order': False, 'shape': (1,), }";
+    let padded = format!("{text}{}\n", " ".repeat(64));
+    let scratch = Scratch::with("padded.npy", &file(2, &padded, &1.5f32.to_le_bytes()));
+    assert_eq!(npy::read(&scratch.0).unwrap().as_slice::<f32>().unwrap(), [1.5]);
+}
+
+#[test]
 fn types_that_numpy_has_no_name_for() {
     let scratch =
         Scratch::with("raw2.npy", &file(1, &dict("'<V2'", "False", "(2,)"), &[0x80, 0x3f, 0x00, 0x40]));

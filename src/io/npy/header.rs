@@ -4,12 +4,13 @@
 //! brackets. [`check_text`] therefore admits only what cannot harm it: few bytes, few levels, plain decimal numbers whose
 //! product fits 64 bits. Every header that NumPy writes passes.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::Read;
 
 use npyz::{Endianness, NpyHeader, Order, TypeChar, WriterBuilder};
 
-use super::{broken, refused};
+use super::{broken, dialect, refused};
 use crate::error::Error;
 use crate::types::DType;
 
@@ -149,6 +150,12 @@ pub(in crate::io) fn read(file: &mut impl Read, length: u64) -> Result<Header, R
         ));
     }
     check_text(&bytes[text_start..])?;
+    if let Cow::Owned(text) = dialect::as_written(&bytes[text_start..]) {
+        bytes.truncate(8);
+        let size = text.len() as u32;
+        bytes.extend_from_slice(&size.to_le_bytes()[..size_bytes as usize]);
+        bytes.extend_from_slice(&text);
+    }
     let header = NpyHeader::from_reader(bytes.as_slice())
         .map_err(|error| refuse(format!("a header that cannot be read ({error})"), dict()))?;
     let stored = stored(&header.dtype())?;
@@ -234,8 +241,10 @@ fn check_text(text: &[u8]) -> Result<(), Refusal> {
                 let digits = 1 + text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
                 let number = std::str::from_utf8(&text[at - 1..at - 1 + digits]).unwrap_or_default();
                 at += digits - 1;
+                // Python 2 wrote an L behind a long integer.
+                let end = at + usize::from(text.get(at) == Some(&b'L'));
                 if text
-                    .get(at)
+                    .get(end)
                     .is_some_and(|next| next.is_ascii_alphanumeric() || matches!(next, b'_' | b'.'))
                 {
                     return odd("a number that is not a plain decimal".to_owned());

@@ -4,6 +4,8 @@
 //! promises is held against the file's length before anything of that size is allocated, and then the elements are read
 //! straight into the array that is returned, so that memory holds them once.
 //!
+//! Headers that NumPy reads but no longer writes (`f4`, `=f4`, `?`, `float32`, `(2L,)`) are taken too (`dialect`).
+//!
 //! What is taken: versions 1.0, 2.0 and 3.0; row-major order, and column-major order by who reads the [`Elements`] as
 //! they lie; little-endian elements of every [`DType`]. NumPy has no
 //! dtype for three of them. They are stored as `ml_dtypes` stores them, as raw bytes: `<V2` reads as `bf16`, which is the
@@ -22,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::types::{DType, Element};
 
 mod contents;
+mod dialect;
 pub(super) mod header;
 
 pub use contents::Contents;
