@@ -117,6 +117,36 @@ fn info_works_without_a_driver() {
     assert!(!text.contains('\x1b'), "colour in a pipe: {text}");
 }
 
+/// A pipe may be an image, and what has no end is refused.
+#[test]
+#[cfg(unix)]
+fn pipes_are_read_and_endless_files_are_not() {
+    use std::io::Write;
+    use std::process::Stdio;
+    for arguments in
+        [&["ptx", "/dev/stdin", "--json"][..], &run("/dev/stdin", "scale", &["--arg", "out:f32[4]"])]
+    {
+        let mut command = Command::new(common::program());
+        common::hide_libraries(&mut command).args(arguments);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(PTX.as_bytes()).unwrap();
+        drop(pipe);
+        let output = child.wait_with_output().unwrap();
+        let text =
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains("scale"), "{arguments:?}: {text}");
+    }
+    for arguments in [
+        &["ptx", "/dev/zero"][..],
+        &run("/dev/zero", "scale", &["--arg", "out:f32[4]"]),
+        &["memory", "replay", "/dev/zero"],
+    ] {
+        fails(FAILED_FOR_INPUT, arguments, &["/dev/zero", "more than 512 MiB"]);
+    }
+}
+
 #[test]
 fn info_lists_every_path_that_was_tried() {
     let missing = std::env::temp_dir().join("selvedge-no-such-driver.so");
