@@ -478,6 +478,22 @@ mod on_the_fake_driver {
     }
 
     #[test]
+    fn ptx_loads_with_a_byte_order_mark_and_with_other_comments() {
+        let folder = Folder::new("mark");
+        let kernel = folder.file("kernel.ptx");
+        let arguments = ["--arg", "out:f32[4]", "--arg", "1:f32", "--arg", "4:u32"];
+        let comment = format!("// größe\n/* é\n× */ {PTX}");
+        for text in [format!("\u{feff}{PTX}"), comment.clone(), format!("\u{feff}{comment}")] {
+            std::fs::write(&kernel, text).unwrap();
+            succeeds(&run(&kernel, "scale", &arguments));
+        }
+        // Elsewhere the assembler says that it cannot be.
+        std::fs::write(&kernel, PTX.replace("ret;", "ret; é")).unwrap();
+        let parts = ["Unexpected non-ASCII character"];
+        fails(FAILED_FOR_INPUT, &run(&kernel, "scale", &arguments), &parts);
+    }
+
+    #[test]
     fn times_have_a_histogram() {
         let folder = Folder::new("times");
         let kernel = folder.file("kernel.ptx");

@@ -220,6 +220,15 @@ int image_read_ptx(const char *text, image *out) {
     bool external = false;
     out->ptx = zeroed(strlen(text) + 1);
     memcpy(out->ptx, text, strlen(text));
+    /* Newer assemblers look at comments too. */
+    for (const char *at = text, *line = text; *at; at++) {
+        if ((unsigned char)*at < 0x80) continue;
+        char place[128];
+        int number = 1;
+        for (; line < at; line++) number += *line == '\n';
+        snprintf(place, sizeof place, "Unexpected non-ASCII character encountered on line %d", number);
+        return fail(out, INVALID_PTX, place);
+    }
     while (next(&r)) {
         bool good = true;
         if (is(&r, ".version")) {

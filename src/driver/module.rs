@@ -162,17 +162,6 @@ impl JitOptions {
     }
 }
 
-/// An image as the driver reads it: PTX text must end in a zero byte.
-fn terminated(image: &[u8], kind: ImageKind) -> std::borrow::Cow<'_, [u8]> {
-    if kind == ImageKind::Ptx && image.last() != Some(&0) {
-        let mut copy = Vec::with_capacity(image.len() + 1);
-        copy.extend_from_slice(image);
-        copy.push(0);
-        return copy.into();
-    }
-    image.into()
-}
-
 impl Device {
     /// Loads PTX, a cubin or a fatbin.
     ///
@@ -232,7 +221,7 @@ impl Device {
             let name = CString::new(input.name).map_err(|_| {
                 Error::invalid("Device::link", "a name with a zero byte", "a name without one")
             })?;
-            let mut data = terminated(input.image, kind).into_owned();
+            let mut data = ImageInfo::for_driver(input.image, kind).into_owned();
             let input_type = match kind {
                 ImageKind::Ptx => CUjitInputType::CU_JIT_INPUT_PTX,
                 ImageKind::Cubin => CUjitInputType::CU_JIT_INPUT_CUBIN,
@@ -308,7 +297,7 @@ impl DeviceState {
     }
 
     fn load_image(&'static self, image: &[u8], info: ImageInfo, options: &ModuleOptions) -> Result<Module> {
-        let image = terminated(image, info.kind);
+        let image = ImageInfo::for_driver(image, info.kind);
         let _bound = self.bind()?;
         // Unloading what is done makes room.
         self.free_retired();

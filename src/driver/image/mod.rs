@@ -10,6 +10,7 @@
 //! none refuses an image that a newer driver than this crate knows may take. PTX must end in a NUL before it goes to the
 //! driver; [`ImageInfo::parse`] accepts it with and without.
 
+mod ascii;
 mod cubin;
 mod declaration;
 mod fatbin;
@@ -21,6 +22,7 @@ mod sniff;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -165,6 +167,12 @@ impl ImageInfo {
         } else {
             Err(Error::NotAnImage { found: sniff::describe(bytes) })
         }
+    }
+
+    /// Returns an image of this kind as the driver reads it, which knows no length: PTX ends in a NUL. A byte-order mark
+    /// before PTX goes, and bytes of its comments that are not ASCII become blanks, because assemblers refuse both.
+    pub(crate) fn for_driver(image: &[u8], kind: ImageKind) -> Cow<'_, [u8]> {
+        if kind == ImageKind::Ptx { ascii::for_driver(image) } else { image.into() }
     }
 
     /// Takes over what PTX tells of the kernels and machine code made of it does not: the kinds of parameters. Kernels whose

@@ -4,6 +4,7 @@
 //! the text (NVCC, NVRTC, Clang, Triton, Numba, this crate), a directive that is not known here is stepped over token by
 //! token, so that newer PTX is read as well. Text ends at its first NUL, as it does for the driver.
 
+use super::ascii::BYTE_ORDER_MARK;
 use super::{
     Entry, ImageInfo, ImageKind, KernelInfo, Parameter, ParameterKind, Result, Suffix, Target, damaged,
 };
@@ -377,8 +378,7 @@ struct Tokens<'a> {
 impl<'a> Tokens<'a> {
     fn new(bytes: &'a [u8]) -> Tokens<'a> {
         let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-        // Editors on Windows put a byte-order mark in front.
-        let position = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        let position = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
         Tokens { text, position }
     }
 
