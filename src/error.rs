@@ -9,7 +9,9 @@ use std::sync::{Arc, RwLock};
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What can go wrong, from a missing driver to a kernel that faulted.
-#[derive(Debug, Clone, thiserror::Error)]
+///
+/// `Debug` shows the text of `Display`, so that a `main` which returns [`Result`] prints lines that can be read.
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A shared library could not be loaded.
@@ -297,7 +299,7 @@ pub enum Error {
     },
 
     /// Two lengths differ that must be equal.
-    #[error("{operation} needs {wanted} elements, but was given {found}")]
+    #[error("{operation} needs {wanted} element{}, but was given {found}", if *.wanted == 1 { "" } else { "s" })]
     LengthMismatch {
         /// The operation.
         operation: &'static str,
@@ -380,6 +382,12 @@ pub struct CompilationDetails {
     pub line: u32,
     /// The column of the first error in characters, from 1; 0 where it is not known.
     pub column: u32,
+}
+
+impl std::fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, formatter)
+    }
 }
 
 impl Error {

@@ -87,7 +87,7 @@ impl Tensor {
     /// [`Error::DTypeMismatch`] where `T` is not the dtype's ([`cast`](Self::cast) first), the host has no memory for
     /// them, or what happened on the device before.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
-        self.check_element::<T>("reading a tensor's elements")?;
+        self.check_element::<T>("to_vec")?;
         let mut elements: Vec<T> = self.room(self.count())?;
         self.read(bytemuck::cast_slice_mut(&mut elements))?;
         Ok(elements)
@@ -100,8 +100,8 @@ impl Tensor {
         if T::DTYPE == self.dtype() {
             return Ok(());
         }
-        let wanted = format!("{}, as which the elements are asked for; cast the tensor first", T::DTYPE);
-        Err(Error::DTypeMismatch { operation, wanted, found: self.dtype().to_string() })
+        let wanted = format!("a tensor of {0} (cast(DType::{0:?}) converts it)", T::DTYPE);
+        Err(Error::DTypeMismatch { operation, wanted, found: format!("one of {}", self.dtype()) })
     }
 
     /// The only element.
@@ -117,13 +117,13 @@ impl Tensor {
     ///
     /// [`Error::LengthMismatch`] where there are more or none, and as [`to_vec`](Self::to_vec).
     pub fn item<T: Element>(&self) -> Result<T> {
-        match self.to_vec::<T>()?.as_slice() {
-            [element] => Ok(*element),
-            elements => {
-                let operation = "the only element of a tensor";
-                Err(Error::LengthMismatch { operation, wanted: 1, found: elements.len() })
-            }
+        const OPERATION: &str = "item";
+        self.check_element::<T>(OPERATION)?;
+        match self.count() {
+            1 => self.to_vec::<T>()?.first().copied(),
+            _ => None,
         }
+        .ok_or(Error::LengthMismatch { operation: OPERATION, wanted: 1, found: self.count() })
     }
 
     /// Copies the elements to the host in row-major order, `bytes` being as many as they are.

@@ -40,12 +40,15 @@ impl<'a> Source<'a> {
 ///
 /// As [`Shape::broadcast`].
 #[inline]
-pub(crate) fn broadcast<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Result<Cow<'a, Shape>> {
+pub(crate) fn broadcast<'a>(
+    operation: &'static str,
+    tensors: impl IntoIterator<Item = &'a Tensor>,
+) -> Result<Cow<'a, Shape>> {
     let mut tensors = tensors.into_iter();
     let mut shape = Cow::Borrowed(tensors.next().map_or(&Shape::SCALAR, Tensor::shape));
     for tensor in tensors {
         if *shape != *tensor.shape() {
-            shape = Cow::Owned(shape.broadcast(tensor.shape())?);
+            shape = Cow::Owned(shape.broadcast_in(operation, tensor.shape())?);
         }
     }
     Ok(shape)
@@ -63,7 +66,7 @@ pub(crate) fn evaluate(
     scalars: &[Number],
 ) -> Result<Vec<Tensor>> {
     let device = one_device(OPERATION, inputs.iter().copied())?;
-    let shape = broadcast(inputs.iter().copied())?;
+    let shape = broadcast(OPERATION, inputs.iter().copied())?;
     let fresh = expression.outputs().iter().map(|&dtype| Output::of_shape(&device, dtype, &shape));
     let mut fresh = fresh.collect::<Result<Vec<Output>>>()?;
     let sources: Vec<Source<'_>> = inputs.iter().map(|&input| Source::Tensor(input)).collect();
@@ -89,7 +92,7 @@ pub(super) fn evaluate_one(
     let layout = match common_layout(tensors()) {
         Some(layout) => layout,
         None => {
-            made = Layout::of(*broadcast(tensors())?);
+            made = Layout::of(*broadcast(operation, tensors())?);
             &made
         }
     };

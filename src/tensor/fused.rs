@@ -196,7 +196,7 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
         let expression = self.expression(&operands, [None; OUTPUTS])?;
         let tensors = || operands.iter().filter_map(Operand::tensor);
         let device = one_device(OPERATION, tensors())?;
-        let output = Layout::of(*broadcast(tensors())?);
+        let output = Layout::of(*broadcast(OPERATION, tensors())?);
         let inputs: Vec<Layout> = tensors().map(|tensor| *tensor.layout()).collect();
         let capability = device.as_cuda().map_or((9, 0), |device| device.compute_capability());
         expression.explain(&inputs, &[output; OUTPUTS], capability)

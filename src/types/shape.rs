@@ -125,6 +125,11 @@ impl Shape {
     ///
     /// [`Error::InvalidArgument`] where two sizes differ and neither is 1.
     pub fn broadcast(&self, other: &Shape) -> Result<Shape> {
+        self.broadcast_in("broadcasting", other)
+    }
+
+    /// As [`broadcast`](Self::broadcast), for an operation whose name errors have.
+    pub(crate) fn broadcast_in(&self, operation: &'static str, other: &Shape) -> Result<Shape> {
         let (long, short) = if self.rank >= other.rank { (self, other) } else { (other, self) };
         let mut sizes = *long;
         for (size, &given) in sizes.sizes[long.rank - short.rank..long.rank].iter_mut().zip(short.iter()) {
@@ -133,7 +138,7 @@ impl Shape {
             } else if given != *size && given != 1 {
                 let found = format!("shapes {self} and {other}");
                 let wanted = "sizes that are equal or 1, counted from the last dimension";
-                return Err(Error::invalid("broadcasting", found, wanted));
+                return Err(Error::invalid(operation, found, wanted));
             }
         }
         Shape::new(&sizes)

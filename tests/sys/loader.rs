@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use selvedge::sys;
+use selvedge::{Error, sys};
 
 use crate::made::{self, Driver, Folder, Lookup};
 
@@ -40,7 +40,14 @@ fn child() {
         "report" => println!("{}", sys::report()),
         "driver" => match sys::driver() {
             Ok(api) => println!("ok {} {}", api.version(), api.loaded.path),
-            Err(error) => println!("error {error}\n{error:?}"),
+            Err(error) => {
+                let kind = match &error {
+                    Error::LibraryUnavailable { .. } => "LibraryUnavailable",
+                    Error::NoDevice { .. } => "NoDevice",
+                    _ => "another kind",
+                };
+                println!("error {error}\nkind: {kind}");
+            }
         },
         "symbols" => {
             let api = sys::driver().unwrap();
@@ -129,7 +136,7 @@ fn none_acts_as_if_nothing_were_installed() {
     }
     let text = run("driver", &[("SELVEDGE_LIBCUDA", none)]);
     assert!(text.contains("the NVIDIA driver could not be loaded"), "{text}");
-    assert!(text.contains("LibraryUnavailable"), "{text}");
+    assert!(text.contains("kind: LibraryUnavailable"), "{text}");
 }
 
 #[test]
@@ -198,7 +205,7 @@ fn no_device_and_failed_starts_are_told_apart() {
     let variables: &[(&str, &Path)] =
         &[("SELVEDGE_LIBCUDA", &empty), ("CUDA_VISIBLE_DEVICES", Path::new("-1"))];
     let text = run("driver", variables);
-    assert!(text.contains("NoDevice") && text.contains("CUDA_ERROR_NO_DEVICE"), "{text}");
+    assert!(text.contains("kind: NoDevice") && text.contains("CUDA_ERROR_NO_DEVICE"), "{text}");
     assert!(text.contains("CUDA_VISIBLE_DEVICES is '-1'"), "{text}");
     let report = run("report", &[("SELVEDGE_LIBCUDA", &empty)]);
     let head = section(&report, "the NVIDIA driver")[0];

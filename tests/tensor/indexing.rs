@@ -324,7 +324,7 @@ fn what_does_not_fit_names_both_sides() {
     says(x.take(&Tensor::new([true], &cpu).unwrap()), &["take", "integers", "bool"]);
     says(x.index_select(0, &index), &["index_select", "shape [1, 2]", "one dimension"]);
     says(x.take_along_axis(0, &Tensor::new([0], &cpu).unwrap()), &["shape [1]", "shape [2, 3]"]);
-    says(x.take_along_axis(0, &Tensor::new([[0, 1]], &cpu).unwrap()), &["broadcasting", "[1, 2]"]);
+    says(x.take_along_axis(0, &Tensor::new([[0, 1]], &cpu).unwrap()), &["take_along_axis: ", "[1, 2]"]);
     let elements = Tensor::new([[1i32, 2]], &cpu).unwrap();
     says(x.scatter(0, &index, &elements), &["scatter", "elements of f32", "elements of i32"]);
     says(x.scatter(0, &index, &counting::<f32>(&[3])), &["expand", "[3]", "[1, 2]"]);

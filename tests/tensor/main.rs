@@ -3,6 +3,7 @@
 
 mod aliasing;
 mod conversions;
+mod errors;
 #[cfg(feature = "io")]
 mod files;
 mod fused;

@@ -48,7 +48,7 @@ fn common(operation: &'static str, inputs: &[Layout]) -> Result<Shape> {
     let Some(first) = inputs.first() else {
         return Err(Error::invalid(operation, "no inputs", "at least one"));
     };
-    inputs[1..].iter().try_fold(*first.shape(), |shape, input| shape.broadcast(input.shape()))
+    inputs[1..].iter().try_fold(*first.shape(), |shape, input| shape.broadcast_in(operation, input.shape()))
 }
 
 impl Dimensions {

@@ -132,8 +132,12 @@ impl State {
         let layouts: Vec<Layout> = inputs.iter().map(|(_, layout)| *layout).collect();
         let dimensions = Dimensions::new(operation, &layouts, &output.1)?;
         if dimensions.row == 0 && dimensions.rows > 0 && !self.fold.has_empty() {
-            let found = format!("{} of no elements", dimensions.rows);
-            return Err(Error::invalid(operation, found, "at least one element along the axes"));
+            let found = match dimensions.rows {
+                1 => "no elements to reduce".to_owned(),
+                rows => format!("no elements to reduce for each of {rows} results"),
+            };
+            let wanted = "an axis with at least one element, because no elements have no extreme";
+            return Err(Error::invalid(operation, found, wanted));
         }
         Ok(dimensions)
     }

@@ -77,7 +77,8 @@ impl Tensor {
             let found = format!("an index of shape {} for an array of shape {}", index.shape(), self.shape());
             return Err(Error::invalid(CALL.name(), found, "as many dimensions"));
         }
-        let of_index = resized(self.shape(), axis, index.shape()[axis])?.broadcast(index.shape())?;
+        let of_index =
+            resized(self.shape(), axis, index.shape()[axis])?.broadcast_in(CALL.name(), index.shape())?;
         let of_array = resized(&of_index, axis, self.shape()[axis])?;
         let array = self.view_as(self.layout().expand(&of_array)?);
         let repeated = index.layout().expand(&of_index)?;

@@ -1,0 +1,63 @@
+//! Texts of errors: each names the operation that was called and both sides, in words that say what to do.
+
+use selvedge::tensor::{Device, Tensor};
+use selvedge::types::DType;
+use selvedge::{Error, Result};
+
+fn text<T>(result: Result<T>) -> String {
+    result.map(|_| "no error".to_owned()).unwrap_or_else(|error| error.to_string())
+}
+
+#[test]
+fn errors_name_the_operation_that_was_called() -> Result<()> {
+    let cpu = Device::cpu();
+    let (three, two) = (Tensor::new([1.0f32, 2.0, 3.0], &cpu)?, Tensor::new([1.0f32, 2.0], &cpu)?);
+    let none = Tensor::zeros(&[2, 0], DType::F32, &cpu)?;
+    let shapes =
+        "found shapes [3] and [2]; wanted sizes that are equal or 1, counted from the last dimension";
+    let table = [
+        (text(&three + &two), format!("add: {shapes}")),
+        (text(&three - &two), format!("sub: {shapes}")),
+        (text(&three * &two), format!("mul: {shapes}")),
+        (text(&three / &two), format!("div: {shapes}")),
+        (text(three.maximum(&two)), format!("maximum: {shapes}")),
+        (text(three.lt(&two)), format!("lt: {shapes}")),
+        (text(three.pow(&two)), format!("pow: {shapes}")),
+        (text(three.item::<f32>()), "item needs 1 element, but was given 3".to_owned()),
+        (text(none.item::<f32>()), "item needs 1 element, but was given 0".to_owned()),
+        (
+            text(two.item::<f64>()),
+            "item wants a tensor of f64 (cast(DType::F64) converts it), but found one of f32".to_owned(),
+        ),
+        (
+            text(two.to_vec::<f64>()),
+            "to_vec wants a tensor of f64 (cast(DType::F64) converts it), but found one of f32".to_owned(),
+        ),
+        (
+            text(two.to_vec::<i64>()),
+            "to_vec wants a tensor of i64 (cast(DType::I64) converts it), but found one of f32".to_owned(),
+        ),
+    ];
+    for (found, wanted) in table {
+        assert_eq!(found, wanted);
+    }
+    Ok(())
+}
+
+#[test]
+fn debug_is_the_text_for_people() -> Result<()> {
+    let cpu = Device::cpu();
+    let x = Tensor::new([1.0f32, 2.0], &cpu)?;
+    let errors = [
+        x.to_vec::<f64>().unwrap_err(),
+        Error::NoDevice { wanted: "7".to_owned(), found: "there is one".to_owned() },
+        Error::LibraryUnavailable { library: "NVRTC", tried: "  /a/path: no such file\n  b\\c".to_owned() },
+        Error::File { path: "a \"b\".npy".to_owned(), found: "x".to_owned(), wanted: "y".to_owned() },
+        Error::ForkedProcess,
+    ];
+    for error in errors {
+        assert_eq!(format!("{error:?}"), error.to_string());
+        assert_eq!(format!("{:?}", Err::<(), Error>(error.clone())), format!("Err({error})"));
+    }
+    Ok(())
+}
