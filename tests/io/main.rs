@@ -196,13 +196,13 @@ fn headers_that_numpy_reads_and_no_longer_writes() {
     for (descr, part) in [
         ("'>f4'", "big-endian"),
         ("'>d'", "big-endian"),
-        ("'f3'", "f3"),
+        ("'f3'", "header"),
         ("''", "header"),
         ("'float33'", "header"),
         ("'g'", "header"),
-        ("'O'", "O"),
+        ("'O'", "header"),
         ("'M8[ns]'", ""),
-        ("[('x', 'f4')]", "structured"),
+        ("[('x', '<f4')]", "structured"),
     ] {
         assert_refused("odd.npy", &file(1, &dict(descr, "False", "(1,)"), &[0; 4]), &[part]);
     }
@@ -346,16 +346,13 @@ fn headers_that_are_no_dict() {
         dict("'<f4'", "0", "(1,)"),
         dict("'<f4'", "False", "1"),
         dict("'<f4'", "False", "(-1,)"),
-        dict("'<f4'", "False", "(1L,)"),
         dict("'<f4'", "False", "(1.5,)"),
         dict("'<f4'", "False", "(0x10,)"),
         dict("'<f4'", "False", "(1_0,)"),
         dict("'<f4'", "False", "(1+1,)"),
         dict("'<f4'", "False", "('1',)"),
-        dict("'f4'", "False", "(1,)"),
         dict("'<'", "False", "(1,)"),
         dict("'<f1'", "False", "(1,)"),
-        dict("'=f4'", "False", "(1,)"),
         dict("'<\\x664'", "False", "(1,)"),
         dict("'''<f4'''", "False", "(1,)"),
         dict("None", "False", "(1,)"),

@@ -44,6 +44,7 @@ fn child() {
                 let kind = match &error {
                     Error::LibraryUnavailable { .. } => "LibraryUnavailable",
                     Error::NoDevice { .. } => "NoDevice",
+                    Error::MissingSymbol { .. } => "MissingSymbol",
                     _ => "another kind",
                 };
                 println!("error {error}\nkind: {kind}");
@@ -230,7 +231,7 @@ fn a_missing_required_function_is_named_at_load() {
         text.contains("the NVIDIA driver CUDA 11.2 has no cuMemHostRegister: it needs CUDA 6.5"),
         "{text}"
     );
-    assert!(text.contains("MissingSymbol"), "{text}");
+    assert!(text.contains("kind: MissingSymbol"), "{text}");
 }
 
 #[test]
