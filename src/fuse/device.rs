@@ -445,7 +445,7 @@ impl Expression {
         scalars: &[Number],
     ) -> Result<()> {
         let state = &*self.0;
-        state.check_scalars(scalars.len())?;
+        state.check_scalars(scalars)?;
         state.with_plan(&stream.device(), operands, inputs, scalars, |plan, operands| {
             plan.launches.iter().try_for_each(|launch| state.launch(launch, stream, operands, scalars))
         })

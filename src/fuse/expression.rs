@@ -39,6 +39,8 @@ pub(crate) struct State {
     /// The scalars that each run is given: their numbers and dtypes.
     pub(crate) given: Vec<(usize, DType)>,
     pub(crate) plans: Plans,
+    /// Whether a comparison of integers with a given scalar works by value only where the scalar is a literal.
+    pub(crate) compares_by_value: bool,
     /// Dtypes of scalars; literals have their values.
     pub(crate) scalars: Vec<(DType, Option<Number>)>,
     pub(crate) coordinates: Vec<Coordinate>,
@@ -68,6 +70,12 @@ impl Expression {
             ));
         }
         let needed = needed(nodes, outputs);
+        for (&(node, dtype), _) in nodes.nodes.iter().zip(&needed).filter(|(_, needed)| **needed) {
+            let Node::Scalar(index) = node else { continue };
+            if let (_, Some(number)) = nodes.scalars[index as usize] {
+                number.check(OPERATION, dtype)?;
+            }
+        }
         let mut program = Program::default();
         let mut lowered: Vec<Option<Parts>> = Vec::with_capacity(nodes.nodes.len());
         // Equal instructions stand there once anyway; equal bodies that few elements need would not.
@@ -148,6 +156,7 @@ impl Expression {
             outputs: dtypes,
             scalars: nodes.scalars.clone(),
             given,
+            compares_by_value: nodes.compares_by_value,
             coordinates: nodes.coordinates.clone(),
             plans: Plans::new(),
             kernels: Mutex::default(),
@@ -164,6 +173,12 @@ impl Expression {
         self.0.given.iter().map(|(_, dtype)| *dtype).collect()
     }
 
+    /// Whether a scalar that a run gives is compared with integers, which is by its value only where it is a literal.
+    #[inline]
+    pub(crate) fn compares_by_value(&self) -> bool {
+        self.0.compares_by_value
+    }
+
     /// The dtypes of the outputs.
     #[inline]
     pub fn outputs(&self) -> &[DType] {
@@ -174,13 +189,17 @@ impl Expression {
 impl State {
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] for another number of scalars than each run is given.
-    pub(crate) fn check_scalars(&self, found: usize) -> Result<()> {
-        let wanted = self.given.len();
-        if found == wanted {
-            return Ok(());
+    /// [`Error::LengthMismatch`] for another number of scalars than each run is given, and [`Error::InvalidArgument`] for
+    /// one that its dtype does not hold.
+    #[inline]
+    pub(crate) fn check_scalars(&self, given: &[Number]) -> Result<()> {
+        const OPERATION: &str = "an expression's scalars";
+        let (wanted, found) = (self.given.len(), given.len());
+        if found != wanted {
+            return Err(Error::LengthMismatch { operation: OPERATION, wanted, found });
         }
-        Err(Error::LengthMismatch { operation: "an expression's scalars", wanted, found })
+        let mut pairs = given.iter().zip(&self.given);
+        pairs.try_for_each(|(number, &(_, dtype))| number.check(OPERATION, dtype))
     }
 
     /// The bits of all scalars' parts, with those that a run gives filled in.
@@ -189,7 +208,7 @@ impl State {
     ///
     /// [`Error::LengthMismatch`] for another number of them.
     pub(crate) fn scalar_bits(&self, given: &[Number]) -> Result<Vec<[u64; 2]>> {
-        self.check_scalars(given.len())?;
+        self.check_scalars(given)?;
         let mut given = given.iter();
         let mut number = |literal: Option<Number>| literal.or_else(|| given.next().copied());
         Ok(self

@@ -9,6 +9,7 @@ use super::coordinate::Coordinate;
 use super::expression::Expression;
 use super::number::Number;
 use super::operation::{Operation, Rule, with_operations};
+use super::scalar::{by_value, dtype_of_numbers};
 use crate::error::{Error, Result};
 use crate::types::{DType, NumberKind};
 
@@ -39,13 +40,41 @@ pub(crate) struct Nodes {
     /// The scalars of each run, then the literals with their values, in the order of their making.
     pub(crate) scalars: Vec<(DType, Option<Number>)>,
     pub(crate) coordinates: Vec<Coordinate>,
+    /// By node, whether it has no dimensions, or is a number, and so takes part by kind.
+    zero_dim: Vec<bool>,
+    /// Whether an integer is compared with a given scalar of fractions.
+    pub(crate) compares_by_value: bool,
     error: Option<Error>,
 }
 
 impl Nodes {
     fn push(&mut self, node: Node, dtype: DType) -> Place {
+        let at = |place: &Place| self.zero_dim[*place as usize];
+        self.zero_dim.push(match &node {
+            Node::Cast(place) => at(place),
+            Node::Apply(operation, places) => places[..operation.arity()].iter().all(at),
+            _ => false,
+        });
         self.nodes.push((node, dtype));
         self.nodes.len() as Place - 1
+    }
+
+    fn push_zero_dim(&mut self, node: Node, dtype: DType) -> Place {
+        let place = self.push(node, dtype);
+        self.zero_dim[place as usize] = true;
+        place
+    }
+
+    fn operand(&self, place: Place) -> (DType, bool) {
+        (self.dtype(place), self.zero_dim[place as usize])
+    }
+
+    /// The scalar that a node is, with its number where that is a literal.
+    fn scalar(&self, place: Place) -> Option<Option<Number>> {
+        match self.nodes[place as usize].0 {
+            Node::Scalar(index) => Some(self.scalars[index as usize].1),
+            _ => None,
+        }
     }
 
     fn dtype(&self, place: Place) -> DType {
@@ -56,9 +85,10 @@ impl Nodes {
         if self.dtype(place) == dtype { place } else { self.push(Node::Cast(place), dtype) }
     }
 
+    /// A number whose dtype is that of what is beside it.
     fn literal(&mut self, number: Number, dtype: DType) -> Place {
         self.scalars.push((dtype, Some(number)));
-        self.push(Node::Scalar(self.scalars.len() as u32 - 1), dtype)
+        self.push_zero_dim(Node::Scalar(self.scalars.len() as u32 - 1), dtype)
     }
 
     /// The place of a coordinate among the graph's, which has each once.
@@ -77,8 +107,8 @@ impl Nodes {
 
     /// The first error is kept for [`Graph::expression`]; the node stands for nothing then.
     fn apply(&mut self, operation: Operation, operands: &[Place]) -> Place {
-        let dtypes: Vec<DType> = operands.iter().map(|&place| self.dtype(place)).collect();
-        let signature = match operation.signature(&dtypes) {
+        let dtypes: Vec<(DType, bool)> = operands.iter().map(|&place| self.operand(place)).collect();
+        let signature = match operation.signature_of(&dtypes) {
             Ok(signature) => signature,
             Err(error) => {
                 self.error.get_or_insert(error);
@@ -90,6 +120,49 @@ impl Nodes {
             *place = self.cast(operand, dtype);
         }
         self.push(Node::Apply(operation, places), signature.result)
+    }
+
+    /// As [`apply`](Self::apply), on nodes and on numbers, which are used by their values.
+    fn apply_given(
+        &mut self,
+        operation: Operation,
+        mut places: Vec<Option<Place>>,
+        mut numbers: Vec<Option<Number>>,
+    ) -> Result<Place> {
+        // The condition of a choice says nothing about its values.
+        let values = usize::from(operation.rule() == Rule::Choice);
+        let is_test = operation.rule() == Rule::Test;
+        let literal = |nodes: &Nodes, place: Place| nodes.scalar(place).flatten();
+        let arrays = || places.iter().skip(values).flatten().filter(|place| literal(self, **place).is_none());
+        let has_arrays = arrays().next().is_some();
+        let whole = |dtype: DType| dtype.is_integer() || dtype == DType::Bool;
+        let is_whole = arrays().all(|&place| whole(self.dtype(place)));
+        let given = |place: &&Place| self.scalar(**place) == Some(None) && !whole(self.dtype(**place));
+        let compares_by_value =
+            is_test && arrays().any(|place| given(&place)) && arrays().any(|&place| whole(self.dtype(place)));
+        self.compares_by_value |= compares_by_value;
+        for (place, number) in places.iter_mut().zip(&mut numbers) {
+            let Some((at, value)) = place.and_then(|at| Some((at, literal(self, at)?))) else { continue };
+            if has_arrays && (is_test && is_whole || !value.fits(self.dtype(at))) {
+                (*place, *number) = (None, Some(value));
+            }
+        }
+        let mut operation = operation;
+        if numbers.iter().any(Option::is_some) {
+            let arrays: Vec<(DType, bool)> =
+                places.iter().skip(values).flatten().map(|&place| self.operand(place)).collect();
+            let common = if arrays.is_empty() { None } else { Some(operation.common(&arrays)?) };
+            operation = by_value(operation, &mut numbers, common)?;
+            let kinds = numbers.iter().skip(values).flatten().map(|number| number.kind());
+            let dtype = dtype_of_numbers(operation, kinds, common)?;
+            for (at, (place, number)) in places.iter_mut().zip(numbers).enumerate() {
+                let Some(number) = number else { continue };
+                let is_truth = at < values || operation.rule() == Rule::Logic;
+                *place = Some(self.literal(number, if is_truth { DType::Bool } else { dtype }));
+            }
+        }
+        let places: Vec<Place> = places.into_iter().flatten().collect();
+        Ok(self.apply(operation, &places))
     }
 }
 
@@ -121,6 +194,20 @@ impl Graph {
         Expr { graph: self, place: nodes.push(node, dtype) }
     }
 
+    /// As [`input`](Self::input), for a tensor without dimensions, which takes part by kind
+    /// ([`DType::promote_zero_dim`]).
+    pub fn zero_dim_input(&self, dtype: DType) -> Expr<'_> {
+        let input = self.input(dtype);
+        self.0.borrow_mut().zero_dim[input.place as usize] = true;
+        input
+    }
+
+    /// A number of this dtype, which may not hold it: then what depends on the number's value by more than a comparison,
+    /// `minimum`, `maximum` or `clamp` is an error of [`expression`](Self::expression).
+    pub(crate) fn operand_number(&self, number: Number, dtype: DType) -> Expr<'_> {
+        Expr { graph: self, place: self.0.borrow_mut().literal(number, dtype) }
+    }
+
     /// Several inputs at once.
     pub fn inputs<const COUNT: usize>(&self, dtypes: [DType; COUNT]) -> [Expr<'_>; COUNT] {
         dtypes.map(|dtype| self.input(dtype))
@@ -135,10 +222,12 @@ impl Graph {
         Expr { graph: self, place: nodes.push(node, dtype) }
     }
 
-    /// A number that belongs to the expression, of this dtype. Numbers beside an operator (`x * 2.0`) are made by themselves;
+    /// A number that belongs to the expression, of this dtype, which must hold it ([`Number::fits`]). Numbers beside an operator (`x * 2.0`) are made by themselves;
     /// they are parameters of the kernel too.
     pub fn number(&self, number: impl Into<Number>, dtype: DType) -> Expr<'_> {
-        let place = self.0.borrow_mut().literal(number.into(), dtype);
+        let mut nodes = self.0.borrow_mut();
+        let place = nodes.literal(number.into(), dtype);
+        nodes.zero_dim[place as usize] = false;
         Expr { graph: self, place }
     }
 
@@ -331,32 +420,21 @@ impl<'g> Expr<'g> {
 
     /// An operation on operands of this graph.
     fn apply(self, operation: Operation, operands: &[Given<'g>]) -> Expr<'g> {
-        // The condition of a choice says nothing about its values.
-        let values = operands.get(usize::from(operation.rule() == Rule::Choice)..).unwrap_or_default();
-        let dtypes = || {
-            values.iter().filter_map(|operand| match operand {
-                Given::Expr(expr) => Some(expr.dtype()),
-                Given::Number(_) => None,
-            })
+        let place = |operand: &Given<'g>| match *operand {
+            Given::Expr(expr) => Some(expr.place(self)),
+            Given::Number(_) => None,
         };
-        let places: Vec<Place> = operands
-            .iter()
-            .map(|operand| match *operand {
-                Given::Expr(expr) => expr.place(self),
-                Given::Number(number) => {
-                    let dtype = dtype_of_number(number.kind(), dtypes());
-                    let mut nodes = self.graph.0.borrow_mut();
-                    match dtype {
-                        Ok(dtype) => nodes.literal(number, dtype),
-                        Err(error) => {
-                            nodes.error.get_or_insert(error);
-                            self.place
-                        }
-                    }
-                }
-            })
-            .collect();
-        let place = self.graph.0.borrow_mut().apply(operation, &places);
+        let number = |operand: &Given<'g>| match *operand {
+            Given::Expr(_) => None,
+            Given::Number(number) => Some(number),
+        };
+        let places = operands.iter().map(place).collect();
+        let numbers = operands.iter().map(number).collect();
+        let mut nodes = self.graph.0.borrow_mut();
+        let place = nodes.apply_given(operation, places, numbers).unwrap_or_else(|error| {
+            nodes.error.get_or_insert(error);
+            self.place
+        });
         Expr { graph: self.graph, place }
     }
 

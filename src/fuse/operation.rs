@@ -12,7 +12,7 @@ use super::lower::{
 };
 use super::program::{Program, Value};
 use crate::error::{Error, Result};
-use crate::types::DType;
+use crate::types::{DType, common_dtype};
 
 /// Real and imaginary part of an element; the real one twice where there is one.
 pub(crate) type Parts = [Value; 2];
@@ -295,18 +295,23 @@ impl Operation {
     /// [`Error::ArgumentCount`] for another number of operands, [`Error::DTypeMismatch`] for dtypes that have no common one or
     /// for which the operation has no meaning.
     pub fn signature(self, operands: &[DType]) -> Result<Signature> {
+        self.signature_of(&operands.iter().map(|&dtype| (dtype, false)).collect::<Vec<_>>())
+    }
+
+    /// As [`signature`](Self::signature), of operands of which some have no dimensions.
+    pub(crate) fn signature_of(self, operands: &[(DType, bool)]) -> Result<Signature> {
         if operands.len() != self.arity() {
             let (wanted, found) = (self.arity(), operands.len());
             return Err(Error::ArgumentCount { kernel: self.name().to_owned(), wanted, found });
         }
         let rule = self.rule();
-        if let Some(&stored) = operands.iter().find(|dtype| dtype.is_storage_only()) {
+        if let Some(&stored) = operands.iter().map(|(dtype, _)| dtype).find(|dtype| dtype.is_storage_only()) {
             return Err(self.refuse(format_args!("{stored}; cast it first, such as to f32")));
         }
         let values = if rule == Rule::Choice { &operands[1..] } else { operands };
         let common = match rule {
             Rule::Logic => DType::Bool,
-            _ => values.iter().skip(1).try_fold(values[0], |common, &dtype| common.promote(dtype))?,
+            _ => self.common(values)?,
         };
         let compute = match rule {
             Rule::Fraction | Rule::FractionTest | Rule::FractionPart
@@ -327,6 +332,20 @@ impl Operation {
             Rule::Common | Rule::Fraction => {}
         }
         Ok(signature)
+    }
+
+    /// The common dtype of an operation's values.
+    pub(crate) fn common(self, values: &[(DType, bool)]) -> Result<DType> {
+        // The result of a comparison has no width, so integers without dimensions are compared by value where some integer
+        // dtype holds both.
+        if self.rule() == Rule::Test && values.iter().all(|(dtype, _)| dtype.is_integer()) {
+            let wide = common_dtype(values.iter().map(|&(dtype, _)| (dtype, false)));
+            if let Ok(Some(common)) = wide {
+                return Ok(common);
+            }
+        }
+        let common = common_dtype(values.iter().copied())?;
+        common.ok_or_else(|| Error::invalid(self.name(), "no operands", "at least one"))
     }
 
     #[cold]

@@ -23,7 +23,7 @@ impl Tensor {
             [y] => run(operation, &[self.into(), y]),
             [y, z] => run(operation, &[self.into(), y, z]),
             // Another number is refused there.
-            _ => Recipe::of(operation, Kind::Tensor(self.dtype()), others, None)?.run(&[self.into()]),
+            _ => Recipe::of(operation, Kind::of_tensor(self), others, None)?.run(&[self.into()]),
         }
     }
 }
@@ -31,7 +31,16 @@ impl Tensor {
 /// Of at most three operands.
 fn run(operation: Operation, operands: &[Operand<'_>]) -> Result<Tensor> {
     match operands {
-        [first, others @ ..] => Recipe::of_few(operation, Kind::of(first), others, None).run(operands),
+        [first, others @ ..] => {
+            let number = match *first {
+                Operand::Number(number) => Some(number),
+                Operand::Tensor(_) => None,
+            };
+            let kind = Kind::of(first);
+            let mut space = [*first; 2];
+            let (operation, others) = Recipe::by_value(operation, (kind, number), others, &mut space)?;
+            Recipe::of_few(operation, kind, others, None).run_with(first, others)
+        }
         [] => Err(Error::invalid(operation.name(), "no operands", "at least one")),
     }
 }

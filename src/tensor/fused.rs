@@ -4,6 +4,7 @@
 //! dtypes and kept. What must stay true: finding it again takes no lock, and a number is never part of what is kept.
 
 use std::any::TypeId;
+use std::borrow::Cow;
 use std::fmt;
 
 use super::evaluate::{broadcast, evaluate, evaluate_into, evaluate_one};
@@ -12,8 +13,8 @@ use super::operand::{Inputs, Operand};
 use super::recipe::{Chain, Kind};
 use super::tensor::{Tensor, one_device};
 use crate::error::{Error, Result};
-use crate::fuse::{Explanation, Expr, Expression, Graph, dtype_of_number};
-use crate::types::{DType, Layout};
+use crate::fuse::{Explanation, Expr, Expression, Graph, Number, dtype_of_number};
+use crate::types::{DType, Layout, common_dtype};
 
 const OPERATION: &str = "a fused run";
 
@@ -108,7 +109,7 @@ impl<const INPUTS: usize> Fused<INPUTS> {
     /// As [`run_all`](Self::run_all).
     pub fn run<'a>(&self, operands: impl Operands<'a, INPUTS>) -> Result<Tensor> {
         let operands = operands.list();
-        run(self.expression(&operands, [None])?, &operands)
+        run(&self.expression(&operands, [None])?, &operands)
     }
 }
 
@@ -120,15 +121,21 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
         Fused { build: Box::new(function), kept: Chain::new() }
     }
 
-    fn expression(&self, operands: &[Operand<'_>; INPUTS], stored: Stored<OUTPUTS>) -> Result<&Expression> {
+    fn expression(
+        &self,
+        operands: &[Operand<'_>; INPUTS],
+        stored: Stored<OUTPUTS>,
+    ) -> Result<Cow<'_, Expression>> {
         // One by one: on the way of each run, arrays as a whole become calls where they are compiled apart.
         let same = |key: &(Kinds<INPUTS>, Stored<OUTPUTS>)| {
             (0..INPUTS).all(|at| key.0[at] == Kind::of(&operands[at]))
                 && (0..OUTPUTS).all(|at| key.1[at] == stored[at])
         };
-        self.kept.find_or_add(same, || {
-            let kinds = operands.each_ref().map(Kind::of);
-            Ok(((kinds, stored), lower(&kinds, &stored, &self.build)?))
+        with_values(operands, &stored, &self.build, || {
+            self.kept.find_or_add(same, || {
+                let kinds = operands.each_ref().map(Kind::of);
+                Ok(((kinds, stored), lower(&kinds, &[], &stored, &self.build)?))
+            })
         })
     }
 
@@ -142,7 +149,7 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
         let operands = operands.list();
         let expression = self.expression(&operands, [None; OUTPUTS])?;
         let tensors: Vec<&Tensor> = operands.iter().filter_map(Operand::tensor).collect();
-        let outputs = evaluate(expression, &tensors, inputs(&operands).numbers())?;
+        let outputs = evaluate(&expression, &tensors, given(&expression, &inputs(&operands)))?;
         let found = outputs.len();
         outputs.try_into().map_err(|_| Error::LengthMismatch { operation: OPERATION, wanted: OUTPUTS, found })
     }
@@ -173,7 +180,7 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
         let expression = self.expression(&operands, outputs.each_ref().map(|output| Some(output.dtype())))?;
         let inputs = inputs(&operands);
         write_all(&mut outputs, |targets| {
-            evaluate_into(expression, inputs.sources(), inputs.numbers(), targets)
+            evaluate_into(&expression, inputs.sources(), given(&expression, &inputs), targets)
         })
     }
 
@@ -232,34 +239,100 @@ where
 {
     let operands = operands.list();
     let kinds = operands.each_ref().map(Kind::of);
-    let make = || lower(&kinds, &[None], &|inputs| [function(inputs)]);
+    let build: &dyn for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; 1] = &|inputs| [function(inputs)];
     if size_of::<F>() == 0 {
         // Its type is all that there is to it.
         static KEPT: Chain<(TypeId, Vec<Kind>), Expression> = Chain::new();
         let own = TypeId::of::<F>();
         let same = |key: &(TypeId, Vec<Kind>)| key.0 == own && key.1 == kinds;
-        run(KEPT.find_or_add(same, || Ok(((own, kinds.to_vec()), make()?)))?, &operands)
+        let make = || Ok(((own, kinds.to_vec()), lower(&kinds, &[], &[None], build)?));
+        run(&with_values(&operands, &[None], build, || KEPT.find_or_add(same, make))?, &operands)
     } else {
-        run(&make()?, &operands)
+        // Made for this call alone, so the numbers may belong to it.
+        run(&Cow::Owned(lower(&kinds, inputs(&operands).numbers(), &[None], build)?), &operands)
+    }
+}
+
+/// The expression that is kept; where its result would not be that of the numbers' values, one that has the numbers as
+/// literals, and is not kept.
+fn with_values<'e, const INPUTS: usize, const OUTPUTS: usize>(
+    operands: &[Operand<'_>; INPUTS],
+    stored: &Stored<OUTPUTS>,
+    build: &dyn for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS],
+    kept: impl FnOnce() -> Result<&'e Expression>,
+) -> Result<Cow<'e, Expression>> {
+    if holds_all(operands)? {
+        let kept = kept()?;
+        if !kept.compares_by_value() {
+            return Ok(Cow::Borrowed(kept));
+        }
+    }
+    let kinds = operands.each_ref().map(Kind::of);
+    lower(&kinds, inputs(operands).numbers(), stored, build).map(Cow::Owned)
+}
+
+/// Whether the numbers' dtypes, which are of the tensors', hold them.
+#[inline]
+fn holds_all(operands: &[Operand<'_>]) -> Result<bool> {
+    let first = operands.iter().find_map(Operand::tensor).map(Tensor::dtype);
+    let plain = |operand: &Operand<'_>| match (operand, first) {
+        (Operand::Tensor(tensor), Some(first)) => tensor.dtype() == first,
+        (Operand::Number(number), Some(first)) => {
+            number.kind() as u8 <= first.kind() as u8 && number.fits(first)
+        }
+        _ => false,
+    };
+    if operands.iter().all(plain) {
+        return Ok(true);
+    }
+    let common = common_dtype(operands.iter().filter_map(|operand| Kind::of(operand).dtype()))?;
+    for operand in operands {
+        if let Operand::Number(number) = operand {
+            if !number.fits(dtype_of_number(number.kind(), common)?) {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// The numbers that a run is given: none where they belong to the expression.
+fn given<'a, const INPUTS: usize>(
+    expression: &Cow<'_, Expression>,
+    inputs: &'a Inputs<'_, INPUTS>,
+) -> &'a [Number] {
+    match expression {
+        Cow::Borrowed(_) => inputs.numbers(),
+        Cow::Owned(_) => &[],
     }
 }
 
 fn lower<const INPUTS: usize, const OUTPUTS: usize>(
     kinds: &Kinds<INPUTS>,
+    literals: &[Number],
     stored: &Stored<OUTPUTS>,
     build: &dyn for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS],
 ) -> Result<Expression> {
     let graph = Graph::new();
+    let common = common_dtype(kinds.iter().filter_map(|kind| kind.dtype()))?;
     let mut numbers = [DType::Bool; INPUTS];
     for (dtype, kind) in numbers.iter_mut().zip(kinds) {
         if let Kind::Number(number) = *kind {
-            *dtype = dtype_of_number(number, kinds.iter().filter_map(|kind| kind.dtype()))?;
+            *dtype = dtype_of_number(number, common)?;
         }
     }
     let mut dtypes = numbers.into_iter();
+    let mut literals = literals.iter();
     let inputs = kinds.map(|kind| match (kind, dtypes.next()) {
         (Kind::Tensor(dtype), _) => graph.input(dtype),
-        (Kind::Number(_), dtype) => graph.scalar(dtype.unwrap_or(DType::F32)),
+        (Kind::ZeroDim(dtype), _) => graph.zero_dim_input(dtype),
+        (Kind::Number(_), dtype) => {
+            let dtype = dtype.unwrap_or(DType::F32);
+            match literals.next() {
+                Some(number) => graph.operand_number(*number, dtype),
+                None => graph.scalar(dtype),
+            }
+        }
     });
     let mut outputs = build(inputs);
     // The first error of an operation, before what its outputs are for.
@@ -281,7 +354,10 @@ fn inputs<'a, const INPUTS: usize>(operands: &[Operand<'a>; INPUTS]) -> Inputs<'
     inputs
 }
 
-fn run<const INPUTS: usize>(expression: &Expression, operands: &[Operand<'_>; INPUTS]) -> Result<Tensor> {
+fn run<const INPUTS: usize>(
+    expression: &Cow<'_, Expression>,
+    operands: &[Operand<'_>; INPUTS],
+) -> Result<Tensor> {
     let inputs = inputs(operands);
-    evaluate_one(OPERATION, expression, inputs.sources(), inputs.numbers())
+    evaluate_one(OPERATION, expression, inputs.sources(), given(expression, &inputs))
 }

@@ -203,13 +203,16 @@ impl<'a> TensorMut<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where the tensor's shape does not broadcast to this one,
+    /// [`Error::InvalidArgument`] where the tensor's shape does not broadcast to this one, or the dtype does not hold the number,
     /// [`Error::DeviceMismatch`] where it is on another device.
     pub fn assign<'b>(&mut self, values: impl Into<Operand<'b>>) -> Result<&mut TensorMut<'a>> {
         let values = values.into();
         if let Some(tensor) = values.tensor().filter(|tensor| tensor.dtype() == self.dtype()) {
             self.write(|target| copy_to(tensor, target))?;
             return Ok(self);
+        }
+        if let Operand::Number(number) = values {
+            number.check("fill", self.dtype())?;
         }
         let recipe = Recipe::cast(Kind::of(&values), self.dtype());
         let mut inputs = Inputs::default();
@@ -222,7 +225,7 @@ impl<'a> TensorMut<'a> {
     ///
     /// # Errors
     ///
-    /// Those of memory where the elements are shared.
+    /// [`Error::InvalidArgument`] for a number that the dtype does not hold ([`Number::fits`]); those of memory where the elements are shared.
     pub fn fill(&mut self, number: impl Into<Number>) -> Result<&mut TensorMut<'a>> {
         self.assign(number.into())
     }
@@ -234,7 +237,10 @@ impl<'a> TensorMut<'a> {
     /// [`Error::ArgumentCount`] for another number of operands, and as the operation's own method.
     pub fn operation(&mut self, operation: Operation, others: &[Operand<'_>]) -> Result<&mut TensorMut<'a>> {
         let dtype = self.dtype();
-        let recipe = Recipe::of(operation, Kind::Tensor(dtype), others, Some(dtype))?;
+        let first = Kind::of_rank(dtype, self.shape().rank());
+        let mut space = [Operand::Number(Number::Bool(false)); 2];
+        let (operation, others) = Recipe::by_value(operation, (first, None), others, &mut space)?;
+        let recipe = Recipe::of(operation, first, others, Some(dtype))?;
         // Shared elements are read where they are, and the result is somewhere else.
         let before = (!self.is_own()).then(|| self.tensor.clone());
         let mut inputs = Inputs::default();
@@ -275,7 +281,10 @@ impl WithOutput<'_> {
     /// As [`TensorMut::operation`].
     pub fn operation(mut self, operation: Operation, others: &[Operand<'_>]) -> Result<()> {
         let dtype = self.output.dtype();
-        let recipe = Recipe::of(operation, Kind::Tensor(self.input.dtype()), others, Some(dtype))?;
+        let first = Kind::of_tensor(self.input);
+        let mut space = [Operand::Number(Number::Bool(false)); 2];
+        let (operation, others) = Recipe::by_value(operation, (first, None), others, &mut space)?;
+        let recipe = Recipe::of(operation, first, others, Some(dtype))?;
         let mut inputs = Inputs::default();
         inputs.push_source(Source::Tensor(self.input));
         others.iter().for_each(|operand| inputs.push(operand));

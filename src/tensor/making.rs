@@ -10,7 +10,7 @@ use crate::fuse::Number;
 use crate::types::DType;
 
 impl Tensor {
-    /// A tensor whose elements are all this number, cast to the dtype.
+    /// A tensor whose elements are all this number, which the dtype must hold ([`Number::fits`]).
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -22,9 +22,11 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As [`zeros`](Self::zeros).
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a number that the dtype does not hold; as
+    /// [`zeros`](Self::zeros).
     pub fn full(shape: &[usize], number: impl Into<Number>, dtype: DType, device: &Device) -> Result<Tensor> {
         let number = number.into();
+        number.check("full", dtype)?;
         let mut fresh = Output::new(device, dtype, shape)?;
         let mut inputs = Inputs::default();
         inputs.push(&number.into());
@@ -86,7 +88,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As [`zeros`](Self::zeros).
+    /// As [`full`](Self::full).
     pub fn full_like(&self, number: impl Into<Number>) -> Result<Tensor> {
         Tensor::full(self.shape(), number, self.dtype(), &self.device())
     }

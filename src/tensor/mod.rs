@@ -36,7 +36,14 @@
 //!   in none, which is an error that names the cast. See [`DType::promote`](crate::types::DType::promote).
 //! - **Numbers** take part by kind: `x * 2.0` has the dtype of an `x` of f16, and is f32 where `x` is an integer. A number
 //!   beside several tensors meets what these have in common. See
-//!   [`DType::promote_number`](crate::types::DType::promote_number).
+//!   [`DType::promote_number`](crate::types::DType::promote_number). Comparisons, `minimum`, `maximum` and `clamp` use a
+//!   number that the tensors' dtype does not hold by its value: no u8 is below -1, and `clamp(-1, 300)` changes none.
+//!   Everything else refuses such a number: `x + 300` of i8 and `x * 1e39` of f32 are errors, as is a bound that would be
+//!   the result. Floats hold every number up to their largest one, which they round. See
+//!   [`Number::fits`](crate::fuse::Number::fits).
+//! - **Tensors without dimensions** take part by kind beside tensors with some: f16 times an f64 without dimensions is f16.
+//!   Comparisons of integers keep the values. See
+//!   [`DType::promote_zero_dim`](crate::types::DType::promote_zero_dim).
 //! - **Broadcasting** aligns shapes at the last dimension; a size of 1, or no such dimension, takes the other's size.
 //! - **Division**: `/` of integers is a fraction, in f32. [`floor_divide`](Tensor::floor_divide) rounds down and `%` is what
 //!   it leaves, with the divisor's sign; [`trunc_divide`](Tensor::trunc_divide) and [`fmod`](Tensor::fmod) round towards 0.

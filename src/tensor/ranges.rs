@@ -7,7 +7,7 @@ use super::device::Device;
 use super::formula::Formula;
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
-use crate::fuse::Number;
+use crate::fuse::{Number, limits};
 use crate::types::{DType, Shape};
 
 impl Tensor {
@@ -42,7 +42,7 @@ impl Tensor {
         const OPERATION: &str = "arange";
         let numbers = [start.into(), end.into(), step.into()];
         let [start, end, step] = numbers;
-        let found = || format!("{} to {} by {} of {dtype}", Text(start), Text(end), Text(step));
+        let found = || format!("{start} to {end} by {step} of {dtype}");
         let refuse = |wanted: &str| Error::invalid(OPERATION, found(), wanted);
         let whole = numbers.map(|number| match number {
             // Of 64 bits, as numbers are made of them: nothing below is past 128.
@@ -85,7 +85,13 @@ impl Tensor {
         };
         let shape = Shape::new(&[count])?;
         let compute = if dtype.is_integer() { DType::I64 } else { DType::F64 };
-        let operands = [start, step].map(Into::into);
+        let operands = match whole {
+            // Modulo 2^64, in which the elements are computed.
+            [Some(start), _, Some(step)] if dtype.is_integer() => {
+                [start, step].map(|number| Number::Integer((number as i64).into()).into())
+            }
+            _ => [start, step].map(Into::into),
+        };
         Formula { operation: OPERATION, dtype, compute, operands }.make(
             &shape,
             device,
@@ -169,29 +175,6 @@ impl Tensor {
         let formula = Formula { operation: "eye", dtype, compute: dtype, operands: [] };
         let shape = Shape::new(&[rows, columns])?;
         formula.make(&shape, device, || Ok([]), |graph, [], []| graph.index(0).eq(graph.index(1)))
-    }
-}
-
-/// A number in an error.
-struct Text(Number);
-
-impl std::fmt::Display for Text {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0 {
-            Number::Bool(number) => write!(formatter, "{number}"),
-            Number::Integer(number) => write!(formatter, "{number}"),
-            Number::Real(number) => write!(formatter, "{number:?}"),
-            Number::Complex(number) => write!(formatter, "{number}"),
-        }
-    }
-}
-
-/// The least and the largest number of an integer dtype.
-pub(super) fn limits(dtype: DType) -> (i128, i128) {
-    let bits = 8 * dtype.size() as u32;
-    match dtype.is_signed_integer() {
-        true => (-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
-        false => (0, (1 << bits) - 1),
     }
 }
 

@@ -10,13 +10,15 @@ use super::kernel::Target;
 use super::operand::{Inputs, Operand};
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
-use crate::fuse::{Expr, Expression, Graph, Operation, Rule, dtype_of_number};
-use crate::types::{DType, NumberKind};
+use crate::fuse::{Expr, Expression, Graph, Number, Operation, Rule, by_value, dtype_of_numbers};
+use crate::types::{DType, NumberKind, common_dtype};
 
 /// What an operand is, without its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Tensor(DType),
+    /// A tensor without dimensions, which takes part by kind.
+    ZeroDim(DType),
     Number(NumberKind),
 }
 
@@ -24,24 +26,37 @@ impl Kind {
     #[inline]
     pub(super) fn of(operand: &Operand<'_>) -> Kind {
         match operand {
-            Operand::Tensor(tensor) => Kind::Tensor(tensor.dtype()),
+            Operand::Tensor(tensor) => Kind::of_tensor(tensor),
             Operand::Number(number) => Kind::Number(number.kind()),
         }
     }
 
-    /// The dtype, of a tensor.
-    pub(super) fn dtype(self) -> Option<DType> {
+    #[inline]
+    pub(super) fn of_tensor(tensor: &Tensor) -> Kind {
+        Kind::of_rank(tensor.dtype(), tensor.rank())
+    }
+
+    /// A tensor of so many dimensions.
+    #[inline]
+    pub(super) fn of_rank(dtype: DType, rank: usize) -> Kind {
+        if rank == 0 { Kind::ZeroDim(dtype) } else { Kind::Tensor(dtype) }
+    }
+
+    /// The dtype of a tensor, with whether it has no dimensions.
+    pub(super) fn dtype(self) -> Option<(DType, bool)> {
         match self {
-            Kind::Tensor(dtype) => Some(dtype),
+            Kind::Tensor(dtype) => Some((dtype, false)),
+            Kind::ZeroDim(dtype) => Some((dtype, true)),
             Kind::Number(_) => None,
         }
     }
 
-    /// From 1 to 31.
+    /// From 1 to 63.
     #[inline]
     const fn code(self) -> u64 {
         match self {
             Kind::Tensor(dtype) => 1 + dtype as u64,
+            Kind::ZeroDim(dtype) => 32 + dtype as u64,
             Kind::Number(kind) => 28 + kind as u64,
         }
     }
@@ -86,7 +101,65 @@ impl Recipe {
         for (at, operand) in others.iter().take(2).enumerate() {
             operands[1 + at] = Kind::of(operand);
         }
-        Recipe { operation: Some(operation), operands, count: 1 + others.len(), stored }
+        let mut recipe = Recipe { operation: Some(operation), operands, count: 1 + others.len(), stored };
+        recipe.normalize();
+        recipe
+    }
+
+    /// Tensors without dimensions are tensors like others where no other dtype is beside them, so that there is one
+    /// expression for both.
+    #[inline]
+    fn normalize(&mut self) {
+        let operands = &mut self.operands;
+        if !operands.iter().any(|kind| matches!(kind, Kind::ZeroDim(_))) {
+            return;
+        }
+        let mut dtypes = operands.iter().filter_map(|kind| kind.dtype());
+        let first = dtypes.next();
+        let is_alike = dtypes.all(|(dtype, _)| first.is_some_and(|(first, _)| first == dtype));
+        if is_alike || operands.iter().all(|kind| !matches!(kind, Kind::Tensor(_))) {
+            for kind in operands {
+                if let Kind::ZeroDim(dtype) = *kind {
+                    *kind = Kind::Tensor(dtype);
+                }
+            }
+        }
+    }
+
+    /// The operation that gives on numbers which the tensors' dtype holds what this one gives on the numbers as they are,
+    /// and its operands, in `space` where they are others. The first operand is told by its kind, and by its number where it
+    /// is one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a number on which the result depends, and which the dtype does not hold.
+    #[inline]
+    pub(super) fn by_value<'a, 'b>(
+        operation: Operation,
+        (first, number): (Kind, Option<Number>),
+        others: &'b [Operand<'a>],
+        space: &'b mut [Operand<'a>; 2],
+    ) -> Result<(Operation, &'b [Operand<'a>])> {
+        // Most operations: tensors of one dtype, and numbers of its kind that it holds.
+        let dtype = others.iter().find_map(Operand::tensor).map(Tensor::dtype);
+        let dtype = first.dtype().map(|(dtype, _)| dtype).or(dtype);
+        let is_plain =
+            |number: Number, dtype: DType| number.kind() as u8 <= dtype.kind() as u8 && number.fits(dtype);
+        let plain = |operand: &Operand<'_>| match (operand, dtype) {
+            (Operand::Tensor(tensor), Some(dtype)) => tensor.dtype() == dtype,
+            (Operand::Number(number), Some(dtype)) => is_plain(*number, dtype),
+            _ => false,
+        };
+        let first_is_plain = match (number, dtype) {
+            (Some(number), Some(dtype)) => is_plain(number, dtype),
+            (Some(_), None) => false,
+            (None, _) => true,
+        };
+        let has_numbers = number.is_some() || others.iter().any(|operand| operand.tensor().is_none());
+        if !has_numbers || first_is_plain && others.iter().all(plain) {
+            return Ok((operation, others));
+        }
+        by_value_of_any(operation, (first, number), others, space)
     }
 
     /// A tensor in another dtype or its own, or elements that are all one number.
@@ -99,7 +172,7 @@ impl Recipe {
         self.operation.map_or("cast", Operation::name)
     }
 
-    /// A number that is no other recipe's: five bits for each operand and for the dtype, 0 where there is none.
+    /// A number that is no other recipe's: six bits for each operand and for the dtype, 0 where there is none.
     #[inline]
     fn code(&self) -> u64 {
         let code = |operand: usize| match operand < self.count {
@@ -108,7 +181,7 @@ impl Recipe {
         };
         let operation = self.operation.map_or(0, |operation| 1 + operation as u64);
         let stored = self.stored.map_or(0, |dtype| 1 + dtype as u64);
-        [code(0), code(1), code(2), stored].iter().fold(operation, |word, code| word << 5 | code)
+        [code(0), code(1), code(2), stored].iter().fold(operation, |word, code| word << 6 | code)
     }
 
     #[inline]
@@ -125,18 +198,20 @@ impl Recipe {
         }
         let kinds = &self.operands[..self.count];
         // The condition of a choice says nothing about its values.
-        let values =
-            if self.operation.map(Operation::rule) == Some(Rule::Choice) { &kinds[1..] } else { kinds };
+        let skipped = usize::from(self.operation.map(Operation::rule) == Some(Rule::Choice));
         let graph = Graph::new();
         let mut operands: Vec<Expr<'_>> = Vec::with_capacity(self.count);
-        for kind in kinds {
+        for (at, kind) in kinds.iter().enumerate() {
             operands.push(match *kind {
                 Kind::Tensor(dtype) => graph.input(dtype),
-                Kind::Number(number) => graph.scalar(match (self.operation, self.stored) {
+                Kind::ZeroDim(dtype) => graph.zero_dim_input(dtype),
+                Kind::Number(_) => graph.scalar(match (self.operation, self.stored) {
                     // All elements are the number itself; the 8-bit floats have no scalars.
                     (None, Some(dtype)) if dtype.is_storage_only() => DType::F32,
                     (None, Some(dtype)) => dtype,
-                    _ => dtype_of_number(number, values.iter().filter_map(|kind| kind.dtype()))?,
+                    (Some(operation), _) if at < skipped || operation.rule() == Rule::Logic => DType::Bool,
+                    (Some(operation), _) => dtype_among(operation, &kinds[skipped..])?,
+                    (None, None) => return Err(Error::invalid(self.name(), "no dtype", "one")),
                 }),
             });
         }
@@ -167,8 +242,18 @@ impl Recipe {
     ///
     /// As [`evaluate`](super::evaluate::evaluate), with the operation's name.
     pub(super) fn run(&self, operands: &[Operand<'_>]) -> Result<Tensor> {
+        match operands {
+            [first, others @ ..] => self.run_with(first, others),
+            [] => Err(Error::invalid(self.name(), "no operands", "at least one")),
+        }
+    }
+
+    /// As [`run`](Self::run), with the first operand apart.
+    #[inline]
+    pub(super) fn run_with(&self, first: &Operand<'_>, others: &[Operand<'_>]) -> Result<Tensor> {
         let mut inputs = Inputs::<3>::default();
-        operands.iter().for_each(|operand| inputs.push(operand));
+        inputs.push(first);
+        others.iter().for_each(|operand| inputs.push(operand));
         evaluate_one(self.name(), self.expression()?, inputs.sources(), inputs.numbers())
     }
 
@@ -181,6 +266,46 @@ impl Recipe {
         let targets = &mut [target];
         evaluate_named(self.name(), self.expression()?, inputs.sources(), inputs.numbers(), targets)
     }
+}
+
+/// The dtype of numbers among operands.
+fn dtype_among(operation: Operation, values: &[Kind]) -> Result<DType> {
+    let tensors: Vec<(DType, bool)> = values.iter().filter_map(|kind| kind.dtype()).collect();
+    let common = if tensors.is_empty() { None } else { Some(operation.common(&tensors)?) };
+    let kinds = values.iter().filter_map(|kind| match kind {
+        Kind::Number(number) => Some(*number),
+        _ => None,
+    });
+    dtype_of_numbers(operation, kinds, common)
+}
+
+#[cold]
+fn by_value_of_any<'a, 'b>(
+    operation: Operation,
+    (first, number): (Kind, Option<Number>),
+    others: &'b [Operand<'a>],
+    space: &'b mut [Operand<'a>; 2],
+) -> Result<(Operation, &'b [Operand<'a>])> {
+    check_arity(operation, others.len() + 1)?;
+    let skipped = usize::from(operation.rule() == Rule::Choice);
+    let kinds = std::iter::once(first).chain(others.iter().map(Kind::of));
+    let tensors = kinds.skip(skipped).filter_map(Kind::dtype);
+    let common = match operation.rule() {
+        // An operation that has no common dtype says so when it is made.
+        Rule::Test => operation.common(&tensors.collect::<Vec<_>>()).ok(),
+        _ => common_dtype(tensors)?,
+    };
+    let number_of = |operand: &Operand<'a>| match *operand {
+        Operand::Number(number) => Some(number),
+        Operand::Tensor(_) => None,
+    };
+    let mut numbers: Vec<Option<Number>> =
+        std::iter::once(number).chain(others.iter().map(number_of)).collect();
+    let operation = by_value(operation, &mut numbers, common)?;
+    for ((place, operand), number) in space.iter_mut().zip(others).zip(&numbers[1..]) {
+        *place = number.map_or(*operand, Operand::Number);
+    }
+    Ok((operation, &space[..others.len()]))
 }
 
 fn check_arity(operation: Operation, found: usize) -> Result<()> {

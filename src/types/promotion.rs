@@ -94,6 +94,33 @@ impl DType {
         }
     }
 
+    /// The dtype of an operation on an array of this dtype and a tensor without dimensions, which takes part by kind: the
+    /// array's, unless the other dtype is of a later kind. Complex numbers beside real floats come in at the width of the
+    /// floats.
+    ///
+    /// ```
+    /// use selvedge::types::DType;
+    /// assert_eq!(DType::F16.promote_zero_dim(DType::F64)?, DType::F16);
+    /// assert_eq!(DType::I8.promote_zero_dim(DType::I64)?, DType::I8);
+    /// assert_eq!(DType::I64.promote_zero_dim(DType::F64)?, DType::F64);
+    /// assert_eq!(DType::F32.promote_zero_dim(DType::C128)?, DType::C64);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DTypeMismatch`] for an 8-bit float beside another dtype.
+    pub fn promote_zero_dim(self, scalar: DType) -> Result<DType> {
+        if self == scalar || self.is_storage_only() || scalar.is_storage_only() {
+            return self.promote(scalar);
+        }
+        Ok(match (self.kind(), scalar.kind()) {
+            (own, other) if own as u8 >= other as u8 => self,
+            (NumberKind::Real, NumberKind::Complex) => self.complex(),
+            _ => scalar,
+        })
+    }
+
     /// The dtype of an operation on an array of this dtype and a number without one: the array's, unless the number is of a
     /// later kind, which then comes in at its usual width (i64, f32, or the complex dtype of the array's floats).
     ///
@@ -115,6 +142,23 @@ impl DType {
             NumberKind::Real => DType::F32,
             NumberKind::Complex => self.complex(),
         })
+    }
+}
+
+/// The common dtype of operands, each with whether it has no dimensions; none of nothing.
+///
+/// # Errors
+///
+/// As [`DType::promote`].
+pub(crate) fn common_dtype(operands: impl IntoIterator<Item = (DType, bool)>) -> Result<Option<DType>> {
+    let mut groups: [Option<DType>; 2] = [None; 2];
+    for (dtype, is_zero_dim) in operands {
+        let group = &mut groups[usize::from(is_zero_dim)];
+        *group = Some(group.map_or(Ok(dtype), |common| common.promote(dtype))?);
+    }
+    match groups {
+        [Some(arrays), Some(scalars)] => arrays.promote_zero_dim(scalars).map(Some),
+        [arrays, scalars] => Ok(arrays.or(scalars)),
     }
 }
 

@@ -98,6 +98,9 @@ fn dtypes_are_not_mixed() {
     let whole = ones(&[2, 2], DType::I32);
     let error = Matmul::new().alpha(0.5).of(&whole, &whole).unwrap_err().to_string();
     assert!(error.contains("a real alpha") && error.contains("i32"), "{error}");
+    let bytes = ones(&[2, 2], DType::U8);
+    let error = Matmul::new().alpha(-1).of(&bytes, &bytes).unwrap_err().to_string();
+    assert!(error.contains("-1") && error.contains("u8"), "{error}");
     let error = Matmul::new().alpha(Complex::new(0.0f32, 1.0)).of(&a, &a).unwrap_err().to_string();
     assert!(error.contains("a complex alpha"), "{error}");
     let mut c = ones(&[2, 2], DType::I32);

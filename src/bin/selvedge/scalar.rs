@@ -6,6 +6,7 @@
 use half::{bf16, f16};
 use num_complex::Complex;
 use selvedge::driver::image::ArgumentKind;
+use selvedge::fuse::Number;
 use selvedge::types::{Bool, DType};
 
 /// A value with its type.
@@ -43,17 +44,17 @@ impl Scalar {
 pub fn parse(text: &str, dtype: DType) -> Result<Scalar, String> {
     let wanted = |what: &str| format!("found '{text}'; wanted {what}");
     let integer = |least: i128, most: i128| match parse_integer(text) {
-        Some(value) if (least..=most).contains(&value) => Ok(value),
+        Some(value) if Number::Integer(value).fits(dtype) => Ok(value),
         _ => Err(wanted(&format!("an integer from {least} to {most} for {dtype}"))),
     };
     let real = |largest: f64| {
-        parse_real(text, largest).ok_or_else(|| {
+        parse_real(text, dtype).ok_or_else(|| {
             wanted(&format!("a number of at most {largest:e} in magnitude, inf or nan for {dtype}"))
         })
     };
-    let complex = |largest: f64| {
+    let complex = || {
         let parts = complex_parts(text);
-        let parts = parts.filter(|(re, im)| [re, im].iter().all(|part| parse_real(part, largest).is_some()));
+        let parts = parts.filter(|(re, im)| [re, im].iter().all(|part| parse_real(part, dtype).is_some()));
         parts.ok_or_else(|| wanted(&format!("a complex number such as 1.5, 2i or 1-2i for {dtype}")))
     };
     Ok(match dtype {
@@ -78,11 +79,11 @@ pub fn parse(text: &str, dtype: DType) -> Result<Scalar, String> {
         }
         DType::F64 => Scalar::F64(real(f64::MAX)?),
         DType::C64 => {
-            let (re, im) = complex(f32::MAX.into())?;
+            let (re, im) = complex()?;
             Scalar::C64(Complex::new(re.parse().unwrap_or(f32::NAN), im.parse().unwrap_or(f32::NAN)))
         }
         DType::C128 => {
-            let (re, im) = complex(f64::MAX)?;
+            let (re, im) = complex()?;
             Scalar::C128(Complex::new(re.parse().unwrap_or(f64::NAN), im.parse().unwrap_or(f64::NAN)))
         }
         other => {
@@ -108,11 +109,11 @@ fn parse_integer(text: &str) -> Option<i128> {
     value.ok().map(|value| if negative { -value } else { value })
 }
 
-/// A finite number up to `largest`, or one that is written as infinite or as no number.
-fn parse_real(text: &str, largest: f64) -> Option<f64> {
+/// A finite number that the dtype holds ([`Number::fits`]), or one that is written as infinite or as no number.
+fn parse_real(text: &str, dtype: DType) -> Option<f64> {
     let value: f64 = text.parse().ok()?;
     let digits = text.contains(|letter: char| letter.is_ascii_digit());
-    (!digits || value.abs() <= largest).then_some(value)
+    (!digits || value.is_finite() && Number::Real(value).fits(dtype)).then_some(value)
 }
 
 /// The texts of the real and the imaginary part.

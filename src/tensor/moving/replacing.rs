@@ -86,7 +86,8 @@ impl Tensor {
     /// [`InvalidArgument`](Error::InvalidArgument) for shapes that do not broadcast, [`DeviceMismatch`](Error::DeviceMismatch),
     /// and those of memory.
     pub fn masked_fill<'a>(&'a self, mask: &'a Tensor, value: impl Into<Operand<'a>>) -> Result<Tensor> {
-        let operands: [Operand<'_>; 3] = [mask.into(), value.into(), self.into()];
+        let value = checked(value.into(), self.dtype())?;
+        let operands: [Operand<'_>; 3] = [mask.into(), value, self.into()];
         filling(mask, &operands[1..], self.dtype())?.run(&operands)
     }
 }
@@ -102,7 +103,7 @@ impl<'a> TensorMut<'a> {
         mask: &'b Tensor,
         value: impl Into<Operand<'b>>,
     ) -> Result<&mut TensorMut<'a>> {
-        let value = value.into();
+        let value = checked(value.into(), self.dtype())?;
         let recipe = filling(mask, &[value, (&self.current()).into()], self.dtype())?;
         // Shared elements are read where they are, and the result is somewhere else.
         let before = (!self.is_own()).then(|| self.current());
@@ -115,6 +116,17 @@ impl<'a> TensorMut<'a> {
     }
 }
 
+/// A value that is a tensor, or a number that the dtype holds; a number of a later kind is refused by its kind.
+fn checked(value: Operand<'_>, dtype: DType) -> Result<Operand<'_>> {
+    match value {
+        Operand::Number(number) if number.kind() as u8 <= dtype.kind() as u8 => {
+            number.check("masked_fill", dtype)?;
+            Ok(value)
+        }
+        _ => Ok(value),
+    }
+}
+
 /// The choice between values and elements by a mask, in a dtype.
 fn filling(mask: &Tensor, values: &[Operand<'_>], dtype: DType) -> Result<Recipe> {
     if mask.dtype() != DType::Bool {
@@ -124,7 +136,7 @@ fn filling(mask: &Tensor, values: &[Operand<'_>], dtype: DType) -> Result<Recipe
             found: format!("one of {}", mask.dtype()),
         });
     }
-    Recipe::of(Operation::Select, Kind::Tensor(DType::Bool), values, Some(dtype))
+    Recipe::of(Operation::Select, Kind::of_tensor(mask), values, Some(dtype))
 }
 
 /// Elements on one side of a diagonal, which is a number of each run, and 0 on the other.

@@ -8,11 +8,10 @@ use num_complex::Complex;
 use super::super::device::Device;
 use super::super::formula::Formula;
 use super::super::operand::Operand;
-use super::super::ranges::limits;
 use super::super::tensor::Tensor;
 use super::Generator;
 use crate::error::{Error, Result};
-use crate::fuse::{Expr, Graph, HostOutput};
+use crate::fuse::{Expr, Graph, HostOutput, limits};
 use crate::types::{DType, Layout, Shape};
 
 /// The dtype in which a distribution over fractions is computed: its parts are f32 or f64.

@@ -215,6 +215,9 @@ fn random<T: Number>(seed: u64, device: &Device) -> Checked {
 
     // Into what is there, which lies in some way too, with factors.
     let (alpha, beta) = (numbers.one_of(&[1i8, 2, -1]), numbers.one_of(&[0i8, 1, -2]));
+    // Unsigned integers hold no negative factor.
+    let is_unsigned = T::DTYPE.is_integer() && !T::DTYPE.is_signed_integer();
+    let (alpha, beta) = if is_unsigned { (alpha.abs(), beta.abs()) } else { (alpha, beta) };
     let mut into = some::<T>(numbers, &shape, device).map_err(failed)?;
     let before = Model::of::<T>(&into).map_err(failed)?.elements;
     let other = into.clone();
