@@ -33,7 +33,7 @@ pub(super) enum Measure {
     Exponentials,
 }
 
-/// What a fraction of elements is computed in: f32 for narrower floats, f64 for integers, which it holds.
+/// The dtype that a mean of elements is computed in: f32 for narrower floats, f64 for integers and bools.
 fn working(dtype: DType) -> DType {
     match dtype {
         DType::F16 | DType::BF16 => DType::F32,
@@ -113,9 +113,10 @@ impl Measure {
             Measure::Fold(fold) => graph.reduction(fold, x),
             Measure::Nonzero => sum(x.cast(DType::Bool)),
             Measure::Mean | Measure::Center => {
-                let total = sum(x)?;
+                // In f64 for integers, whose sum in i64 may overflow.
+                let total = sum(x.cast(work))?;
                 let kept = if self == Measure::Mean { result } else { work };
-                finish(total, &behind, |total| (total.cast(work) / behind.scalar(work)).cast(kept))
+                finish(total, &behind, |total| (total / behind.scalar(work)).cast(kept))
             }
             Measure::Variance | Measure::Deviation => {
                 let mean = graph.input(work);

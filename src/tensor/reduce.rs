@@ -197,8 +197,8 @@ fn count(row: usize) -> Number {
 }
 
 impl Tensor {
-    /// The mean; NaN of no elements. f16 and bf16 are added in f32, integers and bools exactly, and give f32. `axes` and
-    /// `keepdim` as of [`sum`](Self::sum).
+    /// The mean; NaN of no elements. f16 and bf16 are added in f32. Integers and bools are added in f64, where no sum
+    /// overflows, and give f32. `axes` and `keepdim` as of [`sum`](Self::sum).
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -226,7 +226,7 @@ impl Tensor {
 
     /// The variance: the mean of the squared distance from the mean, by two passes, divided by the count less `correction`
     /// (1 for that of a sample, 0 for that of the whole); real for complex numbers. NaN or infinite where nothing is left
-    /// to divide by.
+    /// to divide by. Integers and bools are computed in f64 and give f32.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
