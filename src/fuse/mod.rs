@@ -70,4 +70,4 @@ pub(crate) use operation::with_operations;
 pub use operation::{DTypes, Operation, Rule, Signature};
 pub(crate) use plan::divisor;
 pub use reduce::{Fold, LaunchMemory, Reduction, ReductionExplanation, ReductionLaunch, Scan};
-pub(crate) use scalar::{by_value, dtype_of_numbers, limits};
+pub(crate) use scalar::{by_value, dtype_of_numbers, largest, limits};

@@ -25,7 +25,7 @@ pub(crate) const fn limits(dtype: DType) -> (i128, i128) {
 }
 
 /// The largest finite number of a dtype of floats or complex numbers.
-fn largest(dtype: DType) -> f64 {
+pub(crate) fn largest(dtype: DType) -> f64 {
     match dtype.part() {
         DType::F8E4M3 => 448.0,
         DType::F8E5M2 => 57344.0,

@@ -11,7 +11,7 @@ use super::super::operand::Operand;
 use super::super::tensor::Tensor;
 use super::Generator;
 use crate::error::{Error, Result};
-use crate::fuse::{Expr, Graph, HostOutput, limits};
+use crate::fuse::{Expr, Graph, HostOutput, largest, limits};
 use crate::types::{DType, Layout, Shape};
 
 /// The dtype in which a distribution over fractions is computed: its parts are f32 or f64.
@@ -89,11 +89,14 @@ impl Generator {
     }
 
     /// Numbers evenly from `low` to below `high`, numbers or tensors that broadcast to the shape: `low` + u · (`high` -
-    /// `low`) with u of [`rand`](Self::rand) and one fma; what is rounded up to `high` becomes `low`.
+    /// `low`) with u of [`rand`](Self::rand) and one fma; what is rounded up to `high` becomes `low`. Where `high` - `low`
+    /// overflows, the same in halves of the ends, doubled. Elements of tensors that are past the largest number of the dtype
+    /// count as that number.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where `low` is a number above `high`, or one of them is not finite; complex dtypes are
+    /// [`Error::InvalidArgument`] where `low` is a number above `high`, or one of them is not finite or not held by the
+    /// dtype; complex dtypes are
     /// refused too, otherwise as [`rand`](Self::rand); [`Error::DeviceMismatch`] for tensors elsewhere.
     pub fn uniform<'a>(
         &self,
@@ -108,20 +111,24 @@ impl Generator {
         let operands = [low.into(), high.into()];
         real(OPERATION, dtype, &operands)?;
         if let [Some(low), Some(high)] = operands.each_ref().map(number) {
-            if low > high || !(high - low).is_finite() {
+            if low > high || !(low.is_finite() && high.is_finite()) {
                 let found = format!("numbers from {low} to {high}");
                 return Err(Error::invalid(OPERATION, found, "finite ends, the lower one first"));
             }
         }
+        held(OPERATION, dtype, &operands)?;
         let shape = Shape::new(shape)?;
+        let most = largest(dtype);
         Formula { operation: OPERATION, dtype, compute, operands }.make(
             &shape,
             device,
             || Ok(self.take(blocks(&shape, words(dtype)))),
             |graph, ends, stream| {
-                let [low, high] = ends.map(|end| end.cast(compute));
+                let [low, high] = ends.map(|end| end.cast(compute).clamp(-most, most));
                 let unit = of_bits(graph, dtype, stream, |bits| unit(dtype, bits));
-                let number = unit.fma(high - low, low).cast(dtype);
+                let (width, halves) = (high - low, [low, high].map(|end| end * 0.5));
+                let of_halves = unit.fma(halves[1] - halves[0], halves[0]) * 2.0;
+                let number = width.is_infinite().choose(of_halves, unit.fma(width, low)).cast(dtype);
                 number.lt(high.cast(dtype)).choose(number, low.cast(dtype))
             },
         )
@@ -155,7 +162,8 @@ impl Generator {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for a negative number or NaN as deviation; complex dtypes are refused too, otherwise as
+    /// [`Error::InvalidArgument`] for a negative number or NaN as deviation, and for a number that the dtype does not hold;
+    /// complex dtypes are refused too, otherwise as
     /// [`rand`](Self::rand); [`Error::DeviceMismatch`] for tensors elsewhere.
     pub fn normal<'a>(
         &self,
@@ -175,6 +183,7 @@ impl Generator {
             let found = format!("a standard deviation of {deviation}");
             return Err(Error::invalid(OPERATION, found, "one that is not negative"));
         }
+        held(OPERATION, dtype, &operands)?;
         let shape = Shape::new(shape)?;
         Formula { operation: OPERATION, dtype, compute, operands }.make(
             &shape,
@@ -329,6 +338,17 @@ fn real(operation: &'static str, dtype: DType, operands: &[Operand<'_>]) -> Resu
         return Err(Error::DTypeMismatch { operation, wanted, found });
     }
     Ok(())
+}
+
+/// # Errors
+///
+/// [`Error::InvalidArgument`] for a number among operands that the dtype does not hold.
+fn held(operation: &'static str, dtype: DType, operands: &[Operand<'_>]) -> Result<()> {
+    let numbers = operands.iter().filter_map(|operand| match operand {
+        Operand::Number(number) => Some(*number),
+        Operand::Tensor(_) => None,
+    });
+    numbers.into_iter().try_for_each(|number| number.check(operation, dtype))
 }
 
 /// A number among operands.
