@@ -261,7 +261,7 @@ ops! {
     76 Atan2 atan2 2 Fraction FLOATS 3 inverse::arc_tangent_2, "The angle of the point (y, x), x being the second operand, from -π to π; zeros count with their signs, two infinities as a diagonal.";
     77 Sinc sinc 1 Fraction FLOATS 4 trigonometric::sinc, "sin(πx) / (πx), 1 at 0, as in NumPy.";
     78 Angle angle 1 FractionPart FRACTIONS 3 inverse::angle, "The angle of a complex number, as of `atan2`; of real numbers π below 0, otherwise 0.";
-    79 Pow pow 2 Common NUMBERS 2 / 16 power::power | complex_functions::power, "x to the power y, as C has it: 1 where y is 0 or x is 1, NaN of a negative x with a broken y. Of integers it wraps, and a negative y gives 0 but of 1 and -1. Of complex numbers e^(y ln x), whose error is as stated to |y ln x| of 6 and grows with it.";
+    79 Pow pow 2 Common NUMBERS 2 / 16 power::power | complex_functions::power, "x to the power y, as C has it: 1 where y is 0 or x is 1, NaN of a negative x with a broken y. Of integers it wraps, and a negative y gives 0 but of 1 and -1, as in PyTorch (NumPy refuses it): 2 to the power -1 is 0. Of complex numbers e^(y ln x), whose error is as stated to |y ln x| of 6 and grows with it.";
     80 Cbrt cbrt 1 Fraction FLOATS 1 power::cube_root, "The cube root, of negative numbers too; exact of cubes.";
     81 Erf erf 1 Fraction FLOATS 2 error::error, "The error function.";
     82 Erfc erfc 1 Fraction FLOATS 5 error::complementary_error, "1 - erf(x), accurate where that is small.";

@@ -48,6 +48,7 @@
 //! - **Division**: `/` of integers is a fraction, in f32. [`floor_divide`](Tensor::floor_divide) rounds down and `%` is what
 //!   it leaves, with the divisor's sign; [`trunc_divide`](Tensor::trunc_divide) and [`fmod`](Tensor::fmod) round towards 0.
 //!   Integers divided by 0 so are 0 (where PyTorch ends the program), the least one by -1 is itself.
+//! - **Powers** of integers are integers: a negative exponent gives 0, but for the bases 1 and -1 (NumPy refuses it).
 //! - **Integers wrap**; floats become integers by dropping the fraction and saturating, with 0 for NaN.
 //! - **Storage dtypes**: f8e4m3 and f8e5m2 are held, cast, moved and written to files; other operations name the cast.
 //! - **Devices**: an operation on tensors of two devices is an error that names both; [`Tensor::to`] copies.

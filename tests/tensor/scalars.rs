@@ -349,3 +349,15 @@ fn numbers_that_fit_the_computation_are_used_as_they_are() {
     assert!(add.run((&x, 256)).is_err());
     assert_eq!(add.run((&x, 252)).unwrap().to_vec::<u8>().unwrap(), [255, 252]);
 }
+
+#[test]
+fn negative_powers_of_integers_are_0_but_of_1_and_minus_1() {
+    for dtype in [DType::I8, DType::I16, DType::I32, DType::I64] {
+        let x = tensor(&[2, -2, 1, -1, 7], dtype);
+        for (exponent, wanted) in [(-1i128, [0, 0, 1, -1, 0]), (-2, [0, 0, 1, 1, 0])] {
+            for found in forms(Operation::Pow, &x, &[Number::Integer(exponent)]) {
+                assert_eq!(found.as_deref(), Ok(&wanted[..]), "{dtype} to the power {exponent}");
+            }
+        }
+    }
+}
