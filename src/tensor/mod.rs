@@ -89,6 +89,7 @@
 
 #[cfg(feature = "ndarray")]
 mod array;
+mod axes;
 mod convert;
 mod device;
 mod display;
@@ -118,6 +119,7 @@ mod storage;
 mod tensor;
 mod views;
 
+pub use axes::Axes;
 pub use convert::Nested;
 pub use device::Device;
 pub use fused::{Fused, Operands, fuse};

@@ -4,6 +4,7 @@
 //! maximum's second pass takes the first one's result as an input. Reductions are finite (measures and dtypes), made once
 //! and kept. What must stay true: numbers that a caller chooses are scalars, never part of what is kept.
 
+use super::axes::Axes;
 use super::evaluate::{Source, evaluate_one};
 use super::kernel::{Output, Target, run_targets};
 use super::measure::Measure;
@@ -15,20 +16,23 @@ use crate::types::{Layout, Shape};
 /// Elements from which a copy in order pays where rows lie across memory.
 const WORTH_A_COPY: usize = 1 << 16;
 
-/// Axes of a tensor that are folded.
-struct Axes {
+/// Which axes of a tensor are folded.
+struct FoldedAxes {
     /// By axis.
     folded: Vec<bool>,
     /// Elements of a row.
     row: usize,
 }
 
-impl Axes {
+impl FoldedAxes {
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] for an axis that is not there, or twice.
-    fn new(operation: &'static str, shape: &Shape, axes: &[isize]) -> Result<Axes> {
-        let mut folded = vec![axes.is_empty(); shape.rank()];
+    fn new(operation: &'static str, shape: &Shape, axes: Axes<'_>) -> Result<FoldedAxes> {
+        let mut folded = vec![axes == Axes::All; shape.rank()];
+        let Axes::Of(axes) = axes else {
+            return Ok(FoldedAxes { folded, row: shape.iter().product() });
+        };
         for &axis in axes {
             let place = shape.axis(operation, axis)?;
             if std::mem::replace(&mut folded[place], true) {
@@ -37,7 +41,7 @@ impl Axes {
             }
         }
         let row = shape.iter().zip(&folded).filter(|(_, folded)| **folded).map(|(size, _)| *size).product();
-        Ok(Axes { folded, row })
+        Ok(FoldedAxes { folded, row })
     }
 
     /// The shape with size 1 in folded axes.
@@ -83,7 +87,7 @@ fn run(
     reduction: &Reduction,
     inputs: &[&Tensor],
     scalars: &[Number],
-    axes: &Axes,
+    axes: &FoldedAxes,
 ) -> Result<Tensor> {
     let Some((first, _)) = inputs.split_first() else {
         return Err(Error::invalid(operation, "no inputs", "at least one"));
@@ -106,8 +110,8 @@ fn run(
 
 impl Tensor {
     /// A measure of one pass.
-    fn measure(&self, measure: Measure, scalars: &[Number], axes: &[isize], keepdim: bool) -> Result<Tensor> {
-        let axes = Axes::new(measure.name(), self.shape(), axes)?;
+    fn measure(&self, measure: Measure, scalars: &[Number], axes: Axes<'_>, keepdim: bool) -> Result<Tensor> {
+        let axes = FoldedAxes::new(measure.name(), self.shape(), axes)?;
         let result = self.measured(measure, &[], scalars, &axes)?;
         axes.finish(result, keepdim)
     }
@@ -118,7 +122,7 @@ impl Tensor {
         measure: Measure,
         others: &[&Tensor],
         scalars: &[Number],
-        axes: &Axes,
+        axes: &FoldedAxes,
     ) -> Result<Tensor> {
         let reduction = measure.reduction(self.dtype())?;
         let in_order = if axes.is_across(self) { Some(self.contiguous()?) } else { None };
@@ -130,7 +134,7 @@ impl Tensor {
 
 macro_rules! folds {
     ($($(#[doc = $doc:literal])* $name:ident $measure:expr;)*) => {
-        /// Reductions. `axes` are those that are folded, all where there is none; negative ones count from the last. With
+        /// Reductions. `axes` are those that are folded, `..` for all ([`Axes`]); negative ones count from the last. With
         /// `keepdim` they stay with size 1, otherwise they are gone.
         ///
         /// Sums of floats are trees (`selvedge::fuse::Reduction`), so an error grows with the logarithm of the length; the tree
@@ -144,8 +148,8 @@ macro_rules! folds {
             $(
                 $(#[doc = $doc])*
                 #[allow(clippy::missing_errors_doc)]
-                pub fn $name(&self, axes: &[isize], keepdim: bool) -> Result<Tensor> {
-                    self.measure($measure, &[], axes, keepdim)
+                pub fn $name<'a>(&self, axes: impl Into<Axes<'a>>, keepdim: bool) -> Result<Tensor> {
+                    self.measure($measure, &[], axes.into(), keepdim)
                 }
             )*
         }
@@ -158,7 +162,7 @@ folds! {
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
     /// let x = Tensor::new([[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]], &Device::cpu())?;
-    /// assert_eq!(x.sum(&[], false)?.item::<f32>()?, 21.0);
+    /// assert_eq!(x.sum(.., false)?.item::<f32>()?, 21.0);
     /// assert_eq!(x.sum(&[-1], false)?.to_vec::<f32>()?, [6.0, 15.0]);
     /// assert_eq!(x.sum(&[0], true)?.shape()[..], [1, 3]);
     /// # Ok::<(), selvedge::Error>(())
@@ -179,7 +183,7 @@ folds! {
     /// use selvedge::tensor::{Device, Tensor};
     /// let x = Tensor::new([[1i32, 7, 7], [9, 5, 6]], &Device::cpu())?;
     /// assert_eq!(x.argmax(&[1], false)?.to_vec::<i64>()?, [1, 0]);
-    /// assert_eq!(x.argmax(&[], false)?.item::<i64>()?, 3);
+    /// assert_eq!(x.argmax(.., false)?.item::<i64>()?, 3);
     /// # Ok::<(), selvedge::Error>(())
     /// ```
     argmax Measure::Fold(Fold::ArgMaximum);
@@ -210,14 +214,14 @@ impl Tensor {
     /// # Errors
     ///
     /// As [`sum`](Self::sum).
-    pub fn mean(&self, axes: &[isize], keepdim: bool) -> Result<Tensor> {
-        let axes = Axes::new("mean", self.shape(), axes)?;
+    pub fn mean<'a>(&self, axes: impl Into<Axes<'a>>, keepdim: bool) -> Result<Tensor> {
+        let axes = FoldedAxes::new("mean", self.shape(), axes.into())?;
         let result = self.measured(Measure::Mean, &[], &[count(axes.row)], &axes)?;
         axes.finish(result, keepdim)
     }
 
-    fn spread(&self, measure: Measure, axes: &[isize], keepdim: bool, correction: usize) -> Result<Tensor> {
-        let axes = Axes::new(measure.name(), self.shape(), axes)?;
+    fn spread(&self, measure: Measure, axes: Axes<'_>, keepdim: bool, correction: usize) -> Result<Tensor> {
+        let axes = FoldedAxes::new(measure.name(), self.shape(), axes)?;
         let mean = self.measured(Measure::Center, &[], &[count(axes.row)], &axes)?;
         let divisor = count(axes.row.saturating_sub(correction));
         let result = self.measured(measure, &[&mean], &[divisor], &axes)?;
@@ -231,15 +235,15 @@ impl Tensor {
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
     /// let x = Tensor::new([1.0f64, 2.0, 3.0, 6.0], &Device::cpu())?;
-    /// assert_eq!(x.var(&[], false, 0)?.item::<f64>()?, 3.5);
+    /// assert_eq!(x.var(.., false, 0)?.item::<f64>()?, 3.5);
     /// # Ok::<(), selvedge::Error>(())
     /// ```
     ///
     /// # Errors
     ///
     /// As [`sum`](Self::sum).
-    pub fn var(&self, axes: &[isize], keepdim: bool, correction: usize) -> Result<Tensor> {
-        self.spread(Measure::Variance, axes, keepdim, correction)
+    pub fn var<'a>(&self, axes: impl Into<Axes<'a>>, keepdim: bool, correction: usize) -> Result<Tensor> {
+        self.spread(Measure::Variance, axes.into(), keepdim, correction)
     }
 
     /// The standard deviation, the root of [`var`](Self::var).
@@ -247,8 +251,8 @@ impl Tensor {
     /// # Errors
     ///
     /// As [`sum`](Self::sum).
-    pub fn std(&self, axes: &[isize], keepdim: bool, correction: usize) -> Result<Tensor> {
-        self.spread(Measure::Deviation, axes, keepdim, correction)
+    pub fn std<'a>(&self, axes: impl Into<Axes<'a>>, keepdim: bool, correction: usize) -> Result<Tensor> {
+        self.spread(Measure::Deviation, axes.into(), keepdim, correction)
     }
 
     /// The p-norm (sum |x|^p)^(1/p): for `p` infinite the greatest |x|, for minus infinity the least, for 0 how many
@@ -257,15 +261,15 @@ impl Tensor {
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
     /// let x = Tensor::new([3.0f32, -4.0], &Device::cpu())?;
-    /// assert_eq!(x.norm(2.0, &[], false)?.item::<f32>()?, 5.0);
-    /// assert_eq!(x.norm(f64::INFINITY, &[], false)?.item::<f32>()?, 4.0);
+    /// assert_eq!(x.norm(2.0, .., false)?.item::<f32>()?, 5.0);
+    /// assert_eq!(x.norm(f64::INFINITY, .., false)?.item::<f32>()?, 4.0);
     /// # Ok::<(), selvedge::Error>(())
     /// ```
     ///
     /// # Errors
     ///
     /// As [`sum`](Self::sum); [`Error::InvalidArgument`] for a `p` that is NaN.
-    pub fn norm(&self, p: f64, axes: &[isize], keepdim: bool) -> Result<Tensor> {
+    pub fn norm<'a>(&self, p: f64, axes: impl Into<Axes<'a>>, keepdim: bool) -> Result<Tensor> {
         let measure = match p {
             _ if p.is_nan() => return Err(Error::invalid("norm", "p = NaN", "a number")),
             0.0 => Measure::NormCount,
@@ -279,7 +283,7 @@ impl Tensor {
             Measure::NormPower => &[Number::Real(p), Number::Real(p)],
             _ => &[],
         };
-        self.measure(measure, scalars, axes, keepdim)
+        self.measure(measure, scalars, axes.into(), keepdim)
     }
 
     /// ln(sum e^x), with the greatest element taken out first, so that nothing overflows; minus infinity of no elements.
@@ -287,16 +291,16 @@ impl Tensor {
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
     /// let x = Tensor::new([1000.0f32, 1000.0], &Device::cpu())?;
-    /// assert!((x.logsumexp(&[], false)?.item::<f32>()? - 1000.6931).abs() < 1e-3);
+    /// assert!((x.logsumexp(.., false)?.item::<f32>()? - 1000.6931).abs() < 1e-3);
     /// # Ok::<(), selvedge::Error>(())
     /// ```
     ///
     /// # Errors
     ///
     /// As [`sum`](Self::sum).
-    pub fn logsumexp(&self, axes: &[isize], keepdim: bool) -> Result<Tensor> {
+    pub fn logsumexp<'a>(&self, axes: impl Into<Axes<'a>>, keepdim: bool) -> Result<Tensor> {
         const OPERATION: &str = "logsumexp";
-        let axes = Axes::new(OPERATION, self.shape(), axes)?;
+        let axes = FoldedAxes::new(OPERATION, self.shape(), axes.into())?;
         let shift = match axes.row {
             // There is nothing to take out.
             0 => self.measured(Measure::Nothing, &[], &[], &axes)?,

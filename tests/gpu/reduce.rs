@@ -1,6 +1,6 @@
 //! Reductions and scans on a device do what they do on the CPU, bit for bit, whatever the layout; and twice the same.
 
-use selvedge::tensor::{Device, Tensor};
+use selvedge::tensor::{Axes, Device, Tensor};
 use selvedge::types::{Bool, DType, Slice};
 
 use super::fuse::value::{Value, same, special, write};
@@ -11,7 +11,7 @@ promises! {
     long_scans_do, repeated_scans_are_equal, more_than_31_bits_of_elements_are_folded,
 }
 
-type Measure = (&'static str, fn(&Tensor, &[isize]) -> selvedge::Result<Tensor>);
+type Measure = (&'static str, fn(&Tensor, Axes<'_>) -> selvedge::Result<Tensor>);
 
 const FOLDS: &[Measure] = &[
     ("sum", |x, axes| x.sum(axes, false)),
@@ -66,14 +66,14 @@ fn assert_same(what: &str, cpu: &Tensor, device: &Tensor) {
 }
 
 /// Runs measures on both; one that has no meaning for the dtype has none on either.
-fn compare(
+fn compare<'a>(
     measures: &[Measure],
     what: &str,
     here: &Tensor,
     there: &Tensor,
-    axes: &[isize],
+    axes: impl Into<Axes<'a>>,
 ) -> selvedge::Result<usize> {
-    let mut count = 0;
+    let (axes, mut count) = (axes.into(), 0);
     for (name, measure) in measures {
         let Ok(wanted) = measure(here, axes) else {
             assert!(measure(there, axes).is_err(), "{name} of {}", here.dtype());
@@ -100,7 +100,15 @@ fn folds_have_the_bits_of_the_cpu() -> Outcome {
         for hard in [false, true] {
             let here = values(dtype, &[6, 35, 24], hard)?;
             let there = here.to(&device)?;
-            for axes in [&[][..], &[0], &[1], &[2], &[0, 2], &[0, 1], &[1, 2]] {
+            for axes in [
+                Axes::All,
+                Axes::Of(&[0]),
+                Axes::Of(&[1]),
+                Axes::Of(&[2]),
+                Axes::Of(&[0, 2]),
+                Axes::Of(&[0, 1]),
+                Axes::Of(&[1, 2]),
+            ] {
                 count += compare(FOLDS, "contiguous", &here, &there, axes)?;
             }
         }
@@ -125,7 +133,7 @@ fn layouts_of_reductions_do() -> Outcome {
             ("broadcast", |x| x.narrow(1, 3, 1)?.expand(&[70, 33])),
         ];
         for (name, view) in views {
-            for axes in [&[][..], &[0], &[1]] {
+            for axes in [Axes::All, Axes::Of(&[]), Axes::Of(&[0]), Axes::Of(&[1])] {
                 compare(FOLDS, name, &view(&here)?, &view(&there)?, axes)?;
             }
         }
@@ -161,18 +169,26 @@ fn measures_do() -> Outcome {
     for dtype in computed() {
         let here = values(dtype, &[9, 1100, 12], false)?;
         let there = here.to(&device)?;
-        for axes in [&[][..], &[0], &[1], &[2]] {
+        for axes in [Axes::All, Axes::Of(&[]), Axes::Of(&[0]), Axes::Of(&[1]), Axes::Of(&[2])] {
             compare(MEASURES, "contiguous", &here, &there, axes)?;
         }
     }
     Ok(())
 }
 
+/// The axis of a scan.
+fn only(axes: Axes<'_>) -> isize {
+    match axes {
+        Axes::Of(&[axis]) => axis,
+        _ => 0,
+    }
+}
+
 const SCANS: &[Measure] = &[
-    ("cumsum", |x, axes| x.cumsum(axes[0])),
-    ("cumprod", |x, axes| x.cumprod(axes[0])),
-    ("cummin", |x, axes| x.cummin(axes[0])),
-    ("cummax", |x, axes| x.cummax(axes[0])),
+    ("cumsum", |x, axes| x.cumsum(only(axes))),
+    ("cumprod", |x, axes| x.cumprod(only(axes))),
+    ("cummin", |x, axes| x.cummin(only(axes))),
+    ("cummax", |x, axes| x.cummax(only(axes))),
 ];
 
 fn scans_have_them_too() -> Outcome {
@@ -205,7 +221,7 @@ fn repeated_scans_are_equal() -> Outcome {
     let there = values(DType::F32, &[1 << 25], false)?.to(&Device::cuda(0)?)?;
     let first = there.cumsum(0)?;
     for round in 0..20 {
-        let differ = there.cumsum(0)?.ne(&first)?.any(&[], false)?.item::<Bool>()? == Bool::from(true);
+        let differ = there.cumsum(0)?.ne(&first)?.any(.., false)?.item::<Bool>()? == Bool::from(true);
         assert!(!differ, "round {round} differs");
     }
     Ok(())
@@ -218,9 +234,9 @@ fn more_than_31_bits_of_elements_are_folded() -> Outcome {
         println!("no memory for {count} bytes");
         return Ok(());
     };
-    assert_eq!(ones.sum(&[], false)?.item::<i64>()?, count as i64);
-    assert_eq!(ones.argmax(&[], false)?.item::<i64>()?, 0);
+    assert_eq!(ones.sum(.., false)?.item::<i64>()?, count as i64);
+    assert_eq!(ones.argmax(.., false)?.item::<i64>()?, 0);
     let spread = ones.narrow(0, 0, 1)?.expand(&[count])?;
-    assert_eq!(spread.sum(&[], false)?.item::<i64>()?, count as i64);
+    assert_eq!(spread.sum(.., false)?.item::<i64>()?, count as i64);
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use num_complex::Complex;
 use selvedge::Error;
-use selvedge::tensor::{Device, Tensor};
+use selvedge::tensor::{Axes, Device, Tensor};
 use selvedge::types::{Bool, DType};
 
 fn cpu() -> Device {
@@ -27,10 +27,13 @@ fn close(found: f64, wanted: f64, error: f64) {
 fn axes_are_any_in_any_order() {
     let x = cube();
     let element = |i: usize, j: usize, k: usize| (12 * i + 4 * j + k) as f64 + 0.5;
-    for axes in [&[][..], &[0], &[1], &[-1], &[0, 2], &[2, 0], &[-3, 1], &[0, 1, 2]] {
-        let folded: Vec<bool> = (0..3)
-            .map(|axis: isize| axes.is_empty() || axes.contains(&axis) || axes.contains(&(axis - 3)))
-            .collect();
+    let lists: [&[isize]; 9] = [&[], &[0], &[1], &[-1], &[0, 2], &[2, 0], &[-3, 1], &[0, 1, 2], &[-1, 1, -3]];
+    for axes in std::iter::once(Axes::All).chain(lists.map(Axes::from)) {
+        let is_folded = |axis: isize| match axes {
+            Axes::All => true,
+            Axes::Of(axes) => axes.contains(&axis) || axes.contains(&(axis - 3)),
+        };
+        let folded: Vec<bool> = (0..3).map(is_folded).collect();
         let sizes = [2usize, 3, 4];
         let kept: Vec<usize> = (0..3).map(|axis| if folded[axis] { 1 } else { sizes[axis] }).collect();
         let mut wanted = vec![0.0; kept.iter().product()];
@@ -48,7 +51,48 @@ fn axes_are_any_in_any_order() {
         assert_eq!(numbers(&turned.sum(axes, false).unwrap()), numbers(&without));
     }
     let scalar = Tensor::full(&[], 7.0, DType::F32, &cpu()).unwrap();
+    assert_eq!(scalar.sum(.., false).unwrap().item::<f32>().unwrap(), 7.0);
     assert_eq!(scalar.sum(&[], false).unwrap().item::<f32>().unwrap(), 7.0);
+}
+
+#[test]
+fn an_empty_list_of_axes_reduces_nothing() {
+    let x = Tensor::new([[1.0f32, -2.0], [4.0, 0.0], [0.5, -8.0]], &cpu()).unwrap();
+    let same = numbers(&x);
+    let size: Vec<f64> = same.iter().map(|x| x.abs()).collect();
+    let truth: Vec<f64> = same.iter().map(|x| f64::from(u8::from(*x != 0.0))).collect();
+    let zeros = vec![0.0; 6];
+    type Row = (&'static str, fn(&Tensor, bool) -> selvedge::Result<Tensor>);
+    let rows: [(Row, &[f64]); 16] = [
+        (("sum", |x, keep| x.sum(&[], keep)), &same),
+        (("prod", |x, keep| x.prod(&[], keep)), &same),
+        (("min", |x, keep| x.min(&[], keep)), &same),
+        (("max", |x, keep| x.max(&[], keep)), &same),
+        (("argmin", |x, keep| x.argmin(&[], keep)), &zeros),
+        (("argmax", |x, keep| x.argmax(&[], keep)), &zeros),
+        (("any", |x, keep| x.any(&[], keep)), &truth),
+        (("all", |x, keep| x.all(&[], keep)), &truth),
+        (("count_nonzero", |x, keep| x.count_nonzero(&[], keep)), &truth),
+        (("mean", |x, keep| x.mean(&[], keep)), &same),
+        (("var", |x, keep| x.var(&[], keep, 0)), &zeros),
+        (("std", |x, keep| x.std(&[], keep, 0)), &zeros),
+        (("norm 1", |x, keep| x.norm(1.0, &[], keep)), &size),
+        (("norm 2", |x, keep| x.norm(2.0, &[], keep)), &size),
+        (("norm inf", |x, keep| x.norm(f64::INFINITY, &[], keep)), &size),
+        (("logsumexp", |x, keep| x.logsumexp(&[], keep)), &same),
+    ];
+    for ((name, reduce), wanted) in rows {
+        for keepdim in [false, true] {
+            let found = reduce(&x, keepdim).unwrap();
+            assert_eq!((&found.shape()[..], numbers(&found).as_slice()), (&[3, 2][..], wanted), "{name}");
+            let across = reduce(&x.t().unwrap(), keepdim).unwrap();
+            assert_eq!(numbers(&across.t().unwrap()), wanted, "{name} of columns");
+            let nothing = reduce(&Tensor::zeros(&[2, 0], DType::F32, &cpu()).unwrap(), keepdim).unwrap();
+            assert_eq!(nothing.shape()[..], [2, 0], "{name} of no elements");
+        }
+    }
+    let none: Vec<isize> = Vec::new();
+    assert_eq!(x.sum(&none, false).unwrap().shape()[..], [3, 2]);
 }
 
 #[test]
@@ -63,22 +107,22 @@ fn bad_axes_and_extremes_of_nothing_are_errors() {
     }
     let empty = Tensor::zeros(&[2, 0], DType::F32, &cpu()).unwrap();
     for result in
-        [empty.min(&[1], false), empty.max(&[], false), empty.argmin(&[1], true), empty.argmax(&[], false)]
+        [empty.min(&[1], false), empty.max(.., false), empty.argmin(&[1], true), empty.argmax(.., false)]
     {
         assert!(matches!(result, Err(Error::InvalidArgument { .. })));
     }
     assert_eq!(numbers(&empty.sum(&[1], false).unwrap()), [0.0, 0.0]);
     assert_eq!(numbers(&empty.prod(&[1], false).unwrap()), [1.0, 1.0]);
-    assert_eq!(empty.all(&[], false).unwrap().item::<Bool>().unwrap(), Bool::from(true));
-    assert_eq!(empty.any(&[], false).unwrap().item::<Bool>().unwrap(), Bool::from(false));
-    assert!(empty.mean(&[], false).unwrap().item::<f32>().unwrap().is_nan());
-    assert_eq!(empty.logsumexp(&[], false).unwrap().item::<f32>().unwrap(), f32::NEG_INFINITY);
+    assert_eq!(empty.all(.., false).unwrap().item::<Bool>().unwrap(), Bool::from(true));
+    assert_eq!(empty.any(.., false).unwrap().item::<Bool>().unwrap(), Bool::from(false));
+    assert!(empty.mean(.., false).unwrap().item::<f32>().unwrap().is_nan());
+    assert_eq!(empty.logsumexp(.., false).unwrap().item::<f32>().unwrap(), f32::NEG_INFINITY);
     assert_eq!(empty.max(&[0], false).unwrap().count(), 0);
     let complex = x.cast(DType::C64).unwrap();
-    assert!(matches!(complex.max(&[], false), Err(Error::DTypeMismatch { .. })));
-    assert!(matches!(complex.logsumexp(&[], false), Err(Error::DTypeMismatch { .. })));
-    assert!(matches!(x.cast(DType::F8E4M3).unwrap().mean(&[], false), Err(Error::DTypeMismatch { .. })));
-    assert!(matches!(x.norm(f64::NAN, &[], false), Err(Error::InvalidArgument { .. })));
+    assert!(matches!(complex.max(.., false), Err(Error::DTypeMismatch { .. })));
+    assert!(matches!(complex.logsumexp(.., false), Err(Error::DTypeMismatch { .. })));
+    assert!(matches!(x.cast(DType::F8E4M3).unwrap().mean(.., false), Err(Error::DTypeMismatch { .. })));
+    assert!(matches!(x.norm(f64::NAN, .., false), Err(Error::InvalidArgument { .. })));
     assert!(matches!(x.cumsum(3), Err(Error::InvalidArgument { .. })));
     assert!(matches!(complex.cummax(0), Err(Error::DTypeMismatch { .. })));
 }
@@ -101,26 +145,26 @@ fn dtypes_are_those_of_pytorch() {
         (C128, C128, C128, F64),
     ] {
         let x = of(dtype);
-        assert_eq!(x.sum(&[], false).unwrap().dtype(), sum, "sum of {dtype}");
+        assert_eq!(x.sum(.., false).unwrap().dtype(), sum, "sum of {dtype}");
         assert_eq!(x.cumprod(0).unwrap().dtype(), sum, "cumprod of {dtype}");
-        assert_eq!(x.mean(&[], false).unwrap().dtype(), mean, "mean of {dtype}");
-        assert_eq!(x.var(&[], false, 1).unwrap().dtype(), norm, "var of {dtype}");
+        assert_eq!(x.mean(.., false).unwrap().dtype(), mean, "mean of {dtype}");
+        assert_eq!(x.var(.., false, 1).unwrap().dtype(), norm, "var of {dtype}");
         for p in [0.0, 1.0, 2.0, 3.0, f64::INFINITY, f64::NEG_INFINITY] {
-            assert_eq!(x.norm(p, &[], false).unwrap().dtype(), norm, "norm of {dtype}");
+            assert_eq!(x.norm(p, .., false).unwrap().dtype(), norm, "norm of {dtype}");
         }
-        assert_eq!(x.count_nonzero(&[], false).unwrap().dtype(), I64);
-        assert_eq!(x.any(&[], false).unwrap().dtype(), DType::Bool);
+        assert_eq!(x.count_nonzero(.., false).unwrap().dtype(), I64);
+        assert_eq!(x.any(.., false).unwrap().dtype(), DType::Bool);
         if !dtype.is_complex() {
-            assert_eq!(x.max(&[], false).unwrap().dtype(), dtype);
-            assert_eq!(x.argmax(&[], false).unwrap().dtype(), I64);
+            assert_eq!(x.max(.., false).unwrap().dtype(), dtype);
+            assert_eq!(x.argmax(.., false).unwrap().dtype(), I64);
         }
     }
     // More than the narrow dtype holds.
     let many = Tensor::full(&[40_000], 2.0, F16, &cpu()).unwrap();
-    assert_eq!(many.mean(&[], false).unwrap().cast(F32).unwrap().item::<f32>().unwrap(), 2.0);
+    assert_eq!(many.mean(.., false).unwrap().cast(F32).unwrap().item::<f32>().unwrap(), 2.0);
     let bytes = Tensor::full(&[1000], 200, U8, &cpu()).unwrap();
-    assert_eq!(bytes.sum(&[], false).unwrap().item::<i64>().unwrap(), 200_000);
-    assert_eq!(bytes.mean(&[], false).unwrap().item::<f32>().unwrap(), 200.0);
+    assert_eq!(bytes.sum(.., false).unwrap().item::<i64>().unwrap(), 200_000);
+    assert_eq!(bytes.mean(.., false).unwrap().item::<f32>().unwrap(), 200.0);
 }
 
 #[test]
@@ -132,36 +176,36 @@ fn moments_and_norms_are_what_their_formulas_say() {
     for (dtype, error) in [(DType::F32, 1e-6), (DType::F64, 1e-14), (DType::F16, 1e-3), (DType::BF16, 1e-2)] {
         let x = Tensor::from_vec(values.clone(), &[3001], &cpu()).unwrap().cast(dtype).unwrap();
         let one = |x: selvedge::Result<Tensor>| numbers(&x.unwrap())[0];
-        close(one(x.mean(&[], false)), mean, 4.0 * error);
-        close(one(x.var(&[], false, 1)), squares / (n - 1.0), error);
+        close(one(x.mean(.., false)), mean, 4.0 * error);
+        close(one(x.var(.., false, 1)), squares / (n - 1.0), error);
         close(one(x.std(&[0], true, 0)), (squares / n).sqrt(), error);
         let power = |p: f64| values.iter().map(|x| x.abs().powf(p)).sum::<f64>().powf(1.0 / p);
-        close(one(x.norm(1.0, &[], false)), power(1.0), error);
-        close(one(x.norm(2.0, &[], false)), power(2.0), error);
-        close(one(x.norm(3.5, &[], false)), power(3.5), error);
-        close(one(x.norm(-1.0, &[], false)), 0.0, 0.0);
-        close(one(x.norm(f64::INFINITY, &[], false)), 8.75, error);
-        close(one(x.norm(f64::NEG_INFINITY, &[], false)), 0.0, 0.0);
-        close(one(x.norm(0.0, &[], false)), values.iter().filter(|x| **x != 0.0).count() as f64, error);
+        close(one(x.norm(1.0, .., false)), power(1.0), error);
+        close(one(x.norm(2.0, .., false)), power(2.0), error);
+        close(one(x.norm(3.5, .., false)), power(3.5), error);
+        close(one(x.norm(-1.0, .., false)), 0.0, 0.0);
+        close(one(x.norm(f64::INFINITY, .., false)), 8.75, error);
+        close(one(x.norm(f64::NEG_INFINITY, .., false)), 0.0, 0.0);
+        close(one(x.norm(0.0, .., false)), values.iter().filter(|x| **x != 0.0).count() as f64, error);
         let exact = values.iter().map(|x| x.exp()).sum::<f64>().ln();
-        close(one(x.logsumexp(&[], false)), exact, error);
+        close(one(x.logsumexp(.., false)), exact, error);
     }
     // A mean far from 0 takes nothing from the variance.
     let far = Tensor::new([1e8f64 + 1.0, 1e8 + 2.0, 1e8 + 3.0], &cpu()).unwrap();
-    assert_eq!(far.var(&[], false, 1).unwrap().item::<f64>().unwrap(), 1.0);
+    assert_eq!(far.var(.., false, 1).unwrap().item::<f64>().unwrap(), 1.0);
     let complex = Tensor::new([Complex::new(3.0f32, 4.0), Complex::new(0.0, -5.0)], &cpu()).unwrap();
-    assert_eq!(complex.norm(1.0, &[], false).unwrap().item::<f32>().unwrap(), 10.0);
-    assert_eq!(complex.norm(2.0, &[], false).unwrap().item::<f32>().unwrap(), 50f32.sqrt());
+    assert_eq!(complex.norm(1.0, .., false).unwrap().item::<f32>().unwrap(), 10.0);
+    assert_eq!(complex.norm(2.0, .., false).unwrap().item::<f32>().unwrap(), 50f32.sqrt());
     // |3 + 4i - m|² and |-5i - m|² with m = 1.5 - 0.5i, 22.5 each.
-    assert_eq!(complex.var(&[], false, 1).unwrap().item::<f32>().unwrap(), 45.0);
+    assert_eq!(complex.var(.., false, 1).unwrap().item::<f32>().unwrap(), 45.0);
     // Nothing is left to divide by.
-    assert!(far.narrow(0, 0, 1).unwrap().var(&[], false, 1).unwrap().item::<f64>().unwrap().is_nan());
+    assert!(far.narrow(0, 0, 1).unwrap().var(.., false, 1).unwrap().item::<f64>().unwrap().is_nan());
 }
 
 #[test]
 fn logsumexp_takes_infinities() {
     let of = |values: [f32; 2]| {
-        Tensor::new(values, &cpu()).unwrap().logsumexp(&[], false).unwrap().item::<f32>().unwrap()
+        Tensor::new(values, &cpu()).unwrap().logsumexp(.., false).unwrap().item::<f32>().unwrap()
     };
     assert_eq!(of([f32::INFINITY, 1.0]), f32::INFINITY);
     assert_eq!(of([f32::NEG_INFINITY, 1.0]), 1.0);
