@@ -4,8 +4,8 @@
 //! dtypes and kept. What must stay true: finding it again takes no lock, and a number is never part of what is kept.
 
 use std::any::TypeId;
-use std::borrow::Cow;
 use std::fmt;
+use std::ops::Deref;
 
 use super::evaluate::{broadcast, evaluate, evaluate_into, evaluate_one};
 use super::in_place::{TensorMut, write_all};
@@ -121,11 +121,7 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
         Fused { build: Box::new(function), kept: Chain::new() }
     }
 
-    fn expression(
-        &self,
-        operands: &[Operand<'_>; INPUTS],
-        stored: Stored<OUTPUTS>,
-    ) -> Result<Cow<'_, Expression>> {
+    fn expression(&self, operands: &[Operand<'_>; INPUTS], stored: Stored<OUTPUTS>) -> Result<Lowered<'_>> {
         // One by one: on the way of each run, arrays as a whole become calls where they are compiled apart.
         let same = |key: &(Kinds<INPUTS>, Stored<OUTPUTS>)| {
             (0..INPUTS).all(|at| key.0[at] == Kind::of(&operands[at]))
@@ -249,7 +245,25 @@ where
         run(&with_values(&operands, &[None], build, || KEPT.find_or_add(same, make))?, &operands)
     } else {
         // Made for this call alone, so the numbers may belong to it.
-        run(&Cow::Owned(lower(&kinds, inputs(&operands).numbers(), &[None], build)?), &operands)
+        run(&Lowered::Once(lower(&kinds, inputs(&operands).numbers(), &[None], build)?), &operands)
+    }
+}
+
+/// An expression of a function: one that is kept, whose numbers each run gives, or one for a single call, which has the
+/// numbers as literals.
+enum Lowered<'e> {
+    Kept(&'e Expression),
+    Once(Expression),
+}
+
+impl Deref for Lowered<'_> {
+    type Target = Expression;
+
+    fn deref(&self) -> &Expression {
+        match self {
+            Lowered::Kept(expression) => expression,
+            Lowered::Once(expression) => expression,
+        }
     }
 }
 
@@ -260,15 +274,15 @@ fn with_values<'e, const INPUTS: usize, const OUTPUTS: usize>(
     stored: &Stored<OUTPUTS>,
     build: &dyn for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS],
     kept: impl FnOnce() -> Result<&'e Expression>,
-) -> Result<Cow<'e, Expression>> {
+) -> Result<Lowered<'e>> {
     if holds_all(operands)? {
         let kept = kept()?;
         if !kept.compares_by_value() {
-            return Ok(Cow::Borrowed(kept));
+            return Ok(Lowered::Kept(kept));
         }
     }
     let kinds = operands.each_ref().map(Kind::of);
-    lower(&kinds, inputs(operands).numbers(), stored, build).map(Cow::Owned)
+    lower(&kinds, inputs(operands).numbers(), stored, build).map(Lowered::Once)
 }
 
 /// Whether the numbers' dtypes, which are of the tensors', hold them.
@@ -297,13 +311,10 @@ fn holds_all(operands: &[Operand<'_>]) -> Result<bool> {
 }
 
 /// The numbers that a run is given: none where they belong to the expression.
-fn given<'a, const INPUTS: usize>(
-    expression: &Cow<'_, Expression>,
-    inputs: &'a Inputs<'_, INPUTS>,
-) -> &'a [Number] {
+fn given<'a, const INPUTS: usize>(expression: &Lowered<'_>, inputs: &'a Inputs<'_, INPUTS>) -> &'a [Number] {
     match expression {
-        Cow::Borrowed(_) => inputs.numbers(),
-        Cow::Owned(_) => &[],
+        Lowered::Kept(_) => inputs.numbers(),
+        Lowered::Once(_) => &[],
     }
 }
 
@@ -354,10 +365,7 @@ fn inputs<'a, const INPUTS: usize>(operands: &[Operand<'a>; INPUTS]) -> Inputs<'
     inputs
 }
 
-fn run<const INPUTS: usize>(
-    expression: &Cow<'_, Expression>,
-    operands: &[Operand<'_>; INPUTS],
-) -> Result<Tensor> {
+fn run<const INPUTS: usize>(expression: &Lowered<'_>, operands: &[Operand<'_>; INPUTS]) -> Result<Tensor> {
     let inputs = inputs(operands);
     evaluate_one(OPERATION, expression, inputs.sources(), given(expression, &inputs))
 }

@@ -10,7 +10,8 @@ use super::fuse::value::{Value, same, special, write};
 use crate::support::{Need, Outcome, promises};
 
 promises! {
-    operations_have_the_bits_of_the_cpu, in_place_they_do_too, views_do, numbers_do, casts_do, fused_functions_do,
+    operations_have_the_bits_of_the_cpu, in_place_they_do_too, views_do, numbers_do, numbers_are_used_by_value,
+    tensors_without_dimensions_take_part_by_kind, casts_do, fused_functions_do,
     parts_are_written_alone, elements_come_and_go, truth_values_are_zeros_and_ones, bad_input_is_an_error,
     streams_are_waited_for, threads_share_tensors, programs_are_captured, too_large_tensors_are_refused,
     kernels_of_ones_own_take_tensors,
@@ -130,6 +131,62 @@ fn numbers_do() -> Outcome {
         }
         assert_same(&format!("full {dtype}"), &cpu.full_like(1)?, &device.full_like(1)?);
         assert_same(&format!("zeros of {dtype}"), &cpu.zeros_like()?, &device.zeros_like()?);
+    }
+    Ok(())
+}
+
+/// The numbers are held by few of the dtypes.
+fn numbers_are_used_by_value() -> Outcome {
+    let device = cuda()?;
+    let comparisons = [
+        Operation::Equal,
+        Operation::NotEqual,
+        Operation::Less,
+        Operation::LessEqual,
+        Operation::Greater,
+        Operation::GreaterEqual,
+    ];
+    for dtype in Operation::Less.dtypes().iter() {
+        let here = values(dtype, &[500], 0)?;
+        let there = here.to(&device)?;
+        for number in [-1.0, 0.5, 266.0, 1e6, 1e19, 1e39, -1e300, f64::NAN, f64::INFINITY] {
+            for operation in comparisons {
+                let others = [Operand::from(number)];
+                let what = format!("{} of {dtype} and {number}", operation.name());
+                let wanted = here.operation(operation, &others)?;
+                assert_same(&what, &wanted, &there.operation(operation, &others)?);
+                let mut output = Tensor::zeros(&[500], DType::Bool, &device)?;
+                there.with_output(&mut output).operation(operation, &others)?;
+                assert_same(&what, &wanted, &output);
+                let fused = Fused::new(move |[x, y]| x.operation(operation, &[y])).run((&there, number))?;
+                assert_same(&what, &wanted, &fused);
+            }
+        }
+        if dtype.is_integer() {
+            let clamped = |x: &Tensor| x.clamp(-1i64 << 40, u64::MAX);
+            if let Ok(wanted) = clamped(&here) {
+                assert_same(&format!("clamp of {dtype}"), &wanted, &clamped(&there)?);
+            }
+            assert!(there.add(1u64 << 63).is_err() || dtype == DType::U64, "{dtype}");
+            assert!(
+                Tensor::full(&[2], -1i64 << 40, dtype, &device).is_err() || dtype == DType::I64,
+                "{dtype}"
+            );
+        }
+    }
+    Ok(())
+}
+
+fn tensors_without_dimensions_take_part_by_kind() -> Outcome {
+    let device = cuda()?;
+    for array in Operation::Mul.dtypes().iter() {
+        for scalar in Operation::Mul.dtypes().iter() {
+            let (x, y) = (values(array, &[70], 0)?, values(scalar, &[], 3)?);
+            let (here, there) = ([&x, &y], [x.to(&device)?, y.to(&device)?]);
+            let what = format!("{array} and {scalar}");
+            assert_same(&what, &here[0].mul(here[1])?, &there[0].mul(&there[1])?);
+            assert_same(&what, &here[1].mul(here[0])?, &fuse([&there[1], &there[0]], |[y, x]| y * x)?);
+        }
     }
     Ok(())
 }

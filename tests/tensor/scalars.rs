@@ -211,7 +211,8 @@ fn bounds_are_taken_by_value() {
     use Operation::{Clamp, Fmax, Fmin, Maximum, Minimum};
     let integer = Number::Integer;
     let bytes: &[i128] = &[0, 7, 255];
-    let rows: &[(Operation, DType, &[i128], &[Number], &[i64])] = &[
+    type Row<'a> = (Operation, DType, &'a [i128], &'a [Number], &'a [i64]);
+    let rows: &[Row<'_>] = &[
         (Clamp, DType::U8, bytes, &[integer(-1), integer(300)], &[0, 7, 255]),
         (Clamp, DType::U8, bytes, &[integer(-1), integer(9)], &[0, 7, 9]),
         (Clamp, DType::U8, bytes, &[integer(8), integer(1 << 40)], &[8, 8, 255]),
