@@ -44,7 +44,13 @@ fn dtype(numbers: &mut Numbers) -> DType {
 fn expression(numbers: &mut Numbers, inputs: &[DType]) -> Expression {
     let graph = Graph::new();
     let mut nodes: Vec<Expr<'_>> = inputs.iter().map(|&dtype| graph.input(dtype)).collect();
-    nodes.push(graph.number(2.5, dtype(numbers)));
+    let dtype_of_number = dtype(numbers);
+    let number = match dtype_of_number {
+        DType::Bool => 1.0,
+        dtype if dtype.is_integer() => 2.0,
+        _ => 2.5,
+    };
+    nodes.push(graph.number(number, dtype_of_number));
     nodes.extend([graph.position(), graph.index(0), graph.index(-1)]);
     while nodes.len() < inputs.len() + 16 {
         let operation = Operation::ALL[numbers.below(Operation::ALL.len())];
