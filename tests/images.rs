@@ -185,7 +185,7 @@ fn kernels_that_overlap_wait_first() {
             let wait = opcodes.iter().position(|opcode| *opcode == ACQBULK);
             let (before, behind) = opcodes.split_at(wait.unwrap_or_else(|| panic!("{kernel}: no wait")));
             assert_eq!(before.iter().find(|opcode| is_access(opcode)), None, "{kernel}");
-            assert!(behind.iter().any(|opcode| is_access(opcode)), "{kernel} accesses no memory");
+            assert!(behind.iter().any(is_access), "{kernel} accesses no memory");
             kernels += 1;
         }
     }

@@ -324,7 +324,7 @@ mod tests {
                     let image =
                         crate::images::select_with(family, (9, 0), (8, 0), Default::default()).unwrap();
                     let info = crate::driver::image::ImageInfo::parse(&image.bytes().unwrap()).unwrap();
-                    assert!(info.kernel(&plan.kernel()).is_some(), "{plan}");
+                    assert!(info.kernel(plan.kernel()).is_some(), "{plan}");
                 }
             }
         }

@@ -70,10 +70,10 @@ error  the largest distance from the same values computed in f64, one by one, by
 ";
 
 const NEXT: &str = "\
-selvedge demo --npy x.npy y.npy          an expression of your own arrays
-selvedge explain matmul 4096 4096 4096 bf16   the kernel of a product, and the reason for it
-selvedge info                            the devices, the driver and the libraries
-cargo run --example 12-fused-expressions the same in a Rust program; README.md lists all examples
+selvedge demo --npy x.npy y.npy                an expression of your own arrays
+selvedge explain matmul 4096 4096 4096 bf16    the kernel of a product, and the reason for it
+selvedge info                                  the devices, the driver and the libraries
+cargo run --example 12-fused-expressions       a Rust program with more of this; the folder examples has others
 ";
 
 /// The device as JSON.

@@ -111,9 +111,13 @@ pub enum Wide {
 /// Compares x · y + x; all three are of the result's type and shape.
 pub fn product_and_sum(x: &Wide, y: &Wide, found: &Wide) -> Result<(), String> {
     match (x, y, found) {
-        (Wide::Bools(x), Wide::Bools(y), Wide::Bools(found)) => {
-            each(x, y, found, |x, y| (*x && *y) || *x, |wanted, found, _, _| wanted == found)
-        }
+        (Wide::Bools(x), Wide::Bools(y), Wide::Bools(found)) => each(
+            x,
+            y,
+            found,
+            |x, y| u8::from(*x) * u8::from(*y) + u8::from(*x) > 0,
+            |wanted, found, _, _| wanted == found,
+        ),
         (
             Wide::Integers { values: x, .. },
             Wide::Integers { values: y, .. },
