@@ -108,6 +108,10 @@ fn for_runs(
     runs: Range<usize>,
     mut work: impl FnMut(&[i64; OPERANDS], Option<i64>),
 ) {
+    // A space without elements has no first run.
+    if runs.is_empty() {
+        return;
+    }
     let mut walk = space.walk(runs.start);
     for _ in runs {
         let index = indices.at(walk.places[0]);

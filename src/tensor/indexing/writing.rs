@@ -223,6 +223,9 @@ impl<'a> TensorMut<'a> {
         if self.device().is_cpu() && check == Check::Report {
             check_on_host(call, &seen(self.layout(), axis)?, index, index.memory().host(call.name())?)?;
         }
+        if repeated.count() == 0 {
+            return Ok(());
+        }
         // What is shared is copied first, since only some elements are written.
         let mut own = self.reborrow().view(|layout| Ok(*layout))?;
         own.write(|target| {
