@@ -185,7 +185,7 @@ ops! {
     1 Add add 2 Common ALL 0 arithmetic::add, "x + y; integers wrap, bools are or-ed.";
     2 Sub sub 2 Common NUMBERS 0 arithmetic::subtract, "x - y; integers wrap.";
     3 Mul mul 2 Common ALL 0 arithmetic::multiply, "x · y; integers wrap, bools are and-ed.";
-    4 Div div 2 Fraction FRACTIONS 0 division::quotient, "x / y as a fraction: integers are divided in f32, complex numbers scaled (Smith's formula).";
+    4 Div div 2 Fraction FRACTIONS 0 division::quotient, "x / y as a fraction: integers are divided in f32, complex numbers scaled (Smith's formula), and an infinity of all but 0 and NaN by 0, as in C99.";
     95 MulHigh mul_high 2 Common UNSIGNED 0 integer::multiply_high, "The upper half of x · y: what `mul` loses.";
     5 FloorDivide floor_divide 2 Common REALS 0 division::floor_divide, "x / y rounded down. Of integers, division by 0 gives 0 and the least number by -1 itself; of floats, the quotient that belongs to `remainder`.";
     6 TruncDivide trunc_divide 2 Common REALS 0 division::truncate_divide, "x / y rounded towards 0. Of integers, division by 0 gives 0 and the least number by -1 itself.";

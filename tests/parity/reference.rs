@@ -311,6 +311,51 @@ fn integer(operation: Operation, dtype: DType, x: i128, y: i128, z: i128) -> Val
     )
 }
 
+/// The quotient of C99's Annex G: the formula, of scaled operands where its steps would overflow or lose digits, and what
+/// zeros and infinities give where that is no number.
+macro_rules! quotient {
+    ($float:ty, $left:expr, $right:expr) => {{
+        let (x, y): (Complex<$float>, Complex<$float>) = ($left, $right);
+        let is_double = <$float>::EPSILON < 1e-10 as $float;
+        let power = |single: i32, double: i32| (2.0 as $float).powi(if is_double { double } else { single });
+        let (larger, least, small) = (power(64, 600), power(-100, -960), power(-40, -400));
+        let (large, little) = if y.im.abs() <= y.re.abs() { (y.re, y.im) } else { (y.im, y.re) };
+        let divisor = (large + little * (little / large)).abs();
+        // Twice the sums are what overflows first.
+        let of = |sum: $float| sum.abs();
+        let ratio = little / large;
+        let sums = match y.im.abs() <= y.re.abs() {
+            true => of(x.re + x.im * ratio) + of(x.im - x.re * ratio),
+            false => of(x.im + x.re * ratio) + of(x.im * ratio - x.re),
+        };
+        if divisor > least && divisor < <$float>::INFINITY && sums < <$float>::INFINITY {
+            complex::divide(x, y)
+        } else {
+            let of_x = if x.re.abs().max(x.im.abs()) < small { larger } else { 0.25 };
+            let of_y = if divisor <= least { larger } else { 0.25 };
+            let back = of_y / of_x;
+            let found = complex::divide(x * of_x, y * of_y);
+            let found = Complex::new(found.re * back, found.im * back);
+            let (infinity, nan) = (<$float>::INFINITY, <$float>::NAN);
+            let unit = |x: $float| (if x.is_infinite() { 1.0 as $float } else { 0.0 }).copysign(x);
+            let has_infinity = |x: Complex<$float>| x.re.is_infinite() || x.im.is_infinite();
+            let is_finite = |x: Complex<$float>| x.re.is_finite() && x.im.is_finite();
+            let towards = |x: Complex<$float>, y: Complex<$float>| {
+                Complex::new(x.re * y.re + x.im * y.im, x.im * y.re - x.re * y.im)
+            };
+            let times = |x: Complex<$float>, by: $float| Complex::new(x.re * by, x.im * by);
+            let units = |x: Complex<$float>| Complex::new(unit(x.re), unit(x.im));
+            match (found.re.is_nan() && found.im.is_nan(), y.re == 0.0 && y.im == 0.0) {
+                (false, _) => found,
+                (true, true) => times(x, infinity.copysign(y.re)),
+                _ if has_infinity(x) && is_finite(y) => times(towards(units(x), y), infinity),
+                _ if has_infinity(y) && is_finite(x) => times(towards(times(x, 0.25), units(y)), 0.0),
+                _ => Complex::new(nan, nan),
+            }
+        }
+    }};
+}
+
 fn complex_number(operation: Operation, dtype: DType, operands: &[Value]) -> Value {
     let parts = |k: usize| operands.get(k).map_or((0.0, 0.0), |operand| operand.parts());
     let ((a, b), (c, d)) = (parts(0), parts(1));
@@ -322,8 +367,8 @@ fn complex_number(operation: Operation, dtype: DType, operands: &[Value]) -> Val
                 Operation::Sub => Complex::new(x.re - y.re, x.im - y.im),
                 Operation::Mul => complex::multiply(x, y),
                 Operation::Square => complex::multiply(x, x),
-                Operation::Div => complex::divide(x, y),
-                Operation::Reciprocal => complex::divide(Complex::new(1.0, 0.0), x),
+                Operation::Div => quotient!($float, x, y),
+                Operation::Reciprocal => quotient!($float, Complex::new(1.0, 0.0), x),
                 Operation::Neg => Complex::new(-x.re, -x.im),
                 Operation::Conj => Complex::new(x.re, -x.im),
                 Operation::Real => return Value::Real(a),

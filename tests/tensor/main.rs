@@ -3,6 +3,7 @@
 
 mod aliasing;
 mod conversions;
+mod corners;
 mod errors;
 #[cfg(feature = "io")]
 mod files;

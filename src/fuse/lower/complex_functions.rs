@@ -107,8 +107,10 @@ fn tanh_of([x, y]: Complex<'_>) -> Complex<'_> {
         let size = x.absolute();
         let factor = sine * cosine;
         let [imaginary, _] = grown(size * -2.0, y, [factor, factor]);
-        let imaginary = imaginary * 4.0;
-        let real = size.less(x.either(11.0, 22.0)).select(nan(x), x.constant(1.0).with_sign(x));
+        // 2 x may be infinite where x is not.
+        let is_undefined = is_finite(x) & !is_finite(y);
+        let imaginary = is_undefined.select(nan(x), imaginary * 4.0);
+        let real = is_undefined.select(nan(x), x.constant(1.0).with_sign(x));
         let real = x.equal(0.0).select(x, real);
         let no_angle = x.is_nan() & y.equal(0.0);
         [x.unless_nan(real), no_angle.select(y, imaginary)]
@@ -184,8 +186,15 @@ fn square_root_of([x, y]: Complex<'_>) -> Complex<'_> {
     })
 }
 
-fn is_ordinary<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
-    is_finite(x) & is_finite(y)
+/// Whether neither part is NaN, infinite or so large that products of roots overflow.
+fn is_moderate<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
+    let limit = x.either(2f64.powi(60), 2f64.powi(500));
+    x.absolute().less(limit) & y.absolute().less(limit)
+}
+
+/// asinh |z| of a finite z so large that 1/z² vanishes beside 1: ln |2z|.
+fn logarithm_of_double(z: Complex<'_>) -> Term<'_> {
+    logarithm_of_length(z) + LN_2
 }
 
 fn arc_sine_of([x, y]: Complex<'_>) -> Complex<'_> {
@@ -194,11 +203,12 @@ fn arc_sine_of([x, y]: Complex<'_>) -> Complex<'_> {
     let width = below[0].fma(above[0], -(below[1] * above[1]));
     let height = below[0].fma(above[1], -(below[1] * above[0]));
     let usual = [angle_of(x, width), arc_sinh(height).with_sign(y)];
-    (!is_ordinary(x, y)).rarely(usual, || {
-        let infinite = is_infinite(x) | is_infinite(y);
-        let imaginary = infinite.select(x.constant(f64::INFINITY).with_sign(y), nan(x));
-        let angle = infinite.select(angle_of(x, y.absolute()), nan(x));
-        [x.equal(0.0).select(infinite.select(angle, x), angle), imaginary]
+    (!is_moderate(x, y)).rarely(usual, || {
+        let has_angle = is_infinite(x) | is_infinite(y) | !x.unordered(y);
+        // Infinite where a part is, whatever the other one.
+        let imaginary = has_angle.select(logarithm_of_double([x, y]).with_sign(y), nan(x));
+        let angle = has_angle.select(angle_of(x, y.absolute()), nan(x));
+        [x.equal(0.0).select(x, angle), imaginary]
     })
 }
 
@@ -207,11 +217,11 @@ fn arc_cosine_of([x, y]: Complex<'_>) -> Complex<'_> {
     let above = square_root_of([x + 1.0, y]);
     let height = above[0].fma(below[1], -(above[1] * below[0]));
     let usual = [angle_of(below[0], above[0]) * 2.0, arc_sinh(height).with_sign(-y)];
-    (!is_ordinary(x, y)).rarely(usual, || {
-        let infinite = is_infinite(x) | is_infinite(y);
-        let imaginary = infinite.select(x.constant(f64::INFINITY).with_sign(-y), nan(x));
-        let angle = infinite.select(angle_of(y.absolute(), x), nan(x));
-        [(x.equal(0.0) & !infinite).select(x.constant(FRAC_PI_2), angle), imaginary]
+    (!is_moderate(x, y)).rarely(usual, || {
+        let has_angle = is_infinite(x) | is_infinite(y) | !x.unordered(y);
+        let imaginary = has_angle.select(logarithm_of_double([x, y]).with_sign(-y), nan(x));
+        let angle = has_angle.select(angle_of(y.absolute(), x), nan(x));
+        [x.equal(0.0).select(x.constant(FRAC_PI_2), angle), imaginary]
     })
 }
 
@@ -313,13 +323,20 @@ pub(crate) fn power(program: &mut Program, _: DType, operands: &[Parts]) -> Part
     })
 }
 
-/// z / |z|, 0 of 0.
+/// z / |z|, 0 of 0; of one infinite part, as in NumPy, the sign of that.
 pub(crate) fn sign(program: &mut Program, _: DType, operands: &[Parts]) -> Parts {
     formula(program, operands[0], |[x, y]| {
         let size = x.absolute().maximum(y.absolute());
         let [real, imaginary] = [x / size, y / size];
         let inverse = x.constant(1.0) / real.fma(real, imaginary * imaginary).square_root();
         let origin = size.equal(0.0);
-        [origin.select(x, real * inverse), origin.select(y, imaginary * inverse)]
+        let usual = [origin.select(x, real * inverse), origin.select(y, imaginary * inverse)];
+        (!is_finite(size)).rarely(usual, || {
+            let is_one = is_infinite(x) ^ is_infinite(y);
+            [(x, 0), (y, 1)].map(|(part, index)| {
+                let unit = is_infinite(part).select(x.constant(1.0), 0.0).with_sign(part);
+                is_one.select(unit, usual[index])
+            })
+        })
     })
 }

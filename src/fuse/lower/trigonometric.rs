@@ -237,6 +237,7 @@ pub(crate) fn sinc(program: &mut Program, dtype: DType, operands: &[Parts]) -> P
         let [sine, _] = sine_and_cosine_of_pi(x);
         let quotient = sine / (x * PI);
         let quotient = x.equal(0.0).select(x.constant(1.0), quotient);
-        x.absolute().equal(f64::INFINITY).select(x.constant(0.0), quotient)
+        // Integers give a positive zero, whatever the signs of sine and divisor.
+        x.absolute().equal(f64::INFINITY).select(x.constant(0.0), quotient + 0.0)
     })
 }

@@ -350,7 +350,8 @@ pub(in super::super) fn sinc(program: &mut Program, dtype: DType, operands: &[Pa
         let wave = series(rest * rest, coefficients);
         let near = rest.equal(held);
         let ratio = (rest * reciprocal(held)).by_sign((sum.bits_of() << 31).float_of());
-        let result = wave * near.select(x.constant(1.0), ratio);
+        // Integers give a positive zero.
+        let result = wave * near.select(x.constant(1.0), ratio) + 0.0;
         let result = x.absolute().equal(f64::INFINITY).select(x.constant(0.0), result);
         x.unless_nan(result)
     })
