@@ -189,7 +189,7 @@ ops! {
     95 MulHigh mul_high 2 Common UNSIGNED 0 integer::multiply_high, "The upper half of x · y: what `mul` loses.";
     5 FloorDivide floor_divide 2 Common REALS 0 division::floor_divide, "x / y rounded down. Of integers, division by 0 gives 0 and the least number by -1 itself; of floats, the quotient that belongs to `remainder`.";
     6 TruncDivide trunc_divide 2 Common REALS 0 division::truncate_divide, "x / y rounded towards 0. Of integers, division by 0 gives 0 and the least number by -1 itself.";
-    7 Remainder remainder 2 Common REALS 0 division::remainder, "What `floor_divide` leaves, with the sign of y; of integers 0 where y is 0.";
+    7 Remainder remainder 2 Common REALS 0 division::remainder, "What `floor_divide` leaves, with the sign of y (of zeros too, as in Python); of integers 0 where y is 0.";
     8 Fmod fmod 2 Common REALS 0 division::fmod, "What `trunc_divide` leaves, exact, with the sign of x; of integers 0 where y is 0.";
     9 Neg neg 1 Common NUMBERS 0 arithmetic::negate, "-x; integers wrap.";
     10 Abs abs 1 Part NUMBERS 2 arithmetic::absolute, "|x|: exact of real numbers (the least integer is its own), the length of complex ones.";

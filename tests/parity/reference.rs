@@ -23,7 +23,11 @@ macro_rules! floats {
         fn $name(operation: Operation, x: $float, y: $float, z: $float) -> Option<$float> {
             use Operation::*;
             let rest = x % y;
-            let floored = if rest != 0.0 && (rest < 0.0) != (y < 0.0) { rest + y } else { rest };
+            let floored = match rest == 0.0 {
+                true => rest.copysign(y),
+                false if (rest < 0.0) != (y < 0.0) => rest + y,
+                false => rest,
+            };
             Some(match operation {
                 Add => x + y,
                 Sub => x - y,

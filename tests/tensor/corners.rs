@@ -1,7 +1,8 @@
 //! Values of elementwise operations at zeros, infinities, NaNs and the ends of a dtype's range: of complex functions after C99
-//! Annex G and NumPy (whose values the tables have), and of `sinc`.
+//! Annex G and NumPy (whose values the tables have), of `remainder` and `sinc` after Python.
 
 use num_complex::Complex;
+use selvedge::fuse::Operation;
 use selvedge::tensor::{Device, Fused, Tensor};
 use selvedge::types::{DType, Element};
 
@@ -483,6 +484,55 @@ fn complex_quotients_with_zeros_and_infinities_are_those_of_c99() {
         let error = |part: f64| 8.0 * f64::EPSILON * part.abs().max(least);
         let near = |found: f64, part: f64| found == part || (found - part).abs() <= error(part);
         assert!(near(found.re, wanted[0]) && near(found.im, wanted[1]), "{x:?} / {y:?} = {found}");
+    }
+}
+
+/// Python: the sign of the divisor, of zeros too.
+#[test]
+fn a_remainder_has_the_sign_of_the_divisor() {
+    // (x, y, wanted)
+    let rows = [
+        (6.0, 3.0, 0.0),
+        (-6.0, 3.0, 0.0),
+        (6.0, -3.0, -0.0),
+        (-6.0, -3.0, -0.0),
+        (0.0, -2.0, -0.0),
+        (-0.0, 2.0, 0.0),
+        (-0.0, f64::INFINITY, 0.0),
+        (0.0, f64::NEG_INFINITY, -0.0),
+        (7.0, 3.0, 1.0),
+        (-7.0, 3.0, 2.0),
+        (7.0, -3.0, -2.0),
+        (-7.0, -3.0, -1.0),
+        (-1.0, f64::INFINITY, f64::INFINITY),
+        (1.0, f64::INFINITY, 1.0),
+        (1.5, -0.5, -0.0),
+        (-1.5, 0.5, 0.0),
+        (1.0, 0.0, f64::NAN),
+        (0.0, 0.0, f64::NAN),
+        (f64::INFINITY, 2.0, f64::NAN),
+        (f64::NAN, 2.0, f64::NAN),
+        (2.0, f64::NAN, f64::NAN),
+    ];
+    let x: Vec<f64> = rows.iter().map(|row| row.0).collect();
+    let y: Vec<f64> = rows.iter().map(|row| row.1).collect();
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
+        let [x, y] = [&x, &y].map(|values| list(values).cast(dtype).unwrap());
+        let fused = Fused::new(|[x, y]| x.remainder(y));
+        let mut written = x.copy().unwrap();
+        written.in_place().remainder(&y).unwrap();
+        let mut output = x.zeros_like().unwrap();
+        x.with_output(&mut output).remainder(&y).unwrap();
+        let by_name = x.operation(Operation::Remainder, &[(&y).into()]).unwrap();
+        let operator = (&x % &y).unwrap();
+        for found in
+            [x.remainder(&y).unwrap(), fused.run([&x, &y]).unwrap(), written, output, by_name, operator]
+        {
+            let found = found.cast(DType::F64).unwrap().to_vec::<f64>().unwrap();
+            for (&(x, y, wanted), &found) in rows.iter().zip(&found) {
+                assert!(is_close(found, wanted, 0.0), "{x} mod {y} of {dtype}: {found}, wanted {wanted}");
+            }
+        }
     }
 }
 

@@ -1,11 +1,12 @@
 //! Quotients and remainders.
 //!
 //! Integers never fault: by 0 everything is 0, and the least number by -1 is itself (it wraps). Floats follow Python and
-//! PyTorch: `remainder` has the divisor's sign, and `floor_divide` is the integer that belongs to it, which differs
-//! from floor(x / y) where the quotient is rounded up to an integer.
+//! PyTorch: `remainder` has the divisor's sign, which a zero has too (as in Python), and `floor_divide` is the integer that
+//! belongs to it, which differs from floor(x / y) where the quotient is rounded up to an integer.
 
 use super::super::operation::Parts;
 use super::super::program::{Program, Value};
+use super::arithmetic::copysign;
 use super::{complex, one, rounded};
 use crate::types::DType;
 
@@ -107,6 +108,11 @@ pub(crate) fn remainder(program: &mut Program, dtype: DType, operands: &[Parts])
         let wrong = wrong_sign_of_floats(program, rest, y);
         let shifted = program.add(rest, y);
         let rest = program.choose(wrong, shifted, rest);
+        // An exact quotient leaves a zero of the divisor's sign, as in Python.
+        let zero = program.float(rest, 0.0);
+        let exact = program.equal(rest, zero);
+        let [signed_zero, _] = copysign(program, dtype, &[one(zero), one(y)]);
+        let rest = program.choose(exact, signed_zero, rest);
         return one(rounded(program, dtype, rest));
     }
     let rest = whole(program, dtype, x, y).rest;
