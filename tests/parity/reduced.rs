@@ -11,6 +11,8 @@ use super::value::{Value, wrap};
 pub struct Item {
     pub value: Value,
     place: usize,
+    /// Whether an element in it is an infinity or NaN: other infinities come of overflow, and 0 times those is 0.
+    is_given: bool,
 }
 
 /// The dtype that values are folded in.
@@ -73,6 +75,7 @@ fn further(fold: Fold, x: Value, y: Value, zeros_differ: bool) -> bool {
 }
 
 pub fn combine(fold: Fold, dtype: DType, left: Item, right: Item) -> Item {
+    let is_given = left.is_given || right.is_given;
     let value = match (fold, left.value, right.value) {
         (Fold::Sum, Value::Integer(x), Value::Integer(y)) => wrap(dtype, x + y),
         (Fold::Sum, Value::Real(x), Value::Real(y)) => Value::Real(round(dtype, x + y)),
@@ -80,8 +83,22 @@ pub fn combine(fold: Fold, dtype: DType, left: Item, right: Item) -> Item {
             Value::Complex(round(dtype, a + c), round(dtype, b + d))
         }
         (Fold::Product, Value::Integer(x), Value::Integer(y)) => wrap(dtype, x.wrapping_mul(y)),
+        (Fold::Product, Value::Real(x), Value::Real(y)) if !is_given && (x == 0.0 || y == 0.0) => {
+            Value::Real(0f64.copysign(x.signum() * y.signum()))
+        }
         (Fold::Product, Value::Real(x), Value::Real(y)) => Value::Real(round(dtype, x * y)),
-        (Fold::Product, Value::Complex(a, b), Value::Complex(c, d)) => times(dtype, (a, b), (c, d)),
+        (Fold::Product, Value::Complex(a, b), Value::Complex(c, d)) => {
+            let is_zero = |x: (f64, f64)| x == (0.0, 0.0);
+            match times(dtype, (a, b), (c, d)) {
+                Value::Complex(x, y)
+                    if !(x.is_finite() && y.is_finite() || is_given)
+                        && (is_zero((a, b)) || is_zero((c, d))) =>
+                {
+                    Value::Complex(0.0, 0.0)
+                }
+                product => product,
+            }
+        }
         (Fold::Any, Value::Integer(x), Value::Integer(y)) => Value::Integer(x | y),
         (Fold::All, Value::Integer(x), Value::Integer(y)) => Value::Integer(x & y),
         (Fold::Minimum | Fold::Maximum, x, y) => {
@@ -99,7 +116,7 @@ pub fn combine(fold: Fold, dtype: DType, left: Item, right: Item) -> Item {
         }
         other => panic!("{other:?}"),
     };
-    Item { value, place: left.place }
+    Item { value, place: left.place, is_given }
 }
 
 fn converted(fold: Fold, from: DType, to: DType, value: Value) -> Value {
@@ -121,7 +138,15 @@ pub fn items(fold: Fold, dtype: DType, row: &[Value]) -> Vec<Item> {
     let to = accumulator(fold, dtype);
     row.iter()
         .enumerate()
-        .map(|(place, &value)| Item { value: converted(fold, dtype, to, value), place })
+        .map(|(place, &value)| {
+            let value = converted(fold, dtype, to, value);
+            let is_given = match value {
+                Value::Real(x) => !x.is_finite(),
+                Value::Complex(x, y) => !(x.is_finite() && y.is_finite()),
+                _ => false,
+            };
+            Item { value, place, is_given }
+        })
         .collect()
 }
 

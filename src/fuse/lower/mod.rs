@@ -18,6 +18,7 @@ pub(super) mod inverse;
 pub(super) mod logarithmic;
 pub(super) mod normal;
 pub(super) mod power;
+pub(super) mod product;
 pub(super) mod random;
 mod reciprocal;
 pub(super) mod rounding;

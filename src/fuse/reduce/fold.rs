@@ -5,7 +5,7 @@
 //! missing elements are it on a device and left out on the CPU. Why -0 for sums: 0 would turn -0 into 0.
 
 use super::super::instruction::Kind;
-use super::super::lower::{arithmetic, compare, complex};
+use super::super::lower::{arithmetic, compare, product};
 use super::super::program::{Program, Step, Value, kind_of, parts};
 use crate::error::{Error, Result};
 use crate::types::DType;
@@ -16,7 +16,8 @@ use crate::types::DType;
 pub enum Fold {
     /// x + y. Integers and bools become i64 (u64 stays), f16 and bf16 are added in f32 and rounded at the end.
     Sum,
-    /// x · y, in the dtypes of a sum.
+    /// x · y, in the dtypes of a sum. A zero makes it 0 whatever overflows on the way; with an infinity or NaN among the
+    /// elements it makes NaN.
     Product,
     /// The least; NaN where one is, and -0 is less than 0.
     Minimum,
@@ -132,6 +133,8 @@ pub(super) struct Rules {
     pub(super) merge: Program,
     /// As `merge`, where the right one is an element that comes after all of the left one, which is none of the identity.
     pub(super) append: Program,
+    /// Of a folded value, which is input 0: the value that it stands for, where those differ.
+    pub(super) restore: Option<Program>,
 }
 
 impl Rules {
@@ -143,27 +146,34 @@ impl Rules {
         };
         let program = |append: bool| {
             let mut program = Program::default();
-            let mut side = |input: u32| {
-                let part = |program: &mut Program, part: usize| {
-                    program.step(Step::Load { input, part: part as u32 }, kinds[part])
-                };
-                [part(&mut program, 0), part(&mut program, kinds.len() - 1)]
-            };
-            let (left, right) = (side(0), side(1));
+            let (left, right) = (side(&mut program, &kinds, 0), side(&mut program, &kinds, 1));
             let result = combine(&mut program, fold, dtype, left, right, append);
             program.outputs.push(result);
             program
         };
         let (merge, append) = (program(false), program(true));
+        let can_overflow = dtype.is_float() || dtype.is_complex();
+        let restore = (fold == Fold::Product && can_overflow).then(|| {
+            let mut program = Program::default();
+            let value = side(&mut program, &kinds, 0);
+            let result = product::restored(&mut program, value);
+            program.outputs.push(result);
+            program
+        });
         let identity = identity(fold, dtype);
         let empty = if fold == Fold::Sum { [0; 2] } else { identity };
-        Rules { kinds, identity, empty, merge, append }
+        Rules { kinds, identity, empty, merge, append, restore }
     }
 
     /// The bytes of a value.
     pub(super) fn bytes(&self) -> usize {
         self.kinds.iter().map(|kind| bytes(*kind)).sum()
     }
+}
+
+/// The parts of an operand of a rule.
+fn side(program: &mut Program, kinds: &[Kind], input: u32) -> [Value; 2] {
+    [0, kinds.len() - 1].map(|part| program.step(Step::Load { input, part: part as u32 }, kinds[part]))
 }
 
 /// The bytes that a part takes in memory.
@@ -185,21 +195,7 @@ fn combine(
     let both = [left, right];
     match fold {
         Fold::Sum => arithmetic::add(program, dtype, &both),
-        Fold::Product if dtype.is_complex() => {
-            // 1 beside an infinity would be a NaN.
-            let product = complex::multiply(program, left, right);
-            let [first, second] = both.map(|[real, imaginary]| {
-                let (unity, zero) = (program.float(real, 1.0), program.float(real, 0.0));
-                let (is_unity, is_real) = (program.equal(real, unity), program.equal(imaginary, zero));
-                program.and(is_unity, is_real)
-            });
-            let choose = |program: &mut Program, part: usize| {
-                let inner = program.choose(first, right[part], product[part]);
-                program.choose(second, left[part], inner)
-            };
-            [choose(program, 0), choose(program, 1)]
-        }
-        Fold::Product => arithmetic::multiply(program, dtype, &both),
+        Fold::Product => product::combined(program, dtype, left, right),
         Fold::Minimum => compare::minimum(program, dtype, &both),
         Fold::Maximum => compare::maximum(program, dtype, &both),
         Fold::Any => same(program.or(left[0], right[0])),

@@ -114,6 +114,7 @@ struct Workplace {
     epilogue: Vec<Block>,
     merge: Vec<Block>,
     append: Vec<Block>,
+    restore: Vec<Block>,
     element: Box<Parts>,
     lanes: Box<Parts>,
     upper: Box<Parts>,
@@ -385,6 +386,7 @@ impl<'a> Run<'a> {
         let ExpressionParts { program, schedule } = ExpressionParts::of(&self.state.epilogue);
         let has_index = self.state.fold.has_index();
         let (count, kinds) = (rows.len(), &self.state.rules.kinds);
+        restore(self.state, &mut place.restore, &mut place.lanes, count);
         let lanes = &place.lanes;
         let mut load = |_: u32, part: u32, block: &mut Block| {
             let part = if has_index { 1 } else { part as usize };
@@ -421,6 +423,7 @@ impl Workplace {
             epilogue: registers(&epilogue.program, &epilogue.schedule, run.scalars.1),
             merge: registers(&rules.merge, merge, &[]),
             append: registers(&rules.append, append, &[]),
+            restore: registers_to_restore(run.state),
             element: empty(),
             lanes: empty(),
             upper: empty(),
@@ -450,6 +453,25 @@ pub(super) fn combine(
         let value = program.outputs[0][part];
         copy(&registers[schedule.register(value)], &mut left[part], *kind, count);
     }
+}
+
+/// Makes the values that folded ones stand for.
+pub(super) fn restore(state: &State, registers: &mut [Block], values: &mut Parts, count: usize) {
+    let (Some(program), Some(schedule)) = (&state.rules.restore, &state.restore) else { return };
+    let kinds = &state.rules.kinds;
+    let mut load = |_: u32, part: u32, block: &mut Block| {
+        copy(&values[part as usize], block, kinds[part as usize], count);
+    };
+    run_on_inputs(program, schedule, &[], registers, &schedule.each, count, &mut load);
+    for (part, kind) in kinds.iter().enumerate() {
+        let value = program.outputs[0][part];
+        copy(&registers[schedule.register(value)], &mut values[part], *kind, count);
+    }
+}
+
+pub(super) fn registers_to_restore(state: &State) -> Vec<Block> {
+    let both = state.rules.restore.as_ref().zip(state.restore.as_ref());
+    both.map_or_else(Vec::new, |(program, schedule)| registers(program, schedule, &[]))
 }
 
 /// The registers of a program, with what is the same for all blocks computed.

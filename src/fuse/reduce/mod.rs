@@ -72,6 +72,7 @@ struct State {
     epilogue: Arc<ExpressionState>,
     merge: Schedule,
     append: Schedule,
+    restore: Option<Schedule>,
     /// By device and key.
     kernels: Mutex<HashMap<(usize, plan::Key), Function>>,
 }
@@ -175,6 +176,7 @@ impl Reduction {
     ) -> Reduction {
         let rules = Rules::new(fold, accumulator);
         let (merge, append) = (Schedule::new(&rules.merge), Schedule::new(&rules.append));
+        let restore = rules.restore.as_ref().map(Schedule::new);
         Reduction(Arc::new(State {
             fold,
             rules,
@@ -182,6 +184,7 @@ impl Reduction {
             epilogue,
             merge,
             append,
+            restore,
             kernels: Mutex::default(),
         }))
     }

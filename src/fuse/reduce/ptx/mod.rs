@@ -326,6 +326,15 @@ impl Kernel<'_> {
         self.combine(&state.rules.merge, left, right)
     }
 
+    /// What a folded value stands for.
+    fn restored(&mut self, value: &Folded) -> Folded {
+        let state = self.state;
+        let Some(program) = &state.rules.restore else { return value.clone() };
+        let wanted = program.live(program.outputs.iter().flatten().copied());
+        let names = self.evaluate(program, &[], &wanted, 0, &|_, part| value[part as usize].clone());
+        program.outputs[0].map(|value| names[value.index()].clone())
+    }
+
     /// Neighbours of neighbours, to one value.
     fn merge_neighbours(&mut self, mut values: Vec<Folded>) -> Folded {
         while values.len() > 1 {
@@ -466,6 +475,7 @@ impl Kernel<'_> {
         let elements: Vec<[Name; 2]> = values
             .iter()
             .map(|value| {
+                let value = self.restored(value);
                 let load = |_: u32, part: u32| value[if has_index { 1 } else { part as usize }].clone();
                 let names = self.evaluate(program, &[], &wanted, state.prologue.scalars.len(), &load);
                 outputs.map(|value| names[value.index()].clone())

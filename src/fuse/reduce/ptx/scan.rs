@@ -345,6 +345,7 @@ impl Kernel<'_> {
         let elements: Vec<[Name; 2]> = values
             .iter()
             .map(|value| {
+                let value = self.restored(value);
                 let load = |_: u32, part: u32| value[part as usize].clone();
                 let names = self.evaluate(program, &[], &wanted, state.prologue.scalars.len(), &load);
                 outputs.map(|value| names[value.index()].clone())

@@ -14,7 +14,7 @@ use super::super::super::host::{HostInput, HostOutput, run_on_inputs};
 use super::super::super::number::Number;
 use super::super::super::space::Space;
 use super::super::State;
-use super::super::host::{Parts, combine, get, registers, set};
+use super::super::host::{Parts, combine, get, registers, registers_to_restore, restore, set};
 use super::super::plan::{BLOCK, WARP};
 use super::{GROUP, QUAD, Scan, WARPS, accesses, tile};
 use crate::error::{Error, Result};
@@ -83,6 +83,7 @@ struct Workplace {
     prologue: Vec<Block>,
     epilogue: Vec<Block>,
     merge: Vec<Block>,
+    restore: Vec<Block>,
     /// The values of a task's elements, each row filled up with the identity; then the results.
     flat: Vec<Bits>,
     /// By 256 quads: the elements of each, every one with those before it; and each quad with those before it.
@@ -295,7 +296,7 @@ impl Run<'_> {
         let State { rules, .. } = self.state;
         for (chunk, from) in (0..quads).step_by(WIDTH).enumerate() {
             let count = WIDTH.min(quads - from);
-            let Workplace { quads, through, flat, merge, scratch, .. } = place;
+            let Workplace { quads, through, flat, merge, restore: of_restore, scratch, .. } = place;
             let (quads, through) = (&mut quads[chunk], &through[chunk]);
             let mut before = empty();
             for (part, kind) in rules.kinds.iter().enumerate() {
@@ -330,6 +331,7 @@ impl Run<'_> {
                     **scratch = **outside;
                     combine(self.state, true, merge, scratch, &inner, count);
                 }
+                restore(self.state, of_restore, scratch, count);
                 for (part, kind) in rules.kinds.iter().enumerate() {
                     for lane in 0..count {
                         flat[(from + lane) * QUAD + at][part] = get(&scratch[part], *kind, lane);
@@ -411,6 +413,7 @@ impl Workplace {
             prologue: registers(&prologue.program, &prologue.schedule, run.scalars.0),
             epilogue: registers(&epilogue.program, &epilogue.schedule, run.scalars.1),
             merge: registers(&rules.merge, merge, &[]),
+            restore: registers_to_restore(run.state),
             flat: Vec::new(),
             quads: Vec::new(),
             through: Vec::new(),
