@@ -8,6 +8,18 @@ use std::sync::{Arc, RwLock};
 /// The result of every fallible function of the crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// What errors call the driver.
+pub(crate) const DRIVER_NAME: &str = "the NVIDIA driver";
+
+#[cfg(not(windows))]
+const DRIVER_ADVICE: &str = "in a container, start it with the runtime's GPU option (docker run --gpus all, podman run \
+                             --device nvidia.com/gpu=all); on the machine itself, install the driver's package that has \
+                             libcuda.so.1 (Debian: libcuda1, Ubuntu: libnvidia-compute-VERSION, Fedora and RHEL: \
+                             nvidia-driver-cuda-libs), or name the file by SELVEDGE_LIBCUDA";
+#[cfg(windows)]
+const DRIVER_ADVICE: &str =
+    "install the NVIDIA driver, which has nvcuda.dll, or name the file by SELVEDGE_LIBCUDA";
+
 /// What can go wrong, from a missing driver to a kernel that faulted.
 ///
 /// `Debug` shows the text of `Display`, so that a `main` which returns [`Result`] prints lines that can be read.
@@ -15,7 +27,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// A shared library could not be loaded.
-    #[error("{library} could not be loaded; tried:\n{tried}")]
+    #[error("{library} could not be loaded; tried:\n{tried}{}", on_a_line(advice_for(.library)))]
     LibraryUnavailable {
         /// The library, such as `the NVIDIA driver` or `NVRTC`.
         library: &'static str,
@@ -391,6 +403,14 @@ impl std::fmt::Debug for Error {
 }
 
 impl Error {
+    /// Advice with which the text of some errors ends: how a library comes to a machine or into a container.
+    pub fn advice(&self) -> Option<&'static str> {
+        match self {
+            Error::LibraryUnavailable { library, .. } => advice_for(library),
+            _ => None,
+        }
+    }
+
     /// An [`Error::InvalidArgument`].
     pub(crate) fn invalid(
         operation: &'static str,
@@ -399,6 +419,14 @@ impl Error {
     ) -> Error {
         Error::InvalidArgument { operation, found: found.to_string(), wanted: wanted.into() }
     }
+}
+
+fn advice_for(library: &str) -> Option<&'static str> {
+    (library == DRIVER_NAME).then_some(DRIVER_ADVICE)
+}
+
+fn on_a_line(advice: Option<&str>) -> String {
+    advice.map_or_else(String::new, |advice| format!("\n{advice}"))
 }
 
 fn versioned(library: &str, version: &str) -> String {

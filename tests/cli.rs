@@ -109,9 +109,16 @@ const PTX: &str = "\
 fn info_works_without_a_driver() {
     let text = succeeds(&["info"]);
     assert!(text.contains("the NVIDIA driver could not be loaded"), "{text}");
-    for part in
-        ["NVRTC", "cuBLAS", "cuBLASLt", "NCCL", "SELVEDGE_LIBCUDA", "SELVEDGE_LIBNCCL", "asks for none"]
-    {
+    for part in [
+        "NVRTC",
+        "cuBLAS",
+        "cuBLASLt",
+        "NCCL",
+        "SELVEDGE_LIBCUDA",
+        "SELVEDGE_LIBNCCL",
+        "asks for none",
+        "libcuda.so.1",
+    ] {
         assert!(text.contains(part), "'{part}' is not in: {text}");
     }
     assert!(!text.contains('\x1b'), "colour in a pipe: {text}");

@@ -17,10 +17,7 @@ use super::report::{Attempt, LibraryReport, MissingSymbol, Report};
 use super::status::driver_error;
 use super::symbols::{Loaded, Symbol, call, call_raw, cuda_version};
 use super::tables::{CublasApi, CublasLtApi, DriverApi, NcclApi, NvrtcApi};
-use crate::error::Error;
-
-/// What errors call the driver.
-const DRIVER_NAME: &str = "the NVIDIA driver";
+use crate::error::{DRIVER_NAME, Error};
 
 /// The override of the driver's path.
 const DRIVER_VARIABLE: &str = "SELVEDGE_LIBCUDA";

@@ -141,6 +141,25 @@ fn none_acts_as_if_nothing_were_installed() {
 }
 
 #[test]
+fn a_missing_driver_is_an_error_that_says_what_to_do() {
+    let missing = |library| selvedge::Error::LibraryUnavailable { library, tried: "  somewhere".to_owned() };
+    let text = missing("the NVIDIA driver").to_string();
+    let advice = missing("the NVIDIA driver").advice().unwrap();
+    assert!(text.starts_with("the NVIDIA driver could not be loaded; tried:\n  somewhere\n"), "{text}");
+    assert!(text.ends_with(advice), "{text}");
+    if cfg!(not(windows)) {
+        for part in ["container", "--gpus all", "libcuda.so.1", "package", "SELVEDGE_LIBCUDA"] {
+            assert!(advice.contains(part), "{part}: {advice}");
+        }
+        // Of the loader itself.
+        let text = run("driver", &[("SELVEDGE_LIBCUDA", Path::new("none"))]);
+        assert!(text.contains("--gpus all") && text.contains("package"), "{text}");
+    }
+    assert_eq!(missing("NVRTC").advice(), None);
+    assert!(missing("NVRTC").to_string().ends_with("somewhere"));
+}
+
+#[test]
 fn relative_overrides_are_refused() {
     let report = run(
         "report",

@@ -26,7 +26,10 @@ pub fn info() -> Report {
         (Err(error), _) | (_, Err(error)) => {
             text += &match &error {
                 // What was tried is listed below.
-                Error::LibraryUnavailable { library, .. } => format!("  {library} could not be loaded\n"),
+                Error::LibraryUnavailable { library, .. } => {
+                    let advice = error.advice().map(|advice| output::indented(advice, 2));
+                    format!("  {library} could not be loaded\n{}", advice.unwrap_or_default())
+                }
                 error => output::indented(&error.to_string(), 2),
             };
             json!({ "error": error.to_string() })

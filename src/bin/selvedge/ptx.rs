@@ -187,7 +187,9 @@ fn here(info: &ImageInfo) -> Report {
         Err(error) => {
             let text = match &error {
                 Error::LibraryUnavailable { library, .. } => {
-                    format!("  {library} could not be loaded (selvedge info says what was tried)\n")
+                    format!(
+                        "  {library} could not be loaded (selvedge info says what was tried, and what to do)\n"
+                    )
                 }
                 error => output::indented(&error.to_string(), 2),
             };

@@ -55,7 +55,9 @@ fn middle(times: &mut [f64]) -> f64 {
 fn reason_text(reason: &Error) -> String {
     match reason {
         Error::LibraryUnavailable { library, .. } => {
-            format!("No GPU is used: {library} could not be loaded (selvedge info lists the attempts).\n")
+            format!(
+                "No GPU is used: {library} could not be loaded (selvedge info lists the attempts, and what to do).\n"
+            )
         }
         reason => format!("No GPU is used: {reason}.\n"),
     }
