@@ -7,7 +7,9 @@ mod bindings;
 mod images;
 
 fn main() {
-    images::embed();
+    if std::env::var_os("CARGO_FEATURE_TENSOR").is_some() {
+        images::embed();
+    }
     #[cfg(feature = "bindgen")]
     bindings::run();
 }

@@ -37,13 +37,18 @@
 //! # }
 //! ```
 
+// Some of the thin layer's internals serve tensors alone.
+#![cfg_attr(not(feature = "tensor"), allow(dead_code, unused_imports))]
 #![deny(missing_docs, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 pub mod cublas;
 pub mod driver;
 pub mod error;
+#[cfg(feature = "tensor")]
 pub mod fuse;
+#[cfg(feature = "tensor")]
 pub mod gemm;
+#[cfg(feature = "tensor")]
 pub mod images;
 #[cfg(feature = "io")]
 pub mod io;
@@ -51,7 +56,9 @@ pub mod launcher;
 pub mod nvrtc;
 #[doc(hidden)]
 pub mod sys;
+#[cfg(feature = "tensor")]
 pub mod tensor;
+#[cfg(feature = "tensor")]
 mod threads;
 pub mod types;
 
