@@ -10,9 +10,9 @@ use selvedge::types::DType;
 use crate::support::{Lab, Need, Outcome, assert_error, promises};
 
 promises! {
-    custom_operations_run_with_tensors, wrong_indices_come_from_every_call_that_waits,
+    custom_operations_run_with_tensors, wrong_indices_come_from_every_call_that_waits => in_child(&[]),
     buffers_become_tensors,
-    kernels_report_errors_of_their_own => needs(Need::Nvrtc),
+    kernels_report_errors_of_their_own => in_child(&[]) => needs(Need::Nvrtc),
 }
 
 /// The elements, copied by a kernel that waits first.

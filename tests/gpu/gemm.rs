@@ -43,7 +43,7 @@ promises! {
     bad_epilogues_are_refused => needs(Need::Isa(8, 0)),
     chains_of_products_read_what_was_written => needs(Need::Isa(8, 0)) => needs(Need::FreeRunning),
     large_products_are_exact => needs(Need::Isa(8, 0)) => needs(Need::FreeRunning),
-    operands_of_more_than_2_to_the_31_elements => needs(Need::FreeRunning),
+    operands_of_more_than_2_to_the_31_elements => alone() => needs(Need::FreeRunning),
     bad_input_is_refused => needs(Need::Isa(8, 0)),
     older_images_multiply => in_child(&[("SELVEDGE_ARCH", "sm_80")]) => needs(Need::Isa(8, 0)),
     ptx_multiplies => in_child(&[("SELVEDGE_IMAGE", "ptx")]) => needs(Need::Isa(8, 0)),

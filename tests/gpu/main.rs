@@ -4,8 +4,9 @@
 //! test. The executable needs no cargo, compiler or source file at run time, so it can be copied to a machine that has only
 //! a driver and run there; all images are inside it.
 //!
-//! Tests run one after another unless `--test-threads` says otherwise: several measure that work on the device overlaps or
-//! does not. Those that lose a context or set `SELVEDGE_*` run in a process of their own, which is this executable again
+//! Tests of modules that compare bits and measure nothing (`BESIDE_OTHERS`) run at the same time. The others run alone: several
+//! measure that work on the device overlaps or does not, or count its memory. `--test-threads 1` makes all run alone. Those
+//! that lose a context or set `SELVEDGE_*` run in a process of their own, which is this executable again
 //! with a hidden argument.
 //!
 //! | run | command |
@@ -66,6 +67,7 @@ mod tensor_map;
 mod threads;
 mod timeouts;
 
+use std::num::NonZero;
 use std::process::ExitCode;
 
 use selvedge::driver::Device;
@@ -122,8 +124,19 @@ fn promises() -> Vec<Promise> {
     .collect()
 }
 
+/// Modules whose tests run at the same time, but for those that are `alone`.
+const BESIDE_OTHERS: &[&str] = &["fuse", "tensor", "reduce", "random", "gemm", "matmul", "headers"];
+/// Tests at a time: a device has one queue of launches for all of them.
+const MOST_THREADS: usize = 8;
+
 fn main() -> ExitCode {
-    let promises = promises();
+    let mut promises = promises();
+    for promise in &mut promises {
+        let module = promise.name.split("::").next().unwrap_or_default();
+        promise.alone |= !BESIDE_OTHERS.contains(&module);
+    }
+    // Those that run at the same time come first.
+    promises.sort_by_key(|promise| promise.alone);
     if let Some(code) = support::child::run_if_asked(&promises) {
         return code;
     }
@@ -133,7 +146,12 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let mut arguments = libtest_mimic::Arguments::from_args();
-    arguments.test_threads.get_or_insert(1);
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
+    arguments.test_threads.get_or_insert(threads);
     let trials = promises.into_iter().map(Promise::into_trial).collect();
-    libtest_mimic::run(&arguments, trials).exit_code()
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    if !arguments.list {
+        support::print_slowest();
+    }
+    conclusion.exit_code()
 }

@@ -13,7 +13,7 @@ promises! {
     operations_have_the_bits_of_the_cpu, in_place_they_do_too, views_do, numbers_do, numbers_are_used_by_value,
     tensors_without_dimensions_take_part_by_kind, casts_do, fused_functions_do,
     parts_are_written_alone, elements_come_and_go, truth_values_are_zeros_and_ones, bad_input_is_an_error,
-    streams_are_waited_for, threads_share_tensors, programs_are_captured, too_large_tensors_are_refused,
+    streams_are_waited_for, threads_share_tensors, programs_are_captured, too_large_tensors_are_refused => alone(),
     kernels_of_ones_own_take_tensors,
     devices_exchange_tensors => needs(Need::TwoDevices),
 }

@@ -6,6 +6,9 @@ pub mod foreign_driver;
 mod lab;
 mod numbers;
 
+use std::sync::{Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
 use libtest_mimic::{Completion, Failed, Trial};
 use selvedge::driver::{Device, driver_isa};
 
@@ -69,6 +72,37 @@ pub struct Promise {
     /// The environment of the process that it needs for itself.
     child: Option<&'static [(&'static str, &'static str)]>,
     on_request: bool,
+    /// Whether it must not run at the same time as others.
+    pub alone: bool,
+}
+
+/// Enters how long a test took, also one that panics.
+struct Timed {
+    name: String,
+    start: Instant,
+}
+
+impl Drop for Timed {
+    fn drop(&mut self) {
+        let mut durations = DURATIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        durations.push((self.start.elapsed(), std::mem::take(&mut self.name)));
+    }
+}
+
+/// Held shared by tests that run beside others and alone by the rest, so that one run has both.
+static DEVICE: RwLock<()> = RwLock::new(());
+
+/// How long tests took, for the list at the end of a run.
+static DURATIONS: Mutex<Vec<(Duration, String)>> = Mutex::new(Vec::new());
+
+/// Prints the tests that took longest.
+pub fn print_slowest() {
+    let mut durations = DURATIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    durations.sort_by_key(|(duration, _)| std::cmp::Reverse(*duration));
+    println!("slowest:");
+    for (duration, name) in durations.iter().take(20) {
+        println!("{:8.2} s  {name}", duration.as_secs_f64());
+    }
 }
 
 impl Promise {
@@ -80,6 +114,7 @@ impl Promise {
             need: Need::Nothing,
             child: None,
             on_request: false,
+            alone: false,
         }
     }
 
@@ -92,17 +127,27 @@ impl Promise {
         Promise { child: Some(environment), ..self }
     }
 
+    /// Needs much of the device's memory, or measures it: runs alone, though its module's tests run beside others.
+    pub fn alone(self) -> Promise {
+        Promise { alone: true, ..self }
+    }
+
     /// Runs only with `--ignored`.
     pub fn on_request(self) -> Promise {
         Promise { on_request: true, ..self }
     }
 
     pub fn into_trial(self) -> Trial {
-        let Promise { name, run, need, child, on_request } = self;
+        let Promise { name, run, need, child, on_request, alone } = self;
         Trial::ignorable_test(name.clone(), move || {
             if let Some(reason) = need.missing() {
                 return Ok(Completion::ignored_with(reason));
             }
+            let _guards = match alone {
+                true => (Some(DEVICE.write().unwrap_or_else(PoisonError::into_inner)), None),
+                false => (None, Some(DEVICE.read().unwrap_or_else(PoisonError::into_inner))),
+            };
+            let _duration = Timed { name: name.clone(), start: Instant::now() };
             match child {
                 // An earlier test that lost the context fails alone; the others go on in new processes.
                 None if Device::new(0).is_ok_and(|device| device.is_lost()) => child::run(&name, &[]),
