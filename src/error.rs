@@ -76,16 +76,11 @@ pub enum Error {
         detail: String,
     },
 
-    /// The device has no room, after everything cached was given back.
-    #[error(
-        "device {device} is out of memory: {requested} bytes were requested; {free} of {total} are free, {live} are \
-         live{}, {cached} are cached and cannot be given back yet{}; drop buffers or use smaller ones",
-        bracketed(.holders),
-        limit_text(.limit)
-    )]
+    /// The host has no memory, or a device has none after everything cached was given back.
+    #[error("{}", memory_text(self))]
     OutOfMemory {
-        /// The device's ordinal.
-        device: i32,
+        /// The device's ordinal; none of the host, of which only the bytes asked for and `holders` are known.
+        device: Option<i32>,
         /// Bytes asked for.
         requested: u64,
         /// Bytes that the driver reports as free.
@@ -98,7 +93,8 @@ pub enum Error {
         live: u64,
         /// The most bytes that buffers may take from the driver, where there is a limit.
         limit: Option<u64>,
-        /// The sizes that hold the most, such as `3 x 1048576 bytes of stream 1`; empty where it is not known.
+        /// The sizes that hold the most, such as `3 x 1048576 bytes of stream 1`; empty where it is not known. Of the host,
+        /// what asked.
         holders: String,
     },
 
@@ -411,6 +407,20 @@ impl Error {
         }
     }
 
+    /// An [`Error::OutOfMemory`] of the host, for what asked.
+    pub(crate) fn host_memory(requested: usize, asked: impl Into<String>) -> Error {
+        Error::OutOfMemory {
+            device: None,
+            requested: requested as u64,
+            free: 0,
+            total: 0,
+            cached: 0,
+            live: 0,
+            limit: None,
+            holders: asked.into(),
+        }
+    }
+
     /// An [`Error::InvalidArgument`].
     pub(crate) fn invalid(
         operation: &'static str,
@@ -450,6 +460,23 @@ fn needs_text(needs: &str, version: &str) -> String {
 
 fn bracketed(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(" ({text})") }
+}
+
+fn memory_text(error: &Error) -> String {
+    let Error::OutOfMemory { device, requested, free, total, cached, live, limit, holders } = error else {
+        return String::new();
+    };
+    let holders = bracketed(holders);
+    match device {
+        None => format!(
+            "the host is out of memory: {requested} bytes were requested{holders}; use fewer elements or a narrower dtype"
+        ),
+        Some(device) => format!(
+            "device {device} is out of memory: {requested} bytes were requested; {free} of {total} are free, {live} are \
+             live{holders}, {cached} are cached and cannot be given back yet{}; drop buffers or use smaller ones",
+            limit_text(limit)
+        ),
+    }
 }
 
 fn limit_text(limit: &Option<u64>) -> String {

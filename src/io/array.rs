@@ -23,15 +23,16 @@ impl HostArray {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where the bytes do not fit an address, or the system has no memory for them.
+    /// [`Error::InvalidArgument`] where the bytes do not fit an address, [`Error::OutOfMemory`] where the host has no
+    /// memory for them.
     pub fn zeros(dtype: DType, shape: &[usize]) -> Result<HostArray> {
         let bytes = byte_count(dtype, shape)
             .ok_or_else(|| Error::invalid("making an array", describe(dtype, shape), too_large()))?;
         let mut words: Vec<u64> = Vec::new();
         let needed = bytes.div_ceil(size_of::<u64>());
         words.try_reserve_exact(needed).map_err(|_| {
-            let found = format!("{}: no memory for its {bytes} bytes", describe(dtype, shape));
-            Error::invalid("making an array", found, "an array that fits the machine's memory")
+            let asked = format!("an array of {}", describe(dtype, shape));
+            Error::host_memory(bytes, asked)
         })?;
         words.resize(needed, 0);
         Ok(HostArray { dtype, shape: shape.to_vec(), words, bytes })
@@ -168,6 +169,11 @@ mod tests {
         ));
         assert!(HostArray::zeros(DType::F64, &[usize::MAX, 2]).is_err());
         assert!(HostArray::zeros(DType::U8, &[isize::MAX as usize]).is_err());
+        let refused = HostArray::zeros(DType::U8, &[1 << 60]);
+        assert!(matches!(
+            refused,
+            Err(Error::OutOfMemory { device: None, requested, .. }) if requested == 1 << 60
+        ));
         assert!(HostArray::zeros(DType::F64, &[usize::MAX, 2, 0]).is_err());
         assert_eq!(HostArray::zeros(DType::F64, &[3, 2, 0]).unwrap().len(), 0);
         assert_eq!(HostArray::zeros(DType::F64, &[]).unwrap().len(), 1);

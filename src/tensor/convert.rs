@@ -72,9 +72,9 @@ impl Tensor {
     /// Zeros on the host, for what is to be read.
     fn room<T: Element>(&self, length: usize) -> Result<Vec<T>> {
         let mut elements: Vec<T> = Vec::new();
-        elements.try_reserve_exact(length).map_err(|error| {
-            let found = format!("{} elements of {}: {error}", self.count(), self.dtype());
-            Error::invalid("reading a tensor's elements", found, "a tensor that the host has memory for")
+        elements.try_reserve_exact(length).map_err(|_| {
+            let asked = format!("reading {} elements of {}", self.count(), self.dtype());
+            Error::host_memory(length.saturating_mul(size_of::<T>()), asked)
         })?;
         elements.resize(length, T::zeroed());
         Ok(elements)
@@ -84,8 +84,8 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`Error::DTypeMismatch`] where `T` is not the dtype's ([`cast`](Self::cast) first), the host has no memory for
-    /// them, or what happened on the device before.
+    /// [`Error::DTypeMismatch`] where `T` is not the dtype's ([`cast`](Self::cast) first),
+    /// [`Error::OutOfMemory`] where the host has no memory for them, or what happened on the device before.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.check_element::<T>("to_vec")?;
         let mut elements: Vec<T> = self.room(self.count())?;

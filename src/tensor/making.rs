@@ -46,8 +46,9 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for more elements than there can be, or that the machine has no
-    /// memory for; [`Error::OutOfMemory`](crate::Error::OutOfMemory) where the device has none, and the driver's errors.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for more elements than there can be;
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory) where the host or the device has no memory for them, and the
+    /// driver's errors.
     pub fn zeros(shape: &[usize], dtype: DType, device: &Device) -> Result<Tensor> {
         let mut output = Output::new(device, dtype, shape)?;
         // Host memory is made of zeros.

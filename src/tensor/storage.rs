@@ -46,7 +46,8 @@ impl Storage {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] or [`Error::OutOfMemory`] where there is no memory for them, and the driver's.
+    /// [`Error::InvalidArgument`] for more bytes than an address counts, [`Error::OutOfMemory`] where there is no memory
+    /// for them, and the driver's.
     pub(super) fn uninitialized(device: &Device, dtype: DType, shape: &Shape) -> Result<Storage> {
         match device.is_cpu() {
             true => Ok(Storage::Host(HostMemory::zeros(bytes_of(dtype, shape)?)?)),
@@ -295,12 +296,9 @@ impl HostMemory {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where the system has no memory.
+    /// [`Error::OutOfMemory`] where the host has none.
     pub(crate) fn zeros(bytes: usize) -> Result<HostMemory> {
-        let none = || {
-            let found = format!("{bytes} bytes, for which the system has no memory");
-            Error::invalid("allocating a tensor", found, "a tensor that fits the machine's memory")
-        };
+        let none = || Error::host_memory(bytes, "allocating a tensor");
         let layout = alloc::Layout::from_size_align(bytes, ALIGNMENT).map_err(|_| none())?;
         if bytes == 0 {
             return Ok(HostMemory { start: layout_start(), bytes, layout });

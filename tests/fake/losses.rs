@@ -85,7 +85,7 @@ pub fn out_of_memory(fake: &Fake) -> Outcome {
     let large = stream.uninitialized::<u8>(14 * PAGE)?;
     match stream.uninitialized::<u8>(4 * PAGE) {
         Err(Error::OutOfMemory {
-            device: 0,
+            device: Some(0),
             requested,
             free,
             total,

@@ -193,7 +193,7 @@ fn more_than_the_device_has_is_out_of_memory() -> Outcome {
     let stream = device.stream()?;
     let wanted = device.total_memory() as usize * 2;
     match stream.uninitialized::<u8>(wanted) {
-        Err(Error::OutOfMemory { device: 0, requested, free, total, .. }) => {
+        Err(Error::OutOfMemory { device: Some(0), requested, free, total, .. }) => {
             assert!(requested as usize >= wanted && free <= total && total <= device.total_memory());
         }
         other => return Err(format!("{other:?}").into()),

@@ -442,9 +442,9 @@ impl Stream {
 /// An empty vector with room for `length` elements that a download is about to write.
 pub(super) fn room_for<T>(length: usize) -> Result<Vec<T>> {
     let mut elements: Vec<T> = Vec::new();
-    elements.try_reserve_exact(length).map_err(|error| {
-        let found = format!("{length} elements of {}: {error}", std::any::type_name::<T>());
-        Error::invalid("download", found, "a length that the host has memory for")
+    elements.try_reserve_exact(length).map_err(|_| {
+        let asked = format!("a download of {length} elements of {}", std::any::type_name::<T>());
+        Error::host_memory(length.saturating_mul(size_of::<T>()), asked)
     })?;
     if length.saturating_mul(size_of::<T>()) >= THRESHOLD {
         prefer_large_pages(elements.as_mut_ptr().cast(), length * size_of::<T>());

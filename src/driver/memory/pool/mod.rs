@@ -474,7 +474,7 @@ impl DeviceState {
         let Ok(memory) = memory else { return driver_error(call, OUT_OF_MEMORY, String::new()) };
         let statistics = self.pool.statistics();
         Error::OutOfMemory {
-            device: self.ordinal,
+            device: Some(self.ordinal),
             requested,
             free: memory.free,
             total: memory.total,
