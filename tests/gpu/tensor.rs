@@ -13,8 +13,10 @@ promises! {
     operations_have_the_bits_of_the_cpu, in_place_they_do_too, views_do, numbers_do, numbers_are_used_by_value,
     tensors_without_dimensions_take_part_by_kind, casts_do, fused_functions_do,
     parts_are_written_alone, elements_come_and_go, truth_values_are_zeros_and_ones, bad_input_is_an_error,
-    streams_are_waited_for, threads_share_tensors, programs_are_captured, too_large_tensors_are_refused => alone(),
-    kernels_of_ones_own_take_tensors,
+    streams_are_waited_for, threads_share_tensors, programs_are_captured => alone(),
+    too_large_tensors_are_refused => alone(),
+    kernels_of_ones_own_take_tensors, products_with_a_zero_have_the_bits_of_the_cpu,
+    writes_by_index_without_elements_change_nothing,
     devices_exchange_tensors => needs(Need::TwoDevices),
 }
 
@@ -358,6 +360,51 @@ fn kernels_of_ones_own_take_tensors() -> Outcome {
     assert_eq!(x.to_vec::<f32>()?, [1.0, 7.0, 7.0]);
     assert_eq!(stream.download(&clone.slice(0, 1..)?.device_slice::<f32>()?)?, [2.0, 3.0]);
     assert!(x.flip(&[0])?.device_slice::<f32>().is_err());
+    Ok(())
+}
+
+/// Lengths of a warp, a block, several launches and several tiles; partial products overflow unless there are few.
+fn products_with_a_zero_have_the_bits_of_the_cpu() -> Outcome {
+    let device = cuda()?;
+    for length in [3, 100, 5000, 200_000] {
+        let changes: [&[(usize, f64)]; 6] = [
+            &[],
+            &[(length / 2, 0.0)],
+            &[(length - 1, -0.0), (0, -3e4)],
+            &[(1, 0.0), (length - 1, f64::INFINITY)],
+            &[(0, f64::NEG_INFINITY)],
+            &[(0, f64::NAN), (1, 0.0)],
+        ];
+        for (row, changes) in changes.into_iter().enumerate() {
+            let mut values = vec![3e4; length];
+            changes.iter().for_each(|(place, value)| values[*place] = *value);
+            let x = Tensor::from_vec(values, &[length], &Device::cpu())?;
+            for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64, DType::C64, DType::C128] {
+                let x = x.cast(dtype)?;
+                let there = x.to(&device)?;
+                let what = format!("row {row} of {length} {dtype}");
+                assert_same(&what, &x.prod(&[], false)?, &there.prod(&[], false)?);
+                assert_same(&what, &x.cumprod(0)?, &there.cumprod(0)?);
+                let columns =
+                    |x: &Tensor| x.unsqueeze(1)?.expand(&[length, 5])?.contiguous()?.prod(&[0], false);
+                assert_same(&what, &columns(&x)?, &columns(&there)?);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn writes_by_index_without_elements_change_nothing() -> Outcome {
+    let device = cuda()?;
+    let zeros = |shape: &[usize], dtype| Tensor::zeros(shape, dtype, &device);
+    let (square, flat) = (Tensor::ones(&[2, 2], DType::F32, &device)?, zeros(&[3, 0], DType::F32)?);
+    let none = zeros(&[2, 0], DType::I64)?;
+    let scattered = square.scatter(0, &none, &zeros(&[2, 0], DType::F32)?)?;
+    assert_eq!(scattered.to_vec::<f32>()?, [1.0; 4]);
+    assert_eq!(square.put(&none, &zeros(&[2, 0], DType::F32)?)?.to_vec::<f32>()?, [1.0; 4]);
+    let copied = flat.index_copy(0, &zeros(&[1], DType::I64)?, &zeros(&[1, 0], DType::F32)?)?;
+    assert_eq!(**copied.shape(), [3, 0]);
+    assert_eq!(**zeros(&[0], DType::I64)?.one_hot(3)?.shape(), [0, 3]);
     Ok(())
 }
 

@@ -393,7 +393,8 @@ fn indexed(array: &[usize], axis: isize, of_index: &[usize], of_elements: &[usiz
 #[test]
 fn operations_by_index_without_elements_are_empty_or_change_nothing() {
     // (array, axis, index, elements)
-    let cases: [(&[usize], isize, &[usize], &[usize]); 17] = [
+    type Case = (&'static [usize], isize, &'static [usize], &'static [usize]);
+    let cases: [Case; 17] = [
         (&[2, 2], 0, &[2, 0], &[2, 0]),
         (&[2, 2], 1, &[2, 0], &[2, 0]),
         (&[2, 2], 0, &[0, 2], &[0, 2]),
