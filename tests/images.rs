@@ -3,6 +3,8 @@
 
 #[path = "common/mod.rs"]
 mod common;
+#[path = "../src/images/entries.rs"]
+mod entries;
 
 use std::fs;
 use std::path::Path;
@@ -11,9 +13,6 @@ use std::process::Command;
 use selvedge::Error;
 use selvedge::driver::image::{ImageInfo, ImageKind, Suffix};
 use selvedge::images::{self, Image, Overrides};
-
-/// How the operands of a product are stored: as they are multiplied, or transposed.
-const LAYOUTS: [&str; 4] = ["nn", "nt", "tn", "tt"];
 
 /// Families for one architecture alone.
 fn is_for_hopper(family: &str) -> bool {
@@ -26,54 +25,6 @@ fn is_for_newer(family: &str) -> bool {
     family.starts_with("gemm_mma_") || family.starts_with("gemm_async_")
 }
 
-/// The names that the kernels of a family have by their sources' headers.
-fn wanted_entries(family: &str) -> Vec<String> {
-    let mut entries = Vec::new();
-    match family {
-        gather if gather.starts_with("gather_") => {
-            entries.extend(["gather_i32", "gather_i64"].map(str::to_owned));
-        }
-        "scatter_mark" => entries.extend(["scatter_mark_i32", "scatter_mark_i64"].map(str::to_owned)),
-        scatter if scatter.starts_with("scatter_") => {
-            let names =
-                ["scatter_i32", "scatter_i64", "scatter_last_i32", "scatter_last_i64", "scatter_marked"];
-            entries.extend(names.map(str::to_owned));
-        }
-        product if product.starts_with("gemm_simt_") => {
-            entries.extend(LAYOUTS.map(|layout| format!("{product}_{layout}")));
-            if product.ends_with("f16") {
-                entries.extend(LAYOUTS.map(|layout| format!("{product}_f32_{layout}")));
-            }
-        }
-        product if product.starts_with("gemm_wgmma_") => {
-            entries.extend([64, 128, 192, 256].map(|columns| format!("{product}_{columns}")));
-        }
-        product if product.starts_with("gemm_split_") => {
-            let of_64 = [16, 32, 64, 128].map(|columns| (64, columns));
-            let of_128 = [16, 32, 64, 128, 256].map(|columns| (128, columns));
-            let tiles = of_64.into_iter().chain(of_128);
-            entries.extend(tiles.map(|(rows, columns)| format!("{product}_{rows}x{columns}")));
-        }
-        "gemm_pack" => entries.push("gemm_pack".to_owned()),
-        product if product.starts_with("gemm_bulk_") => {
-            let conjugating = ["nc", "tc", "cn", "ct", "cc"].into_iter().filter(|_| product.ends_with("c64"));
-            for layout in LAYOUTS.into_iter().chain(conjugating) {
-                entries.extend(["large", "small"].map(|size| format!("{product}_{layout}_{size}")));
-            }
-        }
-        product if is_for_newer(product) => {
-            let three = product.starts_with("gemm_mma_") && product != "gemm_mma_c128";
-            let sizes = ["large", "small"].into_iter().chain(Some("medium").filter(|_| three));
-            for size in sizes {
-                entries.extend(LAYOUTS.map(|layout| format!("{product}_{layout}_{size}")));
-            }
-        }
-        unknown => panic!("no entries known of family {unknown}"),
-    }
-    entries.sort();
-    entries
-}
-
 /// The sorted names of an image's kernels.
 fn kernels_of(image: &Image) -> Vec<String> {
     let info = ImageInfo::parse(&image.bytes().unwrap()).unwrap();
@@ -82,31 +33,14 @@ fn kernels_of(image: &Image) -> Vec<String> {
     names
 }
 
+/// The `.entry` directives of PTX and the kernels' sections of cubins, each with the names that are declared and no other.
 #[test]
-fn families_are_complete() {
-    let mut wanted = ["scatter_mark", "gemm_pack"].map(str::to_owned).to_vec();
-    for bits in [8, 16, 32, 64, 128] {
-        wanted.extend([format!("gather_{bits}"), format!("scatter_{bits}")]);
-    }
-    let products = ["u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"];
-    wanted.extend(products.map(|element| format!("gemm_simt_{element}")));
-    for element in ["f16", "bf16"] {
-        wanted.extend(LAYOUTS.map(|layout| format!("gemm_wgmma_{element}_{layout}")));
-        wanted.extend(["kk", "ks", "sk", "ss"].map(|layout| format!("gemm_split_{element}_{layout}")));
-        wanted.push(format!("gemm_mma_{element}"));
-    }
-    wanted.extend(["f32", "c64"].map(|element| format!("gemm_bulk_{element}")));
-    wanted.extend(["f64", "c128"].map(|element| format!("gemm_mma_{element}")));
-    wanted.extend(["f32", "f64", "c64", "c128"].map(|element| format!("gemm_async_{element}")));
-    wanted.sort();
-    assert_eq!(images::families(), wanted);
+fn images_hold_the_entries_that_the_list_declares() {
+    assert_eq!(images::families(), entries::families());
     for image in images::all() {
-        let mut wanted = wanted_entries(image.family());
-        if image.target().unwrap().capability == (7, 5) {
-            // The large tiles take more shared memory than a 7.5 has.
-            wanted.retain(|name| !name.ends_with("_large"));
-        }
-        assert_eq!(kernels_of(image), wanted, "{image}");
+        let declared = entries::declared(image.family(), &image.target().unwrap().to_string());
+        assert!(!declared.is_empty(), "csrc/images.txt declares no entries of {image}");
+        assert_eq!(kernels_of(image), declared, "{image}");
     }
 }
 
@@ -189,7 +123,8 @@ fn kernels_that_overlap_wait_first() {
             kernels += 1;
         }
     }
-    assert_eq!(kernels, 2 * (16 + 36) + 1 + 2 * (4 + 9));
+    let families = entries::families().into_iter().filter(|family| is_for_hopper(family));
+    assert_eq!(kernels, families.map(|family| entries::declared(family, "sm_90a").len()).sum::<usize>());
 }
 
 #[test]

@@ -202,8 +202,11 @@ impl fmt::Display for Plan {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
-    use crate::gemm::Operation;
+    use crate::gemm::{Operation, packed};
+    use crate::images::{self, Overrides, entries};
 
     const HOPPER: DeviceProperties = DeviceProperties::reference((9, 0));
 
@@ -328,5 +331,59 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// The kernels of every engine of this crate, for every type, layout, tile size and forced configuration. Each is
+    /// declared for the image that the device gets, and each that is declared for a product is among them.
+    #[test]
+    fn kernels_are_those_that_the_list_of_images_declares() {
+        use Operation::{Adjoint, Conjugate, None, Transpose};
+        let operations = [None, Transpose, Conjugate, Adjoint];
+        let mut kernels = BTreeSet::new();
+        let mut add = |product: Product, operand, result, properties: DeviceProperties| {
+            if let Ok(plan) = Plan::explain(&product, operand, result, properties) {
+                kernels.insert((plan.geometry.family, plan.geometry.kernel, properties.capability));
+                if !plan.geometry.copied.is_empty() {
+                    kernels.insert((packed::FAMILY, packed::FAMILY.to_owned(), properties.capability));
+                }
+            }
+        };
+        for (a, b) in operations.into_iter().flat_map(|a| operations.map(|b| (a, b))) {
+            let square = |size| Product::new(size, size, size).a(a).b(b);
+            for (operand, size) in
+                DType::ALL.into_iter().flat_map(|operand| [64, 1024, 4096].map(|size| (operand, size)))
+            {
+                for engine in Engine::ALL.into_iter().filter(|engine| engine.is_own()) {
+                    for properties in
+                        [(6, 0), (7, 5), (8, 0), (8, 6), (9, 0)].map(DeviceProperties::reference)
+                    {
+                        let product = square(size).by(Choice::Only(engine));
+                        add(product, operand, operand, properties);
+                        add(product, operand, DType::F32, properties);
+                    }
+                }
+            }
+            for algorithm in wgmma::algorithms(&square(1024), HOPPER) {
+                for operand in [DType::F16, DType::BF16] {
+                    add(square(1024).with_algorithm(algorithm), operand, operand, HOPPER);
+                }
+            }
+            add(square(1001), DType::BF16, DType::BF16, HOPPER);
+        }
+        let mut looked_up = BTreeSet::new();
+        for (family, kernel, capability) in kernels {
+            let image = images::select_with(family, capability, (8, 0), Overrides::default()).unwrap();
+            let declared = entries::declared(family, &image.target().unwrap().to_string());
+            assert!(declared.contains(&kernel), "{kernel} is not declared for {image}");
+            looked_up.insert(kernel);
+        }
+        let families = entries::families().into_iter().filter(|family| family.starts_with("gemm_"));
+        let declared: BTreeSet<String> =
+            families.flat_map(|family| entries::declared(family, "sm_80")).collect();
+        assert_eq!(
+            declared.difference(&looked_up).collect::<Vec<_>>(),
+            Vec::<&String>::new(),
+            "never looked up"
+        );
     }
 }

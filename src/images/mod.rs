@@ -19,6 +19,8 @@
 //! What must stay true: `ptx/manifest` and the files it lists fit `csrc/kernels` (tests/images.rs), and choosing is a
 //! function of its arguments and these two variables alone.
 
+#[cfg(test)]
+pub(crate) mod entries;
 mod load;
 mod properties;
 mod select;

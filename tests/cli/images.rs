@@ -38,6 +38,8 @@ fn wrong_usage_of_build_images_ends_with_2() {
     for (text, parts) in [
         ("# nothing\n", ["list.txt", "no image"]),
         ("\nk kernels.cu\n", ["'k kernels.cu' in line 2", "NAME SOURCE TARGET"]),
+        ("entries k k_{a,b}\n", ["list.txt", "no image"]),
+        ("k kernels.cu sm_80\nentries k\n", ["'entries k' in line 2", "entries FAMILY ENTRY..."]),
         ("k kernels.cu sm_80,sm80\n", ["'sm80'", "line 1"]),
         ("../k kernels.cu sm_80\n", ["'../k'", "letters"]),
         ("k nowhere.cu sm_80\n", ["nowhere.cu", "no such file"]),

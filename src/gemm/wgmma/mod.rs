@@ -64,6 +64,12 @@ impl Division {
     }
 }
 
+/// The configurations that a caller can force.
+#[cfg(test)]
+pub(super) fn algorithms(product: &Product, properties: DeviceProperties) -> Vec<GemmAlgorithm> {
+    divisions(product, properties).map(|(division, _)| division.algorithm()).collect()
+}
+
 /// The configuration that the caller forces, else the one with the fewest estimated clock cycles. `None` where the product
 /// does not have the forced one.
 fn division(problem: &GemmProblem<'_>) -> Option<Division> {
@@ -206,8 +212,7 @@ mod tests {
     #[test]
     fn every_configuration_can_be_forced() {
         let product = Product::new(1024, 1024, 1024);
-        let all: Vec<GemmAlgorithm> =
-            divisions(&product, H200).map(|(division, _)| division.algorithm()).collect();
+        let all = algorithms(&product, H200);
         assert!(all.len() > 50 && all.contains(&best(&product).algorithm()));
         for algorithm in all {
             assert_eq!(best(&product.with_algorithm(algorithm)).algorithm(), algorithm);

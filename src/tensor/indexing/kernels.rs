@@ -13,6 +13,14 @@ const ITEMS: usize = 4;
 /// Families by the bytes of a unit, of which these are the logarithms.
 const GATHER: [&str; 5] = ["gather_8", "gather_16", "gather_32", "gather_64", "gather_128"];
 const SCATTER: [&str; 5] = ["scatter_8", "scatter_16", "scatter_32", "scatter_64", "scatter_128"];
+const MARK: &str = "scatter_mark";
+
+/// The kernels' names: for indices of i32 and of i64.
+const GATHER_ENTRIES: [&str; 2] = ["gather_i32", "gather_i64"];
+const SCATTER_ENTRIES: [&str; 2] = ["scatter_i32", "scatter_i64"];
+const MARK_ENTRIES: [&str; 2] = ["scatter_mark_i32", "scatter_mark_i64"];
+const LAST_ENTRIES: [&str; 2] = ["scatter_last_i32", "scatter_last_i64"];
+const MARKED_ENTRY: &str = "scatter_marked";
 
 /// Indices in device memory.
 #[derive(Clone, Copy)]
@@ -65,7 +73,7 @@ pub(super) unsafe fn gather(
     checked: bool,
 ) -> Result<()> {
     let (space, unit) = space.in_units([array.address(), elements.address()]);
-    let entry = indices.entry(["gather_i32", "gather_i64"]);
+    let entry = indices.entry(GATHER_ENTRIES);
     let function = function(stream.device(), family(GATHER, unit), entry)?;
     let (count, report) = (space.count(), reported(stream, checked)?);
     // SAFETY: the kernel takes these arguments, and stays inside what the caller vouches for; a wrong index is not followed.
@@ -96,7 +104,7 @@ pub(super) unsafe fn scatter(
     checked: bool,
 ) -> Result<()> {
     let (space, unit) = space.in_units([array.address(), elements.address()]);
-    let entry = indices.entry(["scatter_i32", "scatter_i64"]);
+    let entry = indices.entry(SCATTER_ENTRIES);
     let function = function(stream.device(), family(SCATTER, unit), entry)?;
     let (count, report) = (space.count(), reported(stream, checked)?);
     // SAFETY: as for `gather`.
@@ -139,8 +147,8 @@ pub(super) unsafe fn mark(
     checked: bool,
 ) -> Result<DeviceBuffer<u32>> {
     let mut marks = stream.zeros::<u32>(count)?;
-    let entry = indices.entry(["scatter_mark_i32", "scatter_mark_i64"]);
-    let function = function(stream.device(), "scatter_mark", entry)?;
+    let entry = indices.entry(MARK_ENTRIES);
+    let function = function(stream.device(), MARK, entry)?;
     let space = space.for_kernels();
     let sweeps = sweeps(stream.device(), count)?;
     let (units, part) = (space.count(), count.div_ceil(sweeps));
@@ -173,7 +181,7 @@ pub(super) unsafe fn scatter_last(
     marks: &DeviceBuffer<u32>,
 ) -> Result<()> {
     let (space, unit) = space.in_units([array.address(), elements.address()]);
-    let entry = indices.entry(["scatter_last_i32", "scatter_last_i64"]);
+    let entry = indices.entry(LAST_ENTRIES);
     let function = function(stream.device(), family(SCATTER, unit), entry)?;
     let count = space.count();
     let arguments = (indices.memory, array, elements, marks, ByValue(space), count as u64);
@@ -198,7 +206,7 @@ pub(super) unsafe fn scatter_marked(
     marks: &DeviceBuffer<u32>,
 ) -> Result<()> {
     let (space, unit) = space.in_units([array.address(), elements.address()]);
-    let function = function(stream.device(), family(SCATTER, unit), "scatter_marked")?;
+    let function = function(stream.device(), family(SCATTER, unit), MARKED_ENTRY)?;
     let count = space.count();
     if count == 0 {
         return Ok(());
@@ -206,4 +214,23 @@ pub(super) unsafe fn scatter_marked(
     let arguments = (marks, array, elements, ByValue(space), count as u64);
     // SAFETY: as for `gather`.
     unsafe { function.launch(stream, config(count), arguments) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::images::entries;
+
+    #[test]
+    fn kernels_are_those_that_the_list_of_images_declares() {
+        let assert_declared = |family: &str, looked_up: &[&str]| {
+            let mut looked_up = looked_up.to_vec();
+            looked_up.sort_unstable();
+            assert_eq!(entries::declared(family, "sm_60"), looked_up, "{family}");
+        };
+        let scattered = [&SCATTER_ENTRIES[..], &LAST_ENTRIES, &[MARKED_ENTRY]].concat();
+        GATHER.iter().for_each(|family| assert_declared(family, &GATHER_ENTRIES));
+        SCATTER.iter().for_each(|family| assert_declared(family, &scattered));
+        assert_declared(MARK, &MARK_ENTRIES);
+    }
 }

@@ -129,7 +129,10 @@ const WITH_CODE: &str = "+cubin";
 /// The suffix of a listed target of which only the assembled machine code is written.
 const CODE_ONLY: &str = ":cubin";
 
-/// Reads a list: `NAME SOURCE TARGET[,TARGET...] [OPTION...]` a line.
+/// The first word of a listed line that declares the names of a family's kernels: for readers of the list, not compiled.
+const ENTRIES: &str = "entries";
+
+/// Reads a list: `NAME SOURCE TARGET[,TARGET...] [OPTION...]` a line, beside lines `entries FAMILY ENTRY...`.
 fn listed(path: &Path, compile: &CompileOptions) -> Result<Vec<Family>, Failure> {
     let text = files::read_text(path, "a list of images")?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -144,6 +147,12 @@ fn listed(path: &Path, compile: &CompileOptions) -> Result<Vec<Family>, Failure>
             found: format!("{found} in line {}", number + 1),
             wanted: wanted.to_owned(),
         };
+        if words[0] == ENTRIES {
+            if words.len() < 3 {
+                return Err(wrong(format!("'{line}'"), "entries FAMILY ENTRY...").into());
+            }
+            continue;
+        }
         let &[name, source, targets, ref options @ ..] = words.as_slice() else {
             return Err(wrong(format!("'{line}'"), "NAME SOURCE TARGET[,TARGET...] [OPTION...]").into());
         };

@@ -16,7 +16,8 @@ options alone; it is compiled as machine code too, because only that checks inli
 A list has a line an image family: NAME SOURCE TARGET[,TARGET...] [OPTION...], with paths from the list's folder. Options
 of the command line come before the line's. Lines that begin with # are comments. A target such as compute_90a+cubin
 writes the PTX and the machine code that --ptxas makes of it for its own architecture; NVRTC does not compile it as machine
-code then. compute_90a:cubin writes the machine code only: smaller, but no other architecture runs it.
+code then. compute_90a:cubin writes the machine code only: smaller, but no other architecture runs it. Lines
+entries FAMILY ENTRY... declare kernel names for other readers of the list; nothing is compiled for them.
 
 FOLDER/manifest has a line an image: family, target, the lowest PTX ISA that the driver must take, kind, hash of options
 and sources, hash of the image (both FNV-1a, 64 bits), compiler, options, and the sources with all that they include,
