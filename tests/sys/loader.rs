@@ -354,9 +354,10 @@ fn the_compiler_is_known_before_it_is_loaded() {
         (&[("SELVEDGE_LIBCUDA", none), ("VIRTUAL_ENV", &prefix)], "cu13/lib/libnvrtc.so.13"),
         // A driver for which the newest one is too new.
         (&[("SELVEDGE_LIBCUDA", &driver), ("VIRTUAL_ENV", &prefix)], "cuda_nvrtc/lib/libnvrtc.so.12"),
-        (&[("SELVEDGE_LIBCUDA", none), ("CUDA_PATH", &toolkit)], "toolkit/lib64/libnvrtc.so.12"),
+        // So is that of the machine's own toolkit, where it has one.
+        (&[("SELVEDGE_LIBCUDA", &driver), ("CUDA_PATH", &toolkit)], "toolkit/lib64/libnvrtc.so.12"),
         (
-            &[("SELVEDGE_LIBCUDA", none), ("CUDA_PATH", &toolkit), ("LD_LIBRARY_PATH", &linked)],
+            &[("SELVEDGE_LIBCUDA", &driver), ("CUDA_PATH", &toolkit), ("LD_LIBRARY_PATH", &linked)],
             "linked/libnvrtc.so.12",
         ),
         (&[("SELVEDGE_LIBNVRTC", &named), ("VIRTUAL_ENV", &prefix)], "linked/libnvrtc.so.12"),
@@ -388,20 +389,21 @@ fn what_is_already_loaded_comes_first_and_stays() {
 #[test]
 fn toolkits_come_after_environments() {
     let folder = Folder::new();
-    let none = Path::new("none");
+    // For it the libraries of a toolkit of this machine are too new.
+    let driver = made::Driver { version: 12040, ..made::Driver::default() }.make(&folder.join("driver"));
     let toolkit = folder.join("toolkit");
-    made::nvrtc(&toolkit.join("lib64"), 13, 4);
-    let variables: &[(&str, &Path)] = &[("SELVEDGE_LIBCUDA", none), ("CUDA_HOME", &toolkit)];
+    made::nvrtc(&toolkit.join("lib64"), 12, 9);
+    let variables: &[(&str, &Path)] = &[("SELVEDGE_LIBCUDA", &driver), ("CUDA_HOME", &toolkit)];
     let report = run("report", variables);
-    assert!(section(&report, "NVRTC")[0].contains("toolkit/lib64/libnvrtc.so.13"), "{report}");
+    assert!(section(&report, "NVRTC")[0].contains("toolkit/lib64/libnvrtc.so.12"), "{report}");
 
     let prefix = environment(&folder);
     let variables: &[(&str, &Path)] =
-        &[("SELVEDGE_LIBCUDA", none), ("CUDA_PATH", &toolkit), ("VIRTUAL_ENV", &prefix)];
+        &[("SELVEDGE_LIBCUDA", &driver), ("CUDA_PATH", &toolkit), ("VIRTUAL_ENV", &prefix)];
     let report = run("report", variables);
     assert!(section(&report, "NVRTC")[0].contains("venv/lib/python3.11"), "{report}");
 
-    let variables: &[(&str, &Path)] = &[("SELVEDGE_LIBCUDA", none), ("CUDA_PATH", Path::new("toolkit"))];
+    let variables: &[(&str, &Path)] = &[("SELVEDGE_LIBCUDA", &driver), ("CUDA_PATH", Path::new("toolkit"))];
     let report = run("report", variables);
     assert!(has(&section(&report, "NVRTC"), "toolkit ($CUDA_PATH)", "the path is relative"), "{report}");
 }
@@ -426,8 +428,9 @@ fn both_cublas_libraries_come_from_one_folder_and_one_release() {
     let report = run("report", &[("SELVEDGE_LIBCUDA", none), ("SELVEDGE_LIBCUBLAS", &mixed)]);
     assert!(has(&section(&report, "cuBLAS"), "its ", "mixed/libcublasLt.so.12: no such file"), "{report}");
 
-    // By the linker's path too, where the folder is the linker's choice.
-    let report = run("report", &[("SELVEDGE_LIBCUDA", none), ("LD_LIBRARY_PATH", &folder.join("good"))]);
+    // By the linker's path too, where the folder is the linker's choice; a toolkit of this machine is too new for the driver.
+    let driver = made::Driver { version: 12040, ..made::Driver::default() }.make(&folder.join("driver"));
+    let report = run("report", &[("SELVEDGE_LIBCUDA", &driver), ("LD_LIBRARY_PATH", &folder.join("good"))]);
     assert!(section(&report, "cuBLAS")[0].contains("good/libcublas.so.12"), "{report}");
     assert!(section(&report, "cuBLASLt")[0].contains("good/libcublasLt.so.12"), "{report}");
 }
