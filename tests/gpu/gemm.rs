@@ -47,7 +47,7 @@ promises! {
     bad_input_is_refused => needs(Need::Isa(8, 0)),
     older_images_multiply => in_child(&[("SELVEDGE_ARCH", "sm_80")]) => needs(Need::Isa(8, 0)),
     ptx_multiplies => in_child(&[("SELVEDGE_IMAGE", "ptx")]) => needs(Need::Isa(8, 0)),
-    cublas_multiplies_where_it_is => needs(Need::Isa(8, 0)),
+    cublas_multiplies_where_it_is => alone() => needs(Need::Isa(8, 0)),
     the_environment_asks_for_an_engine => in_child(&[("SELVEDGE_GEMM", "simt")]) => needs(Need::Isa(8, 0)),
 }
 

@@ -14,6 +14,7 @@
 //! | all | `gpu` |
 //! | driver alone | `SELVEDGE_LIBNVRTC=none SELVEDGE_LIBCUBLAS=none SELVEDGE_LIBNCCL=none gpu` |
 //! | images of other tools | `SELVEDGE_TEST_FOREIGN=folder gpu foreign_images`; see `foreign_images.rs` for the folder |
+//! | to find a test that hangs | `SELVEDGE_TEST_TRACE=1 gpu` prints each test that begins |
 //! | for ten minutes | `SELVEDGE_SOAK_SECONDS=600 gpu soak` |
 //! | memcheck | `SELVEDGE_POOL=none compute-sanitizer --report-api-errors no gpu --skip faults` |
 //! | initcheck | `SELVEDGE_POOL=none compute-sanitizer --tool initcheck --report-api-errors no gpu --skip faults` |
@@ -125,7 +126,7 @@ fn promises() -> Vec<Promise> {
 }
 
 /// Modules whose tests run at the same time, but for those that are `alone`.
-const BESIDE_OTHERS: &[&str] = &["fuse", "tensor", "reduce", "random", "gemm", "matmul", "headers"];
+const BESIDE_OTHERS: &[&str] = &["fuse", "tensor", "reduce", "random"];
 /// Tests at a time: a device has one queue of launches for all of them.
 const MOST_THREADS: usize = 8;
 

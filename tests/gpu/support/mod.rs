@@ -148,6 +148,9 @@ impl Promise {
                 false => (None, Some(DEVICE.read().unwrap_or_else(PoisonError::into_inner))),
             };
             let _duration = Timed { name: name.clone(), start: Instant::now() };
+            if std::env::var_os("SELVEDGE_TEST_TRACE").is_some() {
+                eprintln!("begins {name}");
+            }
             match child {
                 // An earlier test that lost the context fails alone; the others go on in new processes.
                 None if Device::new(0).is_ok_and(|device| device.is_lost()) => child::run(&name, &[]),
