@@ -30,33 +30,31 @@ use crate::error::{Error, Result};
 /// whichever thread: [`Stream::synchronize`](super::Stream::synchronize), [`Device::synchronize`], a copy to the host.
 ///
 /// ```no_run
-/// use selvedge::driver::{Device, KernelError, LaunchConfig};
-/// use selvedge::nvrtc::Program;
+/// use selvedge::driver::{Device, KernelError};
+/// use selvedge::launcher::Launcher;
 ///
 /// static WRONG_CLASS: KernelError = KernelError::index_out_of_range("count_classes");
 ///
 /// # fn main() -> selvedge::Result<()> {
 /// let device = Device::new(0)?;
-/// let image = Program::new(
+/// let launcher = Launcher::new(&device)?;
+/// launcher.compile(
+///     "count",
 ///     "#include <selvedge/report.cuh>
-///      extern \"C\" __global__ void count(const int *labels, unsigned *counts, unsigned n, unsigned classes,
-///                                       selvedge::kernel_report *report, unsigned code) {
+///      __global__ void count(const int *labels, unsigned *counts, unsigned n, unsigned classes,
+///                            selvedge::kernel_report *report, unsigned code) {
 ///          unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
 ///          if (i >= n) return;
-///          if (labels[i] < 0 || labels[i] >= classes) selvedge::report(report, code, labels[i], 0, classes);
+///          if ((unsigned)labels[i] >= classes) selvedge::report(report, code, labels[i], 0, classes);
 ///          else atomicAdd(&counts[labels[i]], 1);
 ///      }",
-/// )
-/// .compile(&device)?;
-/// let count = device.load(&image)?.function("count")?;
-/// let stream = device.stream()?;
+/// )?;
+/// let stream = launcher.stream();
 /// let labels = stream.upload(&[0i32, 1, 7])?;
 /// let mut counts = stream.zeros::<u32>(3)?;
 /// let (report, code) = (device.report_address()?, WRONG_CLASS.code());
 /// // SAFETY: the kernel reads 3 labels and writes 3 counts.
-/// unsafe {
-///     count.launch(&stream, LaunchConfig::for_elements(3), (&labels, &mut counts, 3u32, 3u32, report, code))?
-/// };
+/// unsafe { launcher.run("count", 1, 32, (&labels, &mut counts, 3u32, 3u32, report, code))? };
 /// let error = stream.synchronize().unwrap_err();
 /// assert!(error.to_string().starts_with("count_classes: found index 7"));
 /// # Ok(())
