@@ -18,10 +18,11 @@ use super::engine::Unsupported;
 use super::epilogue::{Activation, DeviceParts, WithEpilogue};
 use super::geometry::Geometry;
 use super::problem::GemmProblem;
-use super::product::{Operation, Product, Stored};
+use super::product::{Operation, Product};
 use crate::cublas::{self, Call, Function, FusedCall, FusedHandle, Handle, Matrix, Number, Transposition};
 use crate::driver::{Device, DeviceSlice, DeviceSliceMut, Stream};
 use crate::error::{Error, Result};
+use crate::images::MatrixLayout;
 use crate::types::DType;
 
 /// What cuBLAS may use beside the matrices: what its documentation recommends for compute capability 9.0, and what others
@@ -60,13 +61,13 @@ fn transposition(operation: Operation, dtype: DType) -> Option<Transposition> {
 }
 
 /// The leading dimension as cuBLAS takes it; none where it is too long.
-fn leading(stored: Stored) -> Option<i32> {
+fn leading(stored: MatrixLayout) -> Option<i32> {
     // Of one row the distance to the next is any.
     let leading = if stored.rows > 1 { stored.leading } else { stored.columns };
     i32::try_from(leading).ok()
 }
 
-fn all_stored(product: &Product) -> [Stored; 3] {
+fn all_stored(product: &Product) -> [MatrixLayout; 3] {
     [product.stored_a(), product.stored_b(), product.stored_c()]
 }
 
@@ -260,9 +261,9 @@ mod tests {
 
     #[test]
     fn leading_dimensions_are_at_least_a_row_and_fit_32_bits() {
-        let stored = Stored { rows: 2, columns: 5, leading: 9, batch: 1, stride: 0 };
+        let stored = MatrixLayout { rows: 2, columns: 5, leading: 9, batch: 1, stride: 0 };
         assert_eq!(leading(stored), Some(9));
-        assert_eq!(leading(Stored { rows: 1, leading: 1 << 40, ..stored }), Some(5));
-        assert_eq!(leading(Stored { leading: 1 << 31, ..stored }), None);
+        assert_eq!(leading(MatrixLayout { rows: 1, leading: 1 << 40, ..stored }), Some(5));
+        assert_eq!(leading(MatrixLayout { leading: 1 << 31, ..stored }), None);
     }
 }

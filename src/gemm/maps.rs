@@ -2,22 +2,14 @@
 
 use super::packed::{Place, packed};
 use super::problem::GemmProblem;
-use super::product::Stored;
 use crate::driver::{DeviceBuffer, DeviceSlice, Stream, TensorMap, TensorSwizzle};
 use crate::error::Result;
 use crate::images::MatrixLayout;
 use crate::types::DType;
 
-impl From<Stored> for MatrixLayout {
-    fn from(stored: Stored) -> MatrixLayout {
-        let Stored { rows, columns, leading, batch, stride } = stored;
-        MatrixLayout { rows, columns, leading, batch, stride }
-    }
-}
-
-/// Whether a tensor map can describe the matrices at this address.
-pub(super) fn maps(stored: Stored, address: u64, element: usize) -> bool {
-    MatrixLayout::from(stored).fits_tensor_map(address, element)
+/// Returns whether a tensor map can describe the matrices at this address.
+pub(super) fn maps(stored: MatrixLayout, address: u64, element: usize) -> bool {
+    stored.fits_tensor_map(address, element)
 }
 
 /// The operands that no tensor map describes as they are stored.
@@ -32,17 +24,17 @@ pub(super) fn unmapped(problem: &GemmProblem<'_>) -> impl Iterator<Item = char> 
 pub(super) fn map(
     memory: DeviceSlice<'_, u8>,
     dtype: DType,
-    stored: Stored,
+    stored: MatrixLayout,
     size: (u32, u32),
     swizzle: TensorSwizzle,
 ) -> Result<TensorMap> {
-    MatrixLayout::from(stored).tensor_map(memory, dtype, size, swizzle)
+    stored.tensor_map(memory, dtype, size, swizzle)
 }
 
 /// Both operands of a product, of elements of 16 bits, as tensor maps can describe them: as they are stored, or copies.
 pub(super) struct Operands<'a> {
     sources: [DeviceSlice<'a, u8>; 2],
-    stored: [Stored; 2],
+    stored: [MatrixLayout; 2],
     dtype: DType,
     copies: Option<(DeviceBuffer<u8>, [Option<Place>; 2])>,
 }
@@ -86,7 +78,7 @@ pub(super) struct Mapped<'a> {
     /// Where it begins there, in bytes.
     start: usize,
     dtype: DType,
-    stored: Stored,
+    stored: MatrixLayout,
 }
 
 impl Mapped<'_> {

@@ -4,9 +4,10 @@
 //! Why: reading and writing an operand once takes the memory's time, which is a small part of a large product's; the engine
 //! that takes any alignment is more than ten times as slow. Whether it pays is the engine's to say.
 
-use super::product::{Product, Stored};
+use super::product::Product;
 use crate::driver::{ByValue, DeviceBuffer, DeviceSlice, LaunchConfig, Stream};
 use crate::error::Result;
+use crate::images::MatrixLayout;
 use crate::images::{self, Entry};
 
 /// The kernel's family, which has one image.
@@ -45,7 +46,7 @@ struct Shape {
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub start: usize,
-    pub stored: Stored,
+    pub stored: MatrixLayout,
 }
 
 /// Copies of those of both operands, of elements of 16 bits, that are `asked` for, whose rows begin at multiples of 16 bytes. Their
@@ -53,7 +54,7 @@ pub(super) struct Place {
 pub(super) fn packed(
     stream: &Stream,
     sources: [DeviceSlice<'_, u8>; 2],
-    stored: [Stored; 2],
+    stored: [MatrixLayout; 2],
     asked: [bool; 2],
     product: &Product,
 ) -> Result<(DeviceBuffer<u8>, [Option<Place>; 2])> {
@@ -78,7 +79,8 @@ pub(super) fn packed(
             pieces: (leading / PIECE) as u32,
             unused: 0,
         };
-        let packed = Stored { leading, stride: if stored.matrices() > 1 { matrix } else { 0 }, ..stored };
+        let packed =
+            MatrixLayout { leading, stride: if stored.matrices() > 1 { matrix } else { 0 }, ..stored };
         places[at] = Some(Place { start: elements * 2, stored: packed });
         elements += count;
     }

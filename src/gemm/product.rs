@@ -13,6 +13,7 @@ use super::algorithm::GemmAlgorithm;
 use super::engine::{Choice, Engine};
 use crate::driver::LaunchConfig;
 use crate::error::{Error, Result};
+use crate::images::MatrixLayout;
 
 /// The operation that errors name.
 pub(super) const OPERATION: &str = "a matrix product";
@@ -77,75 +78,6 @@ pub struct Product {
     choice: Option<Choice>,
     algorithm: Option<GemmAlgorithm>,
     overlaps: bool,
-}
-
-/// A matrix, or a batch of them, as it is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stored {
-    pub rows: usize,
-    pub columns: usize,
-    pub leading: usize,
-    pub batch: usize,
-    pub stride: usize,
-}
-
-impl Stored {
-    /// From the first element to the end of the last one, in elements.
-    pub fn span(&self) -> Option<usize> {
-        if self.rows == 0 || self.columns == 0 || self.batch == 0 {
-            return Some(0);
-        }
-        let matrix = (self.rows - 1).checked_mul(self.leading)?.checked_add(self.columns)?;
-        (self.batch - 1).checked_mul(self.stride)?.checked_add(matrix)
-    }
-
-    /// Matrices that there are: a batch may share one.
-    pub fn matrices(&self) -> usize {
-        if self.batch <= 1 || self.stride == 0 { 1 } else { self.batch }
-    }
-
-    /// Elements of all of them, or the most there can be.
-    pub fn elements(&self) -> usize {
-        self.rows.saturating_mul(self.columns).saturating_mul(self.matrices())
-    }
-
-    /// Whether no element belongs to two matrices: they lie behind one another, or rows of one between rows of another.
-    fn apart(&self) -> bool {
-        let one = Stored { batch: 1, ..*self }.span();
-        let Some(one) = one else { return false };
-        let beside = (self.batch.max(1) - 1)
-            .checked_mul(self.stride)
-            .and_then(|last| last.checked_add(self.columns))
-            .is_some_and(|width| self.stride >= self.columns && width <= self.leading);
-        self.batch <= 1 || one == 0 || self.stride >= one || beside
-    }
-
-    /// Whether rows and matrices begin at multiples of `bytes`, if the first does. Of what there is one, the distance to
-    /// the next does not matter.
-    pub fn keeps_alignment(&self, bytes: usize, element: usize) -> bool {
-        (self.rows <= 1 || (self.leading * element).is_multiple_of(bytes))
-            && (self.batch <= 1 || (self.stride * element).is_multiple_of(bytes))
-    }
-
-    /// Whether rows and matrices consist of blocks of `bytes` that are aligned, if the first is.
-    pub fn is_whole(&self, bytes: usize, element: usize) -> bool {
-        self.keeps_alignment(bytes, element) && (self.columns * element).is_multiple_of(bytes)
-    }
-
-    /// The most bytes of these that rows and matrices consist of blocks of.
-    pub fn whole_blocks(&self, sizes: &[usize], element: usize) -> usize {
-        sizes.iter().copied().find(|bytes| self.is_whole(*bytes, element)).unwrap_or(element)
-    }
-}
-
-impl fmt::Display for Stored {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} x {} in rows of {}", self.rows, self.columns, self.leading)?;
-        if self.batch != 1 {
-            write!(formatter, ", {} of them {} apart", self.batch, self.stride)?;
-        }
-        Ok(())
-    }
 }
 
 impl Product {
@@ -301,20 +233,20 @@ impl Product {
         self
     }
 
-    fn stored(&self, (rows, columns): (usize, usize), which: usize) -> Stored {
+    fn stored(&self, (rows, columns): (usize, usize), which: usize) -> MatrixLayout {
         let leading = self.leading.map_or(columns, |leading| leading[which]);
-        Stored { rows, columns, leading, batch: self.batch, stride: self.strides[which] }
+        MatrixLayout { rows, columns, leading, batch: self.batch, stride: self.strides[which] }
     }
 
-    pub(super) fn stored_a(&self) -> Stored {
+    pub(super) fn stored_a(&self) -> MatrixLayout {
         self.stored(self.a.stored((self.m, self.k)), 0)
     }
 
-    pub(super) fn stored_b(&self) -> Stored {
+    pub(super) fn stored_b(&self) -> MatrixLayout {
         self.stored(self.b.stored((self.k, self.n)), 1)
     }
 
-    pub(super) fn stored_c(&self) -> Stored {
+    pub(super) fn stored_c(&self) -> MatrixLayout {
         self.stored((self.m, self.n), 2)
     }
 
@@ -349,7 +281,7 @@ impl Product {
         Ok(())
     }
 
-    fn all_stored(&self) -> [(&'static str, Stored); 3] {
+    fn all_stored(&self) -> [(&'static str, MatrixLayout); 3] {
         [("A", self.stored_a()), ("B", self.stored_b()), ("C", self.stored_c())]
     }
 
@@ -430,7 +362,7 @@ mod tests {
             let error = product.leading(leading.0, leading.1, leading.2).check().unwrap_err().to_string();
             assert!(error.contains(name), "{error}");
         }
-        // Stored transposed, B has rows of 8.
+        // MatrixLayout transposed, B has rows of 8.
         assert!(product.b(Operation::Transpose).leading(8, 6, 6).check().is_err());
         for huge in [usize::MAX, usize::MAX / 4, isize::MAX as usize] {
             let error = product.leading(huge, 6, 6).check().unwrap_err().to_string();
@@ -481,16 +413,16 @@ mod tests {
 
     #[test]
     fn alignment_is_of_rows_and_matrices() {
-        let stored = Stored { rows: 4, columns: 6, leading: 8, batch: 2, stride: 40 };
+        let stored = MatrixLayout { rows: 4, columns: 6, leading: 8, batch: 2, stride: 40 };
         assert!(stored.keeps_alignment(16, 2));
-        assert!(!Stored { leading: 9, ..stored }.keeps_alignment(16, 2));
-        assert!(Stored { leading: 9, rows: 1, ..stored }.keeps_alignment(16, 2));
-        assert!(!Stored { stride: 41, ..stored }.keeps_alignment(16, 2));
-        assert!(Stored { stride: 41, batch: 1, ..stored }.keeps_alignment(16, 2));
-        assert!(Stored { stride: 0, ..stored }.keeps_alignment(16, 2));
+        assert!(!MatrixLayout { leading: 9, ..stored }.keeps_alignment(16, 2));
+        assert!(MatrixLayout { leading: 9, rows: 1, ..stored }.keeps_alignment(16, 2));
+        assert!(!MatrixLayout { stride: 41, ..stored }.keeps_alignment(16, 2));
+        assert!(MatrixLayout { stride: 41, batch: 1, ..stored }.keeps_alignment(16, 2));
+        assert!(MatrixLayout { stride: 0, ..stored }.keeps_alignment(16, 2));
         // Rows that end within 16 bytes.
         assert!(!stored.is_whole(16, 2) && stored.is_whole(4, 2));
-        assert!(Stored { columns: 8, ..stored }.is_whole(16, 2));
-        assert!(!Stored { columns: 8, leading: 9, ..stored }.is_whole(16, 2));
+        assert!(MatrixLayout { columns: 8, ..stored }.is_whole(16, 2));
+        assert!(!MatrixLayout { columns: 8, leading: 9, ..stored }.is_whole(16, 2));
     }
 }

@@ -1,4 +1,6 @@
-//! Tensor maps (TMA descriptors) of matrices.
+//! Matrices in memory, and tensor maps (TMA descriptors) of them.
+
+use std::fmt;
 
 use crate::driver::{DeviceSlice, TensorElement, TensorMap, TensorMapLayout, TensorPromotion, TensorSwizzle};
 use crate::error::{Error, Result};
@@ -22,12 +24,66 @@ pub(crate) struct MatrixLayout {
 }
 
 impl MatrixLayout {
-    /// The number of different matrices.
-    fn matrices(&self) -> usize {
+    /// From the first element to the end of the last one, in elements.
+    pub fn span(&self) -> Option<usize> {
+        if self.rows == 0 || self.columns == 0 || self.batch == 0 {
+            return Some(0);
+        }
+        let matrix = (self.rows - 1).checked_mul(self.leading)?.checked_add(self.columns)?;
+        (self.batch - 1).checked_mul(self.stride)?.checked_add(matrix)
+    }
+
+    /// Matrices that there are: a batch may share one.
+    pub fn matrices(&self) -> usize {
         if self.batch <= 1 || self.stride == 0 { 1 } else { self.batch }
     }
 
-    /// Whether a tensor map can describe the matrices at this address.
+    /// Elements of all of them, or the most there can be.
+    pub fn elements(&self) -> usize {
+        self.rows.saturating_mul(self.columns).saturating_mul(self.matrices())
+    }
+
+    /// Returns whether no element belongs to two matrices: they lie behind one another, or rows of one between rows of another.
+    pub fn apart(&self) -> bool {
+        let one = MatrixLayout { batch: 1, ..*self }.span();
+        let Some(one) = one else { return false };
+        let beside = (self.batch.max(1) - 1)
+            .checked_mul(self.stride)
+            .and_then(|last| last.checked_add(self.columns))
+            .is_some_and(|width| self.stride >= self.columns && width <= self.leading);
+        self.batch <= 1 || one == 0 || self.stride >= one || beside
+    }
+
+    /// Returns whether rows and matrices begin at multiples of `bytes`, if the first does. Of what there is one, the distance to
+    /// the next does not matter.
+    pub fn keeps_alignment(&self, bytes: usize, element: usize) -> bool {
+        (self.rows <= 1 || (self.leading * element).is_multiple_of(bytes))
+            && (self.batch <= 1 || (self.stride * element).is_multiple_of(bytes))
+    }
+
+    /// Returns whether rows and matrices consist of blocks of `bytes` that are aligned, if the first is.
+    pub fn is_whole(&self, bytes: usize, element: usize) -> bool {
+        self.keeps_alignment(bytes, element) && (self.columns * element).is_multiple_of(bytes)
+    }
+
+    /// The most bytes of these that rows and matrices consist of blocks of.
+    pub fn whole_blocks(&self, sizes: &[usize], element: usize) -> usize {
+        sizes.iter().copied().find(|bytes| self.is_whole(*bytes, element)).unwrap_or(element)
+    }
+}
+
+impl fmt::Display for MatrixLayout {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} x {} in rows of {}", self.rows, self.columns, self.leading)?;
+        if self.batch != 1 {
+            write!(formatter, ", {} of them {} apart", self.batch, self.stride)?;
+        }
+        Ok(())
+    }
+}
+
+impl MatrixLayout {
+    /// Returns whether a tensor map can describe the matrices at this address.
     pub fn fits_tensor_map(&self, address: u64, element: usize) -> bool {
         let fits = |distance: usize| {
             let bytes = (distance as u64).saturating_mul(element as u64);

@@ -15,9 +15,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::element::{Sealed, SealedScalar};
 use super::epilogue::{Parts, lacks};
-use super::product::{OPERATION, Operation, Product, Stored};
+use super::product::{OPERATION, Operation, Product};
 use super::{GemmElement, GemmResult};
 use crate::error::{Error, Result};
+use crate::images::MatrixLayout;
 use crate::threads::{in_threads, processors};
 pub use epilogue::HostEpilogue;
 use epilogue::{Row, fuse};
@@ -155,7 +156,7 @@ struct Operand<T> {
 }
 
 impl<T> Operand<T> {
-    fn of(slice: &[T], stored: Stored, operation: Operation) -> Operand<T> {
+    fn of(slice: &[T], stored: MatrixLayout, operation: Operation) -> Operand<T> {
         let (row, column) = if operation.transposes() { (1, stored.leading) } else { (stored.leading, 1) };
         let conjugate = operation.conjugates();
         Operand { start: slice.as_ptr(), stride: stored.stride, row, column, conjugate }
@@ -179,7 +180,7 @@ struct Job<'a, T: GemmElement, C> {
     a: Operand<T>,
     b: Operand<T>,
     c: *mut C,
-    stored_c: Stored,
+    stored_c: MatrixLayout,
     alpha: T::Sum,
     beta: T::Sum,
     epilogue: Parts<*const C, *mut C>,

@@ -2,7 +2,7 @@
 
 use super::{Division, Tile};
 use crate::gemm::problem::GemmProblem;
-use crate::gemm::product::Stored;
+use crate::images::MatrixLayout;
 use crate::types::DType;
 
 /// Times by the tensor cores' rate, and where that is more by what is read: the source's header has what a tile reads of
@@ -32,7 +32,7 @@ fn shared_limit(capability: (i32, i32)) -> u32 {
 /// whole numbers of 16 bytes.
 fn takes(tile: &Tile, problem: &GemmProblem<'_>) -> bool {
     let (product, size) = (problem.product, problem.operand.size());
-    let aligned = |stored: Stored, address: u64| {
+    let aligned = |stored: MatrixLayout, address: u64| {
         let bytes = TOGETHER[0] * size;
         address.is_multiple_of(bytes as u64) && stored.is_whole(bytes, size)
     };
