@@ -128,6 +128,12 @@ fn with_every_algorithm<T: Number, C: ResultOf<T>>(
     Ok(())
 }
 
+/// As [`with_every_algorithm`], of bf16, and of f16 into f32 with factors.
+fn in_both_types(stream: &Stream, case: Case, algorithms: &[&str]) -> Outcome {
+    with_every_algorithm::<bf16, bf16>(stream, case, algorithms)?;
+    with_every_algorithm::<f16, f32>(stream, Case { alpha: (3, 0), beta: (-2, 0), ..case }, algorithms)
+}
+
 /// Sizes around those of tiles and steps, with A and B in rows of multiples of 16 bytes, and C in rows of 2, 4, 8 and 16.
 const SIZES: [(usize, usize, usize); 6] =
     [(1, 1, 8), (129, 65, 72), (300, 136, 200), (40, 264, 328), (70, 132, 64), (70, 202, 24)];
@@ -139,12 +145,7 @@ fn pairs(fake: &Fake) -> Outcome {
         for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS.into_iter().cycle()) {
             let case = Case { operations, multiple: 8, ..Case::new(m, n, k) };
             let algorithms = ["persistent/64", "persistent/128", "persistent/256"];
-            with_every_algorithm::<bf16, bf16>(stream, case, &algorithms)?;
-            with_every_algorithm::<f16, f32>(
-                stream,
-                Case { alpha: (3, 0), beta: (-2, 0), ..case },
-                &algorithms,
-            )?;
+            in_both_types(stream, case, &algorithms)?;
         }
         // More tiles than pairs, of fewer steps than a tile has parts, as many, and more; stored by maps, and by threads.
         for (columns, k, more) in [(256, 130, 0), (256, 64, 4), (192, 70, 0), (192, 200, 8), (128, 328, 2)] {
@@ -201,12 +202,7 @@ fn split(fake: &Fake) -> Outcome {
                 "split-k/64x16x3/swapped",
                 "split-k/128x32x4/swapped",
             ];
-            with_every_algorithm::<bf16, bf16>(stream, case, &algorithms)?;
-            with_every_algorithm::<f16, f32>(
-                stream,
-                Case { alpha: (3, 0), beta: (-2, 0), ..case },
-                &algorithms,
-            )?;
+            in_both_types(stream, case, &algorithms)?;
         }
         Ok(())
     })
