@@ -87,9 +87,7 @@ impl Tensor {
     /// The elements of a part, or all of them, where they are the tensor's own.
     pub(super) fn part_target<'a>(&'a mut self, part: Option<&'a Layout>) -> Result<Target<'a>> {
         let Tensor { storage, dtype, layout } = self;
-        let shared = || Error::invalid("writing to a tensor", "shared elements", "its own");
-        let memory = storage.memory_mut().ok_or_else(shared)?;
-        Ok(Target::new(memory, *dtype, part.unwrap_or(layout)))
+        Ok(Target::new(storage.own_memory()?, *dtype, part.unwrap_or(layout)))
     }
 }
 

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::convert::shape_of;
-use super::storage::{MemoryMut, Storage, part, part_mut};
+use super::storage::{Storage, part, part_mut};
 use super::tensor::Tensor;
 use crate::driver::{DeviceBuffer, DeviceSlice, DeviceSliceMut};
 use crate::error::{Error, Result};
@@ -39,7 +39,7 @@ impl Tensor {
     /// As [`as_slice`](Self::as_slice) has for dtype and device, and those of the copy.
     pub fn as_slice_mut<T: Element>(&mut self) -> Result<&mut [T]> {
         let range = self.own_bytes_of::<T>()?;
-        part_mut(self.own_memory()?.into_host(HOST)?, range).map(bytemuck::cast_slice_mut)
+        part_mut(self.storage.own_memory()?.into_host(HOST)?, range).map(bytemuck::cast_slice_mut)
     }
 
     /// The elements of a contiguous tensor on a CUDA device, where they are: an argument for a kernel.
@@ -73,7 +73,7 @@ impl Tensor {
     /// As [`as_slice_mut`](Self::as_slice_mut).
     pub fn device_slice_mut<T: Element>(&mut self) -> Result<DeviceSliceMut<'_, T>> {
         let range = self.own_bytes_of::<T>()?;
-        self.own_memory()?.into_cuda(DEVICE)?.slice_mut(range)?.reinterpret()
+        self.storage.own_memory()?.into_cuda(DEVICE)?.slice_mut(range)?.reinterpret()
     }
 
     /// A CUDA buffer's elements as a tensor, without a copy: the buffer becomes the tensor's memory.
@@ -114,12 +114,6 @@ impl Tensor {
             Some(Storage::Cuda(buffer)) => buffer.into_elements(),
             _ => Err(Error::invalid(DEVICE, "shared elements", "its own")),
         }
-    }
-
-    /// The memory of elements that are this tensor's own.
-    fn own_memory(&mut self) -> Result<MemoryMut<'_>> {
-        let shared = || Error::invalid("a slice to write", "shared elements", "its own");
-        self.storage.memory_mut().ok_or_else(shared)
     }
 
     /// Where a contiguous tensor's elements lie in its memory.

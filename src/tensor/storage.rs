@@ -106,8 +106,17 @@ impl Shared {
         }
     }
 
+    /// To write.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] where others have it too.
+    pub(super) fn own_memory(&mut self) -> Result<MemoryMut<'_>> {
+        self.memory_mut().ok_or_else(|| Error::invalid("writing to a tensor", "shared elements", "its own"))
+    }
+
     /// To write, where nobody else has it.
-    pub(super) fn memory_mut(&mut self) -> Option<MemoryMut<'_>> {
+    fn memory_mut(&mut self) -> Option<MemoryMut<'_>> {
         match self {
             Shared::Host(memory) => Arc::get_mut(memory).map(|memory| MemoryMut::Host(memory.bytes_mut())),
             Shared::Cuda(buffer) => buffer.get_mut().map(MemoryMut::Cuda),
@@ -207,19 +216,25 @@ pub(super) fn not_on_a_device(operation: &'static str) -> Error {
 }
 
 impl<'a> MemoryMut<'a> {
+    /// The same memory, for a shorter time.
+    #[inline]
+    fn reborrow(&mut self) -> MemoryMut<'_> {
+        match self {
+            MemoryMut::Host(memory) => MemoryMut::Host(memory),
+            MemoryMut::Cuda(buffer) => MemoryMut::Cuda(buffer),
+        }
+    }
+
     /// As [`Memory::host`].
     #[inline]
     pub(crate) fn host(&mut self, operation: &'static str) -> Result<&mut [u8]> {
-        match self {
-            MemoryMut::Host(memory) => Ok(memory),
-            MemoryMut::Cuda(buffer) => Err(mismatch(operation, Device::from(buffer.device()), Device::cpu())),
-        }
+        self.reborrow().into_host(operation)
     }
 
     /// As [`Memory::cuda`].
     #[inline]
     pub(crate) fn cuda(&mut self, operation: &'static str) -> Result<&mut DeviceBuffer<u8>> {
-        self.cuda_buffer().ok_or_else(|| not_on_a_device(operation))
+        self.reborrow().into_cuda(operation)
     }
 
     /// As [`Memory::cuda_buffer`].
