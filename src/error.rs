@@ -8,7 +8,7 @@ use std::sync::{Arc, RwLock};
 /// The result of every fallible function of the crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What errors call the driver.
+/// The driver's name in errors.
 pub(crate) const DRIVER_NAME: &str = "the NVIDIA driver";
 
 #[cfg(not(windows))]

@@ -66,7 +66,7 @@ pub struct KernelError {
     code: OnceLock<u32>,
 }
 
-/// What a kernel has reported.
+/// The report of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelReport {

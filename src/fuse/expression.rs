@@ -39,7 +39,7 @@ pub(crate) struct State {
     /// The scalars that each run is given: their numbers and dtypes.
     pub(crate) given: Vec<(usize, DType)>,
     pub(crate) plans: Plans,
-    /// Whether a comparison of integers with a given scalar works by value only where the scalar is a literal.
+    /// True where a comparison of integers with a given scalar works by value only where the scalar is a literal.
     pub(crate) compares_by_value: bool,
     /// Dtypes of scalars; literals have their values.
     pub(crate) scalars: Vec<(DType, Option<Number>)>,
@@ -173,7 +173,7 @@ impl Expression {
         self.0.given.iter().map(|(_, dtype)| *dtype).collect()
     }
 
-    /// Whether a scalar that a run gives is compared with integers, which is by its value only where it is a literal.
+    /// Returns whether a scalar that a run gives is compared with integers, which is by its value only where it is a literal.
     #[inline]
     pub(crate) fn compares_by_value(&self) -> bool {
         self.0.compares_by_value

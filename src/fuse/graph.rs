@@ -42,7 +42,7 @@ pub(crate) struct Nodes {
     pub(crate) coordinates: Vec<Coordinate>,
     /// By node, whether it has no dimensions, or is a number, and so takes part by kind.
     zero_dim: Vec<bool>,
-    /// Whether an integer is compared with a given scalar of fractions.
+    /// True where an integer is compared with a given scalar of fractions.
     pub(crate) compares_by_value: bool,
     error: Option<Error>,
 }

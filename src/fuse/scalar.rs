@@ -37,7 +37,7 @@ pub(crate) fn largest(dtype: DType) -> f64 {
 }
 
 impl Number {
-    /// Whether a dtype holds the number.
+    /// Returns whether a dtype holds the number.
     ///
     /// An integer dtype holds the integers of its range, however they are written (`2.0` is one). A float dtype holds
     /// every number up to its largest one in magnitude, which it rounds, and infinities and NaN; a complex dtype holds two
@@ -103,7 +103,7 @@ impl Number {
         }
     }
 
-    /// Whether the number is not 0.
+    /// Returns whether the number is not 0.
     fn truth(self) -> bool {
         match self {
             Number::Complex(x) => x.re != 0.0 || x.im != 0.0,

@@ -24,7 +24,7 @@ pub enum GemmAlgorithm {
     Persistent {
         /// Columns of a tile of C.
         columns: u32,
-        /// Whether all clusters divide the k of the last wave's tiles among themselves.
+        /// True where all clusters divide the k of the last wave's tiles among themselves.
         stream_k: bool,
     },
     /// Clusters whose blocks divide k.
@@ -35,7 +35,7 @@ pub enum GemmAlgorithm {
         columns: u32,
         /// Blocks of a cluster.
         splits: u32,
-        /// Whether the kernel computes Cᵀ, with the operands swapped.
+        /// True where the kernel computes Cᵀ, with the operands swapped.
         swapped: bool,
     },
 }

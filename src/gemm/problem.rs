@@ -13,9 +13,9 @@ pub(super) struct GemmProblem<'a> {
     /// Of A, B and C.
     pub addresses: [u64; 3],
     pub properties: DeviceProperties,
-    /// Whether C is read.
+    /// True where C is read.
     pub reads_c: bool,
-    /// What is done before numbers are rounded, with the addresses of its memory.
+    /// The work that is done before numbers are rounded, with the addresses of its memory.
     pub epilogue: Parts<u64, u64>,
 }
 

@@ -285,7 +285,7 @@ fn with_values<'e, const INPUTS: usize, const OUTPUTS: usize>(
     lower(&kinds, inputs(operands).numbers(), stored, build).map(Lowered::Once)
 }
 
-/// Whether the numbers' dtypes, which are of the tensors', hold them.
+/// Returns whether the numbers' dtypes, which are of the tensors', hold them.
 #[inline]
 fn holds_all(operands: &[Operand<'_>]) -> Result<bool> {
     let first = operands.iter().find_map(Operand::tensor).map(Tensor::dtype);

@@ -135,7 +135,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Where a kernel writes: an [`Output`], whose contents are unspecified before, or a [`Tensor`] or [`TensorMut`], whose
+/// The destination of a kernel: an [`Output`], whose contents are unspecified before, or a [`Tensor`] or [`TensorMut`], whose
 /// elements are there. Elements that are shared with others, or that share places, are copied first.
 pub trait KernelOutput: sealed::HasTarget {}
 

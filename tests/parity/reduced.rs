@@ -11,7 +11,7 @@ use super::value::{Value, wrap};
 pub struct Item {
     pub value: Value,
     place: usize,
-    /// Whether an element in it is an infinity or NaN: other infinities come of overflow, and 0 times those is 0.
+    /// True where an element in it is an infinity or NaN: other infinities come of overflow, and 0 times those is 0.
     is_given: bool,
 }
 

@@ -28,7 +28,7 @@ fn functions() -> [Function; 16] {
     functions! { asin acos asinh acosh atan atanh tanh tan sqrt log exp sinh cosh sin cos sign }
 }
 
-/// Whether a part is the wanted one: zeros and infinities with their signs, NaN for NaN, else to within an error.
+/// Returns whether a part is the wanted one: zeros and infinities with their signs, NaN for NaN, else to within an error.
 fn is_close(found: f64, wanted: f64, error: f64) -> bool {
     let is_exact = wanted == 0.0 || wanted.is_infinite();
     match wanted.is_nan() {

@@ -277,7 +277,7 @@ fn product(values: &[f64]) -> f64 {
     if values.contains(&0.0) && values.iter().all(|x| x.is_finite()) { 0.0 } else { values.iter().product() }
 }
 
-/// Whether a product is the wanted one, which is 0, infinite or NaN.
+/// Returns whether a product is the wanted one, which is 0, infinite or NaN.
 fn is_product(found: f64, wanted: f64) -> bool {
     found == wanted || found.is_nan() && wanted.is_nan()
 }

@@ -186,7 +186,7 @@ fn square_root_of([x, y]: Complex<'_>) -> Complex<'_> {
     })
 }
 
-/// Whether neither part is NaN, infinite or so large that products of roots overflow.
+/// True where neither part is NaN, infinite or so large that products of roots overflow.
 fn is_moderate<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
     let limit = x.either(2f64.powi(60), 2f64.powi(500));
     x.absolute().less(limit) & y.absolute().less(limit)

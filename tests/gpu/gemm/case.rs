@@ -106,7 +106,7 @@ impl Matrix {
     }
 }
 
-/// Whether the product has the kernel configuration that it asks for on the stream's device.
+/// Returns whether the product has the kernel configuration that it asks for on the stream's device.
 #[allow(dead_code, reason = "not every suite forces one")]
 pub fn has_algorithm(
     stream: &Stream,

@@ -72,7 +72,7 @@ pub struct Promise {
     /// The environment of the process that it needs for itself.
     child: Option<&'static [(&'static str, &'static str)]>,
     on_request: bool,
-    /// Whether it must not run at the same time as others.
+    /// True for a test that must not run at the same time as others.
     pub alone: bool,
 }
 

@@ -326,7 +326,7 @@ impl Kernel<'_> {
         self.combine(&state.rules.merge, left, right)
     }
 
-    /// What a folded value stands for.
+    /// The value that a folded one stands for.
     fn restored(&mut self, value: &Folded) -> Folded {
         let state = self.state;
         let Some(program) = &state.rules.restore else { return value.clone() };
