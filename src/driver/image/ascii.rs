@@ -60,11 +60,10 @@ fn blank_comments(text: &mut [u8]) {
             }
             (same, ..) => same,
         };
-        if !byte.is_ascii()
-            && matches!(place, Place::Line | Place::Block)
-            && let Some(byte) = text.get_mut(at)
-        {
-            *byte = b' ';
+        if !byte.is_ascii() && matches!(place, Place::Line | Place::Block) {
+            if let Some(byte) = text.get_mut(at) {
+                *byte = b' ';
+            }
         }
         at += length;
     }

@@ -119,7 +119,8 @@ pub(super) fn run_on(
         (product.operation_a().transposes(), product.operation_b().transposes());
     // Tiles of a family differ in their columns.
     let number = u64::from(a_transposed) | u64::from(b_transposed) << 1 | u64::from(division.tile.1) << 2;
-    let entry = Entry::Number(number, &|| division.kernel(problem));
+    let name = || division.kernel(problem);
+    let entry = Entry::Number(number, &name);
     let function = images::kernel(&stream.device(), division.family, entry)?;
     let shape = Shape::new(problem, scalars, epilogue, division.together, division.whole);
     let config = LaunchConfig::new(division.tiles(problem) as u32, division.threads).shared(division.shared);

@@ -194,7 +194,8 @@ pub(super) fn run_on(
         | u64::from(large) << 1
         | a_operation << 2
         | b_operation << 4;
-    let entry = Entry::Number(number, &|| configuration.kernel(problem));
+    let name = || configuration.kernel(problem);
+    let entry = Entry::Number(number, &name);
     let function = images::kernel(&stream.device(), configuration.family, entry)?;
     // Asynchronous copies are of 16 bytes or of one element.
     let whole = matches!(configuration.kernels, Kernels::Asynchronous { .. });

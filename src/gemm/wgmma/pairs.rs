@@ -243,7 +243,8 @@ impl Pairs {
         let columns = self.columns;
         let (a_transposed, b_transposed) =
             (product.operation_a().transposes(), product.operation_b().transposes());
-        let entry = Entry::Number(columns.into(), &|| self.kernel(operand, product));
+        let name = || self.kernel(operand, product);
+        let entry = Entry::Number(columns.into(), &name);
         let function = images::kernel(&stream.device(), family(operand, product), entry)?;
         let map_a = a.map(if a_transposed { (PANEL, 64) } else { (PANEL, 128) })?;
         // Each block of a pair copies half: of the columns where k is contiguous, of the depth where it is not.
