@@ -50,6 +50,13 @@ fn what_cannot_be_explained_is_refused() {
     fails(FAILED_FOR_INPUT, &explain(&["8", "8", "8", "bool"]), &["does not multiply bool into bool"]);
     fails(FAILED_FOR_INPUT, &explain(&["4294967296", "8", "8", "f32"]), &["m = 4294967296"]);
     fails(FAILED_FOR_INPUT, &explain(&["8", "8", "8", "f32", "--by", "wgmma"]), &["does not multiply f32"]);
+    for arch in ["sm_999", "sm_91", "sm_50", "compute_130"] {
+        fails(
+            FAILED_FOR_INPUT,
+            &explain(&["8", "8", "8", "f32", "--arch", arch]),
+            &["no device has", "sm_90"],
+        );
+    }
     fails(
         FAILED_FOR_INPUT,
         &explain(&["8", "8", "8", "f32", "--by", "best"]),

@@ -5,10 +5,10 @@ use selvedge::gemm::{Choice, Operation};
 use selvedge::nvrtc::Target;
 use selvedge::types::DType;
 
-use super::EXIT_CODES;
+use super::{EXIT_CODES, EXIT_CODES_OF_GROUP};
 
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES, arg_required_else_help = true)]
+#[command(after_help = EXIT_CODES_OF_GROUP, arg_required_else_help = true)]
 pub struct ExplainOptions {
     #[command(subcommand)]
     pub what: Explained,
@@ -62,7 +62,7 @@ pub struct MatmulOptions {
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub batch: usize,
     /// For a device of this architecture, such as sm_80 [default: device 0, or sm_90a where there is none]
-    #[arg(long, value_name = "ARCH")]
+    #[arg(long, value_name = "ARCH", value_parser = architecture)]
     pub arch: Option<Target>,
     /// With so many multiprocessors [default: the device's, or 132]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
@@ -73,6 +73,37 @@ pub struct MatmulOptions {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// The compute capabilities of NVIDIA's devices that the embedded kernels can run on.
+const CAPABILITIES: [(i32, i32); 17] = [
+    (6, 0),
+    (6, 1),
+    (6, 2),
+    (7, 0),
+    (7, 2),
+    (7, 5),
+    (8, 0),
+    (8, 6),
+    (8, 7),
+    (8, 9),
+    (9, 0),
+    (10, 0),
+    (10, 1),
+    (10, 3),
+    (11, 0),
+    (12, 0),
+    (12, 1),
+];
+
+/// Reads an architecture, and refuses one that no device has.
+fn architecture(text: &str) -> Result<Target, String> {
+    let target: Target = text.parse().map_err(|error: selvedge::Error| error.to_string())?;
+    if CAPABILITIES.contains(&target.capability()) {
+        return Ok(target);
+    }
+    let known: Vec<_> = CAPABILITIES.iter().map(|(major, minor)| format!("sm_{major}{minor}")).collect();
+    Err(format!("no device has this architecture; choose one of {}", known.join(", ")))
 }
 
 /// How operands are stored.

@@ -2,6 +2,17 @@
 
 use clap::{Args, Parser, Subcommand};
 
+macro_rules! exit_codes {
+    () => {
+        "\
+Exit codes:
+  0  success
+  1  the command ran, but failed
+  2  wrong usage, or input that cannot work; nothing was launched
+  3  no device or no driver to run on, or no NVRTC to compile with"
+    };
+}
+
 mod build_images;
 mod compile;
 mod gemm;
@@ -16,18 +27,16 @@ pub use memory::{Generator, MemoryCommand, MemoryOptions, PoolKind, ReplayOption
 pub use ptx::PtxOptions;
 pub use run::RunOptions;
 
-const EXIT_CODES: &str = "\
-Exit codes:
-  0  success
-  1  the command ran, but failed
-  2  wrong usage, or input that cannot work; nothing was launched
-  3  no device or no driver to run on, or no NVRTC to compile with
+/// The exit codes, for the help of a command that only groups others and has no `--json` of its own.
+const EXIT_CODES_OF_GROUP: &str = exit_codes!();
 
-With --json the result, or the error, is one JSON object on stdout.";
+/// The exit codes, for the help of a command that takes `--json`.
+const EXIT_CODES: &str =
+    concat!(exit_codes!(), "\n\nWith --json the result, or the error, is one JSON object on stdout.");
 
 /// Run CUDA kernels with nothing but the NVIDIA driver.
 #[derive(Debug, Parser)]
-#[command(name = "selvedge", version, after_help = EXIT_CODES, arg_required_else_help = true, max_term_width = 100)]
+#[command(name = "selvedge", version, after_help = EXIT_CODES_OF_GROUP, arg_required_else_help = true, max_term_width = 100)]
 pub struct Options {
     #[command(subcommand)]
     pub command: Command,
@@ -115,6 +124,18 @@ impl CacheOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn help_names_json_where_a_command_takes_it() {
+        use clap::CommandFactory;
+        fn check(command: &clap::Command) {
+            let takes = command.get_arguments().any(|argument| argument.get_id() == "json");
+            let names = command.get_after_help().is_some_and(|help| help.to_string().contains("--json"));
+            assert_eq!(takes, names, "{}", command.get_name());
+            command.get_subcommands().for_each(check);
+        }
+        check(&Options::command());
+    }
 
     #[test]
     fn the_options_are_consistent() {
