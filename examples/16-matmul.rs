@@ -34,7 +34,7 @@ fn main() -> selvedge::Result<()> {
     let bias = Tensor::arange(-4, 12, 1, DType::BF16, &device)?;
     let tokens = Tensor::full(&[4, 32], 0.125, DType::BF16, &device)?;
     let layer = Matmul::new().bias(&bias).activation(Activation::Gelu);
-    let (after, before) = layer.of_keeping(&tokens, &weights)?;
+    let (after, before) = layer.of_with_aux(&tokens, &weights)?;
     let first = |x: &Tensor| x.select(0, 0)?.narrow(0, 0, 4);
     println!("gelu of {} is {}", first(&before)?, first(&after)?);
     let back = Tensor::full(&[16, 32], 0.5, DType::BF16, &device)?;

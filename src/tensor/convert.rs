@@ -1,9 +1,9 @@
 //! Tensors out of host memory and back, and to other layouts, dtypes and devices.
 
+use super::cached_operation::{CachedOperation, OperandKind};
 use super::device::{Device, stream};
-use super::kernel::{Output, Target};
-use super::moving::copy_to;
-use super::recipe::{Kind, Recipe};
+use super::kernel::{Output, OutputTarget};
+use super::shape::copy_to;
 use super::storage::{HostMemory, Memory, MemoryMut, Storage, part};
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
@@ -154,7 +154,7 @@ impl Tensor {
     /// As [`zeros`](Self::zeros).
     pub fn copy(&self) -> Result<Tensor> {
         let mut fresh = Output::of_shape(&self.device(), self.dtype(), self.shape())?;
-        copy_to(self, Target::all(&mut fresh))?;
+        copy_to(self, OutputTarget::all(&mut fresh))?;
         Ok(fresh.into_tensor())
     }
 
@@ -169,7 +169,7 @@ impl Tensor {
         if dtype == self.dtype() {
             return Ok(self.clone());
         }
-        Recipe::cast(Kind::Tensor(self.dtype()), dtype).run(&[self.into()])
+        CachedOperation::cast(OperandKind::Tensor(self.dtype()), dtype).run(&[self.into()])
     }
 
     /// The elements on another device; the tensor itself where they are there. To and from the CPU the copy is done when

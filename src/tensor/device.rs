@@ -23,10 +23,10 @@ use crate::error::{Error, Result};
 /// # Ok::<(), selvedge::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Device(Place);
+pub struct Device(DeviceKind);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Place {
+enum DeviceKind {
     Cpu,
     Cuda(driver::Device),
 }
@@ -34,7 +34,7 @@ enum Place {
 impl Device {
     /// The CPU: the memory of the process and all of its processors.
     pub const fn cpu() -> Device {
-        Device(Place::Cpu)
+        Device(DeviceKind::Cpu)
     }
 
     /// The CUDA device with this ordinal, from 0.
@@ -65,14 +65,14 @@ impl Device {
 
     /// Whether it is the CPU.
     pub const fn is_cpu(&self) -> bool {
-        matches!(self.0, Place::Cpu)
+        matches!(self.0, DeviceKind::Cpu)
     }
 
     /// The CUDA device, to use with [`driver`](crate::driver); none for the CPU.
     pub const fn as_cuda(&self) -> Option<&driver::Device> {
         match &self.0 {
-            Place::Cpu => None,
-            Place::Cuda(device) => Some(device),
+            DeviceKind::Cpu => None,
+            DeviceKind::Cuda(device) => Some(device),
         }
     }
 
@@ -120,23 +120,23 @@ impl Device {
     /// As [`driver::Device::synchronize`], and [`Error::IndexOutOfRange`] where that work was given an index that led nowhere.
     pub fn synchronize(&self) -> Result<()> {
         match self.0 {
-            Place::Cpu => Ok(()),
-            Place::Cuda(device) => device.synchronize(),
+            DeviceKind::Cpu => Ok(()),
+            DeviceKind::Cuda(device) => device.synchronize(),
         }
     }
 }
 
 impl From<driver::Device> for Device {
     fn from(device: driver::Device) -> Device {
-        Device(Place::Cuda(device))
+        Device(DeviceKind::Cuda(device))
     }
 }
 
 impl fmt::Display for Device {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Place::Cpu => formatter.write_str("cpu"),
-            Place::Cuda(device) => write!(formatter, "cuda:{}", device.ordinal()),
+            DeviceKind::Cpu => formatter.write_str("cpu"),
+            DeviceKind::Cuda(device) => write!(formatter, "cuda:{}", device.ordinal()),
         }
     }
 }
@@ -148,24 +148,24 @@ impl fmt::Debug for Device {
 }
 
 /// A stream to issue work on.
-pub(crate) enum Current {
+pub(crate) enum CurrentStream {
     Default(&'static Stream),
     Own(Stream),
 }
 
-impl Deref for Current {
+impl Deref for CurrentStream {
     type Target = Stream;
 
     fn deref(&self) -> &Stream {
         match self {
-            Current::Default(stream) => stream,
-            Current::Own(stream) => stream,
+            CurrentStream::Default(stream) => stream,
+            CurrentStream::Own(stream) => stream,
         }
     }
 }
 
 /// What a thread knows of streams.
-struct Streams {
+struct ThreadStreams {
     /// Those of [`Device::with_stream`], the last one last.
     own: RefCell<Vec<Stream>>,
     /// The default stream that was asked for last.
@@ -173,7 +173,7 @@ struct Streams {
 }
 
 thread_local! {
-    static STREAMS: Streams = const { Streams { own: RefCell::new(Vec::new()), last: Cell::new(None) } };
+    static STREAMS: ThreadStreams = const { ThreadStreams { own: RefCell::new(Vec::new()), last: Cell::new(None) } };
 }
 
 /// Every default stream of the process; they stay.
@@ -184,21 +184,21 @@ static DEFAULTS: Mutex<Vec<(driver::Device, &'static Stream)>> = Mutex::new(Vec:
 /// # Errors
 ///
 /// As [`Device::stream`].
-pub(crate) fn stream(device: &Device) -> Result<Current> {
-    let Place::Cuda(device) = device.0 else {
+pub(crate) fn stream(device: &Device) -> Result<CurrentStream> {
+    let DeviceKind::Cuda(device) = device.0 else {
         return Err(Error::invalid("a stream", "the CPU", "a CUDA device"));
     };
     let known = STREAMS.try_with(|streams| {
         let own = streams.own.borrow().iter().rev().find(|stream| stream.device() == device).cloned();
         let last = streams.last.get().filter(|(last, _)| *last == device);
-        own.map(Current::Own).or(last.map(|(_, stream)| Current::Default(stream)))
+        own.map(CurrentStream::Own).or(last.map(|(_, stream)| CurrentStream::Default(stream)))
     });
     if let Ok(Some(known)) = known {
         return Ok(known);
     }
     let stream = default_stream(device)?;
     let _ = STREAMS.try_with(|streams| streams.last.set(Some((device, stream))));
-    Ok(Current::Default(stream))
+    Ok(CurrentStream::Default(stream))
 }
 
 fn default_stream(device: driver::Device) -> Result<&'static Stream> {

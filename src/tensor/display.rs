@@ -7,9 +7,9 @@ use std::fmt;
 
 use num_complex::Complex;
 
-use super::evaluate::{Source, evaluate_into};
-use super::kernel::{Output, Target};
-use super::numerals::{Columns, plain};
+use super::evaluate::{OperandSource, evaluate_into};
+use super::format::{ColumnFormat, plain};
+use super::kernel::{Output, OutputTarget};
 use super::tensor::Tensor;
 use crate::error::Result;
 use crate::fuse::Graph;
@@ -19,7 +19,7 @@ use crate::types::{Bool, DType, Element, Layout, Shape};
 const MOST: usize = 1000;
 /// What a shortened dimension shows of each end.
 const EDGE: usize = 3;
-/// Columns of a line.
+/// ColumnFormat of a line.
 const WIDTH: usize = 75;
 
 impl Tensor {
@@ -46,9 +46,9 @@ impl Tensor {
                 let layout = Layout::of(shape).narrow(axis as isize, to, EDGE)?;
                 evaluate_into(
                     &copy,
-                    &[Source::Tensor(&part)],
+                    &[OperandSource::Tensor(&part)],
                     &[],
-                    &mut [Target::part(&mut fresh, &layout)],
+                    &mut [OutputTarget::part(&mut fresh, &layout)],
                 )?;
             }
             shown = fresh.into_tensor();
@@ -67,12 +67,12 @@ impl Tensor {
             if single {
                 return values.into_iter().map(|value| plain(value, dtype)).collect();
             }
-            let columns = Columns::of(values.iter().copied(), dtype);
+            let columns = ColumnFormat::of(values.iter().copied(), dtype);
             values.into_iter().map(|value| columns.text(value, false)).collect()
         };
         let complex = |values: Vec<Complex<f64>>, part: DType| -> Vec<String> {
-            let columns = Columns::of(values.iter().map(|value| value.re), part);
-            let imaginary = Columns::of(values.iter().map(|value| value.im), part);
+            let columns = ColumnFormat::of(values.iter().map(|value| value.re), part);
+            let imaginary = ColumnFormat::of(values.iter().map(|value| value.im), part);
             let text = |value: Complex<f64>| {
                 let (re, im) = (columns.text(value.re, false), imaginary.text(value.im, true));
                 // The unit stands behind the number, before what aligns it.

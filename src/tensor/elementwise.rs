@@ -6,8 +6,8 @@ use std::ops;
 
 use num_complex::Complex;
 
-use super::operand::Operand;
-use super::recipe::{Kind, Recipe};
+use super::cached_operation::{CachedOperation, OperandKind};
+use super::operand::TensorOperand;
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
 use crate::fuse::{Operation, with_operations};
@@ -18,28 +18,30 @@ impl Tensor {
     /// # Errors
     ///
     /// [`Error::ArgumentCount`] for another number of operands, and as the operation's own method.
-    pub fn operation(&self, operation: Operation, others: &[Operand<'_>]) -> Result<Tensor> {
+    pub fn operation(&self, operation: Operation, others: &[TensorOperand<'_>]) -> Result<Tensor> {
         match *others {
             [y] => run(operation, &[self.into(), y]),
             [y, z] => run(operation, &[self.into(), y, z]),
             // Another number is refused there.
-            _ => Recipe::of(operation, Kind::of_tensor(self), others, None)?.run(&[self.into()]),
+            _ => CachedOperation::of(operation, OperandKind::of_tensor(self), others, None)?
+                .run(&[self.into()]),
         }
     }
 }
 
 /// Of at most three operands.
-fn run(operation: Operation, operands: &[Operand<'_>]) -> Result<Tensor> {
+fn run(operation: Operation, operands: &[TensorOperand<'_>]) -> Result<Tensor> {
     match operands {
         [first, others @ ..] => {
             let number = match *first {
-                Operand::Number(number) => Some(number),
-                Operand::Tensor(_) => None,
+                TensorOperand::Number(number) => Some(number),
+                TensorOperand::Tensor(_) => None,
             };
-            let kind = Kind::of(first);
+            let kind = OperandKind::of(first);
             let mut space = [*first; 2];
-            let (operation, others) = Recipe::by_value(operation, (kind, number), others, &mut space)?;
-            Recipe::of_few(operation, kind, others, None).run_with(first, others)
+            let (operation, others) =
+                CachedOperation::by_value(operation, (kind, number), others, &mut space)?;
+            CachedOperation::of_few(operation, kind, others, None).run_with(first, others)
         }
         [] => Err(Error::invalid(operation.name(), "no operands", "at least one")),
     }
@@ -70,14 +72,14 @@ macro_rules! methods {
     (@one $variant:ident $name:ident 2 $doc:literal) => {
         #[doc = $doc]
         #[allow(clippy::should_implement_trait, clippy::missing_errors_doc)]
-        pub fn $name<'a>(&self, y: impl Into<Operand<'a>>) -> Result<Tensor> {
+        pub fn $name<'a>(&self, y: impl Into<TensorOperand<'a>>) -> Result<Tensor> {
             run(Operation::$variant, &[self.into(), y.into()])
         }
     };
     (@one $variant:ident $name:ident 3 $doc:literal) => {
         #[doc = $doc]
         #[allow(clippy::missing_errors_doc)]
-        pub fn $name<'a, 'b>(&self, y: impl Into<Operand<'a>>, z: impl Into<Operand<'b>>) -> Result<Tensor> {
+        pub fn $name<'a, 'b>(&self, y: impl Into<TensorOperand<'a>>, z: impl Into<TensorOperand<'b>>) -> Result<Tensor> {
             run(Operation::$variant, &[self.into(), y.into(), z.into()])
         }
     };
@@ -87,7 +89,7 @@ with_operations!(methods);
 
 macro_rules! operators {
     ($($trait:ident $method:ident $operation:ident;)*) => {$(
-        impl<'a, T: Into<Operand<'a>>> ops::$trait<T> for &Tensor {
+        impl<'a, T: Into<TensorOperand<'a>>> ops::$trait<T> for &Tensor {
             type Output = Result<Tensor>;
 
             fn $method(self, right: T) -> Result<Tensor> {
@@ -95,7 +97,7 @@ macro_rules! operators {
             }
         }
 
-        impl<'a, T: Into<Operand<'a>>> ops::$trait<T> for Tensor {
+        impl<'a, T: Into<TensorOperand<'a>>> ops::$trait<T> for Tensor {
             type Output = Result<Tensor>;
 
             fn $method(self, right: T) -> Result<Tensor> {

@@ -1,12 +1,12 @@
 //! Runs of expressions on tensors: the one way in which elementwise work is done, on either device.
 //!
-//! What must stay true: an input is never memory that an output writes, except as [`Source::Output`]. Outputs are held
+//! What must stay true: an input is never memory that an output writes, except as [`OperandSource::Output`]. Outputs are held
 //! exclusively, so the borrow says it.
 
 use std::borrow::Cow;
 
 use super::device::stream;
-use super::kernel::{Output, Target};
+use super::kernel::{Output, OutputTarget};
 use super::storage::{MemoryMut, Shared, Storage, bytes_of, not_on_a_device};
 use super::tensor::{Tensor, mismatch, one_device};
 use crate::driver::Stream;
@@ -18,18 +18,18 @@ const OPERATION: &str = "an elementwise run";
 
 /// What a run reads.
 #[derive(Clone, Copy)]
-pub(crate) enum Source<'a> {
+pub(crate) enum OperandSource<'a> {
     Tensor(&'a Tensor),
     /// What an output has before the run.
     Output(usize),
 }
 
-impl<'a> Source<'a> {
+impl<'a> OperandSource<'a> {
     #[inline]
     fn tensor(&self) -> Option<&'a Tensor> {
         match self {
-            Source::Tensor(tensor) => Some(tensor),
-            Source::Output(_) => None,
+            OperandSource::Tensor(tensor) => Some(tensor),
+            OperandSource::Output(_) => None,
         }
     }
 }
@@ -69,8 +69,8 @@ pub(crate) fn evaluate(
     let shape = broadcast(OPERATION, inputs.iter().copied())?;
     let fresh = expression.outputs().iter().map(|&dtype| Output::of_shape(&device, dtype, &shape));
     let mut fresh = fresh.collect::<Result<Vec<Output>>>()?;
-    let sources: Vec<Source<'_>> = inputs.iter().map(|&input| Source::Tensor(input)).collect();
-    let mut targets: Vec<Target<'_>> = fresh.iter_mut().map(Target::all).collect();
+    let sources: Vec<OperandSource<'_>> = inputs.iter().map(|&input| OperandSource::Tensor(input)).collect();
+    let mut targets: Vec<OutputTarget<'_>> = fresh.iter_mut().map(OutputTarget::all).collect();
     evaluate_into(expression, &sources, scalars, &mut targets)?;
     Ok(fresh.into_iter().map(Output::into_tensor).collect())
 }
@@ -79,10 +79,10 @@ pub(crate) fn evaluate(
 pub(super) fn evaluate_one(
     operation: &'static str,
     expression: &Expression,
-    sources: &[Source<'_>],
+    sources: &[OperandSource<'_>],
     scalars: &[Number],
 ) -> Result<Tensor> {
-    let tensors = || sources.iter().filter_map(Source::tensor);
+    let tensors = || sources.iter().filter_map(OperandSource::tensor);
     let device = one_device(operation, tensors())?;
     let &[dtype] = expression.outputs() else {
         let (wanted, found) = (1, expression.outputs().len());
@@ -99,13 +99,13 @@ pub(super) fn evaluate_one(
     // As in `Output`, and the layout is copied once.
     let storage = if device.is_cpu() {
         let mut storage = Storage::uninitialized(&device, dtype, layout.shape())?;
-        let target = Target::new(storage.memory_mut(), dtype, layout);
+        let target = OutputTarget::new(storage.memory_mut(), dtype, layout);
         run_on_host(expression, sources, scalars, &mut [target])?;
         storage.into()
     } else {
         let stream = stream(&device)?;
         let mut memory = stream.uninitialized(bytes_of(dtype, layout.shape())?)?;
-        let target = Target::new(MemoryMut::Cuda(&mut memory), dtype, layout);
+        let target = OutputTarget::new(MemoryMut::Cuda(&mut memory), dtype, layout);
         run_on_device(&stream, expression, sources, scalars, &mut [target])?;
         Shared::Cuda(memory.into())
     };
@@ -128,9 +128,9 @@ fn common_layout<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Option<&'
 /// As [`evaluate`].
 pub(crate) fn evaluate_into(
     expression: &Expression,
-    sources: &[Source<'_>],
+    sources: &[OperandSource<'_>],
     scalars: &[Number],
-    targets: &mut [Target<'_>],
+    targets: &mut [OutputTarget<'_>],
 ) -> Result<()> {
     evaluate_named(OPERATION, expression, sources, scalars, targets)
 }
@@ -139,15 +139,15 @@ pub(crate) fn evaluate_into(
 pub(super) fn evaluate_named(
     operation: &'static str,
     expression: &Expression,
-    sources: &[Source<'_>],
+    sources: &[OperandSource<'_>],
     scalars: &[Number],
-    targets: &mut [Target<'_>],
+    targets: &mut [OutputTarget<'_>],
 ) -> Result<()> {
     let Some(first) = targets.first() else {
         return Err(Error::invalid(operation, "no outputs", "at least one"));
     };
     let device = first.memory.device();
-    let tensors = sources.iter().filter_map(Source::tensor).map(Tensor::device);
+    let tensors = sources.iter().filter_map(OperandSource::tensor).map(Tensor::device);
     let mut others = tensors.chain(targets.iter().map(|target| target.memory.device()));
     if let Some(other) = others.find(|other| *other != device) {
         return Err(mismatch(operation, device, other));
@@ -161,9 +161,9 @@ pub(super) fn evaluate_named(
 /// Runs on memory of the CPU.
 fn run_on_host(
     expression: &Expression,
-    sources: &[Source<'_>],
+    sources: &[OperandSource<'_>],
     scalars: &[Number],
-    targets: &mut [Target<'_>],
+    targets: &mut [OutputTarget<'_>],
 ) -> Result<()> {
     let outputs: Result<Vec<HostOutput<'_>>> = targets.iter_mut().map(host_output).collect();
     let mut outputs = outputs?;
@@ -172,14 +172,14 @@ fn run_on_host(
     expression.run_host(&inputs?, scalars, &mut outputs)
 }
 
-fn host_output<'a>(target: &'a mut Target<'_>) -> Result<HostOutput<'a>> {
+fn host_output<'a>(target: &'a mut OutputTarget<'_>) -> Result<HostOutput<'a>> {
     HostOutput::of_bytes(target.dtype, target.memory.host(OPERATION)?, *target.layout)
 }
 
-fn host_input<'a>(source: &Source<'a>, outputs: &[HostOutput<'a>]) -> Result<HostInput<'a>> {
+fn host_input<'a>(source: &OperandSource<'a>, outputs: &[HostOutput<'a>]) -> Result<HostInput<'a>> {
     match *source {
-        Source::Tensor(tensor) => tensor.host_input(OPERATION),
-        Source::Output(index) => match outputs.get(index) {
+        OperandSource::Tensor(tensor) => tensor.host_input(OPERATION),
+        OperandSource::Output(index) => match outputs.get(index) {
             Some(output) => Ok(HostInput::output(index, output)),
             None => Err(missing(index)),
         },
@@ -191,9 +191,9 @@ fn host_input<'a>(source: &Source<'a>, outputs: &[HostOutput<'a>]) -> Result<Hos
 fn run_on_device(
     stream: &Stream,
     expression: &Expression,
-    sources: &[Source<'_>],
+    sources: &[OperandSource<'_>],
     scalars: &[Number],
-    targets: &mut [Target<'_>],
+    targets: &mut [OutputTarget<'_>],
 ) -> Result<()> {
     let count = sources.len() + targets.len();
     let mut outputs = targets.iter_mut().map(|target| {
@@ -209,11 +209,11 @@ fn run_on_device(
         }
         for (at, source) in sources.iter().enumerate() {
             of_sources[at] = match *source {
-                Source::Tensor(tensor) => match tensor.memory().cuda_buffer() {
+                OperandSource::Tensor(tensor) => match tensor.memory().cuda_buffer() {
                     Some(memory) => RunOperand::read(tensor.dtype(), memory, tensor.layout()),
                     None => return Err(not_on_a_device(OPERATION)),
                 },
-                Source::Output(index) => match of_targets.get(index) {
+                OperandSource::Output(index) => match of_targets.get(index) {
                     Some(output) => output.in_place(),
                     None => return Err(missing(index)),
                 },

@@ -7,10 +7,10 @@ use std::any::TypeId;
 use std::fmt;
 use std::ops::Deref;
 
+use super::cached_operation::{AppendOnlyMap, OperandKind};
 use super::evaluate::{broadcast, evaluate, evaluate_into, evaluate_one};
 use super::in_place::{TensorMut, write_all};
-use super::operand::{Inputs, Operand};
-use super::recipe::{Chain, Kind};
+use super::operand::{Inputs, TensorOperand};
 use super::tensor::{Tensor, one_device};
 use crate::error::{Error, Result};
 use crate::fuse::{Explanation, Expr, Expression, Graph, Number, dtype_of_number};
@@ -49,33 +49,33 @@ const OPERATION: &str = "a fused run";
 /// ```
 pub struct Fused<const INPUTS: usize, const OUTPUTS: usize = 1> {
     build: Box<Build<INPUTS, OUTPUTS>>,
-    kept: Chain<(Kinds<INPUTS>, Stored<OUTPUTS>), Expression>,
+    cache: AppendOnlyMap<(OperandKinds<INPUTS>, Stored<OUTPUTS>), Expression>,
 }
 
 type Build<const INPUTS: usize, const OUTPUTS: usize> =
     dyn for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS] + Send + Sync;
 
-type Kinds<const INPUTS: usize> = [Kind; INPUTS];
+type OperandKinds<const INPUTS: usize> = [OperandKind; INPUTS];
 
 /// What outputs are cast to; as they come where nothing is said.
 type Stored<const OUTPUTS: usize> = [Option<DType>; OUTPUTS];
 
 /// What a fused run is given: an array of tensors, or a tuple of tensors and numbers.
-pub trait Operands<'a, const COUNT: usize> {
+pub trait FusedOperands<'a, const COUNT: usize> {
     /// One by one.
-    fn list(self) -> [Operand<'a>; COUNT];
+    fn list(self) -> [TensorOperand<'a>; COUNT];
 }
 
-impl<'a, T: Into<Operand<'a>>, const COUNT: usize> Operands<'a, COUNT> for [T; COUNT] {
-    fn list(self) -> [Operand<'a>; COUNT] {
+impl<'a, T: Into<TensorOperand<'a>>, const COUNT: usize> FusedOperands<'a, COUNT> for [T; COUNT] {
+    fn list(self) -> [TensorOperand<'a>; COUNT] {
         self.map(Into::into)
     }
 }
 
 macro_rules! tuples {
     ($($count:literal: $($type:ident $name:ident),*;)*) => {$(
-        impl<'a, $($type: Into<Operand<'a>>),*> Operands<'a, $count> for ($($type,)*) {
-            fn list(self) -> [Operand<'a>; $count] {
+        impl<'a, $($type: Into<TensorOperand<'a>>),*> FusedOperands<'a, $count> for ($($type,)*) {
+            fn list(self) -> [TensorOperand<'a>; $count] {
                 let ($($name,)*) = self;
                 [$($name.into()),*]
             }
@@ -99,7 +99,7 @@ impl<const INPUTS: usize> Fused<INPUTS> {
     pub fn new(
         function: impl for<'g> Fn([Expr<'g>; INPUTS]) -> Expr<'g> + Send + Sync + 'static,
     ) -> Fused<INPUTS> {
-        Fused { build: Box::new(move |inputs| [function(inputs)]), kept: Chain::new() }
+        Fused { build: Box::new(move |inputs| [function(inputs)]), cache: AppendOnlyMap::new() }
     }
 
     /// Computes the output of these inputs, in the shape to which they broadcast.
@@ -107,7 +107,7 @@ impl<const INPUTS: usize> Fused<INPUTS> {
     /// # Errors
     ///
     /// As [`run_all`](Self::run_all).
-    pub fn run<'a>(&self, operands: impl Operands<'a, INPUTS>) -> Result<Tensor> {
+    pub fn run<'a>(&self, operands: impl FusedOperands<'a, INPUTS>) -> Result<Tensor> {
         let operands = operands.list();
         run(&self.expression(&operands, [None])?, &operands)
     }
@@ -118,18 +118,22 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
     pub fn with_outputs(
         function: impl for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS] + Send + Sync + 'static,
     ) -> Fused<INPUTS, OUTPUTS> {
-        Fused { build: Box::new(function), kept: Chain::new() }
+        Fused { build: Box::new(function), cache: AppendOnlyMap::new() }
     }
 
-    fn expression(&self, operands: &[Operand<'_>; INPUTS], stored: Stored<OUTPUTS>) -> Result<Lowered<'_>> {
+    fn expression(
+        &self,
+        operands: &[TensorOperand<'_>; INPUTS],
+        stored: Stored<OUTPUTS>,
+    ) -> Result<Lowered<'_>> {
         // One by one: on the way of each run, arrays as a whole become calls where they are compiled apart.
-        let same = |key: &(Kinds<INPUTS>, Stored<OUTPUTS>)| {
-            (0..INPUTS).all(|at| key.0[at] == Kind::of(&operands[at]))
+        let same = |key: &(OperandKinds<INPUTS>, Stored<OUTPUTS>)| {
+            (0..INPUTS).all(|at| key.0[at] == OperandKind::of(&operands[at]))
                 && (0..OUTPUTS).all(|at| key.1[at] == stored[at])
         };
         with_values(operands, &stored, &self.build, || {
-            self.kept.find_or_add(same, || {
-                let kinds = operands.each_ref().map(Kind::of);
+            self.cache.find_or_add(same, || {
+                let kinds = operands.each_ref().map(OperandKind::of);
                 Ok(((kinds, stored), lower(&kinds, &[], &stored, &self.build)?))
             })
         })
@@ -141,10 +145,10 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
     ///
     /// [`Error::DTypeMismatch`] for dtypes for which an operation has no meaning, [`Error::InvalidArgument`] for shapes
     /// that do not broadcast or where no input is a tensor, [`Error::DeviceMismatch`] for tensors on several devices.
-    pub fn run_all<'a>(&self, operands: impl Operands<'a, INPUTS>) -> Result<[Tensor; OUTPUTS]> {
+    pub fn run_all<'a>(&self, operands: impl FusedOperands<'a, INPUTS>) -> Result<[Tensor; OUTPUTS]> {
         let operands = operands.list();
         let expression = self.expression(&operands, [None; OUTPUTS])?;
-        let tensors: Vec<&Tensor> = operands.iter().filter_map(Operand::tensor).collect();
+        let tensors: Vec<&Tensor> = operands.iter().filter_map(TensorOperand::tensor).collect();
         let outputs = evaluate(&expression, &tensors, given(&expression, &inputs(&operands)))?;
         let found = outputs.len();
         outputs.try_into().map_err(|_| Error::LengthMismatch { operation: OPERATION, wanted: OUTPUTS, found })
@@ -168,7 +172,7 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
     /// As [`run_all`](Self::run_all), and for outputs that cannot hold the results or are of several shapes.
     pub fn run_into<'a, 'b>(
         &self,
-        operands: impl Operands<'a, INPUTS>,
+        operands: impl FusedOperands<'a, INPUTS>,
         outputs: [impl Into<TensorMut<'b>>; OUTPUTS],
     ) -> Result<()> {
         let operands = operands.list();
@@ -194,10 +198,10 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
     /// # Errors
     ///
     /// As [`run_all`](Self::run_all).
-    pub fn explain<'a>(&self, operands: impl Operands<'a, INPUTS>) -> Result<Explanation> {
+    pub fn explain<'a>(&self, operands: impl FusedOperands<'a, INPUTS>) -> Result<Explanation> {
         let operands = operands.list();
         let expression = self.expression(&operands, [None; OUTPUTS])?;
-        let tensors = || operands.iter().filter_map(Operand::tensor);
+        let tensors = || operands.iter().filter_map(TensorOperand::tensor);
         let device = one_device(OPERATION, tensors())?;
         let output = Layout::of(*broadcast(OPERATION, tensors())?);
         let inputs: Vec<Layout> = tensors().map(|tensor| *tensor.layout()).collect();
@@ -229,31 +233,34 @@ impl<const INPUTS: usize, const OUTPUTS: usize> fmt::Debug for Fused<INPUTS, OUT
 /// # Errors
 ///
 /// As [`Fused::run_all`].
-pub fn fuse<'a, const INPUTS: usize, F>(operands: impl Operands<'a, INPUTS>, function: F) -> Result<Tensor>
+pub fn fuse<'a, const INPUTS: usize, F>(
+    operands: impl FusedOperands<'a, INPUTS>,
+    function: F,
+) -> Result<Tensor>
 where
     F: for<'g> Fn([Expr<'g>; INPUTS]) -> Expr<'g> + 'static,
 {
     let operands = operands.list();
-    let kinds = operands.each_ref().map(Kind::of);
+    let kinds = operands.each_ref().map(OperandKind::of);
     let build: &dyn for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; 1] = &|inputs| [function(inputs)];
     if size_of::<F>() == 0 {
         // Its type is all that there is to it.
-        static KEPT: Chain<(TypeId, Vec<Kind>), Expression> = Chain::new();
+        static CACHE: AppendOnlyMap<(TypeId, Vec<OperandKind>), Expression> = AppendOnlyMap::new();
         let own = TypeId::of::<F>();
-        let same = |key: &(TypeId, Vec<Kind>)| key.0 == own && key.1 == kinds;
+        let same = |key: &(TypeId, Vec<OperandKind>)| key.0 == own && key.1 == kinds;
         let make = || Ok(((own, kinds.to_vec()), lower(&kinds, &[], &[None], build)?));
-        run(&with_values(&operands, &[None], build, || KEPT.find_or_add(same, make))?, &operands)
+        run(&with_values(&operands, &[None], build, || CACHE.find_or_add(same, make))?, &operands)
     } else {
         // Made for this call alone, so the numbers may belong to it.
-        run(&Lowered::Once(lower(&kinds, inputs(&operands).numbers(), &[None], build)?), &operands)
+        run(&Lowered::Uncached(lower(&kinds, inputs(&operands).numbers(), &[None], build)?), &operands)
     }
 }
 
 /// An expression of a function: one that is kept, whose numbers each run gives, or one for a single call, which has the
 /// numbers as literals.
 enum Lowered<'e> {
-    Kept(&'e Expression),
-    Once(Expression),
+    Cached(&'e Expression),
+    Uncached(Expression),
 }
 
 impl Deref for Lowered<'_> {
@@ -261,8 +268,8 @@ impl Deref for Lowered<'_> {
 
     fn deref(&self) -> &Expression {
         match self {
-            Lowered::Kept(expression) => expression,
-            Lowered::Once(expression) => expression,
+            Lowered::Cached(expression) => expression,
+            Lowered::Uncached(expression) => expression,
         }
     }
 }
@@ -270,7 +277,7 @@ impl Deref for Lowered<'_> {
 /// The expression that is kept; where its result would not be that of the numbers' values, one that has the numbers as
 /// literals, and is not kept.
 fn with_values<'e, const INPUTS: usize, const OUTPUTS: usize>(
-    operands: &[Operand<'_>; INPUTS],
+    operands: &[TensorOperand<'_>; INPUTS],
     stored: &Stored<OUTPUTS>,
     build: &dyn for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS],
     kept: impl FnOnce() -> Result<&'e Expression>,
@@ -278,20 +285,20 @@ fn with_values<'e, const INPUTS: usize, const OUTPUTS: usize>(
     if holds_all(operands)? {
         let kept = kept()?;
         if !kept.compares_by_value() {
-            return Ok(Lowered::Kept(kept));
+            return Ok(Lowered::Cached(kept));
         }
     }
-    let kinds = operands.each_ref().map(Kind::of);
-    lower(&kinds, inputs(operands).numbers(), stored, build).map(Lowered::Once)
+    let kinds = operands.each_ref().map(OperandKind::of);
+    lower(&kinds, inputs(operands).numbers(), stored, build).map(Lowered::Uncached)
 }
 
 /// Returns whether the numbers' dtypes, which are of the tensors', hold them.
 #[inline]
-fn holds_all(operands: &[Operand<'_>]) -> Result<bool> {
-    let first = operands.iter().find_map(Operand::tensor).map(Tensor::dtype);
-    let plain = |operand: &Operand<'_>| match (operand, first) {
-        (Operand::Tensor(tensor), Some(first)) => tensor.dtype() == first,
-        (Operand::Number(number), Some(first)) => {
+fn holds_all(operands: &[TensorOperand<'_>]) -> Result<bool> {
+    let first = operands.iter().find_map(TensorOperand::tensor).map(Tensor::dtype);
+    let plain = |operand: &TensorOperand<'_>| match (operand, first) {
+        (TensorOperand::Tensor(tensor), Some(first)) => tensor.dtype() == first,
+        (TensorOperand::Number(number), Some(first)) => {
             number.kind() as u8 <= first.kind() as u8 && number.fits(first)
         }
         _ => false,
@@ -299,9 +306,9 @@ fn holds_all(operands: &[Operand<'_>]) -> Result<bool> {
     if operands.iter().all(plain) {
         return Ok(true);
     }
-    let common = common_dtype(operands.iter().filter_map(|operand| Kind::of(operand).dtype()))?;
+    let common = common_dtype(operands.iter().filter_map(|operand| OperandKind::of(operand).dtype()))?;
     for operand in operands {
-        if let Operand::Number(number) = operand {
+        if let TensorOperand::Number(number) = operand {
             if !number.fits(dtype_of_number(number.kind(), common)?) {
                 return Ok(false);
             }
@@ -313,13 +320,13 @@ fn holds_all(operands: &[Operand<'_>]) -> Result<bool> {
 /// The numbers that a run is given: none where they belong to the expression.
 fn given<'a, const INPUTS: usize>(expression: &Lowered<'_>, inputs: &'a Inputs<'_, INPUTS>) -> &'a [Number] {
     match expression {
-        Lowered::Kept(_) => inputs.numbers(),
-        Lowered::Once(_) => &[],
+        Lowered::Cached(_) => inputs.numbers(),
+        Lowered::Uncached(_) => &[],
     }
 }
 
 fn lower<const INPUTS: usize, const OUTPUTS: usize>(
-    kinds: &Kinds<INPUTS>,
+    kinds: &OperandKinds<INPUTS>,
     literals: &[Number],
     stored: &Stored<OUTPUTS>,
     build: &dyn for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS],
@@ -328,16 +335,16 @@ fn lower<const INPUTS: usize, const OUTPUTS: usize>(
     let common = common_dtype(kinds.iter().filter_map(|kind| kind.dtype()))?;
     let mut numbers = [DType::Bool; INPUTS];
     for (dtype, kind) in numbers.iter_mut().zip(kinds) {
-        if let Kind::Number(number) = *kind {
+        if let OperandKind::Number(number) = *kind {
             *dtype = dtype_of_number(number, common)?;
         }
     }
     let mut dtypes = numbers.into_iter();
     let mut literals = literals.iter();
     let inputs = kinds.map(|kind| match (kind, dtypes.next()) {
-        (Kind::Tensor(dtype), _) => graph.input(dtype),
-        (Kind::ZeroDim(dtype), _) => graph.zero_dim_input(dtype),
-        (Kind::Number(_), dtype) => {
+        (OperandKind::Tensor(dtype), _) => graph.input(dtype),
+        (OperandKind::ZeroDim(dtype), _) => graph.zero_dim_input(dtype),
+        (OperandKind::Number(_), dtype) => {
             let dtype = dtype.unwrap_or(DType::F32);
             match literals.next() {
                 Some(number) => graph.operand_number(*number, dtype),
@@ -359,13 +366,16 @@ fn lower<const INPUTS: usize, const OUTPUTS: usize>(
     graph.expression(&outputs)
 }
 
-fn inputs<'a, const INPUTS: usize>(operands: &[Operand<'a>; INPUTS]) -> Inputs<'a, INPUTS> {
+fn inputs<'a, const INPUTS: usize>(operands: &[TensorOperand<'a>; INPUTS]) -> Inputs<'a, INPUTS> {
     let mut inputs = Inputs::default();
     operands.iter().for_each(|operand| inputs.push(operand));
     inputs
 }
 
-fn run<const INPUTS: usize>(expression: &Lowered<'_>, operands: &[Operand<'_>; INPUTS]) -> Result<Tensor> {
+fn run<const INPUTS: usize>(
+    expression: &Lowered<'_>,
+    operands: &[TensorOperand<'_>; INPUTS],
+) -> Result<Tensor> {
     let inputs = inputs(operands);
     evaluate_one(OPERATION, expression, inputs.sources(), given(expression, &inputs))
 }

@@ -3,12 +3,12 @@
 //! What must stay true: nobody else sees a write. Elements that a clone or a view shares are copied first (or, where all
 //! of them are written, not even that), and so an output never overlaps an input, whatever it is a view of.
 
+use super::cached_operation::{CachedOperation, OperandKind};
 use super::device::Device;
-use super::evaluate::Source;
-use super::kernel::{Output, Target};
-use super::moving::copy_to;
-use super::operand::{Inputs, Operand};
-use super::recipe::{Kind, Recipe};
+use super::evaluate::OperandSource;
+use super::kernel::{Output, OutputTarget};
+use super::operand::{Inputs, TensorOperand};
+use super::shape::copy_to;
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
 use crate::fuse::{Number, Operation, with_operations};
@@ -85,9 +85,9 @@ impl Tensor {
     }
 
     /// The elements of a part, or all of them, where they are the tensor's own.
-    pub(super) fn part_target<'a>(&'a mut self, part: Option<&'a Layout>) -> Result<Target<'a>> {
+    pub(super) fn part_target<'a>(&'a mut self, part: Option<&'a Layout>) -> Result<OutputTarget<'a>> {
         let Tensor { storage, dtype, layout } = self;
-        Ok(Target::new(storage.own_memory()?, *dtype, part.unwrap_or(layout)))
+        Ok(OutputTarget::new(storage.own_memory()?, *dtype, part.unwrap_or(layout)))
     }
 }
 
@@ -143,7 +143,7 @@ impl<'a> TensorMut<'a> {
     }
 
     /// Writes what `run` puts into its target: all of the elements.
-    pub(super) fn write(&mut self, run: impl FnOnce(Target<'_>) -> Result<()>) -> Result<()> {
+    pub(super) fn write(&mut self, run: impl FnOnce(OutputTarget<'_>) -> Result<()>) -> Result<()> {
         let mut fresh = self.fresh()?;
         run(self.target(&mut fresh)?)?;
         self.settle(fresh);
@@ -156,7 +156,11 @@ impl<'a> TensorMut<'a> {
     }
 
     /// As [`write`](Self::write), of what reads the elements before where it `reads` any.
-    pub(super) fn update(&mut self, reads: bool, run: impl FnOnce(Target<'_>) -> Result<()>) -> Result<()> {
+    pub(super) fn update(
+        &mut self,
+        reads: bool,
+        run: impl FnOnce(OutputTarget<'_>) -> Result<()>,
+    ) -> Result<()> {
         if reads && self.part.is_none() && !self.is_own() {
             self.tensor.own()?;
         }
@@ -175,15 +179,15 @@ impl<'a> TensorMut<'a> {
         Output::of_shape(&self.device(), self.dtype(), self.shape()).map(Some)
     }
 
-    fn target<'b>(&'b mut self, fresh: &'b mut Option<Output>) -> Result<Target<'b>> {
+    fn target<'b>(&'b mut self, fresh: &'b mut Option<Output>) -> Result<OutputTarget<'b>> {
         match fresh {
-            Some(fresh) => Ok(Target::all(fresh)),
+            Some(fresh) => Ok(OutputTarget::all(fresh)),
             None => self.tensor.part_target(self.part.as_ref()),
         }
     }
 
     /// All of the elements, in memory that nobody else has.
-    pub(super) fn own_target(&mut self) -> Result<Target<'_>> {
+    pub(super) fn own_target(&mut self) -> Result<OutputTarget<'_>> {
         if self.part.is_none() {
             self.tensor.own()?;
         }
@@ -203,19 +207,19 @@ impl<'a> TensorMut<'a> {
     ///
     /// [`Error::InvalidArgument`] where the tensor's shape does not broadcast to this one, or the dtype does not hold the number,
     /// [`Error::DeviceMismatch`] where it is on another device.
-    pub fn assign<'b>(&mut self, values: impl Into<Operand<'b>>) -> Result<&mut TensorMut<'a>> {
+    pub fn assign<'b>(&mut self, values: impl Into<TensorOperand<'b>>) -> Result<&mut TensorMut<'a>> {
         let values = values.into();
         if let Some(tensor) = values.tensor().filter(|tensor| tensor.dtype() == self.dtype()) {
             self.write(|target| copy_to(tensor, target))?;
             return Ok(self);
         }
-        if let Operand::Number(number) = values {
+        if let TensorOperand::Number(number) = values {
             number.check("fill", self.dtype())?;
         }
-        let recipe = Recipe::cast(Kind::of(&values), self.dtype());
+        let cached = CachedOperation::cast(OperandKind::of(&values), self.dtype());
         let mut inputs = Inputs::default();
         inputs.push(&values);
-        self.write(|target| recipe.run_into(&inputs, target))?;
+        self.write(|target| cached.run_into(&inputs, target))?;
         Ok(self)
     }
 
@@ -233,18 +237,22 @@ impl<'a> TensorMut<'a> {
     /// # Errors
     ///
     /// [`Error::ArgumentCount`] for another number of operands, and as the operation's own method.
-    pub fn operation(&mut self, operation: Operation, others: &[Operand<'_>]) -> Result<&mut TensorMut<'a>> {
+    pub fn operation(
+        &mut self,
+        operation: Operation,
+        others: &[TensorOperand<'_>],
+    ) -> Result<&mut TensorMut<'a>> {
         let dtype = self.dtype();
-        let first = Kind::of_rank(dtype, self.shape().rank());
-        let mut space = [Operand::Number(Number::Bool(false)); 2];
-        let (operation, others) = Recipe::by_value(operation, (first, None), others, &mut space)?;
-        let recipe = Recipe::of(operation, first, others, Some(dtype))?;
+        let first = OperandKind::of_rank(dtype, self.shape().rank());
+        let mut space = [TensorOperand::Number(Number::Bool(false)); 2];
+        let (operation, others) = CachedOperation::by_value(operation, (first, None), others, &mut space)?;
+        let cached = CachedOperation::of(operation, first, others, Some(dtype))?;
         // Shared elements are read where they are, and the result is somewhere else.
         let before = (!self.is_own()).then(|| self.tensor.clone());
         let mut inputs = Inputs::default();
-        inputs.push_source(before.as_ref().map_or(Source::Output(0), Source::Tensor));
+        inputs.push_source(before.as_ref().map_or(OperandSource::Output(0), OperandSource::Tensor));
         others.iter().for_each(|operand| inputs.push(operand));
-        self.write(|target| recipe.run_into(&inputs, target))?;
+        self.write(|target| cached.run_into(&inputs, target))?;
         Ok(self)
     }
 }
@@ -256,11 +264,11 @@ impl<'a> TensorMut<'a> {
 /// Those of `run`, and of memory.
 pub(super) fn write_all(
     outputs: &mut [TensorMut<'_>],
-    run: impl FnOnce(&mut [Target<'_>]) -> Result<()>,
+    run: impl FnOnce(&mut [OutputTarget<'_>]) -> Result<()>,
 ) -> Result<()> {
     let mut fresh = outputs.iter_mut().map(TensorMut::fresh).collect::<Result<Vec<Option<Output>>>>()?;
     let targets = outputs.iter_mut().zip(&mut fresh).map(|(output, fresh)| output.target(fresh));
-    run(&mut targets.collect::<Result<Vec<Target<'_>>>>()?)?;
+    run(&mut targets.collect::<Result<Vec<OutputTarget<'_>>>>()?)?;
     outputs.iter_mut().zip(fresh).for_each(|(output, fresh)| output.settle(fresh));
     Ok(())
 }
@@ -277,16 +285,16 @@ impl WithOutput<'_> {
     /// # Errors
     ///
     /// As [`TensorMut::operation`].
-    pub fn operation(mut self, operation: Operation, others: &[Operand<'_>]) -> Result<()> {
+    pub fn operation(mut self, operation: Operation, others: &[TensorOperand<'_>]) -> Result<()> {
         let dtype = self.output.dtype();
-        let first = Kind::of_tensor(self.input);
-        let mut space = [Operand::Number(Number::Bool(false)); 2];
-        let (operation, others) = Recipe::by_value(operation, (first, None), others, &mut space)?;
-        let recipe = Recipe::of(operation, first, others, Some(dtype))?;
+        let first = OperandKind::of_tensor(self.input);
+        let mut space = [TensorOperand::Number(Number::Bool(false)); 2];
+        let (operation, others) = CachedOperation::by_value(operation, (first, None), others, &mut space)?;
+        let cached = CachedOperation::of(operation, first, others, Some(dtype))?;
         let mut inputs = Inputs::default();
-        inputs.push_source(Source::Tensor(self.input));
+        inputs.push_source(OperandSource::Tensor(self.input));
         others.iter().for_each(|operand| inputs.push(operand));
-        self.output.write(|target| recipe.run_into(&inputs, target))
+        self.output.write(|target| cached.run_into(&inputs, target))
     }
 }
 
@@ -320,7 +328,7 @@ macro_rules! methods {
     (@in_place $life:lifetime $variant:ident $name:ident 2 $doc:literal) => {
         #[doc = $doc]
         #[allow(clippy::should_implement_trait, clippy::missing_errors_doc)]
-        pub fn $name<'a>(&mut self, y: impl Into<Operand<'a>>) -> Result<&mut TensorMut<$life>> {
+        pub fn $name<'a>(&mut self, y: impl Into<TensorOperand<'a>>) -> Result<&mut TensorMut<$life>> {
             self.operation(Operation::$variant, &[y.into()])
         }
     };
@@ -329,8 +337,8 @@ macro_rules! methods {
         #[allow(clippy::missing_errors_doc)]
         pub fn $name<'a, 'b>(
             &mut self,
-            y: impl Into<Operand<'a>>,
-            z: impl Into<Operand<'b>>,
+            y: impl Into<TensorOperand<'a>>,
+            z: impl Into<TensorOperand<'b>>,
         ) -> Result<&mut TensorMut<$life>> {
             self.operation(Operation::$variant, &[y.into(), z.into()])
         }
@@ -345,14 +353,14 @@ macro_rules! methods {
     (@output $variant:ident $name:ident 2 $doc:literal) => {
         #[doc = $doc]
         #[allow(clippy::should_implement_trait, clippy::missing_errors_doc)]
-        pub fn $name<'a>(self, y: impl Into<Operand<'a>>) -> Result<()> {
+        pub fn $name<'a>(self, y: impl Into<TensorOperand<'a>>) -> Result<()> {
             self.operation(Operation::$variant, &[y.into()])
         }
     };
     (@output $variant:ident $name:ident 3 $doc:literal) => {
         #[doc = $doc]
         #[allow(clippy::missing_errors_doc)]
-        pub fn $name<'a, 'b>(self, y: impl Into<Operand<'a>>, z: impl Into<Operand<'b>>) -> Result<()> {
+        pub fn $name<'a, 'b>(self, y: impl Into<TensorOperand<'a>>, z: impl Into<TensorOperand<'b>>) -> Result<()> {
             self.operation(Operation::$variant, &[y.into(), z.into()])
         }
     };

@@ -96,17 +96,17 @@ impl Output {
 }
 
 /// Elements of memory that a run has alone. A layout is hundreds of bytes, so it is not copied.
-pub struct Target<'a> {
+pub struct OutputTarget<'a> {
     pub(super) memory: MemoryMut<'a>,
     pub(super) dtype: DType,
     pub(super) layout: &'a Layout,
 }
 
-impl<'a> Target<'a> {
+impl<'a> OutputTarget<'a> {
     /// A part of memory, in elements of this dtype.
     #[inline]
-    pub(crate) fn new(memory: MemoryMut<'a>, dtype: DType, layout: &'a Layout) -> Target<'a> {
-        Target { memory, dtype, layout }
+    pub(crate) fn new(memory: MemoryMut<'a>, dtype: DType, layout: &'a Layout) -> OutputTarget<'a> {
+        OutputTarget { memory, dtype, layout }
     }
 
     /// Where the elements lie.
@@ -115,8 +115,8 @@ impl<'a> Target<'a> {
     }
 
     /// The same memory in another layout, which was made from this one's.
-    pub(super) fn with_layout(self, layout: &'a Layout) -> Target<'a> {
-        Target { layout, ..self }
+    pub(super) fn with_layout(self, layout: &'a Layout) -> OutputTarget<'a> {
+        OutputTarget { layout, ..self }
     }
 
     /// The memory, for what is not an expression.
@@ -125,13 +125,13 @@ impl<'a> Target<'a> {
     }
 
     /// All of an output.
-    pub(crate) fn all(output: &'a mut Output) -> Target<'a> {
-        Target::new(output.storage.memory_mut(), output.dtype, &output.layout)
+    pub(crate) fn all(output: &'a mut Output) -> OutputTarget<'a> {
+        OutputTarget::new(output.storage.memory_mut(), output.dtype, &output.layout)
     }
 
     /// A part of an output whose other parts are written by other runs.
-    pub(crate) fn part(output: &'a mut Output, layout: &'a Layout) -> Target<'a> {
-        Target::new(output.storage.memory_mut(), output.dtype, layout)
+    pub(crate) fn part(output: &'a mut Output, layout: &'a Layout) -> OutputTarget<'a> {
+        OutputTarget::new(output.storage.memory_mut(), output.dtype, layout)
     }
 }
 
@@ -144,30 +144,30 @@ impl KernelOutput for Tensor {}
 impl KernelOutput for TensorMut<'_> {}
 
 mod sealed {
-    use super::{Output, Result, Target, Tensor, TensorMut};
+    use super::{Output, OutputTarget, Result, Tensor, TensorMut};
 
     /// Only the types of this crate are outputs.
     pub trait HasTarget {
         /// The memory to write.
         #[doc(hidden)]
-        fn target(&mut self) -> Result<Target<'_>>;
+        fn target(&mut self) -> Result<OutputTarget<'_>>;
     }
 
     impl HasTarget for Output {
-        fn target(&mut self) -> Result<Target<'_>> {
-            Ok(Target::all(self))
+        fn target(&mut self) -> Result<OutputTarget<'_>> {
+            Ok(OutputTarget::all(self))
         }
     }
 
     impl HasTarget for Tensor {
-        fn target(&mut self) -> Result<Target<'_>> {
+        fn target(&mut self) -> Result<OutputTarget<'_>> {
             self.own()?;
             self.part_target(None)
         }
     }
 
     impl HasTarget for TensorMut<'_> {
-        fn target(&mut self) -> Result<Target<'_>> {
+        fn target(&mut self) -> Result<OutputTarget<'_>> {
             self.own_target()
         }
     }
@@ -213,7 +213,7 @@ fn array<T, const COUNT: usize>(operation: &'static str, list: Vec<T>) -> Result
 pub(super) fn run_targets<'a>(
     operation: &'static str,
     inputs: &[&'a Tensor],
-    mut targets: Vec<Target<'a>>,
+    mut targets: Vec<OutputTarget<'a>>,
     host: impl FnOnce(Vec<HostInput<'_>>, Vec<HostOutput<'_>>) -> Result<()>,
     cuda: impl FnOnce(&Stream, Vec<DeviceInput<'_>>, Vec<DeviceOutput<'_>>) -> Result<()>,
 ) -> Result<()> {

@@ -87,45 +87,44 @@
 //! # }
 //! ```
 
-#[cfg(feature = "ndarray")]
-mod array;
 mod axes;
+mod cached_operation;
 mod convert;
+mod creation;
 mod device;
 mod display;
+mod element_generator;
 mod elementwise;
 mod evaluate;
 #[cfg(feature = "io")]
 mod files;
-mod formula;
+mod format;
 mod fused;
 mod in_place;
 mod indexing;
 pub mod kernel;
-mod making;
 mod matmul;
-mod measure;
-mod moving;
-mod numerals;
+#[cfg(feature = "ndarray")]
+mod ndarray;
 mod operand;
 mod random;
 mod ranges;
-mod recipe;
-mod reduce;
+mod reduction;
+mod reduction_kind;
 mod scan;
+mod shape;
 mod slices;
 mod storage;
 #[allow(clippy::module_inception, reason = "the room is called by what it holds")]
 mod tensor;
-mod views;
 
 pub use axes::Axes;
 pub use convert::Nested;
 pub use device::Device;
-pub use fused::{Fused, Operands, fuse};
+pub use fused::{Fused, FusedOperands, fuse};
 pub use in_place::{TensorMut, WithOutput};
 pub use matmul::Matmul;
-pub use moving::Padding;
-pub use operand::Operand;
+pub use operand::TensorOperand;
 pub use random::{Generator, GeneratorState};
+pub use shape::Padding;
 pub use tensor::Tensor;

@@ -1,9 +1,9 @@
-//! [`Operand`], what stands beside a tensor in an operation: another tensor, or a number.
+//! [`TensorOperand`], what stands beside a tensor in an operation: another tensor, or a number.
 
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::evaluate::Source;
+use super::evaluate::OperandSource;
 use super::tensor::Tensor;
 use crate::fuse::Number;
 
@@ -11,43 +11,43 @@ use crate::fuse::Number;
 ///
 /// It is made of a `&Tensor` and of every kind of number by itself, where an operation takes one.
 #[derive(Clone, Copy)]
-pub enum Operand<'a> {
+pub enum TensorOperand<'a> {
     /// A tensor.
     Tensor(&'a Tensor),
     /// A number: a parameter of the kernel, so that another value needs no other kernel.
     Number(Number),
 }
 
-impl<'a> Operand<'a> {
+impl<'a> TensorOperand<'a> {
     #[inline]
     pub(super) fn tensor<'b>(&'b self) -> Option<&'a Tensor> {
         match self {
-            Operand::Tensor(tensor) => Some(tensor),
-            Operand::Number(_) => None,
+            TensorOperand::Tensor(tensor) => Some(tensor),
+            TensorOperand::Number(_) => None,
         }
     }
 }
 
-impl<'a> From<&'a Tensor> for Operand<'a> {
+impl<'a> From<&'a Tensor> for TensorOperand<'a> {
     #[inline]
-    fn from(tensor: &'a Tensor) -> Operand<'a> {
-        Operand::Tensor(tensor)
+    fn from(tensor: &'a Tensor) -> TensorOperand<'a> {
+        TensorOperand::Tensor(tensor)
     }
 }
 
-impl From<Number> for Operand<'_> {
+impl From<Number> for TensorOperand<'_> {
     #[inline]
     fn from(number: Number) -> Self {
-        Operand::Number(number)
+        TensorOperand::Number(number)
     }
 }
 
 macro_rules! numbers {
     ($($type:ty)*) => {$(
-        impl From<$type> for Operand<'_> {
+        impl From<$type> for TensorOperand<'_> {
             #[inline]
             fn from(number: $type) -> Self {
-                Operand::Number(number.into())
+                TensorOperand::Number(number.into())
             }
         }
     )*};
@@ -55,26 +55,30 @@ macro_rules! numbers {
 
 numbers! { bool u8 i8 u16 i16 u32 i32 u64 i64 f16 bf16 f32 f64 Complex<f32> Complex<f64> }
 
-/// Operands with tensors and numbers apart, as a run takes them; as many as there is room for, without an allocation.
+/// FusedOperands with tensors and numbers apart, as a run takes them; as many as there is room for, without an allocation.
 pub(super) struct Inputs<'a, const ROOM: usize> {
-    sources: [Source<'a>; ROOM],
+    sources: [OperandSource<'a>; ROOM],
     numbers: [Number; ROOM],
     counts: (usize, usize),
 }
 
 impl<const ROOM: usize> Default for Inputs<'_, ROOM> {
     fn default() -> Self {
-        Inputs { sources: [Source::Output(0); ROOM], numbers: [Number::Bool(false); ROOM], counts: (0, 0) }
+        Inputs {
+            sources: [OperandSource::Output(0); ROOM],
+            numbers: [Number::Bool(false); ROOM],
+            counts: (0, 0),
+        }
     }
 }
 
 impl<'a, const ROOM: usize> Inputs<'a, ROOM> {
     /// What is past the room is left out; its owner counts the operands before.
     #[inline]
-    pub(super) fn push(&mut self, operand: &Operand<'a>) {
+    pub(super) fn push(&mut self, operand: &TensorOperand<'a>) {
         match operand {
-            Operand::Tensor(tensor) => self.push_source(Source::Tensor(tensor)),
-            Operand::Number(number) => {
+            TensorOperand::Tensor(tensor) => self.push_source(OperandSource::Tensor(tensor)),
+            TensorOperand::Number(number) => {
                 if let Some(room) = self.numbers.get_mut(self.counts.1) {
                     *room = *number;
                     self.counts.1 += 1;
@@ -84,7 +88,7 @@ impl<'a, const ROOM: usize> Inputs<'a, ROOM> {
     }
 
     #[inline]
-    pub(super) fn push_source(&mut self, source: Source<'a>) {
+    pub(super) fn push_source(&mut self, source: OperandSource<'a>) {
         if let Some(room) = self.sources.get_mut(self.counts.0) {
             *room = source;
             self.counts.0 += 1;
@@ -92,7 +96,7 @@ impl<'a, const ROOM: usize> Inputs<'a, ROOM> {
     }
 
     #[inline]
-    pub(super) fn sources(&self) -> &[Source<'a>] {
+    pub(super) fn sources(&self) -> &[OperandSource<'a>] {
         &self.sources[..self.counts.0]
     }
 

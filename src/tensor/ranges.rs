@@ -4,7 +4,7 @@
 //! whatever the dtype, and rounded to it once more.
 
 use super::device::Device;
-use super::formula::Formula;
+use super::element_generator::ElementGenerator;
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
 use crate::fuse::{Number, limits};
@@ -92,7 +92,7 @@ impl Tensor {
             }
             _ => [start, step].map(Into::into),
         };
-        Formula { operation: OPERATION, dtype, compute, operands }.make(
+        ElementGenerator { operation: OPERATION, dtype, compute, operands }.make(
             &shape,
             device,
             || Ok([]),
@@ -139,7 +139,7 @@ impl Tensor {
             _ => ((end / 2.0 - start / 2.0) / divisor, 2),
         };
         let operands = [start, end, step].map(Into::into);
-        Formula { operation: OPERATION, dtype, compute: DType::F64, operands }.make(
+        ElementGenerator { operation: OPERATION, dtype, compute: DType::F64, operands }.make(
             &shape,
             device,
             || Ok([steps as u64, parts]),
@@ -172,7 +172,7 @@ impl Tensor {
     ///
     /// As [`zeros`](Self::zeros).
     pub fn eye(rows: usize, columns: usize, dtype: DType, device: &Device) -> Result<Tensor> {
-        let formula = Formula { operation: "eye", dtype, compute: dtype, operands: [] };
+        let formula = ElementGenerator { operation: "eye", dtype, compute: dtype, operands: [] };
         let shape = Shape::new(&[rows, columns])?;
         formula.make(&shape, device, || Ok([]), |graph, [], []| graph.index(0).eq(graph.index(1)))
     }

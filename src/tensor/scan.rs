@@ -3,8 +3,8 @@
 //! A [`Scan`] of the compiler wants rows that lie in memory as they are read; where another axis does, the tensor is copied
 //! so that this one is the last, and the result is a view of what was scanned there. No bit depends on it.
 
+use super::cached_operation::AppendOnlyMap;
 use super::kernel::{self, Output};
-use super::recipe::Chain;
 use super::tensor::Tensor;
 use crate::error::Result;
 use crate::fuse::{Fold, Graph, Scan};
@@ -12,9 +12,9 @@ use crate::types::DType;
 
 /// The scan of a dtype, made once.
 fn scan(fold: Fold, dtype: DType) -> Result<&'static Scan> {
-    static KEPT: [Chain<(Fold, DType), Scan>; 32] = [const { Chain::new() }; 32];
+    static CACHE: [AppendOnlyMap<(Fold, DType), Scan>; 32] = [const { AppendOnlyMap::new() }; 32];
     let key = (fold, dtype);
-    KEPT[dtype as usize % KEPT.len()].find_or_add(
+    CACHE[dtype as usize % CACHE.len()].find_or_add(
         |known| *known == key,
         || {
             let graph = Graph::new();

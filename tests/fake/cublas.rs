@@ -423,7 +423,7 @@ fn layers(device: &selvedge::tensor::Device) -> Outcome {
             let weights = weights.transpose(0, 1)?;
             let mut all = matmul.of(&x, &weights)?.to_vec::<f32>()?;
             if activation == Activation::Gelu {
-                let (product, kept) = matmul.of_keeping(&x, &weights)?;
+                let (product, kept) = matmul.of_with_aux(&x, &weights)?;
                 all.extend(product.to_vec::<f32>()?);
                 all.extend(kept.to_vec::<f32>()?);
             }

@@ -111,7 +111,7 @@ fn products(fake: &Fake, device: &Device) -> ChildOutcome {
         (layer.residual(&row), 2, "a residual that is broadcast"),
     ] {
         matmul.of(&x, &weights)?;
-        let (launched, _) = launches(fake, || matmul.of_keeping(&x, &weights))?;
+        let (launched, _) = launches(fake, || matmul.of_with_aux(&x, &weights))?;
         check(launched == wanted, &format!("{what}: {launched} launches"))?;
     }
     // A number for each row keeps the matrices of a batch apart, in one launch all the same.
@@ -121,7 +121,7 @@ fn products(fake: &Fake, device: &Device) -> ChildOutcome {
     device.stream()?.synchronize()?;
     let late = Device::with_stream(&own, || ones(&[3, 16, 40]))?;
     let (waits, (product, kept)) =
-        calls(fake, "cuStreamWaitEvent", || layer.residual(&late).of_keeping(&x, &weights))?;
+        calls(fake, "cuStreamWaitEvent", || layer.residual(&late).of_with_aux(&x, &weights))?;
     check(waits == 1, &format!("{waits} waits for the residual's writer"))?;
     let (waits, _) = calls(fake, "cuStreamWaitEvent", || Device::with_stream(&own, || &kept + &kept))?;
     check(waits == 1, &format!("{waits} waits for what is kept"))?;

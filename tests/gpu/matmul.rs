@@ -61,7 +61,7 @@ fn large_layers_agree_with_the_cpu() -> Outcome {
                 let (bias, residual) = (bias.to(place)?, residual.to(place)?);
                 let matmul = Matmul::new().alpha(0.25).bias(&bias).activation(activation).residual(&residual);
                 let (x, weights) = (x.to(place)?, weights.to(place)?);
-                let (c, kept) = matmul.result(result).of_keeping(&x, &weights.transpose(0, 1)?)?;
+                let (c, kept) = matmul.result(result).of_with_aux(&x, &weights.transpose(0, 1)?)?;
                 let values = |tensor: &Tensor| tensor.to(&here)?.cast(DType::F64)?.to_vec::<f64>();
                 Ok([values(&c)?, values(&kept)?])
             };

@@ -3,7 +3,7 @@
 use selvedge::driver;
 use selvedge::fuse::{DeviceOutput, Graph, HostOutput};
 use selvedge::io::npy::NpyFile;
-use selvedge::tensor::{Device, Generator, GeneratorState, Operand, Tensor};
+use selvedge::tensor::{Device, Generator, GeneratorState, Tensor, TensorOperand};
 use selvedge::types::{DType, Layout, Slice};
 
 use crate::support::{Outcome, promises};
@@ -76,7 +76,7 @@ fn tensors_beside_a_draw_do() -> Outcome {
         assert_same("bernoulli", &bernoulli(&there)?, &bernoulli(&rows)?);
         let normal = |rows: &Tensor| Generator::new(1).normal(rows, rows, shape, dtype, &rows.device());
         assert_same("normal", &normal(&there)?, &normal(&rows)?);
-        let ends: Operand<'_> = 9.into();
+        let ends: TensorOperand<'_> = 9.into();
         let uniform = |rows: &Tensor| Generator::new(1).uniform(rows, ends, shape, dtype, &rows.device());
         assert_same("uniform", &uniform(&there)?, &uniform(&rows)?);
     }

@@ -3,7 +3,7 @@
 use selvedge::Error;
 use selvedge::driver;
 use selvedge::fuse::{Number, Operation};
-use selvedge::tensor::{Device, Fused, Operand, Tensor, fuse};
+use selvedge::tensor::{Device, Fused, Tensor, TensorOperand, fuse};
 use selvedge::types::{Bool, DType, Slice};
 
 use super::fuse::value::{Value, same, special, write};
@@ -66,8 +66,8 @@ fn for_each_operation(mut each: impl FnMut(&str, Operation, &[Tensor], &[Tensor]
     Ok(())
 }
 
-fn others(tensors: &[Tensor]) -> Vec<Operand<'_>> {
-    tensors[1..].iter().map(Operand::from).collect()
+fn others(tensors: &[Tensor]) -> Vec<TensorOperand<'_>> {
+    tensors[1..].iter().map(TensorOperand::from).collect()
 }
 
 fn operations_have_the_bits_of_the_cpu() -> Outcome {
@@ -157,7 +157,7 @@ fn numbers_are_used_by_value() -> Outcome {
         let there = here.to(&device)?;
         for number in [-1.0, 0.5, 266.0, 1e6, 1e19, 1e39, -1e300, f64::NAN, f64::INFINITY] {
             for operation in comparisons {
-                let others = [Operand::from(number)];
+                let others = [TensorOperand::from(number)];
                 let what = format!("{} of {dtype} and {number}", operation.name());
                 let wanted = here.operation(operation, &others)?;
                 assert_same(&what, &wanted, &there.operation(operation, &others)?);

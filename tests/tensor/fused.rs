@@ -2,7 +2,7 @@
 
 use selvedge::Error;
 use selvedge::fuse::Operation;
-use selvedge::tensor::{Device, Fused, Operand, Tensor, fuse};
+use selvedge::tensor::{Device, Fused, Tensor, TensorOperand, fuse};
 use selvedge::types::DType;
 
 fn of(values: [f32; 4]) -> Tensor {
@@ -105,7 +105,7 @@ fn every_operation_of_the_list_runs_on_tensors() {
         for dtype in operation.dtypes().iter() {
             let mut x = Tensor::full(&[2, 3], 1, dtype, &cpu).unwrap();
             let y = x.clone();
-            let others = [Operand::Tensor(&y), Operand::Tensor(&y)];
+            let others = [TensorOperand::Tensor(&y), TensorOperand::Tensor(&y)];
             let others = &others[..operation.arity() - 1];
             let result = x.operation(operation, others).unwrap();
             let wanted = operation.signature(&vec![dtype; operation.arity()]).unwrap().result;

@@ -3,7 +3,8 @@
 
 mod aliasing;
 mod conversions;
-mod corners;
+mod display;
+mod edge_cases;
 mod errors;
 #[cfg(feature = "io")]
 mod files;
@@ -12,7 +13,6 @@ mod indexing;
 mod kernels;
 mod matmul;
 mod model;
-mod moving;
 mod promotion;
 mod properties;
 mod random;
@@ -20,4 +20,4 @@ mod ranges;
 mod reductions;
 mod samples;
 mod scalars;
-mod text;
+mod shape;

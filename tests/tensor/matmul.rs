@@ -170,7 +170,7 @@ fn what_does_not_fit_a_result_says_both_shapes() {
     assert!(Matmul::new().bias(&bias).add_to(&mut c, 1, &a, &b).is_err());
     assert_eq!(c.to_vec::<f32>().unwrap(), [1.0; 40]);
     // Nothing is computed, so nothing is read.
-    let none = Matmul::new().bias(&ones(&[5], DType::F32)).of_keeping(&ones(&[0, 3], DType::F32), &b);
+    let none = Matmul::new().bias(&ones(&[5], DType::F32)).of_with_aux(&ones(&[0, 3], DType::F32), &b);
     assert_eq!(none.unwrap().1.shape()[..], [0, 5]);
 }
 
@@ -191,7 +191,7 @@ fn what_is_fused_has_the_results_dtype() {
     assert!(text.contains("the residual for a result of i32"), "{text}");
     let text = mismatch(Matmul::new().activation(Activation::Relu), &ones(&[2, 2], DType::C64));
     assert!(text.contains("an activation for a result of c64"), "{text}");
-    let text = Matmul::new().of_keeping(&whole, &whole).unwrap_err().to_string();
+    let text = Matmul::new().of_with_aux(&whole, &whole).unwrap_err().to_string();
     assert!(text.contains("what is kept for a result of i32"), "{text}");
 }
 

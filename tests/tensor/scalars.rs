@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use num_complex::Complex;
 use selvedge::fuse::{Graph, Number, Operation};
-use selvedge::tensor::{Device, Fused, Operand, Tensor, fuse};
+use selvedge::tensor::{Device, Fused, Tensor, TensorOperand, fuse};
 use selvedge::types::DType;
 
 const CPU: Device = Device::cpu();
@@ -105,7 +105,7 @@ fn numbers() -> Vec<Number> {
 
 /// A comparison in every form in which it can be written.
 fn compare(operation: Operation, x: &Tensor, number: Number) -> Vec<(&'static str, Vec<bool>)> {
-    let others = [Operand::Number(number)];
+    let others = [TensorOperand::Number(number)];
     let of = |x: Tensor| truths(Ok(x));
     let mut output = Tensor::zeros(x.shape(), DType::Bool, &CPU).unwrap();
     x.with_output(&mut output).operation(operation, &others).unwrap();
@@ -184,7 +184,7 @@ fn floats_are_compared_with_numbers_past_their_range_by_value() {
 
 /// The results of an operation in every form, as i64.
 fn forms(operation: Operation, x: &Tensor, others: &[Number]) -> Vec<Result<Vec<i64>, String>> {
-    let operands: Vec<Operand<'_>> = others.iter().map(|&number| number.into()).collect();
+    let operands: Vec<TensorOperand<'_>> = others.iter().map(|&number| number.into()).collect();
     let of = |x: selvedge::Result<Tensor>| {
         let x = x.map_err(|error| error.to_string())?;
         Ok(x.cast(DType::I64).unwrap().to_vec::<i64>().unwrap())

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::space::{OPERANDS, Space};
+use super::space::{IndexSpace, OPERANDS};
 use crate::types::{DType, Layout};
 
 /// Bytes from which a second thread is worth its start.
@@ -48,8 +48,8 @@ impl<'a> Indices<'a> {
                 once = once.narrow(axis as isize, 0, layout.shape()[axis].min(1)).unwrap_or(once);
             }
         }
-        let operand = super::space::Operand::new(once.strides(), once.offset());
-        let space = Space::new(once.shape(), &[operand], None, (0, 0, size)).ok()?;
+        let operand = super::space::IndexedOperand::new(once.strides(), once.offset());
+        let space = IndexSpace::new(once.shape(), &[operand], None, (0, 0, size)).ok()?;
         let (count, next, first) = (space.count(), AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
         on_threads(threads(count * self.bytes), || {
             loop {
@@ -103,7 +103,7 @@ fn on_threads(count: usize, work: impl Fn() + Sync) {
 /// range.
 #[inline(always)]
 fn for_runs(
-    space: &Space,
+    space: &IndexSpace,
     indices: Indices<'_>,
     runs: Range<usize>,
     mut work: impl FnMut(&[i64; OPERANDS], Option<i64>),
@@ -121,7 +121,7 @@ fn for_runs(
 }
 
 /// Copies to the elements (contiguous memory, all of it) from the array, zeros where an index is out of range.
-pub(super) fn gather(space: &Space, indices: Indices<'_>, array: &[u8], elements: &mut [u8]) {
+pub(super) fn gather(space: &IndexSpace, indices: Indices<'_>, array: &[u8], elements: &mut [u8]) {
     match space.run() {
         1 => gather_runs::<1>(space, indices, array, elements),
         2 => gather_runs::<2>(space, indices, array, elements),
@@ -133,7 +133,12 @@ pub(super) fn gather(space: &Space, indices: Indices<'_>, array: &[u8], elements
 }
 
 /// Runs of a length that the compiler knows, which is 0 where it does not.
-fn gather_runs<const RUN: usize>(space: &Space, indices: Indices<'_>, array: &[u8], elements: &mut [u8]) {
+fn gather_runs<const RUN: usize>(
+    space: &IndexSpace,
+    indices: Indices<'_>,
+    array: &[u8],
+    elements: &mut [u8],
+) {
     let run = if RUN == 0 { space.run() } else { RUN };
     let part = (BYTES_OF_A_THREAD / 4).div_ceil(run);
     let count = threads(elements.len());
@@ -180,7 +185,7 @@ impl Shared {
 
 /// Copies the elements to the array, whose own elements do not overlap; the last one where several go to one place, none
 /// where an index is out of range.
-pub(super) fn scatter(space: &Space, indices: Indices<'_>, array: &mut [u8], elements: &[u8]) {
+pub(super) fn scatter(space: &IndexSpace, indices: Indices<'_>, array: &mut [u8], elements: &[u8]) {
     match space.run() {
         1 => scatter_runs::<1>(space, indices, array, elements),
         2 => scatter_runs::<2>(space, indices, array, elements),
@@ -191,7 +196,12 @@ pub(super) fn scatter(space: &Space, indices: Indices<'_>, array: &mut [u8], ele
     }
 }
 
-fn scatter_runs<const RUN: usize>(space: &Space, indices: Indices<'_>, array: &mut [u8], elements: &[u8]) {
+fn scatter_runs<const RUN: usize>(
+    space: &IndexSpace,
+    indices: Indices<'_>,
+    array: &mut [u8],
+    elements: &[u8],
+) {
     let run = if RUN == 0 { space.run() } else { RUN };
     let runs = space.count() / run;
     let count = threads(space.count());

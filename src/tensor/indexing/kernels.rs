@@ -1,6 +1,6 @@
 //! Indexed copies on a CUDA device: the kernels of `csrc/kernels/{gather,scatter,scatter_mark}.cu`.
 
-use super::space::Space;
+use super::space::IndexSpace;
 use crate::driver::{Attribute, ByValue, Device, DeviceBuffer, Function, LaunchConfig, RawAddress, Stream};
 use crate::error::Result;
 use crate::images::{self, Entry};
@@ -66,7 +66,7 @@ fn reported(stream: &Stream, checked: bool) -> Result<RawAddress> {
 /// Those of loading an image and of a launch.
 pub(super) unsafe fn gather(
     stream: &Stream,
-    space: &Space,
+    space: &IndexSpace,
     indices: Indices<'_>,
     array: &DeviceBuffer<u8>,
     elements: &mut DeviceBuffer<u8>,
@@ -97,7 +97,7 @@ pub(super) unsafe fn gather(
 /// As [`gather`].
 pub(super) unsafe fn scatter(
     stream: &Stream,
-    space: &Space,
+    space: &IndexSpace,
     indices: Indices<'_>,
     array: &mut DeviceBuffer<u8>,
     elements: &DeviceBuffer<u8>,
@@ -141,7 +141,7 @@ fn sweeps(device: Device, marks: usize) -> Result<usize> {
 /// As [`gather`].
 pub(super) unsafe fn mark(
     stream: &Stream,
-    space: &Space,
+    space: &IndexSpace,
     count: usize,
     indices: Indices<'_>,
     checked: bool,
@@ -167,14 +167,14 @@ pub(super) unsafe fn mark(
 ///
 /// # Safety
 ///
-/// As [`gather`], and for the marks; operands are those of [`Space::new`].
+/// As [`gather`], and for the marks; operands are those of [`IndexSpace::new`].
 ///
 /// # Errors
 ///
 /// As [`gather`].
 pub(super) unsafe fn scatter_last(
     stream: &Stream,
-    space: &Space,
+    space: &IndexSpace,
     indices: Indices<'_>,
     array: &mut DeviceBuffer<u8>,
     elements: &DeviceBuffer<u8>,
@@ -200,7 +200,7 @@ pub(super) unsafe fn scatter_last(
 /// As [`gather`].
 pub(super) unsafe fn scatter_marked(
     stream: &Stream,
-    space: &Space,
+    space: &IndexSpace,
     array: &mut DeviceBuffer<u8>,
     elements: &DeviceBuffer<u8>,
     marks: &DeviceBuffer<u32>,

@@ -1,22 +1,22 @@
 //! Elements by their indices: [`gather`](Tensor::gather), [`scatter`](Tensor::scatter) and their kin.
 //!
-//! An index is a tensor of integers on the same device. Every operation here is one copy of a [`Space`] in which the index
+//! An index is a tensor of integers on the same device. Every operation here is one copy of a [`IndexSpace`] in which the index
 //! leads along one axis of an array: [`host`] walks it on the CPU, [`kernels`] on a device. Elements move as bytes, so
 //! dtypes, NaNs and the sign of zero come out as they went in.
 //!
 //! What must stay true: no index leads outside of memory, whatever it is.
 
-mod call;
+mod gather;
 mod host;
-mod kernels;
 #[cfg(all(test, target_os = "linux"))]
-mod proof;
-mod reading;
+mod kernel_tests;
+mod kernels;
+mod operation;
+mod scatter;
 mod space;
-mod writing;
 
-use call::{Call, FLAT};
-use space::{Operand, Space};
+use operation::{FLAT, IndexOperation};
+use space::{IndexSpace, IndexedOperand};
 
 use super::device::{Device, stream};
 use super::kernel::Output;
@@ -26,7 +26,7 @@ use crate::types::{DType, Layout, Shape};
 
 /// What becomes of an index that is out of range.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Check {
+enum IndexCheck {
     Report,
     /// It reads zeros or writes nothing, and nobody is told.
     Ignore,
@@ -34,30 +34,30 @@ enum Check {
 
 /// An array as an operation's index sees it.
 #[derive(Clone, Copy)]
-struct Along {
+struct IndexedAxis {
     /// Where the array's elements are, without and with the index.
-    operand: Operand,
+    operand: IndexedOperand,
     /// Positions that the index can name.
     size: usize,
     /// For errors; none where the index counts all elements.
     axis: Option<usize>,
 }
 
-impl Along {
-    /// Along an axis of the array.
-    fn axis(array: &Layout, axis: usize) -> Along {
-        let operand = Operand::new(array.strides(), array.offset()).along(axis);
-        Along { operand, size: array.shape()[axis], axis: Some(axis) }
+impl IndexedAxis {
+    /// IndexedAxis an axis of the array.
+    fn axis(array: &Layout, axis: usize) -> IndexedAxis {
+        let operand = IndexedOperand::new(array.strides(), array.offset()).along(axis);
+        IndexedAxis { operand, size: array.shape()[axis], axis: Some(axis) }
     }
 
-    /// Along all elements of an array of one dimension.
-    fn flat(array: &Layout) -> Along {
+    /// IndexedAxis all elements of an array of one dimension.
+    fn flat(array: &Layout) -> IndexedAxis {
         let along = array.strides().first().copied().unwrap_or(0);
-        let operand = Operand { along, ..Operand::new(&[], array.offset()) };
-        Along { operand, size: array.count(), axis: None }
+        let operand = IndexedOperand { along, ..IndexedOperand::new(&[], array.offset()) };
+        IndexedAxis { operand, size: array.count(), axis: None }
     }
 
-    fn named(&self, call: Call) -> (u32, usize, usize) {
+    fn named(&self, call: IndexOperation) -> (u32, usize, usize) {
         (call.code(), self.axis.unwrap_or(FLAT as usize), self.size)
     }
 }
@@ -67,7 +67,7 @@ impl Along {
 /// # Errors
 ///
 /// [`Error::DTypeMismatch`] for one that is not of integers, [`Error::DeviceMismatch`] for one of another device.
-fn indices(call: Call, device: Device, index: &Tensor) -> Result<Tensor> {
+fn indices(call: IndexOperation, device: Device, index: &Tensor) -> Result<Tensor> {
     if index.device() != device {
         return Err(mismatch(call.name(), device, index.device()));
     }
@@ -86,7 +86,7 @@ fn indices(call: Call, device: Device, index: &Tensor) -> Result<Tensor> {
 }
 
 /// An index with as many dimensions as an array of this shape, none larger than the array's but the axis.
-fn check_index_shape(call: Call, shape: &Shape, axis: usize, index: &Tensor) -> Result<()> {
+fn check_index_shape(call: IndexOperation, shape: &Shape, axis: usize, index: &Tensor) -> Result<()> {
     let sizes = index.shape();
     let fits = sizes.rank() == shape.rank()
         && sizes.iter().zip(shape.iter()).enumerate().all(|(at, (size, most))| at == axis || size <= most);
@@ -99,7 +99,7 @@ fn check_index_shape(call: Call, shape: &Shape, axis: usize, index: &Tensor) -> 
 }
 
 /// An index of at most one dimension, as one of one dimension.
-fn list(call: Call, index: Tensor) -> Result<Tensor> {
+fn list(call: IndexOperation, index: Tensor) -> Result<Tensor> {
     match index.rank() {
         0 => Ok(index.view_as(index.layout().unsqueeze(0)?)),
         1 => Ok(index),
@@ -139,12 +139,12 @@ fn flattened(array: &Tensor) -> Result<Tensor> {
     }
 }
 
-fn operand(layout: &Layout) -> Operand {
-    Operand::new(layout.strides(), layout.offset())
+fn operand(layout: &Layout) -> IndexedOperand {
+    IndexedOperand::new(layout.strides(), layout.offset())
 }
 
 /// On the CPU, an index that is out of range is told before anything is done.
-fn check_on_host(call: Call, along: &Along, index: &Tensor, memory: &[u8]) -> Result<()> {
+fn check_on_host(call: IndexOperation, along: &IndexedAxis, index: &Tensor, memory: &[u8]) -> Result<()> {
     let indices = host::Indices::new(memory, index.dtype());
     match indices.first_outside(index.layout(), along.size) {
         Some(wrong) => Err(call.outside(along.axis, wrong, along.size)),
@@ -154,21 +154,21 @@ fn check_on_host(call: Call, along: &Along, index: &Tensor, memory: &[u8]) -> Re
 
 /// A fresh tensor of the shape that `index` is repeated to, with what it leads to in the array.
 fn read(
-    call: Call,
+    call: IndexOperation,
     array: &Tensor,
-    along: &Along,
+    along: &IndexedAxis,
     index: &Tensor,
     repeated: &Layout,
-    check: Check,
+    check: IndexCheck,
 ) -> Result<Tensor> {
     let (device, shape) = (array.device(), repeated.shape());
     let mut fresh = Output::of_shape(&device, array.dtype(), shape)?;
     let operands = [operand(repeated), along.operand, operand(fresh.layout())];
-    let space = Space::new(shape, &operands, Some(array.dtype().size()), along.named(call))?;
+    let space = IndexSpace::new(shape, &operands, Some(array.dtype().size()), along.named(call))?;
     let name = call.name();
     if device.is_cpu() {
         let indices = index.memory().host(name)?;
-        if check == Check::Report {
+        if check == IndexCheck::Report {
             check_on_host(call, along, index, indices)?;
         }
         let indices = host::Indices::new(indices, index.dtype());
@@ -176,7 +176,7 @@ fn read(
     } else if space.count() > 0 {
         let indices = kernels::Indices { memory: index.memory().cuda(name)?, dtype: index.dtype() };
         let (from, mut to) = (array.memory().cuda(name)?, fresh.memory_mut());
-        let (stream, checked) = (stream(&device)?, check == Check::Report);
+        let (stream, checked) = (stream(&device)?, check == IndexCheck::Report);
         // SAFETY: layouts of the operands' own memory, the array's at the axis by positions that it has.
         unsafe { kernels::gather(&stream, &space, indices, from, to.cuda(name)?, checked)? };
     }

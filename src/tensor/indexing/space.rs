@@ -1,4 +1,4 @@
-//! [`Space`], the elements that an indexed copy moves: the parameter of the kernels of `csrc/kernels/indexed.cuh`, and
+//! [`IndexSpace`], the elements that an indexed copy moves: the parameter of the kernels of `csrc/kernels/indexed.cuh`, and
 //! what the CPU walks.
 //!
 //! Every operation of indexing is one shape: for each of its elements an index is read, and it leads along one axis of an
@@ -13,7 +13,7 @@ use crate::types::{MAXIMUM_RANK, Shape};
 
 /// Those of a shape, and one for the bytes of an element.
 pub(super) const DIMENSIONS: usize = MAXIMUM_RANK + 1;
-/// The most operands; see [`Space::new`].
+/// The most operands; see [`IndexSpace::new`].
 pub(super) const OPERANDS: usize = 5;
 /// The operands whose elements are moved.
 const MOVED: [usize; 2] = [1, 2];
@@ -22,38 +22,38 @@ const RUN: [i64; OPERANDS] = [0, 1, 1, 0, 0];
 
 /// One operand as it is before anything is made smaller, in its elements.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Operand {
+pub(super) struct IndexedOperand {
     pub(super) strides: [isize; MAXIMUM_RANK],
     pub(super) offset: usize,
     /// How far an index of 1 leads.
     pub(super) along: isize,
 }
 
-impl Operand {
+impl IndexedOperand {
     /// With these strides, by dimension.
-    pub(super) fn new(strides: &[isize], offset: usize) -> Operand {
-        let mut operand = Operand { strides: [0; MAXIMUM_RANK], offset, along: 0 };
+    pub(super) fn new(strides: &[isize], offset: usize) -> IndexedOperand {
+        let mut operand = IndexedOperand { strides: [0; MAXIMUM_RANK], offset, along: 0 };
         operand.strides[..strides.len()].copy_from_slice(strides);
         operand
     }
 
     /// In which the index leads along `axis`: the dimension's stride is the index's.
-    pub(super) fn along(mut self, axis: usize) -> Operand {
+    pub(super) fn along(mut self, axis: usize) -> IndexedOperand {
         self.along = std::mem::take(&mut self.strides[axis]);
         self
     }
 
     /// In which the coordinate along `axis` leads where the index did.
-    pub(super) fn across(mut self, axis: usize) -> Operand {
+    pub(super) fn across(mut self, axis: usize) -> IndexedOperand {
         self.strides[axis] = std::mem::take(&mut self.along);
         self
     }
 }
 
-/// Exactly the `Space` of indexed.cuh, with dimension 0 the innermost.
+/// Exactly the `IndexSpace` of indexed.cuh, with dimension 0 the innermost.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
-pub(super) struct Space {
+pub(super) struct IndexSpace {
     shape: [u64; DIMENSIONS],
     stride: [[i64; DIMENSIONS]; OPERANDS],
     offset: [i64; OPERANDS],
@@ -68,7 +68,7 @@ pub(super) struct Space {
     operation: u32,
 }
 
-impl Space {
+impl IndexSpace {
     /// The elements of `shape`, each of `bytes` bytes, indices that lead along `size` positions of `axis` (for the report).
     ///
     /// Operands: the indices, the array that they lead in, the elements that it exchanges with it, and for a scatter with
@@ -81,12 +81,12 @@ impl Space {
     /// [`Error::InvalidArgument`] for more bytes than 63 bits count.
     pub(super) fn new(
         shape: &Shape,
-        operands: &[Operand],
+        operands: &[IndexedOperand],
         bytes: Option<usize>,
         (operation, axis, size): (u32, usize, usize),
-    ) -> Result<Space> {
+    ) -> Result<IndexSpace> {
         let mut space =
-            Space { size: size as u64, axis: axis as u32, operation, ..bytemuck::Zeroable::zeroed() };
+            IndexSpace { size: size as u64, axis: axis as u32, operation, ..bytemuck::Zeroable::zeroed() };
         if shape.count().checked_mul(bytes.unwrap_or(1)).is_none_or(|bytes| isize::try_from(bytes).is_err()) {
             let found = format!("{} elements of {} bytes", shape.count(), bytes.unwrap_or(1));
             return Err(Error::invalid("an indexed copy", found, "bytes that 63 bits count"));
@@ -136,7 +136,7 @@ impl Space {
 
     /// The same bytes in the widest units that runs and addresses (of the array and the elements) allow, and a unit's size:
     /// at most 16.
-    pub(super) fn in_units(mut self, addresses: [u64; 2]) -> (Space, usize) {
+    pub(super) fn in_units(mut self, addresses: [u64; 2]) -> (IndexSpace, usize) {
         let mut bytes = 1;
         let start = addresses[0] | addresses[1];
         while bytes < 16 && self.pairs_up() && start.is_multiple_of(2 * bytes as u64) {
@@ -157,7 +157,7 @@ impl Space {
     }
 
     /// With what kernels know of sizes and places beforehand.
-    pub(super) fn for_kernels(mut self) -> Space {
+    pub(super) fn for_kernels(mut self) -> IndexSpace {
         const NEAR: i128 = 1 << 31;
         let small = (1..NEAR).contains(&(self.count() as i128));
         let reach = |operand: usize| {
@@ -230,7 +230,7 @@ impl Space {
 
 /// Goes through a space's runs in order.
 pub(super) struct Walk<'a> {
-    space: &'a Space,
+    space: &'a IndexSpace,
     first: usize,
     coordinates: [u64; DIMENSIONS],
     /// Of the run's first unit, by operand, without what the index adds.
@@ -265,20 +265,20 @@ mod tests {
     }
 
     /// Rows of `array` ([rows, width]) by an index.
-    fn rows(indices: usize, width: usize, bytes: usize, offset: usize) -> Space {
+    fn rows(indices: usize, width: usize, bytes: usize, offset: usize) -> IndexSpace {
         let operands = [
-            Operand::new(&[1, 0], 0),
-            Operand::new(&[width as isize, 1], offset).along(0),
-            Operand::new(&[width as isize, 1], 0),
+            IndexedOperand::new(&[1, 0], 0),
+            IndexedOperand::new(&[width as isize, 1], offset).along(0),
+            IndexedOperand::new(&[width as isize, 1], 0),
         ];
-        Space::new(&shape(&[indices, width]), &operands, Some(bytes), (0, 0, 9)).unwrap()
+        IndexSpace::new(&shape(&[indices, width]), &operands, Some(bytes), (0, 0, 9)).unwrap()
     }
 
     #[test]
     fn the_space_is_the_kernels() {
-        assert_eq!(size_of::<Space>(), 8 * (17 + 5 * 17 + 5 + 5) + 4 * (17 + 17 + 2) + 16);
-        assert_eq!(std::mem::offset_of!(Space, offset), 8 * 6 * 17);
-        assert_eq!(std::mem::offset_of!(Space, size), 8 * (6 * 17 + 10) + 4 * 36);
+        assert_eq!(size_of::<IndexSpace>(), 8 * (17 + 5 * 17 + 5 + 5) + 4 * (17 + 17 + 2) + 16);
+        assert_eq!(std::mem::offset_of!(IndexSpace, offset), 8 * 6 * 17);
+        assert_eq!(std::mem::offset_of!(IndexSpace, size), 8 * (6 * 17 + 10) + 4 * 36);
     }
 
     #[test]
@@ -299,24 +299,31 @@ mod tests {
 
     #[test]
     fn elements_by_their_own_indices_stay_elements() {
-        let operands =
-            [Operand::new(&[4, 1], 0), Operand::new(&[4, 1], 0).along(0), Operand::new(&[4, 1], 0)];
-        let space = Space::new(&shape(&[3, 4]), &operands, Some(8), (0, 0, 3)).unwrap();
+        let operands = [
+            IndexedOperand::new(&[4, 1], 0),
+            IndexedOperand::new(&[4, 1], 0).along(0),
+            IndexedOperand::new(&[4, 1], 0),
+        ];
+        let space = IndexSpace::new(&shape(&[3, 4]), &operands, Some(8), (0, 0, 3)).unwrap();
         let (wide, bytes) = space.in_units([0, 0]);
         assert_eq!((bytes, wide.rank, wide.along[1], wide.run()), (8, 2, 4, 1));
         // A flat take: one dimension.
-        let operands = [Operand::new(&[4, 1], 0), Operand { along: 1, ..Operand::new(&[0, 0], 0) }];
-        let operands = [operands[0], operands[1], Operand::new(&[4, 1], 0)];
-        let space = Space::new(&shape(&[3, 4]), &operands, Some(16), (0, 0, 3)).unwrap();
+        let operands =
+            [IndexedOperand::new(&[4, 1], 0), IndexedOperand { along: 1, ..IndexedOperand::new(&[0, 0], 0) }];
+        let operands = [operands[0], operands[1], IndexedOperand::new(&[4, 1], 0)];
+        let space = IndexSpace::new(&shape(&[3, 4]), &operands, Some(16), (0, 0, 3)).unwrap();
         assert_eq!(space.in_units([0, 8]).1, 8);
         assert_eq!((space.in_units([0, 0]).0.rank, space.in_units([0, 0]).1), (1, 16));
     }
 
     #[test]
     fn a_walk_is_the_space_in_order() {
-        let operands =
-            [Operand::new(&[0, 1, 0], 3), Operand::new(&[100, 0, 1], 7), Operand::new(&[6, 2, 1], 0)];
-        let space = Space::new(&shape(&[2, 3, 2]), &operands, Some(1), (0, 1, 3)).unwrap();
+        let operands = [
+            IndexedOperand::new(&[0, 1, 0], 3),
+            IndexedOperand::new(&[100, 0, 1], 7),
+            IndexedOperand::new(&[6, 2, 1], 0),
+        ];
+        let space = IndexSpace::new(&shape(&[2, 3, 2]), &operands, Some(1), (0, 1, 3)).unwrap();
         assert_eq!(space.run(), 2);
         for start in 0..6 {
             let mut walk = space.walk(start);
@@ -331,8 +338,8 @@ mod tests {
 
     #[test]
     fn too_much_is_an_error() {
-        let operands = [Operand::new(&[0], 0); 3];
-        let error = Space::new(&shape(&[1 << 60]), &operands, Some(16), (0, 0, 1)).unwrap_err();
+        let operands = [IndexedOperand::new(&[0], 0); 3];
+        let error = IndexSpace::new(&shape(&[1 << 60]), &operands, Some(16), (0, 0, 1)).unwrap_err();
         assert!(error.to_string().contains("16 bytes"), "{error}");
     }
 }

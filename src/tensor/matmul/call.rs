@@ -1,8 +1,8 @@
 //! One product in the memory of its operands, by the engines of a device or by the CPU's.
 
 use super::OPERATION;
-use super::fused::{Bias, Fused};
-use super::plan::Step;
+use super::epilogue::{Bias, MatmulEpilogue};
+use super::plan::GemmStep;
 use crate::driver::DeviceSlice;
 use crate::error::{Error, Result};
 use crate::fuse::Number;
@@ -12,7 +12,7 @@ use crate::tensor::storage::MemoryMut;
 use crate::tensor::tensor::Tensor;
 use crate::types::{DType, Element, NumberKind};
 
-pub(super) struct Call<'a, 'm, 'k> {
+pub(super) struct MatmulCall<'a, 'm, 'k> {
     pub left: &'a Tensor,
     pub right: &'a Tensor,
     /// Alpha and beta.
@@ -20,7 +20,7 @@ pub(super) struct Call<'a, 'm, 'k> {
     pub memory: &'a mut MemoryMut<'m>,
     /// The first element of the result.
     pub start: usize,
-    pub fused: &'a Fused,
+    pub fused: &'a MatmulEpilogue,
     /// What is kept, whose first element is its memory's.
     pub kept: Option<&'a mut MemoryMut<'k>>,
 }
@@ -52,9 +52,9 @@ macro_rules! of_types {
     };
 }
 
-impl Call<'_, '_, '_> {
+impl MatmulCall<'_, '_, '_> {
     /// A step of it, of elements that are known at run time.
-    pub fn any(&mut self, step: &Step, result: DType) -> Result<()> {
+    pub fn any(&mut self, step: &GemmStep, result: DType) -> Result<()> {
         let types = (self.left.dtype(), result);
         match &self.memory {
             MemoryMut::Host(_) => of_types!(types, T, C => self.on_host::<T, C>(step)),
@@ -74,10 +74,10 @@ impl Call<'_, '_, '_> {
         Scalars::new(alpha, beta)
     }
 
-    fn on_host<T: GemmElement, C: GemmResult<T>>(&mut self, step: &Step) -> Result<()> {
+    fn on_host<T: GemmElement, C: GemmResult<T>>(&mut self, step: &GemmStep) -> Result<()> {
         let (alpha, beta) = self.factors::<T>();
         let [of_a, of_b, of_c] = step.starts;
-        let Fused { bias, activation, residual } = self.fused;
+        let MatmulEpilogue { bias, activation, residual } = self.fused;
         let (a, b) = (on_host::<T>(self.left, of_a)?, on_host::<T>(self.right, of_b)?);
         let mut epilogue = HostEpilogue::new().activation(*activation);
         if let Some(bias) = bias {
@@ -97,9 +97,9 @@ impl Call<'_, '_, '_> {
         gemm_host_with::<T, C>(&step.product, alpha, a, b, beta, c, epilogue)
     }
 
-    fn on_device(&mut self, step: &Step, result: DType, scalars: Scalars) -> Result<()> {
+    fn on_device(&mut self, step: &GemmStep, result: DType, scalars: Scalars) -> Result<()> {
         let [of_a, of_b, of_c] = step.starts;
-        let Fused { bias, activation, residual } = self.fused;
+        let MatmulEpilogue { bias, activation, residual } = self.fused;
         let c = self.memory.cuda(OPERATION)?;
         let stream = stream(&Device::from(c.device()))?;
         let (a, b) = (on_device(self.left, of_a)?, on_device(self.right, of_b)?);
@@ -123,8 +123,8 @@ impl Call<'_, '_, '_> {
 }
 
 /// What is a row of the tensors' product is a column of its transpose.
-fn by_row(bias: &Bias, step: &Step) -> bool {
-    bias.by_row != step.turned
+fn by_row(bias: &Bias, step: &GemmStep) -> bool {
+    bias.by_row != step.swapped
 }
 
 /// Memory of so many bytes from this element on; of what has no elements the start is any.

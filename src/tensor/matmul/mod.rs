@@ -5,21 +5,21 @@
 //! call. What must stay true: elements of one dtype are multiplied, and nothing is cast unasked.
 
 mod call;
-mod fused;
+mod epilogue;
 mod plan;
 
 use super::device::Device;
 use super::in_place::TensorMut;
-use super::kernel::{Output, Target};
+use super::kernel::{Output, OutputTarget};
 use super::storage::MemoryMut;
 use super::tensor::{Tensor, mismatch, one_device};
 use crate::error::{Error, Result};
 use crate::fuse::Number;
 use crate::gemm::{Activation, Choice};
 use crate::types::{DType, Layout, NumberKind};
-use call::Call;
-use fused::Fused;
-use plan::{Lying, Matrices, lying, result_shape};
+use call::MatmulCall;
+use epilogue::MatmulEpilogue;
+use plan::{Matrices, StorageOrder, result_shape, storage_order};
 
 /// What errors call it.
 const OPERATION: &str = "a product of tensors";
@@ -35,7 +35,7 @@ const OPERATION: &str = "a product of tensors";
 /// | bias | the result's | broadcasts to the result, and varies along its columns alone, or along its rows alone: `[n]` or `[m, 1]` | copied where its numbers do not lie one behind another |
 /// | residual | the result's | broadcasts to the result | copied where it is not contiguous in the result's shape |
 ///
-/// Bias, activation, residual and what [`of_keeping`](Self::of_keeping) keeps are for results of `F16`, `BF16`, `F32` and
+/// Bias, activation, residual and what [`of_with_aux`](Self::of_with_aux) keeps are for results of `F16`, `BF16`, `F32` and
 /// `F64`. Of a product with a vector the shapes are the result's too: `[m]` is a bias of a matrix times a vector.
 ///
 /// ```
@@ -150,7 +150,7 @@ impl<'t> Matmul<'t> {
     /// use selvedge::gemm::Activation;
     /// use selvedge::tensor::{Device, Matmul, Tensor};
     /// let a = Tensor::new([[1.0f32, -2.0], [3.0, -4.0]], &Device::cpu())?;
-    /// let (c, before) = Matmul::new().activation(Activation::Relu).of_keeping(&a, &a)?;
+    /// let (c, before) = Matmul::new().activation(Activation::Relu).of_with_aux(&a, &a)?;
     /// assert_eq!(before.to_vec::<f32>()?, [-5.0, 6.0, -9.0, 10.0]);
     /// assert_eq!(c.to_vec::<f32>()?, [0.0, 6.0, 0.0, 10.0]);
     /// # Ok::<(), selvedge::Error>(())
@@ -159,7 +159,7 @@ impl<'t> Matmul<'t> {
     /// # Errors
     ///
     /// As [`of`](Self::of).
-    pub fn of_keeping(&self, a: &Tensor, b: &Tensor) -> Result<(Tensor, Tensor)> {
+    pub fn of_with_aux(&self, a: &Tensor, b: &Tensor) -> Result<(Tensor, Tensor)> {
         let (product, kept) = self.make(a, b, true)?;
         let missing = || Error::invalid(OPERATION, "nothing kept", "what the activation is applied to");
         Ok((product, kept.ok_or_else(missing)?))
@@ -173,11 +173,11 @@ impl<'t> Matmul<'t> {
         if keeps {
             self.check_fused("what is kept", a, b, dtype)?;
         }
-        let fused = Fused::new(self, &shape, (a.rank(), b.rank()))?;
+        let fused = MatmulEpilogue::new(self, &shape, (a.rank(), b.rank()))?;
         let mut fresh = Output::of_shape(&device, dtype, &shape)?;
         let mut kept = if keeps { Some(Output::of_shape(&device, dtype, &shape)?) } else { None };
         let layout = as_matrices(fresh.layout(), (a.rank(), b.rank()))?;
-        let target = Target::new(fresh.memory_mut(), dtype, &layout);
+        let target = OutputTarget::new(fresh.memory_mut(), dtype, &layout);
         self.run((a, b), Number::Integer(0), target, &fused, kept.as_mut().map(Output::memory_mut))?;
         Ok((fresh.into_tensor(), kept.map(Output::into_tensor)))
     }
@@ -217,12 +217,12 @@ impl<'t> Matmul<'t> {
         self.check_dtypes(a, b, c.dtype())?;
         check_number("beta", beta, c.dtype())?;
         let (ranks, reads) = ((a.rank(), b.rank()), !is_zero(beta));
-        let fused = Fused::new(self, &shape, ranks)?;
+        let fused = MatmulEpilogue::new(self, &shape, ranks)?;
         // Where C lies in a way that no product writes, or not as the residual does, a copy of it takes the product.
         let direct = |layout: &Layout| {
             let lies_alike = self.residual.is_none() || layout.is_contiguous();
             let layout = as_matrices(layout, ranks)?;
-            Ok::<_, Error>((lying(&layout).is_some() && !layout.may_overlap() && lies_alike, layout))
+            Ok::<_, Error>((storage_order(&layout).is_some() && !layout.may_overlap() && lies_alike, layout))
         };
         if !direct(c.layout())?.0 {
             let mut dense = c.copy()?;
@@ -287,28 +287,28 @@ impl<'t> Matmul<'t> {
         &self,
         (a, b): (&Tensor, &Tensor),
         beta: Number,
-        target: Target<'_>,
-        fused: &Fused,
+        target: OutputTarget<'_>,
+        fused: &MatmulEpilogue,
         mut kept: Option<MemoryMut<'_>>,
     ) -> Result<()> {
         let (a, b) = (with_rows(a)?, with_columns(b)?);
         let ((a, on_a), (b, on_b)) = (readable(a)?, readable(b)?);
         let (mut memory, result, c) = target.into_parts();
-        let on_c = lying(c).ok_or_else(|| {
+        let on_c = storage_order(c).ok_or_else(|| {
             Error::invalid(OPERATION, format!("a result of {c:?}"), "one whose rows or columns lie in memory")
         })?;
         let matrices = Matrices {
             layouts: [a.layout(), b.layout(), c],
-            lying: [on_a, on_b, on_c],
+            order: [on_a, on_b, on_c],
             conjugate: self.conjugate,
             choice: self.choice,
             own_rows: fused.has_bias_of_rows(),
         };
         for step in &matrices.steps()? {
-            let [left, right] = if step.turned { [&b, &a] } else { [&a, &b] };
+            let [left, right] = if step.swapped { [&b, &a] } else { [&a, &b] };
             let (factors, start) = ((self.alpha, beta), c.offset());
             let (memory, kept) = (&mut memory, kept.as_mut());
-            Call { left, right, factors, memory, start, fused, kept }.any(step, result)?;
+            MatmulCall { left, right, factors, memory, start, fused, kept }.any(step, result)?;
         }
         Ok(())
     }
@@ -358,13 +358,13 @@ fn with_columns(b: &Tensor) -> Result<Tensor> {
 }
 
 /// The tensor where a product can read it, else a copy; and how its matrices lie.
-fn readable(tensor: Tensor) -> Result<(Tensor, Lying)> {
-    if let Some(lying) = lying(tensor.layout()) {
-        return Ok((tensor, lying));
+fn readable(tensor: Tensor) -> Result<(Tensor, StorageOrder)> {
+    if let Some(order) = storage_order(tensor.layout()) {
+        return Ok((tensor, order));
     }
     let copy = tensor.copy()?;
-    match lying(copy.layout()) {
-        Some(lying) => Ok((copy, lying)),
+    match storage_order(copy.layout()) {
+        Some(order) => Ok((copy, order)),
         None => Err(Error::invalid(OPERATION, format!("{:?}", copy.layout()), "a contiguous copy")),
     }
 }

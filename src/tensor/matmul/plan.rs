@@ -12,21 +12,21 @@ const MOST_ROWS: usize = (i32::MAX - 255) as usize;
 
 /// How a matrix lies in memory, in a way that a product reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Lying {
+pub(super) struct StorageOrder {
     pub transposed: bool,
     pub leading: usize,
 }
 
 /// How a matrix of this layout's last two dimensions lies; none where neither its rows nor its columns are what a product
 /// reads, or matrices of the batch lie backwards.
-pub(super) fn lying(layout: &Layout) -> Option<Lying> {
+pub(super) fn storage_order(layout: &Layout) -> Option<StorageOrder> {
     let (&[.., rows, columns], &[ref batch @ .., row, column]) = (&layout.shape()[..], layout.strides())
     else {
         return None;
     };
     if layout.count() == 0 {
         // Nothing is read, wherever it lies.
-        return Some(Lying { transposed: false, leading: columns });
+        return Some(StorageOrder { transposed: false, leading: columns });
     }
     if batch.iter().any(|stride| *stride < 0) {
         return None;
@@ -35,8 +35,10 @@ pub(super) fn lying(layout: &Layout) -> Option<Lying> {
         let leading = if lines == 1 { length } else { usize::try_from(line).ok()? };
         (leading >= length && (length == 1 || element == 1)).then_some(leading)
     };
-    let plain = along(rows, columns, row, column).map(|leading| Lying { transposed: false, leading });
-    plain.or_else(|| along(columns, rows, column, row).map(|leading| Lying { transposed: true, leading }))
+    let plain = along(rows, columns, row, column).map(|leading| StorageOrder { transposed: false, leading });
+    plain.or_else(|| {
+        along(columns, rows, column, row).map(|leading| StorageOrder { transposed: true, leading })
+    })
 }
 
 /// A dimension over which products are repeated: its size, and the strides of A, B and C.
@@ -48,17 +50,17 @@ struct Repeated {
 
 /// One call of a product, and where A, B and C begin, in elements from their tensors' first ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct GemmStep {
     pub product: Product,
     pub starts: [usize; 3],
     /// Whether Cᵀ = Bᵀ · Aᵀ is computed: A of the product is the right operand, and its start comes first.
-    pub turned: bool,
+    pub swapped: bool,
 }
 
 /// What is multiplied: layouts of at least two dimensions, with how their matrices lie.
 pub(super) struct Matrices<'a> {
     pub layouts: [&'a Layout; 3],
-    pub lying: [Lying; 3],
+    pub order: [StorageOrder; 3],
     pub conjugate: [bool; 2],
     pub choice: Option<Choice>,
     /// Whether each matrix's rows differ from those of the next one, by a number that is added to each row.
@@ -71,7 +73,7 @@ impl Matrices<'_> {
     /// # Errors
     ///
     /// As [`Product::check`] has for sizes.
-    pub(super) fn steps(&self) -> Result<Vec<Step>> {
+    pub(super) fn steps(&self) -> Result<Vec<GemmStep>> {
         let [a, b, c] = self.layouts;
         let (Some(&[m, k]), Some(&[_, n])) = (a.shape().last_chunk(), b.shape().last_chunk()) else {
             return Err(Error::invalid("a matrix product", format!("{a:?} and {b:?}"), "two dimensions"));
@@ -90,14 +92,14 @@ impl Matrices<'_> {
             }
         }
         let mut rows = m;
-        let mut leading = self.lying.map(|lying| lying.leading);
+        let mut leading = self.order.map(|order| order.leading);
         // Products that share B, and whose rows of A and C lie behind one another, are one of more rows.
         while let Some(last) = repeated.last() {
             let of = |which: usize| if rows == 1 { last.strides[which] } else { leading[which] };
             let together = last.strides[1] == 0
                 && !self.own_rows
-                && !self.lying[0].transposed
-                && !self.lying[2].transposed
+                && !self.order[0].transposed
+                && !self.order[2].transposed
                 && last.strides[0] == rows * of(0)
                 && last.strides[2] == rows * of(2)
                 && of(0) >= k
@@ -113,7 +115,7 @@ impl Matrices<'_> {
         // The longest of what is left is the batch, and the others are walked.
         let longest = (0..repeated.len()).max_by_key(|index| repeated[*index].size);
         let batch = longest.map_or(Repeated { size: 1, strides: [0; 3] }, |index| repeated.remove(index));
-        let mut transposed = self.lying.map(|lying| lying.transposed);
+        let mut transposed = self.order.map(|order| order.transposed);
         // Of one column the transpose is computed, which is one row: engines like few rows better than few columns.
         let column = n == 1 && rows > 1 && leading[2] == 1;
         if column {
@@ -124,12 +126,12 @@ impl Matrices<'_> {
             }
         }
         // Of a result that lies by columns the transpose lies by rows.
-        let turned = column || transposed[2];
+        let swapped = column || transposed[2];
         let mut sides =
-            [0, 1].map(|which| (transposed[which] != turned, self.conjugate[which], leading[which]));
+            [0, 1].map(|which| (transposed[which] != swapped, self.conjugate[which], leading[which]));
         let mut order = [0, 1, 2];
         let mut size = (rows, n);
-        if turned {
+        if swapped {
             sides.reverse();
             order = [1, 0, 2];
             size = (n, rows);
@@ -150,7 +152,8 @@ impl Matrices<'_> {
             product = product.by(choice);
         }
         product.check()?;
-        let step = |starts: [usize; 3]| Step { product, starts: order.map(|which| starts[which]), turned };
+        let step =
+            |starts: [usize; 3]| GemmStep { product, starts: order.map(|which| starts[which]), swapped };
         Ok(walk(&repeated).map(step).collect())
     }
 }
@@ -215,7 +218,7 @@ mod tests {
     }
 
     fn lies(sizes: &[usize], strides: &[isize]) -> Option<(bool, usize)> {
-        lying(&of(sizes, strides)).map(|lying| (lying.transposed, lying.leading))
+        storage_order(&of(sizes, strides)).map(|order| (order.transposed, order.leading))
     }
 
     #[test]
@@ -237,14 +240,14 @@ mod tests {
         assert_eq!(lies(&[0, 3, 4], &[-12, 5, 7]), Some((false, 4)));
     }
 
-    fn steps(a: &Layout, b: &Layout, c: &Layout) -> Vec<Step> {
+    fn steps(a: &Layout, b: &Layout, c: &Layout) -> Vec<GemmStep> {
         steps_with(a, b, c, false)
     }
 
-    fn steps_with(a: &Layout, b: &Layout, c: &Layout, own_rows: bool) -> Vec<Step> {
+    fn steps_with(a: &Layout, b: &Layout, c: &Layout, own_rows: bool) -> Vec<GemmStep> {
         let layouts = [a, b, c];
-        let lying = layouts.map(|layout| lying(layout).unwrap());
-        Matrices { layouts, lying, conjugate: [false; 2], choice: None, own_rows }.steps().unwrap()
+        let order = layouts.map(|layout| storage_order(layout).unwrap());
+        Matrices { layouts, order, conjugate: [false; 2], choice: None, own_rows }.steps().unwrap()
     }
 
     fn dense(sizes: &[usize]) -> Layout {
@@ -274,12 +277,12 @@ mod tests {
     fn one_column_is_computed_as_one_row() {
         // A batch of matrices times one vector: all rows at once, and the vector on the left.
         let made = steps(&dense(&[5, 3, 4]), &dense(&[4, 1]), &dense(&[5, 3, 1]));
-        assert_eq!((made.len(), made[0].turned), (1, true));
-        let turned = Product::new(1, 15, 4).b(Operation::Transpose).leading(4, 4, 15);
-        assert_eq!(made[0].product, turned.batch(1, 0, 0, 0));
+        assert_eq!((made.len(), made[0].swapped), (1, true));
+        let swapped = Product::new(1, 15, 4).b(Operation::Transpose).leading(4, 4, 15);
+        assert_eq!(made[0].product, swapped.batch(1, 0, 0, 0));
         // A vector with steps stays a column.
         let made = steps(&dense(&[3, 4]), &of(&[4, 1], &[7, 1]), &dense(&[3, 1]));
-        assert_eq!((made[0].product.operation_a(), made[0].turned), (Operation::Transpose, true));
+        assert_eq!((made[0].product.operation_a(), made[0].swapped), (Operation::Transpose, true));
         // A column of a matrix is written as it is.
         let made = steps(&dense(&[3, 4]), &dense(&[4, 1]), &of(&[3, 1], &[8, 1]));
         assert_eq!(made[0].product, Product::new(3, 1, 4).leading(4, 1, 8));
@@ -288,8 +291,8 @@ mod tests {
     #[test]
     fn a_result_that_lies_by_columns_is_the_transpose_of_one_that_does_not() {
         let made = steps(&dense(&[2, 3, 4]), &of(&[4, 5], &[1, 6]), &of(&[2, 3, 5], &[20, 1, 3]));
-        let turned = Product::new(5, 3, 4).b(Operation::Transpose).leading(6, 4, 3).batch(2, 0, 12, 20);
-        assert_eq!(made, [Step { product: turned, starts: [0; 3], turned: true }]);
+        let swapped = Product::new(5, 3, 4).b(Operation::Transpose).leading(6, 4, 3).batch(2, 0, 12, 20);
+        assert_eq!(made, [GemmStep { product: swapped, starts: [0; 3], swapped: true }]);
     }
 
     #[test]

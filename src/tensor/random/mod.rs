@@ -3,7 +3,7 @@
 //! Every draw is one expression of the words of its part of the stream, so it is one kernel, and the same bits on every
 //! device.
 
-mod draws;
+mod distributions;
 mod generator;
 
 pub use generator::{Generator, GeneratorState};

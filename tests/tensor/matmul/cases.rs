@@ -332,7 +332,7 @@ fn random_fused<T: Number, C: Number>(seed: u64, device: &Device) -> Checked {
         before.iter().zip(&residuals).map(|(x, residual)| relu(*x) + residual).collect()
     };
     let before: Vec<Whole> = sums.iter().zip(&biases).map(|(sum, bias)| sum * 2 + bias).collect();
-    let (c, kept) = matmul.of_keeping(&a, &b).map_err(failed)?;
+    let (c, kept) = matmul.of_with_aux(&a, &b).map_err(failed)?;
     compare::<C>(&kept, &before, &format!("{what}, kept"))?;
     compare::<C>(&c, &finished(&before), &what)?;
     compare::<C>(&matmul.of(&a, &b).map_err(failed)?, &finished(&before), &what)?;
@@ -367,7 +367,7 @@ pub fn layers(device: &Device) -> Checked {
         let x = Tensor::new([1.0f32, -0.5], device)?;
         let bias = Tensor::new([0.125f32, -2.0, 0.0], device)?;
         let layer = Matmul::new().bias(&bias).activation(Activation::Gelu);
-        let (from_row, kept) = layer.of_keeping(&x, &weights)?;
+        let (from_row, kept) = layer.of_with_aux(&x, &weights)?;
         let from_column = layer.of(&weights.transpose(0, 1)?, &x)?;
         let dot = Matmul::new().bias(&bias.select(0, 0)?).of(&x, &x)?;
         let gelu = |x: &f32| 0.5 * x * (1.0 + (0.797_884_6 * (x + 0.044_715 * x * x * x)).tanh());

@@ -1,36 +1,36 @@
-//! [`Measure`], what a reduction of a tensor computes: its expressions before and behind the fold, made once a dtype.
+//! [`ReductionKind`], what a reduction of a tensor computes: its expressions before and behind the fold, made once a dtype.
 
-use super::recipe::Chain;
+use super::cached_operation::AppendOnlyMap;
 use crate::error::{Error, Result};
 use crate::fuse::{Expr, Expression, Fold, Graph, Reduction};
 use crate::types::DType;
 
 /// One pass over a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Measure {
+pub(super) enum ReductionKind {
     Fold(Fold),
-    Nonzero,
+    CountNonzero,
     /// Divided by a scalar.
     Mean,
     /// A mean in the dtype that it was computed in.
-    Center,
+    UnroundedMean,
     /// Squared distances from a second input, divided by a scalar.
     Variance,
     /// Its root.
-    Deviation,
-    NormCount,
+    StandardDeviation,
+    NormZero,
     NormOne,
     NormTwo,
-    NormMost,
-    NormLeast,
+    NormInfinity,
+    NormNegativeInfinity,
     /// By two scalars that are both the power.
     NormPower,
     /// The greatest, or 0 where that is infinite.
-    Shift,
+    LogSumExpShift,
     /// 0 in the dtype of a shift.
-    Nothing,
+    LogSumExpEmptyShift,
     /// The sum of exponentials less a second input.
-    Exponentials,
+    LogSumExpSum,
 }
 
 /// The dtype that a mean of elements is computed in: f32 for narrower floats, f64 for integers and bools.
@@ -62,22 +62,24 @@ fn finish<'g>(
     reduction.then(&behind.expression(&[make(value)])?)
 }
 
-impl Measure {
+impl ReductionKind {
     /// The operation's name in errors.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Measure::Fold(fold) => fold.name(),
-            Measure::Nonzero => "count_nonzero",
-            Measure::Mean | Measure::Center => "mean",
-            Measure::Variance => "var",
-            Measure::Deviation => "std",
-            Measure::NormCount
-            | Measure::NormOne
-            | Measure::NormTwo
-            | Measure::NormMost
-            | Measure::NormLeast
-            | Measure::NormPower => "norm",
-            Measure::Shift | Measure::Nothing | Measure::Exponentials => "logsumexp",
+            ReductionKind::Fold(fold) => fold.name(),
+            ReductionKind::CountNonzero => "count_nonzero",
+            ReductionKind::Mean | ReductionKind::UnroundedMean => "mean",
+            ReductionKind::Variance => "var",
+            ReductionKind::StandardDeviation => "std",
+            ReductionKind::NormZero
+            | ReductionKind::NormOne
+            | ReductionKind::NormTwo
+            | ReductionKind::NormInfinity
+            | ReductionKind::NormNegativeInfinity
+            | ReductionKind::NormPower => "norm",
+            ReductionKind::LogSumExpShift
+            | ReductionKind::LogSumExpEmptyShift
+            | ReductionKind::LogSumExpSum => "logsumexp",
         }
     }
 
@@ -87,10 +89,11 @@ impl Measure {
     ///
     /// [`Error::DTypeMismatch`] for a dtype for which it has no meaning.
     pub(super) fn reduction(self, dtype: DType) -> Result<&'static Reduction> {
-        static KEPT: [Chain<(Measure, DType), Reduction>; 32] = [const { Chain::new() }; 32];
+        static CACHE: [AppendOnlyMap<(ReductionKind, DType), Reduction>; 32] =
+            [const { AppendOnlyMap::new() }; 32];
         let key = (self, dtype);
-        let place = dtype as usize % KEPT.len();
-        KEPT[place].find_or_add(|known| *known == key, || Ok((key, self.make(dtype)?)))
+        let place = dtype as usize % CACHE.len();
+        CACHE[place].find_or_add(|known| *known == key, || Ok((key, self.make(dtype)?)))
     }
 
     fn make(self, dtype: DType) -> Result<Reduction> {
@@ -101,7 +104,14 @@ impl Measure {
         if dtype.is_storage_only() {
             return refuse("a dtype to compute in; cast it first, such as to f32");
         }
-        if dtype.is_complex() && matches!(self, Measure::Shift | Measure::Nothing | Measure::Exponentials) {
+        if dtype.is_complex()
+            && matches!(
+                self,
+                ReductionKind::LogSumExpShift
+                    | ReductionKind::LogSumExpEmptyShift
+                    | ReductionKind::LogSumExpSum
+            )
+        {
             return refuse("a real dtype, or bool");
         }
         let (graph, behind) = (Graph::new(), Graph::new());
@@ -110,35 +120,36 @@ impl Measure {
         let size = || x.cast(work).abs();
         let sum = |of: Expr<'_>| graph.reduction(Fold::Sum, of);
         match self {
-            Measure::Fold(fold) => graph.reduction(fold, x),
-            Measure::Nonzero => sum(x.cast(DType::Bool)),
-            Measure::Mean | Measure::Center => {
+            ReductionKind::Fold(fold) => graph.reduction(fold, x),
+            ReductionKind::CountNonzero => sum(x.cast(DType::Bool)),
+            ReductionKind::Mean | ReductionKind::UnroundedMean => {
                 // In f64 for integers, whose sum in i64 may overflow.
                 let total = sum(x.cast(work))?;
-                let kept = if self == Measure::Mean { result } else { work };
+                let kept = if self == ReductionKind::Mean { result } else { work };
                 finish(total, &behind, |total| (total / behind.scalar(work)).cast(kept))
             }
-            Measure::Variance | Measure::Deviation => {
+            ReductionKind::Variance | ReductionKind::StandardDeviation => {
                 let mean = graph.input(work);
                 let total = sum(square(x.cast(work) - mean))?;
                 finish(total, &behind, |total| {
                     let variance = total / behind.scalar(work.part());
-                    let value = if self == Measure::Deviation { variance.sqrt() } else { variance };
+                    let value =
+                        if self == ReductionKind::StandardDeviation { variance.sqrt() } else { variance };
                     value.cast(result.part())
                 })
             }
-            Measure::NormCount => {
+            ReductionKind::NormZero => {
                 finish(sum(x.cast(DType::Bool))?, &behind, |count| count.cast(result.part()))
             }
-            Measure::NormOne => finish(sum(size())?, &behind, |total| total.cast(result.part())),
-            Measure::NormTwo => {
+            ReductionKind::NormOne => finish(sum(size())?, &behind, |total| total.cast(result.part())),
+            ReductionKind::NormTwo => {
                 finish(sum(square(x.cast(work)))?, &behind, |total| total.sqrt().cast(result.part()))
             }
-            Measure::NormMost | Measure::NormLeast => {
-                let fold = if self == Measure::NormMost { Fold::Maximum } else { Fold::Minimum };
+            ReductionKind::NormInfinity | ReductionKind::NormNegativeInfinity => {
+                let fold = if self == ReductionKind::NormInfinity { Fold::Maximum } else { Fold::Minimum };
                 finish(graph.reduction(fold, size())?, &behind, |most| most.cast(result.part()))
             }
-            Measure::NormPower => {
+            ReductionKind::NormPower => {
                 // In f64, where the logarithm's error is none of the result's. 0^p is 0, which e^(p ln 0) is too.
                 let power = graph.scalar(DType::F64);
                 let total = sum((size().cast(DType::F64).log() * power).exp())?;
@@ -146,14 +157,14 @@ impl Measure {
                     (total.log() / behind.scalar(DType::F64)).exp().cast(result.part())
                 })
             }
-            Measure::Shift => {
+            ReductionKind::LogSumExpShift => {
                 let most = graph.reduction(Fold::Maximum, x.cast(work))?;
                 finish(most, &behind, |most| {
                     most.is_infinite().choose(behind.number(0.0, most.dtype()), most)
                 })
             }
-            Measure::Nothing => sum(x.cast(work)),
-            Measure::Exponentials => {
+            ReductionKind::LogSumExpEmptyShift => sum(x.cast(work)),
+            ReductionKind::LogSumExpSum => {
                 let shift = graph.input(work);
                 sum((x.cast(work) - shift).exp())
             }
@@ -166,8 +177,8 @@ impl Measure {
     ///
     /// As [`reduction`](Self::reduction).
     pub(super) fn logarithm(dtype: DType) -> Result<&'static Expression> {
-        static KEPT: Chain<DType, Expression> = Chain::new();
-        KEPT.find_or_add(
+        static CACHE: AppendOnlyMap<DType, Expression> = AppendOnlyMap::new();
+        CACHE.find_or_add(
             |known| *known == dtype,
             || {
                 let graph = Graph::new();

@@ -8,12 +8,12 @@ use crate::types::DType;
 const PRECISION: usize = 8;
 
 /// How the numbers of a column are written.
-pub(super) struct Columns {
+pub(super) struct ColumnFormat {
     dtype: DType,
     scientific: bool,
     /// Digits behind the point: of all numbers where it is scientific, otherwise of the longest.
     fraction: usize,
-    /// Columns before the point, the sign included.
+    /// ColumnFormat before the point, the sign included.
     whole: usize,
 }
 
@@ -44,15 +44,15 @@ pub(super) fn plain(value: f64, dtype: DType) -> String {
     }
 }
 
-impl Columns {
+impl ColumnFormat {
     /// For these numbers. They are scientific where the largest is 10⁸ or more, one is below 10⁻⁴, or they span more than
     /// three powers of ten.
-    pub(super) fn of(values: impl Iterator<Item = f64> + Clone, dtype: DType) -> Columns {
+    pub(super) fn of(values: impl Iterator<Item = f64> + Clone, dtype: DType) -> ColumnFormat {
         let sizes = values.clone().map(f64::abs).filter(|size| *size > 0.0 && size.is_finite());
         let (least, most) =
             sizes.fold((f64::INFINITY, 0.0f64), |(least, most), size| (least.min(size), most.max(size)));
         let scientific = most > 0.0 && (most >= 1e8 || least < 1e-4 || most / least > 1000.0);
-        let mut columns = Columns { dtype, scientific, fraction: 0, whole: 0 };
+        let mut columns = ColumnFormat { dtype, scientific, fraction: 0, whole: 0 };
         for value in values.filter(|value| value.is_finite()) {
             let (whole, fraction, _) = columns.split(value, None);
             columns.whole = columns.whole.max(whole.len());
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     fn column(values: &[f64], dtype: DType) -> Vec<String> {
-        let columns = Columns::of(values.iter().copied(), dtype);
+        let columns = ColumnFormat::of(values.iter().copied(), dtype);
         values.iter().map(|value| columns.text(*value, false)).collect()
     }
 

@@ -1,30 +1,30 @@
-//! [`Call`], the operation that an index belongs to.
+//! [`IndexOperation`], the operation that an index belongs to.
 
 use crate::driver::{KernelError, NO_AXIS};
 use crate::error::Error;
 
-macro_rules! calls {
+macro_rules! operations {
     ($($call:ident $name:literal)*) => {
         /// An operation that reads indices.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(super) enum Call {
+        pub(super) enum IndexOperation {
             $($call),*
         }
 
-        static ERRORS: [KernelError; [$(Call::$call),*].len()] = [$(KernelError::index_out_of_range($name)),*];
+        static ERRORS: [KernelError; [$(IndexOperation::$call),*].len()] = [$(KernelError::index_out_of_range($name)),*];
 
-        impl Call {
+        impl IndexOperation {
             /// The method's name.
             pub(super) fn name(self) -> &'static str {
                 match self {
-                    $(Call::$call => $name),*
+                    $(IndexOperation::$call => $name),*
                 }
             }
         }
     };
 }
 
-calls! {
+operations! {
     Gather "gather"
     TakeAlongAxis "take_along_axis"
     IndexSelect "index_select"
@@ -38,7 +38,7 @@ calls! {
 /// The axis of an index that counts all elements, as kernels report it.
 pub(super) const FLAT: u32 = NO_AXIS;
 
-impl Call {
+impl IndexOperation {
     /// The number by which kernels report a wrong index of this operation.
     pub(super) fn code(self) -> u32 {
         ERRORS[self as usize].code()

@@ -5,9 +5,9 @@
 //! and kept. What must stay true: numbers that a caller chooses are scalars, never part of what is kept.
 
 use super::axes::Axes;
-use super::evaluate::{Source, evaluate_one};
-use super::kernel::{Output, Target, run_targets};
-use super::measure::Measure;
+use super::evaluate::{OperandSource, evaluate_one};
+use super::kernel::{Output, OutputTarget, run_targets};
+use super::reduction_kind::ReductionKind;
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
 use crate::fuse::{Fold, Number, Reduction};
@@ -93,7 +93,7 @@ fn run(
         return Err(Error::invalid(operation, "no inputs", "at least one"));
     };
     let mut result = Output::of_shape(&first.device(), reduction.output(), &axes.kept(first.shape())?)?;
-    let targets = vec![Target::all(&mut result)];
+    let targets = vec![OutputTarget::all(&mut result)];
     run_targets(
         operation,
         inputs,
@@ -109,31 +109,37 @@ fn run(
 }
 
 impl Tensor {
-    /// A measure of one pass.
-    fn measure(&self, measure: Measure, scalars: &[Number], axes: Axes<'_>, keepdim: bool) -> Result<Tensor> {
-        let axes = FoldedAxes::new(measure.name(), self.shape(), axes)?;
-        let result = self.measured(measure, &[], scalars, &axes)?;
+    /// A kind of one pass.
+    fn reduce(
+        &self,
+        kind: ReductionKind,
+        scalars: &[Number],
+        axes: Axes<'_>,
+        keepdim: bool,
+    ) -> Result<Tensor> {
+        let axes = FoldedAxes::new(kind.name(), self.shape(), axes)?;
+        let result = self.reduce_axes(kind, &[], scalars, &axes)?;
         axes.finish(result, keepdim)
     }
 
     /// The same with other inputs, that the first pass gave.
-    fn measured(
+    fn reduce_axes(
         &self,
-        measure: Measure,
+        kind: ReductionKind,
         others: &[&Tensor],
         scalars: &[Number],
         axes: &FoldedAxes,
     ) -> Result<Tensor> {
-        let reduction = measure.reduction(self.dtype())?;
+        let reduction = kind.reduction(self.dtype())?;
         let in_order = if axes.is_across(self) { Some(self.contiguous()?) } else { None };
         let mut inputs = vec![in_order.as_ref().unwrap_or(self)];
         inputs.extend_from_slice(others);
-        run(measure.name(), reduction, &inputs, scalars, axes)
+        run(kind.name(), reduction, &inputs, scalars, axes)
     }
 }
 
 macro_rules! folds {
-    ($($(#[doc = $doc:literal])* $name:ident $measure:expr;)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident $kind:expr;)*) => {
         /// Reductions. `axes` are those that are folded, `..` for all ([`Axes`]); negative ones count from the last. With
         /// `keepdim` they stay with size 1, otherwise they are gone.
         ///
@@ -149,7 +155,7 @@ macro_rules! folds {
                 $(#[doc = $doc])*
                 #[allow(clippy::missing_errors_doc)]
                 pub fn $name<'a>(&self, axes: impl Into<Axes<'a>>, keepdim: bool) -> Result<Tensor> {
-                    self.measure($measure, &[], axes.into(), keepdim)
+                    self.reduce($kind, &[], axes.into(), keepdim)
                 }
             )*
         }
@@ -167,16 +173,16 @@ folds! {
     /// assert_eq!(x.sum(&[0], true)?.shape()[..], [1, 3]);
     /// # Ok::<(), selvedge::Error>(())
     /// ```
-    sum Measure::Fold(Fold::Sum);
+    sum ReductionKind::Fold(Fold::Sum);
     /// The product, in the dtypes of [`sum`](Self::sum); 1 of no elements.
-    prod Measure::Fold(Fold::Product);
+    prod ReductionKind::Fold(Fold::Product);
     /// The least element; NaN where one is NaN.
-    min Measure::Fold(Fold::Minimum);
+    min ReductionKind::Fold(Fold::Minimum);
     /// The greatest element; NaN where one is NaN.
-    max Measure::Fold(Fold::Maximum);
+    max ReductionKind::Fold(Fold::Maximum);
     /// Where the least element is, as i64: the first of equal ones, and the first NaN where there is one. Over several
     /// axes it is the row-major index in them.
-    argmin Measure::Fold(Fold::ArgMinimum);
+    argmin ReductionKind::Fold(Fold::ArgMinimum);
     /// Where the greatest element is; as [`argmin`](Self::argmin).
     ///
     /// ```
@@ -186,13 +192,13 @@ folds! {
     /// assert_eq!(x.argmax(.., false)?.item::<i64>()?, 3);
     /// # Ok::<(), selvedge::Error>(())
     /// ```
-    argmax Measure::Fold(Fold::ArgMaximum);
+    argmax ReductionKind::Fold(Fold::ArgMaximum);
     /// Whether one element is not 0 (a NaN is not); false of no elements.
-    any Measure::Fold(Fold::Any);
+    any ReductionKind::Fold(Fold::Any);
     /// Whether no element is 0; true of no elements.
-    all Measure::Fold(Fold::All);
+    all ReductionKind::Fold(Fold::All);
     /// How many elements are not 0, as i64.
-    count_nonzero Measure::Nonzero;
+    count_nonzero ReductionKind::CountNonzero;
 }
 
 /// The divisor of a mean, as a scalar.
@@ -216,15 +222,21 @@ impl Tensor {
     /// As [`sum`](Self::sum).
     pub fn mean<'a>(&self, axes: impl Into<Axes<'a>>, keepdim: bool) -> Result<Tensor> {
         let axes = FoldedAxes::new("mean", self.shape(), axes.into())?;
-        let result = self.measured(Measure::Mean, &[], &[count(axes.row)], &axes)?;
+        let result = self.reduce_axes(ReductionKind::Mean, &[], &[count(axes.row)], &axes)?;
         axes.finish(result, keepdim)
     }
 
-    fn spread(&self, measure: Measure, axes: Axes<'_>, keepdim: bool, correction: usize) -> Result<Tensor> {
-        let axes = FoldedAxes::new(measure.name(), self.shape(), axes)?;
-        let mean = self.measured(Measure::Center, &[], &[count(axes.row)], &axes)?;
+    fn spread(
+        &self,
+        kind: ReductionKind,
+        axes: Axes<'_>,
+        keepdim: bool,
+        correction: usize,
+    ) -> Result<Tensor> {
+        let axes = FoldedAxes::new(kind.name(), self.shape(), axes)?;
+        let mean = self.reduce_axes(ReductionKind::UnroundedMean, &[], &[count(axes.row)], &axes)?;
         let divisor = count(axes.row.saturating_sub(correction));
-        let result = self.measured(measure, &[&mean], &[divisor], &axes)?;
+        let result = self.reduce_axes(kind, &[&mean], &[divisor], &axes)?;
         axes.finish(result, keepdim)
     }
 
@@ -243,7 +255,7 @@ impl Tensor {
     ///
     /// As [`sum`](Self::sum).
     pub fn var<'a>(&self, axes: impl Into<Axes<'a>>, keepdim: bool, correction: usize) -> Result<Tensor> {
-        self.spread(Measure::Variance, axes.into(), keepdim, correction)
+        self.spread(ReductionKind::Variance, axes.into(), keepdim, correction)
     }
 
     /// The standard deviation, the root of [`var`](Self::var).
@@ -252,7 +264,7 @@ impl Tensor {
     ///
     /// As [`sum`](Self::sum).
     pub fn std<'a>(&self, axes: impl Into<Axes<'a>>, keepdim: bool, correction: usize) -> Result<Tensor> {
-        self.spread(Measure::Deviation, axes.into(), keepdim, correction)
+        self.spread(ReductionKind::StandardDeviation, axes.into(), keepdim, correction)
     }
 
     /// The p-norm (sum |x|^p)^(1/p): for `p` infinite the greatest |x|, for minus infinity the least, for 0 how many
@@ -270,20 +282,20 @@ impl Tensor {
     ///
     /// As [`sum`](Self::sum); [`Error::InvalidArgument`] for a `p` that is NaN.
     pub fn norm<'a>(&self, p: f64, axes: impl Into<Axes<'a>>, keepdim: bool) -> Result<Tensor> {
-        let measure = match p {
+        let kind = match p {
             _ if p.is_nan() => return Err(Error::invalid("norm", "p = NaN", "a number")),
-            0.0 => Measure::NormCount,
-            1.0 => Measure::NormOne,
-            2.0 => Measure::NormTwo,
-            f64::INFINITY => Measure::NormMost,
-            f64::NEG_INFINITY => Measure::NormLeast,
-            _ => Measure::NormPower,
+            0.0 => ReductionKind::NormZero,
+            1.0 => ReductionKind::NormOne,
+            2.0 => ReductionKind::NormTwo,
+            f64::INFINITY => ReductionKind::NormInfinity,
+            f64::NEG_INFINITY => ReductionKind::NormNegativeInfinity,
+            _ => ReductionKind::NormPower,
         };
-        let scalars: &[Number] = match measure {
-            Measure::NormPower => &[Number::Real(p), Number::Real(p)],
+        let scalars: &[Number] = match kind {
+            ReductionKind::NormPower => &[Number::Real(p), Number::Real(p)],
             _ => &[],
         };
-        self.measure(measure, scalars, axes.into(), keepdim)
+        self.reduce(kind, scalars, axes.into(), keepdim)
     }
 
     /// ln(sum e^x), with the greatest element taken out first, so that nothing overflows; minus infinity of no elements.
@@ -303,12 +315,17 @@ impl Tensor {
         let axes = FoldedAxes::new(OPERATION, self.shape(), axes.into())?;
         let shift = match axes.row {
             // There is nothing to take out.
-            0 => self.measured(Measure::Nothing, &[], &[], &axes)?,
-            _ => self.measured(Measure::Shift, &[], &[], &axes)?,
+            0 => self.reduce_axes(ReductionKind::LogSumExpEmptyShift, &[], &[], &axes)?,
+            _ => self.reduce_axes(ReductionKind::LogSumExpShift, &[], &[], &axes)?,
         };
-        let sum = self.measured(Measure::Exponentials, &[&shift], &[], &axes)?;
-        let last = Measure::logarithm(self.dtype())?;
-        let result = evaluate_one(OPERATION, last, &[Source::Tensor(&sum), Source::Tensor(&shift)], &[])?;
+        let sum = self.reduce_axes(ReductionKind::LogSumExpSum, &[&shift], &[], &axes)?;
+        let last = ReductionKind::logarithm(self.dtype())?;
+        let result = evaluate_one(
+            OPERATION,
+            last,
+            &[OperandSource::Tensor(&sum), OperandSource::Tensor(&shift)],
+            &[],
+        )?;
         axes.finish(result, keepdim)
     }
 }

@@ -1,6 +1,9 @@
 //! Reading by index.
 
-use super::{Along, Call, Check, along_axis, check_index_shape, flattened, indices, list, read, resized};
+use super::{
+    IndexCheck, IndexOperation, IndexedAxis, along_axis, check_index_shape, flattened, indices, list, read,
+    resized,
+};
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 
@@ -36,7 +39,7 @@ impl Tensor {
     /// of integers; [`DeviceMismatch`](Error::DeviceMismatch); those of memory; and an index that is out of range,
     /// as said above.
     pub fn gather(&self, axis: isize, index: &Tensor) -> Result<Tensor> {
-        self.gathered(axis, index, Check::Report)
+        self.gathered(axis, index, IndexCheck::Report)
     }
 
     /// As [`gather`](Self::gather), with zeros where an index is out of range.
@@ -45,14 +48,21 @@ impl Tensor {
     ///
     /// As [`gather`](Self::gather), but for indices out of range.
     pub fn gather_unchecked(&self, axis: isize, index: &Tensor) -> Result<Tensor> {
-        self.gathered(axis, index, Check::Ignore)
+        self.gathered(axis, index, IndexCheck::Ignore)
     }
 
-    fn gathered(&self, axis: isize, index: &Tensor, check: Check) -> Result<Tensor> {
-        let axis = self.shape().axis(Call::Gather.name(), axis)?;
-        check_index_shape(Call::Gather, self.shape(), axis, index)?;
-        let index = indices(Call::Gather, self.device(), index)?;
-        read(Call::Gather, self, &Along::axis(self.layout(), axis), &index, index.layout(), check)
+    fn gathered(&self, axis: isize, index: &Tensor, check: IndexCheck) -> Result<Tensor> {
+        let axis = self.shape().axis(IndexOperation::Gather.name(), axis)?;
+        check_index_shape(IndexOperation::Gather, self.shape(), axis, index)?;
+        let index = indices(IndexOperation::Gather, self.device(), index)?;
+        read(
+            IndexOperation::Gather,
+            self,
+            &IndexedAxis::axis(self.layout(), axis),
+            &index,
+            index.layout(),
+            check,
+        )
     }
 
     /// As [`gather`](Self::gather) with an index that broadcasts: but for the axis, where the index or this tensor has size
@@ -70,19 +80,26 @@ impl Tensor {
     ///
     /// As [`gather`](Self::gather), where the shapes do not broadcast.
     pub fn take_along_axis(&self, axis: isize, index: &Tensor) -> Result<Tensor> {
-        const CALL: Call = Call::TakeAlongAxis;
-        let axis = self.shape().axis(CALL.name(), axis)?;
-        let index = indices(CALL, self.device(), index)?;
+        const OPERATION: IndexOperation = IndexOperation::TakeAlongAxis;
+        let axis = self.shape().axis(OPERATION.name(), axis)?;
+        let index = indices(OPERATION, self.device(), index)?;
         if index.rank() != self.rank() {
             let found = format!("an index of shape {} for an array of shape {}", index.shape(), self.shape());
-            return Err(Error::invalid(CALL.name(), found, "as many dimensions"));
+            return Err(Error::invalid(OPERATION.name(), found, "as many dimensions"));
         }
-        let of_index =
-            resized(self.shape(), axis, index.shape()[axis])?.broadcast_in(CALL.name(), index.shape())?;
+        let of_index = resized(self.shape(), axis, index.shape()[axis])?
+            .broadcast_in(OPERATION.name(), index.shape())?;
         let of_array = resized(&of_index, axis, self.shape()[axis])?;
         let array = self.view_as(self.layout().expand(&of_array)?);
         let repeated = index.layout().expand(&of_index)?;
-        read(CALL, &array, &Along::axis(array.layout(), axis), &index, &repeated, Check::Report)
+        read(
+            OPERATION,
+            &array,
+            &IndexedAxis::axis(array.layout(), axis),
+            &index,
+            &repeated,
+            IndexCheck::Report,
+        )
     }
 
     /// Whole parts of this tensor along `axis`, in the order of an index of one dimension: rows of a matrix for axis 0. An
@@ -102,7 +119,7 @@ impl Tensor {
     /// [`InvalidArgument`](Error::InvalidArgument) for an index of two and more dimensions; otherwise as
     /// [`gather`](Self::gather).
     pub fn index_select(&self, axis: isize, index: &Tensor) -> Result<Tensor> {
-        self.selected(axis, index, Check::Report)
+        self.selected(axis, index, IndexCheck::Report)
     }
 
     /// As [`index_select`](Self::index_select), with zeros where an index is out of range.
@@ -111,16 +128,16 @@ impl Tensor {
     ///
     /// As [`index_select`](Self::index_select), but for indices out of range.
     pub fn index_select_unchecked(&self, axis: isize, index: &Tensor) -> Result<Tensor> {
-        self.selected(axis, index, Check::Ignore)
+        self.selected(axis, index, IndexCheck::Ignore)
     }
 
-    fn selected(&self, axis: isize, index: &Tensor, check: Check) -> Result<Tensor> {
-        const CALL: Call = Call::IndexSelect;
-        let axis = self.shape().axis(CALL.name(), axis)?;
-        let index = list(CALL, indices(CALL, self.device(), index)?)?;
+    fn selected(&self, axis: isize, index: &Tensor, check: IndexCheck) -> Result<Tensor> {
+        const OPERATION: IndexOperation = IndexOperation::IndexSelect;
+        let axis = self.shape().axis(OPERATION.name(), axis)?;
+        let index = list(OPERATION, indices(OPERATION, self.device(), index)?)?;
         let shape = resized(self.shape(), axis, index.count())?;
         let repeated = along_axis(index.layout(), axis, &shape)?;
-        read(CALL, self, &Along::axis(self.layout(), axis), &index, &repeated, check)
+        read(OPERATION, self, &IndexedAxis::axis(self.layout(), axis), &index, &repeated, check)
     }
 
     /// The elements at positions in row-major order, whatever this tensor's shape; the result has the index's. A tensor whose
@@ -138,7 +155,7 @@ impl Tensor {
     ///
     /// As [`gather`](Self::gather), where they concern the index.
     pub fn take(&self, index: &Tensor) -> Result<Tensor> {
-        self.taken(index, Check::Report)
+        self.taken(index, IndexCheck::Report)
     }
 
     /// As [`take`](Self::take), with zeros where an index is out of range.
@@ -147,12 +164,12 @@ impl Tensor {
     ///
     /// As [`take`](Self::take), but for indices out of range.
     pub fn take_unchecked(&self, index: &Tensor) -> Result<Tensor> {
-        self.taken(index, Check::Ignore)
+        self.taken(index, IndexCheck::Ignore)
     }
 
-    fn taken(&self, index: &Tensor, check: Check) -> Result<Tensor> {
-        let index = indices(Call::Take, self.device(), index)?;
+    fn taken(&self, index: &Tensor, check: IndexCheck) -> Result<Tensor> {
+        let index = indices(IndexOperation::Take, self.device(), index)?;
         let array = flattened(self)?;
-        read(Call::Take, &array, &Along::flat(array.layout()), &index, index.layout(), check)
+        read(IndexOperation::Take, &array, &IndexedAxis::flat(array.layout()), &index, index.layout(), check)
     }
 }

@@ -12,8 +12,8 @@ use std::process::Command;
 use libloading::Library;
 
 use super::host;
-use super::space::{Operand, Space};
-use super::writing::Marks;
+use super::scatter::Marks;
+use super::space::{IndexSpace, IndexedOperand};
 use crate::types::{DType, Layout};
 
 /// The language of the kernels as far as they use it, and a loop over all threads.
@@ -78,10 +78,13 @@ extern "C" void run_scatter_marked(const u32* m, void* a, const void* e, const S
 }
 "#;
 
-type Copy = unsafe extern "C" fn(bool, *const u8, *const u8, *const u8, &Space, u64, *mut Report, u32, u32);
-type Mark = unsafe extern "C" fn(bool, *const u8, *mut u32, u64, u64, &Space, u64, *mut Report, u32, u32);
-type CopyLast = unsafe extern "C" fn(bool, *const u8, *mut u8, *const u8, *const u32, &Space, u64, u32, u32);
-type CopyMarked = unsafe extern "C" fn(*const u32, *mut u8, *const u8, &Space, u64, u32, u32);
+type Copy =
+    unsafe extern "C" fn(bool, *const u8, *const u8, *const u8, &IndexSpace, u64, *mut Report, u32, u32);
+type Mark =
+    unsafe extern "C" fn(bool, *const u8, *mut u32, u64, u64, &IndexSpace, u64, *mut Report, u32, u32);
+type CopyLast =
+    unsafe extern "C" fn(bool, *const u8, *mut u8, *const u8, *const u32, &IndexSpace, u64, u32, u32);
+type CopyMarked = unsafe extern "C" fn(*const u32, *mut u8, *const u8, &IndexSpace, u64, u32, u32);
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -162,8 +165,8 @@ impl Draws {
     }
 }
 
-fn operand(layout: &Layout) -> Operand {
-    Operand::new(layout.strides(), layout.offset())
+fn operand(layout: &Layout) -> IndexedOperand {
+    IndexedOperand::new(layout.strides(), layout.offset())
 }
 
 /// One copy by the kernels and by the CPU.
@@ -217,12 +220,12 @@ impl Case {
         (0..count).map(|byte| (byte as u8).wrapping_mul(31).wrapping_add(seed)).collect()
     }
 
-    fn operands(&self) -> [Operand; 3] {
+    fn operands(&self) -> [IndexedOperand; 3] {
         [operand(&self.index), operand(&self.array).along(self.axis), operand(&self.elements)]
     }
 
-    fn space(&self, operands: &[Operand]) -> Space {
-        Space::new(self.index.shape(), operands, Some(self.bytes), (3, self.axis, self.size)).unwrap()
+    fn space(&self, operands: &[IndexedOperand]) -> IndexSpace {
+        IndexSpace::new(self.index.shape(), operands, Some(self.bytes), (3, self.axis, self.size)).unwrap()
     }
 
     fn outside(&self) -> Option<i64> {
@@ -270,7 +273,7 @@ impl Shifted {
 }
 
 fn prove(way: usize, test: &str) {
-    if common::is_left_out(&format!("tensor::indexing::proof::{test}"), "a C++ compiler") {
+    if common::is_left_out(&format!("tensor::indexing::kernel_tests::{test}"), "a C++ compiler") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -338,7 +341,7 @@ fn prove(way: usize, test: &str) {
                 let moved = case.operands();
                 let once = [operand(&marks.once), marks.marks, marks.position];
                 let named = (3, case.axis, case.size);
-                let marking = Space::new(marks.once.shape(), &once, None, named).unwrap().for_kernels();
+                let marking = IndexSpace::new(marks.once.shape(), &once, None, named).unwrap().for_kernels();
                 let mut memory = vec![0u32; marks.count];
                 let sweeps = 1 + draws.below(3);
                 let part = marks.count.div_ceil(sweeps) as u64;

@@ -1,4 +1,4 @@
-//! [`Recipe`], a single operation as an expression of one node, made once and kept.
+//! [`CachedOperation`], a single operation as an expression of one node, made once and kept.
 //!
 //! What must stay true: finding the expression of an operation takes no lock and no allocation, since every small
 //! operation does it. Recipes are finite (operations and dtypes), so their expressions stay.
@@ -6,8 +6,8 @@
 use std::sync::OnceLock;
 
 use super::evaluate::{evaluate_named, evaluate_one};
-use super::kernel::Target;
-use super::operand::{Inputs, Operand};
+use super::kernel::OutputTarget;
+use super::operand::{Inputs, TensorOperand};
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
 use crate::fuse::{Expr, Expression, Graph, Number, Operation, Rule, by_value, dtype_of_numbers};
@@ -15,39 +15,39 @@ use crate::types::{DType, NumberKind, common_dtype};
 
 /// What an operand is, without its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum OperandKind {
     Tensor(DType),
     /// A tensor without dimensions, which takes part by kind.
     ZeroDim(DType),
     Number(NumberKind),
 }
 
-impl Kind {
+impl OperandKind {
     #[inline]
-    pub(super) fn of(operand: &Operand<'_>) -> Kind {
+    pub(super) fn of(operand: &TensorOperand<'_>) -> OperandKind {
         match operand {
-            Operand::Tensor(tensor) => Kind::of_tensor(tensor),
-            Operand::Number(number) => Kind::Number(number.kind()),
+            TensorOperand::Tensor(tensor) => OperandKind::of_tensor(tensor),
+            TensorOperand::Number(number) => OperandKind::Number(number.kind()),
         }
     }
 
     #[inline]
-    pub(super) fn of_tensor(tensor: &Tensor) -> Kind {
-        Kind::of_rank(tensor.dtype(), tensor.rank())
+    pub(super) fn of_tensor(tensor: &Tensor) -> OperandKind {
+        OperandKind::of_rank(tensor.dtype(), tensor.rank())
     }
 
     /// A tensor of so many dimensions.
     #[inline]
-    pub(super) fn of_rank(dtype: DType, rank: usize) -> Kind {
-        if rank == 0 { Kind::ZeroDim(dtype) } else { Kind::Tensor(dtype) }
+    pub(super) fn of_rank(dtype: DType, rank: usize) -> OperandKind {
+        if rank == 0 { OperandKind::ZeroDim(dtype) } else { OperandKind::Tensor(dtype) }
     }
 
     /// The dtype of a tensor, with whether it has no dimensions.
     pub(super) fn dtype(self) -> Option<(DType, bool)> {
         match self {
-            Kind::Tensor(dtype) => Some((dtype, false)),
-            Kind::ZeroDim(dtype) => Some((dtype, true)),
-            Kind::Number(_) => None,
+            OperandKind::Tensor(dtype) => Some((dtype, false)),
+            OperandKind::ZeroDim(dtype) => Some((dtype, true)),
+            OperandKind::Number(_) => None,
         }
     }
 
@@ -55,25 +55,25 @@ impl Kind {
     #[inline]
     const fn code(self) -> u64 {
         match self {
-            Kind::Tensor(dtype) => 1 + dtype as u64,
-            Kind::ZeroDim(dtype) => 32 + dtype as u64,
-            Kind::Number(kind) => 28 + kind as u64,
+            OperandKind::Tensor(dtype) => 1 + dtype as u64,
+            OperandKind::ZeroDim(dtype) => 32 + dtype as u64,
+            OperandKind::Number(kind) => 28 + kind as u64,
         }
     }
 }
 
 /// An operation on operands of some kinds, or a cast.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Recipe {
+pub(super) struct CachedOperation {
     /// None is a cast.
     operation: Option<Operation>,
-    operands: [Kind; 3],
+    operands: [OperandKind; 3],
     count: usize,
     /// What the result is cast to, where it is not kept as it comes.
     stored: Option<DType>,
 }
 
-impl Recipe {
+impl CachedOperation {
     /// An operation on a first operand and others.
     ///
     /// # Errors
@@ -81,29 +81,30 @@ impl Recipe {
     /// [`Error::ArgumentCount`] where it has another number of operands.
     pub(super) fn of(
         operation: Operation,
-        first: Kind,
-        others: &[Operand<'_>],
+        first: OperandKind,
+        others: &[TensorOperand<'_>],
         stored: Option<DType>,
-    ) -> Result<Recipe> {
+    ) -> Result<CachedOperation> {
         check_arity(operation, others.len() + 1)?;
-        Ok(Recipe::of_few(operation, first, others, stored))
+        Ok(CachedOperation::of_few(operation, first, others, stored))
     }
 
     /// As [`of`](Self::of), for at most three operands: their number is looked at when the expression is made.
     #[inline]
     pub(super) fn of_few(
         operation: Operation,
-        first: Kind,
-        others: &[Operand<'_>],
+        first: OperandKind,
+        others: &[TensorOperand<'_>],
         stored: Option<DType>,
-    ) -> Recipe {
+    ) -> CachedOperation {
         let mut operands = [first; 3];
         for (at, operand) in others.iter().take(2).enumerate() {
-            operands[1 + at] = Kind::of(operand);
+            operands[1 + at] = OperandKind::of(operand);
         }
-        let mut recipe = Recipe { operation: Some(operation), operands, count: 1 + others.len(), stored };
-        recipe.normalize();
-        recipe
+        let mut cached =
+            CachedOperation { operation: Some(operation), operands, count: 1 + others.len(), stored };
+        cached.normalize();
+        cached
     }
 
     /// Tensors without dimensions are tensors like others where no other dtype is beside them, so that there is one
@@ -111,16 +112,16 @@ impl Recipe {
     #[inline]
     fn normalize(&mut self) {
         let operands = &mut self.operands;
-        if !operands.iter().any(|kind| matches!(kind, Kind::ZeroDim(_))) {
+        if !operands.iter().any(|kind| matches!(kind, OperandKind::ZeroDim(_))) {
             return;
         }
         let mut dtypes = operands.iter().filter_map(|kind| kind.dtype());
         let first = dtypes.next();
         let is_alike = dtypes.all(|(dtype, _)| first.is_some_and(|(first, _)| first == dtype));
-        if is_alike || operands.iter().all(|kind| !matches!(kind, Kind::Tensor(_))) {
+        if is_alike || operands.iter().all(|kind| !matches!(kind, OperandKind::Tensor(_))) {
             for kind in operands {
-                if let Kind::ZeroDim(dtype) = *kind {
-                    *kind = Kind::Tensor(dtype);
+                if let OperandKind::ZeroDim(dtype) = *kind {
+                    *kind = OperandKind::Tensor(dtype);
                 }
             }
         }
@@ -136,18 +137,18 @@ impl Recipe {
     #[inline]
     pub(super) fn by_value<'a, 'b>(
         operation: Operation,
-        (first, number): (Kind, Option<Number>),
-        others: &'b [Operand<'a>],
-        space: &'b mut [Operand<'a>; 2],
-    ) -> Result<(Operation, &'b [Operand<'a>])> {
+        (first, number): (OperandKind, Option<Number>),
+        others: &'b [TensorOperand<'a>],
+        space: &'b mut [TensorOperand<'a>; 2],
+    ) -> Result<(Operation, &'b [TensorOperand<'a>])> {
         // Most operations: tensors of one dtype, and numbers of its kind that it holds.
-        let dtype = others.iter().find_map(Operand::tensor).map(Tensor::dtype);
+        let dtype = others.iter().find_map(TensorOperand::tensor).map(Tensor::dtype);
         let dtype = first.dtype().map(|(dtype, _)| dtype).or(dtype);
         let is_plain =
             |number: Number, dtype: DType| number.kind() as u8 <= dtype.kind() as u8 && number.fits(dtype);
-        let plain = |operand: &Operand<'_>| match (operand, dtype) {
-            (Operand::Tensor(tensor), Some(dtype)) => tensor.dtype() == dtype,
-            (Operand::Number(number), Some(dtype)) => is_plain(*number, dtype),
+        let plain = |operand: &TensorOperand<'_>| match (operand, dtype) {
+            (TensorOperand::Tensor(tensor), Some(dtype)) => tensor.dtype() == dtype,
+            (TensorOperand::Number(number), Some(dtype)) => is_plain(*number, dtype),
             _ => false,
         };
         let first_is_plain = match (number, dtype) {
@@ -163,8 +164,8 @@ impl Recipe {
     }
 
     /// A tensor in another dtype or its own, or elements that are all one number.
-    pub(super) fn cast(from: Kind, to: DType) -> Recipe {
-        Recipe { operation: None, operands: [from; 3], count: 1, stored: Some(to) }
+    pub(super) fn cast(from: OperandKind, to: DType) -> CachedOperation {
+        CachedOperation { operation: None, operands: [from; 3], count: 1, stored: Some(to) }
     }
 
     /// The operation's name in errors.
@@ -172,7 +173,7 @@ impl Recipe {
         self.operation.map_or("cast", Operation::name)
     }
 
-    /// A number that is no other recipe's: six bits for each operand and for the dtype, 0 where there is none.
+    /// A number that is no other cached's: six bits for each operand and for the dtype, 0 where there is none.
     #[inline]
     fn code(&self) -> u64 {
         let code = |operand: usize| match operand < self.count {
@@ -186,10 +187,10 @@ impl Recipe {
 
     #[inline]
     fn expression(&self) -> Result<&'static Expression> {
-        static KEPT: [Chain<u64, Expression>; 1024] = [const { Chain::new() }; 1024];
+        static CACHE: [AppendOnlyMap<u64, Expression>; 1024] = [const { AppendOnlyMap::new() }; 1024];
         let code = self.code();
-        let place = (code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % KEPT.len();
-        KEPT[place].find_or_add(|known| *known == code, || Ok((code, self.make()?)))
+        let place = (code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % CACHE.len();
+        CACHE[place].find_or_add(|known| *known == code, || Ok((code, self.make()?)))
     }
 
     fn make(&self) -> Result<Expression> {
@@ -203,9 +204,9 @@ impl Recipe {
         let mut operands: Vec<Expr<'_>> = Vec::with_capacity(self.count);
         for (at, kind) in kinds.iter().enumerate() {
             operands.push(match *kind {
-                Kind::Tensor(dtype) => graph.input(dtype),
-                Kind::ZeroDim(dtype) => graph.zero_dim_input(dtype),
-                Kind::Number(_) => graph.scalar(match (self.operation, self.stored) {
+                OperandKind::Tensor(dtype) => graph.input(dtype),
+                OperandKind::ZeroDim(dtype) => graph.zero_dim_input(dtype),
+                OperandKind::Number(_) => graph.scalar(match (self.operation, self.stored) {
                     // All elements are the number itself; the 8-bit floats have no scalars.
                     (None, Some(dtype)) if dtype.is_storage_only() => DType::F32,
                     (None, Some(dtype)) => dtype,
@@ -241,7 +242,7 @@ impl Recipe {
     /// # Errors
     ///
     /// As [`evaluate`](super::evaluate::evaluate), with the operation's name.
-    pub(super) fn run(&self, operands: &[Operand<'_>]) -> Result<Tensor> {
+    pub(super) fn run(&self, operands: &[TensorOperand<'_>]) -> Result<Tensor> {
         match operands {
             [first, others @ ..] => self.run_with(first, others),
             [] => Err(Error::invalid(self.name(), "no operands", "at least one")),
@@ -250,7 +251,7 @@ impl Recipe {
 
     /// As [`run`](Self::run), with the first operand apart.
     #[inline]
-    pub(super) fn run_with(&self, first: &Operand<'_>, others: &[Operand<'_>]) -> Result<Tensor> {
+    pub(super) fn run_with(&self, first: &TensorOperand<'_>, others: &[TensorOperand<'_>]) -> Result<Tensor> {
         let mut inputs = Inputs::<3>::default();
         inputs.push(first);
         others.iter().for_each(|operand| inputs.push(operand));
@@ -262,18 +263,18 @@ impl Recipe {
     /// # Errors
     ///
     /// As [`run`](Self::run).
-    pub(super) fn run_into(&self, inputs: &Inputs<'_, 3>, target: Target<'_>) -> Result<()> {
+    pub(super) fn run_into(&self, inputs: &Inputs<'_, 3>, target: OutputTarget<'_>) -> Result<()> {
         let targets = &mut [target];
         evaluate_named(self.name(), self.expression()?, inputs.sources(), inputs.numbers(), targets)
     }
 }
 
 /// The dtype of numbers among operands.
-fn dtype_among(operation: Operation, values: &[Kind]) -> Result<DType> {
+fn dtype_among(operation: Operation, values: &[OperandKind]) -> Result<DType> {
     let tensors: Vec<(DType, bool)> = values.iter().filter_map(|kind| kind.dtype()).collect();
     let common = if tensors.is_empty() { None } else { Some(operation.common(&tensors)?) };
     let kinds = values.iter().filter_map(|kind| match kind {
-        Kind::Number(number) => Some(*number),
+        OperandKind::Number(number) => Some(*number),
         _ => None,
     });
     dtype_of_numbers(operation, kinds, common)
@@ -282,28 +283,28 @@ fn dtype_among(operation: Operation, values: &[Kind]) -> Result<DType> {
 #[cold]
 fn by_value_of_any<'a, 'b>(
     operation: Operation,
-    (first, number): (Kind, Option<Number>),
-    others: &'b [Operand<'a>],
-    space: &'b mut [Operand<'a>; 2],
-) -> Result<(Operation, &'b [Operand<'a>])> {
+    (first, number): (OperandKind, Option<Number>),
+    others: &'b [TensorOperand<'a>],
+    space: &'b mut [TensorOperand<'a>; 2],
+) -> Result<(Operation, &'b [TensorOperand<'a>])> {
     check_arity(operation, others.len() + 1)?;
     let skipped = usize::from(operation.rule() == Rule::Choice);
-    let kinds = std::iter::once(first).chain(others.iter().map(Kind::of));
-    let tensors = kinds.skip(skipped).filter_map(Kind::dtype);
+    let kinds = std::iter::once(first).chain(others.iter().map(OperandKind::of));
+    let tensors = kinds.skip(skipped).filter_map(OperandKind::dtype);
     let common = match operation.rule() {
         // An operation that has no common dtype says so when it is made.
         Rule::Test => operation.common(&tensors.collect::<Vec<_>>()).ok(),
         _ => common_dtype(tensors)?,
     };
-    let number_of = |operand: &Operand<'a>| match *operand {
-        Operand::Number(number) => Some(number),
-        Operand::Tensor(_) => None,
+    let number_of = |operand: &TensorOperand<'a>| match *operand {
+        TensorOperand::Number(number) => Some(number),
+        TensorOperand::Tensor(_) => None,
     };
     let mut numbers: Vec<Option<Number>> =
         std::iter::once(number).chain(others.iter().map(number_of)).collect();
     let operation = by_value(operation, &mut numbers, common)?;
     for ((place, operand), number) in space.iter_mut().zip(others).zip(&numbers[1..]) {
-        *place = number.map_or(*operand, Operand::Number);
+        *place = number.map_or(*operand, TensorOperand::Number);
     }
     Ok((operation, &space[..others.len()]))
 }
@@ -317,17 +318,17 @@ fn check_arity(operation: Operation, found: usize) -> Result<()> {
 }
 
 /// A list that only grows, and that all threads read without a lock.
-pub(super) struct Chain<K, V>(OnceLock<Box<Link<K, V>>>);
+pub(super) struct AppendOnlyMap<K, V>(OnceLock<Box<MapEntry<K, V>>>);
 
-struct Link<K, V> {
+struct MapEntry<K, V> {
     key: K,
     value: V,
-    next: Chain<K, V>,
+    next: AppendOnlyMap<K, V>,
 }
 
-impl<K, V> Chain<K, V> {
-    pub(super) const fn new() -> Chain<K, V> {
-        Chain(OnceLock::new())
+impl<K, V> AppendOnlyMap<K, V> {
+    pub(super) const fn new() -> AppendOnlyMap<K, V> {
+        AppendOnlyMap(OnceLock::new())
     }
 
     /// The value whose key is the `same`, made where there is none; where two threads make it, the first one's.
@@ -356,7 +357,7 @@ impl<K, V> Chain<K, V> {
     fn add(&self, same: impl Fn(&K) -> bool, make: impl FnOnce() -> Result<(K, V)>) -> Result<&V> {
         let mut chain = self;
         let (key, value) = make()?;
-        let mut made = Some(Box::new(Link { key, value, next: Chain::new() }));
+        let mut made = Some(Box::new(MapEntry { key, value, next: AppendOnlyMap::new() }));
         loop {
             match chain.0.get() {
                 Some(link) if same(&link.key) => return Ok(&link.value),

@@ -1,9 +1,9 @@
 //! Tensors of one number.
 
+use super::cached_operation::{CachedOperation, OperandKind};
 use super::device::{Device, stream};
-use super::kernel::{Output, Target};
+use super::kernel::{Output, OutputTarget};
 use super::operand::Inputs;
-use super::recipe::{Kind, Recipe};
 use super::tensor::Tensor;
 use crate::error::Result;
 use crate::fuse::Number;
@@ -30,7 +30,8 @@ impl Tensor {
         let mut fresh = Output::new(device, dtype, shape)?;
         let mut inputs = Inputs::default();
         inputs.push(&number.into());
-        Recipe::cast(Kind::Number(number.kind()), dtype).run_into(&inputs, Target::all(&mut fresh))?;
+        CachedOperation::cast(OperandKind::Number(number.kind()), dtype)
+            .run_into(&inputs, OutputTarget::all(&mut fresh))?;
         Ok(fresh.into_tensor())
     }
 

@@ -1,12 +1,12 @@
-//! [`Formula`], a tensor made of no elements that were there: of where its elements are, and numbers or tensors beside.
+//! [`ElementGenerator`], a tensor made of no elements that were there: of where its elements are, and numbers or tensors beside.
 //!
-//! As a [`Recipe`](super::recipe::Recipe) is for an operation, made once and kept; the numbers are no part of it.
+//! As a [`CachedOperation`](super::cached_operation::CachedOperation) is for an operation, made once and kept; the numbers are no part of it.
 
+use super::cached_operation::{AppendOnlyMap, OperandKind};
 use super::device::Device;
 use super::evaluate::evaluate_named;
-use super::kernel::{Output, Target};
-use super::operand::{Inputs, Operand};
-use super::recipe::{Chain, Kind};
+use super::kernel::{Output, OutputTarget};
+use super::operand::{Inputs, TensorOperand};
 use super::tensor::{Tensor, mismatch};
 use crate::error::Result;
 use crate::fuse::{Expr, Expression, Graph, Number};
@@ -16,24 +16,24 @@ use crate::types::{DType, Shape};
 const ROOM: usize = 6;
 
 /// What is made: the same name, dtypes and kinds of operands are one expression.
-pub(super) struct Formula<'a, const OPERANDS: usize> {
+pub(super) struct ElementGenerator<'a, const OPERANDS: usize> {
     /// As errors name it.
     pub(super) operation: &'static str,
     /// Of the elements.
     pub(super) dtype: DType,
     /// As which numbers among the operands take part.
     pub(super) compute: DType,
-    pub(super) operands: [Operand<'a>; OPERANDS],
+    pub(super) operands: [TensorOperand<'a>; OPERANDS],
 }
 
 #[derive(PartialEq)]
 struct Key {
     operation: &'static str,
     compute: DType,
-    operands: Vec<Kind>,
+    operands: Vec<OperandKind>,
 }
 
-impl<const OPERANDS: usize> Formula<'_, OPERANDS> {
+impl<const OPERANDS: usize> ElementGenerator<'_, OPERANDS> {
     /// Makes it: `build` says what an element is, of the operands and of the scalars, whose dtype is u64.
     ///
     /// `scalars` is called when there is memory and nothing more that can be refused, so that what it takes is used.
@@ -52,7 +52,7 @@ impl<const OPERANDS: usize> Formula<'_, OPERANDS> {
         let mut fresh = Output::of_shape(device, self.dtype, shape)?;
         let mut inputs = Inputs::<ROOM>::default();
         for operand in &self.operands {
-            if let Operand::Tensor(tensor) = operand {
+            if let TensorOperand::Tensor(tensor) = operand {
                 if tensor.device() != *device {
                     return Err(mismatch(self.operation, tensor.device(), *device));
                 }
@@ -63,7 +63,7 @@ impl<const OPERANDS: usize> Formula<'_, OPERANDS> {
         for scalar in scalars()? {
             inputs.push(&Number::Integer(scalar.into()).into());
         }
-        let targets = &mut [Target::all(&mut fresh)];
+        let targets = &mut [OutputTarget::all(&mut fresh)];
         evaluate_named(self.operation, expression, inputs.sources(), inputs.numbers(), targets)?;
         Ok(fresh.into_tensor())
     }
@@ -72,18 +72,19 @@ impl<const OPERANDS: usize> Formula<'_, OPERANDS> {
         &self,
         build: impl for<'g> FnOnce(&'g Graph, [Expr<'g>; OPERANDS], [Expr<'g>; SCALARS]) -> Expr<'g>,
     ) -> Result<&'static Expression> {
-        static KEPT: [Chain<Key, Expression>; DType::ALL.len()] = [const { Chain::new() }; DType::ALL.len()];
-        let kinds = || self.operands.iter().map(Kind::of);
+        static CACHE: [AppendOnlyMap<Key, Expression>; DType::ALL.len()] =
+            [const { AppendOnlyMap::new() }; DType::ALL.len()];
+        let kinds = || self.operands.iter().map(OperandKind::of);
         let same = |key: &Key| {
             key.operation == self.operation
                 && key.compute == self.compute
                 && key.operands.iter().copied().eq(kinds())
         };
-        KEPT[self.dtype as usize % KEPT.len()].find_or_add(same, || {
+        CACHE[self.dtype as usize % CACHE.len()].find_or_add(same, || {
             let graph = Graph::new();
             let operands = self.operands.each_ref().map(|operand| match operand {
-                Operand::Tensor(tensor) => graph.input(tensor.dtype()),
-                Operand::Number(_) => graph.scalar(self.compute),
+                TensorOperand::Tensor(tensor) => graph.input(tensor.dtype()),
+                TensorOperand::Number(_) => graph.scalar(self.compute),
             });
             let scalars = [(); SCALARS].map(|()| graph.scalar(DType::U64));
             let element = build(&graph, operands, scalars).cast(self.dtype);

@@ -5,11 +5,11 @@ use std::sync::OnceLock;
 use super::{Output, Tensor, plain};
 use crate::error::{Error, Result};
 use crate::fuse::{Expression, Graph, Number, Operation};
-use crate::tensor::evaluate::{Source, evaluate_into};
+use crate::tensor::cached_operation::{CachedOperation, OperandKind};
+use crate::tensor::evaluate::{OperandSource, evaluate_into};
 use crate::tensor::in_place::TensorMut;
-use crate::tensor::kernel::Target;
-use crate::tensor::operand::{Inputs, Operand};
-use crate::tensor::recipe::{Kind, Recipe};
+use crate::tensor::kernel::OutputTarget;
+use crate::tensor::operand::{Inputs, TensorOperand};
 use crate::types::DType;
 
 /// Which side of a diagonal stays.
@@ -62,9 +62,14 @@ impl Tensor {
         let source = Tensor::of(self.storage.clone(), bits, self.layout);
         let mut fresh = Output::of_shape(&self.device(), self.dtype(), self.shape())?;
         let layout = *fresh.layout();
-        let target = Target::new(fresh.memory_mut(), bits, &layout);
+        let target = OutputTarget::new(fresh.memory_mut(), bits, &layout);
         let diagonal = Number::from(diagonal as i64);
-        evaluate_into(expression(bits, side)?, &[Source::Tensor(&source)], &[diagonal], &mut [target])?;
+        evaluate_into(
+            expression(bits, side)?,
+            &[OperandSource::Tensor(&source)],
+            &[diagonal],
+            &mut [target],
+        )?;
         Ok(fresh.into_tensor())
     }
 
@@ -85,9 +90,13 @@ impl Tensor {
     /// [`DTypeMismatch`](Error::DTypeMismatch) for a mask that is not of bools or a value that does not fit,
     /// [`InvalidArgument`](Error::InvalidArgument) for shapes that do not broadcast, [`DeviceMismatch`](Error::DeviceMismatch),
     /// and those of memory.
-    pub fn masked_fill<'a>(&'a self, mask: &'a Tensor, value: impl Into<Operand<'a>>) -> Result<Tensor> {
+    pub fn masked_fill<'a>(
+        &'a self,
+        mask: &'a Tensor,
+        value: impl Into<TensorOperand<'a>>,
+    ) -> Result<Tensor> {
         let value = checked(value.into(), self.dtype())?;
-        let operands: [Operand<'_>; 3] = [mask.into(), value, self.into()];
+        let operands: [TensorOperand<'_>; 3] = [mask.into(), value, self.into()];
         filling(mask, &operands[1..], self.dtype())?.run(&operands)
     }
 }
@@ -101,25 +110,25 @@ impl<'a> TensorMut<'a> {
     pub fn masked_fill<'b>(
         &mut self,
         mask: &'b Tensor,
-        value: impl Into<Operand<'b>>,
+        value: impl Into<TensorOperand<'b>>,
     ) -> Result<&mut TensorMut<'a>> {
         let value = checked(value.into(), self.dtype())?;
-        let recipe = filling(mask, &[value, (&self.current()).into()], self.dtype())?;
+        let cached = filling(mask, &[value, (&self.current()).into()], self.dtype())?;
         // Shared elements are read where they are, and the result is somewhere else.
         let before = (!self.is_own()).then(|| self.current());
         let mut inputs = Inputs::default();
         inputs.push(&mask.into());
         inputs.push(&value);
-        inputs.push_source(before.as_ref().map_or(Source::Output(0), Source::Tensor));
-        self.write(|target| recipe.run_into(&inputs, target))?;
+        inputs.push_source(before.as_ref().map_or(OperandSource::Output(0), OperandSource::Tensor));
+        self.write(|target| cached.run_into(&inputs, target))?;
         Ok(self)
     }
 }
 
 /// A value that is a tensor, or a number that the dtype holds; a number of a later kind is refused by its kind.
-fn checked(value: Operand<'_>, dtype: DType) -> Result<Operand<'_>> {
+fn checked(value: TensorOperand<'_>, dtype: DType) -> Result<TensorOperand<'_>> {
     match value {
-        Operand::Number(number) if number.kind() as u8 <= dtype.kind() as u8 => {
+        TensorOperand::Number(number) if number.kind() as u8 <= dtype.kind() as u8 => {
             number.check("masked_fill", dtype)?;
             Ok(value)
         }
@@ -128,7 +137,7 @@ fn checked(value: Operand<'_>, dtype: DType) -> Result<Operand<'_>> {
 }
 
 /// The choice between values and elements by a mask, in a dtype.
-fn filling(mask: &Tensor, values: &[Operand<'_>], dtype: DType) -> Result<Recipe> {
+fn filling(mask: &Tensor, values: &[TensorOperand<'_>], dtype: DType) -> Result<CachedOperation> {
     if mask.dtype() != DType::Bool {
         return Err(Error::DTypeMismatch {
             operation: "masked_fill",
@@ -136,14 +145,14 @@ fn filling(mask: &Tensor, values: &[Operand<'_>], dtype: DType) -> Result<Recipe
             found: format!("one of {}", mask.dtype()),
         });
     }
-    Recipe::of(Operation::Select, Kind::of_tensor(mask), values, Some(dtype))
+    CachedOperation::of(Operation::Select, OperandKind::of_tensor(mask), values, Some(dtype))
 }
 
 /// Elements on one side of a diagonal, which is a number of each run, and 0 on the other.
 fn expression(bits: DType, side: Side) -> Result<&'static Expression> {
     const KINDS: usize = DType::ALL.len();
-    static KEPT: [OnceLock<Expression>; 2 * KINDS] = [const { OnceLock::new() }; 2 * KINDS];
-    let place = &KEPT[2 * bits as usize + usize::from(side == Side::Upper)];
+    static CACHE: [OnceLock<Expression>; 2 * KINDS] = [const { OnceLock::new() }; 2 * KINDS];
+    let place = &CACHE[2 * bits as usize + usize::from(side == Side::Upper)];
     if let Some(known) = place.get() {
         return Ok(known);
     }

@@ -8,7 +8,7 @@ use crate::tensor::Tensor;
 use crate::types::{Layout, Shape};
 
 /// The bias, the activation and the residual of a product.
-pub(super) struct Fused {
+pub(super) struct MatmulEpilogue {
     pub bias: Option<Bias>,
     pub activation: Activation,
     /// Contiguous, of the result's shape.
@@ -22,19 +22,19 @@ pub(super) struct Bias {
     pub by_row: bool,
 }
 
-impl Fused {
+impl MatmulEpilogue {
     /// For a result of this shape, of operands of these ranks. Copies what does not lie as it is read.
     ///
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] with both shapes, and those of copies.
-    pub fn new(matmul: &Matmul<'_>, shape: &Shape, ranks: (usize, usize)) -> Result<Fused> {
+    pub fn new(matmul: &Matmul<'_>, shape: &Shape, ranks: (usize, usize)) -> Result<MatmulEpilogue> {
         let bias = match matmul.bias {
             Some(bias) => Bias::new(bias, shape, ranks)?,
             None => None,
         };
         let residual = matmul.residual.map(|residual| spread("a residual", residual, shape)?.contiguous());
-        Ok(Fused { bias, activation: matmul.activation, residual: residual.transpose()? })
+        Ok(MatmulEpilogue { bias, activation: matmul.activation, residual: residual.transpose()? })
     }
 
     pub fn has_bias_of_rows(&self) -> bool {

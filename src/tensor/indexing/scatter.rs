@@ -2,8 +2,8 @@
 
 use super::kernels;
 use super::{
-    Along, Call, Check, Operand, Space, along_axis, check_index_shape, check_on_host, flattened, host,
-    indices, list, operand, resized,
+    IndexCheck, IndexOperation, IndexSpace, IndexedAxis, IndexedOperand, along_axis, check_index_shape,
+    check_on_host, flattened, host, indices, list, operand, resized,
 };
 use crate::error::{Error, Result};
 use crate::tensor::device::stream;
@@ -116,12 +116,12 @@ impl Tensor {
     /// where there is no room for another dimension, and a class that is out of range as for [`gather`](Self::gather).
     pub fn one_hot(&self, classes: usize) -> Result<Tensor> {
         let (device, dtype) = (self.device(), self.dtype());
-        let index = indices(Call::OneHot, device, self)?;
+        let index = indices(IndexOperation::OneHot, device, self)?;
         let index = index.view_as(index.layout().unsqueeze(-1)?);
         let axis = index.rank() - 1;
         let mut result = Tensor::zeros(&resized(index.shape(), axis, classes)?, dtype, &device)?;
         let one = Tensor::ones(&[], dtype, &device)?;
-        let how = (Call::OneHot, Check::Report);
+        let how = (IndexOperation::OneHot, IndexCheck::Report);
         result.in_place().write_along(how, Some(axis), &index, index.layout(), &one)?;
         Ok(result)
     }
@@ -135,7 +135,7 @@ impl<'a> TensorMut<'a> {
     ///
     /// As [`Tensor::scatter`].
     pub fn scatter(&mut self, axis: isize, index: &Tensor, elements: &Tensor) -> Result<&mut TensorMut<'a>> {
-        self.scattered(axis, index, elements, Check::Report)
+        self.scattered(axis, index, elements, IndexCheck::Report)
     }
 
     /// As [`scatter`](Self::scatter); nobody is told of an index that is out of range.
@@ -149,7 +149,7 @@ impl<'a> TensorMut<'a> {
         index: &Tensor,
         elements: &Tensor,
     ) -> Result<&mut TensorMut<'a>> {
-        self.scattered(axis, index, elements, Check::Ignore)
+        self.scattered(axis, index, elements, IndexCheck::Ignore)
     }
 
     /// Replaces whole parts along an axis; see [`Tensor::index_copy`].
@@ -163,12 +163,12 @@ impl<'a> TensorMut<'a> {
         index: &Tensor,
         elements: &Tensor,
     ) -> Result<&mut TensorMut<'a>> {
-        const CALL: Call = Call::IndexCopy;
-        let axis = self.shape().axis(CALL.name(), axis)?;
-        let index = list(CALL, indices(CALL, self.device(), index)?)?;
+        const OPERATION: IndexOperation = IndexOperation::IndexCopy;
+        let axis = self.shape().axis(OPERATION.name(), axis)?;
+        let index = list(OPERATION, indices(OPERATION, self.device(), index)?)?;
         let shape = resized(self.shape(), axis, index.count())?;
         let repeated = along_axis(index.layout(), axis, &shape)?;
-        self.write_along((CALL, Check::Report), Some(axis), &index, &repeated, elements)?;
+        self.write_along((OPERATION, IndexCheck::Report), Some(axis), &index, &repeated, elements)?;
         Ok(self)
     }
 
@@ -178,11 +178,11 @@ impl<'a> TensorMut<'a> {
     ///
     /// As [`Tensor::put`].
     pub fn put(&mut self, index: &Tensor, elements: &Tensor) -> Result<&mut TensorMut<'a>> {
-        let index = indices(Call::Put, self.device(), index)?;
+        let index = indices(IndexOperation::Put, self.device(), index)?;
         let elements = elements.view_as(elements.layout().expand(index.shape())?);
         // In row-major order, so that the position of an element is one number.
         let (index, elements) = (flattened(&index)?, flattened(&elements)?);
-        let how = (Call::Put, Check::Report);
+        let how = (IndexOperation::Put, IndexCheck::Report);
         if flat(self.layout())?.is_some() {
             self.write_along(how, None, &index, index.layout(), &elements)?;
         } else {
@@ -199,12 +199,12 @@ impl<'a> TensorMut<'a> {
         axis: isize,
         index: &Tensor,
         elements: &Tensor,
-        check: Check,
+        check: IndexCheck,
     ) -> Result<&mut TensorMut<'a>> {
-        let axis = self.shape().axis(Call::Scatter.name(), axis)?;
-        check_index_shape(Call::Scatter, self.shape(), axis, index)?;
-        let index = indices(Call::Scatter, self.device(), index)?;
-        self.write_along((Call::Scatter, check), Some(axis), &index, index.layout(), elements)?;
+        let axis = self.shape().axis(IndexOperation::Scatter.name(), axis)?;
+        check_index_shape(IndexOperation::Scatter, self.shape(), axis, index)?;
+        let index = indices(IndexOperation::Scatter, self.device(), index)?;
+        self.write_along((IndexOperation::Scatter, check), Some(axis), &index, index.layout(), elements)?;
         Ok(self)
     }
 
@@ -212,7 +212,7 @@ impl<'a> TensorMut<'a> {
     /// dimension.
     fn write_along(
         &mut self,
-        (call, check): (Call, Check),
+        (call, check): (IndexOperation, IndexCheck),
         axis: Option<usize>,
         index: &Tensor,
         repeated: &Layout,
@@ -220,7 +220,7 @@ impl<'a> TensorMut<'a> {
     ) -> Result<()> {
         check_elements(call, self, elements)?;
         let from = elements.layout().expand(repeated.shape())?;
-        if self.device().is_cpu() && check == Check::Report {
+        if self.device().is_cpu() && check == IndexCheck::Report {
             check_on_host(call, &seen(self.layout(), axis)?, index, index.memory().host(call.name())?)?;
         }
         if repeated.count() == 0 {
@@ -246,10 +246,10 @@ impl<'a> TensorMut<'a> {
 }
 
 /// An array as the index of a write sees it.
-fn seen(layout: &Layout, axis: Option<usize>) -> Result<Along> {
+fn seen(layout: &Layout, axis: Option<usize>) -> Result<IndexedAxis> {
     match axis {
-        Some(axis) => Ok(Along::axis(layout, axis)),
-        None => Ok(Along::flat(&flat(layout)?.unwrap_or(*layout))),
+        Some(axis) => Ok(IndexedAxis::axis(layout, axis)),
+        None => Ok(IndexedAxis::flat(&flat(layout)?.unwrap_or(*layout))),
     }
 }
 
@@ -260,10 +260,10 @@ fn flat(layout: &Layout) -> Result<Option<Layout>> {
 
 /// A write of elements whose positions along the axis can be counted in marks.
 struct Write {
-    call: Call,
-    check: Check,
+    call: IndexOperation,
+    check: IndexCheck,
     bytes: usize,
-    along: Along,
+    along: IndexedAxis,
     axis: usize,
 }
 
@@ -278,7 +278,7 @@ impl Write {
     ) -> Result<()> {
         let (shape, named) = (repeated.shape(), self.along.named(self.call));
         let moved = [operand(repeated), self.along.operand, operand(from)];
-        let space = |operands: &[Operand]| Space::new(shape, operands, Some(self.bytes), named);
+        let space = |operands: &[IndexedOperand]| IndexSpace::new(shape, operands, Some(self.bytes), named);
         let name = self.call.name();
         if memory.device().is_cpu() {
             let indices = host::Indices::new(index.memory().host(name)?, index.dtype());
@@ -290,7 +290,7 @@ impl Write {
         }
         let indices = kernels::Indices { memory: index.memory().cuda(name)?, dtype: index.dtype() };
         let (from, to) = (elements.memory().cuda(name)?, memory.cuda(name)?);
-        let (stream, checked) = (stream(&index.device())?, self.check == Check::Report);
+        let (stream, checked) = (stream(&index.device())?, self.check == IndexCheck::Report);
         // Several elements can go to one place only along the axis.
         if shape[self.axis] == 1 {
             // SAFETY: layouts of the operands' own memory, the array's at the axis by positions that it has; its elements
@@ -299,7 +299,7 @@ impl Write {
         }
         let marks = Marks::new(repeated, self.axis, self.along.size)?;
         let once = [operand(&marks.once), marks.marks, marks.position];
-        let marking = Space::new(marks.once.shape(), &once, None, named)?;
+        let marking = IndexSpace::new(marks.once.shape(), &once, None, named)?;
         // SAFETY: as above; the marks have a place for each position and coordinate of the index.
         let found = unsafe { kernels::mark(&stream, &marking, marks.count, indices, checked)? };
         if self.along.size <= MOST_PLACES.saturating_mul(shape[self.axis]) {
@@ -318,8 +318,8 @@ impl Write {
 pub(super) struct Marks {
     /// The index without its repetitions, over which the last element is the same.
     pub(super) once: Layout,
-    pub(super) marks: Operand,
-    pub(super) position: Operand,
+    pub(super) marks: IndexedOperand,
+    pub(super) position: IndexedOperand,
     pub(super) count: usize,
     /// That of the index, with the places along the axis.
     places: Shape,
@@ -343,7 +343,7 @@ impl Marks {
         if let Some(stride) = strides.get_mut(axis) {
             *stride = 1;
         }
-        let (position, positions) = (Operand::new(&strides, 0), repeated.shape()[axis]);
+        let (position, positions) = (IndexedOperand::new(&strides, 0), repeated.shape()[axis]);
         Ok(Marks { once, marks, position, count: places.count(), places: full, positions })
     }
 
@@ -352,23 +352,23 @@ impl Marks {
     ///
     /// # Errors
     ///
-    /// As [`Space::new`].
+    /// As [`IndexSpace::new`].
     pub(super) fn by_places(
         &self,
-        moved: &[Operand; 3],
+        moved: &[IndexedOperand; 3],
         axis: usize,
         bytes: usize,
         (operation, told, _): (u32, usize, usize),
-    ) -> Result<Space> {
+    ) -> Result<IndexSpace> {
         let operands = [self.marks.across(axis), moved[2].along(axis), moved[1].across(axis)];
-        Space::new(&self.places, &operands, Some(bytes), (operation, told, self.positions))
+        IndexSpace::new(&self.places, &operands, Some(bytes), (operation, told, self.positions))
     }
 }
 
 /// # Errors
 ///
 /// [`Error::DTypeMismatch`] and [`Error::DeviceMismatch`].
-fn check_elements(call: Call, array: &TensorMut<'_>, elements: &Tensor) -> Result<()> {
+fn check_elements(call: IndexOperation, array: &TensorMut<'_>, elements: &Tensor) -> Result<()> {
     if array.device() != elements.device() {
         return Err(mismatch(call.name(), array.device(), elements.device()));
     }

@@ -6,8 +6,8 @@
 use num_complex::Complex;
 
 use super::super::device::Device;
-use super::super::formula::Formula;
-use super::super::operand::Operand;
+use super::super::element_generator::ElementGenerator;
+use super::super::operand::TensorOperand;
 use super::super::tensor::Tensor;
 use super::Generator;
 use crate::error::{Error, Result};
@@ -80,7 +80,7 @@ impl Generator {
     pub fn rand(&self, shape: &[usize], dtype: DType, device: &Device) -> Result<Tensor> {
         let compute = part_of("rand", dtype)?;
         let shape = Shape::new(shape)?;
-        Formula { operation: "rand", dtype, compute, operands: [] }.make(
+        ElementGenerator { operation: "rand", dtype, compute, operands: [] }.make(
             &shape,
             device,
             || Ok(self.take(blocks(&shape, words(dtype)))),
@@ -100,8 +100,8 @@ impl Generator {
     /// refused too, otherwise as [`rand`](Self::rand); [`Error::DeviceMismatch`] for tensors elsewhere.
     pub fn uniform<'a>(
         &self,
-        low: impl Into<Operand<'a>>,
-        high: impl Into<Operand<'a>>,
+        low: impl Into<TensorOperand<'a>>,
+        high: impl Into<TensorOperand<'a>>,
         shape: &[usize],
         dtype: DType,
         device: &Device,
@@ -119,7 +119,7 @@ impl Generator {
         held(OPERATION, dtype, &operands)?;
         let shape = Shape::new(shape)?;
         let most = largest(dtype);
-        Formula { operation: OPERATION, dtype, compute, operands }.make(
+        ElementGenerator { operation: OPERATION, dtype, compute, operands }.make(
             &shape,
             device,
             || Ok(self.take(blocks(&shape, words(dtype)))),
@@ -144,7 +144,7 @@ impl Generator {
     pub fn randn(&self, shape: &[usize], dtype: DType, device: &Device) -> Result<Tensor> {
         let compute = part_of("randn", dtype)?;
         let shape = Shape::new(shape)?;
-        Formula { operation: "randn", dtype, compute, operands: [] }.make(
+        ElementGenerator { operation: "randn", dtype, compute, operands: [] }.make(
             &shape,
             device,
             || Ok(self.take(blocks(&shape, words(dtype)))),
@@ -167,8 +167,8 @@ impl Generator {
     /// [`rand`](Self::rand); [`Error::DeviceMismatch`] for tensors elsewhere.
     pub fn normal<'a>(
         &self,
-        mean: impl Into<Operand<'a>>,
-        deviation: impl Into<Operand<'a>>,
+        mean: impl Into<TensorOperand<'a>>,
+        deviation: impl Into<TensorOperand<'a>>,
         shape: &[usize],
         dtype: DType,
         device: &Device,
@@ -185,7 +185,7 @@ impl Generator {
         }
         held(OPERATION, dtype, &operands)?;
         let shape = Shape::new(shape)?;
-        Formula { operation: OPERATION, dtype, compute, operands }.make(
+        ElementGenerator { operation: OPERATION, dtype, compute, operands }.make(
             &shape,
             device,
             || Ok(self.take(blocks(&shape, words(dtype)))),
@@ -232,7 +232,7 @@ impl Generator {
         let wide = high - low > 1 << 32;
         // The two are formulas of their own.
         let operation = if wide { "randint of more than 2^32 integers" } else { "randint" };
-        Formula { operation, dtype, compute: DType::U64, operands: [] }.make(
+        ElementGenerator { operation, dtype, compute: DType::U64, operands: [] }.make(
             &shape,
             device,
             || {
@@ -265,7 +265,7 @@ impl Generator {
     /// dtype than f16, bf16, f32 and f64, [`Error::DeviceMismatch`] for one elsewhere, and as [`Tensor::zeros`].
     pub fn bernoulli<'a>(
         &self,
-        probability: impl Into<Operand<'a>>,
+        probability: impl Into<TensorOperand<'a>>,
         shape: &[usize],
         dtype: DType,
         device: &Device,
@@ -281,7 +281,7 @@ impl Generator {
             None => DType::F64,
         };
         let shape = Shape::new(shape)?;
-        Formula { operation: OPERATION, dtype, compute: DType::F64, operands: [probability] }.make(
+        ElementGenerator { operation: OPERATION, dtype, compute: DType::F64, operands: [probability] }.make(
             &shape,
             device,
             || Ok(self.take(blocks(&shape, 1))),
@@ -304,8 +304,12 @@ impl Generator {
     /// As [`Tensor::zeros`].
     pub fn permutation(&self, count: usize, device: &Device) -> Result<Tensor> {
         let shape = Shape::new(&[count])?;
-        let formula =
-            Formula { operation: "permutation", dtype: DType::I64, compute: DType::U64, operands: [] };
+        let formula = ElementGenerator {
+            operation: "permutation",
+            dtype: DType::I64,
+            compute: DType::U64,
+            operands: [],
+        };
         let key = || {
             let [seed, offset] = self.take(1);
             Ok([count as u64, first_number(seed, offset)?])
@@ -328,10 +332,10 @@ fn first_number(seed: u64, offset: u64) -> Result<u64> {
 /// # Errors
 ///
 /// [`Error::DTypeMismatch`] where the result or an operand is complex.
-fn real(operation: &'static str, dtype: DType, operands: &[Operand<'_>]) -> Result<()> {
-    let complex = |operand: &Operand<'_>| match operand {
-        Operand::Tensor(tensor) => tensor.dtype().is_complex(),
-        Operand::Number(number) => matches!(number, crate::fuse::Number::Complex(_)),
+fn real(operation: &'static str, dtype: DType, operands: &[TensorOperand<'_>]) -> Result<()> {
+    let complex = |operand: &TensorOperand<'_>| match operand {
+        TensorOperand::Tensor(tensor) => tensor.dtype().is_complex(),
+        TensorOperand::Number(number) => matches!(number, crate::fuse::Number::Complex(_)),
     };
     if dtype.is_complex() || operands.iter().any(complex) {
         let (wanted, found) = ("real numbers".to_owned(), "complex ones".to_owned());
@@ -343,19 +347,19 @@ fn real(operation: &'static str, dtype: DType, operands: &[Operand<'_>]) -> Resu
 /// # Errors
 ///
 /// [`Error::InvalidArgument`] for a number among operands that the dtype does not hold.
-fn held(operation: &'static str, dtype: DType, operands: &[Operand<'_>]) -> Result<()> {
+fn held(operation: &'static str, dtype: DType, operands: &[TensorOperand<'_>]) -> Result<()> {
     let numbers = operands.iter().filter_map(|operand| match operand {
-        Operand::Number(number) => Some(*number),
-        Operand::Tensor(_) => None,
+        TensorOperand::Number(number) => Some(*number),
+        TensorOperand::Tensor(_) => None,
     });
     numbers.into_iter().try_for_each(|number| number.check(operation, dtype))
 }
 
 /// A number among operands.
-fn number(operand: &Operand<'_>) -> Option<f64> {
+fn number(operand: &TensorOperand<'_>) -> Option<f64> {
     match operand {
-        Operand::Number(number) => Some(number.real()),
-        Operand::Tensor(_) => None,
+        TensorOperand::Number(number) => Some(number.real()),
+        TensorOperand::Tensor(_) => None,
     }
 }
 
@@ -379,12 +383,12 @@ macro_rules! of_the_device {
 of_the_device! {
     "Numbers evenly from 0 to below 1." rand[](shape: &[usize], dtype: DType);
     "Numbers evenly from `low` to below `high`."
-    uniform['a](low: impl Into<Operand<'a>>, high: impl Into<Operand<'a>>, shape: &[usize], dtype: DType);
+    uniform['a](low: impl Into<TensorOperand<'a>>, high: impl Into<TensorOperand<'a>>, shape: &[usize], dtype: DType);
     "Normally distributed numbers of mean 0 and variance 1." randn[](shape: &[usize], dtype: DType);
     "Normally distributed numbers with a mean and a standard deviation."
-    normal['a](mean: impl Into<Operand<'a>>, deviation: impl Into<Operand<'a>>, shape: &[usize], dtype: DType);
+    normal['a](mean: impl Into<TensorOperand<'a>>, deviation: impl Into<TensorOperand<'a>>, shape: &[usize], dtype: DType);
     "Integers evenly from `low` to below `high`."
     randint[](low: impl Into<i128>, high: impl Into<i128>, shape: &[usize], dtype: DType);
-    "Ones with a probability, and zeros." bernoulli['a](probability: impl Into<Operand<'a>>, shape: &[usize], dtype: DType);
+    "Ones with a probability, and zeros." bernoulli['a](probability: impl Into<TensorOperand<'a>>, shape: &[usize], dtype: DType);
     "The integers from 0 to below `count` in a random order." permutation[](count: usize);
 }

@@ -3,17 +3,18 @@
 //! What must stay true: elements are copied as they are, NaNs and signs of zero included, but for those that are
 //! promoted to another dtype.
 
-mod joining;
-mod padding;
-mod repeating;
-mod replacing;
-mod splitting;
+mod join;
+mod mask;
+mod pad;
+mod repeat;
+mod split;
+mod views;
 
-pub use padding::Padding;
+pub use pad::Padding;
 
-use super::kernel::{Output, Target};
-use super::operand::{Inputs, Operand};
-use super::recipe::{Kind, Recipe};
+use super::cached_operation::{CachedOperation, OperandKind};
+use super::kernel::{Output, OutputTarget};
+use super::operand::{Inputs, TensorOperand};
 use super::tensor::Tensor;
 use crate::error::Result;
 use crate::types::{DType, Layout, Shape};
@@ -34,19 +35,20 @@ fn plain(dtype: DType) -> DType {
 }
 
 /// Copies a tensor's elements, in the target's dtype, to the target, to whose shape they are broadcast.
-pub(super) fn copy_to(source: &Tensor, target: Target<'_>) -> Result<()> {
+pub(super) fn copy_to(source: &Tensor, target: OutputTarget<'_>) -> Result<()> {
     let (memory, dtype, part) = target.into_parts();
     let bits = plain(dtype);
     let (from, to) = if source.dtype() == dtype { (bits, bits) } else { (source.dtype(), dtype) };
     let source = Tensor::of(source.storage.clone(), from, source.layout);
     let mut inputs = Inputs::default();
-    inputs.push(&Operand::Tensor(&source));
-    Recipe::cast(Kind::Tensor(from), to).run_into(&inputs, Target::new(memory, to, part))
+    inputs.push(&TensorOperand::Tensor(&source));
+    CachedOperation::cast(OperandKind::Tensor(from), to)
+        .run_into(&inputs, OutputTarget::new(memory, to, part))
 }
 
 /// As [`copy_to`], to a part of what is fresh.
 fn copy_into(source: &Tensor, fresh: &mut Output, part: Layout) -> Result<()> {
-    if part.count() == 0 { Ok(()) } else { copy_to(source, Target::part(fresh, &part)) }
+    if part.count() == 0 { Ok(()) } else { copy_to(source, OutputTarget::part(fresh, &part)) }
 }
 
 /// The shape with another size along an axis.

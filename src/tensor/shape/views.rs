@@ -2,9 +2,9 @@
 //!
 //! The arithmetic is that of [`Layout`](crate::types::Layout); there is one list of views, for what is read and for what is written.
 
-use super::in_place::TensorMut;
-use super::tensor::Tensor;
 use crate::error::{Error, Result};
+use crate::tensor::Tensor;
+use crate::tensor::in_place::TensorMut;
 use crate::types::{Layout, Shape, Slice};
 
 macro_rules! views {
