@@ -36,13 +36,90 @@ fn the_page_is_rendered_from_the_results() {
         committed == page::render(&reports, &notes, others().as_ref()),
         "benches/RESULTS.md is not what benches/results gives: run cargo bench --bench ground -- render"
     );
-    if !reports.is_empty() {
-        let committed =
-            std::fs::read_to_string(benches().join("results/ratios.svg")).expect("the plot is there");
+    let pictures = plot::render(&reports);
+    for picture in &pictures {
+        let committed = std::fs::read_to_string(benches().join("results").join(&picture.file));
         assert!(
-            committed == plot::render(&reports),
-            "benches/results/ratios.svg is not what benches/results gives: run cargo bench --bench ground -- render"
+            committed.is_ok_and(|committed| committed == picture.svg),
+            "benches/results/{} is not what benches/results gives: run cargo bench --bench ground -- render",
+            picture.file
         );
+    }
+    let entries = std::fs::read_dir(benches().join("results")).expect("a readable folder");
+    let names = entries.map(|entry| entry.expect("a readable folder").file_name());
+    let drawn = names.filter(|name| name.to_string_lossy().ends_with(".svg")).count();
+    assert_eq!(drawn, pictures.len(), "benches/results has a picture that nothing renders");
+}
+
+#[test]
+fn pictures_fit_a_screen_and_every_report_has_an_area() {
+    let pictures = plot::render(&everything().0);
+    for picture in &pictures {
+        assert!(picture.height <= plot::TALLEST, "{} is {} pixels tall", picture.file, picture.height);
+        assert_ne!(
+            picture.file, "speed-other.svg",
+            "benches/harness/report/plot.rs lists no area for a report"
+        );
+    }
+}
+
+#[test]
+fn half_and_double_speed_are_equally_far_from_the_reference() {
+    let spread = |median| Spread { lower: median, median, upper: median };
+    let figure = |name: &str, own: f64, reference: f64| Figure {
+        name: name.to_owned(),
+        own: spread(own),
+        reference: spread(reference),
+        comparison: spread(reference / own),
+        ..a_figure()
+    };
+    let report = Report {
+        name: "test".to_owned(),
+        title: "T".to_owned(),
+        method: String::new(),
+        machine: report::Machine {
+            device: String::new(),
+            devices: 1,
+            driver: String::new(),
+            processor: String::new(),
+            clocks: Vec::new(),
+        },
+        commit: String::new(),
+        date: String::new(),
+        library: None,
+        figures: vec![figure("half", 4.0, 2.0), figure("double", 2.0, 4.0), figure("ten times", 1.0, 10.0)],
+        skipped: Vec::new(),
+    };
+    let svg = &plot::render(&[report])[1].svg;
+    let widths: Vec<f64> = svg
+        .split("height=\"12\"")
+        .map(|before| before.rsplit("width=\"").next().and_then(|width| width.split('"').next()))
+        .filter_map(|width| width.and_then(|width| width.parse().ok()))
+        .take(3)
+        .collect();
+    let [half, double, ten] = widths[..] else { panic!("three bars are wanted: {svg}") };
+    assert_eq!(half, double);
+    assert!((ten / double - 10f64.log2()).abs() < 0.01, "{ten} is not {} times {double}", 10f64.log2());
+}
+
+/// A figure whose values do not matter.
+fn a_figure() -> Figure {
+    let spread = |median| Spread { lower: median, median, upper: median };
+    Figure {
+        name: "n".to_owned(),
+        against: "a".to_owned(),
+        unit: Unit::Nanoseconds,
+        rounds: 20,
+        order: String::new(),
+        own: spread(2.0),
+        reference: spread(1.0),
+        own_bytes: None,
+        reference_bytes: None,
+        rule: Rule::Speed,
+        comparison: spread(0.5),
+        goal: None,
+        resolve_at: None,
+        beside: None,
     }
 }
 
@@ -102,24 +179,8 @@ fn every_missed_goal_has_a_note_and_every_note_a_figure() {
 #[test]
 fn a_verdict_follows_from_the_rule_and_the_goal() {
     let figure = |rule, comparison: f64, goal, resolve_at| {
-        let spread = |median| Spread { lower: median, median, upper: median };
-        Figure {
-            name: "n".to_owned(),
-            against: "a".to_owned(),
-            unit: Unit::Nanoseconds,
-            rounds: 20,
-            order: String::new(),
-            own: spread(2.0),
-            reference: spread(1.0),
-            own_bytes: None,
-            reference_bytes: None,
-            rule,
-            comparison: spread(comparison),
-            goal,
-            resolve_at,
-            beside: None,
-        }
-        .verdict()
+        let comparison = Spread { lower: comparison, median: comparison, upper: comparison };
+        Figure { rule, comparison, goal, resolve_at, ..a_figure() }.verdict()
     };
     assert_eq!(figure(Rule::Speed, 0.995, Some(0.99), None), Verdict::Met);
     assert_eq!(figure(Rule::Speed, 0.5, Some(1.0), None), Verdict::Missed(0.5));

@@ -66,8 +66,8 @@ fn render(benches: &Path) -> Result<(), Failure> {
     let reports = read_all(&results)?;
     let (notes, others) = (read_notes(&benches.join("notes.json"))?, read_others(&results)?);
     std::fs::write(benches.join("RESULTS.md"), page::render(&reports, &notes, others.as_ref()))?;
-    if !reports.is_empty() {
-        std::fs::write(results.join("ratios.svg"), plot::render(&reports))?;
+    for picture in plot::render(&reports) {
+        std::fs::write(results.join(picture.file), picture.svg)?;
     }
     println!("{} reports -> {}", reports.len(), benches.join("RESULTS.md").display());
     Ok(())

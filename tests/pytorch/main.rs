@@ -197,7 +197,10 @@ fn a_figure_has_its_comparison_in_the_report_and_on_the_page() -> Outcome {
     assert!(page.contains("| none | for information | |\n"), "{page}");
     assert!(page.contains("In the last column: PyTorch 9.9+fake in turns with own, 10 rounds"), "{page}");
     assert!(page.contains("goal at least 1, resolved at 0.99."), "{page}");
-    assert_eq!(plot::render(&reports).matches("<circle").count(), 1);
+    let pictures = plot::render(&reports);
+    let files: Vec<&str> = pictures.iter().map(|picture| picture.file.as_str()).collect();
+    assert_eq!(files, ["speed.svg", "speed-other.svg"]);
+    assert_eq!(pictures[1].svg.matches("<circle").count(), 1);
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use super::{Figure, Machine, Notes, Others, Report, Rule, Spread, Verdict};
+use super::{Figure, Machine, Notes, Others, Report, Rule, Spread, Verdict, plot};
 
 /// The whole page.
 pub fn render(reports: &[Report], notes: &Notes, others: Option<&Others>) -> String {
@@ -13,7 +13,10 @@ pub fn render(reports: &[Report], notes: &Notes, others: Option<&Others>) -> Str
         page.push_str("\nNo run has been recorded yet.\n");
         return page;
     }
-    page.push_str("\n![Speed over the reference's, by figure](results/ratios.svg)\n");
+    for picture in plot::render(reports) {
+        // Writing to a `String` cannot fail.
+        let _ = write!(page, "\n![Speed over the reference's](results/{})\n", picture.file);
+    }
     for report in reports {
         section(&mut page, report, notes, others);
     }
@@ -27,7 +30,7 @@ Rendered from `benches/results/*.json` by `cargo bench --bench ground -- render`
 Own and reference are measured in one process (or, for whole processes, one after the other), taking turns at going
 first. Times are medians, with the middle half of the sample in brackets. The comparison is made round by round and its
 median is given, so a drift of the machine touches both sides. Compare figures within a run, never absolute times
-between runs. What is in the way of a goal that was missed is said in `benches/notes.json` and shown under its table.
+between runs. `benches/notes.json` says why a goal was missed; the page shows it under the table.
 ";
 
 fn section(page: &mut String, report: &Report, notes: &Notes, others: Option<&Others>) {
