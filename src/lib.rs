@@ -16,6 +16,7 @@
 //! | [`fuse`] | elementwise expressions as one kernel, on a device or the CPU |
 //! | [`tensor`] | arrays on the CPU and CUDA devices, as in NumPy and PyTorch |
 //! | `io` | arrays in files (feature `io`) |
+//! | `burst` | spiking neural networks on the CPU and CUDA devices (feature `burst`) |
 //! | [`error`] | the one error type, and the hook for errors of `Drop` |
 //!
 //! Start with [`driver::Device::new`]. The repository's `examples` tell the rest one step a file; its README has the
@@ -41,6 +42,8 @@
 #![cfg_attr(not(feature = "tensor"), allow(dead_code, unused_imports))]
 #![deny(missing_docs, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
+#[cfg(feature = "burst")]
+pub mod burst;
 pub mod cublas;
 pub mod driver;
 pub mod error;

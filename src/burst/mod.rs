@@ -1,0 +1,30 @@
+//! A spiking neural engine whose results are the same bit for bit on every device.
+//!
+//! Neurons and synapses are arrays. Time advances in bursts; a spike reaches its targets in the next burst. A burst
+//! sums the input of each touched neuron in fixed point, so the order of additions does not matter, and then updates each
+//! touched neuron by a pure function of its state, its input, its id and the burst's number. An untouched neuron keeps its
+//! state: it neither leaks nor counts down, so a burst costs as much as there is activity.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `draw` | the counter-based random draw |
+//! | `neurons`, `synapses`, `network` | the data model, built from arrays in any order and validated once |
+//! | `state` | the state between bursts, and the checksums of states and spikes |
+//! | `backend` | the interface of a device that runs bursts |
+//!
+//! Memory neurons, fatigue input, a sleep manager and spatial gradients of thresholds come later. Readers of shared memory,
+//! a `no_std` build and 8-bit potentials are not planned.
+
+mod backend;
+mod draw;
+mod network;
+mod neurons;
+mod state;
+mod synapses;
+
+pub use backend::{Backend, BurstCounts, BurstResult, Injection, MAX_INJECTION, WeightChange};
+pub use draw::{burst_key, draw, pcg};
+pub use network::{Accumulator, Area, Network, Population, SCALE};
+pub use neurons::{NeuronParameters, Neurons};
+pub use state::{NetworkState, NeuronState, Spike, SpikeHash};
+pub use synapses::{INHIBITORY, MAX_NEURONS, SynapseArrays, Synapses};

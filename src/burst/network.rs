@@ -1,0 +1,287 @@
+//! A validated network: neurons, synapses, areas and named populations.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::neurons::{NeuronParameters, Neurons};
+use super::synapses::{INHIBITORY, SynapseArrays, Synapses, in_chunks};
+use crate::threads::processors;
+use crate::{Error, Result};
+
+/// Accumulators count thousandths of a potential.
+pub const SCALE: i64 = 1000;
+
+const OPERATION: &str = "a network";
+
+/// Neurons that share a name and the rules by which their spikes propagate.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Area {
+    /// The area's name.
+    pub name: String,
+    /// Divides each contribution of a neuron of this area by the neuron's number of outgoing synapses, toward zero. By
+    /// default each synapse carries the full contribution.
+    pub shares: bool,
+    /// Replaces the PSP of each synapse by the potential at which its source fired, rounded to the nearest integer (ties
+    /// to even) and limited to 0..=255.
+    pub potential_driven: bool,
+}
+
+impl Area {
+    /// Returns an area of this name whose neurons contribute fully and with their synapses' PSP.
+    pub fn new(name: impl Into<String>) -> Area {
+        Area { name: name.into(), ..Area::default() }
+    }
+}
+
+/// A name for a range of neuron ids.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Population {
+    /// The name, unique in its network.
+    pub name: String,
+    /// The ids.
+    pub ids: Range<u32>,
+}
+
+/// The integer type in which a backend sums the input of a neuron.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accumulator {
+    /// 32 bits hold every possible sum of synapses, and `reserve` thousandths of injections beside it.
+    Bits32 {
+        /// The largest sum of injections into one neuron, in thousandths, that still fits.
+        reserve: u32,
+    },
+    /// 64 bits: 32 could overflow.
+    Bits64,
+}
+
+/// A validated network, ready to be loaded by a [`Backend`](super::Backend).
+///
+/// ```
+/// use selvedge::burst::{Network, Neurons, SynapseArrays};
+///
+/// # fn main() -> selvedge::Result<()> {
+/// let mut neurons = Neurons::new(2);
+/// neurons.threshold[1] = 50.0;
+/// let synapses = SynapseArrays { source: &[0], target: &[1], weight: &[6], psp: &[10], kind: &[0] };
+/// let network = Network::from_arrays(neurons, &synapses)?;
+/// assert_eq!((network.len(), network.synapses().len()), (2, 1));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Network {
+    neurons: Neurons,
+    parameters: Vec<NeuronParameters>,
+    synapses: Synapses,
+    areas: Vec<Area>,
+    populations: Vec<Population>,
+    owned: Range<u32>,
+    /// Outgoing synapses over all shards; present if an area shares.
+    out_degrees: Option<Arc<[u64]>>,
+    /// The largest possible input of one neuron through its synapses, in thousandths.
+    largest_input: u64,
+    /// The same once plasticity has raised every weight to 255.
+    largest_plastic_input: u64,
+}
+
+impl Network {
+    /// Builds a network of one area from synapses in any order.
+    ///
+    /// # Errors
+    /// See [`with_areas`](Network::with_areas).
+    pub fn from_arrays(neurons: Neurons, synapses: &SynapseArrays) -> Result<Network> {
+        let synapses = Synapses::from_arrays(neurons.len(), synapses)?;
+        Network::with_areas(neurons, synapses, vec![Area::new("all")])
+    }
+
+    /// Builds a network of several areas; [`Neurons::area`] is an index into `areas`.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] or [`Error::InvalidArgument`] for arrays that do not fit each other or hold values out of
+    /// range, naming the neuron or synapse and the value.
+    pub fn with_areas(neurons: Neurons, synapses: Synapses, areas: Vec<Area>) -> Result<Network> {
+        neurons.validate(areas.len())?;
+        if synapses.row_pointers().len() != neurons.len() + 1 {
+            let found = synapses.row_pointers().len().saturating_sub(1);
+            return Err(Error::LengthMismatch {
+                operation: "the rows of a network",
+                wanted: neurons.len(),
+                found,
+            });
+        }
+        let mut parameters = Vec::with_capacity(neurons.len());
+        for id in 0..neurons.len() {
+            parameters.push(with_area_flags(neurons.parameters_checked(id)?, &areas));
+        }
+        let out_degrees = areas.iter().any(|area| area.shares).then(|| {
+            synapses.row_pointers().windows(2).map(|ends| ends[1] - ends[0]).collect::<Vec<u64>>().into()
+        });
+        let owned = 0..neurons.len() as u32;
+        let populations = Vec::new();
+        let mut network = Network {
+            neurons,
+            parameters,
+            synapses,
+            areas,
+            populations,
+            owned,
+            out_degrees,
+            largest_input: 0,
+            largest_plastic_input: 0,
+        };
+        network.bound_inputs();
+        Ok(network)
+    }
+
+    /// Names a range of neurons.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the range leaves the network or the name is taken.
+    pub fn add_population(&mut self, name: impl Into<String>, ids: Range<u32>) -> Result<()> {
+        let name = name.into();
+        if ids.start > ids.end || ids.end as usize > self.len() {
+            let found = format!("ids {}..{} for population '{name}'", ids.start, ids.end);
+            return Err(Error::invalid(OPERATION, found, format!("ids up to {}", self.len())));
+        }
+        if self.population(&name).is_some() {
+            return Err(Error::invalid(OPERATION, format!("a second population '{name}'"), "unique names"));
+        }
+        self.populations.push(Population { name, ids });
+        Ok(())
+    }
+
+    /// Returns the ids of a population.
+    pub fn population(&self, name: &str) -> Option<Range<u32>> {
+        self.populations.iter().find(|population| population.name == name).map(|found| found.ids.clone())
+    }
+
+    /// Returns the populations in the order in which they were added.
+    pub fn populations(&self) -> &[Population] {
+        &self.populations
+    }
+
+    /// Returns the number of neurons.
+    pub fn len(&self) -> usize {
+        self.parameters.len()
+    }
+
+    /// Returns true if there are no neurons.
+    pub fn is_empty(&self) -> bool {
+        self.parameters.is_empty()
+    }
+
+    /// Returns the neurons as they were given.
+    pub fn neurons(&self) -> &Neurons {
+        &self.neurons
+    }
+
+    /// Returns the constants of each neuron, the flags of its area included.
+    pub fn parameters(&self) -> &[NeuronParameters] {
+        &self.parameters
+    }
+
+    /// Returns the synapses: of a shard, those that end in [`owned`](Network::owned).
+    pub fn synapses(&self) -> &Synapses {
+        &self.synapses
+    }
+
+    /// Returns the areas.
+    pub fn areas(&self) -> &[Area] {
+        &self.areas
+    }
+
+    /// Returns the neurons that a backend of this network updates: all of them, or the range of a shard.
+    pub fn owned(&self) -> Range<u32> {
+        self.owned.clone()
+    }
+
+    /// Returns each neuron's number of outgoing synapses over all shards, present if an area shares contributions.
+    pub fn out_degrees(&self) -> Option<&[u64]> {
+        self.out_degrees.as_deref()
+    }
+
+    /// Chooses the accumulator: 32 bits where no sum of synapses can overflow them, otherwise 64.
+    ///
+    /// With `plastic` the bound holds for every weight that plasticity could set.
+    pub fn accumulator(&self, plastic: bool) -> Accumulator {
+        let largest = if plastic { self.largest_plastic_input } else { self.largest_input };
+        match (i32::MAX as u64).checked_sub(largest) {
+            Some(reserve) => Accumulator::Bits32 { reserve: reserve as u32 },
+            None => Accumulator::Bits64,
+        }
+    }
+
+    /// Returns the largest input, in thousandths, that the synapses of one neuron can sum to.
+    pub fn largest_input(&self, plastic: bool) -> u64 {
+        if plastic { self.largest_plastic_input } else { self.largest_input }
+    }
+
+    /// Returns the constants of a neuron with some of its fields replaced, checked like those of a new network.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a value out of range.
+    pub(super) fn set_neuron(
+        &mut self,
+        id: u32,
+        change: &dyn Fn(&mut Neurons, usize),
+    ) -> Result<NeuronParameters> {
+        let id = id as usize;
+        change(&mut self.neurons, id);
+        let parameters = with_area_flags(self.neurons.parameters_checked(id)?, &self.areas);
+        self.parameters[id] = parameters;
+        Ok(parameters)
+    }
+
+    /// Returns the network of a shard: all neurons, and the synapses that end in `owned`.
+    pub(super) fn shard(&self, owned: Range<u32>) -> Network {
+        let mut shard = Network {
+            neurons: self.neurons.clone(),
+            parameters: self.parameters.clone(),
+            synapses: self.synapses.ending_in(owned.clone()),
+            areas: self.areas.clone(),
+            populations: self.populations.clone(),
+            owned,
+            out_degrees: self.out_degrees.clone(),
+            largest_input: 0,
+            largest_plastic_input: 0,
+        };
+        shard.bound_inputs();
+        shard
+    }
+
+    /// Computes the largest inputs over all targets.
+    fn bound_inputs(&mut self) {
+        let zeros =
+            || -> Vec<AtomicU64> { std::iter::repeat_with(AtomicU64::default).take(self.len()).collect() };
+        let (inputs, plastic_inputs) = (zeros(), zeros());
+        let threads = processors().min(self.synapses.len() / (1 << 16)).max(1);
+        in_chunks(threads, self.len(), &|sources| {
+            for source in sources {
+                let driven = self.parameters[source].has(NeuronParameters::POTENTIAL_DRIVEN);
+                for synapse in self.synapses.row(source as u32) {
+                    let target = (self.synapses.targets()[synapse] & !INHIBITORY) as usize;
+                    let word = u64::from(self.synapses.weights()[synapse]);
+                    let psp = if driven { 255 } else { word >> 8 } * SCALE as u64;
+                    inputs[target].fetch_add((word & 255) * psp, Ordering::Relaxed);
+                    plastic_inputs[target].fetch_add(255 * psp, Ordering::Relaxed);
+                }
+            }
+        });
+        let largest =
+            |inputs: Vec<AtomicU64>| inputs.into_iter().map(AtomicU64::into_inner).max().unwrap_or(0);
+        let (largest_input, largest_plastic_input) = (largest(inputs), largest(plastic_inputs));
+        (self.largest_input, self.largest_plastic_input) = (largest_input, largest_plastic_input);
+    }
+}
+
+fn with_area_flags(mut parameters: NeuronParameters, areas: &[Area]) -> NeuronParameters {
+    let area = &areas[parameters.area as usize];
+    if area.shares {
+        parameters.flags |= NeuronParameters::SHARES;
+    }
+    if area.potential_driven {
+        parameters.flags |= NeuronParameters::POTENTIAL_DRIVEN;
+    }
+    parameters
+}

@@ -1,0 +1,126 @@
+//! The state of a network between bursts, and the checksums by which states and spikes are compared.
+
+use super::network::Network;
+
+/// A spike: the neuron and the potential at which it fired.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(C)]
+pub struct Spike {
+    /// The neuron.
+    pub id: u32,
+    /// Its potential before the reset.
+    pub potential: f32,
+}
+
+/// The state of one neuron: 8 bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(C)]
+pub struct NeuronState {
+    /// Membrane potential.
+    pub potential: f32,
+    /// Touched bursts for which the neuron is still blocked.
+    pub refractory_left: u16,
+    /// Consecutive spikes, counted only while the neuron has a limit.
+    pub fire_count: u16,
+}
+
+// SAFETY: plain numbers; all zeros is a value.
+unsafe impl bytemuck::Zeroable for Spike {}
+// SAFETY: repr(C) of two 4-byte numbers, without padding.
+unsafe impl bytemuck::Pod for Spike {}
+// SAFETY: plain numbers; all zeros is a value.
+unsafe impl bytemuck::Zeroable for NeuronState {}
+// SAFETY: repr(C) of a 4-byte and two 2-byte numbers, without padding.
+unsafe impl bytemuck::Pod for NeuronState {}
+
+/// Everything that a run continues from: with the network and the weights it determines all later bursts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NetworkState {
+    /// The seed of the random draws.
+    pub seed: u32,
+    /// Bursts done; the first burst is number 1.
+    pub burst: u64,
+    /// One element per neuron.
+    pub neurons: Vec<NeuronState>,
+    /// The spikes of the last burst in ascending order of id: they propagate in the next one.
+    pub fired: Vec<Spike>,
+}
+
+impl NetworkState {
+    /// Returns the state before the first burst: every neuron at rest.
+    pub fn at_rest(network: &Network, seed: u32) -> NetworkState {
+        let at_rest = |rest: &f32| NeuronState { potential: *rest, refractory_left: 0, fire_count: 0 };
+        let neurons = network.neurons().rest.iter().map(at_rest).collect();
+        NetworkState { seed, burst: 0, neurons, fired: Vec::new() }
+    }
+
+    /// Returns the state hash: FNV-1a over potential, refractory countdown and fire count of each neuron.
+    pub fn hash(&self) -> u64 {
+        let mut hash = Fnv::new();
+        for neuron in &self.neurons {
+            hash.write(&neuron.potential.to_le_bytes());
+            hash.write(&neuron.refractory_left.to_le_bytes());
+            hash.write(&neuron.fire_count.to_le_bytes());
+        }
+        hash.finish()
+    }
+}
+
+/// The spike hash: FNV-1a over the spikes of consecutive bursts.
+///
+/// ```
+/// use selvedge::burst::{Spike, SpikeHash};
+///
+/// let mut hash = SpikeHash::new();
+/// hash.add(1, &[Spike { id: 0, potential: 2.0 }]);
+/// assert_ne!(hash.value(), SpikeHash::new().value());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpikeHash(Fnv);
+
+impl SpikeHash {
+    /// Returns the hash of no spikes.
+    pub fn new() -> SpikeHash {
+        SpikeHash(Fnv::new())
+    }
+
+    /// Adds the spikes of a burst, which must be in ascending order of id.
+    pub fn add(&mut self, burst: u64, fired: &[Spike]) {
+        for spike in fired {
+            self.0.write(&(burst as u32).to_le_bytes());
+            self.0.write(&spike.id.to_le_bytes());
+            self.0.write(&spike.potential.to_le_bytes());
+        }
+    }
+
+    /// Returns the hash of all spikes added.
+    pub fn value(&self) -> u64 {
+        self.0.finish()
+    }
+}
+
+impl Default for SpikeHash {
+    fn default() -> SpikeHash {
+        SpikeHash::new()
+    }
+}
+
+/// FNV-1a, 64 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fnv(u64);
+
+impl Fnv {
+    pub(super) fn new() -> Fnv {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    pub(super) fn finish(self) -> u64 {
+        self.0
+    }
+}
