@@ -1,4 +1,4 @@
-//! What is made at build time, one module a product; nothing here needs a CUDA toolkit. What comes from one is committed.
+//! The build steps, one module each. None needs a CUDA toolkit: files that a toolkit made are committed.
 
 #[cfg(feature = "bindgen")]
 #[path = "build/bindings.rs"]

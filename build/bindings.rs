@@ -3,7 +3,7 @@
 //! The bindings are committed, so a build needs neither headers nor libclang and this does nothing unless two things hold: the
 //! feature `bindgen`, and `SELVEDGE_CUDA_INCLUDE` with the header folders (docs in `src/sys/mod.rs`). Then each library's file is
 //! generated into `OUT_DIR` and the build fails when one differs from the committed file; `SELVEDGE_UPDATE_BINDINGS=1` copies
-//! them over instead. What is bound is `src/sys/allowlist.txt`, name by name; headers that grow change nothing.
+//! them over instead. `src/sys/allowlist.txt` lists every bound name, so headers that grow change nothing.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

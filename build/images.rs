@@ -1,7 +1,7 @@
 //! Embeds the images of `ptx/`, compressed one by one as they lie there, so that a process pays only for what it loads, by an
 //! index that `src/images` includes.
 //!
-//! What is embedded is what `ptx/manifest` lists; a listed file that is missing fails the build. The output depends on
+//! `ptx/manifest` lists the embedded files; a listed file that is missing fails the build. The output depends on
 //! `ptx/` alone.
 
 use std::fmt::Write as _;

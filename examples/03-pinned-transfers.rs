@@ -1,7 +1,7 @@
 //! Copies that run beside other work: page-locked memory is given to the copy and comes back from it.
 //!
 //! A copy from an ordinary slice is done when the call returns, so nothing can be wrong with it, but the host waits. An
-//! asynchronous one takes a `PinnedBuffer` by value: while the device reads it, the program has no way to touch it.
+//! asynchronous one takes a `PinnedBuffer` by value: while the device reads it, the program cannot touch it.
 //!
 //! ```text
 //! cargo run --release --example 03-pinned-transfers

@@ -30,7 +30,7 @@ fn two_devices() -> selvedge::Result<()> {
     println!("copied to {there}: {}", abroad.download(&copy)?[ELEMENTS - 1]);
 
     if !here.can_access_peer(there)? {
-        println!("{here} cannot read the memory of {there}; copies are the way.");
+        println!("{here} cannot read the memory of {there}; copies still work.");
         return Ok(());
     }
     here.enable_peer_access(there)?;

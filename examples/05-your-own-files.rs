@@ -1,4 +1,4 @@
-//! A kernel on `.npy` files: read, upload, launch, download, write. What `selvedge run` does from the shell.
+//! A kernel on `.npy` files: read, upload, launch, download, write. `selvedge run` does the same from the shell.
 //!
 //! ```text
 //! cargo run --features io --example 05-your-own-files -- x.npy y.npy result.npy

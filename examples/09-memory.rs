@@ -1,5 +1,5 @@
-//! What a program's memory looks like: how much a part of it needed at most, a snapshot of what is where, and a trace of
-//! every request, which can be replayed on a machine without a GPU.
+//! A program's memory: the peak of a scope, a snapshot of all blocks, and a trace of every request, which can be replayed on
+//! a machine without a GPU.
 //!
 //! ```text
 //! cargo run --release --example 09-memory -- snapshot.json trace.json
@@ -13,8 +13,8 @@ use selvedge::driver::{Device, DeviceBuffer, MemorySnapshot, ReplayOptions, Repl
 
 const LAYERS: usize = 24;
 
-/// The buffers of a step of training: made layer by layer, kept, and dropped the other way round. Gives what is where at
-/// the turning point, where the most is alive.
+/// Allocates buffers as a training step does: layer by layer in the forward pass, freed in reverse order. Returns the
+/// snapshot at the peak, between the two passes.
 fn step(stream: &Stream, rows: usize) -> selvedge::Result<MemorySnapshot> {
     let mut kept: Vec<DeviceBuffer<f32>> = Vec::new();
     for layer in 0..LAYERS {

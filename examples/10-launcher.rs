@@ -1,6 +1,6 @@
 //! Kernels by name: from source where NVRTC is there, on the CPU where it is not, and as a typed function.
 //!
-//! What was compiled once is in a cache (`SELVEDGE_CACHE`), so the second run of this program compiles nothing.
+//! Compiled kernels are cached (`SELVEDGE_CACHE`), so the second run of this program compiles nothing.
 //!
 //! ```text
 //! cargo run --example 10-launcher

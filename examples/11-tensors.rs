@@ -25,7 +25,7 @@ fn tensors() -> selvedge::Result<()> {
     let table = distances(&points)?;
     println!("distances of four points:\n{table}");
 
-    // Views show the same elements in another way.
+    // Views share the elements of the tensor.
     println!("its diagonal: {}", table.diagonal(0, 0, 1)?);
     println!("every second row, backwards:\n{}", table.slice(0, Slice::from(..).step(-2))?);
 
@@ -34,7 +34,7 @@ fn tensors() -> selvedge::Result<()> {
     println!("i32 / 2 is {:?}", (&counts / 2)?);
     println!("i32 + f16 is {:?}", (&counts + &Tensor::ones(&[4], DType::F16, &device)?)?);
 
-    // What is written is written alone: the clone keeps what it had.
+    // A write does not change clones, which keep their elements.
     let mut masked = table.clone();
     let far = table.gt(10.0)?;
     masked.in_place().assign(&far.choose(f64::INFINITY, &table)?)?;
@@ -42,7 +42,7 @@ fn tensors() -> selvedge::Result<()> {
     println!("with what is far taken away, and the first row:\n{masked}");
     println!("the table itself, still:\n{table:?}");
 
-    // What cannot be is an error that says what was found and what was wanted.
+    // A mistake is an error that names both sides.
     if let Err(error) = &counts + &points.slice(0, 1..)? {
         println!("error: {error}");
     }

@@ -37,7 +37,7 @@ fn moving() -> selvedge::Result<()> {
     println!("gather\n{}", x.gather(1, &places)?);
     println!("one_hot\n{}", words.add(1)?.one_hot(5)?);
 
-    // Where several elements go to one place, the last one stays, at every run on every device.
+    // If several elements go to one place, the last one wins, in every run on every device.
     let mut counts = Tensor::zeros(&[4], DType::I32, &device)?;
     let to = Tensor::new([1, 3, 1], &device)?;
     counts.in_place().put(&to, &Tensor::new([10, 20, 30], &device)?)?;

@@ -47,10 +47,10 @@ fn show(path: &Path, device: &Device) -> selvedge::Result<()> {
     }
     // The header is checked before anything is read; the elements go to the device in chunks.
     let mut file = NpyFile::open(path)?;
-    let mut told = 0;
+    let mut printed = 0;
     let tensor = Tensor::read_npy_file(&mut file, device, &mut |done, total| {
-        if done - told > 1 << 28 {
-            told = done;
+        if done - printed > 1 << 28 {
+            printed = done;
             println!("{} of {} MiB", done >> 20, total >> 20);
         }
     })?;

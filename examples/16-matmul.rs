@@ -46,7 +46,7 @@ fn main() -> selvedge::Result<()> {
         println!("{error}");
     }
 
-    // What would run on an H200, and why; no device is needed to ask.
+    // Explains the engine that an H200 would run; this needs no device.
     let product = Product::new(4096, 4096, 4096);
     println!("{}", Plan::explain(&product, DType::BF16, DType::BF16, DeviceProperties::reference((9, 0)))?);
     Ok(())

@@ -38,7 +38,7 @@ ZSTANDARD = "0.25.0"
 # Bit-equality with the CPU rests on --fmad=false and on the defaults --ftz=false --prec-div=true --prec-sqrt=true.
 # 177 is an unused function: a family of several is made of what one source file has for all.
 OPTIONS = ["--std=c++17", "--fmad=false", "--diag-suppress=177"]
-# Where PTX for the least of these is used: every architecture that the assembler knows from there on.
+# The architectures that PTX for the least of these runs on: all from there on that the assembler knows.
 ASSEMBLED_FOR = "sm_60,sm_61,sm_70,sm_75,sm_80,sm_86,sm_89,sm_90,sm_90a,sm_100,sm_120"
 
 

@@ -9,14 +9,14 @@
 #                               its name
 #
 # Environment:
-#   OUT              where the logs and results go (./gpu_suite_out). What comes back: summary.txt and suite.tar.gz,
+#   OUT              where the logs and results go (./gpu_suite_out): summary.txt and suite.tar.gz,
 #                    which holds results/*.json (for benches/results), logs/*.log and a recorded memory trace
 #   BUDGET           seconds for everything (520): each part gets what it needs of what is left
 #   SUITE_ARGUMENTS  more arguments for every run of the suite, such as a filter
-#   SANITIZER_SKIP   trials that the sanitizers leave out, by substring: those that fault on purpose or start another
+#   SANITIZER_SKIP   tests that the sanitizers leave out, by substring: those that fault on purpose or start another
 #                    process ("fault lost child seeded without_a_pool_memory later_work_waits")
-#   SANITIZER_ONLY   trials that the sanitizers run, by substring (all without it)
-#   SEEDED           the ignored trial that writes out of bounds on purpose (seeded_out_of_bounds)
+#   SANITIZER_ONLY   tests that the sanitizers run, by substring (all without it)
+#   SEEDED           the ignored test that writes out of bounds on purpose (seeded_out_of_bounds)
 #   SANITIZER        the program (found on PATH and in /usr/local/cuda*/bin)
 #   BENCH_ARGUMENTS  arguments for the GPU benchmarks of the thin layer
 #   MEMORY_ARGUMENTS arguments for those of memory and graphs (--only with all that need the device, and replay_recorded)
@@ -49,7 +49,7 @@ toolkit_files() {
         -o -name 'libnvJitLink*.so*' -o -path '*/stubs/libcuda.so*' \) -type f -print 2>/dev/null
 }
 
-# What `hidden` starts in a namespace of its own: an empty file is mounted over each of the toolkit's, so that no
+# `hidden` starts this part in a namespace of its own: an empty file is mounted over each of the toolkit's, so that no
 # search path, cache of the linker, wheel or environment variable reaches one. Outside of it nothing changes. It is
 # given the namespace of its caller, and refuses to run there: in it the mounts would hide the files from everybody.
 namespace=$(readlink /proc/self/ns/mnt 2>/dev/null)
@@ -144,13 +144,13 @@ absent() {
 wants() { case " $parts " in *" $1 "*) return 0 ;; *) return 1 ;; esac; }
 
 # How far the toolkit can be put out of reach here.
-way=("${bare_environment[@]}")
+command=("${bare_environment[@]}")
 hidden_by="the environment alone, because unshare is not permitted here"
 if [ -n "$namespace" ] && unshare -m mount --bind /dev/null "$0" 2>/dev/null; then
-    way=(unshare -m bash "$here/gpu_suite.sh" --hide-and-run "$namespace")
+    command=(unshare -m bash "$here/gpu_suite.sh" --hide-and-run "$namespace")
     hidden_by="a mount namespace"
 elif [ -n "$namespace" ] && unshare -r -m mount --bind /dev/null "$0" 2>/dev/null; then
-    way=(unshare -r -m bash "$here/gpu_suite.sh" --hide-and-run "$namespace")
+    command=(unshare -r -m bash "$here/gpu_suite.sh" --hide-and-run "$namespace")
     hidden_by="a mount namespace of a user namespace"
 fi
 
@@ -208,18 +208,18 @@ if wants driver_only; then
         part driver_only 300 0 "$here/gpu" "${suite_arguments[@]}"
 fi
 if wants hidden; then
-    part hidden 300 0 "${way[@]}" "$here/gpu" "${suite_arguments[@]}"
+    part hidden 300 0 "${command[@]}" "$here/gpu" "${suite_arguments[@]}"
     line "" "" "" "hidden by $hidden_by; $(grep -m 1 '^hidden:' "$work/logs/hidden.log")"
     if [ -x "$here/selvedge" ]; then
-        # What the program finds then, for the record.
-        "${way[@]}" "$here/selvedge" info >"$work/logs/hidden_info.log" 2>&1
+        # Record what the program finds then.
+        "${command[@]}" "$here/selvedge" info >"$work/logs/hidden_info.log" 2>&1
     fi
 fi
 if [ -n "$sanitizer" ]; then
     wants memcheck && sanitized memcheck
     wants initcheck && sanitized initcheck
     if wants seeded; then
-        # The wanted code is the sanitizer's own: a run in which it sees nothing, or in which the trial is not there, fails.
+        # The wanted code is the sanitizer's own: a run in which it sees nothing, or in which the test is not there, fails.
         SELVEDGE_POOL=none part seeded 60 99 "$sanitizer" --tool memcheck --error-exitcode 99 \
             "$here/gpu" --ignored "$seeded"
         grep -q 'Invalid __global__ write' "$work/logs/seeded.log" 2>/dev/null ||

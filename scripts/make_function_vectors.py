@@ -75,7 +75,7 @@ FUNCTIONS = {
     "logit": (lambda x: mpmath.log(x / (1 - x)), (0, 1), (0, 1)),
 }
 
-# Those whose arguments are taken apart to the last bit need more than others.
+# Functions that reduce their argument to the last bit need more than others.
 PRECISE = ("sin", "cos", "tan")
 
 PAIRS = {
@@ -284,7 +284,7 @@ def complex_lines(numbers):
     for name, (function, _) in COMPLEX.items():
         for dtype in ("c64", "c128"):
             for x, y in complex_points(dtype, 140, numbers):
-                # What grows exponentially has no size past these.
+                # Functions that grow exponentially overflow past these.
                 if name in ("exp", "sinh", "cosh", "tanh", "sigmoid") and abs(x) > 700:
                     continue
                 if name in ("sin", "cos", "tan") and abs(y) > 700:

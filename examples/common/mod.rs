@@ -1,4 +1,4 @@
-//! What the examples have in common: they run anywhere, and say why where there is nothing to run on.
+//! Code shared by the examples. They run anywhere, and say why where there is no device.
 
 use std::process::ExitCode;
 

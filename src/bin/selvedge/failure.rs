@@ -9,7 +9,7 @@ use crate::output::{self, Style};
 
 /// The command ran, but something failed.
 pub const FAILED: u8 = 1;
-/// What was given cannot work; the same code as wrong usage.
+/// The input cannot work; the same code as wrong usage.
 pub const BAD_INPUT: u8 = 2;
 /// There is no device or no driver to run on, or no NVRTC to compile with.
 pub const NO_DEVICE: u8 = 3;
@@ -42,7 +42,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let code = match &error {
             Error::LibraryUnavailable { .. } | Error::NoDevice { .. } => NO_DEVICE,
-            // What these two say is about the machine, never about the input.
+            // Errors of these two calls concern the machine, never the input.
             Error::Driver { call, .. } if matches!(*call, "cuInit" | "cuDeviceGetCount") => NO_DEVICE,
             Error::UnknownName { .. }
             | Error::ArgumentCount { .. }

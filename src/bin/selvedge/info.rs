@@ -25,7 +25,7 @@ pub fn info() -> Report {
         }
         (Err(error), _) | (_, Err(error)) => {
             text += &match &error {
-                // What was tried is listed below.
+                // The list of paths tried follows below.
                 Error::LibraryUnavailable { library, .. } => {
                     let advice = error.advice().map(|advice| output::indented(advice, 2));
                     format!("  {library} could not be loaded\n{}", advice.unwrap_or_default())
@@ -98,7 +98,7 @@ fn version((major, minor): (i32, i32)) -> String {
     format!("{major}.{minor}")
 }
 
-/// What one line says of a library.
+/// Returns the state of a library as one line.
 fn state(library: &LibraryReport) -> String {
     match (&library.path, &library.problem) {
         (Some(path), None) => path.clone(),

@@ -1,4 +1,4 @@
-//! What is printed: reports, tables, quantities with units, and progress.
+//! Output: reports, tables, quantities with units, and progress.
 //!
 //! Colour is used only where the stream is a terminal, `NO_COLOR` is unset and `TERM` is not `dumb`; what is printed is
 //! otherwise the same, so that logs and pipes read like the screen.

@@ -87,7 +87,7 @@ impl OutputSpec {
     }
 }
 
-/// What an argument is, ready to be uploaded.
+/// An argument's source, ready to be uploaded.
 #[derive(Debug)]
 pub enum Source {
     File(NpyFile),
@@ -103,9 +103,9 @@ pub struct Argument {
     pub source: Source,
     pub dtype: DType,
     pub shape: Vec<usize>,
-    /// Whether the kernel may write to it.
+    /// `true` if the kernel may write to it.
     pub written: bool,
-    /// Where it is saved.
+    /// The file that it is saved to.
     pub saved_to: Option<PathBuf>,
 }
 

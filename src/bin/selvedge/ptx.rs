@@ -93,7 +93,7 @@ fn compile(source: &Source, options: &PtxOptions) -> Result<(Vec<u8>, Option<Com
     Ok((compiled.image().to_vec(), Some(Compilation::of(&compiled))))
 }
 
-/// What NVRTC writes for the first device, whether or not its driver takes it: that is one of the answers.
+/// Compiles for the first device. The driver may still refuse the result, which the report then says.
 fn target() -> Result<Target> {
     if let Ok(device) = Device::new(0) {
         return Target::ptx_for_device(device.compute_capability(), (i32::MAX, 0));
@@ -168,7 +168,7 @@ fn kernels(info: &ImageInfo, style: Style) -> String {
     text
 }
 
-/// What a launch of the kernel must keep to.
+/// Returns the limits of a launch of the kernel.
 fn limits(kernel: &KernelInfo) -> String {
     let three = |[x, y, z]: [u32; 3]| format!("{x},{y},{z}");
     let limits = [
@@ -180,7 +180,7 @@ fn limits(kernel: &KernelInfo) -> String {
     if limits.is_empty() { String::new() } else { format!(" ({})", limits.join(", ")) }
 }
 
-/// Whether the driver and each device take the image.
+/// Reports if the driver and each device accept the image.
 fn here(info: &ImageInfo) -> Report {
     let (version, count) = match driver_version().and_then(|version| Ok((version, Device::count()?))) {
         Ok(found) => found,
@@ -254,7 +254,7 @@ fn kernel_json(kernel: &KernelInfo) -> Value {
                 image::ParameterKind::Integer => "integer",
                 image::ParameterKind::Address => "address",
                 image::ParameterKind::Bytes => "bytes",
-                // What the image does not say, and what is younger than this program.
+                // The image does not say, or the value is newer than this program.
                 _ => "unknown",
             };
             json!({ "kind": kind, "bytes": parameter.size, "offset": parameter.offset })

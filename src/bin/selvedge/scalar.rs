@@ -30,7 +30,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// What the value is to a kernel.
+    /// Returns the value as a kernel argument.
     pub fn kind(self) -> ArgumentKind {
         match self {
             Scalar::F16(_) | Scalar::BF16(_) | Scalar::F32(_) | Scalar::F64(_) => ArgumentKind::Float,
@@ -73,7 +73,7 @@ pub fn parse(text: &str, dtype: DType) -> Result<Scalar, String> {
         DType::I64 => Scalar::I64(integer(i64::MIN.into(), i64::MAX.into())? as i64),
         DType::F16 => Scalar::F16(f16::from_f64(real(f16::MAX.into())?)),
         DType::BF16 => Scalar::BF16(bf16::from_f64(real(bf16::MAX.into())?)),
-        // The text is read again for f32: by way of f64 it would be rounded twice.
+        // The text is parsed again for f32, since a conversion from f64 would round twice.
         DType::F32 => {
             Scalar::F32(real(f32::MAX.into()).and_then(|_| text.parse().map_err(|_| wanted("a number")))?)
         }

@@ -1,4 +1,4 @@
-//! What a command is given as a kernel: an image, or CUDA C++ in a `.cu` file and how it is compiled.
+//! The kernel argument of a command: an image, or CUDA C++ in a `.cu` file with compiler options.
 //!
 //! The files that a source includes are read by the compiler, and are part of what the cache goes by; the source's own folder
 //! is always searched.
@@ -13,7 +13,7 @@ use crate::files;
 use crate::options::{CompileOptions, TargetOptions};
 use crate::output::{Progress, Style};
 
-/// What NVRTC calls the file in which it reads expressions.
+/// NVRTC's name for the file in which it reads expressions.
 const EXPRESSIONS: &str = "__nv_name_map";
 
 /// An image, or what one is made of.
@@ -111,7 +111,7 @@ impl Source {
     }
 }
 
-/// An error of the compiler. Where there is none it is said what to do.
+/// Converts an error of the compiler, and adds advice where there is no NVRTC.
 pub fn explained(error: Error) -> Failure {
     let absent = matches!(&error, Error::LibraryUnavailable { library, .. } if *library == "NVRTC");
     let failure = Failure::from(error);

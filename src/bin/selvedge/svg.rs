@@ -1,6 +1,6 @@
 //! Pictures as SVG, written by hand: a few shapes and text need no library.
 //!
-//! What is written is XML whatever the texts hold: characters that XML has no way to write are replaced.
+//! The output is valid XML for any text: characters that XML cannot hold are replaced.
 
 use std::fmt::{Display, Write};
 
@@ -10,7 +10,7 @@ pub const FAINT: &str = "#6b7785";
 pub const GRID: &str = "#e4e8ec";
 pub const PAPER: &str = "#ffffff";
 
-/// Where a text stands against its point.
+/// The alignment of a text at its point.
 #[derive(Clone, Copy)]
 pub enum Anchor {
     Start,
@@ -52,7 +52,7 @@ impl Font {
         Font { anchor: Anchor::End, ..self }
     }
 
-    /// About how wide a text is. The reader's font decides, so room must be left.
+    /// Estimates the width of a text. The viewer's font decides, so leave some space.
     pub fn width(self, text: &str) -> f64 {
         0.58 * self.size * text.chars().count() as f64
     }
@@ -132,7 +132,7 @@ impl Picture {
         self.points("polyline", points, &format!("{look} stroke-linejoin=\"round\""));
     }
 
-    /// What points enclose.
+    /// Fills the polygon of these points.
     pub fn filled(&mut self, points: &[(f64, f64)], colour: &str) {
         self.points("polygon", points, &format!("fill=\"{colour}\""));
     }
@@ -203,7 +203,7 @@ struct Short(f64);
 impl Display for Short {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let rounded = (self.0 * 100.0).round() / 100.0;
-        // What is not finite would end the picture; -0 would only look odd.
+        // A number that is not finite would break the picture; -0 would only look odd.
         let rounded = if rounded.is_finite() && rounded != 0.0 { rounded } else { 0.0 };
         rounded.fmt(formatter)
     }

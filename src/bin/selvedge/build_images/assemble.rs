@@ -85,7 +85,7 @@ pub fn check(
     Err(Failure { code: BAD_INPUT, message: problems.join("\n") })
 }
 
-/// What the assembler makes of an image for its own architecture. It must be able to overlap what the kernels overlap.
+/// Assembles an image for its own architecture. A warning that wgmma instructions are serialized is an error.
 pub fn keep(ptxas: &Path, image: &Image, target: Target) -> Result<Vec<u8>, Failure> {
     let folder = Folder::new("keep")?;
     let path = folder.0.join(image.line.file());
@@ -112,7 +112,7 @@ pub fn version(ptxas: &Path) -> Result<String, Failure> {
     })
 }
 
-/// Whether PTX that is meant for this architecture may be this. A name with a letter is for code with that letter alone.
+/// Returns `true` if the PTX can be assembled for `architecture`. An architecture with a letter takes only PTX with that letter.
 fn runs_on(info: &ImageInfo, architecture: Target) -> bool {
     let named = architecture.to_string().replace("compute_", "sm_");
     let exact = named.ends_with(|last: char| last.is_ascii_alphabetic());
@@ -138,7 +138,7 @@ fn name_of(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// What the assembler says of a file that it takes, and `Err` with what it says of one that it refuses.
+/// Runs the assembler and returns its messages; `Err` has the messages for a file that it refuses.
 fn run(ptxas: &Path, path: &Path, target: Target, made: &Path) -> Result<String, String> {
     let output = Command::new(ptxas)
         .arg("-v")

@@ -1,4 +1,4 @@
-//! What is to be compiled: families of kernels that are loaded together, each with its source, targets and options.
+//! Families of kernels to compile. The kernels of a family are loaded together and share source, targets and options.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

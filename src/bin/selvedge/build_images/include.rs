@@ -1,8 +1,8 @@
 //! The files that a CUDA C++ source includes, by names that are the same on every machine.
 //!
-//! The compiler reads them itself; what is wanted here is what an image was made of, for its manifest. So this need not
-//! know which branch of an `#if` is taken, it must only miss nothing: every `#include` counts, and of several
-//! files that it could mean, every one. Where a name is made by a macro nothing is certain any more, and it is said.
+//! The compiler reads the files itself. This list is for the manifest and must miss no file, so it ignores `#if`: every
+//! `#include` counts, and every file that its name may mean. A name that a macro makes is reported, since the list may then
+//! be incomplete.
 
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
@@ -15,11 +15,11 @@ pub struct Included {
     pub bytes: Vec<u8>,
 }
 
-/// What is included, directly or not, sorted by name.
+/// The files included directly or indirectly, sorted by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Includes {
     pub files: Vec<Included>,
-    /// Whether there is nothing else.
+    /// `true` if no other file is included.
     pub certain: bool,
 }
 
@@ -40,7 +40,7 @@ pub fn scan(folder: &Path, text: &[u8], paths: &[PathBuf]) -> Includes {
                 std::iter::once((own.as_path(), prefix.as_str())).chain(others.map(|path| (path, "")));
             for (place, prefix) in places {
                 let path = place.join(&wanted);
-                // The same file by several ways is read once; one that cannot be read is the compiler's to complain about.
+                // A file included several times is read once. The compiler reports a file that cannot be read.
                 let Ok(canonical) = path.canonicalize() else { continue };
                 if !path.is_file() || !seen.insert(canonical) {
                     continue;
@@ -59,7 +59,7 @@ pub fn scan(folder: &Path, text: &[u8], paths: &[PathBuf]) -> Includes {
     found
 }
 
-/// What every `#include` and `__has_include` of a text names; `None` for one that cannot be read.
+/// Returns the name in every `#include` and `__has_include` of a text; `None` for a name that a macro makes.
 fn directives(text: &[u8]) -> Vec<Option<String>> {
     let text = String::from_utf8_lossy(text);
     let mut names = Vec::new();
@@ -76,7 +76,7 @@ fn directives(text: &[u8]) -> Vec<Option<String>> {
     names
 }
 
-/// What stands in quotes or angle brackets at the start.
+/// Returns the text in quotes or angle brackets at the start.
 fn quoted(text: &str) -> Option<String> {
     let text = text.trim_start();
     let (rest, end) = match text.strip_prefix('"') {

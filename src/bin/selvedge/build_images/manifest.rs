@@ -129,7 +129,7 @@ fn listed(line: &str) -> Option<String> {
     plain.then_some(file)
 }
 
-/// Whether a folder holds what these families gave, by its manifest: nothing is compiled.
+/// Compares a folder's manifest with these families and compiles nothing.
 pub fn is_current(
     comment: &str,
     families: &[Family],

@@ -1,6 +1,6 @@
 //! `selvedge build-images`: CUDA C++ compiled to a folder of PTX and cubin files with a manifest.
 //!
-//! What is written depends on the sources, their options and the compiler alone, so that a repository can hold the images
+//! The output depends only on the sources, their options and the compiler, so that a repository can hold the images
 //! and a machine without a GPU can tell whether they are what their sources give. Nothing is taken from a cache and nothing
 //! is written before everything was compiled and assembled; the manifest comes last.
 
@@ -80,10 +80,10 @@ pub fn build_images(options: &BuildImagesOptions) -> Result<Report, Failure> {
     Ok(report(options, &images, !differing.is_empty()))
 }
 
-/// What makes the images, by name and version.
+/// The compiler and the assembler, by name and version.
 struct Tools {
     compiler: String,
-    /// Where anything is assembled to be kept.
+    /// The assembler; `None` where no machine code is written.
     assembler: Option<String>,
 }
 
@@ -102,7 +102,7 @@ impl Tools {
         Ok(Tools { compiler, assembler })
     }
 
-    /// What makes a family's image for this target, as the manifest has it.
+    /// Returns the tool that makes a family's image for this target, as the manifest names it.
     fn of_image(&self, target: Target, family: &Family) -> String {
         match &self.assembler {
             Some(assembler) if !family.targets.contains(&target) => format!("{}+{assembler}", self.compiler),
@@ -111,7 +111,7 @@ impl Tools {
     }
 }
 
-/// What the assembler makes of the PTX that is to be kept as machine code too.
+/// Assembles the PTX of targets that are written as machine code too.
 fn assemble_kept(
     ptxas: &Path,
     families: &[Family],

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// What marks a made-up name, inside a mangled one.
+/// The mark of a generated name inside a mangled one.
 const INTERNAL: &str = "_INTERNAL_";
 
 /// The text without comments, empty lines, unused internal variables and made-up names.

@@ -1,6 +1,6 @@
 //! The same values by plain scalar code in f64, and the bounds that results keep.
 //!
-//! Nothing here uses the library: a kernel and its twin on the CPU that were wrong in the same way would be seen.
+//! Nothing here uses the library, so that the same mistake in a kernel and in the CPU code is found.
 
 use num_complex::Complex;
 

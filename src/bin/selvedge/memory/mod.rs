@@ -1,4 +1,4 @@
-//! `selvedge memory`: what a snapshot of a device's memory shows, as text, JSON and a picture; and `selvedge memory
+//! `selvedge memory`: a snapshot of a device's memory as text, JSON and a picture; and `selvedge memory
 //! replay`, which runs a trace through the pool on the CPU.
 //!
 //! Neither needs a device. A file is read whole and must be right in every part before anything is written.
@@ -68,7 +68,7 @@ fn read<T>(file: &Path, wanted: &str, from_json: fn(&str) -> selvedge::Result<T>
     })
 }
 
-/// What to do where the file is whole but of the other kind.
+/// Returns advice for a valid file of the other kind.
 fn other_command(text: &str) -> &'static str {
     if MemoryTrace::from_json(text).is_ok() {
         " (this is a memory trace: use `selvedge memory replay`)"

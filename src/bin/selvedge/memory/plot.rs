@@ -101,7 +101,7 @@ pub fn draw(replayed: &Replayed) -> String {
 
     let area = Area { y: area.bottom() + BETWEEN, ..area };
     let chart = Chart { area, events, low: 0.0, high: 1.0 };
-    let title = "Fragmentation: the part of what is cached that is not in the largest piece";
+    let title = "Fragmentation: the fraction of cached memory outside the largest free block";
     picture.text(LEFT, area.y - 10.0, Font::new(13.0).bold(), title);
     for value in [0.0, 0.5, 1.0] {
         grid(&mut picture, chart, value, &format!("{value:.1}"));

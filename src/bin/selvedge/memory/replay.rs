@@ -80,8 +80,8 @@ fn trace(options: &ReplayOptions) -> Result<MemoryTrace, Failure> {
     }
 }
 
-/// Gives each sample the most that was asked for since the one before, which is short and easily missed. Where requests
-/// were refused the trace alone does not tell it, and samples stay as they are.
+/// Raises each sample to the peak since the previous sample, which sampling alone misses. Refused requests are not in the
+/// trace, so with any of them the samples stay as they are.
 fn keep_peaks(trace: &MemoryTrace, report: &mut ReplayReport) {
     if report.refused > 0 {
         return;
@@ -135,7 +135,7 @@ fn text(replayed: &Replayed) -> String {
     let mut text = format!("{}\n  {}\n\n", style.bold(&format!("replay of {name}")), conditions(settings));
 
     let mut table = Table::new("<><");
-    let mut row = |name: &str, value: String, note: String| table.row([name.to_owned(), value, note]);
+    let mut row = |name: &str, value: String, details: String| table.row([name.to_owned(), value, details]);
     let hits = numbers.hits as f64 * 100.0 / numbers.requests.max(1) as f64;
     row("requests", grouped(numbers.requests), format!("{hits:.2} % from the cache"));
     if report.refused > 0 {

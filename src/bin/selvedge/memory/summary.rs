@@ -1,4 +1,4 @@
-//! What a snapshot says in numbers, as text for a terminal and as JSON.
+//! The sums of a snapshot, as text for a terminal and as JSON.
 
 use std::cmp::Reverse;
 
@@ -102,7 +102,7 @@ pub fn text(snapshot: &MemorySnapshot) -> String {
     let mut text = format!("{}\n  {}\n\n", style.bold(&title), kind_of_pool(snapshot));
 
     let mut table = Table::new("<><");
-    let mut row = |name: &str, bytes: String, note: String| table.row([name.to_owned(), bytes, note]);
+    let mut row = |name: &str, bytes: String, details: String| table.row([name.to_owned(), bytes, details]);
     let asked = format!(
         "in {}; {} were asked for",
         counted(totals.live_blocks, "block"),
@@ -110,7 +110,7 @@ pub fn text(snapshot: &MemorySnapshot) -> String {
     );
     row("live", output::bytes(statistics.live_bytes), asked);
     let cached = format!(
-        "in {}; the largest piece {}, fragmentation {:.3}",
+        "in {}; the largest free block {}, fragmentation {:.3}",
         counted(totals.cached_blocks, "block"),
         output::bytes(statistics.largest_cached_bytes),
         statistics.fragmentation()
@@ -119,7 +119,7 @@ pub fn text(snapshot: &MemorySnapshot) -> String {
     let reserved = format!("in {}", counted(snapshot.segments.len() as u64, "segment"));
     row("reserved", output::bytes(statistics.reserved_bytes), reserved);
     row("peak live", output::bytes(statistics.peak_live_bytes), String::new());
-    row("peak reserved", output::bytes(statistics.peak_reserved_bytes), ratio_note(snapshot));
+    row("peak reserved", output::bytes(statistics.peak_reserved_bytes), ratio_details(snapshot));
     row("cap", optional(snapshot.limit_bytes), String::new());
     row("device", output::bytes(snapshot.total_bytes), String::new());
     text += &table.render(style);
@@ -157,7 +157,7 @@ pub fn text(snapshot: &MemorySnapshot) -> String {
     text + &table.render(style)
 }
 
-fn ratio_note(snapshot: &MemorySnapshot) -> String {
+fn ratio_details(snapshot: &MemorySnapshot) -> String {
     let statistics = &snapshot.statistics;
     if statistics.peak_live_bytes == 0 {
         return String::new();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use selvedge::nvrtc::Target;
 
-/// What the compiler is given beside the source.
+/// Options for the compiler.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Compiling .cu files")]
 pub struct CompileOptions {
@@ -21,7 +21,7 @@ pub struct CompileOptions {
 }
 
 impl CompileOptions {
-    /// Those that were given, for files that are not compiled.
+    /// Returns the options that were given; a file that is not compiled takes none.
     pub fn given(&self) -> Vec<&'static str> {
         let given = [
             ("--option", !self.options.is_empty()),
@@ -45,7 +45,7 @@ pub struct TargetOptions {
 }
 
 impl TargetOptions {
-    /// Those that were given, for files that are not compiled.
+    /// Returns the options that were given; a file that is not compiled takes none.
     pub fn given(&self) -> Vec<&'static str> {
         let given = [("--target", self.target.is_some()), ("--no-cache", self.no_cache)];
         given.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect()

@@ -15,7 +15,7 @@ pub struct ExplainOptions {
 }
 
 impl ExplainOptions {
-    /// Whether JSON is wanted.
+    /// Returns `true` for `--json`.
     pub fn json(&self) -> bool {
         let Explained::Matmul(options) = &self.what;
         options.json
@@ -46,7 +46,7 @@ pub struct MatmulOptions {
     /// Columns of C
     #[arg(value_name = "N")]
     pub n: usize,
-    /// What is added over
+    /// Columns of A and rows of B
     #[arg(value_name = "K")]
     pub k: usize,
     /// The dtype of A and B, such as bf16 or float32
@@ -116,7 +116,7 @@ pub enum Stored {
 }
 
 impl Stored {
-    /// What a product sees of A and of B.
+    /// Returns the operations on A and B.
     pub fn operations(self) -> (Operation, Operation) {
         let operation = |transposed| if transposed { Operation::Transpose } else { Operation::None };
         (

@@ -28,7 +28,7 @@ pub struct MemoryOptions {
 }
 
 impl MemoryOptions {
-    /// Whether JSON is wanted, of whichever command it is.
+    /// Returns `true` for `--json` of this command or of its subcommand.
     pub fn json(&self) -> bool {
         match &self.command {
             Some(MemoryCommand::Replay(options)) => options.json,
@@ -93,7 +93,7 @@ pub struct ReplayOptions {
     pub json: bool,
 }
 
-/// What a trace can be made up of.
+/// The kinds of generated traces.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum Generator {
     /// Models trained one after another: heavy-tailed sizes, lengths that vary, several streams

@@ -112,7 +112,7 @@ pub struct ClearOptions {
 }
 
 impl CacheOptions {
-    /// Whether JSON is wanted, of whichever command it is.
+    /// Returns `true` for `--json` of this command or of its subcommand.
     pub fn json(&self) -> bool {
         match &self.command {
             Some(CacheCommand::Clear(options)) => options.json,

@@ -54,7 +54,7 @@ pub struct RunOptions {
     /// Time the kernel in N samples; results are those of the first launch
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub time: Option<u32>,
-    /// Where PTX is newer than the driver, try it as the newest PTX that the driver takes
+    /// Try PTX that is newer than the driver as the newest version that the driver takes
     #[arg(long)]
     pub lower_ptx_version: bool,
     /// The device's ordinal

@@ -139,7 +139,7 @@ fn driver_number() -> Result<i32> {
     driver_version().map(|(major, minor)| major * 1000 + minor * 10)
 }
 
-/// Whether a name is an expression that the compiler must read: an instance of a template, or one in a namespace.
+/// Returns `true` for a name that the compiler must read: an instance of a template, or a name in a namespace.
 fn is_expression(entry: &str) -> bool {
     entry.contains(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_' && letter != '$')
 }

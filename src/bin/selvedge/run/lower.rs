@@ -1,15 +1,15 @@
 //! PTX that names a newer ISA than the driver takes, tried as one that it takes.
 //!
 //! A compiler writes its own ISA into `.version` whether or not the text needs it, so a kernel of a new toolkit is often
-//! refused for nothing. Whether it needs it only an assembler can tell: the text is changed in this one number and loaded,
-//! and what the assembler refuses is an error with its log. Nothing is changed unless that was asked for.
+//! refused without need. Only an assembler can tell if the text needs the newer ISA. So this one number is changed and the
+//! text loaded; a refusal is an error with the assembler's log. Nothing is changed unless the user asks for it.
 
 use selvedge::driver::image::{self, ImageInfo, ImageKind};
 
 /// An ISA version, major and minor.
 pub type Isa = (i32, i32);
 
-/// What was changed.
+/// The change of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lowered {
     pub from: Isa,
@@ -28,7 +28,7 @@ pub fn lower(image: &[u8], info: &ImageInfo, to: Isa) -> Option<(Vec<u8>, Lowere
     same.then_some((text, Lowered { from, to }))
 }
 
-/// Where the number behind the first `.version` outside of a comment begins and ends.
+/// Returns the range of the number after the first `.version` outside of a comment.
 fn version(text: &[u8]) -> Option<(usize, usize)> {
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {

@@ -1,9 +1,9 @@
 //! `selvedge run`: a kernel from a file, launched on arrays from files.
 //!
-//! Everything that can be refused is refused before the launch: the plan without a device, the image, the kernel's name, the
-//! number and sizes of its arguments and its limits by the driver floor. CUDA C++ is compiled for the device, or before one is
-//! looked for where its target was named. What a kernel does within its arguments is its
-//! own affair: where it leaves them, the device reports a fault, and this process ends with that error.
+//! The command refuses every mistake that it can see before the launch: first the plan, without a device, then the image, the
+//! kernel's name, the number and sizes of its arguments, and its limits. CUDA C++ is compiled for the device, or for a named
+//! target before a device is looked for. If the kernel leaves its arguments' memory, the device reports a fault and the
+//! process ends with that error.
 
 use selvedge::Result;
 use selvedge::driver::{self, Device, DeviceBuffer, Function, LaunchConfig, Stream, driver_isa};
@@ -39,7 +39,7 @@ enum Uploaded {
     Scalar(Scalar),
 }
 
-/// What came out of an argument that the kernel wrote.
+/// The result in an argument that the kernel wrote.
 struct Saved {
     argument: usize,
     first: Vec<String>,
@@ -267,7 +267,7 @@ fn report(
     Ok(Report { text, json })
 }
 
-/// Where an argument came from and where it went.
+/// Returns the file an argument came from and the file it went to.
 fn origin_and_end(argument: &Argument) -> String {
     let from = match &argument.source {
         Source::File(file) if file.path().display().to_string() != argument.label => {

@@ -117,7 +117,7 @@ fn graph_of(
     graph.instantiate()
 }
 
-/// Seconds of each of `count` pieces of work, queued together.
+/// Returns the seconds of each of `count` runs of `work`, queued together.
 fn measured(stream: &Stream, count: usize, work: &mut dyn FnMut() -> Result<()>) -> Result<Vec<f64>> {
     let device = stream.device();
     let mut events = Vec::with_capacity(count);

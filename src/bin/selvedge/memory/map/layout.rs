@@ -1,4 +1,4 @@
-//! Where each byte of a snapshot is drawn: segments cut into rows, and blocks into cells of a pixel or more.
+//! The position of each byte of a snapshot in the picture: segments are cut into rows, and blocks into cells of a pixel or more.
 //!
 //! Long ranges of addresses without memory are drawn short, or nothing else could be seen: a segment's ruler is straight
 //! everywhere else. A few segments have a scale each, many share one and stand side by side. Blocks that are too narrow to
@@ -16,7 +16,7 @@ const BLOCKS_A_ROW: f64 = 40.0;
 pub const MOST_ROWS: usize = 120;
 /// The part of a row that a long range without memory takes.
 const BREAK: f64 = 1.0 / 16.0;
-/// A segment's width, and the room between two, in pixels.
+/// A segment's width, and the space between two, in pixels.
 const NARROWEST: f64 = 3.0;
 const BETWEEN: f64 = 3.0;
 /// A cell's width in pixels.
@@ -74,7 +74,7 @@ fn is_memory(block: &BlockSnapshot) -> bool {
     block.state != BlockState::Unmapped
 }
 
-/// What is drawn alone or together.
+/// A block drawn alone, or several small blocks drawn together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cell {
     /// In pixels.
@@ -165,7 +165,7 @@ impl Panel {
         let (mut row, mut x) = (0, 0.0);
         for (number, ruler) in self.rulers.iter().enumerate() {
             let whole = (ruler.length() / self.bytes_a_row * self.width).max(NARROWEST);
-            // What fits a row is on one row.
+            // A segment that fits a row stays on one row.
             if x > 0.0 && x + whole > self.width + 0.5 {
                 (row, x) = (row + 1, 0.0);
             }
@@ -176,13 +176,13 @@ impl Panel {
                     self.rows = row;
                     return;
                 }
-                let room = self.width - x;
-                let to = from + room / self.width * self.bytes_a_row;
-                // What little is left over, such as a gap at the end, is pressed in: it gets no row of its own.
+                let space = self.width - x;
+                let to = from + space / self.width * self.bytes_a_row;
+                // A small rest, such as a gap at the end, is squeezed into the last row.
                 let last = to + self.bytes_a_row * BREAK * 1.001 >= ruler.length();
                 let to = if last { ruler.length() } else { to };
                 let width =
-                    ((to - from) / self.bytes_a_row * self.width).clamp(NARROWEST, room.max(NARROWEST));
+                    ((to - from) / self.bytes_a_row * self.width).clamp(NARROWEST, space.max(NARROWEST));
                 self.strips.push(Strip { segment: self.first + number, row, x, width, from, to });
                 if last {
                     x += width + BETWEEN;
@@ -205,7 +205,7 @@ impl Panel {
         (ruler.offset(strip.from), ruler.offset(strip.to))
     }
 
-    /// Where an offset is on a strip, in pixels from the row's left end.
+    /// Returns the position of an offset on a strip, in pixels from the row's left end.
     pub fn x(&self, strip: &Strip, offset: u64) -> f64 {
         let place = self.ruler(strip).place(offset);
         let length = (strip.to - strip.from).max(f64::MIN_POSITIVE);

@@ -16,7 +16,7 @@ use layout::{Cell, Panel, Strip};
 
 const WIDTH: f64 = 1200.0;
 const MARGIN: f64 = 32.0;
-/// Where rows begin: addresses stand before them.
+/// The left end of the rows, behind the addresses.
 const LEFT: f64 = 156.0;
 const ROW: f64 = WIDTH - LEFT - MARGIN;
 const HEIGHT: f64 = 26.0;
@@ -131,7 +131,7 @@ impl Map<'_> {
         bar.bottom() + 36.0
     }
 
-    /// What the colours are.
+    /// Draws the legend.
     fn legend(&mut self, y: f64) -> f64 {
         let mut entries: Vec<(Vec<String>, String)> = Vec::new();
         let levels = [0.0, 0.35, 0.7, 1.0];
@@ -187,8 +187,8 @@ impl Map<'_> {
             self.picture.text(x + swatch + 8.0, line + 11.0, font, &text);
             x += width;
         }
-        let note = "Colours are streams; the larger a block, the darker. The ten largest live blocks have their rank.";
-        self.picture.text(MARGIN, line + 34.0, Font::new(12.0).faint(), note);
+        let legend = "Colours are streams; the larger a block, the darker. The ten largest live blocks have their rank.";
+        self.picture.text(MARGIN, line + 34.0, Font::new(12.0).faint(), legend);
         line + 52.0
     }
 
@@ -260,7 +260,7 @@ impl Map<'_> {
         if block.state != BlockState::Unmapped {
             title += &format!(", {}", stream(block.stream));
         }
-        // A light line between neighbours, where there is room for one.
+        // A light line separates neighbours that are wide enough.
         let drawn = if area.width > 3.0 { Area { width: area.width - 0.7, ..area } } else { area };
         self.picture.area_with_title(drawn, &self.colours.of_block(block), &title);
         if block.state == BlockState::Unmapped {
@@ -331,7 +331,7 @@ impl Map<'_> {
         {
             let (first, last) = (&run[0], &run[run.len() - 1]);
             let (start, end) = (first.offset.max(from), last.offset.saturating_add(last.bytes).min(to));
-            // What is drawn short has no straight axis.
+            // A shortened segment has no linear axis.
             if first.state == BlockState::Unmapped || start >= end {
                 continue;
             }
@@ -383,7 +383,7 @@ impl Map<'_> {
     }
 }
 
-/// Bytes in the largest unit that leaves no fraction: marks of an axis are told apart by it.
+/// Returns bytes in the largest unit that leaves no fraction, so that marks of an axis differ.
 fn whole_units(bytes: u64) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let unit = if bytes == 0 { 0 } else { bytes.trailing_zeros() / 10 };
