@@ -19,8 +19,8 @@
 //! | `burst` | spiking neural networks on the CPU and CUDA devices (feature `burst`) |
 //! | [`error`] | the one error type, and the hook for errors of `Drop` |
 //!
-//! Start with [`driver::Device::new`]. The repository's `examples` tell the rest one step a file; its README has the
-//! environment variables, and `docs/from-cudarc.md` maps that crate's names to these.
+//! Start with [`driver::Device::new`]. The repository's `examples` tell the rest one step a file; `docs/environment.md`
+//! lists the environment variables, and `docs/from-numpy.md`, `from-pytorch.md` and `from-cudarc.md` map other names to these.
 //!
 //! ```no_run
 //! use selvedge::driver::{Device, LaunchConfig};
@@ -71,3 +71,13 @@ pub use error::{Error, Result};
 #[cfg(doctest)]
 #[doc = include_str!("../docs/from-cudarc.md")]
 mod from_cudarc {}
+
+/// Compiles the examples of that page.
+#[cfg(all(doctest, feature = "tensor"))]
+#[doc = include_str!("../docs/from-numpy.md")]
+mod from_numpy {}
+
+/// Compiles the examples of that page.
+#[cfg(all(doctest, feature = "tensor"))]
+#[doc = include_str!("../docs/from-pytorch.md")]
+mod from_pytorch {}

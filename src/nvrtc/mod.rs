@@ -3,7 +3,7 @@
 //! [`Program`] is the text with options, headers and the template instances that are wanted; [`Program::compile`] gives machine
 //! code or PTX for a [`Target`], from the [`Cache`] where it is there.
 //!
-//! NVRTC is looked for when it is first needed (11.2 to 13, from a toolkit, a Python wheel or conda; `SELVEDGE_LIBNVRTC` names one),
+//! NVRTC is looked for when it is first needed (11.8 to 13.0, from a toolkit, a Python wheel or conda; `SELVEDGE_LIBNVRTC` names one),
 //! and where there is none, compiling is an error that lists where it was looked for. Nothing here needs a device.
 //!
 //! Programs can include small headers that come with the crate, so no toolkit's are needed:
