@@ -11,20 +11,30 @@
 //! | `neurons`, `synapses`, `network` | the data model, built from arrays in any order and validated once |
 //! | `state` | the state between bursts, and the checksums of states and spikes |
 //! | `backend` | the interface of a device that runs bursts |
+//! | `cpu` | the threaded CPU backend |
+//! | `cut`, `shards` | a network cut into ranges of neurons, each on a backend of its own |
+//! | `generate` | the networks G and S, and their input |
 //!
 //! Memory neurons, fatigue input, a sleep manager and spatial gradients of thresholds come later. Readers of shared memory,
 //! a `no_std` build and 8-bit potentials are not planned.
 
 mod backend;
+mod cpu;
+mod cut;
 mod draw;
+mod generate;
 mod network;
 mod neurons;
+mod shards;
 mod state;
 mod synapses;
 
 pub use backend::{Backend, BurstCounts, BurstResult, Injection, MAX_INJECTION, WeightChange};
+pub use cpu::Cpu;
 pub use draw::{burst_key, draw, pcg};
+pub use generate::GeneratedNetwork;
 pub use network::{Accumulator, Area, Network, Population, SCALE};
 pub use neurons::{NeuronParameters, Neurons};
+pub use shards::{Exchange, InProcess, Shards};
 pub use state::{NetworkState, NeuronState, Spike, SpikeHash};
 pub use synapses::{INHIBITORY, MAX_NEURONS, SynapseArrays, Synapses};

@@ -1,0 +1,85 @@
+//! Bad input is refused with an error that names the value.
+
+use std::sync::Arc;
+
+use selvedge::burst::{
+    Backend, Cpu, Injection, Network, NetworkState, Neurons, Spike, SynapseArrays, WeightChange,
+};
+
+use super::cases::network;
+
+const NONE: SynapseArrays = SynapseArrays { source: &[], target: &[], weight: &[], psp: &[], kind: &[] };
+
+#[test]
+fn bad_parameters_name_the_neuron_and_the_value() {
+    let rows: [(fn(&mut Neurons), &str); 13] = [
+        (|neurons| neurons.threshold[1] = f32::NAN, "threshold NaN of neuron 1"),
+        (|neurons| neurons.threshold_max[2] = f32::NAN, "threshold_max NaN of neuron 2"),
+        (|neurons| neurons.leak[0] = 1.5, "leak 1.5 of neuron 0"),
+        (|neurons| neurons.leak[0] = -0.1, "leak -0.1 of neuron 0"),
+        (|neurons| neurons.leak[0] = f32::NAN, "leak NaN of neuron 0"),
+        (|neurons| neurons.rest[2] = f32::INFINITY, "rest inf of neuron 2"),
+        (|neurons| neurons.rest[2] = f32::NAN, "rest NaN of neuron 2"),
+        (|neurons| neurons.excitability[1] = 1.1, "excitability 1.1 of neuron 1"),
+        (|neurons| neurons.excitability[1] = f32::NAN, "excitability NaN of neuron 1"),
+        (|neurons| neurons.kind[1] = 2, "kind 2 of neuron 1"),
+        (|neurons| neurons.area[2] = 1, "area 1 of neuron 2"),
+        (|neurons| neurons.snooze.truncate(2), "needs 3 elements, but was given 2"),
+        (|neurons| neurons.position.push([0; 3]), "needs 3 elements, but was given 4"),
+    ];
+    for (change, wanted) in rows {
+        let mut neurons = Neurons::new(3);
+        change(&mut neurons);
+        let error = Network::from_arrays(neurons, &NONE).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error}");
+    }
+}
+
+#[test]
+fn bad_injections_are_refused() {
+    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 2e9, f32::MAX] {
+        let error = Injection::new(3, bad).unwrap_err().to_string();
+        assert!(error.contains("for neuron 3"), "{error}");
+    }
+    assert_eq!(Injection::new(0, -1e9).unwrap().thousandths, -1_000_000_000_000);
+    let mut cpu = Cpu::new();
+    cpu.load(&Arc::new(network(Neurons::new(2), &[])), 0).unwrap();
+    let error = cpu.inject(&[Injection { id: 2, thousandths: 1 }]).unwrap_err().to_string();
+    assert!(error.contains("id 2; wanted an id below 2"), "{error}");
+}
+
+#[test]
+fn a_backend_without_a_network_says_so() {
+    let mut cpu = Cpu::new();
+    let error = cpu.run_burst().unwrap_err().to_string();
+    assert!(error.contains("no network"), "{error}");
+}
+
+#[test]
+fn bad_states_and_weights_are_refused() {
+    let two = Arc::new(network(Neurons::new(2), &[(0, 1, 1, 1, 0)]));
+    let mut cpu = Cpu::new();
+    cpu.load(&two, 0).unwrap();
+    let good = NetworkState::at_rest(&two, 0);
+    let short = NetworkState { neurons: good.neurons[..1].to_vec(), ..good.clone() };
+    assert!(cpu.set_state(&short).unwrap_err().to_string().contains("needs 2 elements, but was given 1"));
+    let stray = NetworkState { fired: vec![Spike { id: 2, potential: 1.0 }], ..good };
+    assert!(cpu.set_state(&stray).unwrap_err().to_string().contains("id 2"));
+    let change = WeightChange { synapse: 1, weight: 1 };
+    assert!(
+        cpu.set_weights(&[change]).unwrap_err().to_string().contains("synapse 1; wanted an index below 1")
+    );
+    assert!(cpu.set_fired(&[Spike { id: 9, potential: 0.0 }]).is_err());
+}
+
+#[test]
+fn populations_must_fit_and_have_unique_names() {
+    let mut three = network(Neurons::new(3), &[]);
+    three.add_population("input", 0..2).unwrap();
+    assert_eq!(three.population("input"), Some(0..2));
+    assert_eq!(three.population("output"), None);
+    assert!(
+        three.add_population("input", 2..3).unwrap_err().to_string().contains("a second population 'input'")
+    );
+    assert!(three.add_population("output", 2..4).unwrap_err().to_string().contains("ids 2..4"));
+}
