@@ -102,6 +102,28 @@ fn paths_in_the_design_lead_somewhere() {
 }
 
 #[test]
+fn no_sentence_begins_with_a_relative_clause() {
+    for document in documents() {
+        let mut in_code = false;
+        for (number, line) in read(&document).lines().enumerate() {
+            if line.starts_with("```") {
+                in_code = !in_code;
+            }
+            let starts = line.split(". ").map(|part| part.trim_start_matches([' ', '-', '#', '|', '*', '>']));
+            let word =
+                |part: &str| part.chars().take_while(|letter| letter.is_alphabetic()).collect::<String>();
+            let found =
+                starts.map(word).find(|word| ["What", "Where", "Whether", "Those"].contains(&word.as_str()));
+            assert!(
+                in_code || found.is_none(),
+                "{document}:{}: a sentence begins with {found:?}: name the subject first",
+                number + 1
+            );
+        }
+    }
+}
+
+#[test]
 fn commands_name_files_that_are_there() {
     let commands: Vec<String> = documents().iter().flat_map(|path| blocks(&read(path), "sh")).collect();
     let text = commands.join("\n");
