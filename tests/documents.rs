@@ -184,3 +184,8 @@ fn the_readme_lists_every_feature() {
         assert!(readme.contains(&format!("\n| `{name}` |")), "README.md has no row for the feature {name}");
     }
 }
+
+#[test]
+fn samples_of_tests_reach_every_row() {
+    common::sampling::checks().unwrap();
+}

@@ -6,6 +6,9 @@
 
 #![allow(dead_code, reason = "each test executable uses its own part")]
 
+pub mod sampling;
+pub mod suite;
+
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io::Write;

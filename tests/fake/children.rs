@@ -1,5 +1,5 @@
-//! Trials that run the crate do it in a process of their own: the driver is loaded once in a process, and a fault in
-//! its first calls must not be one that an earlier trial has already got past.
+//! Tests that run the crate do it in a process of their own: the driver is loaded once in a process, and a fault in
+//! its first calls must not be one that an earlier test has already got past.
 
 use std::process::{Command, ExitCode};
 
@@ -49,7 +49,7 @@ pub fn spawn(
     Ok(Ended { text, success: output.status.success() })
 }
 
-/// As [`spawn`], where any failure is the trial's.
+/// As [`spawn`], where any failure is the test's.
 pub fn must_succeed(
     variant: &Variant,
     name: &str,

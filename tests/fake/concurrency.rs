@@ -5,7 +5,6 @@ use std::ffi::c_void;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Barrier, Mutex};
 
-use libtest_mimic::Trial;
 use selvedge::Error;
 use selvedge::driver::image::ArgumentKind;
 use selvedge::driver::{
@@ -17,6 +16,7 @@ use super::children;
 use super::kernels::PTX;
 use super::support::Fake;
 use super::variant::Variant;
+use crate::common::suite::Test;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -338,7 +338,7 @@ fn raw_work(fake: &Fake) -> Outcome {
     }
 }
 
-/// Child: one of the trials.
+/// Child: one of the tests.
 pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
     match arguments.first().map(String::as_str) {
         Some("halves_written") => halves(fake, false),
@@ -353,11 +353,11 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
         Some("launches_beside_waits") => launches_beside_waits(fake),
         Some("odd_shapes") => odd_shapes(fake),
         Some("work_of_another_library") => raw_work(fake),
-        other => Err(format!("no trial {other:?}").into()),
+        other => Err(format!("no test {other:?}").into()),
     }
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     let names = [
         "halves_written",
         "halves_read_and_written",
@@ -372,10 +372,10 @@ pub fn trials() -> Vec<Trial> {
         "odd_shapes",
         "work_of_another_library",
     ];
-    let trial = |name: &'static str| {
-        Trial::test(format!("concurrency::{name}"), move || {
+    let test = |name: &'static str| {
+        Test::new(format!("concurrency::{name}"), move || {
             children::must_succeed(&Variant::new(12040), "concurrency", &[name.to_owned()], &[]).map(drop)
         })
     };
-    names.into_iter().map(trial).collect()
+    names.into_iter().map(test).collect()
 }

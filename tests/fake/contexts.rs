@@ -1,11 +1,10 @@
 //! Somebody else's `cuCtxSetCurrent` between any two of our calls: ours still go to the right context, and theirs is
 //! current again afterwards.
 
-use libtest_mimic::Trial;
-
 use super::support::Fake;
 use super::variant::Variant;
 use super::{children, scenario};
+use crate::common::suite::Test;
 
 /// Child: the scenario once for each foreign context that is set before every entry.
 pub fn child(fake: &Fake) -> Result<(), Box<dyn std::error::Error>> {
@@ -43,8 +42,8 @@ pub fn child(fake: &Fake) -> Result<(), Box<dyn std::error::Error>> {
     scenario::check_end(fake)
 }
 
-pub fn trials() -> Vec<Trial> {
-    vec![Trial::test("contexts::a_foreign_context_survives_every_call", || {
+pub fn tests() -> Vec<Test> {
+    vec![Test::new("contexts::a_foreign_context_survives_every_call", || {
         children::must_succeed(&Variant::new(12040), "contexts", &[], &[]).map(drop)
     })]
 }

@@ -6,7 +6,7 @@ use std::ffi::{CString, c_char, c_int, c_long};
 use std::path::PathBuf;
 
 use half::{bf16, f16};
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 use num_complex::Complex;
 use selvedge::driver::{Device, DeviceBuffer, Stream};
 use selvedge::gemm::{
@@ -19,6 +19,7 @@ use super::products::{case, epilogues};
 use super::support::Fake;
 use super::variant::{self, Variant};
 use super::{children, common};
+use crate::common::suite::Test;
 use case::{Case, LAYOUTS};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -489,23 +490,23 @@ fn says(text: &str, parts: &[&str]) -> Result<(), Failed> {
     }
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     vec![
-        Trial::test("cublas::cases", || with_library("cases", &[]).map(drop)),
-        Trial::test("cublas::tensors", || with_library("tensors", &[("SELVEDGE_GEMM", "cublas")]).map(drop)),
-        Trial::test("cublas::conjugates", || with_library("conjugates", &[]).map(drop)),
-        Trial::test("cublas::order", || {
+        Test::new("cublas::cases", || with_library("cases", &[]).map(drop)),
+        Test::new("cublas::tensors", || with_library("tensors", &[("SELVEDGE_GEMM", "cublas")]).map(drop)),
+        Test::new("cublas::conjugates", || with_library("conjugates", &[]).map(drop)),
+        Test::new("cublas::order", || {
             let text = with_library("order", &[("FAKE_CUBLAS", "launch")])?;
             // Threads one after another share handles; after a reset a new one is made.
             let handles = text.matches("a handle").count();
             if (2..=5).contains(&handles) { Ok(()) } else { Err(format!("{handles} handles: {text}").into()) }
         }),
-        Trial::test("cublas::fused", || with_library("fused", &[]).map(drop)),
-        Trial::test("cublas::fused_failures", || with_library("fused_failures", &[]).map(drop)),
-        Trial::test("cublas::fused_order", || {
+        Test::new("cublas::fused", || with_library("fused", &[]).map(drop)),
+        Test::new("cublas::fused_failures", || with_library("fused_failures", &[]).map(drop)),
+        Test::new("cublas::fused_order", || {
             with_library("fused_order", &[("FAKE_CUBLAS", "launch")]).map(drop)
         }),
-        Trial::test("cublas::choices", || {
+        Test::new("cublas::choices", || {
             let text = with_library("choices", &[])?;
             says(
                 &text,
@@ -520,7 +521,7 @@ pub fn trials() -> Vec<Trial> {
                 ],
             )
         }),
-        Trial::test("cublas::chosen_by_the_environment", || {
+        Test::new("cublas::chosen_by_the_environment", || {
             let text = with_library("choices", &[("SELVEDGE_GEMM", "cublas")])?;
             says(
                 &text,
@@ -531,7 +532,7 @@ pub fn trials() -> Vec<Trial> {
                 ],
             )
         }),
-        Trial::test("cublas::absent", || {
+        Test::new("cublas::absent", || {
             let text = run("choices", "none", &[])?;
             says(
                 &text,

@@ -3,13 +3,13 @@
 
 use std::cell::RefCell;
 
-use libtest_mimic::Trial;
 use selvedge::driver::{Device, LaunchConfig};
 
 use super::kernels::PTX;
 use super::support::Fake;
 use super::variant::Variant;
 use super::{children, scenario};
+use crate::common::suite::Test;
 
 /// Whatever is dropped.
 type Held = Box<dyn std::any::Any + Send>;
@@ -118,13 +118,13 @@ pub fn child(fake: &Fake) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     ["", "plain", "none", "poison", "driver"]
         .into_iter()
         .map(|pool| {
             let name =
                 format!("drops::every_order_with_pool_{}", if pool.is_empty() { "cached" } else { pool });
-            Trial::test(name, move || {
+            Test::new(name, move || {
                 let settings = [("SELVEDGE_POOL", pool)];
                 children::must_succeed(&Variant::new(12040), "drops", &[], &settings).map(drop)
             })

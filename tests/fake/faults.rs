@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 
 use super::support::Fake;
 use super::variant::Variant;
 use super::{children, scenario};
+use crate::common::suite::Test;
 
 /// A code that ends no context.
 const NOT_PERMITTED: i32 = 800;
@@ -98,19 +99,19 @@ const STAGED: &[(&str, &str)] = &[("SELVEDGE_STAGING_BYTES", "256")];
 const PLAIN: &[(&str, &str)] = &[("SELVEDGE_POOL", "plain")];
 const DRIVER: &[(&str, &str)] = &[("SELVEDGE_POOL", "driver")];
 
-pub fn trials() -> Vec<Trial> {
-    let trial = |name: &'static str, version: i32, code: i32, settings: &'static [(&str, &str)]| {
-        Trial::test(name, move || all(&Variant::new(version), code, settings))
+pub fn tests() -> Vec<Test> {
+    let test = |name: &'static str, version: i32, code: i32, settings: &'static [(&str, &str)]| {
+        Test::new(name, move || all(&Variant::new(version), code, settings))
     };
     vec![
-        trial("faults::every_call_refused", 13000, NOT_PERMITTED, &[]),
-        trial("faults::every_call_out_of_memory", 12040, OUT_OF_MEMORY, &[]),
-        trial("faults::every_call_refused_by_an_old_driver", 11040, NOT_PERMITTED, &[]),
-        trial("faults::every_call_refused_with_plain_memory", 12040, NOT_PERMITTED, PLAIN),
-        trial("faults::every_call_out_of_memory_with_plain_memory", 12040, OUT_OF_MEMORY, PLAIN),
-        trial("faults::every_call_refused_with_the_drivers_pool", 12040, NOT_PERMITTED, DRIVER),
-        trial("faults::every_call_out_of_memory_with_the_drivers_pool", 12040, OUT_OF_MEMORY, DRIVER),
-        trial("faults::every_call_refused_in_staged_copies", 13000, NOT_PERMITTED, STAGED),
-        trial("faults::every_call_out_of_memory_in_staged_copies", 12040, OUT_OF_MEMORY, STAGED),
+        test("faults::every_call_refused", 13000, NOT_PERMITTED, &[]),
+        test("faults::every_call_out_of_memory", 12040, OUT_OF_MEMORY, &[]),
+        test("faults::every_call_refused_by_an_old_driver", 11040, NOT_PERMITTED, &[]),
+        test("faults::every_call_refused_with_plain_memory", 12040, NOT_PERMITTED, PLAIN),
+        test("faults::every_call_out_of_memory_with_plain_memory", 12040, OUT_OF_MEMORY, PLAIN),
+        test("faults::every_call_refused_with_the_drivers_pool", 12040, NOT_PERMITTED, DRIVER),
+        test("faults::every_call_out_of_memory_with_the_drivers_pool", 12040, OUT_OF_MEMORY, DRIVER),
+        test("faults::every_call_refused_in_staged_copies", 13000, NOT_PERMITTED, STAGED),
+        test("faults::every_call_out_of_memory_in_staged_copies", 12040, OUT_OF_MEMORY, STAGED),
     ]
 }

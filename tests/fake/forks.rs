@@ -4,7 +4,6 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use libtest_mimic::Trial;
 use selvedge::Error;
 use selvedge::driver::{self, Attribute, Device, LaunchConfig, PoolStatistics};
 use selvedge::launcher::Launcher;
@@ -14,6 +13,7 @@ use super::kernels::PTX;
 use super::support::Fake;
 use super::variant::Variant;
 use super::{children, scenario};
+use crate::common::suite::Test;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -240,14 +240,14 @@ pub fn of_launchers(_: &Fake) -> Outcome {
     })
 }
 
-pub fn trials() -> Vec<Trial> {
-    let trial = |name: &'static str, child: &'static str| {
-        Trial::test(name, move || children::must_succeed(&Variant::new(12040), child, &[], &[]).map(drop))
+pub fn tests() -> Vec<Test> {
+    let test = |name: &'static str, child: &'static str| {
+        Test::new(name, move || children::must_succeed(&Variant::new(12040), child, &[], &[]).map(drop))
     };
     vec![
-        trial("forks::a_child_is_told_and_leaves_the_driver_alone", "forks"),
-        trial("forks::a_child_forked_before_use_may_use_it", "forks_before_use"),
-        trial("forks::drops_take_no_locks_in_a_child", "forks_of_threads"),
-        trial("forks::a_launchers_locks_are_not_waited_for_in_a_child", "forks_of_launchers"),
+        test("forks::a_child_is_told_and_leaves_the_driver_alone", "forks"),
+        test("forks::a_child_forked_before_use_may_use_it", "forks_before_use"),
+        test("forks::drops_take_no_locks_in_a_child", "forks_of_threads"),
+        test("forks::a_launchers_locks_are_not_waited_for_in_a_child", "forks_of_launchers"),
     ]
 }

@@ -1,6 +1,5 @@
 //! Elementwise runs take part in the order of streams as every launch does, and find their kernels again.
 
-use libtest_mimic::Trial;
 use selvedge::driver::Device;
 use selvedge::fuse::{DeviceInput, DeviceOutput, Expression, Graph};
 use selvedge::types::{DType, Layout};
@@ -8,6 +7,7 @@ use selvedge::types::{DType, Layout};
 use super::support::Fake;
 use super::variant::Variant;
 use super::{children, scenario};
+use crate::common::suite::Test;
 
 /// Child: runs on two streams that need each other's results, in place too, and of one text for two expressions.
 pub fn child(fake: &Fake) -> Result<(), Box<dyn std::error::Error>> {
@@ -114,12 +114,12 @@ fn same(left: &[f32], right: &[f32]) -> bool {
     left.iter().map(|x| x.to_bits()).eq(right.iter().map(|x| x.to_bits()))
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     vec![
-        Trial::test("fuse::runs_are_ordered_and_kernels_are_kept", || {
+        Test::new("fuse::runs_are_ordered_and_kernels_are_kept", || {
             children::must_succeed(&Variant::new(12040), "fuse", &[], &[]).map(drop)
         }),
-        Trial::test("fuse::plans_are_found_by_all_that_they_depend_on", || {
+        Test::new("fuse::plans_are_found_by_all_that_they_depend_on", || {
             children::must_succeed(&Variant::new(12040), "fuse_plans", &[], &[("SELVEDGE_POOL", "none")])
                 .map(drop)
         }),

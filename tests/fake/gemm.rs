@@ -2,7 +2,6 @@
 //! launched for bad input. (The fake does not multiply.)
 
 use half::bf16;
-use libtest_mimic::Trial;
 use num_complex::Complex;
 use selvedge::driver::{Device, DeviceBuffer, Stream};
 use selvedge::gemm::{
@@ -15,6 +14,7 @@ use selvedge::types::DType;
 use super::children;
 use super::support::Fake;
 use super::variant::Variant;
+use crate::common::suite::Test;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -391,13 +391,13 @@ const NAMES: [&str; 12] = [
 const FROM_PTX: [&str; 5] =
     ["order_simt", "order_mma", "order_mma_double", "epilogues_simt", "launches_of_doubles"];
 
-pub fn trials() -> Vec<Trial> {
-    let mut trials: Vec<Trial> = NAMES
+pub fn tests() -> Vec<Test> {
+    let mut tests: Vec<Test> = NAMES
         .into_iter()
         .map(|name| (name, "", ""))
         .chain(FROM_PTX.map(|name| (name, "_from_ptx", "ptx")))
         .map(|(name, suffix, image)| {
-            Trial::test(format!("gemm::{name}{suffix}"), move || {
+            Test::new(format!("gemm::{name}{suffix}"), move || {
                 run(name, &[("SELVEDGE_IMAGE", image)]).map(drop)
             })
         })
@@ -411,7 +411,7 @@ pub fn trials() -> Vec<Trial> {
         ("older", ("SELVEDGE_ARCH", "sm_80"), ": mma\n", "SELVEDGE_ARCH=sm_80"),
         ("oldest", ("SELVEDGE_ARCH", "sm_70"), ": simt\n", "SELVEDGE_ARCH=sm_70"),
     ] {
-        trials.push(Trial::test(format!("gemm::environment_{name}"), move || {
+        tests.push(Test::new(format!("gemm::environment_{name}"), move || {
             let said = run("environment", &[setting])?;
             match said.contains(chosen) && said.contains(asked) {
                 true => Ok(()),
@@ -419,5 +419,5 @@ pub fn trials() -> Vec<Trial> {
             }
         }));
     }
-    trials
+    tests
 }

@@ -3,7 +3,6 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use libtest_mimic::Trial;
 use selvedge::Error;
 use selvedge::driver::{Device, Function, LaunchConfig, Stream};
 use selvedge::launcher::{Definition, Fallback, Launcher};
@@ -13,6 +12,7 @@ use super::kernels::PTX;
 use super::support::{Fake, Parameter};
 use super::variant::Variant;
 use super::{children, scenario};
+use crate::common::suite::Test;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -221,18 +221,18 @@ const PROGRAMS: &[(&str, Program)] = &[
     ("kernels_by_name", kernels_by_name),
 ];
 
-pub fn trials() -> Vec<Trial> {
-    let mut trials = Vec::new();
+pub fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
     for (name, _) in PROGRAMS {
         for (pool, setting) in
             [("", ""), ("_without_a_pool", "none"), ("_plain", "plain"), ("_with_the_drivers_pool", "driver")]
         {
-            trials.push(Trial::test(format!("graph_edges::{name}{pool}"), move || {
+            tests.push(Test::new(format!("graph_edges::{name}{pool}"), move || {
                 let arguments = [(*name).to_owned()];
                 let settings = [("SELVEDGE_POOL", setting)];
                 children::must_succeed(&Variant::new(12040), "graph_edges", &arguments, &settings).map(drop)
             }));
         }
     }
-    trials
+    tests
 }

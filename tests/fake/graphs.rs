@@ -2,7 +2,6 @@
 
 use std::sync::mpsc;
 
-use libtest_mimic::Trial;
 use selvedge::Error;
 use selvedge::driver::{Device, DeviceBuffer, Function, LaunchConfig, NodeKind, Stream};
 
@@ -11,6 +10,7 @@ use super::model::{made, mixed};
 use super::support::Fake;
 use super::variant::Variant;
 use super::{children, graph_updates, scenario};
+use crate::common::suite::Test;
 
 pub(crate) type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -535,16 +535,16 @@ const PROGRAMS: &[(&str, Program)] = &[
     ("changed_kernels", graph_updates::changed_kernels),
 ];
 
-pub fn trials() -> Vec<Trial> {
-    let mut trials = Vec::new();
+pub fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
     for (name, _) in PROGRAMS {
         for (pool, setting) in [("", ""), ("_without_a_pool", "none"), ("_poisoned", "poison")] {
-            trials.push(Trial::test(format!("graphs::{name}{pool}"), move || {
+            tests.push(Test::new(format!("graphs::{name}{pool}"), move || {
                 let arguments = [(*name).to_owned()];
                 let settings = [("SELVEDGE_POOL", setting)];
                 children::must_succeed(&Variant::new(12040), "graphs", &arguments, &settings).map(drop)
             }));
         }
     }
-    trials
+    tests
 }

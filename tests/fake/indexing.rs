@@ -1,7 +1,7 @@
 //! Tensors by index on the fake driver: which calls reads and writes make, in which order with other streams, captured and
 //! after a reset. (The fake copies nothing; what the kernels copy is proven where they are.)
 
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 use selvedge::driver;
 use selvedge::tensor::{Device, Padding, Tensor};
 use selvedge::types::DType;
@@ -9,6 +9,7 @@ use selvedge::types::DType;
 use super::children;
 use super::support::{ChildOutcome, Fake, calls, check};
 use super::variant::Variant;
+use crate::common::suite::Test;
 
 struct Operands {
     device: Device,
@@ -150,9 +151,9 @@ fn run(name: &str) -> Result<(), Failed> {
     children::must_succeed(&Variant::new(12040), "indexing", &[name.to_owned()], settings).map(drop)
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     ["launches", "order", "captured_and_reset"]
         .into_iter()
-        .map(|name| Trial::test(format!("indexing::{name}"), move || run(name)))
+        .map(|name| Test::new(format!("indexing::{name}"), move || run(name)))
         .collect()
 }

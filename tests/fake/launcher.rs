@@ -1,11 +1,10 @@
 //! The launcher on the fake driver: names, modules that are loaded once, checks, fallbacks, threads. There is no NVRTC here
-//! but in the trials that say so, which do nothing where there is none.
+//! but in the tests that say so, which do nothing where there is none.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 
-use libtest_mimic::Trial;
 use selvedge::Error;
 use selvedge::driver::{Argument, Device, DeviceBuffer, LaunchConfig, Stream};
 use selvedge::launcher::{Definition, Fallback, Kernel, Launcher, Origin, Prefer, Ran};
@@ -14,6 +13,7 @@ use selvedge::nvrtc::{self, Cache};
 use super::children;
 use super::support::{Fake, Parameter};
 use super::variant::Variant;
+use crate::common::suite::Test;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -569,8 +569,8 @@ fn with_nvrtc(fake: &Fake, cache: &Cache) -> Outcome {
 }
 
 pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
-    let trial = TRIALS.iter().find(|(name, ..)| arguments.first().is_some_and(|asked| asked == name));
-    trial.ok_or("no such trial")?.1(fake)?;
+    let test = TESTS.iter().find(|(name, ..)| arguments.first().is_some_and(|asked| asked == name));
+    test.ok_or("no such test")?.1(fake)?;
     let violations: HashSet<String> = fake.violations().into_iter().collect();
     ensure!(violations.is_empty(), "{violations:?}");
     Ok(())
@@ -579,7 +579,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
 type Run = fn(&Fake) -> Outcome;
 
 /// Each with whether NVRTC may be there.
-const TRIALS: &[(&str, Run, bool)] = &[
+const TESTS: &[(&str, Run, bool)] = &[
     ("a_name_means_one_kernel", names, false),
     ("an_image_is_loaded_once", modules, false),
     ("wrong_arguments_launch_nothing", checks, false),
@@ -592,13 +592,13 @@ const TRIALS: &[(&str, Run, bool)] = &[
     ("sources_where_there_is_nvrtc", sources, true),
 ];
 
-pub fn trials() -> Vec<Trial> {
-    let trial = |&(name, _, nvrtc): &(&'static str, Run, bool)| {
-        Trial::test(format!("launcher::{name}"), move || {
+pub fn tests() -> Vec<Test> {
+    let test = |&(name, _, nvrtc): &(&'static str, Run, bool)| {
+        Test::new(format!("launcher::{name}"), move || {
             let settings: &[(&str, &str)] = if nvrtc { &[] } else { &[("SELVEDGE_LIBNVRTC", "none")] };
             let arguments = [name.to_owned()];
             children::must_succeed(&Variant::new(12040), "launcher", &arguments, settings).map(drop)
         })
     };
-    TRIALS.iter().map(trial).collect()
+    TESTS.iter().map(test).collect()
 }

@@ -1,6 +1,5 @@
 //! A kernel that faults takes its context with it and nothing else; a full device gives back what it caches first.
 
-use libtest_mimic::Trial;
 use selvedge::Error;
 use selvedge::driver::{Device, LaunchConfig};
 
@@ -8,6 +7,7 @@ use super::children;
 use super::kernels::PTX;
 use super::support::Fake;
 use super::variant::Variant;
+use crate::common::suite::Test;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -108,12 +108,12 @@ pub fn out_of_memory(fake: &Fake) -> Outcome {
     Ok(())
 }
 
-pub fn trials() -> Vec<Trial> {
-    let trial = |name: &'static str, child: &'static str| {
-        Trial::test(name, move || children::must_succeed(&Variant::new(12040), child, &[], &[]).map(drop))
+pub fn tests() -> Vec<Test> {
+    let test = |name: &'static str, child: &'static str| {
+        Test::new(name, move || children::must_succeed(&Variant::new(12040), child, &[], &[]).map(drop))
     };
     vec![
-        trial("losses::a_fault_ends_its_own_context_only", "lost"),
-        trial("losses::a_full_device_gives_back_what_it_caches", "memory"),
+        test("losses::a_fault_ends_its_own_context_only", "lost"),
+        test("losses::a_full_device_gives_back_what_it_caches", "memory"),
     ]
 }

@@ -1,10 +1,9 @@
 //! Tests on the fake driver: a `libcuda.so.1` in C that keeps books (`csrc/fake_driver/fake.h`).
 //!
-//! It is compiled here, with the host's C compiler, so these tests need Linux and no GPU. Each module gives its trials.
+//! It is compiled here, with the host's C compiler, so these tests need Linux and no GPU. Each module gives its tests.
 
 #[cfg(target_os = "linux")]
 mod children;
-#[cfg(target_os = "linux")]
 #[path = "../common/mod.rs"]
 mod common;
 #[cfg(target_os = "linux")]
@@ -76,44 +75,45 @@ mod versions;
 
 use std::process::ExitCode;
 
+use common::suite::Suite;
+
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     if let Some(code) = children::dispatch() {
         return code;
     }
-    let arguments = libtest_mimic::Arguments::from_args();
-    let mut trials = Vec::new();
+    let mut suite = Suite::new("fake");
     #[cfg(target_os = "linux")]
     for module in [
-        concurrency::trials,
-        contexts::trials,
-        cublas::trials,
-        drops::trials,
-        emulated::trials,
-        faults::trials,
-        forks::trials,
-        fuse::trials,
-        gemm::trials,
-        graph_edges::trials,
-        graphs::trials,
-        indexing::trials,
-        launcher::trials,
-        losses::trials,
-        overlaps::trials,
-        pool::trials,
-        random::trials,
-        random_graphs::trials,
-        resets::trials,
-        scenario::trials,
-        self_check::trials,
-        soak::trials,
-        staging::trials,
-        tensor::trials,
-        timeouts::trials,
-        transfers::trials,
-        versions::trials,
+        concurrency::tests,
+        contexts::tests,
+        cublas::tests,
+        drops::tests,
+        emulated::tests,
+        faults::tests,
+        forks::tests,
+        fuse::tests,
+        gemm::tests,
+        graph_edges::tests,
+        graphs::tests,
+        indexing::tests,
+        launcher::tests,
+        losses::tests,
+        overlaps::tests,
+        pool::tests,
+        random::tests,
+        random_graphs::tests,
+        resets::tests,
+        scenario::tests,
+        self_check::tests,
+        soak::tests,
+        staging::tests,
+        tensor::tests,
+        timeouts::tests,
+        transfers::tests,
+        versions::tests,
     ] {
-        trials.extend(module());
+        suite.add(module());
     }
-    libtest_mimic::run(&arguments, trials).exit_code()
+    suite.run()
 }

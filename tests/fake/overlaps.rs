@@ -7,7 +7,6 @@ use std::ffi::c_int;
 use std::sync::Mutex;
 
 use half::bf16;
-use libtest_mimic::Trial;
 use selvedge::Error;
 use selvedge::driver::{Device, DeviceBuffer, Function, LaunchConfig, Stream};
 use selvedge::gemm::{Choice, Engine, Product, gemm};
@@ -16,6 +15,7 @@ use super::children;
 use super::kernels::PTX;
 use super::support::{Fake, FakeLaunch};
 use super::variant::Variant;
+use crate::common::suite::Test;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -135,8 +135,8 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
     if violations.is_empty() { Ok(()) } else { Err(violations.join("\n").into()) }
 }
 
-pub fn trials() -> Vec<Trial> {
-    let mut trials = vec![Trial::test("overlaps::products", || {
+pub fn tests() -> Vec<Test> {
+    let mut tests = vec![Test::new("overlaps::products", || {
         children::must_succeed(&Variant::new(12040), "overlaps", &[], &[]).map(drop)
     })];
     for (name, version, numbers) in [
@@ -146,10 +146,10 @@ pub fn trials() -> Vec<Trial> {
         ("not_without_attributes", 11050, [90, 0, 0]),
         ("not_on_older_devices", 12040, [80, 0, 0]),
     ] {
-        trials.push(Trial::test(format!("overlaps::{name}"), move || {
+        tests.push(Test::new(format!("overlaps::{name}"), move || {
             let arguments = numbers.map(|number| number.to_string());
             children::must_succeed(&Variant::new(version), "overlaps", &arguments, &[]).map(drop)
         }));
     }
-    trials
+    tests
 }

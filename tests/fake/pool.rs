@@ -1,6 +1,5 @@
 //! The memory pool on the fake driver: what it gives away, what it keeps, and that its books are the driver's.
 
-use libtest_mimic::Trial;
 use selvedge::Error;
 use selvedge::driver::{
     Attribute, BlockState, Device, DeviceBuffer, Function, LaunchConfig, MemorySnapshot, MemoryTrace,
@@ -11,6 +10,7 @@ use super::children;
 use super::kernels::PTX;
 use super::support::Fake;
 use super::variant::Variant;
+use crate::common::suite::Test;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -305,13 +305,13 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
         Some("plain_devices") => plain_devices(fake)?,
         Some("without_pools") => without_pools(fake)?,
         Some("settings") => return settings(fake),
-        other => return Err(format!("no trial {other:?}").into()),
+        other => return Err(format!("no test {other:?}").into()),
     }
     super::scenario::settle()?;
     super::scenario::check_end(fake)
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     let modes: &[&'static str] = &["", "plain", "none", "poison", "driver"];
     let heaps = &modes[..2];
     let table: &[(&'static str, &[&'static str])] = &[
@@ -325,11 +325,11 @@ pub fn trials() -> Vec<Trial> {
         ("plain_devices", &modes[..1]),
         ("without_pools", &modes[4..]),
     ];
-    let mut trials = Vec::new();
+    let mut tests = Vec::new();
     for &(name, modes) in table {
         for &mode in modes {
             let label = if mode.is_empty() { "paged" } else { mode };
-            trials.push(Trial::test(format!("pool::{name}_{label}"), move || {
+            tests.push(Test::new(format!("pool::{name}_{label}"), move || {
                 let mut settings = vec![("SELVEDGE_POOL", mode)];
                 if name == "cap" {
                     settings.push(("SELVEDGE_MEMORY_LIMIT", "8M"));
@@ -339,11 +339,11 @@ pub fn trials() -> Vec<Trial> {
         }
     }
     for variable in ["SELVEDGE_POOL", "SELVEDGE_MEMORY_LIMIT"] {
-        trials.push(Trial::test(format!("pool::a_wrong_{variable}_is_named"), move || {
+        tests.push(Test::new(format!("pool::a_wrong_{variable}_is_named"), move || {
             let settings = [(variable, "nonsense")];
             children::must_succeed(&Variant::new(12040), "pool", &["settings".to_owned()], &settings)
                 .map(drop)
         }));
     }
-    trials
+    tests
 }

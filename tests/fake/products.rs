@@ -1,4 +1,4 @@
-//! The device suite's cases of matrix products, as the trials here share them.
+//! The device suite's cases of matrix products, as the tests here share them.
 
 #![allow(dead_code, reason = "the rest is the device suite's")]
 

@@ -8,13 +8,14 @@
 
 use std::sync::mpsc;
 
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 use selvedge::driver::{Copy2d, Stream};
 
 use super::model::{Cell, Mark, Moving, Operation, State, Tracked};
 use super::support::Fake;
 use super::variant::Variant;
 use super::{children, random_graphs, scenario};
+use crate::common::suite::Test;
 
 /// A small generator of random numbers (splitmix64).
 pub struct Random(u64);
@@ -527,26 +528,26 @@ pub fn many(kind: &str, setting: (&'static str, &'static str), share: u64, from:
     })
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     vec![
-        Trial::test("random::programs", || many("plain", ("SELVEDGE_POOL", ""), 1, 0)),
-        Trial::test("random::programs_without_a_pool", || {
+        Test::new("random::programs", || many("plain", ("SELVEDGE_POOL", ""), 1, 0)),
+        Test::new("random::programs_without_a_pool", || {
             many("plain", ("SELVEDGE_POOL", "none"), 10, 10_000_000)
         }),
-        Trial::test("random::programs_with_plain_memory", || {
+        Test::new("random::programs_with_plain_memory", || {
             many("plain", ("SELVEDGE_POOL", "plain"), 10, 30_000_000)
         }),
-        Trial::test("random::programs_with_poisoned_memory", || {
+        Test::new("random::programs_with_poisoned_memory", || {
             many("plain", ("SELVEDGE_POOL", "poison"), 20, 40_000_000)
         }),
-        Trial::test("random::programs_with_the_drivers_pool", || {
+        Test::new("random::programs_with_the_drivers_pool", || {
             many("plain", ("SELVEDGE_POOL", "driver"), 10, 50_000_000)
         }),
         // All but the smallest buffers, in several chunks each.
-        Trial::test("random::programs_of_staged_copies", || {
+        Test::new("random::programs_of_staged_copies", || {
             many("plain", ("SELVEDGE_STAGING_BYTES", "64"), 10, 20_000_000)
         }),
-        Trial::test("random::a_seeded_ordering_bug_is_caught", || {
+        Test::new("random::a_seeded_ordering_bug_is_caught", || {
             let arguments = ["0".to_owned(), "1000".to_owned(), "unordered".to_owned()];
             let text = children::must_succeed(&Variant::new(12040), "random", &arguments, &[])?;
             let caught: u64 = text.trim().parse().unwrap_or(0);

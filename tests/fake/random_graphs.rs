@@ -8,13 +8,13 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use libtest_mimic::Trial;
 use selvedge::Error;
 use selvedge::driver::{CapturedBuffer, ExecutableGraph, Stream};
 
 use super::model::{Capturing, Cell, Host, Mark, Operation, State, Step, Tracked};
 use super::random::{self, Kind, LENGTHS, Random, same};
 use super::support::Fake;
+use crate::common::suite::Test;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -484,17 +484,17 @@ fn again(
     Ok(())
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     vec![
-        Trial::test("random_graphs::programs", || random::many("graphs", ("SELVEDGE_POOL", ""), 5, 0)),
+        Test::new("random_graphs::programs", || random::many("graphs", ("SELVEDGE_POOL", ""), 5, 0)),
         // Blocks that others still use have to serve again.
-        Trial::test("random_graphs::programs_short_of_memory", || {
+        Test::new("random_graphs::programs_short_of_memory", || {
             random::many("graphs", ("SELVEDGE_MEMORY_LIMIT", "8K"), 20, 30_000_000)
         }),
-        Trial::test("random_graphs::programs_without_a_pool", || {
+        Test::new("random_graphs::programs_without_a_pool", || {
             random::many("graphs", ("SELVEDGE_POOL", "none"), 100, 10_000_000)
         }),
-        Trial::test("random_graphs::programs_in_poisoned_memory", || {
+        Test::new("random_graphs::programs_in_poisoned_memory", || {
             random::many("graphs", ("SELVEDGE_POOL", "poison"), 100, 20_000_000)
         }),
     ]

@@ -3,7 +3,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use libtest_mimic::Trial;
 use selvedge::Error;
 use selvedge::driver::{Device, LaunchConfig, TensorElement, TensorMap, TensorMapLayout};
 
@@ -11,6 +10,7 @@ use super::kernels::PTX;
 use super::support::Fake;
 use super::variant::Variant;
 use super::{children, scenario};
+use crate::common::suite::Test;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 type Held = Box<dyn std::any::Any>;
@@ -467,16 +467,16 @@ const CHILDREN: &[(&str, Child)] = &[
     ("what_was_current", what_was_current),
 ];
 
-pub fn trials() -> Vec<Trial> {
-    let mut trials = Vec::new();
+pub fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
     for (pool, suffix) in [("", ""), ("none", "_without_a_pool"), ("driver", "_with_the_drivers_pool")] {
         for (name, _) in CHILDREN {
             let settings = [("SELVEDGE_POOL", pool)];
-            trials.push(Trial::test(format!("resets::{name}{suffix}"), move || {
+            tests.push(Test::new(format!("resets::{name}{suffix}"), move || {
                 let arguments = [(*name).to_owned()];
                 children::must_succeed(&Variant::new(12040), "resets", &arguments, &settings).map(drop)
             }));
         }
     }
-    trials
+    tests
 }

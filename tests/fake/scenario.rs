@@ -1,11 +1,11 @@
 //! One program that makes every driver call of the crate, in a fixed order.
 //!
-//! Its record is the list that the fault trials walk. `between` is called before each entry into the crate, which is where
+//! Its record is the list that the fault tests walk. `between` is called before each entry into the crate, which is where
 //! somebody else in the process may have switched contexts.
 
 use std::collections::BTreeSet;
 
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 use selvedge::Error;
 use selvedge::driver::{
     Argument, Attribute, Copy2d, Copy3d, Device, LaunchConfig, LinkInput, ModuleOptions, RawAddress,
@@ -16,6 +16,7 @@ use super::children;
 use super::kernels::PTX;
 use super::support::Fake;
 use super::variant::Variant;
+use crate::common::suite::Test;
 
 /// Runs the scenario; every value it makes is dropped when it returns, also on the way out of an error.
 pub fn run(fake: &Fake, between: &mut dyn FnMut()) -> Result<(), Error> {
@@ -279,7 +280,7 @@ pub fn print_calls(fake: &Fake) -> Result<(), Box<dyn std::error::Error>> {
     assert!(error.to_string().contains(&UNHEARD_OF.to_string()), "{error}");
     // SAFETY: nothing is alive.
     unsafe { Device::new(0)?.reset()? };
-    // Not for the fault trials: what an error's text asks, and what takes everything down.
+    // Not for the fault tests: what an error's text asks, and what takes everything down.
     let apart = ["cuGetError", "cuDevicePrimaryCtxReset"];
     for call in fake.log().iter().filter(|call| apart.iter().any(|name| call.function.starts_with(name))) {
         println!("0 {}", call.function);
@@ -297,8 +298,8 @@ pub fn calls(variant: &Variant, settings: &[(&str, &str)]) -> Result<Vec<(u64, S
     Ok(text.lines().filter_map(line).collect())
 }
 
-pub fn trials() -> Vec<Trial> {
-    vec![Trial::test("scenario::calls_every_symbol_of_the_table", || {
+pub fn tests() -> Vec<Test> {
+    vec![Test::new("scenario::calls_every_symbol_of_the_table", || {
         let mut called = BTreeSet::new();
         for (version, pool) in [(11040, ""), (12040, "plain"), (12040, "driver"), (13000, "")] {
             let settings = [("SELVEDGE_POOL", pool)];

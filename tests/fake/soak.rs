@@ -7,7 +7,6 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use libtest_mimic::Trial;
 use selvedge::driver::{
     Device, DeviceBuffer, ExecutableGraph, Function, LaunchConfig, PinnedBuffer, Stream, Transfer,
 };
@@ -18,6 +17,7 @@ use super::random::Random;
 use super::support::Fake;
 use super::variant::Variant;
 use super::{children, scenario};
+use crate::common::suite::Test;
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
@@ -331,14 +331,14 @@ pub fn child(fake: &Fake) -> Outcome {
     Ok(())
 }
 
-pub fn trials() -> Vec<Trial> {
-    let trial = |name: &str, setting: (&'static str, &'static str)| {
-        Trial::test(format!("soak::{name}"), move || {
+pub fn tests() -> Vec<Test> {
+    let test = |name: &str, setting: (&'static str, &'static str)| {
+        Test::new(format!("soak::{name}"), move || {
             children::must_succeed(&Variant::new(12040), "soak", &[], &[setting]).map(drop)
         })
     };
     vec![
-        trial("eight_threads_on_four_streams", ("SELVEDGE_POOL", "")),
-        trial("eight_threads_without_a_pool", ("SELVEDGE_POOL", "none")),
+        test("eight_threads_on_four_streams", ("SELVEDGE_POOL", "")),
+        test("eight_threads_without_a_pool", ("SELVEDGE_POOL", "none")),
     ]
 }

@@ -2,7 +2,6 @@
 //!
 //! The threshold is set low here, so that buffers of a few kilobytes are large.
 
-use libtest_mimic::Trial;
 use selvedge::Error;
 use selvedge::driver::{Device, DeviceSliceMut, LaunchConfig, Stream};
 
@@ -10,6 +9,7 @@ use super::kernels::PTX;
 use super::support::Fake;
 use super::variant::Variant;
 use super::{children, scenario};
+use crate::common::suite::Test;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -274,9 +274,9 @@ pub fn setting(_: &Fake) -> Outcome {
     }
 }
 
-pub fn trials() -> Vec<Trial> {
-    let trial = |name: &'static str, child: &'static str, setting: (&'static str, &'static str)| {
-        Trial::test(name, move || {
+pub fn tests() -> Vec<Test> {
+    let test = |name: &'static str, child: &'static str, setting: (&'static str, &'static str)| {
+        Test::new(name, move || {
             for strict in ["0", "1"] {
                 let settings = [setting, ("FAKE_STRICT", strict)];
                 children::must_succeed(&Variant::new(12040), child, &[], &settings)?;
@@ -285,9 +285,9 @@ pub fn trials() -> Vec<Trial> {
         })
     };
     vec![
-        trial("staging::copies_of_every_length", "staging_copies", SETTING),
-        trial("staging::page_locked_memory_goes_as_it_is", "staging_locked", SETTING),
-        trial("staging::failures_leave_nothing_behind", "staging_failures", SETTING),
-        trial("staging::a_wrong_setting_is_named", "staging_setting", ("SELVEDGE_STAGING_BYTES", "many")),
+        test("staging::copies_of_every_length", "staging_copies", SETTING),
+        test("staging::page_locked_memory_goes_as_it_is", "staging_locked", SETTING),
+        test("staging::failures_leave_nothing_behind", "staging_failures", SETTING),
+        test("staging::a_wrong_setting_is_named", "staging_setting", ("SELVEDGE_STAGING_BYTES", "many")),
     ]
 }

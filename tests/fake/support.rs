@@ -4,7 +4,7 @@
 //! test and the test load the same file, so they share one instance; loading is by inode, so a variant with another
 //! `label` is an instance of its own. An instance is never unloaded.
 //!
-//! What must stay true: everything a process does with one instance is global to it, so a trial holds [`exclusive`] from
+//! What must stay true: everything a process does with one instance is global to it, so a test holds [`exclusive`] from
 //! its reset to its last check.
 
 #![allow(dead_code, reason = "each test module uses its own part of the control API")]
@@ -26,7 +26,7 @@ pub use numbers::Numbers;
 /// What the checks that are shared with the device suite return.
 pub type Outcome = Result<(), libtest_mimic::Failed>;
 
-/// Held by a trial while it uses an instance.
+/// Held by a test while it uses an instance.
 pub fn exclusive() -> MutexGuard<'static, ()> {
     static LOCK: Mutex<()> = Mutex::new(());
     LOCK.lock().unwrap_or_else(PoisonError::into_inner)

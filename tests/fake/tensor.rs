@@ -1,7 +1,6 @@
 //! Tensors on the fake driver: where their work goes, what a small operation asks of the driver, copies between devices,
 //! and capture. (The fake computes nothing, but what its kernels write depends on every byte that they are given.)
 
-use libtest_mimic::Trial;
 use selvedge::Error;
 use selvedge::driver;
 use selvedge::gemm::Activation;
@@ -12,6 +11,7 @@ use selvedge::types::DType;
 use super::support::{ChildOutcome, Fake, calls, check};
 use super::variant::Variant;
 use super::{children, scenario};
+use crate::common::suite::Test;
 
 /// Child: what a small operation asks of the driver; or all else, with an allocation of the driver for each tensor,
 /// because a kernel of the fake writes to the end of one.
@@ -367,13 +367,13 @@ fn files(fake: &Fake, device: &Device) -> ChildOutcome {
     Ok(())
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     let variant = || Variant::new(12040);
     vec![
-        Trial::test("tensor::work_goes_where_it_should", move || {
+        Test::new("tensor::work_goes_where_it_should", move || {
             children::must_succeed(&variant(), "tensor", &[], &[("SELVEDGE_POOL", "none")]).map(drop)
         }),
-        Trial::test("tensor::small_operations_are_a_launch", move || {
+        Test::new("tensor::small_operations_are_a_launch", move || {
             children::must_succeed(&variant(), "tensor", &["small".to_owned()], &[]).map(drop)
         }),
     ]

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use libtest_mimic::Trial;
 use selvedge::Error;
 use selvedge::driver::{Device, LaunchConfig};
 
@@ -10,6 +9,7 @@ use super::kernels::PTX;
 use super::support::Fake;
 use super::variant::Variant;
 use super::{children, scenario};
+use crate::common::suite::Test;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -132,12 +132,12 @@ pub fn dropped(fake: &Fake) -> Outcome {
     scenario::check_end(fake)
 }
 
-pub fn trials() -> Vec<Trial> {
-    let trial = |name: &'static str, child: &'static str| {
-        Trial::test(name, move || children::must_succeed(&Variant::new(12040), child, &[], &[]).map(drop))
+pub fn tests() -> Vec<Test> {
+    let test = |name: &'static str, child: &'static str| {
+        Test::new(name, move || children::must_succeed(&Variant::new(12040), child, &[], &[]).map(drop))
     };
     vec![
-        trial("timeouts::a_wait_gives_up_and_loses_nothing", "timeouts"),
-        trial("timeouts::a_device_is_waited_for_past_its_streams", "timeouts_dropped"),
+        test("timeouts::a_wait_gives_up_and_loses_nothing", "timeouts"),
+        test("timeouts::a_device_is_waited_for_past_its_streams", "timeouts_dropped"),
     ]
 }

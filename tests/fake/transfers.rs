@@ -1,6 +1,5 @@
 //! Copies of boxes and of lists: every byte where it belongs, in order with other streams, and nothing done on an error.
 
-use libtest_mimic::Trial;
 use selvedge::Error;
 use selvedge::driver::{Copy3d, Device, LaunchConfig};
 
@@ -8,6 +7,7 @@ use super::kernels::PTX;
 use super::support::Fake;
 use super::variant::Variant;
 use super::{children, scenario};
+use crate::common::suite::Test;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -173,15 +173,15 @@ pub fn lists(fake: &Fake, arguments: &[String]) -> Outcome {
     scenario::check_end(fake)
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     let lists = |name: &'static str, version: i32, argument: &'static str| {
-        Trial::test(name, move || {
+        Test::new(name, move || {
             children::must_succeed(&Variant::new(version), "transfers_lists", &[argument.to_owned()], &[])
                 .map(drop)
         })
     };
     vec![
-        Trial::test("transfers::boxes_in_three_dimensions", || {
+        Test::new("transfers::boxes_in_three_dimensions", || {
             children::must_succeed(&Variant::new(12040), "transfers_boxes", &[], &[]).map(drop)
         }),
         lists("transfers::lists_in_one_call", 13000, "one_call"),

@@ -1,6 +1,6 @@
 //! Drivers of several ages, with symbols missing, and the toolkit's stub.
 
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 use selvedge::Error;
 use selvedge::driver::{self, Device, LaunchConfig, Stream, TensorElement, TensorMap, TensorMapLayout};
 
@@ -8,6 +8,7 @@ use super::kernels::{NEWER_ISA, PTX};
 use super::support::Fake;
 use super::variant::Variant;
 use super::{children, scenario};
+use crate::common::suite::Test;
 
 /// Child: what a driver of this version does, and how it says what it does not.
 pub fn child(fake: &Fake, arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
@@ -130,10 +131,10 @@ fn refused(variant: &Variant, words: &[&str]) -> Result<(), Failed> {
     }
 }
 
-pub fn trials() -> Vec<Trial> {
-    let mut trials = Vec::new();
+pub fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
     for version in [11040, 12000, 12040, 13000] {
-        trials.push(Trial::test(
+        tests.push(Test::new(
             format!("versions::cuda_{}_{}", version / 1000, version % 1000 / 10),
             move || {
                 let text =
@@ -151,7 +152,7 @@ pub fn trials() -> Vec<Trial> {
         if symbol.required {
             continue;
         }
-        trials.push(Trial::test(format!("versions::without_{}", symbol.name), move || {
+        tests.push(Test::new(format!("versions::without_{}", symbol.name), move || {
             // With its older forms, which a lookup by version falls back on.
             let older = format!("{}_v2", symbol.name);
             let variant = Variant::new(12040).omit(&[symbol.spelling, symbol.name, &older]);
@@ -160,23 +161,23 @@ pub fn trials() -> Vec<Trial> {
         }));
     }
     for function in ["cuMemAlloc_v2", "cuLaunchKernel"] {
-        trials.push(Trial::test(format!("versions::refused_without_{function}"), move || {
+        tests.push(Test::new(format!("versions::refused_without_{function}"), move || {
             refused(&Variant::new(12040).omit(&[function]), &[function.trim_end_matches("_v2")])
         }));
     }
-    trials.push(Trial::test("versions::without_the_newer_lookup", || {
+    tests.push(Test::new("versions::without_the_newer_lookup", || {
         let variant = Variant::new(12040).omit(&["cuGetProcAddress_v2"]);
         children::must_succeed(&variant, "version", &["works".to_owned()], &[]).map(drop)
     }));
-    trials.push(Trial::test("versions::without_any_lookup", || {
+    tests.push(Test::new("versions::without_any_lookup", || {
         let variant = Variant::new(12040).omit(&["cuGetProcAddress_v2", "cuGetProcAddress"]);
         children::must_succeed(&variant, "version", &["works".to_owned()], &[]).map(drop)
     }));
-    trials.push(Trial::test("versions::the_stub_is_named", || refused(&Variant::stub(), &["stub"])));
-    trials.push(Trial::test("versions::no_device", || {
+    tests.push(Test::new("versions::the_stub_is_named", || refused(&Variant::stub(), &["stub"])));
+    tests.push(Test::new("versions::no_device", || {
         let variant = Variant::new(12040);
         let ended = children::spawn(&variant, "version", &["refused".to_owned()], &[("FAKE_INIT", "100")])?;
         if ended.success && ended.text.contains("no device") { Ok(()) } else { Err(ended.text.into()) }
     }));
-    trials
+    tests
 }

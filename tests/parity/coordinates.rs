@@ -1,6 +1,5 @@
 //! Indices and positions: what they are is the outputs' shape alone, however the operands lie.
 
-use libtest_mimic::Trial;
 use selvedge::fuse::{Expression, Graph, HostOutput};
 use selvedge::types::{DType, Layout};
 
@@ -9,27 +8,28 @@ use super::classes::{CLASSES, Class, Role};
 use super::interpreter::{Kernel, Memory};
 use super::operations::check;
 use super::value::{Value, read};
+use crate::common::suite::Test;
 
-pub fn trials() -> Vec<Trial> {
-    let mut trials = Vec::new();
+pub fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
     for class in CLASSES {
         // Wide, narrow and narrowest lanes.
         for dtype in [DType::I64, DType::I32, DType::F16, DType::U8, DType::C128] {
-            trials.push(Trial::test(format!("coordinates::{dtype}::{}", class.name), move || {
+            tests.push(Test::new(format!("coordinates::{dtype}::{}", class.name), move || {
                 run(class, dtype);
                 Ok(())
             }));
         }
     }
-    trials.push(Trial::test("coordinates::past_32_bits", || {
+    tests.push(Test::new("coordinates::past_32_bits", || {
         far();
         Ok(())
     }));
-    trials.push(Trial::test("coordinates::axes_are_checked", || {
+    tests.push(Test::new("coordinates::axes_are_checked", || {
         axes();
         Ok(())
     }));
-    trials
+    tests
 }
 
 /// Position, first and last index, and the position beside an input.

@@ -7,6 +7,8 @@
 
 mod arrays;
 mod classes;
+#[path = "../common/mod.rs"]
+mod common;
 mod coordinates;
 mod harness;
 mod interpreter;
@@ -31,6 +33,11 @@ mod value;
 mod vectors;
 mod words;
 
+use common::suite::Suite;
+
+/// One case in so many of a table runs, unless the whole set is asked for.
+const SHARE: u64 = 8;
+
 fn main() -> std::process::ExitCode {
     let given: Vec<String> = std::env::args().skip(1).collect();
     if let Some(place) = given.iter().position(|argument| argument == "--time") {
@@ -43,25 +50,29 @@ fn main() -> std::process::ExitCode {
             }
         };
     }
-    let arguments = libtest_mimic::Arguments::from_args();
-    if !arguments.list {
+    let mut suite = Suite::new("parity");
+    if !suite.lists() {
         match harness::device() {
             Ok(stream) => eprintln!("with {}", stream.device()),
             Err(_) => eprintln!("there is no device: its kernels run through the interpreter alone"),
         }
     }
-    let mut trials = operations::trials();
-    trials.extend(coordinates::trials());
-    trials.extend(random::trials());
-    trials.extend(rares::trials());
-    trials.extend(reductions::trials());
-    trials.extend(rules::trials());
-    trials.extend(scans::trials());
-    trials.extend(narrow::trials());
-    trials.extend(sweeps::trials());
-    trials.extend(tiles::trials());
-    trials.extend(vectors::trials());
-    trials.extend(normal::trials());
-    trials.extend(words::trials());
-    libtest_mimic::run(&arguments, trials).exit_code()
+    for table in
+        [operations::tests(), coordinates::tests(), reductions::tests(), scans::tests(), words::tests()]
+    {
+        suite.sample("parity", SHARE, table);
+    }
+    for all in [
+        random::tests(),
+        rares::tests(),
+        rules::tests(),
+        narrow::tests(),
+        sweeps::tests(),
+        tiles::tests(),
+        vectors::tests(),
+        normal::tests(),
+    ] {
+        suite.add(all);
+    }
+    suite.run()
 }

@@ -1,7 +1,6 @@
 //! Functions of f16 and bf16 at every number that there is, beside the same of f64, which `vectors` holds against results
 //! of higher precision.
 
-use libtest_mimic::Trial;
 use selvedge::fuse::{Graph, HostInput, HostOutput, Operation};
 use selvedge::types::{DType, Layout};
 
@@ -9,6 +8,7 @@ use super::arrays::{Array, on_host};
 use super::harness::as_ptx;
 use super::pure::SIDE;
 use super::value::{Value, read, same};
+use crate::common::suite::{Test, detail};
 
 /// Those whose result is not the rounded one everywhere, of one operand.
 fn operations() -> impl Iterator<Item = Operation> {
@@ -17,18 +17,20 @@ fn operations() -> impl Iterator<Item = Operation> {
     })
 }
 
-pub fn trials() -> Vec<Trial> {
-    let mut trials = Vec::new();
+pub fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
     for operation in operations() {
         for dtype in [DType::F16, DType::BF16] {
-            trials.push(Trial::test(format!("narrow::{}::{dtype}", operation.name()), move || {
+            tests.push(Test::new(format!("narrow::{}::{dtype}", operation.name()), move || {
                 let (worst, at) = worst(operation, dtype);
-                println!("{} {dtype}: {worst:.3} units in the last place at {at:e}", operation.name());
+                detail(|| {
+                    format!("{} {dtype}: {worst:.3} units in the last place at {at:e}", operation.name())
+                });
                 // As the list says.
                 assert!(worst <= 1.0, "{worst} units in the last place at {at:e}");
                 Ok(())
             }));
-            trials.push(Trial::test(
+            tests.push(Test::new(
                 format!("narrow::approximations::{}::{dtype}", operation.name()),
                 move || {
                     at_either_end(operation, dtype);
@@ -37,7 +39,7 @@ pub fn trials() -> Vec<Trial> {
             ));
         }
     }
-    trials
+    tests
 }
 
 /// The approximations of a device may be off to either side, and the rounded results are the CPU's.

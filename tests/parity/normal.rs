@@ -1,20 +1,20 @@
 //! Normally distributed numbers beside the quantile in higher precision (`tests/data/fuse/normal.txt`), and PTX beside the CPU.
 
-use libtest_mimic::Trial;
 use selvedge::fuse::{Expression, Graph};
 use selvedge::types::{DType, Layout};
 
 use super::arrays::{Array, on_host};
 use super::operations::check;
 use super::value::Value;
+use crate::common::suite::{Test, detail};
 
 const VECTORS: &str = include_str!("../data/fuse/normal.txt");
 
 /// What the documents say.
 const MOST_ULP: f64 = 3.0;
 
-pub fn trials() -> Vec<Trial> {
-    let mut trials = vec![Trial::test("normal::of_other_bits_is_an_error", || {
+pub fn tests() -> Vec<Test> {
+    let mut tests = vec![Test::new("normal::of_other_bits_is_an_error", || {
         let graph = Graph::new();
         let made = graph.input(DType::I32).normal();
         let message = graph.expression(&[made]).expect_err("an error").to_string();
@@ -22,16 +22,16 @@ pub fn trials() -> Vec<Trial> {
         Ok(())
     })];
     for (bits, dtype) in [(DType::U32, DType::F32), (DType::U64, DType::F64)] {
-        trials.push(Trial::test(format!("normal::{bits}::vectors"), move || {
+        tests.push(Test::new(format!("normal::{bits}::vectors"), move || {
             vectors(bits, dtype);
             Ok(())
         }));
-        trials.push(Trial::test(format!("normal::{bits}::order_and_symmetry"), move || {
+        tests.push(Test::new(format!("normal::{bits}::order_and_symmetry"), move || {
             order(bits, dtype);
             Ok(())
         }));
     }
-    trials
+    tests
 }
 
 fn expression(bits: DType) -> Expression {
@@ -70,7 +70,7 @@ fn vectors(bits: DType, dtype: DType) {
             (worst, at) = (error, point[0]);
         }
     }
-    println!("{bits}: {worst:.3} units in the last place at {at:#x}");
+    detail(|| format!("{bits}: {worst:.3} units in the last place at {at:#x}"));
     assert!(worst < MOST_ULP, "{worst} units in the last place at {at:#x}");
 
     let layout = Layout::contiguous(&[words.len()]).expect("a layout");

@@ -1,6 +1,5 @@
-//! A trial for each operation, dtype and class of layouts, made from the list itself; and casts between all dtypes.
+//! A test for each operation, dtype and class of layouts, made from the list itself; and casts between all dtypes.
 
-use libtest_mimic::Trial;
 use selvedge::fuse::{Expression, Graph, Operation};
 use selvedge::types::DType;
 
@@ -11,14 +10,15 @@ use super::reference;
 use super::texts;
 use super::value::{Value, read, same, special, write};
 use super::vectors;
+use crate::common::suite::Test;
 
-pub fn trials() -> Vec<Trial> {
-    let mut trials = Vec::new();
+pub fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
     for &operation in Operation::ALL {
         for dtype in operation.dtypes().iter() {
             for class in CLASSES {
                 let name = format!("{}::{dtype}::{}", operation.name(), class.name);
-                trials.push(Trial::test(name, move || {
+                tests.push(Test::new(name, move || {
                     run(operation, dtype, class);
                     Ok(())
                 }));
@@ -30,14 +30,14 @@ pub fn trials() -> Vec<Trial> {
             for class in
                 CLASSES.iter().filter(|class| matches!(class.name, "contiguous" | "stepped" | "misaligned"))
             {
-                trials.push(Trial::test(format!("cast::{from}_to_{to}::{}", class.name), move || {
+                tests.push(Test::new(format!("cast::{from}_to_{to}::{}", class.name), move || {
                     cast(from, to, class);
                     Ok(())
                 }));
             }
         }
     }
-    trials
+    tests
 }
 
 /// Values of operand `k` of `count`: where they are crossed, the first changes fastest.

@@ -1,13 +1,13 @@
 //! Random expressions over random dtypes and layouts: the CPU against the PTX, and both against themselves in other
 //! layouts.
 
-use libtest_mimic::Trial;
 use selvedge::fuse::{Expr, Expression, Graph, Operation};
 use selvedge::types::{DType, Layout, Slice};
 
 use super::arrays::{Array, on_host};
 use super::operations::check;
 use super::value::{Value, same, special};
+use crate::common::suite::Test;
 
 /// Numbers that look random: a linear congruential generator's upper half.
 struct Numbers(u64);
@@ -19,20 +19,20 @@ impl Numbers {
     }
 }
 
-pub fn trials() -> Vec<Trial> {
-    let mut trials: Vec<Trial> = (0..60)
+pub fn tests() -> Vec<Test> {
+    let mut tests: Vec<Test> = (0..60)
         .map(|seed| {
-            Trial::test(format!("random::{seed}"), move || {
+            Test::new(format!("random::{seed}"), move || {
                 run(seed);
                 Ok(())
             })
         })
         .collect();
-    trials.push(Trial::test("random::many_blocks_and_threads", || {
+    tests.push(Test::new("random::many_blocks_and_threads", || {
         many();
         Ok(())
     }));
-    trials
+    tests
 }
 
 /// A dtype that is more than storage: all but the 8-bit floats, which come last.

@@ -1,19 +1,19 @@
 //! Bodies of instructions that few elements need: written once where they are the same, jumped over where no element needs
 //! them, and with their own results where some do.
 
-use libtest_mimic::Trial;
 use selvedge::fuse::{Expression, Graph, Operation};
 use selvedge::types::{DType, Layout};
 
 use super::arrays::{Array, on_host};
 use super::operations::check;
 use super::value::{Value, read};
+use crate::common::suite::Test;
 
-pub fn trials() -> Vec<Trial> {
-    let mut trials = Vec::new();
-    let mut add = |name: &str, trial: fn()| {
-        trials.push(Trial::test(format!("rares::{name}"), move || {
-            trial();
+pub fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
+    let mut add = |name: &str, test: fn()| {
+        tests.push(Test::new(format!("rares::{name}"), move || {
+            test();
             Ok(())
         }));
     };
@@ -22,7 +22,7 @@ pub fn trials() -> Vec<Trial> {
     add("of_a_number_it_is_run_once", of_a_number_it_is_run_once);
     add("one_inside_of_another", one_inside_of_another);
     add("what_no_output_needs_is_not_written", what_no_output_needs_is_not_written);
-    trials
+    tests
 }
 
 fn contiguous(sizes: &[usize]) -> Layout {

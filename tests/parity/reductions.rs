@@ -1,7 +1,6 @@
 //! Reductions: each fold, for each dtype, length and layout, on the CPU against the tree as it is documented, and the
 //! kernels' texts through the interpreter against the CPU.
 
-use libtest_mimic::Trial;
 use selvedge::fuse::{Fold, Graph, HostInput, HostOutput, LaunchMemory, Number, Reduction};
 use selvedge::types::{DType, Layout, Slice};
 
@@ -12,6 +11,7 @@ use super::reduced;
 use super::schedule::Schedule;
 use super::texts;
 use super::value::{Value, nearest, read, same, special, write};
+use crate::common::suite::Test;
 
 pub fn contiguous(sizes: &[usize]) -> Layout {
     Layout::contiguous(sizes).expect("a layout")
@@ -208,12 +208,12 @@ pub fn dtypes(fold: Fold) -> impl Iterator<Item = DType> {
     DType::ALL.into_iter().filter(move |dtype| fold.result(*dtype).is_ok())
 }
 
-pub fn trials() -> Vec<Trial> {
-    let mut trials = Vec::new();
+pub fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
     for fold in Fold::EVERY {
         for dtype in dtypes(fold) {
             for (name, input, output) in cases() {
-                trials.push(Trial::test(format!("reduce::{}::{dtype}::{name}", fold.name()), move || {
+                tests.push(Test::new(format!("reduce::{}::{dtype}::{name}", fold.name()), move || {
                     check(
                         fold,
                         &Array::new(dtype, input, &plain(dtype), 3),
@@ -261,7 +261,7 @@ pub fn trials() -> Vec<Trial> {
     ] {
         for length in lengths {
             let name = format!("reduce::{}::{dtype}::of_{length}", fold.name());
-            trials.push(Trial::test(name, move || {
+            tests.push(Test::new(name, move || {
                 let (row, column) = (contiguous(&[length]), contiguous(&[length, 2]));
                 check(fold, &Array::new(dtype, row, &plain(dtype), 1), contiguous(&[1]), true);
                 check(fold, &Array::new(dtype, column, &plain(dtype), 1), contiguous(&[1, 2]), true);
@@ -270,7 +270,7 @@ pub fn trials() -> Vec<Trial> {
         }
     }
     let mut one = |name: &str, run: fn()| {
-        trials.push(Trial::test(format!("reduce::{name}"), move || {
+        tests.push(Test::new(format!("reduce::{name}"), move || {
             run();
             Ok(())
         }));
@@ -283,7 +283,7 @@ pub fn trials() -> Vec<Trial> {
     one("several_merges", several_merges);
     one("accurate", accurate);
     one("layouts_share_the_bits", layouts_share);
-    trials
+    tests
 }
 
 fn empty() {

@@ -1,14 +1,15 @@
 //! What surrounds the operations: dtypes, numbers, errors, explanations, runs in place.
 
-use libtest_mimic::Trial;
 use selvedge::Error;
 use selvedge::fuse::{Expression, Graph, HostInput, HostOutput, Number, Operation};
 use selvedge::types::{DType, Layout};
 
-macro_rules! trials {
+use crate::common::suite::Test;
+
+macro_rules! tests {
     ($($name:ident)*) => {
-        pub fn trials() -> Vec<Trial> {
-            vec![$(Trial::test(concat!("rules::", stringify!($name)), || {
+        pub fn tests() -> Vec<Test> {
+            vec![$(Test::new(concat!("rules::", stringify!($name)), || {
                 $name();
                 Ok(())
             })),*]
@@ -16,7 +17,7 @@ macro_rules! trials {
     };
 }
 
-trials! {
+tests! {
     operands_are_promoted
     bad_expressions_are_errors
     bad_operands_are_errors

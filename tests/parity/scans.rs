@@ -1,7 +1,6 @@
 //! Scans: each fold, for each dtype, length and layout, on the CPU against the order as it is documented, and the kernels'
 //! texts through the interpreter against the CPU.
 
-use libtest_mimic::Trial;
 use selvedge::fuse::{Fold, Graph, HostInput, HostOutput, Scan};
 use selvedge::types::{DType, Layout, Slice};
 
@@ -12,6 +11,7 @@ use super::reductions::{contiguous, dtypes, plain};
 use super::schedule::Schedule;
 use super::texts;
 use super::value::{Value, nearest, read, same, special, write};
+use crate::common::suite::Test;
 
 const FOLDS: [Fold; 4] = [Fold::Sum, Fold::Product, Fold::Minimum, Fold::Maximum];
 
@@ -282,12 +282,12 @@ fn orders(dtype: DType, sizes: &[usize]) {
     }
 }
 
-pub fn trials() -> Vec<Trial> {
-    let mut trials = Vec::new();
+pub fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
     for fold in FOLDS {
         for dtype in dtypes(fold) {
             for (name, input, output, axis) in cases() {
-                trials.push(Trial::test(format!("scan::{}::{dtype}::{name}", fold.name()), move || {
+                tests.push(Test::new(format!("scan::{}::{dtype}::{name}", fold.name()), move || {
                     let keep = dtype == DType::F32 || name == "row" || name == "rows_odd";
                     check(fold, &Array::new(dtype, input, &plain(dtype), 3), output, axis, keep);
                     check(fold, &Array::new(dtype, input, &special(dtype), 5), output, axis, false);
@@ -314,7 +314,7 @@ pub fn trials() -> Vec<Trial> {
         (Fold::Sum, DType::Bool, &[17_000]),
     ] {
         for &length in lengths {
-            trials.push(Trial::test(format!("scan::{}::{dtype}::of_{length}", fold.name()), move || {
+            tests.push(Test::new(format!("scan::{}::{dtype}::of_{length}", fold.name()), move || {
                 for sizes in [[1, length], [2, length]] {
                     let layout = contiguous(&sizes);
                     check(fold, &Array::new(dtype, layout, &plain(dtype), 1), layout, 1, true);
@@ -327,7 +327,7 @@ pub fn trials() -> Vec<Trial> {
         [(DType::F32, [1, 20 * 4096 + 7]), (DType::F64, [3, 6 * 2048]), (DType::C128, [4, 5 * 1024])]
     {
         let name = format!("scan::orders::{dtype}::{}_of_{}", sizes[0], sizes[1]);
-        trials.push(Trial::test(name, move || {
+        tests.push(Test::new(name, move || {
             orders(dtype, &sizes);
             Ok(())
         }));
@@ -338,7 +338,7 @@ pub fn trials() -> Vec<Trial> {
         (DType::C128, [2, 513 * 1024 - 5]),
     ] {
         let name = format!("scan::several_groups::{dtype}::{}_of_{}", sizes[0], sizes[1]);
-        trials.push(Trial::test(name, move || {
+        tests.push(Test::new(name, move || {
             groups(dtype, &sizes);
             Ok(())
         }));
@@ -346,16 +346,16 @@ pub fn trials() -> Vec<Trial> {
     for (count, sizes) in [(2, [2, 3 * 4096]), (3, [2, 9001]), (4, [3, 6000]), (7, [2, 8192]), (9, [1, 5001])]
     {
         let name = format!("scan::products::{count}_inputs::{}_of_{}", sizes[0], sizes[1]);
-        trials.push(Trial::test(name, move || {
+        tests.push(Test::new(name, move || {
             products(count, &sizes);
             Ok(())
         }));
     }
-    trials.push(Trial::test("scan::bad_operands_are_errors", || {
+    tests.push(Test::new("scan::bad_operands_are_errors", || {
         bad();
         Ok(())
     }));
-    trials
+    tests
 }
 
 /// More tiles than one group has: on the CPU against the documented order, and as text.

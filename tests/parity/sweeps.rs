@@ -1,14 +1,15 @@
 //! Functions of f32 at numbers of every size, some ninety thousand of them, beside the same of f64, which `vectors` holds
 //! against results of higher precision: the vectors' few points do not find where the errors of many operations meet.
 
-use libtest_mimic::Trial;
 use selvedge::fuse::{Graph, HostInput, HostOutput, Operation};
 use selvedge::types::{DType, Layout};
+
+use crate::common::suite::{Test, detail};
 
 /// Between the bits of one number and the next: a prime, so that the last bits are all kinds.
 const STEP: usize = 50_021;
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     let inexact = |operation: &&Operation| {
         operation.arity() == 1 && operation.ulp() > 0 && operation.dtypes().contains(DType::F32)
     };
@@ -16,9 +17,9 @@ pub fn trials() -> Vec<Trial> {
         .iter()
         .filter(inexact)
         .map(|&operation| {
-            Trial::test(format!("sweeps::{}", operation.name()), move || {
+            Test::new(format!("sweeps::{}", operation.name()), move || {
                 let (worst, at) = worst(operation);
-                println!("{} f32: {worst:.3} units in the last place at {at:e}", operation.name());
+                detail(|| format!("{} f32: {worst:.3} units in the last place at {at:e}", operation.name()));
                 let allowed = f64::from(operation.ulp());
                 assert!(
                     worst <= allowed,

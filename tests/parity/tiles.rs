@@ -1,7 +1,6 @@
 //! Inputs that run along another dimension than the output, which a device walks in tiles: by size, start, batch, number
 //! of such inputs and width of elements.
 
-use libtest_mimic::Trial;
 use selvedge::fuse::{Expression, Graph};
 use selvedge::types::{DType, Layout, Slice};
 
@@ -9,6 +8,7 @@ use super::arrays::{Array, assert_same, on_host};
 use super::harness::as_ptx;
 use super::operations::check;
 use super::value::{Value, special};
+use crate::common::suite::Test;
 
 /// Of each width of an element, one that is a number and one of another kind.
 const DTYPES: [DType; 8] =
@@ -32,10 +32,10 @@ const SIZES: [[usize; 2]; 14] = [
     [16, 513],
 ];
 
-pub fn trials() -> Vec<Trial> {
-    let mut trials = Vec::new();
+pub fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
     let mut add = |name: String, run: Box<dyn Fn() + Send>| {
-        trials.push(Trial::test(format!("tiles::{name}"), move || {
+        tests.push(Test::new(format!("tiles::{name}"), move || {
             run();
             Ok(())
         }));
@@ -61,7 +61,7 @@ pub fn trials() -> Vec<Trial> {
     add("steps_and_backwards".to_owned(), Box::new(steps_and_backwards));
     add("where_tiles_pay".to_owned(), Box::new(where_tiles_pay));
     add("long_programs_take_rows_in_turn".to_owned(), Box::new(long_programs_take_rows_in_turn));
-    trials
+    tests
 }
 
 fn contiguous(sizes: &[usize]) -> Layout {

@@ -1,4 +1,4 @@
-//! `cargo test --release --test parity -- --time [FILTER]`: the table of trials as a table of times, a line for each
+//! `cargo test --release --test parity -- --time [FILTER]`: the table of tests as a table of times, a line for each
 //! operation and dtype whose name contains the filter, on the CPU and on the device where there is one.
 //!
 //! A glance, not a figure to quote: nothing is interleaved. Those of `cargo bench --bench fuse` are.

@@ -1,11 +1,11 @@
 //! Functions beside results of higher precision (`tests/data/fuse/functions.txt`): within the stated error.
 
-use libtest_mimic::Trial;
 use selvedge::fuse::{Graph, Operation};
 use selvedge::types::{DType, Layout};
 
 use super::arrays::{Array, on_host};
 use super::value::{Value, read};
+use crate::common::suite::{Test, detail};
 
 const VECTORS: &str = include_str!("../data/fuse/functions.txt");
 
@@ -48,14 +48,14 @@ pub fn has(operation: Operation, dtype: DType) -> bool {
     VECTORS.lines().any(|line| line.starts_with(&start))
 }
 
-pub fn trials() -> Vec<Trial> {
-    let mut trials = vec![Trial::test("vectors::every_inexact_function_has_some", || {
+pub fn tests() -> Vec<Test> {
+    let mut tests = vec![Test::new("vectors::every_inexact_function_has_some", || {
         let without = |dtype: DType, ulp: fn(Operation) -> u32| -> Vec<&str> {
             let inexact = |operation: &&Operation| operation.dtypes().contains(dtype) && ulp(**operation) > 0;
             let all = Operation::ALL.iter().filter(inexact);
             all.filter(|operation| !has(**operation, dtype)).map(|operation| operation.name()).collect()
         };
-        // These are held against f64 arithmetic in their own trials.
+        // These are held against f64 arithmetic in their own tests.
         assert_eq!(without(DType::F32, Operation::ulp), ["abs", "rsqrt", "hypot", "angle"]);
         assert_eq!(without(DType::F64, Operation::ulp), ["abs", "rsqrt", "hypot", "angle"]);
         assert_eq!(without(DType::C64, Operation::complex_ulp), ["abs", "angle"]);
@@ -65,13 +65,13 @@ pub fn trials() -> Vec<Trial> {
     for &operation in Operation::ALL {
         for dtype in operation.dtypes().iter() {
             if has(operation, dtype) {
-                trials.push(Trial::test(format!("vectors::{}::{dtype}", operation.name()), move || {
+                tests.push(Test::new(format!("vectors::{}::{dtype}", operation.name()), move || {
                     check(operation, dtype, dtype.name(), 0);
                     Ok(())
                 }));
             }
             if dtype.is_complex() && !points(operation, "special", dtype).is_empty() {
-                trials.push(Trial::test(
+                tests.push(Test::new(
                     format!("vectors::{}::{dtype}::special", operation.name()),
                     move || {
                         check(operation, dtype, "special", 2);
@@ -81,7 +81,7 @@ pub fn trials() -> Vec<Trial> {
             }
         }
     }
-    trials
+    tests
 }
 
 fn check(operation: Operation, dtype: DType, column: &str, slack: u32) {
@@ -121,7 +121,7 @@ fn check(operation: Operation, dtype: DType, column: &str, slack: u32) {
             ));
         }
     }
-    println!("{} {dtype} {column}: {worst:.3} ulp of {allowed}", operation.name());
+    detail(|| format!("{} {dtype} {column}: {worst:.3} ulp of {allowed}", operation.name()));
     assert!(
         wrong.is_empty(),
         "{} of {} are wrong\n{}",

@@ -1,7 +1,6 @@
 //! Random words against Philox written apart from the crate, itself held against the vectors that its authors publish;
 //! and permutations.
 
-use libtest_mimic::Trial;
 use selvedge::fuse::{Expr, Expression, Graph};
 use selvedge::types::{DType, Layout};
 
@@ -9,43 +8,44 @@ use super::arrays::{Array, on_host};
 use super::classes::{CLASSES, Class, Role};
 use super::operations::check;
 use super::value::Value;
+use crate::common::suite::Test;
 
-pub fn trials() -> Vec<Trial> {
-    let mut trials = vec![
-        Trial::test("words::known_answers", || {
+pub fn tests() -> Vec<Test> {
+    let mut tests = vec![
+        Test::new("words::known_answers", || {
             known_answers();
             Ok(())
         }),
-        Trial::test("words::a_block_is_computed_once", || {
+        Test::new("words::a_block_is_computed_once", || {
             once();
             Ok(())
         }),
-        Trial::test("words::blocks_of_the_processor_do_not_matter", || {
+        Test::new("words::blocks_of_the_processor_do_not_matter", || {
             many();
             Ok(())
         }),
-        Trial::test("words::bad_draws_are_errors", || {
+        Test::new("words::bad_draws_are_errors", || {
             errors();
             Ok(())
         }),
-        Trial::test("words::of_64_bits", || {
+        Test::new("words::of_64_bits", || {
             wide();
             Ok(())
         }),
-        Trial::test("words::permutations", || {
+        Test::new("words::permutations", || {
             permutations();
             Ok(())
         }),
     ];
     for class in CLASSES {
         for words in [1, 2, 4] {
-            trials.push(Trial::test(format!("words::{words}::{}", class.name), move || {
+            tests.push(Test::new(format!("words::{words}::{}", class.name), move || {
                 run(class, words);
                 Ok(())
             }));
         }
     }
-    trials
+    tests
 }
 
 /// Philox 4x32-10 as its paper has it.

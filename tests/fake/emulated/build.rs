@@ -24,7 +24,7 @@ pub struct Family {
     pub cluster: u32,
     /// Clusters that run beside each other: 1 where shared memory is a variable of the source, which all blocks then share.
     pub resident: u32,
-    /// What stands in the place of what in the source: for trials of the machine itself.
+    /// What stands in the place of what in the source: for tests of the machine itself.
     pub mistake: Option<(&'static str, &'static str)>,
 }
 

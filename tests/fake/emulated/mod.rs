@@ -2,7 +2,7 @@
 //! (`csrc/emulation`) behind the fake driver, so that host and device side are held together against the definition, by the
 //! cases of the device suite.
 //!
-//! Each trial runs with several seeds, which decide what runs when.
+//! Each test runs with several seeds, which decide what runs when.
 
 mod build;
 
@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use half::{bf16, f16};
 use libloading::Library;
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 use num_complex::Complex;
 use selvedge::driver::{Device, Stream};
 use selvedge::gemm::{Choice, DeviceProperties, Engine, Operation, Plan, Product};
@@ -23,6 +23,7 @@ use super::products::numbers::{Number, ResultOf};
 use super::products::{doubles, epilogues};
 use super::support::{Fake, FakeLaunch};
 use super::variant::Variant;
+use crate::common::suite::Test;
 use build::Family;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -532,13 +533,13 @@ const CHILDREN: [(&str, Child); 11] = [
     ("epilogues", epilogue),
 ];
 
-pub fn trials() -> Vec<Trial> {
-    let trial = |(name, _): (&'static str, Child)| {
-        Trial::test(format!("emulated::{name}"), move || {
+pub fn tests() -> Vec<Test> {
+    let test = |(name, _): (&'static str, Child)| {
+        Test::new(format!("emulated::{name}"), move || {
             children::must_succeed(&Variant::new(12040), "emulated", &[name.to_owned()], &[]).map(drop)
         })
     };
-    let mut trials: Vec<Trial> = CHILDREN.into_iter().map(trial).collect();
-    trials.push(Trial::test("emulated::mistakes_are_found", mistakes));
-    trials
+    let mut tests: Vec<Test> = CHILDREN.into_iter().map(test).collect();
+    tests.push(Test::new("emulated::mistakes_are_found", mistakes));
+    tests
 }

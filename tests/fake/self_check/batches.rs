@@ -209,11 +209,11 @@ fn between_contexts() -> Outcome {
     Ok(())
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     vec![
-        trial("batches of copies", batches),
-        trial("misuse of batches", misuse),
-        trial("pitches and heights", pitched),
-        trial("pitched copies between contexts", between_contexts),
+        test("batches of copies", batches),
+        test("misuse of batches", misuse),
+        test("pitches and heights", pitched),
+        test("pitched copies between contexts", between_contexts),
     ]
 }

@@ -347,15 +347,15 @@ fn captured_handles() -> Outcome {
     bench.no_violation()
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     vec![
-        trial("what a capture allows", allowed),
-        trial("what a capture forbids", forbidden),
-        trial("events and streams of captures", captured_handles),
-        trial("states of a capture", states),
-        trial("forks of a capture", forks),
-        trial("what spoils a capture", spoilers),
-        trial("modes of captures", modes),
-        trial("pageable memory in a capture", pageable),
+        test("what a capture allows", allowed),
+        test("what a capture forbids", forbidden),
+        test("events and streams of captures", captured_handles),
+        test("states of a capture", states),
+        test("forks of a capture", forks),
+        test("what spoils a capture", spoilers),
+        test("modes of captures", modes),
+        test("pageable memory in a capture", pageable),
     ]
 }

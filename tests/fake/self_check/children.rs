@@ -112,10 +112,10 @@ fn added() -> Outcome {
     bench.no_violation()
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     vec![
-        trial("captured launches of graphs", captured_launches),
-        trial("beside a child graph", beside),
-        trial("nodes that are added", added),
+        test("captured launches of graphs", captured_launches),
+        test("beside a child graph", beside),
+        test("nodes that are added", added),
     ]
 }

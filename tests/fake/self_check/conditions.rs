@@ -320,13 +320,13 @@ fn spoiled() -> Outcome {
     bench.no_violation()
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     vec![
-        trial("branches of conditional nodes", branches),
-        trial("loops of conditional nodes", loops),
-        trial("conditional nodes in each other", nested),
-        trial("updates of conditional nodes", updated),
-        trial("misuse of conditions", misuse),
-        trial("captures into graphs", spoiled),
+        test("branches of conditional nodes", branches),
+        test("loops of conditional nodes", loops),
+        test("conditional nodes in each other", nested),
+        test("updates of conditional nodes", updated),
+        test("misuse of conditions", misuse),
+        test("captures into graphs", spoiled),
     ]
 }

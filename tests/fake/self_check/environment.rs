@@ -305,20 +305,20 @@ fn speed() -> Outcome {
     Ok(())
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     vec![
-        trial("failures", failures),
-        trial("every function fails when told to", every_failure),
-        trial("stale handles", stale_handles),
-        trial("contexts", contexts),
-        trial("elapsed time", elapsed_time),
-        trial("versions", versions),
-        trial("cuGetProcAddress", process_address),
-        trial("the stub", stub),
-        trial("initialisation", initialisation),
-        trial("exports", exports),
-        trial("no warnings", no_warnings),
-        trial("sanitized", sanitized),
-        trial("speed", speed),
+        test("failures", failures),
+        test("every function fails when told to", every_failure),
+        test("stale handles", stale_handles),
+        test("contexts", contexts),
+        test("elapsed time", elapsed_time),
+        test("versions", versions),
+        test("cuGetProcAddress", process_address),
+        test("the stub", stub),
+        test("initialisation", initialisation),
+        test("exports", exports),
+        test("no warnings", no_warnings),
+        test("sanitized", sanitized),
+        test("speed", speed),
     ]
 }

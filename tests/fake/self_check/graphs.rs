@@ -23,7 +23,7 @@ impl Bench {
 }
 
 extern "C" fn count_up(argument: *mut c_void) {
-    // SAFETY: the trial passes an AtomicI32 and waits for the call.
+    // SAFETY: the test passes an AtomicI32 and waits for the call.
     unsafe { &*argument.cast::<AtomicI32>() }.fetch_add(1, Ordering::SeqCst);
 }
 
@@ -235,14 +235,14 @@ fn lost_context() -> Outcome {
     bench.no_violation()
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     vec![
-        trial("replay", replay),
-        trial("the order of launches", order_of_launches),
-        trial("what a graph names is gone", gone),
-        trial("branches of a graph", branches),
-        trial("new parameters", new_parameters),
-        trial("pictures of graphs", pictures),
-        trial("graphs in a lost context", lost_context),
+        test("replay", replay),
+        test("the order of launches", order_of_launches),
+        test("what a graph names is gone", gone),
+        test("branches of a graph", branches),
+        test("new parameters", new_parameters),
+        test("pictures of graphs", pictures),
+        test("graphs in a lost context", lost_context),
     ]
 }

@@ -225,13 +225,13 @@ fn kernel_parameters() -> Outcome {
     bench.one_violation(&["unloaded module"])
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     vec![
-        trial("updates of instances", updates),
-        trial("refused updates", refused_updates),
-        trial("nodes that are switched off", switched_off),
-        trial("nodes that are switched on again", switched_on),
-        trial("clones of graphs", clones),
-        trial("parameters of kernel nodes", kernel_parameters),
+        test("updates of instances", updates),
+        test("refused updates", refused_updates),
+        test("nodes that are switched off", switched_off),
+        test("nodes that are switched on again", switched_on),
+        test("clones of graphs", clones),
+        test("parameters of kernel nodes", kernel_parameters),
     ]
 }

@@ -99,12 +99,12 @@ fn peers() -> Outcome {
     Ok(())
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     vec![
-        trial("frees", frees),
-        trial("registered memory", registered_memory),
-        trial("bounds", bounds),
-        trial("capacity", capacity),
-        trial("peers", peers),
+        test("frees", frees),
+        test("registered memory", registered_memory),
+        test("bounds", bounds),
+        test("capacity", capacity),
+        test("peers", peers),
     ]
 }

@@ -11,16 +11,18 @@ use std::{
     time::Instant,
 };
 
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 
 use crate::{
     support::{self, Counts, Fake, Parameter},
     variant::{self, Variant},
 };
 
+use crate::common::suite::Test;
+
 type Outcome = Result<(), Failed>;
 
-/// The granularity of physical memory in these trials.
+/// The granularity of physical memory in these tests.
 const PAGE: usize = 4096;
 
 const SUCCESS: i32 = 0;
@@ -260,7 +262,7 @@ driver! {
     process_address = "cuGetProcAddress_v2"(*const c_char, *mut *mut c_void, c_int, u64, *mut c_int);
 }
 
-/// A fresh fake with the primary context of device 0 current, strict, and held for this trial alone.
+/// A fresh fake with the primary context of device 0 current, strict, and held for this test alone.
 struct Bench {
     fake: Fake,
     driver: Driver,
@@ -351,7 +353,7 @@ impl Bench {
     fn pinned(&self, bytes: usize) -> Result<&'static mut [u8], Failed> {
         let mut pointer = null_mut();
         call!(self, host_allocate(&raw mut pointer, bytes, 0));
-        // SAFETY: the fake has just allocated it; no trial uses it after freeing it.
+        // SAFETY: the fake has just allocated it; no test uses it after freeing it.
         Ok(unsafe { std::slice::from_raw_parts_mut(pointer, bytes) })
     }
 
@@ -426,29 +428,29 @@ mod resets;
 mod virtual_memory;
 
 /// A named check. A panic inside is its failure, not that of the ones after it.
-fn trial(name: &str, run: fn() -> Outcome) -> Trial {
-    Trial::test(format!("self_check::{name}"), move || {
+fn test(name: &str, run: fn() -> Outcome) -> Test {
+    Test::new(format!("self_check::{name}"), move || {
         std::panic::catch_unwind(run).unwrap_or_else(|_| Err("panicked".into()))
     })
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     [
-        ordering::trials(),
-        memory::trials(),
-        modules::trials(),
-        ranges::trials(),
-        virtual_memory::trials(),
-        pools::trials(),
-        captures::trials(),
-        graphs::trials(),
-        instances::trials(),
-        overlaps::trials(),
-        children::trials(),
-        conditions::trials(),
-        batches::trials(),
-        resets::trials(),
-        environment::trials(),
+        ordering::tests(),
+        memory::tests(),
+        modules::tests(),
+        ranges::tests(),
+        virtual_memory::tests(),
+        pools::tests(),
+        captures::tests(),
+        graphs::tests(),
+        instances::tests(),
+        overlaps::tests(),
+        children::tests(),
+        conditions::tests(),
+        batches::tests(),
+        resets::tests(),
+        environment::tests(),
     ]
     .into_iter()
     .flatten()

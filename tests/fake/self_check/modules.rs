@@ -151,11 +151,11 @@ fn lost_context() -> Outcome {
     bench.no_violation()
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     vec![
-        trial("kernels", kernels),
-        trial("images", images),
-        trial("linking", linking),
-        trial("a lost context", lost_context),
+        test("kernels", kernels),
+        test("images", images),
+        test("linking", linking),
+        test("a lost context", lost_context),
     ]
 }

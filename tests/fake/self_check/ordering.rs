@@ -233,12 +233,12 @@ fn many_streams() -> Outcome {
 static FROM_CALLBACK: AtomicI32 = AtomicI32::new(0);
 
 extern "C" fn well_behaved(argument: *mut c_void) {
-    // SAFETY: the trial passes an AtomicI32 and waits for the call.
+    // SAFETY: the test passes an AtomicI32 and waits for the call.
     unsafe { &*argument.cast::<AtomicI32>() }.fetch_add(1, Ordering::SeqCst);
 }
 
 extern "C" fn calls_the_driver(query: *mut c_void) {
-    // SAFETY: the trial passes the address of cuCtxSynchronize, which takes no argument.
+    // SAFETY: the test passes the address of cuCtxSynchronize, which takes no argument.
     let synchronize: unsafe extern "C" fn() -> c_int = unsafe { std::mem::transmute(query) };
     // SAFETY: as above.
     FROM_CALLBACK.store(unsafe { synchronize() }, Ordering::SeqCst);
@@ -264,18 +264,18 @@ fn host_functions() -> Outcome {
     bench.one_violation(&["cuCtxSynchronize", "host function"])
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     vec![
-        trial("an unordered use names both sites", unordered_use),
-        trial("an event orders", event_orders),
-        trial("a write waits for all reads", two_readers_then_a_writer),
-        trial("copies take effect late", copies_are_late),
-        trial("pageable copies", pageable_copies),
-        trial("destroyed with work", destroyed_with_work),
-        trial("queries", queries),
-        trial("orders vary with the seed", orders_vary),
-        trial("host functions", host_functions),
-        trial("host threads", host_threads),
-        trial("many streams", many_streams),
+        test("an unordered use names both sites", unordered_use),
+        test("an event orders", event_orders),
+        test("a write waits for all reads", two_readers_then_a_writer),
+        test("copies take effect late", copies_are_late),
+        test("pageable copies", pageable_copies),
+        test("destroyed with work", destroyed_with_work),
+        test("queries", queries),
+        test("orders vary with the seed", orders_vary),
+        test("host functions", host_functions),
+        test("host threads", host_threads),
+        test("many streams", many_streams),
     ]
 }

@@ -110,6 +110,6 @@ fn refusals() -> Outcome {
     bench.no_violation()
 }
 
-pub fn trials() -> Vec<Trial> {
-    vec![trial("edges_of_launches_that_overlap", edges), trial("overlaps_that_are_refused", refusals)]
+pub fn tests() -> Vec<Test> {
+    vec![test("edges_of_launches_that_overlap", edges), test("overlaps_that_are_refused", refusals)]
 }

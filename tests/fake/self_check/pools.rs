@@ -146,12 +146,12 @@ fn peers() -> Outcome {
     Ok(())
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     vec![
-        trial("the order of pools", order),
-        trial("a late free", late_free),
-        trial("the numbers of a pool", numbers),
-        trial("the life of a pool", lifetime),
-        trial("pools and peers", peers),
+        test("the order of pools", order),
+        test("a late free", late_free),
+        test("the numbers of a pool", numbers),
+        test("the life of a pool", lifetime),
+        test("pools and peers", peers),
     ]
 }

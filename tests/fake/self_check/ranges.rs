@@ -88,11 +88,11 @@ fn a_split_block() -> Outcome {
     Ok(())
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     vec![
-        trial("disjoint parts", disjoint_parts),
-        trial("overlapping parts", overlapping_parts),
-        trial("parts without a size", parts_without_a_size),
-        trial("a split block", a_split_block),
+        test("disjoint parts", disjoint_parts),
+        test("overlapping parts", overlapping_parts),
+        test("parts without a size", parts_without_a_size),
+        test("a split block", a_split_block),
     ]
 }

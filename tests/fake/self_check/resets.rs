@@ -136,10 +136,10 @@ fn faults() -> Outcome {
     Ok(())
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     vec![
-        trial("resets of contexts", reset),
-        trial("releases of contexts", released),
-        trial("resets after faults", faults),
+        test("resets of contexts", reset),
+        test("releases of contexts", released),
+        test("resets after faults", faults),
     ]
 }

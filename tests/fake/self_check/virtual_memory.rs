@@ -217,14 +217,14 @@ fn boxes() -> Outcome {
     bench.one_violation(&["past the end"])
 }
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Test> {
     vec![
-        trial("a growing segment", growing_segment),
-        trial("unordered unmap", unordered_unmap),
-        trial("access", access),
-        trial("misuse of ranges", misuse),
-        trial("capacity of physical memory", capacity),
-        trial("aligned ranges", aligned_ranges),
-        trial("boxes", boxes),
+        test("a growing segment", growing_segment),
+        test("unordered unmap", unordered_unmap),
+        test("access", access),
+        test("misuse of ranges", misuse),
+        test("capacity of physical memory", capacity),
+        test("aligned ranges", aligned_ranges),
+        test("boxes", boxes),
     ]
 }
