@@ -66,6 +66,13 @@ mod threads;
 pub mod types;
 
 pub use error::{Error, Result};
+pub use half::{bf16, f16};
+pub use num_complex::Complex;
+#[cfg(feature = "tensor")]
+pub use tensor::{Device, Tensor};
+#[cfg(feature = "tensor")]
+pub use threads::{set_threads, thread_count};
+pub use types::DType;
 
 /// Compiles the examples of that page.
 #[cfg(doctest)]

@@ -1,23 +1,282 @@
-//! Threads of the CPU, for work that those that there are take piece by piece.
+//! The pool of CPU threads that all operations share.
+//!
+//! The pool starts a thread when an operation first needs it and keeps it. A job is a closure that shares out its work by
+//! itself, so any number of threads may run it: the calling thread always does, and idle threads of the pool join it.
+//! When the caller's run of the closure returns, no work is left; the caller then withdraws the job and waits only for the
+//! threads that joined. A small operation never waits for a thread to wake up.
+//!
+//! Invariants: a closure is not called after [`run_on_threads`] returns; a job never needs a second thread to finish, so
+//! jobs inside of jobs do not deadlock.
 
-use std::sync::OnceLock;
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Threads that the machine runs at one time.
-pub(crate) fn processors() -> usize {
-    static COUNT: OnceLock<usize> = OnceLock::new();
-    *COUNT.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+/// The environment variable that sets the number of threads.
+const VARIABLE: &str = "SELVEDGE_THREADS";
+
+/// The number that [`set_threads`] has set; 0 for the default.
+static CHOSEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Sets the number of CPU threads that an operation may use, the calling one included.
+///
+/// 0 restores the default: `SELVEDGE_THREADS`, or the number of processors that the process may run on. The setting holds
+/// for every operation that starts after the call, on any thread. Results do not depend on it.
+///
+/// ```
+/// selvedge::set_threads(1);
+/// assert_eq!(selvedge::thread_count(), 1);
+/// selvedge::set_threads(0);
+/// ```
+pub fn set_threads(count: usize) {
+    CHOSEN.store(count, Ordering::Relaxed);
 }
 
-/// Does the work in so many threads, of which the caller's is one, and returns when all have done it. (Not generic: it is
-/// compiled once, whatever the work.)
-pub(crate) fn in_threads(threads: usize, work: &(dyn Fn() + Sync)) {
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            // A thread that cannot be had is done without: the others take its part.
-            if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
-                break;
+/// Returns the number of CPU threads that an operation may use, the calling one included.
+pub fn thread_count() -> usize {
+    static DEFAULT: OnceLock<usize> = OnceLock::new();
+    match CHOSEN.load(Ordering::Relaxed) {
+        0 => *DEFAULT.get_or_init(|| {
+            from_variable(std::env::var(VARIABLE).ok().as_deref())
+                .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+        }),
+        count => count,
+    }
+}
+
+/// Parses the variable. An empty one counts as unset; a value that is no positive number is logged and ignored.
+fn from_variable(value: Option<&str>) -> Option<usize> {
+    let value = value.map(str::trim).filter(|value| !value.is_empty())?;
+    let count = value.parse().ok().filter(|count| *count > 0);
+    if count.is_none() {
+        log::warn!("{VARIABLE}={value} is ignored: it must be a number of threads, at least 1");
+    }
+    count
+}
+
+/// A closure in the queue. It lives on its caller's stack until the caller has removed it.
+struct Job {
+    id: u64,
+    work: *const (dyn Fn() + Sync),
+    /// Threads that may still join.
+    places: usize,
+}
+
+// SAFETY: the closure is `Sync`, and its caller keeps it alive while a thread may call it.
+unsafe impl Send for Job {}
+
+/// The threads that run a job besides its caller.
+struct Helpers {
+    id: u64,
+    running: usize,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+struct Pool {
+    queue: VecDeque<Job>,
+    helpers: Vec<Helpers>,
+    next_id: u64,
+    threads: usize,
+    idle: usize,
+}
+
+static POOL: Mutex<Pool> =
+    Mutex::new(Pool { queue: VecDeque::new(), helpers: Vec::new(), next_id: 0, threads: 0, idle: 0 });
+/// Signals idle threads that a job is in the queue.
+static JOB_ADDED: Condvar = Condvar::new();
+/// Signals callers that a thread has left a job.
+static HELPER_DONE: Condvar = Condvar::new();
+
+fn pool() -> MutexGuard<'static, Pool> {
+    POOL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs `work` on at most so many threads, of which the calling one is the first, and returns when all have returned.
+///
+/// `work` must share out its work by itself: fewer threads may run it, down to the calling one alone. A panic of any
+/// thread continues on the calling one. (Not generic, so it is compiled once.)
+pub(crate) fn run_on_threads(threads: usize, work: &(dyn Fn() + Sync)) {
+    static OWNER: OnceLock<u32> = OnceLock::new();
+    let process = std::process::id();
+    // A forked child has none of its parent's threads, and a copy of their lock in any state.
+    if threads <= 1 || *OWNER.get_or_init(|| process) != process {
+        return work();
+    }
+    let Some(id) = add_job(threads - 1, work) else { return work() };
+    /// Withdraws the job even if the caller's own run panics.
+    struct Withdraw(u64);
+    impl Drop for Withdraw {
+        fn drop(&mut self) {
+            if let Some(panic) = withdraw(self.0) {
+                if !std::thread::panicking() {
+                    resume_unwind(panic);
+                }
             }
         }
-        work();
-    });
+    }
+    let _withdraw = Withdraw(id);
+    work();
+}
+
+/// Adds a job to the queue, and starts the threads that it lacks. Returns none if the pool has no thread.
+fn add_job(places: usize, work: &(dyn Fn() + Sync)) -> Option<u64> {
+    let mut pool = pool();
+    while pool.threads < places {
+        let name = format!("selvedge-cpu-{}", pool.threads + 1);
+        // A thread that the system refuses is left out: the others do its share.
+        if std::thread::Builder::new().name(name).spawn(serve).is_err() {
+            break;
+        }
+        pool.threads += 1;
+    }
+    if pool.threads == 0 {
+        return None;
+    }
+    let id = pool.next_id;
+    pool.next_id += 1;
+    // SAFETY: only the lifetime changes. The caller withdraws the job, and waits for every thread that joined, before
+    // `work` ends.
+    let work = unsafe {
+        std::mem::transmute::<*const (dyn Fn() + Sync + '_), *const (dyn Fn() + Sync + 'static)>(work)
+    };
+    pool.queue.push_back(Job { id, work, places });
+    pool.helpers.push(Helpers { id, running: 0, panic: None });
+    let woken = pool.idle.min(places);
+    drop(pool);
+    for _ in 0..woken {
+        JOB_ADDED.notify_one();
+    }
+    Some(id)
+}
+
+/// Removes a job, waits for the threads that joined it, and returns the panic of one of them.
+fn withdraw(id: u64) -> Option<Box<dyn Any + Send>> {
+    let mut pool = pool();
+    pool.queue.retain(|job| job.id != id);
+    loop {
+        let at = pool.helpers.iter().position(|helpers| helpers.id == id)?;
+        if pool.helpers[at].running == 0 {
+            return pool.helpers.swap_remove(at).panic;
+        }
+        pool = HELPER_DONE.wait(pool).unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
+/// Joins jobs for the life of the process.
+fn serve() {
+    let mut pool = pool();
+    loop {
+        let Some(job) = pool.queue.front_mut() else {
+            pool.idle += 1;
+            pool = JOB_ADDED.wait(pool).unwrap_or_else(PoisonError::into_inner);
+            pool.idle -= 1;
+            continue;
+        };
+        let (id, work) = (job.id, job.work);
+        job.places -= 1;
+        if job.places == 0 {
+            pool.queue.pop_front();
+        }
+        if let Some(helpers) = pool.helpers.iter_mut().find(|helpers| helpers.id == id) {
+            helpers.running += 1;
+        }
+        drop(pool);
+        // SAFETY: the job's caller waits for this thread, which it counts as running, before the closure ends.
+        let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { (*work)() }));
+        pool = self::pool();
+        if let Some(helpers) = pool.helpers.iter_mut().find(|helpers| helpers.id == id) {
+            helpers.running -= 1;
+            if let Err(panic) = outcome {
+                helpers.panic = Some(panic);
+            }
+            if helpers.running == 0 {
+                HELPER_DONE.notify_all();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::sync::Barrier;
+
+    use super::*;
+
+    /// Shares out `count` units among threads and returns how often each ran.
+    fn run_units(threads: usize, count: usize) -> Vec<usize> {
+        let runs: Vec<AtomicUsize> = (0..count).map(|_| AtomicUsize::new(0)).collect();
+        let next = AtomicUsize::new(0);
+        run_on_threads(threads, &|| {
+            while let Some(unit) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                unit.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        runs.into_iter().map(AtomicUsize::into_inner).collect()
+    }
+
+    #[test]
+    fn every_unit_runs_once_from_many_callers_at_a_time() {
+        std::thread::scope(|scope| {
+            for caller in 0..4 {
+                scope.spawn(move || {
+                    for round in 0..500 {
+                        assert_eq!(run_units(1 + (caller + round) % 5, 37), [1; 37]);
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn threads_are_kept_between_jobs() {
+        let names = Mutex::new(HashSet::new());
+        for _ in 0..50 {
+            // Both threads meet at the barrier, so the pool's thread has to come.
+            let barrier = Barrier::new(2);
+            run_on_threads(2, &|| {
+                barrier.wait();
+                names.lock().unwrap().insert(std::thread::current().id());
+            });
+        }
+        // The caller, and threads of the pool: other tests may have started a few.
+        assert!(names.lock().unwrap().len() <= 1 + pool().threads, "threads were started anew");
+    }
+
+    #[test]
+    fn a_job_inside_of_a_job_ends() {
+        run_on_threads(3, &|| assert_eq!(run_units(3, 10), [1; 10]));
+    }
+
+    #[test]
+    fn a_panic_of_a_pool_thread_reaches_the_caller_and_the_pool_goes_on() {
+        let caller = std::thread::current().id();
+        let barrier = Barrier::new(2);
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            run_on_threads(2, &|| {
+                barrier.wait();
+                assert_eq!(std::thread::current().id(), caller, "on the pool's thread");
+            });
+        }));
+        assert!(outcome.is_err());
+        assert_eq!(run_units(2, 9), [1; 9]);
+    }
+
+    #[test]
+    fn the_variable_is_a_positive_number_or_nothing() {
+        let table = [
+            (None, None),
+            (Some(""), None),
+            (Some("3"), Some(3)),
+            (Some(" 8 "), Some(8)),
+            (Some("0"), None),
+            (Some("-1"), None),
+            (Some("many"), None),
+        ];
+        for (value, wanted) in table {
+            assert_eq!(from_variable(value), wanted, "{value:?}");
+        }
+    }
 }

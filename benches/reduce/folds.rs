@@ -85,18 +85,16 @@ impl Bench<'_> {
         // Beside each PyTorch's name and axes.
         type Case<'a> = (&'a str, &'a [isize], Option<f64>, (&'a str, &'a [usize]), Fold);
         let folds: [Case<'_>; 10] = [
-            ("sum of all, f32", &all, Some(OF_ALL), ("sum", &[]), |x| x.sum(.., false)),
-            ("sum of rows, f32, square", &square, Some(OF_ROWS), ("sum", rows), |x| x.sum(&[1], false)),
-            ("sum of rows of 4096, f32", &wide, Some(OF_ROWS), ("sum", rows), |x| x.sum(&[1], false)),
-            ("sum of rows of 4, f32", &short, None, ("sum", rows), |x| x.sum(&[1], false)),
-            ("sum of columns, f32, square", &square, Some(OF_COLUMNS), ("sum", columns), |x| {
-                x.sum(&[0], false)
-            }),
-            ("max of rows, f32, square", &square, None, ("max", rows), |x| x.max(&[1], false)),
-            ("argmax of rows, f32, square", &square, None, ("argmax", rows), |x| x.argmax(&[1], false)),
-            ("argmax of columns, f32, square", &square, None, ("argmax", columns), |x| x.argmax(&[0], false)),
-            ("norm of all, f32", &all, None, ("norm", &[]), |x| x.norm(2.0, .., false)),
-            ("any of all, f32", &all, None, ("any", &[]), |x| x.any(.., false)),
+            ("sum of all, f32", &all, Some(OF_ALL), ("sum", &[]), |x| x.sum(..)),
+            ("sum of rows, f32, square", &square, Some(OF_ROWS), ("sum", rows), |x| x.sum(&[1])),
+            ("sum of rows of 4096, f32", &wide, Some(OF_ROWS), ("sum", rows), |x| x.sum(&[1])),
+            ("sum of rows of 4, f32", &short, None, ("sum", rows), |x| x.sum(&[1])),
+            ("sum of columns, f32, square", &square, Some(OF_COLUMNS), ("sum", columns), |x| x.sum(&[0])),
+            ("max of rows, f32, square", &square, None, ("max", rows), |x| x.max(&[1])),
+            ("argmax of rows, f32, square", &square, None, ("argmax", rows), |x| x.argmax(&[1])),
+            ("argmax of columns, f32, square", &square, None, ("argmax", columns), |x| x.argmax(&[0])),
+            ("norm of all, f32", &all, None, ("norm", &[]), |x| x.norm(2.0, ..)),
+            ("any of all, f32", &all, None, ("any", &[]), |x| x.any(..)),
         ];
         for (name, shape, goal, theirs, fold) in folds {
             let (here, x) = (here.reshape(shape)?, x.reshape(shape)?);
@@ -119,8 +117,8 @@ impl Bench<'_> {
         for (name, shape) in [("sum of all, bf16", &[-1][..]), ("sum of columns, bf16", &[side as isize, -1])]
         {
             let (here, x) = (here.reshape(shape)?, x.reshape(shape)?);
-            compare(name, &here.sum(&[0], false)?, &x.sum(&[0], false)?)?;
-            self.figure((name, bytes, None), ("sum", &[0]), &x, &|| x.sum(&[0], false).map(drop))?;
+            compare(name, &here.sum(&[0])?, &x.sum(&[0])?)?;
+            self.figure((name, bytes, None), ("sum", &[0]), &x, &|| x.sum(&[0]).map(drop))?;
         }
         self.recorder.finish(&self.options.out)
     }

@@ -7,7 +7,7 @@ use super::draw::pcg;
 use super::network::Network;
 use super::neurons::Neurons;
 use super::synapses::{MAX_NEURONS, SynapseArrays};
-use crate::threads::{in_threads, processors};
+use crate::threads::{run_on_threads, thread_count};
 use crate::{Error, Result};
 
 /// A network that every machine generates alike.
@@ -114,7 +114,7 @@ fn generate<T: Copy + Default + Send>(count: usize, element: &(dyn Fn(usize) -> 
     const ELEMENTS_OF_A_CHUNK: usize = 1 << 16;
     let mut array = vec![T::default(); count];
     let chunks = Mutex::new(array.chunks_mut(ELEMENTS_OF_A_CHUNK).enumerate());
-    in_threads(processors().min(count.div_ceil(ELEMENTS_OF_A_CHUNK)), &|| {
+    run_on_threads(thread_count().min(count.div_ceil(ELEMENTS_OF_A_CHUNK)), &|| {
         loop {
             let chunk = chunks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
             let Some((index, chunk)) = chunk else { return };

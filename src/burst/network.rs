@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::neurons::{NeuronParameters, Neurons};
 use super::synapses::{INHIBITORY, SynapseArrays, Synapses, in_chunks};
-use crate::threads::processors;
+use crate::threads::thread_count;
 use crate::{Error, Result};
 
 /// Accumulators count thousandths of a potential.
@@ -255,7 +255,7 @@ impl Network {
         let zeros =
             || -> Vec<AtomicU64> { std::iter::repeat_with(AtomicU64::default).take(self.len()).collect() };
         let (inputs, plastic_inputs) = (zeros(), zeros());
-        let threads = processors().min(self.synapses.len() / (1 << 16)).max(1);
+        let threads = thread_count().min(self.synapses.len() / (1 << 16)).max(1);
         in_chunks(threads, self.len(), &|sources| {
             for source in sources {
                 let driven = self.parameters[source].has(NeuronParameters::POTENTIAL_DRIVEN);

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::threads::{in_threads, processors};
+use crate::threads::{run_on_threads, thread_count};
 use crate::{Error, Result};
 
 /// The bit of a stored target that marks an inhibitory synapse.
@@ -54,7 +54,7 @@ impl Synapses {
             }
         }
         check_neurons(neurons)?;
-        let threads = processors().min(count.div_ceil(SYNAPSES_OF_A_THREAD)).max(1);
+        let threads = thread_count().min(count.div_ceil(SYNAPSES_OF_A_THREAD)).max(1);
 
         // Counting sort by source. The order of arrival in a row depends on the threads; sorting each row removes that.
         let counts: Vec<AtomicU64> = std::iter::repeat_with(AtomicU64::default).take(neurons).collect();
@@ -228,7 +228,7 @@ fn bad_synapse(arrays: &SynapseArrays, synapse: usize, neurons: usize) -> Error 
 pub(super) fn in_chunks(threads: usize, count: usize, work: &(dyn Fn(std::ops::Range<usize>) + Sync)) {
     let size = count.div_ceil(threads * 4).max(1);
     let next = AtomicUsize::new(0);
-    in_threads(threads, &|| {
+    run_on_threads(threads, &|| {
         loop {
             let start = next.fetch_add(size, Ordering::Relaxed);
             if start >= count {
@@ -271,7 +271,7 @@ fn sort_rows(
         row = end;
     }
     let blocks = Mutex::new(blocks);
-    in_threads(threads, &|| {
+    run_on_threads(threads, &|| {
         let mut sorted: Vec<u64> = Vec::new();
         loop {
             let block = blocks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();

@@ -41,6 +41,8 @@ from! {
     i32 => |x| Number::Integer(x.into());
     u64 => |x| Number::Integer(x.into());
     i64 => |x| Number::Integer(x.into());
+    usize => |x| Number::Integer(x as i128);
+    isize => |x| Number::Integer(x as i128);
     f16 => |x| Number::Real(x.into());
     bf16 => |x| Number::Real(x.into());
     f32 => |x| Number::Real(x.into());

@@ -2,28 +2,38 @@
 
 use std::ops::RangeFull;
 
-/// The axes that a reduction folds: all of them, written `..`, or a list, such as `&[0, -1]`. An empty list folds none, so
-/// that each element is reduced by itself.
+/// The axes that a reduction folds: one axis, a list such as `&[0, -1]`, or `..` for all of them.
+///
+/// A negative axis counts from the last. An empty list folds no axis, so each element is reduced by itself.
 ///
 /// ```
-/// use selvedge::tensor::{Axes, Device, Tensor};
+/// use selvedge::{Device, Tensor};
 /// let x = Tensor::new([[1.0f32, 2.0], [4.0, 8.0]], &Device::cpu())?;
-/// assert_eq!(x.sum(.., false)?.item::<f32>()?, 15.0);
-/// assert_eq!(x.sum(&[0], false)?.to_vec::<f32>()?, [5.0, 10.0]);
-/// assert_eq!(x.sum(&[], false)?.to_vec::<f32>()?, [1.0, 2.0, 4.0, 8.0]);
+/// assert_eq!(x.sum(0)?.to_vec::<f32>()?, [5.0, 10.0]);
+/// assert_eq!(x.sum(&[0, 1])?.item::<f32>()?, 15.0);
+/// assert_eq!(x.sum(..)?.item::<f32>()?, 15.0);
+/// assert_eq!(x.sum(&[])?.to_vec::<f32>()?, [1.0, 2.0, 4.0, 8.0]);
 /// # Ok::<(), selvedge::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Axes<'a> {
     /// Every axis.
     All,
-    /// These; a negative one counts from the last.
+    /// One axis.
+    One(isize),
+    /// A list of axes.
     Of(&'a [isize]),
 }
 
 impl From<RangeFull> for Axes<'_> {
     fn from(_: RangeFull) -> Self {
         Axes::All
+    }
+}
+
+impl From<isize> for Axes<'_> {
+    fn from(axis: isize) -> Self {
+        Axes::One(axis)
     }
 }
 

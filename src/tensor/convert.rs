@@ -64,13 +64,13 @@ impl Tensor {
     ///
     /// As [`to_vec`](Self::to_vec).
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut bytes = self.room(self.count().saturating_mul(self.dtype().size()))?;
+        let mut bytes = self.zeroed(self.count().saturating_mul(self.dtype().size()))?;
         self.read(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// Zeros on the host, for what is to be read.
-    fn room<T: Element>(&self, length: usize) -> Result<Vec<T>> {
+    /// Returns zeros on the host, to read elements into.
+    fn zeroed<T: Element>(&self, length: usize) -> Result<Vec<T>> {
         let mut elements: Vec<T> = Vec::new();
         elements.try_reserve_exact(length).map_err(|_| {
             let asked = format!("reading {} elements of {}", self.count(), self.dtype());
@@ -86,11 +86,11 @@ impl Tensor {
     ///
     /// [`Error::DTypeMismatch`] where `T` is not the dtype's ([`cast`](Self::cast) first),
     /// [`Error::OutOfMemory`] where the host has no memory for them, or what happened on the device before.
-    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
-        self.check_element::<T>("to_vec")?;
-        let mut elements: Vec<T> = self.room(self.count())?;
+    pub fn to_vec<T: Item>(&self) -> Result<Vec<T>> {
+        self.check_element::<T::Element>("to_vec")?;
+        let mut elements: Vec<T::Element> = self.zeroed(self.count())?;
         self.read(bytemuck::cast_slice_mut(&mut elements))?;
-        Ok(elements)
+        Ok(elements.into_iter().map(T::from_element).collect())
     }
 
     /// # Errors
@@ -104,23 +104,24 @@ impl Tensor {
         Err(Error::DTypeMismatch { operation, wanted, found: format!("one of {}", self.dtype()) })
     }
 
-    /// The only element.
+    /// Returns the only element as a Rust number, or as a `bool` for a tensor of bools.
     ///
     /// ```
-    /// use selvedge::tensor::{Device, Tensor};
+    /// use selvedge::{Device, Tensor};
     /// let x = Tensor::new([[2.5f64]], &Device::cpu())?;
     /// assert_eq!(x.item::<f64>()?, 2.5);
+    /// assert!(x.gt(2.0)?.item::<bool>()?);
     /// # Ok::<(), selvedge::Error>(())
     /// ```
     ///
     /// # Errors
     ///
     /// [`Error::LengthMismatch`] where there are more or none, and as [`to_vec`](Self::to_vec).
-    pub fn item<T: Element>(&self) -> Result<T> {
+    pub fn item<T: Item>(&self) -> Result<T> {
         const OPERATION: &str = "item";
-        self.check_element::<T>(OPERATION)?;
+        self.check_element::<T::Element>(OPERATION)?;
         match self.count() {
-            1 => self.to_vec::<T>()?.first().copied(),
+            1 => self.to_vec::<T>()?.into_iter().next(),
             _ => None,
         }
         .ok_or(Error::LengthMismatch { operation: OPERATION, wanted: 1, found: self.count() })
@@ -190,6 +191,7 @@ impl Tensor {
             (_, MemoryMut::Host(to)) => dense.read(to)?,
             (Memory::Host(from), to) => to.write(0, part(from, range)?)?,
             (Memory::Cuda(from), MemoryMut::Cuda(to)) => stream(device)?.copy(&from.slice(range)?, to)?,
+            (Memory::Failed(error), _) => return Err(error.clone()),
         }
         Ok(fresh.into_tensor())
     }
@@ -205,6 +207,38 @@ pub(super) fn shape_of(count: usize, sizes: &[usize]) -> Result<Shape> {
         return Err(Error::LengthMismatch { operation, wanted: shape.count(), found: count });
     }
     Ok(shape)
+}
+
+/// A Rust type that a tensor's elements are read as: an [`Element`], or `bool` for the dtype bool.
+pub trait Item: Sized + sealed::Sealed {
+    /// The type of the elements in memory.
+    type Element: Element;
+
+    /// Converts an element.
+    #[doc(hidden)]
+    fn from_element(element: Self::Element) -> Self;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl<T: crate::types::Element> Sealed for T {}
+    impl Sealed for bool {}
+}
+
+impl<T: Element> Item for T {
+    type Element = T;
+
+    fn from_element(element: T) -> T {
+        element
+    }
+}
+
+impl Item for bool {
+    type Element = Bool;
+
+    fn from_element(element: Bool) -> bool {
+        element.get()
+    }
 }
 
 /// What arrays of arrays, slices and numbers have in common: elements in row-major order, and a shape.

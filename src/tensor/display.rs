@@ -58,21 +58,21 @@ impl Tensor {
     }
 
     /// The elements' texts, all of one width.
-    fn words(&self) -> Result<Vec<String>> {
+    fn words(&self, precision: Option<usize>) -> Result<Vec<String>> {
         fn each<T: Element>(tensor: &Tensor, text: impl Fn(T) -> String) -> Result<Vec<String>> {
             Ok(tensor.to_vec::<T>()?.into_iter().map(text).collect())
         }
         let single = self.rank() == 0;
         let real = |values: Vec<f64>, dtype: DType| -> Vec<String> {
             if single {
-                return values.into_iter().map(|value| plain(value, dtype)).collect();
+                return values.into_iter().map(|value| plain(value, dtype, precision)).collect();
             }
-            let columns = ColumnFormat::of(values.iter().copied(), dtype);
+            let columns = ColumnFormat::of(values.iter().copied(), dtype, precision);
             values.into_iter().map(|value| columns.text(value, false)).collect()
         };
         let complex = |values: Vec<Complex<f64>>, part: DType| -> Vec<String> {
-            let columns = ColumnFormat::of(values.iter().map(|value| value.re), part);
-            let imaginary = ColumnFormat::of(values.iter().map(|value| value.im), part);
+            let columns = ColumnFormat::of(values.iter().map(|value| value.re), part, precision);
+            let imaginary = ColumnFormat::of(values.iter().map(|value| value.im), part, precision);
             let text = |value: Complex<f64>| {
                 let (re, im) = (columns.text(value.re, false), imaginary.text(value.im, true));
                 // The unit stands behind the number, before what aligns it.
@@ -102,9 +102,15 @@ impl Tensor {
         Ok(words.into_iter().map(|word| format!("{word:>width$}")).collect())
     }
 
-    fn text(&self, separator: &'static str, prefix: usize, width: usize) -> Result<String> {
+    fn text(
+        &self,
+        separator: &'static str,
+        prefix: usize,
+        width: usize,
+        precision: Option<usize>,
+    ) -> Result<String> {
         let (shown, cut) = self.edges()?;
-        let words = shown.words()?;
+        let words = shown.words(precision)?;
         if self.count() == 0 {
             return Ok("[]".to_owned());
         }
@@ -166,9 +172,10 @@ impl Page {
 }
 
 impl fmt::Display for Tensor {
-    /// As NumPy's `str`; see the [module](super).
+    /// Writes the elements as NumPy's `str` does. A precision, as in `{:.2}`, is the number of digits after the point of
+    /// floats and complex numbers.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.text(" ", 0, WIDTH) {
+        match self.text(" ", 0, WIDTH, formatter.precision()) {
             Ok(text) => formatter.write_str(&text),
             Err(error) => write!(formatter, "<a tensor that cannot be read: {error}>"),
         }
@@ -176,10 +183,10 @@ impl fmt::Display for Tensor {
 }
 
 impl fmt::Debug for Tensor {
-    /// As NumPy's `repr`, with the device.
+    /// Writes the elements as NumPy's `repr` does, with the device.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         const PREFIX: &str = "Tensor(";
-        let text = match self.text(", ", PREFIX.len(), WIDTH - 1) {
+        let text = match self.text(", ", PREFIX.len(), WIDTH - 1, formatter.precision()) {
             Ok(text) => text,
             Err(error) => format!("<cannot be read: {error}>"),
         };

@@ -1,10 +1,6 @@
-//! The operations of the list on tensors, as methods and as operators.
+//! The elementwise operations of the compiler as methods of [`Tensor`].
 //!
-//! Each is an expression of one node: there is no second way in which an element is computed.
-
-use std::ops;
-
-use num_complex::Complex;
+//! Each method runs an expression of one node, so the CPU and a device compute an element alike.
 
 use super::cached_operation::{CachedOperation, OperandKind};
 use super::operand::TensorOperand;
@@ -29,8 +25,8 @@ impl Tensor {
     }
 }
 
-/// Of at most three operands.
-fn run(operation: Operation, operands: &[TensorOperand<'_>]) -> Result<Tensor> {
+/// Runs an operation on at most three operands.
+pub(super) fn run(operation: Operation, operands: &[TensorOperand<'_>]) -> Result<Tensor> {
     match operands {
         [first, others @ ..] => {
             let number = match *first {
@@ -86,78 +82,3 @@ macro_rules! methods {
 }
 
 with_operations!(methods);
-
-macro_rules! operators {
-    ($($trait:ident $method:ident $operation:ident;)*) => {$(
-        impl<'a, T: Into<TensorOperand<'a>>> ops::$trait<T> for &Tensor {
-            type Output = Result<Tensor>;
-
-            fn $method(self, right: T) -> Result<Tensor> {
-                run(Operation::$operation, &[self.into(), right.into()])
-            }
-        }
-
-        impl<'a, T: Into<TensorOperand<'a>>> ops::$trait<T> for Tensor {
-            type Output = Result<Tensor>;
-
-            fn $method(self, right: T) -> Result<Tensor> {
-                run(Operation::$operation, &[(&self).into(), right.into()])
-            }
-        }
-    )*};
-}
-
-operators! {
-    Add add Add;
-    Sub sub Sub;
-    Mul mul Mul;
-    Div div Div;
-    Rem rem Remainder;
-    BitAnd bitand BitAnd;
-    BitOr bitor BitOr;
-    BitXor bitxor BitXor;
-    Shl shl ShiftLeft;
-    Shr shr ShiftRight;
-}
-
-macro_rules! numbers {
-    ($($type:ty)*) => {$(
-        numbers!(@operators $type: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Remainder);
-    )*};
-    (@operators $type:ty: $($trait:ident $method:ident $operation:ident),*) => {$(
-        impl ops::$trait<&Tensor> for $type {
-            type Output = Result<Tensor>;
-
-            fn $method(self, right: &Tensor) -> Result<Tensor> {
-                run(Operation::$operation, &[self.into(), right.into()])
-            }
-        }
-
-        impl ops::$trait<Tensor> for $type {
-            type Output = Result<Tensor>;
-
-            fn $method(self, right: Tensor) -> Result<Tensor> {
-                run(Operation::$operation, &[self.into(), (&right).into()])
-            }
-        }
-    )*};
-}
-
-// One type of each kind, so that `2.0 * &x` and `1 - &x` say which.
-numbers! { bool i64 f64 Complex<f32> Complex<f64> }
-
-impl ops::Neg for &Tensor {
-    type Output = Result<Tensor>;
-
-    fn neg(self) -> Result<Tensor> {
-        run(Operation::Neg, &[self.into()])
-    }
-}
-
-impl ops::Not for &Tensor {
-    type Output = Result<Tensor>;
-
-    fn not(self) -> Result<Tensor> {
-        run(Operation::BitNot, &[self.into()])
-    }
-}

@@ -147,6 +147,9 @@ pub(super) fn evaluate_named(
         return Err(Error::invalid(operation, "no outputs", "at least one"));
     };
     let device = first.memory.device();
+    for tensor in sources.iter().filter_map(OperandSource::tensor) {
+        check_broadcast(operation, tensor, first.layout.shape())?;
+    }
     let tensors = sources.iter().filter_map(OperandSource::tensor).map(Tensor::device);
     let mut others = tensors.chain(targets.iter().map(|target| target.memory.device()));
     if let Some(other) = others.find(|other| *other != device) {
@@ -156,6 +159,16 @@ pub(super) fn evaluate_named(
         return run_on_host(expression, sources, scalars, targets);
     }
     run_on_device(&*stream(&device)?, expression, sources, scalars, targets)
+}
+
+/// Checks that a tensor broadcasts to an output's shape.
+#[inline]
+fn check_broadcast(operation: &'static str, tensor: &Tensor, shape: &Shape) -> Result<()> {
+    if tensor.shape() == shape || tensor.layout().expand(shape).is_ok() {
+        return Ok(());
+    }
+    let found = format!("shape {} for an output of shape {shape}", tensor.shape());
+    Err(Error::invalid(operation, found, "a shape that broadcasts to the output's"))
 }
 
 /// Runs on memory of the CPU.
@@ -211,7 +224,7 @@ fn run_on_device(
             of_sources[at] = match *source {
                 OperandSource::Tensor(tensor) => match tensor.memory().cuda_buffer() {
                     Some(memory) => RunOperand::read(tensor.dtype(), memory, tensor.layout()),
-                    None => return Err(not_on_a_device(OPERATION)),
+                    None => return tensor.memory().cuda(OPERATION).map(|_| ()),
                 },
                 OperandSource::Output(index) => match of_targets.get(index) {
                     Some(output) => output.in_place(),

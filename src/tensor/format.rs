@@ -7,9 +7,11 @@ use crate::types::DType;
 /// Digits behind the point, at most.
 const PRECISION: usize = 8;
 
-/// How the numbers of a column are written.
+/// The form that the numbers of a column share.
 pub(super) struct ColumnFormat {
     dtype: DType,
+    /// The digits after the point that the caller asked for.
+    precision: Option<usize>,
     scientific: bool,
     /// Digits behind the point: of all numbers where it is scientific, otherwise of the longest.
     fraction: usize,
@@ -35,26 +37,36 @@ fn shortest(value: f64, dtype: DType) -> f64 {
     text.parse().unwrap_or(value)
 }
 
-/// A number by itself.
-pub(super) fn plain(value: f64, dtype: DType) -> String {
+/// Formats a number by itself.
+pub(super) fn plain(value: f64, dtype: DType, precision: Option<usize>) -> String {
     match value {
         _ if value.is_nan() => "nan".to_owned(),
         _ if value.is_infinite() => if value > 0.0 { "inf" } else { "-inf" }.to_owned(),
-        _ => format!("{:?}", shortest(value, dtype)),
+        _ => match precision {
+            Some(digits) => format!("{value:.digits$}"),
+            None => format!("{:?}", shortest(value, dtype)),
+        },
     }
 }
 
 impl ColumnFormat {
-    /// For these numbers. They are scientific where the largest is 10⁸ or more, one is below 10⁻⁴, or they span more than
-    /// three powers of ten.
-    pub(super) fn of(values: impl Iterator<Item = f64> + Clone, dtype: DType) -> ColumnFormat {
+    /// Chooses the form for these numbers. Without a precision, they are scientific if the largest is 10⁸ or more, one is
+    /// below 10⁻⁴, or they span more than three powers of ten; with a precision, if the largest is 10¹⁶ or more.
+    pub(super) fn of(
+        values: impl Iterator<Item = f64> + Clone,
+        dtype: DType,
+        precision: Option<usize>,
+    ) -> ColumnFormat {
         let sizes = values.clone().map(f64::abs).filter(|size| *size > 0.0 && size.is_finite());
         let (least, most) =
             sizes.fold((f64::INFINITY, 0.0f64), |(least, most), size| (least.min(size), most.max(size)));
-        let scientific = most > 0.0 && (most >= 1e8 || least < 1e-4 || most / least > 1000.0);
-        let mut columns = ColumnFormat { dtype, scientific, fraction: 0, whole: 0 };
+        let scientific = match precision {
+            Some(_) => most >= 1e16,
+            None => most > 0.0 && (most >= 1e8 || least < 1e-4 || most / least > 1000.0),
+        };
+        let mut columns = ColumnFormat { dtype, precision, scientific, fraction: 0, whole: 0 };
         for value in values.filter(|value| value.is_finite()) {
-            let (whole, fraction, _) = columns.split(value, None);
+            let (whole, fraction, _) = columns.split(value, precision);
             columns.whole = columns.whole.max(whole.len());
             columns.fraction = columns.fraction.max(fraction.len());
         }
@@ -63,7 +75,7 @@ impl ColumnFormat {
 
     /// What stands before the point, behind it, and the exponent.
     fn split(&self, value: f64, fraction: Option<usize>) -> (String, String, String) {
-        let short = shortest(value, self.dtype);
+        let short = if self.precision.is_some() { value } else { shortest(value, self.dtype) };
         let text = |digits: Option<usize>| match (self.scientific, digits) {
             (true, None) => format!("{short:e}"),
             (true, Some(digits)) => format!("{short:.digits$e}"),
@@ -93,9 +105,10 @@ impl ColumnFormat {
     pub(super) fn text(&self, value: f64, sign: bool) -> String {
         let signed = |text: String| if sign && !text.starts_with('-') { format!("+{text}") } else { text };
         if !value.is_finite() {
-            return signed(plain(value, self.dtype));
+            return signed(plain(value, self.dtype, None));
         }
-        let (whole, fraction, exponent) = self.split(value, self.scientific.then_some(self.fraction));
+        let digits = self.precision.or(self.scientific.then_some(self.fraction));
+        let (whole, fraction, exponent) = self.split(value, digits);
         let whole = signed(whole);
         let width = if sign { 0 } else { self.whole };
         if self.scientific {
@@ -104,6 +117,9 @@ impl ColumnFormat {
                 None => ("+", exponent.as_str()),
             };
             return format!("{whole:>width$}.{fraction}e{minus}{digits:0>2}");
+        }
+        if self.precision == Some(0) {
+            return format!("{whole:>width$}");
         }
         format!("{whole:>width$}.{fraction:<after$}", after = self.fraction)
     }
@@ -114,7 +130,7 @@ mod tests {
     use super::*;
 
     fn column(values: &[f64], dtype: DType) -> Vec<String> {
-        let columns = ColumnFormat::of(values.iter().copied(), dtype);
+        let columns = ColumnFormat::of(values.iter().copied(), dtype, None);
         values.iter().map(|value| columns.text(*value, false)).collect()
     }
 

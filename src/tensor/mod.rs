@@ -89,6 +89,7 @@
 
 mod axes;
 mod cached_operation;
+mod comparison;
 mod convert;
 mod creation;
 mod device;
@@ -107,6 +108,7 @@ mod matmul;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 mod operand;
+mod operators;
 mod random;
 mod ranges;
 mod reduction;
@@ -119,12 +121,12 @@ mod storage;
 mod tensor;
 
 pub use axes::Axes;
-pub use convert::Nested;
+pub use convert::{Item, Nested};
 pub use device::Device;
 pub use fused::{Fused, FusedOperands, fuse};
 pub use in_place::{TensorMut, WithOutput};
 pub use matmul::Matmul;
 pub use operand::TensorOperand;
 pub use random::{Generator, GeneratorState};
-pub use shape::Padding;
+pub use shape::{Padding, Rows};
 pub use tensor::Tensor;

@@ -53,7 +53,9 @@ macro_rules! numbers {
     )*};
 }
 
-numbers! { bool u8 i8 u16 i16 u32 i32 u64 i64 f16 bf16 f32 f64 Complex<f32> Complex<f64> }
+numbers! {
+    bool u8 i8 u16 i16 u32 i32 u64 i64 usize isize f16 bf16 f32 f64 Complex<f32> Complex<f64>
+}
 
 /// FusedOperands with tensors and numbers apart, as a run takes them; as many as there is room for, without an allocation.
 pub(super) struct Inputs<'a, const ROOM: usize> {

@@ -26,12 +26,15 @@ pub(crate) enum Storage {
 pub(crate) enum Shared {
     Host(Arc<HostMemory>),
     Cuda(SharedBuffer),
+    /// No memory: a compound assignment on this device failed with this error.
+    Failed(Arc<(Device, Error)>),
 }
 
-/// What an operation reads.
+/// Memory that an operation reads.
 pub(crate) enum Memory<'a> {
     Host(&'a [u8]),
     Cuda(&'a DeviceBuffer<u8>),
+    Failed(&'a Error),
 }
 
 /// What an operation writes.
@@ -79,6 +82,7 @@ impl Shared {
         match self {
             Shared::Host(_) => Device::cpu(),
             Shared::Cuda(buffer) => Device::from(buffer.device()),
+            Shared::Failed(failure) => failure.0,
         }
     }
 
@@ -87,6 +91,7 @@ impl Shared {
         match self {
             Shared::Host(memory) => Memory::Host(memory.bytes()),
             Shared::Cuda(buffer) => Memory::Cuda(buffer),
+            Shared::Failed(failure) => Memory::Failed(&failure.1),
         }
     }
 
@@ -95,6 +100,7 @@ impl Shared {
         match self {
             Shared::Host(memory) => Arc::into_inner(memory).map(Storage::Host),
             Shared::Cuda(buffer) => buffer.into_unique().map(Storage::Cuda),
+            Shared::Failed(_) => None,
         }
     }
 
@@ -103,6 +109,7 @@ impl Shared {
         match self {
             Shared::Host(memory) => Arc::strong_count(memory) == 1,
             Shared::Cuda(buffer) => buffer.is_unique(),
+            Shared::Failed(_) => false,
         }
     }
 
@@ -110,8 +117,11 @@ impl Shared {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where others have it too.
+    /// [`Error::InvalidArgument`] if others share it; the error that it holds instead of memory.
     pub(super) fn own_memory(&mut self) -> Result<MemoryMut<'_>> {
+        if let Shared::Failed(failure) = self {
+            return Err(failure.1.clone());
+        }
         self.memory_mut().ok_or_else(|| Error::invalid("writing to a tensor", "shared elements", "its own"))
     }
 
@@ -120,6 +130,7 @@ impl Shared {
         match self {
             Shared::Host(memory) => Arc::get_mut(memory).map(|memory| MemoryMut::Host(memory.bytes_mut())),
             Shared::Cuda(buffer) => buffer.get_mut().map(MemoryMut::Cuda),
+            Shared::Failed(_) => None,
         }
     }
 }
@@ -152,6 +163,7 @@ impl<'a> Memory<'a> {
         match self {
             Memory::Host(memory) => Ok(memory),
             Memory::Cuda(buffer) => Err(mismatch(operation, Device::from(buffer.device()), Device::cpu())),
+            Memory::Failed(error) => Err(error.clone()),
         }
     }
 
@@ -162,7 +174,11 @@ impl<'a> Memory<'a> {
     /// [`Error::DeviceMismatch`] where it is the CPU's.
     #[inline]
     pub(crate) fn cuda(self, operation: &'static str) -> Result<&'a DeviceBuffer<u8>> {
-        self.cuda_buffer().ok_or_else(|| not_on_a_device(operation))
+        match self {
+            Memory::Cuda(buffer) => Ok(buffer),
+            Memory::Host(_) => Err(not_on_a_device(operation)),
+            Memory::Failed(error) => Err(error.clone()),
+        }
     }
 
     /// As [`cuda`](Self::cuda), for runs whose host time a result would be a part of.
@@ -170,7 +186,7 @@ impl<'a> Memory<'a> {
     pub(crate) fn cuda_buffer(self) -> Option<&'a DeviceBuffer<u8>> {
         match self {
             Memory::Cuda(buffer) => Some(buffer),
-            Memory::Host(_) => None,
+            Memory::Host(_) | Memory::Failed(_) => None,
         }
     }
 
@@ -181,6 +197,7 @@ impl<'a> Memory<'a> {
             Memory::Cuda(buffer) => {
                 stream(&Device::from(buffer.device()))?.copy_to_host(&buffer.slice(range)?, to)?;
             }
+            Memory::Failed(error) => return Err(error.clone()),
         }
         Ok(())
     }

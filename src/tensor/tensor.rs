@@ -1,5 +1,7 @@
 //! [`Tensor`], an array of any dtype and layout on any device.
 
+use std::sync::Arc;
+
 use super::device::Device;
 use super::storage::{Memory, Shared};
 use crate::error::{Error, Result};
@@ -68,6 +70,11 @@ impl Tensor {
     /// Whether writing needs no copy first: no clone and no view shares the elements.
     pub fn is_unique(&self) -> bool {
         self.storage.is_unique()
+    }
+
+    /// Makes the tensor hold an error instead of elements. Clones and views keep their elements.
+    pub(super) fn hold_error(&mut self, error: Error) {
+        self.storage = Shared::Failed(Arc::new((self.device(), error)));
     }
 
     /// What holds the elements: all of it, of which the layout names a part.

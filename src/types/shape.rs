@@ -136,7 +136,7 @@ impl Shape {
             if *size == 1 {
                 *size = given;
             } else if given != *size && given != 1 {
-                let found = format!("shapes {self} and {other}");
+                let found = format!("shapes {self} and {other}, which do not broadcast");
                 let wanted = "sizes that are equal or 1, counted from the last dimension";
                 return Err(Error::invalid(operation, found, wanted));
             }

@@ -14,26 +14,26 @@ promises! {
 type Measure = (&'static str, fn(&Tensor, Axes<'_>) -> selvedge::Result<Tensor>);
 
 const FOLDS: &[Measure] = &[
-    ("sum", |x, axes| x.sum(axes, false)),
-    ("prod", |x, axes| x.prod(axes, false)),
-    ("min", |x, axes| x.min(axes, false)),
-    ("max", |x, axes| x.max(axes, false)),
-    ("argmin", |x, axes| x.argmin(axes, false)),
-    ("argmax", |x, axes| x.argmax(axes, false)),
-    ("any", |x, axes| x.any(axes, false)),
-    ("all", |x, axes| x.all(axes, false)),
-    ("count_nonzero", |x, axes| x.count_nonzero(axes, false)),
+    ("sum", |x, axes| x.sum(axes)),
+    ("prod", |x, axes| x.prod(axes)),
+    ("min", |x, axes| x.min(axes)),
+    ("max", |x, axes| x.max(axes)),
+    ("argmin", |x, axes| x.argmin(axes)),
+    ("argmax", |x, axes| x.argmax(axes)),
+    ("any", |x, axes| x.any(axes)),
+    ("all", |x, axes| x.all(axes)),
+    ("count_nonzero", |x, axes| x.count_nonzero(axes)),
 ];
 
 const MEASURES: &[Measure] = &[
-    ("mean", |x, axes| x.mean(axes, true)),
-    ("var", |x, axes| x.var(axes, false, 1)),
-    ("std", |x, axes| x.std(axes, false, 0)),
-    ("norm 1", |x, axes| x.norm(1.0, axes, false)),
-    ("norm 2", |x, axes| x.norm(2.0, axes, false)),
-    ("norm 2.5", |x, axes| x.norm(2.5, axes, false)),
-    ("norm inf", |x, axes| x.norm(f64::INFINITY, axes, false)),
-    ("logsumexp", |x, axes| x.logsumexp(axes, false)),
+    ("mean", |x, axes| x.mean_keepdim(axes)),
+    ("var", |x, axes| x.var(axes, 1)),
+    ("std", |x, axes| x.std(axes, 0)),
+    ("norm 1", |x, axes| x.norm(1.0, axes)),
+    ("norm 2", |x, axes| x.norm(2.0, axes)),
+    ("norm 2.5", |x, axes| x.norm(2.5, axes)),
+    ("norm inf", |x, axes| x.norm(f64::INFINITY, axes)),
+    ("logsumexp", |x, axes| x.logsumexp(axes)),
 ];
 
 /// Numbers of mixed signs and sizes; some special ones where `hard`.
@@ -221,7 +221,7 @@ fn repeated_scans_are_equal() -> Outcome {
     let there = values(DType::F32, &[1 << 25], false)?.to(&Device::cuda(0)?)?;
     let first = there.cumsum(0)?;
     for round in 0..20 {
-        let differ = there.cumsum(0)?.ne(&first)?.any(.., false)?.item::<Bool>()? == Bool::from(true);
+        let differ = there.cumsum(0)?.ne(&first)?.any(..)?.item::<Bool>()? == Bool::from(true);
         assert!(!differ, "round {round} differs");
     }
     Ok(())
@@ -234,9 +234,9 @@ fn more_than_31_bits_of_elements_are_folded() -> Outcome {
         println!("no memory for {count} bytes");
         return Ok(());
     };
-    assert_eq!(ones.sum(.., false)?.item::<i64>()?, count as i64);
-    assert_eq!(ones.argmax(.., false)?.item::<i64>()?, 0);
+    assert_eq!(ones.sum(..)?.item::<i64>()?, count as i64);
+    assert_eq!(ones.argmax(..)?.item::<i64>()?, 0);
     let spread = ones.narrow(0, 0, 1)?.expand(&[count])?;
-    assert_eq!(spread.sum(.., false)?.item::<i64>()?, count as i64);
+    assert_eq!(spread.sum(..)?.item::<i64>()?, count as i64);
     Ok(())
 }

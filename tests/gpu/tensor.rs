@@ -387,10 +387,9 @@ fn products_with_a_zero_have_the_bits_of_the_cpu() -> Outcome {
                 let x = x.cast(dtype)?;
                 let there = x.to(&device)?;
                 let what = format!("row {row} of {length} {dtype}");
-                assert_same(&what, &x.prod(&[], false)?, &there.prod(&[], false)?);
+                assert_same(&what, &x.prod(&[])?, &there.prod(&[])?);
                 assert_same(&what, &x.cumprod(0)?, &there.cumprod(0)?);
-                let columns =
-                    |x: &Tensor| x.unsqueeze(1)?.expand(&[length, 5])?.contiguous()?.prod(&[0], false);
+                let columns = |x: &Tensor| x.unsqueeze(1)?.expand(&[length, 5])?.contiguous()?.prod(&[0]);
                 assert_same(&what, &columns(&x)?, &columns(&there)?);
             }
         }

@@ -105,3 +105,22 @@ fn storage_dtypes_are_shown() {
         assert_eq!(x.to_string(), "[ 0.5 -2. ]");
     }
 }
+
+#[test]
+fn a_precision_is_the_number_of_digits_after_the_point() {
+    let table = [
+        (format!("{:.2}", of([1.0f64, -2.345, 100.0])), "[  1.00  -2.35 100.00]"),
+        (format!("{:.0}", of([1.4f32, -2.6])), "[ 1 -3]"),
+        (format!("{:.1}", of([0.00001f32, 1000.0])), "[   0.0 1000.0]"),
+        (format!("{:.3}", of(2.0f64)), "2.000"),
+        (format!("{:.1}", of([f64::NAN, 0.25, f64::INFINITY])), "[nan 0.2 inf]"),
+        (format!("{:.2}", of([1e20f64, 1.5])), "[1.00e+20 1.50e+00]"),
+        (format!("{:.1}", of([Complex::new(1.0f32, -2.25)])), "[1.0-2.2j]"),
+        (format!("{:.2}", of([f16::from_f32(1.0 / 3.0)])), "[0.33]"),
+        (format!("{:.2}", of([1i32, 20])), "[ 1 20]"),
+        (format!("{:.2?}", of([1.0f32, 2.0])), "Tensor([1.00, 2.00], dtype=f32, device=cpu)"),
+    ];
+    for (found, wanted) in table {
+        assert_eq!(found, wanted);
+    }
+}

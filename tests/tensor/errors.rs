@@ -13,8 +13,7 @@ fn errors_name_the_operation_that_was_called() -> Result<()> {
     let cpu = Device::cpu();
     let (three, two) = (Tensor::new([1.0f32, 2.0, 3.0], &cpu)?, Tensor::new([1.0f32, 2.0], &cpu)?);
     let none = Tensor::zeros(&[2, 0], DType::F32, &cpu)?;
-    let shapes =
-        "found shapes [3] and [2]; wanted sizes that are equal or 1, counted from the last dimension";
+    let shapes = "found shapes [3] and [2], which do not broadcast; wanted sizes that are equal or 1, counted from the last dimension";
     let table = [
         (text(&three + &two), format!("add: {shapes}")),
         (text(&three - &two), format!("sub: {shapes}")),
@@ -40,6 +39,15 @@ fn errors_name_the_operation_that_was_called() -> Result<()> {
     ];
     for (found, wanted) in table {
         assert_eq!(found, wanted);
+    }
+    let (mut into, wanted) = (two.clone(), "found shape [3] for an output of shape [2]");
+    let table = [
+        (text(into.in_place().add(&three)), "add"),
+        (text(into.in_place().maximum(&three)), "maximum"),
+        (text(two.with_output(&mut into).mul(&three)), "mul"),
+    ];
+    for (found, operation) in table {
+        assert!(found.starts_with(&format!("{operation}: {wanted}")), "{found}");
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! elements by index and knows no strides.
 
 mod aliasing;
+mod comparison;
 mod conversions;
 mod display;
 mod edge_cases;
@@ -10,9 +11,11 @@ mod errors;
 mod files;
 mod fused;
 mod indexing;
+mod iteration;
 mod kernels;
 mod matmul;
 mod model;
+mod operators;
 mod promotion;
 mod properties;
 mod random;

@@ -31,6 +31,7 @@ fn axes_are_any_in_any_order() {
     for axes in std::iter::once(Axes::All).chain(lists.map(Axes::from)) {
         let is_folded = |axis: isize| match axes {
             Axes::All => true,
+            Axes::One(one) => one == axis,
             Axes::Of(axes) => axes.contains(&axis) || axes.contains(&(axis - 3)),
         };
         let folded: Vec<bool> = (0..3).map(is_folded).collect();
@@ -41,18 +42,18 @@ fn axes_are_any_in_any_order() {
             let place = |axis: usize, at: usize| if folded[axis] { 0 } else { at };
             wanted[(place(0, i) * kept[1] + place(1, j)) * kept[2] + place(2, k)] += element(i, j, k);
         }
-        let with = x.sum(axes, true).unwrap();
+        let with = x.sum_keepdim(axes).unwrap();
         assert_eq!((with.shape()[..].to_vec(), numbers(&with)), (kept.clone(), wanted.clone()), "{axes:?}");
-        let without = x.sum(axes, false).unwrap();
+        let without = x.sum(axes).unwrap();
         let left: Vec<usize> = (0..3).filter(|&axis| !folded[axis]).map(|axis| sizes[axis]).collect();
         assert_eq!((without.shape()[..].to_vec(), numbers(&without)), (left, wanted), "{axes:?}");
         // A view has the same bits.
         let turned = x.permute(&[2, 0, 1]).unwrap().contiguous().unwrap().permute(&[1, 2, 0]).unwrap();
-        assert_eq!(numbers(&turned.sum(axes, false).unwrap()), numbers(&without));
+        assert_eq!(numbers(&turned.sum(axes).unwrap()), numbers(&without));
     }
     let scalar = Tensor::full(&[], 7.0, DType::F32, &cpu()).unwrap();
-    assert_eq!(scalar.sum(.., false).unwrap().item::<f32>().unwrap(), 7.0);
-    assert_eq!(scalar.sum(&[], false).unwrap().item::<f32>().unwrap(), 7.0);
+    assert_eq!(scalar.sum(..).unwrap().item::<f32>().unwrap(), 7.0);
+    assert_eq!(scalar.sum(&[]).unwrap().item::<f32>().unwrap(), 7.0);
 }
 
 #[test]
@@ -62,67 +63,88 @@ fn an_empty_list_of_axes_reduces_nothing() {
     let size: Vec<f64> = same.iter().map(|x| x.abs()).collect();
     let truth: Vec<f64> = same.iter().map(|x| f64::from(u8::from(*x != 0.0))).collect();
     let zeros = vec![0.0; 6];
-    type Row = (&'static str, fn(&Tensor, bool) -> selvedge::Result<Tensor>);
-    let rows: [(Row, &[f64]); 16] = [
-        (("sum", |x, keep| x.sum(&[], keep)), &same),
-        (("prod", |x, keep| x.prod(&[], keep)), &same),
-        (("min", |x, keep| x.min(&[], keep)), &same),
-        (("max", |x, keep| x.max(&[], keep)), &same),
-        (("argmin", |x, keep| x.argmin(&[], keep)), &zeros),
-        (("argmax", |x, keep| x.argmax(&[], keep)), &zeros),
-        (("any", |x, keep| x.any(&[], keep)), &truth),
-        (("all", |x, keep| x.all(&[], keep)), &truth),
-        (("count_nonzero", |x, keep| x.count_nonzero(&[], keep)), &truth),
-        (("mean", |x, keep| x.mean(&[], keep)), &same),
-        (("var", |x, keep| x.var(&[], keep, 0)), &zeros),
-        (("std", |x, keep| x.std(&[], keep, 0)), &zeros),
-        (("norm 1", |x, keep| x.norm(1.0, &[], keep)), &size),
-        (("norm 2", |x, keep| x.norm(2.0, &[], keep)), &size),
-        (("norm inf", |x, keep| x.norm(f64::INFINITY, &[], keep)), &size),
-        (("logsumexp", |x, keep| x.logsumexp(&[], keep)), &same),
-    ];
-    for ((name, reduce), wanted) in rows {
-        for keepdim in [false, true] {
-            let found = reduce(&x, keepdim).unwrap();
+    /// The three forms of each reduction: by axes, with the axes left at size 1, of every axis.
+    macro_rules! forms {
+        ($x:ident, $axes:ident: $($name:literal, $by_axes:expr, $keepdim:expr, $all:expr, $wanted:expr;)*) => {
+            [$((
+                $name,
+                (|$x, $axes| $by_axes) as Form,
+                (|$x, $axes| $keepdim) as Form,
+                (|$x, _| $all) as Form,
+                $wanted,
+            )),*]
+        };
+    }
+    type Form = for<'a> fn(&Tensor, Axes<'a>) -> selvedge::Result<Tensor>;
+    let rows: [(&str, Form, Form, Form, &[f64]); 16] = forms! { x, axes:
+        "sum", x.sum(axes), x.sum_keepdim(axes), x.sum_all(), &same;
+        "prod", x.prod(axes), x.prod_keepdim(axes), x.prod_all(), &same;
+        "min", x.min(axes), x.min_keepdim(axes), x.min_all(), &same;
+        "max", x.max(axes), x.max_keepdim(axes), x.max_all(), &same;
+        "argmin", x.argmin(axes), x.argmin_keepdim(axes), x.argmin_all(), &zeros;
+        "argmax", x.argmax(axes), x.argmax_keepdim(axes), x.argmax_all(), &zeros;
+        "any", x.any(axes), x.any_keepdim(axes), x.any_all(), &truth;
+        "all", x.all(axes), x.all_keepdim(axes), x.all_all(), &truth;
+        "count_nonzero", x.count_nonzero(axes), x.count_nonzero_keepdim(axes), x.count_nonzero_all(), &truth;
+        "mean", x.mean(axes), x.mean_keepdim(axes), x.mean_all(), &same;
+        "var", x.var(axes, 0), x.var_keepdim(axes, 0), x.var_all(0), &zeros;
+        "std", x.std(axes, 0), x.std_keepdim(axes, 0), x.std_all(0), &zeros;
+        "norm 1", x.norm(1.0, axes), x.norm_keepdim(1.0, axes), x.norm_all(1.0), &size;
+        "norm 2", x.norm(2.0, axes), x.norm_keepdim(2.0, axes), x.norm_all(2.0), &size;
+        "norm inf", x.norm(f64::INFINITY, axes), x.norm_keepdim(f64::INFINITY, axes), x.norm_all(f64::INFINITY), &size;
+        "logsumexp", x.logsumexp(axes), x.logsumexp_keepdim(axes), x.logsumexp_all(), &same;
+    };
+    let empty = Tensor::zeros(&[2, 0], DType::F32, &cpu()).unwrap();
+    for (name, reduce, keepdim, all, wanted) in rows {
+        for form in [reduce, keepdim] {
+            let found = form(&x, Axes::Of(&[])).unwrap();
             assert_eq!((&found.shape()[..], numbers(&found).as_slice()), (&[3, 2][..], wanted), "{name}");
-            let across = reduce(&x.t().unwrap(), keepdim).unwrap();
+            let across = form(&x.t().unwrap(), Axes::Of(&[])).unwrap();
             assert_eq!(numbers(&across.t().unwrap()), wanted, "{name} of columns");
-            let nothing = reduce(&Tensor::zeros(&[2, 0], DType::F32, &cpu()).unwrap(), keepdim).unwrap();
+            let nothing = form(&empty, Axes::Of(&[])).unwrap();
             assert_eq!(nothing.shape()[..], [2, 0], "{name} of no elements");
         }
+        // One axis is a list of one; all axes are `..`.
+        for axis in [0, 1, -1] {
+            let [one, list] = [Axes::One(axis), Axes::Of(&[axis])].map(|axes| reduce(&x, axes).unwrap());
+            assert_eq!((one.shape(), numbers(&one)), (list.shape(), numbers(&list)), "{name} of axis {axis}");
+            let kept = keepdim(&x, Axes::One(axis)).unwrap();
+            let mut sizes = [3, 2];
+            sizes[axis.rem_euclid(2) as usize] = 1;
+            assert_eq!((&kept.shape()[..], numbers(&kept)), (&sizes[..], numbers(&one)), "{name} keepdim");
+        }
+        let (whole, general) = (all(&x, Axes::All).unwrap(), reduce(&x, Axes::All).unwrap());
+        assert_eq!((whole.rank(), numbers(&whole)), (0, numbers(&general)), "{name}_all");
+        assert!(reduce(&x, Axes::One(2)).is_err(), "{name} of an axis out of range");
     }
     let none: Vec<isize> = Vec::new();
-    assert_eq!(x.sum(&none, false).unwrap().shape()[..], [3, 2]);
+    assert_eq!(x.sum(&none).unwrap().shape()[..], [3, 2]);
 }
 
 #[test]
 fn bad_axes_and_extremes_of_nothing_are_errors() {
     let x = cube();
     for axes in [&[3][..], &[-4], &[0, 0], &[1, -2]] {
-        for result in
-            [x.sum(axes, false), x.mean(axes, true), x.var(axes, false, 1), x.logsumexp(axes, false)]
-        {
+        for result in [x.sum(axes), x.mean_keepdim(axes), x.var(axes, 1), x.logsumexp(axes)] {
             assert!(matches!(result, Err(Error::InvalidArgument { .. })), "{axes:?}");
         }
     }
     let empty = Tensor::zeros(&[2, 0], DType::F32, &cpu()).unwrap();
-    for result in
-        [empty.min(&[1], false), empty.max(.., false), empty.argmin(&[1], true), empty.argmax(.., false)]
-    {
+    for result in [empty.min(&[1]), empty.max(..), empty.argmin_keepdim(&[1]), empty.argmax(..)] {
         assert!(matches!(result, Err(Error::InvalidArgument { .. })));
     }
-    assert_eq!(numbers(&empty.sum(&[1], false).unwrap()), [0.0, 0.0]);
-    assert_eq!(numbers(&empty.prod(&[1], false).unwrap()), [1.0, 1.0]);
-    assert_eq!(empty.all(.., false).unwrap().item::<Bool>().unwrap(), Bool::from(true));
-    assert_eq!(empty.any(.., false).unwrap().item::<Bool>().unwrap(), Bool::from(false));
-    assert!(empty.mean(.., false).unwrap().item::<f32>().unwrap().is_nan());
-    assert_eq!(empty.logsumexp(.., false).unwrap().item::<f32>().unwrap(), f32::NEG_INFINITY);
-    assert_eq!(empty.max(&[0], false).unwrap().count(), 0);
+    assert_eq!(numbers(&empty.sum(&[1]).unwrap()), [0.0, 0.0]);
+    assert_eq!(numbers(&empty.prod(&[1]).unwrap()), [1.0, 1.0]);
+    assert_eq!(empty.all(..).unwrap().item::<Bool>().unwrap(), Bool::from(true));
+    assert_eq!(empty.any(..).unwrap().item::<Bool>().unwrap(), Bool::from(false));
+    assert!(empty.mean(..).unwrap().item::<f32>().unwrap().is_nan());
+    assert_eq!(empty.logsumexp(..).unwrap().item::<f32>().unwrap(), f32::NEG_INFINITY);
+    assert_eq!(empty.max(&[0]).unwrap().count(), 0);
     let complex = x.cast(DType::C64).unwrap();
-    assert!(matches!(complex.max(.., false), Err(Error::DTypeMismatch { .. })));
-    assert!(matches!(complex.logsumexp(.., false), Err(Error::DTypeMismatch { .. })));
-    assert!(matches!(x.cast(DType::F8E4M3).unwrap().mean(.., false), Err(Error::DTypeMismatch { .. })));
-    assert!(matches!(x.norm(f64::NAN, .., false), Err(Error::InvalidArgument { .. })));
+    assert!(matches!(complex.max(..), Err(Error::DTypeMismatch { .. })));
+    assert!(matches!(complex.logsumexp(..), Err(Error::DTypeMismatch { .. })));
+    assert!(matches!(x.cast(DType::F8E4M3).unwrap().mean(..), Err(Error::DTypeMismatch { .. })));
+    assert!(matches!(x.norm(f64::NAN, ..), Err(Error::InvalidArgument { .. })));
     assert!(matches!(x.cumsum(3), Err(Error::InvalidArgument { .. })));
     assert!(matches!(complex.cummax(0), Err(Error::DTypeMismatch { .. })));
 }
@@ -145,26 +167,26 @@ fn dtypes_are_those_of_pytorch() {
         (C128, C128, C128, F64),
     ] {
         let x = of(dtype);
-        assert_eq!(x.sum(.., false).unwrap().dtype(), sum, "sum of {dtype}");
+        assert_eq!(x.sum(..).unwrap().dtype(), sum, "sum of {dtype}");
         assert_eq!(x.cumprod(0).unwrap().dtype(), sum, "cumprod of {dtype}");
-        assert_eq!(x.mean(.., false).unwrap().dtype(), mean, "mean of {dtype}");
-        assert_eq!(x.var(.., false, 1).unwrap().dtype(), norm, "var of {dtype}");
+        assert_eq!(x.mean(..).unwrap().dtype(), mean, "mean of {dtype}");
+        assert_eq!(x.var(.., 1).unwrap().dtype(), norm, "var of {dtype}");
         for p in [0.0, 1.0, 2.0, 3.0, f64::INFINITY, f64::NEG_INFINITY] {
-            assert_eq!(x.norm(p, .., false).unwrap().dtype(), norm, "norm of {dtype}");
+            assert_eq!(x.norm(p, ..).unwrap().dtype(), norm, "norm of {dtype}");
         }
-        assert_eq!(x.count_nonzero(.., false).unwrap().dtype(), I64);
-        assert_eq!(x.any(.., false).unwrap().dtype(), DType::Bool);
+        assert_eq!(x.count_nonzero(..).unwrap().dtype(), I64);
+        assert_eq!(x.any(..).unwrap().dtype(), DType::Bool);
         if !dtype.is_complex() {
-            assert_eq!(x.max(.., false).unwrap().dtype(), dtype);
-            assert_eq!(x.argmax(.., false).unwrap().dtype(), I64);
+            assert_eq!(x.max(..).unwrap().dtype(), dtype);
+            assert_eq!(x.argmax(..).unwrap().dtype(), I64);
         }
     }
     // More than the narrow dtype holds.
     let many = Tensor::full(&[40_000], 2.0, F16, &cpu()).unwrap();
-    assert_eq!(many.mean(.., false).unwrap().cast(F32).unwrap().item::<f32>().unwrap(), 2.0);
+    assert_eq!(many.mean(..).unwrap().cast(F32).unwrap().item::<f32>().unwrap(), 2.0);
     let bytes = Tensor::full(&[1000], 200, U8, &cpu()).unwrap();
-    assert_eq!(bytes.sum(.., false).unwrap().item::<i64>().unwrap(), 200_000);
-    assert_eq!(bytes.mean(.., false).unwrap().item::<f32>().unwrap(), 200.0);
+    assert_eq!(bytes.sum(..).unwrap().item::<i64>().unwrap(), 200_000);
+    assert_eq!(bytes.mean(..).unwrap().item::<f32>().unwrap(), 200.0);
 }
 
 #[test]
@@ -176,37 +198,36 @@ fn moments_and_norms_are_what_their_formulas_say() {
     for (dtype, error) in [(DType::F32, 1e-6), (DType::F64, 1e-14), (DType::F16, 1e-3), (DType::BF16, 1e-2)] {
         let x = Tensor::from_vec(values.clone(), &[3001], &cpu()).unwrap().cast(dtype).unwrap();
         let one = |x: selvedge::Result<Tensor>| numbers(&x.unwrap())[0];
-        close(one(x.mean(.., false)), mean, 4.0 * error);
-        close(one(x.var(.., false, 1)), squares / (n - 1.0), error);
-        close(one(x.std(&[0], true, 0)), (squares / n).sqrt(), error);
+        close(one(x.mean(..)), mean, 4.0 * error);
+        close(one(x.var(.., 1)), squares / (n - 1.0), error);
+        close(one(x.std_keepdim(&[0], 0)), (squares / n).sqrt(), error);
         let power = |p: f64| values.iter().map(|x| x.abs().powf(p)).sum::<f64>().powf(1.0 / p);
-        close(one(x.norm(1.0, .., false)), power(1.0), error);
-        close(one(x.norm(2.0, .., false)), power(2.0), error);
-        close(one(x.norm(3.5, .., false)), power(3.5), error);
-        close(one(x.norm(-1.0, .., false)), 0.0, 0.0);
-        close(one(x.norm(f64::INFINITY, .., false)), 8.75, error);
-        close(one(x.norm(f64::NEG_INFINITY, .., false)), 0.0, 0.0);
-        close(one(x.norm(0.0, .., false)), values.iter().filter(|x| **x != 0.0).count() as f64, error);
+        close(one(x.norm(1.0, ..)), power(1.0), error);
+        close(one(x.norm(2.0, ..)), power(2.0), error);
+        close(one(x.norm(3.5, ..)), power(3.5), error);
+        close(one(x.norm(-1.0, ..)), 0.0, 0.0);
+        close(one(x.norm(f64::INFINITY, ..)), 8.75, error);
+        close(one(x.norm(f64::NEG_INFINITY, ..)), 0.0, 0.0);
+        close(one(x.norm(0.0, ..)), values.iter().filter(|x| **x != 0.0).count() as f64, error);
         let exact = values.iter().map(|x| x.exp()).sum::<f64>().ln();
-        close(one(x.logsumexp(.., false)), exact, error);
+        close(one(x.logsumexp(..)), exact, error);
     }
     // A mean far from 0 takes nothing from the variance.
     let far = Tensor::new([1e8f64 + 1.0, 1e8 + 2.0, 1e8 + 3.0], &cpu()).unwrap();
-    assert_eq!(far.var(.., false, 1).unwrap().item::<f64>().unwrap(), 1.0);
+    assert_eq!(far.var(.., 1).unwrap().item::<f64>().unwrap(), 1.0);
     let complex = Tensor::new([Complex::new(3.0f32, 4.0), Complex::new(0.0, -5.0)], &cpu()).unwrap();
-    assert_eq!(complex.norm(1.0, .., false).unwrap().item::<f32>().unwrap(), 10.0);
-    assert_eq!(complex.norm(2.0, .., false).unwrap().item::<f32>().unwrap(), 50f32.sqrt());
+    assert_eq!(complex.norm(1.0, ..).unwrap().item::<f32>().unwrap(), 10.0);
+    assert_eq!(complex.norm(2.0, ..).unwrap().item::<f32>().unwrap(), 50f32.sqrt());
     // |3 + 4i - m|² and |-5i - m|² with m = 1.5 - 0.5i, 22.5 each.
-    assert_eq!(complex.var(.., false, 1).unwrap().item::<f32>().unwrap(), 45.0);
+    assert_eq!(complex.var(.., 1).unwrap().item::<f32>().unwrap(), 45.0);
     // Nothing is left to divide by.
-    assert!(far.narrow(0, 0, 1).unwrap().var(.., false, 1).unwrap().item::<f64>().unwrap().is_nan());
+    assert!(far.narrow(0, 0, 1).unwrap().var(.., 1).unwrap().item::<f64>().unwrap().is_nan());
 }
 
 #[test]
 fn logsumexp_takes_infinities() {
-    let of = |values: [f32; 2]| {
-        Tensor::new(values, &cpu()).unwrap().logsumexp(.., false).unwrap().item::<f32>().unwrap()
-    };
+    let of =
+        |values: [f32; 2]| Tensor::new(values, &cpu()).unwrap().logsumexp(..).unwrap().item::<f32>().unwrap();
     assert_eq!(of([f32::INFINITY, 1.0]), f32::INFINITY);
     assert_eq!(of([f32::NEG_INFINITY, 1.0]), 1.0);
     assert_eq!(of([f32::NEG_INFINITY; 2]), f32::NEG_INFINITY);
@@ -266,9 +287,9 @@ fn means_of_integers_do_not_overflow() {
             _ => Tensor::new(elements.iter().map(|&x| x as i64).collect::<Vec<_>>(), &cpu()).unwrap(),
         };
         let x = x.cast(dtype).unwrap();
-        assert_eq!(of(x.mean(&[0], false).unwrap()), mean as f32, "mean of {dtype} {elements:?}");
-        assert_eq!(of(x.var(&[0], false, 0).unwrap()), variance as f32, "var of {dtype} {elements:?}");
-        assert_eq!(of(x.std(&[0], false, 0).unwrap()), variance.sqrt() as f32, "std of {dtype} {elements:?}");
+        assert_eq!(of(x.mean(&[0]).unwrap()), mean as f32, "mean of {dtype} {elements:?}");
+        assert_eq!(of(x.var(&[0], 0).unwrap()), variance as f32, "var of {dtype} {elements:?}");
+        assert_eq!(of(x.std(&[0], 0).unwrap()), variance.sqrt() as f32, "std of {dtype} {elements:?}");
     }
 }
 
@@ -326,10 +347,10 @@ fn a_zero_makes_products_0_whatever_overflows() {
                 false => assert!(is_product(found, wanted), "{what}: {found}, wanted {wanted}"),
             };
             if !(wanted.is_finite() && wanted != 0.0) {
-                check(real(&x.prod(.., false).unwrap())[0], wanted);
+                check(real(&x.prod(..).unwrap())[0], wanted);
                 let columns = x.unsqueeze(1).unwrap().expand(&[values.len(), 3]).unwrap();
                 for lying in [columns.clone(), columns.contiguous().unwrap()] {
-                    for found in real(&lying.prod(&[0], false).unwrap()) {
+                    for found in real(&lying.prod(&[0]).unwrap()) {
                         check(found, wanted);
                     }
                 }
@@ -352,7 +373,7 @@ fn a_zero_makes_products_0_whatever_overflows() {
     // The sign of a zero, and of what overflows, is the product's.
     let sign = |values: &[f32]| {
         let x = Tensor::from_slice(values, &[values.len()], &cpu()).unwrap();
-        let product = x.prod(.., false).unwrap().item::<f32>().unwrap();
+        let product = x.prod(..).unwrap().item::<f32>().unwrap();
         (product, product.is_sign_negative())
     };
     assert_eq!(sign(&[1e30, -1e30, 0.0, 2.0]), (0.0, true));
@@ -368,7 +389,7 @@ fn complex_products_with_a_zero_are_0() {
         let values: Vec<Complex<f32>> = values.iter().map(|[re, im]| Complex::new(*re, *im)).collect();
         let x = Tensor::from_slice(&values, &[values.len()], &cpu()).unwrap();
         let all = x.cumprod(0).unwrap().to_vec::<Complex<f32>>().unwrap();
-        let last = x.prod(.., false).unwrap().item::<Complex<f32>>().unwrap();
+        let last = x.prod(..).unwrap().item::<Complex<f32>>().unwrap();
         (all, last)
     };
     let zero = Complex::new(0.0, 0.0);

@@ -15,7 +15,7 @@ use super::draw::burst_key;
 use super::network::{Accumulator, Network};
 use super::neurons::NeuronParameters;
 use super::state::{NetworkState, NeuronState, Spike};
-use crate::threads::{in_threads, processors};
+use crate::threads::{run_on_threads, thread_count};
 use crate::{Error, Result};
 
 /// A thread is worth starting for this much work, counted in events.
@@ -62,7 +62,7 @@ struct Loaded {
 impl Cpu {
     /// Returns a backend that uses all processors.
     pub fn new() -> Cpu {
-        Cpu::with_threads(processors())
+        Cpu::with_threads(thread_count())
     }
 
     /// Returns a backend that uses up to `threads` threads; 0 counts as 1. The number does not change any result.
@@ -221,7 +221,7 @@ impl Loaded {
             tasks.push((range, own));
         }
         let tasks = Mutex::new(tasks);
-        in_threads(threads, &|| {
+        run_on_threads(threads, &|| {
             loop {
                 let task = tasks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
                 let Some((range, states)) = task else { return };

@@ -24,7 +24,7 @@ use super::number::Number;
 use super::program::{Program, Step};
 use super::space::Space;
 use crate::error::{Error, Result};
-use crate::threads::{in_threads, processors};
+use crate::threads::{run_on_threads, thread_count};
 use crate::types::{DType, Element, Layout};
 pub(super) use schedule::Schedule;
 
@@ -321,8 +321,8 @@ impl Run<'_> {
                 }
             }
         };
-        let threads = processors().min(count.div_ceil(ELEMENTS_OF_A_THREAD));
-        in_threads(threads, &work);
+        let threads = thread_count().min(count.div_ceil(ELEMENTS_OF_A_THREAD));
+        run_on_threads(threads, &work);
     }
 
     /// The registers of a thread, with what is the same for all blocks computed.

@@ -19,7 +19,7 @@ use super::fold::bytes;
 use super::plan::{LANES, SEGMENT};
 use super::{Reduction, State};
 use crate::error::{Error, Result};
-use crate::threads::{in_threads, processors};
+use crate::threads::{run_on_threads, thread_count};
 use crate::types::{DType, Layout};
 
 // A block is the lanes of a segment.
@@ -151,7 +151,7 @@ impl<'a> Run<'a> {
         let segments = self.row.div_ceil(SEGMENT);
         let width = if self.across || self.row < WIDTH { WIDTH } else { ROWS_OF_A_TASK };
         let of_rows = self.rows.div_ceil(width);
-        let threads = processors().min((self.row * self.rows).div_ceil(ELEMENTS_OF_A_THREAD));
+        let threads = thread_count().min((self.row * self.rows).div_ceil(ELEMENTS_OF_A_THREAD));
         let few = of_rows < 4 * threads && segments > SEGMENTS_OF_A_TASK;
         let together = if few { SEGMENTS_OF_A_TASK } else { segments };
         let of_segments = segments.div_ceil(together);
@@ -178,7 +178,7 @@ impl<'a> Run<'a> {
                 }
             }
         };
-        in_threads(threads, &work);
+        run_on_threads(threads, &work);
         let mut place = Workplace::new(self);
         for (group, parts) in partial.chunks(of_segments).enumerate() {
             let rows = group * width..self.rows.min((group + 1) * width);

@@ -19,7 +19,7 @@ use super::product::{OPERATION, Operation, Product};
 use super::{GemmElement, GemmResult};
 use crate::error::{Error, Result};
 use crate::images::MatrixLayout;
-use crate::threads::{in_threads, processors};
+use crate::threads::{run_on_threads, thread_count};
 pub use epilogue::HostEpilogue;
 use epilogue::{Row, fuse};
 pub use sum::Sum;
@@ -74,7 +74,7 @@ pub fn gemm_host_with<T: GemmElement, C: GemmResult<T>>(
     c: &mut [C],
     epilogue: HostEpilogue<'_, C>,
 ) -> Result<()> {
-    multiply_by(processors(), product, (alpha, beta), a, b, c, epilogue)
+    multiply_by(thread_count(), product, (alpha, beta), a, b, c, epilogue)
 }
 
 fn multiply_by<T: GemmElement, C: GemmResult<T>>(
@@ -240,7 +240,7 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
             }
         };
         let worth = (self.product.operations() / OPERATIONS_OF_A_THREAD) as usize;
-        in_threads(processors.min(worth).min(count), &work);
+        run_on_threads(processors.min(worth).min(count), &work);
         match failed.load(Ordering::Relaxed) {
             true => Err(Error::invalid(
                 OPERATION,

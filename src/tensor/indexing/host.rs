@@ -3,12 +3,12 @@
 //! What must stay true: the result does not depend on the number of threads. A gather's threads have parts of the result;
 //! a scatter's have parts of the axis, and each goes through all indices in order, so the last one writes last.
 
-use std::num::NonZero;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use super::space::{IndexSpace, OPERANDS};
+use crate::threads::{run_on_threads, thread_count};
 use crate::types::{DType, Layout};
 
 /// Bytes from which a second thread is worth its start.
@@ -51,7 +51,7 @@ impl<'a> Indices<'a> {
         let operand = super::space::IndexedOperand::new(once.strides(), once.offset());
         let space = IndexSpace::new(once.shape(), &[operand], None, (0, 0, size)).ok()?;
         let (count, next, first) = (space.count(), AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
-        on_threads(threads(count * self.bytes), || {
+        run_on_threads(threads(count * self.bytes), &|| {
             loop {
                 let start = next.fetch_add(INDICES_AT_A_TIME, Ordering::Relaxed);
                 // What lies behind one that was found is of no interest.
@@ -81,22 +81,7 @@ fn position(index: i64, size: usize) -> Option<i64> {
 }
 
 fn threads(bytes: usize) -> usize {
-    static PROCESSORS: OnceLock<usize> = OnceLock::new();
-    let processors = *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, NonZero::get));
-    processors.min(bytes.div_ceil(BYTES_OF_A_THREAD)).max(1)
-}
-
-/// Runs `work` on so many threads, this one among them; one that cannot be had is done without, so `work` must share out
-/// what there is to do by itself.
-fn on_threads(count: usize, work: impl Fn() + Sync) {
-    std::thread::scope(|scope| {
-        for _ in 1..count {
-            if std::thread::Builder::new().spawn_scoped(scope, &work).is_err() {
-                break;
-            }
-        }
-        work();
-    });
+    thread_count().min(bytes.div_ceil(BYTES_OF_A_THREAD)).max(1)
 }
 
 /// Calls `work` with the places and the position of each of some runs, in order; no position where the index is out of
@@ -143,7 +128,7 @@ fn gather_runs<const RUN: usize>(
     let part = (BYTES_OF_A_THREAD / 4).div_ceil(run);
     let count = threads(elements.len());
     let parts = Mutex::new(elements.chunks_mut(part * run).enumerate());
-    on_threads(count, || {
+    run_on_threads(count, &|| {
         loop {
             let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some((number, elements)) = next else { break };
@@ -208,7 +193,7 @@ fn scatter_runs<const RUN: usize>(
     let part = space.size().div_ceil(count).max(1);
     let parts = Mutex::new((0..space.size()).step_by(part));
     let array = Shared { start: array.as_mut_ptr(), length: array.len() };
-    on_threads(count, || {
+    run_on_threads(count, &|| {
         loop {
             let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some(first) = next else { break };

@@ -7,10 +7,12 @@ mod join;
 mod mask;
 mod pad;
 mod repeat;
+mod rows;
 mod split;
 mod views;
 
 pub use pad::Padding;
+pub use rows::Rows;
 
 use super::cached_operation::{CachedOperation, OperandKind};
 use super::kernel::{Output, OutputTarget};

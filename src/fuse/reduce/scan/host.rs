@@ -18,7 +18,7 @@ use super::super::host::{Parts, combine, get, registers, registers_to_restore, r
 use super::super::plan::{BLOCK, WARP};
 use super::{GROUP, QUAD, Scan, WARPS, accesses, tile};
 use crate::error::{Error, Result};
-use crate::threads::{in_threads, processors};
+use crate::threads::{run_on_threads, thread_count};
 use crate::types::{DType, Layout};
 
 /// Quads of a run of lanes.
@@ -95,7 +95,7 @@ struct Workplace {
 
 impl Run<'_> {
     fn all(&self) {
-        let threads = processors().min((self.row * self.rows).div_ceil(ELEMENTS_OF_A_THREAD));
+        let threads = thread_count().min((self.row * self.rows).div_ceil(ELEMENTS_OF_A_THREAD));
         if self.row <= RUN * QUAD {
             let lanes = self.row.div_ceil(QUAD).next_power_of_two();
             let together = WIDTH / lanes;
@@ -151,7 +151,7 @@ impl Run<'_> {
                 task(&mut place, at);
             }
         };
-        in_threads(threads.min(tasks), &work);
+        run_on_threads(threads.min(tasks), &work);
     }
 
     /// Computes the values of a span of rows, each filled up to so many quads.
