@@ -592,3 +592,5 @@ inline Value __shfl_sync(unsigned mask, Value value, int lane) {
     });
     return given[1];
 }
+
+#include "arithmetic.hpp"
