@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use super::backend::Injection;
+use super::cuda::InjectionPattern;
 use super::draw::pcg;
 use super::network::Network;
 use super::neurons::Neurons;
@@ -47,13 +48,31 @@ impl GeneratedNetwork {
         GeneratedNetwork { kind: GeneratedKind::Steady, neurons, degree, every: every.max(1) }
     }
 
+    /// Returns the number of neurons.
+    pub fn neurons(&self) -> u32 {
+        self.neurons
+    }
+
+    /// Returns the number of synapses of each neuron.
+    pub fn degree(&self) -> u32 {
+        self.degree
+    }
+
+    /// Returns true for a network S.
+    pub(super) fn is_steady(&self) -> bool {
+        self.kind == GeneratedKind::Steady
+    }
+
+    /// Returns the input of every burst.
+    pub fn pattern(&self) -> InjectionPattern {
+        let thousandths = if self.is_steady() { 2_000_000 } else { 150_500 };
+        InjectionPattern { base: 100, modulus: self.every, thousandths }
+    }
+
     /// Returns the input of a burst.
     pub fn injections(&self, burst: u64) -> Vec<Injection> {
-        let thousandths = match self.kind {
-            GeneratedKind::Varied => 150_500,
-            GeneratedKind::Steady => 2_000_000,
-        };
-        let column = (burst as u32).wrapping_add(100);
+        let InjectionPattern { base, thousandths, .. } = self.pattern();
+        let column = (burst as u32).wrapping_add(base);
         let injected = |id: &u32| hash(*id, column).is_multiple_of(self.every);
         (0..self.neurons).filter(injected).map(|id| Injection { id, thousandths }).collect()
     }

@@ -12,14 +12,18 @@
 //! | `state` | the state between bursts, and the checksums of states and spikes |
 //! | `backend` | the interface of a device that runs bursts |
 //! | `cpu` | the threaded CPU backend |
+//! | `cuda` | the backend of a CUDA device |
+//! | `auto` | the backend that is faster on the loaded network |
 //! | `cut`, `shards` | a network cut into ranges of neurons, each on a backend of its own |
 //! | `generate` | the networks G and S, and their input |
 //!
 //! Memory neurons, fatigue input, a sleep manager and spatial gradients of thresholds come later. Readers of shared memory,
 //! a `no_std` build and 8-bit potentials are not planned.
 
+mod auto;
 mod backend;
 mod cpu;
+mod cuda;
 mod cut;
 mod draw;
 mod generate;
@@ -29,8 +33,10 @@ mod shards;
 mod state;
 mod synapses;
 
+pub use auto::Auto;
 pub use backend::{Backend, BurstCounts, BurstResult, Injection, MAX_INJECTION, WeightChange};
 pub use cpu::Cpu;
+pub use cuda::{Cuda, InjectionPattern};
 pub use draw::{burst_key, draw, pcg};
 pub use generate::GeneratedNetwork;
 pub use network::{Accumulator, Area, Network, Population, SCALE};

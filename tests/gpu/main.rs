@@ -29,6 +29,7 @@ mod arguments;
 mod attributes;
 mod bad_input;
 mod boxes_and_lists;
+mod burst;
 mod contexts;
 mod copies;
 mod custom;
@@ -116,6 +117,7 @@ fn promises() -> Vec<Promise> {
         timeouts::promises(),
         resets::promises(),
         libraries::promises(),
+        burst::promises(),
         threads::promises(),
         soak::promises(),
         sanitizer::promises(),

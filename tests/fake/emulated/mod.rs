@@ -5,6 +5,8 @@
 //! Each test runs with several seeds, which decide what runs when.
 
 mod build;
+#[cfg(feature = "burst")]
+mod burst;
 
 use std::sync::OnceLock;
 
@@ -510,7 +512,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
         [name, number] if name == "mistaken" => return mistaken(fake, number),
         other => return Err(format!("no child {other:?}").into()),
     };
-    CHILDREN.iter().find(|(known, _)| known == name).ok_or("no such child")?.1(fake)?;
+    children().find(|(known, _)| known == name).ok_or("no such child")?.1(fake)?;
     match fake.violations() {
         violations if violations.is_empty() => Ok(()),
         violations => Err(violations.join("\n").into()),
@@ -519,7 +521,15 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
 
 type Child = fn(&Fake) -> Outcome;
 
-const CHILDREN: [(&str, Child); 11] = [
+/// The children of this module and of those in it.
+fn children() -> impl Iterator<Item = &'static (&'static str, Child)> {
+    #[cfg(feature = "burst")]
+    return CHILDREN.iter().chain(burst::CHILDREN);
+    #[cfg(not(feature = "burst"))]
+    CHILDREN.iter()
+}
+
+static CHILDREN: [(&str, Child); 11] = [
     ("pairs", pairs),
     ("divided", divided),
     ("split", split),
@@ -539,7 +549,7 @@ pub fn tests() -> Vec<Test> {
             children::must_succeed(&Variant::new(12040), "emulated", &[name.to_owned()], &[]).map(drop)
         })
     };
-    let mut tests: Vec<Test> = CHILDREN.into_iter().map(test).collect();
+    let mut tests: Vec<Test> = children().copied().map(test).collect();
     tests.push(Test::new("emulated::mistakes_are_found", mistakes));
     tests
 }

@@ -1,0 +1,411 @@
+//! The burst engine's own kernels without a GPU: the CUDA backend on the emulated machine, held against the golden hashes of the
+//! specification and against the CPU backend, burst by burst.
+
+use std::sync::Arc;
+
+use selvedge::Error;
+use selvedge::burst::{
+    Area, Backend, BurstResult, Cpu, Cuda, GeneratedNetwork, InProcess, Injection, InjectionPattern, Network,
+    NetworkState, Neurons, Shards, Spike, SpikeHash, SynapseArrays, Synapses, WeightChange,
+};
+use selvedge::driver::Device;
+
+use super::build::Family;
+use super::{Child, Outcome, emulate, family, with_seeds};
+use crate::support::Fake;
+
+const BURST: Family = family("burst.cu", &[], 1, 1);
+const GENERATE: Family = family("burst_generate.cu", &[], 1, 1);
+
+pub static CHILDREN: &[(&str, Child)] = &[
+    ("burst_goldens", goldens),
+    ("burst_worked_example", worked_example),
+    ("burst_networks", networks),
+    ("burst_shards", shards),
+    ("burst_changes", changes),
+    ("burst_launches", launches),
+];
+
+fn cuda() -> selvedge::Result<Cuda> {
+    Cuda::new(Device::new(0)?)
+}
+
+fn check(holds: bool, text: impl FnOnce() -> String) -> Outcome {
+    if holds { Ok(()) } else { Err(text().into()) }
+}
+
+/// Two injections that cancel each other, but whose magnitudes no packed sum holds.
+fn cancelling(id: u32) -> [Injection; 2] {
+    [1 << 42, -(1 << 42)].map(|thousandths| Injection { id, thousandths })
+}
+
+/// A run's spike hash, state hash and number of spikes.
+fn hashes(
+    backend: &mut dyn Backend,
+    bursts: u64,
+    injections: &dyn Fn(u64) -> Vec<Injection>,
+) -> selvedge::Result<(u64, u64, u64)> {
+    let (mut hash, mut spikes) = (SpikeHash::new(), 0);
+    for burst in 1..=bursts {
+        backend.inject(&injections(burst))?;
+        let result = backend.run_burst()?;
+        assert_eq!(result.burst, burst);
+        hash.add(burst, &result.fired);
+        spikes += result.fired.len() as u64;
+    }
+    Ok((hash.value(), backend.state()?.hash(), spikes))
+}
+
+/// Child: the golden hashes: of a loaded network with packed and with wide sums, and of generated ones with bursts back to back.
+fn goldens(fake: &Fake) -> Outcome {
+    emulate(fake, &[BURST, GENERATE])?;
+    let generated = GeneratedNetwork::g(1000, 20);
+    let golden = (0x7ab2_78ea_f9e8_14ea, 0x5284_7a73_f592_73c2, 68_669);
+    let network = Arc::new(generated.network()?);
+    with_seeds(1, |_| {
+        let mut device = cuda()?;
+        device.load(&network, 7)?;
+        assert_eq!(hashes(&mut device, 200, &|burst| generated.injections(burst))?, golden, "packed");
+        device.load(&network, 7)?;
+        let wide = |burst| {
+            let mut injections = generated.injections(burst);
+            injections.extend(cancelling(injections[0].id));
+            injections
+        };
+        assert_eq!(hashes(&mut device, 200, &wide)?, golden, "wide");
+        for (generated, seed, bursts, spikes, state) in [
+            (generated, 7, 200, golden.0, golden.1),
+            (GeneratedNetwork::s(10_000, 100, 100), 1, 10, 0xfbf7_fc1b_44e5_0ce7, 0xf9a0_dafb_fe83_fed8),
+        ] {
+            device.generate(&generated, seed)?;
+            let mut hash = SpikeHash::new();
+            device.run_bursts(bursts)?.iter().for_each(|result| hash.add(result.burst, &result.fired));
+            assert_eq!((hash.value(), device.state()?.hash()), (spikes, state), "{generated:?}");
+        }
+        // The generated rows are the host's.
+        device.generate(&generated, 7)?;
+        assert_eq!(device.weights()?, network.synapses().weights());
+        assert_eq!(device.last_state().map(|state| state.hash()), Some(cpu(&network, 7)?.state()?.hash()));
+        let counted = device.run_counted(12)?;
+        let spikes: Vec<u64> = counted.iter().map(|(spikes, _)| *spikes).collect();
+        assert_eq!(spikes, [12, 36, 113, 280, 416, 389, 332, 359, 377, 359, 336, 364]);
+        Ok(())
+    })
+}
+
+fn cpu(network: &Arc<Network>, seed: u32) -> selvedge::Result<Cpu> {
+    let mut cpu = Cpu::with_threads(1);
+    cpu.load(network, seed)?;
+    Ok(cpu)
+}
+
+/// Runs both for some bursts; results and states must be equal.
+fn runs_alike(
+    one: &mut dyn Backend,
+    other: &mut dyn Backend,
+    bursts: u64,
+    injections: &dyn Fn(u64) -> Vec<Injection>,
+) -> Result<Vec<BurstResult>, Box<dyn std::error::Error>> {
+    let mut results = Vec::new();
+    for _ in 0..bursts {
+        let burst = one.state()?.burst + 1;
+        let mut injections = injections(burst);
+        one.inject(&injections)?;
+        // The order of injections does not matter.
+        injections.reverse();
+        other.inject(&injections)?;
+        let (result, expected) = (one.run_burst()?, other.run_burst()?);
+        check(result == expected, || format!("burst {burst}: {result:?} instead of {expected:?}"))?;
+        let (state, expected) = (one.state()?, other.state()?);
+        check(state == expected, || format!("after burst {burst}: {state:?} instead of {expected:?}"))?;
+        results.push(result);
+    }
+    Ok(results)
+}
+
+/// The network of the specification's worked example, and its input.
+fn example() -> selvedge::Result<Arc<Network>> {
+    let mut neurons = Neurons::new(5);
+    neurons.threshold = vec![1.0, 100.0, 50.0, 60.0, 70.0];
+    neurons.threshold_max[4] = 150.0;
+    neurons.leak = vec![0.0, 0.5, 0.0, 0.0, 0.25];
+    neurons.rest[1] = 10.0;
+    neurons.refractory[2] = 1;
+    neurons.excitability[4] = 0.5;
+    (neurons.fire_limit[2], neurons.snooze[2]) = (2, 2);
+    (neurons.accumulates[3], neurons.accumulates[4]) = (false, false);
+    let synapses = SynapseArrays {
+        source: &[0, 0, 0, 1, 2, 3],
+        target: &[1, 2, 3, 4, 3, 4],
+        weight: &[6, 6, 6, 10, 6, 8],
+        psp: &[10; 6],
+        kind: &[0, 0, 0, 0, 1, 0],
+    };
+    Ok(Arc::new(Network::from_arrays(neurons, &synapses)?))
+}
+
+fn example_input(burst: u64) -> Vec<Injection> {
+    match burst {
+        1..=9 => vec![Injection { id: 0, thousandths: 2000 }],
+        11 => vec![Injection { id: 4, thousandths: 62 }],
+        _ => Vec::new(),
+    }
+}
+
+/// Child: the worked example, whose last burst touches nobody.
+fn worked_example(fake: &Fake) -> Outcome {
+    emulate(fake, &[BURST])?;
+    with_seeds(3, |_| {
+        let network = example()?;
+        let mut device = cuda()?;
+        device.load(&network, 0)?;
+        let results = runs_alike(&mut device, &mut cpu(&network, 0)?, 12, &example_input)?;
+        let fired: Vec<Vec<(u32, f32)>> = results
+            .iter()
+            .map(|result| result.fired.iter().map(|spike| (spike.id, spike.potential)).collect())
+            .collect();
+        let (zero, one, two, three) = ((0, 2.0), (1, 100.0), (2, 60.0), (3, 60.0));
+        let expected = [
+            vec![zero],
+            vec![zero, two, three],
+            vec![zero, one],
+            vec![zero, two, three, (4, 100.0)],
+            vec![zero, one, (4, 80.0)],
+            vec![zero, three, (4, 100.0)],
+            vec![zero, one, three],
+            vec![zero, two, three],
+            vec![zero, one, (4, 80.0)],
+            vec![two, three, (4, 100.0)],
+            vec![],
+            vec![],
+        ];
+        assert_eq!(fired, expected);
+        let events: Vec<u64> = results.iter().map(|result| result.counts.events).collect();
+        assert_eq!(events, [0, 3, 5, 4, 5, 4, 4, 5, 5, 4, 2, 0]);
+        let state = device.state()?;
+        assert_eq!(state.neurons[4].potential, 60.046_497_3);
+        assert_eq!((state.neurons[2].refractory_left, state.neurons[2].fire_count), (3, 2));
+        Ok(())
+    })
+}
+
+/// A network whose rows have lengths from 0 to all neurons: source 7 is a hub.
+fn hub(neurons: u32, areas: Vec<Area>) -> selvedge::Result<Arc<Network>> {
+    let mut synapses: (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+    for source in 0..neurons {
+        let length = if source == 7 { neurons } else { source % 9 * (source % 5) };
+        for at in 0..length {
+            synapses.0.push(source);
+            synapses.1.push((source * 31 + at * 17) % neurons);
+        }
+    }
+    let count = synapses.0.len();
+    let word = |factor: usize, limit: usize| -> Vec<u8> {
+        (0..count).map(|at| (at * factor % limit) as u8).collect()
+    };
+    let (weight, psp, kind) =
+        (word(7, 23), word(11, 31), word(1, 3).iter().map(|kind| kind / 2).collect::<Vec<u8>>());
+    let arrays =
+        SynapseArrays { source: &synapses.0, target: &synapses.1, weight: &weight, psp: &psp, kind: &kind };
+    let mut all = Neurons::new(neurons as usize);
+    for id in 0..neurons as usize {
+        all.threshold[id] = 20.0 + (id % 50) as f32;
+        all.refractory[id] = (id % 3) as u16;
+        all.area[id] = (id % areas.len()) as u32;
+    }
+    let rows = Synapses::from_arrays(neurons as usize, &arrays)?;
+    Ok(Arc::new(Network::with_areas(all, rows, areas)?))
+}
+
+/// Child: hubs, areas that share or are driven by potentials, dense mode, all fire, nobody fires, no synapses, no neurons.
+fn networks(fake: &Fake) -> Outcome {
+    emulate(fake, &[BURST])?;
+    let mut shares = Area::new("shares");
+    shares.shares = true;
+    let mut driven = Area::new("driven");
+    driven.potential_driven = true;
+    let both = Area { name: "both".to_owned(), ..shares.clone() };
+    let both = Area { potential_driven: true, ..both };
+    let every_kind = vec![Area::new("plain"), shares, driven, both];
+    with_seeds(1, |_| {
+        let mut device = cuda()?;
+        for areas in [vec![Area::new("all")], every_kind.clone()] {
+            let network = hub(2500, areas)?;
+            device.load(&network, 3)?;
+            let some = |burst: u64| {
+                let some = (0..2500).filter(|id| burst <= 5 && (*id == 7 || id % 11 == burst as u32));
+                let mut list: Vec<Injection> = some.map(|id| Injection { id, thousandths: 77_500 }).collect();
+                if burst == 4 {
+                    list.extend(cancelling(7));
+                }
+                list
+            };
+            let results = runs_alike(&mut device, &mut cpu(&network, 3)?, 7, &some)?;
+            assert!(results[2].counts.events > 2500, "the hub fires");
+        }
+        // More injections than a slot has at first, and every neuron fires at once.
+        let network = hub(2500, vec![Area::new("all")])?;
+        device.load(&network, 3)?;
+        let mut expected = cpu(&network, 3)?;
+        let all = |burst: u64| {
+            let ids = if burst == 1 { 0..2500 } else { 0..0 };
+            ids.map(|id| Injection { id, thousandths: 1_000_000 }).collect::<Vec<_>>()
+        };
+        let results = runs_alike(&mut device, &mut expected, 2, &all)?;
+        assert_eq!(results[0].fired.len(), 2500);
+        assert_eq!(results[1].counts.events, network.synapses().len() as u64);
+        for dense in [true, false] {
+            device.set_dense(dense)?;
+            expected.set_dense(dense)?;
+            runs_alike(&mut device, &mut expected, 3, &|_| Vec::new())?;
+        }
+        device.load(&network, 3)?;
+        let empty = device.run_bursts(150)?;
+        assert!(
+            empty
+                .iter()
+                .zip(1..)
+                .all(|(result, burst)| *result == BurstResult { burst, ..BurstResult::default() })
+        );
+        let none = SynapseArrays { source: &[], target: &[], weight: &[], psp: &[], kind: &[] };
+        for neurons in [0, 1, 1025] {
+            let network = Arc::new(Network::from_arrays(Neurons::new(neurons), &none)?);
+            device.load(&network, 1)?;
+            let last =
+                |_| (0..neurons as u32).rev().take(1).map(|id| Injection { id, thousandths: 5000 }).collect();
+            let results = runs_alike(&mut device, &mut cpu(&network, 1)?, 2, &last)?;
+            assert_eq!(results[1].fired.len(), neurons.min(1));
+        }
+        Ok(())
+    })
+}
+
+/// Child: 2 and 3 shards on one device give the golden hashes of one network.
+fn shards(fake: &Fake) -> Outcome {
+    emulate(fake, &[BURST])?;
+    let generated = GeneratedNetwork::g(1000, 20);
+    let network = Arc::new(generated.network()?);
+    with_seeds(1, |_| {
+        for parts in [2, 3] {
+            let mut backends: Vec<Box<dyn Backend>> = Vec::new();
+            for _ in 0..parts {
+                backends.push(Box::new(cuda()?));
+            }
+            let mut sharded = Shards::new(backends, Box::new(InProcess))?;
+            sharded.load(&network, 7)?;
+            let found = hashes(&mut sharded, 200, &|burst| generated.injections(burst))?;
+            assert_eq!(found, (0x7ab2_78ea_f9e8_14ea, 0x5284_7a73_f592_73c2, 68_669), "{parts} shards");
+        }
+        Ok(())
+    })
+}
+
+/// Child: states, parameters and weights that are changed between bursts; steady input and patterns.
+fn changes(fake: &Fake) -> Outcome {
+    emulate(fake, &[BURST])?;
+    let generated = GeneratedNetwork::g(1100, 12);
+    let network = Arc::new(generated.network()?);
+    let input = |burst| generated.injections(burst);
+    with_seeds(1, |_| {
+        let (mut device, mut expected) = (cuda()?, cpu(&network, 5)?);
+        device.load(&network, 5)?;
+        runs_alike(&mut device, &mut expected, 8, &input)?;
+        let middle = device.state()?;
+
+        let weights: Vec<WeightChange> =
+            (0..900).map(|at| WeightChange { synapse: at * 13 % 13_000, weight: (at % 256) as u8 }).collect();
+        let again = [WeightChange { synapse: 13, weight: 1 }, WeightChange { synapse: 13, weight: 200 }];
+        let mut parameters = Vec::new();
+        for id in (0..50).chain([700, 701, 1099, 3]) {
+            let mut changed = network.parameters()[id as usize];
+            changed.threshold = 15.0;
+            changed.rest = if id == 3 { 2.0 } else { 1.0 };
+            parameters.push((id, changed));
+        }
+        for backend in [&mut device as &mut dyn Backend, &mut expected] {
+            backend.set_weights(&weights)?;
+            backend.set_weights(&again)?;
+            backend.set_parameters(&parameters)?;
+        }
+        runs_alike(&mut device, &mut expected, 6, &input)?;
+        assert_eq!(device.weights()?, expected.weights()?);
+
+        // Back to an earlier state, with another seed, which a fresh backend continues alike.
+        let restored = NetworkState { seed: 6, ..middle };
+        let mut expected = cpu(&network, 5)?;
+        for backend in [&mut device as &mut dyn Backend, &mut expected] {
+            backend.set_state(&restored)?;
+            backend.set_parameters(
+                &network.parameters().iter().copied().zip(0..).map(|(p, id)| (id, p)).collect::<Vec<_>>(),
+            )?;
+        }
+        let original: Vec<WeightChange> = (0..network.synapses().len() as u64)
+            .zip(network.synapses().weights())
+            .map(|(synapse, word)| WeightChange { synapse, weight: *word as u8 })
+            .collect();
+        device.set_weights(&original)?;
+        runs_alike(&mut device, &mut expected, 5, &input)?;
+
+        // The same input as a list of every burst and as a pattern.
+        let steady: Vec<Injection> = (5..9).map(|id| Injection { id, thousandths: 30_000 }).collect();
+        device.set_steady_injections(&steady)?;
+        device.set_pattern(Some(InjectionPattern { base: 100, modulus: 50, thousandths: 150_500 }))?;
+        for result in device.run_bursts(5)? {
+            expected.inject(&input(result.burst))?;
+            expected.inject(&steady)?;
+            assert_eq!(result, expected.run_burst()?);
+        }
+
+        // Bad input is refused, and changes nothing.
+        let before = device.state()?;
+        let bad = |outcome: selvedge::Result<()>, text: &str| {
+            let error = outcome.err().ok_or_else(|| format!("{text} was accepted"))?;
+            check(error.to_string().contains(text), || format!("{error} does not say {text}"))
+        };
+        let spike = Spike { id: 9, potential: 1.0 };
+        bad(device.inject(&[Injection { id: 1100, thousandths: 0 }]), "id 1100")?;
+        bad(device.set_fired(&[spike, spike]), "two spikes of neuron 9")?;
+        bad(device.set_weights(&[WeightChange { synapse: 13_200, weight: 0 }]), "synapse 13200")?;
+        bad(device.set_parameters(&[(1100, network.parameters()[0])]), "id 1100")?;
+        let short = NetworkState { neurons: Vec::new(), ..before.clone() };
+        bad(device.set_state(&short), "1100")?;
+        assert_eq!(device.state()?, before);
+        Ok(())
+    })
+}
+
+/// Child: a graph is captured once and launched for each burst, and nothing else is; a lost device leaves the last state.
+fn launches(fake: &Fake) -> Outcome {
+    emulate(fake, &[BURST])?;
+    let network = example()?;
+    let mut device = cuda()?;
+    check(device.run_burst().is_err() && device.last_state().is_none(), || {
+        "no network was needed".to_owned()
+    })?;
+    device.load(&network, 0)?;
+    device.run_burst()?;
+    let counts = || {
+        let calls = ["cuGraphInstantiateWithFlags", "cuGraphLaunch", "cuStreamBeginCapture_v2"];
+        calls.map(|function| fake.call_count(function))
+    };
+    let (before, launches) = (counts(), fake.launches());
+    device.run_bursts(100)?;
+    let after = counts();
+    assert_eq!((after[0], after[2]), (before[0], before[2]), "nothing is captured again");
+    assert_eq!((after[1] - before[1], fake.launches() - launches), (100, 0), "a graph is a burst");
+    let bytes = device.device_bytes();
+    check(bytes > 0 && bytes < 7 * 6 + 70 * 5 + 1000, || format!("{bytes} bytes of device memory"))?;
+
+    let state = device.state()?;
+    fake.lose_context(0, 700);
+    let error = device.run_burst().err().ok_or("a lost device ran a burst")?;
+    check(matches!(error, Error::ContextLost { .. } | Error::KernelFault { .. }), || format!("{error:?}"))?;
+    check(matches!(device.state(), Err(Error::ContextLost { .. })), || {
+        "a lost device has a state".to_owned()
+    })?;
+    assert_eq!(device.last_state(), Some(&state));
+    let mut other = cpu(&network, 0)?;
+    other.set_state(&state)?;
+    assert_eq!(other.run_burst()?.burst, 102);
+    Ok(())
+}
