@@ -60,6 +60,7 @@ case " $parts " in *" benches "*)
     place fuse fuse bench --bench fuse --no-run
     place reduce reduce bench --bench reduce --no-run
     place moving moving bench --bench moving --no-run
+    place burst burst bench --features burst --bench burst --no-run
     place host host bench --bench host --no-run
     "${CC:-cc}" -O2 -Wa,-Icsrc/bench -o "$out/first_result_c" csrc/bench/first_result.c -ldl
     strip "$out/first_result_c" 2>/dev/null || true ;;
