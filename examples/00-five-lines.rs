@@ -4,7 +4,8 @@
 //! cargo run --example 00-five-lines
 //! ```
 
-use selvedge::tensor::{Device, Tensor, fuse};
+use selvedge::tensor::fuse;
+use selvedge::{Device, Tensor};
 
 fn main() -> selvedge::Result<()> {
     let device = Device::best();
