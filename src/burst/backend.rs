@@ -119,6 +119,13 @@ pub trait Backend: Send {
     /// Returns the state.
     fn state(&mut self) -> Result<NetworkState>;
 
+    /// Returns the potentials of some neurons.
+    fn potentials(&mut self, ids: &[u32]) -> Result<Vec<f32>> {
+        let state = self.state()?;
+        super::cpu::check_ids(ids.iter().copied(), state.neurons.len())?;
+        Ok(ids.iter().map(|&id| state.neurons[id as usize].potential).collect())
+    }
+
     /// Replaces the state; its length is the number of neurons.
     fn set_state(&mut self, state: &NetworkState) -> Result<()>;
 

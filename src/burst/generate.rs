@@ -94,7 +94,7 @@ impl GeneratedNetwork {
         let target = generate(count, &|at| hash(at as u32, 10) % self.neurons);
         let weight = generate(count, &|at| (1 + hash(at as u32, 11) % weights) as u8);
         let psp = generate(count, &|at| (1 + hash(at as u32, 12) % psps) as u8);
-        let kind = generate(count, &|at| u8::from(hash(at as u32, 13) % inhibitory == 0));
+        let kind = generate(count, &|at| u8::from(hash(at as u32, 13).is_multiple_of(inhibitory)));
         let arrays =
             SynapseArrays { source: &source, target: &target, weight: &weight, psp: &psp, kind: &kind };
         Network::from_arrays(self.neuron_parameters(), &arrays)

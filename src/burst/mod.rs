@@ -15,21 +15,33 @@
 //! | `cuda` | the backend of a CUDA device |
 //! | `auto` | the backend that is faster on the loaded network |
 //! | `cut`, `shards` | a network cut into ranges of neurons, each on a backend of its own |
+//! | `simulation` | a running network: input, recordings, counters |
+//! | `parameters`, `ledger`, `sampler`, `plasticity` | the parts of a simulation |
+//! | `runner` | a thread that runs a simulation at a set frequency |
+//! | `file`, `arrays` | `.burst` and `.npz` files |
 //! | `generate` | the networks G and S, and their input |
 //!
 //! Memory neurons, fatigue input, a sleep manager and spatial gradients of thresholds come later. Readers of shared memory,
 //! a `no_std` build and 8-bit potentials are not planned.
 
+mod arrays;
 mod auto;
 mod backend;
 mod cpu;
 mod cuda;
 mod cut;
 mod draw;
+mod file;
 mod generate;
+mod ledger;
 mod network;
 mod neurons;
+mod parameters;
+mod plasticity;
+mod runner;
+mod sampler;
 mod shards;
+mod simulation;
 mod state;
 mod synapses;
 
@@ -39,8 +51,14 @@ pub use cpu::Cpu;
 pub use cuda::{Cuda, InjectionPattern};
 pub use draw::{burst_key, draw, pcg};
 pub use generate::GeneratedNetwork;
+pub use ledger::FireLedger;
 pub use network::{Accumulator, Area, Network, Population, SCALE};
 pub use neurons::{NeuronParameters, Neurons};
+pub use parameters::{NeuronField, NeuronSelection, ParameterQueue};
+pub use plasticity::{MAX_PLASTICITY_WINDOW, PlasticityRule};
+pub use runner::{BurstRunner, RunnerStatistics, StoppedRun};
+pub use sampler::{Sampler, Snapshot};
 pub use shards::{Exchange, InProcess, Shards};
+pub use simulation::{FiredNeuron, Simulation, Totals};
 pub use state::{NetworkState, NeuronState, Spike, SpikeHash};
 pub use synapses::{INHIBITORY, MAX_NEURONS, SynapseArrays, Synapses};

@@ -112,7 +112,8 @@ impl Network {
         }
         let mut parameters = Vec::with_capacity(neurons.len());
         for id in 0..neurons.len() {
-            parameters.push(with_area_flags(neurons.parameters_checked(id)?, &areas));
+            let checked = neurons.parameters_of(id, &format_args!("neuron {id}"))?;
+            parameters.push(with_area_flags(checked, &areas));
         }
         let out_degrees = areas.iter().any(|area| area.shares).then(|| {
             synapses.row_pointers().windows(2).map(|ends| ends[1] - ends[0]).collect::<Vec<u64>>().into()
@@ -217,20 +218,10 @@ impl Network {
         if plastic { self.largest_plastic_input } else { self.largest_input }
     }
 
-    /// Returns the constants of a neuron with some of its fields replaced, checked like those of a new network.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for a value out of range.
-    pub(super) fn set_neuron(
-        &mut self,
-        id: u32,
-        change: &dyn Fn(&mut Neurons, usize),
-    ) -> Result<NeuronParameters> {
-        let id = id as usize;
-        change(&mut self.neurons, id);
-        let parameters = with_area_flags(self.neurons.parameters_checked(id)?, &self.areas);
-        self.parameters[id] = parameters;
-        Ok(parameters)
+    /// Returns the constants of a neuron of this network by the parameters that it has now.
+    pub(super) fn parameters_of(&self, neurons: &Neurons, id: u32) -> Result<NeuronParameters> {
+        let parameters = neurons.parameters_of(id as usize, &format_args!("neuron {id}"))?;
+        Ok(with_area_flags(parameters, &self.areas))
     }
 
     /// Returns the network of a shard: all neurons, and the synapses that end in `owned`.

@@ -97,7 +97,7 @@ impl Neurons {
             return Err(Error::LengthMismatch { operation: OPERATION, wanted, found });
         }
         for id in 0..wanted {
-            self.parameters_checked(id)?;
+            self.parameters_of(id, &format_args!("neuron {id}"))?;
             if self.kind[id] > 1 {
                 return Err(Error::invalid(
                     OPERATION,
@@ -116,14 +116,14 @@ impl Neurons {
         Ok(())
     }
 
-    /// Checks the values of one neuron and returns its constants, without its area's flags.
-    pub(super) fn parameters_checked(&self, id: usize) -> Result<NeuronParameters> {
+    /// Checks the values of one neuron and returns its constants, without its area's flags. `owner` names the neuron in
+    /// errors.
+    pub(super) fn parameters_of(&self, id: usize, owner: &dyn std::fmt::Display) -> Result<NeuronParameters> {
         let check = |field: &str, value: f32, allowed: bool, wanted: &str| {
             if allowed {
                 return Ok(());
             }
-            let found = format!("{field} {value} of neuron {id}");
-            Err(Error::invalid("the neurons of a network", found, wanted))
+            Err(Error::invalid("the neurons of a network", format!("{field} {value} of {owner}"), wanted))
         };
         let threshold_max = self.threshold_max[id];
         check("threshold", self.threshold[id], !self.threshold[id].is_nan(), "a number")?;

@@ -10,9 +10,11 @@ use super::cases::network;
 
 const NONE: SynapseArrays = SynapseArrays { source: &[], target: &[], weight: &[], psp: &[], kind: &[] };
 
+type Change = fn(&mut Neurons);
+
 #[test]
 fn bad_parameters_name_the_neuron_and_the_value() {
-    let rows: [(fn(&mut Neurons), &str); 13] = [
+    let rows: [(Change, &str); 13] = [
         (|neurons| neurons.threshold[1] = f32::NAN, "threshold NaN of neuron 1"),
         (|neurons| neurons.threshold_max[2] = f32::NAN, "threshold_max NaN of neuron 2"),
         (|neurons| neurons.leak[0] = 1.5, "leak 1.5 of neuron 0"),

@@ -6,3 +6,4 @@ mod cases;
 
 mod bad_input;
 mod engine;
+mod simulation;

@@ -143,6 +143,12 @@ impl Backend for Cpu {
         })
     }
 
+    fn potentials(&mut self, ids: &[u32]) -> Result<Vec<f32>> {
+        let loaded = self.loaded()?;
+        check_ids(ids.iter().copied(), loaded.states.len())?;
+        Ok(ids.iter().map(|&id| loaded.states[id as usize].potential).collect())
+    }
+
     fn set_state(&mut self, state: &NetworkState) -> Result<()> {
         let loaded = self.loaded()?;
         let (wanted, found) = (loaded.states.len(), state.neurons.len());

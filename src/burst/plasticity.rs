@@ -1,0 +1,290 @@
+//! Plasticity: rules that change weights between bursts from the spikes of the past ones.
+//!
+//! A change computed after burst b takes effect in burst b + 1. Rules compute with whole numbers, so their results are the same
+//! on every machine. Weights stay in 0..=255. Pruning and creating synapses are not implemented: a synapse of weight 0
+//! stays and still touches its target.
+
+use super::backend::WeightChange;
+use super::ledger::FireLedger;
+use super::network::Network;
+use super::state::Spike;
+use super::synapses::INHIBITORY;
+use crate::{Error, Result};
+
+/// The most bursts that a rule looks back.
+pub const MAX_PLASTICITY_WINDOW: usize = 1024;
+
+/// A rule for the synapses from one area to another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PlasticityRule {
+    /// Counts in how many of the last `window` bursts both ends of a synapse fired: in all of them the weight grows by
+    /// `increase`, in some but not all it falls by `decrease`. The rule starts once `window` bursts have passed.
+    AreaWindow {
+        /// Area of the sources.
+        source_area: u32,
+        /// Area of the targets.
+        target_area: u32,
+        /// Bursts to look back, the last one included.
+        window: usize,
+        /// Growth of the weight.
+        increase: u8,
+        /// Loss of the weight.
+        decrease: u8,
+    },
+    /// Pair-based spike-timing-dependent plasticity with nearest spikes. If the target fires `d` bursts after the source's
+    /// latest earlier spike, the weight grows by `255 * a_plus * exp(-d * burst_ms / tau_plus_ms)`; if the source fires
+    /// `d` bursts after the target's latest earlier spike, it falls by the same with `a_minus` and `tau_minus_ms`. Each
+    /// change is rounded to a whole number, ties to even. Spikes in the same burst do not pair with each other; a growth is
+    /// applied before a loss of the same burst.
+    SpikeTiming {
+        /// Area of the sources.
+        source_area: u32,
+        /// Area of the targets.
+        target_area: u32,
+        /// Growth at no distance, as a part of the largest weight, such as 0.01.
+        a_plus: f64,
+        /// Loss at no distance, such as 0.012.
+        a_minus: f64,
+        /// Time constant of the growth in milliseconds, such as 20.
+        tau_plus_ms: f64,
+        /// Time constant of the loss in milliseconds, such as 20.
+        tau_minus_ms: f64,
+        /// Duration of a burst in milliseconds.
+        burst_ms: f64,
+    },
+}
+
+/// A rule with the tables and the spike times that it needs.
+#[derive(Debug, Clone)]
+pub(super) struct ActiveRule {
+    rule: PlasticityRule,
+    /// Of [`PlasticityRule::SpikeTiming`]: the change by distance in bursts, from 1.
+    growth: Vec<u8>,
+    loss: Vec<u8>,
+    /// The latest spike of each neuron, 0 for none.
+    last_spike: Vec<u64>,
+    /// Synapses by target: row starts, then synapse and source.
+    incoming_rows: Vec<u64>,
+    incoming: Vec<(u64, u32)>,
+}
+
+impl ActiveRule {
+    /// Checks a rule and prepares it. `ledger` gives the spikes of a run that continues.
+    pub(super) fn new(rule: PlasticityRule, network: &Network, ledger: &FireLedger) -> Result<ActiveRule> {
+        const OPERATION: &str = "a plasticity rule";
+        let (PlasticityRule::AreaWindow { source_area, target_area, .. }
+        | PlasticityRule::SpikeTiming { source_area, target_area, .. }) = rule;
+        let areas = network.areas().len();
+        if let Some(area) = [source_area, target_area].into_iter().find(|&area| area as usize >= areas) {
+            return Err(Error::invalid(OPERATION, format!("area {area}"), format!("an area below {areas}")));
+        }
+        let mut active = ActiveRule {
+            rule,
+            growth: Vec::new(),
+            loss: Vec::new(),
+            last_spike: Vec::new(),
+            incoming_rows: Vec::new(),
+            incoming: Vec::new(),
+        };
+        match rule {
+            PlasticityRule::AreaWindow { window, .. } => {
+                if window == 0 || window > MAX_PLASTICITY_WINDOW {
+                    let wanted = format!("1 to {MAX_PLASTICITY_WINDOW}");
+                    return Err(Error::invalid(OPERATION, format!("a window of {window} bursts"), wanted));
+                }
+            }
+            PlasticityRule::SpikeTiming { a_plus, a_minus, tau_plus_ms, tau_minus_ms, burst_ms, .. } => {
+                for (name, value) in [("a_plus", a_plus), ("a_minus", a_minus)] {
+                    if !(0.0..=1.0).contains(&value) {
+                        return Err(Error::invalid(OPERATION, format!("{name} {value}"), "0 to 1"));
+                    }
+                }
+                let times =
+                    [("tau_plus_ms", tau_plus_ms), ("tau_minus_ms", tau_minus_ms), ("burst_ms", burst_ms)];
+                for (name, value) in times {
+                    if !(value > 0.0 && value.is_finite()) {
+                        return Err(Error::invalid(
+                            OPERATION,
+                            format!("{name} {value}"),
+                            "a finite number above 0",
+                        ));
+                    }
+                }
+                active.growth = changes_by_distance(a_plus, burst_ms / tau_plus_ms);
+                active.loss = changes_by_distance(a_minus, burst_ms / tau_minus_ms);
+                active.index_incoming(network, source_area, target_area);
+                active.last_spike = vec![0; network.len()];
+                for burst in ledger.bursts() {
+                    for id in ledger.fired(burst)? {
+                        active.last_spike[id as usize] = burst;
+                    }
+                }
+            }
+        }
+        Ok(active)
+    }
+
+    /// Returns the bursts of history from which the rule continues.
+    pub(super) fn window(&self) -> usize {
+        match self.rule {
+            PlasticityRule::AreaWindow { window, .. } => window,
+            PlasticityRule::SpikeTiming { .. } => self.growth.len().max(self.loss.len()).max(1),
+        }
+    }
+
+    /// Forgets the spikes of the past.
+    pub(super) fn forget(&mut self) {
+        self.last_spike.fill(0);
+    }
+
+    fn index_incoming(&mut self, network: &Network, source_area: u32, target_area: u32) {
+        let synapses = network.synapses();
+        let area = |id: u32| network.parameters()[id as usize].area;
+        let sources = || (0..network.len() as u32).filter(|&source| area(source) == source_area);
+        let mut starts = vec![0u64; network.len() + 1];
+        for source in sources() {
+            for target in &synapses.targets()[synapses.row(source)] {
+                let target = target & !INHIBITORY;
+                starts[target as usize + 1] += u64::from(area(target) == target_area);
+            }
+        }
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        let mut next = starts.clone();
+        self.incoming = vec![(0, 0); starts.last().map_or(0, |count| *count as usize)];
+        for source in sources() {
+            for synapse in synapses.row(source) {
+                let target = synapses.targets()[synapse] & !INHIBITORY;
+                if area(target) == target_area {
+                    let at = &mut next[target as usize];
+                    self.incoming[*at as usize] = (synapse as u64, source);
+                    *at += 1;
+                }
+            }
+        }
+        self.incoming_rows = starts;
+    }
+
+    /// Computes the changes after a burst and applies them to `weights`. The ledger already holds the burst.
+    pub(super) fn apply(
+        &mut self,
+        network: &Network,
+        ledger: &FireLedger,
+        burst: u64,
+        fired: &[Spike],
+        weights: &mut [u16],
+        changes: &mut Vec<WeightChange>,
+    ) {
+        let synapses = network.synapses();
+        let area = |id: u32| network.parameters()[id as usize].area;
+        let mut change = |synapse: usize, growth: u8, loss: u8| {
+            let old = weights[synapse] as u8;
+            let new = old.saturating_add(growth).saturating_sub(loss);
+            if new != old {
+                weights[synapse] = weights[synapse] & 0xff00 | u16::from(new);
+                changes.push(WeightChange { synapse: synapse as u64, weight: new });
+            }
+        };
+        match self.rule {
+            PlasticityRule::AreaWindow { source_area, target_area, window, increase, decrease } => {
+                if ledger.len() < window {
+                    return;
+                }
+                for source in ledger.active(window).into_iter().filter(|&id| area(id) == source_area) {
+                    for synapse in synapses.row(source) {
+                        let target = synapses.targets()[synapse] & !INHIBITORY;
+                        if area(target) == target_area {
+                            match ledger.fired_together(window, source, target) {
+                                0 => {}
+                                together if together == window => change(synapse, increase, 0),
+                                _ => change(synapse, 0, decrease),
+                            }
+                        }
+                    }
+                }
+            }
+            PlasticityRule::SpikeTiming { source_area, target_area, .. } => {
+                let by_distance = |table: &[u8], last: u64| match last {
+                    0 => 0,
+                    last => table.get((burst - last - 1) as usize).copied().unwrap_or(0),
+                };
+                for spike in fired.iter().filter(|spike| area(spike.id) == target_area) {
+                    let rows = &self.incoming_rows[spike.id as usize..];
+                    for &(synapse, source) in &self.incoming[rows[0] as usize..rows[1] as usize] {
+                        change(
+                            synapse as usize,
+                            by_distance(&self.growth, self.last_spike[source as usize]),
+                            0,
+                        );
+                    }
+                }
+                for spike in fired.iter().filter(|spike| area(spike.id) == source_area) {
+                    for synapse in synapses.row(spike.id) {
+                        let target = synapses.targets()[synapse] & !INHIBITORY;
+                        if area(target) == target_area {
+                            change(synapse, 0, by_distance(&self.loss, self.last_spike[target as usize]));
+                        }
+                    }
+                }
+                for spike in fired {
+                    self.last_spike[spike.id as usize] = burst;
+                }
+            }
+        }
+    }
+}
+
+/// Returns the rounded changes at distances 1, 2, … up to the last that is not 0.
+fn changes_by_distance(amplitude: f64, rate: f64) -> Vec<u8> {
+    let per_burst = exp_negative(rate);
+    let (mut factor, mut changes) = (255.0 * amplitude, Vec::new());
+    for _ in 0..MAX_PLASTICITY_WINDOW {
+        factor *= per_burst;
+        match factor.round_ties_even() as u8 {
+            0 => break,
+            change => changes.push(change),
+        }
+    }
+    changes
+}
+
+/// Returns `exp(-x)` by additions, multiplications and divisions alone: the standard library's differs between platforms
+/// in the last bit.
+fn exp_negative(x: f64) -> f64 {
+    // exp(x) = exp(x / 2^k)^(2^k), where the power series of the reduced argument converges at once.
+    let (mut reduced, mut halvings) = (x, 0);
+    while reduced > 1.0 / 1024.0 && halvings < 2000 {
+        reduced /= 2.0;
+        halvings += 1;
+    }
+    let (mut term, mut sum) = (1.0, 1.0);
+    for order in 1..8 {
+        term *= reduced / f64::from(order);
+        sum += term;
+    }
+    for _ in 0..halvings {
+        sum *= sum;
+    }
+    1.0 / sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exponential_is_right_to_rounding() {
+        for x in [1e-9, 0.001, 0.05, 0.5, 1.0, 7.3, 40.0] {
+            assert!((exp_negative(x) / (-x).exp() - 1.0).abs() < 1e-9, "{x}");
+        }
+        assert_eq!(exp_negative(1e6), 0.0);
+    }
+
+    #[test]
+    fn changes_fall_with_the_distance_and_end() {
+        // 255 * 0.02 * exp(-d / 2): 3.09, 1.88, 1.14, 0.69, 0.42.
+        assert_eq!(changes_by_distance(0.02, 0.5), [3, 2, 1, 1]);
+        assert_eq!(changes_by_distance(0.0, 0.5), []);
+    }
+}

@@ -1,0 +1,469 @@
+//! A running network: a backend with its input, its recordings and its plasticity.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::backend::{Backend, BurstCounts, BurstResult, Injection};
+use super::ledger::FireLedger;
+use super::network::Network;
+use super::neurons::Neurons;
+use super::parameters::{NeuronSelection, ParameterQueue};
+use super::plasticity::{ActiveRule, PlasticityRule};
+use super::sampler::{Sampler, Snapshot};
+use super::state::NetworkState;
+use crate::{Error, Result};
+
+/// The largest sum of magnitudes that may be staged for one burst, in thousandths: far from the end of 64 bits.
+const MAX_STAGED: u64 = 1 << 62;
+
+/// A network that runs on a backend.
+///
+/// Each burst applies queued parameter changes, adds the power input and the injections, runs on the backend, and then
+/// records spikes, potentials and the ledger, and applies the plasticity rules.
+///
+/// ```
+/// use std::sync::Arc;
+/// use selvedge::burst::{Cpu, Network, Neurons, Simulation, SynapseArrays};
+///
+/// # fn main() -> selvedge::Result<()> {
+/// let synapses = SynapseArrays { source: &[0], target: &[1], weight: &[6], psp: &[10], kind: &[0] };
+/// let network = Arc::new(Network::from_arrays(Neurons::new(2), &synapses)?);
+/// let mut simulation = Simulation::new(network, Box::new(Cpu::new()), 0)?;
+/// simulation.record_spikes(true);
+/// simulation.set_power(0..1, 1.0)?;
+/// simulation.run(3)?;
+/// assert_eq!(simulation.spikes(), (&[1, 2, 2, 3, 3][..], &[0, 0, 1, 0, 1][..]));
+/// # Ok(())
+/// # }
+/// ```
+pub struct Simulation {
+    network: Arc<Network>,
+    backend: Box<dyn Backend>,
+    /// The parameters as they are now.
+    neurons: Neurons,
+    queue: ParameterQueue,
+    dense: bool,
+    /// Magnitudes of the staged injections, in thousandths.
+    staged: u64,
+    has_staged: bool,
+    power: Vec<(Range<u32>, Injection)>,
+    ledger: Option<FireLedger>,
+    samplers: Vec<Sampler>,
+    rules: Vec<ActiveRule>,
+    /// The weights as they are now, once a rule needs them.
+    weights: Option<Vec<u16>>,
+    spikes: Option<(Vec<u64>, Vec<u32>)>,
+    recorded: Vec<u32>,
+    potentials: Vec<f32>,
+    totals: Totals,
+}
+
+/// Sums over the bursts of a [`Simulation`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Bursts done by this simulation.
+    pub bursts: u64,
+    /// Spikes.
+    pub spikes: u64,
+    /// The counters of all bursts.
+    pub counts: BurstCounts,
+}
+
+/// A spike with its place, as [`Simulation::fire_queue`] groups them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FiredNeuron {
+    /// The neuron.
+    pub id: u32,
+    /// Its potential before the reset.
+    pub potential: f32,
+    /// Its coordinates in its area.
+    pub position: [u32; 3],
+}
+
+impl Simulation {
+    /// Loads a network on a backend, at rest before burst 1.
+    ///
+    /// # Errors
+    /// Those of [`Backend::load`].
+    pub fn new(network: Arc<Network>, mut backend: Box<dyn Backend>, seed: u32) -> Result<Simulation> {
+        backend.load(&network, seed)?;
+        Ok(Simulation {
+            neurons: network.neurons().clone(),
+            queue: ParameterQueue::new(network.len(), network.areas().len()),
+            dense: false,
+            staged: 0,
+            has_staged: false,
+            power: Vec::new(),
+            ledger: None,
+            samplers: Vec::new(),
+            rules: Vec::new(),
+            weights: None,
+            spikes: None,
+            recorded: Vec::new(),
+            potentials: Vec::new(),
+            totals: Totals::default(),
+            network,
+            backend,
+        })
+    }
+
+    /// Returns the network as it was loaded.
+    pub fn network(&self) -> &Arc<Network> {
+        &self.network
+    }
+
+    /// Returns the neuron parameters as they are now.
+    pub fn neurons(&self) -> &Neurons {
+        &self.neurons
+    }
+
+    /// Returns the backend.
+    pub fn backend(&mut self) -> &mut dyn Backend {
+        &mut *self.backend
+    }
+
+    /// Stages input for the next burst.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for an id that is no neuron, a potential that is no number or too large, or more input
+    /// than 64 bits can sum; nothing is staged.
+    pub fn inject(&mut self, inputs: &[(u32, f32)]) -> Result<()> {
+        let injections: Vec<Injection> =
+            inputs.iter().map(|&(id, potential)| Injection::new(id, potential)).collect::<Result<_>>()?;
+        self.stage(&injections)
+    }
+
+    fn stage(&mut self, injections: &[Injection]) -> Result<()> {
+        let magnitudes = injections.iter().map(|injection| injection.thousandths.unsigned_abs());
+        let staged = magnitudes.fold(self.staged, u64::saturating_add);
+        if staged > MAX_STAGED {
+            let found = format!("input of {staged} thousandths for one burst");
+            return Err(Error::invalid("an injection", found, format!("at most {MAX_STAGED}")));
+        }
+        self.backend.inject(injections)?;
+        self.staged = staged;
+        self.has_staged |= !injections.is_empty();
+        Ok(())
+    }
+
+    /// Sets the input that neurons receive in every burst, in place of an earlier one for the same range; 0 ends it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a range outside the network or a potential as for [`inject`](Simulation::inject).
+    pub fn set_power(&mut self, ids: Range<u32>, potential: f32) -> Result<()> {
+        self.check_range(&ids)?;
+        let injection = Injection::new(ids.start, potential)?;
+        self.power.retain(|(known, _)| *known != ids);
+        if injection.thousandths != 0 {
+            self.power.push((ids, injection));
+        }
+        Ok(())
+    }
+
+    /// Returns the power input: ranges and thousandths.
+    pub(super) fn power_thousandths(&self) -> Vec<(Range<u32>, i64)> {
+        self.power.iter().map(|(ids, injection)| (ids.clone(), injection.thousandths)).collect()
+    }
+
+    /// Replaces the power input by that of a file.
+    pub(super) fn set_power_thousandths(&mut self, power: Vec<(Range<u32>, i64)>) -> Result<()> {
+        self.power.clear();
+        for (ids, thousandths) in power {
+            self.check_range(&ids)?;
+            self.power.push((ids.clone(), Injection { id: ids.start, thousandths }));
+        }
+        Ok(())
+    }
+
+    fn check_range(&self, ids: &Range<u32>) -> Result<()> {
+        if ids.start > ids.end || ids.end as usize > self.network.len() {
+            let wanted = format!("ids up to {}", self.network.len());
+            return Err(Error::invalid(
+                "a range of neurons",
+                format!("ids {}..{}", ids.start, ids.end),
+                wanted,
+            ));
+        }
+        Ok(())
+    }
+
+    /// Chooses dense mode: every neuron is a candidate of every burst, so time passes for all of them.
+    ///
+    /// # Errors
+    /// Those of the backend.
+    pub fn set_dense(&mut self, dense: bool) -> Result<()> {
+        self.backend.set_dense(dense)?;
+        self.dense = dense;
+        Ok(())
+    }
+
+    /// Returns the queue by which any thread changes parameters between bursts.
+    pub fn parameter_queue(&self) -> ParameterQueue {
+        self.queue.clone()
+    }
+
+    /// Keeps a ledger of the last `window` bursts from now on. A ledger that is kept already only grows.
+    ///
+    /// # Errors
+    /// Those of the backend.
+    pub fn keep_ledger(&mut self, window: usize) -> Result<()> {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.grow(window);
+            return Ok(());
+        }
+        let burst = self.backend.state()?.burst;
+        self.ledger = Some(FireLedger::starting_after(self.network.len(), window, burst));
+        Ok(())
+    }
+
+    /// Returns the ledger, if one is kept.
+    pub fn ledger(&self) -> Option<&FireLedger> {
+        self.ledger.as_ref()
+    }
+
+    /// Continues with the ledger of an earlier run.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the ledger does not end at the burst of the state, or a rule is active already.
+    pub fn set_ledger(&mut self, ledger: FireLedger) -> Result<()> {
+        let burst = self.backend.state()?.burst;
+        if *ledger.bursts().end() != burst || ledger.neurons() != self.network.len() || !self.rules.is_empty()
+        {
+            let found =
+                format!("a ledger of {} neurons up to burst {}", ledger.neurons(), ledger.bursts().end());
+            let wanted =
+                format!("one of {} neurons up to burst {burst}, before any rule", self.network.len());
+            return Err(Error::invalid("the fire ledger", found, wanted));
+        }
+        self.ledger = Some(ledger);
+        Ok(())
+    }
+
+    /// Adds a plasticity rule. Rules apply in the order in which they were added. A ledger is kept from now on, as long as
+    /// the longest window among the rules.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for an area or value out of range.
+    pub fn add_rule(&mut self, rule: PlasticityRule) -> Result<()> {
+        if self.ledger.is_none() {
+            self.keep_ledger(1)?;
+        }
+        let Some(ledger) = &mut self.ledger else { return Ok(()) };
+        let rule = ActiveRule::new(rule, &self.network, ledger)?;
+        if self.weights.is_none() {
+            self.weights = Some(self.backend.weights()?);
+        }
+        ledger.grow(rule.window());
+        self.rules.push(rule);
+        Ok(())
+    }
+
+    /// Adds a sampler and returns its index for [`take_snapshot`](Simulation::take_snapshot).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a range outside the network.
+    pub fn add_sampler(&mut self, ids: Range<u32>, every: u64) -> Result<usize> {
+        self.check_range(&ids)?;
+        self.samplers.push(Sampler::new(ids, every));
+        Ok(self.samplers.len() - 1)
+    }
+
+    /// Returns the snapshot of a sampler if one is due.
+    pub fn take_snapshot(&mut self, sampler: usize) -> Option<Snapshot> {
+        self.samplers.get_mut(sampler)?.take()
+    }
+
+    /// Starts or ends the recording of spikes. Either drops what was recorded.
+    pub fn record_spikes(&mut self, record: bool) {
+        self.spikes = record.then(Default::default);
+    }
+
+    /// Returns the recorded spikes as two arrays: bursts and ids, ascending by burst and then by id.
+    pub fn spikes(&self) -> (&[u64], &[u32]) {
+        self.spikes.as_ref().map_or((&[], &[]), |(bursts, ids)| (bursts, ids))
+    }
+
+    /// Records the potentials of some neurons after each burst from now on. Drops what was recorded.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for an id that is no neuron.
+    pub fn record_potentials(&mut self, ids: &[u32]) -> Result<()> {
+        super::cpu::check_ids(ids.iter().copied(), self.network.len())?;
+        self.recorded = ids.to_vec();
+        self.potentials.clear();
+        Ok(())
+    }
+
+    /// Returns the recorded potentials: one row per burst, one column per chosen neuron.
+    pub fn potentials(&self) -> &[f32] {
+        &self.potentials
+    }
+
+    /// Returns the sums over all bursts.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// Returns the spikes of a burst by area.
+    pub fn fire_queue(&self, result: &BurstResult) -> BTreeMap<u32, Vec<FiredNeuron>> {
+        let mut areas: BTreeMap<u32, Vec<FiredNeuron>> = BTreeMap::new();
+        for spike in &result.fired {
+            let id = spike.id as usize;
+            areas.entry(self.neurons.area[id]).or_default().push(FiredNeuron {
+                id: spike.id,
+                potential: spike.potential,
+                position: self.neurons.position[id],
+            });
+        }
+        areas
+    }
+
+    /// Returns the state.
+    ///
+    /// # Errors
+    /// Those of the backend.
+    pub fn state(&mut self) -> Result<NetworkState> {
+        self.backend.state()
+    }
+
+    /// Replaces the state. Staged input stays; the ledger starts anew.
+    ///
+    /// # Errors
+    /// Those of [`Backend::set_state`].
+    pub fn set_state(&mut self, state: &NetworkState) -> Result<()> {
+        self.backend.set_state(state)?;
+        if let Some(ledger) = &mut self.ledger {
+            *ledger = FireLedger::starting_after(self.network.len(), ledger.window(), state.burst);
+        }
+        for rule in &mut self.rules {
+            rule.forget();
+        }
+        Ok(())
+    }
+
+    /// Returns weight and PSP of every synapse as they are now.
+    ///
+    /// # Errors
+    /// Those of the backend.
+    pub fn weights(&mut self) -> Result<Vec<u16>> {
+        self.backend.weights()
+    }
+
+    /// Moves the run to another backend, between two bursts. All backends compute the same, so nothing else changes.
+    ///
+    /// # Errors
+    /// Those of the backends; the simulation stays on the old one.
+    pub fn set_backend(&mut self, mut backend: Box<dyn Backend>) -> Result<()> {
+        if self.has_staged {
+            let wanted = "a change of the backend before the injections of a burst";
+            return Err(Error::invalid("a simulation", "staged injections", wanted));
+        }
+        let (state, weights) = (self.backend.state()?, self.backend.weights()?);
+        backend.load(&self.network, state.seed)?;
+        backend.set_dense(self.dense)?;
+        backend.set_parameters(&self.all_parameters()?)?;
+        let loaded = self.network.synapses().weights();
+        let changed = (0u64..).zip(weights.iter().zip(loaded)).filter(|(_, (now, then))| now != then);
+        let changes: Vec<_> = changed
+            .map(|(synapse, (now, _))| super::backend::WeightChange { synapse, weight: *now as u8 })
+            .collect();
+        backend.set_weights(&changes)?;
+        backend.set_state(&state)?;
+        self.backend = backend;
+        Ok(())
+    }
+
+    fn all_parameters(&self) -> Result<Vec<(u32, super::neurons::NeuronParameters)>> {
+        (0..self.network.len() as u32)
+            .map(|id| Ok((id, self.network.parameters_of(&self.neurons, id)?)))
+            .collect()
+    }
+
+    /// Runs one burst.
+    ///
+    /// # Errors
+    /// Those of the backend.
+    pub fn run_burst(&mut self) -> Result<BurstResult> {
+        self.apply_parameter_changes()?;
+        let power: Vec<Injection> = self
+            .power
+            .iter()
+            .flat_map(|(ids, injection)| ids.clone().map(|id| Injection { id, ..*injection }))
+            .collect();
+        self.stage(&power)?;
+        let result = self.backend.run_burst()?;
+        (self.staged, self.has_staged) = (0, false);
+        self.record(&result)?;
+        Ok(result)
+    }
+
+    /// Runs `count` bursts.
+    ///
+    /// # Errors
+    /// Those of the backend; the bursts before the failed one are done.
+    pub fn run(&mut self, count: u64) -> Result<()> {
+        for _ in 0..count {
+            self.run_burst()?;
+        }
+        Ok(())
+    }
+
+    fn apply_parameter_changes(&mut self) -> Result<()> {
+        let changes = self.queue.take();
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let mut changed = Vec::new();
+        for (selection, field) in changes {
+            let ids: Vec<u32> = match selection {
+                NeuronSelection::Ids(ids) => ids.collect(),
+                NeuronSelection::Area(area) => (0..self.network.len() as u32)
+                    .filter(|&id| self.neurons.area[id as usize] == area)
+                    .collect(),
+            };
+            for &id in &ids {
+                field.write(&mut self.neurons, id as usize);
+            }
+            changed.extend(ids);
+        }
+        changed.sort_unstable();
+        changed.dedup();
+        let parameters: Vec<_> = changed
+            .into_iter()
+            .map(|id| Ok((id, self.network.parameters_of(&self.neurons, id)?)))
+            .collect::<Result<_>>()?;
+        self.backend.set_parameters(&parameters)
+    }
+
+    fn record(&mut self, result: &BurstResult) -> Result<()> {
+        self.totals.bursts += 1;
+        self.totals.spikes += result.fired.len() as u64;
+        self.totals.counts += result.counts;
+        if let Some((bursts, ids)) = &mut self.spikes {
+            bursts.extend(std::iter::repeat_n(result.burst, result.fired.len()));
+            ids.extend(result.fired.iter().map(|spike| spike.id));
+        }
+        for sampler in &mut self.samplers {
+            sampler.record(result.burst, &result.fired);
+        }
+        if let Some(ledger) = &mut self.ledger {
+            ledger.record(result.burst, &result.fired);
+        }
+        if !self.recorded.is_empty() {
+            self.potentials.extend(self.backend.potentials(&self.recorded)?);
+        }
+        let (Some(ledger), Some(weights)) = (&self.ledger, &mut self.weights) else { return Ok(()) };
+        let mut changes = Vec::new();
+        for rule in &mut self.rules {
+            rule.apply(&self.network, ledger, result.burst, &result.fired, weights, &mut changes);
+        }
+        // One change per synapse, the last one: a device applies them in any order.
+        changes.sort_unstable_by_key(|change| change.synapse);
+        changes.dedup_by_key(|change| change.synapse);
+        for change in &mut changes {
+            change.weight = weights[change.synapse as usize] as u8;
+        }
+        if changes.is_empty() { Ok(()) } else { self.backend.set_weights(&changes) }
+    }
+}
