@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 
 use selvedge::Error;
-use selvedge::driver::image::{ImageInfo, ImageKind, Suffix};
+use selvedge::driver::image::{ArchitectureSuffix, ImageInfo, ImageKind};
 use selvedge::images::{self, Image, Overrides};
 
 /// Families for one architecture alone.
@@ -73,7 +73,7 @@ fn images_are_what_their_index_says() {
 #[test]
 fn kernels_of_one_architecture_are_machine_code_only() {
     for image in images::all() {
-        let is_exact = image.target().unwrap().suffix == Suffix::Architecture;
+        let is_exact = image.target().unwrap().suffix == ArchitectureSuffix::Architecture;
         assert_eq!(is_exact, is_for_hopper(image.family()), "{image}");
         assert!(!is_exact || image.kind() == ImageKind::Cubin, "{image}");
     }

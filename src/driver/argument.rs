@@ -1,5 +1,4 @@
-//! What a launch passes to a kernel: buffers, scalars, structs and addresses, as a typed tuple or as a list made at run
-//! time.
+//! Kernel arguments: buffers, scalars, structs and addresses, as a typed tuple or as a list made at run time.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -19,36 +18,36 @@ use super::stream::StreamState;
 use super::tensor_map::TensorMap;
 use crate::error::{Error, Result};
 
-/// Where a launch goes, as its arguments see it.
+/// The destination of a launch, as its arguments see it.
 #[derive(Clone, Copy)]
-pub struct LaunchTarget<'a>(Target<'a>);
+pub struct LaunchTarget<'a>(LaunchDestination<'a>);
 
 #[derive(Clone, Copy)]
-enum Target<'a> {
+enum LaunchDestination<'a> {
     Stream(&'a Arc<StreamState>),
-    /// Later launches of a graph on the device; what they name is collected.
+    /// A captured graph on the device. It collects the memory that the arguments name.
     Graph(&'static DeviceState, &'a Mutex<Vec<(Arc<Allocation>, Access)>>),
 }
 
 impl<'a> LaunchTarget<'a> {
     #[inline]
     pub(crate) fn stream(stream: &'a Arc<StreamState>) -> LaunchTarget<'a> {
-        LaunchTarget(Target::Stream(stream))
+        LaunchTarget(LaunchDestination::Stream(stream))
     }
 
     pub(crate) fn graph(
         device: &'static DeviceState,
         named: &'a Mutex<Vec<(Arc<Allocation>, Access)>>,
     ) -> LaunchTarget<'a> {
-        LaunchTarget(Target::Graph(device, named))
+        LaunchTarget(LaunchDestination::Graph(device, named))
     }
 
-    /// Makes the stream wait for the memory's other users and enters it.
+    /// Makes the stream wait for the memory's other users and registers the stream as one.
     #[inline]
     pub(crate) fn enter(self, allocation: &Arc<Allocation>, access: Access) -> Result<()> {
         let device = match self.0 {
-            Target::Stream(stream) => stream.device,
-            Target::Graph(device, _) => device,
+            LaunchDestination::Stream(stream) => stream.device,
+            LaunchDestination::Graph(device, _) => device,
         };
         if !std::ptr::eq(device, allocation.device) && !device.can_use_memory_of(allocation.device) {
             allocation.device.check_alive()?;
@@ -59,8 +58,8 @@ impl<'a> LaunchTarget<'a> {
             });
         }
         match self.0 {
-            Target::Stream(stream) => stream.enter(allocation, access),
-            Target::Graph(_, named) => {
+            LaunchDestination::Stream(stream) => stream.enter(allocation, access),
+            LaunchDestination::Graph(_, named) => {
                 named.lock().unwrap_or_else(PoisonError::into_inner).push((allocation.clone(), access));
                 Ok(())
             }
@@ -72,33 +71,33 @@ impl<'a> LaunchTarget<'a> {
 ///
 /// # Safety
 ///
-/// `pointer` gives `SIZE` readable bytes for as long as `self` is borrowed, and `enter` orders the stream behind every
+/// `pointer` returns `SIZE` bytes that are readable while `self` is borrowed. `enter` orders the stream behind every
 /// other user of the memory that those bytes name.
 pub unsafe trait KernelArgument {
-    /// What the value is to the kernel.
+    /// The kind of the parameter that the value fits.
     const KIND: ArgumentKind;
-    /// Its size in bytes.
+    /// The size in bytes.
     const SIZE: usize;
-    /// What the elements of the memory are, or the value itself; `None` leaves it unchecked.
+    /// The type of the value, or of the memory's elements. `None` skips the check.
     const TYPE: Option<ValueType> = None;
 
-    /// Orders the stream behind the other users of what the argument names.
+    /// Orders the stream behind the other users of the argument's memory.
     ///
     /// # Errors
     ///
-    /// Memory that the device cannot reach, or the driver's errors.
+    /// The device cannot reach the memory, or the driver's errors.
     #[inline]
     fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
         let _ = target;
         Ok(())
     }
 
-    /// Where the value is.
+    /// Returns a pointer to the value.
     fn pointer(&self) -> *mut c_void;
 
-    /// The value, and the memory that it names, where that can be copied.
+    /// Returns a view of the value and, if it can be copied, of the memory that it names.
     fn describe(&self) -> ArgumentView<'_> {
-        // SAFETY: the implementation gives that many bytes for as long as `self` is borrowed.
+        // SAFETY: the implementation returns that many readable bytes while `self` is borrowed.
         let bytes = unsafe { std::slice::from_raw_parts(self.pointer().cast::<u8>(), Self::SIZE) };
         ArgumentView::value(ArgumentType::new(Self::KIND, Self::SIZE, Self::TYPE), bytes)
     }
@@ -142,7 +141,7 @@ unsafe impl<T: Pod> KernelArgument for ByValue<T> {
     }
 }
 
-/// A device address that this library knows nothing of: what the kernel does there is not ordered with other work.
+/// A device address that this library does not track. The caller orders the kernel's uses of it with other work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawAddress(pub u64);
 
@@ -159,7 +158,7 @@ unsafe impl KernelArgument for RawAddress {
 
 macro_rules! memory {
     ($(($self:ident) $access:expr, $writes:literal $type:ty;)*) => {$(
-        // SAFETY: the pointer is to the address, and the allocation is entered.
+        // SAFETY: the pointer is to the address, and the allocation is registered.
         unsafe impl<T: Pod> KernelArgument for $type {
             const KIND: ArgumentKind = ArgumentKind::Address;
             const SIZE: usize = 8;
@@ -194,7 +193,7 @@ memory! {
 
 macro_rules! tensor_maps {
     ($($access:ident $type:ty;)*) => {$(
-        // SAFETY: the pointer is to the 128 bytes of the map, and the allocation that it names is entered.
+        // SAFETY: the pointer is to the 128 bytes of the map, and the allocation that it names is registered.
         unsafe impl KernelArgument for $type {
             const KIND: ArgumentKind = ArgumentKind::Bytes;
             const SIZE: usize = 128;
@@ -218,7 +217,7 @@ tensor_maps! {
     WritePart &mut TensorMap;
 }
 
-/// What a tuple's arguments are. Two types with equal signatures may share one, which is as good.
+/// The types of a tuple's arguments. Two types with equal signatures may share one.
 pub type Signature = &'static [ArgumentType];
 
 /// All arguments of a launch: a tuple of up to 24 [`KernelArgument`]s, or a list of [`Argument`]s made at run time
@@ -226,28 +225,28 @@ pub type Signature = &'static [ArgumentType];
 ///
 /// # Safety
 ///
-/// As [`KernelArgument`], for each element in order. What `types` gives for a type with a signature is the signature, and
-/// signatures at one address are equal.
+/// As [`KernelArgument`], for each element in order. For a type with a signature, `types` returns the signature.
+/// Signatures at one address are equal.
 pub unsafe trait KernelArguments {
-    /// What the arguments are, where their type says it: such a type is held against a kernel once.
+    /// The arguments' types, if the Rust type determines them. Such a type is checked against a kernel once.
     const SIGNATURE: Option<Signature>;
     /// An array of pointers.
     type Pointers: AsMut<[*mut c_void]>;
 
-    /// What the arguments are.
+    /// Returns the types of the arguments.
     fn types(&self) -> impl ExactSizeIterator<Item = ArgumentType>;
 
-    /// Orders the stream behind the other users of what the arguments name.
+    /// Orders the stream behind the other users of the arguments' memory.
     ///
     /// # Errors
     ///
     /// As [`KernelArgument::enter`].
     fn enter(&self, target: LaunchTarget<'_>) -> Result<()>;
 
-    /// Where the values are.
+    /// Returns pointers to the values.
     fn pointers(&self) -> Self::Pointers;
 
-    /// Each argument as what it is.
+    /// Returns a view of each argument.
     fn describe(&self) -> Vec<ArgumentView<'_>>;
 }
 
@@ -300,7 +299,7 @@ tuples! {
 /// An argument whose type is known only at run time.
 pub struct Argument<'a> {
     argument: ArgumentType,
-    /// The value's bytes, in words so that they are aligned.
+    /// The value's bytes, in aligned words.
     words: Vec<u64>,
     memory: Option<ArgumentMemory>,
     borrow: PhantomData<&'a mut ()>,
@@ -343,7 +342,7 @@ impl<'a> Argument<'a> {
     /// Memory that the kernel writes, or reads and writes.
     pub fn write<T: Pod>(memory: &'a mut impl DeviceWrite<T>) -> Argument<'a> {
         let view = memory.view();
-        // The list holds the block beside the buffer, so it is never the only one.
+        // The list holds the block as well as the buffer does, so the buffer is never the only holder.
         Argument::from_memory::<T>(view, Access::WritePart, true)
     }
 
@@ -362,7 +361,7 @@ impl<'a> Argument<'a> {
         Argument::from_value(ArgumentKind::Bytes, value)
     }
 
-    /// A device address that this library knows nothing of.
+    /// A device address that this library does not track.
     pub fn raw_address(address: u64) -> Argument<'a> {
         Argument::from_bytes(ArgumentType::new(ArgumentKind::Address, 8, None), &address.to_ne_bytes())
     }
@@ -381,7 +380,7 @@ impl<'a> Argument<'a> {
     }
 }
 
-// SAFETY: the values are in the list's own words, and the memory that they name is entered.
+// SAFETY: the values are in the list's own words, and the memory that they name is registered.
 unsafe impl KernelArguments for &[Argument<'_>] {
     const SIGNATURE: Option<Signature> = None;
     type Pointers = Vec<*mut c_void>;
@@ -407,7 +406,7 @@ unsafe impl KernelArguments for &[Argument<'_>] {
 
 macro_rules! lists {
     ($([$($generic:tt)*] $type:ty;)*) => {$(
-        // SAFETY: as the slice, which it is one of.
+        // SAFETY: as for the slice, to which this converts.
         unsafe impl<$($generic)*> KernelArguments for $type {
             const SIGNATURE: Option<Signature> = None;
             type Pointers = Vec<*mut c_void>;

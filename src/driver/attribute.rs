@@ -1,7 +1,7 @@
 //! Device attributes by name.
 //!
-//! The numbers are those of the driver's `CUdevice_attribute`, which only ever grows: an attribute that a driver does not
-//! know is an error of the call, so the list may be newer than the driver.
+//! The numbers are those of the driver's `CUdevice_attribute`, which only grows. Reading an attribute that the driver
+//! does not know returns an error, so the list may be newer than the driver.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct Attribute(pub i32);
 
 macro_rules! attributes {
     ($($name:ident $value:literal)*) => {
-        #[allow(missing_docs)] // The names are the driver's own and say what they are.
+        #[allow(missing_docs)] // The names are the driver's own.
         impl Attribute {
             $(pub const $name: Attribute = Attribute($value);)*
         }
@@ -167,25 +167,25 @@ attributes! {
 }
 
 impl Attribute {
-    /// Every attribute that this version knows.
+    /// Returns every attribute that this version of the crate knows.
     pub fn all() -> impl Iterator<Item = Attribute> {
         NAMES.iter().map(|&(_, value)| Attribute(value))
     }
 
-    /// The attribute of this name, in any case: `warp_size`, `WARP_SIZE` or `CU_DEVICE_ATTRIBUTE_WARP_SIZE`.
+    /// Returns the attribute of this name, in any case: `warp_size`, `WARP_SIZE` or `CU_DEVICE_ATTRIBUTE_WARP_SIZE`.
     ///
     /// ```
     /// use selvedge::driver::Attribute;
-    /// assert_eq!(Attribute::by_name("warp_size"), Some(Attribute::WARP_SIZE));
-    /// assert_eq!(Attribute::by_name("no such thing"), None);
+    /// assert_eq!(Attribute::from_name("warp_size"), Some(Attribute::WARP_SIZE));
+    /// assert_eq!(Attribute::from_name("no such thing"), None);
     /// ```
-    pub fn by_name(name: &str) -> Option<Attribute> {
+    pub fn from_name(name: &str) -> Option<Attribute> {
         let name = name.to_ascii_uppercase();
         let name = name.strip_prefix("CU_DEVICE_ATTRIBUTE_").unwrap_or(&name);
         NAMES.iter().find(|(known, _)| *known == name).map(|&(_, value)| Attribute(value))
     }
 
-    /// The name, where it is known.
+    /// The name, if it is known.
     pub fn name(self) -> Option<&'static str> {
         NAMES.iter().find(|(_, value)| *value == self.0).map(|&(name, _)| name)
     }

@@ -1,12 +1,13 @@
-//! What a driver call on a device needs: the right current context before it, and a reading of its status after it.
+//! Current contexts and driver statuses.
 //!
-//! [`DeviceState::bind`] asks the driver which context is current. Where it is another one, ours is set for the
-//! length of the guard and the other is put back; where there is none, ours stays, as `cudart` does it. A status that
-//! ends a context (an illegal address, say) is remembered, so that every later call answers
-//! [`Error::ContextLost`] without touching the driver.
+//! [`DeviceState::bind`] asks the driver for the current context. If another context is current, the guard makes ours
+//! current and restores the other one when it is dropped. If none is current, ours stays, as `cudart` does it. A status
+//! that ends a context, such as an illegal address, is recorded: every later call returns [`Error::ContextLost`]
+//! without calling the driver.
 //!
-//! The driver lets a thread that captures a graph make few calls, because it cannot know which would disturb the
-//! capture. This library does: it refuses those itself, and the guard loosens the driver's for the length of the others.
+//! The driver forbids most calls on a thread that captures a graph, because it cannot know which of them disturb the
+//! capture. This library refuses the disturbing calls itself, and the guard relaxes the driver's capture mode for the
+//! others.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::error::{Error, Result, report_deferred};
 use crate::sys::codes;
 use crate::sys::driver::{CUcontext, CUresult, CUstreamCaptureMode};
 
-/// Calls a driver function of a device and reads its status. Used inside the caller's `unsafe` block.
+/// Calls a driver function of a device and checks its status. Used inside the caller's `unsafe` block.
 macro_rules! call {
     ($device:expr, $name:ident($($argument:expr),* $(,)?)) => {
         match $device.api.$name() {
@@ -32,7 +33,7 @@ macro_rules! call {
 }
 pub(crate) use call;
 
-/// Calls a driver function that works on a stream; a fault names the kernel that was launched there last.
+/// Calls a driver function that works on a stream. A fault names the kernel that was launched there last.
 macro_rules! stream_call {
     ($stream:expr, $name:ident($($argument:expr),* $(,)?)) => {
         match $stream.device.api.$name() {
@@ -49,7 +50,7 @@ const DEINITIALIZED: u32 = 4;
 pub(crate) const NOT_READY: u32 = 600;
 const CONTEXT_IS_DESTROYED: u32 = 709;
 
-/// Whether a status means that the context it came from can do nothing more.
+/// Returns whether a status means that its context is unusable from now on.
 fn ends_context(code: u32) -> bool {
     // ECC_UNCORRECTABLE, NVLINK_UNCORRECTABLE, CONTAINED; ILLEGAL_ADDRESS, LAUNCH_TIMEOUT, ASSERT; then
     // HARDWARE_STACK_ERROR, ILLEGAL_INSTRUCTION, MISALIGNED_ADDRESS, INVALID_ADDRESS_SPACE, INVALID_PC, LAUNCH_FAILED;
@@ -57,7 +58,7 @@ fn ends_context(code: u32) -> bool {
     matches!(code, 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 721 | 810 | 911)
 }
 
-/// Whether a release failed only because what it releases is already gone with its context or process.
+/// Returns whether a release failed only because the context or process took the resource with it.
 pub(crate) fn gone(error: &Error) -> bool {
     match error {
         Error::ContextLost { .. } | Error::KernelFault { .. } | Error::ForkedProcess => true,
@@ -66,12 +67,12 @@ pub(crate) fn gone(error: &Error) -> bool {
     }
 }
 
-/// Restores what [`DeviceState::bind`] found.
+/// Restores the state that [`DeviceState::bind`] found.
 pub(crate) struct Bound {
     device: &'static DeviceState,
     /// The context that was current, or null.
     previous: CUcontext,
-    /// What this thread's captures forbade, where that was loosened.
+    /// The capture mode of this thread, if the guard relaxed it.
     strictness: Option<CUstreamCaptureMode>,
 }
 
@@ -92,7 +93,7 @@ impl Bound {
     fn restore(&mut self) {
         // SAFETY: `previous` was current on this thread when the guard was made, and is only put back.
         let status = self.device.api.cuCtxSetCurrent().map(|function| unsafe { function(self.previous) });
-        // What became of the other context says nothing of ours.
+        // A failure of the other context says nothing about ours.
         let error = match status {
             Ok(status) if status.0 == SUCCESS => return,
             Ok(status) => {
@@ -103,7 +104,7 @@ impl Bound {
         report_deferred(&error);
     }
 
-    /// Allows this thread calls that a capture of its own forbids by default.
+    /// Relaxes this thread's capture mode.
     #[cold]
     fn loosen(mut self) -> Result<Bound> {
         if capture::on_this_thread() {
@@ -127,14 +128,14 @@ impl Bound {
 }
 
 impl DeviceState {
-    /// Makes this device's context current until the guard is dropped, for any call.
+    /// Makes this device's context current until the guard is dropped. Allows any call during a capture.
     #[inline(always)]
     pub(crate) fn bind(&'static self) -> Result<Bound> {
         let bound = self.bind_strictly()?;
         if capture::any() { bound.loosen() } else { Ok(bound) }
     }
 
-    /// As [`bind`](Self::bind), for calls that a capture allows: those that it captures.
+    /// As [`bind`](Self::bind), for calls that the driver allows during a capture.
     #[inline(always)]
     pub(crate) fn bind_strictly(&'static self) -> Result<Bound> {
         let current = self.current()?;
@@ -144,7 +145,7 @@ impl DeviceState {
         self.switch(current)
     }
 
-    /// Whether the context is current and calls need no [`bind`](Self::bind).
+    /// Returns whether the context is current, so that calls need no [`bind`](Self::bind).
     #[inline(always)]
     pub(crate) fn is_bound(&'static self) -> Result<bool> {
         Ok(self.current()? == self.context.0 && !capture::any())
@@ -164,12 +165,12 @@ impl DeviceState {
     fn switch(&'static self, previous: CUcontext) -> Result<Bound> {
         // SAFETY: the context is this device's primary context, which is retained until it counts as lost.
         unsafe { call!(self, cuCtxSetCurrent(self.context.0))? };
-        // A context that a reset took down is not put back.
+        // A context that a reset destroyed is not restored.
         let previous = if reset::is_gone(previous) { std::ptr::null_mut() } else { previous };
         Ok(Bound { device: self, previous, strictness: None })
     }
 
-    /// Turns a status into a result, and remembers one that ends the context.
+    /// Converts a status to a result, and records a status that ends the context.
     #[inline]
     pub(crate) fn check(&self, call: &'static str, status: CUresult) -> Result<()> {
         if status.0 == SUCCESS { Ok(()) } else { Err(self.failure(call, status.0)) }
@@ -184,9 +185,9 @@ impl DeviceState {
         self.fault(code, kernels, format!("device {} (seen by {call})", self.ordinal))
     }
 
-    /// The error of a fault; the context is lost from here on.
+    /// Marks the context as lost and returns the error of the fault.
     fn fault(&self, code: u32, kernel: String, stream: String) -> Error {
-        // Some drivers (580 on H200 is one) end every context of the process when one faults: then the first is to blame.
+        // Some drivers (580 on H200) end every context of the process when one faults. The first one is then to blame.
         let others = DeviceState::opened();
         let first = others.iter().find(|other| !std::ptr::eq(**other, self) && other.is_lost());
         if let Some(cause) = first.and_then(|first| first.lost.get()) {
@@ -203,18 +204,18 @@ impl DeviceState {
         error
     }
 
-    /// Marks the context as lost, where it is not yet.
+    /// Marks the context as lost, unless it is already.
     pub(super) fn lose(&self, cause: String) {
         let _ = self.lost.set(Arc::from(cause));
         self.lost_flag.store(true, Ordering::Release);
     }
 
-    /// Whether the context was lost: to a fault, to a reset, or to a fork, in the child.
+    /// Returns whether the context was lost to a fault, to a reset, or in a forked child.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost_flag.load(Ordering::Acquire)
     }
 
-    /// Fails where the context is lost, as every call of the driver would.
+    /// Fails if the context is lost.
     #[inline]
     pub(crate) fn check_alive(&self) -> Result<()> {
         if self.lost_flag.load(Ordering::Relaxed) { Err(self.lost_error()) } else { Ok(()) }
@@ -241,7 +242,7 @@ impl StreamState {
         self.device.bind()
     }
 
-    /// As [`DeviceState::check`]; a fault names this stream and the kernel launched on it last.
+    /// As [`DeviceState::check`]. A fault names this stream and the kernel launched on it last.
     #[inline]
     pub(crate) fn check(&self, call: &'static str, status: CUresult) -> Result<()> {
         if status.0 == SUCCESS { Ok(()) } else { Err(self.failure(call, status.0)) }
@@ -254,19 +255,19 @@ impl StreamState {
         }
         let kernel = match self.last_kernel() {
             Some(name) => name.to_owned(),
-            // The fault is another stream's; this one only saw it.
+            // Another stream faulted; this one only observed it.
             None => self.device.recent_kernels(),
         };
         self.device.fault(code, kernel, self.to_string())
     }
 }
 
-/// The error of a failed driver call.
+/// Returns the error of a failed driver call.
 pub(crate) fn driver_error(call: &'static str, code: u32, detail: String) -> Error {
     crate::sys::driver_error(call, CUresult(code), detail)
 }
 
-/// A driver handle that may cross threads: the driver's functions lock for themselves.
+/// A driver handle that may cross threads. The driver's functions are thread-safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handle<T>(pub(crate) *mut T);
 

@@ -1,4 +1,4 @@
-//! Devices: finding them, what they are, and the state that this process keeps for each.
+//! Devices: enumeration, properties, and the state that this process keeps for each device.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -10,7 +10,7 @@ use super::context::{Handle, call, driver_error};
 use super::event::EventPool;
 use super::fork;
 use super::graph::ConditionKernel;
-use super::graph::capture::{self, Gate};
+use super::graph::capture::{self, CaptureGate};
 use super::image::isa_of_driver;
 use super::kernel_report::ReportSlot;
 use super::memory::{PinnedPool, Pool, Retired};
@@ -23,21 +23,21 @@ use crate::sys::{DriverApi, call as api_call};
 
 /// A CUDA device, through its primary context.
 ///
-/// Cheap to copy. The context is retained when the device is first asked for and kept for the life of the process, or
-/// until it is [`reset`](Device::reset); everything made from the device shares it.
+/// Cheap to copy. The first call that opens the device retains the context for the life of the process, or until
+/// [`reset`](Device::reset). Everything made from the device shares the context.
 #[derive(Clone, Copy)]
 pub struct Device(pub(crate) &'static DeviceState);
 
 /// The memory of a device, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryInfo {
-    /// Free for any process, as the driver reports it.
+    /// Bytes free for any process, as the driver reports them.
     pub free: u64,
-    /// All that there is.
+    /// Bytes in all.
     pub total: u64,
 }
 
-/// Limits that every launch is held against, read once.
+/// Limits that every launch is checked against, read once.
 #[derive(Debug)]
 pub(crate) struct Limits {
     pub(crate) block: [u32; 3],
@@ -46,8 +46,10 @@ pub(crate) struct Limits {
     pub(crate) shared_opt_in: u32,
 }
 
-/// What the process keeps for one device. Never freed: contexts are retained for the life of the process, so handles
-/// need no reference count and no order of destruction. What every call looks at comes first, on one cache line.
+/// The state that the process keeps for one device.
+///
+/// It is never freed. Contexts are retained for the life of the process, so handles need no reference count and no
+/// order of destruction. The fields that every call reads come first, on one cache line.
 #[repr(C, align(64))]
 pub(crate) struct DeviceState {
     pub(crate) api: &'static DriverApi,
@@ -63,7 +65,7 @@ pub(crate) struct DeviceState {
     pub(crate) limits: Limits,
     pub(crate) lost: OnceLock<Arc<str>>,
     pub(crate) reset: Reset,
-    pub(crate) gate: Gate,
+    pub(crate) gate: CaptureGate,
     pub(crate) condition_kernel: ConditionKernel,
     pub(crate) events: EventPool,
     pub(crate) pool: Pool,
@@ -75,12 +77,12 @@ pub(crate) struct DeviceState {
     pub(crate) streams: Mutex<Vec<Weak<StreamState>>>,
 }
 
-/// Stream ids are never reused, over all devices: 0 means none.
+/// The next stream id. Ids are unique over all devices and never reused; 0 means no stream.
 pub(crate) static NEXT_STREAM_ID: AtomicU64 = AtomicU64::new(1);
 
 static DEVICES: Mutex<Vec<&'static DeviceState>> = Mutex::new(Vec::new());
 
-/// The version of CUDA that the driver supports, such as `(13, 0)`.
+/// Returns the CUDA version that the driver supports, such as `(13, 0)`.
 ///
 /// # Errors
 ///
@@ -90,7 +92,7 @@ pub fn driver_version() -> Result<(i32, i32)> {
     Ok((version / 1000, version % 1000 / 10))
 }
 
-/// The newest PTX ISA that the driver assembles, such as `(9, 0)`.
+/// Returns the newest PTX ISA that the driver assembles, such as `(9, 0)`.
 ///
 /// # Errors
 ///
@@ -100,11 +102,11 @@ pub fn driver_isa() -> Result<(i32, i32)> {
 }
 
 impl Device {
-    /// How many devices there are.
+    /// Returns the number of devices.
     ///
     /// # Errors
     ///
-    /// The driver cannot be loaded or finds no device; the error says what was tried.
+    /// The driver cannot be loaded or finds no device. The error lists the paths that were tried.
     pub fn count() -> Result<usize> {
         let api = fork::driver()?;
         let mut count = 0;
@@ -113,11 +115,11 @@ impl Device {
         Ok(usize::try_from(count).unwrap_or(0))
     }
 
-    /// The device with this ordinal, from 0.
+    /// Opens the device with this ordinal, counted from 0.
     ///
     /// # Errors
     ///
-    /// No driver, no such device, or its context cannot be made.
+    /// There is no driver, no such device, or the driver cannot create its context.
     pub fn new(ordinal: usize) -> Result<Device> {
         let count = Device::count()?;
         if ordinal >= count {
@@ -133,12 +135,13 @@ impl Device {
         Ok(Device(state))
     }
 
-    /// The device with this UUID, as `nvidia-smi -L` and [`uuid`](Self::uuid) print it, with or without `GPU-`.
+    /// Opens the device with this UUID, in the form that `nvidia-smi -L` and [`uuid`](Self::uuid) print, with or
+    /// without `GPU-`.
     ///
     /// # Errors
     ///
     /// As [`Device::new`].
-    pub fn by_uuid(uuid: &str) -> Result<Device> {
+    pub fn from_uuid(uuid: &str) -> Result<Device> {
         let wanted = uuid.trim().trim_start_matches("GPU-").to_ascii_lowercase();
         let api = fork::driver()?;
         let count = Device::count()?;
@@ -151,7 +154,7 @@ impl Device {
         Err(Error::NoDevice { wanted: uuid.to_owned(), found: found_devices(count) })
     }
 
-    /// Every device, in the driver's order.
+    /// Opens every device, in the driver's order.
     ///
     /// # Errors
     ///
@@ -160,7 +163,7 @@ impl Device {
         (0..Device::count()?).map(Device::new).collect()
     }
 
-    /// The ordinal, from 0.
+    /// The ordinal, counted from 0.
     pub fn ordinal(&self) -> usize {
         self.0.ordinal as usize
     }
@@ -185,12 +188,12 @@ impl Device {
         self.0.capability
     }
 
-    /// All memory of the device, in bytes.
+    /// The total memory of the device, in bytes.
     pub fn total_memory(&self) -> u64 {
         self.0.total_memory
     }
 
-    /// Free and total memory now.
+    /// Returns the free and total memory at this moment.
     ///
     /// # Errors
     ///
@@ -200,7 +203,7 @@ impl Device {
         self.0.memory_info()
     }
 
-    /// The value of an attribute.
+    /// Returns the value of an attribute.
     ///
     /// # Errors
     ///
@@ -209,13 +212,15 @@ impl Device {
         read_attribute(self.0.api, self.0.raw, attribute)
     }
 
-    /// Waits for all work of this device. While another thread captures a graph on it, work that was not given through
-    /// this library is not waited for: the driver would end the capture.
+    /// Waits for all work of this device.
+    ///
+    /// The driver ends a capture when it waits for the whole device. While another thread captures a graph on this
+    /// device, the call therefore waits only for work issued through this library.
     ///
     /// # Errors
     ///
-    /// A fault of that work or an error that it [reported](super::KernelError), [`Error::NotCapturable`] where this thread
-    /// captures, or [`Error::ContextLost`].
+    /// A fault of that work or a [device-side error](super::KernelError), [`Error::NotCapturable`] if this thread is
+    /// capturing, or [`Error::ContextLost`].
     pub fn synchronize(&self) -> Result<()> {
         if capture::on_this_thread() {
             let found = format!("this thread captures a graph while it would wait for {self}");
@@ -226,18 +231,18 @@ impl Device {
         self.0.take_report()
     }
 
-    /// Calls `work` with the device's context current, as other libraries need it to make what belongs to a context. Work
-    /// for a stream goes through [`Stream::with_raw`](super::Stream::with_raw).
+    /// Calls `work` with the device's context current, so that another library can create objects in it. To issue work
+    /// on a stream, use [`Stream::with_raw`](super::Stream::with_raw).
     ///
     /// # Errors
     ///
-    /// Those of `work`, the driver's, or [`Error::ContextLost`].
+    /// The error of `work`, the driver's errors, or [`Error::ContextLost`].
     pub fn with_context<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<R> {
         let _bound = self.0.bind()?;
         work()
     }
 
-    /// Whether the device's context was lost to a fault, or this process was forked from one that had used it.
+    /// Returns whether the device's context was lost to a fault, or this process was forked from one that had used it.
     pub fn is_lost(&self) -> bool {
         self.0.is_lost()
     }
@@ -271,7 +276,7 @@ impl fmt::Display for Device {
 }
 
 impl DeviceState {
-    /// Reads what the device is, and retains its primary context as the last step, so that a failure leaves nothing.
+    /// Reads the device's properties. Retains the primary context last, so that a failure leaves nothing behind.
     pub(super) fn open(ordinal: i32) -> Result<DeviceState> {
         let api = fork::driver()?;
         let raw = device_handle(api, ordinal)?;
@@ -323,7 +328,7 @@ impl DeviceState {
             lost_flag: AtomicBool::new(false),
             lost: OnceLock::new(),
             reset: Reset::default(),
-            gate: Gate::default(),
+            gate: CaptureGate::default(),
             condition_kernel: ConditionKernel::default(),
             events: EventPool::default(),
             pool: Pool::default(),
@@ -335,7 +340,7 @@ impl DeviceState {
         })
     }
 
-    /// Makes this the device that its ordinal stands for.
+    /// Makes this the device of its ordinal.
     fn watch(&'static self, devices: &mut Vec<&'static DeviceState>) {
         fork::raise_in_child(&self.lost_flag);
         devices.retain(|device| device.ordinal != self.ordinal);
@@ -343,11 +348,11 @@ impl DeviceState {
     }
 
     /// As [`watch`](Self::watch), for a device that was reset.
-    pub(super) fn take_the_place_of_the_old(&'static self) {
+    pub(super) fn replace_old(&'static self) {
         self.watch(&mut DEVICES.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Whether this is the device that its ordinal stands for, and not one from before a reset.
+    /// Returns whether this is the current device of its ordinal, not one from before a reset.
     pub(super) fn is_current(&self) -> bool {
         DeviceState::opened().iter().any(|device| std::ptr::eq(*device, self))
     }
@@ -357,8 +362,8 @@ impl DeviceState {
         DEVICES.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Blocks until all work of the device is done. While something is captured, only the work of streams that are held;
-    /// false then.
+    /// Blocks until all work of the device is done, and returns true. During a capture it waits only for the live
+    /// streams, and returns false.
     pub(crate) fn wait_until_idle(&'static self) -> Result<bool> {
         let waited = self.gate.while_none(|| {
             let _bound = self.bind()?;
@@ -367,7 +372,8 @@ impl DeviceState {
         });
         match waited {
             Some(waited) => waited.map(|()| true),
-            // By events, because any of the streams may become part of a capture, which its own wait would spoil.
+            // The context-wide wait would end the capture, as would a wait for a stream that joins it: wait for events
+            // instead.
             None => {
                 let streams = self.live_streams();
                 streams.iter().try_for_each(|stream| stream.mark()?.synchronize()).map(|()| false)
@@ -375,13 +381,14 @@ impl DeviceState {
         }
     }
 
-    /// The streams that are held by anybody; not under the lock, because the last reference to one destroys it.
+    /// The streams that have a live handle. The lock is released first, because dropping the last reference destroys a
+    /// stream.
     pub(crate) fn live_streams(&self) -> Vec<Arc<StreamState>> {
         let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         streams.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Free and total memory; the context must be current.
+    /// Returns the free and total memory. The context must be current.
     pub(crate) fn memory_info(&self) -> Result<MemoryInfo> {
         let (mut free, mut total) = (0usize, 0usize);
         // SAFETY: the pointers are to locals.
@@ -411,7 +418,7 @@ fn read_attribute(api: &DriverApi, raw: CUdevice, attribute: Attribute) -> Resul
     fork::check()?;
     let mut value = 0;
     let code = CUdevice_attribute(attribute.0 as _);
-    // SAFETY: the pointer is to a local; an unknown attribute is an error status.
+    // SAFETY: the pointer is to a local; the driver answers an unknown attribute with an error status.
     let status = unsafe { (api.cuDeviceGetAttribute()?)(&mut value, code, raw) };
     if status.0 != 0 {
         return Err(driver_error("cuDeviceGetAttribute", status.0, format!("attribute {attribute}")));

@@ -1,7 +1,7 @@
-//! Events: marks in a stream's order, and a pool of them for each device.
+//! Events: markers in a stream's order, and a pool of them for each device.
 //!
-//! Making an event takes microseconds and re-using one takes none, so every dropped event goes back to its device's
-//! pool. Re-using one that a stream still waits for is right: a wait is for the record that was current when the wait
+//! Creating an event takes microseconds; reusing one takes none. Every dropped event therefore returns to its device's
+//! pool. An event may be reused while a stream still waits for it: a wait refers to the record that was current when it
 //! was issued.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use crate::sys::driver::{CUevent, CUevent_st};
 const DEFAULT: u32 = 0;
 const DISABLE_TIMING: u32 = 2;
 
-/// Events that are not in use, by whether they take times.
+/// Unused events, with and without timing.
 #[derive(Default)]
 pub(crate) struct EventPool {
     timing: Mutex<Vec<Handle<CUevent_st>>>,
@@ -29,7 +29,7 @@ impl EventPool {
         if timing { &self.timing } else { &self.ordering }
     }
 
-    /// Takes every event out, to be destroyed.
+    /// Removes every event, for the caller to destroy.
     pub(crate) fn take_all(&self) -> Vec<Handle<CUevent_st>> {
         let mut all = std::mem::take(&mut *self.timing.lock().unwrap_or_else(PoisonError::into_inner));
         all.append(&mut self.ordering.lock().unwrap_or_else(PoisonError::into_inner));
@@ -37,7 +37,7 @@ impl EventPool {
     }
 }
 
-/// A driver event that goes back to its device's pool.
+/// A driver event that returns to its device's pool when dropped.
 pub(crate) struct EventCell {
     device: &'static DeviceState,
     pub(crate) raw: Handle<CUevent_st>,
@@ -45,7 +45,7 @@ pub(crate) struct EventCell {
 }
 
 impl EventCell {
-    /// An event of the device, new or re-used. The context must be current.
+    /// Takes an event from the pool or creates one. The context must be current.
     pub(crate) fn take(device: &'static DeviceState, timing: bool) -> Result<EventCell> {
         let pooled = device.events.list(timing).lock().unwrap_or_else(PoisonError::into_inner).pop();
         if let Some(raw) = pooled {
@@ -62,7 +62,7 @@ impl EventCell {
         self.device
     }
 
-    /// Whether everything before the last record is done. Never blocks.
+    /// Returns whether all work before the last record is done. Never blocks.
     pub(crate) fn is_complete(&self) -> Result<bool> {
         let _bound = self.device.bind()?;
         // SAFETY: the event is live.
@@ -73,22 +73,23 @@ impl EventCell {
         self.device.check("cuEventQuery", status).map(|()| true)
     }
 
-    /// As [`is_complete`](Self::is_complete), for whoever only has to know that nothing uses the memory any more: what a
-    /// reset took down does not.
-    pub(crate) fn has_let_go(&self) -> Result<bool> {
+    /// As [`is_complete`](Self::is_complete), for a caller that only needs to know that the memory is unused. True for
+    /// a device that was reset, because a reset ends all work.
+    pub(crate) fn is_released(&self) -> Result<bool> {
         if self.device.was_reset() { Ok(true) } else { self.is_complete() }
     }
 
-    /// As [`synchronize`](Self::synchronize), with the meaning of [`has_let_go`](Self::has_let_go).
-    pub(crate) fn wait_until_let_go(&self) -> Result<()> {
+    /// As [`synchronize`](Self::synchronize), with the meaning of [`is_released`](Self::is_released).
+    pub(crate) fn wait_until_released(&self) -> Result<()> {
         if self.device.was_reset() { Ok(()) } else { self.synchronize() }
     }
 
-    /// Whether what another device's stream was to wait for is over without a wait.
+    /// Returns whether the work before the event ended with its device, so that another device's stream need not wait
+    /// for it.
     ///
     /// # Errors
     ///
-    /// [`Error::ContextLost`] where it will never be done. The driver must not see the event any more.
+    /// [`Error::ContextLost`] if that work will never complete. The driver must not see the event any more.
     pub(crate) fn is_over(&self) -> Result<bool> {
         if !self.device.is_lost() {
             return Ok(false);
@@ -96,7 +97,7 @@ impl EventCell {
         if self.device.was_finished() { Ok(true) } else { Err(self.device.lost_error()) }
     }
 
-    /// Blocks until everything before the last record is done.
+    /// Blocks until all work before the last record is done.
     pub(crate) fn synchronize(&self) -> Result<()> {
         let _bound = self.device.bind()?;
         // SAFETY: the event is live.
@@ -118,7 +119,7 @@ impl Drop for EventCell {
 }
 
 impl DeviceState {
-    /// Destroys the events that are not in use.
+    /// Destroys the unused events.
     pub(crate) fn destroy_pooled_events(&'static self) -> Result<()> {
         let mut result = Ok(());
         for event in self.events.take_all() {
@@ -130,7 +131,7 @@ impl DeviceState {
     }
 }
 
-/// A mark in a stream's order, which other streams and the host can wait for.
+/// A marker in a stream's order that other streams and the host can wait for.
 ///
 /// ```no_run
 /// # fn main() -> selvedge::Result<()> {
@@ -152,19 +153,19 @@ pub struct Event {
     on: u64,
 }
 
-/// What an event marks.
+/// The last record of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Record {
-    /// Nothing; a pooled event still has the record of its earlier life.
+    /// No record by this owner. A pooled event still has the record of an earlier owner.
     None,
-    /// A place in a stream.
+    /// A point in a stream.
     Real,
-    /// A place in the capture with this id.
+    /// A point in the capture with this id.
     Captured(u64),
 }
 
 impl Device {
-    /// An event for ordering. It takes no times, which makes waiting for it cheaper.
+    /// Creates an event for ordering. It records no time, which makes waiting for it cheaper.
     ///
     /// # Errors
     ///
@@ -173,7 +174,7 @@ impl Device {
         self.make_event(false)
     }
 
-    /// An event that takes times, for [`Event::elapsed_ms`].
+    /// Creates an event that records time, for [`Event::elapsed_ms`].
     ///
     /// # Errors
     ///
@@ -189,12 +190,12 @@ impl Device {
 }
 
 impl Event {
-    /// Marks the place behind everything issued to the stream so far; an earlier mark is forgotten. On a stream that is
-    /// captured it marks a place in the capture, for other streams of it to wait for.
+    /// Records the event behind all work issued to the stream so far. A later record replaces an earlier one. On a
+    /// stream that is being captured it marks a point in the capture, which other streams of the capture can wait for.
     ///
     /// # Errors
     ///
-    /// The stream is another device's, the driver's own errors, or [`Error::ContextLost`].
+    /// The stream belongs to another device, the driver's errors, or [`Error::ContextLost`].
     pub fn record(&mut self, stream: &Stream) -> Result<()> {
         let (mine, theirs) = (self.device(), stream.device());
         mine.0.check_alive()?;
@@ -217,7 +218,7 @@ impl Event {
         Ok(())
     }
 
-    /// Fails for a mark that is no place in time.
+    /// Fails if the event was recorded in a capture.
     pub(super) fn outside_of_captures(&self, operation: &'static str) -> Result<()> {
         match self.record {
             Record::Captured(_) => Err(capture::not_capturable(
@@ -228,7 +229,7 @@ impl Event {
         }
     }
 
-    /// Whether the work before the mark is done; true where nothing was recorded. Never blocks.
+    /// Returns whether the work before the event is done; true if nothing was recorded. Never blocks.
     ///
     /// # Errors
     ///
@@ -238,12 +239,11 @@ impl Event {
         if self.record == Record::Real { self.cell.is_complete() } else { Ok(true) }
     }
 
-    /// Blocks until the work before the mark is done; at once where nothing was recorded.
+    /// Blocks until the work before the event is done. Returns at once if nothing was recorded.
     ///
     /// # Errors
     ///
-    /// A fault of that work or an error that the device's kernels [reported](super::KernelError), or
-    /// [`Error::ContextLost`].
+    /// A fault of that work, a [device-side error](super::KernelError), or [`Error::ContextLost`].
     pub fn synchronize(&self) -> Result<()> {
         self.outside_of_captures("Event::synchronize")?;
         if self.record == Record::Real {
@@ -252,11 +252,11 @@ impl Event {
         self.device().0.take_report()
     }
 
-    /// The time from this mark to `end`, in milliseconds, to about half a microsecond.
+    /// Returns the time from this event to `end` in milliseconds, with a resolution of about half a microsecond.
     ///
     /// # Errors
     ///
-    /// One of the two takes no times, was not recorded, or is not complete; or the driver's errors.
+    /// One of the two records no time, was not recorded, or is not complete; or the driver's errors.
     pub fn elapsed_ms(&self, end: &Event) -> Result<f32> {
         for event in [self, end] {
             event.outside_of_captures("Event::elapsed_ms")?;
@@ -264,7 +264,7 @@ impl Event {
                 let found = if event.cell.timing {
                     "an event that was never recorded"
                 } else {
-                    "an event without times"
+                    "an event without timing"
                 };
                 return Err(Error::invalid("elapsed_ms", found, "recorded events of Device::timing_event"));
             }
@@ -283,12 +283,12 @@ impl Event {
         Device(self.cell.device)
     }
 
-    /// The id of the stream that it was recorded on last, or 0.
+    /// The id of the stream that the event was recorded on last, or 0.
     pub(super) fn recorded_on(&self) -> u64 {
         self.on
     }
 
-    /// What the event marks.
+    /// The event's last record.
     pub(crate) fn record_of(&self) -> Record {
         self.record
     }

@@ -1,12 +1,12 @@
-//! Processes that `fork` made of one that had used CUDA.
+//! Detection of processes forked from one that had used CUDA.
 //!
-//! Such a child has the parent's handles and none of the driver's threads; its first driver call may fail, hang or disturb
-//! the parent. So the child is told by `pthread_atfork`, and from then on every device of the parent counts as lost there:
-//! entries answer [`Error::ForkedProcess`] and drops leave the driver alone, by the flag that they read anyway. A child
-//! that another program is started in never gets so far, and one forked before CUDA was used may use it.
+//! Such a child has the parent's handles but none of the driver's threads. Its first driver call may fail, hang or
+//! disturb the parent. A `pthread_atfork` handler therefore marks every device of the parent as lost in the child:
+//! entries return [`Error::ForkedProcess`], and drops skip the driver, by the flag that they read anyway. A child that
+//! executes another program is unaffected, and one forked before the first use of CUDA may use it.
 //!
-//! What must stay true: the handler only stores to atomics, because locks of the parent's other threads stay locked in the
-//! child; for the same reason no `Drop` takes a lock before it has looked at the flag.
+//! Invariants: the handler only stores to atomics, because locks held by the parent's other threads stay locked in the
+//! child. For the same reason no `Drop` takes a lock before it has read the flag.
 
 #[cfg(unix)]
 use std::ffi::c_int;
@@ -17,9 +17,9 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::error::{Error, Result};
 use crate::sys::DriverApi;
 
-/// Whether the driver was initialised, here or in the process that this one was forked from.
+/// True if the driver was initialised, here or in the process that this one was forked from.
 static USED: AtomicBool = AtomicBool::new(false);
-/// Whether this process was forked from one that had used the driver.
+/// True if this process was forked from one that had used the driver.
 static FORKED: AtomicBool = AtomicBool::new(false);
 /// The flags to raise in a child, as a list that only grows.
 static FIRST: AtomicPtr<Watched> = AtomicPtr::new(ptr::null_mut());
@@ -29,7 +29,7 @@ struct Watched {
     next: *mut Watched,
 }
 
-/// The driver's functions, for a process that may use them.
+/// Returns the driver's functions, unless this process was forked after the use of CUDA.
 pub(crate) fn driver() -> Result<&'static DriverApi> {
     check()?;
     watch();
@@ -38,7 +38,7 @@ pub(crate) fn driver() -> Result<&'static DriverApi> {
     Ok(api)
 }
 
-/// Whether this process was forked from one that had used the driver.
+/// Returns whether this process was forked from one that had used the driver.
 pub(crate) fn forked() -> bool {
     FORKED.load(Ordering::Acquire)
 }
@@ -48,7 +48,7 @@ pub(crate) fn check() -> Result<()> {
     if forked() { Err(Error::ForkedProcess) } else { Ok(()) }
 }
 
-/// Raises this flag, too, in a child.
+/// Registers a flag to raise in a child.
 pub(crate) fn raise_in_child(flag: &'static AtomicBool) {
     let entry = Box::into_raw(Box::new(Watched { flag, next: ptr::null_mut() }));
     let mut first = FIRST.load(Ordering::Acquire);
@@ -64,7 +64,7 @@ pub(crate) fn raise_in_child(flag: &'static AtomicBool) {
 
 #[cfg(unix)]
 unsafe extern "C" {
-    /// POSIX. What it registers goes with the library where that is unloaded.
+    /// A POSIX function. The C library removes the handler when it unloads the library that registered it.
     fn pthread_atfork(
         prepare: Option<unsafe extern "C" fn()>,
         parent: Option<unsafe extern "C" fn()>,
@@ -92,7 +92,7 @@ fn watch() {
     ONCE.call_once(|| {
         #[cfg(unix)]
         {
-            // SAFETY: the handler may be called at any fork: it only stores to statics and to flags that live for ever.
+            // SAFETY: the handler may run at any fork: it only stores to statics and to flags that live for ever.
             let status = unsafe { pthread_atfork(None, None, Some(in_child)) };
             if status != 0 {
                 log::warn!(

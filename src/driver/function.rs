@@ -1,4 +1,4 @@
-//! Kernels of a loaded module: what they need and how they fit the device.
+//! Kernels of a loaded module: their requirements and the device's limits.
 
 use std::ffi::CString;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -16,51 +16,51 @@ use crate::sys::driver::{CUfunc_st, CUfunction, CUfunction_attribute};
 #[derive(Clone)]
 pub struct Function(pub(crate) Arc<FunctionState>);
 
-/// What every launch looks at comes first.
+/// The fields that every launch reads come first.
 #[repr(C)]
 pub(crate) struct FunctionState {
     pub(crate) module: Arc<ModuleState>,
     pub(crate) raw: Handle<CUfunc_st>,
     pub(crate) name: &'static KernelName,
     pub(crate) parameters: Option<Vec<Parameter>>,
-    /// What the kernel's name says of them, where it is one of C++.
+    /// The parameter types that the kernel's mangled C++ name declares, if it has one.
     pub(crate) declaration: Option<Declaration>,
     pub(crate) max_threads: u32,
-    /// The only shape of a block that the kernel was compiled for, where it says so.
+    /// The only block shape that the kernel was compiled for, if it declares one.
     pub(super) required_block: Option<Dim3>,
     static_shared: u32,
-    /// Dynamic shared memory that launches may use now, in bytes.
+    /// Dynamic shared memory that launches may use at present, in bytes.
     pub(crate) dynamic_shared: AtomicU32,
     raise: Mutex<()>,
-    /// The signature that was found to fit last; see [`Signature`](super::argument::Signature).
+    /// The signature that last passed the check; see [`Signature`](super::argument::Signature).
     pub(crate) checked: AtomicPtr<()>,
 }
 
-/// What a kernel needs, as the driver reports it.
+/// A kernel's requirements, as the driver reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FunctionAttributes {
-    /// Registers of each thread.
+    /// Registers per thread.
     pub registers: u32,
-    /// Shared memory of each block that the code declares, in bytes.
+    /// Static shared memory per block, in bytes.
     pub shared_bytes: u32,
     /// Constant memory, in bytes.
     pub constant_bytes: u32,
-    /// Local memory of each thread (spills, arrays), in bytes.
+    /// Local memory per thread (spills and arrays), in bytes.
     pub local_bytes: u32,
-    /// Threads that a block may have.
+    /// The largest number of threads per block.
     pub max_threads_per_block: u32,
-    /// The virtual architecture of the PTX it was made from, such as `(6, 0)` for `compute_60`.
+    /// The virtual architecture of the PTX that the kernel was assembled from, such as `(6, 0)` for `compute_60`.
     pub ptx_version: (u32, u32),
-    /// The architecture of its machine code, such as `(9, 0)`.
+    /// The architecture of the machine code, such as `(9, 0)`.
     pub binary_version: (u32, u32),
 }
 
 impl Module {
-    /// The kernel of this name. C++ kernels have mangled names unless they are `extern "C"`.
+    /// Returns the kernel of this name. C++ kernels have mangled names unless they are `extern "C"`.
     ///
     /// # Errors
     ///
-    /// [`Error::UnknownName`] with the names that there are, or the driver's errors.
+    /// [`Error::UnknownName`] with the names of the module's kernels, or the driver's errors.
     pub fn function(&self, name: &str) -> Result<Function> {
         let (module, device) = (&self.0, self.0.device);
         let _bound = device.bind()?;
@@ -89,7 +89,7 @@ impl Module {
             Some(parameters) => Some(parameters),
             None => parameters_of(module, raw)?,
         };
-        // A name that does not go with the image says nothing.
+        // A name that contradicts the image is ignored.
         let declaration = Declaration::of(name)
             .filter(|declared| parameters.as_ref().is_none_or(|all| all.len() == declared.len()));
         if let (Some(declaration), Some(parameters)) = (&declaration, &mut parameters) {
@@ -123,7 +123,8 @@ fn read_attribute(
     Ok(u32::try_from(value).unwrap_or(0))
 }
 
-/// The parameters as the driver tells them, from CUDA 12.4 on: sizes and offsets, but no kinds.
+/// The sizes and offsets of the parameters as the driver reports them, from CUDA 12.4 on. It does not report their
+/// kinds.
 fn parameters_of(module: &ModuleState, raw: Handle<CUfunc_st>) -> Result<Option<Vec<Parameter>>> {
     let Ok(get) = module.device.api.cuFuncGetParamInfo() else {
         return Ok(None);
@@ -143,7 +144,7 @@ fn parameters_of(module: &ModuleState, raw: Handle<CUfunc_st>) -> Result<Option<
 }
 
 impl FunctionState {
-    /// Lets launches use this much dynamic shared memory; the driver allows 48 KB until it is asked.
+    /// Lets launches use this much dynamic shared memory. The driver's default limit is 48 KB.
     #[cold]
     pub(crate) fn raise_dynamic_shared(&self, bytes: u32) -> Result<()> {
         let device = self.module.device;
@@ -162,8 +163,8 @@ impl FunctionState {
         }
         let _bound = device.bind()?;
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        // To the limit at once: the attribute belongs to the driver's function, which other `Function`s share, and a smaller
-        // value of one would take away what another was given.
+        // Raise the limit to the maximum at once. The attribute belongs to the driver's function, which other
+        // `Function`s share, so a smaller value for one would lower the limit of another.
         // SAFETY: the function is of a live module.
         unsafe { call!(device, cuFuncSetAttribute(self.raw.0, attribute, limit as i32))? };
         self.dynamic_shared.store(limit, Ordering::Release);
@@ -186,17 +187,17 @@ impl Function {
         self.0.name.as_str()
     }
 
-    /// The module that it is of.
+    /// The module that the kernel belongs to.
     pub fn module(&self) -> Module {
         Module(self.0.module.clone())
     }
 
-    /// The parameters, where image or driver tells: size of each, and kind where PTX or a C++ name says it.
+    /// The size of each parameter if the image or the driver gives it, and its kind if PTX or a C++ name gives it.
     pub fn parameters(&self) -> Option<&[Parameter]> {
         self.0.parameters.as_deref()
     }
 
-    /// What the kernel needs.
+    /// Returns the kernel's requirements.
     ///
     /// # Errors
     ///
@@ -216,11 +217,12 @@ impl Function {
         })
     }
 
-    /// How many blocks of `threads` threads and this much dynamic shared memory (bytes) one multiprocessor holds.
+    /// Returns how many blocks of `threads` threads and `dynamic_shared` bytes of dynamic shared memory one
+    /// multiprocessor holds.
     ///
     /// # Errors
     ///
-    /// More shared memory than there is, the driver's errors, or [`Error::ContextLost`].
+    /// More shared memory than the device has, the driver's errors, or [`Error::ContextLost`].
     pub fn occupancy(&self, threads: u32, dynamic_shared: u32) -> Result<u32> {
         self.0.allow_dynamic_shared(dynamic_shared)?;
         let device = self.0.module.device;
@@ -237,7 +239,7 @@ impl Function {
         Ok(u32::try_from(blocks).unwrap_or(0))
     }
 
-    /// A block size that fills a multiprocessor best, and the blocks that fill the device: `(grid, block)`.
+    /// Returns the grid and block sizes that give the highest occupancy, as `(grid, block)`.
     ///
     /// # Errors
     ///
@@ -258,17 +260,17 @@ impl Function {
         Ok((u32::try_from(grid).unwrap_or(0), u32::try_from(block).unwrap_or(0)))
     }
 
-    /// How many clusters of a launch the device holds at once.
+    /// Returns how many clusters of a launch the device holds at once.
     ///
     /// # Errors
     ///
-    /// A driver older than CUDA 11.7, a launch that cannot be, or the driver's errors.
+    /// The driver is older than CUDA 11.7, the launch is impossible, or the driver's errors.
     pub fn active_clusters(&self, config: &LaunchConfig) -> Result<u32> {
         self.check_config(config)?;
         let device = self.0.module.device;
         let _bound = device.bind()?;
         let mut clusters = 0;
-        // Older drivers do not know of an overlap, which changes nothing here.
+        // Older drivers do not know the attribute for overlapping launches, which does not affect the result.
         config.in_order().with_raw(std::ptr::null_mut(), |raw| {
             // SAFETY: the function is of a live module; the pointers are to locals.
             unsafe { call!(device, cuOccupancyMaxActiveClusters(&mut clusters, self.0.raw.0, raw)) }
@@ -276,7 +278,7 @@ impl Function {
         Ok(u32::try_from(clusters).unwrap_or(0))
     }
 
-    /// Holds a launch's shape against what kernel and device allow.
+    /// Checks a launch's shape against the limits of the kernel and the device.
     pub(crate) fn check_config(&self, config: &LaunchConfig) -> Result<()> {
         let (state, limits) = (&*self.0, &self.0.module.device.limits);
         let threads = config.block.count();
@@ -331,7 +333,7 @@ impl Function {
         Error::invalid(
             "a launch",
             found,
-            format!("{wanted}, which kernel '{}' was compiled for", self.name()),
+            format!("{wanted}, the shape that kernel '{}' was compiled for", self.name()),
         )
     }
 }

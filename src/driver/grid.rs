@@ -1,17 +1,17 @@
-//! Shapes of launches, from what is to be computed and from what a kernel fills the device with.
+//! Launch shapes, from the size of the problem and the occupancy of a kernel.
 
 use super::function::Function;
 use super::launch::{Dim3, LaunchConfig};
 use crate::error::{Error, Result};
 
 impl LaunchConfig {
-    /// One thread for each element of a row-major matrix: x counts columns, y rows, in blocks of 32 x 8 threads. The kernel
-    /// must leave out what is past the ends.
+    /// One thread per element of a row-major matrix: x counts columns, y counts rows, in blocks of 32 x 8 threads. The
+    /// kernel must skip positions past the ends.
     ///
     /// # Errors
     ///
-    /// [`Error::LaunchLimit`] for more than 524,280 rows or 2³⁶ columns, which no grid has; transpose, or let the kernel
-    /// loop.
+    /// [`Error::LaunchLimit`] for more than 524,280 rows or 2³⁶ columns, the limits of a grid. Transpose the matrix, or
+    /// let the kernel loop.
     pub fn for_matrix(rows: usize, columns: usize) -> Result<LaunchConfig> {
         const BLOCK: Dim3 = Dim3 { x: 32, y: 8, z: 1 };
         let x = blocks("grid x", columns, BLOCK.x, i32::MAX as u32, any_device)?;
@@ -24,7 +24,7 @@ fn any_device() -> String {
     "every device".to_owned()
 }
 
-/// How many blocks of so many threads cover `count`; at least one.
+/// Returns how many blocks of `threads` threads cover `count`; at least one.
 fn blocks(
     what: &'static str,
     count: usize,
@@ -42,29 +42,30 @@ fn blocks(
 }
 
 impl Function {
-    /// One thread for each of `count` elements, in blocks of the size that fills a multiprocessor best with this kernel and
-    /// so much dynamic shared memory for each block (bytes). The kernel must leave out what is past the end.
+    /// One thread for each of `count` elements, in blocks of the size with the highest occupancy for this kernel and
+    /// `dynamic_shared` bytes of dynamic shared memory per block. The kernel must skip positions past the end.
     ///
     /// # Errors
     ///
-    /// [`Error::LaunchLimit`] for more elements than a grid of the device has threads, which
-    /// [`config_for_loop`](Self::config_for_loop) is for; those of [`suggested_block_size`](Self::suggested_block_size).
+    /// [`Error::LaunchLimit`] for more elements than a grid of the device has threads (use
+    /// [`config_for_loop`](Self::config_for_loop) instead), or the errors of
+    /// [`suggested_block_size`](Self::suggested_block_size).
     pub fn config_for_elements(&self, count: usize, dynamic_shared: u32) -> Result<LaunchConfig> {
         let (_, block) = self.suggested_shape(dynamic_shared)?;
         let device = self.0.module.device;
         let limit_of = || format!("device {}", device.ordinal);
-        // No shape that a kernel requires has more threads than u32 counts: a block has 1024.
+        // A required block shape never has more threads than `u32` counts: a block has at most 1024.
         let threads = u32::try_from(block.count()).unwrap_or(u32::MAX);
         let grid = blocks("grid x", count, threads, device.limits.grid[0], limit_of)?;
         Ok(LaunchConfig::new(grid, block).shared(dynamic_shared))
     }
 
-    /// For a kernel whose threads each loop over elements a grid apart: as many blocks as the device holds at once, and no
-    /// more than `count` elements need.
+    /// A shape for a grid-stride loop: as many blocks as the device holds at once, but no more than `count` elements
+    /// need.
     ///
     /// # Errors
     ///
-    /// Those of [`suggested_block_size`](Self::suggested_block_size).
+    /// The errors of [`suggested_block_size`](Self::suggested_block_size).
     pub fn config_for_loop(&self, count: usize, dynamic_shared: u32) -> Result<LaunchConfig> {
         let (most, block) = self.suggested_shape(dynamic_shared)?;
         let threads = usize::try_from(block.count()).unwrap_or(usize::MAX).max(1);
@@ -72,7 +73,8 @@ impl Function {
         Ok(LaunchConfig::new(needed.min(most).max(1), block).shared(dynamic_shared))
     }
 
-    /// The blocks that fill the device, and their shape: the one that the kernel was compiled for, where it says so.
+    /// The number of blocks that fill the device, and their shape: the one that the kernel requires, if it requires
+    /// one.
     fn suggested_shape(&self, dynamic_shared: u32) -> Result<(u32, Dim3)> {
         let (grid, block) = self.suggested_block_size(dynamic_shared)?;
         match self.0.required_block {

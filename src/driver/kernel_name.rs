@@ -1,8 +1,8 @@
-//! Names of kernels, kept for errors.
+//! Interned kernel names, for errors.
 
 use std::sync::{Mutex, PoisonError};
 
-/// A kernel's name that lives as long as the process, so that a fault can name it after its module is gone.
+/// A kernel's name that lives as long as the process, so that a fault can name the kernel after its module is gone.
 pub(crate) struct KernelName(&'static str);
 
 static KERNEL_NAMES: Mutex<Vec<&'static KernelName>> = Mutex::new(Vec::new());
@@ -12,7 +12,7 @@ impl KernelName {
         self.0
     }
 
-    /// The one entry for this name; as many stay as there are different names.
+    /// Returns the one entry for this name. Entries are never freed, one per distinct name.
     pub(crate) fn intern(name: &str) -> &'static KernelName {
         let mut names = KERNEL_NAMES.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = names.iter().find(|known| known.0 == name) {

@@ -1,19 +1,19 @@
-//! Errors that kernels report while they run, returned by the next call that waits for the device.
+//! Device-side errors: errors that kernels report while they run, returned by the next call that waits for the device.
 //!
-//! Each device has one report in page-locked memory, which its kernels write and the host reads. A kernel that finds an
-//! error claims the report, fills it in and completes it; others find it claimed and go on. Whoever waits for the device
-//! afterwards looks at it, which is one load from the host's own memory, turns a complete report into an error, and takes
-//! it. So checks cost no copy and no wait of their own, work in captured graphs and on any stream, and an error is
-//! returned once.
+//! Each device has one report in page-locked memory. Its kernels write it and the host reads it. A kernel that finds an
+//! error claims the report, fills it in and completes it; other kernels see the claim and go on. Every wait for the
+//! device then loads the counters, turns a complete report into an error, and frees the report. Checks therefore need
+//! no copy and no wait of their own, work in captured graphs and on any stream, and an error is returned once.
 //!
-//! The host may take a report while kernels of other streams run, and an atomic operation of theirs on the host's memory is
-//! one among the device's threads alone: over the bus it may be a read and a write, between which the host's own word
-//! would be lost. So no word is written from both sides. They count: a report is claimed where `claimed` is one ahead of
-//! `taken`, complete where `complete` is, and free where all three are the same. Kernels on several streams, in graphs or
-//! not, contend for `claimed` by compare and swap; kernels of another device have another report.
+//! The host may free a report while kernels of other streams run. A device's atomic operation on host memory is atomic
+//! only among the threads of that device: over the bus it may be a read and a write, between which a store by the host
+//! would be lost. Host and device therefore never write the same word. They count instead: a report is claimed if
+//! `claimed` is one ahead of `taken`, complete if `complete` is, and free if all three are equal. Kernels on several
+//! streams contend for `claimed` by compare and swap. Each device has its own report.
 //!
-//! Invariants: kernels write `claimed` and `complete`, the host writes `taken`; the rest is written by the kernel that has
-//! claimed the report and not completed it, and read while it is complete and not taken.
+//! Invariants: kernels write `claimed` and `complete`, and the host writes `taken`. Only the kernel that claimed the
+//! report writes the other fields, before it completes the report. The host reads them only while the report is
+//! complete and not taken.
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -22,12 +22,12 @@ use super::argument::RawAddress;
 use super::device::{Device, DeviceState};
 use crate::error::{Error, Result};
 
-/// An error that kernels report: which operation it belongs to, and what becomes of a report.
+/// A device-side error: its operation, and a function that converts a report to an [`Error`].
 ///
-/// It is a `static`; a kernel gets its [`code`](Self::code) and the address of [`Device::report_address`] as arguments, and
-/// calls `selvedge::report` of the header `selvedge/report.cuh` (which [`nvrtc`](crate::nvrtc) knows) where it finds the
-/// error. The kernel goes on, and so does the stream. The next call that waits for the device returns the error, once, on
-/// whichever thread: [`Stream::synchronize`](super::Stream::synchronize), [`Device::synchronize`], a copy to the host.
+/// It is a `static`. A kernel gets its [`code`](Self::code) and the address of [`Device::report_address`] as arguments,
+/// and calls `selvedge::report` of the header `selvedge/report.cuh` (supplied by [`nvrtc`](crate::nvrtc)) when it finds
+/// the error. The kernel and the stream go on. The next call that waits for the device, on any thread, returns the
+/// error once: [`Stream::synchronize`](super::Stream::synchronize), [`Device::synchronize`], or a copy to the host.
 ///
 /// ```no_run
 /// use selvedge::driver::{Device, KernelError};
@@ -66,25 +66,25 @@ pub struct KernelError {
     code: OnceLock<u32>,
 }
 
-/// The report of a kernel.
+/// The report of a device-side error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelReport {
     /// The operation of the [`KernelError`].
     pub operation: &'static str,
-    /// The axis that the index counts along; none where the kernel gave `selvedge::no_axis`.
+    /// The axis that the index counts along; none if the kernel passed `selvedge::no_axis`.
     pub axis: Option<usize>,
-    /// The index, or another value that is wrong.
+    /// The index, or another offending value.
     pub index: i64,
-    /// Positions that there are, or another limit.
+    /// The number of valid positions, or another limit.
     pub size: u64,
 }
 
-/// Every error whose code was asked for; a code is a position here.
+/// Every error whose code was requested. A code is an index in this list.
 static KERNEL_ERRORS: Mutex<Vec<&'static KernelError>> = Mutex::new(Vec::new());
 
 impl KernelError {
-    /// An error of this operation, made of a report by `error`.
+    /// An error of this operation. `error` converts its reports.
     pub const fn new(operation: &'static str, error: fn(&KernelReport) -> Error) -> KernelError {
         KernelError { operation, error, code: OnceLock::new() }
     }
@@ -104,7 +104,7 @@ impl KernelError {
         self.operation
     }
 
-    /// The number by which kernels name this error, the same for the life of the process.
+    /// The number by which kernels identify this error, constant for the life of the process.
     pub fn code(&'static self) -> u32 {
         *self.code.get_or_init(|| {
             let mut known = KERNEL_ERRORS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -113,7 +113,7 @@ impl KernelError {
         })
     }
 
-    /// The error for a report of this code.
+    /// Returns the error for a report with this code.
     #[cold]
     fn of_report(code: u32, axis: u32, index: i64, size: u64) -> Error {
         let known = KERNEL_ERRORS.lock().unwrap_or_else(PoisonError::into_inner).get(code as usize).copied();
@@ -131,7 +131,7 @@ impl KernelError {
 /// `selvedge::no_axis` of report.cuh.
 pub(crate) const NO_AXIS: u32 = u32::MAX;
 
-/// Exactly the `kernel_report` of report.cuh.
+/// The layout of `kernel_report` in report.cuh.
 #[repr(C)]
 struct Report {
     claimed: AtomicU32,
@@ -140,23 +140,23 @@ struct Report {
     axis: u32,
     index: i64,
     size: u64,
-    /// So that no atomic operation of a device on its words reaches the host's one, by whatever width the bus has.
+    /// Padding, so that a device's wide atomic operation on its words never touches the host's word.
     apart: [u32; 24],
     taken: AtomicU32,
 }
 
 const WORDS: usize = size_of::<Report>() / 8;
 
-/// A device's report: in page-locked memory from its first use on, which goes with the context.
+/// A device's report, in page-locked memory from its first use until the context ends.
 #[derive(Default)]
 pub(super) struct ReportSlot(AtomicPtr<Report>);
 
 impl Device {
-    /// The address of this device's report, the argument by which kernels return errors; see [`KernelError`].
+    /// Returns the address of this device's report, which kernels take as an argument; see [`KernelError`].
     ///
     /// # Errors
     ///
-    /// The driver's, where there is no page-locked memory, or [`Error::ContextLost`].
+    /// The driver cannot allocate page-locked memory, or [`Error::ContextLost`].
     pub fn report_address(&self) -> Result<RawAddress> {
         let slot = &self.0.report.0;
         let known = slot.load(Ordering::Acquire);
@@ -168,7 +168,7 @@ impl Device {
         let made: *mut Report = memory.as_mut_ptr().cast();
         match slot.compare_exchange(std::ptr::null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => {
-                // The device's state is never freed, and kernels may write the report for as long as the context is there.
+                // The device's state is never freed, and kernels may write the report while the context exists.
                 std::mem::forget(memory);
                 Ok(RawAddress(made.addr() as u64))
             }
@@ -178,26 +178,26 @@ impl Device {
 }
 
 impl DeviceState {
-    /// After a wait for work of the device: the error that a kernel of it has reported, once.
+    /// Returns the error that a kernel of the device has reported, once. Called after a wait for work of the device.
     #[inline]
     pub(crate) fn take_report(&self) -> Result<()> {
         let report = self.report.0.load(Ordering::Acquire);
         if report.is_null() || self.is_lost() {
             return Ok(());
         }
-        // SAFETY: the memory is a report for as long as the context is there; the lock makes this the only reader.
+        // SAFETY: the memory is a report while the context exists; the lock makes this the only reader.
         unsafe { take(report) }
     }
 }
 
-/// Readers of reports, one at a time.
+/// Serializes readers of reports.
 static TAKING: Mutex<()> = Mutex::new(());
 
 /// # Safety
 ///
-/// A report that is whole and only written by the rule above.
+/// `report` points to a valid report that is written only as the invariants allow.
 unsafe fn take(report: *mut Report) -> Result<()> {
-    // SAFETY: the caller's; devices and this read and write the counts as whole words.
+    // SAFETY: the caller vouches for the report; devices and this function access the counts as whole words.
     let (complete, taken) = unsafe { (&(*report).complete, &(*report).taken) };
     if complete.load(Ordering::Acquire) == taken.load(Ordering::Relaxed) {
         return Ok(());
@@ -207,10 +207,10 @@ unsafe fn take(report: *mut Report) -> Result<()> {
     if count == taken.load(Ordering::Relaxed) {
         return Ok(());
     }
-    // SAFETY: complete and not taken, so nobody writes the rest.
+    // SAFETY: complete and not taken, so nobody writes the other fields.
     let (code, axis, index, size) =
         unsafe { ((*report).code, (*report).axis, (*report).index, (*report).size) };
-    // After the rest was read: the next kernel may write it from now on.
+    // Stored after the fields were read: the next kernel may write them from now on.
     taken.store(count, Ordering::Release);
     Err(KernelError::of_report(code, axis, index, size))
 }
@@ -240,7 +240,7 @@ mod tests {
             taken: AtomicU32::new(u32::MAX),
         };
         let text = |report: &mut Report| {
-            // SAFETY: a whole report that only this test writes.
+            // SAFETY: a valid report that only this test writes.
             unsafe { take(report) }.err().map(|error| error.to_string())
         };
         // Claimed, and not complete: a kernel is writing it.

@@ -1,8 +1,8 @@
-//! Launches: their shape, and the call itself.
+//! Launches: their shape, and the driver call.
 //!
-//! Whether the arguments fit the kernel is found out once for each kernel and tuple type, and the answer kept: a later
-//! launch compares one pointer. A list made at run time is checked at each launch. A typed launch is then the current
-//! context, one compare for each buffer, and the driver's own call.
+//! Arguments are checked once for each kernel and tuple type, and the result is cached: a later launch compares one
+//! pointer. A list made at run time is checked at each launch. A typed launch then costs a check of the current
+//! context, one compare per buffer, and the driver's call.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::argument::{KernelArguments, LaunchTarget};
 use super::context::stream_call;
 use super::function::{Function, FunctionState};
-use super::graph::capture::{self, Entry};
+use super::graph::capture::{self, CaptureRoute};
 use super::image::{ArgumentType, Declaration};
 use super::memory::Access;
 use super::stream::{Stream, StreamState};
@@ -34,7 +34,7 @@ pub struct Dim3 {
 }
 
 impl Dim3 {
-    /// The product of the extents, which a launch never nears the limit of.
+    /// The product of the extents. Launch limits keep it far from overflow.
     #[inline]
     pub fn count(self) -> u64 {
         (u64::from(self.x) * u64::from(self.y)).saturating_mul(u64::from(self.z))
@@ -71,7 +71,7 @@ impl fmt::Display for Dim3 {
     }
 }
 
-/// The shape of a launch and how it is scheduled.
+/// The shape and the attributes of a launch.
 ///
 /// ```
 /// use selvedge::driver::LaunchConfig;
@@ -81,11 +81,11 @@ impl fmt::Display for Dim3 {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchConfig {
-    /// Blocks.
+    /// Blocks in the grid.
     pub grid: Dim3,
-    /// Threads of each block.
+    /// Threads per block.
     pub block: Dim3,
-    /// Dynamic shared memory of each block, in bytes. Past 48 KB the kernel is opted in by itself.
+    /// Dynamic shared memory per block, in bytes. The launch opts the kernel in to more than 48 KB.
     pub shared: u32,
     cluster: Option<Dim3>,
     cooperative: bool,
@@ -107,7 +107,7 @@ impl LaunchConfig {
         }
     }
 
-    /// One thread for each of `count` elements, in blocks of 256: the kernel must leave out what is past the end. More
+    /// One thread for each of `count` elements, in blocks of 256. The kernel must skip positions past the end. More
     /// elements than a grid has threads (5·10¹¹) need a kernel that loops.
     pub fn for_elements(count: usize) -> LaunchConfig {
         const BLOCK: usize = 256;
@@ -115,42 +115,43 @@ impl LaunchConfig {
         LaunchConfig::new(blocks as u32, BLOCK as u32)
     }
 
-    /// With this much dynamic shared memory for each block, in bytes.
+    /// Sets the dynamic shared memory per block, in bytes.
     pub fn shared(mut self, bytes: u32) -> LaunchConfig {
         self.shared = bytes;
         self
     }
 
-    /// With blocks in clusters of this shape, which must divide the grid (compute capability 9.0 and up).
+    /// Groups blocks in clusters of this shape, which must divide the grid (compute capability 9.0 and up).
     pub fn cluster(mut self, cluster: impl Into<Dim3>) -> LaunchConfig {
         self.cluster = Some(cluster.into());
         self
     }
 
-    /// With all blocks on the device at once, so that they may wait for each other.
+    /// Launches all blocks at once, so that they may wait for each other.
     pub fn cooperative(mut self) -> LaunchConfig {
         self.cooperative = true;
         self
     }
 
-    /// Allowed to start before the kernel ahead of it on the stream has ended: when all blocks of that one have ended or said
-    /// `griddepcontrol.launch_dependents`. The kernel waits for its end by `griddepcontrol.wait`, in every block.
+    /// Lets the kernel start before the preceding kernel of the stream has ended (programmatic dependent launch): once
+    /// all blocks of that kernel have ended or executed `griddepcontrol.launch_dependents`. Every block of this kernel
+    /// waits for its end by `griddepcontrol.wait`.
     ///
-    /// It is permission, not a wish that can fail: the launch is a plain one, which such a kernel cannot tell, on devices
-    /// before compute capability 9.0, with drivers before CUDA 11.8, in a capture with drivers before CUDA 12.3, and in a part
-    /// of a graph that is captured by [`run_if`](Stream::run_if) or [`run_while`](Stream::run_while).
+    /// The attribute is a permission and never fails. The launch is an ordinary one, which the kernel cannot detect, on
+    /// devices before compute capability 9.0, with drivers before CUDA 11.8, in a capture with drivers before CUDA
+    /// 12.3, and in the body of [`run_if`](Stream::run_if) or [`run_while`](Stream::run_while).
     pub fn programmatic_dependent(mut self) -> LaunchConfig {
         self.programmatic_dependent = true;
         self
     }
 
-    /// With a priority of its own, instead of the stream's.
+    /// Sets a priority that replaces the stream's.
     pub fn priority(mut self, priority: i32) -> LaunchConfig {
         self.priority = Some(priority);
         self
     }
 
-    /// The same behind everything ahead of it.
+    /// The same launch without programmatic dependence.
     pub(super) fn in_order(mut self) -> LaunchConfig {
         self.programmatic_dependent = false;
         self
@@ -161,7 +162,7 @@ impl LaunchConfig {
         self.cluster.is_none() && !self.cooperative && !self.programmatic_dependent && self.priority.is_none()
     }
 
-    /// Calls `use_it` with the driver's form of the launch, which lives as long as that call.
+    /// Calls `use_it` with the driver's launch structure, which lives as long as that call.
     pub(crate) fn with_raw<R>(&self, stream: CUstream, use_it: impl FnOnce(*const CUlaunchConfig) -> R) -> R {
         let mut attributes = [CUlaunchAttribute::default(); 4];
         let mut count = 0;
@@ -205,28 +206,31 @@ impl LaunchConfig {
 }
 
 impl Function {
-    /// Launches the kernel on a stream with a tuple of arguments: `&buffer` for what it reads, `&mut buffer` for what it
-    /// writes, scalars, [`ByValue`](super::ByValue) structs; or with a list of [`Argument`](super::Argument)s made at run time.
+    /// Launches the kernel on a stream with a tuple of arguments: `&buffer` to read, `&mut buffer` to write, scalars,
+    /// and [`ByValue`](super::ByValue) structs. Alternatively, pass a list of [`Argument`](super::Argument)s made at
+    /// run time.
     ///
-    /// The stream first waits for everything that still uses the buffers, on whichever stream that is. The call returns
-    /// when the launch is queued; what the kernel does wrong is reported by the next call that waits.
+    /// The stream first waits for all earlier uses of the buffers, on any stream. The call returns when the launch is
+    /// queued. The next call that waits reports a fault of the kernel.
     ///
     /// # Errors
     ///
     /// [`Error::ArgumentCount`], [`Error::ArgumentMismatch`], [`Error::LaunchLimit`], [`Error::DeviceMismatch`], the
-    /// driver's errors, or [`Error::ContextLost`]. Nothing is launched then.
+    /// driver's errors, or [`Error::ContextLost`]. Nothing is then launched.
     ///
     /// # Safety
     ///
-    /// - Each buffer has at least the length that the kernel uses, and its element type: that is checked where the kernel
-    ///   has a C++ name, which says what a parameter points to (see [`Declaration`](super::image::Declaration)).
-    /// - The kernel writes only to memory passed as `&mut`, and what it does with [`RawAddress`](super::RawAddress) or
-    ///   addresses it finds in memory is ordered by the caller.
-    /// - A kernel launched with [`programmatic_dependent`](LaunchConfig::programmatic_dependent) touches no memory before
-    ///   its `griddepcontrol.wait`, and every thread that touches memory waits: until then the kernel ahead of it runs. Every
-    ///   block waits, also one that touches none: what is ordered behind this kernel is so behind those ahead of it.
-    /// - Where neither image nor driver tells the parameters ([`Function::parameters`] is `None`), the arguments fit them.
-    /// - Two threads do not launch one list at the same time where it writes.
+    /// - Each buffer has the element type and at least the length that the kernel uses. The type is checked if the
+    ///   kernel has a C++ name, which gives the pointee of each parameter (see
+    ///   [`Declaration`](super::image::Declaration)).
+    /// - The kernel writes only to memory passed as `&mut`. The caller orders its uses of a
+    ///   [`RawAddress`](super::RawAddress) and of addresses that it finds in memory.
+    /// - A kernel launched with [`programmatic_dependent`](LaunchConfig::programmatic_dependent) touches no memory
+    ///   before its `griddepcontrol.wait`, because the preceding kernel still runs. Every thread that touches memory
+    ///   waits. At least one thread of every block waits, so that work ordered behind this kernel is also ordered
+    ///   behind the preceding ones.
+    /// - If neither image nor driver gives the parameters ([`Function::parameters`] is `None`), the arguments fit them.
+    /// - Two threads do not launch one list at the same time if it has an argument to write.
     #[inline]
     pub unsafe fn launch<A: KernelArguments>(
         &self,
@@ -236,7 +240,8 @@ impl Function {
     ) -> Result<()> {
         self.0.check(&arguments)?;
         self.check_config(&config)?;
-        // SAFETY: the arguments fit the parameters and are entered before the launch; the rest is the caller's word.
+        // SAFETY: the arguments fit the parameters and are registered before the launch; the caller vouches for the
+        // rest.
         unsafe {
             self.issue(
                 stream.state(),
@@ -247,7 +252,7 @@ impl Function {
         }
     }
 
-    /// Whether arguments of this type fit the kernel, as its first launch with them asks.
+    /// Checks that arguments of this type fit the kernel, as its first launch with them does.
     ///
     /// # Errors
     ///
@@ -258,8 +263,8 @@ impl Function {
 
     /// # Safety
     ///
-    /// `pointers` are to values that fit the kernel's parameters, and `enter` orders the stream behind what they name;
-    /// [`check_config`](Self::check_config) has said that the kernel may be launched like this.
+    /// `pointers` are to values that fit the kernel's parameters. `enter` orders the stream behind the uses of their
+    /// memory. [`check_config`](Self::check_config) has accepted the launch.
     #[inline]
     pub(super) unsafe fn issue(
         &self,
@@ -272,7 +277,7 @@ impl Function {
         if !std::ptr::eq(function.module.device, stream.device) {
             return Err(self.wrong_device(stream));
         }
-        // Waits bind contexts of their own, so the launch's comes after them.
+        // Waits bind contexts of their own, so they come before the binding of the launch.
         join_capture(stream, &enter)?;
         function.enter(stream)?;
         enter(LaunchTarget::stream(stream))?;
@@ -302,18 +307,19 @@ impl Function {
 }
 
 impl Stream {
-    /// Gives work to the stream by other means, such as another library, in order with everything else.
+    /// Issues work on the stream by other means, such as another library, in order with all other work.
     ///
-    /// `work` is called with the driver's `CUstream` and the device's context current. `arguments` name the memory:
-    /// `&buffer` where the work reads, `&mut buffer` where it writes. It must queue the work, not wait for it.
+    /// The call runs `work` with the driver's `CUstream` and the device's context current. `arguments` name the memory:
+    /// `&buffer` if the work reads it, `&mut buffer` if it writes it. `work` must queue its operations and not wait for
+    /// them.
     ///
     /// # Errors
     ///
-    /// Those of `work`, memory that the device cannot reach, the driver's errors, or [`Error::ContextLost`].
+    /// The error of `work`, memory that the device cannot reach, the driver's errors, or [`Error::ContextLost`].
     ///
     /// # Safety
     ///
-    /// The work stays inside the buffers, writes only to those passed as `&mut`, and goes to the given stream alone.
+    /// The work stays inside the buffers, writes only to those passed as `&mut`, and uses the given stream alone.
     pub unsafe fn with_raw<A: KernelArguments>(
         &self,
         arguments: A,
@@ -326,18 +332,18 @@ impl Stream {
     }
 }
 
-/// Whether a launch on the stream can be allowed to overlap the kernel ahead. The caller is counted in flight.
+/// Returns whether a launch on the stream may overlap the preceding kernel. The caller is counted in flight.
 fn may_overlap(stream: &StreamState) -> bool {
     /// The first driver that knows the attribute.
     const CUDA_11_8: i32 = 11080;
     let device = stream.device;
     let is_known = device.capability >= (9, 0) && device.api.version() >= CUDA_11_8;
-    // In a graph such a launch is an edge of its own kind, which drivers have since they tell the kinds of edges. Nobody
-    // says that the body of a conditional node may have one.
+    // In a graph such a launch is an edge of its own kind, supported by drivers that report edge kinds. CUDA does not
+    // document it for the body of a conditional node.
     is_known && (!stream.slot.is_open() || device.api.cuGraphGetEdges().is_ok() && !stream.slot.is_of_part())
 }
 
-/// Takes the stream into this thread's capture, where an argument makes the launch a part of it.
+/// Adds the stream to this thread's capture if an argument makes the launch a part of it.
 #[inline]
 fn join_capture(stream: &Arc<StreamState>, enter: impl Fn(LaunchTarget<'_>) -> Result<()>) -> Result<()> {
     if !capture::any() {
@@ -350,11 +356,11 @@ fn join_capture(stream: &Arc<StreamState>, enter: impl Fn(LaunchTarget<'_>) -> R
 }
 
 impl FunctionState {
-    /// Says that the stream uses the kernel's code; a graph holds it.
+    /// Registers the stream as a user of the kernel's code. A graph holds the kernel.
     #[inline]
     fn enter(self: &Arc<Self>, stream: &Arc<StreamState>) -> Result<()> {
         if capture::any() {
-            if let Entry::Captured = capture::enter_function(stream, self) {
+            if let CaptureRoute::Captured = capture::enter_function(stream, self) {
                 return Ok(());
             }
         }
@@ -441,7 +447,7 @@ impl FunctionState {
         })
     }
 
-    /// Holds arguments against the parameters; a type that was found to fit last is not looked at again.
+    /// Checks the arguments against the parameters, unless their type was the last to pass.
     #[inline]
     pub(crate) fn check<A: KernelArguments>(&self, arguments: &A) -> Result<()> {
         let Some(signature) = A::SIGNATURE else { return self.check_types(arguments.types()) };

@@ -59,7 +59,9 @@ pub use device::{Device, MemoryInfo, driver_isa, driver_version};
 pub use event::Event;
 pub(crate) use fork::check as check_not_forked;
 pub use function::{Function, FunctionAttributes};
-pub use graph::{Captured, CapturedBuffer, ExecutableGraph, Graph, GraphNode, NodeKind, UpdateError};
+pub use graph::{
+    Captured, CapturedBuffer, ExecutableGraph, Graph, GraphNode, GraphNodeKind, GraphUpdateError,
+};
 pub(crate) use kernel_report::NO_AXIS;
 pub use kernel_report::{KernelError, KernelReport};
 pub use launch::{Dim3, LaunchConfig};

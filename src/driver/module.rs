@@ -1,8 +1,9 @@
 //! Modules: images loaded into a device's context, their kernels and their globals.
 //!
-//! An image is inspected before the driver sees it, so that one for another architecture or a newer ISA is an error that
-//! names both sides. A module's code counts as read by every launch. Kernels use globals unseen, so a copy of one waits
-//! for every stream that launched from the module, and is done when it returns. A module dropped while its kernels run is unloaded when they are done.
+//! The crate inspects an image before the driver loads it, so an image for another architecture or a newer ISA returns
+//! an error that names both sides. Every launch counts as a read of the module's code. Kernels access globals without
+//! naming them, so a copy of one waits for every stream that launched from the module, and is synchronous. A module
+//! dropped while its kernels run is unloaded when they are done.
 
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
@@ -21,33 +22,33 @@ use crate::sys::driver::{
     CUjit_option, CUjitInputType, CUlinkState, CUlinkState_st, CUmod_st, CUmodule, CUresult,
 };
 
-/// How the driver's assembler treats an image. Only PTX is assembled; for machine code the options do nothing.
+/// Options of the driver's assembler. They apply to PTX only, not to machine code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModuleOptions {
-    /// Registers a thread may use at most.
+    /// The largest number of registers per thread.
     pub max_registers: Option<u32>,
     /// From 0, fast to assemble, to 4, the default.
     pub optimization_level: Option<u32>,
-    /// Keep source lines, for profilers.
+    /// Keeps source lines, for profilers.
     pub line_info: bool,
-    /// Make code for debuggers.
+    /// Generates code for debuggers.
     pub debug: bool,
 }
 
 /// One input of [`Device::link`].
 #[derive(Clone, Copy, Debug)]
 pub struct LinkInput<'a> {
-    /// What the linker calls it in its log.
+    /// The input's name in the linker's log.
     pub name: &'a str,
     /// PTX, a cubin or a fatbin.
     pub image: &'a [u8],
 }
 
-/// A loaded image. Cheap to clone; the code stays loaded as long as a clone or a function of it lives.
+/// A loaded image. Cheap to clone; the code stays loaded while a clone or a function of it lives.
 #[derive(Clone)]
 pub struct Module(pub(crate) Arc<ModuleState>);
 
-/// What every launch looks at comes first.
+/// The fields that every launch reads come first.
 #[repr(C)]
 pub(crate) struct ModuleState {
     pub(crate) device: &'static DeviceState,
@@ -62,7 +63,7 @@ impl Drop for ModuleState {
         if self.device.is_lost() {
             return;
         }
-        // Not unloaded here, because that waits for every running kernel.
+        // Not unloaded here, because unloading waits for every running kernel.
         let resource = Resource::Module(self.raw);
         let streams = self.usage.streams();
         let marks: Result<Vec<_>> = streams.iter().map(|stream| stream.mark()).collect();
@@ -78,7 +79,7 @@ impl Drop for ModuleState {
     }
 }
 
-/// The options of a load or link as the driver wants them, with the buffers that its log goes to.
+/// The options of a load or link in the driver's form, with the buffers for its log.
 struct JitOptions {
     keys: Vec<CUjit_option>,
     values: Vec<*mut c_void>,
@@ -86,7 +87,7 @@ struct JitOptions {
     error: Vec<u8>,
 }
 
-// SAFETY: the pointers are to the options' own logs, or numbers; a linker's options are only kept for it and freed.
+// SAFETY: the pointers are to the options' own logs, or numbers; a linker's options are only stored for it and freed.
 unsafe impl Send for JitOptions {}
 
 const LOG_BYTES: usize = 16 * 1024;
@@ -124,7 +125,7 @@ impl JitOptions {
         self.values.push(value);
     }
 
-    /// The driver reads small values out of the pointer itself.
+    /// The driver reads small values from the pointer itself.
     fn push_number(&mut self, key: CUjit_option, value: usize) {
         self.push(key, std::ptr::without_provenance_mut(value));
     }
@@ -146,12 +147,12 @@ impl JitOptions {
         }
     }
 
-    /// Reads the status of a load or link: a refused image is an error with the log.
+    /// Checks the status of a load or link. The error for a refused image contains the log.
     fn check(&self, device: &DeviceState, call: &'static str, status: CUresult) -> Result<()> {
-        // INVALID_IMAGE, NO_BINARY_FOR_GPU, INVALID_PTX, then the compiler missing, forbidden or too old.
+        // INVALID_IMAGE, NO_BINARY_FOR_GPU, INVALID_PTX, then: compiler missing, forbidden or too old.
         let refused = matches!(status.0, 200 | 209 | 218 | 221..=225);
         let log = self.log();
-        // The linker says UNKNOWN of a symbol that is missing or there twice; its log says which.
+        // The linker returns UNKNOWN for a missing or duplicate symbol, and names it in its log.
         let refused = refused || (status.0 == UNKNOWN && !log.is_empty());
         if !refused {
             return device.check(call, status);
@@ -165,8 +166,8 @@ impl JitOptions {
 impl Device {
     /// Loads PTX, a cubin or a fatbin.
     ///
-    /// Loading waits until the device has room for the code, which can mean for running kernels: load what spins on
-    /// another kernel before that one is launched.
+    /// Loading waits until the device has memory for the code, which can mean for running kernels. Load a kernel that
+    /// spins on another before launching that other kernel.
     ///
     /// # Errors
     ///
@@ -186,8 +187,9 @@ impl Device {
         device.load_image(image, device.inspect(image)?, options)
     }
 
-    /// Loads machine code, with the PTX that it was assembled from: that tells which parameters are floats, integers or
-    /// addresses, so that launches can be held against it. PTX that cannot be read, or is of other kernels, tells nothing.
+    /// Loads machine code together with the PTX that it was assembled from. The PTX gives the parameter kinds (float,
+    /// integer or address), so that launches can be checked against them. Unreadable PTX, or PTX of other kernels, is
+    /// ignored.
     ///
     /// # Errors
     ///
@@ -196,7 +198,7 @@ impl Device {
         let device = self.0;
         let mut info = device.inspect(image)?;
         if let Ok(described) = ImageInfo::parse(ptx) {
-            info.learn(&described);
+            info.merge_parameters(&described);
         }
         device.load_image(image, info, &ModuleOptions::default())
     }
@@ -259,7 +261,7 @@ impl Device {
     }
 }
 
-/// The driver's linker with the options that it writes to as long as it lives. Destroyed also on the way out of an error.
+/// The driver's linker, with the options that it writes to while it lives. Dropped on errors too.
 struct Linker {
     device: &'static DeviceState,
     raw: Handle<CUlinkState_st>,
@@ -267,11 +269,11 @@ struct Linker {
 }
 
 impl Linker {
-    /// The device's context is current.
+    /// The device's context must be current.
     fn new(device: &'static DeviceState, options: &ModuleOptions) -> Result<Linker> {
         let mut jit = JitOptions::new(options);
         let mut state: CUlinkState = std::ptr::null_mut();
-        // SAFETY: keys, values and logs are in vectors that stay where they are until the driver has let go of the linker.
+        // SAFETY: keys, values and logs are in vectors that stay in place until the linker is destroyed.
         unsafe {
             let count = jit.count();
             call!(device, cuLinkCreate(count, jit.keys.as_mut_ptr(), jit.values.as_mut_ptr(), &mut state))?;
@@ -289,7 +291,7 @@ impl Drop for Linker {
 }
 
 impl DeviceState {
-    /// What an image is, where this device can run it.
+    /// Returns the image's information, if this device can run the image.
     fn inspect(&self, image: &[u8]) -> Result<ImageInfo> {
         let info = ImageInfo::parse(image)?;
         check_image(&info, self.capability, self.api.version())?;
@@ -299,7 +301,7 @@ impl DeviceState {
     fn load_image(&'static self, image: &[u8], info: ImageInfo, options: &ModuleOptions) -> Result<Module> {
         let image = ImageInfo::for_driver(image, info.kind);
         let _bound = self.bind()?;
-        // Unloading what is done makes room.
+        // Unloading retired modules makes memory available.
         self.free_retired();
         let mut jit = JitOptions::new(options);
         let mut raw: CUmodule = std::ptr::null_mut();
@@ -320,7 +322,7 @@ impl DeviceState {
 }
 
 impl Module {
-    /// What the assembler or linker printed; mostly empty.
+    /// The log of the assembler or linker; usually empty.
     pub fn log(&self) -> &str {
         &self.0.log
     }
@@ -339,18 +341,19 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// Only for an image that just the driver can look into, such as a compressed fatbin: a driver before CUDA 12.4, or
-    /// its errors.
+    /// The image is one that only the driver can read, such as a compressed fatbin, and the driver is older than CUDA
+    /// 12.4; or the driver's errors.
     pub fn function_names(&self) -> Result<Vec<String>> {
         let known: Vec<String> = self.0.info.kernels.iter().map(|kernel| kernel.name.clone()).collect();
         if known.is_empty() { self.0.enumerate() } else { Ok(known) }
     }
 
-    /// A variable of the module, `__device__` or `__constant__` in CUDA C++.
+    /// Returns a variable of the module, `__device__` or `__constant__` in CUDA C++.
     ///
     /// # Errors
-    ///
-    /// [`Error::UnknownName`] with the names that there are, a size that is no multiple of `T`'s, or the driver's errors.
+    /// [`Error::UnknownName`] with the names of the module's globals, a size that is not a multiple of `T`'s, or the
+    /// driver's errors. [`Error::UnknownName`] with the names that there are, a size that is no multiple of `T`'s, or
+    /// the driver's errors.
     pub fn global<T: Pod>(&self, name: &str) -> Result<Global<T>> {
         let state = &self.0;
         let _bound = state.device.bind()?;
@@ -417,7 +420,8 @@ impl std::fmt::Debug for Module {
 
 /// A variable of a module, which it keeps loaded.
 ///
-/// Kernels read and write globals unseen, so a copy waits for every launch from the module, and launches wait for it.
+/// Kernels access globals without naming them, so a copy waits for every launch from the module, and launches wait for
+/// the copy.
 pub struct Global<T> {
     module: Module,
     address: u64,
@@ -441,11 +445,11 @@ impl<T: Pod> Global<T> {
         self.address
     }
 
-    /// Reads the variable, after every launch from its module; done when this returns.
+    /// Reads the variable after every earlier launch from its module. Synchronous.
     ///
     /// # Errors
     ///
-    /// The stream is another device's, a kernel before it faulted, or the driver's errors.
+    /// The stream belongs to another device, an earlier kernel faulted, or the driver's errors.
     pub fn read(&self, stream: &Stream) -> Result<Vec<T>> {
         let mut elements: Vec<T> = vec![T::zeroed(); self.length];
         let bytes = size_of_val(elements.as_slice());
@@ -458,11 +462,11 @@ impl<T: Pod> Global<T> {
         issued.and(state.drain()).map(|()| elements)
     }
 
-    /// Writes the variable, after every launch from its module; done when this returns.
+    /// Writes the variable after every earlier launch from its module. Synchronous.
     ///
     /// # Errors
     ///
-    /// The lengths differ, or as [`read`](Self::read).
+    /// The lengths differ, or the errors of [`read`](Self::read).
     pub fn write(&self, stream: &Stream, elements: &[T]) -> Result<()> {
         if elements.len() != self.length {
             let (wanted, found) = (self.length, elements.len());

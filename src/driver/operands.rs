@@ -1,7 +1,7 @@
-//! The arguments of a kernel that this library wrote itself: addresses in memory, then a block of bytes.
+//! The arguments of the crate's own kernels: addresses in memory, then a block of bytes.
 //!
-//! As a list of [`Argument`](super::Argument)s, but borrowed, so that a launch makes nothing of its own for each. A kernel
-//! that is launched again and again is held against its arguments once.
+//! They are like a list of [`Argument`](super::Argument)s but borrowed, so a launch allocates nothing for them. A
+//! kernel that is launched repeatedly is checked against its arguments once.
 
 use std::ffi::c_void;
 
@@ -14,45 +14,45 @@ use super::memory::View;
 use super::stream::Stream;
 use crate::error::Result;
 
-/// One address.
+/// One address argument.
 #[derive(Clone, Copy)]
 pub(crate) struct Operand<'a> {
-    /// All of the memory, in bytes.
+    /// All of the operand's memory, in bytes.
     pub(crate) view: View<'a>,
-    /// Where in it the kernel's address leads.
+    /// The address that the kernel gets, inside that memory.
     pub(crate) address: u64,
     pub(crate) access: OperandAccess,
 }
 
-/// What the kernel does with an operand.
+/// The kernel's access to an operand.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OperandAccess {
     Read,
     /// The memory is borrowed mutably.
     Write,
-    /// Memory that another operand of the list writes.
+    /// Another operand of the list writes the memory.
     Shared,
 }
 
-/// The operands and the block.
+/// The operands and the block of bytes.
 pub(crate) struct Operands<'a> {
     pub(crate) memory: &'a [Operand<'a>],
     pub(crate) block: &'a [u8],
 }
 
-/// As many pointers as need no allocation.
+/// The largest number of pointers that needs no allocation.
 const FEW_POINTERS: usize = 9;
 
-/// The list that a launch is given.
+/// The list of pointers of a launch.
 pub(crate) struct Pointers {
     few: [*mut c_void; FEW_POINTERS],
-    /// All of them, where they are more.
+    /// All pointers, if they exceed the inline array.
     many: Vec<*mut c_void>,
     count: usize,
 }
 
 impl Pointers {
-    /// Of so many operands and a block.
+    /// A list for `operands` operands and a block.
     #[inline]
     fn new(count: usize) -> Pointers {
         Pointers { few: [std::ptr::null_mut(); FEW_POINTERS], many: Vec::new(), count: count + 1 }
@@ -82,7 +82,7 @@ impl AsMut<[*mut c_void]> for Pointers {
     }
 }
 
-/// What each of `count` operands and a block of so many bytes is to a kernel.
+/// The argument types of `count` operands and a block of `block` bytes.
 fn types_of(count: usize, block: usize) -> impl ExactSizeIterator<Item = ArgumentType> {
     (0..count + 1).map(move |index| match index < count {
         true => ArgumentType::new(ArgumentKind::Address, 8, None),
@@ -91,7 +91,7 @@ fn types_of(count: usize, block: usize) -> impl ExactSizeIterator<Item = Argumen
 }
 
 impl Function {
-    /// Whether the kernel takes as many operands and a block of so many bytes, and may be launched like this.
+    /// Checks that the kernel takes `count` operands and a block of `block` bytes, and allows the launch's shape.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl Function {
         self.0.check_types(types_of(count, block))
     }
 
-    /// As [`launch`](Self::launch), for what the kernel was found to accept.
+    /// As [`launch`](Self::launch), without the checks of [`accepts_operands`](Self::accepts_operands).
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl Function {
     ///
     /// # Safety
     ///
-    /// As [`launch`](Self::launch); and [`accepts_operands`](Self::accepts_operands) has said so.
+    /// As [`launch`](Self::launch), and [`accepts_operands`](Self::accepts_operands) returned no error.
     #[inline]
     pub(crate) unsafe fn launch_operands<'a>(
         &self,
@@ -121,14 +121,15 @@ impl Function {
     ) -> Result<()> {
         let mut pointers = Pointers::new(memory.len());
         pointers.fill(memory.clone(), block);
-        // SAFETY: the arguments fit the parameters and are entered before the launch; the rest is the caller's word.
+        // SAFETY: the arguments fit the parameters and are registered before the launch; the caller vouches for the
+        // rest.
         unsafe {
             self.issue(stream.state(), &config, |target| enter(memory.clone(), target), pointers.as_mut())
         }
     }
 }
 
-/// Enters memory as what the kernel does with it.
+/// Registers the stream as a user of the memory, with the kernel's access.
 #[inline]
 fn enter<'a>(memory: impl Iterator<Item = &'a Operand<'a>>, target: LaunchTarget<'_>) -> Result<()> {
     for Operand { view, access, .. } in memory {
@@ -142,7 +143,7 @@ fn enter<'a>(memory: impl Iterator<Item = &'a Operand<'a>>, target: LaunchTarget
     Ok(())
 }
 
-// SAFETY: the addresses and the block are borrowed, and memory is entered as what the kernel does with it.
+// SAFETY: the addresses and the block are borrowed, and memory is registered with the kernel's access.
 unsafe impl KernelArguments for &Operands<'_> {
     const SIGNATURE: Option<Signature> = None;
     type Pointers = Pointers;

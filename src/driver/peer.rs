@@ -1,7 +1,7 @@
-//! Peer access: whether kernels of one device may use the memory of another.
+//! Peer access: permission for kernels of one device to use the memory of another.
 //!
-//! Copies between devices need none of this. Access is a switch of the context pair, for all memory; it stays on until it
-//! is switched off.
+//! Copies between devices need no peer access. Access is enabled for a pair of contexts and all their memory, until it
+//! is disabled.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,7 +13,7 @@ use crate::error::Result;
 const PEER_ACCESS_ALREADY_ENABLED: u32 = 704;
 const PEER_ACCESS_NOT_ENABLED: u32 = 705;
 
-/// Ordinals of the devices whose memory this one may use.
+/// Ordinals of the devices whose memory this device may use.
 #[derive(Default)]
 pub(crate) struct Peers(Mutex<Vec<i32>>);
 
@@ -22,27 +22,27 @@ impl Peers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&ordinal)
     }
 
-    /// The access went with the other device's context.
+    /// Forgets the access, which ended with the other device's context.
     pub(crate) fn forget(&self, ordinal: i32) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|&known| known != ordinal);
     }
 }
 
 impl DeviceState {
-    /// Whether kernels of this device may use memory of `other`.
+    /// Returns whether kernels of this device may use memory of `other`.
     #[inline]
     pub(crate) fn can_use_memory_of(&self, other: &DeviceState) -> bool {
-        // One that was reset has a newer one of its ordinal.
+        // A device that was reset has a newer one of its ordinal.
         std::ptr::eq(self, other) || (self.peers.contains(other.ordinal) && !other.is_lost())
     }
 }
 
 impl Device {
-    /// Whether kernels of this device could use memory of `other`.
+    /// Returns whether the hardware lets kernels of this device use memory of `other`.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// The driver's errors.
     pub fn can_access_peer(&self, other: &Device) -> Result<bool> {
         fork::check()?;
         let mut can = 0;
@@ -51,11 +51,11 @@ impl Device {
         Ok(can != 0)
     }
 
-    /// Lets kernels of this device use memory of `other`. Nothing happens where they may already.
+    /// Lets kernels of this device use memory of `other`. Does nothing if they already may.
     ///
     /// # Errors
     ///
-    /// The devices are not connected so, are the same, or the driver's errors.
+    /// The devices are the same or not connected, or the driver's errors.
     pub fn enable_peer_access(&self, other: &Device) -> Result<()> {
         let _bound = self.0.bind()?;
         // SAFETY: the other device's context is retained for the life of the process.
@@ -64,8 +64,8 @@ impl Device {
             let detail = format!("from {self} to {other}");
             return Err(driver_error("cuCtxEnablePeerAccess", status.0, detail));
         }
-        // What is mapped page by page is granted page by page; the switch above is for everything else.
-        other.0.grant_to(self.0, || {
+        // Memory mapped page by page needs access rights page by page; the call above covers all other memory.
+        other.0.allow_peer(self.0, || {
             let mut peers = self.0.peers.0.lock().unwrap_or_else(PoisonError::into_inner);
             if !peers.contains(&other.0.ordinal) {
                 peers.push(other.0.ordinal);
@@ -73,13 +73,13 @@ impl Device {
         })
     }
 
-    /// Takes back what [`enable_peer_access`](Self::enable_peer_access) gave. Nothing happens where it was not given.
+    /// Revokes the access of [`enable_peer_access`](Self::enable_peer_access). Does nothing if it was not enabled.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// The driver's errors.
     pub fn disable_peer_access(&self, other: &Device) -> Result<()> {
-        // First no new launch is let through, then the work that uses the access is waited for, then it goes.
+        // Refuse new launches first, then wait for the work that uses the access, then revoke it.
         self.0.peers.forget(other.0.ordinal);
         self.synchronize()?;
         let _bound = self.0.bind()?;
@@ -89,6 +89,6 @@ impl Device {
             let detail = format!("from {self} to {other}");
             return Err(driver_error("cuCtxDisablePeerAccess", status.0, detail));
         }
-        if status.0 == PEER_ACCESS_NOT_ENABLED { Ok(()) } else { other.0.revoke_from(self.0) }
+        if status.0 == PEER_ACCESS_NOT_ENABLED { Ok(()) } else { other.0.revoke_peer(self.0) }
     }
 }

@@ -1,10 +1,11 @@
-//! Streams: queues of device work, and the places in their order that others wait for.
+//! Streams: queues of device work, and the points in their order that others wait for.
 //!
-//! A [`Stream`] is a handle; the driver's stream lives as long as a handle or a buffer that it last touched. Ids are never
-//! reused. What waits for a stream waits for an event recorded *when it first has to*: programs that use one stream
-//! record none. `issued` counts operations after their driver call returned, so an event recorded at count `p` is
-//! behind all of the first `p`, whichever threads issued them. `begun` counts them before the call: where the two are equal
-//! nobody is in the middle of one, which is when a capture may begin (see [`graph`](super::graph)).
+//! A [`Stream`] is a handle. The driver's stream lives as long as a handle, or a buffer that was last used on it. Ids
+//! are never reused. A waiter waits for an event that is recorded *when the first waiter needs it*: programs that use
+//! one stream record none. `issued` counts operations whose driver call has returned, so an event recorded at count `p`
+//! is behind all of the first `p` operations, whichever threads issued them. `begun` counts operations before the call.
+//! If the two counts are equal, no thread is issuing an operation, and a capture may begin (see
+//! [`graph`](super::graph)).
 
 use std::ffi::c_void;
 use std::fmt;
@@ -14,9 +15,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::context::{Handle, NOT_READY, call, gone, stream_call};
 use super::device::{Device, DeviceState, NEXT_STREAM_ID};
 use super::event::{Event, EventCell, Record};
-use super::graph::capture::{self, Entry, Slot};
+use super::graph::capture::{self, CaptureRoute, CaptureSlot};
 use super::kernel_name::KernelName;
-use super::memory::{Access, Allocation, Fronts, Resource};
+use super::memory::{Access, Allocation, Resource, ThreadCaches};
 pub(crate) use super::transfer_marks::TransferEnd;
 use super::transfer_marks::TransferMarks;
 use crate::error::{Error, Result, report_deferred};
@@ -24,14 +25,14 @@ use crate::sys::driver::{CUstream, CUstream_st};
 
 const NON_BLOCKING: u32 = 1;
 
-/// A queue of device work, ordered in itself and free of the legacy default stream.
+/// An in-order queue of device work that does not synchronize with the legacy default stream.
 ///
-/// Cheap to clone; clones are the same queue. When the last handle is dropped its cached memory goes to the device, and
-/// work that was issued goes on.
+/// Cheap to clone; clones refer to the same queue. Dropping the last handle returns the stream's cached memory to the
+/// device. Issued work still runs.
 #[derive(Clone)]
 pub struct Stream(Arc<StreamHandle>);
 
-/// What ends when the last [`Stream`] is dropped.
+/// Closes the stream when the last [`Stream`] is dropped.
 struct StreamHandle {
     state: Arc<StreamState>,
 }
@@ -51,8 +52,8 @@ impl Drop for StreamHandle {
     }
 }
 
-/// The driver's stream and what is known of its order. What every operation looks at is on one cache line: the driver's
-/// calls leave little of ours in the cache.
+/// The driver's stream and the state of its order. The fields that every operation reads share one cache line, because
+/// the driver's calls evict most of ours.
 #[repr(C, align(64))]
 pub(crate) struct StreamState {
     pub(crate) device: &'static DeviceState,
@@ -62,38 +63,39 @@ pub(crate) struct StreamState {
     begun: AtomicU64,
     /// Operations whose driver call has returned.
     issued: AtomicU64,
-    /// The place of a transfer behind which nothing was issued yet, or 0.
+    /// The position of a transfer with no operation issued behind it yet, or 0.
     last_transfer: AtomicU64,
-    /// Points to an interned name, or is null.
+    /// A pointer to an interned name, or null.
     last_kernel: AtomicPtr<KernelName>,
-    /// The stream's part in a capture.
-    pub(crate) slot: Slot,
-    /// The newest event, and the count that it is behind.
+    /// The stream's capture state.
+    pub(crate) slot: CaptureSlot,
+    /// The newest event and its position.
     marker: Mutex<Marker>,
     transfers: Mutex<TransferMarks>,
-    /// Held by a wait and by the launch of a graph; see [`submit_alone`](Self::submit_alone).
+    /// Serializes waits and graph launches; see [`submit_alone`](Self::submit_alone).
     alone: Mutex<()>,
-    /// The stream's blocks that are free, and its share of the device's books.
-    pub(crate) fronts: Fronts,
+    /// The stream's free blocks and its share of the device's accounting, one cache for each group of threads.
+    pub(crate) caches: ThreadCaches,
     priority: i32,
-    /// Whether the last handle is gone, so that nothing more will be issued for a user.
+    /// True after the last handle was dropped: the user issues no more work.
     closed: AtomicBool,
 }
 
-/// A stream's newest event, and the count of operations that it is behind.
+/// A stream's newest event and its position: the number of operations that it is behind.
 pub(crate) type Marker = Option<(Arc<EventCell>, u64)>;
 
-/// An operation between its beginning and its end.
+/// An operation whose driver call is in progress.
 struct InFlight<'a>(&'a StreamState);
 
 impl InFlight<'_> {
-    /// Ends the operation; its place in the order in which calls returned. In the order in which they began it would be
-    /// no place: an event behind so many operations need not be behind one that began early and is still being called.
+    /// Ends the operation and returns its position in the order in which calls return. The order in which calls begin
+    /// would give no valid position: an event behind the first `p` to begin need not be behind one of them whose call
+    /// is still in progress.
     #[inline]
     fn end(self) -> u64 {
-        let place = self.0.issued.fetch_add(1, Ordering::Release) + 1;
+        let position = self.0.issued.fetch_add(1, Ordering::Release) + 1;
         std::mem::forget(self);
-        place
+        position
     }
 }
 
@@ -121,15 +123,15 @@ impl fmt::Display for StreamState {
 
 impl StreamState {
     /// Issues an operation: makes the context current, calls the driver, and counts the operation after the call
-    /// returned, also one that failed. Returns the operation's place in the stream.
+    /// returned, even if it failed. Returns the operation's position in the stream.
     #[inline]
-    pub(crate) fn submit_placed(&self, call: impl FnOnce() -> Result<()>) -> Result<u64> {
+    pub(crate) fn submit_at(&self, call: impl FnOnce() -> Result<()>) -> Result<u64> {
         if self.last_transfer.load(Ordering::Relaxed) != 0 {
             self.settle_transfer()?;
         }
         self.begun.fetch_add(1, Ordering::SeqCst);
         let in_flight = InFlight(self);
-        // A guard is handed on through memory, which takes longer than the rest of this; it is seldom needed.
+        // The guard is large and seldom needed, so the fast path does not create one.
         let _bound = match self.slot.is_open() || !self.device.is_bound()? {
             true => Some(self.bind()?),
             false => None,
@@ -138,10 +140,10 @@ impl StreamState {
         Ok(in_flight.end())
     }
 
-    /// As [`submit`](Self::submit), for a wait and for the launch of a graph: one of them at a time. Where a thread launches
-    /// a graph into a stream while another makes that stream wait for an event, drivers (580.159.04) lose the wait about
-    /// once in 100 000 launches. `csrc/reports/waits_beside_graph_launches.cu` shows it without this library, and that this lock is
-    /// enough.
+    /// As [`submit`](Self::submit), for waits and graph launches, one at a time. If one thread launches a graph into a
+    /// stream while another makes that stream wait for an event, drivers (580.159.04) lose the wait about once in 100
+    /// 000 launches. `csrc/reports/waits_beside_graph_launches.cu` reproduces the defect without this library and shows
+    /// that this lock is sufficient.
     #[inline]
     pub(crate) fn submit_alone(&self, call: impl FnOnce() -> Result<()>) -> Result<()> {
         self.submit(|| {
@@ -150,95 +152,96 @@ impl StreamState {
         })
     }
 
-    /// Whether a thread is between the beginning and the end of an operation.
+    /// Returns whether a thread is between the beginning and the end of an operation.
     pub(crate) fn has_calls_in_flight(&self) -> bool {
         self.begun.load(Ordering::SeqCst) != self.issued.load(Ordering::SeqCst)
     }
 
-    /// Operations whose driver call has returned.
+    /// The number of operations whose driver call has returned.
     pub(crate) fn issued(&self) -> u64 {
         self.issued.load(Ordering::Acquire)
     }
 
-    /// Orders this stream behind the block's other users and enters it; into the capture, where this thread captures.
+    /// Orders this stream behind the block's other users and registers it as one. Registers with the capture if this
+    /// thread captures.
     #[inline]
     pub(crate) fn enter(self: &Arc<Self>, allocation: &Arc<Allocation>, access: Access) -> Result<()> {
         if !std::ptr::eq(self.device, allocation.device) {
-            // The driver is not shown memory that went with its context, nor other memory for a stream that did.
+            // The driver must not see memory that went with its context, nor a lost stream.
             self.device.check_alive()?;
             allocation.device.check_alive()?;
         }
         if capture::any() {
-            if let Entry::Captured = capture::enter(self, allocation, access)? {
+            if let CaptureRoute::Captured = capture::enter(self, allocation, access)? {
                 return Ok(());
             }
         }
         allocation.enter(self, access)
     }
 
-    /// As [`submit_placed`](Self::submit_placed), where nobody asks for the place.
+    /// As [`submit_at`](Self::submit_at), without the position.
     #[inline]
     pub(crate) fn submit(&self, call: impl FnOnce() -> Result<()>) -> Result<()> {
-        self.submit_placed(call).map(drop)
+        self.submit_at(call).map(drop)
     }
 
-    /// Says that the operation at this place is a transfer that somebody will wait for. As long as nothing is issued
-    /// behind it, its end is the stream's; an event is recorded only when something is about to follow.
-    pub(crate) fn expect_wait(&self, place: u64) {
-        self.last_transfer.fetch_max(place, Ordering::Release);
+    /// Marks the operation at this position as a transfer that somebody will wait for. While no operation follows it,
+    /// the end of the stream is its end. An event is recorded only before the next operation.
+    pub(crate) fn expect_wait(&self, position: u64) {
+        self.last_transfer.fetch_max(position, Ordering::Release);
     }
 
-    /// Records the event of a transfer that something is about to follow. What is captured follows nothing.
+    /// Records the event of a transfer before the next operation. Does nothing during a capture.
     #[cold]
     pub(crate) fn settle_transfer(&self) -> Result<()> {
-        // A capture that began meanwhile would take the event for one of its own.
+        // The lock keeps a capture from beginning, which would take the event for its own.
         let marker = self.lock_marker();
         if self.slot.is_open() {
             return Ok(());
         }
         let mut marks = self.transfers.lock().unwrap_or_else(PoisonError::into_inner);
         if self.last_transfer.load(Ordering::Acquire) != 0 {
-            let place = self.issued.load(Ordering::Acquire);
+            let position = self.issued.load(Ordering::Acquire);
             let event = Arc::new(self.record_with(&marker)?);
-            marks.add(place, event)?;
+            marks.add(position, event)?;
             self.last_transfer.store(0, Ordering::Release);
         }
         Ok(())
     }
 
-    /// How to know that the transfer at this place is done; one at place 0 copied nothing.
-    pub(crate) fn end_of(&self, place: u64) -> TransferEnd {
-        if place == 0 {
+    /// Returns how to detect the end of the transfer at this position. A transfer at position 0 copied nothing.
+    pub(crate) fn end_of(&self, position: u64) -> TransferEnd {
+        if position == 0 {
             return TransferEnd::Done;
         }
-        if self.last_transfer.load(Ordering::Acquire) == place {
+        if self.last_transfer.load(Ordering::Acquire) == position {
             return TransferEnd::Stream;
         }
-        self.transfers.lock().unwrap_or_else(PoisonError::into_inner).end_of(place)
+        self.transfers.lock().unwrap_or_else(PoisonError::into_inner).end_of(position)
     }
 
-    /// As [`end_of`](Self::end_of), for the one that waits: no event will be recorded for the transfer any more.
-    pub(crate) fn take_end_of(&self, place: u64) -> TransferEnd {
-        match self.last_transfer.compare_exchange(place, 0, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(0) | Err(_) => self.end_of(place),
+    /// As [`end_of`](Self::end_of), for the waiter itself: no event is recorded for the transfer any more.
+    pub(crate) fn take_end_of(&self, position: u64) -> TransferEnd {
+        match self.last_transfer.compare_exchange(position, 0, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(0) | Err(_) => self.end_of(position),
             Ok(_) => TransferEnd::Stream,
         }
     }
 
-    /// Whether the user's last handle is gone and nothing more can come.
+    /// Returns whether the last user handle is gone, so that no more work follows.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire) && !self.slot.is_open()
     }
 
-    /// Whether all work is done; what is captured is none. Never blocks.
+    /// Returns whether all work is done. Captured work does not count. Never blocks.
     pub(crate) fn is_idle(&self) -> Result<bool> {
         self.device.check_alive()?;
-        // A capture that began meanwhile would be spoiled by the question.
+        // The lock keeps a capture from beginning, which the query would invalidate.
         let marker = self.lock_marker();
         self.is_idle_with(&marker)
     }
 
-    /// As [`is_idle`](Self::is_idle), for who keeps captures from beginning.
+    /// As [`is_idle`](Self::is_idle), for a caller that holds the lock.
     pub(crate) fn is_idle_with(&self, _marker: &Marker) -> Result<bool> {
         if let Some(before) = self.slot.before() {
             return before.is_complete();
@@ -262,21 +265,21 @@ impl StreamState {
         unsafe { self.last_kernel.load(Ordering::Relaxed).as_ref() }.map(KernelName::as_str)
     }
 
-    /// Held while the newest event is looked up or recorded; no capture begins meanwhile.
+    /// Locks the newest event. No capture begins while the lock is held.
     pub(crate) fn lock_marker(&self) -> MutexGuard<'_, Marker> {
         self.marker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An event behind everything issued so far; what is captured is not issued.
+    /// Returns an event behind all work issued so far. Captured work is not issued.
     pub(crate) fn mark(&self) -> Result<Arc<EventCell>> {
-        self.mark_placed().map(|(event, _)| event)
+        self.mark_at().map(|(event, _)| event)
     }
 
-    /// As [`mark`](Self::mark), and the count of operations that it is behind. Where the stream captures, all that was
-    /// issued since its capture began is only written down.
-    pub(crate) fn mark_placed(&self) -> Result<(Arc<EventCell>, u64)> {
+    /// As [`mark`](Self::mark), with the event's position. During a capture, the operations issued since its beginning
+    /// are recorded in the graph only.
+    pub(crate) fn mark_at(&self) -> Result<(Arc<EventCell>, u64)> {
         let mut marker = self.lock_marker();
-        // Before the slot is looked at: what a capture that ends meanwhile lets in is not behind its event.
+        // Read before the slot: an operation let in by a capture that ends in between is not behind its event.
         let position = self.issued();
         match self.slot.before() {
             Some(before) => Ok((before, position)),
@@ -284,7 +287,7 @@ impl StreamState {
         }
     }
 
-    /// As [`mark_placed`](Self::mark_placed), on a stream that does not capture yet.
+    /// As [`mark_at`](Self::mark_at), on a stream that does not capture yet.
     pub(crate) fn mark_with(&self, marker: &mut Marker) -> Result<(Arc<EventCell>, u64)> {
         let position = self.issued();
         if let Some((event, behind)) = &*marker {
@@ -297,7 +300,7 @@ impl StreamState {
         Ok((event, position))
     }
 
-    /// An event that a wait of `waiter` is for: where both are in one capture, it is one of the capture.
+    /// Returns an event for `waiter` to wait for. If both streams are in one capture, it is an event of the capture.
     pub(crate) fn mark_for(&self, waiter: &StreamState) -> Result<Arc<EventCell>> {
         if capture::any() {
             if let Some(capture) = capture::common(self, waiter) {
@@ -311,9 +314,9 @@ impl StreamState {
         self.mark()
     }
 
-    /// A new event behind everything issued so far, for one owner; none where the stream captures.
+    /// Records a new event behind all work issued so far, for one owner. Fails if the stream captures.
     pub(crate) fn record(&self) -> Result<EventCell> {
-        // No capture begins meanwhile.
+        // No capture begins while the lock is held.
         let marker = self.lock_marker();
         if self.slot.is_open() {
             return Err(capture::not_capturable("an event of a copy", format!("{self} is being captured")));
@@ -321,7 +324,7 @@ impl StreamState {
         self.record_with(&marker)
     }
 
-    /// As [`record`](Self::record), for who keeps captures from beginning.
+    /// As [`record`](Self::record), for a caller that holds the lock.
     fn record_with(&self, _marker: &Marker) -> Result<EventCell> {
         let _bound = self.device.bind()?;
         let event = EventCell::take(self.device, false)?;
@@ -330,17 +333,17 @@ impl StreamState {
         Ok(event)
     }
 
-    /// Makes later work of this stream wait for the event, which may be another device's.
+    /// Makes later work of this stream wait for the event, which may belong to another device.
     pub(crate) fn wait_event(&self, event: &EventCell) -> Result<()> {
         if !std::ptr::eq(self.device, event.device()) && event.is_over()? {
             return Ok(());
         }
-        // A wait is an operation: a mark from before it is not behind what it waits for.
+        // A wait counts as an operation: an earlier event is not behind the event waited for.
         // SAFETY: event and stream are live.
         self.submit_alone(|| unsafe { stream_call!(self, cuStreamWaitEvent(self.raw.0, event.raw.0, 0)) })
     }
 
-    /// Makes later work of this stream wait for all that `other` has been given.
+    /// Makes later work of this stream wait for all work issued to `other`.
     pub(crate) fn wait_for(&self, other: &StreamState) -> Result<()> {
         if self.id == other.id {
             return Ok(());
@@ -352,7 +355,7 @@ impl StreamState {
         self.wait_event(&event)
     }
 
-    /// As [`wait_for`](Self::wait_for); nothing happens where the other went with its device's context.
+    /// As [`wait_for`](Self::wait_for). Does nothing if the other stream is lost with its device's context.
     pub(crate) fn wait_for_living(&self, other: &StreamState) -> Result<()> {
         if !std::ptr::eq(self.device, other.device) && other.device.is_lost() {
             return Ok(());
@@ -360,7 +363,7 @@ impl StreamState {
         self.wait_for(other)
     }
 
-    /// Blocks until all work is done; what is captured is none.
+    /// Blocks until all work is done. Captured work does not count.
     pub(crate) fn synchronize(&self) -> Result<()> {
         if let Some(before) = self.slot.before() {
             return before.synchronize();
@@ -372,7 +375,7 @@ impl StreamState {
 }
 
 impl Device {
-    /// A new stream of ordinary priority.
+    /// Creates a stream of default priority.
     ///
     /// # Errors
     ///
@@ -381,8 +384,8 @@ impl Device {
         self.stream_with_priority(0)
     }
 
-    /// A new stream; lower numbers are more urgent, and numbers outside [`priority_range`](Self::priority_range) are
-    /// brought into it.
+    /// Creates a stream with a priority. Lower numbers are more urgent. The priority is clamped to
+    /// [`priority_range`](Self::priority_range).
     ///
     /// # Errors
     ///
@@ -405,10 +408,10 @@ impl Device {
             raw: Handle(raw),
             id,
             priority,
-            fronts: Fronts::new(id),
+            caches: ThreadCaches::new(id),
             begun: AtomicU64::new(0),
             issued: AtomicU64::new(0),
-            slot: Slot::default(),
+            slot: CaptureSlot::default(),
             marker: Mutex::new(None),
             last_transfer: AtomicU64::new(0),
             transfers: Mutex::new(TransferMarks::default()),
@@ -424,7 +427,7 @@ impl Device {
         Ok(Stream(Arc::new(StreamHandle { state })))
     }
 
-    /// The least and the most urgent priority, such as `(0, -5)`.
+    /// Returns the least and the most urgent priority, such as `(0, -5)`.
     ///
     /// # Errors
     ///
@@ -449,26 +452,26 @@ impl Stream {
         self.0.state.id
     }
 
-    /// The priority it was made with.
+    /// The priority that the stream was created with.
     pub fn priority(&self) -> i32 {
         self.0.state.priority
     }
 
     /// The driver's `CUstream`.
     ///
-    /// Work given to it directly is not seen by this library: order it with an [`Event`] before other streams use what
-    /// it touches.
+    /// This library does not see work issued to it directly. Record an [`Event`] behind that work before other streams
+    /// use its memory.
     pub fn as_raw(&self) -> *mut c_void {
         self.0.state.raw.into_void()
     }
 
-    /// Makes later work of this stream wait for the event's mark; nothing happens where none was recorded. An event of
-    /// the capture that is under way on this thread takes this stream into it.
+    /// Makes later work of this stream wait for the event. Does nothing if the event was never recorded. Waiting for an
+    /// event of this thread's capture adds this stream to the capture.
     ///
     /// # Errors
     ///
-    /// [`Error::NotCapturable`] where one of the two is part of a capture and the other cannot be, the driver's, or
-    /// [`Error::ContextLost`].
+    /// [`Error::NotCapturable`] if one of the two belongs to a capture and the other cannot join it, the driver's
+    /// errors, or [`Error::ContextLost`].
     pub fn wait(&self, event: &Event) -> Result<()> {
         let state = &self.0.state;
         event.device().0.check_alive()?;
@@ -476,7 +479,7 @@ impl Stream {
             Record::None => Ok(()),
             Record::Real if state.slot.is_open() => Err(capture::not_capturable(
                 "Stream::wait",
-                "the event was recorded outside of the capture, so a launch could not wait for it again",
+                "the event was recorded outside of the capture, so a graph launch could not wait for it",
             )),
             Record::Real => state.wait_event(event.cell()),
             Record::Captured(id) => match capture::current() {
@@ -486,18 +489,18 @@ impl Stream {
                 }
                 _ => Err(capture::not_capturable(
                     "Stream::wait",
-                    "the event was recorded in a capture, so it marks nothing outside of that",
+                    "the event was recorded in a capture, so it marks no point outside of it",
                 )),
             },
         }
     }
 
-    /// Makes later work of this stream wait for all that `other` has been given. A stream that captures takes this one
-    /// into its capture.
+    /// Makes later work of this stream wait for all work issued to `other`. If `other` is being captured, this stream
+    /// joins the capture.
     ///
     /// # Errors
     ///
-    /// [`Error::NotCapturable`] where this stream is captured and the other is not, the driver's, or
+    /// [`Error::NotCapturable`] if this stream is being captured and the other is not, the driver's errors, or
     /// [`Error::ContextLost`].
     pub fn wait_for(&self, other: &Stream) -> Result<()> {
         let (state, other) = (&self.0.state, &other.0.state);
@@ -508,7 +511,7 @@ impl Stream {
                 (true, false) => {
                     return Err(capture::not_capturable(
                         "Stream::wait_for",
-                        format!("{other} is not in the capture, so a launch could not wait for it again"),
+                        format!("{other} is not in the capture, so a graph launch could not wait for it"),
                     ));
                 }
                 _ => {}
@@ -521,15 +524,15 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`Error::KernelFault`] where a kernel faulted, [`Error::ContextLost`] after that; the error that a kernel of the
-    /// device has [reported](super::KernelError); [`Error::NotCapturable`] while the stream is captured.
+    /// [`Error::KernelFault`] if a kernel faulted, and [`Error::ContextLost`] after that; a [device-side
+    /// error](super::KernelError); [`Error::NotCapturable`] while the stream is captured.
     pub fn synchronize(&self) -> Result<()> {
         capture::refuse("Stream::synchronize", &self.0.state, None)?;
         self.0.state.synchronize()?;
         self.0.state.device.take_report()
     }
 
-    /// Whether all work of this stream is done. Never blocks.
+    /// Returns whether all work of this stream is done. Never blocks.
     ///
     /// # Errors
     ///
@@ -539,16 +542,16 @@ impl Stream {
         self.0.state.is_idle()
     }
 
-    /// Calls a function on a thread of the driver when all earlier work of this stream is done; later work waits for
-    /// it.
+    /// Calls a function on a thread of the driver after all earlier work of this stream. Later work waits for the
+    /// function.
     ///
-    /// The function **must not call CUDA, nor drop a buffer, stream, event or module**: the driver forbids calls from
-    /// there and may deadlock. Send a message to another thread instead. A panic in it is caught and reported to the
-    /// deferred-error hook. It is not called where the context is lost before its turn.
+    /// The function **must not call CUDA, nor drop a buffer, stream, event or module**: the driver forbids such calls
+    /// and may deadlock. Send a message to another thread instead. A panic in the function is caught and passed to the
+    /// deferred-error hook. The function is not called if the context is lost first.
     ///
     /// # Errors
     ///
-    /// [`Error::NotCapturable`], the driver's, or [`Error::ContextLost`]; the function is dropped then.
+    /// [`Error::NotCapturable`], the driver's errors, or [`Error::ContextLost`]. The function is then dropped.
     pub fn on_complete(&self, function: impl FnOnce() + Send + 'static) -> Result<()> {
         type Callback = Box<dyn FnOnce() + Send>;
 
@@ -565,7 +568,7 @@ impl Stream {
         }
 
         let state = &*self.0.state;
-        // A graph would call it again and again.
+        // A graph would call the function at each launch.
         capture::refuse("Stream::on_complete", state, None)?;
         let data = Box::into_raw(Box::new(Box::new(function) as Callback));
         let result = state.submit(|| {
@@ -573,7 +576,7 @@ impl Stream {
             unsafe { stream_call!(state, cuLaunchHostFunc(state.raw.0, Some(trampoline), data.cast())) }
         });
         if result.is_err() {
-            // SAFETY: the driver refused the callback, so the box is still ours alone.
+            // SAFETY: the driver refused the callback, so this function still owns the box.
             drop(unsafe { Box::from_raw(data) });
         }
         result

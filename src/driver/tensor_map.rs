@@ -1,4 +1,4 @@
-//! Tensor maps: descriptors for the bulk tensor copies (TMA) of compute capability 9.0 and up.
+//! Tensor maps: descriptors for the Tensor Memory Accelerator (TMA) of compute capability 9.0 and up.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::sys::driver::{
     CUtensorMapSwizzle,
 };
 
-/// The elements of a tensor map.
+/// The element type of a tensor map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-#[allow(missing_docs)] // The element types by their own names.
+#[allow(missing_docs)] // The names are the element types.
 pub enum TensorElement {
     U8,
     U16,
@@ -27,7 +27,7 @@ pub enum TensorElement {
     BF16,
     F32,
     F64,
-    /// `f32` whose low bits the tensor cores ignore.
+    /// `f32` whose low mantissa bits the tensor cores ignore.
     TF32,
 }
 
@@ -59,39 +59,39 @@ impl TensorElement {
     }
 }
 
-/// How a box is laid out in shared memory, so that reads of its columns meet no bank twice.
+/// The swizzle of a box in shared memory, which avoids bank conflicts in reads of its columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TensorSwizzle {
-    /// Row after row.
+    /// No swizzle.
     #[default]
     None,
-    /// Over 32 bytes.
+    /// A span of 32 bytes.
     Bytes32,
-    /// Over 64 bytes.
+    /// A span of 64 bytes.
     Bytes64,
-    /// Over 128 bytes.
+    /// A span of 128 bytes.
     Bytes128,
 }
 
-/// Interleaved layouts of the tensor in memory.
+/// The interleaved layout of the tensor in device memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TensorInterleave {
     /// Not interleaved.
     #[default]
     None,
-    /// In slices of 16 bytes.
+    /// Slices of 16 bytes.
     Bytes16,
-    /// In slices of 32 bytes.
+    /// Slices of 32 bytes.
     Bytes32,
 }
 
-/// How far a copy fetches ahead into the L2 cache.
+/// The granularity at which a copy promotes its L2 fetches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TensorPromotion {
-    /// No further than needed.
+    /// No promotion.
     #[default]
     None,
     /// 64 bytes.
@@ -109,24 +109,24 @@ pub struct TensorMapLayout {
     pub element: TensorElement,
     /// Elements in each of 1 to 5 dimensions.
     pub shape: Vec<u64>,
-    /// From one element of a dimension to the next, in bytes, for every dimension but the first; multiples of 16.
+    /// The stride of every dimension but the first, in bytes; multiples of 16.
     pub strides: Vec<u64>,
     /// Elements of the box in each dimension, at most 256.
     pub block: Vec<u32>,
-    /// Steps between the elements taken in each dimension; empty for 1.
+    /// The element stride in each dimension; empty for 1.
     pub element_strides: Vec<u32>,
-    /// The layout in memory.
+    /// The layout in device memory.
     pub interleave: TensorInterleave,
     /// The layout in shared memory.
     pub swizzle: TensorSwizzle,
-    /// The fetch into L2.
+    /// The promotion of L2 fetches.
     pub promotion: TensorPromotion,
-    /// Fill what is outside the tensor with NaN instead of zero; floats only.
+    /// Fills elements outside the tensor with NaN instead of zero; for floating-point types only.
     pub fill_nan: bool,
 }
 
 impl TensorMapLayout {
-    /// A contiguous tensor, plain in shared memory.
+    /// A contiguous tensor, without swizzle.
     pub fn contiguous(element: TensorElement, shape: &[u64], block: &[u32]) -> TensorMapLayout {
         let mut stride = element.size() as u64;
         let mut strides = Vec::new();
@@ -147,7 +147,7 @@ impl TensorMapLayout {
         }
     }
 
-    /// The bytes from the first element to the end of the last, or `None` past the address space.
+    /// The number of bytes from the first element to the end of the last, or `None` if it overflows.
     fn bytes(&self) -> Option<u64> {
         if self.shape.contains(&0) {
             return Some(0);
@@ -198,12 +198,12 @@ impl TensorMapLayout {
 /// A descriptor of a tensor in device memory, passed to kernels as `const __grid_constant__ CUtensorMap`: by `&map` to
 /// one that reads, by `&mut map` to one that writes.
 ///
-/// Where a box begins is the kernel's: its first coordinate may be negative or past the end, but must be a multiple of 16
-/// bytes, or the copy is an illegal instruction that ends the context.
+/// The kernel chooses the coordinates of each box. The first coordinate may be negative or past the end, but its byte
+/// offset must be a multiple of 16; otherwise the copy is an illegal instruction that ends the context.
 ///
-/// It keeps the memory alive. The kernel's use is ordered with other users of the buffer, but the borrow checker does not
-/// see it: who uses the buffer on one thread while a map of it is launched on another gets no order between the two (the
-/// memory is not given out again before both are done).
+/// The map keeps the memory alive. The kernel's use is ordered with other users of the buffer, but the borrow checker
+/// does not see it: using the buffer on one thread while another launches a map of it leaves their order unspecified.
+/// The memory is not reused before both are done.
 pub struct TensorMap {
     pub(crate) raw: Box<CUtensorMap>,
     pub(crate) allocation: Arc<Allocation>,
@@ -211,7 +211,7 @@ pub struct TensorMap {
 
 // SAFETY: the descriptor is plain bytes.
 unsafe impl Send for TensorMap {}
-// SAFETY: as above; it is never written after it is made.
+// SAFETY: as above; it is never written after its creation.
 unsafe impl Sync for TensorMap {}
 
 impl TensorMap {
@@ -219,8 +219,8 @@ impl TensorMap {
     ///
     /// # Errors
     ///
-    /// A layout that leaves the memory or that the hardware does not take (alignment of 16 bytes, boxes over 256, swizzle
-    /// narrower than the box's row …), a driver before CUDA 12.0, or the driver's errors.
+    /// The layout exceeds the memory, or the hardware does not support it (alignment of 16 bytes, boxes over 256, a
+    /// swizzle narrower than the box's row); the driver is older than CUDA 12.0; or the driver's errors.
     pub fn tiled<T: Pod>(memory: &impl DeviceRead<T>, layout: &TensorMapLayout) -> Result<TensorMap> {
         let view = memory.view();
         layout.check((view.length * size_of::<T>()) as u64)?;

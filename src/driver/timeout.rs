@@ -1,11 +1,11 @@
-//! Waits that give up.
+//! Waits with a time limit.
 //!
-//! The driver has no wait with a time limit, so these ask. First without a pause, because most waits are short, then with
-//! pauses that grow to a millisecond, which is how late such a wait can notice the end. Giving up changes nothing: the work
-//! goes on, everything that it uses stays with it, and the next wait finds it where this one left it. What a wait that
-//! gave up says is which stream it was and what ran there.
+//! The driver has no wait with a time limit, so these waits poll: first without a pause, because most waits are short,
+//! then with pauses that grow to one millisecond, the latest that such a wait notices the end. A timeout changes
+//! nothing: the work goes on and keeps its resources, and a later wait can continue. The error names the stream and its
+//! last kernel.
 //!
-//! What must stay true: nothing here calls a driver function that waits, except on a thread of its own.
+//! Invariants: nothing here calls a blocking driver function, except on a thread of its own.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::{Builder, sleep};
@@ -20,14 +20,15 @@ use super::memory::{PinnedBuffer, Transfer};
 use super::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
 
-/// Asking without a pause for so long costs one core no more than waking up late would.
+/// How long to poll without a pause: this costs one core no more than a late wake-up.
 const BUSY: Duration = Duration::from_micros(50);
 const FIRST_PAUSE: Duration = Duration::from_micros(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
-/// What a thread that finds the device idle is given to say so, whatever the limit: that it started late is no time-out.
+/// The least time that the thread of [`Device::synchronize_timeout`] gets, whatever the limit, so that its slow start
+/// is no timeout.
 const THREAD_STARTS: Duration = Duration::from_millis(20);
 
-/// Asks until the answer is yes; the time waited where it was not in time.
+/// Polls `done`. Returns the time waited if the limit passed first.
 fn poll(timeout: Duration, mut done: impl FnMut() -> Result<bool>) -> Result<Option<Duration>> {
     let start = Instant::now();
     let mut pause = FIRST_PAUSE;
@@ -53,7 +54,7 @@ fn timed_out(operation: &'static str, waited: Duration, what: String) -> Error {
     Error::TimedOut { operation, waited_ms, what }
 }
 
-/// As [`poll`], with an error for what was not done in time.
+/// As [`poll`], with an error for a timeout.
 fn wait(
     operation: &'static str,
     timeout: Duration,
@@ -67,7 +68,7 @@ fn wait(
 }
 
 impl StreamState {
-    /// The stream and what it was given last, for an error.
+    /// The stream and its last kernel, for an error.
     fn with_last_kernel(&self) -> String {
         match self.last_kernel() {
             Some(kernel) => format!("{self}, kernel launched there last: {kernel}"),
@@ -77,7 +78,7 @@ impl StreamState {
 }
 
 impl DeviceState {
-    /// Whether every stream of the device is idle. Never blocks.
+    /// Returns whether every stream of the device is idle. Never blocks.
     fn streams_are_idle(&self) -> Result<bool> {
         for stream in self.live_streams() {
             if !stream.is_idle()? {
@@ -96,7 +97,7 @@ impl DeviceState {
 }
 
 impl Stream {
-    /// As [`synchronize`](Self::synchronize), for at most so long.
+    /// As [`synchronize`](Self::synchronize), with a time limit.
     ///
     /// ```no_run
     /// # use selvedge::{Error, driver::Device};
@@ -123,12 +124,12 @@ impl Stream {
 }
 
 impl Event {
-    /// As [`synchronize`](Self::synchronize), for at most so long.
+    /// As [`synchronize`](Self::synchronize), with a time limit.
     ///
     /// # Errors
     ///
-    /// [`Error::TimedOut`] with the stream that it was recorded on and the kernel launched there last, which may be behind
-    /// the event; the work goes on. Otherwise as [`synchronize`](Self::synchronize).
+    /// [`Error::TimedOut`] with the stream that the event was recorded on and the kernel launched there last, which may
+    /// be behind the event; the work goes on. Otherwise as [`synchronize`](Self::synchronize).
     pub fn synchronize_timeout(&self, timeout: Duration) -> Result<()> {
         self.outside_of_captures("Event::synchronize_timeout")?;
         let what = || format!("an event on {}", self.device().0.stream_text(self.recorded_on()));
@@ -138,16 +139,16 @@ impl Event {
 }
 
 impl Device {
-    /// As [`synchronize`](Self::synchronize), for at most so long.
+    /// As [`synchronize`](Self::synchronize), with a time limit.
     ///
-    /// The streams of this library are asked; for what others have given the device, and for streams that were dropped
-    /// with work still on them, a thread is started that waits, for at least 20 ms. Where the wait gives up on those, the
-    /// thread stays until the device is idle.
+    /// The call polls the streams of this library. For work issued by other code, and for streams that were dropped
+    /// with unfinished work, it starts a thread that waits, for at least 20 ms. After a timeout that thread stays until
+    /// the device is idle.
     ///
     /// # Errors
     ///
-    /// [`Error::TimedOut`] with the kernels launched last; the work goes on. Otherwise as
-    /// [`synchronize`](Self::synchronize), or the system has no thread.
+    /// [`Error::TimedOut`] with the kernels launched last; the work goes on. The system cannot start a thread.
+    /// Otherwise as [`synchronize`](Self::synchronize).
     pub fn synchronize_timeout(&self, timeout: Duration) -> Result<()> {
         const OPERATION: &str = "Device::synchronize_timeout";
         let (device, start) = (self.0, Instant::now());
@@ -159,11 +160,15 @@ impl Device {
         wait(OPERATION, timeout, || device.streams_are_idle(), what)?;
         let (sender, receiver) = channel();
         let waiter = move || {
-            // Nobody listens any more where the wait has given up.
+            // The receiver is gone after a timeout.
             let _ = sender.send(device.wait_until_idle().map(drop));
         };
         Builder::new().name("selvedge-wait".to_owned()).spawn(waiter).map_err(|error| {
-            Error::invalid(OPERATION, format!("no thread to wait on ({error})"), "room for one more thread")
+            Error::invalid(
+                OPERATION,
+                format!("no thread to wait on ({error})"),
+                "one more thread; end others first",
+            )
         })?;
         // Nothing retired is freed here: that waits for kernels that other threads may launch.
         let left = timeout.saturating_sub(start.elapsed()).max(THREAD_STARTS);
@@ -173,19 +178,21 @@ impl Device {
                 let what = format!("device {}, work that is on no stream of this library", device.ordinal);
                 Err(timed_out(OPERATION, start.elapsed(), what))
             }
-            Err(RecvTimeoutError::Disconnected) => {
-                Err(Error::invalid(OPERATION, "a waiting thread that ended early", "one that answers"))
-            }
+            Err(RecvTimeoutError::Disconnected) => Err(Error::invalid(
+                OPERATION,
+                "a waiting thread that ended early",
+                "a thread that sends its result",
+            )),
         }
     }
 }
 
-/// A wait for a transfer that brought no buffer.
+/// The error of a wait for a transfer that returned no buffer.
 #[derive(Debug)]
 pub struct WaitError<T: Pod> {
-    /// What went wrong.
+    /// The cause.
     pub error: Box<Error>,
-    /// The transfer, where it goes on and can be waited for again, or is a graph's; `None` where the copy failed.
+    /// The transfer, if it goes on and can be waited for again, or belongs to a graph; `None` if the copy failed.
     pub transfer: Option<Transfer<T>>,
 }
 
@@ -208,8 +215,7 @@ impl<T: Pod + std::fmt::Debug> std::error::Error for WaitError<T> {
 }
 
 impl<T: Pod> Transfer<T> {
-    /// As [`wait`](Self::wait), for at most so long. Where the copy is not done by then, the transfer comes back with the
-    /// error.
+    /// As [`wait`](Self::wait), with a time limit. On a timeout the error holds the transfer.
     ///
     /// ```no_run
     /// # use selvedge::driver::{Device, Transfer};

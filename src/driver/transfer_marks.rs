@@ -1,6 +1,6 @@
-//! How far a stream's transfers are, by events that are recorded only when something follows one.
+//! The progress of a stream's transfers, by events that are recorded only before a later operation.
 //!
-//! What must stay true: a mark's event is behind every operation whose place is at most the mark's, which holds because places
+//! Invariants: an event is behind every operation whose position is at most the event's. This holds because positions
 //! are counted in the order in which driver calls return.
 
 use std::collections::VecDeque;
@@ -9,44 +9,44 @@ use std::sync::Arc;
 use super::event::EventCell;
 use crate::error::Result;
 
-/// How to know that a transfer is done.
+/// How to detect the end of a transfer.
 pub(crate) enum TransferEnd {
-    /// It is: an event behind it was seen complete.
+    /// The transfer is done: an event behind it was seen complete.
     Done,
-    /// When this event is complete.
+    /// The transfer is done when this event is complete.
     Event(Arc<EventCell>),
-    /// When the stream is idle: nothing was issued behind it, as far as is known.
+    /// The transfer is done when the stream is idle: no operation is known to follow it.
     Stream,
 }
 
-/// Events behind transfers, in the order of their places.
+/// Events behind transfers, in the order of their positions.
 #[derive(Default)]
 pub(super) struct TransferMarks {
-    /// Every transfer up to this place is done.
+    /// Every transfer up to this position is done.
     done: u64,
     marks: VecDeque<(u64, Arc<EventCell>)>,
 }
 
 impl TransferMarks {
-    pub(super) fn add(&mut self, place: u64, event: Arc<EventCell>) -> Result<()> {
-        // Marks that nobody waits for any more would pile up.
+    pub(super) fn add(&mut self, position: u64, event: Arc<EventCell>) -> Result<()> {
+        // Drop events that nobody waits for any more.
         const KEPT: usize = 16;
         while self.marks.len() >= KEPT {
             match self.marks.front() {
-                Some((place, event)) if event.is_complete()? => self.done = *place,
+                Some((position, event)) if event.is_complete()? => self.done = *position,
                 _ => break,
             }
             self.marks.pop_front();
         }
-        self.marks.push_back((place, event));
+        self.marks.push_back((position, event));
         Ok(())
     }
 
-    pub(super) fn end_of(&self, place: u64) -> TransferEnd {
-        if place <= self.done {
+    pub(super) fn end_of(&self, position: u64) -> TransferEnd {
+        if position <= self.done {
             return TransferEnd::Done;
         }
-        match self.marks.iter().find(|(behind, _)| *behind >= place) {
+        match self.marks.iter().find(|(behind, _)| *behind >= position) {
             Some((_, event)) => TransferEnd::Event(event.clone()),
             None => TransferEnd::Stream,
         }

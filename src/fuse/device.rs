@@ -97,7 +97,7 @@ impl<'a> RunOperand<'a> {
 
 /// Calls `use_them` with room for so many operands, filled with the first output: without an allocation where they are few.
 #[inline]
-pub(crate) fn with_room<'a, R>(
+pub(crate) fn with_retry<'a, R>(
     count: usize,
     output: RunOperand<'a>,
     use_them: impl FnOnce(&mut [RunOperand<'a>]) -> R,
@@ -487,7 +487,7 @@ fn with_operands<'a, L: Borrow<Layout>>(
     let Some(first) = outputs.first() else {
         return Err(Error::LengthMismatch { operation: "an expression's outputs", wanted: 1, found: 0 });
     };
-    with_room(inputs.len() + outputs.len(), written(first), |operands| {
+    with_retry(inputs.len() + outputs.len(), written(first), |operands| {
         let (of_inputs, of_outputs) = operands.split_at_mut(inputs.len());
         for (at, output) in outputs.iter().enumerate() {
             of_outputs[at] = written(output);

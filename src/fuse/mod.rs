@@ -57,7 +57,7 @@ mod space;
 mod tile;
 
 pub use device::{DeviceInput, DeviceOutput};
-pub(crate) use device::{RunOperand, with_room};
+pub(crate) use device::{RunOperand, with_retry};
 pub use explain::{Explanation, KernelLaunch};
 pub use expression::Expression;
 #[doc(hidden)]

@@ -32,7 +32,7 @@ use std::fmt;
 use ruzstd::decoding::FrameDecoder;
 use ruzstd::decoding::errors::FrameDecoderError;
 
-use crate::driver::image::{ImageKind, Target};
+use crate::driver::image::{ImageKind, TargetArchitecture};
 use crate::error::{Error, Result};
 
 pub(crate) use load::{Entry, kernel, missing_image};
@@ -64,7 +64,7 @@ impl Image {
     /// # Errors
     ///
     /// [`Error::DamagedImage`] where the embedded name is none of an architecture.
-    pub fn target(&self) -> Result<Target> {
+    pub fn target(&self) -> Result<TargetArchitecture> {
         target::parse(self.target_name).ok_or_else(|| {
             self.damaged(format!("a target named '{}' in image '{}'", self.target_name, self.family))
         })

@@ -3,14 +3,14 @@
 use std::env;
 
 use super::{IMAGES, Image, target};
-use crate::driver::image::{ImageKind, Suffix, Target, cuda_of_isa};
+use crate::driver::image::{ArchitectureSuffix, ImageKind, TargetArchitecture, cuda_of_isa};
 use crate::error::{Error, Result};
 
 /// What may override the choice; [`Overrides::default`] overrides nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Overrides {
     /// Choose as if the device were no newer than this.
-    pub architecture: Option<Target>,
+    pub architecture: Option<TargetArchitecture>,
     /// Choose images of this kind alone.
     pub kind: Option<ImageKind>,
 }
@@ -109,12 +109,12 @@ pub(super) fn select_among(
     let own = of_family(images, family)?;
     if let Some(architecture) = overrides.architecture {
         if !target::assembles_for(architecture, capability) {
-            let device = Target { capability, suffix: Suffix::None };
+            let device = TargetArchitecture { capability, suffix: ArchitectureSuffix::None };
             let wanted = format!("an architecture that this device, an {device}, runs");
             return Err(Error::invalid("SELVEDGE_ARCH", architecture, wanted));
         }
     }
-    let device = Target { capability, suffix: Suffix::Architecture };
+    let device = TargetArchitecture { capability, suffix: ArchitectureSuffix::Architecture };
     let ceiling = target::order(overrides.architecture.unwrap_or(device));
 
     // What the device runs, and of that what the driver loads.

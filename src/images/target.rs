@@ -1,35 +1,39 @@
 //! The architectures that images are compiled for: their names, their order, and which device runs which.
 
-use crate::driver::image::{Suffix, Target};
+use crate::driver::image::{ArchitectureSuffix, TargetArchitecture};
 
 /// Reads `sm_` and a number of two or three digits, the last of which is the minor one, with an `a` or without.
-pub(super) fn parse(name: &str) -> Option<Target> {
+pub(super) fn parse(name: &str) -> Option<TargetArchitecture> {
     let digits = name.strip_prefix("sm_")?;
     let (digits, suffix) = match digits.strip_suffix('a') {
-        Some(digits) => (digits, Suffix::Architecture),
-        None => (digits, Suffix::None),
+        Some(digits) => (digits, ArchitectureSuffix::Architecture),
+        None => (digits, ArchitectureSuffix::None),
     };
     if !(2..=3).contains(&digits.len()) || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     let number: i32 = digits.parse().ok()?;
-    (number >= 10).then_some(Target { capability: (number / 10, number % 10), suffix })
+    (number >= 10).then_some(TargetArchitecture { capability: (number / 10, number % 10), suffix })
 }
 
 /// The order of targets, with `sm_90a` just above `sm_90`: of those that fit a device, the greatest uses most of it.
-pub(super) fn order(target: Target) -> ((i32, i32), bool) {
-    (target.capability, target.suffix != Suffix::None)
+pub(super) fn order(target: TargetArchitecture) -> ((i32, i32), bool) {
+    (target.capability, target.suffix != ArchitectureSuffix::None)
 }
 
 /// Whether PTX for the target can be assembled for a device of this capability: for any that is not older, and with a
 /// letter for its own.
-pub(super) fn assembles_for(target: Target, device: (i32, i32)) -> bool {
-    if target.suffix == Suffix::None { target.capability <= device } else { target.capability == device }
+pub(super) fn assembles_for(target: TargetArchitecture, device: (i32, i32)) -> bool {
+    if target.suffix == ArchitectureSuffix::None {
+        target.capability <= device
+    } else {
+        target.capability == device
+    }
 }
 
 /// Whether machine code for the target runs on a device of this capability: on one of the same major number that is not
 /// older, and with a letter on its own.
-pub(super) fn runs_on(target: Target, device: (i32, i32)) -> bool {
+pub(super) fn runs_on(target: TargetArchitecture, device: (i32, i32)) -> bool {
     assembles_for(target, device) && target.capability.0 == device.0
 }
 
@@ -37,7 +41,7 @@ pub(super) fn runs_on(target: Target, device: (i32, i32)) -> bool {
 mod tests {
     use super::*;
 
-    fn target(name: &str) -> Target {
+    fn target(name: &str) -> TargetArchitecture {
         parse(name).unwrap()
     }
 

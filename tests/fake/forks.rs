@@ -80,7 +80,7 @@ pub fn after_use(fake: &Fake) -> Outcome {
             ("driver_version", driver::driver_version().map(drop)),
             ("count", Device::count().map(drop)),
             ("new", Device::new(1).map(drop)),
-            ("by_uuid", Device::by_uuid("GPU-0").map(drop)),
+            ("from_uuid", Device::from_uuid("GPU-0").map(drop)),
             ("attribute", device.attribute(Attribute::WARP_SIZE).map(drop)),
             ("can_access_peer", device.can_access_peer(&other).map(drop)),
             ("memory_info", device.memory_info().map(drop)),

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use selvedge::Error;
-use selvedge::driver::{Device, DeviceBuffer, Function, LaunchConfig, NodeKind, Stream};
+use selvedge::driver::{Device, DeviceBuffer, Function, GraphNodeKind, LaunchConfig, Stream};
 
 use super::kernels::PTX;
 use super::model::{made, mixed};
@@ -83,7 +83,7 @@ fn replays(fake: &Fake) -> Outcome {
     same("a buffer after a capture", &stream.download(&b)?, &[2; LENGTH])?;
     let nodes = graph.nodes()?;
     let kinds: Vec<_> = nodes.iter().map(|node| node.kind()).collect();
-    if kinds != [NodeKind::Kernel, NodeKind::Fill, NodeKind::Copy, NodeKind::Kernel] {
+    if kinds != [GraphNodeKind::Kernel, GraphNodeKind::Fill, GraphNodeKind::Copy, GraphNodeKind::Kernel] {
         return Err(format!("the nodes are {nodes:?}").into());
     }
     let dot = graph.to_dot()?;
@@ -142,7 +142,7 @@ fn forks_and_joins(fake: &Fake) -> Outcome {
         ground.mix(stream, &c, &mut a, 5)
     })?;
     let nodes = graph.nodes()?;
-    let kernels: Vec<_> = nodes.iter().filter(|node| node.kind() == NodeKind::Kernel).collect();
+    let kernels: Vec<_> = nodes.iter().filter(|node| node.kind() == GraphNodeKind::Kernel).collect();
     if kernels.len() != 4 {
         return Err(format!("the nodes are {nodes:?}").into());
     }
@@ -457,7 +457,7 @@ fn conditional_parts(fake: &Fake) -> Outcome {
         // After the parts, also on another stream.
         ground.mix(&side, &b, &mut a, 4)
     })?;
-    if graph.nodes()?.iter().filter(|node| node.kind() == NodeKind::Conditional).count() != 2 {
+    if graph.nodes()?.iter().filter(|node| node.kind() == GraphNodeKind::Conditional).count() != 2 {
         return Err(format!("the nodes are {:?}", graph.nodes()?).into());
     }
     let graph = graph.instantiate()?;

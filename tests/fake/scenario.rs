@@ -28,7 +28,7 @@ pub fn run(fake: &Fake, between: &mut dyn FnMut()) -> Result<(), Error> {
     }
     let devices = enter!(Device::list())?;
     let (first, second) = (devices[0], devices[1]);
-    enter!(Device::by_uuid(first.uuid()))?;
+    enter!(Device::from_uuid(first.uuid()))?;
     enter!(first.attribute(Attribute::WARP_SIZE))?;
     enter!(first.memory_info())?;
     enter!(first.priority_range())?;

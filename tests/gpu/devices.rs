@@ -17,9 +17,9 @@ fn every_device_is_listed() -> Outcome {
     for (ordinal, device) in list.iter().enumerate() {
         assert_eq!(device.ordinal(), ordinal);
         assert_eq!(*device, Device::new(ordinal)?, "one device, one state");
-        assert_eq!(*device, Device::by_uuid(device.uuid())?);
+        assert_eq!(*device, Device::from_uuid(device.uuid())?);
         let bare = device.uuid().trim_start_matches("GPU-").to_uppercase();
-        assert_eq!(*device, Device::by_uuid(&bare)?, "without GPU- and in capitals");
+        assert_eq!(*device, Device::from_uuid(&bare)?, "without GPU- and in capitals");
     }
     Ok(())
 }
@@ -45,7 +45,7 @@ fn a_device_says_what_it_is() -> Outcome {
 
 fn attributes_by_name() -> Outcome {
     let device = Device::new(0)?;
-    let warp = Attribute::by_name("warp_size").ok_or("warp_size has no entry")?;
+    let warp = Attribute::from_name("warp_size").ok_or("warp_size has no entry")?;
     assert_eq!(device.attribute(warp)?, 32);
     let mut known = 0;
     for attribute in Attribute::all() {
@@ -90,7 +90,7 @@ fn an_absent_ordinal_names_what_there_is() -> Outcome {
 
 fn an_absent_uuid_names_what_there_is() -> Outcome {
     for wanted in ["GPU-00000000-0000-0000-0000-000000000000", "", "nonsense"] {
-        assert_error!(Device::by_uuid(wanted), Error::NoDevice { wanted: named, .. } if named == wanted);
+        assert_error!(Device::from_uuid(wanted), Error::NoDevice { wanted: named, .. } if named == wanted);
     }
     Ok(())
 }

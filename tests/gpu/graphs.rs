@@ -4,7 +4,7 @@
 use std::sync::mpsc;
 
 use selvedge::Error;
-use selvedge::driver::{Captured, DeviceBuffer, Function, LaunchConfig, NodeKind, Stream};
+use selvedge::driver::{Captured, DeviceBuffer, Function, GraphNodeKind, LaunchConfig, Stream};
 
 use crate::support::{Lab, Need, Outcome, SLOW, assert_all, assert_open, basic_ptx, promises};
 
@@ -60,7 +60,7 @@ fn launches_do_what_was_captured() -> Outcome {
     })?;
     assert_all(&stream.download(&y)?, 1.0, "nothing is done by the capture");
     let kinds: Vec<_> = graph.nodes()?.iter().map(|node| node.kind()).collect();
-    assert_eq!(kinds, [NodeKind::Kernel, NodeKind::Fill, NodeKind::Kernel]);
+    assert_eq!(kinds, [GraphNodeKind::Kernel, GraphNodeKind::Fill, GraphNodeKind::Kernel]);
     let graph = graph.instantiate()?;
     graph.upload(stream)?;
     let (mut model_x, mut model_y) = (start, vec![1.0f32; LENGTH]);
@@ -467,7 +467,7 @@ fn a_thousand_nodes() -> Outcome {
         }
         Ok(())
     })?;
-    assert_eq!(graph.nodes()?.iter().filter(|node| node.kind() == NodeKind::Kernel).count(), 1000);
+    assert_eq!(graph.nodes()?.iter().filter(|node| node.kind() == GraphNodeKind::Kernel).count(), 1000);
     let graph = graph.instantiate()?;
     for launch in 1..=5u32 {
         graph.launch(&streams[launch as usize % 4])?;

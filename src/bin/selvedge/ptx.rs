@@ -2,7 +2,7 @@
 //!
 //! All of it is read from the file; nothing is loaded. A machine without a driver is no failure: it is one more answer.
 
-use selvedge::driver::image::{self, Entry, ImageInfo, ImageKind, KernelInfo};
+use selvedge::driver::image::{self, ImageEntry, ImageInfo, ImageKind, KernelInfo};
 use selvedge::driver::{Device, driver_isa, driver_version};
 use selvedge::nvrtc::{self, Target};
 use selvedge::{Error, Result};
@@ -109,7 +109,7 @@ fn number((major, minor): (i32, i32)) -> String {
 
 /// The CUDA version that a driver must have for this, where the image tells: of PTX that of its ISA, of machine code the
 /// first of its toolkit's major.
-fn needs(entry: &Entry) -> Option<String> {
+fn needs(entry: &ImageEntry) -> Option<String> {
     match entry.kind {
         ImageKind::Ptx => entry.isa.and_then(image::cuda_of_isa),
         _ => entry.toolkit.map(|(major, _)| number((major, 0))),
@@ -234,7 +234,7 @@ fn verdict(info: &ImageInfo, capability: (i32, i32), driver: i32) -> Result<()> 
     image::check(info, capability, driver)
 }
 
-fn entry_json(entry: &Entry) -> Value {
+fn entry_json(entry: &ImageEntry) -> Value {
     let cuda = needs(entry);
     json!({
         "kind": entry.kind.to_string(),

@@ -1,9 +1,9 @@
 //! The memory of a graph: blocks that its captured operations allocated.
 //!
-//! They come from the device's pool and go back to it when nothing can name them any more: neither the graph, whose
-//! launches write to them again and again, nor a buffer that the capture handed out. Until then a block that is dropped
-//! during the capture serves its later allocations, behind its users so far; one that is dropped afterwards only leaves
-//! its users' marks, which the next launch waits for.
+//! The blocks come from the device's pool. They return to it when neither the graph, whose launches write to them
+//! repeatedly, nor a buffer from the capture can name them. A block dropped during the capture serves its later
+//! allocations, behind its users so far. A block dropped afterwards leaves only its users' events, which the next
+//! launch waits for.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,13 +16,13 @@ use crate::driver::memory::{Allocation, Block};
 use crate::driver::stream::StreamState;
 use crate::error::{Result, report_deferred};
 
-/// A block of at most this many times a request serves it, as a fraction.
+/// The largest ratio of a block to the request that it serves, as a fraction.
 const FIT: (usize, usize) = (5, 4);
 
 pub(crate) struct GraphArena {
     device: &'static DeviceState,
     blocks: Mutex<Blocks>,
-    /// Whether there is something to wait for.
+    /// True if there is an event to wait for.
     pending: AtomicBool,
     abandoned: AtomicBool,
 }
@@ -30,9 +30,9 @@ pub(crate) struct GraphArena {
 #[derive(Default)]
 struct Blocks {
     all: Vec<Block>,
-    /// Blocks that were dropped during the capture, with who used them in it.
+    /// Blocks that were dropped during the capture, with the streams that used them in it.
     idle: Vec<(Block, Vec<Arc<StreamState>>)>,
-    /// What the next launch, or the pool, must wait for.
+    /// Events that the next launch, or the pool, must wait for.
     after: Vec<Arc<EventCell>>,
 }
 
@@ -54,8 +54,8 @@ impl GraphArena {
         !self.lock().all.is_empty()
     }
 
-    /// A block for the stream, which is in the capture, and what must be waited for outside of the graph: the block can be
-    /// used before the first launch.
+    /// Allocates a block for a stream of the capture. Also returns the events to wait for outside of the graph, since
+    /// the block can be used before the first launch.
     pub(super) fn allocate(
         &self,
         capture: &capture::Capture,
@@ -91,7 +91,7 @@ impl GraphArena {
         Ok((block, after))
     }
 
-    /// Takes back a block whose last buffer is gone; `outside` is behind what used it outside of the graph.
+    /// Takes back a block whose last buffer is gone. `outside` holds the events behind its uses outside of the graph.
     pub(crate) fn give_back(
         &self,
         allocation: *const Allocation,
@@ -108,12 +108,12 @@ impl GraphArena {
         }
     }
 
-    /// Says that users of the blocks could not be told: they wait for every device.
+    /// Records that the users of the blocks are unknown, so that the next user waits for every device.
     pub(crate) fn abandon(&self) {
         self.abandoned.store(true, Ordering::Release);
     }
 
-    /// Makes the next launch wait for the events, and whoever gets the blocks after the graph.
+    /// Makes the next launch, and the later owners of the blocks, wait for the events.
     pub(super) fn wait_for(&self, events: Vec<Arc<EventCell>>) {
         if !events.is_empty() {
             self.lock().after.extend(events);
@@ -121,7 +121,7 @@ impl GraphArena {
         }
     }
 
-    /// Makes a stream that is about to launch the graph wait for everything that used its blocks outside.
+    /// Makes a stream that is about to launch the graph wait for all uses of its blocks outside of the graph.
     #[inline]
     pub(super) fn enter(&self, stream: &StreamState) -> Result<()> {
         if self.pending.load(Ordering::Acquire) { self.enter_slow(stream) } else { Ok(()) }

@@ -1,17 +1,18 @@
-//! What a capture is while it is under way: the streams in it, and what its operations name.
+//! The state of a capture in progress: its streams, and the memory that its operations name.
 //!
-//! The thread that captures works as always; its operations on streams of the capture are written down instead of
-//! done. So two orders are kept apart. *Inside*, uses of one block are ordered as ever by [`Usage`], but one that
-//! belongs to the capture, with events that are recorded in it. *Outside* nothing has been used yet: the launch of the
-//! graph enters every block that was named, as one operation that reads or writes it. So a capture never waits for work
-//! from before it, and real work never for what is only written down.
+//! The capturing thread works as always, but its operations on streams of the capture are recorded instead of run. Two
+//! orders are therefore kept apart. *Inside* the capture, a [`Usage`] of the capture orders uses of a block, with
+//! events recorded in the capture. *Outside*, nothing has been used yet: a launch of the graph uses every named block
+//! as one operation that reads or writes it. A capture never waits for earlier work, and real work never waits for
+//! captured work.
 //!
-//! A stream joins when it has to come after something in the capture, by waiting for the event at its root; then its own
-//! earlier work stays outside, behind the mark that was set before. All joined streams are joined back at the end.
+//! A stream joins when it must follow an operation of the capture, by waiting for the event at its root. The stream's
+//! earlier work stays outside, behind the event recorded before the join. All joined streams are joined back at the
+//! end.
 //!
-//! What must stay true: nothing but this thread's operations reaches a capturing stream ([`Slot`] counts calls in
-//! flight and waits for them before it opens), the driver is never asked what would spoil the capture, and no driver
-//! call that ends all captures of a context ([`Gate`]) is made while one is under way.
+//! Invariants: only this thread's operations reach a capturing stream ([`CaptureSlot`] waits for calls in flight before it
+//! opens); the driver gets no query that would invalidate the capture; no driver call that ends all captures of a
+//! context ([`CaptureGate`]) is made during one.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -30,7 +31,7 @@ use crate::driver::stream::StreamState;
 use crate::error::{Error, Result, report_deferred};
 use crate::sys::driver::{CUgraph, CUgraph_st, CUstreamCaptureMode};
 
-/// Captures of the process, so that everything else costs one load.
+/// The number of captures in the process, so that other operations pay one load.
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
 static NEXT_CAPTURE_ID: AtomicU64 = AtomicU64::new(1);
@@ -39,19 +40,19 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<Capture>>> = const { RefCell::new(None) };
 }
 
-/// Whether any thread captures.
+/// Returns whether any thread captures.
 #[inline]
 pub(crate) fn any() -> bool {
     UNDER_WAY.load(Ordering::Relaxed) != 0
 }
 
-/// This thread's capture.
+/// The capture of this thread, if any.
 pub(crate) fn current() -> Option<Arc<Capture>> {
-    // The thread-local can be gone when a buffer is dropped at the end of a thread.
+    // The thread-local can be gone when the end of a thread drops a buffer.
     if any() { CURRENT.try_with(|current| current.borrow().clone()).ok().flatten() } else { None }
 }
 
-/// Whether this thread captures.
+/// Returns whether this thread captures.
 pub(crate) fn on_this_thread() -> bool {
     any() && CURRENT.try_with(|current| current.borrow().is_some()).unwrap_or(false)
 }
@@ -60,27 +61,27 @@ fn set_current(capture: Option<Arc<Capture>>) -> Option<Arc<Capture>> {
     CURRENT.try_with(|current| current.replace(capture)).ok().flatten()
 }
 
-/// How many captures a device has. Waiting for its context would end them all, so that is done only while there is none.
+/// The number of captures on a device. A wait for the whole context would end them, so it requires that there is none.
 #[derive(Default)]
-pub(crate) struct Gate(RwLock<usize>);
+pub(crate) struct CaptureGate(RwLock<usize>);
 
-impl Gate {
+impl CaptureGate {
     fn open(&self, change: isize) {
         let mut captures = self.0.write().unwrap_or_else(PoisonError::into_inner);
         *captures = captures.saturating_add_signed(change);
     }
 
-    /// Calls `work` unless a capture is under way; none begins meanwhile.
+    /// Calls `work` if no capture is in progress. None begins meanwhile.
     pub(crate) fn while_none<R>(&self, work: impl FnOnce() -> R) -> Option<R> {
         let captures = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if *captures == 0 { Some(work()) } else { None }
     }
 }
 
-/// A stream's part in a capture. What every operation asks comes first.
+/// A stream's capture state. The fields that every operation reads come first.
 #[derive(Default)]
 #[repr(C)]
-pub(crate) struct Slot {
+pub(crate) struct CaptureSlot {
     open: AtomicBool,
     within: Mutex<Option<Within>>,
 }
@@ -88,12 +89,12 @@ pub(crate) struct Slot {
 #[derive(Clone)]
 struct Within {
     capture: Arc<Capture>,
-    /// Behind everything that the stream was given before it captured.
+    /// The event behind all work that the stream got before it captured.
     before: Arc<EventCell>,
 }
 
-impl Slot {
-    /// Whether the stream captures. Exact for whoever is counted in flight.
+impl CaptureSlot {
+    /// Returns whether the stream captures. Exact while the caller is counted in flight.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.open.load(Ordering::SeqCst)
@@ -115,7 +116,7 @@ impl Slot {
         self.within().map(|within| within.capture)
     }
 
-    /// Whether the stream captures a part of a graph that is captured itself.
+    /// Returns whether the stream captures the body of a conditional node.
     pub(crate) fn is_of_part(&self) -> bool {
         self.capture().is_some_and(|capture| capture.parent.is_some())
     }
@@ -127,42 +128,43 @@ impl Slot {
     }
 }
 
-/// Where an operation goes.
-pub(crate) enum Entry {
-    /// To the device, now.
+/// The destination of an operation.
+pub(crate) enum CaptureRoute {
+    /// The device, now.
     Real,
-    /// Into the capture, and it is entered.
+    /// The capture, which has registered the operation.
     Captured,
 }
 
-/// Routes an operation that uses a block: enters it where this thread's capture takes it.
+/// Routes an operation that uses a block. Registers it if it belongs to this thread's capture.
 #[cold]
 pub(crate) fn enter(
     stream: &Arc<StreamState>,
     allocation: &Arc<Allocation>,
     access: Access,
-) -> Result<Entry> {
+) -> Result<CaptureRoute> {
     let Some(capture) = current() else {
-        return Ok(Entry::Real);
+        return Ok(CaptureRoute::Real);
     };
     if !capture.has(stream) {
         if !capture.concerns(allocation, access) {
-            return Ok(Entry::Real);
+            return Ok(CaptureRoute::Real);
         }
         capture.join(stream)?;
     }
     capture.enter(stream, allocation, access)?;
-    Ok(Entry::Captured)
+    Ok(CaptureRoute::Captured)
 }
 
-/// Memory for the stream, where it is in this thread's capture: the graph's.
+/// Allocates memory of the graph for the stream, if the stream is in this thread's capture.
 #[cold]
 pub(crate) fn allocate(stream: &Arc<StreamState>, bytes: usize) -> Result<Option<Arc<Allocation>>> {
     match current() {
         Some(capture) if capture.has(stream) => {
             let (block, after) = capture.arena.allocate(&capture, stream, bytes)?;
             let allocation = Allocation::of_graph(stream, block, &capture.arena, after);
-            // Others may have used the block in this capture: a launch uses it even where this buffer is not named.
+            // Other streams may have used the block in this capture, and a launch uses it even if it does not name this
+            // buffer.
             capture.enter(stream, &allocation, Access::Write)?;
             Ok(Some(allocation))
         }
@@ -171,8 +173,8 @@ pub(crate) fn allocate(stream: &Arc<StreamState>, bytes: usize) -> Result<Option
     }
 }
 
-/// Takes the stream into this thread's capture where one of an operation's uses makes it a part of that. This comes before
-/// any of them is entered: what was entered as a use outside would not be held by the graph.
+/// Adds the stream to this thread's capture if one of an operation's uses belongs to it. The caller does so before it
+/// registers any of them: the graph would not hold a use registered outside.
 #[cold]
 pub(crate) fn join_for<'a>(
     stream: &Arc<StreamState>,
@@ -189,18 +191,17 @@ pub(crate) fn join_for<'a>(
 
 /// As [`enter`], for the code that a launch uses.
 #[cold]
-pub(crate) fn enter_function(stream: &Arc<StreamState>, function: &Arc<FunctionState>) -> Entry {
+pub(crate) fn enter_function(stream: &Arc<StreamState>, function: &Arc<FunctionState>) -> CaptureRoute {
     match current() {
         Some(capture) if capture.has(stream) => {
             capture.functions().insert(Arc::as_ptr(function) as usize, function.clone());
-            Entry::Captured
+            CaptureRoute::Captured
         }
-        _ => Entry::Real,
+        _ => CaptureRoute::Real,
     }
 }
 
-/// Fails where the operation, which cannot be captured, would have to be: on a stream that captures, or on memory that the
-/// capture uses.
+/// Fails if the operation, which cannot be captured, concerns a capturing stream or memory that the capture uses.
 pub(crate) fn refuse(
     operation: &'static str,
     stream: &StreamState,
@@ -226,7 +227,7 @@ pub(crate) fn not_capturable(operation: &'static str, buffer: impl Into<String>)
     Error::NotCapturable { operation, buffer: buffer.into() }
 }
 
-/// Tells what went wrong while a capture was thrown away, for which another error is on its way.
+/// Reports a failure to discard a capture. The caller already returns another error.
 pub(super) fn report_end(ended: Result<()>) {
     if let Err(error) = ended {
         if !gone(&error) && !matches!(error, Error::NotCapturable { .. }) {
@@ -235,7 +236,7 @@ pub(super) fn report_end(ended: Result<()>) {
     }
 }
 
-/// A capture that is under way on one thread.
+/// A capture in progress on one thread.
 pub(crate) struct Capture {
     pub(crate) device: &'static DeviceState,
     pub(crate) id: u64,
@@ -244,47 +245,47 @@ pub(crate) struct Capture {
     memory: Mutex<HashMap<usize, CapturedMemory>>,
     functions: Mutex<HashMap<usize, Arc<FunctionState>>>,
     pinned: Mutex<Vec<HeldPinned>>,
-    /// Whether a part of it was left by an error.
+    /// True if an error ended one of its conditional bodies early.
     is_spoiled: AtomicBool,
-    /// The capture that this one is a part of.
+    /// The capture that contains this one, for a conditional body.
     parent: Option<Arc<Capture>>,
 }
 
 #[derive(Default)]
 struct Streams {
-    /// The first is the one that the capture began on.
+    /// The first stream is the one that the capture began on.
     joined: Vec<Arc<StreamState>>,
-    /// Recorded before anything else, for others to join by.
+    /// The first event, which other streams join by.
     root: Option<Arc<EventCell>>,
-    /// Each stream's newest event in the capture, and the count of operations that it is behind.
+    /// Each stream's newest event in the capture and its position.
     marks: HashMap<u64, (Arc<EventCell>, u64)>,
 }
 
 /// A block that the capture uses.
 pub(crate) struct CapturedMemory {
-    pub(crate) held: Held,
-    /// The order inside the capture.
+    pub(crate) held: HeldBlock,
+    /// The order of uses inside the capture.
     usage: Usage,
     pub(crate) writes: bool,
 }
 
-/// How a graph holds a block.
-pub(crate) enum Held {
-    /// As a user does.
+/// A graph's reference to a block.
+pub(crate) enum HeldBlock {
+    /// A shared owner, like any user.
     Shared(Arc<Allocation>),
-    /// A block of the graph's own arena, which lives as long as the graph: who else uses it holds this.
+    /// A block of the graph's own arena, which lives as long as the graph; other users hold it.
     Own(Weak<Allocation>),
 }
 
 impl Capture {
-    /// Begins a capture on the stream, of a new graph.
+    /// Begins a capture of a new graph on the stream.
     pub(crate) fn begin(stream: &Arc<StreamState>) -> Result<Arc<Capture>> {
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         if on_this_thread() {
             return Err(Error::invalid(
                 "Stream::capture",
-                "a capture that is under way on this thread",
-                "one capture a thread: end it first, or use this stream inside it",
+                "a capture in progress on this thread",
+                "one capture per thread: end it first, or use this stream inside it",
             ));
         }
         Capture::begin_with(stream, GraphArena::new(stream.device), || {
@@ -293,7 +294,7 @@ impl Capture {
         })
     }
 
-    /// As [`begin`](Self::begin), by a driver call that says what is captured into.
+    /// As [`begin`](Self::begin), with a driver call that selects the target graph.
     pub(super) fn begin_with(
         stream: &Arc<StreamState>,
         arena: Arc<GraphArena>,
@@ -320,7 +321,7 @@ impl Capture {
             return Err(error);
         }
         set_current(Some(capture.clone()));
-        // From here on the driver captures, so a failure must end it.
+        // The driver captures from here on, so a failure must end the capture.
         match capture.record(stream) {
             Ok(root) => capture.streams().root = Some(root),
             Err(error) => {
@@ -333,16 +334,16 @@ impl Capture {
         Ok(capture)
     }
 
-    /// Ends the capture; its streams are ordinary again. Returns the driver's graph, which is the caller's.
+    /// Ends the capture and makes its streams ordinary again. Returns the driver's graph, which the caller owns.
     ///
     /// # Errors
     ///
-    /// The driver's, where something spoiled the capture; there is no graph then.
+    /// The driver's errors if something invalidated the capture. There is then no graph.
     pub(crate) fn end(self: &Arc<Self>, origin: &Arc<StreamState>) -> Result<Handle<CUgraph_st>> {
         let together = self.gather(origin);
         let ended = self.end_call(origin);
         if ended.is_err() {
-            // A driver that says what spoiled the capture has ended it. Where it was not even asked, it still captures.
+            // A driver that reports the cause has ended the capture. If the call was not made, the capture still runs.
             if let Ok(graph) = self.end_call(origin) {
                 self.discard(graph);
             }
@@ -360,31 +361,31 @@ impl Capture {
             self.discard(graph);
             return Err(not_capturable(
                 "ending a capture",
-                "a conditional part of it was left by an error, so it is not complete",
+                "a conditional part that an error ended early, so the graph is incomplete; capture it again",
             ));
         }
         if graph.0.is_null() {
             return Err(not_capturable(
                 "ending a capture",
-                "a call of other code on this thread spoiled it, and the driver gives no graph",
+                "a call of other code on this thread, which invalidated the capture; capture it again without that call",
             ));
         }
         Ok(graph)
     }
 
-    /// Destroys a graph that was ended, where it is not a part of another.
+    /// Destroys an ended graph, unless it is the body of another.
     fn discard(&self, graph: Handle<CUgraph_st>) {
         if self.parent.is_none() {
             self.device.destroy_graph(graph);
         }
     }
 
-    /// Lets the end of this capture fail.
+    /// Makes the end of this capture fail.
     pub(super) fn spoil(&self) {
         self.is_spoiled.store(true, Ordering::Relaxed);
     }
 
-    /// The whole that this is a part of.
+    /// The outermost capture that contains this one.
     fn whole(&self) -> &Capture {
         self.parent.as_ref().map_or(self, |parent| parent.whole())
     }
@@ -395,7 +396,7 @@ impl Capture {
         joined.iter().filter(|other| other.id != stream.id).try_for_each(|other| stream.wait_for(other))
     }
 
-    /// Takes over what a part of this capture holds; its uses count as the stream's.
+    /// Takes over the resources of a conditional body. Its uses count as the stream's.
     pub(super) fn absorb(&self, part: Arc<Capture>, stream: &Arc<StreamState>) -> Result<()> {
         let functions = std::mem::take(&mut *part.functions());
         self.functions().extend(functions);
@@ -409,7 +410,7 @@ impl Capture {
                 writes: false,
             });
             entry.writes |= captured.writes;
-            // Everything came before the part, so these waits only say again what is so.
+            // Everything in the capture precedes the body, so these waits add no order.
             result = result.and(entry.usage.enter(stream, Access::of(captured.writes)));
         }
         result
@@ -433,7 +434,7 @@ impl Capture {
         self.device.gate.open(-1);
     }
 
-    /// What the graph holds and orders; the capture is over.
+    /// Returns the resources that the graph holds and orders. The capture is over.
     pub(super) fn into_work(self: Arc<Self>) -> Work {
         let memory = std::mem::take(&mut *self.lock_memory());
         let functions = std::mem::take(&mut *self.functions());
@@ -457,7 +458,7 @@ impl Capture {
         self.pinned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Holds page-locked memory that a captured copy uses; returns the graph's id and its place there.
+    /// Holds page-locked memory that a captured copy uses. Returns the graph's id and the memory's index there.
     pub(crate) fn hold_pinned(&self, memory: HeldPinned) -> (u64, usize) {
         let whole = self.whole();
         let mut pinned = whole.pinned();
@@ -465,12 +466,12 @@ impl Capture {
         (whole.id, pinned.len() - 1)
     }
 
-    /// Whether the stream is in this capture.
+    /// Returns whether the stream is in this capture.
     pub(crate) fn has(&self, stream: &StreamState) -> bool {
         stream.slot.capture().is_some_and(|capture| capture.id == self.id)
     }
 
-    /// Waits until nobody is in the middle of a call on the stream, and takes it into the capture.
+    /// Waits until no thread is in a call on the stream, then adds it to the capture.
     fn open(self: &Arc<Self>, stream: &Arc<StreamState>) -> Result<()> {
         /// Longer than any call that only queues work.
         const PATIENCE: Duration = Duration::from_secs(30);
@@ -498,7 +499,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Takes one more stream into the capture, behind its root.
+    /// Adds another stream to the capture, behind its root.
     pub(crate) fn join(self: &Arc<Self>, stream: &Arc<StreamState>) -> Result<()> {
         if self.has(stream) {
             return Ok(());
@@ -511,7 +512,7 @@ impl Capture {
         let Some(root) = root else {
             return Err(not_capturable(
                 "joining a capture",
-                format!("it has no root for {stream} to wait for"),
+                format!("a capture without a root for {stream} to wait for"),
             ));
         };
         self.open(stream)?;
@@ -521,7 +522,7 @@ impl Capture {
         })
     }
 
-    /// Whether an operation of this thread on the block has to be captured, whichever stream it is on.
+    /// Returns whether an operation of this thread on the block must be captured, whichever stream it uses.
     fn concerns(&self, allocation: &Allocation, access: Access) -> bool {
         if allocation.is_in(&self.arena) {
             return true;
@@ -531,24 +532,28 @@ impl Capture {
         entry.is_some_and(|entry| entry.writes || access.writes())
     }
 
-    /// Orders the stream behind the block's other uses in the capture, and enters it.
+    /// Orders the stream behind the block's other uses in the capture, and registers it.
     fn enter(&self, stream: &Arc<StreamState>, allocation: &Arc<Allocation>, access: Access) -> Result<()> {
         let key = Arc::as_ptr(allocation) as usize;
         let mut memory = self.lock_memory();
         let entry = memory.entry(key).or_insert_with(|| {
             let own = allocation.is_in(&self.arena);
-            let held =
-                if own { Held::Own(Arc::downgrade(allocation)) } else { Held::Shared(allocation.clone()) };
-            // An own block may have served before: its home is behind that, and entered it when it was allocated.
+            let held = if own {
+                HeldBlock::Own(Arc::downgrade(allocation))
+            } else {
+                HeldBlock::Shared(allocation.clone())
+            };
+            // A block of the arena may have had earlier uses. Its home stream is behind them, and registered them at
+            // allocation.
             CapturedMemory { held, usage: Usage::idle(), writes: false }
         });
-        // Only this thread enters, so nobody is in the middle of another part.
+        // Only this thread registers uses, so no other registration is in progress.
         entry.usage.enter(stream, Access::of(access.writes()))?;
         entry.writes |= access.writes();
         Ok(())
     }
 
-    /// Forgets a block of the own arena that is dropped; its users so far, in this capture and those it is a part of.
+    /// Forgets a dropped block of the arena. Returns its users so far, in this capture and the captures around it.
     pub(super) fn forget(&self, allocation: *const Allocation) -> Vec<Arc<StreamState>> {
         let entry = self.lock_memory().remove(&(allocation as usize));
         let mut users = entry.map(|entry| entry.usage.streams()).unwrap_or_default();
@@ -556,7 +561,7 @@ impl Capture {
         users
     }
 
-    /// An event in the capture, behind everything that it has of the stream so far.
+    /// Returns an event in the capture, behind all operations captured on the stream so far.
     pub(crate) fn mark(&self, stream: &StreamState) -> Result<Arc<EventCell>> {
         let position = stream.issued();
         if let Some((event, behind)) = self.streams().marks.get(&stream.id) {
@@ -578,13 +583,13 @@ impl Capture {
     }
 }
 
-/// The capture that both streams are in.
+/// Returns the capture that both streams are in.
 pub(crate) fn common(one: &StreamState, other: &StreamState) -> Option<Arc<Capture>> {
     let capture = one.slot.capture()?;
     (capture.has(other)).then_some(capture)
 }
 
-/// Fails where this thread may not give the stream, which captures, an operation.
+/// Fails if this thread may not use the stream, which captures.
 #[cold]
 pub(crate) fn check(stream: &StreamState) -> Result<()> {
     match current() {

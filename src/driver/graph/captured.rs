@@ -1,13 +1,15 @@
-//! A closure whose work is captured on first use, and again when its key changes.
+//! A closure that is captured on first use, and again when its key changes.
 
 use super::executable::ExecutableGraph;
 use crate::driver::stream::Stream;
 use crate::error::{Error, Result};
 
-/// Work that runs as a graph: the closure is captured when it is first launched and whenever the key is another one
-/// than last time, such as a shape; in between launches only launch.
+/// A closure that runs as a graph.
 ///
-/// What the closure returns (its outputs) is kept with the graph, and each launch gives it back.
+/// The first launch captures the closure. A later launch captures it again if the key, such as a shape, differs from
+/// the last one. Other launches only launch the graph.
+///
+/// The closure's return value (its outputs) is stored with the graph, and each launch returns a reference to it.
 ///
 /// ```no_run
 /// # use selvedge::driver::{Captured, Device, DeviceBuffer, Stream};
@@ -43,16 +45,17 @@ where
     K: PartialEq,
     F: FnMut(&Stream, &K) -> Result<R>,
 {
-    /// Nothing is captured yet. `work` gives its operations to the stream that it is called with.
+    /// Creates a closure that is not captured yet. `work` issues its operations on the stream that it gets.
     pub fn new(work: F) -> Captured<K, R, F> {
         Captured { work, current: None, captures: 0 }
     }
 
-    /// Launches the work for the key on the stream, and gives what the closure returned when it was captured.
+    /// Launches the work for the key on the stream, and returns the closure's result from its capture.
     ///
     /// # Errors
     ///
-    /// Those of the closure, of [`Stream::capture`] and of [`ExecutableGraph::launch`]. What was captured before stays.
+    /// The errors of the closure, of [`Stream::capture`] and of [`ExecutableGraph::launch`]. An earlier capture stays
+    /// valid.
     pub fn launch(&mut self, stream: &Stream, key: K) -> Result<&mut R> {
         if !self.current.as_ref().is_some_and(|current| current.key == key) {
             let work = &mut self.work;
@@ -92,7 +95,7 @@ where
         self.captures
     }
 
-    /// The graph that launches go to, once there is one.
+    /// The graph that launches use, once there is one.
     pub fn graph(&self) -> Option<&ExecutableGraph> {
         self.current.as_ref().map(|current| &current.graph)
     }

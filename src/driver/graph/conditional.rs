@@ -1,9 +1,10 @@
-//! Parts of a graph that run once, again and again, or not at all, as a value in device memory says when the graph runs.
+//! Conditional graph nodes: parts of a graph that run once, repeatedly or not at all, depending on a value in device
+//! memory.
 //!
-//! A conditional node (CUDA 12.3) has a handle and a body, which is a graph of its own. A kernel of one thread copies the
-//! value into the handle ahead of the node, and in a loop once more at the end of each turn. The body is captured on a
-//! stream of its own, as a capture inside the capture. What it uses counts as used by the node: everything captured so
-//! far comes before the node, and the stream's next operation after it.
+//! A conditional node (CUDA 12.3) has a handle and a body, which is a graph of its own. A kernel of one thread copies
+//! the value into the handle ahead of the node, and in a loop again at the end of each iteration. The body is captured
+//! on a stream of its own, as a capture inside the capture. The node counts as a user of everything that the body uses:
+//! all earlier captured work precedes the node, and the stream's next operation follows it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,7 +23,7 @@ use crate::sys::driver::{
     CUstreamCaptureMode, CUstreamCaptureStatus,
 };
 
-/// Assembled by the driver, which knows the function that it calls.
+/// PTX that the driver assembles, because only the driver knows the function that it calls.
 const SET_CONDITION: &[u8] = concat!(include_str!("set_condition.ptx"), "\0").as_bytes();
 
 /// A device's kernel that sets a condition, once it is loaded.
@@ -30,7 +31,7 @@ const SET_CONDITION: &[u8] = concat!(include_str!("set_condition.ptx"), "\0").as
 pub(crate) struct ConditionKernel(Mutex<Option<Function>>);
 
 impl ConditionKernel {
-    /// Lets the kernel go; graphs that use it hold it.
+    /// Drops the kernel. Graphs that use it hold it.
     pub(crate) fn forget(&self) {
         let loaded = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(loaded);
@@ -47,15 +48,15 @@ impl ConditionKernel {
     }
 }
 
-/// Where a stream's capture stands.
-struct Position {
+/// A stream's position in its capture.
+struct CapturePosition {
     graph: CUgraph,
     dependencies: Vec<CUgraphNode>,
     edges: Vec<CUgraphEdgeData>,
 }
 
-impl Position {
-    fn of(stream: &StreamState) -> Result<Position> {
+impl CapturePosition {
+    fn of(stream: &StreamState) -> Result<CapturePosition> {
         let _bound = stream.device.bind_strictly()?;
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         let (mut graph, mut id): (CUgraph, u64) = (std::ptr::null_mut(), 0);
@@ -86,7 +87,7 @@ impl Position {
             // SAFETY: as above.
             false => unsafe { std::slice::from_raw_parts(edges, count) }.to_vec(),
         };
-        Ok(Position { graph, dependencies: copy(dependencies), edges })
+        Ok(CapturePosition { graph, dependencies: copy(dependencies), edges })
     }
 
     fn edge_data(&self) -> *const CUgraphEdgeData {
@@ -95,34 +96,35 @@ impl Position {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ConditionalKind {
     If,
     While,
 }
 
 impl Stream {
-    /// Captures work that a launch does only where the first element of `condition` is not 0 by then. Only inside
-    /// [`capture`](Stream::capture), on a stream of it; `body` gives its operations to the stream that it is called with.
+    /// Captures work that a launch runs only if the first element of `condition` is not 0 at that time. Call it inside
+    /// [`capture`](Stream::capture), on one of its streams. `body` issues its operations on the stream that it gets.
     ///
-    /// A body can have launches, fills, copies on the device, allocations and conditional work.
+    /// A body may contain launches, fills, copies on the device, allocations and conditional work.
     ///
     /// # Errors
     ///
-    /// That of `body`, which ends the capture too; an empty condition, a stream that is not captured,
-    /// [`Error::MissingSymbol`] for a driver before CUDA 12.3, or the driver's errors.
+    /// The error of `body`, which ends the capture too; an empty condition; a stream that is not captured;
+    /// [`Error::MissingSymbol`] with a driver before CUDA 12.3; or the driver's errors.
     pub fn run_if<R>(
         &self,
         condition: &impl DeviceRead<u32>,
         body: impl FnOnce(&Stream) -> Result<R>,
     ) -> Result<R> {
-        let mut part = self.begin_part("Stream::run_if", Kind::If, first(condition)?)?;
+        let mut part = self.begin_part("Stream::run_if", ConditionalKind::If, first(condition)?)?;
         let result = body(&part.inner)?;
         part.end()?;
         Ok(result)
     }
 
-    /// Captures work that a launch repeats as long as the first element of `condition` is not 0; it is looked at before
-    /// each turn, so the work, which gets it back, should change it. Otherwise as [`run_if`](Stream::run_if).
+    /// Captures work that a launch repeats while the first element of `condition` is not 0. The graph checks the value
+    /// before each iteration, so the body, which gets `condition` back, should change it. Otherwise as
+    /// [`run_if`](Stream::run_if).
     ///
     /// ```no_run
     /// # use selvedge::driver::{Device, LaunchConfig};
@@ -149,7 +151,7 @@ impl Stream {
         condition: &mut C,
         body: impl FnOnce(&Stream, &mut C) -> Result<R>,
     ) -> Result<R> {
-        let mut part = self.begin_part("Stream::run_while", Kind::While, first(condition)?)?;
+        let mut part = self.begin_part("Stream::run_while", ConditionalKind::While, first(condition)?)?;
         let result = body(&part.inner, condition)?;
         set_condition(&part.kernel, &part.inner, part.handle, first(condition)?)?;
         part.end()?;
@@ -159,16 +161,16 @@ impl Stream {
     fn begin_part(
         &self,
         operation: &'static str,
-        kind: Kind,
+        kind: ConditionalKind,
         condition: DeviceSlice<'_, u32>,
-    ) -> Result<Part<'_>> {
+    ) -> Result<ConditionalBody<'_>> {
         let state = self.state();
         let Some(outer) = capture::current().filter(|capture| capture.has(state)) else {
             let found = format!("{state}, which this thread does not capture");
             return Err(Error::invalid(operation, found, "a stream of a capture, see Stream::capture"));
         };
         let device = state.device;
-        // All that a body needs, before anything is added to the graph.
+        // Check all requirements of a body before adding to the graph.
         device.api.cuStreamBeginCaptureToGraph()?;
         device.api.cuStreamUpdateCaptureDependencies()?;
         device.api.cuGraphAddNode()?;
@@ -192,43 +194,44 @@ impl Stream {
                 )
             }
         });
-        // A node without a body would run for ever.
+        // A loop without a body would never end.
         let capture = capture.inspect_err(|_| outer.spoil())?;
-        Ok(Part { capture: Some(capture), inner, kernel, handle, outer, stream: state })
+        Ok(ConditionalBody { capture: Some(capture), inner, kernel, handle, outer, stream: state })
     }
 }
 
-/// The condition itself.
+/// Returns the first element of the condition.
 fn first(condition: &impl DeviceRead<u32>) -> Result<DeviceSlice<'_, u32>> {
     DeviceSlice::new(condition.view()).slice(..1)
 }
 
-/// A body under capture. Left by an error or a panic, what it has so far is part of the graph all the same, and held.
-struct Part<'a> {
+/// A body being captured. If an error or a panic ends it early, its operations so far stay in the graph, which holds
+/// them.
+struct ConditionalBody<'a> {
     capture: Option<Arc<Capture>>,
     inner: Stream,
     kernel: Function,
     handle: CUgraphConditionalHandle,
     outer: Arc<Capture>,
-    /// The stream that the body counts as work of.
+    /// The stream whose work the body counts as.
     stream: &'a Arc<StreamState>,
 }
 
-impl Part<'_> {
+impl ConditionalBody<'_> {
     fn end(&mut self) -> Result<()> {
         let Some(capture) = self.capture.take() else {
             return Ok(());
         };
-        // The graph that comes back is the body, which belongs to the node.
+        // The returned graph is the body, which the node owns.
         let ended = capture.end(self.inner.state()).map(drop);
         ended.and(self.outer.absorb(capture, self.stream)).inspect_err(|_| self.outer.spoil())
     }
 }
 
-impl Drop for Part<'_> {
+impl Drop for ConditionalBody<'_> {
     fn drop(&mut self) {
         if self.capture.is_some() {
-            // The error that is on its way says why. Should it be lost, the graph must not run: a loop would never end.
+            // The caller returns an error. Spoil the capture in case it is ignored: an incomplete loop would never end.
             self.outer.spoil();
             report_end(self.end());
         }
@@ -236,7 +239,7 @@ impl Drop for Part<'_> {
 }
 
 fn condition_handle(stream: &StreamState) -> Result<CUgraphConditionalHandle> {
-    let position = Position::of(stream)?;
+    let position = CapturePosition::of(stream)?;
     let mut handle: CUgraphConditionalHandle = 0;
     let device = stream.device;
     let _bound = device.bind()?;
@@ -257,13 +260,13 @@ fn set_condition(
     unsafe { kernel.launch(stream, LaunchConfig::new(1, 1), (handle, condition)) }
 }
 
-/// Adds the node behind all that the stream has, and puts the stream behind it. Returns the body.
+/// Adds the node behind all work of the stream, and orders the stream behind the node. Returns the body.
 fn add_node(
     stream: &StreamState,
     handle: CUgraphConditionalHandle,
-    kind: Kind,
+    kind: ConditionalKind,
 ) -> Result<Handle<CUgraph_st>> {
-    let position = Position::of(stream)?;
+    let position = CapturePosition::of(stream)?;
     let device = stream.device;
     let mut parameters = CUgraphNodeParams {
         type_: CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL,
@@ -274,8 +277,8 @@ fn add_node(
     parameters.__bindgen_anon_1.conditional = CUDA_CONDITIONAL_NODE_PARAMS {
         handle,
         type_: match kind {
-            Kind::If => CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF,
-            Kind::While => CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_WHILE,
+            ConditionalKind::If => CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF,
+            ConditionalKind::While => CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_WHILE,
         },
         size: 1,
         phGraph_out: std::ptr::null_mut(),
@@ -283,7 +286,7 @@ fn add_node(
     };
     let mut node: CUgraphNode = std::ptr::null_mut();
     let _bound = device.bind()?;
-    // SAFETY: graph and dependencies are those of a capture under way; the pointers are to locals.
+    // SAFETY: graph and dependencies belong to a capture in progress; the pointers are to locals.
     unsafe {
         call!(
             device,
@@ -297,7 +300,7 @@ fn add_node(
             )
         )?;
     }
-    /// The new dependencies take the place of the old.
+    /// Replaces the old dependencies by the new ones.
     const SET: u32 = 1;
     stream.submit(|| {
         // SAFETY: the stream is live and captures, the node is of its graph.

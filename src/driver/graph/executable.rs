@@ -1,4 +1,4 @@
-//! Graphs that can be launched, and what can be changed in them afterwards.
+//! Executable graphs, and updates to them.
 
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use super::work::{HeldMemory, LastLaunch};
 use crate::driver::argument::{KernelArguments, LaunchTarget};
 use crate::driver::context::{Handle, call, stream_call};
 use crate::driver::function::Function;
-use crate::driver::graph::capture::Held;
+use crate::driver::graph::capture::HeldBlock;
 use crate::driver::launch::LaunchConfig;
 use crate::driver::memory::{PinnedBuffer, Resource};
 use crate::driver::stream::Stream;
@@ -20,54 +20,54 @@ use crate::sys::driver::{
     CUDA_KERNEL_NODE_PARAMS_v2, CUgraphExec_st, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo,
 };
 
-/// A graph that can be launched, as often as one likes. It holds everything that its operations name.
+/// An instantiated graph, which can be launched any number of times. It holds everything that its operations name.
 pub struct ExecutableGraph {
     raw: Handle<CUgraphExec_st>,
     graph: Graph,
-    /// The driver's graph that this was instantiated from, where `graph` is a later one: its nodes are the names by which
-    /// they are changed.
+    /// The driver's graph that this was instantiated from, if `graph` is a later one. Its nodes identify the nodes to
+    /// change.
     first: Option<DriverGraph>,
-    /// One launch at a time enters the memory and reaches the driver.
+    /// HeldBlock by one launch at a time, while it registers its memory uses and calls the driver.
     launching: Mutex<LastLaunch>,
 }
 
 impl Drop for ExecutableGraph {
     fn drop(&mut self) {
         if !self.graph.device.is_lost() {
-            // One that runs is freed by the driver when it is done.
+            // The driver frees a running graph when it is done.
             self.graph.device.release_or_report(Resource::ExecutableGraph(self.raw));
         }
     }
 }
 
-/// A graph that could not take another's place, given back.
+/// The error of an update. It returns the graph that could not be used.
 #[derive(Debug)]
-pub struct UpdateError {
-    /// What went wrong.
+pub struct GraphUpdateError {
+    /// The cause.
     pub error: Box<Error>,
-    /// The graph, as it was.
+    /// The graph, unchanged.
     pub graph: Graph,
 }
 
-impl std::fmt::Display for UpdateError {
+impl std::fmt::Display for GraphUpdateError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.error.fmt(formatter)
     }
 }
 
-impl std::error::Error for UpdateError {
+impl std::error::Error for GraphUpdateError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&*self.error)
     }
 }
 
-impl From<UpdateError> for Error {
-    fn from(failed: UpdateError) -> Error {
+impl From<GraphUpdateError> for Error {
+    fn from(failed: GraphUpdateError) -> Error {
         *failed.error
     }
 }
 
-/// Page-locked memory that a captured copy reads or writes, which went to the graph: see
+/// Page-locked memory that a captured copy reads or writes and that the graph now owns. See
 /// [`Transfer::captured`](crate::driver::Transfer::captured) and [`ExecutableGraph::host`].
 pub struct CapturedBuffer<T> {
     /// The capture's id.
@@ -101,18 +101,18 @@ impl ExecutableGraph {
         ExecutableGraph { raw, graph, first: None, launching: Mutex::default() }
     }
 
-    /// The captured graph that this was made of.
+    /// The captured graph that this was instantiated from.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// Launches the graph on a stream, as one operation: it comes after everything that still uses its buffers, on
-    /// whichever stream, and after its own launches before.
+    /// Launches the graph on a stream, as one operation. It follows all earlier uses of its buffers on any stream, and
+    /// its own earlier launches.
     ///
     /// # Errors
     ///
-    /// The stream is another device's or captures, the driver's errors, or [`Error::ContextLost`], also where a buffer
-    /// went with the context of another device.
+    /// The stream belongs to another device or is capturing, the driver's errors, or [`Error::ContextLost`], also if a
+    /// buffer was lost with the context of another device.
     pub fn launch(&self, stream: &Stream) -> Result<()> {
         let (state, graph) = (stream.state(), &self.graph);
         if !std::ptr::eq(state.device, graph.device) {
@@ -123,7 +123,7 @@ impl ExecutableGraph {
         }
         let mut last = self.launching.lock().unwrap_or_else(PoisonError::into_inner);
         graph.work.enter(state, &mut last)?;
-        // SAFETY: graph and stream are live and of one context, and what the nodes name is held and entered.
+        // SAFETY: graph and stream are live and of one context, and the nodes' memory is held and registered.
         state.submit_alone(|| unsafe { stream_call!(state, cuGraphLaunch(self.raw.0, state.raw.0)) })
     }
 
@@ -153,7 +153,7 @@ impl ExecutableGraph {
         Ok(())
     }
 
-    /// Moves what the device needs of the graph there, so that the first launch does not have to.
+    /// Uploads the graph's resources to the device ahead of the first launch.
     ///
     /// # Errors
     ///
@@ -164,20 +164,20 @@ impl ExecutableGraph {
             return Err(self.wrong_device(stream));
         }
         capture::refuse("uploading a graph", state, None)?;
-        // The driver keeps no order of its own among calls on one graph.
+        // The driver does not synchronize calls on one graph.
         let _one_at_a_time = self.launching.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: graph and stream are live and of one context.
         state.submit_alone(|| unsafe { stream_call!(state, cuGraphUpload(self.raw.0, state.raw.0)) })
     }
 
-    /// Takes over another capture of the same operations in the same order, with other arguments, shapes or buffers: much
-    /// cheaper than instantiating it. Launches that are under way are not changed.
+    /// Updates this graph from another capture of the same operations in the same order, with other arguments, shapes
+    /// or buffers. This is much cheaper than instantiation. Launches in progress are not changed.
     ///
     /// # Errors
     ///
-    /// [`Error::GraphNotUpdatable`] where the two differ in more, a driver before CUDA 12.0, or the driver's errors; with
-    /// the graph. This one is as it was.
-    pub fn update(&mut self, graph: Graph) -> Result<(), UpdateError> {
+    /// [`Error::GraphNotUpdatable`] if the two differ in more than that, the driver is older than CUDA 12.0, or the
+    /// driver's errors. The error returns `graph`; this graph is unchanged.
+    pub fn update(&mut self, graph: Graph) -> Result<(), GraphUpdateError> {
         match self.try_update(&graph) {
             Ok(()) => {
                 self.launching = Mutex::default();
@@ -185,7 +185,7 @@ impl ExecutableGraph {
                 self.first.get_or_insert(earlier.raw);
                 Ok(())
             }
-            Err(error) => Err(UpdateError { error: Box::new(error), graph }),
+            Err(error) => Err(GraphUpdateError { error: Box::new(error), graph }),
         }
     }
 
@@ -211,18 +211,19 @@ impl ExecutableGraph {
         device.check("cuGraphExecUpdate", status)
     }
 
-    /// Changes shape and arguments of one kernel for later launches; `node` is its place in [`Graph::nodes`]. The graph
-    /// holds what the arguments name. Attributes of the captured launch stay, such as that it may overlap the kernel ahead.
+    /// Changes the shape and arguments of one kernel for later launches. `node` is its index in [`Graph::nodes`]. The
+    /// graph holds the memory that the arguments name. Other attributes of the captured launch stay, such as
+    /// programmatic dependence.
     ///
     /// # Errors
     ///
-    /// No such node or not a kernel of this library, the errors of a launch, a driver before CUDA 12.0, or the driver's.
-    /// Nothing is changed then.
+    /// There is no such node, or it is not a kernel of this library; the errors of a launch; the driver is older than
+    /// CUDA 12.0; or the driver's errors. Nothing is then changed.
     ///
     /// # Safety
     ///
-    /// As [`Function::launch`](crate::driver::Function::launch). Besides, the order among the graph's nodes stays what it was:
-    /// nodes in no order must not use the new buffers in conflict.
+    /// As [`Function::launch`](crate::driver::Function::launch). Besides, the order among the graph's nodes does not
+    /// change, so unordered nodes must not use the new buffers in conflict.
     pub unsafe fn set_kernel<A: KernelArguments>(
         &mut self,
         node: usize,
@@ -285,19 +286,19 @@ impl ExecutableGraph {
                 Some(memory) => memory.writes |= access.writes(),
                 None => {
                     let writes = access.writes();
-                    work.hold(HeldMemory { held: Held::Shared(allocation), writes });
+                    work.hold(HeldMemory { held: HeldBlock::Shared(allocation), writes });
                 }
             }
         }
         Ok(())
     }
 
-    /// The page-locked memory of a captured copy, after all launches so far; this waits for them. What is written here
-    /// the next launch uploads, what the last one downloaded is read here.
+    /// Returns the page-locked memory of a captured copy, after waiting for all launches so far. The next launch
+    /// uploads values written here; values downloaded by the last launch are read here.
     ///
     /// # Errors
     ///
-    /// The buffer is another graph's, a kernel before faulted, or the driver's errors.
+    /// The buffer belongs to another graph, an earlier kernel faulted, or the driver's errors.
     pub fn host<T: Pod + Send>(&mut self, buffer: &CapturedBuffer<T>) -> Result<&mut [T]> {
         let work = &mut self.graph.work;
         for stream in work.usage.streams() {
@@ -311,7 +312,7 @@ impl ExecutableGraph {
     }
 }
 
-/// What the driver says of an update that it refuses.
+/// Describes the driver's reason for refusing an update.
 fn refusal(result: CUgraphExecUpdateResult) -> String {
     let text = match result {
         CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED => {
@@ -341,15 +342,15 @@ impl std::fmt::Debug for ExecutableGraph {
 impl HeldMemory {
     fn is(&self, allocation: &Arc<crate::driver::memory::Allocation>) -> bool {
         match &self.held {
-            Held::Shared(known) => Arc::ptr_eq(known, allocation),
-            Held::Own(known) => std::ptr::eq(known.as_ptr(), Arc::as_ptr(allocation)),
+            HeldBlock::Shared(known) => Arc::ptr_eq(known, allocation),
+            HeldBlock::Own(known) => std::ptr::eq(known.as_ptr(), Arc::as_ptr(allocation)),
         }
     }
 
     fn allocation(&self) -> Option<Arc<crate::driver::memory::Allocation>> {
         match &self.held {
-            Held::Shared(allocation) => Some(allocation.clone()),
-            Held::Own(allocation) => allocation.upgrade(),
+            HeldBlock::Shared(allocation) => Some(allocation.clone()),
+            HeldBlock::Own(allocation) => allocation.upgrade(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A captured graph: what it consists of, its picture, and the way to launch it.
+//! Captured graphs: their nodes, their picture, and their instantiation.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -19,11 +19,11 @@ use crate::sys::driver::{
     CUgraphNodeType,
 };
 
-/// Captured work. It does nothing by itself: [`instantiate`](Graph::instantiate) it and launch that.
+/// Captured work. It does nothing by itself: [`instantiate`](Graph::instantiate) it and launch the result.
 pub struct Graph {
     pub(super) device: &'static DeviceState,
     pub(super) raw: DriverGraph,
-    /// What the nodes name.
+    /// The resources that the nodes name.
     pub(super) work: Box<Work>,
 }
 
@@ -31,7 +31,7 @@ pub struct Graph {
 pub(super) struct DriverGraph {
     device: &'static DeviceState,
     pub(super) handle: Handle<CUgraph_st>,
-    /// Held while the graph is looked at: the driver wants even that from one thread at a time.
+    /// HeldBlock while the graph is read, because the driver requires one thread at a time even for that.
     looking: Mutex<()>,
 }
 
@@ -42,7 +42,7 @@ impl Drop for DriverGraph {
 }
 
 impl DriverGraph {
-    /// The names of the nodes.
+    /// The driver's handles of the nodes.
     pub(super) fn nodes(&self) -> Result<Vec<Handle<CUgraphNode_st>>> {
         let device = self.device;
         let _bound = device.bind()?;
@@ -58,7 +58,7 @@ impl DriverGraph {
 }
 
 impl DeviceState {
-    /// Destroys a graph of the driver; nothing happens for a null one.
+    /// Destroys a graph of the driver. Does nothing for a null one.
     pub(super) fn destroy_graph(&'static self, graph: Handle<CUgraph_st>) {
         if !graph.0.is_null() && !self.is_lost() {
             self.release_or_report(Resource::Graph(graph));
@@ -66,7 +66,7 @@ impl DeviceState {
     }
 }
 
-/// Ends a capture that is left by an error or a panic, and throws it away.
+/// Ends and discards a capture on an error or a panic.
 struct Discard<'a> {
     capture: Option<Arc<Capture>>,
     origin: &'a Arc<StreamState>,
@@ -82,14 +82,16 @@ impl Drop for Discard<'_> {
 }
 
 impl Stream {
-    /// Captures what `work` gives to this stream, and to those that come to depend on it, instead of doing it; returns
-    /// the graph and what `work` returned.
+    /// Captures the operations that `work` issues on this stream, and on streams that come to depend on it, instead of
+    /// running them. Returns the graph and the result of `work`.
     ///
     /// Any operation of this library that does not block can be captured: launches, fills, copies on the device and
-    /// from and to [`PinnedBuffer`](crate::driver::PinnedBuffer)s, events and waits among the captured streams. Another
-    /// stream joins when it waits for a captured one or uses a buffer after it; all are joined back at the end.
-    /// Allocations on captured streams are the graph's own memory: a buffer that `work` returns holds what the last
-    /// launch wrote, and nothing certain when a launch begins: what is written to it in between does not last. Operations on other streams that have nothing to do with the capture are done as always.
+    /// from and to [`PinnedBuffer`](crate::driver::PinnedBuffer)s, events, and waits among the captured streams.
+    /// Another stream joins when it waits for a captured one or uses a buffer after it. All are joined back at the end.
+    /// Operations on unrelated streams run as always.
+    ///
+    /// Allocations on captured streams belong to the graph. A buffer that `work` returns holds the values of the last
+    /// launch. Its contents are unspecified when a launch begins, so values written to it in between are lost.
     ///
     /// ```no_run
     /// # use selvedge::driver::{Device, Function, LaunchConfig};
@@ -114,9 +116,9 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// That of `work`; the capture is ended and thrown away then, as it is when `work` panics. A capture that is under
-    /// way on this thread or stream, [`Error::NotCapturable`] where other code spoiled the capture, the driver's errors,
-    /// or [`Error::ContextLost`].
+    /// The error of `work`; a capture in progress on this thread or stream; [`Error::NotCapturable`] if other code
+    /// invalidated the capture; the driver's errors; or [`Error::ContextLost`]. An error or a panic of `work` ends and
+    /// discards the capture.
     pub fn capture<R>(&self, work: impl FnOnce(&Stream) -> Result<R>) -> Result<(Graph, R)> {
         let origin = self.state();
         let capture = Capture::begin(origin)?;
@@ -131,49 +133,49 @@ impl Stream {
     }
 }
 
-/// What a node of a graph does.
+/// The kind of a graph node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum NodeKind {
+pub enum GraphNodeKind {
     /// Launches a kernel.
     Kernel,
-    /// Copies.
+    /// Copies memory.
     Copy,
-    /// Fills.
+    /// Fills memory.
     Fill,
     /// Calls a function on the host.
     Host,
     /// Launches another graph.
     Graph,
-    /// Does nothing but order others.
+    /// Orders other nodes and does nothing else.
     Empty,
     /// Waits for an event or records one.
     Event,
-    /// Runs a part of the graph once, again and again, or not at all.
+    /// Runs a part of the graph once, repeatedly, or not at all.
     Conditional,
-    /// Something that this library does not know, with the driver's number.
+    /// A kind that this library does not know, with the driver's number.
     Other(u32),
 }
 
-impl NodeKind {
-    fn new(kind: CUgraphNodeType) -> NodeKind {
+impl GraphNodeKind {
+    fn new(kind: CUgraphNodeType) -> GraphNodeKind {
         match kind {
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL => NodeKind::Kernel,
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => NodeKind::Copy,
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => NodeKind::Fill,
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST => NodeKind::Host,
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH => NodeKind::Graph,
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY => NodeKind::Empty,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL => GraphNodeKind::Kernel,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => GraphNodeKind::Copy,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => GraphNodeKind::Fill,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST => GraphNodeKind::Host,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH => GraphNodeKind::Graph,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY => GraphNodeKind::Empty,
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT
-            | CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD => NodeKind::Event,
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => NodeKind::Conditional,
-            other => NodeKind::Other(other.0),
+            | CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD => GraphNodeKind::Event,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => GraphNodeKind::Conditional,
+            other => GraphNodeKind::Other(other.0),
         }
     }
 
     fn name(self) -> String {
         match self {
-            NodeKind::Other(number) => format!("type {number}"),
+            GraphNodeKind::Other(number) => format!("type {number}"),
             known => format!("{known:?}").to_lowercase(),
         }
     }
@@ -183,28 +185,28 @@ impl NodeKind {
 #[derive(Clone)]
 pub struct GraphNode {
     pub(super) function: Option<Arc<FunctionState>>,
-    kind: NodeKind,
+    kind: GraphNodeKind,
     grid: Option<(Dim3, Dim3)>,
     after: Vec<usize>,
 }
 
 impl GraphNode {
-    /// What the node does.
-    pub fn kind(&self) -> NodeKind {
+    /// The node's kind.
+    pub fn kind(&self) -> GraphNodeKind {
         self.kind
     }
 
-    /// The kernel's name, for a node that launches one.
+    /// The kernel's name, for a kernel node.
     pub fn kernel(&self) -> Option<&'static str> {
         self.function.as_ref().map(|function| function.name.as_str())
     }
 
-    /// The kernel's grid and block, where the driver tells them (CUDA 12.0 and up).
+    /// The kernel's grid and block, if the driver reports them (CUDA 12.0 and up).
     pub fn shape(&self) -> Option<(Dim3, Dim3)> {
         self.grid
     }
 
-    /// The nodes that this one comes after, by their places in [`Graph::nodes`].
+    /// The indices in [`Graph::nodes`] of the nodes that this one depends on.
     pub fn after(&self) -> &[usize] {
         &self.after
     }
@@ -223,11 +225,11 @@ impl Graph {
         Device(self.device)
     }
 
-    /// Makes the form that is launched; the graph goes with it.
+    /// Instantiates the graph, which the result holds.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`] and others of the driver's, or [`Error::ContextLost`].
+    /// [`Error::OutOfMemory`] and the driver's other errors, or [`Error::ContextLost`].
     pub fn instantiate(self) -> Result<ExecutableGraph> {
         let mut raw: CUgraphExec = std::ptr::null_mut();
         let bound = self.device.bind()?;
@@ -237,11 +239,11 @@ impl Graph {
         Ok(ExecutableGraph::new(Handle(raw), self))
     }
 
-    /// The nodes, each with those that it comes after. The driver's order is that of the capture.
+    /// Returns the nodes with their dependencies, in the driver's order, which is that of the capture.
     ///
     /// # Errors
     ///
-    /// [`Error::MissingSymbol`] for a driver before CUDA 12.3, the driver's, or [`Error::ContextLost`].
+    /// [`Error::MissingSymbol`] with a driver before CUDA 12.3, the driver's errors, or [`Error::ContextLost`].
     pub fn nodes(&self) -> Result<Vec<GraphNode>> {
         let _one_at_a_time = self.raw.looking.lock().unwrap_or_else(PoisonError::into_inner);
         let names = self.raw.nodes()?;
@@ -258,13 +260,13 @@ impl Graph {
         Ok(nodes)
     }
 
-    /// The nodes without their order.
+    /// Returns the nodes without their dependencies.
     pub(super) fn nodes_of(&self, names: &[Handle<CUgraphNode_st>]) -> Result<Vec<GraphNode>> {
         let _bound = self.device.bind()?;
         names.iter().map(|node| self.node(node.0)).collect()
     }
 
-    /// Both ends of every edge.
+    /// Returns both ends of every edge.
     fn edges(&self) -> Result<(Vec<CUgraphNode>, Vec<CUgraphNode>)> {
         let (device, graph) = (self.device, self.raw.handle.0);
         let _bound = device.bind()?;
@@ -284,13 +286,14 @@ impl Graph {
         Ok((from, to))
     }
 
-    /// The context is current.
+    /// The context must be current.
     fn node(&self, raw: CUgraphNode) -> Result<GraphNode> {
         let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
         // SAFETY: the node is of a live graph; the pointer is to a local.
         unsafe { call!(self.device, cuGraphNodeGetType(raw, &mut kind))? };
-        let mut node = GraphNode { function: None, kind: NodeKind::new(kind), grid: None, after: Vec::new() };
-        if node.kind == NodeKind::Kernel && self.device.api.cuGraphKernelNodeGetParams().is_ok() {
+        let mut node =
+            GraphNode { function: None, kind: GraphNodeKind::new(kind), grid: None, after: Vec::new() };
+        if node.kind == GraphNodeKind::Kernel && self.device.api.cuGraphKernelNodeGetParams().is_ok() {
             let mut parameters = CUDA_KERNEL_NODE_PARAMS_v2::default();
             // SAFETY: the node is a kernel's; the pointer is to a local.
             unsafe { call!(self.device, cuGraphKernelNodeGetParams(raw, &mut parameters))? };
@@ -304,7 +307,7 @@ impl Graph {
         Ok(node)
     }
 
-    /// The graph in the DOT language, for Graphviz: a box for each node, an arrow from each to those that come after it.
+    /// Returns the graph in the DOT language for Graphviz: a box for each node, and an arrow to each dependent node.
     ///
     /// # Errors
     ///
@@ -320,9 +323,9 @@ impl Graph {
                 let _ = write!(label, "\\n{grid} blocks of {block}");
             }
             let colour = match node.kind {
-                NodeKind::Kernel => "#cfe3ff",
-                NodeKind::Copy | NodeKind::Fill => "#d9f2d9",
-                NodeKind::Conditional | NodeKind::Graph => "#ffe3c2",
+                GraphNodeKind::Kernel => "#cfe3ff",
+                GraphNodeKind::Copy | GraphNodeKind::Fill => "#d9f2d9",
+                GraphNodeKind::Conditional | GraphNodeKind::Graph => "#ffe3c2",
                 _ => "#eeeeee",
             };
             let _ = writeln!(text, "  n{index} [label=\"{label}\", style=filled, fillcolor=\"{colour}\"];");
@@ -342,7 +345,7 @@ impl std::fmt::Debug for Graph {
     }
 }
 
-/// An error for a node that cannot be what it is taken for.
+/// Returns the error for an index that names no kernel node.
 pub(super) fn no_such_node(operation: &'static str, index: usize, found: impl std::fmt::Display) -> Error {
     Error::invalid(
         operation,

@@ -1,11 +1,11 @@
-//! What a graph holds, and how a launch of it takes its place among everything else that uses the same memory.
+//! The resources that a graph holds, and the order of its launches among other uses of the same memory.
 
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::arena::GraphArena;
-use super::capture::{CapturedMemory, Held};
+use super::capture::{CapturedMemory, HeldBlock};
 use crate::driver::context::gone;
 use crate::driver::device::DeviceState;
 use crate::driver::event::EventCell;
@@ -20,23 +20,23 @@ use crate::error::{Result, report_deferred};
 pub(crate) struct HeldPinned {
     /// The [`PinnedBuffer`](crate::driver::PinnedBuffer).
     pub(crate) buffer: Box<dyn Any>,
-    /// Gives the memory back once the event is complete.
+    /// Frees the memory once the event is complete.
     pub(crate) retire: fn(Box<dyn Any>, Option<Arc<EventCell>>),
 }
 
-// SAFETY: the buffer owns its memory; its elements are reached only by `ExecutableGraph::host`, which wants them `Send`.
+// SAFETY: the buffer owns its memory; only `ExecutableGraph::host`, which requires `Send`, reaches its elements.
 unsafe impl Send for HeldPinned {}
-// SAFETY: as above: through `&HeldPinned` nothing is reached, and `ExecutableGraph::host` takes `&mut`.
+// SAFETY: as above: nothing is reachable through `&HeldPinned`, and `ExecutableGraph::host` takes `&mut`.
 unsafe impl Sync for HeldPinned {}
 
-/// A block and whether the graph writes to it.
+/// A block, with a flag for writes by the graph.
 pub(super) struct HeldMemory {
-    pub(super) held: Held,
+    pub(super) held: HeldBlock,
     pub(super) writes: bool,
 }
 
-/// The stream that a graph was launched on last, and the count of changes among all blocks' users before that launch
-/// entered its own: where both are the same again, there is nothing to enter.
+/// The stream of the last launch, and the count of usage changes on all blocks before it registered its own. If both
+/// are unchanged, the next launch has nothing to register.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct LastLaunch {
     stream: u64,
@@ -46,20 +46,20 @@ pub(super) struct LastLaunch {
 /// Everything that a graph's operations name.
 pub(crate) struct Work {
     pub(super) device: &'static DeviceState,
-    /// The capture's.
+    /// The capture's id.
     pub(super) id: u64,
-    /// The graph's launches: each comes after the one before.
+    /// The graph's launches, each of which follows the one before.
     pub(super) usage: Usage,
     pub(super) arena: Arc<GraphArena>,
-    /// Whether there is anything in it.
+    /// True if the graph has memory of its own.
     has_own_memory: bool,
     pub(super) memory: Vec<HeldMemory>,
-    /// Whether some of it is another device's, which can be lost while this one goes on.
+    /// True if the graph uses memory of another device, which can be lost on its own.
     has_foreign_memory: bool,
     pub(super) functions: Vec<Arc<FunctionState>>,
     pub(super) modules: Vec<Arc<ModuleState>>,
     pub(super) pinned: Vec<HeldPinned>,
-    /// What a fault calls it.
+    /// The name of the graph in the error of a fault.
     label: &'static KernelName,
 }
 
@@ -94,20 +94,20 @@ impl Work {
         work
     }
 
-    /// Holds one more block.
+    /// Holds another block.
     pub(super) fn hold(&mut self, memory: HeldMemory) {
-        if let Held::Shared(allocation) = &memory.held {
+        if let HeldBlock::Shared(allocation) = &memory.held {
             self.has_foreign_memory |= !std::ptr::eq(allocation.device, self.device);
         }
         self.memory.push(memory);
     }
 
-    /// Fails where memory went with another device's context: a kernel that touched it would end this one too.
+    /// Fails if memory was lost with another device's context: a kernel that touched it would end this context too.
     #[cold]
     fn check_foreign_memory(&self) -> Result<()> {
         self.memory.iter().try_for_each(|memory| match &memory.held {
-            Held::Shared(allocation) => allocation.device.check_alive(),
-            Held::Own(_) => Ok(()),
+            HeldBlock::Shared(allocation) => allocation.device.check_alive(),
+            HeldBlock::Own(_) => Ok(()),
         })
     }
 
@@ -125,7 +125,7 @@ impl Work {
         let mut names: Vec<&str> = self.functions.iter().map(|function| function.name.as_str()).collect();
         names.sort_unstable();
         names.dedup();
-        // The text is kept for good, so it must not grow with the program.
+        // Interned text is never freed, so its length is bounded.
         const NAMED: usize = 4;
         let more = if names.len() > NAMED { " and others" } else { "" };
         names.truncate(NAMED);
@@ -134,8 +134,8 @@ impl Work {
         }
     }
 
-    /// Makes a stream that is about to launch the graph wait for everything that it must come after, and enters it.
-    /// One launch at a time; `last` is what the one before left.
+    /// Makes a stream that is about to launch the graph wait for all earlier uses, and registers the launch. One launch
+    /// at a time; `last` is the state that the launch before left.
     #[inline]
     pub(super) fn enter(&self, stream: &Arc<StreamState>, last: &mut LastLaunch) -> Result<()> {
         if self.has_foreign_memory {
@@ -146,7 +146,7 @@ impl Work {
         let is_known = *last == now;
         if !is_known {
             *last = LastLaunch::default();
-            // First: should the rest fail, launches on other streams come after what this one waits for by then.
+            // Registered first: if the rest fails, launches on other streams still follow the waits of this one.
             self.usage.enter(stream, Access::Write)?;
         }
         if self.has_own_memory {
@@ -154,7 +154,7 @@ impl Work {
         }
         if !is_known {
             self.enter_all(stream)?;
-            // Where any of that was more than a compare, the count went on, and the next launch looks again.
+            // If any check found a change, the count has moved, and the next launch registers again.
             *last = now;
         }
         Ok(())
@@ -165,11 +165,11 @@ impl Work {
             module.usage.enter(stream, Access::Read)?;
         }
         for memory in &self.memory {
-            // Buffers are held by others too, who may be in the middle of a use on another thread.
+            // Other owners may be registering a use of the buffer on another thread.
             let access = if memory.writes { Access::WritePart } else { Access::ReadPart };
             match &memory.held {
-                Held::Shared(allocation) => allocation.enter(stream, access)?,
-                Held::Own(allocation) => {
+                HeldBlock::Shared(allocation) => allocation.enter(stream, access)?,
+                HeldBlock::Own(allocation) => {
                     if let Some(allocation) = allocation.upgrade() {
                         allocation.enter(stream, access)?;
                     }
@@ -179,13 +179,13 @@ impl Work {
         Ok(())
     }
 
-    /// An event behind all launches, where there were any.
+    /// Returns an event behind all launches, if there were any.
     fn end(&self) -> Result<Option<Arc<EventCell>>> {
         let streams = self.usage.streams();
         let Some((last, others)) = streams.split_last() else {
             return Ok(None);
         };
-        // Each launch came after the ones before, so one stream is all there is; should there be more, one waits.
+        // Each launch follows the ones before, so one stream suffices; if there are more, one waits for the others.
         others.iter().try_for_each(|other| last.wait_for_living(other))?;
         last.mark().map(Some)
     }
@@ -201,7 +201,7 @@ impl Drop for Work {
         }
         match self.end() {
             Ok(None) => {
-                // Never launched: dropped like any other buffer.
+                // Never launched: the block is dropped like any other buffer.
             }
             Ok(Some(end)) => {
                 for pinned in self.pinned.drain(..) {

@@ -1,15 +1,15 @@
-//! PTX as every assembler reads it: without a byte-order mark, comments in ASCII, and a NUL at the end.
+//! PTX in the form that every assembler accepts: without a byte-order mark, with ASCII comments, and with a final NUL.
 //!
-//! Newer assemblers refuse a byte that is not ASCII wherever it is ("Unexpected non-ASCII character"), and all refuse a
-//! byte-order mark. Neither means anything, so both go. Other places keep their bytes: there the assembler's own message is
-//! right.
+//! Newer assemblers refuse any non-ASCII byte ("Unexpected non-ASCII character"), and all refuse a byte-order mark. The
+//! mark and the text of comments have no meaning, so both are replaced. Non-ASCII bytes elsewhere stay, and the
+//! assembler reports them.
 
 use std::borrow::Cow;
 
-/// The byte-order mark of UTF-8, which editors on Windows put in front.
+/// The byte-order mark of UTF-8, which editors on Windows add.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Returns PTX as the driver gets it. Bytes of comments that are not ASCII become blanks, one each, so that the
+/// Returns PTX in the form that the driver gets. Each non-ASCII byte of a comment becomes a blank, so that the
 /// assembler's messages name the right columns.
 pub(super) fn for_driver(ptx: &[u8]) -> Cow<'_, [u8]> {
     let text = ptx.strip_prefix(BYTE_ORDER_MARK).unwrap_or(ptx);
@@ -27,9 +27,9 @@ pub(super) fn for_driver(ptx: &[u8]) -> Cow<'_, [u8]> {
     copy.into()
 }
 
-/// Where a byte of PTX is.
+/// The lexical context of a byte of PTX.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum LexicalContext {
     Code,
     Text,
     Line,
@@ -37,30 +37,32 @@ enum Place {
 }
 
 fn blank_comments(text: &mut [u8]) {
-    let mut place = Place::Code;
+    let mut context = LexicalContext::Code;
     let mut at = 0;
     while let Some(byte) = text.get(at).copied() {
         let next = text.get(at + 1).copied();
         let mut length = 1;
-        place = match (place, byte, next) {
-            (Place::Code, b'/', Some(b'/')) => Place::Line,
-            (Place::Code, b'/', Some(b'*')) => {
+        context = match (context, byte, next) {
+            (LexicalContext::Code, b'/', Some(b'/')) => LexicalContext::Line,
+            (LexicalContext::Code, b'/', Some(b'*')) => {
                 length = 2;
-                Place::Block
+                LexicalContext::Block
             }
-            (Place::Code, b'"', _) => Place::Text,
-            (Place::Text, b'\\', _) => {
+            (LexicalContext::Code, b'"', _) => LexicalContext::Text,
+            (LexicalContext::Text, b'\\', _) => {
                 length = 2;
-                Place::Text
+                LexicalContext::Text
             }
-            (Place::Text, b'"' | b'\n', _) | (Place::Line, b'\n', _) => Place::Code,
-            (Place::Block, b'*', Some(b'/')) => {
+            (LexicalContext::Text, b'"' | b'\n', _) | (LexicalContext::Line, b'\n', _) => {
+                LexicalContext::Code
+            }
+            (LexicalContext::Block, b'*', Some(b'/')) => {
                 length = 2;
-                Place::Code
+                LexicalContext::Code
             }
             (same, ..) => same,
         };
-        if !byte.is_ascii() && matches!(place, Place::Line | Place::Block) {
+        if !byte.is_ascii() && matches!(context, LexicalContext::Line | LexicalContext::Block) {
             if let Some(byte) = text.get_mut(at) {
                 *byte = b' ';
             }
@@ -81,16 +83,16 @@ mod tests {
             (b".version 8.0\n\0", b".version 8.0\n\0"),
             (b"\xef\xbb\xbf.version 8.0", b".version 8.0\0"),
             (b"\xef\xbb\xbf.version 8.0\0", b".version 8.0\0"),
-            // A mark in the middle is no mark.
+            // A mark in the middle is kept.
             (b".version \xef\xbb\xbf8.0\0", b".version \xef\xbb\xbf8.0\0"),
             ("// größe\nret; // ×2".as_bytes(), b"// gr    e\nret; //   2\0"),
             ("/* ü // */ ü /* é\n* é */ret;".as_bytes(), b"/*    // */ \xc3\xbc /*   \n*    */ret;\0"),
-            // Strings keep what they hold, and hold no comment.
+            // Strings are unchanged, and contain no comment.
             ("\"// ü \\\" /* ü\" // ü".as_bytes(), "\"// ü \\\" /* ü\" //   \0".as_bytes()),
-            // A string ends with its line, as for the reader of images.
+            // A string ends with its line, as for the image reader.
             ("\"ü\n// ü".as_bytes(), "\"ü\n//   \0".as_bytes()),
             ("a / ü */ b /*/ ü".as_bytes(), "a / ü */ b /*/   \0".as_bytes()),
-            // Bytes of no encoding.
+            // Bytes in no encoding.
             (b"// \xff\xfe\x80\0", b"//    \0"),
         ];
         for (ptx, wanted) in cases {

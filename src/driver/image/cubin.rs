@@ -1,18 +1,19 @@
 //! Cubins: 64-bit little-endian ELF files of machine `EM_CUDA`, for one architecture.
 //!
-//! The format is not documented; what is read here was compared with cubins that ptxas 12.0, 12.8, 12.9, 13.0 and 13.4
-//! made (tests/data/images). There are two layouts, told apart by the ELF's OS ABI. The first, of CUDA 12 for up to
-//! sm_90, has the architecture in the lowest byte of `e_flags` and the `a` at bit 11. The second, of CUDA 12.8 and up for
-//! sm_100 and later and of CUDA 13 for all, has it in the second byte, and the `a` at bit 3 (CUDA 12) or in the section
+//! NVIDIA does not document the format. This reader was checked against cubins of ptxas 12.0, 12.8, 12.9, 13.0 and 13.4
+//! (tests/data/images). The ELF's OS ABI distinguishes two layouts. The first, of CUDA 12 for up to sm_90, has the
+//! architecture in the lowest byte of `e_flags` and the `a` at bit 11. The second, of CUDA 12.8 and up for sm_100 and
+//! later and of CUDA 13 for all, has it in the second byte, and the `a` at bit 3 (CUDA 12) or in the section
 //! `.nv.compat` (CUDA 13).
 //!
-//! Kernels are the function symbols with the entry mark. A kernel's parameters and limits are attributes in its section
-//! `.nv.info.NAME`; they have sizes and offsets but no types.
+//! Kernels are the function symbols with the entry mark. The section `.nv.info.NAME` contains a kernel's parameters and
+//! limits as attributes; parameters have sizes and offsets but no types.
 
 use std::collections::HashMap;
 
 use super::{
-    Entry, ImageInfo, ImageKind, KernelInfo, Parameter, ParameterKind, Result, Suffix, Target, damaged,
+    ArchitectureSuffix, ImageEntry, ImageInfo, ImageKind, KernelInfo, Parameter, ParameterKind, Result,
+    TargetArchitecture, damaged,
 };
 
 const KIND: &str = "cubin";
@@ -24,7 +25,7 @@ const LITTLE_ENDIAN: u8 = 1;
 const OS_ABI_SECOND_LAYOUT: u8 = 0x41;
 const TYPE_RELOCATABLE: u16 = 1;
 
-/// Stands in the header for a number that does not fit.
+/// The header value of a number that does not fit.
 const NAMES_ELSEWHERE: usize = 0xffff;
 
 const SECTION_SYMBOLS: u32 = 2;
@@ -42,12 +43,12 @@ const PARAMETER: u8 = 0x17;
 const PARAMETER_BYTES: u8 = 0x19;
 const TOOLKIT: u8 = 0x37;
 const REQUIRED_CLUSTER: u8 = 0x3d;
-/// Used where the size does not fit the first form.
+/// The form for sizes that do not fit [`PARAMETER`].
 const PARAMETER_WIDE: u8 = 0x45;
-/// An attribute of `.nv.compat`: 1 where the code is for this architecture alone.
+/// An attribute of `.nv.compat`: 1 if the code is for this architecture alone.
 const COMPAT_ARCHITECTURE_ONLY: u8 = 0x09;
 
-/// Whether it is an ELF file for CUDA that this crate reads.
+/// Returns whether this is an ELF file for CUDA that this crate reads.
 pub(super) fn is_cubin(bytes: &[u8]) -> bool {
     bytes.starts_with(ELF_MAGIC)
         && bytes.get(4) == Some(&CLASS_64)
@@ -61,7 +62,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<ImageInfo> {
     };
     header.check_segments(bytes)?;
     let sections = read_sections(bytes, &header)?;
-    let mut info = ImageInfo::single(Entry {
+    let mut info = ImageInfo::single(ImageEntry {
         kind: ImageKind::Cubin,
         target: read_target(&header, &sections)?,
         isa: None,
@@ -93,11 +94,11 @@ struct Header {
     flags: u32,
     segments: Table,
     sections: Table,
-    /// The section that holds the sections' names.
+    /// The section with the sections' names.
     names: usize,
 }
 
-/// Where a table of the header lies.
+/// A table of the header.
 struct Table {
     offset: u64,
     size: u16,
@@ -105,7 +106,7 @@ struct Table {
 }
 
 impl Table {
-    /// The records, each of at least `least` bytes.
+    /// Returns the records, each of at least `least` bytes.
     fn records<'a>(&self, bytes: &'a [u8], least: u16, what: &str) -> Result<std::slice::Chunks<'a, u8>> {
         if self.count > 0 && self.size < least {
             return damaged(KIND, format!("{what} of {} bytes each, not {least}", self.size));
@@ -155,7 +156,7 @@ impl Header {
         Some(header)
     }
 
-    /// The driver loads segments; one that leaves the file would be read from foreign memory.
+    /// The driver loads segments, and would read a segment past the file's end from foreign memory.
     fn check_segments(&self, bytes: &[u8]) -> Result<()> {
         for segment in self.segments.records(bytes, 56, "program headers")? {
             let (Some(offset), Some(size)) = (read_u64(segment, 8), read_u64(segment, 32)) else {
@@ -176,7 +177,7 @@ impl Header {
 struct Section<'a> {
     name: &'a [u8],
     kind: u32,
-    /// Empty where it has no bytes in the file.
+    /// Empty if the section has no bytes in the file.
     data: &'a [u8],
     /// The number of the section that this one refers to: a symbol table's names.
     link: usize,
@@ -195,7 +196,7 @@ fn read_sections<'a>(bytes: &'a [u8], header: &Header) -> Result<Vec<Section<'a>
             return damaged(KIND, "a section header that cannot be read");
         };
         let size_in_file = if kind == SECTION_NO_BITS { 0 } else { size };
-        // Sections without bytes may give an offset behind the end.
+        // Sections without bytes may have an offset past the end.
         let data = if size_in_file == 0 { Some(&[][..]) } else { extent(bytes, offset, size_in_file) };
         let Some(data) = data else {
             let found =
@@ -215,7 +216,7 @@ fn read_sections<'a>(bytes: &'a [u8], header: &Header) -> Result<Vec<Section<'a>
     Ok(sections)
 }
 
-fn read_target(header: &Header, sections: &[Section<'_>]) -> Result<Target> {
+fn read_target(header: &Header, sections: &[Section<'_>]) -> Result<TargetArchitecture> {
     let (number, mut exact) = if header.second_layout {
         (header.flags >> 8 & 0xff, header.flags & 0x8 != 0)
     } else {
@@ -225,8 +226,8 @@ fn read_target(header: &Header, sections: &[Section<'_>]) -> Result<Target> {
         exact |= attributes(section.data)
             .any(|(attribute, value, _)| attribute == COMPAT_ARCHITECTURE_ONLY && value & 0xff == 1);
     }
-    let suffix = if exact { Suffix::Architecture } else { Suffix::None };
-    match Target::from_number(number, suffix) {
+    let suffix = if exact { ArchitectureSuffix::Architecture } else { ArchitectureSuffix::None };
+    match TargetArchitecture::from_number(number, suffix) {
         Some(target) => Ok(target),
         None => damaged(KIND, format!("no architecture in its flags {:#x}", header.flags)),
     }
@@ -242,14 +243,14 @@ fn read_symbols(bytes: &[u8], sections: &[Section<'_>], info: &mut ImageInfo) ->
             let fields =
                 (|| Some((read_u32(symbol, 0)?, *symbol.get(4)?, *symbol.get(5)?, read_u16(symbol, 6)?)))();
             let Some((name, kind, other, home)) = fields else { continue };
-            // Section 0 is none: the symbol is only declared.
+            // Section 0 means that the symbol is only declared.
             let Some(home) = sections.get(usize::from(home)).filter(|_| home != 0) else { continue };
             match kind & 0xf {
                 SYMBOL_FUNCTION if other & SYMBOL_ENTRY != 0 => {
                     let name = String::from_utf8_lossy(budget.string(strings, name)?);
                     info.kernels.push(KernelInfo::new(name.into_owned()));
                 }
-                // Bank 3 holds `__constant__` variables; the other banks are the compiler's own.
+                // Bank 3 contains `__constant__` variables; the compiler uses the other banks.
                 SYMBOL_OBJECT if home.name.starts_with(b".nv.global") || home.name == b".nv.constant3" => {
                     info.globals.push(String::from_utf8_lossy(budget.string(strings, name)?).into_owned());
                 }
@@ -260,7 +261,7 @@ fn read_symbols(bytes: &[u8], sections: &[Section<'_>], info: &mut ImageInfo) ->
     Ok(())
 }
 
-/// Reads a kernel's attributes into it, and gives the CUDA version that made it where they say.
+/// Reads a kernel's attributes into it, and returns the CUDA version of its compiler, if they contain it.
 fn read_attributes(data: &[u8], kernel: &mut KernelInfo) -> Result<Option<(i32, i32)>> {
     let mut found: Vec<(u16, Parameter)> = Vec::new();
     let mut toolkit = None;
@@ -287,7 +288,7 @@ fn read_attributes(data: &[u8], kernel: &mut KernelInfo) -> Result<Option<(i32, 
                         format!("a parameter of kernel '{}' that cannot be read", kernel.name),
                     );
                 };
-                // The rest of the word describes the constant bank, or the alignment of what is pointed at.
+                // The rest of the word describes the constant bank, or the alignment of the pointee.
                 let size = if attribute == PARAMETER { packed >> 18 } else { packed & 0xffff };
                 let size = usize::try_from(size).unwrap_or(usize::MAX);
                 found
@@ -300,14 +301,14 @@ fn read_attributes(data: &[u8], kernel: &mut KernelInfo) -> Result<Option<(i32, 
     if found.iter().enumerate().any(|(index, (ordinal, _))| index != usize::from(*ordinal)) {
         return damaged(KIND, format!("parameters of kernel '{}' with gaps", kernel.name));
     }
-    // A kernel whose parameters take room but are not described, as in stripped files, has unknown ones.
+    // A kernel whose parameters have a size but no description, as in stripped files, has unknown ones.
     if !found.is_empty() || parameter_bytes.unwrap_or(0) == 0 {
         kernel.parameters = Some(found.into_iter().map(|(_, parameter)| parameter).collect());
     }
     Ok(toolkit)
 }
 
-/// Attributes as number, short value and payload. A list that ends early ends here too.
+/// Returns the attributes as number, short value and payload. A truncated list ends early.
 fn attributes(mut data: &[u8]) -> impl Iterator<Item = (u8, u16, &[u8])> {
     const WITH_PAYLOAD: u8 = 4;
     std::iter::from_fn(move || {
@@ -324,10 +325,10 @@ fn read_extent(payload: &[u8]) -> Option<[u32; 3]> {
     Some([read_u32(payload, 0)?, read_u32(payload, 4)?, read_u32(payload, 8)?])
 }
 
-/// A bound on the bytes of all names that are taken.
+/// A bound on the total bytes of copied names.
 ///
-/// Names of a real file hardly overlap, so together they are shorter than the file; in a forged one thousands could
-/// name one long string, and copying them would take more memory than there is.
+/// The names of a real file hardly overlap, so together they are shorter than the file. In a forged file thousands of
+/// names could refer to one long string, and copying them would exhaust the memory.
 struct Budget {
     left: usize,
 }
@@ -337,11 +338,11 @@ impl Budget {
         Budget { left: file.len() }
     }
 
-    /// The string at this offset, up to its NUL.
+    /// Returns the string at this offset, up to its NUL.
     fn string<'a>(&mut self, strings: &'a [u8], offset: u32) -> Result<&'a [u8]> {
         let rest = usize::try_from(offset).ok().and_then(|offset| strings.get(offset..)).unwrap_or_default();
         let Some(end) = rest.iter().take(self.left.saturating_add(1)).position(|byte| *byte == 0) else {
-            // An empty table of a file without symbols names nothing.
+            // A file without symbols has an empty string table and only offset 0.
             return if offset == 0 { Ok(&[]) } else { damaged(KIND, "a name outside its table") };
         };
         self.left -= end;
@@ -349,7 +350,7 @@ impl Budget {
     }
 }
 
-/// `size` bytes from `offset`, where the file has them.
+/// Returns `size` bytes from `offset`, if the file has them.
 fn extent(bytes: &[u8], offset: u64, size: u64) -> Option<&[u8]> {
     let start = usize::try_from(offset).ok()?;
     let end = start.checked_add(usize::try_from(size).ok()?)?;
@@ -376,7 +377,8 @@ pub(super) fn read_u64(bytes: &[u8], offset: usize) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// As ptxas 12.9 wrote them for a kernel of a 20000-byte struct, a pointer and an int, last parameter first.
+    /// The attributes that ptxas 12.9 wrote for a kernel of a 20000-byte struct, a pointer and an int, last parameter
+    /// first.
     #[test]
     fn parameters_too_large_for_the_first_form() {
         let data = [
@@ -391,7 +393,7 @@ mod tests {
         assert_eq!(sizes, [(0, 20000), (20000, 8), (20008, 4)]);
     }
 
-    /// As ptxas 13.0 wrote them for `__block_size__((64, 2, 1))`, with a mark that has no payload in front.
+    /// The attributes that ptxas 13.0 wrote for `__block_size__((64, 2, 1))`, after a mark without payload.
     #[test]
     fn required_block_and_cluster() {
         let data = [

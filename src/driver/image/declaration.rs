@@ -1,16 +1,17 @@
-//! What a kernel's mangled name declares of its parameters, and which arguments fit that.
+//! Parameter types from a kernel's mangled name, and the arguments that they accept.
 //!
-//! It is held against the arguments beside what the image says of sizes and kinds, which is all that an image says:
+//! Launches check arguments against this declaration in addition to the image's parameters, which have only sizes and
+//! kinds:
 //!
 //! | declared | takes |
 //! |---|---|
 //! | pointer to a number | memory of such numbers; signed and unsigned are one, as are `long` and `long long` |
 //! | pointer to `void`, `char` or `unsigned char` | memory of anything |
 //! | pointer to anything else, such as a class | memory of anything |
-//! | `__half`, `__nv_bfloat16`, complex | that number, where the argument is a float or complex |
+//! | `__half`, `__nv_bfloat16`, complex | that number, if the argument is a float or complex |
 //!
-//! Memory of `u8` is bytes whose type is known only at run time, and fits every pointer; so does memory of a type that is
-//! no number, such as a struct or an array. A refused argument is therefore always a mistake.
+//! Memory of `u8` has a type known only at run time, and is accepted by every pointer. So is memory of a type that is
+//! not a number, such as a struct or an array. A refused argument is therefore always a mistake.
 
 use std::any::TypeId;
 use std::fmt;
@@ -18,11 +19,11 @@ use std::fmt;
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::mangled::{self, Argument, Type};
+use super::mangled::{self, CxxType, TemplateArgument};
 use super::parameter::{ArgumentKind, Parameter, ParameterKind};
 use crate::error::{Error, Result};
 
-/// A type of Rust, as an argument carries it: what the elements of its memory are, or the value itself.
+/// A Rust type, as an argument carries it: the type of its memory's elements, or of the value itself.
 #[derive(Clone, Copy)]
 pub struct ValueType {
     id: fn() -> TypeId,
@@ -35,18 +36,18 @@ impl ValueType {
         ValueType { id: TypeId::of::<T>, name: std::any::type_name::<T> }
     }
 
-    /// Whether it is `T`.
+    /// Returns whether it is `T`.
     pub fn is<T: 'static>(self) -> bool {
         (self.id)() == TypeId::of::<T>()
     }
 
-    /// Its name, with its path.
+    /// The name, with its path.
     pub fn name(self) -> &'static str {
         (self.name)()
     }
 
-    /// What number it is; `None` for what is no number, and for `u8`, which is anything.
-    fn number(self) -> Option<Number> {
+    /// The number type; `None` for other types, and for `u8`, which is untyped memory.
+    fn number(self) -> Option<NumberType> {
         NUMBERS
             .iter()
             .find(|(rust, _)| rust.iter().any(|known| (known.id)() == (self.id)()))
@@ -66,15 +67,15 @@ impl fmt::Debug for ValueType {
     }
 }
 
-/// What an argument is, before its value.
+/// The type of an argument.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ArgumentType {
-    /// What the kernel gets.
+    /// The argument's kind.
     pub kind: ArgumentKind,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: usize,
-    /// The elements of the memory, or the value itself, where that is known.
+    /// The type of the memory's elements, or of the value itself, if known.
     pub value: Option<ValueType>,
 }
 
@@ -85,72 +86,72 @@ impl ArgumentType {
     }
 }
 
-/// Numbers that are told apart.
+/// NumberType types that are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Number {
-    /// By its bytes.
+enum NumberType {
+    /// An integer of this many bytes.
     Integer(usize),
-    /// By its bytes.
+    /// A float of this many bytes.
     Float(usize),
     Half,
     Brain,
-    /// By the bytes of its parts.
+    /// A complex number with parts of this many bytes.
     Complex(usize),
 }
 
-/// Which types of Rust are which number; the first of each is the one to name.
-const NUMBERS: &[(&[ValueType], Number)] = &[
-    (&[ValueType::of::<i8>()], Number::Integer(1)),
-    (&[ValueType::of::<u16>(), ValueType::of::<i16>()], Number::Integer(2)),
-    (&[ValueType::of::<u32>(), ValueType::of::<i32>()], Number::Integer(4)),
+/// The Rust types of each number; the first one is used in messages.
+const NUMBERS: &[(&[ValueType], NumberType)] = &[
+    (&[ValueType::of::<i8>()], NumberType::Integer(1)),
+    (&[ValueType::of::<u16>(), ValueType::of::<i16>()], NumberType::Integer(2)),
+    (&[ValueType::of::<u32>(), ValueType::of::<i32>()], NumberType::Integer(4)),
     (
         &[ValueType::of::<u64>(), ValueType::of::<i64>(), ValueType::of::<usize>(), ValueType::of::<isize>()],
-        Number::Integer(8),
+        NumberType::Integer(8),
     ),
-    (&[ValueType::of::<u128>(), ValueType::of::<i128>()], Number::Integer(16)),
-    (&[ValueType::of::<f32>()], Number::Float(4)),
-    (&[ValueType::of::<f64>()], Number::Float(8)),
-    (&[ValueType::of::<f16>()], Number::Half),
-    (&[ValueType::of::<bf16>()], Number::Brain),
-    (&[ValueType::of::<Complex<f32>>()], Number::Complex(4)),
-    (&[ValueType::of::<Complex<f64>>()], Number::Complex(8)),
+    (&[ValueType::of::<u128>(), ValueType::of::<i128>()], NumberType::Integer(16)),
+    (&[ValueType::of::<f32>()], NumberType::Float(4)),
+    (&[ValueType::of::<f64>()], NumberType::Float(8)),
+    (&[ValueType::of::<f16>()], NumberType::Half),
+    (&[ValueType::of::<bf16>()], NumberType::Brain),
+    (&[ValueType::of::<Complex<f32>>()], NumberType::Complex(4)),
+    (&[ValueType::of::<Complex<f64>>()], NumberType::Complex(8)),
 ];
 
-impl Number {
-    /// The number that a type of C++ is; `None` for any other type, and for the characters that memory is passed as.
-    fn of(found: &Type) -> Option<Number> {
+impl NumberType {
+    /// Returns the number that a C++ type is; `None` for any other type, and for the character types of untyped memory.
+    fn of(found: &CxxType) -> Option<NumberType> {
         Some(match found.unqualified() {
-            Type::Builtin(letters, _) => match *letters {
-                "a" | "b" | "Du" => Number::Integer(1),
-                "s" | "t" | "Ds" => Number::Integer(2),
-                "i" | "j" | "w" | "Di" => Number::Integer(4),
-                "l" | "m" | "x" | "y" => Number::Integer(8),
-                "n" | "o" => Number::Integer(16),
-                "f" | "DF32_" => Number::Float(4),
-                "d" | "DF64_" => Number::Float(8),
-                "Dh" | "DF16_" => Number::Half,
-                "DF16b" => Number::Brain,
-                "Cf" => Number::Complex(4),
-                "Cd" => Number::Complex(8),
+            CxxType::Builtin(letters, _) => match *letters {
+                "a" | "b" | "Du" => NumberType::Integer(1),
+                "s" | "t" | "Ds" => NumberType::Integer(2),
+                "i" | "j" | "w" | "Di" => NumberType::Integer(4),
+                "l" | "m" | "x" | "y" => NumberType::Integer(8),
+                "n" | "o" => NumberType::Integer(16),
+                "f" | "DF32_" => NumberType::Float(4),
+                "d" | "DF64_" => NumberType::Float(8),
+                "Dh" | "DF16_" => NumberType::Half,
+                "DF16b" => NumberType::Brain,
+                "Cf" => NumberType::Complex(4),
+                "Cd" => NumberType::Complex(8),
                 _ => return None,
             },
             // Device addresses.
-            Type::Pointer(..) => Number::Integer(8),
-            Type::Named { inside, name, arguments: None } => {
+            CxxType::Pointer(..) => NumberType::Integer(8),
+            CxxType::Named { inside, name, arguments: None } => {
                 match (inside.as_ref().map(|it| it.to_string()), name.as_str()) {
-                    (None, "__half") => Number::Half,
-                    (None, "__nv_bfloat16" | "__bf16") => Number::Brain,
+                    (None, "__half") => NumberType::Half,
+                    (None, "__nv_bfloat16" | "__bf16") => NumberType::Brain,
                     // Of this crate's headers.
-                    (Some(space), "f16") if space == "selvedge" => Number::Half,
-                    (Some(space), "bf16") if space == "selvedge" => Number::Brain,
+                    (Some(space), "f16") if space == "selvedge" => NumberType::Half,
+                    (Some(space), "bf16") if space == "selvedge" => NumberType::Brain,
                     _ => return None,
                 }
             }
-            // Of `std`, `cuda::std`, `thrust` or this crate's header: all are two numbers.
-            Type::Named { name, arguments: Some(arguments), .. } if name == "complex" => {
-                let [Argument::Type(part)] = arguments.as_slice() else { return None };
-                match Number::of(part)? {
-                    Number::Float(bytes) => Number::Complex(bytes),
+            // Of `std`, `cuda::std`, `thrust` or this crate's header, which all consist of two numbers.
+            CxxType::Named { name, arguments: Some(arguments), .. } if name == "complex" => {
+                let [TemplateArgument::Type(part)] = arguments.as_slice() else { return None };
+                match NumberType::of(part)? {
+                    NumberType::Float(bytes) => NumberType::Complex(bytes),
                     _ => return None,
                 }
             }
@@ -158,31 +159,31 @@ impl Number {
         })
     }
 
-    /// The type of Rust to see memory as.
+    /// Returns the Rust type to reinterpret memory as.
     fn rust(self) -> &'static str {
         let found = NUMBERS.iter().find(|(_, number)| *number == self);
         let name = found.and_then(|(rust, _)| rust.first()).map_or("u8", |first| first.name());
         match self {
-            Number::Complex(4) => "Complex<f32>",
-            Number::Complex(_) => "Complex<f64>",
+            NumberType::Complex(4) => "Complex<f32>",
+            NumberType::Complex(_) => "Complex<f64>",
             // Without the path of its crate.
             _ => name.rsplit("::").next().unwrap_or(name),
         }
     }
 }
 
-/// A parameter as the source declares it.
+/// A parameter as declared in the source.
 #[derive(Debug)]
 struct Declared {
-    /// As C++ writes it.
+    /// The type in C++ notation.
     text: String,
-    /// What a pointer points to, or what the parameter is.
-    number: Option<Number>,
-    /// What the image could say of its kind.
+    /// The number type of the parameter, or of its pointee.
+    number: Option<NumberType>,
+    /// The kind that an image would give.
     kind: Option<ParameterKind>,
 }
 
-/// A kernel's parameters as its source declares them.
+/// A kernel's parameters as declared in the source.
 #[derive(Debug)]
 pub struct Declaration {
     name: String,
@@ -190,8 +191,8 @@ pub struct Declaration {
 }
 
 impl Declaration {
-    /// Reads a mangled name; `None` for any other name, such as that of an `extern "C"` kernel, and for one with types that
-    /// are not read here.
+    /// Parses a mangled name. Returns `None` for any other name, such as that of an `extern "C"` kernel, and for a name
+    /// with unsupported types.
     ///
     /// ```
     /// use selvedge::driver::image::Declaration;
@@ -203,12 +204,12 @@ impl Declaration {
         let function = mangled::parse(name)?;
         let parameters = function.parameters.iter().map(|found| {
             let kind = match found.unqualified() {
-                Type::Pointer(..) => Some(ParameterKind::Address),
-                Type::Builtin(..) => match Number::of(found) {
-                    Some(Number::Integer(_)) => Some(ParameterKind::Integer),
-                    Some(Number::Float(_)) => Some(ParameterKind::Float),
-                    // Plain characters: as values they are nothing special.
-                    None if matches!(found.unqualified(), Type::Builtin("c" | "h", _)) => {
+                CxxType::Pointer(..) => Some(ParameterKind::Address),
+                CxxType::Builtin(..) => match NumberType::of(found) {
+                    Some(NumberType::Integer(_)) => Some(ParameterKind::Integer),
+                    Some(NumberType::Float(_)) => Some(ParameterKind::Float),
+                    // Character types are ordinary values.
+                    None if matches!(found.unqualified(), CxxType::Builtin("c" | "h", _)) => {
                         Some(ParameterKind::Integer)
                     }
                     _ => None,
@@ -216,8 +217,8 @@ impl Declaration {
                 _ => None,
             };
             let number = match found.unqualified() {
-                Type::Pointer(pointee, _) => Number::of(pointee),
-                _ => Number::of(found),
+                CxxType::Pointer(pointee, _) => NumberType::of(pointee),
+                _ => NumberType::of(found),
             };
             Declared { text: found.to_string(), number, kind }
         });
@@ -229,7 +230,7 @@ impl Declaration {
         &self.name
     }
 
-    /// Tells what the image does not, where it has as many parameters.
+    /// Adds the kinds that the image lacks, if it has as many parameters.
     pub(crate) fn refine(&self, parameters: &mut [Parameter]) {
         for (parameter, declared) in parameters.iter_mut().zip(&self.parameters) {
             let Some(kind) = declared.kind else { continue };
@@ -240,7 +241,7 @@ impl Declaration {
         }
     }
 
-    /// How many parameters it declares.
+    /// The number of parameters.
     pub(crate) fn len(&self) -> usize {
         self.parameters.len()
     }
@@ -251,8 +252,8 @@ impl Declaration {
         let (Some(wanted), Some(value)) = (declared.number, argument.value) else { return Ok(()) };
         let Some(found) = value.number() else { return Ok(()) };
         let is_pointer = declared.kind == Some(ParameterKind::Address);
-        // A value whose kind the image tells is checked there; what is left are the numbers of equal kind and size.
-        let bits = matches!(found, Number::Integer(_)) && !is_pointer;
+        // The image's kind covers values; this covers numbers of equal kind and size.
+        let bits = matches!(found, NumberType::Integer(_)) && !is_pointer;
         if found == wanted || bits || is_pointer != (argument.kind == ArgumentKind::Address) {
             return Ok(());
         }
@@ -271,7 +272,7 @@ impl Declaration {
     }
 }
 
-/// As C++ writes it, without namespaces.
+/// C++ notation, without namespaces.
 impl fmt::Display for Declaration {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parameters: Vec<&str> = self.parameters.iter().map(|declared| declared.text.as_str()).collect();
@@ -283,11 +284,11 @@ impl fmt::Display for Declaration {
 mod tests {
     use super::*;
 
-    /// Names, and what `c++filt` says of them, with the namespaces and template arguments of the function taken away.
+    /// Names, and the output of `c++filt` for them, without the namespaces and template arguments of the function.
     const NAMES: &[(&str, &str)] = &[
         ("_Z3foov", "foo()"),
         ("_Z5saxpyPKfPff", "saxpy(float const*, float*, float)"),
-        // As NVRTC writes them.
+        // Names by NVRTC.
         ("_Z3addPKfS0_Pfj", "add(float const*, float const*, float*, unsigned int)"),
         (
             "_Z10every_kindPyahstijxyN8selvedge3f16ENS0_4bf16EfdbNS0_7complexIfEENS3_IdEE5Mixed",
@@ -391,7 +392,7 @@ mod tests {
         assert!(Declaration::of(&deep).is_none());
         let long = format!("_Z1f{}", "i".repeat(5000));
         assert!(Declaration::of(&long).is_none());
-        // Each is twice the one before, once printed.
+        // Each is twice as long as the one before, once printed.
         let mut doubling = "_Z1f1AIffE".to_owned();
         let mut digits = (0u32..300).map(|index| match index {
             0 => String::new(),
@@ -403,7 +404,7 @@ mod tests {
         }
         let text = Declaration::of(&doubling).expect("it is well formed").to_string();
         assert!(text.len() < 100_000, "{}", text.len());
-        // A chain of pointers to what came before.
+        // A chain of pointers to earlier types.
         let chain = format!(
             "_Z1fPi{}",
             (0..36)
@@ -438,7 +439,7 @@ mod tests {
                 [$(($letters, vec![$(ValueType::of::<$type>()),*])),*]
             };
         }
-        // Beside u8 and types that are no numbers, which every one takes.
+        // Every row also accepts u8 and types that are not numbers.
         let table = table! {
             "Pf": f32;
             "PKd": f64;
@@ -537,7 +538,7 @@ mod tests {
         declaration.refine(&mut found);
         let kinds: Vec<P> = found.iter().map(|parameter| parameter.kind).collect();
         assert_eq!(kinds, [P::Address, P::Integer, P::Float, P::Integer, P::Unknown, P::Integer, P::Unknown]);
-        // PTX has one way to write pointers and integers of 8 bytes.
+        // PTX has one notation for pointers and integers of 8 bytes.
         let mut found = vec![parameter(P::Integer, 8), parameter(P::Integer, 8)];
         declaration.refine(&mut found);
         assert_eq!([found[0].kind, found[1].kind], [P::Address, P::Integer]);

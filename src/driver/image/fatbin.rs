@@ -1,11 +1,13 @@
 //! Fatbins: a header of 16 bytes, then entries of a header and a payload each.
 //!
-//! The format is not documented; what is read here was compared with files of the CUDA 13.0 tools (tests/data/images).
-//! An entry that is not compressed is read as the PTX or cubin that it is. Of a compressed one (LZ4 up to CUDA 12,
-//! Zstandard since) only the header is read: target, and for PTX the ISA.
+//! NVIDIA does not document the format. This reader was checked against files of the CUDA 13.0 tools
+//! (tests/data/images). It parses an uncompressed entry as PTX or a cubin. For a compressed one (LZ4 up to CUDA 12,
+//! Zstandard since) it reads only the header: the target, and for PTX the ISA.
 
 use super::cubin::{self, read_u16, read_u32, read_u64};
-use super::{Entry, Error, ImageInfo, ImageKind, Result, Suffix, Target, damaged, ptx};
+use super::{
+    ArchitectureSuffix, Error, ImageEntry, ImageInfo, ImageKind, Result, TargetArchitecture, damaged, ptx,
+};
 
 const KIND: &str = "fatbin";
 
@@ -70,7 +72,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<ImageInfo> {
     Ok(info)
 }
 
-/// Header and payload of the first entry, and what is behind it.
+/// Returns the header and payload of the first entry, and the rest.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let header = usize::try_from(read_u32(bytes, 4)?).ok().filter(|header| *header >= ENTRY_HEADER)?;
     let end = header.checked_add(usize::try_from(read_u64(bytes, 8)?).ok()?)?;
@@ -88,18 +90,18 @@ fn add(info: &mut ImageInfo, record: &[u8], payload: &[u8], index: usize) -> Res
     let kind = match kind {
         ENTRY_PTX => ImageKind::Ptx,
         ENTRY_CUBIN => ImageKind::Cubin,
-        // Intermediate code for the linker, and what is yet to come: nothing that a device runs.
+        // Intermediate code for the linker, or unknown kinds: nothing that a device runs.
         _ => return Ok(()),
     };
     let suffix = match flags {
-        flags if flags & ARCHITECTURE_ONLY != 0 => Suffix::Architecture,
-        flags if flags & FAMILY != 0 => Suffix::Family,
-        _ => Suffix::None,
+        flags if flags & ARCHITECTURE_ONLY != 0 => ArchitectureSuffix::Architecture,
+        flags if flags & FAMILY != 0 => ArchitectureSuffix::Family,
+        _ => ArchitectureSuffix::None,
     };
-    let Some(target) = Target::from_number(architecture, suffix) else {
+    let Some(target) = TargetArchitecture::from_number(architecture, suffix) else {
         return damaged(KIND, format!("entry {index} for architecture {architecture}"));
     };
-    let mut entry = Entry { kind, target, isa: (kind == ImageKind::Ptx).then_some(isa), toolkit: None };
+    let mut entry = ImageEntry { kind, target, isa: (kind == ImageKind::Ptx).then_some(isa), toolkit: None };
     if flags & COMPRESSED != 0 {
         info.complete = false;
     } else {
@@ -119,10 +121,10 @@ fn add(info: &mut ImageInfo, record: &[u8], payload: &[u8], index: usize) -> Res
         info.globals.extend(inner.globals);
         info.relocatable |= inner.relocatable;
         for found in inner.entries {
-            // The header says more about targets (a cubin does not tell its family), the payload about the rest.
+            // The header knows more about targets (a cubin does not name its family), the payload about the rest.
             entry.isa = found.isa;
             entry.toolkit = found.toolkit;
-            if suffix == Suffix::None {
+            if suffix == ArchitectureSuffix::None {
                 entry.target.suffix = found.target.suffix;
             }
         }

@@ -1,13 +1,13 @@
-//! Which image runs where: PTX ISA versions, driver versions, architectures.
+//! Compatibility of images: PTX ISA versions, driver versions, architectures.
 //!
-//! PTX needs a driver of at least the CUDA version that brought its ISA; minor-version compatibility does not cover it.
-//! Machine code needs its own major architecture at the same or a later minor, and a driver of its toolkit's major. Where
-//! a driver is newer than this table, PTX newer than the table is left for the driver to judge.
+//! PTX needs a driver of at least the CUDA version that introduced its ISA; minor-version compatibility does not cover
+//! it. Machine code needs its own major architecture at the same or a later minor, and a driver of its toolkit's major
+//! version. A driver newer than this table decides itself about PTX newer than the table.
 
-use super::{Entry, ImageInfo, ImageKind, Suffix, Target};
+use super::{ArchitectureSuffix, ImageEntry, ImageInfo, ImageKind, TargetArchitecture};
 use crate::error::{Error, Result};
 
-/// The PTX ISA of each CUDA version, oldest first, each with the first CUDA version (as the driver counts) that has it.
+/// The PTX ISA of each CUDA version, oldest first, with the first CUDA version (in the driver's notation) that has it.
 /// 12.6 kept the ISA of 12.5; 12.7 was a driver only.
 const ISA_OF_CUDA: [(i32, (i32, i32)); 27] = [
     (10_000, (6, 3)),
@@ -39,23 +39,24 @@ const ISA_OF_CUDA: [(i32, (i32, i32)); 27] = [
     (13_050, (9, 5)),
 ];
 
-/// The newest PTX ISA that a driver is known to take, for its CUDA version as `cuDriverGetVersion` counts: 12040 is 12.4.
+/// Returns the newest PTX ISA that a driver is known to accept, for its CUDA version from `cuDriverGetVersion`: 12040
+/// is 12.4.
 ///
-/// A driver newer than the table gives the newest ISA that the table has, one older than CUDA 10 gives 6.0.
+/// For a driver newer than the table it is the newest ISA of the table, and for one older than CUDA 10 it is 6.0.
 pub fn isa_of_driver(cuda_version: i32) -> (i32, i32) {
     ISA_OF_CUDA.iter().rev().find(|(cuda, _)| *cuda <= cuda_version).map_or((6, 0), |(_, isa)| *isa)
 }
 
-/// The CUDA version that brought a PTX ISA, such as `12.8` for `(8, 7)`; `None` where it is not known.
+/// Returns the CUDA version that introduced a PTX ISA, such as `12.8` for `(8, 7)`; `None` if it is not known.
 pub fn cuda_of_isa(isa: (i32, i32)) -> Option<String> {
     ISA_OF_CUDA.iter().find(|(_, known)| *known == isa).map(|(cuda, _)| cuda_text(*cuda))
 }
 
 /// Checks that a device of this compute capability can run the image under a driver of this CUDA version (12040 is
-/// 12.4). Of a fatbin one usable entry is enough.
+/// 12.4). A fatbin needs one usable entry.
 ///
 /// # Errors
-/// [`Error::UnsupportedImage`] with what the image is and what would run.
+/// [`Error::UnsupportedImage`] with a description of the image and of its requirements.
 pub fn check(image: &ImageInfo, capability: (i32, i32), driver_version: i32) -> Result<()> {
     let mut refusals = Vec::new();
     for entry in &image.entries {
@@ -83,31 +84,35 @@ pub fn check(image: &ImageInfo, capability: (i32, i32), driver_version: i32) -> 
     Err(Error::UnsupportedImage { found: format!("the fatbin holds {held}"), wanted })
 }
 
-/// Why an entry does not run.
+/// The reason why an entry does not run.
 struct Refusal {
     found: String,
     wanted: String,
-    /// Whether the driver is at fault and not the device. Worth telling apart: a driver can be updated.
+    /// True if the driver is the cause and not the device. A driver can be updated.
     for_the_driver: bool,
 }
 
-/// Why an entry does not run; `None` where it does or may.
-fn refusal(entry: &Entry, capability: (i32, i32), driver: i32) -> Option<Refusal> {
+/// Returns the reason why an entry does not run; `None` if it does or may.
+fn refusal(entry: &ImageEntry, capability: (i32, i32), driver: i32) -> Option<Refusal> {
     let device = format!("the device is sm_{}{}", capability.0, capability.1);
-    let Target { capability: made_for, suffix } = entry.target;
+    let TargetArchitecture { capability: made_for, suffix } = entry.target;
     let found = format!("the image is {}", entry_text(entry));
     let runs = match suffix {
-        Suffix::Architecture => made_for == capability,
-        Suffix::Family => same_family(made_for, capability),
-        Suffix::None if entry.kind == ImageKind::Ptx => made_for <= capability,
-        Suffix::None => made_for.0 == capability.0 && made_for.1 <= capability.1,
+        ArchitectureSuffix::Architecture => made_for == capability,
+        ArchitectureSuffix::Family => same_family(made_for, capability),
+        ArchitectureSuffix::None if entry.kind == ImageKind::Ptx => made_for <= capability,
+        ArchitectureSuffix::None => made_for.0 == capability.0 && made_for.1 <= capability.1,
     };
     if !runs {
         let rule = match (suffix, entry.kind) {
-            (Suffix::Architecture, _) => "code for an 'a' target runs on that architecture alone",
-            (Suffix::Family, _) => "code for an 'f' target runs on later architectures of its family alone",
-            (Suffix::None, ImageKind::Ptx) => "PTX runs on its architecture and later ones",
-            (Suffix::None, _) => "machine code runs on its architecture and later minors of the same major",
+            (ArchitectureSuffix::Architecture, _) => "code for an 'a' target runs on that architecture alone",
+            (ArchitectureSuffix::Family, _) => {
+                "code for an 'f' target runs on later architectures of its family alone"
+            }
+            (ArchitectureSuffix::None, ImageKind::Ptx) => "PTX runs on its architecture and later ones",
+            (ArchitectureSuffix::None, _) => {
+                "machine code runs on its architecture and later minors of the same major"
+            }
         };
         return Some(Refusal { found, wanted: format!("{device}, and {rule}"), for_the_driver: false });
     }
@@ -139,7 +144,8 @@ fn refusal(entry: &Entry, capability: (i32, i32), driver: i32) -> Option<Refusal
     }
 }
 
-/// Whether family code for one architecture runs on another. 10.1 (Thor's first name, since 11.0) is no relative of 10.0.
+/// Returns whether family code for one architecture runs on another. 10.1 (Thor's first number, 11.0 since) is not in
+/// the family of 10.0.
 fn same_family(made_for: (i32, i32), capability: (i32, i32)) -> bool {
     made_for.0 == capability.0
         && made_for.1 <= capability.1
@@ -150,7 +156,7 @@ fn newer_than_table(driver: i32) -> bool {
     ISA_OF_CUDA.last().is_some_and(|(cuda, _)| driver >= cuda + 10)
 }
 
-fn entry_text(entry: &Entry) -> String {
+fn entry_text(entry: &ImageEntry) -> String {
     match (entry.kind, entry.isa) {
         (ImageKind::Ptx, Some(isa)) => format!("PTX {} for {}", isa_text(isa), entry.target),
         (ImageKind::Ptx, None) => format!("PTX for {}", entry.target),

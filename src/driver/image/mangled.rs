@@ -1,54 +1,54 @@
-//! What a C++ kernel's name says of its parameters: a reader of the Itanium ABI's mangled names.
+//! A parser of the Itanium ABI's mangled names, for the parameter types of C++ kernels.
 //!
-//! An image does not keep what a pointer points to, but the name of a C++ kernel does: `_Z5saxpyPKfPff` is
-//! `saxpy(float const*, float*, float)`. Read here is what kernels can have in their names: namespaces, templates with
-//! types and numbers, substitutions, every scalar. What else the ABI knows (lambdas, packs, operators, expressions) gives
-//! `None`, which means unchecked, and never a guess.
+//! An image does not store the pointees of pointers, but the name of a C++ kernel does: `_Z5saxpyPKfPff` is
+//! `saxpy(float const*, float*, float)`. The parser supports the constructs that kernel names can have: namespaces,
+//! templates with types and numbers, substitutions, every scalar. Other constructs of the ABI (lambdas, packs,
+//! operators, expressions) return `None`, which means unchecked; the parser never guesses.
 //!
-//! What must stay true: any bytes give an answer, and soon; a type that is printed reads as
-//! `c++filt` prints it, which is how the tests know that the substitutions are counted right.
+//! Invariants: the parser terminates quickly on any bytes; a type prints as `c++filt` prints it, which lets the tests
+//! check the numbering of substitutions.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Longer names are not read: no recursion below can then be deep, and nothing takes long.
+/// The longest name that is parsed, which bounds the recursion and the time.
 const LONGEST: usize = 4096;
 
-/// How deep types may stand in each other.
+/// The largest nesting of types.
 const DEEPEST: usize = 64;
 
-/// A type of C++.
+/// A C++ type.
 #[derive(Debug)]
-pub(super) enum Type {
-    /// `float`, by its letters in a mangled name and its name.
+pub(super) enum CxxType {
+    /// A builtin type such as `float`: its mangled letters and its name.
     Builtin(&'static str, &'static str),
-    /// A class, enumeration or namespace: what it stands in, its own name, and the arguments of its template.
-    Named { inside: Option<Arc<Type>>, name: String, arguments: Option<Vec<Argument>> },
+    /// A class, enumeration or namespace: its scope, its own name, and its template arguments.
+    Named { inside: Option<Arc<CxxType>>, name: String, arguments: Option<Vec<TemplateArgument>> },
     /// A pointer or reference, with its sign.
-    Pointer(Arc<Type>, &'static str),
-    /// `const` and its kind, with the words.
-    Qualified(Arc<Type>, String),
+    Pointer(Arc<CxxType>, &'static str),
+    /// A type with `const` or similar qualifiers, in words.
+    Qualified(Arc<CxxType>, String),
     /// An array, with its length.
-    Array(Arc<Type>, String),
+    Array(Arc<CxxType>, String),
 }
 
-/// An argument of a template.
+/// A template argument.
 #[derive(Clone, Debug)]
-pub(super) enum Argument {
-    Type(Arc<Type>),
+pub(super) enum TemplateArgument {
+    Type(Arc<CxxType>),
     /// A number, as `c++filt` prints it.
     Value(String),
 }
 
-/// A function's name, as far as it matters here.
+/// A function's name and parameters.
 #[derive(Debug)]
 pub(super) struct Function {
     /// The name without namespaces and template arguments.
     pub(super) name: String,
-    pub(super) parameters: Vec<Arc<Type>>,
+    pub(super) parameters: Vec<Arc<CxxType>>,
 }
 
-/// Letters and names of the types that C++ itself has.
+/// The mangled letters and names of the builtin types.
 const BUILTINS: &[(&str, &str)] = &[
     ("v", "void"),
     ("w", "wchar_t"),
@@ -83,7 +83,7 @@ const BUILTINS: &[(&str, &str)] = &[
     ("Dn", "decltype(nullptr)"),
 ];
 
-/// Reads a mangled name; `None` where it is none, or says what is not read here.
+/// Parses a mangled name; `None` if it is not one, or uses unsupported constructs.
 pub(super) fn parse(name: &str) -> Option<Function> {
     let text = name.strip_prefix("_Z").filter(|text| text.len() <= LONGEST)?;
     let mut reader =
@@ -93,21 +93,21 @@ pub(super) fn parse(name: &str) -> Option<Function> {
 
 struct Reader<'a> {
     rest: &'a [u8],
-    /// What `S_`, `S0_` and so on stand for.
-    substitutions: Vec<Arc<Type>>,
-    /// What `T_`, `T0_` and so on stand for: the arguments of the function's own template.
-    arguments: Vec<Argument>,
+    /// The meanings of `S_`, `S0_` and so on.
+    substitutions: Vec<Arc<CxxType>>,
+    /// The meanings of `T_`, `T0_` and so on: the arguments of the function's own template.
+    arguments: Vec<TemplateArgument>,
     depth: usize,
 }
 
 impl<'a> Reader<'a> {
     fn function(&mut self) -> Option<Function> {
         let full_name = self.function_name()?;
-        let Type::Named { name, arguments, .. } = &*full_name else { return None };
+        let CxxType::Named { name, arguments, .. } = &*full_name else { return None };
         let name = name.clone();
         if let Some(arguments) = arguments {
             self.arguments.clone_from(arguments);
-            // The type that it returns: functions made of a template say it.
+            // The return type, which only template functions have in their names.
             self.read_type()?;
         }
         if self.rest.is_empty() {
@@ -123,8 +123,8 @@ impl<'a> Reader<'a> {
         Some(Function { name, parameters })
     }
 
-    /// A function's own name is no substitution; what it stands in is, and its template.
-    fn function_name(&mut self) -> Option<Arc<Type>> {
+    /// Parses a function's name. The name itself is no substitution, but its scope and its template are.
+    fn function_name(&mut self) -> Option<Arc<CxxType>> {
         if self.take(b"N") {
             let name = self.nested()?;
             self.substitutions.pop();
@@ -148,23 +148,23 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn remember(&mut self, found: Type) -> Arc<Type> {
+    fn remember(&mut self, found: CxxType) -> Arc<CxxType> {
         let found = Arc::new(found);
         self.substitutions.push(found.clone());
         found
     }
 
-    fn read_type(&mut self) -> Option<Arc<Type>> {
+    fn read_type(&mut self) -> Option<Arc<CxxType>> {
         self.depth += 1;
         let found = if self.depth > DEEPEST { None } else { self.read_type_here() };
         self.depth -= 1;
         found
     }
 
-    fn read_type_here(&mut self) -> Option<Arc<Type>> {
+    fn read_type_here(&mut self) -> Option<Arc<CxxType>> {
         for (letters, name) in BUILTINS {
             if self.take(letters.as_bytes()) {
-                return Some(Arc::new(Type::Builtin(letters, name)));
+                return Some(Arc::new(CxxType::Builtin(letters, name)));
             }
         }
         match *self.rest.first()? {
@@ -178,11 +178,11 @@ impl<'a> Reader<'a> {
                 self.nested()
             }
             b'T' => self.parameter_of_template(),
-            // A type that a compiler has beside those of the language.
+            // A vendor's extended type.
             b'u' => {
                 self.rest = self.rest.get(1..)?;
                 let name = self.source_name()?;
-                Some(self.remember(Type::Named { inside: None, name, arguments: None }))
+                Some(self.remember(CxxType::Named { inside: None, name, arguments: None }))
             }
             _ => {
                 let substituted = self.rest.first() == Some(&b'S') && !self.rest.starts_with(b"St");
@@ -200,40 +200,40 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn pointer(&mut self, sign: &'static str) -> Option<Arc<Type>> {
+    fn pointer(&mut self, sign: &'static str) -> Option<Arc<CxxType>> {
         self.rest = self.rest.get(1..)?;
         let pointee = self.read_type()?;
-        Some(self.remember(Type::Pointer(pointee, sign)))
+        Some(self.remember(CxxType::Pointer(pointee, sign)))
     }
 
-    fn qualified(&mut self) -> Option<Arc<Type>> {
+    fn qualified(&mut self) -> Option<Arc<CxxType>> {
         let mut words = String::new();
-        // As they stand in a name; they are printed the other way round.
+        // In mangled order; printing reverses it.
         for (letter, word) in [(b"r", " restrict"), (b"V", " volatile"), (b"K", " const")] {
             if self.take(letter) {
                 words.insert_str(0, word);
             }
         }
         let qualified = self.read_type()?;
-        Some(self.remember(Type::Qualified(qualified, words)))
+        Some(self.remember(CxxType::Qualified(qualified, words)))
     }
 
     /// `A4_f`.
-    fn array(&mut self) -> Option<Arc<Type>> {
+    fn array(&mut self) -> Option<Arc<CxxType>> {
         self.rest = self.rest.get(1..)?;
         let length = self.digits().to_owned();
         if !self.take(b"_") {
             return None;
         }
         let element = self.read_type()?;
-        Some(self.remember(Type::Array(element, length)))
+        Some(self.remember(CxxType::Array(element, length)))
     }
 
-    /// `T_`, `T0_`: as it is without arguments of its own.
-    fn parameter_of_template(&mut self) -> Option<Arc<Type>> {
+    /// `T_`, `T0_`: without template arguments of its own.
+    fn parameter_of_template(&mut self) -> Option<Arc<CxxType>> {
         self.rest = self.rest.get(1..)?;
         let index = self.sequence(10)?;
-        let Argument::Type(found) = self.arguments.get(index)?.clone() else { return None };
+        let TemplateArgument::Type(found) = self.arguments.get(index)?.clone() else { return None };
         if self.rest.first() == Some(&b'I') {
             return None;
         }
@@ -242,7 +242,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `S_`, `S0_`, up to `SZ_` and on.
-    fn substitution(&mut self) -> Option<Arc<Type>> {
+    fn substitution(&mut self) -> Option<Arc<CxxType>> {
         if !self.take(b"S") {
             return None;
         }
@@ -250,7 +250,7 @@ impl<'a> Reader<'a> {
         self.substitutions.get(index).cloned()
     }
 
-    /// The number before a `_`, which none at all begins: `_` is 0, `0_` is 1.
+    /// The number before a `_`, where an empty one comes first: `_` is 0, `0_` is 1.
     fn sequence(&mut self, base: u32) -> Option<usize> {
         let end = self.rest.iter().position(|&letter| letter == b'_')?;
         let (number, rest) = self.rest.split_at(end);
@@ -270,7 +270,7 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(digits).unwrap_or_default()
     }
 
-    /// `5saxpy`, with the mark of a `static` function before it and tags behind it.
+    /// `5saxpy`, with an optional mark of a `static` function before it and tags behind it.
     fn source_name(&mut self) -> Option<String> {
         self.take(b"L");
         let mut name = self.counted()?.to_owned();
@@ -283,7 +283,7 @@ impl<'a> Reader<'a> {
         Some(name)
     }
 
-    /// As many letters as the number before them says.
+    /// As many letters as the preceding number.
     fn counted(&mut self) -> Option<&'a str> {
         let length: usize = self.digits().parse().ok().filter(|&length| length > 0)?;
         let (name, rest) = (self.rest.get(..length)?, self.rest.get(length..)?);
@@ -292,15 +292,15 @@ impl<'a> Reader<'a> {
     }
 
     /// `5saxpy` or `St7complex`.
-    fn unscoped(&mut self) -> Option<Arc<Type>> {
+    fn unscoped(&mut self) -> Option<Arc<CxxType>> {
         let inside = self.take(b"St").then(standard);
         let name = self.source_name()?;
-        Some(Arc::new(Type::Named { inside, name, arguments: None }))
+        Some(Arc::new(CxxType::Named { inside, name, arguments: None }))
     }
 
-    /// What follows `N`, up to its `E`. Each step is a substitution, the whole as the last.
-    fn nested(&mut self) -> Option<Arc<Type>> {
-        let mut current: Option<Arc<Type>> = None;
+    /// The text between `N` and its `E`. Each step is a substitution, the whole as the last.
+    fn nested(&mut self) -> Option<Arc<CxxType>> {
+        let mut current: Option<Arc<CxxType>> = None;
         while !self.take(b"E") {
             current = Some(match (*self.rest.first()?, &current) {
                 (b'S', None) if self.take(b"St") => standard(),
@@ -314,7 +314,7 @@ impl<'a> Reader<'a> {
                 (b'T', None) => self.parameter_of_template()?,
                 _ => {
                     let name = self.source_name()?;
-                    self.remember(Type::Named { inside: current, name, arguments: None })
+                    self.remember(CxxType::Named { inside: current, name, arguments: None })
                 }
             });
         }
@@ -322,8 +322,8 @@ impl<'a> Reader<'a> {
     }
 
     /// A template with the arguments that follow.
-    fn template_of(&mut self, template: &Type) -> Option<Arc<Type>> {
-        let Type::Named { inside, name, arguments: None } = template else { return None };
+    fn template_of(&mut self, template: &CxxType) -> Option<Arc<CxxType>> {
+        let CxxType::Named { inside, name, arguments: None } = template else { return None };
         if !self.take(b"I") {
             return None;
         }
@@ -331,14 +331,18 @@ impl<'a> Reader<'a> {
         while !self.take(b"E") {
             arguments.push(self.template_argument()?);
         }
-        Some(Arc::new(Type::Named { inside: inside.clone(), name: name.clone(), arguments: Some(arguments) }))
+        Some(Arc::new(CxxType::Named {
+            inside: inside.clone(),
+            name: name.clone(),
+            arguments: Some(arguments),
+        }))
     }
 
-    fn template_argument(&mut self) -> Option<Argument> {
+    fn template_argument(&mut self) -> Option<TemplateArgument> {
         if self.take(b"L") {
-            return self.value().map(Argument::Value);
+            return self.value().map(TemplateArgument::Value);
         }
-        self.read_type().map(Argument::Type)
+        self.read_type().map(TemplateArgument::Type)
     }
 
     /// `Li4E`, `Lb1E`, `Lin4E`: a number of a scalar type.
@@ -350,35 +354,35 @@ impl<'a> Reader<'a> {
             return None;
         }
         Some(match &*scalar {
-            Type::Builtin("b", _) if digits == "0" => "false".to_owned(),
-            Type::Builtin("b", _) if digits == "1" => "true".to_owned(),
-            Type::Builtin("i", _) => format!("{minus}{digits}"),
-            Type::Builtin("j", _) => format!("{minus}{digits}u"),
-            Type::Builtin("l", _) => format!("{minus}{digits}l"),
-            Type::Builtin("m", _) => format!("{minus}{digits}ul"),
-            Type::Builtin("x", _) => format!("{minus}{digits}ll"),
-            Type::Builtin("y", _) => format!("{minus}{digits}ull"),
+            CxxType::Builtin("b", _) if digits == "0" => "false".to_owned(),
+            CxxType::Builtin("b", _) if digits == "1" => "true".to_owned(),
+            CxxType::Builtin("i", _) => format!("{minus}{digits}"),
+            CxxType::Builtin("j", _) => format!("{minus}{digits}u"),
+            CxxType::Builtin("l", _) => format!("{minus}{digits}l"),
+            CxxType::Builtin("m", _) => format!("{minus}{digits}ul"),
+            CxxType::Builtin("x", _) => format!("{minus}{digits}ll"),
+            CxxType::Builtin("y", _) => format!("{minus}{digits}ull"),
             other => format!("({other}){minus}{digits}"),
         })
     }
 }
 
-fn standard() -> Arc<Type> {
-    Arc::new(Type::Named { inside: None, name: "std".to_owned(), arguments: None })
+fn standard() -> Arc<CxxType> {
+    Arc::new(CxxType::Named { inside: None, name: "std".to_owned(), arguments: None })
 }
 
-impl Type {
-    /// Without `const` and its kind.
-    pub(super) fn unqualified(&self) -> &Type {
+impl CxxType {
+    /// The type without `const` and similar qualifiers.
+    pub(super) fn unqualified(&self) -> &CxxType {
         match self {
-            Type::Qualified(inner, _) => inner.unqualified(),
+            CxxType::Qualified(inner, _) => inner.unqualified(),
             other => other,
         }
     }
 }
 
-/// As `c++filt` prints it. A type that substitutions made huge is cut off.
-impl fmt::Display for Type {
+/// The notation of `c++filt`. A type that substitutions made huge is truncated.
+impl fmt::Display for CxxType {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         const MOST: usize = 1024;
         let mut text = String::new();
@@ -390,13 +394,13 @@ impl fmt::Display for Type {
     }
 }
 
-fn print(found: &Type, text: &mut String, most: usize) {
+fn print(found: &CxxType, text: &mut String, most: usize) {
     if text.len() >= most {
         return;
     }
     match found {
-        Type::Builtin(_, name) => text.push_str(name),
-        Type::Named { inside, name, arguments } => {
+        CxxType::Builtin(_, name) => text.push_str(name),
+        CxxType::Named { inside, name, arguments } => {
             if let Some(inside) = inside {
                 print(inside, text, most);
                 text.push_str("::");
@@ -409,19 +413,19 @@ fn print(found: &Type, text: &mut String, most: usize) {
                     text.push_str(", ");
                 }
                 match argument {
-                    Argument::Type(found) => print(found, text, most),
-                    Argument::Value(value) => text.push_str(value),
+                    TemplateArgument::Type(found) => print(found, text, most),
+                    TemplateArgument::Value(value) => text.push_str(value),
                 }
             }
             text.push_str(if text.ends_with('>') { " >" } else { ">" });
         }
-        Type::Pointer(pointee, sign) => {
-            // `const` of an array is of its elements.
+        CxxType::Pointer(pointee, sign) => {
+            // `const` of an array applies to its elements.
             let (inner, words) = match &**pointee {
-                Type::Qualified(inner, words) => (inner, words.as_str()),
+                CxxType::Qualified(inner, words) => (inner, words.as_str()),
                 _ => (pointee, ""),
             };
-            if let Type::Array(element, length) = &**inner {
+            if let CxxType::Array(element, length) = &**inner {
                 print(element, text, most);
                 text.push_str(&format!("{words} ({sign}) [{length}]"));
                 return;
@@ -429,11 +433,11 @@ fn print(found: &Type, text: &mut String, most: usize) {
             print(pointee, text, most);
             text.push_str(sign);
         }
-        Type::Qualified(inner, words) => {
+        CxxType::Qualified(inner, words) => {
             print(inner, text, most);
             text.push_str(words);
         }
-        Type::Array(element, length) => {
+        CxxType::Array(element, length) => {
             print(element, text, most);
             text.push_str(&format!(" [{length}]"));
         }

@@ -1,14 +1,14 @@
-//! What a kernel image holds, read from its bytes alone.
+//! Inspection of kernel images.
 //!
-//! A load checks an image here before the driver sees it, for two reasons. `cuModuleLoadData` takes a pointer and no
-//! length: a truncated cubin or fatbin would make the driver read past the end, so every extent that an image states is
-//! held against the bytes that there are. And the driver's own answers (`CUDA_ERROR_INVALID_PTX`,
-//! `CUDA_ERROR_NO_BINARY_FOR_GPU`) name neither what was found nor what would have worked; [`check`] names both. The
-//! kernels' parameters, found here too, are what launches are checked against.
+//! A load parses an image here before the driver sees it, for two reasons. First, `cuModuleLoadData` takes a pointer
+//! and no length: a truncated cubin or fatbin would make the driver read past the end, so every extent in an image is
+//! checked against its bytes. Second, the driver's own errors (`CUDA_ERROR_INVALID_PTX`,
+//! `CUDA_ERROR_NO_BINARY_FOR_GPU`) name neither the image's properties nor the requirements; [`check`] names both.
+//! Launches are checked against the kernels' parameters, which are also parsed here.
 //!
-//! What must stay true: no function of this module calls the driver, none panics or loops for long on any bytes, and
-//! none refuses an image that a newer driver than this crate knows may take. PTX must end in a NUL before it goes to the
-//! driver; [`ImageInfo::parse`] accepts it with and without.
+//! Invariants: no function of this module calls the driver; none panics or loops for long on any bytes; none refuses an
+//! image that a driver newer than this crate may accept. PTX must end in a NUL before it goes to the driver;
+//! [`ImageInfo::parse`] accepts it with and without.
 
 mod ascii;
 mod cubin;
@@ -32,7 +32,7 @@ pub use declaration::{ArgumentType, Declaration, ValueType};
 pub use isa::{check, cuda_of_isa, isa_of_driver};
 pub use parameter::{ArgumentKind, Parameter, ParameterKind};
 
-/// The container that an image is.
+/// The container format of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ImageKind {
@@ -40,7 +40,7 @@ pub enum ImageKind {
     Ptx,
     /// Machine code for one architecture: a CUDA ELF file.
     Cubin,
-    /// Several of both in one file.
+    /// A fatbin: several PTX texts and cubins in one file.
     Fatbin,
 }
 
@@ -54,9 +54,9 @@ impl fmt::Display for ImageKind {
     }
 }
 
-/// Which devices beside its own an architecture's code may use: the letter behind `sm_90`.
+/// The set of devices that may run an architecture's code: the letter behind `sm_90`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Suffix {
+pub enum ArchitectureSuffix {
     /// No letter: PTX runs on this and every later architecture, machine code on later minors of the same major.
     None,
     /// `a`: this architecture alone.
@@ -65,45 +65,45 @@ pub enum Suffix {
     Family,
 }
 
-/// The architecture that code was made for, such as `sm_90a`.
+/// The architecture that code was compiled for, such as `sm_90a`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Target {
+pub struct TargetArchitecture {
     /// The compute capability, such as `(9, 0)`.
     pub capability: (i32, i32),
-    /// The letter behind it. Machine code made for a family does not say so and shows as [`Suffix::None`].
-    pub suffix: Suffix,
+    /// The letter behind it. Machine code for a family does not record it and has [`ArchitectureSuffix::None`].
+    pub suffix: ArchitectureSuffix,
 }
 
-impl Target {
-    /// The target of an architecture number, such as 90 for `sm_90`; `None` where it is no such number.
-    fn from_number(number: u32, suffix: Suffix) -> Option<Target> {
+impl TargetArchitecture {
+    /// Returns the target of an architecture number, such as 90 for `sm_90`; `None` if it is not valid.
+    fn from_number(number: u32, suffix: ArchitectureSuffix) -> Option<TargetArchitecture> {
         let number = i32::try_from(number).ok().filter(|number| (10..10_000).contains(number))?;
-        Some(Target { capability: (number / 10, number % 10), suffix })
+        Some(TargetArchitecture { capability: (number / 10, number % 10), suffix })
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for TargetArchitecture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let suffix = match self.suffix {
-            Suffix::None => "",
-            Suffix::Architecture => "a",
-            Suffix::Family => "f",
+            ArchitectureSuffix::None => "",
+            ArchitectureSuffix::Architecture => "a",
+            ArchitectureSuffix::Family => "f",
         };
         write!(f, "sm_{}{}{suffix}", self.capability.0, self.capability.1)
     }
 }
 
-/// One thing of an image that a device may run: the whole of a PTX file or cubin, or one entry of a fatbin.
+/// A runnable part of an image: the whole of a PTX file or cubin, or one entry of a fatbin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Entry {
+pub struct ImageEntry {
     /// [`ImageKind::Ptx`] or [`ImageKind::Cubin`].
     pub kind: ImageKind,
     /// The architecture.
-    pub target: Target,
+    pub target: TargetArchitecture,
     /// The ISA version of PTX, such as `(8, 7)`.
     pub isa: Option<(i32, i32)>,
-    /// The CUDA version of the tools that made machine code, such as `(12, 9)`, where it says so.
+    /// The CUDA version of the tools that made machine code, such as `(12, 9)`, if recorded.
     pub toolkit: Option<(i32, i32)>,
 }
 
@@ -111,15 +111,15 @@ pub struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelInfo {
-    /// The name, mangled as it is in the image.
+    /// The name, mangled as in the image.
     pub name: String,
-    /// The parameters in order; `None` where the image does not say.
+    /// The parameters in order; `None` if the image does not describe them.
     pub parameters: Option<Vec<Parameter>>,
-    /// The most threads of a block that the kernel was compiled for (`.maxntid`, `__launch_bounds__`).
+    /// The largest number of threads per block that the kernel was compiled for (`.maxntid`, `__launch_bounds__`).
     pub max_threads: Option<u64>,
-    /// The block that every launch must have (`.reqntid`).
+    /// The block shape that every launch must have (`.reqntid`).
     pub required_block: Option<[u32; 3]>,
-    /// The cluster, in blocks, that every launch must have (`.reqnctapercluster`).
+    /// The cluster shape, in blocks, that every launch must have (`.reqnctapercluster`).
     pub required_cluster: Option<[u32; 3]>,
 }
 
@@ -129,7 +129,7 @@ impl KernelInfo {
     }
 }
 
-/// What an image holds.
+/// The contents of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ImageInfo {
@@ -137,26 +137,26 @@ pub struct ImageInfo {
     pub kind: ImageKind,
     /// The ISA version of PTX; for a fatbin the newest of its PTX entries. Machine code has none.
     pub isa: Option<(i32, i32)>,
-    /// The architectures that it has code for, each once, in the image's order.
-    pub targets: Vec<Target>,
-    /// What a device may run; a fatbin may have many, the others have one.
-    pub entries: Vec<Entry>,
+    /// The architectures of its code, each once, in the image's order.
+    pub targets: Vec<TargetArchitecture>,
+    /// The runnable parts: any number in a fatbin, otherwise one.
+    pub entries: Vec<ImageEntry>,
     /// The kernels, each once, in the image's order.
     pub kernels: Vec<KernelInfo>,
     /// The names of the global and constant variables that the image defines.
     pub globals: Vec<String>,
-    /// Whether `kernels` and `globals` are all that there are: a compressed fatbin entry is not looked into.
+    /// True if `kernels` and `globals` are complete. Compressed fatbin entries are not parsed.
     pub complete: bool,
-    /// Whether it is an object that must be linked before it can be loaded (`nvcc -rdc=true -cubin`).
+    /// True if it is an object that must be linked before it can be loaded (`nvcc -rdc=true -cubin`).
     pub relocatable: bool,
 }
 
 impl ImageInfo {
-    /// Reads what `bytes` hold: PTX text, a cubin or a fatbin.
+    /// Parses PTX text, a cubin or a fatbin.
     ///
     /// # Errors
-    /// [`Error::NotAnImage`] where they are none of these, with what they look like; [`Error::DamagedImage`] where they
-    /// begin as one and end too early or contradict themselves.
+    /// [`Error::NotAnImage`] with a guess at the format of other bytes; [`Error::DamagedImage`] for a truncated or
+    /// inconsistent image.
     pub fn parse(bytes: &[u8]) -> Result<ImageInfo> {
         if fatbin::is_fatbin(bytes) {
             fatbin::parse(bytes)
@@ -169,25 +169,26 @@ impl ImageInfo {
         }
     }
 
-    /// Returns an image of this kind as the driver reads it, which knows no length: PTX ends in a NUL. A byte-order mark
-    /// before PTX goes, and bytes of its comments that are not ASCII become blanks, because assemblers refuse both.
+    /// Returns an image of this kind in the form that the driver takes, which gets no length: PTX ends in a NUL. A
+    /// byte-order mark before PTX is removed, and non-ASCII bytes of its comments become blanks, because assemblers
+    /// refuse both.
     pub(crate) fn for_driver(image: &[u8], kind: ImageKind) -> Cow<'_, [u8]> {
         if kind == ImageKind::Ptx { ascii::for_driver(image) } else { image.into() }
     }
 
-    /// Takes over what PTX tells of the kernels and machine code made of it does not: the kinds of parameters. Kernels whose
-    /// parameters lie otherwise are left alone.
-    pub fn learn(&mut self, ptx: &ImageInfo) {
+    /// Adds the parameter kinds from the PTX that this machine code was assembled from. Kernels with other parameter
+    /// offsets are unchanged.
+    pub fn merge_parameters(&mut self, ptx: &ImageInfo) {
         for kernel in &mut self.kernels {
-            let (Some(known), Some(told)) = (
+            let (Some(known), Some(described)) = (
                 &mut kernel.parameters,
                 ptx.kernel(&kernel.name).and_then(|kernel| kernel.parameters.as_ref()),
             ) else {
                 continue;
             };
-            let places = |of: &[Parameter]| of.iter().map(|one| (one.offset, one.size)).collect::<Vec<_>>();
-            if places(known) == places(told) {
-                known.clone_from(told);
+            let offsets = |of: &[Parameter]| of.iter().map(|one| (one.offset, one.size)).collect::<Vec<_>>();
+            if offsets(known) == offsets(described) {
+                known.clone_from(described);
             }
         }
     }
@@ -197,7 +198,7 @@ impl ImageInfo {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
 
-    fn single(entry: Entry) -> ImageInfo {
+    fn single(entry: ImageEntry) -> ImageInfo {
         ImageInfo {
             kind: entry.kind,
             isa: entry.isa,
@@ -210,7 +211,7 @@ impl ImageInfo {
         }
     }
 
-    /// Keeps the first of each kernel and global: a fatbin has them once an entry.
+    /// Removes repeated kernels and globals: a fatbin has them once per entry.
     fn keep_first_names(&mut self) {
         let mut seen = HashSet::new();
         self.kernels.retain(|kernel| seen.insert(kernel.name.clone()));

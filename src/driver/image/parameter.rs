@@ -1,7 +1,7 @@
-//! Kernel parameters, and which arguments fit them.
+//! Kernel parameters, and the arguments that they accept.
 //!
-//! The rules are strict where an image tells what a parameter is and lenient where it does not, so that a refused
-//! argument is always a mistake:
+//! The rules are strict if the image gives a parameter's kind and lenient otherwise, so a refused argument is always a
+//! mistake:
 //!
 //! | parameter | takes |
 //! |---|---|
@@ -11,14 +11,14 @@
 //! | [`Bytes`](ParameterKind::Bytes) | anything of its size: a struct, but also the scalar of a `__grid_constant__`, a half or complex number, a pointer in a struct |
 //! | [`Unknown`](ParameterKind::Unknown) | anything of its size |
 //!
-//! A struct fits only `Bytes` and `Unknown`: compilers never pass one as a typed scalar. What is pointed at no image says;
-//! a C++ kernel's name does (`declaration`).
+//! A struct fits only `Bytes` and `Unknown`: compilers never pass one as a typed scalar. Images do not record pointees,
+//! but a C++ kernel's name does (`declaration`).
 
 use std::fmt;
 
 use crate::error::{Error, Result};
 
-/// What an image says that a parameter is.
+/// The kind of a parameter according to the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ParameterKind {
@@ -30,7 +30,7 @@ pub enum ParameterKind {
     Address,
     /// An array of bytes: a struct by value.
     Bytes,
-    /// Not said: a parameter of a cubin, or one typed as bits (`.b32`).
+    /// Not recorded: a parameter of a cubin, or one typed as bits (`.b32`).
     Unknown,
 }
 
@@ -38,15 +38,15 @@ pub enum ParameterKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Parameter {
-    /// What it is.
+    /// The kind.
     pub kind: ParameterKind,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: usize,
-    /// Where it begins in the parameter space, in bytes.
+    /// The offset in the parameter space, in bytes.
     pub offset: usize,
 }
 
-/// What a launch passes.
+/// The kind of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ArgumentKind {
@@ -61,7 +61,7 @@ pub enum ArgumentKind {
 }
 
 impl Parameter {
-    /// Whether an argument of this kind and size, in bytes, fits. The module's table has the rules.
+    /// Returns whether an argument of this kind and size, in bytes, fits. The module's table has the rules.
     pub fn accepts(&self, kind: ArgumentKind, size: usize) -> bool {
         use ParameterKind as P;
         size == self.size
@@ -79,10 +79,10 @@ impl Parameter {
             }
     }
 
-    /// Checks argument `index` of a launch of `kernel`.
+    /// Checks the kind and size of argument `index` of a launch of `kernel`.
     ///
     /// # Errors
-    /// [`Error::ArgumentMismatch`] where [`accepts`](Self::accepts) says no.
+    /// [`Error::ArgumentMismatch`] if [`accepts`](Self::accepts) returns false.
     pub fn check(&self, kernel: &str, index: usize, kind: ArgumentKind, size: usize) -> Result<()> {
         if self.accepts(kind, size) {
             return Ok(());
@@ -120,7 +120,7 @@ impl fmt::Display for Parameter {
 }
 
 impl ArgumentKind {
-    /// This kind and size in words, such as `a float of 4 bytes`.
+    /// Returns this kind and size in words, such as `a float of 4 bytes`.
     pub fn describe(self, size: usize) -> String {
         let kind = match self {
             ArgumentKind::Float => "a float",

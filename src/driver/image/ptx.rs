@@ -1,24 +1,25 @@
-//! PTX text: its header, its entries with their parameters, its variables.
+//! A reader of PTX text: its header, its entries with their parameters, and its variables.
 //!
-//! Only module scope is read; function bodies and debug sections are skipped by their braces. Whatever compiler wrote
-//! the text (NVCC, NVRTC, Clang, Triton, Numba, this crate), a directive that is not known here is stepped over token by
-//! token, so that newer PTX is read as well. Text ends at its first NUL, as it does for the driver.
+//! The reader parses module scope only, and skips function bodies and debug sections by their braces. It skips unknown
+//! directives token by token, so newer PTX and that of other compilers (NVCC, NVRTC, Clang, Triton, Numba, this crate)
+//! is read as well. The text ends at its first NUL, as it does for the driver.
 
 use super::ascii::BYTE_ORDER_MARK;
 use super::{
-    Entry, ImageInfo, ImageKind, KernelInfo, Parameter, ParameterKind, Result, Suffix, Target, damaged,
+    ArchitectureSuffix, ImageEntry, ImageInfo, ImageKind, KernelInfo, Parameter, ParameterKind, Result,
+    TargetArchitecture, damaged,
 };
 
 const KIND: &str = "PTX";
 
-/// Whether the first directive is `.version`, as the ISA wants it.
+/// Returns whether the first directive is `.version`, as the ISA requires.
 pub(super) fn is_ptx(bytes: &[u8]) -> bool {
-    matches!(Tokens::new(bytes).next(), Ok(Some(Token::Word(b".version"))))
+    matches!(PtxTokens::new(bytes).next(), Ok(Some(PtxToken::Word(b".version"))))
 }
 
 pub(super) fn parse(bytes: &[u8]) -> Result<ImageInfo> {
     let mut module = Module::default();
-    let mut tokens = Tokens::new(bytes);
+    let mut tokens = PtxTokens::new(bytes);
     let end = tokens.text.len();
     if bytes.iter().skip(end).any(|byte| *byte != 0) {
         return damaged(KIND, format!("a NUL at byte {end}, and more text behind it"));
@@ -28,7 +29,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<ImageInfo> {
     let Some(target) = module.target else {
         return damaged(KIND, "no .target with an architecture such as sm_80");
     };
-    let entry = Entry { kind: ImageKind::Ptx, target, isa: Some(isa), toolkit: None };
+    let entry = ImageEntry { kind: ImageKind::Ptx, target, isa: Some(isa), toolkit: None };
     let mut info = ImageInfo::single(entry);
     info.kernels = module.kernels;
     info.globals = module.globals;
@@ -39,39 +40,39 @@ pub(super) fn parse(bytes: &[u8]) -> Result<ImageInfo> {
 #[derive(Default)]
 struct Module {
     isa: Option<(i32, i32)>,
-    target: Option<Target>,
+    target: Option<TargetArchitecture>,
     kernels: Vec<KernelInfo>,
     globals: Vec<String>,
 }
 
 impl Module {
-    fn read(&mut self, tokens: &mut Tokens<'_>) -> Result<()> {
-        // Set by `.extern`: what follows is only declared here.
+    fn read(&mut self, tokens: &mut PtxTokens<'_>) -> Result<()> {
+        // Set by `.extern`: the following symbol is only declared here.
         let mut declared = false;
         while let Some(token) = tokens.next()? {
             match token {
-                Token::Word(b".version") => self.isa = tokens.word()?.and_then(version),
-                Token::Word(b".target") => self.read_target(tokens)?,
-                Token::Word(b".extern") => declared = true,
-                Token::Word(b".visible" | b".weak" | b".common") => declared = false,
-                Token::Word(b".entry") => {
+                PtxToken::Word(b".version") => self.isa = tokens.word()?.and_then(version),
+                PtxToken::Word(b".target") => self.read_target(tokens)?,
+                PtxToken::Word(b".extern") => declared = true,
+                PtxToken::Word(b".visible" | b".weak" | b".common") => declared = false,
+                PtxToken::Word(b".entry") => {
                     let (kernel, defined) = read_entry(tokens)?;
                     if defined {
                         self.kernels.push(kernel);
                     }
                     declared = false;
                 }
-                Token::Word(b".func" | b".alias") => {
+                PtxToken::Word(b".func" | b".alias") => {
                     tokens.skip_function()?;
                     declared = false;
                 }
-                Token::Word(b".global" | b".const") => {
+                PtxToken::Word(b".global" | b".const") => {
                     self.read_variables(tokens, declared)?;
                     declared = false;
                 }
-                Token::Open(b'{') => tokens.skip_block()?,
-                Token::Close(b'}') => return damaged(KIND, tokens.at("a '}' that closes nothing")),
-                Token::Semicolon => declared = false,
+                PtxToken::Open(b'{') => tokens.skip_block()?,
+                PtxToken::Close(b'}') => return damaged(KIND, tokens.at("a '}' that closes nothing")),
+                PtxToken::Semicolon => declared = false,
                 _ => {}
             }
         }
@@ -79,13 +80,13 @@ impl Module {
     }
 
     /// `.target sm_90a, debug`: one architecture, and words that do not matter here.
-    fn read_target(&mut self, tokens: &mut Tokens<'_>) -> Result<()> {
+    fn read_target(&mut self, tokens: &mut PtxTokens<'_>) -> Result<()> {
         loop {
             let Some(word) = tokens.word()? else { return Ok(()) };
             if self.target.is_none() {
                 self.target = target(word);
             }
-            if tokens.peek()? != Some(Token::Comma) {
+            if tokens.peek()? != Some(PtxToken::Comma) {
                 return Ok(());
             }
             tokens.next()?;
@@ -93,23 +94,23 @@ impl Module {
     }
 
     /// `.global .attribute(.managed) .align 8 .b8 table[16] = {1, 2}, other;`
-    fn read_variables(&mut self, tokens: &mut Tokens<'_>, declared: bool) -> Result<()> {
+    fn read_variables(&mut self, tokens: &mut PtxTokens<'_>, declared: bool) -> Result<()> {
         let mut opaque = false;
         let mut name = None;
         while let Some(token) = tokens.next()? {
             match token {
-                Token::Word(b".align") => drop(tokens.word()?),
-                Token::Word(b".texref" | b".samplerref" | b".surfref") => opaque = true,
-                Token::Word(word) if word.first() == Some(&b'.') => {}
-                Token::Word(word) if name.is_none() => name = Some(text(word)),
-                Token::Open(b'{') => tokens.skip_block()?,
-                Token::Open(_) => tokens.skip_brackets()?,
-                Token::Close(_) => return damaged(KIND, tokens.at("a bracket that closes nothing")),
-                Token::Comma | Token::Semicolon => {
+                PtxToken::Word(b".align") => drop(tokens.word()?),
+                PtxToken::Word(b".texref" | b".samplerref" | b".surfref") => opaque = true,
+                PtxToken::Word(word) if word.first() == Some(&b'.') => {}
+                PtxToken::Word(word) if name.is_none() => name = Some(text(word)),
+                PtxToken::Open(b'{') => tokens.skip_block()?,
+                PtxToken::Open(_) => tokens.skip_brackets()?,
+                PtxToken::Close(_) => return damaged(KIND, tokens.at("a bracket that closes nothing")),
+                PtxToken::Comma | PtxToken::Semicolon => {
                     if let Some(name) = name.take().filter(|_| !declared && !opaque) {
                         self.globals.push(name);
                     }
-                    if token == Token::Semicolon {
+                    if token == PtxToken::Semicolon {
                         return Ok(());
                     }
                 }
@@ -120,31 +121,33 @@ impl Module {
     }
 }
 
-/// What follows `.entry`, and whether it has a body.
-fn read_entry(tokens: &mut Tokens<'_>) -> Result<(KernelInfo, bool)> {
-    let Some(Token::Word(name)) = tokens.next()? else {
+/// Parses the text after `.entry`. The flag is true if the entry has a body.
+fn read_entry(tokens: &mut PtxTokens<'_>) -> Result<(KernelInfo, bool)> {
+    let Some(PtxToken::Word(name)) = tokens.next()? else {
         return damaged(KIND, tokens.at("an .entry without a name"));
     };
     let mut kernel = KernelInfo::new(text(name));
     let mut parameters = Vec::new();
-    if tokens.peek()? == Some(Token::Open(b'(')) {
+    if tokens.peek()? == Some(PtxToken::Open(b'(')) {
         tokens.next()?;
         parameters = read_parameters(tokens, &kernel.name)?;
     }
     kernel.parameters = Some(parameters);
     while let Some(token) = tokens.next()? {
         match token {
-            Token::Word(b".maxntid") => {
+            PtxToken::Word(b".maxntid") => {
                 kernel.max_threads = Some(
                     read_extent(tokens)?.iter().map(|side| u64::from(*side)).fold(1, u64::saturating_mul),
                 );
             }
-            Token::Word(b".reqntid") => kernel.required_block = Some(read_extent(tokens)?),
-            Token::Word(b".reqnctapercluster") => kernel.required_cluster = Some(read_extent(tokens)?),
+            PtxToken::Word(b".reqntid") => kernel.required_block = Some(read_extent(tokens)?),
+            PtxToken::Word(b".reqnctapercluster") => kernel.required_cluster = Some(read_extent(tokens)?),
             // The one directive here that ends in a semicolon.
-            Token::Word(b".pragma") => while tokens.next()?.is_some_and(|token| token != Token::Semicolon) {},
-            Token::Semicolon => return Ok((kernel, false)),
-            Token::Open(b'{') => {
+            PtxToken::Word(b".pragma") => {
+                while tokens.next()?.is_some_and(|token| token != PtxToken::Semicolon) {}
+            }
+            PtxToken::Semicolon => return Ok((kernel, false)),
+            PtxToken::Open(b'{') => {
                 tokens.skip_block()?;
                 return Ok((kernel, true));
             }
@@ -155,11 +158,11 @@ fn read_entry(tokens: &mut Tokens<'_>) -> Result<(KernelInfo, bool)> {
 }
 
 /// `128`, `128, 2` or `128, 2, 1`.
-fn read_extent(tokens: &mut Tokens<'_>) -> Result<[u32; 3]> {
+fn read_extent(tokens: &mut PtxTokens<'_>) -> Result<[u32; 3]> {
     let mut extent = [1; 3];
     for (index, side) in extent.iter_mut().enumerate() {
         if index > 0 {
-            if tokens.peek()? != Some(Token::Comma) {
+            if tokens.peek()? != Some(PtxToken::Comma) {
                 break;
             }
             tokens.next()?;
@@ -171,8 +174,8 @@ fn read_extent(tokens: &mut Tokens<'_>) -> Result<[u32; 3]> {
     Ok(extent)
 }
 
-/// The parameters up to the closing parenthesis, laid out as the kernel sees them.
-fn read_parameters(tokens: &mut Tokens<'_>, kernel: &str) -> Result<Vec<Parameter>> {
+/// Parses the parameters up to the closing parenthesis, and computes their offsets.
+fn read_parameters(tokens: &mut PtxTokens<'_>, kernel: &str) -> Result<Vec<Parameter>> {
     let mut parameters = Vec::new();
     let mut end = 0;
     loop {
@@ -182,11 +185,11 @@ fn read_parameters(tokens: &mut Tokens<'_>, kernel: &str) -> Result<Vec<Paramete
         loop {
             match tokens.next()? {
                 None => return damaged(KIND, format!("it ends inside the parameters of kernel '{kernel}'")),
-                Some(Token::Close(b')')) => {
+                Some(PtxToken::Close(b')')) => {
                     last = true;
                     break;
                 }
-                Some(Token::Comma) => break,
+                Some(PtxToken::Comma) => break,
                 Some(token) => {
                     empty = false;
                     declaration.read(token, tokens)?;
@@ -215,66 +218,66 @@ fn read_parameters(tokens: &mut Tokens<'_>, kernel: &str) -> Result<Vec<Paramete
     }
 }
 
-/// More than any parameter space is (32764 bytes today), and small enough for all sums of this module.
+/// Larger than any parameter space (32764 bytes today), and small enough for all sums of this module.
 const LARGEST_SPACE: usize = 1 << 20;
 
 /// `.param .align 8 .b8 name[16]` or `.param .u64 .ptr .global .align 4 name`, token by token.
 #[derive(Default)]
 struct Declaration {
-    /// Letter and bytes of the type, such as `(b'u', 8)`; `o` for the opaque ones.
+    /// The letter and bytes of the type, such as `(b'u', 8)`; `o` for opaque types.
     scalar: Option<(u8, usize)>,
     /// Elements of a vector type.
     lanes: usize,
     alignment: Option<usize>,
     pointer: bool,
-    /// A pointer into a space of which no device address exists outside the kernel.
+    /// True for a pointer into a space without device addresses outside the kernel.
     inner_space: bool,
     /// The product of the dimensions of an array.
     elements: Option<usize>,
 }
 
 impl Declaration {
-    fn read(&mut self, token: Token<'_>, tokens: &mut Tokens<'_>) -> Result<()> {
+    fn read(&mut self, token: PtxToken<'_>, tokens: &mut PtxTokens<'_>) -> Result<()> {
         match token {
-            Token::Word(b".param") => {}
-            Token::Word(b".align") => {
+            PtxToken::Word(b".param") => {}
+            PtxToken::Word(b".align") => {
                 let value = tokens.word()?.and_then(integer).and_then(|value| usize::try_from(value).ok());
                 match value.filter(|value| value.is_power_of_two() && *value <= LARGEST_SPACE) {
-                    // Behind `.ptr` it is the alignment of what is pointed at.
+                    // After `.ptr` it is the alignment of the pointee.
                     Some(_) if self.pointer => {}
                     Some(value) => self.alignment = Some(value),
                     None => return damaged(KIND, tokens.at("an .align that is no power of two")),
                 }
             }
-            Token::Word(b".ptr") => self.pointer = true,
-            Token::Word(b".shared" | b".local") => self.inner_space = true,
-            Token::Word(b".v2") => self.lanes = 2,
-            Token::Word(b".v4") => self.lanes = 4,
-            Token::Word(b".v8") => self.lanes = 8,
-            Token::Word(b".texref" | b".samplerref" | b".surfref") => self.scalar = Some((b'o', 8)),
-            Token::Word(word) => {
+            PtxToken::Word(b".ptr") => self.pointer = true,
+            PtxToken::Word(b".shared" | b".local") => self.inner_space = true,
+            PtxToken::Word(b".v2") => self.lanes = 2,
+            PtxToken::Word(b".v4") => self.lanes = 4,
+            PtxToken::Word(b".v8") => self.lanes = 8,
+            PtxToken::Word(b".texref" | b".samplerref" | b".surfref") => self.scalar = Some((b'o', 8)),
+            PtxToken::Word(word) => {
                 if let Some(scalar) = scalar(word) {
                     self.scalar = Some(scalar);
                 }
             }
-            Token::Open(b'[') => {
+            PtxToken::Open(b'[') => {
                 let length = tokens.word()?.and_then(integer).and_then(|value| usize::try_from(value).ok());
                 let elements = length.and_then(|length| length.checked_mul(self.elements.unwrap_or(1)));
                 match elements.filter(|elements| *elements <= LARGEST_SPACE) {
                     Some(elements) => self.elements = Some(elements),
                     None => return damaged(KIND, tokens.at("an array whose size cannot be read")),
                 }
-                if tokens.next()? != Some(Token::Close(b']')) {
+                if tokens.next()? != Some(PtxToken::Close(b']')) {
                     return damaged(KIND, tokens.at("an array without its ']'"));
                 }
             }
-            Token::Open(_) => tokens.skip_brackets()?,
+            PtxToken::Open(_) => tokens.skip_brackets()?,
             _ => {}
         }
         Ok(())
     }
 
-    /// Kind, size and alignment.
+    /// Returns kind, size and alignment.
     fn shape(&self) -> Option<(ParameterKind, usize, usize)> {
         let (letter, bytes) = self.scalar?;
         let lanes = self.lanes.max(1);
@@ -294,7 +297,7 @@ impl Declaration {
     }
 }
 
-/// The letter and size of a type such as `.u64`. Packed and small float types count as bits of their size.
+/// Returns the letter and size of a type such as `.u64`. Packed and small float types count as bits of their size.
 fn scalar(word: &[u8]) -> Option<(u8, usize)> {
     Some(match word {
         b".u8" => (b'u', 1),
@@ -326,17 +329,17 @@ fn version(word: &[u8]) -> Option<(i32, i32)> {
 }
 
 /// `sm_90a`.
-fn target(word: &[u8]) -> Option<Target> {
+fn target(word: &[u8]) -> Option<TargetArchitecture> {
     let number = std::str::from_utf8(word).ok()?.strip_prefix("sm_")?;
     let (number, suffix) = match number.as_bytes().last()? {
-        b'a' => (number.strip_suffix('a')?, Suffix::Architecture),
-        b'f' => (number.strip_suffix('f')?, Suffix::Family),
-        _ => (number, Suffix::None),
+        b'a' => (number.strip_suffix('a')?, ArchitectureSuffix::Architecture),
+        b'f' => (number.strip_suffix('f')?, ArchitectureSuffix::Family),
+        _ => (number, ArchitectureSuffix::None),
     };
-    Target::from_number(number.parse().ok()?, suffix)
+    TargetArchitecture::from_number(number.parse().ok()?, suffix)
 }
 
-/// A number as PTX writes it: decimal, hexadecimal, octal or binary, with an optional `U`.
+/// Parses a PTX number: decimal, hexadecimal, octal or binary, with an optional `U`.
 fn integer(word: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(word).ok()?;
     let text = text.strip_suffix('U').unwrap_or(text);
@@ -357,7 +360,7 @@ fn text(word: &[u8]) -> String {
 
 /// A token of PTX, as coarse as module scope allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Token<'a> {
+enum PtxToken<'a> {
     /// A directive, name or number.
     Word(&'a [u8]),
     Text,
@@ -370,54 +373,54 @@ enum Token<'a> {
 
 /// The tokens of the text up to its first NUL, without blanks and comments.
 #[derive(Clone)]
-struct Tokens<'a> {
+struct PtxTokens<'a> {
     text: &'a [u8],
     position: usize,
 }
 
-impl<'a> Tokens<'a> {
-    fn new(bytes: &'a [u8]) -> Tokens<'a> {
+impl<'a> PtxTokens<'a> {
+    fn new(bytes: &'a [u8]) -> PtxTokens<'a> {
         let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
         let position = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-        Tokens { text, position }
+        PtxTokens { text, position }
     }
 
     fn byte(&self, ahead: usize) -> Option<u8> {
         self.text.get(self.position + ahead).copied()
     }
 
-    fn next(&mut self) -> Result<Option<Token<'a>>> {
+    fn next(&mut self) -> Result<Option<PtxToken<'a>>> {
         self.skip_blanks()?;
         let start = self.position;
         let Some(first) = self.byte(0) else { return Ok(None) };
         self.position += 1;
         Ok(Some(match first {
-            b'(' | b'[' | b'{' => Token::Open(first),
-            b')' | b']' | b'}' => Token::Close(first),
-            b',' => Token::Comma,
-            b';' => Token::Semicolon,
+            b'(' | b'[' | b'{' => PtxToken::Open(first),
+            b')' | b']' | b'}' => PtxToken::Close(first),
+            b',' => PtxToken::Comma,
+            b';' => PtxToken::Semicolon,
             b'"' => {
                 self.skip_string()?;
-                Token::Text
+                PtxToken::Text
             }
             _ if is_word(first) => {
                 while self.byte(0).is_some_and(is_word) {
                     self.position += 1;
                 }
-                Token::Word(self.text.get(start..self.position).unwrap_or_default())
+                PtxToken::Word(self.text.get(start..self.position).unwrap_or_default())
             }
-            _ => Token::Other,
+            _ => PtxToken::Other,
         }))
     }
 
-    fn peek(&self) -> Result<Option<Token<'a>>> {
+    fn peek(&self) -> Result<Option<PtxToken<'a>>> {
         self.clone().next()
     }
 
-    /// The next token where it is a word; anything else is left in place.
+    /// Returns the next token if it is a word, and leaves any other.
     fn word(&mut self) -> Result<Option<&'a [u8]>> {
         match self.peek()? {
-            Some(Token::Word(word)) => {
+            Some(PtxToken::Word(word)) => {
                 self.next()?;
                 Ok(Some(word))
             }
@@ -451,7 +454,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// The rest of a string whose opening quote has been read. Strings do not cross lines.
+    /// Skips the rest of a string whose opening quote has been read. Strings do not cross lines.
     fn skip_string(&mut self) -> Result<()> {
         while let Some(byte) = self.byte(0) {
             self.position += 1;
@@ -465,14 +468,14 @@ impl<'a> Tokens<'a> {
         damaged(KIND, self.at("a string that does not end"))
     }
 
-    /// The rest of a block whose opening brace has been read.
+    /// Skips the rest of a block whose opening brace has been read.
     fn skip_block(&mut self) -> Result<()> {
         let start = self.position;
         let mut depth = 1_usize;
         while depth > 0 {
             match self.next()? {
-                Some(Token::Open(b'{')) => depth += 1,
-                Some(Token::Close(b'}')) => depth -= 1,
+                Some(PtxToken::Open(b'{')) => depth += 1,
+                Some(PtxToken::Close(b'}')) => depth -= 1,
                 Some(_) => {}
                 None => {
                     self.position = start;
@@ -483,13 +486,13 @@ impl<'a> Tokens<'a> {
         Ok(())
     }
 
-    /// The rest of a bracketed list whose opening bracket has been read.
+    /// Skips the rest of a bracketed list whose opening bracket has been read.
     fn skip_brackets(&mut self) -> Result<()> {
         let mut depth = 1_usize;
         while depth > 0 {
             match self.next()? {
-                Some(Token::Open(_)) => depth += 1,
-                Some(Token::Close(_)) => depth -= 1,
+                Some(PtxToken::Open(_)) => depth += 1,
+                Some(PtxToken::Close(_)) => depth -= 1,
                 Some(_) => {}
                 None => return damaged(KIND, "it ends inside brackets"),
             }
@@ -497,23 +500,23 @@ impl<'a> Tokens<'a> {
         Ok(())
     }
 
-    /// The rest of a function behind `.func`: to the end of its body, or to the semicolon of a declaration.
+    /// Skips the rest of a function after `.func`: to the end of its body, or to the semicolon of a declaration.
     fn skip_function(&mut self) -> Result<()> {
         while let Some(token) = self.next()? {
             match token {
-                Token::Open(b'{') => return self.skip_block(),
-                Token::Open(_) => self.skip_brackets()?,
-                Token::Word(b".pragma") => {
-                    while self.next()?.is_some_and(|token| token != Token::Semicolon) {}
+                PtxToken::Open(b'{') => return self.skip_block(),
+                PtxToken::Open(_) => self.skip_brackets()?,
+                PtxToken::Word(b".pragma") => {
+                    while self.next()?.is_some_and(|token| token != PtxToken::Semicolon) {}
                 }
-                Token::Semicolon => return Ok(()),
+                PtxToken::Semicolon => return Ok(()),
                 _ => {}
             }
         }
         damaged(KIND, "it ends inside a function")
     }
 
-    /// What is wrong, with the line.
+    /// Appends the line number to a message.
     fn at(&self, what: &str) -> String {
         let before = self.text.get(..self.position).unwrap_or(self.text);
         format!("{what} (line {})", 1 + before.iter().filter(|byte| **byte == b'\n').count())

@@ -1,8 +1,8 @@
-//! What bytes that are no kernel image look like, for the error that says so.
+//! A guess at the format of bytes that are not a kernel image, for the error message.
 
 use super::cubin::{ELF_MAGIC, EM_CUDA, read_u16};
 
-/// Beginnings of files that are taken for kernel images by mistake.
+/// Initial bytes of files that are mistaken for kernel images.
 const BEGINNINGS: &[(&[u8], &str)] = &[
     (b"\x1f\x8b", "gzip data: decompress it first"),
     (b"\x28\xb5\x2f\xfd", "Zstandard data: decompress it first"),
@@ -22,7 +22,7 @@ const BEGINNINGS: &[(&[u8], &str)] = &[
     (b"version https://git-lfs", "a pointer of Git LFS: fetch the file itself"),
 ];
 
-/// Words that tell a text's language, looked for in this order.
+/// Words that identify the language of a text, in search order.
 const WORDS: &[(&[u8], &str)] = &[
     (b"__global__", CUDA),
     (b"__device__", CUDA),
@@ -39,10 +39,10 @@ const WORDS: &[(&[u8], &str)] = &[
 ];
 const CUDA: &str = "CUDA C++ source: compile it first";
 
-/// How much of a text is looked through.
+/// The part of a text that is searched.
 const WINDOW: usize = 64 * 1024;
 
-/// What the bytes look like, to follow "found".
+/// Describes the bytes, to follow "found".
 pub(super) fn describe(bytes: &[u8]) -> String {
     if bytes.is_empty() {
         return "nothing (0 bytes)".to_owned();

@@ -1,9 +1,9 @@
 //! A block of device memory with its home stream and its users.
 //!
-//! Dropping one never blocks and never loses the order: the home stream is made to wait for every other user, and the
-//! block goes to the home stream's list, whose next user is behind that wait. Where the home stream's last handle is
-//! gone, or it is being captured and can wait for nothing, the block goes to the device's common list with the users'
-//! events instead. A block of a graph goes back to the graph.
+//! Dropping a block never blocks and preserves the order of its uses. The home stream waits for every other user, and
+//! the block goes to the home stream's list, whose next user follows that wait. If the home stream's last handle is
+//! gone, or the stream is being captured and can wait for nothing, the block goes to the device's common list together
+//! with the users' events. A block of a graph returns to the graph.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -17,33 +17,34 @@ use crate::driver::graph::{GraphArena, capture};
 use crate::driver::stream::StreamState;
 use crate::error::{Error, Result, report_deferred};
 
-/// A block of device memory. What every operation looks at comes first, on one cache line.
+/// A block of device memory. The fields that every operation reads come first, on one cache line.
 #[repr(C)]
 pub(crate) struct Allocation {
     pub(crate) device: &'static DeviceState,
-    /// The graph whose memory this is.
+    /// The graph that owns the memory, if any.
     arena: Option<Arc<GraphArena>>,
-    /// Only by way of [`settled`](Self::settled), unless the home stream alone uses the block.
+    /// Read through [`settled`](Self::settled), unless the home stream alone uses the block.
     usage: Usage,
     pub(crate) home: Arc<StreamState>,
     block: Block,
-    /// Who holds the one buffer that names the block, where it is shared ([`SharedBuffer`](super::SharedBuffer)).
+    /// The number of holders of the one buffer that names the block, if it is shared
+    /// ([`SharedBuffer`](super::SharedBuffer)).
     pub(super) holders: AtomicUsize,
 }
 
 impl Allocation {
-    /// A block of at least `bytes` bytes for the stream, its contents unspecified; the graph's, where it is being
-    /// captured.
+    /// Allocates a block of at least `bytes` bytes for the stream, with unspecified contents. During a capture of the
+    /// stream, the graph owns the block.
     pub(crate) fn new(stream: &Arc<StreamState>, bytes: usize) -> Result<Arc<Allocation>> {
         let device = stream.device;
-        // Cached blocks are had without the driver, who would say so.
+        // Checked here, because a cached block needs no driver call.
         device.check_alive()?;
         if capture::any() {
             if let Some(allocation) = capture::allocate(stream, bytes)? {
                 return Ok(allocation);
             }
         }
-        // What is handed on in registers, and not as a result in memory, is there some nanoseconds sooner.
+        // Results returned in registers, not through memory, save some nanoseconds.
         let block = match device.allocate_cached(stream, bytes) {
             Some(block) => block,
             None => device.allocate(stream, bytes)?,
@@ -52,7 +53,7 @@ impl Allocation {
         Ok(Arc::new(Allocation { device, arena: None, usage, home, block, holders: AtomicUsize::new(1) }))
     }
 
-    /// A block of the graph's, whose first user outside of the graph must wait for the events.
+    /// A block of the graph. Its first user outside of the graph must wait for the events.
     pub(crate) fn of_graph(
         stream: &Arc<StreamState>,
         block: Block,
@@ -64,13 +65,13 @@ impl Allocation {
         Arc::new(Allocation { device, arena, usage, home, block, holders })
     }
 
-    /// Who uses the block.
+    /// The users of the block.
     fn settled(&self) -> &Usage {
         self.usage.settle(&self.home);
         &self.usage
     }
 
-    /// Makes the stream wait for the uses that this one must come after, and enters it.
+    /// Makes the stream wait for earlier conflicting uses, and registers it as a user.
     #[inline]
     pub(crate) fn enter(&self, stream: &Arc<StreamState>, access: Access) -> Result<()> {
         if self.usage.has_entered(stream, access) {
@@ -79,20 +80,21 @@ impl Allocation {
         self.settled().enter(stream, access)
     }
 
-    /// How a shared view reads: nobody writes meanwhile, unless something else (a tensor map, an argument of a launch, a
-    /// graph) holds the block too.
+    /// The access of a shared view that reads. Nobody writes meanwhile, unless something else (a tensor map, a launch's
+    /// argument, a graph) holds the block too.
     #[inline]
     pub(crate) fn read_access(self: &Arc<Self>, whole: bool) -> Access {
         Access::read(whole && self.is_held_once())
     }
 
-    /// How an exclusive view writes: as the whole block's only user, unless something else holds the block too.
+    /// The access of an exclusive view that writes: as the only user of the whole block, unless something else holds it
+    /// too.
     #[inline]
     pub(crate) fn write_access(self: &Arc<Self>, whole: bool) -> Access {
         Access::write(whole && self.is_held_once())
     }
 
-    /// Whether only one buffer can name the block. A graph's launches name its own blocks without holding them.
+    /// Returns whether only one buffer can name the block. A graph's launches name its own blocks without holding them.
     #[inline]
     fn is_held_once(self: &Arc<Self>) -> bool {
         Arc::strong_count(self) == 1 && self.arena.is_none()
@@ -102,20 +104,20 @@ impl Allocation {
         self.block.address
     }
 
-    /// Whether this is memory of the graph.
+    /// Returns whether the graph owns the memory.
     pub(crate) fn is_in(&self, arena: &Arc<GraphArena>) -> bool {
         self.arena.as_ref().is_some_and(|own| Arc::ptr_eq(own, arena))
     }
 
-    /// Events behind every user and the home stream.
+    /// Returns events behind every user and the home stream.
     fn users(&self) -> Result<Vec<Arc<EventCell>>> {
         let users = self.settled().streams();
-        // What went with another device's context is no reason to wait.
+        // Users that were lost with another device's context need no wait.
         let away = users.iter().filter(|user| user.id != self.home.id && !user.device.is_lost());
         away.map(|user| user.mark()).chain([self.home.mark()]).collect()
     }
 
-    /// Gives the block back, ordered behind every user.
+    /// Frees the block, ordered behind every user.
     fn give_back(&mut self) -> Result<()> {
         if self.usage.is_sole(&self.home) {
             return self.device.give_back(self.block, &self.home);
@@ -128,7 +130,7 @@ impl Allocation {
                     .iter()
                     .try_for_each(|user| self.home.wait_for_living(user))
                     .map_or_else(
-                        // A capture began just now.
+                        // A capture has just begun.
                         |error| {
                             if matches!(error, Error::NotCapturable { .. }) { Ok(false) } else { Err(error) }
                         },
@@ -143,7 +145,7 @@ impl Allocation {
         self.device.give_back_after(self.block, users)
     }
 
-    /// Gives a graph's block back to it.
+    /// Returns a block to its graph.
     fn return_to(&self, arena: &GraphArena) -> Result<()> {
         let users = self.settled().streams();
         let living = users.iter().filter(|user| !user.device.is_lost());

@@ -14,19 +14,19 @@ use crate::error::{Error, Result};
 
 /// Elements of `T` in device memory.
 ///
-/// A buffer may be used on any stream of any device that can reach it: each operation waits for those that it must come
-/// after. It may be dropped at any time, on any thread, with work still running: its memory is not re-used before that
-/// work is done. `T` is [`Pod`], so that every pattern of bytes a kernel may write is a value; `bool` is stored as `u8`.
+/// A buffer may be used on any stream of any device that can reach it: each operation waits for the conflicting ones
+/// before it. It may be dropped at any time, on any thread, while work runs: its memory is reused only after that work.
+/// `T` is [`Pod`], so that every byte pattern that a kernel may write is a valid value; `bool` is stored as `u8`.
 pub struct DeviceBuffer<T> {
     pub(crate) allocation: Arc<Allocation>,
-    /// Read by launches through a pointer to this field.
+    /// Launches pass a pointer to this field.
     pub(crate) address: u64,
     length: usize,
     element: PhantomData<T>,
 }
 
 impl Stream {
-    /// A buffer of `length` elements with unspecified contents, such as those of a buffer dropped earlier.
+    /// Allocates a buffer of `length` elements with unspecified contents, such as those of a buffer dropped earlier.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl Stream {
         Ok(DeviceBuffer { allocation, address, length, element: PhantomData })
     }
 
-    /// A buffer of `length` elements whose bytes are all zero.
+    /// Allocates a buffer of `length` elements whose bytes are all zero.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl Stream {
         Ok(buffer)
     }
 
-    /// A buffer with a copy of the elements, which is complete when this returns.
+    /// Allocates a buffer and copies the elements to it. Synchronous.
     ///
     /// # Errors
     ///
@@ -75,14 +75,14 @@ impl<T> DeviceBuffer<T> {
         self.length
     }
 
-    /// Whether there are no elements.
+    /// Returns whether the buffer is empty.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
     /// The device address of the first element; 0 for an empty buffer.
     ///
-    /// What uses the address directly is outside the ordering that this library keeps.
+    /// This library does not order direct uses of the address.
     pub fn address(&self) -> u64 {
         self.address
     }
@@ -95,7 +95,7 @@ impl<T> DeviceBuffer<T> {
 }
 
 impl<T: Pod> DeviceBuffer<T> {
-    /// A shared part.
+    /// Returns a shared slice of the buffer.
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ impl<T: Pod> DeviceBuffer<T> {
         DeviceSlice::new(self.view()).slice(range)
     }
 
-    /// An exclusive part.
+    /// Returns an exclusive slice of the buffer.
     ///
     /// # Errors
     ///
@@ -117,7 +117,7 @@ impl<T: Pod> DeviceBuffer<T> {
         Ok(DeviceSliceMut::new(view))
     }
 
-    /// Two shared parts: the first `middle` elements and the rest.
+    /// Splits the buffer into two shared slices: the first `middle` elements and the rest.
     ///
     /// # Errors
     ///
@@ -126,7 +126,7 @@ impl<T: Pod> DeviceBuffer<T> {
         DeviceSlice::new(self.view()).split_at(middle)
     }
 
-    /// Two exclusive parts: the first `middle` elements and the rest.
+    /// Splits the buffer into two exclusive slices: the first `middle` elements and the rest.
     ///
     /// # Errors
     ///
@@ -135,16 +135,16 @@ impl<T: Pod> DeviceBuffer<T> {
         DeviceSliceMut::new(self.view()).split_at_mut(middle)
     }
 
-    /// The same bytes as elements of another type.
+    /// Returns the same bytes as elements of another type.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where the length in bytes is no multiple of the new size.
+    /// [`Error::InvalidArgument`] if the length in bytes is not a multiple of the new size.
     pub fn reinterpret<U: Pod>(&self) -> Result<DeviceSlice<'_, U>> {
         DeviceSlice::<T>::new(self.view()).reinterpret()
     }
 
-    /// The same bytes, exclusively, as elements of another type.
+    /// Returns the same bytes, exclusively, as elements of another type.
     ///
     /// # Errors
     ///
@@ -166,7 +166,7 @@ impl<T> std::fmt::Debug for DeviceBuffer<T> {
 }
 
 impl<T: Pod> DeviceBuffer<T> {
-    /// The same memory in bytes.
+    /// Converts the buffer to bytes of the same memory.
     pub(crate) fn into_bytes(self) -> DeviceBuffer<u8> {
         let DeviceBuffer { allocation, address, length, .. } = self;
         DeviceBuffer { allocation, address, length: length * size_of::<T>(), element: PhantomData }
@@ -174,11 +174,11 @@ impl<T: Pod> DeviceBuffer<T> {
 }
 
 impl DeviceBuffer<u8> {
-    /// The same memory as elements.
+    /// Converts the buffer to elements of the same memory.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where size or alignment does not fit.
+    /// [`Error::InvalidArgument`] if size or alignment does not fit.
     pub(crate) fn into_elements<T: Pod>(self) -> Result<DeviceBuffer<T>> {
         let length = DeviceSlice::<u8>::new(self.view()).reinterpret::<T>()?.view().length;
         let DeviceBuffer { allocation, address, .. } = self;

@@ -1,13 +1,13 @@
 //! Copies: host to device, device to host, device to device and between devices.
 //!
-//! Copies from and to plain host slices are synchronous by contract: when they return, the driver is done with the
-//! slice; large ones go by way of [`staging`](super::staging). The asynchronous ones take an owned
-//! [`PinnedBuffer`](super::PinnedBuffer), see [`transfer`](super::transfer).
+//! Copies from and to plain host slices are synchronous: when they return, the driver no longer uses the slice. Large
+//! ones go through [`staging`](super::staging). Asynchronous copies take an owned
+//! [`PinnedBuffer`](super::PinnedBuffer); see [`transfer`](super::transfer).
 
 use bytemuck::Pod;
 
 use super::slice::{DeviceRead, DeviceWrite, View};
-use super::staging::room_for;
+use super::staging::vec_with_capacity;
 use crate::driver::context::stream_call;
 use crate::driver::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
@@ -17,10 +17,10 @@ pub(super) fn same_length(operation: &'static str, wanted: usize, found: usize) 
 }
 
 impl StreamState {
-    /// Waits until the driver is done with host memory that a copy of this stream was given.
+    /// Waits until the driver no longer uses host memory of this stream's copies.
     ///
-    /// Where the stream's own wait fails without the context being lost, the whole device is waited for: the caller gets
-    /// its memory back in any case.
+    /// If the stream's own wait fails without loss of the context, this waits for the whole device: the caller gets its
+    /// memory back in any case.
     pub(crate) fn drain(&self) -> Result<()> {
         let result = self.synchronize();
         if result.is_err() && !self.device.is_lost() {
@@ -29,7 +29,7 @@ impl StreamState {
         result
     }
 
-    /// Fails where a copy on this stream could not reach the memory: it belongs to another device than the stream.
+    /// Fails if the memory belongs to another device than the stream.
     pub(super) fn reaches(&self, operation: &'static str, view: &View<'_>) -> Result<()> {
         if std::ptr::eq(self.device, view.device()) {
             return Ok(());
@@ -46,11 +46,11 @@ impl StreamState {
 }
 
 impl StreamState {
-    /// Calls the driver for a copy within a device or between two, inside of an operation.
+    /// Calls the driver for a copy within a device or between two. Called inside an operation.
     ///
     /// # Safety
     ///
-    /// Both views are of live memory of at least so many bytes.
+    /// Both views are of live memory of at least `bytes` bytes.
     pub(super) unsafe fn copy_bytes(&self, from: &View<'_>, to: &View<'_>, bytes: usize) -> Result<()> {
         // SAFETY: the caller vouches for both sides.
         unsafe {
@@ -72,7 +72,7 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// `source` stays valid and unwritten until the stream has done the copy.
+    /// `source` stays valid and unwritten until the stream has finished the copy.
     pub(crate) unsafe fn issue_upload(
         &self,
         source: *const u8,
@@ -86,11 +86,11 @@ impl Stream {
         unsafe { self.submit_upload(source, destination, bytes) }
     }
 
-    /// As [`issue_upload`](Self::issue_upload), where the stream has entered the destination for a write.
+    /// As [`issue_upload`](Self::issue_upload), for a destination that the stream has already registered for a write.
     ///
     /// # Safety
     ///
-    /// As there.
+    /// As [`issue_upload`](Self::issue_upload).
     pub(super) unsafe fn submit_upload(
         &self,
         source: *const u8,
@@ -99,7 +99,7 @@ impl Stream {
     ) -> Result<u64> {
         let stream = self.state();
         // SAFETY: the caller vouches for the host side; the device side is inside a live allocation.
-        stream.submit_placed(|| unsafe {
+        stream.submit_at(|| unsafe {
             stream_call!(stream, cuMemcpyHtoDAsync(destination.address, source.cast(), bytes, stream.raw.0))
         })
     }
@@ -108,7 +108,7 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// `destination` stays valid and untouched until the stream has done the copy.
+    /// `destination` stays valid and untouched until the stream has finished the copy.
     pub(crate) unsafe fn issue_download(
         &self,
         source: View<'_>,
@@ -122,11 +122,11 @@ impl Stream {
         unsafe { self.submit_download(source, destination, bytes) }
     }
 
-    /// As [`issue_download`](Self::issue_download), where the stream has entered the source for a read.
+    /// As [`issue_download`](Self::issue_download), for a source that the stream has already registered for a read.
     ///
     /// # Safety
     ///
-    /// As there.
+    /// As [`issue_download`](Self::issue_download).
     pub(super) unsafe fn submit_download(
         &self,
         source: View<'_>,
@@ -135,16 +135,16 @@ impl Stream {
     ) -> Result<u64> {
         let stream = self.state();
         // SAFETY: the caller vouches for the host side; the device side is inside a live allocation.
-        stream.submit_placed(|| unsafe {
+        stream.submit_at(|| unsafe {
             stream_call!(stream, cuMemcpyDtoHAsync(destination.cast(), source.address, bytes, stream.raw.0))
         })
     }
 
-    /// Copies host elements to the device; done when this returns.
+    /// Copies host elements to the device. Synchronous.
     ///
     /// # Errors
     ///
-    /// Lengths differ, the memory is another device's, or the driver's errors.
+    /// The lengths differ, the memory belongs to another device, or the driver's errors.
     pub fn copy_from_host<T: Pod>(&self, source: &[T], destination: &mut impl DeviceWrite<T>) -> Result<()> {
         let view = destination.view();
         same_length("copy_from_host", view.length, source.len())?;
@@ -155,12 +155,12 @@ impl Stream {
         unsafe { self.upload_now(source.as_ptr().cast(), view, size_of_val(source)) }
     }
 
-    /// Copies device elements to the host, after whatever wrote them; done when this returns.
+    /// Copies device elements to the host, after the operations that write them. Synchronous.
     ///
     /// # Errors
     ///
-    /// Lengths differ, the memory is another device's, a kernel before it faulted or [reported](crate::driver::KernelError)
-    /// an error, or the driver's errors.
+    /// The lengths differ, the memory belongs to another device, an earlier kernel faulted, a [device-side
+    /// error](crate::driver::KernelError), or the driver's errors.
     pub fn copy_to_host<T: Pod>(&self, source: &impl DeviceRead<T>, destination: &mut [T]) -> Result<()> {
         let view = source.view();
         same_length("copy_to_host", view.length, destination.len())?;
@@ -171,30 +171,30 @@ impl Stream {
         view.device().take_report()
     }
 
-    /// The elements as a vector on the host, after whatever wrote them.
+    /// Returns the elements as a vector on the host, after the operations that write them.
     ///
     /// # Errors
     ///
-    /// As [`copy_to_host`](Self::copy_to_host), or the host has no memory for the vector.
+    /// As [`copy_to_host`](Self::copy_to_host), or the host is out of memory.
     pub fn download<T: Pod>(&self, source: &impl DeviceRead<T>) -> Result<Vec<T>> {
         let view = source.view();
-        let mut elements = room_for::<T>(view.length)?;
+        let mut elements = vec_with_capacity::<T>(view.length)?;
         let bytes = view.length * size_of::<T>();
         if bytes > 0 {
-            // SAFETY: the vector's own room, of which nothing was handed out yet.
+            // SAFETY: the vector's own capacity, not handed out yet.
             unsafe { self.download_now(view, elements.as_mut_ptr().cast(), bytes)? };
         }
         view.device().take_report()?;
-        // SAFETY: there is room for them, every byte was written, and any bytes are a value of `T`.
+        // SAFETY: the capacity suffices, every byte was written, and any bytes are a value of `T`.
         unsafe { elements.set_len(view.length) };
         Ok(elements)
     }
 
-    /// Copies device elements, within this stream's device or between it and another.
+    /// Copies device elements, within this stream's device or between it and another device.
     ///
     /// # Errors
     ///
-    /// Lengths differ, neither side is on the stream's device, or the driver's errors.
+    /// The lengths differ, neither side is on the stream's device, or the driver's errors.
     pub fn copy<T: Pod>(
         &self,
         source: &impl DeviceRead<T>,

@@ -1,29 +1,29 @@
-//! Copies of rows, between device memory and device or host memory.
+//! Two-dimensional copies, between device memory and device or host memory.
 
 use bytemuck::Pod;
 
-use super::copy_shape::{Shape, Side, set_sides};
+use super::copy_shape::{CopyShape, CopySide, set_sides};
 use super::slice::{DeviceRead, DeviceWrite};
 use crate::driver::context::stream_call;
 use crate::driver::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
 use crate::sys::driver::{CUDA_MEMCPY2D_v2, CUmemorytype};
 
-/// A two-dimensional copy: `height` rows of `width` elements, each row a pitch behind the one before. All in elements.
+/// A two-dimensional copy: `height` rows of `width` elements, with a pitch for each side. All values are in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copy2d {
-    /// Elements of a row that are copied.
+    /// Elements per row to copy.
     pub width: usize,
     /// Rows.
     pub height: usize,
-    /// From the start of one row of the source to the next.
+    /// The distance from the start of one source row to the next.
     pub source_pitch: usize,
-    /// From the start of one row of the destination to the next.
+    /// The distance from the start of one destination row to the next.
     pub destination_pitch: usize,
 }
 
 impl Copy2d {
-    /// Checks one side; `length` is what it has.
+    /// Checks one side, which has `length` elements.
     fn check_side(&self, operation: &'static str, pitch: usize, length: usize) -> Result<()> {
         if pitch < self.width {
             return Err(Error::invalid(
@@ -44,13 +44,13 @@ impl Copy2d {
         }
     }
 
-    /// A pitch in bytes. One row has none; with more, the pitch is inside the buffer, so the product fits.
+    /// The pitch in bytes; 0 for a single row. Otherwise the pitch lies inside the buffer, so the product fits.
     fn pitch_bytes(&self, pitch: usize, element: usize) -> usize {
         if self.height == 1 { self.width * element } else { pitch * element }
     }
 }
 
-impl Shape for Copy2d {
+impl CopyShape for Copy2d {
     const OPERATIONS: [&'static str; 3] = ["copy_2d", "copy_2d_from_host", "copy_2d_to_host"];
 
     fn check(&self, source: usize, destination: usize) -> Result<()> {
@@ -65,8 +65,8 @@ impl Shape for Copy2d {
     unsafe fn issue(
         &self,
         stream: &StreamState,
-        source: Side,
-        destination: Side,
+        source: CopySide,
+        destination: CopySide,
         element: usize,
     ) -> Result<()> {
         let mut request = CUDA_MEMCPY2D_v2::default();
@@ -85,7 +85,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// The shape leaves a side, a side is on another device, or the driver's errors.
+    /// The shape exceeds a side, a side is on another device, or the driver's errors.
     pub fn copy_2d<T: Pod>(
         &self,
         source: &impl DeviceRead<T>,
@@ -95,7 +95,7 @@ impl Stream {
         self.copy_shape(source, destination, shape)
     }
 
-    /// Copies rows of host elements to the device; done when this returns.
+    /// Copies rows of host elements to the device. Synchronous.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl Stream {
         self.copy_shape_from_host(source, destination, shape)
     }
 
-    /// Copies rows of device elements to the host; done when this returns.
+    /// Copies rows of device elements to the host. Synchronous.
     ///
     /// # Errors
     ///

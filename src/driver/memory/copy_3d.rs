@@ -1,19 +1,20 @@
-//! Copies of boxes: rows of elements in slices of rows, between device memory and device or host memory.
+//! Three-dimensional copies, between device memory and device or host memory.
 //!
-//! A side is described by two steps: from one row to the next, and from one slice to the next. The driver takes the second
-//! as a number of rows, so that is what is asked for; a slice that is no whole number of rows is copied row by row
-//! with [`copy_2d`](Stream::copy_2d).
+//! Each side has two pitches: from one row to the next, and from one slice to the next. The driver takes the second as
+//! a number of rows, and so does this module. Copy slices whose distance is not a whole number of rows one by one with
+//! [`copy_2d`](Stream::copy_2d).
 
 use bytemuck::Pod;
 
-use super::copy_shape::{Shape, Side, set_sides};
+use super::copy_shape::{CopyShape, CopySide, set_sides};
 use super::slice::{DeviceRead, DeviceWrite};
 use crate::driver::context::stream_call;
 use crate::driver::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
 use crate::sys::driver::{CUDA_MEMCPY3D_v2, CUmemorytype};
 
-/// A three-dimensional copy: `depth` slices of `height` rows of `width` elements. All in elements, rows and slices.
+/// A three-dimensional copy: `depth` slices of `height` rows of `width` elements. Values are in elements, rows and
+/// slices.
 ///
 /// ```
 /// use selvedge::driver::Copy3d;
@@ -24,9 +25,9 @@ use crate::sys::driver::{CUDA_MEMCPY3D_v2, CUmemorytype};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copy3d {
-    /// Elements of a row that are copied.
+    /// Elements per row to copy.
     pub width: usize,
-    /// Rows of a slice that are copied.
+    /// Rows per slice to copy.
     pub height: usize,
     /// Slices.
     pub depth: usize,
@@ -40,15 +41,15 @@ pub struct Copy3d {
     pub destination_rows: usize,
 }
 
-/// How the rows of one side lie, in elements and rows.
+/// The pitches of one side, in elements and rows.
 #[derive(Clone, Copy)]
-struct Steps {
+struct Pitches {
     pitch: usize,
     rows: usize,
 }
 
 impl Copy3d {
-    /// A copy between two sides that hold these elements and nothing else.
+    /// A copy between two sides that contain only these elements.
     pub fn packed(width: usize, height: usize, depth: usize) -> Copy3d {
         Copy3d {
             width,
@@ -61,36 +62,36 @@ impl Copy3d {
         }
     }
 
-    fn source(&self) -> Steps {
-        Steps { pitch: self.source_pitch, rows: self.source_rows }
+    fn source(&self) -> Pitches {
+        Pitches { pitch: self.source_pitch, rows: self.source_rows }
     }
 
-    fn destination(&self) -> Steps {
-        Steps { pitch: self.destination_pitch, rows: self.destination_rows }
+    fn destination(&self) -> Pitches {
+        Pitches { pitch: self.destination_pitch, rows: self.destination_rows }
     }
 
-    /// Elements from the first to the last of one side; `None` past the address space.
-    fn span(&self, steps: Steps) -> Option<usize> {
+    /// Returns the number of elements from the first to the last of one side; `None` if it overflows.
+    fn span(&self, pitches: Pitches) -> Option<usize> {
         if self.height == 0 || self.depth == 0 {
             return Some(0);
         }
-        let last_row = (self.depth - 1).checked_mul(steps.rows)?.checked_add(self.height - 1)?;
-        last_row.checked_mul(steps.pitch)?.checked_add(self.width)
+        let last_row = (self.depth - 1).checked_mul(pitches.rows)?.checked_add(self.height - 1)?;
+        last_row.checked_mul(pitches.pitch)?.checked_add(self.width)
     }
 
-    /// Checks one side; `length` is what it has.
-    fn check_side(&self, operation: &'static str, steps: Steps, length: usize) -> Result<()> {
-        if steps.pitch < self.width || steps.rows < self.height {
+    /// Checks one side, which has `length` elements.
+    fn check_side(&self, operation: &'static str, pitches: Pitches, length: usize) -> Result<()> {
+        if pitches.pitch < self.width || pitches.rows < self.height {
             return Err(Error::invalid(
                 operation,
                 format!(
                     "rows of {} elements {} apart, slices of {} rows {} apart",
-                    self.width, steps.pitch, self.height, steps.rows
+                    self.width, pitches.pitch, self.height, pitches.rows
                 ),
                 "a pitch of at least the width, and slices at least their height apart",
             ));
         }
-        match self.span(steps) {
+        match self.span(pitches) {
             Some(needed) if needed <= length => Ok(()),
             needed => {
                 Err(Error::LengthMismatch { operation, wanted: needed.unwrap_or(usize::MAX), found: length })
@@ -98,16 +99,16 @@ impl Copy3d {
         }
     }
 
-    /// A side's pitch in bytes and its rows. Steps that are never taken may be anything, so they become the smallest; those
-    /// that are taken stay inside the buffer, so the product fits.
-    fn taken(&self, steps: Steps, element: usize) -> (usize, usize) {
-        let rows = if self.depth == 1 { self.height } else { steps.rows };
-        let pitch = if self.depth == 1 && self.height == 1 { self.width } else { steps.pitch };
+    /// The pitch in bytes and the rows per slice. Pitches without effect may have any value, so they become the
+    /// smallest; the others stay inside the buffer, so the product fits.
+    fn taken(&self, pitches: Pitches, element: usize) -> (usize, usize) {
+        let rows = if self.depth == 1 { self.height } else { pitches.rows };
+        let pitch = if self.depth == 1 && self.height == 1 { self.width } else { pitches.pitch };
         (pitch * element, rows)
     }
 }
 
-impl Shape for Copy3d {
+impl CopyShape for Copy3d {
     const OPERATIONS: [&'static str; 3] = ["copy_3d", "copy_3d_from_host", "copy_3d_to_host"];
 
     fn check(&self, source: usize, destination: usize) -> Result<()> {
@@ -122,8 +123,8 @@ impl Shape for Copy3d {
     unsafe fn issue(
         &self,
         stream: &StreamState,
-        source: Side,
-        destination: Side,
+        source: CopySide,
+        destination: CopySide,
         element: usize,
     ) -> Result<()> {
         let mut request = CUDA_MEMCPY3D_v2::default();
@@ -147,7 +148,7 @@ impl Stream {
     /// # let stream = Device::new(0)?.stream()?;
     /// let volume = stream.zeros::<f32>(32 * 16 * 10)?;
     /// let mut cut = stream.zeros::<f32>(8 * 4 * 2)?;
-    /// // The box that begins at x 3, y 2, z 1.
+    /// The box that begins at x 3, y 2, z 1.
     /// let start = (1 * 16 + 2) * 32 + 3;
     /// let shape = Copy3d { source_pitch: 32, source_rows: 16, ..Copy3d::packed(8, 4, 2) };
     /// stream.copy_3d(&volume.slice(start..)?, &mut cut, shape)?;
@@ -157,7 +158,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// The shape leaves a side, a side is on another device, or the driver's errors.
+    /// The shape exceeds a side, a side is on another device, or the driver's errors.
     pub fn copy_3d<T: Pod>(
         &self,
         source: &impl DeviceRead<T>,
@@ -167,7 +168,7 @@ impl Stream {
         self.copy_shape(source, destination, shape)
     }
 
-    /// Copies a box of host elements to the device; done when this returns.
+    /// Copies a box of host elements to the device. Synchronous.
     ///
     /// # Errors
     ///
@@ -181,11 +182,11 @@ impl Stream {
         self.copy_shape_from_host(source, destination, shape)
     }
 
-    /// Copies a box of device elements to the host, after whatever wrote them; done when this returns.
+    /// Copies a box of device elements to the host, after the operations that write them. Synchronous.
     ///
     /// # Errors
     ///
-    /// As [`copy_3d`](Self::copy_3d), or a kernel before it faulted.
+    /// As [`copy_3d`](Self::copy_3d), or an earlier kernel faulted.
     pub fn copy_3d_to_host<T: Pod>(
         &self,
         source: &impl DeviceRead<T>,
@@ -198,7 +199,7 @@ impl Stream {
 
 #[cfg(test)]
 mod tests {
-    use super::{Copy3d, Error, Shape, Steps};
+    use super::{Copy3d, CopyShape, Error, Pitches};
 
     #[test]
     fn the_span_ends_at_the_last_element() {
@@ -226,9 +227,9 @@ mod tests {
 
     #[test]
     fn steps_that_are_not_taken_do_not_matter() {
-        let huge = Steps { pitch: usize::MAX, rows: usize::MAX };
+        let huge = Pitches { pitch: usize::MAX, rows: usize::MAX };
         assert_eq!(Copy3d::packed(3, 1, 1).taken(huge, 8), (24, 1));
-        let steps = Steps { pitch: 10, rows: usize::MAX };
-        assert_eq!(Copy3d::packed(3, 2, 1).taken(steps, 8), (80, 2));
+        let pitches = Pitches { pitch: 10, rows: usize::MAX };
+        assert_eq!(Copy3d::packed(3, 2, 1).taken(pitches, 8), (80, 2));
     }
 }

@@ -1,12 +1,12 @@
 //! Many copies between device buffers in one call.
 //!
-//! Newer drivers (CUDA 12.8) take a list of copies in one call, which costs the host 2 to 8 % less than one call each
-//! (measured with driver 580); with older ones each is a call. Either way all is checked, and every buffer is entered, before
-//! the driver sees the first copy, so an error of this library leaves nothing half done.
+//! Newer drivers (CUDA 12.8) take a list of copies in one call, which costs the host 2 to 8 % less than one call per
+//! copy (measured with driver 580). Older drivers take one call per copy. In both cases every argument is checked and
+//! every buffer registered before the first driver call, so an error of this library leaves nothing half done.
 //!
-//! What must stay true: the copies of a list are in no order among themselves, so no two may use the same bytes with one
-//! writing. Borrows see to that: each pair holds its destination exclusively. The driver takes no list while a graph is
-//! captured, and no copy between devices in a list.
+//! Invariants: the copies of a list are unordered, so none may write bytes that another uses. The borrow checker
+//! ensures this: each pair holds its destination exclusively. The driver takes no list during a capture, and no copy
+//! between devices in a list.
 
 use bytemuck::Pod;
 
@@ -19,10 +19,10 @@ use crate::driver::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
 use crate::sys::driver::{CUmemcpyAttributes_v1, CUmemcpySrcAccessOrder};
 
-/// From so many copies on the driver is given a list.
+/// The smallest number of copies that is passed as a list.
 const FEWEST: usize = 2;
 
-/// A list of copies as the driver wants it.
+/// A list of copies in the driver's form.
 #[derive(Default)]
 struct List {
     to: Vec<u64>,
@@ -31,11 +31,11 @@ struct List {
 }
 
 impl Stream {
-    /// Copies each source to its destination. The pairs are in no order among themselves, together they are one operation of
-    /// the stream.
+    /// Copies each source to its destination. The pairs are unordered among themselves. Together they are one operation
+    /// of the stream.
     ///
-    /// A pair can be of slices, as many of one buffer as do not overlap, or of buffers of two devices. Pairs of several
-    /// element types are made one by [`reinterpret`](super::DeviceSlice::reinterpret).
+    /// A pair may consist of slices, including disjoint slices of one buffer, or of buffers of two devices. Use
+    /// [`reinterpret`](super::DeviceSlice::reinterpret) to combine pairs of several element types.
     ///
     /// ```no_run
     /// # fn main() -> selvedge::Result<()> {
@@ -50,7 +50,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// The lengths of a pair differ, or neither side of one is on the stream's device; nothing is copied then. Or the
+    /// The lengths of a pair differ, or neither side of one is on the stream's device; nothing is then copied. The
     /// driver's errors, after which some pairs may have been copied.
     pub fn copy_batch<T, S, D>(&self, copies: &mut [(S, D)]) -> Result<()>
     where
@@ -97,7 +97,7 @@ impl Stream {
 }
 
 impl StreamState {
-    /// Whether so many copies go to the driver in one call.
+    /// Returns whether this many copies go to the driver in one call.
     fn takes_lists(&self, copies: usize) -> bool {
         copies >= FEWEST && !self.slot.is_open() && self.device.api.cuMemcpyBatchAsync().is_ok()
     }

@@ -1,6 +1,6 @@
-//! What copies in two and three dimensions share: which sides there are, and when each may be touched.
+//! The common part of two- and three-dimensional copies: the kinds of sides, and when each may be accessed.
 //!
-//! A shape says what it asks of each side and how the driver is called; the rest is the same for all.
+//! A shape checks each side and issues the driver call. This module does the rest.
 
 use bytemuck::Pod;
 
@@ -9,30 +9,30 @@ use crate::driver::stream::{Stream, StreamState};
 use crate::error::Result;
 
 /// One side of a copy.
-pub(super) enum Side {
+pub(super) enum CopySide {
     Host(*mut u8),
     Device(u64),
 }
 
-/// Enters both sides into a request of the driver, whose fields have the same names in two and three dimensions.
+/// Sets both sides of a driver request, whose fields have the same names in two and three dimensions.
 macro_rules! set_sides {
     ($request:ident, $source:expr, $destination:expr) => {
         match $source {
-            Side::Host(pointer) => {
+            CopySide::Host(pointer) => {
                 $request.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_HOST;
                 $request.srcHost = pointer.cast();
             }
-            Side::Device(address) => {
+            CopySide::Device(address) => {
                 $request.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_DEVICE;
                 $request.srcDevice = address;
             }
         }
         match $destination {
-            Side::Host(pointer) => {
+            CopySide::Host(pointer) => {
                 $request.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_HOST;
                 $request.dstHost = pointer.cast();
             }
-            Side::Device(address) => {
+            CopySide::Device(address) => {
                 $request.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_DEVICE;
                 $request.dstDevice = address;
             }
@@ -41,31 +41,31 @@ macro_rules! set_sides {
 }
 pub(super) use set_sides;
 
-/// Which elements of two sides a copy is of.
-pub(super) trait Shape: Copy {
-    /// What errors call the copy within the device, from the host and to the host.
+/// The shape of a copy: the elements of two sides that it covers.
+pub(super) trait CopyShape: Copy {
+    /// The names of the copy in errors: within the device, from the host, and to the host.
     const OPERATIONS: [&'static str; 3];
 
-    /// Fails where a side with so many elements does not hold the shape.
+    /// Fails if a side with this many elements does not contain the shape.
     fn check(&self, source: usize, destination: usize) -> Result<()>;
 
     fn is_empty(&self) -> bool;
 
     /// # Safety
     ///
-    /// Both sides hold the shape, in elements of this many bytes; a host side stays valid until the stream has done the
-    /// copy.
+    /// Both sides contain the shape, in elements of `element` bytes. A host side stays valid until the stream has
+    /// finished the copy.
     unsafe fn issue(
         &self,
         stream: &StreamState,
-        source: Side,
-        destination: Side,
+        source: CopySide,
+        destination: CopySide,
         element: usize,
     ) -> Result<()>;
 }
 
 impl Stream {
-    pub(super) fn copy_shape<T: Pod, S: Shape>(
+    pub(super) fn copy_shape<T: Pod, S: CopyShape>(
         &self,
         source: &impl DeviceRead<T>,
         destination: &mut impl DeviceWrite<T>,
@@ -82,10 +82,12 @@ impl Stream {
         stream.reaches(operation, &to)?;
         from.enter_copy(&to, stream)?;
         // SAFETY: both sides are inside live allocations of this device.
-        unsafe { shape.issue(stream, Side::Device(from.address), Side::Device(to.address), size_of::<T>()) }
+        unsafe {
+            shape.issue(stream, CopySide::Device(from.address), CopySide::Device(to.address), size_of::<T>())
+        }
     }
 
-    pub(super) fn copy_shape_from_host<T: Pod, S: Shape>(
+    pub(super) fn copy_shape_from_host<T: Pod, S: CopyShape>(
         &self,
         source: &[T],
         destination: &mut impl DeviceWrite<T>,
@@ -101,13 +103,13 @@ impl Stream {
         to.refuse_capture(operation, stream, true)?;
         stream.reaches(operation, &to)?;
         to.enter_write(stream)?;
-        let host = Side::Host(source.as_ptr().cast_mut().cast());
+        let host = CopySide::Host(source.as_ptr().cast_mut().cast());
         // SAFETY: the host side is borrowed until the drain below and only read; the other is a live allocation.
-        let issued = unsafe { shape.issue(stream, host, Side::Device(to.address), size_of::<T>()) };
+        let issued = unsafe { shape.issue(stream, host, CopySide::Device(to.address), size_of::<T>()) };
         issued.and(stream.drain())
     }
 
-    pub(super) fn copy_shape_to_host<T: Pod, S: Shape>(
+    pub(super) fn copy_shape_to_host<T: Pod, S: CopyShape>(
         &self,
         source: &impl DeviceRead<T>,
         destination: &mut [T],
@@ -123,9 +125,9 @@ impl Stream {
         from.refuse_capture(operation, stream, false)?;
         stream.reaches(operation, &from)?;
         from.enter_read(stream)?;
-        let host = Side::Host(destination.as_mut_ptr().cast());
+        let host = CopySide::Host(destination.as_mut_ptr().cast());
         // SAFETY: the host side is borrowed until the drain below; the other is a live allocation.
-        let issued = unsafe { shape.issue(stream, Side::Device(from.address), host, size_of::<T>()) };
+        let issued = unsafe { shape.issue(stream, CopySide::Device(from.address), host, size_of::<T>()) };
         issued.and(stream.drain())
     }
 }

@@ -1,10 +1,10 @@
-//! Device and pinned memory: who uses a block, where it goes when it is dropped, and the copies between.
+//! Device and pinned memory: the users of a block, its release, and copies between blocks.
 //!
-//! - [`usage`] keeps which streams use a block, and makes a stream wait before it joins them.
-//! - [`allocation`] is a block with its home stream; dropping it gives the block back without blocking.
-//! - [`pool`] caches blocks by stream; [`retired`] holds what cannot be freed yet.
-//! - [`buffer`], [`slice`], [`pinned`] and [`transfer`] are what users hold; [`copy`], [`copy_2d`], [`copy_3d`],
-//!   [`copy_batch`] and [`fill`] move bytes, large ones of plain memory by way of [`staging`].
+//! - [`usage`] records the streams that use a block, and makes a stream wait before it becomes a user.
+//! - [`allocation`] is a block with its home stream. Dropping it frees the block without blocking.
+//! - [`pool`] caches blocks by stream; [`retired`] holds resources that cannot be freed yet.
+//! - [`buffer`], [`slice`], [`pinned`] and [`transfer`] are the user's types; [`copy`], [`copy_2d`], [`copy_3d`],
+//!   [`copy_batch`] and [`fill`] move bytes, through [`staging`] for large copies of plain memory.
 
 mod allocation;
 mod buffer;
@@ -29,7 +29,7 @@ pub use copy_2d::Copy2d;
 pub use copy_3d::Copy3d;
 pub use pinned::{PinnedBuffer, RegisterError};
 pub(crate) use pinned::{PinnedPool, forget_locked_by};
-pub(crate) use pool::{Block, Fronts, Pool};
+pub(crate) use pool::{Block, Pool, ThreadCaches};
 pub use pool::{
     BlockSnapshot, BlockState, MemoryScope, MemorySnapshot, MemoryTrace, MemoryUse, PoolStatistics,
     ReplayOptions, ReplayPool, ReplayReport, ReplaySample, SegmentSnapshot, TraceEvent,

@@ -1,4 +1,4 @@
-//! Page-locked host memory, which the device copies from and to without the driver's staging.
+//! Page-locked host memory, which the device accesses without the driver's staging copies.
 
 use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 const PORTABLE: u32 = 1;
 const SMALLEST: usize = 4096;
 
-/// Page-locked blocks that are not in use, by size, and those whose last copy is still under way.
+/// Unused page-locked blocks by size, and blocks whose last copy is still in progress.
 #[derive(Default)]
 pub(crate) struct PinnedPool(Mutex<PinnedBlocks>);
 
@@ -30,7 +30,7 @@ struct PinnedBlocks {
     copying: Vec<(usize, Handle<u8>, Arc<EventCell>)>,
 }
 
-/// A block taken out, with the event that must be waited for before it is freed.
+/// A cached block, with the event to wait for before it is freed.
 type CachedBlock = (Handle<u8>, Option<Arc<EventCell>>);
 
 impl PinnedPool {
@@ -41,8 +41,8 @@ impl PinnedPool {
     fn take(&self, class: usize) -> Option<Handle<u8>> {
         let mut blocks = self.lock();
         for (class, pointer, event) in std::mem::take(&mut blocks.copying) {
-            // One that cannot be asked stays: a trim will find out.
-            match event.has_let_go() {
+            // A block whose event cannot be queried stays; a trim reports the error.
+            match event.is_released() {
                 Ok(true) => blocks.idle.entry(class).or_default().push(pointer),
                 _ => blocks.copying.push((class, pointer, event)),
             }
@@ -58,7 +58,7 @@ impl PinnedPool {
         self.lock().copying.push((class, pointer, event));
     }
 
-    /// Takes every cached block out.
+    /// Removes every cached block.
     pub(crate) fn take_cached(&self) -> Vec<CachedBlock> {
         let blocks = std::mem::take(&mut *self.lock());
         let idle = blocks.idle.into_values().flatten().map(|pointer| (pointer, None));
@@ -67,22 +67,22 @@ impl PinnedPool {
     }
 }
 
-/// A range that is locked.
-struct Locked {
+/// A page-locked range.
+struct LockedRange {
     end: usize,
-    /// The device whose context locked it.
+    /// The device whose context locked the range.
     by: &'static DeviceState,
 }
 
-/// The ranges that this library has locked and not unlocked since, by their starts. They do not overlap.
-static LOCKED: Mutex<BTreeMap<usize, Locked>> = Mutex::new(BTreeMap::new());
+/// The ranges that this library has locked and not yet unlocked, by start address. They do not overlap.
+static LOCKED: Mutex<BTreeMap<usize, LockedRange>> = Mutex::new(BTreeMap::new());
 
-fn locked() -> MutexGuard<'static, BTreeMap<usize, Locked>> {
+fn locked() -> MutexGuard<'static, BTreeMap<usize, LockedRange>> {
     LOCKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the device can copy from and to this host memory as it is. Memory that others have locked is not known; a wrong
-/// answer costs speed and nothing else.
+/// Returns whether the device can copy from and to this host memory directly. Memory locked by other code is unknown; a
+/// wrong answer costs only speed.
 pub(crate) fn is_page_locked(start: *const u8, bytes: usize) -> bool {
     let ranges = locked();
     match ranges.range(..=start.addr()).next_back() {
@@ -92,24 +92,24 @@ pub(crate) fn is_page_locked(start: *const u8, bytes: usize) -> bool {
 }
 
 fn now_locked(by: &'static DeviceState, start: *const u8, bytes: usize) {
-    locked().insert(start.addr(), Locked { end: start.addr() + bytes, by });
+    locked().insert(start.addr(), LockedRange { end: start.addr() + bytes, by });
 }
 
-/// The ranges that the device has locked are not any more: they went with its context.
+/// Removes the ranges that the device locked: they were unlocked with its context.
 pub(crate) fn forget_locked_by(device: &DeviceState) {
     locked().retain(|_, range| !std::ptr::eq(range.by, device));
 }
 
-/// Called before the memory is unlocked: afterwards it may be somebody else's.
+/// Called before the memory is unlocked, because afterwards it may have another owner.
 pub(super) fn no_longer_locked(start: *const u8) {
     locked().remove(&start.addr());
 }
 
-/// Where the memory is from.
-enum Origin<T> {
+/// The origin of the memory.
+enum PinnedOrigin<T> {
     /// A block of the device's pool, with its size.
     Pool(usize),
-    /// The caller's own vector, page-locked while it is here.
+    /// The caller's own vector, page-locked for the life of the buffer.
     Registered(ManuallyDrop<Vec<T>>),
     /// No memory: the buffer is empty.
     Empty,
@@ -117,14 +117,14 @@ enum Origin<T> {
 
 /// Page-locked host memory that is read and written as a slice.
 ///
-/// Dropping one gives its block to the device's pool; a registered vector is unlocked and freed by the next call that
-/// waits for the device ([`into_vec`](PinnedBuffer::into_vec) does it at once). While a copy runs the [`Transfer`](super::Transfer) owns it, so
-/// the host cannot touch what the device is using.
+/// Dropping one returns its block to the device's pool. The next call that waits for the device unlocks and frees a
+/// registered vector ([`into_vec`](PinnedBuffer::into_vec) does so at once). During a copy the
+/// [`Transfer`](super::Transfer) owns the buffer, so the host cannot touch memory that the device is using.
 pub struct PinnedBuffer<T: Pod> {
     device: &'static DeviceState,
     pointer: NonNull<T>,
     length: usize,
-    origin: Origin<T>,
+    origin: PinnedOrigin<T>,
 }
 
 // SAFETY: the buffer owns its memory, as a `Vec<T>` does.
@@ -132,12 +132,12 @@ unsafe impl<T: Pod + Send> Send for PinnedBuffer<T> {}
 // SAFETY: as above.
 unsafe impl<T: Pod + Sync> Sync for PinnedBuffer<T> {}
 
-/// A vector that could not be page-locked, given back.
+/// The error of page-locking a vector. It returns the vector.
 #[derive(Debug)]
 pub struct RegisterError<T> {
-    /// What went wrong.
+    /// The cause.
     pub error: Box<Error>,
-    /// The vector, as it was.
+    /// The vector, unchanged.
     pub vector: Vec<T>,
 }
 
@@ -160,13 +160,14 @@ impl<T> From<RegisterError<T>> for Error {
 }
 
 impl Device {
-    /// Page-locked memory for `length` elements, with unspecified contents.
+    /// Allocates page-locked memory for `length` elements, with unspecified contents.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for a size past the address space, the driver's errors, or [`Error::ContextLost`].
+    /// [`Error::InvalidArgument`] for a size that overflows the address space, the driver's errors, or
+    /// [`Error::ContextLost`].
     pub fn pinned<T: Pod>(&self, length: usize) -> Result<PinnedBuffer<T>> {
-        // Cached blocks are had without the driver, who would say so.
+        // Checked here, because a cached block needs no driver call.
         self.0.check_alive()?;
         let bytes = length.checked_mul(size_of::<T>()).and_then(|bytes| {
             if bytes == 0 { Some(0) } else { bytes.max(SMALLEST).checked_next_power_of_two() }
@@ -180,7 +181,7 @@ impl Device {
             ));
         };
         if class == 0 {
-            let origin = Origin::Empty;
+            let origin = PinnedOrigin::Empty;
             return Ok(PinnedBuffer { device: self.0, pointer: NonNull::dangling(), length, origin });
         }
         let pointer = match self.0.pinned.take(class) {
@@ -190,12 +191,12 @@ impl Device {
         let Some(pointer) = NonNull::new(pointer.0.cast()) else {
             return Err(Error::invalid("cuMemHostAlloc", "a null pointer", "memory"));
         };
-        Ok(PinnedBuffer { device: self.0, pointer, length, origin: Origin::Pool(class) })
+        Ok(PinnedBuffer { device: self.0, pointer, length, origin: PinnedOrigin::Pool(class) })
     }
 
-    /// Page-locks a vector where it is, without a copy. [`PinnedBuffer::into_vec`] gives it back.
+    /// Page-locks a vector in place, without a copy. [`PinnedBuffer::into_vec`] returns it.
     ///
-    /// Locking takes time for each page; it pays for memory that is copied more than once.
+    /// Locking takes time for each page. It pays for memory that is copied more than once.
     ///
     /// # Errors
     ///
@@ -206,7 +207,7 @@ impl Device {
         if bytes == 0 {
             let pointer = NonNull::dangling();
             drop(ManuallyDrop::into_inner(vector));
-            return Ok(PinnedBuffer { device: self.0, pointer, length, origin: Origin::Empty });
+            return Ok(PinnedBuffer { device: self.0, pointer, length, origin: PinnedOrigin::Empty });
         }
         let pointer = vector.as_mut_ptr();
         let registered = self.0.bind().and_then(|_bound| {
@@ -216,13 +217,13 @@ impl Device {
         match (registered, NonNull::new(pointer)) {
             (Ok(()), Some(pointer)) => {
                 now_locked(self.0, pointer.as_ptr().cast(), bytes);
-                Ok(PinnedBuffer { device: self.0, pointer, length, origin: Origin::Registered(vector) })
+                Ok(PinnedBuffer { device: self.0, pointer, length, origin: PinnedOrigin::Registered(vector) })
             }
             (Ok(()), None) => Ok(PinnedBuffer {
                 device: self.0,
                 pointer: NonNull::dangling(),
                 length: 0,
-                origin: Origin::Registered(vector),
+                origin: PinnedOrigin::Registered(vector),
             }),
             (Err(error), _) => {
                 Err(RegisterError { error: Box::new(error), vector: ManuallyDrop::into_inner(vector) })
@@ -234,7 +235,7 @@ impl Device {
 impl DeviceState {
     fn allocate_pinned(&'static self, bytes: usize) -> Result<Handle<u8>> {
         let _bound = self.bind()?;
-        let found = self.with_room(|| {
+        let found = self.with_retry(|| {
             let mut pointer = std::ptr::null_mut();
             // SAFETY: the pointer is to a local; the device's context is current.
             let status = unsafe { (self.api.cuMemHostAlloc()?)(&mut pointer, bytes, PORTABLE) };
@@ -250,22 +251,22 @@ impl DeviceState {
 }
 
 impl<T: Pod> PinnedBuffer<T> {
-    /// The device that the memory was locked for; it works with all of them.
+    /// The device that the memory was locked for. Every device can use the memory.
     pub fn device(&self) -> Device {
         Device(self.device)
     }
 
-    /// The elements as an ordinary vector. A registered one comes back without a copy.
+    /// Returns the elements as an ordinary vector. A registered vector is returned without a copy.
     ///
     /// # Errors
     ///
-    /// The driver's, while unlocking; the vector is lost then, because it may still be locked.
+    /// The driver's errors while unlocking. The vector is then leaked, because it may still be locked.
     pub fn into_vec(mut self) -> Result<Vec<T>>
     where
         T: Send,
     {
-        match std::mem::replace(&mut self.origin, Origin::Empty) {
-            Origin::Registered(vector) => {
+        match std::mem::replace(&mut self.origin, PinnedOrigin::Empty) {
+            PinnedOrigin::Registered(vector) => {
                 let pointer = Handle(self.pointer.as_ptr().cast::<u8>());
                 // Nothing uses the memory: a transfer would own this buffer.
                 self.device.release(Resource::Registered(pointer, Box::new(())))?;
@@ -279,7 +280,7 @@ impl<T: Pod> PinnedBuffer<T> {
         }
     }
 
-    /// Gives the buffer to the graph that is being captured; its name there.
+    /// Moves the buffer to the graph being captured, and returns its handle there.
     pub(crate) fn into_graph(self, capture: &Capture) -> CapturedBuffer<T> {
         let (capture, index) = capture.hold_pinned(HeldPinned {
             buffer: Box::new(self),
@@ -292,23 +293,23 @@ impl<T: Pod> PinnedBuffer<T> {
         CapturedBuffer::new(capture, index)
     }
 
-    /// Gives the memory back when the event is complete, for a copy that nobody waits for.
+    /// Frees the memory when the event is complete, for a copy that nobody waits for.
     pub(crate) fn retire(mut self, after: Option<Arc<EventCell>>) {
         if self.device.is_lost() {
-            // A dead context may still own a transfer: the memory is left alone for good.
-            self.origin = Origin::Empty;
+            // A dead context may still own a transfer, so the memory is leaked.
+            self.origin = PinnedOrigin::Empty;
             return;
         }
         let pointer = Handle(self.pointer.as_ptr().cast());
-        let resource = match (std::mem::replace(&mut self.origin, Origin::Empty), &after) {
-            (Origin::Pool(class), Some(event)) => {
+        let resource = match (std::mem::replace(&mut self.origin, PinnedOrigin::Empty), &after) {
+            (PinnedOrigin::Pool(class), Some(event)) => {
                 return self.device.pinned.put_after(class, pointer, event.clone());
             }
-            (Origin::Pool(_), None) => Resource::Pinned(pointer),
-            (Origin::Registered(vector), _) => {
-                Resource::Registered(pointer, Box::new(Owner(ManuallyDrop::into_inner(vector))))
+            (PinnedOrigin::Pool(_), None) => Resource::Pinned(pointer),
+            (PinnedOrigin::Registered(vector), _) => {
+                Resource::Registered(pointer, Box::new(VectorOwner(ManuallyDrop::into_inner(vector))))
             }
-            (Origin::Empty, _) => return,
+            (PinnedOrigin::Empty, _) => return,
         };
         match after {
             Some(event) => self.device.retire(resource, vec![event]),
@@ -317,33 +318,33 @@ impl<T: Pod> PinnedBuffer<T> {
     }
 }
 
-/// The vector of a retired buffer, only ever dropped.
-struct Owner<T>(#[allow(dead_code)] Vec<T>);
+/// The vector of a retired buffer, which is only ever dropped.
+struct VectorOwner<T>(#[allow(dead_code)] Vec<T>);
 
-// SAFETY: `T` is plain data without a destructor, and nothing but the vector's memory is touched from here on.
-unsafe impl<T: Pod> Send for Owner<T> {}
+// SAFETY: `T` is plain data without a destructor, and only the vector's memory is touched from here on.
+unsafe impl<T: Pod> Send for VectorOwner<T> {}
 
 impl<T: Pod> Drop for PinnedBuffer<T> {
     fn drop(&mut self) {
         let pointer = Handle(self.pointer.as_ptr().cast::<u8>());
-        match std::mem::replace(&mut self.origin, Origin::Empty) {
-            Origin::Pool(class) => {
+        match std::mem::replace(&mut self.origin, PinnedOrigin::Empty) {
+            PinnedOrigin::Pool(class) => {
                 if !self.device.is_lost() {
                     self.device.pinned.put(class, pointer);
                 }
             }
-            // A reset has unlocked it. Otherwise nothing can unlock it any more, and locked memory is not freed.
-            Origin::Registered(vector) if self.device.is_lost() => {
+            // A reset has unlocked it. Otherwise nothing can unlock it any more, and locked memory must not be freed.
+            PinnedOrigin::Registered(vector) if self.device.is_lost() => {
                 if self.device.was_reset() && !fork::forked() {
                     drop(ManuallyDrop::into_inner(vector));
                 }
             }
-            Origin::Registered(vector) => {
+            PinnedOrigin::Registered(vector) => {
                 // Unlocking waits for every running kernel, so it is left to a call that may wait.
-                let owner = Box::new(Owner(ManuallyDrop::into_inner(vector)));
+                let owner = Box::new(VectorOwner(ManuallyDrop::into_inner(vector)));
                 self.device.retire(Resource::Registered(pointer, owner), Vec::new());
             }
-            Origin::Empty => {}
+            PinnedOrigin::Empty => {}
         }
     }
 }
@@ -352,7 +353,7 @@ impl<T: Pod> Deref for PinnedBuffer<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the memory is ours and holds `length` elements; any bytes are a value of `T`, and no copy runs.
+        // SAFETY: the memory is ours and contains `length` elements; any bytes are a value of `T`, and no copy runs.
         unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.length) }
     }
 }

@@ -1,9 +1,9 @@
-//! What was dropped while it was in use, or could not be released, until it can be.
+//! Retired resources: resources that were dropped while in use, or could not be released yet.
 //!
-//! Everything that the driver gives is released through [`DeviceState::release`]. The driver frees memory and unloads
-//! modules only when no kernel of the device runs (measured: each such call waited for an unrelated kernel), so `Drop`
-//! never releases those: it retires them, and the next call that may wait frees them ([`DeviceState::free_retired`],
-//! [`DeviceState::trim`]).
+//! [`DeviceState::release`] releases every resource of the driver. The driver frees memory and unloads modules only
+//! when no kernel of the device runs (measured: each such call waited for an unrelated kernel). `Drop` therefore never
+//! releases these resources: it retires them, and the next call that may wait releases them
+//! ([`DeviceState::free_retired`], [`DeviceState::trim`]).
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use crate::driver::fork;
 use crate::error::{Result, report_deferred};
 use crate::sys::driver::{CUevent_st, CUgraph_st, CUgraphExec_st, CUlinkState_st, CUmod_st, CUstream_st};
 
-/// Something that the driver gave and wants back.
+/// A resource that belongs to the driver.
 pub(crate) enum Resource {
     Memory(u64),
     /// A block of the pool's heap.
@@ -26,7 +26,7 @@ pub(crate) enum Resource {
     /// Registered host memory and its owner, which must outlive the registration.
     Registered(Handle<u8>, #[allow(dead_code)] Box<dyn Any + Send>),
     Module(Handle<CUmod_st>),
-    /// A linker and the options and logs that the driver writes to as long as it lives.
+    /// A linker, with the options and logs that the driver writes to while it lives.
     Linker(Handle<CUlinkState_st>, #[allow(dead_code)] Box<dyn Any + Send>),
     Stream(Handle<CUstream_st>),
     Event(Handle<CUevent_st>),
@@ -34,51 +34,51 @@ pub(crate) enum Resource {
     ExecutableGraph(Handle<CUgraphExec_st>),
 }
 
-/// A resource and what must be done before it may be released.
-struct Entry {
+/// A resource, and the events to wait for before its release.
+struct RetiredEntry {
     resource: Resource,
     after: Vec<Arc<EventCell>>,
-    /// No events could be had: wait for every device.
+    /// True if no events could be recorded: wait for every device.
     until_idle: bool,
 }
 
-/// The resources of a device that wait to be released.
+/// The retired resources of a device.
 #[derive(Default)]
 pub(crate) struct Retired {
-    entries: Mutex<Vec<Entry>>,
-    /// Held from taking resources out until they are released, so that whoever needs room waits for the room that
-    /// another is making.
+    entries: Mutex<Vec<RetiredEntry>>,
+    /// HeldBlock from taking resources out until they are released, so that a request without memory waits for a release in
+    /// progress.
     trimming: Mutex<()>,
 }
 
 impl Retired {
-    fn push(&self, entry: Entry) {
+    fn push(&self, entry: RetiredEntry) {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
     }
 
-    fn take_all(&self) -> Vec<Entry> {
+    fn take_all(&self) -> Vec<RetiredEntry> {
         std::mem::take(&mut *self.entries.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// What becomes of an entry.
-enum Fate {
+/// The outcome for an entry.
+enum ReleaseOutcome {
     Release,
     Keep,
 }
 
 impl DeviceState {
-    /// Gives a resource back to the driver.
+    /// Releases a resource.
     ///
-    /// The call is made once. A driver that answers it with an error has mostly released and reports something earlier;
-    /// calling again could take what somebody else has been given in the meantime. Where the call cannot even be made,
-    /// the resource is kept for later. What went with its context is no error.
+    /// The driver call is made once. If it returns an error, the driver has usually released the resource and reports
+    /// an earlier failure; a second call could release an object of another owner. If the call cannot be made at all,
+    /// the resource is kept for later. A resource that was lost with its context is no error.
     pub(crate) fn release(&'static self, resource: Resource) -> Result<()> {
         let result = match self.bind() {
             Ok(_bound) => {
                 let result = self.call_release(&resource);
                 if result.is_err() && matches!(resource, Resource::Registered(..) | Resource::Linker(..)) {
-                    // Perhaps the driver still uses the memory: it is not given to anybody else.
+                    // The driver may still use the memory, so it is leaked.
                     std::mem::forget(resource);
                 }
                 result
@@ -101,12 +101,12 @@ impl DeviceState {
         }
     }
 
-    /// The context is current.
+    /// The context must be current.
     fn call_release(&'static self, resource: &Resource) -> Result<()> {
         if let Resource::Pinned(pointer) | Resource::Registered(pointer, _) = resource {
             no_longer_locked(pointer.0);
         }
-        // SAFETY: each resource was given by this device's driver, is released once and used by nothing any more.
+        // SAFETY: this device's driver created each resource, which is unused and released once.
         unsafe {
             match resource {
                 Resource::Block(block) => {
@@ -126,18 +126,18 @@ impl DeviceState {
         }
     }
 
-    /// Releases a resource when the events are complete.
+    /// Releases a resource once the events are complete.
     pub(crate) fn retire(&self, resource: Resource, after: Vec<Arc<EventCell>>) {
-        self.retired.push(Entry { resource, after, until_idle: false });
+        self.retired.push(RetiredEntry { resource, after, until_idle: false });
     }
 
-    /// Releases a resource when every device was found idle, at the next trim.
+    /// Releases a resource at the next trim that finds every device idle.
     pub(crate) fn retire_until_idle(&self, resource: Resource) {
-        self.retired.push(Entry { resource, after: Vec::new(), until_idle: true });
+        self.retired.push(RetiredEntry { resource, after: Vec::new(), until_idle: true });
     }
 
-    /// Releases what is no longer in use. Freeing memory and unloading modules wait for running kernels of the whole
-    /// device, so this is for calls that wait anyway.
+    /// Releases resources that are no longer in use. Freeing memory and unloading modules wait for all running kernels
+    /// of the device, so only calls that wait anyway do this.
     pub(crate) fn free_retired(&'static self) {
         if self.is_lost() {
             return;
@@ -147,7 +147,7 @@ impl DeviceState {
         for entry in self.retired.take_all() {
             let done = match entry.until_idle {
                 true => Ok(false),
-                false => entry.after.iter().try_fold(true, |done, event| Ok(done && event.has_let_go()?)),
+                false => entry.after.iter().try_fold(true, |done, event| Ok(done && event.is_released()?)),
             };
             let result = match done {
                 Ok(true) => self.release(entry.resource),
@@ -156,18 +156,18 @@ impl DeviceState {
                     Ok(())
                 }
                 Err(error) => {
-                    self.retired.push(Entry { until_idle: true, ..entry });
+                    self.retired.push(RetiredEntry { until_idle: true, ..entry });
                     Err(error)
                 }
             };
             errors.extend(result.err());
         }
-        // The user's hook may well call what waits for the lock.
+        // The user's hook may make a call that waits for the lock.
         drop(one_at_a_time);
         errors.iter().filter(|error| !gone(error)).for_each(report_deferred);
     }
 
-    /// Waits for the device and gives back everything that is cached or retired.
+    /// Waits for the device, and releases all cached and retired resources.
     pub(crate) fn trim(&'static self) -> Result<()> {
         fork::check()?;
         self.condition_kernel.forget();
@@ -175,8 +175,8 @@ impl DeviceState {
         self.trim_alone()
     }
 
-    /// Calls `attempt`, which wants memory; while it gets none, first waits for a trim that is under way, then trims.
-    pub(crate) fn with_room<R>(&'static self, attempt: impl Fn() -> Result<Option<R>>) -> Result<Option<R>> {
+    /// Calls `attempt`, which allocates memory. If it gets none, first waits for a trim in progress, then trims.
+    pub(crate) fn with_retry<R>(&'static self, attempt: impl Fn() -> Result<Option<R>>) -> Result<Option<R>> {
         if let Some(found) = attempt()? {
             return Ok(Some(found));
         }
@@ -189,9 +189,9 @@ impl DeviceState {
     }
 
     fn trim_alone(&'static self) -> Result<()> {
-        // Taken before the wait, so that what is freed is what the wait was for.
+        // Taken before the wait, so that the wait covers these entries.
         let mut entries = self.retired.take_all();
-        entries.extend(self.pinned.take_cached().into_iter().map(|(pointer, event)| Entry {
+        entries.extend(self.pinned.take_cached().into_iter().map(|(pointer, event)| RetiredEntry {
             resource: Resource::Pinned(pointer),
             after: event.into_iter().collect(),
             until_idle: false,
@@ -202,7 +202,7 @@ impl DeviceState {
             Ok(true) if entries.iter().any(|entry| entry.until_idle) => DeviceState::wait_until_others_idle(),
             _ => Ok(false),
         };
-        // While a graph is captured only streams could be waited for: what has no events stays.
+        // During a capture only streams can be waited for, so entries without events stay.
         let (idle, partly) = (matches!(waited, Ok(true)), matches!(waited, Ok(false)));
         let others_are_idle = matches!(others_idle, Ok(true));
         let mut result = waited.map(drop);
@@ -212,37 +212,38 @@ impl DeviceState {
                 false => idle || (partly && !entry.after.is_empty()),
             };
             let fate = if !waited_for {
-                Fate::Keep
+                ReleaseOutcome::Keep
             } else {
-                // Memory locked for one device may be in use by another.
-                match entry.after.iter().try_for_each(|event| event.wait_until_let_go()) {
-                    Ok(()) => Fate::Release,
-                    // Its last user went with another device's context, which lets go of it for certain in a reset only.
-                    Err(error) if gone(&error) => Fate::Keep,
+                // Another device may use memory that this one locked.
+                match entry.after.iter().try_for_each(|event| event.wait_until_released()) {
+                    Ok(()) => ReleaseOutcome::Release,
+                    // The last user was lost with another device's context, which certainly stops using it only at a
+                    // reset.
+                    Err(error) if gone(&error) => ReleaseOutcome::Keep,
                     Err(error) => {
                         result = result.and(Err(error));
-                        Fate::Keep
+                        ReleaseOutcome::Keep
                     }
                 }
             };
             match fate {
-                Fate::Release => {
+                ReleaseOutcome::Release => {
                     let released = self.release(entry.resource);
                     result = result.and(released);
                 }
-                Fate::Keep if partly && !entry.until_idle && !entry.after.is_empty() => {
+                ReleaseOutcome::Keep if partly && !entry.until_idle && !entry.after.is_empty() => {
                     self.retired.push(entry)
                 }
-                Fate::Keep => self.retired.push(Entry { until_idle: true, ..entry }),
+                ReleaseOutcome::Keep => self.retired.push(RetiredEntry { until_idle: true, ..entry }),
             }
         }
         if idle || partly {
             let trimmed = before.and_then(|(done, events)| {
                 for event in events {
-                    // One that went with another device's context is never complete; its blocks stay.
+                    // An event that was lost with another device's context never completes; its blocks stay.
                     event.synchronize().or_else(|error| if gone(&error) { Ok(()) } else { Err(error) })?;
                 }
-                // Where only streams could be waited for, the pool asks them how far they are.
+                // If only streams could be waited for, the pool queries their progress.
                 self.trim_pool(if idle { done } else { Vec::new() })
             });
             result = result.and(trimmed);
@@ -250,7 +251,7 @@ impl DeviceState {
         result.and(others_idle.map(drop)).and(self.destroy_pooled_events())
     }
 
-    /// Waits for every opened device; one that is lost has nothing to wait for. False where graphs are being captured.
+    /// Waits for every opened device that is not lost. Returns false if graphs are being captured.
     fn wait_until_others_idle() -> Result<bool> {
         let mut all = true;
         for device in DeviceState::opened() {

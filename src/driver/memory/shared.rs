@@ -1,7 +1,7 @@
 //! [`SharedBuffer`], a buffer with several holders.
 //!
-//! What must stay true: holders are bitwise copies of one buffer, which has one count of the block. Only who holds it alone
-//! writes to it or takes it apart, and the last one drops it.
+//! Invariants: holders are bitwise copies of one buffer, and the block has one count of them. Only the single holder of
+//! a buffer writes to it or takes it apart, and the last one drops it.
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -10,15 +10,15 @@ use std::sync::atomic::Ordering;
 
 use super::buffer::DeviceBuffer;
 
-/// More holders than these could make the count wrap around, by leaking.
+/// The largest number of holders. More of them, from leaks, could overflow the count.
 const MOST: usize = isize::MAX as usize;
 
-/// A buffer that is shared as by an `Arc`, but without memory of its own for the count, which lies with the block's: a small
-/// operation's result is there, and gone, without a call of the heap's and two atomic writes.
+/// A buffer shared as by an `Arc`, with the count stored in the block instead of on the heap. This saves small
+/// operations a heap allocation and two atomic writes.
 pub(crate) struct SharedBuffer(ManuallyDrop<DeviceBuffer<u8>>);
 
 impl From<DeviceBuffer<u8>> for SharedBuffer {
-    /// Its first holder: the count of a block is 1 as long as nobody shares it.
+    /// Creates the first holder: the count of an unshared block is 1.
     #[inline]
     fn from(buffer: DeviceBuffer<u8>) -> SharedBuffer {
         SharedBuffer(ManuallyDrop::new(buffer))
@@ -26,24 +26,24 @@ impl From<DeviceBuffer<u8>> for SharedBuffer {
 }
 
 impl SharedBuffer {
-    /// Whether nobody else holds it.
+    /// Returns whether this is the only holder.
     #[inline]
     pub(crate) fn is_unique(&self) -> bool {
-        // Behind what the others did before they let it go. Nobody can begin to share it meanwhile but by this holder.
+        // Ordered behind the releases of the other holders. Only this holder could add another one meanwhile.
         self.0.allocation.holders.load(Ordering::Acquire) == 1
     }
 
-    /// The buffer itself, where nobody else holds it.
+    /// Returns the buffer itself, if this is the only holder.
     pub(crate) fn into_unique(self) -> Option<DeviceBuffer<u8>> {
         if !self.is_unique() {
             return None;
         }
         let mut holder = ManuallyDrop::new(self);
-        // SAFETY: nobody else holds it, and this holder is not dropped.
+        // SAFETY: this is the only holder, and it is not dropped.
         Some(unsafe { ManuallyDrop::take(&mut holder.0) })
     }
 
-    /// To write, where nobody else holds it.
+    /// Returns the buffer for writing, if this is the only holder.
     #[inline]
     pub(crate) fn get_mut(&mut self) -> Option<&mut DeviceBuffer<u8>> {
         self.is_unique().then(|| &mut *self.0)
@@ -65,7 +65,7 @@ impl Clone for SharedBuffer {
         if held > MOST {
             abort();
         }
-        // SAFETY: the copy is a holder, which is counted; the buffer is dropped by the last one alone.
+        // SAFETY: the copy is a counted holder; only the last holder drops the buffer.
         SharedBuffer(unsafe { std::ptr::read(&self.0) })
     }
 }
@@ -73,9 +73,9 @@ impl Clone for SharedBuffer {
 impl Drop for SharedBuffer {
     #[inline]
     fn drop(&mut self) {
-        // Alone it need not be counted down.
+        // A single holder need not decrement the count.
         if self.is_unique() || self.0.allocation.holders.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // SAFETY: nobody else holds it, and this one is not used any more.
+            // SAFETY: this is the last holder, and it is not used any more.
             unsafe { ManuallyDrop::drop(&mut self.0) };
         }
     }

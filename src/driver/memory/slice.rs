@@ -1,4 +1,4 @@
-//! Borrowed parts of device buffers.
+//! Borrowed slices of device buffers.
 
 use std::marker::PhantomData;
 use std::ops::{Bound, Range, RangeBounds};
@@ -14,35 +14,35 @@ use crate::driver::graph::capture;
 use crate::driver::stream::StreamState;
 use crate::error::{Error, Result};
 
-/// Where elements are: what an operation on a buffer or a slice works with.
+/// The location of elements, for an operation on a buffer or a slice.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     pub(crate) allocation: &'a Arc<Allocation>,
     pub(crate) address: u64,
     pub(crate) length: usize,
-    /// Whether no other part of the buffer can be written meanwhile (nor used, where this one is exclusive).
+    /// True if no other part of the buffer can be written meanwhile (nor used, if this one is exclusive).
     pub(crate) whole: bool,
 }
 
 impl View<'_> {
-    /// The same of elements of this type, as bytes.
+    /// Converts a view of elements of this type to bytes.
     pub(crate) fn bytes<T>(self) -> Self {
         View { length: self.length * size_of::<T>(), ..self }
     }
 
-    /// Makes the stream wait for the memory's other users and enters it as a reader.
+    /// Makes the stream wait for the memory's writers, and registers it as a reader.
     #[inline]
     pub(crate) fn enter_read(&self, stream: &Arc<StreamState>) -> Result<()> {
         stream.enter(self.allocation, self.allocation.read_access(self.whole))
     }
 
-    /// As [`enter_read`](Self::enter_read), as a writer.
+    /// Makes the stream wait for the memory's other users, and registers it as a writer.
     #[inline]
     pub(crate) fn enter_write(&self, stream: &Arc<StreamState>) -> Result<()> {
         stream.enter(self.allocation, self.allocation.write_access(self.whole))
     }
 
-    /// Enters both sides of a copy.
+    /// Registers the stream as a user of both sides of a copy.
     #[inline]
     pub(crate) fn enter_copy(&self, to: &View<'_>, stream: &Arc<StreamState>) -> Result<()> {
         if capture::any() {
@@ -52,7 +52,7 @@ impl View<'_> {
         to.enter_write(stream)
     }
 
-    /// Fails where reading (or writing) the memory on the stream would have to be captured, for what cannot be.
+    /// Fails if this use of the memory belongs to a capture, for an operation that cannot be captured.
     pub(crate) fn refuse_capture(
         &self,
         operation: &'static str,
@@ -70,26 +70,26 @@ impl View<'_> {
 mod sealed {
     use super::View;
 
-    /// Only the types of this module are buffers.
+    /// Restricts buffers to the types of this module.
     pub trait HasView {
-        /// Where the elements are.
+        /// The location of the elements.
         #[doc(hidden)]
         fn view(&self) -> View<'_>;
     }
 }
 pub(crate) use sealed::HasView;
 
-/// Device memory that can be read: [`DeviceBuffer`], [`DeviceSlice`] and [`DeviceSliceMut`].
+/// Readable device memory: [`DeviceBuffer`], [`DeviceSlice`] and [`DeviceSliceMut`].
 pub trait DeviceRead<T>: HasView {}
 
-/// Device memory that can be written through `&mut`: [`DeviceBuffer`] and [`DeviceSliceMut`].
+/// Device memory that is writable through `&mut`: [`DeviceBuffer`] and [`DeviceSliceMut`].
 pub trait DeviceWrite<T>: DeviceRead<T> {}
 
-/// A shared part of a [`DeviceBuffer`].
+/// A shared slice of a [`DeviceBuffer`].
 #[derive(Clone, Copy)]
 pub struct DeviceSlice<'a, T> {
     pub(crate) allocation: &'a Arc<Allocation>,
-    /// Read by launches through a pointer to this field.
+    /// Launches pass a pointer to this field.
     pub(crate) address: u64,
     length: usize,
     /// As [`View::whole`].
@@ -97,10 +97,10 @@ pub struct DeviceSlice<'a, T> {
     element: PhantomData<&'a [T]>,
 }
 
-/// An exclusive part of a [`DeviceBuffer`].
+/// An exclusive slice of a [`DeviceBuffer`].
 pub struct DeviceSliceMut<'a, T> {
     pub(crate) allocation: &'a Arc<Allocation>,
-    /// Read by launches through a pointer to this field.
+    /// Launches pass a pointer to this field.
     pub(crate) address: u64,
     length: usize,
     /// As [`View::whole`].
@@ -132,7 +132,7 @@ impl<T: Pod> DeviceRead<T> for DeviceSliceMut<'_, T> {}
 impl<T: Pod> DeviceWrite<T> for DeviceBuffer<T> {}
 impl<T: Pod> DeviceWrite<T> for DeviceSliceMut<'_, T> {}
 
-/// The elements that a range of `length` elements names.
+/// Resolves a range over `length` elements.
 pub(crate) fn range_of(range: impl RangeBounds<usize>, length: usize) -> Result<Range<usize>> {
     let start = match range.start_bound() {
         Bound::Included(&start) => Some(start),
@@ -154,7 +154,7 @@ pub(crate) fn range_of(range: impl RangeBounds<usize>, length: usize) -> Result<
     }
 }
 
-/// The length of `bytes` bytes at `address` seen as elements of `U`.
+/// Returns the number of elements of `U` in `length` elements of `T` at `address`.
 fn reinterpreted<T, U>(address: u64, length: usize) -> Result<usize> {
     let bytes = length * size_of::<T>();
     if size_of::<U>() == 0
@@ -196,7 +196,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         }
     }
 
-    /// A part of this slice.
+    /// Returns a part of this slice.
     ///
     /// # Errors
     ///
@@ -205,7 +205,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         Ok(self.part(range_of(range, self.length)?))
     }
 
-    /// The first `middle` elements and the rest.
+    /// Splits the slice into the first `middle` elements and the rest.
     ///
     /// # Errors
     ///
@@ -215,11 +215,11 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         Ok((self.part(first), self.part(middle..self.length)))
     }
 
-    /// The same bytes as elements of another type.
+    /// Returns the same bytes as elements of another type.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where size or alignment does not fit.
+    /// [`Error::InvalidArgument`] if size or alignment does not fit.
     pub fn reinterpret<U: Pod>(&self) -> Result<DeviceSlice<'a, U>> {
         let length = reinterpreted::<T, U>(self.address, self.length)?;
         Ok(DeviceSlice {
@@ -253,12 +253,12 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         }
     }
 
-    /// The same elements for a shorter time, as re-borrowing a `&mut [T]` does.
+    /// Borrows the same elements for a shorter time, as reborrowing a `&mut [T]` does.
     pub fn reborrow(&mut self) -> DeviceSliceMut<'_, T> {
         self.part(0..self.length)
     }
 
-    /// A shared view of a part.
+    /// Returns a shared view of a part.
     ///
     /// # Errors
     ///
@@ -267,7 +267,7 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         DeviceSlice::new(self.view()).slice(range)
     }
 
-    /// An exclusive part; this slice comes back when it ends.
+    /// Returns an exclusive part, which borrows this slice.
     ///
     /// # Errors
     ///
@@ -276,11 +276,11 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         Ok(self.part(range_of(range, self.length)?))
     }
 
-    /// Two exclusive parts: the first `middle` elements and the rest.
+    /// Splits the slice into two exclusive ones: the first `middle` elements and the rest.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`]; the slice is lost then, so check first or split a [`reborrow`](Self::reborrow).
+    /// [`Error::OutOfRange`]. The slice is then lost, so check first or split a [`reborrow`](Self::reborrow).
     pub fn split_at_mut(mut self, middle: usize) -> Result<(DeviceSliceMut<'a, T>, DeviceSliceMut<'a, T>)> {
         let first = range_of(..middle, self.length)?;
         // From here on another part can be used at the same time.
@@ -288,11 +288,11 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         Ok((self.part(first), self.part(middle..self.length)))
     }
 
-    /// The same bytes as elements of another type.
+    /// Returns the same bytes as elements of another type.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where size or alignment does not fit.
+    /// [`Error::InvalidArgument`] if size or alignment does not fit.
     pub fn reinterpret<U: Pod>(self) -> Result<DeviceSliceMut<'a, U>> {
         let length = reinterpreted::<T, U>(self.address, self.length)?;
         Ok(DeviceSliceMut {
@@ -349,7 +349,7 @@ macro_rules! common {
                 self.length
             }
 
-            /// Whether there are no elements.
+            /// Returns whether there are no elements.
             pub fn is_empty(&self) -> bool {
                 self.length == 0
             }

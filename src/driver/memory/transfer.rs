@@ -11,26 +11,26 @@ use crate::driver::graph::{CapturedBuffer, capture};
 use crate::driver::stream::{Stream, StreamState, TransferEnd};
 use crate::error::{Error, Result, report_deferred};
 
-/// A copy on its way. It owns the host side and gives it back from [`wait`](Transfer::wait).
+/// An asynchronous copy in progress. It owns the host side, which [`wait`](Transfer::wait) returns.
 ///
-/// Dropped without waiting, the copy goes on and its host memory is freed when it is done.
+/// If it is dropped without a wait, the copy goes on, and its host memory is freed when it is done.
 #[must_use = "the buffer comes back from `wait`"]
 pub struct Transfer<T: Pod> {
-    /// None while it is taken apart, and where a graph has it.
+    /// `None` while the transfer is taken apart, and if a graph owns the buffer.
     buffer: Option<PinnedBuffer<T>>,
-    /// The buffer's name in the graph that the copy was captured into.
+    /// The buffer's handle in the graph that the copy was captured into.
     captured: Option<CapturedBuffer<T>>,
-    /// The copy's place in the stream; 0 where there was nothing to copy.
-    place: u64,
+    /// The copy's position in the stream; 0 if there was nothing to copy.
+    position: u64,
     stream: Arc<StreamState>,
 }
 
-/// A transfer that could not be started. It gives the buffer back where the device certainly does not use it.
+/// The error of starting a transfer. It returns the buffer if the device certainly does not use it.
 #[derive(Debug)]
 pub struct TransferError<T: Pod> {
-    /// What went wrong.
+    /// The cause.
     pub error: Box<Error>,
-    /// The buffer; `None` where the copy may have been issued and could not be waited for.
+    /// The buffer; `None` if the copy may have been issued and the wait for it failed.
     pub buffer: Option<PinnedBuffer<T>>,
 }
 
@@ -57,7 +57,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Lengths differ, the memory is another device's, or the driver's errors; with the buffer.
+    /// The lengths differ, the memory belongs to another device, or the driver's errors. The error returns the buffer.
     pub fn upload_async<T: Pod>(
         &self,
         source: PinnedBuffer<T>,
@@ -70,7 +70,7 @@ impl Stream {
         })
     }
 
-    /// Starts a copy of device memory to pinned memory, after whatever wrote it.
+    /// Starts a copy of device memory to pinned memory, after the operations that write it.
     ///
     /// # Errors
     ///
@@ -102,18 +102,18 @@ impl Stream {
         let (pointer, bytes) = (buffer.as_mut_ptr().cast(), size_of_val(&*buffer));
         let issued = if bytes == 0 { Ok(0) } else { issue(pointer, bytes) };
         match issued {
-            Ok(place) => {
+            Ok(position) => {
                 let capture = capture::current().filter(|capture| capture.has(stream));
                 let (buffer, captured) = match capture {
                     Some(capture) => (None, Some(buffer.into_graph(&capture))),
                     None => {
-                        stream.expect_wait(place);
+                        stream.expect_wait(position);
                         (Some(buffer), None)
                     }
                 };
-                Ok(Transfer { buffer, captured, place, stream: stream.clone() })
+                Ok(Transfer { buffer, captured, position, stream: stream.clone() })
             }
-            // The copy may be on its way: the buffer goes back only after a wait.
+            // The copy may be in progress, so the buffer is returned only after a wait.
             Err(error) => match stream.drain() {
                 Ok(()) => Err(TransferError { error: Box::new(error), buffer: Some(buffer) }),
                 Err(_) => {
@@ -126,15 +126,15 @@ impl Stream {
 }
 
 impl<T: Pod> Transfer<T> {
-    /// Blocks until the copy is done and gives the buffer back.
+    /// Blocks until the copy is done, and returns the buffer.
     ///
     /// # Errors
     ///
-    /// A kernel before the copy faulted, or the driver's errors. The buffer's memory is then freed once the device is
-    /// idle. [`Error::NotCapturable`] for a copy that was captured: the graph has the buffer.
+    /// An earlier kernel faulted, or the driver's errors; the buffer's memory is then freed once the device is idle.
+    /// [`Error::NotCapturable`] for a captured copy, because the graph owns the buffer.
     pub fn wait(self) -> Result<PinnedBuffer<T>> {
         self.outside_of_graphs("Transfer::wait")?;
-        let waited = match self.stream.take_end_of(self.place) {
+        let waited = match self.stream.take_end_of(self.position) {
             TransferEnd::Done => Ok(()),
             TransferEnd::Stream => self.stream.synchronize(),
             TransferEnd::Event(event) => self.stream.device.bind().and_then(|_bound| {
@@ -146,10 +146,10 @@ impl<T: Pod> Transfer<T> {
         self.finish(reported)
     }
 
-    /// Gives the buffer back after a wait that went so. After one that went well the copy is done.
+    /// Returns the buffer after a wait with this result. After a successful wait the copy is done.
     pub(in crate::driver) fn finish(mut self, waited: Result<()>) -> Result<PinnedBuffer<T>> {
         // Nobody waits for this copy any more, so no event is recorded for it.
-        let _ = self.stream.take_end_of(self.place);
+        let _ = self.stream.take_end_of(self.position);
         match (waited, self.buffer.take()) {
             (Ok(()), Some(buffer)) => Ok(buffer),
             (Err(error), Some(buffer)) => {
@@ -166,15 +166,15 @@ impl<T: Pod> Transfer<T> {
         &self.stream
     }
 
-    /// The buffer's name in the graph, where the copy was captured: [`ExecutableGraph::host`] gives its elements. `None` for
-    /// any other copy.
+    /// The buffer's handle in the graph, if the copy was captured: [`ExecutableGraph::host`] returns its elements.
+    /// `None` otherwise.
     ///
     /// [`ExecutableGraph::host`]: crate::driver::ExecutableGraph::host
     pub fn captured(&self) -> Option<CapturedBuffer<T>> {
         self.captured
     }
 
-    /// Fails where the copy is a graph's: it is done with each launch.
+    /// Fails if the copy was captured, because each launch of the graph repeats it.
     pub(in crate::driver) fn outside_of_graphs(&self, operation: &'static str) -> Result<()> {
         match self.captured {
             Some(_) => Err(capture::not_capturable(
@@ -192,7 +192,7 @@ impl<T: Pod> Transfer<T> {
     /// As [`wait`](Self::wait).
     pub fn is_complete(&self) -> Result<bool> {
         self.outside_of_graphs("Transfer::is_complete")?;
-        match self.stream.end_of(self.place) {
+        match self.stream.end_of(self.position) {
             TransferEnd::Done => Ok(true),
             TransferEnd::Event(event) => event.is_complete(),
             TransferEnd::Stream => self.stream.is_idle(),
@@ -206,7 +206,7 @@ impl<T: Pod> Drop for Transfer<T> {
             if self.stream.device.is_lost() {
                 return buffer.retire(None);
             }
-            let event = match self.stream.take_end_of(self.place) {
+            let event = match self.stream.take_end_of(self.position) {
                 TransferEnd::Done => return,
                 TransferEnd::Event(event) => Ok(event),
                 TransferEnd::Stream => self.stream.mark(),

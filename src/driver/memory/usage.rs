@@ -1,16 +1,16 @@
-//! Which streams use a block, and the waits that keep them apart.
+//! The streams that use a block, and the waits that order them.
 //!
-//! The rule: an operation that reads waits for the last writer; one that writes waits for the writer and all readers;
-//! then it enters itself. Most blocks only ever meet one stream, so that case is one atomic compare: while `sole` holds
-//! a stream's key, every operation on the block was that stream's, and its own order is enough.
+//! The rule: an operation that reads waits for the last writer; one that writes waits for the writer and all readers.
+//! Each then registers its stream as a user. Most blocks only ever meet one stream, so that case is one atomic compare:
+//! while `sole` holds a stream's key, every operation on the block was that stream's, and its own order is enough.
 //!
-//! No event belongs to a use. One is recorded when another stream first has to wait, behind everything that the stream
-//! has been given by then. An operation enters *before* its driver call; should the call fail, a wait too many is all
-//! that remains. So an event is certain to be behind an earlier operation only where that operation's call certainly has
-//! returned. Rust's borrows say so for a **whole** block: who holds `&mut` to a buffer, or `&` to it, knows that no other
-//! thread is in the middle of writing it. They do not for **parts**: the halves of a split buffer are exclusive on their
-//! own, and two threads may enter at once. Where parts are written, streams are therefore only added, never forgotten, and
-//! every later use waits for all that they have been given by then, until the whole block is used again.
+//! No event belongs to a use. An event is recorded when another stream first has to wait, behind all work issued to the
+//! stream so far. An operation registers *before* its driver call; if the call fails, the only effect is an unnecessary
+//! wait. An event is therefore certain to be behind an earlier operation only if that operation's call has certainly
+//! returned. Rust's borrows guarantee this for a **whole** block: the owner of `&mut` or `&` to a buffer knows that no
+//! other thread is in the middle of writing it. They do not for **parts**: the halves of a split buffer are exclusive
+//! on their own, and two threads may register at once. For writes of parts, streams are therefore only added, never
+//! forgotten, and every later use waits for all work issued to them so far, until the whole block is used again.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,8 +51,8 @@ impl Access {
     }
 }
 
-/// Counts every use that was more than one compare, in the whole process. While it stands still, no block has changed its
-/// users: who has once found a set of blocks to be one stream's need not look again.
+/// Counts every use in the process that took more than one compare. While the count is unchanged, no block has changed
+/// its users, so a set of blocks that was found to belong to one stream need not be checked again.
 static CHANGES: AtomicU64 = AtomicU64::new(1);
 
 /// The count of changes so far; never 0.
@@ -61,23 +61,23 @@ pub(crate) fn changes() -> u64 {
     CHANGES.load(Ordering::Acquire)
 }
 
-/// The streams that use a block. What every operation asks comes first.
+/// The streams that use a block. The field that every operation reads comes first.
 #[repr(C)]
 pub(crate) struct Usage {
-    /// The [`key`] of the only stream that uses the block, its lowest bit clear where it only reads; else 0.
+    /// The [`key`] of the only stream that uses the block, with its lowest bit clear if it only reads; otherwise 0.
     sole: AtomicU64,
     streams: Mutex<Streams>,
 }
 
 type Users = Vec<Arc<StreamState>>;
 
-/// Small, because every block has one; what is seldom is kept apart.
+/// Small, because every block has one; rare states are boxed.
 enum Streams {
-    /// Nothing was issued to a stream; what the block's earlier life left behind are these events.
+    /// Nothing was issued to a stream. These events are from earlier uses of the memory.
     Idle(Vec<Arc<EventCell>>),
-    /// The home stream wrote, which whoever has this knows: it is [settled](Usage::settle) before anybody asks.
+    /// The home stream wrote, which the allocation knows: it is [settled](Usage::settle) before it is read.
     Home,
-    /// One stream, and whether it wrote.
+    /// One stream, and true if it wrote.
     Sole(Arc<StreamState>, bool),
     /// Several readers.
     Shared(Box<Shared>),
@@ -85,15 +85,15 @@ enum Streams {
     Parts(Box<Parts>),
 }
 
-/// Readers, each of which is ordered behind the events of the last writes. `earlier` are users from before, who may be
-/// behind some of the writes only: they are no readers yet, but a writer waits for them.
+/// Readers, each ordered behind the events of the last writes. `earlier` holds users from before, which may be behind
+/// only some of the writes: they do not count as readers, but a writer waits for them.
 struct Shared {
     writes: Vec<Arc<EventCell>>,
     readers: Users,
     earlier: Users,
 }
 
-/// Writers, who may write at any moment, each ordered behind what it overlaps, and readers.
+/// Writers, which may write at any moment, each ordered behind its overlapping uses, and readers.
 struct Parts {
     writers: Users,
     readers: Users,
@@ -113,8 +113,8 @@ fn union(one: &Users, other: &Users) -> Users {
     one.iter().chain(other.iter().filter(|user| !contains(one, user))).cloned().collect()
 }
 
-/// Adds a stream where it is not there yet. What is thrown out is returned, to be dropped outside of locks: streams that
-/// nobody holds any more and that are idle, which long-lived blocks would keep for ever.
+/// Adds a stream unless it is there already. Returns streams that nobody holds any more and that are idle, which
+/// long-lived blocks would otherwise hold for ever. The caller drops them outside of locks.
 fn add(users: &mut Users, stream: &Arc<StreamState>) -> Users {
     if contains(users, stream) {
         return Vec::new();
@@ -128,18 +128,18 @@ fn add(users: &mut Users, stream: &Arc<StreamState>) -> Users {
     thrown_out
 }
 
-/// Waits for everything that the users have been given by now.
+/// Waits for all work issued to the users so far.
 fn wait_for_all(stream: &StreamState, users: &Users) -> Result<()> {
     users.iter().try_for_each(|user| stream.wait_for(user))
 }
 
-/// As [`wait_for_all`], for one that overwrites: users that went with their context are no reason to wait.
+/// As [`wait_for_all`], for an overwrite: users that were lost with their context need no wait.
 fn wait_for_living(stream: &StreamState, users: &Users) -> Result<()> {
     users.iter().try_for_each(|user| stream.wait_for_living(user))
 }
 
-/// Events behind what the writers have been given, for a reader. Where a device was reset with all of its work done
-/// there is nothing to be behind.
+/// Returns events behind all work issued to the writers, for a reader. A device that was reset with all of its work
+/// done needs no event.
 fn marks(writers: &[Arc<StreamState>], reader: &StreamState) -> Result<Vec<Arc<EventCell>>> {
     writers
         .iter()
@@ -159,13 +159,13 @@ impl Usage {
         Usage { sole: AtomicU64::new(0), streams: Mutex::new(Streams::Idle(events)) }
     }
 
-    /// A block that its home stream owns; what the block's earlier life left behind counts as its write. It does not hold
-    /// the stream: the allocation does, and settles this before the block is used by any other.
+    /// A block that its home stream owns. Earlier uses of the memory count as the stream's write. The usage does not
+    /// hold the stream: the allocation does, and settles the usage before another stream uses the block.
     pub(super) fn owned_by_home(home: &StreamState) -> Usage {
         Usage { sole: AtomicU64::new(key(home)), streams: Mutex::new(Streams::Home) }
     }
 
-    /// Says who the home stream is.
+    /// Sets the home stream.
     #[cold]
     pub(super) fn settle(&self, home: &Arc<StreamState>) {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
@@ -174,16 +174,16 @@ impl Usage {
         }
     }
 
-    /// Whether the stream may use the block without any more ado.
+    /// Returns whether the stream may use the block without further checks.
     #[inline]
     pub(super) fn has_entered(&self, stream: &StreamState, access: Access) -> bool {
-        // A stale hit is harmless: whoever has just ended the sole use keeps this stream among the users.
+        // A stale hit is harmless: the thread that has just ended the sole use keeps this stream among the users.
         let sole = self.sole.load(Ordering::Acquire);
         let reads = matches!(access, Access::Read | Access::ReadPart);
         (if reads { sole | 1 } else { sole }) == key(stream)
     }
 
-    /// Makes the stream wait for the uses that this one must come after, and enters it.
+    /// Makes the stream wait for earlier conflicting uses, and registers it as a user.
     #[inline]
     pub(crate) fn enter(&self, stream: &Arc<StreamState>, access: Access) -> Result<()> {
         if self.has_entered(stream, access) { Ok(()) } else { self.enter_slow(stream, access) }
@@ -217,7 +217,8 @@ impl Usage {
         };
         self.sole.store(sole, Ordering::Release);
         let old = std::mem::replace(&mut *streams, next);
-        // The last reference to a stream destroys it, which may call the user's error hook: not under the lock.
+        // Dropping the last reference destroys a stream, which may call the user's error hook. The lock is released
+        // first.
         drop(streams);
         drop((old, thrown_out));
         Ok(())
@@ -228,8 +229,8 @@ impl Usage {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner).users()
     }
 
-    /// Makes the stream wait for every other user, and enters it as one more. Nobody is forgotten: others may enter at
-    /// the same time.
+    /// Makes the stream wait for every other user, and adds it as one more. No user is forgotten: others may register
+    /// at the same time.
     pub(crate) fn enter_after_all(&self, stream: &Arc<StreamState>) -> Result<()> {
         self.enter(stream, Access::Read)?;
         wait_for_all(stream, &self.streams())
@@ -241,7 +242,7 @@ impl Usage {
     }
 }
 
-/// The error of a use that nobody could order.
+/// The error for a use that cannot be ordered.
 #[cold]
 fn unsettled() -> Error {
     Error::invalid("ordering a use", "a block whose home stream is not known", "one that was settled first")
@@ -257,7 +258,7 @@ impl Streams {
         }
     }
 
-    /// Waits for the writers; the state after that, where it is another one.
+    /// Waits for the writers. Returns the next state if it differs.
     fn read(
         &mut self,
         stream: &Arc<StreamState>,
@@ -266,7 +267,7 @@ impl Streams {
     ) -> Result<Option<Streams>> {
         Ok(match self {
             Streams::Home => return Err(unsettled()),
-            // The next user must come after what this one has waited for, as after a write.
+            // The next user must follow everything that this one has waited for, as after a write.
             Streams::Idle(after) => Some(Streams::Sole(stream.clone(), !after.is_empty())),
             Streams::Sole(owner, _) if owner.id == stream.id => None,
             Streams::Sole(owner, wrote) if whole => {
@@ -294,7 +295,7 @@ impl Streams {
             }
             Streams::Parts(parts) if whole => {
                 let writers = &parts.writers;
-                // No part is being written any more, so events of now are behind all writes.
+                // No part is being written any more, so an event recorded now is behind all writes.
                 let writes = marks(writers, stream)?;
                 wait_for_all(stream, writers)?;
                 let (readers, earlier) = (vec![stream.clone()], self.users());
@@ -308,7 +309,7 @@ impl Streams {
         })
     }
 
-    /// Waits for every other user; the state after that, where it is another one.
+    /// Waits for every other user. Returns the next state if it differs.
     fn write_part(&mut self, stream: &Arc<StreamState>, thrown_out: &mut Users) -> Result<Option<Streams>> {
         wait_for_living(stream, &self.users())?;
         Ok(match self {

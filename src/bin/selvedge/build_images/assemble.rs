@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use selvedge::driver::image::{ImageInfo, ImageKind, Suffix, check as check_image};
+use selvedge::driver::image::{ArchitectureSuffix, ImageInfo, ImageKind, check as check_image};
 use selvedge::nvrtc::Target;
 
 use super::Image;
@@ -117,7 +117,9 @@ fn runs_on(info: &ImageInfo, architecture: Target) -> bool {
     let named = architecture.to_string().replace("compute_", "sm_");
     let exact = named.ends_with(|last: char| last.is_ascii_alphabetic());
     info.targets.first().is_some_and(|made_for| match made_for.suffix {
-        Suffix::None if !exact => check_image(info, architecture.capability(), ANY_DRIVER).is_ok(),
+        ArchitectureSuffix::None if !exact => {
+            check_image(info, architecture.capability(), ANY_DRIVER).is_ok()
+        }
         _ => made_for.to_string() == named,
     })
 }

@@ -64,7 +64,7 @@ impl Prepared {
         let name = expression.and_then(|expression| compiled.lowered_name(expression));
         let name = name.unwrap_or(&options.entry);
         let mut info = ImageInfo::parse(compiled.image())?;
-        info.learn(&ImageInfo::parse(compiled.ptx())?);
+        info.merge_parameters(&ImageInfo::parse(compiled.ptx())?);
         let prepared = Prepared::new(compiled.image().to_vec(), info, name, arguments)?;
         Ok(Prepared { compiled: Some(Compilation::of(&compiled)), ..prepared })
     }

@@ -1,59 +1,59 @@
-//! What the heap needs of the world: memory, and how far the streams are.
+//! The interface between the heap and the driver: memory, and the progress of the streams.
 //!
-//! The heap decides, and everything that it decides on comes from here; so the same heap runs on a driver and on
-//! numbers alone (see `replay.rs`).
+//! The heap's decisions depend on this interface only, so the same heap runs on a driver and in a simulation (see
+//! `replay.rs`).
 
-use super::arena::{After, Index};
+use super::arena::{BlockIndex, FreeAfter};
 use crate::error::Result;
 
-/// A block that comes back to the heap.
-pub(crate) struct Returned {
-    pub(crate) index: Index,
+/// A block that returns to the heap.
+pub(crate) struct ReturnedBlock {
+    pub(crate) index: BlockIndex,
     pub(crate) bytes: u64,
-    pub(crate) after: After,
+    pub(crate) after: FreeAfter,
 }
 
-/// Memory and order, as the heap sees them.
+/// The source of memory and of the streams' progress.
 pub(crate) trait Backing {
-    /// The smallest page, in bytes, where addresses and memory are apart; none where memory comes as segments.
+    /// The smallest page in bytes, if addresses and memory are separate; `None` if memory comes in segments.
     fn granularity(&self) -> Option<u64>;
 
-    /// A range of addresses without memory; none where there are no more.
+    /// Reserves a range of addresses without memory; `None` if there are no more.
     fn reserve(&mut self, bytes: u64) -> Result<Option<u64>>;
 
-    /// Gives back a whole range of addresses, in which nothing is mapped.
+    /// Frees a whole range of addresses without mapped memory.
     fn unreserve(&mut self, address: u64, bytes: u64) -> Result<()>;
 
-    /// A page without an address; none where there is no more memory.
+    /// Creates a page without an address; `None` if there is no more memory.
     fn create(&mut self, bytes: u64) -> Result<Option<u64>>;
 
-    /// Gives back a page that has no address.
+    /// Frees a page without an address.
     fn release(&mut self, page: u64) -> Result<()>;
 
-    /// Gives a page an address. It may be used after [`grant`](Self::grant) only.
+    /// Maps a page at an address. It may be used only after [`set_access`](Self::set_access).
     fn map(&mut self, address: u64, bytes: u64, page: u64) -> Result<()>;
 
-    /// Lets the device and its peers use mapped pages.
-    fn grant(&mut self, address: u64, bytes: u64) -> Result<()>;
+    /// Grants the device and its peers access to mapped pages.
+    fn set_access(&mut self, address: u64, bytes: u64) -> Result<()>;
 
-    /// Takes the addresses of pages away, whose every use is done. The pages are without an address also after an error.
+    /// Unmaps pages whose every use is done. The pages are unmapped even after an error.
     fn unmap(&mut self, address: u64, bytes: u64) -> Result<()>;
 
-    /// A segment; none where there is no more memory.
+    /// Allocates a segment; `None` if there is no more memory.
     fn allocate(&mut self, bytes: u64) -> Result<Option<u64>>;
 
-    /// Gives back a segment, whose every use is done.
+    /// Frees a segment whose every use is done.
     fn free(&mut self, address: u64) -> Result<()>;
 
-    /// Up to which place an owner's order is known to be done. Never blocks.
+    /// Returns the position up to which an owner's order is known to be done. Never blocks.
     fn done(&mut self, owner: u64) -> Result<u64>;
 
-    /// Whether somebody can be made to wait for everything of this owner.
+    /// Returns whether a stream can wait for everything of this owner.
     fn can_wait(&self, owner: u64) -> bool;
 
-    /// Takes back what is cached in front of the heap.
-    fn drain(&mut self, returned: &mut Vec<Returned>);
+    /// Takes back the blocks cached by the streams.
+    fn drain(&mut self, returned: &mut Vec<ReturnedBlock>);
 
-    /// The most that was ever live, or would be with so many bytes more.
+    /// The peak of live bytes, or the value with `more` bytes added if that is higher.
     fn peak_live(&mut self, more: u64) -> u64;
 }

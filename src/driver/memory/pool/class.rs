@@ -1,13 +1,13 @@
-//! The sizes that requests are rounded up to.
+//! The size classes that requests are rounded up to.
 //!
-//! Multiples of 512 bytes up to 8 KiB, then 16 sizes to a doubling up to 1 MiB and 64 beyond, so that at most a
-//! sixteenth of a small request and a sixty-fourth of a large one is lost. Few different sizes make blocks fit again;
-//! every block of the pool has exactly one of these sizes, so a size is also the number of a list.
+//! The classes are multiples of 512 bytes up to 8 KiB, then 16 per doubling up to 1 MiB and 64 beyond. Rounding
+//! therefore loses at most a sixteenth of a small request and a sixty-fourth of a large one. Few distinct sizes make
+//! blocks reusable. Every block of the pool has exactly one of these sizes, so a class also numbers a list.
 
-/// Every block begins at a multiple of this, and is one long.
+/// The alignment of every block, and the smallest size.
 pub(crate) const GRAIN: u64 = 512;
 
-/// The largest multiple-of-a-grain class.
+/// The largest class that is a multiple of the grain.
 const EVEN: u64 = 8 << 10;
 
 /// Requests up to this many bytes are small.
@@ -16,14 +16,14 @@ pub(crate) const SMALL: u64 = 1 << 20;
 const EVEN_CLASSES: usize = (EVEN / GRAIN) as usize;
 const SMALL_CLASSES: usize = EVEN_CLASSES + 7 * 16;
 
-/// A size and its number.
+/// A size class: its size and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Class {
     pub(crate) number: usize,
     pub(crate) bytes: u64,
 }
 
-/// The class of a request of at least one byte; none where it does not fit the address space.
+/// Returns the class of a request of at least one byte; `None` if it exceeds the address space.
 #[inline]
 pub(crate) fn class_of(bytes: u64) -> Option<Class> {
     if bytes <= EVEN {
@@ -37,13 +37,13 @@ pub(crate) fn class_of(bytes: u64) -> Option<Class> {
     let (first, first_power, parts_power) =
         if bytes <= SMALL { (EVEN_CLASSES, 13, 4) } else { (SMALL_CLASSES, 20, 6) };
     let step_power = power - parts_power;
-    // From 1 to the number of parts.
+    // From 1 to the number of steps.
     let steps = (bytes - (1 << power)).div_ceil(1 << step_power);
     let number = first + (((power - first_power) as usize) << parts_power) + steps as usize - 1;
     Some(Class { number, bytes: (1 << power) + (steps << step_power) })
 }
 
-/// The size with this number.
+/// Returns the size of the class with this number.
 pub(crate) fn bytes_of(number: usize) -> u64 {
     let parts = |number: usize, first_power: u32, parts_power: u32| {
         let power = first_power + (number >> parts_power) as u32;

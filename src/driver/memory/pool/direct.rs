@@ -1,13 +1,13 @@
-//! Buffers without the heap: each a driver allocation of its own (`SELVEDGE_POOL=none` or `poison`), or one of a pool of
-//! the driver (`driver`), which orders allocations and frees on streams itself.
+//! Buffers without the heap. Each is a driver allocation of its own (`SELVEDGE_POOL=none` or `poison`), or a block of a
+//! driver pool (`driver`), which orders allocations and frees on streams itself.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::mode::Mode;
+use super::driver_backing::{access, location, users};
+use super::mode::PoolMode;
 use super::snapshot::{BlockSnapshot, BlockState, SegmentSnapshot};
 use super::statistics::PoolStatistics;
-use super::world::{access, location, users};
 use super::{Block, mode};
 use crate::driver::attribute::Attribute;
 use crate::driver::context::{Handle, OUT_OF_MEMORY, call, gone, stream_call};
@@ -19,12 +19,12 @@ use crate::sys::driver::{
     CUmemAllocationType, CUmemPool_attribute, CUmemPoolHandle_st, CUmemPoolProps_v1, CUmemoryPool,
 };
 
-/// The driver's pool, and every block that is alive.
+/// The driver's pool, and every live block.
 #[derive(Default)]
-pub(super) struct Direct(Mutex<State>);
+pub(super) struct Direct(Mutex<DirectState>);
 
 #[derive(Default)]
-struct State {
+struct DirectState {
     pool: Option<Handle<CUmemPoolHandle_st>>,
     pool_ready: bool,
     /// Bytes and stream by address.
@@ -34,11 +34,11 @@ struct State {
 }
 
 impl Direct {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, DirectState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A block is no longer alive.
+    /// Removes a block that is no longer alive.
     pub(super) fn forget(&self, block: Block) {
         let mut state = self.lock();
         if state.blocks.remove(&block.address).is_some() {
@@ -60,35 +60,35 @@ impl Direct {
         self.lock().blocks.iter().map(segment).collect()
     }
 
-    /// Everything that is reserved is alive, as far as this library sees.
-    pub(super) fn statistics(&self, books: PoolStatistics) -> PoolStatistics {
+    /// Treats all reserved memory as live, since the driver does not report its cache.
+    pub(super) fn statistics(&self, accounting: PoolStatistics) -> PoolStatistics {
         let state = self.lock();
         PoolStatistics {
-            reserved_bytes: books.live_bytes,
-            peak_reserved_bytes: books.peak_live_bytes,
+            reserved_bytes: accounting.live_bytes,
+            peak_reserved_bytes: accounting.peak_live_bytes,
             driver_allocations: state.made,
             driver_frees: state.freed,
-            ..books
+            ..accounting
         }
     }
 }
 
 impl DeviceState {
-    /// A block of exactly these bytes from the driver.
+    /// Allocates a block of exactly these bytes from the driver.
     pub(super) fn allocate_directly(
         &'static self,
         stream: Option<&Arc<StreamState>>,
         bytes: usize,
-        mode: Mode,
+        mode: PoolMode,
     ) -> Result<Block> {
-        let of_pool = stream.filter(|_| mode == Mode::Driver);
+        let of_pool = stream.filter(|_| mode == PoolMode::Driver);
         if of_pool.is_none() {
             self.free_retired();
         }
         let limit = self.pool.limit()?;
         let attempt = || {
             let _bound = self.bind()?;
-            let live = self.pool.books.totals().live.blocks.max(0) as u64;
+            let live = self.pool.accounting.totals().live.blocks.max(0) as u64;
             if limit.is_some_and(|limit| live.saturating_add(bytes as u64) > limit) {
                 return Ok(None);
             }
@@ -97,20 +97,20 @@ impl DeviceState {
                 None => self.allocate_of_driver(bytes as u64),
             }
         };
-        let Some(address) = self.with_room(attempt)? else {
+        let Some(address) = self.with_retry(attempt)? else {
             let call = if of_pool.is_some() { "cuMemAllocFromPoolAsync" } else { "cuMemAlloc" };
             return Err(self.out_of_memory(call, bytes as u64));
         };
         let block = Block { address, bytes, requested: bytes, index: u32::MAX };
-        let (id, front) =
-            stream.map_or((0, &self.pool.books.common), |stream| (stream.id, stream.fronts.own()));
+        let (id, cache) =
+            stream.map_or((0, &self.pool.accounting.common), |stream| (stream.id, stream.caches.own()));
         {
             let mut state = self.pool.direct.lock();
             state.made += 1;
             state.blocks.insert(address, (bytes as u64, id));
         }
-        self.pool.books.add(front, bytes, bytes, false);
-        if let (Some(stream), Mode::Poison) = (stream, mode) {
+        self.pool.accounting.add(cache, bytes, bytes, false);
+        if let (Some(stream), PoolMode::Poison) = (stream, mode) {
             let filled = stream.submit(|| {
                 // SAFETY: the block is ours, and this is its first use.
                 unsafe {
@@ -128,7 +128,7 @@ impl DeviceState {
         Ok(block)
     }
 
-    /// The context is current.
+    /// The context must be current.
     fn allocate_of_pool(&'static self, stream: &Arc<StreamState>, bytes: usize) -> Result<Option<u64>> {
         let pool = self.driver_pool()?;
         let mut address = 0u64;
@@ -143,8 +143,8 @@ impl DeviceState {
         Ok((!no_room).then_some(address))
     }
 
-    /// The driver's pool of this device, made when it is first asked for; it keeps all that it ever had until a trim.
-    /// The context is current.
+    /// The driver's pool of this device, created on first use. It keeps all memory until a trim. The context must be
+    /// current.
     fn driver_pool(&'static self) -> Result<Handle<CUmemPoolHandle_st>> {
         let mut state = self.pool.direct.lock();
         if let (Some(pool), true) = (state.pool, state.pool_ready) {
@@ -157,7 +157,7 @@ impl DeviceState {
                 "another mode, or a device with stream-ordered allocation",
             ));
         }
-        // Kept also where what follows fails, and set up again when it is asked for again.
+        // Stored even if the setup below fails; the next request repeats the setup.
         let pool = match state.pool {
             Some(pool) => pool,
             None => {
@@ -184,7 +184,7 @@ impl DeviceState {
         Ok(pool)
     }
 
-    /// Lets another device use what is and will be allocated, or not any more. The context is current.
+    /// Grants or revokes another device's access to present and future allocations. The context must be current.
     pub(super) fn set_pool_access(&'static self, peer: &DeviceState, may: bool) -> Result<()> {
         let pool = self.pool.direct.lock().pool;
         let Some(pool) = pool else { return Ok(()) };
@@ -192,26 +192,27 @@ impl DeviceState {
         unsafe { call!(self, cuMemPoolSetAccess(pool.0, &access(peer, may), 1)) }
     }
 
-    /// As `give_back`, for a block that is not of the heap.
+    /// As `give_back`, for a block outside the heap.
     pub(super) fn give_back_directly(
         &'static self,
         block: Block,
         home: &Arc<StreamState>,
-        mode: Mode,
+        mode: PoolMode,
     ) -> Result<()> {
-        // What a capturing stream is given is not done, or done by every launch: the block waits for an event instead.
-        if mode == Mode::Driver && !home.slot.is_open() {
+        // Work issued to a capturing stream runs at each launch or not at all, so the block waits for an event instead.
+        if mode == PoolMode::Driver && !home.slot.is_open() {
             let mut called = false;
             let freed = home.submit(|| {
                 called = true;
-                // SAFETY: the block is the pool's, every use of it comes before this in the stream, and it is freed once.
+                // SAFETY: the block belongs to the pool, every use of it precedes this in the stream, and it is freed
+                // once.
                 unsafe { stream_call!(home, cuMemFreeAsync(block.address, home.raw.0)) }
             });
             if let Err(error) = freed {
                 if !called {
                     return Err(error);
                 }
-                // Mostly freed all the same: see `DeviceState::release`.
+                // The driver has usually freed the memory even so: see `DeviceState::release`.
                 if !gone(&error) {
                     report_deferred(&error);
                 }
@@ -220,14 +221,14 @@ impl DeviceState {
             let event = home.mark()?;
             self.retire(Resource::Memory(block.address), vec![event]);
         }
-        home.fronts.own().lock().subtract(block.requested, block.bytes);
+        home.caches.own().lock().subtract(block.requested, block.bytes);
         self.pool.direct.forget(block);
         Ok(())
     }
 
-    /// Gives back what the driver's pool keeps.
+    /// Releases the memory cached by the driver's pool.
     pub(super) fn trim_direct(&'static self) -> Result<()> {
-        if mode().is_ok_and(|mode| mode != Mode::Driver) {
+        if mode().is_ok_and(|mode| mode != PoolMode::Driver) {
             return Ok(());
         }
         let pool = self.pool.direct.lock().pool;

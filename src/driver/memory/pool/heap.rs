@@ -1,15 +1,15 @@
-//! The pool's memory and who gets which piece of it: the order in which ways to serve a request are tried.
+//! The pool's memory, and the order of strategies to serve a request.
 //!
-//! What is free and needs no wait comes first, then new memory, as long as what is reserved stays within a tenth of the
-//! most that was ever live. Beyond that, pages are taken out of free holes and given the addresses that are wanted, so
-//! that holes cost no memory; then memory that another stream's work still uses, behind a wait in stream order; only then
-//! is more reserved than the bound says. The host never waits here.
+//! Free memory that needs no wait comes first, then new memory, while the reserved memory stays within a tenth of the
+//! highest live total. Beyond that, pages are moved out of free holes to the wanted addresses, so that holes cost no
+//! memory. Next comes memory that another stream's work still uses, behind a wait in stream order. Only then does the
+//! heap reserve more than the bound. The host never waits here.
 //!
-//! Moving a page costs some 40 us whatever its size, so pages grow with what is reserved: few, but never so large that
-//! one more breaks the bound. A page is moved only when every use of all of it is known to be done.
+//! Moving a page costs about 40 us whatever its size, so pages grow with the reserved memory: few, but never so large
+//! that one more breaks the bound. A page is moved only when every use of all of it is known to be done.
 //!
-//! What must stay true: [`Heap::reserved`] is what the backing has given and not got back; every address in a block that
-//! is not [`State::Unmapped`] has memory; a call that fails leaves all books right.
+//! Invariants: [`Heap::reserved`] is the memory obtained from the backing and not returned; every address in a block
+//! that is not [`NodeState::Unmapped`] has memory; a failed call leaves all counts correct.
 
 mod pages;
 #[cfg(test)]
@@ -17,40 +17,40 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 
-use pages::Place;
+use pages::Placement;
 
-use super::arena::{After, Arena, COMPLETE, Index, Node, State};
-use super::backing::{Backing, Returned};
+use super::arena::{Arena, BlockIndex, COMPLETE, FreeAfter, Node, NodeState};
+use super::backing::{Backing, ReturnedBlock};
 use super::statistics::PoolStatistics;
 use crate::error::Result;
 
-/// Requests up to so many bytes share an arena; smaller ones do not break up the holes of larger ones.
+/// Requests up to these sizes share an arena, so that small ones do not fragment the holes of larger ones.
 const ARENAS: [u64; 3] = [1 << 20, 16 << 20, u64::MAX];
 
-/// Segments of plain memory are at least this long, by arena.
+/// The least length of segments, by arena.
 const SEGMENTS: [u64; 3] = [2 << 20, 32 << 20, 32 << 20];
 
-/// How much may be reserved in any case.
+/// Memory that may be reserved in any case.
 const SLACK: u64 = 8 << 20;
 
-/// How much more where memory comes as segments, which are large.
+/// The additional slack for segments, which are large.
 const SEGMENT_SLACK: u64 = 64 << 20;
 
-/// A page: memory that can have an address.
+/// A page of memory, which can be mapped at an address.
 #[derive(Clone, Copy)]
 pub(crate) struct Page {
     handle: u64,
     bytes: u64,
 }
 
-/// A block handed out.
+/// An allocated block.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
-    pub(crate) index: Index,
+pub(crate) struct ObtainedBlock {
+    pub(crate) index: BlockIndex,
     pub(crate) address: u64,
-    /// What must be waited for before it is used.
-    pub(crate) after: After,
-    /// Whether it needed memory that was not there before.
+    /// The position to wait for before the block is used.
+    pub(crate) after: FreeAfter,
+    /// True if it needed memory that was not there before.
     pub(crate) grown: bool,
 }
 
@@ -58,15 +58,15 @@ pub(crate) struct Found {
 #[derive(Default)]
 pub(crate) struct Heap {
     arenas: [Arena; ARENAS.len()],
-    /// By address.
+    /// Mapped pages by address.
     pages: BTreeMap<u64, Page>,
     /// Pages without an address.
     spare: Vec<Page>,
-    /// How far each owner's order is known to be done.
+    /// The known progress of each owner's order.
     done: HashMap<u64, u64>,
-    /// The most that may be reserved.
+    /// The limit on reserved memory.
     pub(crate) limit: Option<u64>,
-    /// How many bytes an address range has.
+    /// The length of an address range in bytes.
     pub(crate) range_bytes: u64,
     pub(crate) reserved: u64,
     pub(crate) peak_reserved: u64,
@@ -75,7 +75,7 @@ pub(crate) struct Heap {
     pub(crate) maps: u64,
     pub(crate) unmaps: u64,
     pub(crate) hand_overs: u64,
-    returned: Vec<Returned>,
+    returned: Vec<ReturnedBlock>,
 }
 
 fn arena_of(bytes: u64) -> usize {
@@ -83,19 +83,19 @@ fn arena_of(bytes: u64) -> usize {
 }
 
 impl Heap {
-    /// A heap whose address ranges have so many bytes.
+    /// A heap with address ranges of this length.
     pub(crate) fn new(range_bytes: u64, limit: Option<u64>) -> Heap {
         Heap { limit, range_bytes, ..Heap::default() }
     }
 
-    /// Hands out a block of exactly `bytes` bytes (a size of `class.rs`) for a stream, or for none: 0. `None` where there
-    /// is no memory for it while work that is under way goes on.
+    /// Allocates a block of exactly `bytes` bytes (a size of `class.rs`) for a stream, or for none: 0. Returns `None`
+    /// if there is no memory for it while work in progress goes on.
     pub(crate) fn obtain(
         &mut self,
         backing: &mut dyn Backing,
         stream: u64,
         bytes: u64,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<ObtainedBlock>> {
         if let Some(found) = self.cached(stream, bytes) {
             return Ok(Some(found));
         }
@@ -126,57 +126,57 @@ impl Heap {
         self.grow(backing, stream, bytes, u64::MAX, true)
     }
 
-    /// Takes a block back, to be used again behind `after`.
-    pub(crate) fn give_back(&mut self, index: Index, bytes: u64, after: After) {
-        let known = self.done.get(&after.owner).is_some_and(|&done| after.place <= done);
-        let after = if known { After::NOTHING } else { after };
-        self.arenas[arena_of(bytes)].change(index, State::Free(after));
+    /// Frees a block, for reuse behind `after`.
+    pub(crate) fn give_back(&mut self, index: BlockIndex, bytes: u64, after: FreeAfter) {
+        let known = self.done.get(&after.owner).is_some_and(|&done| after.position <= done);
+        let after = if known { FreeAfter::NOTHING } else { after };
+        self.arenas[arena_of(bytes)].change(index, NodeState::Free(after));
     }
 
-    /// Takes back what is cached in front of the heap.
+    /// Takes back the blocks cached by the streams.
     pub(crate) fn drain(&mut self, backing: &mut dyn Backing) {
         let mut returned = std::mem::take(&mut self.returned);
         backing.drain(&mut returned);
-        for Returned { index, bytes, after } in returned.drain(..) {
+        for ReturnedBlock { index, bytes, after } in returned.drain(..) {
             self.give_back(index, bytes, after);
         }
         self.returned = returned;
     }
 
-    fn take(&mut self, arena: usize, index: Index, bytes: u64, stream: u64) -> Found {
+    fn take(&mut self, arena: usize, index: BlockIndex, bytes: u64, stream: u64) -> ObtainedBlock {
         let arena = &mut self.arenas[arena];
         let after = match arena.node(index).state {
-            State::Free(after) if after.owner != stream => after,
-            _ => After::NOTHING,
+            NodeState::Free(after) if after.owner != stream => after,
+            _ => FreeAfter::NOTHING,
         };
         let index = arena.take(index, bytes, stream);
-        Found { index, address: arena.node(index).address, after, grown: false }
+        ObtainedBlock { index, address: arena.node(index).address, after, grown: false }
     }
 
-    /// The smallest free block with room that needs no wait.
-    pub(crate) fn cached(&mut self, stream: u64, bytes: u64) -> Option<Found> {
+    /// The smallest free block that suffices and needs no wait.
+    pub(crate) fn cached(&mut self, stream: u64, bytes: u64) -> Option<ObtainedBlock> {
         let arena = arena_of(bytes);
         let index = self.arenas[arena].fit(stream, bytes)?;
         Some(self.take(arena, index, bytes, stream))
     }
 
-    /// Neighbours of the stream's own and complete ones, which have room together.
-    fn side_by_side(&mut self, stream: u64, bytes: u64) -> Option<Found> {
+    /// Adjacent blocks, the stream's own or complete, that suffice together.
+    fn side_by_side(&mut self, stream: u64, bytes: u64) -> Option<ObtainedBlock> {
         let arena = arena_of(bytes);
         let first = self.arenas[arena].run(stream, bytes)?;
         self.gather(arena, first, bytes, stream);
         Some(self.take(arena, first, bytes, stream))
     }
 
-    /// Makes one block of neighbours that the stream may take, behind the latest of its own.
-    fn gather(&mut self, arena: usize, first: Index, bytes: u64, stream: u64) {
+    /// Merges neighbours that the stream may take, behind the latest of its own.
+    fn gather(&mut self, arena: usize, first: BlockIndex, bytes: u64, stream: u64) {
         let arena = &mut self.arenas[arena];
-        let (mut after, mut total, mut at) = (After::NOTHING, 0, Some(first));
+        let (mut after, mut total, mut at) = (FreeAfter::NOTHING, 0, Some(first));
         while let Some(index) = at.filter(|_| total < bytes) {
             let node = arena.node(index);
-            if let State::Free(of) = node.state {
+            if let NodeState::Free(of) = node.state {
                 if of.owner != COMPLETE {
-                    after = After { owner: stream, place: after.place.max(of.place) };
+                    after = FreeAfter { owner: stream, position: after.position.max(of.position) };
                 }
             }
             total += node.bytes;
@@ -186,14 +186,14 @@ impl Heap {
     }
 
     /// A block that another stream's work may still use.
-    fn hand_over(&mut self, backing: &dyn Backing, stream: u64, bytes: u64) -> Option<Found> {
+    fn hand_over(&mut self, backing: &dyn Backing, stream: u64, bytes: u64) -> Option<ObtainedBlock> {
         let arena = arena_of(bytes);
         let index = self.arenas[arena].fit_of_others(stream, bytes, |owner| backing.can_wait(owner))?;
         self.hand_overs += 1;
         Some(self.take(arena, index, bytes, stream))
     }
 
-    /// Asks how far the owners of free blocks are, all but one; whether any is further than was known.
+    /// Queries the progress of the owners of free blocks, except one. Returns whether any has advanced.
     fn poll(&mut self, backing: &mut dyn Backing, except: u64) -> Result<bool> {
         let mut owners: Vec<u64> = self.arenas.iter().flat_map(Arena::owners).collect();
         owners.sort_unstable();
@@ -201,7 +201,7 @@ impl Heap {
         let mut progress = false;
         for owner in owners.into_iter().filter(|&owner| owner != COMPLETE && owner != except) {
             let done = backing.done(owner)?;
-            // What is free behind place 0 is done as soon as anything is known.
+            // The first result for an owner completes blocks that are free behind position 0.
             if self.done.get(&owner).is_none_or(|&known| done > known) {
                 self.done.insert(owner, done);
                 progress = true;
@@ -213,23 +213,23 @@ impl Heap {
         Ok(progress)
     }
 
-    /// The owners of free blocks that may be in use, each with the place behind which all of them are free.
-    pub(crate) fn places(&self) -> Vec<After> {
-        let mut places: BTreeMap<u64, u64> = BTreeMap::new();
+    /// The owners of free blocks that may be in use, each with the position behind which all of them are free.
+    pub(crate) fn positions(&self) -> Vec<FreeAfter> {
+        let mut positions: BTreeMap<u64, u64> = BTreeMap::new();
         for arena in &self.arenas {
             for owner in arena.owners().filter(|&owner| owner != COMPLETE) {
                 for index in arena.free_of(owner) {
-                    if let State::Free(after) = arena.node(index).state {
-                        let place = places.entry(owner).or_default();
-                        *place = after.place.max(*place);
+                    if let NodeState::Free(after) = arena.node(index).state {
+                        let position = positions.entry(owner).or_default();
+                        *position = after.position.max(*position);
                     }
                 }
             }
         }
-        places.into_iter().map(|(owner, place)| After { owner, place }).collect()
+        positions.into_iter().map(|(owner, position)| FreeAfter { owner, position }).collect()
     }
 
-    /// Forgets what is known of an owner that has no blocks any more.
+    /// Forgets the progress of an owner that has no blocks any more.
     pub(crate) fn forget_owner(&mut self, owner: u64) -> bool {
         let unused = self.arenas.iter().all(|arena| arena.free_of(owner).next().is_none());
         if unused {
@@ -238,12 +238,12 @@ impl Heap {
         unused
     }
 
-    /// How many bytes may still be reserved where `allowed` may be in all.
+    /// The number of bytes that may still be reserved, if the total may be `allowed`.
     fn affordable(&self, allowed: u64) -> u64 {
         allowed.min(self.limit.unwrap_or(u64::MAX)).saturating_sub(self.reserved)
     }
 
-    /// A block in memory that was not there before, or, where holes may be used, was somewhere else.
+    /// A block in new memory, or, if holes may be used, in moved memory.
     fn grow(
         &mut self,
         backing: &mut dyn Backing,
@@ -251,7 +251,7 @@ impl Heap {
         bytes: u64,
         allowed: u64,
         holes: bool,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<ObtainedBlock>> {
         match backing.granularity() {
             Some(granularity) => self.grow_pages(backing, (stream, bytes), (allowed, holes), granularity),
             None => self.grow_segment(backing, stream, bytes, allowed),
@@ -264,19 +264,19 @@ impl Heap {
         stream: u64,
         bytes: u64,
         allowed: u64,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<ObtainedBlock>> {
         let arena = arena_of(bytes);
         let whole = bytes.next_multiple_of(2 << 20).max(SEGMENTS[arena]);
         let affordable = self.affordable(allowed.saturating_add(SEGMENT_SLACK));
-        // Under a cap, or on a small device, a segment of the request's own size may have room where a long one has not.
+        // Under a limit, or on a small device, a segment of the request's own size may fit when a long one does not.
         for size in [whole, bytes] {
             if size > affordable || (size != whole && allowed != u64::MAX) {
                 continue;
             }
             if let Some(address) = backing.allocate(size)? {
                 self.reserve_more(size);
-                let index = self.arenas[arena].add_range(address, size, State::Free(After::NOTHING));
-                return Ok(Some(Found { grown: true, ..self.take(arena, index, bytes, stream) }));
+                let index = self.arenas[arena].add_range(address, size, NodeState::Free(FreeAfter::NOTHING));
+                return Ok(Some(ObtainedBlock { grown: true, ..self.take(arena, index, bytes, stream) }));
             }
         }
         Ok(None)
@@ -288,14 +288,14 @@ impl Heap {
         self.peak_reserved = self.peak_reserved.max(self.reserved);
     }
 
-    /// Gives back all memory that no block uses and whose last use is done. Where one piece fails the others still go.
+    /// Releases all memory that no block uses and whose last use is done. A failure does not stop the others.
     pub(crate) fn trim(&mut self, backing: &mut dyn Backing) -> Result<()> {
         self.drain(backing);
         let mut result = self.poll(backing, COMPLETE).map(drop);
         if backing.granularity().is_some() {
-            let place = Place::NONE;
+            let position = Placement::NONE;
             loop {
-                let (holes, found) = self.holes(usize::MAX, &place, u64::MAX, u64::MAX);
+                let (holes, found) = self.holes(usize::MAX, &position, u64::MAX, u64::MAX);
                 if found == 0 {
                     break;
                 }
@@ -307,7 +307,7 @@ impl Heap {
             return result.and(released).and(unreserved);
         }
         for arena in &mut self.arenas {
-            let whole: Vec<Index> =
+            let whole: Vec<BlockIndex> =
                 arena.free_of(COMPLETE).filter(|&index| arena.is_whole_range(index)).collect();
             for index in whole {
                 let Node { address, bytes, .. } = *arena.node(index);
@@ -320,11 +320,12 @@ impl Heap {
         result
     }
 
-    /// Gives back the address ranges that have no memory at all.
+    /// Frees the address ranges that have no memory at all.
     fn unreserve(&mut self, backing: &mut dyn Backing) -> Result<()> {
         let mut result = Ok(());
         for arena in &mut self.arenas {
-            let empty: Vec<Index> = arena.unmapped().filter(|&index| arena.is_whole_range(index)).collect();
+            let empty: Vec<BlockIndex> =
+                arena.unmapped().filter(|&index| arena.is_whole_range(index)).collect();
             for index in empty {
                 let Node { address, bytes, .. } = *arena.node(index);
                 arena.remove_range(index);
@@ -334,8 +335,7 @@ impl Heap {
         result
     }
 
-    /// Gives back all pages and addresses, whoever had them: their device is being started over. Segments go with its
-    /// context.
+    /// Frees all pages and addresses, even those in use, for the reset of their device. Segments go with its context.
     pub(crate) fn discard(&mut self, backing: &mut dyn Backing) -> Result<()> {
         let old = std::mem::take(self);
         let mut result = Ok(());
@@ -362,7 +362,7 @@ impl Heap {
         result
     }
 
-    /// Gives pages back; where one fails the others still go.
+    /// Frees pages. A failure does not stop the others.
     fn release(&mut self, backing: &mut dyn Backing, pages: Vec<Page>) -> Result<()> {
         let mut result = Ok(());
         for page in pages {
@@ -373,19 +373,19 @@ impl Heap {
         result
     }
 
-    /// Takes every page out, unused or not, with its address if it has one. The heap is of no use after that.
+    /// Removes every page, in use or not, with its address if it has one. The heap is unusable after that.
     pub(crate) fn take_pages(&mut self) -> Vec<(Option<(u64, u64)>, u64)> {
         let mapped = std::mem::take(&mut self.pages);
         let mapped = mapped.into_iter().map(|(address, page)| (Some((address, page.bytes)), page.handle));
         mapped.chain(self.spare.drain(..).map(|page| (None, page.handle))).collect()
     }
 
-    /// The largest free block.
+    /// The size of the largest free block.
     pub(crate) fn largest_free(&self) -> u64 {
         self.arenas.iter().map(Arena::largest_free).max().unwrap_or(0)
     }
 
-    /// The heap's numbers, added to those of somebody else.
+    /// The heap's statistics, added to `others`.
     pub(crate) fn statistics(&self, others: PoolStatistics) -> PoolStatistics {
         PoolStatistics {
             reserved_bytes: self.reserved,
@@ -409,7 +409,7 @@ impl Heap {
             .flat_map(|arena| arena.ranges().map(|blocks| blocks.map(|(_, node)| node).collect()))
     }
 
-    /// Every mapped page: its address and length.
+    /// The address and length of every mapped page.
     pub(crate) fn mapped(&self) -> impl Iterator<Item = (u64, u64)> {
         self.pages.iter().map(|(&address, page)| (address, page.bytes))
     }

@@ -1,20 +1,20 @@
-//! A writer and a strict reader of JSON, just large enough for snapshots and traces.
+//! A minimal JSON writer and strict reader for snapshots and traces.
 //!
-//! The reader takes a text apart as it goes and builds no tree, so that a trace of millions of requests costs no more than
-//! its numbers. What it meets must be what the caller asks for; anything else is an error that says where. It never
-//! panics, whatever the text.
+//! The reader parses in one pass and builds no tree, so that a trace of millions of requests costs no more memory than
+//! its numbers. Input that differs from the caller's expectation is an error with its position. The reader never
+//! panics.
 
 use std::fmt::Write;
 
-/// What was found instead of what was wanted; both in words.
-pub(crate) struct Wrong {
+/// The found and the expected text, in words.
+pub(crate) struct JsonError {
     pub(crate) found: String,
     pub(crate) wanted: String,
 }
 
-pub(crate) type Read<T> = Result<T, Wrong>;
+pub(crate) type Read<T> = Result<T, JsonError>;
 
-/// Adds a string with its quotes.
+/// Appends a quoted string.
 pub(crate) fn write_string(out: &mut String, text: &str) {
     out.push('"');
     for character in text.chars() {
@@ -31,15 +31,15 @@ pub(crate) fn write_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// A place in a text.
-pub(crate) struct Reader<'a> {
+/// A position in a text.
+pub(crate) struct JsonReader<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Reader<'a> {
-    pub(crate) fn new(text: &'a str) -> Reader<'a> {
-        Reader { text, at: 0 }
+impl<'a> JsonReader<'a> {
+    pub(crate) fn new(text: &'a str) -> JsonReader<'a> {
+        JsonReader { text, at: 0 }
     }
 
     fn peek(&mut self) -> Option<u8> {
@@ -50,8 +50,8 @@ impl<'a> Reader<'a> {
         bytes.get(self.at).copied()
     }
 
-    /// An error at this place.
-    pub(crate) fn wrong(&mut self, wanted: impl Into<String>) -> Wrong {
+    /// Returns an error at this position.
+    pub(crate) fn wrong(&mut self, wanted: impl Into<String>) -> JsonError {
         let found = match self.peek() {
             None => "the end of the text".to_owned(),
             Some(_) => {
@@ -59,7 +59,7 @@ impl<'a> Reader<'a> {
                 format!("{rest:?}")
             }
         };
-        Wrong { found: format!("{found} at byte {}", self.at), wanted: wanted.into() }
+        JsonError { found: format!("{found} at byte {}", self.at), wanted: wanted.into() }
     }
 
     fn sign(&mut self, sign: u8) -> Read<()> {
@@ -76,12 +76,12 @@ impl<'a> Reader<'a> {
         is
     }
 
-    /// Nothing but space may follow.
+    /// Fails unless only whitespace follows.
     pub(crate) fn end(&mut self) -> Read<()> {
         if self.peek().is_none() { Ok(()) } else { Err(self.wrong("nothing more")) }
     }
 
-    /// An object; `member` reads the value of each key.
+    /// Reads an object. `member` reads the value of each key.
     pub(crate) fn object(&mut self, mut member: impl FnMut(&mut Self, &str) -> Read<()>) -> Read<()> {
         self.sign(b'{')?;
         if self.takes(b'}') {
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An array; `item` reads each value.
+    /// Reads an array. `item` reads each value.
     pub(crate) fn array(&mut self, mut item: impl FnMut(&mut Self) -> Read<()>) -> Read<()> {
         self.sign(b'[')?;
         if self.takes(b']') {
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A whole number from 0.
+    /// Reads an unsigned integer.
     pub(crate) fn number(&mut self) -> Read<u64> {
         self.peek();
         let digits = self.text.as_bytes()[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A whole number, or `null`.
+    /// Reads an unsigned integer or `null`.
     pub(crate) fn number_or_null(&mut self) -> Read<Option<u64>> {
         if self.peek() == Some(b'n') && self.text[self.at..].starts_with("null") {
             self.at += 4;
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
         self.number().map(Some)
     }
 
-    /// A string.
+    /// Reads a string.
     pub(crate) fn string(&mut self) -> Read<String> {
         if self.peek() != Some(b'"') {
             return Err(self.wrong("a string"));
@@ -180,30 +180,35 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Keeps a member of an object, which may be there once.
-pub(crate) fn once<T>(reader: &mut Reader<'_>, key: &str, place: &mut Option<T>, value: Read<T>) -> Read<()> {
+/// Stores a member of an object, which may occur once.
+pub(crate) fn once<T>(
+    reader: &mut JsonReader<'_>,
+    key: &str,
+    slot: &mut Option<T>,
+    value: Read<T>,
+) -> Read<()> {
     let value = value?;
-    if place.replace(value).is_some() {
+    if slot.replace(value).is_some() {
         return Err(reader.wrong(format!("'{key}' only once")));
     }
     Ok(())
 }
 
-/// The member of an object, which must have been there.
-pub(crate) fn needed<T>(reader: &mut Reader<'_>, key: &str, value: Option<T>) -> Read<T> {
+/// Returns the member of an object, which must have occurred.
+pub(crate) fn needed<T>(reader: &mut JsonReader<'_>, key: &str, value: Option<T>) -> Read<T> {
     value.ok_or_else(|| reader.wrong(format!("'{key}' before the end of the object")))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Reader, write_string};
+    use super::{JsonReader, write_string};
 
     #[test]
     fn strings_come_back() {
         for text in ["", "plain", "\"quoted\" \\ and \n\t\u{1}", "é中😀"] {
             let mut out = String::new();
             write_string(&mut out, text);
-            let mut reader = Reader::new(&out);
+            let mut reader = JsonReader::new(&out);
             assert_eq!(reader.string().ok().as_deref(), Some(text));
             assert!(reader.end().is_ok());
         }
@@ -211,26 +216,26 @@ mod tests {
 
     #[test]
     fn escapes_have_four_digits() {
-        assert_eq!(Reader::new("\"\\u00e9\"").string().ok().as_deref(), Some("é"));
+        assert_eq!(JsonReader::new("\"\\u00e9\"").string().ok().as_deref(), Some("é"));
         for text in ["\"\\u+041\"", "\"\\u041\"", "\"\\ud800\"", "\"\\u00g1\""] {
-            assert!(Reader::new(text).string().is_err(), "{text}");
+            assert!(JsonReader::new(text).string().is_err(), "{text}");
         }
     }
 
     #[test]
     fn only_whole_numbers_are_numbers() {
         for text in ["0", "7", "18446744073709551615"] {
-            assert_eq!(Reader::new(text).number().ok(), text.parse().ok());
+            assert_eq!(JsonReader::new(text).number().ok(), text.parse().ok());
         }
         for text in ["", "-1", "1.0", "1e3", "01", "18446744073709551616", "x", "\"1\""] {
-            assert!(Reader::new(text).number().is_err(), "{text}");
+            assert!(JsonReader::new(text).number().is_err(), "{text}");
         }
     }
 
     #[test]
     fn damaged_text_is_an_error_with_its_place() {
         for text in ["[1,2", "[1 2]", "[1,]", "[", "]", "{\"a\":1}", "[é]"] {
-            let mut reader = Reader::new(text);
+            let mut reader = JsonReader::new(text);
             let wrong = reader.array(|reader| reader.number().map(drop)).unwrap_err();
             assert!(wrong.found.contains("at byte"), "{text}: {}", wrong.found);
         }

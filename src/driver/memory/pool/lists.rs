@@ -1,33 +1,33 @@
-//! A stream's own free blocks, by exact size: what serves a request without looking any further.
+//! A stream's own free blocks by exact size, the fastest way to serve a request.
 //!
-//! Nothing is split or joined here; a stream that finds no block of the size it wants gives all of them to the heap.
+//! Nothing is split or merged here. A stream without a block of the wanted size returns all of its blocks to the heap.
 
-use super::arena::{After, Index};
-use super::backing::Returned;
+use super::arena::{BlockIndex, FreeAfter};
+use super::backing::ReturnedBlock;
 use super::class::{Class, bytes_of};
 
 /// A block in a list.
 #[derive(Clone, Copy)]
-pub(crate) struct Kept {
+pub(crate) struct ListedBlock {
     pub(crate) address: u64,
-    pub(crate) index: Index,
-    /// The place in the stream's order behind which the block is free.
-    pub(crate) place: u64,
+    pub(crate) index: BlockIndex,
+    /// The position in the stream's order behind which the block is free.
+    pub(crate) position: u64,
 }
 
 /// Free blocks of one stream.
 #[derive(Default)]
 pub(crate) struct Lists {
-    lists: Vec<Vec<Kept>>,
-    /// A bit for each list that may hold something.
+    lists: Vec<Vec<ListedBlock>>,
+    /// A bit for each list that may be non-empty.
     occupied: Vec<u64>,
-    /// Bytes of all of them.
+    /// The total bytes of all blocks.
     pub(crate) bytes: u64,
 }
 
 impl Lists {
     #[inline]
-    pub(crate) fn push(&mut self, class: Class, kept: Kept) {
+    pub(crate) fn push(&mut self, class: Class, kept: ListedBlock) {
         if class.number >= self.lists.len() {
             self.make_room(class.number);
         }
@@ -47,33 +47,35 @@ impl Lists {
     }
 
     #[inline]
-    pub(crate) fn pop(&mut self, class: Class) -> Option<(u64, Index)> {
+    pub(crate) fn pop(&mut self, class: Class) -> Option<(u64, BlockIndex)> {
         let list = self.lists.get_mut(class.number)?;
-        let &Kept { address, index, .. } = list.last()?;
+        let &ListedBlock { address, index, .. } = list.last()?;
         list.truncate(list.len() - 1);
         self.bytes -= class.bytes;
         Some((address, index))
     }
 
-    /// Takes everything out, each block free behind its place in the order of `owner`.
-    pub(crate) fn drain(&mut self, owner: u64, returned: &mut Vec<Returned>) {
+    /// Removes all blocks, each free behind its position in the order of `owner`.
+    pub(crate) fn drain(&mut self, owner: u64, returned: &mut Vec<ReturnedBlock>) {
         for (at, word) in self.occupied.iter_mut().enumerate() {
             let mut bits = std::mem::take(word);
             while bits != 0 {
                 let number = at * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
                 let bytes = bytes_of(number);
-                returned.extend(self.lists[number].drain(..).map(|Kept { index, place, .. }| Returned {
-                    index,
-                    bytes,
-                    after: After { owner, place },
-                }));
+                returned.extend(self.lists[number].drain(..).map(
+                    |ListedBlock { index, position, .. }| ReturnedBlock {
+                        index,
+                        bytes,
+                        after: FreeAfter { owner, position },
+                    },
+                ));
             }
         }
         self.bytes = 0;
     }
 
-    /// The blocks of all lists.
+    /// The addresses of the blocks of all lists.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = u64> {
         self.lists.iter().flatten().map(|kept| kept.address)
     }

@@ -1,26 +1,25 @@
 //! The device's memory pool.
 //!
-//! - A stream finds a block of the size it wants in its own lists ([`front`], [`lists`]): one lock that no other stream
-//!   takes, no search, no driver call.
-//! - Where it finds none, all its blocks go to the [`heap`], which splits and joins them ([`arena`]), moves pages and asks
-//!   the driver ([`world`]) for more.
-//! - A block that comes back is free behind a place in its home stream's order ([`order`]), which costs nothing then;
-//!   an event is recorded when another stream, or nobody's stream, is to have it.
-//! - [`direct`] is for the modes of `SELVEDGE_POOL` that do without.
-//! - [`snapshot`], [`trace`] and [`replay`] show what is where, and run the same heap on the CPU.
+//! - A stream takes a block of the wanted size from its own lists ([`thread_cache`], [`lists`]): one lock that no other
+//!   stream takes, no search, no driver call.
+//! - If its lists have none, all their blocks go to the [`heap`], which splits and merges them ([`arena`]), moves
+//!   pages, and asks the driver for more ([`driver_backing`]).
+//! - A freed block is free behind a position in its home stream's order ([`order`]), which costs nothing. An event is
+//!   recorded only when another stream, or no stream, is to use the block.
+//! - [`direct`] implements the modes of `SELVEDGE_POOL` without a heap.
+//! - [`snapshot`], [`trace`] and [`replay`] show the layout, and run the same heap on the CPU.
 //!
-//! What must stay true: giving back never waits and never asks the driver for memory; the heap is locked before fronts and
-//! never by what gives back; streams are dropped, and users' hooks called, outside of all locks.
+//! Invariants: freeing a block never waits and never asks the driver for memory; the heap is locked before thread
+//! caches, and never when a block is freed; streams are dropped, and users' hooks called, outside of all locks.
 
 mod arena;
 mod backing;
 mod class;
 mod device;
 mod direct;
-mod front;
+mod driver_backing;
 mod heap;
 mod json;
-mod latch;
 mod lists;
 mod mode;
 mod order;
@@ -28,33 +27,34 @@ mod record;
 mod replay;
 mod scope;
 mod snapshot;
+mod spinlock;
 mod statistics;
+mod thread_cache;
 mod trace;
 mod training;
-mod world;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arena::{After, COMPLETE, Node, State};
-use backing::Returned;
+use arena::{COMPLETE, FreeAfter, Node, NodeState};
+use backing::ReturnedBlock;
 use class::{Class, class_of};
 use direct::Direct;
-use front::Books;
-use front::Front;
-pub(crate) use front::Fronts;
-use heap::{Found, Heap};
-use lists::Kept;
+use driver_backing::DriverBacking;
+use heap::{Heap, ObtainedBlock};
+use lists::ListedBlock;
 use mode::{limit_of_environment, mode};
-use order::{Orders, empty_front};
+use order::{Orders, drain_cache};
 use record::Recorder;
 pub use replay::{ReplayOptions, ReplayPool, ReplayReport, ReplaySample};
 pub use scope::{MemoryScope, MemoryUse};
 pub use snapshot::{BlockSnapshot, BlockState, MemorySnapshot, SegmentSnapshot};
 pub use statistics::PoolStatistics;
+use thread_cache::Accounting;
+use thread_cache::ThreadCache;
+pub(crate) use thread_cache::ThreadCaches;
 pub use trace::{MemoryTrace, TraceEvent};
-use world::World;
 
 use super::retired::Resource;
 use crate::driver::context::{OUT_OF_MEMORY, driver_error};
@@ -69,9 +69,9 @@ use crate::error::{Error, Result};
 pub(crate) struct Block {
     pub(crate) address: u64,
     pub(crate) bytes: usize,
-    /// What was asked for.
+    /// The number of bytes requested.
     requested: usize,
-    /// Its number in the heap, where it is of the heap.
+    /// The block's index in the heap, if the heap allocated it.
     index: u32,
 }
 
@@ -79,26 +79,26 @@ impl Block {
     const EMPTY: Block = Block { address: 0, bytes: 0, requested: 0, index: u32::MAX };
 }
 
-/// The heap and how it gets memory; made when the first block is asked for.
+/// The heap and the state of its backing, created at the first allocation.
 #[derive(Default)]
 struct Store {
     heap: Heap,
     orders: Orders,
-    /// With more than so many, those that have ended are looked for: programs may never trim.
+    /// Beyond this many orders, ended ones are removed even without a trim.
     many_orders: usize,
     ready: bool,
     granularity: Option<u64>,
 }
 
-/// A limit that somebody has set: 0 is none, [`UNSET`] what the environment says.
+/// The limit set by the program: 0 means no limit, and [`UNSET`] the value of the environment.
 const UNSET: u64 = u64::MAX;
 
-/// What comes back without a stream.
+/// Blocks that return without a stream.
 type Inbox = Vec<(Block, u64, Vec<Arc<EventCell>>)>;
 
 /// The memory pool of a device.
 pub(crate) struct Pool {
-    books: Books,
+    accounting: Accounting,
     store: Mutex<Store>,
     inbox: Mutex<Inbox>,
     direct: Direct,
@@ -109,7 +109,7 @@ pub(crate) struct Pool {
 impl Default for Pool {
     fn default() -> Pool {
         Pool {
-            books: Books::default(),
+            accounting: Accounting::default(),
             store: Mutex::default(),
             inbox: Mutex::default(),
             direct: Direct::default(),
@@ -128,7 +128,7 @@ impl Pool {
         std::mem::take(&mut *self.inbox.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The most that may be reserved.
+    /// The limit on reserved memory.
     fn limit(&self) -> Result<Option<u64>> {
         match self.limit.load(Ordering::Relaxed) {
             UNSET => limit_of_environment(),
@@ -137,22 +137,22 @@ impl Pool {
         }
     }
 
-    /// Begins to keep books for a stream.
+    /// Registers the thread caches of a stream.
     pub(crate) fn open_stream(&self, stream: &Arc<StreamState>) {
-        for front in stream.fronts.all() {
-            self.books.register(front.clone(), Arc::downgrade(stream));
+        for cache in stream.caches.all() {
+            self.accounting.register(cache.clone(), Arc::downgrade(stream));
         }
     }
 
     pub(crate) fn statistics(&self) -> PoolStatistics {
-        // A lock can stay locked for ever in a child.
+        // A lock can stay locked for ever in a forked child.
         if fork::forked() {
             return PoolStatistics::default();
         }
         let store = self.lock();
-        let totals = self.books.totals();
+        let totals = self.accounting.totals();
         let number = |value: i64| value.max(0) as u64;
-        let books = PoolStatistics {
+        let accounting = PoolStatistics {
             live_bytes: number(totals.live.blocks),
             peak_live_bytes: number(totals.peak.blocks),
             requested_bytes: number(totals.live.requested),
@@ -162,9 +162,9 @@ impl Pool {
             ..PoolStatistics::default()
         };
         if mode().is_ok_and(|mode| !mode.has_heap()) {
-            return self.direct.statistics(books);
+            return self.direct.statistics(accounting);
         }
-        let statistics = store.heap.statistics(books);
+        let statistics = store.heap.statistics(accounting);
         PoolStatistics {
             cached_bytes: statistics.reserved_bytes.saturating_sub(statistics.live_bytes),
             ..statistics
@@ -173,8 +173,11 @@ impl Pool {
 }
 
 impl DeviceState {
-    /// Visits the heap with the context current. The work must not wait for the device.
-    fn with_heap<R>(&'static self, work: impl FnOnce(&mut Heap, &mut World<'_>) -> Result<R>) -> Result<R> {
+    /// Calls `work` on the heap with the context current. It must not wait for the device.
+    fn with_heap<R>(
+        &'static self,
+        work: impl FnOnce(&mut Heap, &mut DriverBacking<'_>) -> Result<R>,
+    ) -> Result<R> {
         let mut held = Vec::new();
         let _bound = self.bind()?;
         let mut store = self.pool.lock();
@@ -190,22 +193,22 @@ impl DeviceState {
             *many_orders = 2 * orders.len() + 256;
         }
         heap.limit = self.pool.limit()?;
-        work(heap, &mut World { device: self, orders, granularity: *granularity, held: &mut held })
+        work(heap, &mut DriverBacking { device: self, orders, granularity: *granularity, held: &mut held })
     }
 
-    /// A block of this thread's list of the stream, where it has one.
+    /// Allocates a block from this thread's cache of the stream, if there is one.
     #[inline]
     pub(crate) fn allocate_cached(&'static self, stream: &Arc<StreamState>, bytes: usize) -> Option<Block> {
-        // Where blocks do not come from the heap, the lists are empty.
+        // The lists are empty if blocks do not come from the heap.
         let class = if bytes == 0 { None } else { class_of(bytes as u64) }?;
-        let block = self.pop(stream.fronts.own(), bytes, class)?;
+        let block = self.pop(stream.caches.own(), bytes, class)?;
         if self.pool.recorder.is_on() {
             self.pool.recorder.allocated(stream.id, block.address, bytes);
         }
         Some(block)
     }
 
-    /// A block of at least `bytes` bytes, ready for the stream.
+    /// Allocates a block of at least `bytes` bytes, ready for the stream.
     #[cold]
     pub(crate) fn allocate(&'static self, stream: &Arc<StreamState>, bytes: usize) -> Result<Block> {
         let mode = mode()?;
@@ -223,26 +226,26 @@ impl DeviceState {
         Ok(block)
     }
 
-    /// A block of the front's lists.
+    /// Takes a block from the cache's lists.
     #[inline]
-    fn pop(&self, front: &Front, bytes: usize, class: Class) -> Option<Block> {
-        let (address, index, counted) = front.lock().pop(class, bytes)?;
+    fn pop(&self, cache: &ThreadCache, bytes: usize, class: Class) -> Option<Block> {
+        let (address, index, counted) = cache.lock().pop(class, bytes)?;
         if !counted {
-            self.pool.books.raise_by(front, bytes, class.bytes);
+            self.pool.accounting.raise_by(cache, bytes, class.bytes);
         }
         Some(Block { address, bytes: class.bytes as usize, requested: bytes, index })
     }
 
-    /// A block that this thread's list has not.
+    /// Allocates a block that this thread's cache does not have.
     fn allocate_slowly(
         &'static self,
         stream: &Arc<StreamState>,
         bytes: usize,
         class: Class,
     ) -> Result<Block> {
-        // What other threads gave back to the stream.
-        let others = stream.fronts.all().skip(1);
-        if let Some(block) = others.into_iter().find_map(|front| self.pop(front, bytes, class)) {
+        // Blocks that other threads freed on the stream.
+        let others = stream.caches.all().skip(1);
+        if let Some(block) = others.into_iter().find_map(|cache| self.pop(cache, bytes, class)) {
             return Ok(block);
         }
         let (found, events) = self.obtain(Some(stream), class)?;
@@ -258,39 +261,43 @@ impl DeviceState {
                 return Err(error);
             }
         }
-        self.pool.books.add(stream.fronts.own(), bytes, block.bytes, !found.grown);
+        self.pool.accounting.add(stream.caches.own(), bytes, block.bytes, !found.grown);
         Ok(block)
     }
 
-    /// A block of the heap, and what must be waited for before it is used.
+    /// Allocates a block of the heap, and returns the position to wait for before its use.
     fn obtain(
         &'static self,
         stream: Option<&Arc<StreamState>>,
         class: Class,
-    ) -> Result<(Found, Vec<Arc<EventCell>>)> {
+    ) -> Result<(ObtainedBlock, Vec<Arc<EventCell>>)> {
         let attempt = || {
-            self.with_heap(|heap, world| {
+            self.with_heap(|heap, backing| {
                 let mut owner = COMPLETE;
                 if let Some(stream) = stream {
                     owner = stream.id;
-                    // Lists that are used up slowly serve again; emptied for every new size they would not.
+                    // Lists that drain slowly serve again; emptying them for every new size would prevent that.
                     if let Some(found) = heap.cached(owner, class.bytes) {
                         return Ok(Some((found, Vec::new())));
                     }
                     let mut returned = Vec::new();
-                    for front in stream.fronts.all() {
-                        let (front, stream) = (front.clone(), Arc::downgrade(stream));
-                        empty_front(&front::Registered { front, stream }, world.orders, &mut returned);
+                    for cache in stream.caches.all() {
+                        let (cache, stream) = (cache.clone(), Arc::downgrade(stream));
+                        drain_cache(
+                            &thread_cache::RegisteredCache { cache, stream },
+                            backing.orders,
+                            &mut returned,
+                        );
                     }
-                    for Returned { index, bytes, after } in returned {
+                    for ReturnedBlock { index, bytes, after } in returned {
                         heap.give_back(index, bytes, after);
                     }
                 }
-                let Some(found) = heap.obtain(world, owner, class.bytes)? else { return Ok(None) };
-                if found.after == After::NOTHING {
+                let Some(found) = heap.obtain(backing, owner, class.bytes)? else { return Ok(None) };
+                if found.after == FreeAfter::NOTHING {
                     return Ok(Some((found, Vec::new())));
                 }
-                match world.orders.events(found.after.owner, found.after.place, world.held) {
+                match backing.orders.events(found.after.owner, found.after.position, backing.held) {
                     Ok(events) => Ok(Some((found, events))),
                     Err(error) => {
                         heap.give_back(found.index, class.bytes, found.after);
@@ -299,19 +306,19 @@ impl DeviceState {
                 }
             })
         };
-        match self.with_room(attempt)? {
+        match self.with_retry(attempt)? {
             Some(found) => Ok(found),
             None => Err(self.out_of_memory("cuMemAlloc", class.bytes)),
         }
     }
 
-    /// Puts a block back that nobody has used.
-    fn undo(&'static self, block: Block, after: After) {
+    /// Returns a block that nobody has used.
+    fn undo(&'static self, block: Block, after: FreeAfter) {
         self.pool.lock().heap.give_back(block.index, block.bytes as u64, after);
     }
 
-    /// A block for no stream, and the events that its next user must wait for. Never waits for the device unless memory
-    /// is short.
+    /// Allocates a block for no stream, and returns the events that its first user must wait for. Never waits for the
+    /// device unless memory is short.
     pub(crate) fn take_block(&'static self, bytes: usize) -> Result<(Block, Vec<Arc<EventCell>>)> {
         let mode = mode()?;
         if bytes == 0 {
@@ -328,14 +335,14 @@ impl DeviceState {
             requested: bytes,
             index: found.index,
         };
-        self.pool.books.add(&self.pool.books.common, bytes, block.bytes, !found.grown);
+        self.pool.accounting.add(&self.pool.accounting.common, bytes, block.bytes, !found.grown);
         if self.pool.recorder.is_on() {
             self.pool.recorder.allocated(0, block.address, bytes);
         }
         Ok((block, events))
     }
 
-    /// Takes back a block whose next user must wait for these events. Never waits.
+    /// Frees a block whose next user must wait for these events. Never waits.
     pub(crate) fn give_back_after(&'static self, block: Block, events: Vec<Arc<EventCell>>) -> Result<()> {
         if block.bytes == 0 {
             return Ok(());
@@ -354,7 +361,7 @@ impl DeviceState {
         Ok(())
     }
 
-    /// Takes back a block whose every use is ordered before the home stream's next operation.
+    /// Frees a block whose every use is ordered before the home stream's next operation.
     #[inline]
     pub(crate) fn give_back(&'static self, block: Block, home: &Arc<StreamState>) -> Result<()> {
         if self.pool.recorder.is_on() {
@@ -364,8 +371,8 @@ impl DeviceState {
             Some(class) if block.index != u32::MAX => class,
             _ => return self.give_back_directly(block, home, mode()?),
         };
-        let kept = Kept { address: block.address, index: block.index, place: home.issued() };
-        let mut state = home.fronts.own().lock();
+        let kept = ListedBlock { address: block.address, index: block.index, position: home.issued() };
+        let mut state = home.caches.own().lock();
         if !state.closed {
             state.push(class, block.requested, kept);
             return Ok(());
@@ -374,23 +381,27 @@ impl DeviceState {
         self.give_back_late(block, home, class)
     }
 
-    /// Gives back to a closed stream, which leaves one more event.
+    /// Frees a block of a closed stream, which records one more event.
     #[cold]
     fn give_back_late(&'static self, block: Block, home: &Arc<StreamState>, class: Class) -> Result<()> {
-        let (event, place) = home.mark_placed()?;
-        let mut state = home.fronts.own().lock();
-        state.push(class, block.requested, Kept { address: block.address, index: block.index, place });
+        let (event, position) = home.mark_at()?;
+        let mut state = home.caches.own().lock();
+        state.push(
+            class,
+            block.requested,
+            ListedBlock { address: block.address, index: block.index, position },
+        );
         drop(state);
-        home.fronts.own().leave((event, place));
+        home.caches.own().leave((event, position));
         Ok(())
     }
 
-    /// Stops counting a block as live that goes another way than into a list.
+    /// Stops counting a block as live that does not return to a list.
     fn forget_live(&self, block: Block) {
-        self.pool.books.common.lock().subtract(block.requested, block.bytes);
+        self.pool.accounting.common.lock().subtract(block.requested, block.bytes);
     }
 
-    /// Keeps a block of no stream, whose users cannot be told, until every device was found idle.
+    /// Keeps a block of no stream, whose users are unknown, until every device was found idle.
     pub(crate) fn abandon(&self, block: Block) {
         if self.pool.recorder.is_on() {
             self.pool.recorder.freed(block.address);
@@ -404,72 +415,76 @@ impl DeviceState {
         }
     }
 
-    /// Takes back a retired block, after every device was idle.
+    /// Takes back an abandoned block, after every device was idle.
     pub(crate) fn take_back_idle(&'static self, block: Block) {
-        self.undo(block, After::NOTHING);
+        self.undo(block, FreeAfter::NOTHING);
     }
 
-    /// Leaves an event behind the last use of the stream's free blocks.
+    /// Records an event behind the last use of the stream's free blocks.
     pub(crate) fn close_stream(&'static self, stream: &Arc<StreamState>) -> Result<()> {
         let mut used = false;
-        for front in stream.fronts.all() {
-            let mut state = front.lock();
+        for cache in stream.caches.all() {
+            let mut state = cache.lock();
             state.closed = true;
             used |= state.used;
         }
         if !used || self.is_lost() {
             return Ok(());
         }
-        let (event, place) = stream.mark_placed()?;
-        for front in stream.fronts.all() {
-            front.leave((event.clone(), place));
+        let (event, position) = stream.mark_at()?;
+        for cache in stream.caches.all() {
+            cache.leave((event.clone(), position));
         }
         Ok(())
     }
 
-    /// What must be seen done before a trim: places in the orders of streams, and events of graphs.
-    pub(crate) fn before_trim(&'static self) -> Result<(Vec<After>, Vec<Arc<EventCell>>)> {
+    /// Returns the positions and events to wait for before a trim: of streams, and of graphs.
+    pub(crate) fn before_trim(&'static self) -> Result<(Vec<FreeAfter>, Vec<Arc<EventCell>>)> {
         if !self.pool.lock().ready {
             return Ok((Vec::new(), Vec::new()));
         }
-        self.with_heap(|heap, world| {
-            heap.drain(world);
-            Ok((heap.places(), world.orders.group_events()))
+        self.with_heap(|heap, backing| {
+            heap.drain(backing);
+            Ok((heap.positions(), backing.orders.group_events()))
         })
     }
 
-    /// Gives back what no block uses. What was found before is done: the device was idle since.
-    pub(crate) fn trim_pool(&'static self, done: Vec<After>) -> Result<()> {
+    /// Releases unused memory. Positions found before the trim are done, since the device was idle since.
+    pub(crate) fn trim_pool(&'static self, done: Vec<FreeAfter>) -> Result<()> {
         self.trim_direct()?;
         if !self.pool.lock().ready {
             return Ok(());
         }
-        self.with_heap(|heap, world| {
-            for After { owner, place } in done {
-                world.orders.settle(owner, place);
+        self.with_heap(|heap, backing| {
+            for FreeAfter { owner, position } in done {
+                backing.orders.settle(owner, position);
             }
-            let result = heap.trim(world);
-            world.orders.forget_ended(heap);
+            let result = heap.trim(backing);
+            backing.orders.forget_ended(heap);
             result
         })
     }
 
-    /// Gives back the memory that does not go with the context, which is about to be taken down.
+    /// Releases memory that would outlive the context, which is about to be destroyed.
     pub(crate) fn discard_pool(&'static self) -> Result<()> {
         let mut held = Vec::new();
         let mut store = self.pool.lock();
         let Store { heap, orders, granularity, .. } = &mut *store;
-        let result =
-            heap.discard(&mut World { device: self, orders, granularity: *granularity, held: &mut held });
+        let result = heap.discard(&mut DriverBacking {
+            device: self,
+            orders,
+            granularity: *granularity,
+            held: &mut held,
+        });
         let orders = std::mem::take(&mut store.orders);
         drop(store);
         drop(orders);
         result
     }
 
-    /// The error of a request that found no memory, with what holds it.
+    /// Returns the error of a request without memory, naming the largest holders.
     fn out_of_memory(&'static self, call: &'static str, requested: u64) -> Error {
-        // The driver's own word is kept where even the question for free memory fails.
+        // The driver's own status is returned if even the query for free memory fails.
         let memory = self.bind().and_then(|_bound| self.memory_info());
         let Ok(memory) = memory else { return driver_error(call, OUT_OF_MEMORY, String::new()) };
         let statistics = self.pool.statistics();
@@ -485,7 +500,7 @@ impl DeviceState {
         }
     }
 
-    /// The blocks that hold the most memory, in words.
+    /// Lists the blocks that hold the most memory.
     fn holders(&'static self) -> String {
         let mut groups = std::collections::BTreeMap::new();
         for (bytes, stream) in self.live_blocks() {
@@ -514,25 +529,25 @@ impl DeviceState {
         let store = self.pool.lock();
         let listed = self.listed();
         for node in store.heap.ranges().flatten() {
-            if let (State::Out(stream), false) = (node.state, listed.contains(&node.address)) {
+            if let (NodeState::Out(stream), false) = (node.state, listed.contains(&node.address)) {
                 live.push((node.bytes, stream));
             }
         }
         live
     }
 
-    /// The addresses of the blocks in all lists, and in the inbox. The heap is locked.
+    /// The addresses of the blocks in all lists and in the inbox. The caller holds the heap's lock.
     fn listed(&'static self) -> HashSet<u64> {
         let mut listed = HashSet::new();
-        for entry in self.pool.books.fronts() {
-            listed.extend(entry.front.lock().lists.addresses());
+        for entry in self.pool.accounting.caches() {
+            listed.extend(entry.cache.lock().lists.addresses());
         }
         let inbox = self.pool.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         listed.extend(inbox.iter().map(|(block, ..)| block.address));
         listed
     }
 
-    /// What is where.
+    /// Returns the layout of the pool.
     pub(crate) fn snapshot(&'static self) -> Result<MemorySnapshot> {
         fork::check()?;
         let mode = mode()?;
@@ -556,16 +571,16 @@ impl DeviceState {
     }
 }
 
-/// A range of addresses up to its last memory.
+/// Converts an address range, up to its last memory, to a segment.
 fn segment_of(range: &[Node], listed: &HashSet<u64>) -> Option<SegmentSnapshot> {
     let address = range.first()?.address;
-    let end = range.iter().rposition(|node| node.state != State::Unmapped)?;
+    let end = range.iter().rposition(|node| node.state != NodeState::Unmapped)?;
     let block = |node: &Node| {
         let (state, stream) = match node.state {
-            State::Unmapped => (BlockState::Unmapped, 0),
-            State::Free(after) => (BlockState::Cached, after.owner),
-            State::Out(stream) if listed.contains(&node.address) => (BlockState::Cached, stream),
-            State::Out(stream) => (BlockState::Live, stream),
+            NodeState::Unmapped => (BlockState::Unmapped, 0),
+            NodeState::Free(after) => (BlockState::Cached, after.owner),
+            NodeState::Out(stream) if listed.contains(&node.address) => (BlockState::Cached, stream),
+            NodeState::Out(stream) => (BlockState::Live, stream),
         };
         let stream = Some(stream).filter(|&stream| stream != 0);
         BlockSnapshot { offset: node.address - address, bytes: node.bytes, state, stream }

@@ -1,46 +1,46 @@
-//! What `SELVEDGE_POOL` and `SELVEDGE_MEMORY_LIMIT` say. A value that is not known is an error of every allocation.
+//! The values of `SELVEDGE_POOL` and `SELVEDGE_MEMORY_LIMIT`. With an unknown value, every allocation returns an error.
 
 use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
 
-/// How buffers get their memory.
+/// The source of buffers' memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// From the heap, in pages where the driver has them.
+pub(crate) enum PoolMode {
+    /// The heap, in pages if the driver supports them.
     Cached,
-    /// From the heap, in segments.
+    /// The heap, in segments.
     Plain,
-    /// Each is a driver allocation of its own.
+    /// A driver allocation for each buffer.
     None,
-    /// That, and filled with `0xFF`.
+    /// A driver allocation for each buffer, filled with `0xFF`.
     Poison,
-    /// From a pool of the driver.
+    /// A pool of the driver.
     Driver,
 }
 
-impl Mode {
-    /// What a snapshot calls it; a heap without pages is a plain one.
+impl PoolMode {
+    /// The name in a snapshot; a heap without pages is a plain one.
     pub(crate) fn name(self, without_pages: bool) -> &'static str {
         match self {
-            Mode::Cached if !without_pages => "paged",
-            Mode::Cached | Mode::Plain => "plain",
-            Mode::None => "none",
-            Mode::Poison => "poison",
-            Mode::Driver => "driver",
+            PoolMode::Cached if !without_pages => "paged",
+            PoolMode::Cached | PoolMode::Plain => "plain",
+            PoolMode::None => "none",
+            PoolMode::Poison => "poison",
+            PoolMode::Driver => "driver",
         }
     }
 
-    /// Whether blocks come from the heap.
+    /// Returns whether blocks come from the heap.
     #[inline]
     pub(crate) fn has_heap(self) -> bool {
-        matches!(self, Mode::Cached | Mode::Plain)
+        matches!(self, PoolMode::Cached | PoolMode::Plain)
     }
 }
 
 #[derive(Clone)]
 struct Settings {
-    mode: Mode,
+    mode: PoolMode,
     limit: Option<u64>,
 }
 
@@ -50,29 +50,29 @@ fn settings() -> &'static Result<Settings> {
 }
 
 #[inline]
-pub(crate) fn mode() -> Result<Mode> {
+pub(crate) fn mode() -> Result<PoolMode> {
     match settings() {
         Ok(settings) => Ok(settings.mode),
         Err(error) => Err(error.clone()),
     }
 }
 
-/// The most that may be reserved, where the environment says so.
+/// The limit on reserved memory that the environment sets, if any.
 pub(crate) fn limit_of_environment() -> Result<Option<u64>> {
     settings().as_ref().map(|settings| settings.limit).map_err(Error::clone)
 }
 
-fn read_mode() -> Result<Mode> {
+fn read_mode() -> Result<PoolMode> {
     let wanted = "plain, none, poison, driver, or unset";
     match std::env::var("SELVEDGE_POOL") {
-        Err(std::env::VarError::NotPresent) => Ok(Mode::Cached),
+        Err(std::env::VarError::NotPresent) => Ok(PoolMode::Cached),
         Err(error) => Err(Error::invalid("SELVEDGE_POOL", error, wanted)),
         Ok(text) => match text.as_str() {
-            "" => Ok(Mode::Cached),
-            "plain" => Ok(Mode::Plain),
-            "none" => Ok(Mode::None),
-            "poison" => Ok(Mode::Poison),
-            "driver" => Ok(Mode::Driver),
+            "" => Ok(PoolMode::Cached),
+            "plain" => Ok(PoolMode::Plain),
+            "none" => Ok(PoolMode::None),
+            "poison" => Ok(PoolMode::Poison),
+            "driver" => Ok(PoolMode::Driver),
             other => Err(Error::invalid("SELVEDGE_POOL", other, wanted)),
         },
     }
@@ -91,7 +91,7 @@ fn read_limit() -> Result<Option<u64>> {
     }
 }
 
-/// A number from 1, in powers of 1024 where a letter follows.
+/// Parses a number from 1, with an optional suffix for a power of 1024.
 fn parse_bytes(text: &str) -> Option<u64> {
     let (number, shift) = match text.as_bytes().last()? {
         b'K' | b'k' => (&text[..text.len() - 1], 10),

@@ -1,68 +1,68 @@
-//! How far the last uses of free memory are: events behind places in the orders of streams.
+//! The progress of the last uses of free memory, by events at positions in the orders of streams.
 //!
-//! A free block says of which stream and behind how many of its operations. An event is recorded only when somebody wants
-//! to know, and is behind everything that the stream had been given by then; so one event answers for many blocks. A
-//! closed stream leaves its last event. Blocks of graphs have a group of events instead of a stream.
+//! A free block stores its stream and the number of operations that it is behind. An event is recorded only on demand,
+//! behind all work issued to the stream so far, so one event covers many blocks. A closed stream leaves its last event.
+//! Blocks of graphs have a group of events instead of a stream.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Weak};
 
-use super::front::{Front, Registered};
 use super::heap::Heap;
+use super::thread_cache::{RegisteredCache, ThreadCache};
 use crate::driver::context::gone;
 use crate::driver::event::EventCell;
 use crate::driver::stream::StreamState;
 use crate::error::{Error, Result};
 
-/// The place of blocks behind a group of events.
-pub(crate) const OF_GROUP: u64 = 1;
+/// The position of blocks behind a group of events.
+pub(crate) const GROUP_POSITION: u64 = 1;
 
-/// What is known of one owner's order.
+/// The known state of one owner's order.
 #[derive(Default)]
 struct Order {
     stream: Weak<StreamState>,
-    /// Events behind places, in order.
+    /// Events and their positions, in order.
     marks: VecDeque<(u64, Arc<EventCell>)>,
-    /// All of these instead.
+    /// A group of events, used instead of `marks`.
     group: Vec<Arc<EventCell>>,
     done: u64,
 }
 
-/// The orders of everybody who has free blocks.
+/// The orders of all owners of free blocks.
 #[derive(Default)]
 pub(crate) struct Orders(HashMap<u64, Order>);
 
-/// Whether what the event is behind is over, which for another device's is so when that was reset; one that is only lost
-/// never is.
+/// Returns whether the work behind the event is over. Another device's work is over once the device was reset, but not
+/// if it is merely lost.
 fn is_complete(event: &EventCell, here: &'static crate::driver::device::DeviceState) -> Result<bool> {
-    match event.has_let_go() {
+    match event.is_released() {
         Err(error) if gone(&error) && !here.is_lost() => Ok(false),
         result => result,
     }
 }
 
 impl Orders {
-    /// A stream's blocks come to the heap; where it is closed, so does its last event.
-    pub(crate) fn note(&mut self, entry: &Registered, last: Option<&(Arc<EventCell>, u64)>) {
-        let Registered { front, stream } = entry;
-        let order = self.0.entry(front.id).or_default();
+    /// Records that a stream's blocks return to the heap, with its last event if it is closed.
+    pub(crate) fn record_return(&mut self, entry: &RegisteredCache, last: Option<&(Arc<EventCell>, u64)>) {
+        let RegisteredCache { cache, stream } = entry;
+        let order = self.0.entry(cache.id).or_default();
         if order.stream.strong_count() == 0 {
             order.stream = stream.clone();
         }
-        if let Some((event, place)) = last {
-            if order.marks.back().is_none_or(|(newest, _)| newest < place) && *place > order.done {
-                order.marks.push_back((*place, event.clone()));
+        if let Some((event, position)) = last {
+            if order.marks.back().is_none_or(|(newest, _)| newest < position) && *position > order.done {
+                order.marks.push_back((*position, event.clone()));
             }
         }
     }
 
-    /// A new group of events, by the number of its owner.
+    /// Adds a group of events under a new owner's number.
     pub(crate) fn add_group(&mut self, owner: u64, events: Vec<Arc<EventCell>>) {
         self.0.insert(owner, Order { group: events, ..Order::default() });
     }
 
-    /// Up to which place the owner's order is done. Streams that are used on the way go to `held`, to be dropped outside
-    /// of locks.
+    /// Returns the position up to which the owner's order is done. Pushes the streams it uses to `held`, to be dropped
+    /// outside of locks.
     pub(crate) fn done(
         &mut self,
         owner: u64,
@@ -77,43 +77,43 @@ impl Orders {
                 }
                 order.group.pop();
             }
-            order.done = OF_GROUP;
+            order.done = GROUP_POSITION;
         }
         if order.marks.is_empty() {
             if let Some(stream) = order.stream.upgrade() {
                 if stream.issued() > order.done {
-                    match idle_place(&stream)? {
-                        Some(place) => order.done = place,
-                        // For whoever asks later.
+                    match idle_position(&stream)? {
+                        Some(position) => order.done = position,
+                        // Recorded for the next query.
                         None => {
-                            let (event, place) = stream.mark_placed()?;
-                            order.marks.push_back((place, event));
+                            let (event, position) = stream.mark_at()?;
+                            order.marks.push_back((position, event));
                         }
                     }
                 }
                 held.push(stream);
             }
         }
-        while let Some((place, event)) = order.marks.front() {
+        while let Some((position, event)) = order.marks.front() {
             if !is_complete(event, here)? {
                 break;
             }
-            order.done = order.done.max(*place);
+            order.done = order.done.max(*position);
             order.marks.pop_front();
         }
         Ok(order.done)
     }
 
-    /// Everything of this owner up to this place is done: its device was idle since.
-    pub(crate) fn settle(&mut self, owner: u64, place: u64) {
-        // Also one that was forgotten meanwhile: a block may have come back after that.
+    /// Marks everything of this owner up to this position as done: its device was idle since.
+    pub(crate) fn settle(&mut self, owner: u64, position: u64) {
+        // The owner may have been forgotten meanwhile, and a block may have returned after that.
         let order = self.0.entry(owner).or_default();
         if order.group.is_empty() {
-            order.done = order.done.max(place);
+            order.done = order.done.max(position);
         }
     }
 
-    /// Whether there is, or can be, an event behind everything of this owner.
+    /// Returns whether there is, or can be, an event behind everything of this owner.
     pub(crate) fn can_wait(&self, owner: u64) -> bool {
         self.0.get(&owner).is_some_and(|order| {
             let can_wait = |event: &Arc<EventCell>| !event.device().is_lost();
@@ -123,25 +123,25 @@ impl Orders {
         })
     }
 
-    /// What must be waited for before a block free behind this place is used.
+    /// Returns the events to wait for before a block that is free behind this position is used.
     pub(crate) fn events(
         &mut self,
         owner: u64,
-        place: u64,
+        position: u64,
         held: &mut Vec<Arc<StreamState>>,
     ) -> Result<Vec<Arc<EventCell>>> {
         let Some(order) = self.0.get_mut(&owner) else { return Err(unknown(owner)) };
         if !order.group.is_empty() {
             return Ok(order.group.clone());
         }
-        if place <= order.done {
+        if position <= order.done {
             return Ok(Vec::new());
         }
-        if let Some((_, event)) = order.marks.iter().find(|(behind, _)| *behind >= place) {
+        if let Some((_, event)) = order.marks.iter().find(|(behind, _)| *behind >= position) {
             return Ok(vec![event.clone()]);
         }
         let Some(stream) = order.stream.upgrade() else { return Err(unknown(owner)) };
-        let marked = stream.mark_placed();
+        let marked = stream.mark_at();
         held.push(stream);
         let (event, behind) = marked?;
         order.marks.push_back((behind, event.clone()));
@@ -153,38 +153,37 @@ impl Orders {
         self.0.values().flat_map(|order| order.group.iter().cloned()).collect()
     }
 
-    /// How many owners are known.
+    /// The number of known owners.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Forgets the owners that nothing can be added to any more and that have no blocks: each closed stream and each block
-    /// of a graph that ended was one.
+    /// Forgets the owners without blocks that cannot get any more: closed streams, and blocks of graphs that ended.
     pub(crate) fn forget_ended(&mut self, heap: &mut Heap) {
         self.0.retain(|&owner, order| order.stream.strong_count() > 0 || !heap.forget_owner(owner));
     }
 }
 
-/// How many operations the stream was given, where all of them are done.
-fn idle_place(stream: &StreamState) -> Result<Option<u64>> {
-    // No capture begins meanwhile, which a question would spoil.
+/// Returns the number of operations issued to the stream, if all of them are done.
+fn idle_position(stream: &StreamState) -> Result<Option<u64>> {
+    // No capture begins meanwhile, which the query would invalidate.
     let marker = stream.lock_marker();
-    let place = stream.issued();
-    Ok(stream.is_idle_with(&marker)?.then_some(place))
+    let position = stream.issued();
+    Ok(stream.is_idle_with(&marker)?.then_some(position))
 }
 
-/// Takes everything out of a stream's lists, for the heap.
-pub(crate) fn empty_front(
-    entry: &Registered,
+/// Moves all blocks of a stream's lists to the heap.
+pub(crate) fn drain_cache(
+    entry: &RegisteredCache,
     orders: &mut Orders,
-    returned: &mut Vec<super::backing::Returned>,
+    returned: &mut Vec<super::backing::ReturnedBlock>,
 ) {
-    let front: &Front = &entry.front;
-    let mut state = front.lock();
+    let cache: &ThreadCache = &entry.cache;
+    let mut state = cache.lock();
     let last = state.last.take();
     if state.lists.bytes > 0 || last.is_some() {
-        orders.note(entry, last.as_ref());
-        state.lists.drain(front.id, returned);
+        orders.record_return(entry, last.as_ref());
+        state.lists.drain(cache.id, returned);
     }
 }
 

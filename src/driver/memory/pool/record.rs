@@ -1,4 +1,4 @@
-//! The recorder of traces. Where none is being recorded it costs one load.
+//! The trace recorder. It costs one load while no trace is being recorded.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,14 +9,14 @@ use super::trace::{MemoryTrace, TraceEvent};
 #[derive(Default)]
 struct Recording {
     trace: MemoryTrace,
-    /// The numbers of streams, by id.
+    /// The trace's number of each stream, by id.
     streams: HashMap<u64, u32>,
-    /// The numbers of live allocations, by address.
+    /// The trace's number of each live allocation, by address.
     live: HashMap<u64, u32>,
     allocations: u32,
 }
 
-/// What a device's program asks, while somebody wants to know.
+/// The recorder of a device's pool requests.
 #[derive(Default)]
 pub(crate) struct Recorder {
     on: AtomicBool,
@@ -28,13 +28,13 @@ impl Recorder {
         self.recording.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a trace is being recorded.
+    /// Returns whether a trace is being recorded.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.on.load(Ordering::Relaxed)
     }
 
-    /// Begins a trace; false where one is being recorded.
+    /// Starts a trace; returns false if one is being recorded.
     pub(crate) fn start(&self, device: String) -> bool {
         let mut recording = self.lock();
         if self.is_on() {
@@ -45,18 +45,18 @@ impl Recorder {
         true
     }
 
-    /// Ends the trace; none where none was being recorded.
+    /// Ends the trace; `None` if none was being recorded.
     pub(crate) fn finish(&self) -> Option<MemoryTrace> {
         let mut recording = self.lock();
         let was_on = self.on.swap(false, Ordering::Relaxed);
         was_on.then(|| std::mem::take(&mut *recording).trace)
     }
 
-    /// A block was handed out.
+    /// Records an allocated block.
     #[cold]
     pub(crate) fn allocated(&self, stream: u64, address: u64, requested: usize) {
         let mut recording = self.lock();
-        // The free of an allocation is told by a number of 32 bits.
+        // A trace numbers allocations by 32 bits.
         if !self.is_on() || recording.allocations == u32::MAX {
             return;
         }
@@ -68,7 +68,7 @@ impl Recorder {
         recording.live.insert(address, number);
     }
 
-    /// A block comes back; nobody can have been given it again yet.
+    /// Records a freed block, before it can be allocated again.
     #[cold]
     pub(crate) fn freed(&self, address: u64) {
         let mut recording = self.lock();

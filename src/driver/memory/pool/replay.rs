@@ -1,28 +1,28 @@
-//! A trace run through the pool's own heap on the CPU, with memory that is only numbers.
+//! Replays a trace through the pool's own heap on the CPU, with simulated memory.
 //!
-//! The code that decides is the one that runs on a device: the same lists, heap and arenas. What is simulated is the
-//! driver, and how far the device is behind the host: a use is known to be done `lag` requests later.
+//! The replay uses the code that runs on a device: the same lists, heap and arenas. It simulates the driver and the
+//! device's lag behind the host: a use is known to be done `lag` requests later.
 
 use std::collections::HashMap;
 
 use super::arena::COMPLETE;
-use super::backing::{Backing, Returned};
+use super::backing::{Backing, ReturnedBlock};
 use super::class::class_of;
 use super::heap::Heap;
-use super::lists::{Kept, Lists};
+use super::lists::{ListedBlock, Lists};
 use super::statistics::PoolStatistics;
 use super::trace::{MemoryTrace, TraceEvent};
 use crate::error::{Error, Result};
 
-/// What a simulated device has at most: its pages must be counted on this machine.
+/// The memory limit of a simulated device: its pages must be counted on this machine.
 const MOST: u64 = 32 << 40;
 
-/// How a replayed pool gets its memory.
+/// The memory source of a replayed pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayPool {
     /// Pages that can be moved to other addresses.
     Paged,
-    /// Segments that stay where they are.
+    /// Segments with fixed addresses.
     Plain,
 }
 
@@ -30,15 +30,15 @@ pub enum ReplayPool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReplayOptions {
-    /// How the pool gets its memory; paged unless said otherwise.
+    /// The memory source; paged by default.
     pub pool: ReplayPool,
-    /// The smallest page, in bytes: a power of two, at least 4096; 2 MiB unless said otherwise.
+    /// The smallest page in bytes: a power of two, at least 4096; 2 MiB by default.
     pub page_bytes: u64,
-    /// The most memory there is, in bytes; 32 TiB unless less is said.
+    /// The memory limit in bytes; 32 TiB by default.
     pub limit_bytes: Option<u64>,
-    /// After how many further requests a use is known to be done; 64 unless said otherwise.
+    /// The number of further requests after which a use is known to be done; 64 by default.
     pub lag: u64,
-    /// How many points of the report's curve there are at most; 1000 unless said otherwise.
+    /// The largest number of points in the report's curve; 1000 by default.
     pub samples: usize,
 }
 
@@ -57,23 +57,23 @@ impl Default for ReplayOptions {
 /// The pool at one moment of a replay. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ReplaySample {
-    /// How many events there were before.
+    /// The number of earlier events.
     pub event: u64,
-    /// Asked for by the buffers that are alive.
+    /// Bytes requested by live buffers.
     pub requested_bytes: u64,
-    /// Of blocks in use.
+    /// Bytes of blocks in use.
     pub live_bytes: u64,
-    /// Taken from the driver.
+    /// Bytes obtained from the driver.
     pub reserved_bytes: u64,
-    /// How much of what is cached is not in the largest piece, from 0 to 1.
+    /// The fraction of cached bytes outside the largest block, from 0 to 1.
     pub fragmentation: f64,
 }
 
-/// What a replay found.
+/// The result of a replay.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ReplayReport {
-    /// The pool's numbers at the end.
+    /// The pool's statistics at the end.
     pub statistics: PoolStatistics,
     /// Requests that found no memory.
     pub refused: u64,
@@ -84,7 +84,7 @@ pub struct ReplayReport {
 }
 
 impl ReplayReport {
-    /// Peak reserved over peak requested memory: 1 where nothing is lost; 0 where nothing was asked for.
+    /// Returns peak reserved over peak requested memory: 1 without overhead, 0 without requests.
     pub fn ratio(&self) -> f64 {
         match self.statistics.peak_requested_bytes {
             0 => 0.0,
@@ -93,21 +93,21 @@ impl ReplayReport {
     }
 }
 
-/// A driver of numbers.
-struct Simulated {
+/// A simulated driver.
+struct SimulatedBacking {
     granularity: Option<u64>,
     next_address: u64,
     next_page: u64,
     /// Each stream's own lists, by its number.
     lists: Vec<Lists>,
-    /// Places are events.
+    /// The current event, which is also the position in every order.
     now: u64,
     lag: u64,
     live: u64,
     peak_live: u64,
 }
 
-impl Backing for Simulated {
+impl Backing for SimulatedBacking {
     fn granularity(&self) -> Option<u64> {
         self.granularity
     }
@@ -135,7 +135,7 @@ impl Backing for Simulated {
         Ok(())
     }
 
-    fn grant(&mut self, _address: u64, _bytes: u64) -> Result<()> {
+    fn set_access(&mut self, _address: u64, _bytes: u64) -> Result<()> {
         Ok(())
     }
 
@@ -159,7 +159,7 @@ impl Backing for Simulated {
         true
     }
 
-    fn drain(&mut self, returned: &mut Vec<Returned>) {
+    fn drain(&mut self, returned: &mut Vec<ReturnedBlock>) {
         for (stream, lists) in self.lists.iter_mut().enumerate() {
             lists.drain(stream as u64, returned);
         }
@@ -170,17 +170,17 @@ impl Backing for Simulated {
     }
 }
 
-/// What a live allocation of the trace is.
+/// A live allocation of the trace.
 #[derive(Clone, Copy)]
 struct Live {
     stream: u32,
     requested: u64,
-    block: Kept,
+    block: ListedBlock,
 }
 
 struct Replay {
     heap: Heap,
-    world: Simulated,
+    backing: SimulatedBacking,
     statistics: PoolStatistics,
     waits: u64,
     /// Requests that needed new memory or moved pages.
@@ -192,55 +192,56 @@ impl Replay {
         let Some(class) = class_of(bytes) else { return Ok(None) };
         self.statistics.requests += 1;
         let own = stream as usize;
-        if own >= self.world.lists.len() {
-            self.world.lists.resize_with(own + 1, Lists::default);
+        if own >= self.backing.lists.len() {
+            self.backing.lists.resize_with(own + 1, Lists::default);
         }
-        let block = match self.world.lists[own].pop(class) {
-            Some((address, index)) => Kept { address, index, place: 0 },
+        let block = match self.backing.lists[own].pop(class) {
+            Some((address, index)) => ListedBlock { address, index, position: 0 },
             None => match self.obtain(stream, class.bytes)? {
                 Some(kept) => kept,
                 None => return Ok(None),
             },
         };
-        self.world.live += class.bytes;
-        self.world.peak_live = self.world.peak_live.max(self.world.live);
+        self.backing.live += class.bytes;
+        self.backing.peak_live = self.backing.peak_live.max(self.backing.live);
         self.statistics.requested_bytes += bytes;
         self.statistics.peak_requested_bytes =
             self.statistics.peak_requested_bytes.max(self.statistics.requested_bytes);
         Ok(Some(Live { stream, requested: bytes, block }))
     }
 
-    fn obtain(&mut self, stream: u32, bytes: u64) -> Result<Option<Kept>> {
+    fn obtain(&mut self, stream: u32, bytes: u64) -> Result<Option<ListedBlock>> {
         if let Some(found) = self.heap.cached(u64::from(stream), bytes) {
-            return Ok(Some(Kept { address: found.address, index: found.index, place: 0 }));
+            return Ok(Some(ListedBlock { address: found.address, index: found.index, position: 0 }));
         }
         let mut returned = Vec::new();
-        self.world.lists[stream as usize].drain(u64::from(stream), &mut returned);
-        for Returned { index, bytes, after } in returned {
+        self.backing.lists[stream as usize].drain(u64::from(stream), &mut returned);
+        for ReturnedBlock { index, bytes, after } in returned {
             self.heap.give_back(index, bytes, after);
         }
-        let mut found = self.heap.obtain(&mut self.world, u64::from(stream), bytes)?;
+        let mut found = self.heap.obtain(&mut self.backing, u64::from(stream), bytes)?;
         if found.is_none() {
-            // The device is waited for, then everything is done.
+            // A wait for the device completes everything.
             self.waits += 1;
-            let lag = std::mem::replace(&mut self.world.lag, 0);
-            self.heap.trim(&mut self.world)?;
-            found = self.heap.obtain(&mut self.world, u64::from(stream), bytes)?;
-            self.world.lag = lag;
+            let lag = std::mem::replace(&mut self.backing.lag, 0);
+            self.heap.trim(&mut self.backing)?;
+            found = self.heap.obtain(&mut self.backing, u64::from(stream), bytes)?;
+            self.backing.lag = lag;
         }
         self.grown += u64::from(found.is_none_or(|found| found.grown));
-        Ok(found.map(|found| Kept { address: found.address, index: found.index, place: 0 }))
+        Ok(found.map(|found| ListedBlock { address: found.address, index: found.index, position: 0 }))
     }
 
     fn free(&mut self, live: Live) {
         let Some(class) = class_of(live.requested) else { return };
-        self.world.live -= class.bytes;
+        self.backing.live -= class.bytes;
         self.statistics.requested_bytes -= live.requested;
-        self.world.lists[live.stream as usize].push(class, Kept { place: self.world.now, ..live.block });
+        self.backing.lists[live.stream as usize]
+            .push(class, ListedBlock { position: self.backing.now, ..live.block });
     }
 
     fn cached(&self) -> u64 {
-        self.heap.reserved - self.world.live
+        self.heap.reserved - self.backing.live
     }
 
     fn sample(&self, event: u64) -> ReplaySample {
@@ -253,7 +254,7 @@ impl Replay {
         ReplaySample {
             event,
             requested_bytes: self.statistics.requested_bytes,
-            live_bytes: self.world.live,
+            live_bytes: self.backing.live,
             reserved_bytes: self.heap.reserved,
             fragmentation: statistics.fragmentation(),
         }
@@ -261,7 +262,7 @@ impl Replay {
 }
 
 impl MemoryTrace {
-    /// Runs the trace through a pool on the CPU.
+    /// Replays the trace through a pool on the CPU.
     ///
     /// ```
     /// use selvedge::driver::{MemoryTrace, ReplayOptions};
@@ -273,7 +274,7 @@ impl MemoryTrace {
     ///
     /// # Errors
     ///
-    /// The options cannot be, or the trace frees what is not alive.
+    /// The options are invalid, or the trace frees an allocation that is not alive.
     pub fn replay(&self, options: &ReplayOptions) -> Result<ReplayReport> {
         let page = options.page_bytes;
         if !page.is_power_of_two() || !(4096..=1 << 30).contains(&page) {
@@ -284,7 +285,7 @@ impl MemoryTrace {
             ));
         }
         let granularity = (options.pool == ReplayPool::Paged).then_some(page);
-        let world = Simulated {
+        let backing = SimulatedBacking {
             granularity,
             next_address: 1 << 32,
             next_page: 0,
@@ -295,16 +296,16 @@ impl MemoryTrace {
             peak_live: 0,
         };
         let heap = Heap::new(1 << 40, Some(options.limit_bytes.unwrap_or(MOST).min(MOST)));
-        let mut replay = Replay { heap, world, statistics: PoolStatistics::default(), waits: 0, grown: 0 };
-        // What became of each request: none where it was freed, an empty one where there was no memory for it.
+        let mut replay = Replay { heap, backing, statistics: PoolStatistics::default(), waits: 0, grown: 0 };
+        // The result of each request: `None` after its free, an inner `None` if there was no memory for it.
         let mut alive: Vec<Option<Option<Live>>> = Vec::new();
-        // Numbered anew, without gaps: a trace may use any number.
+        // Renumbered without gaps, because a trace may use any number.
         let mut streams: HashMap<u32, u32> = HashMap::new();
         let mut report = ReplayReport::default();
         let every = self.events.len().div_ceil(options.samples.max(1)).max(1);
         for (number, event) in self.events.iter().enumerate() {
-            // Places begin at 1: what is done by place 0 is done from the start.
-            replay.world.now = number as u64 + 1;
+            // Positions begin at 1: position 0 is done from the start.
+            replay.backing.now = number as u64 + 1;
             match *event {
                 TraceEvent::Allocate { stream, bytes } => {
                     let next = COMPLETE as u32 + 1 + streams.len() as u32;
@@ -333,8 +334,8 @@ impl MemoryTrace {
         let heap = &replay.heap;
         report.waits = replay.waits;
         report.statistics = PoolStatistics {
-            live_bytes: replay.world.live,
-            peak_live_bytes: replay.world.peak_live,
+            live_bytes: replay.backing.live,
+            peak_live_bytes: replay.backing.peak_live,
             cached_bytes: replay.cached(),
             largest_cached_bytes: heap.largest_free(),
             hits: replay.statistics.requests - replay.grown,

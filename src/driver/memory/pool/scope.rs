@@ -1,28 +1,28 @@
-//! Memory scopes: the peak of what is live, attributed to a part of a program.
+//! Memory scopes: the peak of live memory during a part of a program.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::driver::device::{Device, DeviceState};
 use crate::driver::fork;
 
-/// What a [`MemoryScope`] found; in bytes of blocks.
+/// The result of a [`MemoryScope`], in bytes of blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryUse {
     /// The scope's name.
     pub name: String,
-    /// Live when it began.
+    /// Live bytes at the start.
     pub start_bytes: u64,
-    /// The most that was live since.
+    /// The peak of live bytes since the start.
     pub peak_bytes: u64,
-    /// Live when it ended, or now.
+    /// Live bytes at the end, or now.
     pub end_bytes: u64,
 }
 
-/// Watches a device's live memory from [`Device::memory_scope`] until it is finished or dropped.
+/// Measures a device's live memory from [`Device::memory_scope`] until it is finished or dropped.
 ///
-/// Scopes nest and overlap as they like, on any threads: each sees all of the device's buffers. While none is open
-/// nothing is done for them; each that is open may make streams compare their books a few times more.
+/// Scopes may nest and overlap, on any threads: each sees all of the device's buffers. Without an open scope the
+/// measurement costs nothing. Each open scope may cause a few more synchronizations of the accounting.
 ///
 /// ```no_run
 /// # fn main() -> selvedge::Result<()> {
@@ -33,7 +33,7 @@ pub struct MemoryUse {
 /// # Ok(())
 /// # }
 /// ```
-#[must_use = "it watches until it is dropped"]
+#[must_use = "the scope ends when it is dropped"]
 pub struct MemoryScope {
     device: &'static DeviceState,
     number: u64,
@@ -41,34 +41,34 @@ pub struct MemoryScope {
     start: u64,
 }
 
-/// 0 is the device's own peak.
+/// The tracker's number; 0 is the device's own peak.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl Device {
-    /// Begins to watch how much memory is live at most. In a process that was forked from one that had used CUDA nothing is
-    /// watched.
+    /// Starts to measure the peak of live memory. Measures nothing in a process that was forked from one that had used
+    /// CUDA.
     pub fn memory_scope(&self, name: impl Into<String>) -> MemoryScope {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        // A lock can stay locked for ever in a child.
-        let start = if fork::forked() { 0 } else { self.0.pool.books.open_scope(number).blocks };
+        // A lock can stay locked for ever in a forked child.
+        let start = if fork::forked() { 0 } else { self.0.pool.accounting.open_scope(number).blocks };
         MemoryScope { device: self.0, number, name: name.into(), start: start.max(0) as u64 }
     }
 }
 
 impl MemoryScope {
-    /// What was found up to now.
+    /// Returns the result so far.
     pub fn so_far(&self) -> MemoryUse {
         let (live, peak) = match fork::forked() {
             true => (self.start, self.start),
             false => {
-                let (live, peak) = self.device.pool.books.scope(self.number);
+                let (live, peak) = self.device.pool.accounting.scope(self.number);
                 (live.blocks.max(0) as u64, peak.blocks.max(0) as u64)
             }
         };
         MemoryUse { name: self.name.clone(), start_bytes: self.start, peak_bytes: peak, end_bytes: live }
     }
 
-    /// Ends the scope.
+    /// Ends the scope and returns its result.
     pub fn finish(self) -> MemoryUse {
         self.so_far()
     }
@@ -76,9 +76,9 @@ impl MemoryScope {
 
 impl Drop for MemoryScope {
     fn drop(&mut self) {
-        // No lock is taken in a forked child.
+        // A forked child takes no lock.
         if !self.device.is_lost() {
-            self.device.pool.books.close_scope(self.number);
+            self.device.pool.accounting.close_scope(self.number);
         }
     }
 }

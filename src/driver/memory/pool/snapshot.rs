@@ -1,23 +1,23 @@
-//! What is where in a device's memory at one moment, and its form as JSON.
+//! Snapshots: the layout of a device's memory at one moment, and its JSON form.
 //!
-//! A file is taken only where all of it is right: every member there once and nothing else, every segment covered by its
-//! blocks without a gap.
+//! The reader accepts only a complete file: every member once and no other, and every segment covered by its blocks
+//! without a gap.
 
 use std::fmt::Write;
 
-use super::json::{Read, Reader, Wrong, needed, once, write_string};
+use super::json::{JsonError, JsonReader, Read, needed, once, write_string};
 use super::statistics::PoolStatistics;
 use crate::error::{Error, Result};
 
 const FORMAT: &str = "selvedge-memory-snapshot";
 const VERSION: u64 = 1;
 
-/// What a block of a snapshot is.
+/// The state of a block in a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BlockState {
     /// In use by a buffer.
     Live,
-    /// Kept for re-use.
+    /// Cached for reuse.
     Cached,
     /// Addresses without memory.
     Unmapped,
@@ -34,31 +34,31 @@ impl BlockState {
     }
 }
 
-/// A piece of a segment.
+/// A block of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockSnapshot {
-    /// From the segment's start, in bytes.
+    /// The offset from the segment's start, in bytes.
     pub offset: u64,
-    /// Its length in bytes.
+    /// The length in bytes.
     pub bytes: u64,
-    /// What it is.
+    /// The block's state.
     pub state: BlockState,
-    /// The stream that uses it, or used it last and may not be done; none where nothing has to be waited for.
+    /// The stream that uses it, or used it last and may not be done; `None` if no wait is needed.
     pub stream: Option<u64>,
 }
 
 /// A contiguous range of addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentSnapshot {
-    /// The device address of its first byte.
+    /// The device address of the first byte.
     pub address: u64,
-    /// Its length in bytes.
+    /// The length in bytes.
     pub bytes: u64,
-    /// Its blocks, in order and without gaps.
+    /// The blocks, in order and without gaps.
     pub blocks: Vec<BlockSnapshot>,
 }
 
-/// What is where in a device's memory pool.
+/// The layout of a device's memory pool.
 ///
 /// ```
 /// use selvedge::driver::MemorySnapshot;
@@ -73,22 +73,22 @@ pub struct MemorySnapshot {
     pub device: String,
     /// The device's ordinal.
     pub ordinal: u64,
-    /// How the pool gets its memory: `paged`, `plain`, `none`, `poison` or `driver`.
+    /// The pool's memory source: `paged`, `plain`, `none`, `poison` or `driver`.
     pub pool: String,
-    /// All memory of the device, in bytes.
+    /// The total memory of the device, in bytes.
     pub total_bytes: u64,
-    /// The most that may be taken from the driver, in bytes.
+    /// The limit on memory taken from the driver, in bytes.
     pub limit_bytes: Option<u64>,
-    /// The size of a page, in bytes; 0 where the pool has none.
+    /// The page size in bytes; 0 if the pool has no pages.
     pub page_bytes: u64,
-    /// The pool's numbers.
+    /// The pool's statistics.
     pub statistics: PoolStatistics,
     /// Every segment.
     pub segments: Vec<SegmentSnapshot>,
 }
 
 impl MemorySnapshot {
-    /// The snapshot as JSON.
+    /// Returns the snapshot as JSON.
     pub fn to_json(&self) -> String {
         let mut out = String::with_capacity(1024);
         // Writing to a `String` cannot fail.
@@ -130,25 +130,25 @@ impl MemorySnapshot {
         out
     }
 
-    /// Reads what [`to_json`](Self::to_json) wrote.
+    /// Parses the output of [`to_json`](Self::to_json).
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] that says where the text is not a snapshot.
+    /// [`Error::InvalidArgument`] with the position of the first error.
     pub fn from_json(text: &str) -> Result<MemorySnapshot> {
-        read(&mut Reader::new(text))
-            .map_err(|Wrong { found, wanted }| Error::invalid("reading a memory snapshot", found, wanted))
+        read(&mut JsonReader::new(text))
+            .map_err(|JsonError { found, wanted }| Error::invalid("reading a memory snapshot", found, wanted))
     }
 }
 
-/// The value of `format` and `version`.
+/// Reads the value of `format` or `version`.
 pub(crate) fn read_head(
-    reader: &mut Reader<'_>,
+    reader: &mut JsonReader<'_>,
     key: &str,
     format: (&str, &mut Option<()>),
     version: (u64, &mut Option<()>),
 ) -> Read<()> {
-    let (place, value) = if key == "format" {
+    let (slot, value) = if key == "format" {
         let is = reader.string()? == format.0;
         (
             format.1,
@@ -158,10 +158,10 @@ pub(crate) fn read_head(
         let is = reader.number()? == version.0;
         (version.1, if is { Ok(()) } else { Err(reader.wrong(format!("version {} before this", version.0))) })
     };
-    once(reader, key, place, value)
+    once(reader, key, slot, value)
 }
 
-fn read(reader: &mut Reader<'_>) -> Read<MemorySnapshot> {
+fn read(reader: &mut JsonReader<'_>) -> Read<MemorySnapshot> {
     let (mut format, mut version, mut device, mut ordinal, mut pool) = (None, None, None, None, None);
     let (mut total, mut limit, mut page, mut statistics, mut segments) = (None, None, None, None, None);
     reader.object(|reader, key| match key {
@@ -220,7 +220,7 @@ fn read(reader: &mut Reader<'_>) -> Read<MemorySnapshot> {
     Ok(snapshot)
 }
 
-fn read_segment(reader: &mut Reader<'_>) -> Read<SegmentSnapshot> {
+fn read_segment(reader: &mut JsonReader<'_>) -> Read<SegmentSnapshot> {
     let (mut address, mut bytes, mut blocks) = (None, None, None);
     reader.object(|reader, key| match key {
         "address" => {
@@ -259,7 +259,7 @@ fn read_segment(reader: &mut Reader<'_>) -> Read<SegmentSnapshot> {
     Ok(SegmentSnapshot { address, bytes, blocks })
 }
 
-fn read_block(reader: &mut Reader<'_>) -> Read<BlockSnapshot> {
+fn read_block(reader: &mut JsonReader<'_>) -> Read<BlockSnapshot> {
     let (mut offset, mut bytes, mut state, mut stream) = (None, None, None, None);
     reader.object(|reader, key| match key {
         "offset" => {
@@ -334,7 +334,7 @@ mod tests {
         for at in 0..end {
             for with in ["\"", "}", "9", "x", "é", ""] {
                 let changed = format!("{}{with}{}", &text[..at], &text[at + 1..]);
-                // Where it is read it is a whole snapshot: it comes back from its own text.
+                // Any text that parses is a complete snapshot, and survives a round trip.
                 if let Ok(snapshot) = MemorySnapshot::from_json(&changed) {
                     assert_eq!(MemorySnapshot::from_json(&snapshot.to_json()).unwrap(), snapshot);
                 }

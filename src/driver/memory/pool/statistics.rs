@@ -1,12 +1,12 @@
-//! What a pool holds and has done, in numbers.
+//! The statistics of a memory pool.
 
 use std::fmt::Write;
 
-use super::json::{Read, Reader, needed, once};
+use super::json::{JsonReader, Read, needed, once};
 
 macro_rules! statistics {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What a device's pool holds and has done. Sizes are in bytes.
+        /// The statistics of a device's memory pool. Sizes are in bytes.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct PoolStatistics {
@@ -14,12 +14,12 @@ macro_rules! statistics {
         }
 
         impl PoolStatistics {
-            /// Every number with its name.
+            /// Returns every number with its name.
             pub fn named(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($name), self.$name),)*]
             }
 
-            pub(crate) fn read(reader: &mut Reader<'_>) -> Read<PoolStatistics> {
+            pub(crate) fn read(reader: &mut JsonReader<'_>) -> Read<PoolStatistics> {
                 $(let mut $name = None;)*
                 reader.object(|reader, key| match key {
                     $(stringify!($name) => {
@@ -35,44 +35,44 @@ macro_rules! statistics {
 }
 
 statistics! {
-    /// Of blocks in use by buffers.
+    /// Bytes of blocks in use by buffers.
     live_bytes,
-    /// The most that `live_bytes` ever was.
+    /// The peak of `live_bytes`.
     peak_live_bytes,
-    /// Asked for by the buffers that are alive; the rest of `live_bytes` is rounding.
+    /// Bytes requested by live buffers; the rest of `live_bytes` is rounding.
     requested_bytes,
-    /// The most that `requested_bytes` ever was.
+    /// The peak of `requested_bytes`.
     peak_requested_bytes,
-    /// Of blocks kept for re-use.
+    /// Bytes of blocks cached for reuse.
     cached_bytes,
-    /// Of memory that the driver has given and not got back.
+    /// Bytes obtained from the driver and not returned.
     reserved_bytes,
-    /// The most that `reserved_bytes` ever was.
+    /// The peak of `reserved_bytes`.
     peak_reserved_bytes,
-    /// Of the largest cached block, or of several side by side.
+    /// Bytes of the largest cached block, or of the largest run of adjacent ones.
     largest_cached_bytes,
-    /// Buffers asked for.
+    /// Buffers requested.
     requests,
-    /// Those that a cached block served.
+    /// Requests served by a cached block.
     hits,
-    /// Allocations asked of the driver: segments or pages of memory.
+    /// Allocations from the driver: segments or pages of memory.
     driver_allocations,
-    /// Those given back to the driver.
+    /// Allocations returned to the driver.
     driver_frees,
-    /// Pages given an address.
+    /// Pages mapped at an address.
     maps,
-    /// Pages whose address was taken away.
+    /// Pages unmapped from an address.
     unmaps,
-    /// Blocks cut in two.
+    /// Blocks split in two.
     splits,
-    /// Blocks joined with a neighbour.
+    /// Blocks merged with a neighbour.
     merges,
-    /// Blocks of one stream given to another, which was made to wait.
+    /// Blocks of one stream given to another, which had to wait.
     hand_overs,
 }
 
 impl PoolStatistics {
-    /// How much of what is cached is not in the largest piece: 0 where all is one piece.
+    /// Returns the fraction of cached bytes outside the largest block: 0 if all are in one block.
     pub fn fragmentation(&self) -> f64 {
         if self.cached_bytes == 0 {
             return 0.0;

@@ -1,37 +1,37 @@
-//! What a program asked of the pool, in order, and its form as JSON.
+//! Traces: a program's requests to the pool, in order, and their JSON form.
 //!
-//! A trace holds no addresses and no times: only sizes, streams and the order of requests and frees, which is all that
-//! fragmentation depends on. So one that was recorded on a device can be replayed anywhere.
+//! A trace has no addresses and no times, only sizes, streams and the order of requests and frees. Fragmentation
+//! depends on nothing else, so a trace recorded on a device can be replayed anywhere.
 
 use std::fmt::Write;
 
-use super::json::{Read, Reader, Wrong, needed, once, write_string};
+use super::json::{JsonError, JsonReader, Read, needed, once, write_string};
 use super::snapshot::read_head;
 use crate::error::{Error, Result};
 
 const FORMAT: &str = "selvedge-memory-trace";
 const VERSION: u64 = 1;
 
-/// One thing that a program asked of the pool.
+/// One request of a program to the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceEvent {
-    /// A buffer was made.
+    /// The creation of a buffer.
     Allocate {
         /// The stream, numbered from 1 by first appearance.
         stream: u32,
-        /// As asked for, in bytes; at least 1.
+        /// The requested bytes; at least 1.
         bytes: u64,
     },
-    /// A buffer was dropped.
+    /// The drop of a buffer.
     Free {
-        /// Which: the number of its allocation in the trace, from 0.
+        /// The index of its allocation in the trace, from 0.
         allocation: u32,
     },
 }
 
-/// Requests and frees of a device's pool in order.
+/// The requests and frees of a device's pool, in order.
 ///
-/// As JSON the events are arrays: `[stream,bytes]` is a request, `[allocation]` the free of the request with this number,
+/// In JSON the events are arrays: `[stream,bytes]` is a request, and `[allocation]` frees the request with this index,
 /// counted from 0.
 ///
 /// ```
@@ -43,19 +43,19 @@ pub enum TraceEvent {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryTrace {
-    /// Where it was recorded.
+    /// The device that it was recorded on.
     pub device: String,
-    /// What was asked, in order.
+    /// The events, in order.
     pub events: Vec<TraceEvent>,
 }
 
 impl MemoryTrace {
-    /// How many of the events are requests.
+    /// The number of requests among the events.
     pub fn requests(&self) -> usize {
         self.events.iter().filter(|event| matches!(event, TraceEvent::Allocate { .. })).count()
     }
 
-    /// The trace as JSON.
+    /// Returns the trace as JSON.
     pub fn to_json(&self) -> String {
         let mut out = String::with_capacity(128 + self.events.len() * 10);
         // Writing to a `String` cannot fail.
@@ -77,19 +77,19 @@ impl MemoryTrace {
         out
     }
 
-    /// Reads what [`to_json`](Self::to_json) wrote.
+    /// Parses the output of [`to_json`](Self::to_json).
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] that says where the text is not a trace: also where a buffer is freed twice, or before
-    /// it was made.
+    /// [`Error::InvalidArgument`] with the position of the first error, including a buffer that is freed twice or
+    /// before its allocation.
     pub fn from_json(text: &str) -> Result<MemoryTrace> {
-        read(&mut Reader::new(text))
-            .map_err(|Wrong { found, wanted }| Error::invalid("reading a memory trace", found, wanted))
+        read(&mut JsonReader::new(text))
+            .map_err(|JsonError { found, wanted }| Error::invalid("reading a memory trace", found, wanted))
     }
 }
 
-fn read(reader: &mut Reader<'_>) -> Read<MemoryTrace> {
+fn read(reader: &mut JsonReader<'_>) -> Read<MemoryTrace> {
     let (mut format, mut version, mut device, mut events) = (None, None, None, None);
     reader.object(|reader, key| match key {
         "format" | "version" => read_head(reader, key, (FORMAT, &mut format), (VERSION, &mut version)),
@@ -111,16 +111,16 @@ fn read(reader: &mut Reader<'_>) -> Read<MemoryTrace> {
     Ok(trace)
 }
 
-fn read_events(reader: &mut Reader<'_>) -> Read<Vec<TraceEvent>> {
+fn read_events(reader: &mut JsonReader<'_>) -> Read<Vec<TraceEvent>> {
     let mut events = Vec::new();
-    // Whether each allocation so far is alive.
+    // For each allocation so far, true while it is alive.
     let mut alive = Vec::new();
     reader.array(|reader| {
         let (mut numbers, mut count) = ([0; 2], 0);
         reader.array(|reader| {
             let number = reader.number()?;
             match numbers.get_mut(count) {
-                Some(place) => *place = number,
+                Some(position) => *position = number,
                 None => return Err(reader.wrong("one or two numbers")),
             }
             count += 1;
@@ -129,7 +129,7 @@ fn read_events(reader: &mut Reader<'_>) -> Read<Vec<TraceEvent>> {
         let event = match (count, numbers) {
             (2, [stream, bytes]) => {
                 let stream = u32::try_from(stream).ok().filter(|&stream| stream > 0);
-                // Freed by a number of 32 bits.
+                // A trace numbers allocations by 32 bits.
                 let (Some(stream), 1.., true) = (stream, bytes, u32::try_from(alive.len()).is_ok()) else {
                     return Err(reader.wrong("a stream from 1 to 2^32 - 1 and at least one byte before this"));
                 };

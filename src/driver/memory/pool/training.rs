@@ -1,9 +1,9 @@
-//! A generator of traces like those of training: heavy-tailed sizes, layers forward and backward, several streams.
+//! A generator of traces that resemble training: heavy-tailed sizes, layers forward and backward, several streams.
 //!
-//! One model after another is made and trained for some steps. A step allocates the activations of its layers going
-//! forward, with workspaces in between, and frees them going backward, where gradients live until the update; sequence
-//! lengths vary from step to step, so no two steps ask for quite the same sizes. Now and then an evaluation runs with
-//! other sizes, a checkpoint is written, and small tensors (losses, metrics, masks) of any age come and go throughout.
+//! One model after another is created and trained for some steps. A step allocates the activations of its layers going
+//! forward, with workspaces in between, and frees them going backward, where gradients live until the update. Sequence
+//! lengths vary from step to step, so no two steps request quite the same sizes. Occasionally an evaluation with other
+//! sizes runs, or a checkpoint is written. Small tensors (losses, metrics, masks) of any age come and go throughout.
 
 use super::trace::{MemoryTrace, TraceEvent};
 
@@ -12,7 +12,7 @@ const COMPUTE: u32 = 1;
 const COPIES: u32 = 2;
 const COMMUNICATION: u32 = 3;
 
-/// A small generator (xorshift64*), so that traces are the same everywhere.
+/// A small random generator (xorshift64*), so that traces are the same on every machine.
 struct Random(u64);
 
 impl Random {
@@ -79,13 +79,13 @@ impl Writer {
         }
     }
 
-    /// A tensor that is needed only for a moment.
+    /// Allocates and frees a short-lived tensor.
     fn brief(&mut self, stream: u32, bytes: u64) {
         let allocation = self.allocate(stream, bytes);
         self.free(allocation);
     }
 
-    /// Small tensors that come now and go at any time.
+    /// Allocates and frees small tensors of any age.
     fn sprinkle(&mut self) {
         for _ in 0..self.random.below(4) {
             let bytes = self.random.small();
@@ -100,7 +100,7 @@ impl Writer {
         }
     }
 
-    /// One model: its weights, some hundred steps, its end.
+    /// Generates one model: its weights, some hundred steps, its end.
     fn model(&mut self) {
         let layers = 4 + self.random.below(32);
         let width = 256 * (1 + self.random.below(10));
@@ -108,7 +108,7 @@ impl Writer {
         let mut kept = vec![self.allocate(COMPUTE, vocabulary * width * 2)];
         for _ in 0..layers {
             for weight in [3 * width * width, width * width, 4 * width * width, 4 * width * width] {
-                // Half precision; the optimiser keeps three times that in full precision.
+                // Half precision; the optimiser stores three times that in full precision.
                 kept.push(self.allocate(COMPUTE, weight * 2));
                 kept.push(self.allocate(COMPUTE, weight * 12));
                 kept.push(self.allocate(COMPUTE, width * 4));
@@ -176,10 +176,10 @@ impl Writer {
 }
 
 impl MemoryTrace {
-    /// A trace like that of training with this many requests; the same seed gives the same trace.
+    /// Generates a trace that resembles training, with this many requests. The same seed gives the same trace.
     ///
-    /// Sizes are heavy-tailed, from 512 bytes to gigabytes: weights that stay, activations that are freed in reverse order,
-    /// gradients, workspaces, lengths that vary from step to step, on a few streams, with evaluations in between.
+    /// Sizes are heavy-tailed, from 512 bytes to gigabytes: permanent weights, activations freed in reverse order,
+    /// gradients, workspaces, and lengths that vary from step to step, on a few streams, with evaluations in between.
     pub fn training_like(seed: u64, requests: u32) -> MemoryTrace {
         let mut writer = Writer {
             events: Vec::new(),

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Found, Heap};
-use crate::driver::memory::pool::arena::{After, COMPLETE, State};
-use crate::driver::memory::pool::backing::{Backing, Returned};
+use super::{Heap, ObtainedBlock};
+use crate::driver::memory::pool::arena::{COMPLETE, FreeAfter, NodeState};
+use crate::driver::memory::pool::backing::{Backing, ReturnedBlock};
 use crate::driver::memory::pool::class::class_of;
 use crate::error::{Error, Result};
 
@@ -21,7 +21,7 @@ impl Random {
     }
 }
 
-/// A driver that knows what is mapped where, and panics where it is asked for what cannot be.
+/// A driver that tracks every mapping, and panics on an invalid request.
 #[derive(Default)]
 struct Checked {
     paged: bool,
@@ -31,14 +31,14 @@ struct Checked {
     pages: HashMap<u64, (u64, Option<u64>)>,
     /// Bytes and handle by address.
     mapped: BTreeMap<u64, (u64, u64)>,
-    granted: BTreeMap<u64, u64>,
+    accessible: BTreeMap<u64, u64>,
     segments: BTreeMap<u64, u64>,
     capacity: u64,
     taken: u64,
-    /// How far each stream is on the device.
+    /// The progress of each stream on the device.
     done: HashMap<u64, u64>,
-    /// What is in use or may still be: by address, bytes and the stream and place that end it.
-    busy: BTreeMap<u64, (u64, After)>,
+    /// Memory that may be in use, by address: bytes, and the stream and position that end the use.
+    busy: BTreeMap<u64, (u64, FreeAfter)>,
     live: u64,
     peak: u64,
     fails: u64,
@@ -55,10 +55,10 @@ impl Checked {
 
     fn is_idle(&self, address: u64, bytes: u64) -> bool {
         let before = self.busy.range(..address + bytes).rev();
-        // Blocks do not overlap, so the nearest ones tell.
+        // Blocks do not overlap, so the nearest ones decide.
         before
             .take_while(|(at, (length, _))| **at + length > address)
-            .all(|(_, (_, after))| after.place <= self.done.get(&after.owner).copied().unwrap_or(0))
+            .all(|(_, (_, after))| after.position <= self.done.get(&after.owner).copied().unwrap_or(0))
     }
 }
 
@@ -113,11 +113,11 @@ impl Backing for Checked {
         Ok(())
     }
 
-    fn grant(&mut self, address: u64, bytes: u64) -> Result<()> {
+    fn set_access(&mut self, address: u64, bytes: u64) -> Result<()> {
         self.may_fail()?;
         let mapped: u64 = self.mapped.range(address..address + bytes).map(|(_, (bytes, _))| bytes).sum();
-        assert_eq!(mapped, bytes, "a grant of what is not mapped");
-        self.granted
+        assert_eq!(mapped, bytes, "access to memory that is not mapped");
+        self.accessible
             .extend(self.mapped.range(address..address + bytes).map(|(&at, &(bytes, _))| (at, bytes)));
         Ok(())
     }
@@ -128,7 +128,7 @@ impl Backing for Checked {
         let mut total = 0;
         for at in addresses {
             let (bytes, page) = self.mapped.remove(&at).unwrap();
-            self.granted.remove(&at);
+            self.accessible.remove(&at);
             self.pages.get_mut(&page).unwrap().1 = None;
             total += bytes;
         }
@@ -163,15 +163,15 @@ impl Backing for Checked {
         true
     }
 
-    fn drain(&mut self, _returned: &mut Vec<Returned>) {}
+    fn drain(&mut self, _returned: &mut Vec<ReturnedBlock>) {}
 
     fn peak_live(&mut self, more: u64) -> u64 {
         self.peak.max(self.live + more)
     }
 }
 
-/// Books and blocks agree, neighbours that may be one block are one, and all memory is where it should be.
-fn check(heap: &Heap, driver: &Checked, live: &BTreeMap<u64, (u64, Found)>) {
+/// Checks that counts match the blocks, that mergeable neighbours are merged, and that all memory is accounted for.
+fn check(heap: &Heap, driver: &Checked, live: &BTreeMap<u64, (u64, ObtainedBlock)>) {
     let (mut out, mut memory) = (0, 0);
     for range in heap.ranges() {
         let mut end = range[0].address;
@@ -180,24 +180,26 @@ fn check(heap: &Heap, driver: &Checked, live: &BTreeMap<u64, (u64, Found)>) {
             end = node.end();
             let before = at.checked_sub(1).map(|before| range[before].state);
             match (before, node.state) {
-                (Some(State::Unmapped), State::Unmapped) => panic!("two blocks without memory side by side"),
-                (Some(State::Free(a)), State::Free(b)) => assert_ne!(a.owner, b.owner, "not joined"),
+                (Some(NodeState::Unmapped), NodeState::Unmapped) => {
+                    panic!("two blocks without memory side by side")
+                }
+                (Some(NodeState::Free(a)), NodeState::Free(b)) => assert_ne!(a.owner, b.owner, "not joined"),
                 _ => {}
             }
-            if let State::Out(_) = node.state {
+            if let NodeState::Out(_) = node.state {
                 out += 1;
                 assert_eq!(live[&node.address].0, node.bytes);
             }
-            if node.state != State::Unmapped {
+            if node.state != NodeState::Unmapped {
                 memory += node.bytes;
-                let granted: u64 = driver
-                    .granted
+                let accessible: u64 = driver
+                    .accessible
                     .range(..node.end())
                     .rev()
                     .take_while(|(at, bytes)| **at + **bytes > node.address)
                     .map(|(&at, bytes)| (at + bytes).min(node.end()) - at.max(node.address))
                     .sum();
-                assert!(!driver.paged || granted == node.bytes, "a block without memory or access");
+                assert!(!driver.paged || accessible == node.bytes, "a block without memory or access");
             }
         }
     }
@@ -206,18 +208,18 @@ fn check(heap: &Heap, driver: &Checked, live: &BTreeMap<u64, (u64, Found)>) {
     assert_eq!(driver.taken, heap.reserved);
 }
 
-/// `prompt`: the device is never behind.
+/// `prompt`: the device never lags.
 fn run(seed: u64, paged: bool, failing: bool, prompt: bool) {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let mut driver = Checked { paged, next: 1 << 30, capacity: 1 << 32, ..Checked::default() };
     let mut heap = Heap::new(1 << 31, None);
-    let mut live: BTreeMap<u64, (u64, Found)> = BTreeMap::new();
+    let mut live: BTreeMap<u64, (u64, ObtainedBlock)> = BTreeMap::new();
     let mut streams: HashMap<u64, u64> = HashMap::new();
-    let (mut place, mut within, mut grown) = (0, 0u64, 0u64);
+    let (mut position, mut within, mut grown) = (0, 0u64, 0u64);
     for step in 0..4000 {
-        place += 1;
+        position += 1;
         if prompt {
-            (1..=3).for_each(|stream| _ = driver.done.insert(stream, place));
+            (1..=3).for_each(|stream| _ = driver.done.insert(stream, position));
         }
         if failing {
             driver.fails = random.below(8);
@@ -240,12 +242,12 @@ fn run(seed: u64, paged: bool, failing: bool, prompt: bool) {
                 if heap.reserved > before {
                     grown += 1;
                     within += u64::from(heap.reserved <= driver.peak + driver.peak / 10 + super::SLACK);
-                    // What is promised. More than a tenth it becomes about once in 25 000 growths, where every hole that is
-                    // large enough lies in pages that are partly used.
+                    // The guaranteed bound. It exceeds a tenth about once in 25 000 growths, when every sufficient hole
+                    // lies in pages that are partly used.
                     let promised = driver.peak + driver.peak / 20 * 3 + super::SLACK;
                     assert!(!paged || !prompt || heap.reserved <= promised, "{} reserved", heap.reserved);
                 }
-                // Whoever used these bytes is this stream, is done, or is waited for.
+                // The last user of these bytes is this stream, is done, or is waited for.
                 let end = found.address + bytes;
                 let old: Vec<u64> = driver
                     .busy
@@ -256,11 +258,11 @@ fn run(seed: u64, paged: bool, failing: bool, prompt: bool) {
                     .collect();
                 for at in old {
                     let (length, after) = driver.busy[&at];
-                    let done = after.place <= driver.done.get(&after.owner).copied().unwrap_or(0);
-                    let waits = after.owner == found.after.owner && after.place <= found.after.place;
+                    let done = after.position <= driver.done.get(&after.owner).copied().unwrap_or(0);
+                    let waits = after.owner == found.after.owner && after.position <= found.after.position;
                     assert!(after.owner == stream || done || waits, "given away in use: {after:?} {found:?}");
                     driver.busy.remove(&at);
-                    // What sticks out is still the other's.
+                    // The parts outside the block still belong to the earlier use.
                     if at < found.address {
                         driver.busy.insert(at, (found.address - at, after));
                     }
@@ -268,7 +270,7 @@ fn run(seed: u64, paged: bool, failing: bool, prompt: bool) {
                         driver.busy.insert(end, (at + length - end, after));
                     }
                 }
-                driver.busy.insert(found.address, (bytes, After { owner: stream, place: u64::MAX }));
+                driver.busy.insert(found.address, (bytes, FreeAfter { owner: stream, position: u64::MAX }));
                 assert!(live.insert(found.address, (bytes, found)).is_none(), "given twice");
                 streams.insert(found.address, stream);
             }
@@ -280,13 +282,13 @@ fn run(seed: u64, paged: bool, failing: bool, prompt: bool) {
                 };
                 live.remove(&address);
                 driver.live -= bytes;
-                let after = After { owner: streams[&address], place };
+                let after = FreeAfter { owner: streams[&address], position };
                 driver.busy.insert(address, (bytes, after));
                 heap.give_back(found.index, bytes, after);
             }
             94..99 => {
                 let done = driver.done.entry(stream).or_default();
-                *done = (*done).max(place.saturating_sub(random.below(200)));
+                *done = (*done).max(position.saturating_sub(random.below(200)));
             }
             _ => {
                 let trimmed = heap.trim(&mut driver);
@@ -304,7 +306,7 @@ fn run(seed: u64, paged: bool, failing: bool, prompt: bool) {
     assert!(!paged || !prompt || within + 1 >= grown, "{within} of {grown} growths within the bound");
     driver.fails = 0;
     for (_, (bytes, found)) in live {
-        heap.give_back(found.index, bytes, After { owner: COMPLETE, place: 0 });
+        heap.give_back(found.index, bytes, FreeAfter { owner: COMPLETE, position: 0 });
     }
     driver.busy.clear();
     (1..=3).for_each(|stream| _ = driver.done.insert(stream, u64::MAX));
@@ -339,9 +341,9 @@ fn holes_serve_what_is_larger_than_any_of_them() {
         blocks.push(found);
     }
     let reserved = heap.reserved;
-    // Every other one, so that no two are neighbours.
+    // Every other block, so that no two are neighbours.
     for found in blocks.iter().step_by(2) {
-        heap.give_back(found.index, 32 << 20, After { owner: 1, place: 1 });
+        heap.give_back(found.index, 32 << 20, FreeAfter { owner: 1, position: 1 });
         driver.live -= 32 << 20;
     }
     driver.done.insert(1, 1);

@@ -1,14 +1,14 @@
-//! The driver as the heap sees it: pages by virtual memory management where the device has it, else segments.
+//! The heap's backing by a driver: pages by virtual memory management if the device supports it, else segments.
 //!
-//! None of the calls made here for pages waits for running kernels (measured on H200, driver 580); giving back a segment
-//! does, so that is left to trims.
+//! None of the page calls made here waits for running kernels (measured on H200, driver 580). Freeing a segment does,
+//! so only a trim does it.
 
 use std::sync::Arc;
 
-use super::arena::After;
-use super::backing::{Backing, Returned};
-use super::mode::Mode;
-use super::order::{OF_GROUP, Orders, empty_front};
+use super::arena::FreeAfter;
+use super::backing::{Backing, ReturnedBlock};
+use super::mode::PoolMode;
+use super::order::{GROUP_POSITION, Orders, drain_cache};
 use crate::driver::attribute::Attribute;
 use crate::driver::context::{OUT_OF_MEMORY, SUCCESS, call};
 use crate::driver::device::{Device, DeviceState};
@@ -20,11 +20,11 @@ use crate::sys::driver::{
 };
 
 /// A driver, for the length of one visit to the heap.
-pub(crate) struct World<'a> {
+pub(crate) struct DriverBacking<'a> {
     pub(crate) device: &'static DeviceState,
     pub(crate) orders: &'a mut Orders,
     pub(crate) granularity: Option<u64>,
-    /// Streams that were looked at: dropped when the heap is left.
+    /// Streams in use, which are dropped after the heap's lock is released.
     pub(crate) held: &'a mut Vec<Arc<StreamState>>,
 }
 
@@ -40,7 +40,7 @@ fn properties(device: &DeviceState) -> CUmemAllocationProp_v1 {
     }
 }
 
-/// The right of a device to use memory, or that it has none.
+/// Returns the access rights of a device to memory.
 pub(crate) fn access(device: &DeviceState, may: bool) -> CUmemAccessDesc {
     let flags = if may {
         CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE
@@ -50,7 +50,7 @@ pub(crate) fn access(device: &DeviceState, may: bool) -> CUmemAccessDesc {
     CUmemAccessDesc { location: location(device), flags }
 }
 
-/// This device, then all others that may use its memory.
+/// Returns the rights of this device and of all devices that may use its memory.
 pub(crate) fn users(device: &'static DeviceState) -> Vec<CUmemAccessDesc> {
     let others = DeviceState::opened();
     let peers =
@@ -59,10 +59,11 @@ pub(crate) fn users(device: &'static DeviceState) -> Vec<CUmemAccessDesc> {
 }
 
 impl DeviceState {
-    /// The smallest page, where the device has virtual memory management and the mode wants it. The context is current.
-    pub(crate) fn page_granularity(&'static self, mode: Mode) -> Result<Option<u64>> {
+    /// Returns the smallest page, if the device has virtual memory management and the mode uses it. The context must be
+    /// current.
+    pub(crate) fn page_granularity(&'static self, mode: PoolMode) -> Result<Option<u64>> {
         let supported = Attribute::VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED;
-        if mode != Mode::Cached || Device(self).attribute(supported)? == 0 {
+        if mode != PoolMode::Cached || Device(self).attribute(supported)? == 0 {
             return Ok(None);
         }
         let mut bytes = 0usize;
@@ -72,7 +73,7 @@ impl DeviceState {
         Ok(Some((bytes as u64).next_power_of_two()))
     }
 
-    /// Lets a device use mapped memory, or not any more. The context is current.
+    /// Sets devices' access rights to mapped memory. The context must be current.
     pub(crate) fn set_access(
         &'static self,
         address: u64,
@@ -83,7 +84,7 @@ impl DeviceState {
         unsafe { call!(self, cuMemSetAccess(address, bytes as usize, rights.as_ptr(), rights.len())) }
     }
 
-    /// A status, where having no memory is no error.
+    /// Checks a status, where a lack of memory returns false.
     fn memory_status(&self, call: &'static str, status: crate::sys::driver::CUresult) -> Result<bool> {
         match status.0 {
             SUCCESS => Ok(true),
@@ -92,7 +93,7 @@ impl DeviceState {
         }
     }
 
-    /// A driver allocation; none where there is no memory. The context is current.
+    /// Allocates driver memory; `None` if there is no memory. The context must be current.
     pub(crate) fn allocate_of_driver(&self, bytes: u64) -> Result<Option<u64>> {
         let mut address = 0u64;
         // SAFETY: the pointer is to a local; the device's context is current.
@@ -101,7 +102,7 @@ impl DeviceState {
     }
 }
 
-impl Backing for World<'_> {
+impl Backing for DriverBacking<'_> {
     fn granularity(&self) -> Option<u64> {
         self.granularity
     }
@@ -115,7 +116,7 @@ impl Backing for World<'_> {
     }
 
     fn unreserve(&mut self, address: u64, bytes: u64) -> Result<()> {
-        // SAFETY: the range was reserved so, nothing is mapped in it, and it is given back once.
+        // SAFETY: the range was reserved so, nothing is mapped in it, and it is freed once.
         unsafe { call!(self.device, cuMemAddressFree(address, bytes as usize)) }
     }
 
@@ -137,7 +138,7 @@ impl Backing for World<'_> {
         unsafe { call!(self.device, cuMemMap(address, bytes as usize, 0, page, 0)) }
     }
 
-    fn grant(&mut self, address: u64, bytes: u64) -> Result<()> {
+    fn set_access(&mut self, address: u64, bytes: u64) -> Result<()> {
         self.device.set_access(address, bytes, &users(self.device))
     }
 
@@ -151,7 +152,7 @@ impl Backing for World<'_> {
     }
 
     fn free(&mut self, address: u64) -> Result<()> {
-        // SAFETY: the segment is the heap's, and every use of it is done.
+        // SAFETY: the segment belongs to the heap, and every use of it is done.
         unsafe { call!(self.device, cuMemFree(address)) }
     }
 
@@ -163,23 +164,23 @@ impl Backing for World<'_> {
         self.orders.can_wait(owner)
     }
 
-    fn drain(&mut self, returned: &mut Vec<Returned>) {
-        for entry in self.device.pool.books.fronts() {
-            empty_front(&entry, self.orders, returned);
+    fn drain(&mut self, returned: &mut Vec<ReturnedBlock>) {
+        for entry in self.device.pool.accounting.caches() {
+            drain_cache(&entry, self.orders, returned);
         }
         for (block, owner, events) in self.device.pool.take_inbox() {
             let after = if events.is_empty() {
-                After::NOTHING
+                FreeAfter::NOTHING
             } else {
                 self.orders.add_group(owner, events);
-                After { owner, place: OF_GROUP }
+                FreeAfter { owner, position: GROUP_POSITION }
             };
-            returned.push(Returned { index: block.index, bytes: block.bytes as u64, after });
+            returned.push(ReturnedBlock { index: block.index, bytes: block.bytes as u64, after });
         }
-        self.device.pool.books.forget_gone();
+        self.device.pool.accounting.forget_gone();
     }
 
     fn peak_live(&mut self, more: u64) -> u64 {
-        self.device.pool.books.peak_with(more)
+        self.device.pool.accounting.peak_with(more)
     }
 }
