@@ -1,7 +1,7 @@
-//! The calls of NVRTC.
+//! Calls of NVRTC.
 //!
-//! Its functions may be called from several threads at once, as long as no two share a program (NVRTC's documentation, "Thread
-//! safety"), and a [`Session`] never leaves the call that made it; so nothing here locks.
+//! Its functions may be called from several threads at once if no two share a program (NVRTC's documentation, "Thread
+//! safety"). A [`Session`] never leaves the call that created it, so nothing here locks.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr;
@@ -13,34 +13,34 @@ use crate::error::{CompilationDetails, Error, Result};
 use crate::sys::nvrtc::{nvrtcProgram, nvrtcResult};
 use crate::sys::{NvrtcApi, Status, call, call_raw};
 
-/// The C++ of programs that name none: what NVRTC takes by itself from 12.0 on. 11 would take C++03.
+/// The default dialect, which is NVRTC's own from 12.0 on. NVRTC 11 defaults to C++03.
 const DIALECT: &str = "--std=c++17";
 
-/// What a compilation gives.
+/// The result of a compilation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Output {
     /// A cubin, or PTX without the terminating zero.
     pub(super) image: Vec<u8>,
-    /// The PTX that a cubin was assembled from; empty where the image is the PTX.
+    /// The PTX that a cubin was assembled from; empty if the image is the PTX.
     pub(super) ptx: Vec<u8>,
-    /// What was printed, empty where nothing was.
+    /// The compiler's output; may be empty.
     pub(super) log: String,
     /// Each expression with its lowered name.
     pub(super) names: Vec<(String, String)>,
 }
 
-/// NVRTC's version.
+/// Returns NVRTC's version.
 pub(super) fn version(api: &NvrtcApi) -> (i32, i32) {
     (api.loaded.number / 1000, api.loaded.number % 1000 / 10)
 }
 
-/// Compute capabilities that an NVRTC compiles for, times ten, ascending.
+/// Returns the compute capabilities that NVRTC compiles for, times ten, ascending.
 pub(super) fn architectures(api: &NvrtcApi) -> Result<Vec<u32>> {
     let mut count: c_int = 0;
-    // SAFETY: the place outlives the call.
+    // SAFETY: the pointer outlives the call.
     unsafe { call!(api, nvrtcGetNumSupportedArchs(&mut count)) }?;
     let mut numbers: Vec<c_int> = vec![0; usize::try_from(count).unwrap_or(0)];
-    // SAFETY: there is room for as many as were just counted, and the number is fixed for a library.
+    // SAFETY: the buffer has the count just returned, which is fixed for a library.
     unsafe { call!(api, nvrtcGetSupportedArchs(numbers.as_mut_ptr())) }?;
     let mut architectures: Vec<u32> =
         numbers.into_iter().filter_map(|number| u32::try_from(number).ok()).collect();
@@ -48,7 +48,7 @@ pub(super) fn architectures(api: &NvrtcApi) -> Result<Vec<u32>> {
     Ok(architectures)
 }
 
-/// The ISA of the PTX that NVRTC writes. It is in no function's answer, so it is read off a program.
+/// Returns the ISA of the PTX that NVRTC generates. No function returns it, so it is read from a compiled program.
 pub(super) fn isa(api: &'static NvrtcApi) -> Result<(i32, i32)> {
     let newest = architectures(api)?.into_iter().max().unwrap_or_default();
     let target: Target = format!("compute_{newest}").parse()?;
@@ -61,18 +61,18 @@ pub(super) fn isa(api: &'static NvrtcApi) -> Result<(i32, i32)> {
     })
 }
 
-/// Reads `8.0`.
+/// Parses `8.0`.
 pub(super) fn pair(text: &str) -> Option<(i32, i32)> {
     let (major, minor) = text.trim().split_once('.')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Compiles.
+/// Compiles a program.
 ///
 /// # Errors
 ///
-/// [`Error::Compilation`] with the log, [`Error::InvalidArgument`] for text with a zero in it or a target that this NVRTC does not
-/// know, [`Error::Library`] where NVRTC fails without a word.
+/// [`Error::Compilation`] with the log, [`Error::InvalidArgument`] for text with a zero byte or a target that this
+/// NVRTC does not know, [`Error::Library`] if NVRTC fails without a log.
 pub(super) fn compile(api: &'static NvrtcApi, program: &Program, target: Target) -> Result<Output> {
     let known = architectures(api)?;
     if !known.contains(&target.architecture()) {
@@ -93,7 +93,7 @@ pub(super) fn compile(api: &'static NvrtcApi, program: &Program, target: Target)
     options.extend(program.options.iter().map(String::as_str));
     let options = strings("an option", options.into_iter())?;
     let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
-    // SAFETY: the program is ours; the pointers are as many as is said, to terminated texts that outlive the call.
+    // SAFETY: the program is ours; the array has that many pointers, to terminated texts that outlive the call.
     let status = unsafe {
         call_raw!(api, nvrtcCompileProgram(session.program, pointers.len() as c_int, pointers.as_ptr()))
     }?;
@@ -123,13 +123,13 @@ pub(super) fn compile(api: &'static NvrtcApi, program: &Program, target: Target)
         return Err(Error::invalid(
             "Program::compile",
             format!("options {:?}, with which NVRTC writes no image for {target}", program.options),
-            "options that leave a PTX or cubin, so none of link-time optimisation",
+            "options that produce PTX or a cubin; remove those for link-time optimisation",
         ));
     }
     Ok(Output { image, ptx, log: report.log, names })
 }
 
-/// Texts for C.
+/// Converts texts to C strings.
 fn strings<'a>(what: &'static str, texts: impl Iterator<Item = &'a str>) -> Result<Vec<CString>> {
     texts.map(|text| string(what, text)).collect()
 }
@@ -144,7 +144,7 @@ fn string(what: &'static str, text: &str) -> Result<CString> {
     })
 }
 
-/// A program of NVRTC, destroyed at the end.
+/// An NVRTC program, destroyed on drop.
 struct Session {
     api: &'static NvrtcApi,
     program: nvrtcProgram,
@@ -160,7 +160,7 @@ impl Session {
         let texts: Vec<*const c_char> = texts.iter().map(|text| text.as_ptr()).collect();
         let mut raw: nvrtcProgram = ptr::null_mut();
         let count = names.len() as c_int;
-        // SAFETY: all texts are terminated and outlive the call, which copies them; both lists are as long as is said.
+        // SAFETY: all texts are terminated and outlive the call, which copies them; both lists have the stated length.
         unsafe {
             call!(
                 api,
@@ -177,13 +177,13 @@ impl Session {
         Ok(Session { api, program: raw })
     }
 
-    /// What was printed. Paths and source lines may be in any encoding.
+    /// Returns the compiler's output. Paths and source lines may be in any encoding.
     fn log(&self) -> Result<String> {
         let mut size = 0;
-        // SAFETY: the program is ours and the place outlives the call.
+        // SAFETY: the program is ours and the pointer outlives the call.
         unsafe { call!(self.api, nvrtcGetProgramLogSize(self.program, &mut size)) }?;
         let bytes = self.fill(size, |place| {
-            // SAFETY: there is room for as much as was just asked for.
+            // SAFETY: the buffer has the size just returned.
             unsafe { call!(self.api, nvrtcGetProgramLog(self.program, place)) }
         })?;
         Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned())
@@ -191,10 +191,10 @@ impl Session {
 
     fn ptx(&self) -> Result<Vec<u8>> {
         let mut size = 0;
-        // SAFETY: the program is ours and the place outlives the call.
+        // SAFETY: the program is ours and the pointer outlives the call.
         unsafe { call!(self.api, nvrtcGetPTXSize(self.program, &mut size)) }?;
         let mut text = self.fill(size, |place| {
-            // SAFETY: there is room for as much as was just asked for.
+            // SAFETY: the buffer has the size just returned.
             unsafe { call!(self.api, nvrtcGetPTX(self.program, place)) }
         })?;
         while text.last() == Some(&0) {
@@ -205,10 +205,10 @@ impl Session {
 
     fn cubin(&self) -> Result<Vec<u8>> {
         let mut size = 0;
-        // SAFETY: the program is ours and the place outlives the call.
+        // SAFETY: the program is ours and the pointer outlives the call.
         unsafe { call!(self.api, nvrtcGetCUBINSize(self.program, &mut size)) }?;
         self.fill(size, |place| {
-            // SAFETY: there is room for as much as was just asked for.
+            // SAFETY: the buffer has the size just returned.
             unsafe { call!(self.api, nvrtcGetCUBIN(self.program, place)) }
         })
     }
@@ -221,7 +221,7 @@ impl Session {
 
     fn lowered_name(&self, expression: &CStr) -> Result<String> {
         let mut name: *const c_char = ptr::null();
-        // SAFETY: the program is ours and compiled, and the place outlives the call.
+        // SAFETY: the program is ours and compiled, and the pointer outlives the call.
         unsafe { call!(self.api, nvrtcGetLoweredName(self.program, expression.as_ptr(), &mut name)) }?;
         if name.is_null() {
             return Err(nvrtcResult::NVRTC_ERROR_INTERNAL_ERROR
@@ -242,7 +242,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // SAFETY: the program is ours and nothing uses it any more. A failure leaves memory behind and nothing else.
+        // SAFETY: the program is ours and nothing uses it any more. A failure only leaks memory.
         let _ = unsafe { call!(self.api, nvrtcDestroyProgram(&mut self.program)) };
     }
 }

@@ -1,23 +1,24 @@
-//! NVRTC's log, with the source line and a caret under every place that it names.
+//! NVRTC's log, with the source line and a caret for every position in it.
 //!
-//! From 12.1 on NVRTC prints them itself; older ones name the line alone, which is of little use where the text was made up by a
-//! program and is in no file. There the caret stands under what the message quotes, or under the line's first letter.
+//! NVRTC prints these itself from 12.1 on. Older versions print only the line number, which does not help if a program
+//! generated the text and no file has it. For those the caret points at the text that the message quotes, or at the
+//! line's first letter.
 //!
-//! What must stay true: nothing that NVRTC said is lost; only the first error is moved to the front.
+//! Invariants: nothing that NVRTC printed is lost; only the first error is moved to the start.
 
-/// The places that a log names.
-pub(super) struct Report {
+/// An annotated log, and the position of the first error.
+pub(super) struct AnnotatedLog {
     /// The log, with source lines and carets, the first error first.
     pub(super) log: String,
-    /// The first error's file, empty where it has no place.
+    /// The first error's file; empty if it has no position.
     pub(super) file: String,
-    /// Its line, from 1; 0 where it has no place.
+    /// Its line, from 1; 0 if it has no position.
     pub(super) line: u32,
-    /// Its column, from 1; 0 where it is not known.
+    /// Its column, from 1; 0 if it is not known.
     pub(super) column: u32,
 }
 
-/// The line `file(12): error: message`, taken apart.
+/// The parts of a line `file(12): error: message`.
 struct Head<'a> {
     file: &'a str,
     line: u32,
@@ -27,7 +28,7 @@ struct Head<'a> {
 
 impl<'a> Head<'a> {
     fn parse(text: &'a str) -> Option<Head<'a>> {
-        // The message may have such a `): ` too, so the first one counts.
+        // The message may contain `): ` too, so the first one counts.
         let (place, rest) = text.split_once("): ")?;
         let (file, line) = place.rsplit_once('(')?;
         let line = line.parse().ok().filter(|line| *line > 0)?;
@@ -38,9 +39,9 @@ impl<'a> Head<'a> {
     }
 }
 
-/// Completes a log. `source` gives the text of a file that NVRTC was handed.
-pub(super) fn annotate<'s>(log: &str, source: impl Fn(&str) -> Option<&'s str>) -> Report {
-    let mut report = Report { log: String::new(), file: String::new(), line: 0, column: 0 };
+/// Annotates a log. `source` returns the text of a file that was passed to NVRTC.
+pub(super) fn annotate<'s>(log: &str, source: impl Fn(&str) -> Option<&'s str>) -> AnnotatedLog {
+    let mut report = AnnotatedLog { log: String::new(), file: String::new(), line: 0, column: 0 };
     let mut blocks: Vec<String> = Vec::new();
     let mut first_error = None;
     for lines in blocks_of(log.trim_end_matches(['\0', '\n', ' '])) {
@@ -73,7 +74,7 @@ pub(super) fn annotate<'s>(log: &str, source: impl Fn(&str) -> Option<&'s str>) 
     report
 }
 
-/// The lines of each message: from one head to the next; what comes before the first and the count at the end are alone.
+/// The lines of each message, from one head to the next. Lines before the first and the final count are separate.
 fn blocks_of(log: &str) -> Vec<Vec<&str>> {
     let mut blocks: Vec<Vec<&str>> = vec![Vec::new()];
     for line in log.lines() {
@@ -87,15 +88,15 @@ fn blocks_of(log: &str) -> Vec<Vec<&str>> {
     blocks
 }
 
-/// The column of a line that is a caret and blanks alone; NVRTC indents source by two.
+/// Returns the column of a line with only a caret and blanks. NVRTC indents source by two.
 fn caret_column(line: &str) -> Option<u32> {
     let before = line.trim_end().strip_suffix('^')?;
     let blank = before.len() >= 2 && before.chars().all(char::is_whitespace);
     blank.then(|| (before.chars().count() - 1) as u32)
 }
 
-/// Where in the line the message points: at the first thing that it quotes and the line has as a whole word, else at the start.
-/// Counted in characters.
+/// Returns the column that the message points at, in characters: the first text that it quotes and that the line
+/// contains as a whole word, else the start.
 fn likely_column(line: &str, message: &str) -> usize {
     let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
     for quoted in message.split('"').skip(1).step_by(2).filter(|quoted| !quoted.is_empty()) {
@@ -111,7 +112,7 @@ fn likely_column(line: &str, message: &str) -> usize {
     line.chars().take_while(|letter| letter.is_whitespace()).count()
 }
 
-/// The line and the caret under a character of it, in NVRTC's own form. Tabs stay tabs, so that the caret stands right.
+/// Returns the line, and a caret under one of its characters, in NVRTC's own form. Tabs stay tabs, to align the caret.
 fn excerpt(line: &str, at: usize) -> String {
     let indent: String =
         line.chars().take(at).map(|letter| if letter == '\t' { '\t' } else { ' ' }).collect();
@@ -124,7 +125,7 @@ mod tests {
 
     const SOURCE: &str = "#include \"h.cuh\"\nvoid f(float *x) {\n\tint unused;\n    x[0] = y + xy;\n}\n";
 
-    fn annotated(log: &str) -> Report {
+    fn annotated(log: &str) -> AnnotatedLog {
         annotate(log, |name| (name == "a.cu").then_some(SOURCE))
     }
 

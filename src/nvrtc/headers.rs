@@ -1,12 +1,12 @@
-//! The headers that every program can include, whatever is installed.
+//! The crate's own headers, which every program can include.
 //!
-//! They are handed to NVRTC with each program, as text. A header of the program's own with the same name takes the place of one
-//! of these. They count as part of the program: a change of one changes what the cache looks for.
+//! They are passed to NVRTC with each program, as text. A header of the program with the same name replaces one of
+//! these. They count as part of the program: a change of one changes the cache key.
 
-/// A name for `#include`, and the text behind it.
+/// A name for `#include`, and the text of the header.
 pub(super) type Header = (&'static str, &'static str);
 
-/// Answers `<cstdint>`: the names in `std` too.
+/// The text for `<cstdint>`: declares the names in `std` too.
 const CSTDINT: &str = "#pragma once\n#include <selvedge/integers.cuh>\n\
     namespace std {\n\
     using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t;\n\

@@ -1,25 +1,26 @@
-//! The files outside a program that it can read: what `#include` finds on disk.
+//! The files on disk that a program can include.
 //!
-//! NVRTC looks for a quoted name among the headers that it was handed, in the folders of the file that includes it and of the source
-//! (by the program's name, so in the current folder for `saxpy.cu`), and in those of `-I`. What it reads there decides what comes of
-//! the program, so the cache's key must have it. The texts are searched for directives, whether these take part or not: more files
-//! than needed cost a compilation too much at most, and one that is missed would give an old image.
+//! NVRTC searches for a quoted name among the passed headers, in the folders of the including file and of the source
+//! (by the program's name, so in the current folder for `saxpy.cu`), and in the `-I` folders. The contents of these
+//! files decide the result, so the cache key includes them. This module searches the texts for directives, even
+//! inactive ones: an unnecessary file costs at most an extra compilation, but a missed one would return an outdated
+//! image.
 //!
-//! What must stay true: every file that NVRTC reads for a program is found here, or the program is not cached. The one gap is
-//! `__has_include` of a macro, which is taken for false.
+//! Invariants: every file that NVRTC reads for a program is found here, or the program is not cached. The one gap is
+//! `__has_include` of a macro, which is treated as false.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::program::Program;
 
-/// Why a program cannot be cached.
+/// The reason why a program cannot be cached.
 pub(super) type Reason = String;
 
-/// Options by which NVRTC reads or writes other files: precompiled headers and reports of time.
+/// Options by which NVRTC reads or writes other files: precompiled headers and time reports.
 const WITH_FILES: &[&str] = &["pch", "create-pch", "use-pch", "pch-dir", "time", "fdevice-time-trace"];
 
-/// The files that the program may read, by path, with what is in them.
+/// Returns the files that the program may read, by path, with their contents.
 pub(super) fn outside(program: &Program) -> Result<BTreeMap<PathBuf, Vec<u8>>, Reason> {
     if let Some(option) = program.options_named(WITH_FILES).next() {
         return Err(format!("the option {option} has to do with a file"));
@@ -33,7 +34,7 @@ pub(super) fn outside(program: &Program) -> Result<BTreeMap<PathBuf, Vec<u8>>, R
         search.look_for(name, Path::new(""))?;
     }
     search.read(&program.source, &folder_of(&program.name))?;
-    // The crate's own name none but each other.
+    // The crate's own headers include only each other.
     for (name, text) in &program.headers {
         search.read(text, &folder_of(name))?;
     }
@@ -50,15 +51,15 @@ fn folder_of(name: &str) -> PathBuf {
 
 struct Search<'a> {
     program: &'a Program,
-    /// Where every name is looked for.
+    /// The folders that every name is searched in.
     folders: Vec<PathBuf>,
     found: BTreeMap<PathBuf, Vec<u8>>,
-    /// Those that were not searched for directives so far.
+    /// Files that were not yet searched for directives.
     open: Vec<PathBuf>,
 }
 
 impl Search<'_> {
-    /// Looks for all that a text includes. `folder` is that of its file.
+    /// Finds everything that a text includes. `folder` is that of its file.
     fn read(&mut self, text: &str, folder: &Path) -> Result<(), Reason> {
         for name in names_in(&joined(text)) {
             let name =
@@ -68,13 +69,13 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Takes every file of this name, since which of them counts is NVRTC's choice.
+    /// Adds every file of this name, since NVRTC chooses among them.
     fn look_for(&mut self, name: &str, folder: &Path) -> Result<(), Reason> {
         if self.program.all_headers().any(|(known, _)| known == name) {
             return Ok(());
         }
         let folders = std::iter::once(folder).chain(self.folders.iter().map(PathBuf::as_path));
-        // An absolute name takes the place of the folder.
+        // An absolute name replaces the folder.
         let paths: Vec<PathBuf> =
             folders.map(|folder| folder.join(name)).filter(|path| path.is_file()).collect();
         for path in paths {
@@ -88,14 +89,14 @@ impl Search<'_> {
     }
 }
 
-/// A text as the preprocessor takes it: with continued lines joined, and `#` for its digraph.
+/// Returns a text in preprocessed form: with continued lines joined, and `#` for its digraph.
 fn joined(text: &str) -> String {
     text.replace("\\\r\n", "").replace("\\\n", "").replace("%:", "#")
 }
 
-/// What a joined text includes, or asks for by `__has_include`: names, or the directive where there is no name.
+/// Returns the names that a joined text includes, or queries by `__has_include`, or the directive if it has no name.
 ///
-/// Comments are not taken out, since what looks like one may stand in a text; but they are looked behind.
+/// Comments are not removed, since a string may contain similar text; but the search skips leading ones.
 fn names_in(text: &str) -> impl Iterator<Item = Result<&str, &str>> {
     let directives = text.match_indices('#').filter_map(|(at, sign)| {
         let rest = behind_comments(text.get(at + sign.len()..)?).strip_prefix("include")?;
@@ -115,7 +116,7 @@ fn names_in(text: &str) -> impl Iterator<Item = Result<&str, &str>> {
     directives.chain(questions)
 }
 
-/// The rest of a text behind blanks and comments at its start; the end of a line is no blank.
+/// Returns the rest of a text after blanks and comments at its start. The end of a line is not a blank.
 fn behind_comments(text: &str) -> &str {
     let mut rest = text;
     loop {
@@ -127,7 +128,7 @@ fn behind_comments(text: &str) -> &str {
     }
 }
 
-/// The name in quotes or angles at the start of a text's first line.
+/// Returns the name in quotes or angle brackets at the start of a text's first line.
 fn quoted(text: &str) -> Option<&str> {
     let end = match text.bytes().next()? {
         b'"' => '"',

@@ -1,16 +1,16 @@
-//! A program's text with all that decides what comes of it, and what came.
+//! Programs: source text with all inputs of a compilation, and the result.
 
 use std::fmt;
 use std::fmt::Display;
 
-use super::cache::{Cache, Key};
+use super::cache::{Cache, CacheKey};
 use super::compiler::{self, Output};
 use super::headers::HEADERS;
 use super::target::Target;
 use super::{includes, lookup};
 use crate::error::{Error, Result};
 
-/// CUDA C++ source with all that decides what comes of it.
+/// CUDA C++ source with its options, headers and requested names.
 ///
 /// ```no_run
 /// use selvedge::nvrtc::{Cache, Program, Target};
@@ -28,14 +28,14 @@ use crate::error::{Error, Result};
 pub struct Program {
     pub(super) name: String,
     pub(super) source: String,
-    /// The program's own headers, each name once.
+    /// The program's own headers, with unique names.
     pub(super) headers: Vec<(String, String)>,
     pub(super) options: Vec<String>,
     pub(super) expressions: Vec<String>,
 }
 
 impl Program {
-    /// A program of this source. The name is for messages, such as `saxpy.cu`.
+    /// Creates a program of this source. The name appears in messages, such as `saxpy.cu`.
     pub fn new(name: impl Into<String>, source: impl Into<String>) -> Program {
         Program {
             name: name.into(),
@@ -46,7 +46,8 @@ impl Program {
         }
     }
 
-    /// Adds a header, for `#include "name"` and `#include <name>`. One of the same name, the crate's own too, is replaced.
+    /// Adds a header, for `#include "name"` and `#include <name>`. It replaces one of the same name, including the
+    /// crate's own.
     pub fn header(mut self, name: impl Into<String>, text: impl Into<String>) -> Program {
         let name = name.into();
         self.headers.retain(|(other, _)| *other != name);
@@ -54,8 +55,8 @@ impl Program {
         self
     }
 
-    /// Adds an option as NVRTC takes it, such as `--use_fast_math`. The architecture is none: it comes from the target. Without
-    /// `--std` the dialect is C++17, with every NVRTC.
+    /// Adds an NVRTC option, such as `--use_fast_math`. The target sets the architecture, so an option must not. The
+    /// default dialect is C++17 with every NVRTC; `--std` selects another.
     pub fn option(mut self, option: impl Into<String>) -> Program {
         self.options.push(option.into());
         self
@@ -66,8 +67,8 @@ impl Program {
         self.option(format!("--define-macro={}={value}", name.as_ref()))
     }
 
-    /// Asks for an instance of a template, or a name in a namespace: `scale<float>`, `ours::fill`. [`Compiled::lowered_name`] then has
-    /// its name in the image. `extern "C"` kernels need none: the image has them under their own names.
+    /// Requests a template instance, or a name in a namespace: `scale<float>`, `ours::fill`. [`Compiled::lowered_name`]
+    /// then returns its name in the image. `extern "C"` kernels need no request.
     pub fn expression(mut self, expression: impl Into<String>) -> Program {
         let expression = expression.into();
         if !self.expressions.contains(&expression) {
@@ -76,14 +77,14 @@ impl Program {
         self
     }
 
-    /// Compiles, or takes what came of the same program before from the cache.
+    /// Compiles the program, or returns an earlier result from the cache.
     ///
     /// # Errors
     ///
-    /// [`Error::Compilation`] for a program that does not compile, with the place and NVRTC's log; [`Error::InvalidArgument`] for
-    /// an option that names an architecture, text with a zero in it, or a target that NVRTC does not know;
-    /// [`Error::LibraryUnavailable`] without NVRTC. A cache that cannot be read or written is no error: it is reported to
-    /// [`log`], and the program is compiled.
+    /// [`Error::Compilation`] for a program that does not compile, with the position and NVRTC's log;
+    /// [`Error::InvalidArgument`] for an option that sets an architecture, text with a zero byte, or a target that
+    /// NVRTC does not know; [`Error::LibraryUnavailable`] without NVRTC. A cache that cannot be read or written is
+    /// reported to [`log`], and the program is compiled.
     pub fn compile(&self, target: Target, cache: &Cache) -> Result<Compiled> {
         self.check_options()?;
         let key = self.key(target, cache);
@@ -91,7 +92,7 @@ impl Program {
         Ok(Compiled { target, output, is_from_cache })
     }
 
-    /// Compiles, and puts the result in the place of what the cache has: for an image that the driver refused.
+    /// Compiles the program and replaces its cache entry, for an image that the driver refused.
     ///
     /// # Errors
     ///
@@ -103,8 +104,8 @@ impl Program {
         Ok(Compiled { target, output, is_from_cache: false })
     }
 
-    /// What decides what comes of this program, beside NVRTC; `None` where it is not to be cached.
-    fn key(&self, target: Target, cache: &Cache) -> Option<Key> {
+    /// Returns the hash of everything that decides the result, except NVRTC; `None` if the program cannot be cached.
+    fn key(&self, target: Target, cache: &Cache) -> Option<CacheKey> {
         if !cache.is_usable() {
             return None;
         }
@@ -115,7 +116,7 @@ impl Program {
                 return None;
             }
         };
-        let mut key = Key::new("program");
+        let mut key = CacheKey::new("program");
         key.add_all([self.name.as_str(), &self.source, &target.to_string()].into_iter());
         key.add_all(self.all_headers().flat_map(|(name, text)| [name, text]));
         key.add_all(self.options.iter().map(String::as_str));
@@ -127,7 +128,7 @@ impl Program {
         Some(key)
     }
 
-    /// Refuses options that say again, or otherwise, what the target says.
+    /// Refuses options that set the architecture.
     fn check_options(&self) -> Result<()> {
         let named = self.options_named(&["gpu-architecture", "arch"]).next();
         named.map_or(Ok(()), |option| {
@@ -136,17 +137,18 @@ impl Program {
         })
     }
 
-    /// Whether an option says which C++ it is.
+    /// Returns whether an option selects the C++ dialect.
     pub(super) fn names_dialect(&self) -> bool {
         self.options_named(&["std"]).next().is_some()
     }
 
-    /// The options of these names, given as `--name=value`, `-name=value`, `-name value` or alone.
+    /// Returns the options of these names, given as `--name=value`, `-name=value`, `-name value` or alone.
     pub(super) fn options_named<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
         self.options.iter().map(String::as_str).filter(move |option| names.contains(&split(option).0))
     }
 
-    /// The values of these options: behind the name, or in the next option. A name of one letter may have its value right behind it.
+    /// Returns the values of these options: in the option itself, or in the next one. A one-letter name may be joined
+    /// to its value.
     pub(super) fn values_of<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
         let next = self.options.iter().skip(1).map(String::as_str).chain([""]);
         self.options.iter().zip(next).filter_map(move |(option, next)| {
@@ -159,14 +161,14 @@ impl Program {
         })
     }
 
-    /// The program's headers, and those of the crate that it does not replace.
+    /// Returns the program's headers, and those of the crate that it does not replace.
     pub(super) fn all_headers(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
         let own = self.headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
         let replaced = |name: &str| self.headers.iter().any(|(own, _)| own == name);
         own.chain(HEADERS.iter().copied().filter(move |(name, _)| !replaced(name)))
     }
 
-    /// The text of a file as NVRTC names it in its log.
+    /// Returns the text of a file by its name in NVRTC's log.
     pub(super) fn text_of(&self, file: &str) -> Option<&str> {
         if file == self.name {
             return Some(&self.source);
@@ -175,7 +177,7 @@ impl Program {
     }
 }
 
-/// An option's name without dashes, and the value behind `=` or a blank.
+/// Returns an option's name without dashes, and the value after `=` or a blank.
 fn split(option: &str) -> (&str, &str) {
     let option = option.trim();
     let option = option.strip_prefix("--").or_else(|| option.strip_prefix('-')).unwrap_or("");
@@ -183,7 +185,7 @@ fn split(option: &str) -> (&str, &str) {
     (name, value.trim())
 }
 
-/// What a compilation gave.
+/// The result of a compilation.
 #[derive(Clone)]
 pub struct Compiled {
     pub(super) target: Target,
@@ -197,34 +199,34 @@ impl Compiled {
         &self.output.image
     }
 
-    /// The PTX: the image itself, or what a cubin was assembled from. It tells more than the cubin: see
-    /// [`Device::load_described`](crate::driver::Device::load_described).
+    /// The PTX: the image itself, or the text that a cubin was assembled from. It has parameter kinds, which a cubin
+    /// lacks: see [`Device::load_described`](crate::driver::Device::load_described).
     pub fn ptx(&self) -> &[u8] {
         if self.target.is_ptx() { &self.output.image } else { &self.output.ptx }
     }
 
-    /// What it was compiled for.
+    /// The target of the compilation.
     pub fn target(&self) -> Target {
         self.target
     }
 
-    /// The compiler's warnings, with source lines and carets; empty where there were none.
+    /// The compiler's warnings, with source lines and carets; empty without warnings.
     pub fn log(&self) -> &str {
         &self.output.log
     }
 
-    /// The name in the image of what was asked for by [`Program::expression`].
+    /// Returns the name in the image for an expression of [`Program::expression`].
     pub fn lowered_name(&self, expression: &str) -> Option<&str> {
         let found = self.output.names.iter().find(|(asked, _)| asked == expression);
         found.map(|(_, lowered)| lowered.as_str())
     }
 
-    /// Every expression with its name in the image, as they were asked for.
+    /// Every expression with its name in the image, in order of request.
     pub fn lowered_names(&self) -> &[(String, String)] {
         &self.output.names
     }
 
-    /// Whether it came from the cache.
+    /// Returns whether the result came from the cache.
     pub fn is_from_cache(&self) -> bool {
         self.is_from_cache
     }

@@ -1,7 +1,7 @@
-//! What a program is compiled for, and what is best for a device.
+//! Compilation targets, and the best target for a device.
 //!
-//! Machine code needs no assembler at load time and is chosen wherever this NVRTC knows the device. For a device that is newer than
-//! NVRTC, PTX of the newest architecture below it is left for the driver to assemble, which the driver can only where it is as
+//! Machine code needs no assembler at load time, and is chosen if this NVRTC knows the device. For a device newer than
+//! NVRTC, the target is PTX of the newest architecture below it. The driver assembles it, which requires a driver as
 //! new as that PTX.
 
 use std::fmt;
@@ -11,7 +11,7 @@ use super::cache::Cache;
 use super::lookup;
 use crate::error::{Error, Result};
 
-/// What is compiled for: `sm_80` gives machine code (a cubin), `compute_80` PTX.
+/// A compilation target: `sm_80` selects machine code (a cubin), `compute_80` PTX.
 ///
 /// ```
 /// use selvedge::nvrtc::Target;
@@ -27,47 +27,47 @@ pub struct Target {
     ptx: bool,
     /// Ten times the compute capability, such as 90.
     architecture: u32,
-    /// Instructions beyond those that later architectures have too: `a` for this one alone, `f` for its family.
+    /// Instructions that later architectures lack: `a` for this architecture alone, `f` for its family.
     suffix: Option<char>,
 }
 
-/// What an NVRTC can compile for.
+/// The architectures and versions that an NVRTC supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Abilities {
+pub(super) struct Capabilities {
     pub(super) version: (i32, i32),
     /// Ascending.
     pub(super) architectures: Vec<u32>,
 }
 
 impl Target {
-    /// The best for a device of this compute capability, under a driver that takes PTX up to `driver_isa`: machine code with the
-    /// architecture's own instructions (`sm_90a`, `sm_86`) where this NVRTC knows it, and PTX of the newest architecture below where
-    /// it does not.
+    /// Returns the best target for a device of this compute capability, under a driver that accepts PTX up to
+    /// `driver_isa`. It is machine code with the architecture's own instructions (`sm_90a`, `sm_86`) if this NVRTC
+    /// knows it, and otherwise PTX of the newest architecture below.
     ///
-    /// What NVRTC can do is remembered in [`Cache::standard`], so that a process which finds all in the cache need not load it.
+    /// [`Cache::standard`] stores NVRTC's capabilities, so a process with a complete cache need not load it.
     ///
     /// # Errors
     ///
-    /// [`Error::UnsupportedImage`] where the device is older than all that NVRTC knows, or the PTX would be too new for the driver;
-    /// [`Error::LibraryUnavailable`] without NVRTC.
+    /// [`Error::UnsupportedImage`] if the device is older than all that NVRTC supports, or the PTX would be too new for
+    /// the driver; [`Error::LibraryUnavailable`] without NVRTC.
     pub fn for_device(capability: (i32, i32), driver_isa: (i32, i32)) -> Result<Target> {
         Target::for_device_in(capability, driver_isa, &Cache::standard())
     }
 
-    /// [`Target::for_device`] that remembers what NVRTC can do in this cache.
+    /// As [`Target::for_device`], with NVRTC's capabilities stored in this cache.
     ///
     /// # Errors
     ///
     /// As [`Target::for_device`].
     pub fn for_device_in(capability: (i32, i32), driver_isa: (i32, i32), cache: &Cache) -> Result<Target> {
-        let abilities = lookup::abilities(cache)?;
-        match best(capability, &abilities) {
+        let capabilities = lookup::capabilities(cache)?;
+        match best(capability, &capabilities) {
             Some(target) => Ok(target),
-            None => ptx(capability, driver_isa, &abilities, || lookup::isa(cache)),
+            None => ptx(capability, driver_isa, &capabilities, || lookup::isa(cache)),
         }
     }
 
-    /// PTX for a device of this compute capability, of its own architecture or the newest below that NVRTC knows.
+    /// Returns the PTX target for a device: its own architecture, or the newest below that NVRTC knows.
     ///
     /// # Errors
     ///
@@ -76,7 +76,7 @@ impl Target {
         Target::ptx_for_device_in(capability, driver_isa, &Cache::standard())
     }
 
-    /// [`Target::ptx_for_device`] that remembers what NVRTC can do in this cache.
+    /// As [`Target::ptx_for_device`], with NVRTC's capabilities stored in this cache.
     ///
     /// # Errors
     ///
@@ -86,10 +86,10 @@ impl Target {
         driver_isa: (i32, i32),
         cache: &Cache,
     ) -> Result<Target> {
-        ptx(capability, driver_isa, &lookup::abilities(cache)?, || lookup::isa(cache))
+        ptx(capability, driver_isa, &lookup::capabilities(cache)?, || lookup::isa(cache))
     }
 
-    /// Whether PTX comes of it, not machine code.
+    /// Returns whether the target is PTX, not machine code.
     pub fn is_ptx(self) -> bool {
         self.ptx
     }
@@ -101,7 +101,7 @@ impl Target {
         (architecture / 10, architecture % 10)
     }
 
-    /// Ten times the compute capability, as NVRTC counts.
+    /// Ten times the compute capability, in NVRTC's notation.
     pub(super) fn architecture(self) -> u32 {
         self.architecture
     }
@@ -112,28 +112,28 @@ fn architecture_of((major, minor): (i32, i32)) -> Option<u32> {
     u32::try_from(number).ok().filter(|number| (10..1000).contains(number))
 }
 
-/// Machine code for exactly this device, where NVRTC knows it.
-fn best(capability: (i32, i32), abilities: &Abilities) -> Option<Target> {
+/// Returns machine code for exactly this device, if NVRTC knows it.
+fn best(capability: (i32, i32), capabilities: &Capabilities) -> Option<Target> {
     let architecture = architecture_of(capability)?;
     // From 9.0 on, architectures have instructions of their own; NVRTC knows those names from 12.0 on.
-    let own = architecture >= 90 && abilities.version >= (12, 0);
-    let known = abilities.architectures.contains(&architecture);
+    let own = architecture >= 90 && capabilities.version >= (12, 0);
+    let known = capabilities.architectures.contains(&architecture);
     known.then_some(Target { ptx: false, architecture, suffix: own.then_some('a') })
 }
 
-/// PTX of the newest architecture that NVRTC knows and the device runs, if the driver takes it.
+/// Returns PTX of the newest architecture that NVRTC knows and the device runs, if the driver accepts it.
 fn ptx(
     capability: (i32, i32),
     driver_isa: (i32, i32),
-    abilities: &Abilities,
+    capabilities: &Capabilities,
     isa: impl FnOnce() -> Result<(i32, i32)>,
 ) -> Result<Target> {
-    let (major, minor) = abilities.version;
+    let (major, minor) = capabilities.version;
     let device = format!("a device of compute capability {}.{}", capability.0, capability.1);
     let below = |known: &&u32| architecture_of(capability).is_some_and(|wanted| **known <= wanted);
-    let Some(&architecture) = abilities.architectures.iter().filter(below).max() else {
+    let Some(&architecture) = capabilities.architectures.iter().filter(below).max() else {
         return Err(Error::UnsupportedImage {
-            found: format!("NVRTC {major}.{minor} compiles for {}", list(&abilities.architectures)),
+            found: format!("NVRTC {major}.{minor} compiles for {}", list(&capabilities.architectures)),
             wanted: format!("{device} needs an older NVRTC: name one by SELVEDGE_LIBNVRTC"),
         });
     };
@@ -150,7 +150,7 @@ fn ptx(
     Ok(Target { ptx: true, architecture, suffix: None })
 }
 
-/// `50, 52, 90` for the errors.
+/// Formats `50, 52, 90` for errors.
 pub(super) fn list(architectures: &[u32]) -> String {
     architectures.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
@@ -167,7 +167,7 @@ impl FromStr for Target {
 
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for what is no architecture's name.
+    /// [`Error::InvalidArgument`] for an unknown name.
     fn from_str(name: &str) -> Result<Target> {
         let parse = || {
             let (ptx, rest) = match name.strip_prefix("sm_") {
@@ -197,14 +197,14 @@ impl FromStr for Target {
 mod tests {
     use super::*;
 
-    fn abilities(version: (i32, i32), architectures: &[u32]) -> Abilities {
-        Abilities { version, architectures: architectures.to_vec() }
+    fn capabilities(version: (i32, i32), architectures: &[u32]) -> Capabilities {
+        Capabilities { version, architectures: architectures.to_vec() }
     }
 
     fn target(
         capability: (i32, i32),
         driver_isa: (i32, i32),
-        known: &Abilities,
+        known: &Capabilities,
         isa: (i32, i32),
     ) -> Result<String> {
         let target = match best(capability, known) {
@@ -231,8 +231,8 @@ mod tests {
 
     #[test]
     fn a_known_device_gets_machine_code() {
-        let old = abilities((11, 8), &[75, 80, 86, 90]);
-        let new = abilities((12, 9), &[75, 80, 86, 90, 100, 120]);
+        let old = capabilities((11, 8), &[75, 80, 86, 90]);
+        let new = capabilities((12, 9), &[75, 80, 86, 90, 100, 120]);
         assert_eq!(target((8, 6), (1, 0), &new, (8, 8)).unwrap(), "sm_86");
         assert_eq!(target((9, 0), (1, 0), &new, (8, 8)).unwrap(), "sm_90a");
         assert_eq!(target((12, 0), (1, 0), &new, (8, 8)).unwrap(), "sm_120a");
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn an_unknown_device_gets_ptx_of_the_newest_below() {
-        let known = abilities((12, 0), &[50, 80, 90]);
+        let known = capabilities((12, 0), &[50, 80, 90]);
         assert_eq!(target((12, 0), (8, 0), &known, (8, 0)).unwrap(), "compute_90");
         assert_eq!(target((8, 9), (8, 8), &known, (8, 0)).unwrap(), "compute_80");
         let error = target((12, 0), (7, 8), &known, (8, 0)).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! An entry's bytes: what a compilation gave, under its key, with a checksum.
+//! The file format of an entry: the result of a compilation, under its key, with a checksum.
 //!
 //! ```text
 //! "selvedge image 2\n"   17 bytes
@@ -11,20 +11,20 @@
 //! image
 //! ```
 //!
-//! What must stay true: whatever bytes a file has, reading them gives what was written under that key, or says what is wrong. The
-//! key is inside too, so that a file under a wrong name is no entry.
+//! Invariants: reading any bytes returns the data written under that key, or the reason why not. The file contains the
+//! key, so that a file under a wrong name is not accepted.
 
 use sha2::{Digest, Sha256};
 
-use super::key::Key;
+use super::key::CacheKey;
 use crate::nvrtc::compiler::Output;
 
 const MAGIC: &[u8] = b"selvedge image 2\n";
 const DIGEST: usize = 32;
 const HEAD: usize = MAGIC.len() + 2 * DIGEST;
 
-/// What the file of an entry holds.
-pub(super) fn encode(key: &Key, output: &Output) -> Vec<u8> {
+/// Encodes an entry.
+pub(super) fn encode(key: &CacheKey, output: &Output) -> Vec<u8> {
     let mut payload = Vec::with_capacity(output.image.len() + output.log.len() + 256);
     put(&mut payload, output.log.as_bytes());
     payload.extend((output.names.len() as u64).to_le_bytes());
@@ -42,12 +42,12 @@ fn put(to: &mut Vec<u8>, bytes: &[u8]) {
     to.extend(bytes);
 }
 
-fn checksum(key: &Key, payload: &[u8]) -> [u8; DIGEST] {
+fn checksum(key: &CacheKey, payload: &[u8]) -> [u8; DIGEST] {
     Sha256::new().chain_update(key.bytes()).chain_update(payload).finalize().into()
 }
 
-/// Reads an entry, or says why it is none.
-pub(super) fn decode(key: &Key, bytes: &[u8]) -> Result<Output, &'static str> {
+/// Decodes an entry, or returns the reason why it is invalid.
+pub(super) fn decode(key: &CacheKey, bytes: &[u8]) -> Result<Output, &'static str> {
     let (Some(head), Some(payload)) = (bytes.get(..HEAD), bytes.get(HEAD..)) else {
         return Err(if bytes.is_empty() { "it is empty" } else { "it ends early" });
     };
@@ -109,8 +109,8 @@ mod tests {
         }
     }
 
-    fn key(text: &str) -> Key {
-        let mut key = Key::new("test");
+    fn key(text: &str) -> CacheKey {
+        let mut key = CacheKey::new("test");
         key.add(text.as_bytes());
         key.finish()
     }

@@ -1,11 +1,11 @@
-//! The files of a cache: how they are written, found, used and removed while other processes do the same.
+//! The files of a cache: writing, finding, using and removing them while other processes do the same.
 //!
-//! An entry is written to a file of its own beside its place and renamed there, so its name never stands for half of it, whoever is
-//! killed when. What a killed writer leaves is swept by a later one. The time of change of an entry is that of its last use, and past
-//! the limit those used longest ago go first. Nobody locks: every step is one call of the system, and any of them may find that another
-//! process was faster.
+//! An entry is written to a temporary file in the folder and renamed, so its name never refers to a partial file,
+//! whenever the writer is killed. A later writer removes the leftovers. The modification time of an entry is that of
+//! its last use; beyond the limit the least recently used entries are removed first. There are no locks: every step is
+//! one system call, and any of them may find that another process was faster.
 //!
-//! What must stay true: only files that are named as ours are removed, and no failure reaches a compilation.
+//! Invariants: only files with names of this cache are removed; no failure reaches a compilation.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -13,23 +13,23 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// The end of an entry's name, behind 64 digits.
+/// The suffix of an entry's name, after 64 digits.
 const ENTRY: &str = ".image";
-/// The end of an unfinished entry's name.
+/// The suffix of an unfinished entry's name.
 const UNFINISHED: &str = ".new";
-/// Past this age nobody is still writing a file.
+/// The age after which an unfinished file is abandoned.
 const ABANDONED: Duration = Duration::from_secs(600);
 
-/// A file in the folder that is ours.
-struct Found {
+/// A file of this cache in the folder.
+struct CacheFile {
     path: PathBuf,
     finished: bool,
     bytes: u64,
-    /// When it was last used, or written.
+    /// The time of its last use or write.
     used: SystemTime,
 }
 
-/// Reads the entry of a name; `None` where there is none.
+/// Reads the entry of a name; `None` if there is none.
 pub(super) fn read(folder: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
     let path = entry_path(folder, name);
     match path.symlink_metadata() {
@@ -41,7 +41,7 @@ pub(super) fn read(folder: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
     .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(None) } else { Err(error) })
 }
 
-/// Notes that an entry is used now. Who may not (another user's cache) leaves it.
+/// Records that an entry is used now. Without permission (another user's cache) this does nothing.
 pub(super) fn mark_used(folder: &Path, name: &str) {
     let file = File::options().read(true).open(entry_path(folder, name));
     let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
@@ -56,7 +56,7 @@ pub(super) fn remove(folder: &Path, name: &str) {
 pub(super) fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     create(folder)?;
-    // The time, because a process of another machine or container may have the same number.
+    // Includes the time, because a process of another machine or container may have the same number.
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let unfinished = folder.join(format!("{name}.{}-{count}-{now}{UNFINISHED}", std::process::id()));
@@ -66,7 +66,7 @@ pub(super) fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
         file.set_modified(SystemTime::now())?;
         drop(file);
         match fs::rename(&unfinished, entry_path(folder, name)) {
-            // Gone, because somebody cleared the folder meanwhile: then this is cleared, too.
+            // Another process cleared the folder meanwhile: this entry is cleared, too.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             renamed => renamed,
         }
@@ -76,7 +76,7 @@ pub(super) fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Makes the folder, for its owner alone: what is in it will run.
+/// Creates the folder, for its owner alone, because its contents are executed.
 fn create(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -85,19 +85,19 @@ fn create(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Entries and their bytes, with unfinished ones counted as bytes alone.
+/// Returns the number of entries, and the bytes of entries and unfinished files.
 pub(super) fn measure(folder: &Path) -> io::Result<(u64, u64)> {
     let found = list(folder)?;
     let entries = found.iter().filter(|file| file.finished).count() as u64;
     Ok((entries, found.iter().map(|file| file.bytes).sum()))
 }
 
-/// Removes what killed writers left, and past `limit` bytes the entries used longest ago, down to nine tenths of it. Gives the bytes
-/// that are left.
+/// Removes leftovers of killed writers, and beyond `limit` bytes the least recently used entries, down to nine tenths
+/// of it. Returns the remaining bytes.
 pub(super) fn tidy(folder: &Path, limit: u64) -> io::Result<u64> {
     let now = SystemTime::now();
     let mut found = list(folder)?;
-    let abandoned = |file: &Found| {
+    let abandoned = |file: &CacheFile| {
         let age = now.duration_since(file.used).unwrap_or_default();
         !file.finished && age > ABANDONED
     };
@@ -111,7 +111,7 @@ pub(super) fn tidy(folder: &Path, limit: u64) -> io::Result<u64> {
             if bytes <= goal {
                 break;
             }
-            // Gone already where another process tidies too.
+            // Already gone if another process tidies too.
             if fs::remove_file(&file.path).is_ok() || !file.path.exists() {
                 bytes = bytes.saturating_sub(file.bytes);
             }
@@ -120,7 +120,7 @@ pub(super) fn tidy(folder: &Path, limit: u64) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Removes everything that is ours; gives the entries and bytes that were removed.
+/// Removes all files of this cache. Returns the removed entries and bytes.
 pub(super) fn clear(folder: &Path) -> io::Result<(u64, u64)> {
     let (mut entries, mut bytes) = (0, 0);
     for file in list(folder)? {
@@ -140,8 +140,8 @@ fn entry_path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}{ENTRY}"))
 }
 
-/// Every file that is ours; none where there is no folder.
-fn list(folder: &Path) -> io::Result<Vec<Found>> {
+/// Returns all files of this cache; empty without a folder.
+fn list(folder: &Path) -> io::Result<Vec<CacheFile>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -150,15 +150,15 @@ fn list(folder: &Path) -> io::Result<Vec<Found>> {
     for entry in entries {
         let entry = entry?;
         let Some(finished) = entry.file_name().to_str().and_then(kind) else { continue };
-        // One that vanished meanwhile, or is a folder, is not ours.
+        // A file that vanished meanwhile, and a folder, is skipped.
         let Some(metadata) = entry.metadata().ok().filter(|metadata| metadata.is_file()) else { continue };
         let used = metadata.modified()?;
-        found.push(Found { path: entry.path(), finished, bytes: metadata.len(), used });
+        found.push(CacheFile { path: entry.path(), finished, bytes: metadata.len(), used });
     }
     Ok(found)
 }
 
-/// Whether a file of this name is a finished entry (`true`) or an unfinished one (`false`); `None` for another's.
+/// Classifies a file name: a finished entry (`true`), an unfinished one (`false`), or neither (`None`).
 fn kind(name: &str) -> Option<bool> {
     let (digits, rest) = name.split_at_checked(64)?;
     let ours = digits.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));

@@ -1,8 +1,8 @@
-//! What an entry is found by: a hash of everything that decides what a compilation gives.
+//! Cache keys: a hash of everything that decides the result of a compilation.
 //!
-//! To it belongs which NVRTC compiles. That is its file, by path, size and time of change: the version would be in no function's
-//! answer without loading it, which takes longer than the whole lookup may. The same path with the same size and time is the same
-//! library; another path with the same library only compiles once more.
+//! The key includes the identity of NVRTC: its file's path, size and modification time. Reading its version would
+//! require loading it, which takes longer than a whole lookup. The same path with the same size and time is the same
+//! library; the same library at another path only compiles once more.
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -10,27 +10,27 @@ use std::time::UNIX_EPOCH;
 
 use sha2::{Digest, Sha256};
 
-/// Changes with anything that would make older entries wrong.
+/// Changes whenever older entries become invalid.
 const FORMAT: &str = "2";
 
-/// The key of an entry; first while parts are added, then whole.
+/// The key of an entry: incomplete while parts are added, then finished.
 #[derive(Clone)]
-pub(in crate::nvrtc) struct Key {
+pub(in crate::nvrtc) struct CacheKey {
     hash: Sha256,
     bytes: [u8; 32],
 }
 
-impl Key {
-    /// The key of a kind of entry.
-    pub(in crate::nvrtc) fn new(kind: &str) -> Key {
-        let mut key = Key { hash: Sha256::new(), bytes: [0; 32] };
+impl CacheKey {
+    /// Starts a key for a kind of entry.
+    pub(in crate::nvrtc) fn new(kind: &str) -> CacheKey {
+        let mut key = CacheKey { hash: Sha256::new(), bytes: [0; 32] };
         for part in [kind, FORMAT, env!("CARGO_PKG_VERSION")] {
             key.add(part.as_bytes());
         }
         key
     }
 
-    /// Adds a part. Its length goes first, so that no two lists of parts are alike.
+    /// Adds a part, preceded by its length, so that no two lists of parts are alike.
     pub(in crate::nvrtc) fn add(&mut self, part: &[u8]) {
         self.hash.update((part.len() as u64).to_le_bytes());
         self.hash.update(part);
@@ -42,16 +42,16 @@ impl Key {
         parts.for_each(|part| self.add(part.as_bytes()));
     }
 
-    /// Ends it with what compiles.
-    pub(in crate::nvrtc) fn of_compiler(mut self, compiler: &Identity) -> Key {
+    /// Finishes the key with the compiler's identity.
+    pub(in crate::nvrtc) fn of_compiler(mut self, compiler: &Identity) -> CacheKey {
         self.add(compiler.path.as_os_str().as_encoded_bytes());
         self.add(&compiler.size.to_le_bytes());
         self.add(&compiler.changed.to_le_bytes());
         self.finish()
     }
 
-    /// Ends it.
-    pub(super) fn finish(mut self) -> Key {
+    /// Finishes the key.
+    pub(super) fn finish(mut self) -> CacheKey {
         self.bytes = self.hash.clone().finalize().into();
         self
     }
@@ -60,13 +60,13 @@ impl Key {
         &self.bytes
     }
 
-    /// The name of its file, without the ending.
+    /// The name of the entry's file, without the suffix.
     pub(super) fn name(&self) -> String {
         self.bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
-/// A library's file as it is now.
+/// The state of a library's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::nvrtc) struct Identity {
     path: PathBuf,
@@ -76,7 +76,7 @@ pub(in crate::nvrtc) struct Identity {
 }
 
 impl Identity {
-    /// The identity of a file; `None` where the system does not tell.
+    /// Returns the identity of a file; `None` if the system does not report it.
     pub(in crate::nvrtc) fn of(file: &Path) -> Option<Identity> {
         let path = file.canonicalize().ok()?;
         let metadata: Metadata = path.metadata().ok()?;
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn name(parts: &[&str]) -> String {
-        let mut key = Key::new("test");
+        let mut key = CacheKey::new("test");
         parts.iter().for_each(|part| key.add(part.as_bytes()));
         key.finish().name()
     }

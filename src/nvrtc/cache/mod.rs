@@ -1,17 +1,17 @@
 //! A folder of compiled images, shared by processes.
 //!
-//! It saves the time of compiling: a hit is one file read and one hash, under a millisecond, and NVRTC is not even loaded for it. An
-//! entry is found by a hash of all that decides what comes of a program ([`key`]), and is held against a checksum before it is
-//! used ([`entry`]), so what is damaged, cut off or of another program is compiled again. Writing survives what can happen to a
-//! folder ([`folder`]).
+//! It saves compilation time: a hit is one file read and one hash, under a millisecond, and does not load NVRTC. An
+//! entry is found by a hash of all inputs of a compilation ([`key`]), and is checked against a checksum before use
+//! ([`entry`]), so damaged, truncated or foreign entries are compiled again. Writing tolerates failures and concurrent
+//! changes of the folder ([`folder`]).
 //!
-//! What must stay true: no state of the folder makes a compilation fail, or gives another image than compiling would (`__DATE__` and
-//! `__TIME__` aside, which stay those of the compilation). What goes wrong is said to [`log`] at level `warn`.
+//! Invariants: no state of the folder makes a compilation fail or changes its result (except `__DATE__` and `__TIME__`,
+//! which stay those of the compilation). Problems are reported to [`log`] at level `warn`.
 
 mod entry;
 mod folder;
 mod key;
-mod place;
+mod location;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,13 +20,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::compiler::Output;
 use crate::error::{Error, Result};
-pub(super) use key::{Identity, Key};
-use place::Place;
+pub(super) use key::{CacheKey, Identity};
+use location::CacheLocation;
 
 /// A folder of compiled images, shared by processes. Cheap to clone.
 ///
-/// Any number of threads, processes and machines may use one folder at once. Entries that are damaged are compiled again; where the
-/// folder cannot be written, programs are compiled each time. Files of others in the folder are left alone.
+/// Any number of threads, processes and machines may use one folder at once. Damaged entries are compiled again. If the
+/// folder cannot be written, programs are compiled each time. Foreign files in the folder are left alone.
 ///
 /// ```
 /// use selvedge::nvrtc::Cache;
@@ -40,86 +40,87 @@ use place::Place;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Cache {
-    place: Place,
+    place: CacheLocation,
     limit: u64,
-    /// The bytes in the folder, as of when this cache last looked and with what it wrote since.
+    /// The bytes in the folder at the last scan, plus the bytes written since.
     known: Arc<AtomicU64>,
 }
 
-/// Nobody looked so far.
+/// The folder was not scanned yet.
 const UNKNOWN: u64 = u64::MAX;
 
-/// What a cache holds, or what was removed from it.
+/// The contents of a cache, or of the removed part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct CacheStatistics {
     /// Finished entries: images, and a few bytes about each NVRTC that was used.
     pub entries: u64,
     /// Bytes of all files.
     pub bytes: u64,
-    /// The most bytes that the cache keeps.
+    /// The limit on the cache's bytes.
     pub limit: u64,
 }
 
 impl Cache {
-    /// What a cache keeps at most where nothing else is said: 1 GiB.
+    /// The default limit: 1 GiB.
     pub const LIMIT: u64 = 1 << 30;
 
-    /// The user's cache: the folder `SELVEDGE_CACHE` (an absolute path, or `none`), else `$XDG_CACHE_HOME/selvedge`, else
-    /// `~/.cache/selvedge` (on Windows `%LOCALAPPDATA%\selvedge`). `SELVEDGE_CACHE_LIMIT` caps it, in bytes, perhaps with K, M or G
-    /// behind the number.
+    /// Returns the user's cache: the folder `SELVEDGE_CACHE` (an absolute path, or `none`), else
+    /// `$XDG_CACHE_HOME/selvedge`, else `~/.cache/selvedge` (on Windows `%LOCALAPPDATA%\selvedge`).
+    /// `SELVEDGE_CACHE_LIMIT` sets the limit in bytes, with an optional suffix K, M or G.
     ///
-    /// A value that cannot be used turns the cache off: it is reported to [`log`] when something is compiled, and is the error of
+    /// An invalid value disables the cache. It is reported to [`log`] at the first compilation, and is the error of
     /// [`Cache::statistics`] and [`Cache::clear`].
     pub fn standard() -> Cache {
-        let (place, limit) = place::standard(&|variable| std::env::var_os(variable));
+        let (place, limit) = location::standard(&|variable| std::env::var_os(variable));
         Cache::new(place, limit.unwrap_or(Cache::LIMIT))
     }
 
-    /// The cache in this folder, which is made when something is first written. A relative path is one of the current folder now.
+    /// Returns the cache in this folder, which the first write creates. A relative path is resolved against the current
+    /// folder now.
     pub fn at(folder: impl Into<PathBuf>) -> Cache {
         let folder = folder.into();
         let absolute = std::path::absolute(&folder).unwrap_or(folder);
-        Cache::new(Place::Folder(absolute), Cache::LIMIT)
+        Cache::new(CacheLocation::Folder(absolute), Cache::LIMIT)
     }
 
-    /// No cache: everything is compiled each time.
+    /// Returns a disabled cache: everything is compiled each time.
     pub fn none() -> Cache {
-        Cache::new(Place::None, 0)
+        Cache::new(CacheLocation::None, 0)
     }
 
-    fn new(place: Place, limit: u64) -> Cache {
+    fn new(place: CacheLocation, limit: u64) -> Cache {
         Cache { place, limit, known: Arc::new(AtomicU64::new(UNKNOWN)) }
     }
 
-    /// Keeps at most this many bytes. Past it, the entries used longest ago are removed, down to nine tenths.
+    /// Sets the limit in bytes. Beyond it, the least recently used entries are removed, down to nine tenths.
     ///
-    /// Several processes may together go past it, each by what it wrote since it last looked.
+    /// Several processes together may exceed the limit, each by the bytes that it wrote since its last scan.
     pub fn with_limit(self, bytes: u64) -> Cache {
         Cache::new(self.place, bytes)
     }
 
-    /// The folder; `None` where there is no cache.
+    /// The folder; `None` for a disabled cache.
     pub fn folder(&self) -> Option<&Path> {
         match &self.place {
-            Place::Folder(folder) => Some(folder),
-            Place::None | Place::Unusable { .. } => None,
+            CacheLocation::Folder(folder) => Some(folder),
+            CacheLocation::None | CacheLocation::Unusable { .. } => None,
         }
     }
 
-    /// What the cache holds; nothing where there is none.
+    /// Returns the contents of the cache; zeros if it is disabled.
     ///
     /// # Errors
     ///
-    /// [`Error::File`] where the folder cannot be read, [`Error::InvalidArgument`] for a variable that cannot be used.
+    /// [`Error::File`] if the folder cannot be read, [`Error::InvalidArgument`] for an invalid variable.
     pub fn statistics(&self) -> Result<CacheStatistics> {
         self.of_folder("a folder that can be read", folder::measure)
     }
 
-    /// Removes everything, and says what that was.
+    /// Removes everything, and returns the removed entries and bytes.
     ///
     /// # Errors
     ///
-    /// As [`Cache::statistics`], and [`Error::File`] where a file cannot be removed.
+    /// As [`Cache::statistics`], and [`Error::File`] if a file cannot be removed.
     pub fn clear(&self) -> Result<CacheStatistics> {
         self.known.store(UNKNOWN, Ordering::Relaxed);
         self.of_folder("a folder in which files can be removed", folder::clear)
@@ -131,11 +132,11 @@ impl Cache {
         act: impl FnOnce(&Path) -> io::Result<(u64, u64)>,
     ) -> Result<CacheStatistics> {
         let (entries, bytes) = match &self.place {
-            Place::None => (0, 0),
-            Place::Unusable { variable, found, wanted } => {
+            CacheLocation::None => (0, 0),
+            CacheLocation::Unusable { variable, found, wanted } => {
                 return Err(Error::invalid(variable, found, *wanted));
             }
-            Place::Folder(folder) => act(folder).map_err(|error| Error::File {
+            CacheLocation::Folder(folder) => act(folder).map_err(|error| Error::File {
                 path: folder.display().to_string(),
                 found: error.to_string(),
                 wanted: wanted.to_owned(),
@@ -144,17 +145,17 @@ impl Cache {
         Ok(CacheStatistics { entries, bytes, limit: self.limit })
     }
 
-    /// Whether anything can be found or kept; says once why not, where that is nobody's wish.
+    /// Returns whether the cache is enabled. Warns once if an invalid variable disabled it.
     pub(super) fn is_usable(&self) -> bool {
-        if let Place::Unusable { variable, found, wanted } = &self.place {
+        if let CacheLocation::Unusable { variable, found, wanted } = &self.place {
             static SAID: std::sync::Once = std::sync::Once::new();
             SAID.call_once(|| log::warn!("nothing is cached: {variable} is {found}; wanted {wanted}"));
         }
         self.folder().is_some()
     }
 
-    /// What was kept under a key.
-    pub(super) fn find(&self, key: &Key) -> Option<Output> {
+    /// Returns the entry under a key.
+    pub(super) fn find(&self, key: &CacheKey) -> Option<Output> {
         let folder = self.folder()?;
         let name = key.name();
         let bytes = match folder::read(folder, &name) {
@@ -177,8 +178,8 @@ impl Cache {
         }
     }
 
-    /// Keeps what a compilation gave.
-    pub(super) fn keep(&self, key: &Key, output: &Output) {
+    /// Stores the result of a compilation.
+    pub(super) fn keep(&self, key: &CacheKey, output: &Output) {
         let Some(folder) = self.folder() else { return };
         let bytes = entry::encode(key, output);
         let length = bytes.len() as u64;
@@ -192,7 +193,7 @@ impl Cache {
         }
     }
 
-    /// Counts what was written, and looks into the folder where that was never done or the limit is reached.
+    /// Adds the written bytes, and scans the folder if it was never scanned or the limit is reached.
     fn count(&self, folder: &Path, written: u64) -> io::Result<()> {
         let known = self.known.load(Ordering::Relaxed);
         let sum = known.saturating_add(written);

@@ -1,15 +1,15 @@
-//! Where the user's cache is: what the environment says.
+//! The location of the user's cache, from the environment.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Where a cache is.
+/// The location of a cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum CacheLocation {
     Folder(PathBuf),
-    /// Nowhere, on purpose.
+    /// Disabled on purpose.
     None,
-    /// Nowhere, because of what a variable says.
+    /// Disabled by an invalid variable.
     Unusable {
         variable: &'static str,
         found: String,
@@ -17,8 +17,8 @@ pub(super) enum Place {
     },
 }
 
-/// The place, and the limit where one is named.
-pub(super) fn standard(environment: &dyn Fn(&str) -> Option<OsString>) -> (Place, Option<u64>) {
+/// Returns the location, and the limit if one is set.
+pub(super) fn standard(environment: &dyn Fn(&str) -> Option<OsString>) -> (CacheLocation, Option<u64>) {
     let value = |variable: &str| environment(variable).filter(|value| !value.is_empty());
     let limit = match value("SELVEDGE_CACHE_LIMIT") {
         None => None,
@@ -27,14 +27,14 @@ pub(super) fn standard(environment: &dyn Fn(&str) -> Option<OsString>) -> (Place
             None => {
                 let wanted = "a number of bytes from 1, perhaps with K, M or G behind it, or unset";
                 let found = format!("'{}'", text.to_string_lossy());
-                return (Place::Unusable { variable: "SELVEDGE_CACHE_LIMIT", found, wanted }, None);
+                return (CacheLocation::Unusable { variable: "SELVEDGE_CACHE_LIMIT", found, wanted }, None);
             }
         },
     };
     let place = match value("SELVEDGE_CACHE") {
-        Some(value) if value == "none" => Place::None,
-        Some(value) if Path::new(&value).is_absolute() => Place::Folder(value.into()),
-        Some(value) => Place::Unusable {
+        Some(value) if value == "none" => CacheLocation::None,
+        Some(value) if Path::new(&value).is_absolute() => CacheLocation::Folder(value.into()),
+        Some(value) => CacheLocation::Unusable {
             variable: "SELVEDGE_CACHE",
             found: format!("'{}'", value.to_string_lossy()),
             wanted: "an absolute path, or none",
@@ -44,8 +44,8 @@ pub(super) fn standard(environment: &dyn Fn(&str) -> Option<OsString>) -> (Place
     (place, limit)
 }
 
-/// The folder for caches of the user. The standard of these variables has relative paths ignored.
-fn home(value: &dyn Fn(&str) -> Option<OsString>) -> Place {
+/// Returns the folder for the user's caches. The XDG standard ignores relative paths.
+fn home(value: &dyn Fn(&str) -> Option<OsString>) -> CacheLocation {
     let folder = |variable: &str| value(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     let (first, second, below) = if cfg!(windows) {
         ("LOCALAPPDATA", "USERPROFILE", "AppData\\Local")
@@ -53,8 +53,8 @@ fn home(value: &dyn Fn(&str) -> Option<OsString>) -> Place {
         ("XDG_CACHE_HOME", "HOME", ".cache")
     };
     match folder(first).or_else(|| folder(second).map(|home| home.join(below))) {
-        Some(caches) => Place::Folder(caches.join("selvedge")),
-        None => Place::Unusable {
+        Some(caches) => CacheLocation::Folder(caches.join("selvedge")),
+        None => CacheLocation::Unusable {
             variable: "SELVEDGE_CACHE",
             found: format!("not set, and neither {first} nor {second} names a folder"),
             wanted: "an absolute path, or none",
@@ -62,7 +62,7 @@ fn home(value: &dyn Fn(&str) -> Option<OsString>) -> Place {
     }
 }
 
-/// A number from 1, in powers of 1024 where a letter follows.
+/// Parses a number from 1, with an optional suffix for a power of 1024.
 fn parse_bytes(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(['K', 'k', 'M', 'm', 'G', 'g']);
     let factor: u64 = match text.get(digits.len()..)? {
@@ -80,14 +80,14 @@ fn parse_bytes(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn of(variables: &[(&str, &str)]) -> (Place, Option<u64>) {
+    fn of(variables: &[(&str, &str)]) -> (CacheLocation, Option<u64>) {
         let find =
             |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
         standard(&find)
     }
 
-    fn folder(path: &str) -> Place {
-        Place::Folder(path.into())
+    fn folder(path: &str) -> CacheLocation {
+        CacheLocation::Folder(path.into())
     }
 
     #[test]
@@ -101,7 +101,7 @@ mod tests {
             folder("/c/.cache/selvedge")
         );
         assert_eq!(of(&[("XDG_CACHE_HOME", "b"), ("HOME", "/c")]).0, folder("/c/.cache/selvedge"));
-        assert_eq!(of(&[("SELVEDGE_CACHE", "none"), ("HOME", "/c")]).0, Place::None);
+        assert_eq!(of(&[("SELVEDGE_CACHE", "none"), ("HOME", "/c")]).0, CacheLocation::None);
     }
 
     #[test]
@@ -112,7 +112,9 @@ mod tests {
             (&[], "SELVEDGE_CACHE", "not set"),
             (&[("SELVEDGE_CACHE_LIMIT", "much"), ("HOME", "/c")], "SELVEDGE_CACHE_LIMIT", "'much'"),
         ] {
-            let Place::Unusable { variable, found, .. } = of(variables).0 else { panic!("{variables:?}") };
+            let CacheLocation::Unusable { variable, found, .. } = of(variables).0 else {
+                panic!("{variables:?}")
+            };
             assert_eq!(variable, named);
             assert!(found.contains(shown), "{found}");
         }
