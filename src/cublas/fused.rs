@@ -1,7 +1,7 @@
-//! A handle of cuBLASLt, and its product with an epilogue.
+//! cuBLASLt handles, and products with an epilogue.
 //!
-//! What must stay true: descriptors live as long as the call that they describe, however it ends. Choosing an algorithm takes
-//! longer than a small product, so each handle keeps what was chosen; all that the choice depends on is its key.
+//! Invariants: descriptors live until the call that they describe returns, also on errors. Choosing an algorithm takes
+//! longer than a small product, so each handle caches its choices under a key of all that they depend on.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -19,49 +19,49 @@ use crate::sys::cublaslt::{
 };
 use crate::sys::{self, CublasLtApi, Status, call};
 
-/// A function of each number before it is rounded.
+/// An activation function, applied to each element before rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Function {
+pub(crate) enum EpilogueFunction {
     None,
-    /// The larger of it and 0.
+    /// `max(x, 0)`.
     Relu,
-    /// Gelu by the hyperbolic tangent.
+    /// GELU in its tanh approximation.
     Gelu,
 }
 
-/// C = function(alpha · op(A) · op(B) + beta · D + bias), where the call has all but what is here.
+/// C = activation(alpha · op(A) · op(B) + beta · D + bias). The call has the other operands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FusedCall {
     pub call: Call,
-    /// D, laid out like C; it may be C.
-    pub added: u64,
-    /// A number for each row of C, of its type, in all matrices of a batch.
+    /// D, in the layout of C; it may be C.
+    pub addend: u64,
+    /// One value per row of C, in its type, shared by all matrices of a batch.
     pub bias: Option<u64>,
-    pub function: Function,
-    /// Where gelu's arguments are kept, laid out like C and of its type.
-    pub kept: Option<u64>,
+    pub function: EpilogueFunction,
+    /// The aux buffer for the pre-activation values of GELU, in the layout and type of C.
+    pub aux: Option<u64>,
 }
 
 impl FusedCall {
-    /// The library's word for it.
+    /// The library's epilogue.
     fn epilogue(&self) -> Epilogue {
-        match (self.function, self.bias.is_some(), self.kept.is_some()) {
-            (Function::None, false, _) => Epilogue::CUBLASLT_EPILOGUE_DEFAULT,
-            (Function::None, true, _) => Epilogue::CUBLASLT_EPILOGUE_BIAS,
-            // What relu keeps is a bit for each number; nobody asks for it.
-            (Function::Relu, false, _) => Epilogue::CUBLASLT_EPILOGUE_RELU,
-            (Function::Relu, true, _) => Epilogue::CUBLASLT_EPILOGUE_RELU_BIAS,
-            (Function::Gelu, false, false) => Epilogue::CUBLASLT_EPILOGUE_GELU,
-            (Function::Gelu, true, false) => Epilogue::CUBLASLT_EPILOGUE_GELU_BIAS,
-            (Function::Gelu, false, true) => Epilogue::CUBLASLT_EPILOGUE_GELU_AUX,
-            (Function::Gelu, true, true) => Epilogue::CUBLASLT_EPILOGUE_GELU_AUX_BIAS,
+        match (self.function, self.bias.is_some(), self.aux.is_some()) {
+            (EpilogueFunction::None, false, _) => Epilogue::CUBLASLT_EPILOGUE_DEFAULT,
+            (EpilogueFunction::None, true, _) => Epilogue::CUBLASLT_EPILOGUE_BIAS,
+            // The aux buffer of relu is a bit mask, which this crate does not use.
+            (EpilogueFunction::Relu, false, _) => Epilogue::CUBLASLT_EPILOGUE_RELU,
+            (EpilogueFunction::Relu, true, _) => Epilogue::CUBLASLT_EPILOGUE_RELU_BIAS,
+            (EpilogueFunction::Gelu, false, false) => Epilogue::CUBLASLT_EPILOGUE_GELU,
+            (EpilogueFunction::Gelu, true, false) => Epilogue::CUBLASLT_EPILOGUE_GELU_BIAS,
+            (EpilogueFunction::Gelu, false, true) => Epilogue::CUBLASLT_EPILOGUE_GELU_AUX,
+            (EpilogueFunction::Gelu, true, true) => Epilogue::CUBLASLT_EPILOGUE_GELU_AUX_BIAS,
         }
     }
 }
 
-/// All that the choice of an algorithm depends on.
+/// All inputs of the choice of an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Key {
+struct AlgorithmKey {
     sizes: (i32, i32, i32),
     transpositions: (Transposition, Transposition),
     types: (Number, Number),
@@ -69,17 +69,17 @@ struct Key {
     strides: [i64; 3],
     batch: i32,
     epilogue: Epilogue,
-    /// The largest power of two up to 256 that divides the addresses of A, B, D, C, the bias and what is kept.
+    /// The largest power of two up to 256 that divides the addresses of A, B, D, C, the bias and the aux buffer.
     alignments: [u32; 6],
     workspace: usize,
 }
 
-impl Key {
-    fn of(fused: &FusedCall, workspace: usize) -> Key {
+impl AlgorithmKey {
+    fn of(fused: &FusedCall, workspace: usize) -> AlgorithmKey {
         let call = &fused.call;
         let [a, b, c] = call.matrices.map(|matrix| matrix.address);
-        let addresses = [a, b, fused.added, c, fused.bias.unwrap_or(0), fused.kept.unwrap_or(0)];
-        Key {
+        let addresses = [a, b, fused.addend, c, fused.bias.unwrap_or(0), fused.aux.unwrap_or(0)];
+        AlgorithmKey {
             sizes: call.sizes,
             transpositions: call.transpositions,
             types: (call.operands, call.result),
@@ -93,25 +93,24 @@ impl Key {
     }
 }
 
-/// What a call is described by: memory of the host that the library gives out and takes back.
+/// A descriptor: host memory that the library creates and destroys.
 struct Descriptor<T: Described> {
     api: &'static CublasLtApi,
     raw: *mut T,
 }
 
 trait Described: Sized {
-    /// Gives it back.
+    /// Destroys the descriptor.
     ///
     /// # Safety
     ///
-    /// It is one of the library's, and nothing uses it any more.
+    /// The library created it, and nothing uses it any more.
     unsafe fn destroy(api: &CublasLtApi, raw: *mut Self) -> Result<()>;
 }
 
 impl<T: Described> Drop for Descriptor<T> {
     fn drop(&mut self) {
-        // SAFETY: the descriptor is ours, and the call that it described has returned. A failure leaves memory behind and
-        // nothing else.
+        // SAFETY: the descriptor is ours, and the call that it described has returned. A failure only leaks memory.
         let _ = unsafe { T::destroy(self.api, self.raw) };
     }
 }
@@ -143,43 +142,44 @@ descriptors! {
 
 type Layout = Descriptor<cublasLtMatrixLayoutOpaque_t>;
 
-/// Algorithms that a handle keeps, so that a program whose sizes never end does not fill the memory.
+/// The largest number of cached algorithms, which bounds the memory of programs with ever new sizes.
 const MOST_ALGORITHMS: usize = 1024;
 
-/// A handle of cuBLASLt, of the context that was current when it was made.
+/// A cuBLASLt handle, of the context that was current at its creation.
 pub(crate) struct FusedHandle {
     api: &'static CublasLtApi,
     raw: cublasLtHandle_t,
-    algorithms: HashMap<Key, cublasLtMatmulAlgo_t>,
+    algorithms: HashMap<AlgorithmKey, cublasLtMatmulAlgo_t>,
 }
 
-// SAFETY: cuBLASLt allows a handle to be used by any thread; `&mut self` keeps the algorithms to one at a time.
+// SAFETY: any thread may use a cuBLASLt handle; `&mut self` serializes access to the algorithms.
 unsafe impl Send for FusedHandle {}
 
 impl FusedHandle {
-    /// One of the current context.
+    /// Creates a handle in the current context.
     ///
     /// # Errors
     ///
-    /// No library, or cuBLASLt's.
+    /// No library, or cuBLASLt's errors.
     pub(crate) fn new() -> Result<FusedHandle> {
         let api = sys::cublaslt()?;
         let mut raw: cublasLtHandle_t = ptr::null_mut();
-        // SAFETY: the place outlives the call.
+        // SAFETY: the pointer outlives the call.
         unsafe { call!(api, cublasLtCreate(&mut raw)) }?;
         Ok(FusedHandle { api, raw, algorithms: HashMap::new() })
     }
 
-    /// Gives a product to the stream, with a workspace of so many bytes at this address.
+    /// Issues a product on the stream, with a workspace of this size at this address.
     ///
     /// # Errors
     ///
-    /// cuBLASLt's; where it has no algorithm for the product, that is `CUBLAS_STATUS_NOT_SUPPORTED`. Nothing is launched then.
+    /// cuBLASLt's errors; without an algorithm for the product it is `CUBLAS_STATUS_NOT_SUPPORTED`. Nothing is then
+    /// launched.
     ///
     /// # Safety
     ///
-    /// The handle's context is current, the stream is of it, and the matrices, the bias and the workspace are memory that
-    /// it reaches and that the stream may use in its order.
+    /// The handle's context is current, the stream belongs to it, and the matrices, the bias and the workspace are
+    /// memory that it reaches and that the stream may use in its order.
     pub(crate) unsafe fn multiply(
         &mut self,
         stream: *mut c_void,
@@ -189,7 +189,7 @@ impl FusedHandle {
         let Call { matrices: [a, b, c], alpha, beta, .. } = fused.call;
         let description = self.description(fused)?;
         let layouts = self.layouts(&fused.call)?;
-        let key = Key::of(fused, bytes);
+        let key = AlgorithmKey::of(fused, bytes);
         let algorithm = match self.algorithms.get(&key) {
             Some(algorithm) => *algorithm,
             None => {
@@ -203,8 +203,8 @@ impl FusedHandle {
         };
         let read = |address: u64| address as *const c_void;
         let [of_a, of_b, of_c] = layouts.each_ref().map(|layout| layout.raw);
-        // SAFETY: the caller vouches for stream and memory. The factors are read before the call returns, since pointers are
-        // the host's unless a description says otherwise.
+        // SAFETY: the caller vouches for stream and memory. The library reads the scalars before the call returns, in
+        // the default pointer mode.
         unsafe {
             call!(
                 self.api,
@@ -217,7 +217,7 @@ impl FusedHandle {
                     read(b.address),
                     of_b,
                     beta.as_ptr().cast(),
-                    read(fused.added),
+                    read(fused.addend),
                     of_c,
                     c.address as *mut c_void,
                     of_c,
@@ -233,19 +233,19 @@ impl FusedHandle {
     fn description(&self, fused: &FusedCall) -> Result<Descriptor<cublasLtMatmulDescOpaque_t>> {
         let Call { operands, transpositions, matrices: [.., c], batch, .. } = fused.call;
         let mut raw = ptr::null_mut();
-        // SAFETY: the place outlives the call.
+        // SAFETY: the pointer outlives the call.
         unsafe { call!(self.api, cublasLtMatmulDescCreate(&mut raw, operands.compute(), operands.scale())) }?;
         let description = Descriptor { api: self.api, raw };
         description.set(Description::CUBLASLT_MATMUL_DESC_TRANSA, transpositions.0.raw())?;
         description.set(Description::CUBLASLT_MATMUL_DESC_TRANSB, transpositions.1.raw())?;
         description.set(Description::CUBLASLT_MATMUL_DESC_EPILOGUE, fused.epilogue())?;
-        // Bias and what is kept are of C's type, as they are unless a description says otherwise.
+        // The bias and aux buffers have C's type by default.
         if let Some(bias) = fused.bias {
             description.set(Description::CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias)?;
         }
-        if let Some(kept) = fused.kept {
-            description.set(Description::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, kept)?;
-            // Of one column the distance to the next is any, and is to be a multiple of 8 all the same.
+        if let Some(aux) = fused.aux {
+            description.set(Description::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux)?;
+            // With one column the leading dimension has no effect but must still be a multiple of 8.
             let leading = i64::from((c.leading as u32).next_multiple_of(8));
             description.set(Description::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, leading)?;
             if batch != 1 {
@@ -255,7 +255,7 @@ impl FusedHandle {
         Ok(description)
     }
 
-    /// Of A, B and C, as they are stored.
+    /// The layouts of A, B and C in memory.
     fn layouts(&self, call: &Call) -> Result<[Layout; 3]> {
         let (m, n, k) = call.sizes;
         let stored = |of: Transposition, (rows, columns): (i32, i32)| match of {
@@ -266,7 +266,7 @@ impl FusedHandle {
             let mut raw = ptr::null_mut();
             let sizes = (i64::from(rows) as u64, i64::from(columns) as u64);
             let create = |raw: &mut *mut cublasLtMatrixLayoutOpaque_t| {
-                // SAFETY: the place outlives the call.
+                // SAFETY: the pointer outlives the call.
                 unsafe {
                     call!(
                         self.api,
@@ -298,31 +298,31 @@ impl FusedHandle {
         ])
     }
 
-    /// The algorithm that the library takes for the best.
+    /// Returns the library's best algorithm.
     fn choose(
         &self,
-        key: &Key,
+        key: &AlgorithmKey,
         description: &Descriptor<cublasLtMatmulDescOpaque_t>,
         layouts: &[Layout; 3],
     ) -> Result<cublasLtMatmulAlgo_t> {
         let mut raw = ptr::null_mut();
-        // SAFETY: the place outlives the call.
+        // SAFETY: the pointer outlives the call.
         unsafe { call!(self.api, cublasLtMatmulPreferenceCreate(&mut raw)) }?;
         let preference = Descriptor { api: self.api, raw };
         let bytes = key.workspace as u64;
         preference.set(Preference::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, bytes)?;
-        // Where k is divided, sums stay in the type that is added in until the last one: the result is rounded once.
+        // With split-K, sums stay in the accumulation type until the last one: the result is rounded once.
         let sums = cublasLtReductionScheme_t::CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
         preference.set(Preference::CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, sums)?;
-        let [a, b, added, c, ..] = key.alignments;
+        let [a, b, addend, c, ..] = key.alignments;
         preference.set(Preference::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, a)?;
         preference.set(Preference::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, b)?;
-        preference.set(Preference::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, added)?;
+        preference.set(Preference::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, addend)?;
         preference.set(Preference::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, c)?;
         let mut found = cublasLtMatmulHeuristicResult_t::default();
         let mut count = 0;
         let [of_a, of_b, of_c] = layouts.each_ref().map(|layout| layout.raw);
-        // SAFETY: there is room for the one result that is asked for; the descriptors live until the end of this function.
+        // SAFETY: the buffer holds the one requested result; the descriptors live until the end of this function.
         unsafe {
             call!(
                 self.api,

@@ -1,4 +1,4 @@
-//! A handle of cuBLAS, and its product.
+//! cuBLAS handles, and their products.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -32,8 +32,8 @@ impl Number {
         }
     }
 
-    /// What these are multiplied and added in: f32 and f64 as IEEE 754 has them, so neither in TF32 nor with fewer
-    /// products than the definition. (Products of 16-bit floats are exact in f32 anyway.)
+    /// The accumulation type: IEEE 754 f32 and f64, without TF32 and without reduced-precision products. (Products of
+    /// 16-bit floats are exact in f32.)
     pub(super) fn compute(self) -> cublasComputeType_t {
         match self {
             Number::F16 | Number::BF16 => cublasComputeType_t::CUBLAS_COMPUTE_32F,
@@ -42,7 +42,7 @@ impl Number {
         }
     }
 
-    /// What the factors of products of these are.
+    /// The type of the scalars alpha and beta.
     pub(super) fn scale(self) -> cudaDataType {
         match self {
             Number::F16 | Number::BF16 => Number::F32.data(),
@@ -51,7 +51,7 @@ impl Number {
     }
 }
 
-/// What a product sees of an operand as it is stored.
+/// The operation on a stored operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Transposition {
     None,
@@ -69,17 +69,17 @@ impl Transposition {
     }
 }
 
-/// A matrix on the device, or a batch of them, column by column.
+/// A column-major matrix on the device, or a batch of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Matrix {
     pub address: u64,
-    /// Elements from a column to the next.
+    /// The leading dimension: elements from one column to the next.
     pub leading: i32,
-    /// Elements from a matrix to the next.
+    /// The batch stride: elements from one matrix to the next.
     pub stride: i64,
 }
 
-/// C = alpha · op(A) · op(B) + beta · C, of m x n and depth k, or a batch of such products.
+/// C = alpha · op(A) · op(B) + beta · C, of m x n with inner dimension k, or a batch of such products.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
     pub sizes: (i32, i32, i32),
@@ -88,32 +88,32 @@ pub(crate) struct Call {
     pub result: Number,
     pub matrices: [Matrix; 3],
     pub batch: i32,
-    /// In the type that is computed in.
+    /// In the accumulation type.
     pub alpha: [u64; 2],
     pub beta: [u64; 2],
 }
 
-/// A handle of cuBLAS, of the context that was current when it was made.
+/// A cuBLAS handle, of the context that was current at its creation.
 pub(crate) struct Handle {
     api: &'static CublasApi,
     raw: cublasHandle_t,
 }
 
-// SAFETY: cuBLAS allows a handle to move between threads; `&mut self` keeps two from using it at once.
+// SAFETY: cuBLAS allows a handle to move between threads; `&mut self` prevents concurrent use.
 unsafe impl Send for Handle {}
 
 impl Handle {
-    /// One of the current context.
+    /// Creates a handle in the current context.
     ///
     /// # Errors
     ///
-    /// No library, or cuBLAS's.
+    /// No library, or cuBLAS's errors.
     pub(crate) fn new() -> Result<Handle> {
         let api = sys::cublas()?;
         let mut raw: cublasHandle_t = ptr::null_mut();
-        // Where k is divided, sums stay in the type that is added in until the last one: the result is rounded once.
+        // With split-K, sums stay in the accumulation type until the last one: the result is rounded once.
         let math = cublasMath_t::CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
-        // SAFETY: the place outlives the call, and the handle is the one just made.
+        // SAFETY: the pointer outlives the call, and the handle is the one just created.
         unsafe {
             call!(api, cublasCreate(&mut raw))?;
             call!(api, cublasSetMathMode(raw, math))?;
@@ -121,16 +121,16 @@ impl Handle {
         Ok(Handle { api, raw })
     }
 
-    /// Gives a product to the stream, with a workspace of so many bytes at this address.
+    /// Issues a product on the stream, with a workspace of this size at this address.
     ///
     /// # Errors
     ///
-    /// cuBLAS's. Nothing is launched then.
+    /// cuBLAS's errors. Nothing is then launched.
     ///
     /// # Safety
     ///
-    /// The handle's context is current, the stream is of it, and the matrices and the workspace are memory that it reaches
-    /// and that the stream may use in its order.
+    /// The handle's context is current, the stream belongs to it, and the matrices and the workspace are memory that it
+    /// reaches and that the stream may use in its order.
     pub(crate) unsafe fn multiply(
         &mut self,
         stream: *mut c_void,
@@ -145,8 +145,8 @@ impl Handle {
         let beta: *const c_void = call.beta.as_ptr().cast();
         let pointer = |matrix: Matrix| matrix.address as *mut c_void;
         let algorithm = cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT;
-        // SAFETY: the caller vouches for stream and memory. Setting the stream takes the workspace away, so that comes second.
-        // The factors are read before a call returns, since pointers are the host's unless a handle is told otherwise.
+        // SAFETY: the caller vouches for stream and memory. Setting the stream resets the workspace, so the workspace
+        // is set second. cuBLAS reads the scalars before the call returns, in the default pointer mode.
         unsafe {
             call!(self.api, cublasSetStream(self.raw, stream.cast()))?;
             call!(self.api, cublasSetWorkspace(self.raw, workspace as *mut c_void, bytes))?;

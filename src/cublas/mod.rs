@@ -1,27 +1,26 @@
-//! cuBLAS, where there is one: its products of matrices, and with cuBLASLt, which lies beside it, those that have an epilogue,
-//! in a thin safe layer.
+//! A thin safe layer over cuBLAS products, and over cuBLASLt products with an epilogue.
 //!
-//! Nothing needs it: [`gemm`](crate::gemm) multiplies by kernels of its own, and by cuBLAS where that is asked for. It is
-//! looked for when it is first needed (11.2 to 13, from a toolkit, a Python wheel or conda; `SELVEDGE_LIBCUBLAS` names one),
-//! and where there is none, that is an error that lists where it was looked for.
+//! Both libraries are optional: [`gemm`](crate::gemm) uses its own kernels, and cuBLAS on request. cuBLAS is loaded on
+//! first use (11.2 to 13, from a toolkit, a Python wheel or conda; `SELVEDGE_LIBCUBLAS` names one), and cuBLASLt from
+//! the same folder. Without the library, a call returns an error that lists the searched paths.
 //!
-//! Matrices are column-major here, as they are to cuBLAS; who has rows swaps the operands. What must stay true:
+//! Matrices are column-major, as in cuBLAS. For row-major matrices, swap the operands. Invariants:
 //!
-//! - A handle is used by one thread at a time, in the context that it was made in, and its stream and workspace are
-//!   set for every call, so that no two calls share one.
-//! - Partial sums are never rounded to a narrower type than the one that is added in.
+//! - One thread at a time uses a handle, in the context that it was created in. Its stream and workspace are set for
+//!   every call, so that no two calls share one.
+//! - Partial sums are never rounded to a type narrower than the accumulation type.
 //! - A handle is never destroyed, since that waits for the device.
 
 mod fused;
 mod handle;
 
-pub(crate) use fused::{Function, FusedCall, FusedHandle};
+pub(crate) use fused::{EpilogueFunction, FusedCall, FusedHandle};
 pub(crate) use handle::{Call, Handle, Matrix, Number, Transposition};
 
 use crate::error::Result;
 use crate::sys;
 
-/// cuBLAS's version, such as (12, 9, 1).
+/// Returns cuBLAS's version, such as (12, 9, 1).
 ///
 /// # Errors
 ///

@@ -19,7 +19,9 @@ use super::epilogue::{Activation, DeviceParts, WithEpilogue};
 use super::geometry::Geometry;
 use super::problem::GemmProblem;
 use super::product::{Operation, Product};
-use crate::cublas::{self, Call, Function, FusedCall, FusedHandle, Handle, Matrix, Number, Transposition};
+use crate::cublas::{
+    self, Call, EpilogueFunction, FusedCall, FusedHandle, Handle, Matrix, Number, Transposition,
+};
 use crate::driver::{Device, DeviceSlice, DeviceSliceMut, Stream};
 use crate::error::{Error, Result};
 use crate::images::MatrixLayout;
@@ -226,14 +228,14 @@ pub(super) fn run_on(
     let fused = FusedCall {
         // A residual takes the place of a C that is not read.
         call: if parts.residual.is_some() { Call { beta: one, ..call } } else { call },
-        added: parts.residual.unwrap_or(call.matrices[2].address),
+        addend: parts.residual.unwrap_or(call.matrices[2].address),
         bias: parts.bias,
         function: match parts.activation {
-            Activation::None => Function::None,
-            Activation::Relu => Function::Relu,
-            Activation::Gelu => Function::Gelu,
+            Activation::None => EpilogueFunction::None,
+            Activation::Relu => EpilogueFunction::Relu,
+            Activation::Gelu => EpilogueFunction::Gelu,
         },
-        kept: parts.kept,
+        aux: parts.kept,
     };
     FUSED_HANDLES.with(device, FusedHandle::new, |handle| {
         let memory = WithEpilogue { shape: 0u32, epilogue };
