@@ -1,4 +1,4 @@
-//! From a definition to a kernel: compiling, loading, and what is tried where that fails.
+//! Building a kernel from its definition: compiling, loading, and the fallbacks.
 
 use std::sync::{Arc, LazyLock};
 
@@ -16,7 +16,7 @@ use crate::nvrtc::{Cache, Compiled, Program, Target};
 /// A SHA-256.
 type Hash = [u8; 32];
 
-/// The modules of every launcher of the process, by device and by the hash of what was loaded.
+/// The modules of every launcher of the process, by device and by the hash of the loaded image.
 static LOADED: LazyLock<Shared<(Device, Hash), ModuleState>> = LazyLock::new(Shared::default);
 
 /// A compiled program that is loaded.
@@ -28,19 +28,19 @@ pub(super) struct Loaded {
     from_cache: bool,
 }
 
-/// A launcher's programs, by what they are made of.
+/// A launcher's programs, by the hash of their inputs.
 pub(super) type Programs = Shared<Hash, Loaded>;
 
-/// A kernel that was had, and where from.
-pub(super) struct Found {
+/// A kernel and its origin.
+pub(super) struct BuiltKernel {
     pub(super) function: Function,
     pub(super) origin: Origin,
     pub(super) log: String,
-    /// Keeps the program known as long as the kernel is.
+    /// Keeps the program alive as long as the kernel.
     pub(super) program: Option<Arc<Loaded>>,
 }
 
-/// Makes the kernel of a definition. Where it cannot be had and there is a fallback, that is a kernel too.
+/// Builds the kernel of a definition. If it is unavailable and there is a fallback, the fallback becomes the kernel.
 pub(super) fn kernel(
     programs: &Programs,
     device: Device,
@@ -52,21 +52,21 @@ pub(super) fn kernel(
     match (found, fallback) {
         (Ok(found), _) => Ok(Kernel::on_device(name, found)),
         (Err(reason), Fallback::Cpu(function)) if is_unavailable(&reason) => {
-            log::warn!("kernel '{name}' cannot be had and will run on the CPU: {reason}");
+            log::warn!("kernel '{name}' is unavailable and will run on the CPU: {reason}");
             Ok(Kernel::on_host(name, function, reason))
         }
         (Err(error), _) => Err(error),
     }
 }
 
-fn find(programs: &Programs, device: Device, cache: &Cache, definition: &Definition) -> Result<Found> {
+fn find(programs: &Programs, device: Device, cache: &Cache, definition: &Definition) -> Result<BuiltKernel> {
     let of_image = || definition.image.as_ref().map(|image| from_image(device, definition, image));
     let of_program = || {
         let program = definition.program.as_ref()?;
         Some(from_program(programs, device, cache, definition, program))
     };
     let (first, second) = match definition.prefer {
-        Prefer::Image => (of_image(), &of_program as &dyn Fn() -> Option<Result<Found>>),
+        Prefer::Image => (of_image(), &of_program as &dyn Fn() -> Option<Result<BuiltKernel>>),
         Prefer::Source => (of_program(), &of_image as _),
     };
     let refused = match first {
@@ -93,7 +93,7 @@ fn find(programs: &Programs, device: Device, cache: &Cache, definition: &Definit
         Some(found) => {
             let prefer = definition.prefer;
             log::info!(
-                "kernel '{}' is not had by the preferred way ({prefer:?}): {refused}",
+                "kernel '{}' is unavailable in the preferred form ({prefer:?}): {refused}",
                 definition.name
             );
             found
@@ -101,7 +101,7 @@ fn find(programs: &Programs, device: Device, cache: &Cache, definition: &Definit
     }
 }
 
-/// Whether it is the kernel that cannot be had, and nothing that the caller did or the device suffered.
+/// Returns whether the kernel itself is unavailable, as opposed to an error of the caller or the device.
 fn is_unavailable(error: &Error) -> bool {
     matches!(
         error,
@@ -113,7 +113,7 @@ fn is_unavailable(error: &Error) -> bool {
     ) || is_refused(error)
 }
 
-/// Whether an image was refused, by this library or by the driver.
+/// Returns whether an image was refused, by this library or by the driver.
 fn is_refused(error: &Error) -> bool {
     matches!(
         error,
@@ -124,7 +124,7 @@ fn is_refused(error: &Error) -> bool {
     )
 }
 
-/// The module of an image, which is loaded where nobody holds it. PTX that it was made of tells more of its parameters.
+/// Returns the module of an image, loading it if no one holds it. `ptx`, its source, adds the parameter kinds.
 fn load(device: Device, image: &[u8], ptx: &[u8]) -> Result<Module> {
     let hash =
         Sha256::new().chain_update((image.len() as u64).to_le_bytes()).chain_update(image).chain_update(ptx);
@@ -132,10 +132,10 @@ fn load(device: Device, image: &[u8], ptx: &[u8]) -> Result<Module> {
     LOADED.get_or_make(key, || device.load_described(image, ptx).map(|module| module.0)).map(Module)
 }
 
-fn from_image(device: Device, definition: &Definition, image: &[u8]) -> Result<Found> {
+fn from_image(device: Device, definition: &Definition, image: &[u8]) -> Result<BuiltKernel> {
     let module = load(device, image, &[])?;
     let function = names::find(&module, &definition.name, definition.entry.as_deref(), &[])?;
-    Ok(Found { function, origin: Origin::Image, log: module.log().to_owned(), program: None })
+    Ok(BuiltKernel { function, origin: Origin::Image, log: module.log().to_owned(), program: None })
 }
 
 fn from_program(
@@ -144,12 +144,12 @@ fn from_program(
     cache: &Cache,
     definition: &Definition,
     program: &Program,
-) -> Result<Found> {
+) -> Result<BuiltKernel> {
     let make = || {
         let target = Target::for_device_in(device.compute_capability(), driver_isa()?, cache)?;
-        let compile = |way| match way {
-            Way::ThroughCache => program.compile(target, cache),
-            Way::Anew => program.compile_anew(target, cache),
+        let compile = |cache_use| match cache_use {
+            CacheUse::Lookup => program.compile(target, cache),
+            CacheUse::Replace => program.compile_anew(target, cache),
         };
         let load = |compiled: &Compiled| load(device, compiled.image(), compiled.ptx());
         let (compiled, module) = load_compiled(&definition.name, compile, Compiled::is_from_cache, load)?;
@@ -167,14 +167,14 @@ fn from_program(
     let Loaded { module, lowered, log, from_cache } = &*program;
     let function = names::find(module, &definition.name, definition.entry.as_deref(), lowered)?;
     let origin = Origin::Source { from_cache: *from_cache };
-    Ok(Found { function, origin, log: log.clone(), program: Some(program.clone()) })
+    Ok(BuiltKernel { function, origin, log: log.clone(), program: Some(program.clone()) })
 }
 
-/// What a program is known by, where its text alone decides what comes of it: one that includes files may come out
-/// otherwise the next time. (The cache on disk looks into those, and what came out alike is loaded once.)
+/// Returns the hash of a program whose text alone decides the result; `None` for one that includes files, which may
+/// change. (The disk cache checks included files, and equal results are loaded once.)
 fn identity(text: &str) -> Option<Hash> {
     let own = ["#include <selvedge/", "#include <cstdint>", "#include <stdint.h>"];
-    // A word may go on in the next line, as Debug writes that.
+    // A word may continue on the next line, as `Debug` prints it.
     let joined = text.replace("\\\\\\n", "").replace("\\\\\\r\\n", "");
     let rest = own.iter().fold(joined, |text, header| text.replace(header, ""));
     let includes = rest.contains("include") || rest.contains("\"-I");
@@ -183,26 +183,26 @@ fn identity(text: &str) -> Option<Hash> {
 
 /// How a program is compiled.
 #[derive(Clone, Copy, PartialEq)]
-enum Way {
-    ThroughCache,
-    /// In the place of what the cache has.
-    Anew,
+enum CacheUse {
+    Lookup,
+    /// Replaces the cache entry.
+    Replace,
 }
 
-/// Compiles and loads. What the cache gave and the driver refuses (it was made for another driver, or damaged) is compiled
-/// once more, and replaced in the cache.
+/// Compiles and loads. If the driver refuses a cached image (made for another driver, or damaged), the program is
+/// compiled again and its cache entry replaced.
 fn load_compiled<C, M>(
     name: &str,
-    compile: impl Fn(Way) -> Result<C>,
+    compile: impl Fn(CacheUse) -> Result<C>,
     is_from_cache: impl Fn(&C) -> bool,
     load: impl Fn(&C) -> Result<M>,
 ) -> Result<(C, M)> {
-    let compiled = compile(Way::ThroughCache)?;
+    let compiled = compile(CacheUse::Lookup)?;
     match load(&compiled) {
         Ok(module) => Ok((compiled, module)),
         Err(error) if is_refused(&error) && is_from_cache(&compiled) => {
             log::warn!("the cached image of '{name}' is compiled again, because it was refused: {error}");
-            let compiled = compile(Way::Anew)?;
+            let compiled = compile(CacheUse::Replace)?;
             let module = load(&compiled)?;
             Ok((compiled, module))
         }
@@ -222,14 +222,14 @@ mod tests {
 
     #[test]
     fn what_the_cache_gave_and_the_driver_refuses_is_compiled_once_more() {
-        // Whether the cached one loads, whether the new one does, what comes of it, how often it is compiled.
+        // True if the cached one loads; true if the new one does; the expected result; the number of compilations.
         for (cached_loads, new_loads, wanted, compilations) in
             [(true, true, Some("cached"), 1), (false, true, Some("new"), 2), (false, false, None, 2)]
         {
             let compiled = RefCell::new(0);
-            let compile = |way| {
+            let compile = |cache_use| {
                 *compiled.borrow_mut() += 1;
-                Ok(if way == Way::ThroughCache { "cached" } else { "new" })
+                Ok(if cache_use == CacheUse::Lookup { "cached" } else { "new" })
             };
             let load = |image: &&str| {
                 let loads = if *image == "cached" { cached_loads } else { new_loads };

@@ -1,15 +1,15 @@
-//! [`kernel!`](crate::kernel): a typed function of a kernel's declaration.
+//! [`kernel!`](crate::kernel): a typed function from a kernel's declaration.
 
 /// Declares kernels as typed functions.
 ///
-/// Each declaration makes a type of its name. `bind` holds the declaration against a kernel, a [`Kernel`] of a launcher or a
-/// [`Function`]: number, sizes and kinds of the parameters, and for C++ names what pointers point to. `run` then launches it
-/// with arguments of just these types.
+/// Each declaration creates a type of its name. `bind` checks the declaration against a kernel, which is a [`Kernel`]
+/// of a launcher or a [`Function`]: number, sizes and kinds of the parameters, and for C++ names the pointees. `run`
+/// then launches it with arguments of exactly these types.
 ///
 /// | declared | argument |
 /// |---|---|
-/// | `&[T]` | anything that is memory of `T`: `&DeviceBuffer<T>`, `DeviceSlice<T>`, `&DeviceSliceMut<T>` |
-/// | `&mut [T]` | memory of `T` that can be written: `&mut DeviceBuffer<T>`, `DeviceSliceMut<T>`, `&mut DeviceSliceMut<T>` |
+/// | `&[T]` | any memory of `T`: `&DeviceBuffer<T>`, `DeviceSlice<T>`, `&DeviceSliceMut<T>` |
+/// | `&mut [T]` | writable memory of `T`: `&mut DeviceBuffer<T>`, `DeviceSliceMut<T>`, `&mut DeviceSliceMut<T>` |
 /// | any other | the value: a scalar, a complex number, [`ByValue`] of a struct, [`RawAddress`] |
 ///
 /// [`Kernel`]: crate::launcher::Kernel
@@ -46,7 +46,7 @@ macro_rules! kernel {
     )*};
 }
 
-/// Takes one parameter after the other: its form in the function, its type in the tuple, its value there.
+/// Processes one parameter after the other: its form in the function, its type in the tuple, its value there.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __kernel {
@@ -90,7 +90,7 @@ macro_rules! __kernel {
 
         #[allow(dead_code)]
         impl $name {
-            /// Holds the declaration against a kernel.
+            /// Checks the declaration against a kernel.
             ///
             /// # Errors
             ///
@@ -110,7 +110,7 @@ macro_rules! __kernel {
             ///
             /// # Errors
             ///
-            /// Those of a launch; nothing is launched then.
+            /// The errors of a launch; nothing is then launched.
             ///
             /// # Safety
             ///
@@ -121,7 +121,7 @@ macro_rules! __kernel {
                 stream: &$crate::driver::Stream,
                 config: $crate::driver::LaunchConfig,
                 $($form)*
-            ) -> $crate::Result<$crate::launcher::Ran> {
+            ) -> $crate::Result<$crate::launcher::LaunchOutcome> {
                 // SAFETY: the caller vouches for it.
                 unsafe { self.kernel.run(stream, config, ($($value,)*)) }
             }
@@ -134,7 +134,7 @@ pub use __kernel;
 
 #[cfg(test)]
 mod tests {
-    /// Where names of the prelude mean something else, and parameters are called as what the macro makes itself.
+    /// A scope in which prelude names mean something else, and parameters have the names of the macro's own items.
     mod crowded {
         #![allow(dead_code, non_snake_case, clippy::missing_safety_doc)]
 

@@ -1,21 +1,21 @@
-//! What a name stands for: where its kernel comes from, and what is done where it cannot be had.
+//! Definitions: the source of a kernel, and its fallback.
 
 use std::fmt;
 
 use super::fallback::Fallback;
 use crate::nvrtc::Program;
 
-/// Which of an image and a program is tried first, where a definition has both.
+/// The order in which an image and a program are tried, if a definition has both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Prefer {
-    /// The image, and the program where the image cannot be used: nothing is compiled on machines that the image is for.
+    /// The image first, then the program: nothing is compiled on machines that can use the image.
     #[default]
     Image,
-    /// The program, and the image where it cannot be compiled, as without NVRTC.
+    /// The program first, then the image if it cannot be compiled, as without NVRTC.
     Source,
 }
 
-/// What a name stands for, for [`Launcher::define`](super::Launcher::define).
+/// The definition of a kernel name, for [`Launcher::define`](super::Launcher::define).
 ///
 /// ```no_run
 /// use selvedge::launcher::{Definition, Fallback, Launcher, Prefer};
@@ -45,7 +45,7 @@ pub struct Definition {
     pub(super) name: String,
     pub(super) entry: Option<String>,
     pub(super) program: Option<Program>,
-    /// What the program is apart from its name, by which it is found again.
+    /// The program's content without its name, which identifies it.
     pub(super) identity: String,
     pub(super) image: Option<Vec<u8>>,
     pub(super) prefer: Prefer,
@@ -53,7 +53,7 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// A definition of this name, of nothing yet.
+    /// Creates an empty definition of this name.
     pub fn new(name: impl Into<String>) -> Definition {
         Definition {
             name: name.into(),
@@ -66,7 +66,7 @@ impl Definition {
         }
     }
 
-    /// From CUDA C++ source. Messages call it by the definition's name, with `.cu`.
+    /// Adds CUDA C++ source. Messages use the definition's name with `.cu`.
     pub fn source(mut self, source: impl Into<String>) -> Definition {
         let source = source.into();
         self.identity = format!("{:?}", Program::new("", source.as_str()));
@@ -74,33 +74,33 @@ impl Definition {
         self
     }
 
-    /// From a program, which has options, headers and instances of templates.
+    /// Adds a program with options, headers and template instances.
     pub fn program(mut self, program: Program) -> Definition {
         self.identity = format!("{program:?}");
         self.program = Some(program);
         self
     }
 
-    /// From an image: PTX, a cubin or a fatbin.
+    /// Adds an image: PTX, a cubin or a fatbin.
     pub fn image(mut self, image: impl Into<Vec<u8>>) -> Definition {
         self.image = Some(image.into());
         self
     }
 
-    /// Which kernel of several: its name in the image, its plain C++ name where no other has it, or one of the program's
-    /// expressions. Without it, that is the definition's own name, or the only kernel that there is.
+    /// Selects one of several kernels: by its name in the image, its plain C++ name if that is unique, or one of the
+    /// program's expressions. The default is the definition's own name, or the only kernel.
     pub fn entry(mut self, entry: impl Into<String>) -> Definition {
         self.entry = Some(entry.into());
         self
     }
 
-    /// Which of image and program is tried first.
+    /// Sets the order of image and program.
     pub fn prefer(mut self, prefer: Prefer) -> Definition {
         self.prefer = prefer;
         self
     }
 
-    /// What is done where the kernel cannot be had.
+    /// Sets the fallback for an unavailable kernel.
     pub fn fallback(mut self, fallback: Fallback) -> Definition {
         self.fallback = fallback;
         self

@@ -1,4 +1,4 @@
-//! What stands in for a kernel that cannot be had: a function on the CPU, which gets the launch's arguments as host memory.
+//! Fallbacks: functions on the CPU that replace an unavailable kernel and get the launch's arguments in host memory.
 
 use std::any::type_name;
 use std::fmt;
@@ -10,27 +10,27 @@ use crate::driver::image::{ArgumentKind, ArgumentType};
 use crate::driver::{ArgumentView, LaunchConfig, Stream};
 use crate::error::{Error, Result};
 
-/// A function that does what a kernel would have done.
+/// A host function that replaces a kernel.
 pub type HostFunction = Arc<dyn Fn(&mut HostLaunch<'_>) -> Result<()> + Send + Sync>;
 
-/// What is done where a kernel cannot be had: without NVRTC, with a source that does not compile, with an image that the
-/// device or its driver refuses. Wrong arguments and launches that fail are errors in any case.
+/// The behaviour for an unavailable kernel: without NVRTC, with a source that does not compile, or with an image that
+/// the device or its driver refuses. Wrong arguments and failed launches are errors in any case.
 #[derive(Clone, Default)]
 pub enum Fallback {
-    /// Entering the name is an error.
+    /// Defining the name returns an error.
     #[default]
     Error,
-    /// Entering the name is well, and each run calls this on the CPU; see [`Fallback::cpu`].
+    /// Defining the name succeeds, and each run calls this function on the CPU; see [`Fallback::cpu`].
     Cpu(HostFunction),
 }
 
 impl Fallback {
     /// A function that does the kernel's work on the CPU.
     ///
-    /// It gets the contents of every buffer, after whatever wrote them; what it leaves in those that the kernel would have
-    /// written goes back to the device before the run returns. Where it returns an error nothing goes back. Each run is
-    /// counted ([`Kernel::fallbacks_taken`](super::Kernel::fallbacks_taken)), logged, and returns
-    /// [`Ran::Fallback`](super::Ran::Fallback).
+    /// The function gets the contents of every buffer, after the operations that write them. Its changes to the buffers
+    /// that the kernel would have written are copied to the device before the run returns. If it returns an error,
+    /// nothing is copied. Each run is counted ([`Kernel::fallbacks_taken`](super::Kernel::fallbacks_taken)), logged,
+    /// and returns [`LaunchOutcome::Fallback`](super::LaunchOutcome::Fallback).
     pub fn cpu(function: impl Fn(&mut HostLaunch<'_>) -> Result<()> + Send + Sync + 'static) -> Fallback {
         Fallback::Cpu(Arc::new(function))
     }
@@ -45,7 +45,7 @@ impl fmt::Debug for Fallback {
     }
 }
 
-/// A launch as a fallback gets it.
+/// A launch as its fallback sees it.
 pub struct HostLaunch<'a> {
     kernel: &'a str,
     config: LaunchConfig,
@@ -58,12 +58,12 @@ impl HostLaunch<'_> {
         self.kernel
     }
 
-    /// The grid and the block that the kernel would have had.
+    /// The launch configuration.
     pub fn config(&self) -> LaunchConfig {
         self.config
     }
 
-    /// The arguments, of which there must be `N`: `let [x, y, n] = launch.arguments()?;`
+    /// The arguments, which must be exactly `N`: `let [x, y, n] = launch.arguments()?;`
     ///
     /// # Errors
     ///
@@ -74,20 +74,20 @@ impl HostLaunch<'_> {
         all.try_into().map_err(|_| Error::ArgumentCount { kernel: kernel.to_owned(), wanted: N, found })
     }
 
-    /// The arguments, however many there are.
+    /// All arguments.
     pub fn all(&mut self) -> &mut [HostArgument] {
         &mut self.arguments
     }
 }
 
-/// An argument of a launch on the host: a copy of the buffer, or the value.
+/// A launch's argument on the host: a copy of the buffer, or the value.
 pub struct HostArgument {
     kernel: String,
     index: usize,
     argument: ArgumentType,
     written: bool,
     has_memory: bool,
-    /// In words, so that they are aligned for any number.
+    /// In words, to align them for any type.
     words: Vec<u128>,
     length: usize,
 }
@@ -106,21 +106,22 @@ impl HostArgument {
         Ok(HostArgument { kernel: kernel.to_owned(), index, argument, written, has_memory, words, length })
     }
 
-    /// The elements of a buffer.
+    /// Returns the elements of a buffer.
     ///
     /// # Errors
     ///
-    /// [`Error::ArgumentMismatch`] where it is no buffer of `T`s; one of `u8` can be seen as anything that its length fits.
+    /// [`Error::ArgumentMismatch`] unless it is a buffer of `T`s. A buffer of `u8` can be read as any type that its
+    /// length fits.
     pub fn slice<T: Pod>(&self) -> Result<&[T]> {
         self.check::<T>("memory", self.has_memory)?;
         bytemuck::try_cast_slice(self.bytes()).map_err(|_| self.mismatch::<T>("memory"))
     }
 
-    /// The elements of a buffer that the kernel would write.
+    /// Returns the elements of a buffer that the kernel would write.
     ///
     /// # Errors
     ///
-    /// As [`slice`](Self::slice), or a buffer that is only read.
+    /// As [`slice`](Self::slice), or the buffer is read-only.
     pub fn slice_mut<T: Pod>(&mut self) -> Result<&mut [T]> {
         self.check::<T>("memory to write", self.has_memory && self.written)?;
         if bytemuck::try_cast_slice::<u8, T>(self.bytes()).is_err() {
@@ -131,27 +132,27 @@ impl HostArgument {
         Ok(bytes.and_then(|bytes| bytemuck::try_cast_slice_mut(bytes).ok()).unwrap_or_default())
     }
 
-    /// A scalar, or a struct that was passed by value.
+    /// Returns a scalar, or a struct passed by value.
     ///
     /// # Errors
     ///
-    /// [`Error::ArgumentMismatch`] where it is no value of type `T`.
+    /// [`Error::ArgumentMismatch`] unless it is a value of type `T`.
     pub fn value<T: CheckedBitPattern + 'static>(&self) -> Result<T> {
         self.check::<T>("a value", self.argument.kind != ArgumentKind::Address)?;
         bytemuck::checked::try_pod_read_unaligned(self.bytes()).map_err(|_| self.mismatch::<T>("a value"))
     }
 
-    /// The bytes, whatever they are.
+    /// The bytes of the buffer or value.
     pub fn bytes(&self) -> &[u8] {
         bytemuck::cast_slice::<u128, u8>(&self.words).get(..self.length).unwrap_or_default()
     }
 
-    /// What the launch was given.
+    /// The type of the argument.
     pub fn argument(&self) -> ArgumentType {
         self.argument
     }
 
-    /// Whether it is memory that the kernel would write.
+    /// Returns whether it is memory that the kernel would write.
     pub fn is_written(&self) -> bool {
         self.written
     }
@@ -180,7 +181,7 @@ impl fmt::Debug for HostArgument {
     }
 }
 
-/// Runs a fallback on what a launch was given.
+/// Runs a fallback on the arguments of a launch.
 pub(super) fn run(
     kernel: &str,
     function: &HostFunction,

@@ -1,115 +1,116 @@
-//! A kernel that has a name: its function on the device, or what stands in for it.
+//! Named kernels: a function on the device, or its fallback.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::build::{Found, Loaded};
+use super::build::{BuiltKernel, Loaded};
 use super::fallback::{self, HostFunction};
 use crate::driver::{Function, KernelArguments, LaunchConfig, Stream};
 use crate::error::{Error, Result};
 
-/// Where a kernel came from.
+/// The origin of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Origin {
-    /// A [`Function`] of the caller's.
+    /// A [`Function`] of the caller.
     Function,
     /// An image.
     Image,
     /// A program, compiled by NVRTC.
     Source {
-        /// Whether it had been compiled before.
+        /// True if it had been compiled before.
         from_cache: bool,
     },
 }
 
-/// Which way a run took.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ran {
+pub enum LaunchOutcome {
     /// The kernel was launched on the device.
     Device,
-    /// The kernel cannot be had, and its fallback ran on the CPU; it is done.
+    /// The kernel is unavailable, and its fallback ran on the CPU to the end.
     Fallback,
 }
 
-/// A kernel that has a name. Cheap to clone; it stays what it is when its name is entered anew.
+/// A named kernel. Cheap to clone; a later definition of its name does not change it.
 #[derive(Clone)]
 pub struct Kernel(Arc<KernelState>);
 
 struct KernelState {
     name: String,
-    way: Way,
+    backend: KernelBackend,
     taken: AtomicU64,
 }
 
-enum Way {
+enum KernelBackend {
     Device { function: Function, origin: Origin, log: String, _program: Option<Arc<Loaded>> },
     Host { function: HostFunction, reason: Error },
 }
 
 impl Kernel {
-    pub(super) fn on_device(name: String, found: Found) -> Kernel {
-        let Found { function, origin, log, program } = found;
-        Kernel::of(name, Way::Device { function, origin, log, _program: program })
+    pub(super) fn on_device(name: String, found: BuiltKernel) -> Kernel {
+        let BuiltKernel { function, origin, log, program } = found;
+        Kernel::of(name, KernelBackend::Device { function, origin, log, _program: program })
     }
 
-    /// A fallback, and why it is needed.
+    /// A fallback, and the reason for it.
     pub(super) fn on_host(name: String, function: HostFunction, reason: Error) -> Kernel {
-        Kernel::of(name, Way::Host { function, reason })
+        Kernel::of(name, KernelBackend::Host { function, reason })
     }
 
-    fn of(name: String, way: Way) -> Kernel {
-        Kernel(Arc::new(KernelState { name, way, taken: AtomicU64::new(0) }))
+    fn of(name: String, backend: KernelBackend) -> Kernel {
+        Kernel(Arc::new(KernelState { name, backend, taken: AtomicU64::new(0) }))
     }
 
-    /// The name that it was entered under.
+    /// The name of its definition.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The driver's function, where the kernel could be had: for its attributes, occupancy and graphs.
+    /// The driver's function, for its attributes, occupancy and graphs.
     ///
     /// # Errors
     ///
-    /// Why it could not be had, where a fallback stands in.
+    /// The reason why the kernel is unavailable, if its fallback replaces it.
     pub fn function(&self) -> Result<&Function> {
-        match &self.0.way {
-            Way::Device { function, .. } => Ok(function),
-            Way::Host { reason, .. } => Err(reason.clone()),
+        match &self.0.backend {
+            KernelBackend::Device { function, .. } => Ok(function),
+            KernelBackend::Host { reason, .. } => Err(reason.clone()),
         }
     }
 
-    /// Where it came from; `None` for a fallback.
+    /// The origin; `None` for a fallback.
     pub fn origin(&self) -> Option<Origin> {
-        match &self.0.way {
-            Way::Device { origin, .. } => Some(*origin),
-            Way::Host { .. } => None,
+        match &self.0.backend {
+            KernelBackend::Device { origin, .. } => Some(*origin),
+            KernelBackend::Host { .. } => None,
         }
     }
 
-    /// What the compiler or the assembler printed; mostly empty.
+    /// The log of the compiler or the assembler; usually empty.
     pub fn log(&self) -> &str {
-        match &self.0.way {
-            Way::Device { log, .. } => log,
-            Way::Host { .. } => "",
+        match &self.0.backend {
+            KernelBackend::Device { log, .. } => log,
+            KernelBackend::Host { .. } => "",
         }
     }
 
-    /// How often the fallback was taken.
+    /// How often the fallback ran.
     pub fn fallbacks_taken(&self) -> u64 {
         self.0.taken.load(Ordering::Relaxed)
     }
 
-    /// Whether arguments of this type fit the kernel, as its first run with them asks. A fallback says so only when it runs.
+    /// Checks that arguments of this type fit the kernel, as its first run with them does. A fallback checks them only
+    /// when it runs.
     ///
     /// # Errors
     ///
     /// [`Error::ArgumentCount`] or [`Error::ArgumentMismatch`].
     pub fn accepts<A: KernelArguments>(&self) -> Result<()> {
-        match &self.0.way {
-            Way::Device { function, .. } => function.accepts::<A>(),
-            Way::Host { .. } => Ok(()),
+        match &self.0.backend {
+            KernelBackend::Device { function, .. } => function.accepts::<A>(),
+            KernelBackend::Host { .. } => Ok(()),
         }
     }
 
@@ -117,7 +118,7 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// Those of [`Function::launch`], where nothing was launched; those of a fallback.
+    /// The errors of [`Function::launch`], with nothing launched, or the fallback's error.
     ///
     /// # Safety
     ///
@@ -128,14 +129,16 @@ impl Kernel {
         stream: &Stream,
         config: LaunchConfig,
         arguments: A,
-    ) -> Result<Ran> {
-        match &self.0.way {
-            Way::Device { function, .. } => {
+    ) -> Result<LaunchOutcome> {
+        match &self.0.backend {
+            KernelBackend::Device { function, .. } => {
                 // SAFETY: the caller vouches for it.
                 unsafe { function.launch(stream, config, arguments)? };
-                Ok(Ran::Device)
+                Ok(LaunchOutcome::Device)
             }
-            Way::Host { function, reason } => self.fall_back(function, reason, stream, config, &arguments),
+            KernelBackend::Host { function, reason } => {
+                self.fall_back(function, reason, stream, config, &arguments)
+            }
         }
     }
 
@@ -147,7 +150,7 @@ impl Kernel {
         stream: &Stream,
         config: LaunchConfig,
         arguments: &impl KernelArguments,
-    ) -> Result<Ran> {
+    ) -> Result<LaunchOutcome> {
         let name = self.name();
         if self.0.taken.fetch_add(1, Ordering::Relaxed) == 0 {
             log::warn!("kernel '{name}' runs on the CPU: {reason}");
@@ -155,15 +158,15 @@ impl Kernel {
             log::debug!("kernel '{name}' runs on the CPU again");
         }
         fallback::run(name, function, stream, config, &arguments.describe())?;
-        Ok(Ran::Fallback)
+        Ok(LaunchOutcome::Fallback)
     }
 }
 
-/// A kernel of the caller's own, by its name.
+/// Wraps a function of the caller, under its own name.
 impl From<Function> for Kernel {
     fn from(function: Function) -> Kernel {
         let name = function.name().to_owned();
-        let found = Found { function, origin: Origin::Function, log: String::new(), program: None };
+        let found = BuiltKernel { function, origin: Origin::Function, log: String::new(), program: None };
         Kernel::on_device(name, found)
     }
 }
@@ -182,11 +185,11 @@ impl From<&Kernel> for Kernel {
 
 impl fmt::Debug for Kernel {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0.way {
-            Way::Device { function, origin, .. } => {
+        match &self.0.backend {
+            KernelBackend::Device { function, origin, .. } => {
                 write!(formatter, "Kernel({}, {function:?}, {origin:?})", self.name())
             }
-            Way::Host { .. } => write!(formatter, "Kernel({}, a fallback)", self.name()),
+            KernelBackend::Host { .. } => write!(formatter, "Kernel({}, a fallback)", self.name()),
         }
     }
 }

@@ -1,20 +1,19 @@
-//! Any kernel, from source or image, by name: compiled, loaded, checked, run, and kept.
+//! Kernels by name, from source or image: compiled, loaded, checked, launched and cached.
 //!
-//! A [`Launcher`] is a device with a table of names. [`compile`](Launcher::compile) and [`load`](Launcher::load) enter a
-//! name, [`run`](Launcher::run) launches it, and a [`Definition`] says the rest: a program with options and headers, an
-//! image and a program with the one to prefer, the entry of an image with many, what to do where the kernel cannot be had.
-//! [`kernel!`](crate::kernel) makes a typed function of a declaration.
+//! A [`Launcher`] is a device with a table of names. [`compile`](Launcher::compile) and [`load`](Launcher::load) define
+//! a name, and [`run`](Launcher::run) launches it. A [`Definition`] has more options: a program with options and
+//! headers, both an image and a program in order of preference, one kernel of an image with several, and a fallback.
+//! [`kernel!`](crate::kernel) creates a typed function from a declaration.
 //!
-//! Why a name is entered before it is run, and not with its first run: loading waits for running kernels and compiling takes
-//! long, so both happen where the caller says; and what is wrong with a source or an image is said there, once.
+//! A name is defined before its first run, because loading waits for running kernels and compiling takes long. The
+//! caller chooses when both happen, and gets the errors of a source or an image there, once.
 //!
-//! What must stay true:
+//! Invariants:
 //!
-//! - A run by name is one lookup under a lock that no other run holds exclusively, and the launch of the driver floor;
-//!   nothing is allocated for a tuple.
-//! - What is loaded is found again by its content: no image is loaded twice while somebody holds it (`shared`).
-//! - A fallback is never silent: it is logged, counted, and told by what the run returns; and it stands in for a kernel
-//!   that cannot be had, never for arguments or launches that fail.
+//! - A run by name costs one lookup under a shared lock, and a launch of the driver layer; a tuple needs no allocation.
+//! - Images are identified by their content: no image is loaded twice while a user holds it (`shared`).
+//! - A fallback is never silent: it is logged, counted, and reported in the result of a run. It replaces an unavailable
+//!   kernel, and never covers wrong arguments or failed launches.
 //!
 //! ```no_run
 //! use selvedge::driver::Device;
@@ -59,9 +58,9 @@ use crate::nvrtc::{Cache, Program};
 pub use declare::__kernel;
 pub use definition::{Definition, Prefer};
 pub use fallback::{Fallback, HostArgument, HostFunction, HostLaunch};
-pub use kernel::{Kernel, Origin, Ran};
+pub use kernel::{Kernel, LaunchOutcome, Origin};
 
-/// Kernels of a device by name. Cheap to clone; clones share their names, and any thread may use them.
+/// The kernels of a device by name. Cheap to clone; clones share their names, and any thread may use them.
 #[derive(Clone)]
 pub struct Launcher(Arc<State>);
 
@@ -74,12 +73,12 @@ struct State {
 }
 
 impl Launcher {
-    /// A launcher of a device, with a stream of its own and the user's cache of compiled programs
+    /// Creates a launcher of a device, with a stream of its own and the user's cache of compiled programs
     /// ([`Cache::standard`]).
     ///
     /// # Errors
     ///
-    /// The driver's, or [`Error::ContextLost`].
+    /// The driver's errors, or [`Error::ContextLost`].
     pub fn new(device: &Device) -> Result<Launcher> {
         Launcher::with_cache(device, Cache::standard())
     }
@@ -109,19 +108,20 @@ impl Launcher {
         &self.0.stream
     }
 
-    /// Enters a name for CUDA C++ source, compiled by NVRTC for this device or taken from the cache.
+    /// Defines a name by CUDA C++ source, compiled by NVRTC for this device or taken from the cache.
     ///
-    /// The name is that of the kernel, or the source has but one kernel. The same source under two names is compiled and
+    /// The source contains a kernel of that name, or only one kernel. The same source under two names is compiled and
     /// loaded once.
     ///
     /// # Errors
     ///
-    /// As [`define`](Self::define); [`Error::Compilation`] shows the place.
+    /// As [`define`](Self::define); [`Error::Compilation`] names the position.
     pub fn compile(&self, name: &str, source: impl Into<String>) -> Result<Kernel> {
         self.define(Definition::new(name).source(source))
     }
 
-    /// Enters a name for a program with options, headers or instances of templates; as [`compile`](Self::compile).
+    /// Defines a name by a program with options, headers or template instances. Otherwise as
+    /// [`compile`](Self::compile).
     ///
     /// # Errors
     ///
@@ -130,8 +130,8 @@ impl Launcher {
         self.define(Definition::new(name).program(program))
     }
 
-    /// Enters a name for a kernel of an image: PTX, a cubin or a fatbin. The name is that of the kernel, or the image has but
-    /// one kernel.
+    /// Defines a name by an image: PTX, a cubin or a fatbin. The image contains a kernel of that name, or only one
+    /// kernel.
     ///
     /// # Errors
     ///
@@ -140,32 +140,32 @@ impl Launcher {
         self.define(Definition::new(name).image(image))
     }
 
-    /// Enters what is defined, in the place of what had its name; a [`Kernel`] of that goes on as it was. Where this fails
-    /// nothing is changed.
+    /// Defines a name and replaces an earlier definition. A [`Kernel`] of the earlier one is unchanged. An error
+    /// changes nothing.
     ///
     /// # Errors
     ///
-    /// [`Error::LibraryUnavailable`] without NVRTC, [`Error::Compilation`], [`Error::ImageRejected`] and whatever else
-    /// [`Program::compile`] and [`Device::load`] say, [`Error::KernelUnavailable`] where neither image nor source gives the
-    /// kernel; unless there is a [`Fallback`] for these. [`Error::UnknownName`] where there is no such kernel, with those
-    /// that there are; [`Error::InvalidArgument`] for a definition of nothing; [`Error::ForkedProcess`].
+    /// [`Error::LibraryUnavailable`] without NVRTC, [`Error::Compilation`], [`Error::ImageRejected`], the other errors
+    /// of [`Program::compile`] and [`Device::load`], and [`Error::KernelUnavailable`] if neither image nor source
+    /// provides the kernel; a [`Fallback`] replaces all of these. [`Error::UnknownName`] with the image's kernels if it
+    /// has none of this name; [`Error::InvalidArgument`] for an empty definition; [`Error::ForkedProcess`].
     pub fn define(&self, definition: Definition) -> Result<Kernel> {
-        // Before any lock: in a child it may stay locked for ever.
+        // Checked before any lock, which may stay locked for ever in a child.
         check_not_forked()?;
         let kernel = build::kernel(&self.0.programs, self.0.device, &self.0.cache, definition)?;
         let mut kernels = self.0.kernels.write().unwrap_or_else(PoisonError::into_inner);
         let replaced = kernels.insert(kernel.name().to_owned(), kernel.clone());
         drop(kernels);
-        // Outside of the lock: its module may be retired, and its fallback's destructor be anything.
+        // Dropped outside of the lock: the drop may retire a module, and runs the fallback's destructor.
         drop(replaced);
         Ok(kernel)
     }
 
-    /// The kernel of a name, to run without looking it up.
+    /// Returns the kernel of a name, to run it without a lookup.
     ///
     /// # Errors
     ///
-    /// [`Error::UnknownName`] with the names that there are; [`Error::ForkedProcess`].
+    /// [`Error::UnknownName`] with the defined names; [`Error::ForkedProcess`].
     #[inline]
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
         check_not_forked()?;
@@ -176,7 +176,7 @@ impl Launcher {
         }
     }
 
-    /// The names that there are, in order.
+    /// The defined names, in order.
     pub fn names(&self) -> Vec<String> {
         let kernels = self.0.kernels.read().unwrap_or_else(PoisonError::into_inner);
         let mut names: Vec<String> = kernels.keys().cloned().collect();
@@ -184,22 +184,22 @@ impl Launcher {
         names
     }
 
-    /// How often fallbacks were taken, by all kernels that have a name now. A run whose fallback then failed counts too.
+    /// How often fallbacks ran, over all kernels defined now. A fallback that failed counts too.
     pub fn fallbacks_taken(&self) -> u64 {
         let kernels = self.0.kernels.read().unwrap_or_else(PoisonError::into_inner);
         kernels.values().map(Kernel::fallbacks_taken).sum()
     }
 
-    /// Runs a kernel on the launcher's stream: a grid of blocks, each of so many threads, with a tuple of arguments or a
-    /// list of [`Argument`](crate::driver::Argument)s. What it returns says whether the device runs it or its fallback did.
+    /// Runs a kernel on the launcher's stream: a grid of blocks of `block` threads, with a tuple of arguments or a list
+    /// of [`Argument`](crate::driver::Argument)s. The result says whether the device or the fallback ran it.
     ///
-    /// The stream first waits for whatever still uses the buffers. The call returns when the launch is queued, or the
-    /// fallback done.
+    /// The stream first waits for earlier uses of the buffers. The call returns when the launch is queued, or the
+    /// fallback is done.
     ///
     /// # Errors
     ///
-    /// [`Error::UnknownName`] with the names that there are; those of [`Function::launch`](crate::driver::Function::launch),
-    /// where nothing was launched; those of a fallback.
+    /// [`Error::UnknownName`] with the defined names; the errors of
+    /// [`Function::launch`](crate::driver::Function::launch), with nothing launched; or the fallback's error.
     ///
     /// # Safety
     ///
@@ -211,12 +211,12 @@ impl Launcher {
         grid: impl Into<Dim3>,
         block: impl Into<Dim3>,
         arguments: A,
-    ) -> Result<Ran> {
+    ) -> Result<LaunchOutcome> {
         // SAFETY: the caller vouches for it.
         unsafe { self.run_on(&self.0.stream, name, LaunchConfig::new(grid, block), arguments) }
     }
 
-    /// As [`run`](Self::run), on any stream and in any shape.
+    /// As [`run`](Self::run), on any stream and with any configuration.
     ///
     /// # Errors
     ///
@@ -232,8 +232,8 @@ impl Launcher {
         name: &str,
         config: LaunchConfig,
         arguments: A,
-    ) -> Result<Ran> {
-        // No lock is held while it runs: a launch can block, and a fallback may enter names.
+    ) -> Result<LaunchOutcome> {
+        // No lock is held while it runs: a launch can block, and a fallback may define names.
         let kernel = self.kernel(name)?;
         // SAFETY: the caller vouches for it.
         unsafe { kernel.run(stream, config, arguments) }

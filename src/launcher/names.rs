@@ -1,14 +1,14 @@
-//! Which kernel of a module a name means.
+//! The choice of a kernel of a module by name.
 
 use crate::driver::image::Declaration;
 use crate::driver::{Function, Module};
 use crate::error::{Error, Result};
 
-/// The kernel that a definition means: its `entry`, which must be there, or else the one of the definition's `name`, the
-/// program's only expression, or the only kernel.
+/// Returns the kernel that a definition selects: its `entry`, which must exist, or else the kernel of the definition's
+/// `name`, the program's only expression, or the only kernel.
 ///
-/// A kernel is meant by its name in the image, by the expression that it was compiled for (`lowered` has both), or by its
-/// plain C++ name where no other kernel has that.
+/// A kernel is selected by its name in the image, by its expression (`lowered` has both), or by its plain C++ name if
+/// that is unique.
 pub(super) fn find(
     module: &Module,
     name: &str,
@@ -17,7 +17,8 @@ pub(super) fn find(
 ) -> Result<Function> {
     let names = match module.function_names() {
         Ok(names) => names,
-        // An image that only the driver can look into, and a driver that does not: the name must be the image's own.
+        // The image is readable by the driver only, and the driver is too old to list it: the name must be the image's
+        // own.
         Err(Error::MissingSymbol { .. }) => return module.function(entry.unwrap_or(name)),
         Err(error) => return Err(error),
     };

@@ -1,5 +1,5 @@
-//! Values that are made once and shared for as long as somebody holds one: loaded modules by the hash of their image,
-//! compiled programs by what they are made of.
+//! Values that are created once and shared while a user holds one: loaded modules by the hash of their image, compiled
+//! programs by the hash of their inputs.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::error::Result;
 
-/// A value that is held elsewhere, or gone; locked while it is made.
+/// A weak reference to a value, locked while the value is created.
 type Slot<V> = Arc<Mutex<Weak<V>>>;
 
-/// Values by key. It holds none itself.
+/// Values by key, held by weak references.
 pub(super) struct Shared<K, V>(Mutex<HashMap<K, Slot<V>>>);
 
 impl<K, V> Default for Shared<K, V> {
@@ -20,11 +20,11 @@ impl<K, V> Default for Shared<K, V> {
 }
 
 impl<K: Eq + Hash, V> Shared<K, V> {
-    /// The value of a key, made where nobody holds one. Others that want it meanwhile wait, and only they.
+    /// Returns the value of a key, creating it if no one holds it. Concurrent calls for the same key wait.
     pub(super) fn get_or_make(&self, key: K, make: impl FnOnce() -> Result<Arc<V>>) -> Result<Arc<V>> {
         let slot = {
             let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            // What nobody holds, makes or waits for any more.
+            // Remove slots that no one holds, fills or waits for.
             slots.retain(|_, slot| {
                 Arc::strong_count(slot) > 1
                     || slot.lock().unwrap_or_else(PoisonError::into_inner).strong_count() > 0

@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier};
 
 use selvedge::Error;
 use selvedge::driver::{Argument, Device, DeviceBuffer, LaunchConfig, Stream};
-use selvedge::launcher::{Definition, Fallback, Kernel, Launcher, Origin, Prefer, Ran};
+use selvedge::launcher::{Definition, Fallback, Kernel, LaunchOutcome, Launcher, Origin, Prefer};
 use selvedge::nvrtc::{self, Cache};
 
 use super::children;
@@ -98,7 +98,7 @@ fn names(_: &Fake) -> Outcome {
     ensure!(launcher.kernel("make")?.function()?.name() == "only", "the new one");
     ensure!(old.function()?.name() == "make" && old.origin() == Some(Origin::Image), "the old one");
     // SAFETY: only does nothing.
-    ensure!(unsafe { launcher.run("make", 1, 32, (1u32,))? } == Ran::Device, "it runs");
+    ensure!(unsafe { launcher.run("make", 1, 32, (1u32,))? } == LaunchOutcome::Device, "it runs");
     ensure!(format!("{launcher:?} {old:?}").contains("4 kernels"), "{launcher:?}");
     Ok(())
 }
@@ -248,7 +248,7 @@ fn declared(fake: &Fake) -> Outcome {
     let function = launcher.device().load(ONE.as_bytes())?.function("only")?;
     let typed = only::bind(&function)?;
     // SAFETY: only does nothing.
-    ensure!(unsafe { typed.run(stream, config, 1)? } == Ran::Device, "it runs");
+    ensure!(unsafe { typed.run(stream, config, 1)? } == LaunchOutcome::Device, "it runs");
     ensure!(typed.kernel().origin() == Some(Origin::Function), "{typed:?}");
     ensure_error!(blend::bind(function), Error::ArgumentCount { wanted: 1, found: 4, .. });
     Ok(stream.synchronize()?)
@@ -288,7 +288,7 @@ fn fallbacks(fake: &Fake) -> Outcome {
     for round in 1..=2 {
         // SAFETY: nothing is launched.
         let ran = unsafe { launcher.run("blend", 1, 32, (&a, b.slice_mut(2..18)?, 64u64, 5u32))? };
-        ensure!(ran == Ran::Fallback, "{ran:?}");
+        ensure!(ran == LaunchOutcome::Fallback, "{ran:?}");
         ensure!(kernel.fallbacks_taken() == round && launcher.fallbacks_taken() == round, "round {round}");
     }
     let mut wanted = [2.0f32; 20];
@@ -297,7 +297,7 @@ fn fallbacks(fake: &Fake) -> Outcome {
     let list =
         [Argument::read(&a), Argument::write(&mut b), Argument::integer(64u64), Argument::integer(5u32)];
     // SAFETY: as above.
-    ensure!(unsafe { launcher.run("blend", 1, 32, &list)? } == Ran::Fallback, "a list");
+    ensure!(unsafe { launcher.run("blend", 1, 32, &list)? } == LaunchOutcome::Fallback, "a list");
     drop(list);
     ensure!(stream.download(&b)?[..4] == [3.0, 3.0, 5.0, 5.0], "{:?}", stream.download(&b)?);
     ensure!(fake.call_count("cuLaunchKernel") == launches, "something was launched");
@@ -368,16 +368,16 @@ fn reasons(fake: &Fake) -> Outcome {
     {
         ensure!(launcher.load(name, image).is_err(), "{name} is loaded");
         launcher.define(Definition::new(name).image(image).fallback(nothing()))?;
-        ensure!(run(name)? == Ran::Fallback, "{name}");
+        ensure!(run(name)? == LaunchOutcome::Fallback, "{name}");
     }
     // Refused by the driver, as where its assembler finds a mistake.
     const INVALID_PTX: i32 = 218;
     fake.fail("cuModuleLoadDataEx", 1, INVALID_PTX);
     launcher.define(Definition::new("refused").image(ONE).fallback(nothing()))?;
-    ensure!(run("refused")? == Ran::Fallback, "refused");
+    ensure!(run("refused")? == LaunchOutcome::Fallback, "refused");
     // What failed is not kept.
     launcher.define(Definition::new("refused").image(ONE).fallback(nothing()))?;
-    ensure!(run("refused")? == Ran::Device, "taken");
+    ensure!(run("refused")? == LaunchOutcome::Device, "taken");
     ensure!(launcher.kernel("refused")?.fallbacks_taken() == 0, "not taken");
 
     // Other failures are errors.

@@ -8,7 +8,7 @@ use half::{bf16, f16};
 use num_complex::Complex;
 use selvedge::Error;
 use selvedge::driver::{Argument, ByValue, Device, LaunchConfig, RawAddress};
-use selvedge::launcher::{Definition, Fallback, Kernel, Launcher, Origin, Prefer, Ran};
+use selvedge::launcher::{Definition, Fallback, Kernel, LaunchOutcome, Launcher, Origin, Prefer};
 use selvedge::nvrtc::{Cache, Program};
 
 use crate::arguments::{MIXED, wanted};
@@ -45,7 +45,7 @@ fn a_vector_add_of_1024() -> Outcome {
     let mut sum = stream.zeros::<f32>(1024)?;
     // SAFETY: add touches 1024 elements of each.
     let ran = unsafe { launcher.run("add", 4, 256, (&a, &b, &mut sum, 1024u32))? };
-    assert_eq!(ran, Ran::Device);
+    assert_eq!(ran, LaunchOutcome::Device);
     assert_all(&stream.download(&sum)?, 3.0, "the sum");
     // The same from a list.
     stream.fill(&mut sum, 0.0)?;
@@ -452,7 +452,7 @@ fn a_run_is_captured() -> Outcome {
             launcher.run_on(stream, "saxpy", LaunchConfig::for_elements(1000), (1.0f32, &x, &mut y, 1000u32))
         }
     })?;
-    assert_eq!(ran, Ran::Device);
+    assert_eq!(ran, LaunchOutcome::Device);
     let graph = graph.instantiate()?;
     for _ in 0..3 {
         graph.launch(stream)?;
@@ -510,7 +510,7 @@ fn fallbacks_compute_on_the_cpu() -> Outcome {
     for round in 1..=2 {
         // SAFETY: nothing is launched.
         let ran = unsafe { launcher.run("saxpy", 4, 256, (2.0f32, x, &mut y, 1000u32))? };
-        assert_eq!((ran, kernel.fallbacks_taken()), (Ran::Fallback, round));
+        assert_eq!((ran, kernel.fallbacks_taken()), (LaunchOutcome::Fallback, round));
     }
     assert_all(&lab.stream.download(&y)?, 4.0, "the sum");
     Ok(())
@@ -533,6 +533,6 @@ fn without_nvrtc_the_rest_works() -> Outcome {
     assert_all(&stream.download(&sum)?, 2.0, "the sum");
     launcher.define(Definition::new("cpu").source(ADD).fallback(Fallback::cpu(|_| Ok(()))))?;
     // SAFETY: nothing is launched.
-    assert_eq!(unsafe { launcher.run("cpu", 1, 256, (&a, &a, &mut sum, 256u32))? }, Ran::Fallback);
+    assert_eq!(unsafe { launcher.run("cpu", 1, 256, (&a, &a, &mut sum, 256u32))? }, LaunchOutcome::Fallback);
     every_scalar_kind_by_name()
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use half::f16;
 use selvedge::Error;
 use selvedge::driver::{Argument, Device, DeviceBuffer, LaunchConfig, Stream, driver_isa};
-use selvedge::launcher::{Definition, Kernel, Launcher, Ran};
+use selvedge::launcher::{Definition, Kernel, LaunchOutcome, Launcher};
 use selvedge::nvrtc::Cache;
 
 /// An element type by name.
@@ -261,7 +261,7 @@ impl Description {
             // SAFETY: the description is of this kernel: its buffers have the sizes that it uses, and views are of
             // buffers that live until the download below, on the same stream.
             let ran = unsafe { kernel.run(&stream, config, &arguments) }.map_err(text)?;
-            if ran != Ran::Device {
+            if ran != LaunchOutcome::Device {
                 return Err("it ran elsewhere".to_owned());
             }
         }
