@@ -1,7 +1,7 @@
-//! The one error type of the crate.
+//! The error type of the crate.
 //!
-//! Every variant names both sides (what was found, what was wanted) and says what to do. Names and texts of driver
-//! codes come from [`crate::sys`]'s own table, so an error can be shown on a machine that has no driver.
+//! Every variant names both sides (found and wanted) and says what to do. Names and texts of driver codes come from the
+//! table of [`crate::sys`], so an error can be shown on a machine without a driver.
 
 use std::sync::{Arc, RwLock};
 
@@ -20,9 +20,9 @@ const DRIVER_ADVICE: &str = "in a container, start it with the runtime's GPU opt
 const DRIVER_ADVICE: &str =
     "install the NVIDIA driver, which has nvcuda.dll, or name the file by SELVEDGE_LIBCUDA";
 
-/// What can go wrong, from a missing driver to a kernel that faulted.
+/// An error of the crate, from a missing driver to a kernel fault.
 ///
-/// `Debug` shows the text of `Display`, so that a `main` which returns [`Result`] prints lines that can be read.
+/// `Debug` shows the text of `Display`, so that a `main` that returns [`Result`] prints readable lines.
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -31,18 +31,18 @@ pub enum Error {
     LibraryUnavailable {
         /// The library, such as `the NVIDIA driver` or `NVRTC`.
         library: &'static str,
-        /// One line a path: where it was looked for, and why it was not taken.
+        /// One line per path that was tried, with the reason why it was not used.
         tried: String,
     },
 
-    /// The library is there, but has no such function.
+    /// A loaded library does not have a function.
     #[error("{} has no {symbol}{}", versioned(.library, .version), needs_text(.needs, .version))]
     MissingSymbol {
         /// The library that was asked.
         library: &'static str,
         /// The function's public name.
         symbol: &'static str,
-        /// The CUDA version that introduced it, such as `12.4`; empty where it is not known.
+        /// The CUDA version that introduced it, such as `12.4`; empty if unknown.
         needs: String,
         /// The version of the library that was found.
         version: String,
@@ -57,9 +57,9 @@ pub enum Error {
         code: i32,
         /// The code's name, such as `CUDA_ERROR_INVALID_VALUE`.
         name: String,
-        /// What the code means.
+        /// The meaning of the code.
         text: String,
-        /// What was being done, empty where the call says it all.
+        /// The operation in progress; empty if the call says it all.
         detail: String,
     },
 
@@ -72,33 +72,33 @@ pub enum Error {
         call: &'static str,
         /// The library's status code.
         code: i32,
-        /// The library's own words, empty where it has none.
+        /// The library's own text; empty if it has none.
         detail: String,
     },
 
-    /// The host has no memory, or a device has none after everything cached was given back.
+    /// The host is out of memory, or a device is after all cached memory was freed.
     #[error("{}", memory_text(self))]
     OutOfMemory {
-        /// The device's ordinal; none of the host, of which only the bytes asked for and `holders` are known.
+        /// The device's ordinal; `None` for the host, which reports only `requested` and `holders`.
         device: Option<i32>,
-        /// Bytes asked for.
+        /// Bytes requested.
         requested: u64,
         /// Bytes that the driver reports as free.
         free: u64,
         /// Bytes that the device has.
         total: u64,
-        /// Bytes that the pool keeps: in segments or pages that buffers use too, or in use by work that has not finished.
+        /// Bytes cached by the pool: in segments or pages that buffers share, or in use by unfinished work.
         cached: u64,
         /// Bytes of blocks in use by buffers.
         live: u64,
-        /// The most bytes that buffers may take from the driver, where there is a limit.
+        /// The limit on bytes that buffers may take from the driver, if there is one.
         limit: Option<u64>,
-        /// The sizes that hold the most, such as `3 x 1048576 bytes of stream 1`; empty where it is not known. Of the host,
-        /// what asked.
+        /// The block sizes that hold the most, such as `3 x 1048576 bytes of stream 1`; empty if unknown. For the host,
+        /// the operation that requested memory.
         holders: String,
     },
 
-    /// A kernel did something that ended its context, such as an access to an illegal address.
+    /// A kernel fault that ended its context, such as an access to an illegal address.
     #[error(
         "a kernel faulted on {stream}: {name} ({code}): {text}; launched there last: {kernel} (faults are reported \
          late: set CUDA_LAUNCH_BLOCKING=1, or run under compute-sanitizer, to find the exact launch)"
@@ -112,11 +112,11 @@ pub enum Error {
         code: i32,
         /// The code's name.
         name: String,
-        /// What the code means.
+        /// The meaning of the code.
         text: String,
     },
 
-    /// The context was lost to an earlier fault or to a reset; nothing that was made in it works any more.
+    /// The context was lost to an earlier fault or to a reset. Nothing created in it works any more.
     #[error(
         "the context of device {device} is lost: {cause}; the CPU goes on; the device goes on with what Device::new gives \
          after Device::reset, or in a new process"
@@ -128,20 +128,20 @@ pub enum Error {
         cause: Arc<str>,
     },
 
-    /// A wait gave up. The work goes on, and can be waited for again.
+    /// A wait timed out. The work goes on, and can be waited for again.
     #[error(
         "{operation} gave up after {waited_ms} ms; still running: {what}; the work goes on: wait again, or longer"
     )]
     TimedOut {
         /// The call that waited.
         operation: &'static str,
-        /// How long it did, in milliseconds.
+        /// The time waited, in milliseconds.
         waited_ms: u64,
         /// The stream, and the kernel launched there last.
         what: String,
     },
 
-    /// The driver gave no new context after the old one was ended.
+    /// The driver created no new context after a reset.
     #[error(
         "device {device} does not come back from a reset: {found}; its context had been lost: {cause}; the CPU goes on, \
          the device needs a new process"
@@ -149,45 +149,45 @@ pub enum Error {
     ResetFailed {
         /// The device's ordinal.
         device: i32,
-        /// What the driver answered.
+        /// The driver's error.
         found: String,
-        /// What had ended the old context.
+        /// The error that ended the old context.
         cause: Arc<str>,
     },
 
-    /// This process was made by `fork` from one that had used CUDA, and the driver does not work in such a child.
+    /// This process was forked from one that had used CUDA. The driver does not work in such a child.
     #[error(
         "this process was forked from one that had used CUDA, and the driver does not work in such a child: use CUDA \
          in the child only, not before the fork, or start a new program in it (exec)"
     )]
     ForkedProcess,
 
-    /// No such device.
+    /// There is no such device.
     #[error("no device {wanted}; {found}")]
     NoDevice {
         /// The ordinal or UUID asked for.
         wanted: String,
-        /// The devices that there are.
+        /// The existing devices.
         found: String,
     },
 
-    /// A module has no such kernel or global, or a launcher no kernel of this name.
+    /// A module has no such kernel or global, or a launcher has no kernel of this name.
     #[error("there is no {kind} '{wanted}'; there are: {}", list_text(.found))]
     UnknownName {
         /// `kernel` or `global`.
         kind: &'static str,
         /// The name asked for.
         wanted: String,
-        /// The names that there are.
+        /// The existing names.
         found: Vec<String>,
     },
 
-    /// A kernel that neither its image nor its source gives here.
-    #[error("kernel '{kernel}' cannot be had here:\n{reasons}")]
+    /// Neither the image nor the source of a kernel is usable here.
+    #[error("kernel '{kernel}' is unavailable here:\n{reasons}")]
     KernelUnavailable {
         /// The name.
         kernel: String,
-        /// One line or more for each way that was tried, and why it was none.
+        /// The reasons for the image and the source, one or more lines each.
         reasons: String,
     },
 
@@ -215,41 +215,41 @@ pub enum Error {
         found: String,
     },
 
-    /// A launch asked for more than the device or the kernel allows.
+    /// A launch exceeds a limit of the device or the kernel.
     #[error("{what} is {found}, but {limit_of} allows at most {limit}")]
     LaunchLimit {
-        /// What is too large, such as `threads a block`.
+        /// The quantity that is too large, such as `threads a block`.
         what: &'static str,
-        /// What was asked for.
+        /// The requested value.
         found: u64,
-        /// The largest that works.
+        /// The largest allowed value.
         limit: u64,
         /// The kernel or device that sets the limit.
         limit_of: String,
     },
 
-    /// Bytes that are no PTX, cubin or fatbin.
+    /// Bytes that are not PTX, a cubin or a fatbin.
     #[error("not a kernel image: found {found}; wanted PTX text, a cubin (CUDA ELF) or a fatbin")]
     NotAnImage {
-        /// What the bytes look like.
+        /// The apparent format of the bytes.
         found: String,
     },
 
-    /// An image that is damaged.
+    /// A damaged image.
     #[error("the {kind} is damaged: {found}")]
     DamagedImage {
         /// `PTX`, `cubin` or `fatbin`.
         kind: &'static str,
-        /// What is wrong.
+        /// The defect.
         found: String,
     },
 
-    /// A good image that this device or driver cannot run.
+    /// A valid image that this device or driver cannot run.
     #[error("{found}; {wanted}")]
     UnsupportedImage {
-        /// What the image is, such as `the image is PTX 8.7 (CUDA 12.8)`.
+        /// A description of the image, such as `the image is PTX 8.7 (CUDA 12.8)`.
         found: String,
-        /// What would run here, such as `driver CUDA 12.4 takes PTX up to 8.4`.
+        /// The requirement, such as `driver CUDA 12.4 takes PTX up to 8.4`.
         wanted: String,
     },
 
@@ -262,7 +262,7 @@ pub enum Error {
         code: i32,
         /// The code's name.
         name: String,
-        /// What the assembler printed.
+        /// The log of the assembler.
         log: String,
     },
 
@@ -271,31 +271,31 @@ pub enum Error {
     Compilation {
         /// The program's name.
         name: String,
-        /// What NVRTC printed, the first error first, with the source line and a caret under each place.
+        /// NVRTC's log, the first error first, with the source line and a caret for each position.
         log: String,
-        /// What it was compiled for and by, and where the first error is.
+        /// The target, the NVRTC version, and the position of the first error.
         details: Box<CompilationDetails>,
     },
 
-    /// A graph is being captured, and this cannot be part of it. The capture goes on.
+    /// An operation that cannot be part of a graph capture. The capture goes on.
     #[error(
         "{operation} cannot be captured: {buffer}; do it before the capture begins, or after the graph was launched"
     )]
     NotCapturable {
         /// The operation.
         operation: &'static str,
-        /// The memory, stream or event that it is about, and what is in the way.
+        /// The memory, stream or event concerned, and the reason.
         buffer: String,
     },
 
-    /// A graph that differs too much from the one that it should take the place of.
+    /// A graph that differs too much from the one that it should replace.
     #[error("the instantiated graph cannot be updated: {found}; instantiate the new graph instead")]
     GraphNotUpdatable {
-        /// What differs.
+        /// The difference.
         found: String,
     },
 
-    /// Two things of different devices met.
+    /// An operation on objects of different devices.
     #[error("{operation} needs one device, but was given {left} and {right}")]
     DeviceMismatch {
         /// The operation.
@@ -317,43 +317,43 @@ pub enum Error {
         found: usize,
     },
 
-    /// A range that leaves its buffer.
+    /// A range outside its buffer.
     #[error("range {start}..{end} is outside a buffer of {length} elements")]
     OutOfRange {
         /// First element.
         start: usize,
         /// One past the last element.
         end: usize,
-        /// Elements that there are.
+        /// Elements in the buffer.
         length: usize,
     },
 
-    /// An index that leads out of the dimension that it counts along. On a CUDA device this is found while the work runs, and
-    /// told by the next call that waits for it; what other indices of the operation lead to is as it should be.
+    /// An index outside its dimension. On a CUDA device it is detected while the work runs, and the next call that
+    /// waits returns the error; results for the other indices are correct.
     #[error("{operation}: found index {index}{}; wanted {}", along_text(.axis), positions_text(*.size))]
     IndexOutOfRange {
         /// The operation that reads the index.
         operation: &'static str,
-        /// One of those that are out of range.
+        /// One of the indices out of range.
         index: i64,
-        /// The axis; none where the index counts all elements.
+        /// The axis; `None` if the index counts all elements.
         axis: Option<usize>,
-        /// Positions that there are.
+        /// The size of the dimension.
         size: usize,
     },
 
-    /// An argument that cannot be used, in words.
+    /// An invalid argument.
     #[error("{operation}: found {found}; wanted {wanted}")]
     InvalidArgument {
         /// The operation.
         operation: &'static str,
-        /// What was given.
+        /// The argument given.
         found: String,
-        /// What works.
+        /// The accepted values.
         wanted: String,
     },
 
-    /// A dtype that does not fit.
+    /// A dtype that an operation does not accept.
     #[error("{operation} wants {wanted}, but found {found}")]
     DTypeMismatch {
         /// The operation.
@@ -369,26 +369,26 @@ pub enum Error {
     File {
         /// The file.
         path: String,
-        /// What is there.
+        /// The file's contents or state.
         found: String,
-        /// What would work.
+        /// The accepted contents or state.
         wanted: String,
     },
 }
 
-/// What an [`Error::Compilation`] knows beside the log.
+/// Details of an [`Error::Compilation`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct CompilationDetails {
-    /// What was compiled for, such as `sm_90a`.
+    /// The compilation target, such as `sm_90a`.
     pub target: String,
     /// The version of NVRTC, such as `12.9`.
     pub version: String,
-    /// The file of the first error: the program, or one of its headers; empty where the error has no place.
+    /// The file of the first error: the program, or one of its headers; empty if the error has no position.
     pub file: String,
-    /// The line of the first error, from 1; 0 where it has no place.
+    /// The line of the first error, from 1; 0 if it has no position.
     pub line: u32,
-    /// The column of the first error in characters, from 1; 0 where it is not known.
+    /// The column of the first error in characters, from 1; 0 if unknown.
     pub column: u32,
 }
 
@@ -399,7 +399,7 @@ impl std::fmt::Debug for Error {
 }
 
 impl Error {
-    /// Advice with which the text of some errors ends: how a library comes to a machine or into a container.
+    /// Returns the advice at the end of some errors: how to install a library, on a machine or in a container.
     pub fn advice(&self) -> Option<&'static str> {
         match self {
             Error::LibraryUnavailable { library, .. } => advice_for(library),
@@ -407,7 +407,7 @@ impl Error {
         }
     }
 
-    /// An [`Error::OutOfMemory`] of the host, for what asked.
+    /// Returns an [`Error::OutOfMemory`] of the host; `asked` is the operation.
     pub(crate) fn host_memory(requested: usize, asked: impl Into<String>) -> Error {
         Error::OutOfMemory {
             device: None,
@@ -421,7 +421,7 @@ impl Error {
         }
     }
 
-    /// An [`Error::InvalidArgument`].
+    /// Returns an [`Error::InvalidArgument`].
     pub(crate) fn invalid(
         operation: &'static str,
         found: impl std::fmt::Display,
@@ -450,7 +450,7 @@ fn needs_text(needs: &str, version: &str) -> String {
     };
     match needs {
         "" => String::new(),
-        // An old function that is not there: this is no complete driver, and a newer one of its kind may lack it too.
+        // An old function is missing, so the driver is incomplete, and a newer one of its kind may lack it too.
         _ if numbers(needs) <= numbers(version) => {
             format!(": it needs CUDA {needs}, which this one says it is past; the library is incomplete")
         }
@@ -510,23 +510,23 @@ fn list_text(names: &[String]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// What is called with errors that have nowhere to be returned.
+/// A hook for errors that cannot be returned.
 pub type DeferredErrorHook = dyn Fn(&Error) + Send + Sync;
 
 static HOOK: RwLock<Option<Arc<DeferredErrorHook>>> = RwLock::new(None);
 
-/// Sets what is called with errors that have nowhere to be returned: those of `Drop`.
+/// Sets the hook for errors that cannot be returned, such as those of `Drop`.
 ///
-/// They are also written to [`log`] at error level. `None` takes the hook away. A hook that panics is ignored. It may be
-/// called on any thread, one of the driver's too, so it must not use this library.
+/// These errors are also written to [`log`] at error level. `None` removes the hook. A panic of the hook is ignored.
+/// The hook may run on any thread, including the driver's, so it must not use this library.
 pub fn set_deferred_error_hook(hook: Option<Box<DeferredErrorHook>>) {
     *HOOK.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = hook.map(Arc::from);
 }
 
-/// Reports an error that has nowhere to be returned.
+/// Reports an error that cannot be returned.
 pub(crate) fn report_deferred(error: &Error) {
     let hook = HOOK.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
-    // A panic of a logger or hook would cross a `Drop`; so would one of the payload's own destructor.
+    // A panic of a logger or hook must not cross a `Drop`, nor one of the payload's destructor.
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         log::error!("not returned to a caller: {error}");
         if let Some(hook) = hook {
