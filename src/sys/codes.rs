@@ -1,12 +1,12 @@
-//! Names and meanings of status codes, in our own words.
+//! Names and meanings of status codes.
 //!
-//! The table is here and not asked of the driver because an error must be shown on a machine that has none, and because the
-//! driver's function can itself be missing. A code newer than the table is shown as its number, with the driver's name and
-//! text for it where a driver is loaded.
+//! The crate has its own table, because an error must be shown on a machine without a driver, and because the driver's
+//! function can itself be missing. A code newer than the table is shown as its number, with the name and text of a
+//! loaded driver.
 
 use super::driver::CUresult;
 
-/// The name and the meaning of a `CUresult`.
+/// Returns the name and the meaning of a `CUresult`.
 pub fn describe(code: CUresult) -> (String, String) {
     match DRIVER.binary_search_by_key(&code.0, |entry| entry.0) {
         Ok(index) => (DRIVER[index].1.to_owned(), DRIVER[index].2.to_owned()),
@@ -22,22 +22,22 @@ pub fn describe(code: CUresult) -> (String, String) {
     }
 }
 
-/// The name of a `CUresult` of the table.
+/// Returns the name of a `CUresult`, if the table has it.
 pub fn name(code: CUresult) -> Option<&'static str> {
     DRIVER.binary_search_by_key(&code.0, |entry| entry.0).ok().map(|index| DRIVER[index].1)
 }
 
-/// The code that has this name, such as `CUDA_ERROR_OUT_OF_MEMORY`.
+/// Returns the code with this name, such as `CUDA_ERROR_OUT_OF_MEMORY`.
 pub fn by_name(name: &str) -> Option<CUresult> {
     DRIVER.iter().find(|entry| entry.1 == name).map(|entry| CUresult(entry.0))
 }
 
-/// Every code of the table: number, name, meaning.
+/// Returns every code of the table: number, name, meaning.
 pub fn all() -> &'static [(u32, &'static str, &'static str)] {
     DRIVER
 }
 
-/// Ordered by code, which the search needs.
+/// Sorted by code, for the binary search.
 const DRIVER: &[(u32, &str, &str)] = &[
     (0, "CUDA_SUCCESS", "no error"),
     (1, "CUDA_ERROR_INVALID_VALUE", "an argument is outside what the call accepts"),

@@ -1,25 +1,26 @@
-//! Where the libraries are kept: their names, newest first, and the folders that installers use.
+//! The locations of the libraries: their file names, newest first, and the folders that installers use.
 //!
-//! Everything here only lists; [`super::loader`] opens. The driver belongs to the system and is looked for by its linker name and
-//! a few fixed paths, never as the bare `libcuda.so`, which in a toolkit's folder is a stub. The others come from Python wheels,
-//! conda or a toolkit, and a release is offered only where the driver is new enough for it.
+//! This module only lists candidates; [`super::loader`] opens them. The driver belongs to the system. It is searched by
+//! its linker name and at a few fixed paths, never as the bare `libcuda.so`, which in a toolkit's folder is a stub. The
+//! other libraries come from Python wheels, conda or a toolkit. A release is offered only if the driver is new enough
+//! for it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::loader::How;
 
-/// A candidate, or the reason why there is none.
+/// A candidate, or the reason why it is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub(super) how: How,
-    /// How it came to be tried.
+    /// The source of the candidate.
     pub(super) source: String,
-    /// The library that must be opened first, from the same place (`cublasLt` for `cublas`).
+    /// The library that must be opened first, from the same folder (`cublasLt` for `cublas`).
     pub(super) companion: Option<How>,
-    /// Why it is not even opened.
+    /// The reason why it is not opened, if it is refused.
     pub(super) refused: Option<String>,
-    /// Whether the user named it, so that nothing else may be taken in its place.
+    /// True if the user named it, so that no other may replace it.
     pub(super) explicit: bool,
 }
 
@@ -29,14 +30,14 @@ impl Candidate {
     }
 }
 
-/// One release line of a library: everything that shares a file name.
+/// A release line of a library: all versions with the same file name.
 #[derive(Debug)]
 pub(super) struct Release {
-    /// The CUDA major version; 0 where the library does not follow CUDA's.
+    /// The CUDA major version; 0 if the library does not follow CUDA's.
     major: i32,
     unix: &'static str,
     windows: &'static str,
-    /// The companion's file names, empty for none.
+    /// The companion's file names; empty if there is none.
     companion: (&'static str, &'static str),
 }
 
@@ -50,14 +51,14 @@ impl Release {
     }
 }
 
-/// A library that is not the driver.
+/// A library other than the driver.
 #[derive(Debug)]
 pub(super) struct Family {
-    /// What errors call it.
+    /// The name in errors.
     pub(super) name: &'static str,
     /// The environment variable that names a file, or `none`.
     pub(super) variable: &'static str,
-    /// Its folder under `site-packages/nvidia` before CUDA 13 put all into one.
+    /// Its folder under `site-packages/nvidia` before CUDA 13, which has one folder for all.
     wheel: &'static str,
     releases: &'static [Release],
 }
@@ -103,7 +104,7 @@ pub(super) const CUBLAS: Family = Family {
     ],
 };
 
-/// There is none for Windows; the name is what a build of one's own would be called.
+/// NVIDIA has no build for Windows; the name is that of a custom build.
 pub(super) const NCCL: Family = Family {
     name: "NCCL",
     variable: "SELVEDGE_LIBNCCL",
@@ -111,18 +112,18 @@ pub(super) const NCCL: Family = Family {
     releases: &[release(0, "libnccl.so.2", "nccl.dll")],
 };
 
-/// The environment, so that the listing can be tested.
+/// The environment, as a function so that tests can replace it.
 pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
-/// What an override variable asks for.
+/// The value of an override variable.
 pub(super) enum Override {
-    /// It is not set.
+    /// The variable is not set.
     Unset,
-    /// `none`: act as if the library were absent.
+    /// `none`: treat the library as absent.
     Absent,
-    /// Only this file.
+    /// Use only this file.
     File(PathBuf),
-    /// A path that depends on the current folder, which would load whatever lies there.
+    /// A relative path, which is refused because it would depend on the current folder.
     Relative(String),
 }
 
@@ -137,10 +138,10 @@ pub(super) fn override_of(variable: &str, environment: Environment<'_>) -> Overr
     }
 }
 
-/// The driver's name for the linker.
+/// The driver's linker name.
 pub(super) const DRIVER_FILE: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
 
-/// Where the driver is looked for when no override is set.
+/// The candidates for the driver without an override.
 pub(super) fn driver_candidates() -> Vec<Candidate> {
     let mut candidates = vec![
         Candidate::new(How::AlreadyLoaded(DRIVER_FILE.to_owned()), "already loaded"),
@@ -164,7 +165,7 @@ pub(super) fn driver_candidates() -> Vec<Candidate> {
     candidates
 }
 
-/// The least driver for a CUDA major version: its CUDA version and its own number on Linux.
+/// The oldest driver for a CUDA major version: its CUDA version and its own number on Linux.
 fn floor(major: i32) -> (i32, &'static str) {
     match major {
         13.. => (13000, "580"),
@@ -174,7 +175,8 @@ fn floor(major: i32) -> (i32, &'static str) {
     }
 }
 
-/// Why a release cannot run on this driver, if it cannot. With no driver everything is offered: NVRTC compiles without one.
+/// Returns the reason why a release cannot run on this driver, if any. Without a driver everything is offered, because
+/// NVRTC needs none.
 fn too_new(release: &Release, driver: Option<i32>) -> Option<String> {
     let (needed, number) = floor(release.major);
     let driver = driver.filter(|version| *version < needed)?;
@@ -185,7 +187,7 @@ fn too_new(release: &Release, driver: Option<i32>) -> Option<String> {
     ))
 }
 
-/// Every place where a library is looked for when no override is set, in order.
+/// The candidates for a library without an override, in order.
 pub(super) fn candidates(
     family: &Family,
     driver: Option<i32>,
@@ -196,7 +198,7 @@ pub(super) fn candidates(
         let mut candidate = Candidate::new(How::AlreadyLoaded(release.file().to_owned()), "already loaded");
         candidate.companion = companion(release, |file| How::AlreadyLoaded(file.to_owned()));
         candidate.refused = too_new(release, driver);
-        // A refusal is worth a line only where the library could have been taken.
+        // A refusal is listed only if the library could have been used.
         if candidate.refused.is_none() {
             list.push(candidate);
         }
@@ -235,7 +237,7 @@ pub(super) fn candidates(
     list
 }
 
-/// The one file that an override names.
+/// The file that an override names.
 pub(super) fn explicit(family: &Family, path: &Path) -> Candidate {
     let mut candidate = Candidate::new(How::File(path.to_owned()), family.variable);
     candidate.explicit = true;
@@ -250,7 +252,7 @@ fn companion(release: &Release, how: impl FnOnce(&str) -> How) -> Option<How> {
     (!release.companion().is_empty()).then(|| how(release.companion()))
 }
 
-/// The folder that a variable names. One that is relative is refused, as an override would be.
+/// The folder that a variable names. A relative one is refused, as for an override.
 fn folder_in(variable: &str, environment: Environment<'_>, list: &mut Vec<Candidate>) -> Option<PathBuf> {
     let value = environment(variable).filter(|value| !value.is_empty())?;
     let path = PathBuf::from(value);
@@ -263,7 +265,7 @@ fn folder_in(variable: &str, environment: Environment<'_>, list: &mut Vec<Candid
     None
 }
 
-/// The folders with libraries under a Python or conda environment.
+/// The folders with libraries in a Python or conda environment.
 fn environment_folders(prefix: &Path, family: &Family) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for packages in site_packages(prefix) {
@@ -288,7 +290,7 @@ fn environment_folders(prefix: &Path, family: &Family) -> Vec<PathBuf> {
     folders
 }
 
-/// `site-packages` of every Python in an environment, newest name first.
+/// The `site-packages` of every Python in an environment, newest name first.
 fn site_packages(prefix: &Path) -> Vec<PathBuf> {
     if cfg!(windows) {
         return vec![prefix.join("Lib").join("site-packages")];
@@ -335,7 +337,7 @@ fn toolkit_folders(root: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// The releases that a folder could hold: one line each where the folder is there, else one line for the folder.
+/// The candidates in a folder: one for each release if the folder exists, else one for the folder.
 fn files_in(folder: &Path, source: &str, family: &Family, driver: Option<i32>, list: &mut Vec<Candidate>) {
     let there =
         family.releases.iter().filter(|release| folder.join(release.file()).exists()).collect::<Vec<_>>();

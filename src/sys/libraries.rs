@@ -1,7 +1,7 @@
-//! The libraries of this process: each is loaded on first use and kept for ever.
+//! The libraries of this process, each loaded on first use and never unloaded.
 //!
-//! A load that fails is tried again on the next call, because what was missing can be installed, or a variable set, meanwhile.
-//! Only a success is remembered.
+//! A failed load is retried on the next call, because the library may be installed or a variable set meanwhile. Only a
+//! success is cached.
 
 use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
@@ -27,12 +27,12 @@ static NVRTC: OnceCell<NvrtcApi> = OnceCell::new();
 static CUBLAS: OnceCell<(CublasApi, CublasLtApi)> = OnceCell::new();
 static NCCL: OnceCell<NcclApi> = OnceCell::new();
 
-/// The driver, loaded and initialised.
+/// Returns the driver, loaded and initialised.
 ///
 /// # Errors
 ///
-/// [`Error::LibraryUnavailable`] with every path tried, [`Error::MissingSymbol`] where it is too old,
-/// [`Error::NoDevice`] where it finds no device, or [`Error::Driver`] where `cuInit` fails for another reason.
+/// [`Error::LibraryUnavailable`] with every path tried, [`Error::MissingSymbol`] if the driver is too old,
+/// [`Error::NoDevice`] if it finds no device, or [`Error::Driver`] if `cuInit` fails for another reason.
 #[inline]
 pub fn driver() -> Result<&'static DriverApi, Error> {
     match DRIVER.get() {
@@ -41,12 +41,12 @@ pub fn driver() -> Result<&'static DriverApi, Error> {
     }
 }
 
-/// The driver, where it has been loaded already. Loads nothing, so it is for paths that must not start anything, such as `Drop`.
+/// Returns the driver if it is loaded already. Never loads it, for paths such as `Drop`.
 pub fn loaded_driver() -> Option<&'static DriverApi> {
     DRIVER.get()
 }
 
-/// NVRTC.
+/// Returns NVRTC.
 ///
 /// # Errors
 ///
@@ -55,7 +55,7 @@ pub fn nvrtc() -> Result<&'static NvrtcApi, Error> {
     NVRTC.get_or_try_init(load_nvrtc).map_err(|failure| failure.error)
 }
 
-/// cuBLAS.
+/// Returns cuBLAS.
 ///
 /// # Errors
 ///
@@ -64,7 +64,7 @@ pub fn cublas() -> Result<&'static CublasApi, Error> {
     CUBLAS.get_or_try_init(load_cublas).map(|pair| &pair.0).map_err(|failure| failure.error)
 }
 
-/// cuBLASLt, of the same folder as cuBLAS.
+/// Returns cuBLASLt, from the same folder as cuBLAS.
 ///
 /// # Errors
 ///
@@ -73,7 +73,7 @@ pub fn cublaslt() -> Result<&'static CublasLtApi, Error> {
     CUBLAS.get_or_try_init(load_cublas).map(|pair| &pair.1).map_err(|failure| failure.error)
 }
 
-/// NCCL.
+/// Returns NCCL.
 ///
 /// # Errors
 ///
@@ -88,13 +88,13 @@ impl DriverApi {
         self.loaded.number
     }
 
-    /// The driver's own name of a code.
+    /// Returns the driver's name of a code.
     pub(super) fn error_name(&self, code: CUresult) -> Option<String> {
-        // SAFETY: the function gives a static string, or null for what it does not know.
+        // SAFETY: the function returns a static string, or null for an unknown code.
         unsafe { static_text(code, self.cuGetErrorName().ok()?) }
     }
 
-    /// What the driver says that a code means.
+    /// Returns the driver's text for a code.
     pub(super) fn error_text(&self, code: CUresult) -> Option<String> {
         // SAFETY: as above.
         unsafe { static_text(code, self.cuGetErrorString().ok()?) }
@@ -109,7 +109,7 @@ unsafe fn static_text(
     ask: unsafe extern "C" fn(CUresult, *mut *const c_char) -> CUresult,
 ) -> Option<String> {
     let mut text: *const c_char = std::ptr::null();
-    // SAFETY: the place outlives the call, and the caller vouches for what is put there.
+    // SAFETY: the pointer outlives the call, and the caller vouches for the result.
     unsafe {
         let status = ask(code, &mut text);
         let known = status == CUresult::CUDA_SUCCESS && !text.is_null();
@@ -121,10 +121,10 @@ fn environment(variable: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(variable)
 }
 
-/// How the driver of a candidate did.
+/// The result of starting a candidate driver.
 enum Start {
     Ready(Box<DriverApi>),
-    /// The library is no driver; the reason why.
+    /// The library is not a driver, for this reason.
     NotADriver(String),
     Failed(Box<Failure>),
 }
@@ -174,9 +174,9 @@ fn load_driver() -> Result<DriverApi, Box<Failure>> {
     Err(Failure::unavailable(DRIVER_NAME, attempts))
 }
 
-/// Initialises a driver and checks that it has what is required.
+/// Initialises a driver and checks its required functions.
 ///
-/// `cuInit` goes first: a toolkit's stub has most functions and says what it is only there.
+/// `cuInit` goes first: only there does a toolkit's stub, which has most functions, identify itself.
 fn start_driver(mut loaded: Loaded) -> Start {
     loaded.use_driver_lookup();
     let mut api = DriverApi::new(loaded);
@@ -191,7 +191,7 @@ fn start_driver(mut loaded: Loaded) -> Start {
         );
     }
     let mut version = 0;
-    // SAFETY: the place outlives the call, which works before `cuInit` too.
+    // SAFETY: the pointer outlives the call, which works before `cuInit` too.
     match unsafe { call!(api, cuDriverGetVersion(&mut version)) } {
         Ok(()) => {
             api.loaded.number = version;
@@ -230,13 +230,13 @@ fn failure(loaded: &Loaded, error: Error) -> Box<Failure> {
     })
 }
 
-/// The error of the first required function that a library does not have.
+/// Returns the error for the first required function that a library lacks.
 fn first_missing(loaded: &Loaded, symbols: &[Symbol]) -> Option<Error> {
     let missing = symbols.iter().find(|symbol| symbol.required && loaded.find(symbol).is_none())?;
     Some(loaded.missing(missing))
 }
 
-/// The candidate of an override that is set; nothing, with the reason among the attempts, where it names no file.
+/// Returns the candidate of a set override; `None`, with the reason among the attempts, if it names no file.
 fn overridden(
     given: Override,
     variable: &'static str,
@@ -258,7 +258,7 @@ fn overridden(
     Vec::new()
 }
 
-/// The file behind a library that the linker found by name, where the system says so.
+/// Returns the file of a library that the linker found by name, if the system reports it.
 fn real_path(loaded: &Loaded, symbol: &str) -> String {
     if Path::new(&loaded.path).is_absolute() {
         return loaded.path.clone();
@@ -267,12 +267,12 @@ fn real_path(loaded: &Loaded, symbol: &str) -> String {
     file.map_or_else(|| loaded.path.clone(), |file| file.display().to_string())
 }
 
-/// The driver's version, for the floors of the others; `None` where there is none.
+/// Returns the driver's version, for the version checks of the other libraries; `None` without a driver.
 fn driver_version() -> Option<i32> {
     driver().ok().map(DriverApi::version)
 }
 
-/// Loads a library that has no companion, and asks it for its version.
+/// Loads a library without companion, and queries its version.
 fn load<A>(
     family: &Family,
     symbols: &[Symbol],
@@ -299,7 +299,7 @@ fn load<A>(
     })
 }
 
-/// Goes through the candidates of a library and takes the first that opens.
+/// Tries the candidates of a library in order and returns the first that opens.
 fn search<A>(
     family: &Family,
     open: impl Fn(&Candidate) -> Result<(A, String), String>,
@@ -328,7 +328,7 @@ fn search<A>(
 fn load_nvrtc() -> Result<NvrtcApi, Box<Failure>> {
     let version = |api: &NvrtcApi| {
         let (mut major, mut minor) = (0, 0);
-        // SAFETY: the places outlive the call.
+        // SAFETY: the pointers outlive the call.
         unsafe { call!(api, nvrtcVersion(&mut major, &mut minor)) }?;
         Ok((major * 1000 + minor * 10, format!("{major}.{minor}")))
     };
@@ -337,13 +337,13 @@ fn load_nvrtc() -> Result<NvrtcApi, Box<Failure>> {
     Ok(api)
 }
 
-/// The file that NVRTC is, or would be, loaded from; `None` where only loading tells.
+/// Returns the file that NVRTC is, or would be, loaded from; `None` if only loading can tell.
 ///
-/// It goes through the same candidates in the same order as a load, and takes the first that is there, where a load would take the
-/// first that opens. So it can be wrong about a file that does not open, or about what the linker finds (see `linker.rs`),
-/// but not about what is loaded already.
+/// The search tries the same candidates in the same order as a load, and takes the first that exists, where a load
+/// takes the first that opens. It can therefore be wrong about a file that does not open, or about the linker's result
+/// (see `linker.rs`), but not about a library that is already loaded.
 ///
-/// The first answer is remembered, as a load is, until there is a load.
+/// The first result is cached, as a load is, until there is a load.
 pub fn nvrtc_file() -> Option<PathBuf> {
     static PREDICTED: OnceCell<PathBuf> = OnceCell::new();
     match NVRTC.get() {
@@ -370,8 +370,9 @@ fn predict_nvrtc() -> Option<PathBuf> {
     there.next()
 }
 
-/// Opens `libnvrtc-builtins` from NVRTC's own folder. NVRTC opens it by bare name when it first compiles, and where its wheel has
-/// no run path (13.0) it finds only one that is already loaded. One that is not there is left to NVRTC to find or to report.
+/// Opens `libnvrtc-builtins` from NVRTC's own folder. NVRTC opens it by bare name at its first compilation. A wheel
+/// without run path (13.0) then finds only a copy that is already loaded. If the file is missing, NVRTC reports the
+/// error.
 fn preload_builtins(api: &NvrtcApi) {
     let (major, minor) = (api.loaded.number / 1000, api.loaded.number % 1000 / 10);
     let file = match cfg!(windows) {
@@ -381,7 +382,7 @@ fn preload_builtins(api: &NvrtcApi) {
     let path = Path::new(&api.loaded.path).with_file_name(file);
     if path.is_absolute() {
         if let Ok(library) = How::File(path).open() {
-            // Kept for ever, as NVRTC is.
+            // Never unloaded, like NVRTC.
             std::mem::forget(library);
         }
     }
@@ -394,8 +395,8 @@ fn load_cublas() -> Result<(CublasApi, CublasLtApi), Box<Failure>> {
     Ok((cublas, cublaslt))
 }
 
-/// Opens cuBLASLt first and cuBLAS from the same folder: cuBLAS names cuBLASLt only by its bare name, and with one of another
-/// release it fails with undefined symbols, or with wrong statuses.
+/// Opens cuBLASLt first, then cuBLAS from the same folder. cuBLAS opens cuBLASLt by its bare name, and with one of
+/// another release it fails with undefined symbols or wrong statuses.
 fn open_cublas(candidate: &Candidate) -> Result<((CublasApi, CublasLtApi), String), String> {
     let companion = candidate.companion.as_ref().ok_or("no cuBLASLt is named for it")?;
     let library = companion.open().map_err(|reason| format!("its {}: {reason}", companion.path()))?;
@@ -414,7 +415,7 @@ fn open_cublas(candidate: &Candidate) -> Result<((CublasApi, CublasLtApi), Strin
     }
     let property = |which| -> Result<i32, Error> {
         let mut value = 0;
-        // SAFETY: the place outlives the call.
+        // SAFETY: the pointer outlives the call.
         unsafe { call!(main, cublasGetProperty(which, &mut value)) }?;
         Ok(value)
     };
@@ -423,7 +424,7 @@ fn open_cublas(candidate: &Candidate) -> Result<((CublasApi, CublasLtApi), Strin
         Ok([major, minor, property(libraryPropertyType::PATCH_LEVEL)?])
     });
     let [major, minor, patch] = version.map_err(|error| error.to_string())?;
-    // SAFETY: the function takes nothing.
+    // SAFETY: the function takes no arguments.
     let lt_number = unsafe { lt.cublasLtGetVersion().map_err(|error| error.to_string())?() } as i32;
 
     let number = major * 10000 + minor * 100 + patch;
@@ -441,7 +442,7 @@ fn open_cublas(candidate: &Candidate) -> Result<((CublasApi, CublasLtApi), Strin
     Ok(((main, lt), words))
 }
 
-/// The library of a candidate, from the folder of a companion that the linker (or another part of the process) chose.
+/// Returns the library next to a companion that the linker (or another part of the process) chose.
 fn beside(companion: &str, how: &How) -> How {
     let name = match how {
         How::AlreadyLoaded(name) | How::Linker(name) => name,
@@ -454,9 +455,9 @@ fn beside(companion: &str, how: &How) -> How {
 fn load_nccl() -> Result<NcclApi, Box<Failure>> {
     let version = |api: &NcclApi| {
         let mut code = 0;
-        // SAFETY: the place outlives the call.
+        // SAFETY: the pointer outlives the call.
         unsafe { call!(api, ncclGetVersion(&mut code)) }?;
-        // Until 2.8 a digit fewer was kept for the minor version.
+        // Until 2.8 the minor version had one digit less.
         let words = match code {
             ..10000 => format!("{}.{}.{}", code / 1000, code / 100 % 10, code % 100),
             _ => format!("{}.{}.{}", code / 10000, code / 100 % 100, code % 100),
@@ -466,7 +467,7 @@ fn load_nccl() -> Result<NcclApi, Box<Failure>> {
     load(&layout::NCCL, NcclApi::SYMBOLS, NcclApi::new, |api| &mut api.loaded, version)
 }
 
-/// What was found of every library, and why not something else. Loads what is not loaded yet.
+/// Returns the state of every library, with all attempts. Loads the ones that are not loaded yet.
 pub fn report() -> Report {
     let driver = DRIVER.get_or_try_init(load_driver).map(|api| &api.loaded);
     let driver = library_report(DRIVER_NAME, driver, DriverApi::SYMBOLS);

@@ -1,11 +1,11 @@
-//! Where the dynamic linker would find a library, without asking it to load one.
+//! A prediction of the file that the dynamic linker would load.
 //!
-//! Loading NVRTC takes 4 to 9 ms, which a program that finds all in its cache of images need not spend. It only has to know which
-//! NVRTC that would be. This looks where glibc's linker looks: in the folders of `LD_LIBRARY_PATH`, in the list that `ldconfig`
-//! wrote (`/etc/ld.so.cache`), in the system's folders.
+//! Loading NVRTC takes 4 to 9 ms, which a program whose images are all cached need not spend. It only has to know which
+//! NVRTC would be loaded. This module searches like glibc's linker: the folders of `LD_LIBRARY_PATH`, the list by
+//! `ldconfig` (`/etc/ld.so.cache`), then the system's folders.
 //!
-//! What must stay true: the answer is a prediction. What is not known here (a run path of the executable, another linker than glibc's)
-//! makes it a wrong one or none, so whoever uses it must lose no more by a wrong one than time.
+//! Invariants: the result is a prediction. Unknown circumstances (a run path of the executable, another linker than
+//! glibc's) make it wrong or missing, so a caller may lose only time by a wrong one.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ use super::layout::Environment;
 /// The list that `ldconfig` writes.
 const LIST: &str = "/etc/ld.so.cache";
 
-/// Where the system's own libraries are.
+/// The folders of the system's own libraries.
 const FOLDERS: &[&str] = &["/lib64", "/usr/lib64", "/lib", "/usr/lib"];
 
-/// The first words of the list. Older systems have an older list before it, in the same file.
+/// The magic number of the list. Older systems have an older list before it, in the same file.
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 
-/// What the list says of libraries for this processor.
+/// The list's flags for libraries of this processor.
 const FLAGS: Option<u32> = if cfg!(all(target_arch = "x86_64", target_pointer_width = "64")) {
     Some(0x303)
 } else if cfg!(target_arch = "aarch64") {
@@ -30,7 +30,7 @@ const FLAGS: Option<u32> = if cfg!(all(target_arch = "x86_64", target_pointer_wi
     None
 };
 
-/// The file that the linker finds under a bare name.
+/// Returns the file that the linker finds under a bare name.
 pub(super) fn find(name: &str, environment: Environment<'_>) -> Option<PathBuf> {
     if !cfg!(target_os = "linux") {
         return None;
@@ -42,7 +42,7 @@ pub(super) fn find(name: &str, environment: Environment<'_>) -> Option<PathBuf> 
 fn find_in(name: &str, environment: Environment<'_>, listed: &[u8]) -> Option<PathBuf> {
     let folders = environment("LD_LIBRARY_PATH").unwrap_or_default();
     let folders = folders.as_encoded_bytes().split(|byte| matches!(byte, b':' | b';'));
-    // An empty part would be the current folder; where a variable is empty, there is no part.
+    // An empty part would be the current folder; an empty variable has no parts.
     let named = folders.filter(|folder| !folder.is_empty()).map(|folder| {
         // SAFETY: split at ASCII, so each part is as well formed as the whole.
         PathBuf::from(unsafe { OsStr::from_encoded_bytes_unchecked(folder) }).join(name)
@@ -53,8 +53,8 @@ fn find_in(name: &str, environment: Environment<'_>, listed: &[u8]) -> Option<Pa
         .find(|file| file.is_file())
 }
 
-/// The path that the list has for a name: 48 bytes of head, 24 an entry (flags, offsets of name and path, then what is of no
-/// interest here), and the texts, terminated, counted from the head.
+/// Returns the path for a name in the list: a header of 48 bytes, entries of 24 (flags, offsets of name and path, then
+/// unused fields), and the terminated texts, with offsets from the header.
 fn in_list<'a>(list: &'a [u8], name: &str) -> Option<&'a str> {
     let start = list.windows(MAGIC.len()).position(|window| window == MAGIC)?;
     let list = list.get(start..)?;
@@ -75,7 +75,7 @@ fn in_list<'a>(list: &'a [u8], name: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    /// A list of names and paths, as `ldconfig` writes it.
+    /// A list of names and paths in the format of `ldconfig`.
     fn list(entries: &[(u32, &str, &str)]) -> Vec<u8> {
         let mut head = MAGIC.to_vec();
         head.extend((entries.len() as u32).to_ne_bytes());
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(in_list(&good, "liba.so.1"), Some("/x/liba.so.1"));
         assert_eq!(in_list(&good, "libb.so.1"), Some("/x/b"));
         assert_eq!(in_list(&good, "libb.so"), None);
-        // An older list before it, as glibc 2.31 and older wrote.
+        // With an older list before it, as glibc 2.31 and older wrote.
         assert_eq!(in_list(&[b"ld.so-1.7.0....", good.as_slice()].concat(), "libb.so.1"), Some("/x/b"));
         for length in 0..good.len() {
             let _ = in_list(&good[..length], "libb.so.1");
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_system_agrees() {
-        // This process was linked against it, so the linker knows where it is.
+        // This process is linked against it, so the linker finds it.
         let listed = std::fs::read(LIST).unwrap_or_default();
         if in_list(&listed, "libc.so.6").is_some() {
             let found = find_in("libc.so.6", &|_| None, &listed).unwrap().canonicalize().unwrap();

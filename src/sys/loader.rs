@@ -1,7 +1,7 @@
-//! Opening a shared library, and the record of what was tried.
+//! Opening a shared library, and the record of the attempts.
 //!
-//! Libraries are opened with `RTLD_NOW | RTLD_LOCAL`: a library with an unresolved symbol fails here and not in the middle of a
-//! call, and its symbols do not leak into others. A failed attempt is never an error by itself; the list of attempts is.
+//! Libraries are opened with `RTLD_NOW | RTLD_LOCAL`: an unresolved symbol fails here and not in the middle of a call,
+//! and symbols do not leak into other libraries. A failed attempt is not an error by itself; the list of attempts is.
 
 use std::ffi::c_void;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ use std::path::{Path, PathBuf};
 use super::report::Attempt;
 use crate::error::Error;
 
-/// A way to get at a library.
+/// A method of opening a library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum How {
-    /// The copy that is already in this process, under its linker name.
+    /// The copy that is already in this process, by its linker name.
     AlreadyLoaded(String),
     /// A file.
     File(PathBuf),
-    /// What the dynamic linker finds under this name.
+    /// The library that the dynamic linker finds under this name.
     Linker(String),
 }
 
 impl How {
-    /// The path or name, as it is shown.
+    /// The path or name, for display.
     pub(super) fn path(&self) -> String {
         match self {
             How::AlreadyLoaded(name) | How::Linker(name) => name.clone(),
@@ -29,7 +29,7 @@ impl How {
         }
     }
 
-    /// Opens it, or says why it cannot be.
+    /// Opens it, or returns the reason why not.
     pub(super) fn open(&self) -> Result<libloading::Library, String> {
         match self {
             How::AlreadyLoaded(name) => {
@@ -42,24 +42,24 @@ impl How {
     }
 }
 
-/// Why a library is not there, with what is known of it.
+/// The reason why a library is unavailable, with the attempts.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) error: Error,
     pub(super) attempts: Vec<Attempt>,
-    /// Path and version, where a library was loaded and is of no use.
+    /// Path and version, if a library was loaded and is unusable.
     pub(super) found: Option<(String, String)>,
 }
 
 impl Failure {
-    /// No candidate could be taken.
+    /// No candidate was usable.
     pub(super) fn unavailable(library: &'static str, attempts: Vec<Attempt>) -> Box<Failure> {
         let tried = attempts.iter().map(|attempt| format!("  {attempt}")).collect::<Vec<_>>().join("\n");
         Box::new(Failure { error: Error::LibraryUnavailable { library, tried }, attempts, found: None })
     }
 }
 
-/// An attempt that took nothing.
+/// A failed attempt.
 pub(super) fn refused(
     path: impl Into<String>,
     source: impl Into<String>,
@@ -80,11 +80,11 @@ pub(super) fn taken(
 #[cfg(unix)]
 fn open_with(name: &std::ffi::OsStr, flags: i32) -> Result<libloading::Library, String> {
     use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
-    // SAFETY: the libraries that are asked for are NVIDIA's own, or a file that the user named; their initialisers are run, as
-    // linking to them would.
+    // SAFETY: the libraries are NVIDIA's own, or a file that the user named; their initialisers run, as linking to them
+    // would run them.
     let library = unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL | flags) };
     library.map(Into::into).map_err(|error| {
-        // `dlerror` begins with the name, which the attempt shows already.
+        // `dlerror` begins with the name, which the attempt already shows.
         let text = error.to_string();
         text.strip_prefix(&format!("{}: ", name.to_string_lossy())).unwrap_or(&text).to_owned()
     })
@@ -114,7 +114,7 @@ fn already_loaded(_name: &str) -> Option<libloading::Library> {
 #[cfg(windows)]
 fn open_file(path: &Path) -> Result<libloading::Library, String> {
     use libloading::os::windows::{LOAD_WITH_ALTERED_SEARCH_PATH, Library};
-    // SAFETY: as on unix. The flag makes the library's own folder the first in which its dependencies are looked for.
+    // SAFETY: as on unix. The flag makes the library's own folder the first for its dependencies.
     let library = unsafe { Library::load_with_flags(path, LOAD_WITH_ALTERED_SEARCH_PATH) };
     library.map(Into::into).map_err(|error| error.to_string())
 }
@@ -122,7 +122,7 @@ fn open_file(path: &Path) -> Result<libloading::Library, String> {
 #[cfg(windows)]
 fn open_name(name: &str) -> Result<libloading::Library, String> {
     use libloading::os::windows::{LOAD_LIBRARY_SEARCH_SYSTEM32, Library};
-    // The driver belongs to the system, and a file of that name in the program's folder is not it. Toolkits are on PATH.
+    // The driver belongs to the system; a file of that name in the program's folder is another. Toolkits are on PATH.
     let flags = if name == super::layout::DRIVER_FILE { LOAD_LIBRARY_SEARCH_SYSTEM32 } else { 0 };
     // SAFETY: as on unix.
     let library = unsafe { Library::load_with_flags(name, flags) };
@@ -134,7 +134,7 @@ fn already_loaded(name: &str) -> Option<libloading::Library> {
     libloading::os::windows::Library::open_already_loaded(name).ok().map(Into::into)
 }
 
-/// The file that an address of this process was loaded from, where the system says so.
+/// Returns the file that an address of this process was loaded from, if the system reports it.
 #[cfg(target_os = "linux")]
 pub(super) fn file_of(address: *mut c_void) -> Option<PathBuf> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
@@ -149,7 +149,7 @@ pub(super) fn file_of(address: *mut c_void) -> Option<PathBuf> {
     })
 }
 
-/// The file that an address of this process was loaded from, where the system says so.
+/// Returns the file that an address of this process was loaded from, if the system reports it.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn file_of(_address: *mut c_void) -> Option<PathBuf> {
     None

@@ -1,16 +1,17 @@
-//! The raw layer: types of the CUDA libraries, the functions that are called, and how they are found at run time.
+//! The raw layer: types and functions of the CUDA libraries, found at run time.
 //!
-//! Nothing is linked. The types are generated from the CUDA 12.9 headers and committed (`driver.rs`, `nvrtc.rs`, `cublas.rs`,
-//! `cublaslt.rs`, `nccl.rs`), so a build needs no toolkit; the libraries are opened when first asked for, so a program starts
-//! without them; and a library or function that is not there is an error that says what was tried. To generate again:
+//! Nothing is linked. The types are generated from the CUDA 12.9 headers and committed (`driver.rs`, `nvrtc.rs`,
+//! `cublas.rs`, `cublaslt.rs`, `nccl.rs`), so a build needs no toolkit. The libraries are opened on first use, so a
+//! program starts without them. A missing library or function is an error that lists the attempts. To regenerate the
+//! types:
 //!
 //! ```text
 //! python3 scripts/build_bindings.py
 //! ```
 //!
-//! which fetches the headers (folders of Python wheels) and `libclang`, and calls `build/bindings.rs` with them.
+//! The script fetches the headers (folders of Python wheels) and `libclang`, and calls `build/bindings.rs` with them.
 //!
-//! What must stay true: no function here panics, with or without a driver, and a loaded library stays loaded. This module is no
+//! Invariants: no function here panics, with or without a driver; a loaded library stays loaded. This module is not
 //! part of the stable API.
 
 #![allow(missing_docs)]
@@ -47,6 +48,6 @@ pub use libraries::{cublas, cublaslt, driver, loaded_driver, nccl, nvrtc, nvrtc_
 pub use report::{Attempt, LibraryReport, MissingSymbol, Report};
 pub use status::{Status, driver_error};
 pub use symbols::{Binding, Loaded, Symbol, abi_version, cuda_version};
-#[allow(unused_imports)] // Each floor above takes the ones that it needs.
+#[allow(unused_imports)] // Each layer above uses the ones that it needs.
 pub(crate) use symbols::{call, call_raw};
 pub use tables::{CublasApi, CublasLtApi, DriverApi, NcclApi, NvrtcApi};

@@ -1,17 +1,17 @@
-//! What was found, and why not something else: the data behind `selvedge info`.
+//! The state of the libraries and all attempts: the data of `selvedge info`.
 
 use std::fmt;
 
-/// One place where a library was looked for.
+/// An attempt to load a library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// The path or name that was tried.
+    /// The path or name.
     pub path: String,
-    /// How it came to be tried, such as `SELVEDGE_LIBCUDA` or `$VIRTUAL_ENV`.
+    /// The source of the path, such as `SELVEDGE_LIBCUDA` or `$VIRTUAL_ENV`.
     pub source: String,
-    /// Whether this is the library that is used.
+    /// True if this is the library in use.
     pub taken: bool,
-    /// Why it was, or was not, taken.
+    /// The reason for the outcome.
     pub reason: String,
 }
 
@@ -21,14 +21,14 @@ impl fmt::Display for Attempt {
     }
 }
 
-/// A function that the crate calls and the library does not have.
+/// A function that the crate calls and the library lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingSymbol {
     /// The function's public name.
     pub name: &'static str,
-    /// The CUDA version that has it, such as `12.4`; empty where it is not known.
+    /// The CUDA version that introduced it, such as `12.4`; empty if unknown.
     pub needs: String,
-    /// Whether the library is of no use without it.
+    /// True if the library is unusable without it.
     pub required: bool,
 }
 
@@ -37,17 +37,17 @@ pub struct MissingSymbol {
 pub struct LibraryReport {
     /// The library, such as `NVRTC`.
     pub name: &'static str,
-    /// Where it was loaded from; `None` where it was not.
+    /// The path that it was loaded from; `None` if it was not.
     pub path: Option<String>,
-    /// Its version in words; `None` where it could not be asked.
+    /// The version in words; `None` if it could not be queried.
     pub version: Option<String>,
-    /// Whether it can be used.
+    /// True if it can be used.
     pub usable: bool,
-    /// Why it cannot be used; `None` where it can.
+    /// The reason why it cannot be used; `None` if it can.
     pub problem: Option<String>,
-    /// Every place that was tried, in order.
+    /// Every attempt, in order.
     pub attempts: Vec<Attempt>,
-    /// The functions that it does not have.
+    /// The functions that it lacks.
     pub missing: Vec<MissingSymbol>,
 }
 

@@ -1,12 +1,12 @@
-//! How a call finds its function: the macro behind the tables of [`super::tables`].
+//! The lookup of functions: the macro behind the tables of [`super::tables`].
 //!
-//! A line of a table says everything about one function: its public name, the binding whose name carries the ABI version, the
-//! spelling that the library exports, and whether the library is of use without it. From these lines come one lazily filled slot
-//! and one accessor a function, the report, and the list that the fault tests walk.
+//! A line of a table describes one function: its public name, the binding whose name contains the ABI version, the
+//! exported symbol, and a flag for required ones. Each line expands to a lazily filled slot and an accessor, an entry
+//! of the report, and an entry of the list for the fault tests.
 //!
-//! What must stay true: a slot only ever goes from empty to found or missing, and what it holds was looked up for exactly the type
-//! that its accessor gives out. The driver is asked for the ABI version that the binding was made from, never for a newer one: the
-//! same name can mean another prototype there (`cuMemPrefetchAsync`, `cuCtxSynchronize`).
+//! Invariants: a slot only changes from empty to found or missing, and its function was looked up for exactly the type
+//! that the accessor returns. The driver is asked for the ABI version of the binding, never for a newer one: the same
+//! name can have another prototype there (`cuMemPrefetchAsync`, `cuCtxSynchronize`).
 
 use std::ffi::{CString, c_void};
 use std::mem::ManuallyDrop;
@@ -31,11 +31,11 @@ pub struct Symbol {
     pub version: i32,
     /// The exported symbol, such as `cuMemAlloc_v2`.
     pub spelling: &'static str,
-    /// Whether the library is refused without it.
+    /// True if the library is refused without it.
     pub required: bool,
 }
 
-/// The ABI version at the end of a binding's name, or 0 where there is none.
+/// Returns the ABI version at the end of a binding's name, or 0 without one.
 ///
 /// A `_v2` belongs to the spelling of a cuBLAS function; the driver's versions begin at 2000.
 pub const fn abi_version(binding: &str) -> i32 {
@@ -55,7 +55,7 @@ pub const fn abi_version(binding: &str) -> i32 {
     if version >= 2000 { version } else { 0 }
 }
 
-/// The bare function pointer in a binding, which is an `Option` of one.
+/// A binding, which is an `Option` of a function pointer.
 pub trait Binding {
     /// The function pointer.
     type Function: Copy;
@@ -65,10 +65,10 @@ impl<F: Copy> Binding for Option<F> {
     type Function = F;
 }
 
-/// The address of one function: null before it is looked up, [`MISSING`] where the library has none.
+/// The address of one function: null before the lookup, [`MISSING`] if the library lacks it.
 pub(super) struct Slot(AtomicPtr<c_void>);
 
-/// No function is at address 1.
+/// A value that is never a function's address.
 const MISSING: usize = 1;
 
 impl Slot {
@@ -76,10 +76,10 @@ impl Slot {
         Slot(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// The address, looked up on the first call.
+    /// Returns the address, which the first call looks up.
     #[inline]
     pub(super) fn get(&self, library: &Loaded, symbol: &'static Symbol) -> Result<*mut c_void, Error> {
-        // The library was published before any slot of it can be read, so the address needs no ordering of its own.
+        // The library is published before any slot of it can be read, so the address needs no ordering of its own.
         let address = self.0.load(Ordering::Relaxed);
         if address.addr() > MISSING { Ok(address) } else { self.fill(library, symbol) }
     }
@@ -87,7 +87,7 @@ impl Slot {
     #[cold]
     fn fill(&self, library: &Loaded, symbol: &'static Symbol) -> Result<*mut c_void, Error> {
         if self.0.load(Ordering::Relaxed).is_null() {
-            // Two threads that meet here find the same address.
+            // Two threads that race here find the same address.
             let address = library.find(symbol).unwrap_or(ptr::without_provenance_mut(MISSING));
             self.0.store(address, Ordering::Relaxed);
         }
@@ -96,25 +96,25 @@ impl Slot {
     }
 }
 
-/// A library that is loaded, for the rest of the process.
+/// A library that is loaded for the rest of the process.
 ///
-/// It is never unloaded, not even when it turns out to be of no use: drivers start threads and register exit handlers.
+/// It is never unloaded, even if it is unusable, because drivers start threads and register exit handlers.
 pub struct Loaded {
     library: ManuallyDrop<libloading::Library>,
     lookup: Lookup,
-    /// What errors call it, such as `the NVIDIA driver`.
+    /// The name in errors, such as `the NVIDIA driver`.
     pub name: &'static str,
-    /// Where it was loaded from.
+    /// The path that it was loaded from.
     pub path: String,
-    /// Its version in words, such as `CUDA 12.4`; empty until it was asked.
+    /// The version in words, such as `CUDA 12.4`; empty before the query.
     pub version: String,
-    /// Its version as the library counts, such as 12040; 0 until it was asked.
+    /// The version in the library's notation, such as 12040; 0 before the query.
     pub number: i32,
-    /// Everything that was tried on the way, the one taken included.
+    /// Every attempt, including the successful one.
     pub attempts: Vec<Attempt>,
 }
 
-/// The driver's own ways to find its functions; none for other libraries.
+/// The driver's own lookup functions; none for other libraries.
 #[derive(Default)]
 struct Lookup {
     with_status: PFN_cuGetProcAddress_v12000,
@@ -122,7 +122,7 @@ struct Lookup {
 }
 
 impl Loaded {
-    /// Takes over an opened library.
+    /// Wraps an opened library.
     pub(super) fn new(library: libloading::Library, name: &'static str, path: String) -> Loaded {
         let library = ManuallyDrop::new(library);
         Loaded {
@@ -153,15 +153,15 @@ impl Loaded {
         }
     }
 
-    /// The address of an exported symbol.
+    /// Returns the address of an exported symbol.
     pub(super) fn exported(&self, spelling: &str) -> Option<*mut c_void> {
-        // SAFETY: only the address is taken; who calls it gives it its type.
+        // SAFETY: only the address is taken; the caller gives it its type.
         let symbol = unsafe { self.library.get::<*mut c_void>(spelling.as_bytes()) }.ok()?;
         let address = *symbol;
         (address.addr() > MISSING).then_some(address)
     }
 
-    /// Looks a function up: by ABI version where the driver can, else by its exported spelling.
+    /// Looks up a function: by ABI version if the driver can, else by its exported symbol.
     pub(super) fn find(&self, symbol: &Symbol) -> Option<*mut c_void> {
         self.find_by_version(symbol).or_else(|| self.exported(symbol.spelling))
     }
@@ -175,7 +175,7 @@ impl Loaded {
         let mut address = ptr::null_mut();
         if let Some(lookup) = self.lookup.with_status {
             let mut status = CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
-            // SAFETY: the name is terminated and the two places outlive the call.
+            // SAFETY: the name is terminated and the two pointers outlive the call.
             let code = unsafe { lookup(name.as_ptr(), &mut address, symbol.version, flags, &mut status) };
             if code == CUresult::CUDA_SUCCESS
                 && status == CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS
@@ -190,7 +190,7 @@ impl Loaded {
         (code == CUresult::CUDA_SUCCESS && address.addr() > MISSING).then_some(address)
     }
 
-    /// The error of a function that is not there.
+    /// Returns the error for a missing function.
     pub(super) fn missing(&self, symbol: &Symbol) -> Error {
         Error::MissingSymbol {
             library: self.name,
@@ -201,13 +201,13 @@ impl Loaded {
     }
 }
 
-/// `12.4` for 12040, nothing for 0.
+/// Formats `12.4` for 12040, and nothing for 0.
 pub fn cuda_version(version: i32) -> String {
     if version == 0 { String::new() } else { format!("{}.{}", version / 1000, version % 1000 / 10) }
 }
 
-/// Declares the functions of a library. A line is
-/// `cuMemAlloc: PFN_cuMemAlloc_v3020 "cuMemAlloc_v2" required;`, the last word `required` or `optional`.
+/// Declares the functions of a library. A line is `cuMemAlloc: PFN_cuMemAlloc_v3020 "cuMemAlloc_v2" required;`, and its
+/// last word is `required` or `optional`.
 macro_rules! symbols {
     (
         $(#[$meta:meta])*
@@ -217,7 +217,7 @@ macro_rules! symbols {
         $(#[$meta])*
         #[allow(non_snake_case)]
         pub struct $api {
-            /// The library behind the functions.
+            /// The library of the functions.
             pub loaded: Loaded,
             $($name: Slot,)+
         }
@@ -233,7 +233,7 @@ macro_rules! symbols {
                 required: symbols!(@required $need),
             },)+];
 
-            /// Wraps a library, with no function looked up yet.
+            /// Wraps a library before any lookup.
             pub(super) fn new(loaded: Loaded) -> Self {
                 $api { loaded, $($name: Slot::new(),)+ }
             }
@@ -262,8 +262,8 @@ macro_rules! symbols {
     (@required optional) => { false };
 }
 
-/// Calls a function of a table: `call!(api, cuMemAlloc(&mut address, bytes))` is a `Result<(), Error>`, an `Err` where the
-/// function is missing or its status is not success. Belongs into the caller's own `unsafe` block.
+/// Calls a function of a table: `call!(api, cuMemAlloc(&mut address, bytes))` is a `Result<(), Error>`, an `Err` if the
+/// function is missing or its status is not success. Used inside the caller's `unsafe` block.
 macro_rules! call {
     ($api:expr, $name:ident($($argument:expr),* $(,)?)) => {
         match $api.$name() {
@@ -273,7 +273,7 @@ macro_rules! call {
     };
 }
 
-/// As [`call!`], but gives the status itself: a `Result<CUresult, Error>` that is an `Err` only where the function is missing.
+/// As [`call!`], but returns the status: a `Result<CUresult, Error>` that is an `Err` only if the function is missing.
 macro_rules! call_raw {
     ($api:expr, $name:ident($($argument:expr),* $(,)?)) => {
         match $api.$name() {

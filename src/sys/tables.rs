@@ -1,6 +1,6 @@
 //! The functions that the crate calls, one line each: see [`super::symbols`].
 //!
-//! The committed bindings know more functions than are here; a line is added when code begins to call one.
+//! The committed bindings have more functions; add a line when code begins to call one.
 
 use std::ffi::c_void;
 
@@ -10,7 +10,7 @@ use crate::error::Error;
 symbols! {
     /// The driver's functions that the crate calls.
     ///
-    /// The required ones are older than the oldest driver that is of use here (CUDA 11.4).
+    /// The required ones are older than the oldest supported driver (CUDA 11.4).
     DriverApi from driver;
     cuInit: PFN_cuInit_v2000 "cuInit" required;
     cuDriverGetVersion: PFN_cuDriverGetVersion_v2020 "cuDriverGetVersion" required;
