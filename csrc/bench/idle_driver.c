@@ -2,7 +2,7 @@
  * idle_driver.c: a libcuda.so.1 that does nothing, for timing what the library does around the driver's calls.
  *
  * Every call returns success at once; nothing is copied and no kernel runs. Handles are numbers, device addresses are
- * counted up, host memory is the C library's. What is checked by nobody here is checked by csrc/fake_driver.
+ * counted up, host memory is the C library's. It checks nothing; csrc/fake_driver does.
  *
  * The driver of a GPU does some microseconds of work in a launch and leaves little of its caller in the first-level
  * caches. `idle_driver_crowd(true)` has launches walk over as much data and code as those caches hold, which is what

@@ -1,10 +1,10 @@
 /*
  * fake_cublas.c: a cuBLAS that multiplies on the host (products.h), to go with the fake driver (../fake_driver/fake.h).
  *
- * It stands in for libcublas.so.12 and shows that a program asks cuBLAS for what it means.
+ * It stands in for libcublas.so.12 and checks that a program's calls are correct.
  *
- * What cuBLAS would not take, or what a program that shares it must not do, is answered by a status: sizes and leading
- * dimensions that do not fit (7), combinations of types that are not computed in the type that the program promises, and
+ * A call that cuBLAS would refuse, or that a program sharing the handle must not make, returns a status: sizes and leading
+ * dimensions that do not fit (7), combinations of types that are not computed in the type that the program declares, and
  * a handle that may round partial sums to a narrower one (15), a handle without stream or workspace, in another context than
  * its own, or used by two threads at once (1).
  */
@@ -84,7 +84,7 @@ int cublasGemmStridedBatchedEx(Handle *handle, int of_a, int of_b, int m, int n,
     };
     if (atomic_flag_test_and_set(&handle->busy)) return NOT_INITIALIZED;
     int status = run(handle, &product, alpha, beta, compute);
-    /* What the next call does not set again is not there. */
+    /* The next call must set these again. */
     handle->stream = NULL;
     handle->workspace = 0;
     atomic_flag_clear(&handle->busy);

@@ -1,11 +1,11 @@
 /*
  * fake_cublaslt.c: a cuBLASLt that multiplies on the host (products.h): products with an epilogue, as fake_cublas.c has those
- * without. It stands in for libcublasLt.so.12, which has to lie beside cuBLAS.
+ * without. It stands in for libcublasLt.so.12, which must be in cuBLAS's folder.
  *
  * Every attribute is held against its size and the values that the program has a use for, every descriptor against its kind
  * and whether it still lives; an algorithm fits the very product that it was chosen for, alignments of all addresses
- * included. What does not hold is answered by a status: 7, or 15 for what cuBLASLt has no algorithm for, types that are not
- * added in what the program promises, and algorithms that may round partial sums.
+ * included. A failed check returns a status: 7, or 15 for a product without an algorithm, an accumulation type other than
+ * the declared one, and algorithms that may round partial sums.
  *
  * A test asks for counts, and for calls that fail, by the functions at the end.
  */
@@ -191,7 +191,7 @@ int cublasLtMatmulPreferenceSetAttribute(Preference *preference, int attribute, 
 enum { EPILOGUE_RELU = 2, EPILOGUE_BIAS = 4, EPILOGUE_GELU = 32, EPILOGUE_KEPT = 128 };
 enum { REDUCED_IN_COMPUTE_TYPE = 2, WORKSPACE = 1 << 20 };
 
-/* What an algorithm is good for. */
+/* The product that an algorithm was chosen for. */
 typedef struct {
     uint64_t problem;
     uint32_t alignment[6];
@@ -236,7 +236,7 @@ static int is(const Layout *layout, uint64_t rows, uint64_t columns, int type, i
            layout->leading >= (int64_t)rows;
 }
 
-/* Whether descriptors go together, and cuBLASLt has an algorithm for them. */
+/* Returns whether descriptors match, and cuBLASLt has an algorithm for them. */
 static int check(const Description *of, const Layout *const layouts[4]) {
     const Layout *a = layouts[0], *b = layouts[1], *c = layouts[2], *d = layouts[3];
     if (!of || of->kind != DESCRIPTION) return INVALID_VALUE;

@@ -69,7 +69,7 @@ static inline uint16_t to_half(double value) {
     int exponent = fmax(ilogb(value), -14);
     double rounded = nearbyint(ldexp(value, 10 - exponent));
     if (ldexp(rounded, exponent - 10) > 65504) return sign | 0x7c00;
-    /* What was rounded up to 2048 carries into the exponent. */
+    /* A mantissa rounded up to 2048 carries into the exponent. */
     return sign | (uint16_t)(((exponent + 14) << 10) + (int)rounded);
 }
 
@@ -132,7 +132,7 @@ typedef struct {
     Matrix a, b, c, d;
     Matrix bias; /* One column, for all columns and matrices. */
     int function;
-    Matrix kept; /* What the function is applied to. */
+    Matrix kept; /* the aux buffer: the pre-activation values */
     uint64_t workspace;
     void *context, *stream;
 } Product;
@@ -252,7 +252,7 @@ static inline int multiply(Product *product) {
     return failed ? EXECUTION_FAILED : SUCCESS;
 }
 
-/* Whether a program that promises these types adds in them, and rounds once. */
+/* Returns whether a program that declares these types adds in them, and rounds once. */
 static inline int fits(int from, int to, int compute) {
     switch (from) {
     case R_16F:

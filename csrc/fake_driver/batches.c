@@ -62,7 +62,7 @@ static void read_now(location *place, size_t bytes, const call *c) {
     *place = (location){.raw = snapshot, .owned = true};
 }
 
-/* Whether the attributes cover all copies, in order; `failed` is then a copy whose attributes are not in order. */
+/* Returns whether the attributes cover all copies, in order; else `failed` is the first copy that they do not. */
 static bool covered(const CUmemcpyAttributes *list, const size_t *first, size_t lists, size_t count, size_t *failed) {
     if (!lists || lists > count || !list || !first || first[0]) return false;
     for (size_t i = 1; i < lists; i++)

@@ -1,11 +1,12 @@
 /*
- * capture.c: streams that write down what they are told instead of doing it.
+ * capture.c: streams that record their work instead of running it.
  *
  * A capture has a graph under construction, and each stream in it the nodes that its next one depends on. A stream
  * joins by waiting for an event that was recorded in the capture. The graph may be one that is there already, as the
  * body of a conditional node is: it is then not the capture's to give away. A call that would mix what is captured with
- * what runs spoils the capture: from then on everything in it answers 901, and its end gives no graph. What must stay
- * true: a stream names a capture exactly as long as that is in the list.
+ * what runs spoils the capture: from then on everything in it answers 901, and its end gives no graph.
+ *
+ * Invariants: a stream names a capture exactly as long as that is in the list.
  */
 #include "state.h"
 
@@ -25,7 +26,7 @@ int capture_refuse(capture *k, int code) {
     return code;
 }
 
-/* Whether this thread may not make calls that could disturb captures; those that forbid it are spoiled. */
+/* Returns whether this thread may not make calls that could disturb captures; those that forbid it are spoiled. */
 bool capture_forbids(void) {
     bool forbidden = false;
     for (capture *k = captures; k && thread_mode != CAPTURE_RELAXED; k = k->next) {
@@ -261,7 +262,7 @@ EXPORT CUresult cuStreamUpdateCaptureDependencies_v2(CUstream s, CUgraphNode *li
     return update_dependencies(&c, s, list, data, count, flags);
 }
 
-/* Whether all that other streams have captured comes before what the first one has. */
+/* Returns whether the captured work of all other streams comes before that of the first one. */
 static bool joined(const capture *k) {
     const stream *o = k->origin;
     for (size_t i = 0; i < G.stream_count; i++) {

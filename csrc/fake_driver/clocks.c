@@ -3,8 +3,9 @@
  *
  * The order is decided when a call is made, not when its work runs: an operation knows what its stream knew, and what
  * the calling host thread knew. An access is a component at a time (an epoch); it comes before an actor when the
- * actor's clock has reached that time. What must stay true: a stream's component ticks once an operation, the host's
- * after each thing that others can learn from.
+ * actor's clock has reached that time.
+ *
+ * Invariants: a stream's component ticks once per operation, the host's after each event that others can observe.
  */
 #include "state.h"
 

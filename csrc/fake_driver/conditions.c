@@ -2,9 +2,10 @@
  * conditions.c: conditional nodes, and the values that decide what runs inside them.
  *
  * A condition is made for a graph and serves one conditional node in it. Its value belongs to a launch: it begins with
- * the default, if the condition has one, and is set by kernels of the graph as they run. What is inside the node is
- * queued at the launch, as a list that hangs on one operation; the operation runs it as often as the value has it. What
- * must stay true: a value that nobody has set decides nothing, and no loop is endless.
+ * the default, if the condition has one, and is set by kernels of the graph as they run. The node's body is
+ * queued at the launch, as a list that belongs to one operation, which runs it as often as the value demands.
+ *
+ * Invariants: a value that nobody has set decides nothing, and no loop is endless.
  */
 #include "state.h"
 
@@ -122,7 +123,7 @@ static condition *condition_in(graph *root, CUgraphConditionalHandle handle) {
     return NULL;
 }
 
-/* What a new conditional node in this graph is told; a condition serves one node. */
+/* Checks the condition of a new conditional node in this graph; a condition serves one node. */
 CUresult condition_params(CUDA_CONDITIONAL_NODE_PARAMS *p, graph *g, const call *c) {
     if (!handle_get(KIND_CONDITION, p->handle)) {
         violation(c, "unknown condition %#llx, or one of a destroyed graph", (unsigned long long)p->handle);
@@ -131,7 +132,7 @@ CUresult condition_params(CUDA_CONDITIONAL_NODE_PARAMS *p, graph *g, const call 
     const condition *k = condition_in(graph_root(g), p->handle);
     if (!k || k->used || p->type < CONDITION_IF || p->type > CONDITION_SWITCH) return INVALID_VALUE;
     if (p->ctx && context_of(p->ctx) != g->ctx) return INVALID_VALUE;
-    bool newer = G.version >= 12080; /* an else, and more than two ways */
+    bool newer = G.version >= 12080; /* an else, and more than two bodies */
     if (!newer && p->type == CONDITION_SWITCH) return INVALID_VALUE;
     unsigned most = p->type == CONDITION_SWITCH ? 1024 : p->type == CONDITION_IF && newer ? 2 : 1;
     return p->size >= 1 && p->size <= most ? SUCCESS : INVALID_VALUE;
@@ -143,5 +144,5 @@ void condition_node(node *n, CUDA_CONDITIONAL_NODE_PARAMS *p, const call *c) {
     n->as.condition.handle = p->handle;
     n->as.condition.type = p->type;
     for (unsigned i = 0; i < p->size; i++) node_contain(n, graph_new(n->graph->ctx, c));
-    p->phGraph_out = n->told;
+    p->phGraph_out = n->reported;
 }

@@ -3,7 +3,9 @@
  *
  * A primary context that is reset, or released for the last time, is destroyed with everything in it, and another one
  * takes its place: same device, another handle. Reserved addresses, physical memory and pools belong to the process
- * and stay. What must stay true: no handle of a destroyed context is known any more, and none of them counts.
+ * and stay.
+ *
+ * Invariants: no handle of a destroyed context is known any more, and none of them counts.
  */
 #include "state.h"
 

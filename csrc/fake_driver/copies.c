@@ -63,7 +63,7 @@ static bool find(bool host, uint64_t address, size_t bytes, const call *c, locat
     return host ? locate_host((const void *)(uintptr_t)address, bytes, c, out) : locate(address, bytes, c, out);
 }
 
-/* Where the bytes are; false, with a violation, when they are not all there. */
+/* Finds the bytes; false, with a violation, when they are not all there. */
 bool copy_places(const copy_request *r, const call *c, location *to, location *from) {
     *to = *from = (location){0};
     if (nothing(r)) return true;

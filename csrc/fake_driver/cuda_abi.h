@@ -2,8 +2,9 @@
  * The part of the CUDA driver's ABI that the fake driver speaks.
  *
  * Written from the published layouts, so that the fake builds with a C compiler alone. Handles are 64-bit integers
- * here: the fake never hands out a real pointer, so that following one by mistake faults at once. What must stay
- * true: sizes and offsets equal the real ones (asserted below), codes and option numbers are the real numbers.
+ * here: the fake never hands out a real pointer, so that following one by mistake faults at once.
+ *
+ * Invariants: sizes and offsets equal the real ones (asserted below), codes and option numbers are the real numbers.
  */
 #ifndef FAKE_CUDA_ABI_H
 #define FAKE_CUDA_ABI_H
@@ -295,7 +296,7 @@ typedef struct CUDA_CONDITIONAL_NODE_PARAMS {
     CUgraphConditionalHandle handle;
     int type;
     unsigned size;
-    CUgraph *phGraph_out; /* the driver's own array, told to the caller */
+    CUgraph *phGraph_out; /* the driver's own array, returned to the caller */
     CUcontext ctx;
 } CUDA_CONDITIONAL_NODE_PARAMS;
 _Static_assert(sizeof(CUDA_CONDITIONAL_NODE_PARAMS) == 32, "CUDA_CONDITIONAL_NODE_PARAMS");

@@ -107,8 +107,7 @@ static void seen(const event *e) {
     if (e->epoch == G.epoch) host_joins(&e->clock);
 }
 
-/* What waiting for an event, or asking about it, answers before anything else: its capture may be under way or over,
- * and others may forbid it. */
+/* Checks before a wait for an event or a query: its capture may be in progress or over, and others may forbid it. */
 static int refused(const event *e) {
     capture *k = e->captured ? capture_find(e->captured) : NULL;
     if (k) return capture_refuse(k, CAPTURED_EVENT);

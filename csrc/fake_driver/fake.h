@@ -1,13 +1,13 @@
 /*
  * fake.h: a CUDA driver made of host memory, for proving that a program uses the real one correctly.
  *
- * The library built from this folder stands in for libcuda.so.1. It computes nothing of worth; it keeps books. Every
+ * The library built from this folder stands in for libcuda.so.1. It computes no real results; it keeps accounts. Every
  * handle and byte is counted, every call is logged, any call can be made to fail, and every use of memory is checked
  * against the ordering that the caller has really established, so that a race is found whether or not it would have
  * shown.
  *
- * What it does
- * ------------
+ * Behaviour
+ * ---------
  *
  * Handles and addresses. No handle is a pointer and no device address is a host address: both are non-canonical
  * 64-bit values that fault when followed. They carry a generation, so that a stale one is known for what it is. A
@@ -20,8 +20,8 @@
  * answers 201 or 400 when not, a copy, fill, wait or record is done but recorded as a violation. Creating anything
  * while a foreign context is current is a violation. A primary context that is reset, or released for the last time, is
  * destroyed with all its streams, events, modules, graphs and memory, queued work undone, and none of that counts any
- * more; the device's next retain gives another handle, and the old one, where it is still current, answers 709. What
- * was retained is to be released all the same. Reserved addresses, physical memory and pools stay. A context that was
+ * more; the device's next retain gives another handle, and the old one, where it is still current, answers 709. Each
+ * retain still needs its release. Reserved addresses, physical memory and pools stay. A context that was
  * lost is well again after that, or ruined: its next retain answers the code that it was lost with
  * (fake_set_reset_recovers).
  *
@@ -42,8 +42,8 @@
  * to its last (the gaps between the rows of a pitched one too), a kernel as many as a `_bytes_` parameter says,
  * otherwise all from the address to the end of the block; a free concerns the whole block. Ordering comes from stream
  * order, from cuStreamWaitEvent, and, for the host, from cuStreamSynchronize, cuEventSynchronize, cuCtxSynchronize and
- * queries that answered 0. What the real driver orders by accident (cuMemFree, cuModuleUnload and cuMemFreeHost tend to
- * wait; pageable copies tend to be synchronous) orders nothing here. Violations never change what a call answers.
+ * queries that answered 0. The orders that the real driver adds by accident (cuMemFree, cuModuleUnload and cuMemFreeHost tend to
+ * wait; pageable copies tend to be synchronous) do not exist here. Violations never change what a call answers.
  * Pageable host memory has no owner whose free could be checked: a copy that the host has not waited for is counted by
  * fake_pageable_pending, which must be 0 whenever a synchronous copy has returned to the caller.
  *
@@ -58,8 +58,8 @@
  *
  * Captures. A capturing stream does nothing; copies, fills, kernels and host functions become nodes of a graph. A
  * stream joins by waiting for an event recorded in the capture, and what it has captured must be joined to the first
- * one again before the end (904); a stream that only waited need not be. What cannot be done meanwhile spoils the
- * capture, which is told by 901 from then on and by a null graph at the end: waiting for or asking about a capturing
+ * one again before the end (904); a stream that only waited need not be. A forbidden call spoils the
+ * capture, which answers 901 from then on and by a null graph at the end: waiting for or asking about a capturing
  * stream or its context (900, whatever the mode and the thread), a captured event (907), a wait for an event from
  * outside (905) or of another capture (902), an end in another stream (903). An end on another thread is 908 and a
  * second beginning 401; both spoil nothing. Calls that may have to wait for everything (allocating and freeing device
@@ -85,17 +85,17 @@
  * Conditional nodes. A condition belongs to the graph that it was made for, whatever its depth, and to one node there.
  * A kernel whose name begins with `set_condition` sets it as it runs: its first 64-bit number names the condition, its
  * `_read_` address holds the 32-bit value (four bytes are read). Run elsewhere than in a launch of that graph it is a
- * violation, as is a node whose condition has no default and is not set, and a `while` of more than 10000 rounds. What
- * is inside a conditional node is one operation of the queue and is used at the launch, whether it runs or not. Host
- * functions in there, copies of such a graph and captured launches of it answer 801. An `if` with two ways and `switch`
- * are there from 12.8 on.
+ * violation, as is a node whose condition has no default and is not set, and a `while` of more than 10000 iterations. The
+ * body of a conditional node is one operation of the queue and is used at the launch, whether it runs or not. Host
+ * functions in there, copies of such a graph and captured launches of it answer 801. An `if` with two bodies and `switch`
+ * exist from 12.8 on.
  *
  * Batches of copies. A batch comes in its stream's order, its copies in none: two of them that use the same bytes, one
  * of them writing, are a violation, and so is device memory that is not read in the order of the stream. A host source
  * that is to be read during the call is read then, and only then.
  *
  * Kernels. Of PTX the fake reads .version, .target, .entry and its .param list, and .global/.const variables. A
- * parameter whose name, after the entry's own name is taken off its front, contains `_read_` is an address that the
+ * parameter whose name, without the entry's own name as a prefix, contains `_read_` is an address that the
  * kernel reads, `_write_` writes, `_update_` both; the rest are scalars, and a scalar with `_bytes_` in its name gives
  * the number of bytes behind each address (otherwise: to the end of the block). A 128-byte parameter with such a name
  * is a tensor map. The kernel's effect is fake_kernel_effect, for anyone to repeat, or what a runner makes of it
@@ -232,7 +232,7 @@ FAKE_API void fake_host_read(const void *pointer, size_t bytes);
 FAKE_API void fake_host_write(const void *pointer, size_t bytes);
 /* Asynchronous copies from or to pageable memory that the host has not waited for. */
 FAKE_API uint64_t fake_pageable_pending(void);
-/* What device memory holds now, without forcing or checking anything; returns 0 when the range is not live. */
+/* Reads device memory as it is now, without forcing or checking anything; returns 0 when the range is not live. */
 FAKE_API int fake_device_read(uint64_t address, void *out, size_t bytes);
 
 /* ---- host threads ---- */
@@ -247,7 +247,7 @@ FAKE_API void fake_thread_acquire(uint64_t token);
 
 FAKE_API uint64_t fake_primary_context(int device);
 FAKE_API uint64_t fake_foreign_context(int device);
-/* What a cuCtxSetCurrent of somebody else on this thread does: no call of ours, not logged. 0 is no context. */
+/* Sets this thread's context as other code would, without a logged call. 0 is no context. */
 FAKE_API void fake_foreign_set(uint64_t context);
 FAKE_API uint64_t fake_foreign_get(void);
 /* 1 when the context set by this thread's last fake_foreign_set is current again (or none was set on this thread). */
@@ -263,7 +263,7 @@ typedef struct fake_parameter {
     uint64_t bytes;
 } fake_parameter;
 
-/* What a kernel of this name does with these parameters: each FAKE_WRITE and FAKE_UPDATE memory is overwritten by a
+/* Applies the effect of a kernel of this name with these parameters: each FAKE_WRITE and FAKE_UPDATE memory is overwritten by a
  * mix of the kernel's name, all scalars, the former contents of all FAKE_READ and FAKE_UPDATE memory, the parameter's
  * index and the position in it. */
 FAKE_API void fake_kernel_effect(const char *kernel, const fake_parameter *parameters, size_t count);

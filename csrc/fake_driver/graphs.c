@@ -3,14 +3,16 @@
  *
  * A node's parameters are what the program said; what they name is looked up when it is launched. A node may have
  * graphs inside: a child graph one, a conditional node its bodies. These belong to the node: the program can fill them
- * and look at them, and they go with the graph that they are in. What must stay true: each node comes after all that
+ * and look at them, and they go with the graph that they are in.
+ *
+ * Invariants: each node comes after all that
  * it depends on in its graph's list, and a shadow's handles are in no table.
  */
 #include "state.h"
 
 /* ---- nodes ---- */
 
-/* What a kernel node runs, instead of what it ran before. */
+/* Sets the kernel that a node runs. */
 void node_kernel(node *n, const function *f, const unsigned char *values, const CUlaunchConfig *l, bool cooperative) {
     free(n->as.kernel.values);
     free(n->as.kernel.pointer);
@@ -30,7 +32,7 @@ void node_kernel(node *n, const function *f, const unsigned char *values, const 
     n->as.kernel.cooperative = cooperative;
 }
 
-/* What is in `from` takes the place of what was in `n`; the values are copied. */
+/* Replaces the parameters of `n` by copies of those of `from`. */
 void node_take(node *n, const node *from) {
     if (n->kind == NODE_KERNEL) {
         free(n->as.kernel.values);
@@ -52,9 +54,9 @@ void node_take(node *n, const node *from) {
 void node_contain(node *n, graph *body) {
     size_t capacity = n->bodies, other = n->bodies;
     n->body = grow(n->body, &capacity, n->bodies + 1u, sizeof *n->body);
-    n->told = grow(n->told, &other, n->bodies + 1u, sizeof *n->told);
+    n->reported = grow(n->reported, &other, n->bodies + 1u, sizeof *n->reported);
     n->body[n->bodies] = body;
-    n->told[n->bodies++] = body->handle;
+    n->reported[n->bodies++] = body->handle;
     body->owner = n;
 }
 
@@ -65,7 +67,7 @@ static void node_free(node *n) {
         free(n->as.kernel.pointer);
     }
     free(n->body);
-    free(n->told);
+    free(n->reported);
     free(n->after);
     free(n);
 }
@@ -156,7 +158,7 @@ bool graph_conditional(const graph *g) {
     return false;
 }
 
-/* Whether the node is one of `ends` or comes before one of them. */
+/* Returns whether the node is one of `ends` or comes before one of them. */
 bool graph_precedes(const graph *g, uint32_t first, const uint32_t *ends, size_t count) {
     bool *wanted = zeroed(g->nodes + 1), found = false;
     for (size_t i = 0; i < count; i++) wanted[ends[i]] = true;
@@ -198,7 +200,7 @@ bool nodes_of(const graph *g, const CUgraphNode *from, size_t count, uint32_t **
     return true;
 }
 
-/* Whether the kernel of the node may begin before what it comes after by this edge has ended: that must be a kernel. */
+/* Returns whether the node's kernel may begin before its predecessor by this edge, also a kernel, has ended. */
 bool edge_programmatic(const node *n, size_t edge) {
     return n->kind == NODE_KERNEL && n->as.kernel.how.programmatic && n->graph->node[n->after[edge]]->kind == NODE_KERNEL;
 }
@@ -255,7 +257,7 @@ EXPORT CUresult cuGraphDestroy(CUgraph handle) {
     return call_end(&c, SUCCESS);
 }
 
-/* What a kernel node is told to run in this context; the values are the caller's to free. */
+/* Reads the parameters of a kernel node in this context; the caller frees the values. */
 CUresult kernel_params(const CUDA_KERNEL_NODE_PARAMS *p, context *ctx, const call *c, function **f, CUlaunchConfig *l,
                        unsigned char **values) {
     *f = handle_get(KIND_FUNCTION, p->func);

@@ -27,7 +27,7 @@ typedef struct node {
     uint32_t blocks[2]; /* the numbers of the blocks that a copy or fill names; 0: pageable */
     bool disabled;
     struct graph **body; /* of a child graph, or of a conditional node */
-    CUgraph *told;       /* their handles, for a conditional node's maker */
+    CUgraph *reported;       /* their handles, for a conditional node's maker */
     unsigned bodies;
     union {
         copy_request copy;
@@ -71,7 +71,7 @@ typedef struct graph {
     site made;
 } graph;
 
-/* What the conditions of one launch are. */
+/* The values of the conditions of one launch. */
 typedef struct condition_values {
     uint32_t references;
     size_t count;

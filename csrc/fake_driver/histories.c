@@ -2,9 +2,10 @@
  * histories.c: who used which bytes of an allocation, and whether the next use comes after them.
  *
  * A history is a row of segments, disjoint and sorted, each with its last write and the reads since; what lies between
- * them has not been used. A use splits the segments at its ends; a write makes one segment of all that it covers. Where
- * all uses name the same range there is one segment, inside the history itself, and nothing is searched or split. What
- * must stay true: a check looks at every segment that the use overlaps, and names each earlier access once.
+ * them has not been used. A use splits the segments at its ends; a write makes one segment of all that it covers. If
+ * all uses name the same range there is one segment, inside the history itself, and nothing is searched or split.
+ *
+ * Invariants: a check looks at every segment that the use overlaps, and names each earlier access once.
  */
 #include "state.h"
 

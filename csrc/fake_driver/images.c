@@ -1,8 +1,10 @@
 /*
- * images.c: what a module's image holds: PTX text, directly or in a fatbin or in machine code that we made.
+ * images.c: the contents of a module's image: PTX text, directly or in a fatbin or in machine code that we made.
  *
  * PTX is split into words and punctuation; at the outermost level only the directives that matter are looked at,
- * bodies are skipped but for their shared memory. What must stay true: an image that cannot be read leaves a text in
+ * bodies are skipped but for their shared memory.
+ *
+ * Invariants: an image that cannot be read leaves a text in
  * `error` and nothing else.
  */
 #include "state.h"

@@ -1,11 +1,11 @@
 /*
- * instances.c: what is instantiated from graphs, its launches, and its changes.
+ * instances.c: executable graphs, their launches and their updates.
  *
  * A launch puts the nodes' work into the stream's queue, each after all that it depends on, and enters what they use
  * into the histories as uses by that stream: where memory is not the program's any more, or not ordered, the launch is
- * to blame. What is inside a conditional node is entered once, whether and how often it runs. That two nodes which are
- * in no order do not use the same memory is checked apart, at the first launch and after each change; what is inside a
- * node counts as the node's. An instance's launches follow one another on whatever streams, as the driver promises.
+ * to blame. The body of a conditional node is entered once, however often it runs. A separate check, at the first
+ * launch and after each change, finds unordered nodes that use the same memory; the uses of a body count as the
+ * node's. An instance's launches follow one another on whatever streams, as the driver guarantees.
  */
 #include "state.h"
 
@@ -128,7 +128,7 @@ static bool same(const location *place, uint32_t number, const call *c) {
 
 static void nodes_queue(const graph *g, stream *s, actor *who, const call *c);
 
-/* What is inside a node. Its uses are the node's. */
+/* The body of a node, whose uses count as the node's. */
 static void body_queue(const node *n, unsigned body, stream *s, actor *who, const call *c) {
     size_t first = use_count;
     nodes_queue(n->body[body], s, who, c);
@@ -296,7 +296,7 @@ EXPORT CUresult cuGraphNodeGetEnabled(CUgraphExec handle, CUgraphNode node_handl
     return call_end(&c, SUCCESS);
 }
 
-/* Whether the node has that edge of the other graph's node in its place, of the same kind. */
+/* Returns whether the node has that edge of the other graph's node in its place, of the same kind. */
 static bool depends(const node *n, const node *other, size_t edge) {
     for (size_t i = 0; i < n->afters; i++)
         if (n->after[i] == other->after[edge]) return edge_programmatic(n, i) == edge_programmatic(other, edge);
@@ -328,7 +328,7 @@ static int node_differs(const node *old, const node *n) {
     return UPDATE_SUCCESS;
 }
 
-/* Whether what the instance holds can become this graph, and if not, why. */
+/* Returns whether the instance can be updated to this graph, and if not, why. */
 static bool comparable(const graph *old, const graph *g, CUgraphExecUpdateResultInfo *why) {
     *why = (CUgraphExecUpdateResultInfo){.result = UPDATE_TOPOLOGY_CHANGED};
     if (old->nodes != g->nodes) return false;

@@ -57,7 +57,7 @@ typedef struct kernel_argument {
     uint8_t kind;
     location place;
     size_t bytes;   /* behind the address, or of the scalar */
-    uint32_t value; /* where the scalar lies in `scalars` */
+    uint32_t value; /* the scalar's index in `scalars` */
 } kernel_argument;
 
 typedef struct kernel_run {
@@ -67,7 +67,7 @@ typedef struct kernel_run {
     condition_values *values; /* of the launch of a graph, one of which it sets; null: sets none */
     int condition;
     fake_launch launch;
-    uint32_t first, bytes; /* of the parameters: machine code leaves room before one that is aligned to 64 */
+    uint32_t first, bytes; /* of the parameters: machine code pads before one that is aligned to 64 */
     unsigned char *scalars;
     kernel_argument argument[];
 } kernel_run;
@@ -104,7 +104,7 @@ static void memory_add_block(memory_list *list, const block *b) {
         memory_add(list, b->data + b->mapping[i].from, b->mapping[i].to - b->mapping[i].from);
 }
 
-/* Whether somebody computes what the kernel does. */
+/* Returns whether the kernel has a runner. */
 static bool runner_knows(kernel_run *run) {
     if (!G.runner) return false;
     unsigned char *values = zeroed(run->bytes + 8);
@@ -255,7 +255,7 @@ static int check_attributes(const function *f, const CUlaunchConfig *l, bool *co
         const CUlaunchAttribute *a = &l->attrs[i];
         if (a->id > ATTRIBUTE_LAST) return INVALID_VALUE;
         if (a->id == ATTRIBUTE_COOPERATIVE) *cooperative = a->value.cooperative != 0;
-        /* Whether another driver or device ignores it, nobody says. */
+        /* CUDA does not say if another driver or device ignores it. */
         if (a->id == ATTRIBUTE_PROGRAMMATIC_STREAM && (G.version < 11080 || G.capability < 90)) return INVALID_VALUE;
         if (a->id == ATTRIBUTE_CLUSTER_DIMENSION) {
             int result = check_cluster(f, l, a->value.cluster.x, a->value.cluster.y, a->value.cluster.z);

@@ -2,8 +2,9 @@
  * memory.c: device, pinned and registered memory.
  *
  * A device address is made of a mark, the device, a generation, a slot and an offset, so that finding its block is
- * one look-up and an address is not used again for a long time. Host ranges are kept sorted. What must stay true: a
- * block's struct and bytes outlive its last queued operation.
+ * one look-up and an address is not used again for a long time. Host ranges are kept sorted.
+ *
+ * Invariants: a block's struct and bytes outlive its last queued operation.
  */
 #include "state.h"
 
@@ -12,7 +13,7 @@
 #define SLOT_SHIFT 36
 #define GENERATION_SHIFT 52
 #define DEVICE_SHIFT 56
-#define BASE UINT64_C(0x200000) /* room for an underflow to be seen */
+#define BASE UINT64_C(0x200000) /* makes an underflow visible */
 #define LARGEST ((UINT64_C(1) << SLOT_SHIFT) - 2 * BASE)
 #define EDGE (64u << 10)
 
@@ -102,7 +103,7 @@ static void last_freed_drop(uint32_t slot) {
     last_freed[slot] = NULL;
 }
 
-/* Whether the device has room for this much more; what its pools keep for later is given up first. */
+/* Returns whether the device has this much free memory, after freeing what its pools cache. */
 bool memory_room(int device, size_t size) {
     uint64_t used = G.counts[device].bytes + G.counts[device].physical_bytes;
     if (used + pools_cached(device) + size <= G.memory) return true;
@@ -256,7 +257,7 @@ bool locate(CUdeviceptr address, size_t bytes, const call *c, location *out) {
     return true;
 }
 
-/* Whether work on this stream may use the memory. Copies between devices (`peer`) need no access to the other one. */
+/* Returns whether work on this stream may use the memory. Copies between devices (`peer`) need no access to the other one. */
 bool location_reachable(const location *place, size_t bytes, bool write, const stream *s, bool peer) {
     const block *b = place->block;
     int device = s->ctx->device;
@@ -463,7 +464,7 @@ block *next_reserved(const block *after) {
     return slot < slots_used ? slots[slot] : NULL;
 }
 
-/* Of this context, its reserved ranges apart, or all: null. What modules have goes with them. */
+/* Of this context, its reserved ranges apart, or all: null. The memory of modules goes with them. */
 void memory_clear(const context *only) {
     call c = {.function = F_cuInit};
     for (uint32_t i = 0; i < slots_used; i++) {

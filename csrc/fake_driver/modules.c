@@ -250,7 +250,7 @@ EXPORT CUresult cuFuncSetAttribute(CUfunction handle, int attribute, int value) 
 
 /* ---- the linker ---- */
 
-/* Linked images keep their bytes until the books are closed: using one after its state is gone finds FAKE_FREED. */
+/* Linked images keep their bytes until the final check: using one after its state is gone finds FAKE_FREED. */
 static unsigned char **kept;
 static size_t kept_count, kept_capacity;
 

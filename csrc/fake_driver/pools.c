@@ -67,7 +67,7 @@ static uint64_t each(int device, bool give_up) {
     return kept;
 }
 
-/* What the pools of the device keep without using it. */
+/* The unused bytes that the pools of the device cache. */
 uint64_t pools_cached(int device) { return G.tables[KIND_POOL].count ? each(device, false) : 0; }
 void pools_give_up_cache(int device) { each(device, true); }
 

@@ -141,7 +141,7 @@ static void stamp(const operation *o) {
     if (e && e->instance == o->as.record.instance) e->nanoseconds = G.now;
 }
 
-/* Whether it has run or not. */
+/* Valid before and after the run. */
 void operation_discard(operation *o) {
     switch (o->kind) {
     case OPERATION_COPY:
@@ -221,7 +221,7 @@ void drain(void) {
     while (G.pending_count) force(G.pending[0], G.pending[0]->enqueued);
 }
 
-/* Whether a query sees the operation done; unless strict, the query itself may bring it on. */
+/* Returns whether a query sees the operation done; unless strict, the query itself may bring it on. */
 bool polled(stream *s, uint64_t target) {
     if (G.strict) return s->completed >= target;
     s->references++;
@@ -337,7 +337,7 @@ stream *stream_of(CUstream handle, const call *c, int *result) {
     return s->ctx->lost ? NULL : s;
 }
 
-/* Whether the stream's context is current, as every call that queues work should see to. */
+/* Returns whether the stream's context is current, as every call that queues work should see to. */
 bool stream_bound(stream *s, const call *c) {
     if (s->ctx == c->ctx) return true;
     violation(c, "the current context is not that of stream %u", s->number);

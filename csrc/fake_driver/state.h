@@ -1,8 +1,10 @@
 /*
- * state.h: what the files of the fake driver share. fake.h says what it all means.
+ * state.h: declarations shared by the files of the fake driver. fake.h describes the behaviour.
  *
  * Everything below is guarded by one lock, taken by call_begin and released by call_end (or by control_begin and
- * control_end in the control functions). What must stay true: an operation in a queue holds a reference on every
+ * control_end in the control functions).
+ *
+ * Invariants: an operation in a queue holds a reference on every
  * block and stream that it names, so that a program's mistake is never a mistake of ours.
  */
 #ifndef FAKE_STATE_H
@@ -27,7 +29,7 @@ typedef enum function_number { DRIVER_FUNCTIONS(FUNCTION_NUMBER) FUNCTION_COUNT 
 /* Sites that are no driver call. */
 enum { F_HOST_READ = FUNCTION_COUNT, F_HOST_WRITE, F_CONTROL };
 
-/* Where something happened. */
+/* The call site of an event. */
 typedef struct site {
     uint16_t function;
     uint16_t detail; /* index into the kernel names; 0 is none */
@@ -147,7 +149,7 @@ typedef struct location {
     bool owned; /* raw is a snapshot, freed with the operation */
 } location;
 
-/* What a copy or a fill is to do, as the program said it. */
+/* The request of a copy or a fill. */
 typedef struct copy_request {
     uint64_t to, from;
     bool to_host, from_host, peer;
@@ -259,7 +261,7 @@ typedef struct variable {
     block *block;
 } variable;
 
-/* What an image holds. */
+/* The contents of an image. */
 typedef struct image {
     int isa, target;   /* 80 for 8.0, 90 for sm_90; 0 when unknown */
     bool target_exact; /* sm_90a: for this architecture alone */

@@ -2,9 +2,10 @@
  * virtual.c: addresses and memory apart: reserved ranges, physical memory, mappings and who may use them.
  *
  * A reserved range is a block whose bytes are a range of the host's own address space; physical memory is a file
- * without a name, mapped there. So neighbouring mappings are one piece of memory, and memory that is mapped twice is
- * the same memory. Histories belong to the physical memory. What must stay true: all of a reserved range can always
- * be touched, so that queued work which comes after an unmap goes nowhere and harms nobody.
+ * without a name, mapped there. So neighbouring mappings are contiguous memory, and memory that is mapped twice is
+ * the same memory. Histories belong to the physical memory.
+ *
+ * Invariants: all of a reserved range can always be accessed, so that work queued behind an unmap has no effect.
  */
 #define _GNU_SOURCE
 #include "state.h"
@@ -12,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What a call answers before it does anything: these need no context, but stop when the current one is lost. */
+/* Checks before a call: it needs no context, but fails when the current one is lost. */
 static bool begin(call *c, function_number f, unsigned flags) {
     if (!call_begin(c, f, flags)) return false;
     if (!c->ctx || !c->ctx->lost || flags & CALL_RELEASE) return true;

@@ -2,11 +2,11 @@
 //
 // To float it converts by itself and exactly; into bf16 it has to be said, as bf16(x), which rounds to nearest even once, from any
 // number type. Sums, differences, products, quotients and roots of bf16 are those of float rounded to bf16, which is the right
-// result (as in half.cuh; subnormal results too, since a float has sixteen bits more there). Where one operand is a float, so is
+// result (as in half.cuh; subnormal results too, since a float has sixteen bits more there). If one operand is a float, so is
 // the result. Comparisons are those of the floats. Every NaN that is made has the bits 0x7fff.
 //
-// What must stay true: plain data of two bytes; every target gives the same bits, before sm_80 by integers, from there on by one
-// instruction; it stands beside cuda_bf16.h.
+// Invariants: plain data of two bytes; every target gives the same bits, by integer arithmetic before sm_80 and by one instruction
+// from there on; it can be included beside cuda_bf16.h.
 #pragma once
 
 namespace selvedge {

@@ -3,10 +3,10 @@
 // Product and quotient are those of the crate's own kernels and of its CPU side (src/types/complex.rs), operation by operation and
 // each rounded to nearest even, whatever --fmad and --use_fast_math say of the rest; so all three give the same bits.
 // --ftz=true alone changes them: it makes 0 of subnormal numbers. The quotient is scaled (R. L. Smith, "Algorithm 116: Complex
-// division", Communications of the ACM 5(8), 1962), so nothing overflows on the way to a result that does not. A divisor of 0
+// division", Communications of the ACM 5(8), 1962), so nothing overflows in an intermediate unless the result does. A divisor of 0
 // gives NaN in both parts.
 //
-// What must stay true: the struct is an aggregate and no more aligned than its parts, so that kernels take and keep it as plain data.
+// Invariants: the struct is an aggregate and no more aligned than its parts, so that kernels take and keep it as plain data.
 #pragma once
 
 namespace selvedge {
@@ -53,7 +53,7 @@ __device__ __forceinline__ complex<Part> operator*(complex<Part> x, complex<Part
             add(multiply(x.real, y.imaginary), multiply(x.imaginary, y.real))};
 }
 
-// Both branches of Smith's formula as one expression of exchanged operands. The order of the two terms of the imaginary part is
+// Both branches of Smith's method as one expression of exchanged operands. The order of the two terms of the imaginary part is
 // exchanged too, instead of its sign, because that would turn a 0 into a -0.
 template <typename Part>
 __device__ __forceinline__ complex<Part> operator/(complex<Part> x, complex<Part> y) {

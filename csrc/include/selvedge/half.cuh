@@ -3,9 +3,9 @@
 // To float it converts by itself and exactly; into f16 it has to be said, as f16(x), which rounds to nearest even once, from any
 // number type. Sums, differences, products, quotients and roots of f16 are those of float rounded to f16, which is the right
 // result: float has more than twice the bits and two (S. A. Figueroa, "When is double rounding innocuous?", SIGNUM 30(3), 1995).
-// Where one operand is a float, so is the result. Comparisons are those of the floats.
+// If one operand is a float, so is the result. Comparisons are those of the floats.
 //
-// What must stay true: plain data of two bytes; it needs nothing newer than sm_53 and stands beside cuda_fp16.h.
+// Invariants: plain data of two bytes; it needs nothing newer than sm_53 and can be included beside cuda_fp16.h.
 #pragma once
 
 namespace selvedge {

@@ -1,6 +1,6 @@
 // The fixed-width integers of <stdint.h>, which NVRTC does not have.
 //
-// What must stay true: the types are those that the toolkit's libcu++ gives these names under NVRTC (64 bits are long long, also
+// Invariants: the types are those of the toolkit's libcu++ under NVRTC (64 bits are long long, also
 // where long has as many), so that a program may include both.
 #pragma once
 

@@ -1,10 +1,10 @@
-// Errors that a kernel finds while it runs: written to page-locked memory, and returned by the next call of the host that waits
-// for the device (selvedge::driver::KernelError).
+// Device-side errors: written to page-locked memory, and returned by the next call of the host that waits for the device
+// (selvedge::driver::KernelError).
 //
 // The memory has three counts of reports. The thread that claims the next one fills it in and completes it; it is free again when
 // the host has taken it. Only this device writes `claimed` and `complete`, and only the host `taken`, so a claim is an atomic
-// among this device's threads: atomics that span the bus are not to be had on every host. The host's word lies further off
-// than an atomic could read and write back with its own.
+// among this device's threads: not every host supports atomics over the bus. The host's word is so far
+// from the others that no device atomic on them reads and writes it back.
 #pragma once
 
 namespace selvedge {
@@ -20,7 +20,7 @@ struct kernel_report {
     unsigned taken;
 };
 
-// Where the index counts along no axis.
+// The axis of an index that counts all elements.
 static const unsigned no_axis = 0xffffffffu;
 
 // Reports an error by its code; nothing where `slot` is null. One thread a warp does, and it looks before it claims: an array of
