@@ -1,25 +1,25 @@
 //! Runs CUDA kernels with nothing but the NVIDIA driver at run time and nothing but `cargo` at build time.
 //!
-//! No toolkit is needed, no CUDA version is chosen, and nothing is linked: the driver is loaded when it is first asked for,
-//! each of its functions when it is first called. A program made with this crate starts on every machine, and where it
-//! cannot compute it gets an [`Error`] that says what was found and what was wanted.
+//! The crate needs no toolkit, no choice of a CUDA version, and no linking: it loads the driver on first use, and each of
+//! its functions at the first call. A program that uses this crate starts on every machine. If the machine lacks a driver or
+//! a device, calls return an [`Error`] that names both what was found and what was wanted.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
 //! | [`driver`] | devices, streams, events, memory, modules and launches: the thin safe layer |
 //! | [`gemm`] | matrix products on device memory |
-//! | [`launcher`] | any kernel, from source or image, by name |
-//! | [`images`] | the crate's own kernels, embedded, and the choice among them |
-//! | [`nvrtc`] | CUDA C++ compiled at run time, and the cache of what came of it |
-//! | [`cublas`] | cuBLAS, where it is there and asked for |
-//! | [`types`] | what numbers and layouts are, without storage and without a device |
+//! | [`launcher`] | kernels by name, from source or image |
+//! | [`images`] | the crate's own kernels, embedded, and their selection |
+//! | [`nvrtc`] | CUDA C++ compiled at run time, and a cache of the results |
+//! | [`cublas`] | cuBLAS, if it is installed and requested |
+//! | [`types`] | number types and memory layouts, independent of storage and device |
 //! | [`fuse`] | elementwise expressions as one kernel, on a device or the CPU |
 //! | [`tensor`] | arrays on the CPU and CUDA devices, as in NumPy and PyTorch |
 //! | `io` | arrays in files (feature `io`) |
 //! | `burst` | spiking neural networks on the CPU and CUDA devices (feature `burst`) |
-//! | [`error`] | the one error type, and the hook for errors of `Drop` |
+//! | [`error`] | the error type, and the hook for errors of `Drop` |
 //!
-//! Start with [`driver::Device::new`]. The repository's `examples` tell the rest one step a file; `docs/environment.md`
+//! Start with [`driver::Device::new`]. The repository's `examples` show the rest, one step per file; `docs/environment.md`
 //! lists the environment variables, and `docs/from-numpy.md`, `from-pytorch.md` and `from-cudarc.md` map other names to these.
 //!
 //! ```no_run
@@ -38,7 +38,7 @@
 //! # }
 //! ```
 
-// Some of the thin layer's internals serve tensors alone.
+// Only tensors use some of the thin layer's internals.
 #![cfg_attr(not(feature = "tensor"), allow(dead_code, unused_imports))]
 #![deny(missing_docs, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 

@@ -1,15 +1,15 @@
 //! The thin safe layer over the NVIDIA driver: devices, streams, events, memory, modules and launches.
 //!
-//! It knows nothing of tensors and can be used alone. What must stay true:
+//! The layer does not depend on tensors and can be used alone. Invariants:
 //!
-//! - **Primary contexts only**, retained for the life of the process. Every entry asks the driver which context is
-//!   current, never a cache of ours, because `cudart` in the same process switches contexts behind us; where another
-//!   one is current it is put back when the call ends. See `context.rs`.
-//! - **Stream order is the only proof.** A kernel runs on when the borrow of its argument has ended, so every
-//!   operation that names a buffer first makes its stream wait for whatever is still using it, and then enters itself.
-//!   See `memory/mod.rs`.
-//! - **Nothing panics and nothing blocks in `Drop`.** What cannot be freed yet is retired and freed later; what cannot
-//!   be returned as an error goes to [`set_deferred_error_hook`](crate::error::set_deferred_error_hook).
+//! - **Primary contexts only**, retained for the life of the process. Every entry asks the driver for the current context
+//!   and never caches it, because `cudart` in the same process may switch contexts. If another context is current, it is
+//!   restored when the call ends. See `context.rs`.
+//! - **Stream order is the only synchronization.** A kernel may outlive the borrow of its argument. Every operation that
+//!   names a buffer therefore makes its stream wait for the buffer's conflicting uses, then registers as a user. See
+//!   `memory/mod.rs`.
+//! - **`Drop` never panics and never blocks.** Resources that cannot be freed yet are retired and freed later. Errors that
+//!   cannot be returned go to [`set_deferred_error_hook`](crate::error::set_deferred_error_hook).
 //!
 //! ```no_run
 //! use selvedge::driver::{Device, LaunchConfig};

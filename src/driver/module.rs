@@ -435,7 +435,7 @@ impl<T: Pod> Global<T> {
         self.length
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }

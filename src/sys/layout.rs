@@ -166,7 +166,7 @@ pub(super) fn driver_candidates() -> Vec<Candidate> {
 }
 
 /// The oldest driver for a CUDA major version: its CUDA version and its own number on Linux.
-fn floor(major: i32) -> (i32, &'static str) {
+fn oldest_driver(major: i32) -> (i32, &'static str) {
     match major {
         13.. => (13000, "580"),
         12 => (12000, "525"),
@@ -178,7 +178,7 @@ fn floor(major: i32) -> (i32, &'static str) {
 /// Returns the reason why a release cannot run on this driver, if any. Without a driver everything is offered, because
 /// NVRTC needs none.
 fn too_new(release: &Release, driver: Option<i32>) -> Option<String> {
-    let (needed, number) = floor(release.major);
+    let (needed, number) = oldest_driver(release.major);
     let driver = driver.filter(|version| *version < needed)?;
     Some(format!(
         "refused: CUDA {} needs driver {number} or newer, this driver is CUDA {}",

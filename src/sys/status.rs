@@ -7,7 +7,7 @@ use super::nccl::ncclResult_t;
 use super::nvrtc::nvrtcResult;
 use crate::error::Error;
 
-/// What a function of a library returns to say how it went.
+/// The status that a library's functions return.
 pub trait Status: Copy {
     /// `Ok` for success, else the error that names the call.
     ///

@@ -126,7 +126,7 @@ fn events_without_times_say_so() -> Outcome {
     plain.record(&stream)?;
     timing.record(&stream)?;
     stream.synchronize()?;
-    assert_error!(plain.elapsed_ms(&timing), Error::InvalidArgument { found, .. } if found.contains("without times"));
+    assert_error!(plain.elapsed_ms(&timing), Error::InvalidArgument { found, .. } if found.contains("without timing"));
     assert_error!(timing.elapsed_ms(&plain), Error::InvalidArgument { .. });
     assert_error!(timing.elapsed_ms(&unrecorded), Error::InvalidArgument { found, .. } if found.contains("never recorded"));
     Ok(())

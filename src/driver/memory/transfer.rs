@@ -185,7 +185,7 @@ impl<T: Pod> Transfer<T> {
         }
     }
 
-    /// Whether the copy is done. Never blocks.
+    /// Returns whether the copy is done. Never blocks.
     ///
     /// # Errors
     ///

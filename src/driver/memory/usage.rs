@@ -236,7 +236,7 @@ impl Usage {
         wait_for_all(stream, &self.streams())
     }
 
-    /// Whether this stream alone uses the block.
+    /// Returns whether this stream alone uses the block.
     pub(crate) fn is_sole(&self, stream: &StreamState) -> bool {
         self.sole.load(Ordering::Acquire) | 1 == key(stream)
     }
