@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs the trials of tests/nvrtc, and those of the program, with NVRTC 11.8, 12.0, 12.9 and 13.0, each from its wheel in .venv, beside
+# Runs the tests of tests/nvrtc, and those of the program, with NVRTC 11.8, 12.0, 12.9 and 13.0, each from its wheel in .venv, beside
 # the toolkit's headers of the same release. Of these 11.8 is the one that an index may no longer have; then it is said and left out.
 set -euo pipefail
 
@@ -15,8 +15,8 @@ print(wheel(*sys.argv[1:]))
 PYTHON
 }
 
-# survives COMMAND...: runs trials, and again where a signal ended them, three times at most. NVRTC has ended a run by a fault of
-# its own, once in some hundreds, which did not come back when it was looked for; what a trial finds fails at once.
+# survives COMMAND...: runs tests, and again where a signal ended them, three times at most. NVRTC has ended a run by a fault of
+# its own, once in some hundreds, which did not come back when it was looked for; a failed test fails at once.
 survives() {
     local log attempt code
     log=$(mktemp)
@@ -26,13 +26,13 @@ survives() {
         if [ "$code" -eq 0 ] || ! grep -q '(signal: ' "$log"; then
             break
         fi
-        echo "-- a signal ended the trials (run $attempt of 3)"
+        echo "-- a signal ended the tests (run $attempt of 3)"
     done
     rm -f "$log"
     return "$code"
 }
 
-# try VERSION LIBRARY INCLUDE...: the trials, which fail where NVRTC is another than said.
+# try VERSION LIBRARY INCLUDE...: the tests, which fail where NVRTC is another than said.
 try() {
     local version=$1 library=$2
     shift 2
@@ -40,11 +40,11 @@ try() {
     SELVEDGE_TEST_CUDA_INCLUDE=$(IFS=:; echo "$*")
     echo "-- NVRTC $version"
     survives cargo test --quiet --test nvrtc
-    survives cargo test --quiet --features cli --test cli
+    survives cargo test --quiet --all-features --test cli
 }
 
 cargo test --quiet --test nvrtc --no-run
-cargo test --quiet --features cli --test cli --no-run
+cargo test --quiet --all-features --test cli --no-run
 
 if nvrtc=$(wheel nvidia-cuda-nvrtc-cu11 11.8.89) && runtime=$(wheel nvidia-cuda-runtime-cu11 11.8.89); then
     try 11.8 "$nvrtc/cuda_nvrtc/lib/libnvrtc.so.11.2" "$runtime/cuda_runtime/include"

@@ -5,11 +5,12 @@ steps_skipped=0
 steps_report=""
 steps_current=""
 steps_log=$(mktemp)
+steps_times=$(mktemp)
 
 # A step that fails ends the run by `set -e`, and this says which it was.
 finish() {
     local code=$?
-    rm -f "$steps_log"
+    rm -f "$steps_log" "$steps_times"
     if [ "$code" -ne 0 ]; then
         printf '\n%s' "$steps_report"
         echo "FAILED: ${steps_current:-before the first step}"
@@ -50,23 +51,32 @@ quiet() {
     report passed "$((SECONDS - begin))s" "$steps_current"
 }
 
-# fetch WHAT COMMAND...: whether something that not every network has could be had.
+# skip NAME REASON: leaves a step out and says why.
+skip() {
+    echo
+    echo "== $1: skipped, $2"
+    steps_skipped=$((steps_skipped + 1))
+    report skipped "" "$1: $2"
+}
+
+# fetch WHAT COMMAND...: succeeds where something that not every network has could be fetched.
 fetch() {
     local what=$1
     shift
     if "$@" </dev/null >"$steps_log" 2>&1; then
         return 0
     fi
-    echo
-    echo "== $what cannot be fetched here: $(grep -m 1 '^error' "$steps_log" || tail -n 1 "$steps_log")"
-    steps_skipped=$((steps_skipped + 1))
-    report skipped "" "$what cannot be fetched here"
+    skip "$what" "it cannot be fetched here: $(grep -m 1 '^error' "$steps_log" || tail -n 1 "$steps_log")"
     return 1
 }
 
 summary() {
     steps_current="the summary"
     echo
+    echo "slowest tests (of the suites fake and parity):"
+    sort -rn "$steps_times" | head -n 10 | awk '{ printf "%8.1f s  %s %s\n", $1, $2, $3 }'
+    echo
+    echo "steps:"
     printf '%s' "$steps_report"
     echo "all steps took $SECONDS s"
     echo "steps: $steps_passed passed, 0 failed, $steps_skipped skipped"

@@ -30,7 +30,7 @@ MOST_SPILLED = 16
 
 
 def texts(folder):
-    environment = dict(os.environ, SELVEDGE_PTX_OUT=str(folder))
+    environment = dict(os.environ, SELVEDGE_PTX_OUT=str(folder), SELVEDGE_TESTS="all")
     command = ["cargo", "test", "--quiet", "--test", "parity", "--", "--quiet"]
     result = subprocess.run(command, cwd=build_images.ROOT, env=environment, capture_output=True, text=True)
     if result.returncode != 0:

@@ -384,9 +384,15 @@ mod on_the_fake_driver {
 
     use super::*;
 
-    /// Compiled once, however many tests ask at once.
-    static DRIVER: LazyLock<PathBuf> =
-        LazyLock::new(|| variant::build(&variant::Variant::new(12080)).unwrap());
+    /// The oldest version that the fake driver reports here.
+    const OLDEST: i32 = 12080;
+
+    /// Compiled once, however many tests ask at once. The driver is at least as new as the machine's NVRTC, whose machine code
+    /// an older driver refuses.
+    static DRIVER: LazyLock<PathBuf> = LazyLock::new(|| {
+        let nvrtc = selvedge::nvrtc::version().map_or(0, |(major, minor)| major * 1000 + minor * 10);
+        variant::build(&variant::Variant::new(OLDEST.max(nvrtc))).unwrap()
+    });
 
     fn selvedge(arguments: &[&str]) -> Output {
         on_it(arguments).env("SELVEDGE_LIBNVRTC", "none").output().unwrap()

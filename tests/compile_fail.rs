@@ -1,4 +1,5 @@
-//! Programs that must not compile: each breaks one promise of the types, which its first line says.
+//! Programs that must not compile: each breaks one guarantee of the types, which its first line says. A run takes a third
+//! of them (`common/sampling.rs`).
 //!
 //! Beside each program lies the compiler's whole answer, for the reader. What is compared is its error lines, because the
 //! rest quotes and lists what is elsewhere in the crate; and with another release of the compiler than the one that
@@ -15,6 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use common::sampling::{self, Share};
+
 /// The compiler whose answers the `.stderr` files are.
 const WRITTEN_BY: &str = "rustc 1.95.";
 
@@ -22,8 +25,8 @@ const WRITTEN_BY: &str = "rustc 1.95.";
 const FOLDER: &str = "SELVEDGE_COMPILE_FAIL";
 
 #[test]
-fn what_breaks_a_promise_does_not_compile() {
-    if common::is_left_out("what_breaks_a_promise_does_not_compile", "cargo and rustc") {
+fn programs_that_break_a_guarantee_do_not_compile() {
+    if common::is_left_out("programs_that_break_a_guarantee_do_not_compile", "cargo and rustc") {
         return;
     }
     let programs = common::repository().join("tests/compile_fail");
@@ -39,14 +42,16 @@ fn what_breaks_a_promise_does_not_compile() {
     let copy = common::scratch().join("compile_fail");
     let _ = fs::remove_dir_all(&copy);
     fs::create_dir_all(&copy).expect("the target folder is writable");
-    let sources = sources(&programs);
+    let share = Share { one_in: 3, least: 6 };
+    let sources = sampling::sample("compile_fail", share, sources(&programs), |(name, _)| name);
+    let sources: Vec<PathBuf> = sources.into_iter().map(|(_, path)| path).collect();
     let copied = |source: &Path| copy.join(source.file_name().expect("a file"));
     for source in &sources {
         fs::copy(source, copied(source)).expect("the target folder is writable");
     }
     let this = env::current_exe().expect("a program has a path");
     let output = Command::new(this)
-        .args(["--exact", "what_breaks_a_promise_does_not_compile", "--nocapture"])
+        .args(["--exact", "programs_that_break_a_guarantee_do_not_compile", "--nocapture"])
         .envs([("TRYBUILD", "overwrite".as_ref()), (FOLDER, copy.as_os_str())])
         .output()
         .expect("this program runs");
@@ -56,7 +61,7 @@ fn what_breaks_a_promise_does_not_compile() {
     for source in &sources {
         let wanted = errors(&source.with_extension("stderr"), known_words);
         let found = errors(&copied(source).with_extension("stderr"), known_words);
-        assert_eq!(found, wanted, "the errors of {}", source.display());
+        assert_eq!(found, wanted, "the errors of {}; {}", source.display(), sampling::instructions());
     }
 }
 
@@ -66,13 +71,18 @@ fn version_of_rustc() -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn sources(folder: &Path) -> Vec<PathBuf> {
+/// The programs, each with its name in samples.
+fn sources(folder: &Path) -> Vec<(String, PathBuf)> {
     let entries = fs::read_dir(folder).expect("the folder is part of the sources");
     let mut sources: Vec<PathBuf> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
     sources.retain(|path| path.extension().is_some_and(|ending| ending == "rs"));
     sources.sort();
     assert!(sources.len() > 15, "only {} programs found", sources.len());
-    sources
+    let named = |path: PathBuf| {
+        let name = path.file_stem().expect("a file").to_string_lossy();
+        (format!("compile_fail::programs::{name}"), path)
+    };
+    sources.into_iter().map(named).collect()
 }
 
 /// The error lines of a compiler's answer, or only their codes; each once and sorted, because releases differ in the order

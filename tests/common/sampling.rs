@@ -14,8 +14,14 @@ use std::{env, fs};
 /// The names that `SELVEDGE_TESTS` accepts besides `all` and `sample`.
 pub const SETS: &[&str] = &["compile_fail", "emulated", "parity", "random"];
 
-/// Cases of a row that run at least, where the row has as many.
-const LEAST_OF_A_ROW: usize = 2;
+/// The share of a set that one run takes.
+#[derive(Clone, Copy)]
+pub struct Share {
+    /// One case in so many.
+    pub one_in: u64,
+    /// Cases of a row that run at least, where the row has as many.
+    pub least: usize,
+}
 
 /// Returns whether `SELVEDGE_TESTS` asks for the whole set.
 ///
@@ -95,18 +101,18 @@ fn number_under(seed: &str, name: &str) -> u64 {
     hash ^ (hash >> 33)
 }
 
-/// Returns one case in `share` of `cases`, and at least two of each row; all where the set is to run whole.
+/// Returns a share of `cases` and some of each row; all where the set is to run whole.
 ///
 /// A case's row is its name up to the last `::`: of `add::f32::transposed` the operation and the dtype. A name of fewer than
 /// three parts stands for itself and is always taken.
-pub fn sample<T>(set: &str, share: u64, cases: Vec<T>, name: impl Fn(&T) -> &str) -> Vec<T> {
+pub fn sample<T>(set: &str, share: Share, cases: Vec<T>, name: impl Fn(&T) -> &str) -> Vec<T> {
     if is_whole(set) {
         return cases;
     }
     sample_under(seed(), share, cases, name)
 }
 
-fn sample_under<T>(seed: &str, share: u64, cases: Vec<T>, name: impl Fn(&T) -> &str) -> Vec<T> {
+fn sample_under<T>(seed: &str, share: Share, cases: Vec<T>, name: impl Fn(&T) -> &str) -> Vec<T> {
     let mut rows: BTreeMap<String, Vec<(u64, usize)>> = BTreeMap::new();
     for (index, case) in cases.iter().enumerate() {
         let name = name(case);
@@ -117,7 +123,7 @@ fn sample_under<T>(seed: &str, share: u64, cases: Vec<T>, name: impl Fn(&T) -> &
     for row in rows.values_mut() {
         row.sort_unstable();
         for (place, &(number, index)) in row.iter().enumerate() {
-            taken[index] = place < LEAST_OF_A_ROW || number % share == 0;
+            taken[index] = place < share.least || number % share.one_in == 0;
         }
     }
     cases.into_iter().zip(taken).filter_map(|(case, taken)| taken.then_some(case)).collect()
@@ -127,7 +133,8 @@ fn sample_under<T>(seed: &str, share: u64, cases: Vec<T>, name: impl Fn(&T) -> &
 pub fn checks() -> Result<(), String> {
     let cases: Vec<String> =
         (0..50).flat_map(|row| (0..20).map(move |case| format!("operation{row}::f32::{case}"))).collect();
-    let take = |seed: &str, share| sample_under(seed, share, cases.clone(), |name| name);
+    let share = |one_in| Share { one_in, least: 2 };
+    let take = |seed: &str, one_in| sample_under(seed, share(one_in), cases.clone(), |name| name);
     let (one, same, other) = (take("a", 5), take("a", 5), take("b", 5));
     let expect = |right: bool, text: &str| if right { Ok(()) } else { Err(text.to_owned()) };
     expect(one == same, "a seed takes the same cases")?;
@@ -137,7 +144,7 @@ pub fn checks() -> Result<(), String> {
     expect(rare.len() == 100, "two of each row at least")?;
     let alone = vec!["scan::empty".to_owned(), "scan::past_32_bits".to_owned(), "scan::bad".to_owned()];
     expect(
-        sample_under("a", 1_000_000, alone, |name| name).len() == 3,
+        sample_under("a", share(1_000_000), alone, |name| name).len() == 3,
         "tests outside of tables always run",
     )?;
     expect(take("a", 1).len() == cases.len(), "a share of one is everything")?;

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Failed};
 
-use super::sampling;
+use super::sampling::{self, Share};
 
 /// A test by name.
 pub struct Test {
@@ -82,8 +82,8 @@ impl Suite {
         self.tests.extend(tests);
     }
 
-    /// Adds one test in `share`, and at least two of each row (see `sampling`). A run with a filter takes all that match.
-    pub fn sample(&mut self, set: &str, share: u64, tests: Vec<Test>) {
+    /// Adds a share of a table (see `sampling`). A run with a filter takes all that match.
+    pub fn sample(&mut self, set: &str, share: Share, tests: Vec<Test>) {
         let all = tests.len();
         let named = self.arguments.filter.is_some() || self.arguments.list;
         let tests = if named { tests } else { sampling::sample(set, share, tests, |test| &test.name) };
@@ -149,18 +149,17 @@ impl Suite {
             }
         }
         let failed = finished.iter().filter(|test| test.failure.is_some()).count();
+        if self.left_out > 0 {
+            println!("\n{}: {} more are left out: {}", self.name, self.left_out, sampling::instructions());
+        }
+        // In the words of libtest, which scripts/run_tests.sh reads.
         println!(
-            "\n{}: {}. {} passed, {failed} failed, {} left out by the sample, {filtered} filtered out; {:.1} s",
-            self.name,
+            "\ntest result: {}. {} passed; {failed} failed; 0 ignored; 0 measured; {} filtered out; finished in {:.2}s\n",
             if failed > 0 { "FAILED" } else { "ok" },
             finished.len() - failed,
-            self.left_out,
+            filtered + self.left_out,
             time.as_secs_f64()
         );
-        if self.left_out > 0 {
-            println!("{}", sampling::instructions());
-        }
-        println!();
     }
 }
 

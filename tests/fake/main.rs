@@ -75,7 +75,11 @@ mod versions;
 
 use std::process::ExitCode;
 
+use common::sampling::Share;
 use common::suite::Suite;
+
+/// The share of the injected faults that runs unless the whole set is asked for.
+const MISTAKES: Share = Share { one_in: 4, least: 3 };
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
@@ -115,5 +119,7 @@ fn main() -> ExitCode {
     ] {
         suite.add(module());
     }
+    #[cfg(target_os = "linux")]
+    suite.sample("emulated", MISTAKES, emulated::mistakes());
     suite.run()
 }

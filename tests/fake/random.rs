@@ -15,6 +15,7 @@ use super::model::{Cell, Mark, Moving, Operation, State, Tracked};
 use super::support::Fake;
 use super::variant::Variant;
 use super::{children, random_graphs, scenario};
+use crate::common::sampling;
 use crate::common::suite::Test;
 
 /// A small generator of random numbers (splitmix64).
@@ -509,13 +510,26 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Result<(), Box<dyn std::error
     Ok(())
 }
 
-/// Programs that CI runs; `SELVEDGE_RANDOM_PROGRAMS` asks for another number.
-fn programs() -> u64 {
-    std::env::var("SELVEDGE_RANDOM_PROGRAMS").ok().and_then(|text| text.parse().ok()).unwrap_or(100_000)
+/// Programs of the whole set.
+const ALL_PROGRAMS: u64 = 100_000;
+/// Programs of a sample.
+const SAMPLED_PROGRAMS: u64 = 10_000;
+/// Ranges of seeds from which the commit chooses one; the ranges of two tests are further apart.
+const RANGES: u64 = 64;
+
+/// The number of programs, and how far behind a test's first seed they begin. `SELVEDGE_RANDOM_PROGRAMS` asks for another number.
+fn programs() -> (u64, u64) {
+    let asked = std::env::var("SELVEDGE_RANDOM_PROGRAMS").ok().and_then(|text| text.parse().ok());
+    match asked {
+        Some(count) => (count, 0),
+        None if sampling::is_whole("random") => (ALL_PROGRAMS, 0),
+        None => (SAMPLED_PROGRAMS, sampling::number("random programs") % RANGES * ALL_PROGRAMS),
+    }
 }
 
 pub fn many(kind: &str, setting: (&'static str, &'static str), share: u64, from: u64) -> Result<(), Failed> {
-    let count = (programs() / share).max(1);
+    let (programs, offset) = programs();
+    let (count, from) = ((programs / share).max(1), from + offset);
     let half = count.div_ceil(2);
     let run = |first: u64| {
         let arguments = [first.to_string(), half.to_string(), kind.to_owned()];

@@ -33,10 +33,13 @@ mod value;
 mod vectors;
 mod words;
 
+use common::sampling::Share;
 use common::suite::Suite;
 
-/// One case in so many of a table runs, unless the whole set is asked for.
-const SHARE: u64 = 8;
+/// The share of tables that runs unless the whole set is asked for.
+const TABLES: Share = Share { one_in: 8, least: 2 };
+/// The share of cases that take a second or more.
+const SLOW_TABLES: Share = Share { one_in: 3, least: 1 };
 
 fn main() -> std::process::ExitCode {
     let given: Vec<String> = std::env::args().skip(1).collect();
@@ -58,17 +61,19 @@ fn main() -> std::process::ExitCode {
         }
     }
     for table in
-        [operations::tests(), coordinates::tests(), reductions::tests(), scans::tests(), words::tests()]
+        [operations::tests(), coordinates::tests(), reductions::tests(), scans::tests(), tiles::tests()]
     {
-        suite.sample("parity", SHARE, table);
+        suite.sample("parity", TABLES, table);
+    }
+    for table in [narrow::tests(), scans::large()] {
+        suite.sample("parity", SLOW_TABLES, table);
     }
     for all in [
         random::tests(),
         rares::tests(),
         rules::tests(),
-        narrow::tests(),
+        words::tests(),
         sweeps::tests(),
-        tiles::tests(),
         vectors::tests(),
         normal::tests(),
     ] {

@@ -323,26 +323,6 @@ pub fn tests() -> Vec<Test> {
             }));
         }
     }
-    for (dtype, sizes) in
-        [(DType::F32, [1, 20 * 4096 + 7]), (DType::F64, [3, 6 * 2048]), (DType::C128, [4, 5 * 1024])]
-    {
-        let name = format!("scan::orders::{dtype}::{}_of_{}", sizes[0], sizes[1]);
-        tests.push(Test::new(name, move || {
-            orders(dtype, &sizes);
-            Ok(())
-        }));
-    }
-    for (dtype, sizes) in [
-        (DType::F32, [1, 513 * 4096 + 77]),
-        (DType::C128, [1, 1025 * 1024]),
-        (DType::C128, [2, 513 * 1024 - 5]),
-    ] {
-        let name = format!("scan::several_groups::{dtype}::{}_of_{}", sizes[0], sizes[1]);
-        tests.push(Test::new(name, move || {
-            groups(dtype, &sizes);
-            Ok(())
-        }));
-    }
     for (count, sizes) in [(2, [2, 3 * 4096]), (3, [2, 9001]), (4, [3, 6000]), (7, [2, 8192]), (9, [1, 5001])]
     {
         let name = format!("scan::products::{count}_inputs::{}_of_{}", sizes[0], sizes[1]);
@@ -355,6 +335,32 @@ pub fn tests() -> Vec<Test> {
         bad();
         Ok(())
     }));
+    tests
+}
+
+/// Scans of many tiles, which take longest.
+pub fn large() -> Vec<Test> {
+    let mut tests = Vec::new();
+    for (dtype, sizes) in
+        [(DType::F32, [1, 20 * 4096 + 7]), (DType::F64, [3, 6 * 2048]), (DType::C128, [4, 5 * 1024])]
+    {
+        let name = format!("scan::orders::{dtype}_{}_of_{}", sizes[0], sizes[1]);
+        tests.push(Test::new(name, move || {
+            orders(dtype, &sizes);
+            Ok(())
+        }));
+    }
+    for (dtype, sizes) in [
+        (DType::F32, [1, 513 * 4096 + 77]),
+        (DType::C128, [1, 1025 * 1024]),
+        (DType::C128, [2, 513 * 1024 - 5]),
+    ] {
+        let name = format!("scan::several_groups::{dtype}_{}_of_{}", sizes[0], sizes[1]);
+        tests.push(Test::new(name, move || {
+            groups(dtype, &sizes);
+            Ok(())
+        }));
+    }
     tests
 }
 
