@@ -47,7 +47,7 @@ impl Bounds {
         one(amplitude)
     }
 
-    /// Whether a packed sum holds it.
+    /// Returns true if a packed sum holds it.
     pub(super) fn fit(&self) -> bool {
         self.events < EVENTS && self.magnitude < MAGNITUDE
     }

@@ -33,7 +33,7 @@ pub(super) struct Burst {
     pub network: Network,
     pub injections: Injections,
     pub results: Results,
-    /// Whether sums are packed with their counts of events.
+    /// Packs each sum with its count of events.
     pub packed: bool,
     pub sizes: Sizes,
 }

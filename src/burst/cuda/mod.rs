@@ -110,7 +110,7 @@ impl Cuda {
     /// Returns a backend of this device, with its kernels loaded.
     ///
     /// # Errors
-    /// Those of loading an image and of the driver.
+    /// The errors of loading an image, and the driver's.
     pub fn new(device: Device) -> Result<Cuda> {
         Ok(Cuda { stream: device.stream()?, kernels: Kernels::new(device)?, loaded: None })
     }
@@ -376,7 +376,7 @@ impl Loaded {
         Bounds::of_synapses(self.in_degree, largest)
     }
 
-    /// Whether sums can be packed in a burst with these injections, and in one without them.
+    /// Returns true if sums can be packed: in a burst with the staged injections, and in one without them.
     fn packs(&mut self) -> [bool; 2] {
         let mut bounds = self.synapse_bounds();
         bounds = bounds + self.steady.as_ref().map_or(Bounds::default(), |steady| steady.bounds);
