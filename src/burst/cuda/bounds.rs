@@ -75,8 +75,8 @@ mod tests {
     #[test]
     fn packed_sums_are_used_only_where_no_neuron_can_overflow_them() {
         let synapses = |in_degree, largest| Bounds::of_synapses(in_degree, largest);
-        assert!(synapses(135_273, None).fit());
-        assert!(!synapses(135_274, None).fit());
+        assert!(synapses(135_272, None).fit());
+        assert!(!synapses(135_273, None).fit());
         assert!(synapses((1 << 20) - 1, Some(1000)).fit());
         assert!(!synapses(1 << 20, Some(1000)).fit());
         let injection = |id, thousandths| Injection { id, thousandths };
