@@ -1,7 +1,7 @@
 //! [`HostArray`], an array whose dtype is known only at run time.
 //!
-//! The elements lie in a `Vec<u64>`, not in a `Vec<u8>`: that makes them aligned for every [`Element`], so a typed view
-//! never fails for the allocator's sake and never copies. Up to seven bytes at the end are unused.
+//! A `Vec<u64>` holds the elements, not a `Vec<u8>`: its alignment suits every [`Element`], so a typed view
+//! never fails for its address and never copies. Up to seven bytes at the end are unused.
 
 use crate::error::{Error, Result};
 use crate::types::{DType, Element};
@@ -15,19 +15,19 @@ pub struct HostArray {
     bytes: usize,
 }
 
-// The strictest element must be no stricter than the storage.
+// The strictest element alignment must not exceed that of the storage.
 const _: () = assert!(align_of::<num_complex::Complex<f64>>() <= align_of::<u64>());
 
 impl HostArray {
-    /// An array of zeros. An empty shape is one element, a dimension of 0 is none.
+    /// Creates an array of zeros. An empty shape has one element; a size of 0 makes the array empty.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where the bytes do not fit an address, [`Error::OutOfMemory`] where the host has no
-    /// memory for them.
+    /// [`Error::InvalidArgument`] if the bytes exceed the address space, [`Error::OutOfMemory`] if the host
+    /// cannot allocate them.
     pub fn zeros(dtype: DType, shape: &[usize]) -> Result<HostArray> {
         let bytes = byte_count(dtype, shape)
-            .ok_or_else(|| Error::invalid("making an array", describe(dtype, shape), too_large()))?;
+            .ok_or_else(|| Error::invalid("creating an array", describe(dtype, shape), too_large()))?;
         let mut words: Vec<u64> = Vec::new();
         let needed = bytes.div_ceil(size_of::<u64>());
         words.try_reserve_exact(needed).map_err(|_| {
@@ -38,15 +38,16 @@ impl HostArray {
         Ok(HostArray { dtype, shape: shape.to_vec(), words, bytes })
     }
 
-    /// A copy of `elements`, row-major.
+    /// Creates an array from a copy of `elements` in row-major order.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] where the shape has another number of elements, and what [`HostArray::zeros`] can give.
+    /// [`Error::LengthMismatch`] if the shape has another number of elements; the errors of
+    /// [`HostArray::zeros`].
     pub fn from_slice<T: Element>(elements: &[T], shape: &[usize]) -> Result<HostArray> {
         match byte_count(T::DTYPE, shape) {
             Some(bytes) if bytes != size_of_val(elements) => Err(Error::LengthMismatch {
-                operation: "making an array of this shape",
+                operation: "creating an array of this shape",
                 wanted: bytes / T::DTYPE.size(),
                 found: elements.len(),
             }),
@@ -58,51 +59,51 @@ impl HostArray {
         }
     }
 
-    /// The elements' type.
+    /// Returns the element type.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// The dimensions, outermost first; empty for a single element.
+    /// Returns the dimensions, outermost first; the slice is empty for a single element.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.bytes / self.dtype.size()
     }
 
-    /// Whether there are no elements.
+    /// Returns whether the array has no elements.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// The elements' bytes, in the machine's byte order.
+    /// Returns the bytes of the elements, in native byte order.
     pub fn as_bytes(&self) -> &[u8] {
         &bytemuck::cast_slice(&self.words)[..self.bytes]
     }
 
-    /// The elements' bytes, to be written: any bytes are valid elements.
+    /// Returns the bytes of the elements for writing. Any bytes are valid elements.
     pub fn as_bytes_mut(&mut self) -> &mut [u8] {
         &mut bytemuck::cast_slice_mut(&mut self.words)[..self.bytes]
     }
 
-    /// The elements.
+    /// Returns the elements.
     ///
     /// # Errors
     ///
-    /// [`Error::DTypeMismatch`] where `T` is not the elements' type.
+    /// [`Error::DTypeMismatch`] if `T` is not the element type.
     pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
         self.check::<T>()?;
         Ok(bytemuck::cast_slice(self.as_bytes()))
     }
 
-    /// The elements, to be written.
+    /// Returns the elements for writing.
     ///
     /// # Errors
     ///
-    /// [`Error::DTypeMismatch`] where `T` is not the elements' type.
+    /// [`Error::DTypeMismatch`] if `T` is not the element type.
     pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T]> {
         self.check::<T>()?;
         Ok(bytemuck::cast_slice_mut(self.as_bytes_mut()))
@@ -121,14 +122,14 @@ impl HostArray {
 }
 
 impl std::fmt::Debug for HostArray {
-    /// Dtype and shape only: the elements can be gigabytes.
+    /// Formats dtype and shape only: the elements can be gigabytes.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "HostArray({})", describe(self.dtype, &self.shape))
     }
 }
 
-/// Bytes of an array, `None` where a `Vec` cannot hold them. A dimension of 0 makes the array empty, but the others must
-/// still fit, as NumPy demands: strides are made from them.
+/// Returns the bytes of an array, or `None` if a `Vec` cannot hold them. A size of 0 makes the array empty,
+/// but the other sizes must still fit, as NumPy demands, because strides are computed from them.
 pub(super) fn byte_count(dtype: DType, shape: &[usize]) -> Option<usize> {
     let bytes =
         shape.iter().try_fold(dtype.size(), |bytes, dimension| bytes.checked_mul((*dimension).max(1)))?;
@@ -138,7 +139,7 @@ pub(super) fn byte_count(dtype: DType, shape: &[usize]) -> Option<usize> {
     Some(if shape.contains(&0) { 0 } else { bytes })
 }
 
-/// Such as `f32[2, 3]`.
+/// Returns a description such as `f32[2, 3]`.
 pub(super) fn describe(dtype: DType, shape: &[usize]) -> String {
     format!("{dtype}{shape:?}")
 }

@@ -1,7 +1,8 @@
 //! Arrays in files.
 //!
-//! [`HostArray`] is what a file holds: a dtype, a shape and the elements in row-major order, in host memory. [`npy`]
-//! and [`npz`] read and write it. This floor knows neither devices nor tensors: both take and give slices.
+//! [`HostArray`] holds the contents of a file: a dtype, a shape and the elements in row-major order, in host
+//! memory. [`npy`] and [`npz`] read and write it. This module knows neither devices nor tensors: both take
+//! and return slices.
 
 mod array;
 pub mod npy;

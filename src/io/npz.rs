@@ -1,10 +1,11 @@
-//! NumPy's `.npz` files: zip archives whose members are `.npy` files, read and written with `zip`.
+//! NumPy's `.npz` files: zip archives of `.npy` files, read and written with `zip`.
 //!
-//! An archive is not trusted either: a member's header is looked at as a file's is, the bytes that it promises are held
-//! against what the archive's directory says, and that against the compressed bytes that are there (deflate makes no
-//! more than 1032 of one), before anything of that size is allocated. That bound also holds for the archive as a
-//! whole, because members that share bytes with one another, or with the directory, are refused. So are members whose own
-//! header has another name than the directory's. The checksum is looked at when a member was read to its end.
+//! Archives are untrusted. Before it allocates memory for a member, the reader checks the member's `.npy`
+//! header as it checks a file's, compares the size in the header with the size in the archive's directory,
+//! and compares that with the compressed bytes that are present (deflate expands by at most 1032). The bound
+//! holds for the archive as a whole too, because the reader refuses members that share bytes with one another
+//! or with the directory. It also refuses members whose local header has another name than the directory.
+//! Reading a member to its end verifies the checksum.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -17,12 +18,12 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::HostArray;
 use super::array::{byte_count, describe, too_large};
-use super::npy::{Contents, broken, header, open_regular, read_all, refused};
+use super::npy::{Contents, file_error, header, open_regular, read_all, read_error};
 use crate::error::{Error, Result};
 use crate::types::DType;
 
-/// Bytes that a compressed one can stand for: a block of deflate repeats at most 258 bytes in two bits.
-const MOST_RATIO: u64 = 1032;
+/// The largest expansion by deflate: a block repeats at most 258 bytes in two bits.
+const MAXIMUM_EXPANSION: u64 = 1032;
 
 /// An open `.npz` file.
 pub struct NpzFile {
@@ -35,8 +36,8 @@ impl NpzFile {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] for a file that cannot be opened, is no zip archive, or whose members overlap or have another name in
-    /// their own header than in the directory.
+    /// [`Error::File`] if the file cannot be opened, is not a zip archive, or has members that overlap or
+    /// whose local header has another name than the directory.
     pub fn open(path: impl AsRef<Path>) -> Result<NpzFile> {
         let path = path.as_ref();
         let name = path.display().to_string();
@@ -47,17 +48,19 @@ impl NpzFile {
         Ok(NpzFile { name, archive })
     }
 
-    /// The arrays' names, in the order of the archive; members that are no `.npy` files are left out.
+    /// Returns the names of the arrays, in the order of the archive. It omits members that are not `.npy`
+    /// files.
     pub fn names(&self) -> Vec<String> {
         let names = self.archive.file_names().filter_map(|name| name.strip_suffix(".npy"));
         names.map(str::to_owned).collect()
     }
 
-    /// The array of a name, whose elements are not read yet.
+    /// Returns an array by name, before its elements are read.
     ///
     /// # Errors
     ///
-    /// [`Error::File`] where there is none of that name, and as [`NpyFile::open`](super::npy::NpyFile::open).
+    /// [`Error::File`] if there is no array of that name; the errors of
+    /// [`NpyFile::open`](super::npy::NpyFile::open).
     pub fn array(&mut self, name: &str) -> Result<NpzArray<'_>> {
         let label = format!("{}: {name}.npy", self.name);
         let listed = self.names();
@@ -65,16 +68,20 @@ impl NpzFile {
             Ok(member) => member,
             Err(ZipError::FileNotFound) => {
                 let wanted = format!("one of {}", listed.join(", "));
-                return Err(refused(&self.name, format!("no array of the name {name}"), wanted));
+                return Err(file_error(&self.name, format!("no array named {name}"), wanted));
             }
             Err(error) => return Err(archive_error(&label, &error)),
         };
         let (length, packed) = (member.size(), member.compressed_size());
-        if length > packed.saturating_mul(MOST_RATIO) {
-            let found = format!("{packed} bytes that say that they are {length}");
-            return Err(refused(&label, found, format!("at most {MOST_RATIO} bytes of each")));
+        if length > packed.saturating_mul(MAXIMUM_EXPANSION) {
+            let found = format!("{packed} compressed bytes for {length} bytes");
+            return Err(file_error(
+                &label,
+                found,
+                format!("at most {MAXIMUM_EXPANSION} bytes for each compressed byte"),
+            ));
         }
-        let header = header::read(&mut member, length).map_err(|refusal| refusal.of(&label))?;
+        let header = header::read(&mut member, length).map_err(|refusal| refusal.into_error(&label))?;
         let present = length.saturating_sub(header.start);
         let contents = Contents::new(label, header, present)?;
         Ok(NpzArray { contents, reader: Box::new(member), left: present })
@@ -87,7 +94,7 @@ impl std::fmt::Debug for NpzFile {
     }
 }
 
-/// An array of an [`NpzFile`]; what it is, its [`Contents`] tell.
+/// An array of an [`NpzFile`]. It dereferences to its [`Contents`]: dtype, shape and order.
 pub struct NpzArray<'a> {
     contents: Contents,
     reader: Box<dyn Read + 'a>,
@@ -95,33 +102,33 @@ pub struct NpzArray<'a> {
 }
 
 impl NpzArray<'_> {
-    /// As [`NpyFile::with_dtype`](super::npy::NpyFile::with_dtype).
+    /// Sets the element type; see [`NpyFile::with_dtype`](super::npy::NpyFile::with_dtype).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As [`NpyFile::with_dtype`](super::npy::NpyFile::with_dtype).
     pub fn with_dtype(mut self, dtype: DType) -> Result<Self> {
-        self.contents.name_dtype(dtype)?;
+        self.contents.set_dtype(dtype)?;
         Ok(self)
     }
 
-    /// Reads the next bytes of the elements, as many as there is room for, in the order in which they lie; with the last
-    /// ones the archive's checksum is looked at.
+    /// Fills `bytes` with the next bytes of the elements, in storage order. Reading the last bytes verifies
+    /// the archive's checksum.
     ///
     /// # Errors
     ///
-    /// [`Error::File`] where the archive cannot be read, ends before, or is damaged.
+    /// [`Error::File`] if the archive cannot be read, ends early or is corrupt.
     pub fn read_bytes(&mut self, bytes: &mut [u8]) -> Result<()> {
         let mut read = || -> std::io::Result<()> {
             self.reader.read_exact(bytes)?;
             self.left = self.left.saturating_sub(bytes.len() as u64);
             match self.left {
-                // The end is where the checksum is compared.
+                // `zip` compares the checksum at the end.
                 0 => self.reader.read(&mut [0]).map(drop),
                 _ => Ok(()),
             }
         };
-        read().map_err(|error| broken(&self.contents.name, &error))
+        read().map_err(|error| read_error(&self.contents.name, &error))
     }
 
     /// Reads the elements.
@@ -154,53 +161,53 @@ impl std::fmt::Debug for NpzArray<'_> {
     }
 }
 
-/// An `.npz` file that is being written.
+/// An `.npz` file open for writing.
 pub struct NpzWriter {
     path: PathBuf,
     archive: ZipWriter<BufWriter<File>>,
     options: SimpleFileOptions,
     names: Vec<String>,
-    /// Bytes of the last array that are to come.
+    /// The bytes of the last array that are still missing.
     left: usize,
 }
 
 impl NpzWriter {
-    /// An archive without compression, as of `np.savez`, replacing what the path holds.
+    /// Creates an archive without compression, like `np.savez`, and replaces an existing file.
     ///
     /// # Errors
     ///
-    /// [`Error::File`] where it cannot be written.
+    /// [`Error::File`] if the file cannot be written.
     pub fn create(path: impl AsRef<Path>) -> Result<NpzWriter> {
         NpzWriter::with(path.as_ref(), CompressionMethod::Stored)
     }
 
-    /// As [`create`](Self::create), deflated, as of `np.savez_compressed`.
+    /// Creates an archive with deflate compression, like `np.savez_compressed`.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As [`create`](Self::create).
     pub fn compressed(path: impl AsRef<Path>) -> Result<NpzWriter> {
         NpzWriter::with(path.as_ref(), CompressionMethod::Deflated)
     }
 
     fn with(path: &Path, method: CompressionMethod) -> Result<NpzWriter> {
         let path = path.to_owned();
-        let file = File::create(&path).map_err(|error| unwritten(&path, &error))?;
+        let file = File::create(&path).map_err(|error| write_error(&path, &error))?;
         let options = SimpleFileOptions::default().compression_method(method);
         let archive = ZipWriter::new(BufWriter::new(file));
         Ok(NpzWriter { path, archive, options, names: Vec::new(), left: 0 })
     }
 
-    /// Begins an array that is row-major; its elements are [written](Self::write) next.
+    /// Begins a row-major array. [`write`](Self::write) then adds its elements.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for a name that the archive has or that is no file's, or more bytes than an array can have;
-    /// [`Error::LengthMismatch`] where elements of the last array are missing; [`Error::File`] as
-    /// [`create`](Self::create).
+    /// [`Error::InvalidArgument`] for a name that the archive already has or that is not a valid file name,
+    /// and for more bytes than an array can have; [`Error::LengthMismatch`] if elements of the last array are
+    /// missing; [`Error::File`] as [`create`](Self::create).
     pub fn begin(&mut self, name: &str, dtype: DType, shape: &[usize]) -> Result<()> {
         const OPERATION: &str = "writing an .npz file";
-        self.check_whole()?;
+        self.check_complete()?;
         let bytes = byte_count(dtype, shape)
             .ok_or_else(|| Error::invalid(OPERATION, describe(dtype, shape), too_large()))?;
         let known = self.names.iter().any(|known| known == name);
@@ -210,18 +217,18 @@ impl NpzWriter {
             || name.starts_with('/')
             || name.contains("..")
         {
-            let found = format!("an array of the name '{}'", name.escape_debug());
-            return Err(Error::invalid(OPERATION, found, "a file's name that no other array has"));
+            let found = format!("an array named '{}'", name.escape_debug());
+            return Err(Error::invalid(OPERATION, found, "a valid file name that no other array has"));
         }
         let mut write = || -> std::io::Result<()> {
             let header = header::write(dtype, shape)?;
-            // Past 4 GiB a member needs the longer fields, which must be said before.
+            // A member over 4 GiB needs zip64 fields, which must be requested in advance.
             let options =
                 self.options.large_file(bytes as u64 + header.len() as u64 > u64::from(u32::MAX) / 2);
             self.archive.start_file(format!("{name}.npy"), options)?;
             self.archive.write_all(&header)
         };
-        write().map_err(|error| unwritten(&self.path, &error))?;
+        write().map_err(|error| write_error(&self.path, &error))?;
         self.names.push(name.to_owned());
         self.left = bytes;
         Ok(())
@@ -231,33 +238,33 @@ impl NpzWriter {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] where they cannot be written, [`Error::LengthMismatch`] where they are more than the array has.
+    /// [`Error::File`] if they cannot be written, [`Error::LengthMismatch`] if the array has fewer.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let Some(left) = self.left.checked_sub(bytes.len()) else {
             let operation = "writing the last bytes of an .npz file's array";
             return Err(Error::LengthMismatch { operation, wanted: self.left, found: bytes.len() });
         };
-        self.archive.write_all(bytes).map_err(|error| unwritten(&self.path, &error))?;
+        self.archive.write_all(bytes).map_err(|error| write_error(&self.path, &error))?;
         self.left = left;
         Ok(())
     }
 
-    /// Writes the directory, with which the archive is whole.
+    /// Writes the directory, which completes the archive.
     ///
     /// # Errors
     ///
     /// As [`begin`](Self::begin).
     pub fn finish(self) -> Result<()> {
-        self.check_whole()?;
+        self.check_complete()?;
         let finished = self.archive.finish().map_err(std::io::Error::from).and_then(|mut file| file.flush());
-        finished.map_err(|error| unwritten(&self.path, &error))
+        finished.map_err(|error| write_error(&self.path, &error))
     }
 
-    fn check_whole(&self) -> Result<()> {
+    fn check_complete(&self) -> Result<()> {
         if self.left == 0 {
             return Ok(());
         }
-        let operation = "ending an .npz file's array: bytes that are missing";
+        let operation = "ending an .npz file's array: missing bytes";
         Err(Error::LengthMismatch { operation, wanted: 0, found: self.left })
     }
 }
@@ -268,14 +275,14 @@ impl std::fmt::Debug for NpzWriter {
     }
 }
 
-/// The extent of a member in the archive's bytes: its own header and its compressed bytes.
+/// The extent of a member in the archive: its local header and its compressed bytes.
 struct Extent {
     start: u64,
     end: u64,
     name: String,
 }
 
-/// Holds the directory of an archive against the members that it lists.
+/// Checks the directory of an archive against the members that it lists.
 fn check_members(file: &mut BufReader<File>, path: &str) -> Result<()> {
     let mut archive = ZipArchive::new(&mut *file).map_err(|error| archive_error(path, &error))?;
     let directory = archive.central_directory_start();
@@ -288,13 +295,13 @@ fn check_members(file: &mut BufReader<File>, path: &str) -> Result<()> {
     let mut extents = Vec::with_capacity(members.len() + 1);
     for (start, packed, name) in members {
         let label = String::from_utf8_lossy(&name).into_owned();
-        let (own, header) = local_header(file, start).map_err(|error| broken(path, &error))?;
+        let (own, header) = local_header(file, start).map_err(|error| read_error(path, &error))?;
         if own != name {
             let found = format!(
-                "a member that the directory names {label} and its own header {}",
+                "a member named {label} in the directory and {} in its local header",
                 own.escape_ascii()
             );
-            return Err(refused(path, found, "one name in both"));
+            return Err(file_error(path, found, "the same name in both"));
         }
         extents.push(Extent { start, end: start.saturating_add(header).saturating_add(packed), name: label });
     }
@@ -303,15 +310,15 @@ fn check_members(file: &mut BufReader<File>, path: &str) -> Result<()> {
     match extents.windows(2).find(|pair| pair[0].end > pair[1].start) {
         None => Ok(()),
         Some(pair) => {
-            let found = format!("that {} and {} share bytes", pair[0].name, pair[1].name);
-            Err(refused(path, found, "members that do not overlap"))
+            let found = format!("{} and {}, which share bytes", pair[0].name, pair[1].name);
+            Err(file_error(path, found, "members that do not overlap"))
         }
     }
 }
 
-/// The name in a member's own header, and the bytes of that header.
+/// Returns the name in a member's local header, and the length of that header.
 fn local_header(file: &mut BufReader<File>, start: u64) -> std::io::Result<(Vec<u8>, u64)> {
-    /// The fields before the name.
+    /// The length of the fields before the name.
     const FIXED: usize = 30;
     let mut fixed = [0; FIXED];
     file.seek(SeekFrom::Start(start))?;
@@ -325,10 +332,10 @@ fn local_header(file: &mut BufReader<File>, start: u64) -> std::io::Result<(Vec<
 
 fn archive_error(name: &str, error: &ZipError) -> Error {
     let wanted = "an .npz file: a zip archive of .npy files, stored or deflated";
-    refused(name, format!("that it cannot be read: {error}"), wanted)
+    file_error(name, format!("an unreadable archive: {error}"), wanted)
 }
 
-fn unwritten(path: &Path, error: &std::io::Error) -> Error {
-    let found = format!("that it cannot be written: {error}");
-    refused(&path.display().to_string(), found, "a path with room for the arrays")
+fn write_error(path: &Path, error: &std::io::Error) -> Error {
+    let found = format!("a write error: {error}");
+    file_error(&path.display().to_string(), found, "a writable path with enough free space for the arrays")
 }

@@ -86,7 +86,7 @@ fn arrays_of_another_writer() {
         let text = message(found.array("a/y").unwrap().read());
         assert!(text.contains("other.npz: a/y.npy") && text.contains("Fortran"), "{text}");
         let text = message(found.array("z"));
-        assert!(text.contains("no array of the name z") && text.contains("x, a/y"), "{text}");
+        assert!(text.contains("no array named z") && text.contains("x, a/y"), "{text}");
         assert!(matches!(found.array("x").unwrap().with_dtype(DType::F64), Err(Error::DTypeMismatch { .. })));
     }
 }
@@ -216,27 +216,27 @@ fn members_share_no_bytes_and_have_one_name() {
         (
             "one header for two",
             listed(&one, &[of("x.npy", 0), of("y.npy", 0)]),
-            &["y.npy", "x.npy", "one name"],
+            &["y.npy", "x.npy", "the same name"],
         ),
         (
             "within another",
             listed(&nested, &[longer("x.npy", 0, inner.len()), of("y.npy", header + array.len())]),
-            &["x.npy and y.npy share bytes"],
+            &["x.npy and y.npy, which share bytes"],
         ),
         (
             "by one byte",
             listed(&two, &[longer("x.npy", 0, array.len() + 1), of("y.npy", one.len())]),
-            &["x.npy and y.npy share bytes"],
+            &["x.npy and y.npy, which share bytes"],
         ),
         (
             "into the directory",
             listed(&one, &[longer("x.npy", 0, array.len() + 1)]),
             &["x.npy and the directory"],
         ),
-        ("another name", listed(&one, &[of("z.npy", 0)]), &["z.npy", "x.npy", "one name"]),
-        ("a longer name", listed(&one, &[of("x.npyx", 0)]), &["x.npyx", "one name"]),
-        ("another case", listed(&one, &[of("X.npy", 0)]), &["X.npy", "one name"]),
-        ("one that is no array", listed(&one, &[of("x.txt", 0)]), &["x.txt", "one name"]),
+        ("another name", listed(&one, &[of("z.npy", 0)]), &["z.npy", "x.npy", "the same name"]),
+        ("a longer name", listed(&one, &[of("x.npyx", 0)]), &["x.npyx", "the same name"]),
+        ("another case", listed(&one, &[of("X.npy", 0)]), &["X.npy", "the same name"]),
+        ("one that is no array", listed(&one, &[of("x.txt", 0)]), &["x.txt", "the same name"]),
     ];
     for (what, bytes, parts) in bad {
         let scratch = Scratch::with("bad.npz", &bytes);
@@ -249,7 +249,7 @@ fn members_share_no_bytes_and_have_one_name() {
     let names: Vec<&'static str> = (0..2000).map(|k| &*format!("a{k}.npy").leak()).collect();
     let members: Vec<Listed> = names.iter().map(|name| of(name, 0)).collect();
     let scratch = Scratch::with("many.npz", &listed(&one, &members));
-    assert!(message(NpzFile::open(&scratch.0)).contains("one name"));
+    assert!(message(NpzFile::open(&scratch.0)).contains("the same name"));
 }
 
 #[test]
@@ -320,7 +320,5 @@ fn writing_is_checked() {
     writer.finish().unwrap();
     let array = NpzFile::open(&scratch.0).unwrap().array("x").unwrap().read().unwrap();
     assert_eq!(array.as_bytes(), [1, 1, 1, 1, 2, 2, 2, 2]);
-    assert!(
-        message(NpzWriter::create(std::env::temp_dir().join("no-such/x.npz"))).contains("cannot be written")
-    );
+    assert!(message(NpzWriter::create(std::env::temp_dir().join("no-such/x.npz"))).contains("a write error"));
 }

@@ -1,16 +1,17 @@
-//! [`Contents`], what an array in a file is before its elements are read.
+//! [`Contents`], the header of an array in a file.
 
-use super::header::{Header, Stored};
+use super::header::{Header, StoredDType};
 use crate::error::{Error, Result};
 use crate::io::array::{byte_count, describe, too_large};
 use crate::types::DType;
 
-/// What an `.npy` file, or a member of an `.npz`, says that it holds: as many bytes of elements as there are.
+/// The dtype, shape and order of the array in an `.npy` file or a member of an `.npz`, checked against the
+/// number of bytes that follow the header.
 #[derive(Debug)]
 pub struct Contents {
-    /// The file, and the member where there is one, as errors name it.
+    /// The file, and the member if there is one, for error messages.
     pub(in crate::io) name: String,
-    stored: Stored,
+    stored: StoredDType,
     named: Option<DType>,
     shape: Vec<usize>,
     column_major: bool,
@@ -18,31 +19,32 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Holds what the header promises against the bytes of elements that are there.
+    /// Checks the header against the bytes of elements that are present.
     pub(in crate::io) fn new(name: String, header: Header, present: u64) -> Result<Contents> {
-        // One byte an element stands for a dtype that still has to be named.
+        // A dtype that the caller must still name counts as one byte an element.
         let dtype = header.stored.dtype().unwrap_or(DType::U8);
         let Header { stored, shape, column_major, .. } = header;
-        let what = describe(dtype, &shape);
-        let bytes = byte_count(dtype, &shape).ok_or_else(|| refused(&name, &what, too_large()))?;
+        let described = describe(dtype, &shape);
+        let bytes = byte_count(dtype, &shape).ok_or_else(|| file_error(&name, &described, too_large()))?;
         let extra = present.checked_sub(bytes as u64);
         if extra != Some(0) {
             let (found, wanted) = match extra {
                 None => (
                     format!("a truncated file: {present} bytes of elements"),
-                    format!("{bytes} bytes for {what}"),
+                    format!("{bytes} bytes for {described}"),
                 ),
-                Some(extra) => {
-                    (format!("{extra} bytes after the elements"), format!("exactly {bytes} bytes for {what}"))
-                }
+                Some(extra) => (
+                    format!("{extra} bytes after the elements"),
+                    format!("exactly {bytes} bytes for {described}"),
+                ),
             };
-            return Err(refused(&name, found, wanted));
+            return Err(file_error(&name, found, wanted));
         }
         Ok(Contents { name, stored, named: None, shape, column_major, bytes })
     }
 
-    /// See [`NpyFile::with_dtype`](super::NpyFile::with_dtype).
-    pub(in crate::io) fn name_dtype(&mut self, dtype: DType) -> Result<()> {
+    /// Sets the element type; see [`NpyFile::with_dtype`](super::NpyFile::with_dtype).
+    pub(in crate::io) fn set_dtype(&mut self, dtype: DType) -> Result<()> {
         if !self.stored.holds(dtype) {
             return Err(Error::DTypeMismatch {
                 operation: "reading an .npy file",
@@ -54,68 +56,70 @@ impl Contents {
         Ok(())
     }
 
-    /// The elements' type.
+    /// Returns the element type.
     ///
     /// # Errors
     ///
-    /// [`Error::File`] where the file holds raw bytes that could be several types and none was named.
+    /// [`Error::File`] if the file holds raw bytes of several possible types and none was named.
     pub fn dtype(&self) -> Result<DType> {
         self.named.or_else(|| self.stored.dtype()).ok_or_else(|| {
-            let wanted = "its dtype said beside it (f8e4m3 or f8e5m2), because the file does not name it";
-            refused(&self.name, self.stored, wanted)
+            let wanted = "an explicit dtype (f8e4m3 or f8e5m2), which the file does not name";
+            file_error(&self.name, self.stored, wanted)
         })
     }
 
-    /// The dimensions, outermost first.
+    /// Returns the dimensions, outermost first.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         // `new` has checked that this product fits.
         self.shape.iter().product()
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bytes of all elements.
+    /// Returns the bytes of all elements.
     pub fn byte_count(&self) -> usize {
         self.bytes
     }
 
-    /// Whether the elements lie column by column (Fortran's order): the first dimension varies fastest. Never said where
-    /// it makes no difference.
+    /// Returns whether the elements are in column-major (Fortran) order: the first dimension varies fastest.
+    /// It is false if both orders are the same.
     pub fn is_column_major(&self) -> bool {
         self.column_major
     }
 
+    /// Checks that the elements are in row-major order.
+    ///
     /// # Errors
     ///
-    /// [`Error::File`] for elements that are column by column.
+    /// [`Error::File`] for elements in column-major order.
     pub(in crate::io) fn check_row_major(&self) -> Result<()> {
         if !self.column_major {
             return Ok(());
         }
         let found = format!("Fortran (column-major) order, of shape {:?}", self.shape);
-        Err(refused(&self.name, found, "row-major order: save np.ascontiguousarray(array)"))
+        Err(file_error(&self.name, found, "row-major order: save np.ascontiguousarray(array)"))
     }
 }
 
-/// What a failed access to a file found.
-pub(in crate::io) fn broken(name: &str, error: &std::io::Error) -> Error {
+/// Returns the error of a failed access to a file.
+pub(in crate::io) fn read_error(name: &str, error: &std::io::Error) -> Error {
     let found = match error.kind() {
         std::io::ErrorKind::NotFound => "no such file".to_owned(),
-        std::io::ErrorKind::UnexpectedEof => "that it ended while it was read".to_owned(),
-        _ => format!("that it cannot be read: {error}"),
+        std::io::ErrorKind::UnexpectedEof => "an unexpected end of the file".to_owned(),
+        _ => format!("a read error: {error}"),
     };
-    refused(name, found, "a readable .npy file")
+    file_error(name, found, "a readable .npy file")
 }
 
-pub(in crate::io) fn refused(
+pub(in crate::io) fn file_error(
     name: &str,
     found: impl std::fmt::Display,
     wanted: impl std::fmt::Display,

@@ -1,8 +1,8 @@
 //! The header of an `.npy` file: a short Python dict literal with the dtype, the order and the shape.
 //!
-//! `npyz` parses the literal, but it multiplies the dimensions unchecked, and its grammar backtracks without bound on nested
-//! brackets. [`check_text`] therefore admits only what cannot harm it: few bytes, few levels, plain decimal numbers whose
-//! product fits 64 bits. Every header that NumPy writes passes.
+//! `npyz` parses the literal, but it multiplies the dimensions unchecked, and its grammar backtracks without
+//! bound on nested brackets. [`check_text`] therefore admits only harmless text: few bytes, few levels of
+//! brackets, and plain decimal numbers whose product fits 64 bits. Every header that NumPy writes passes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,29 +10,29 @@ use std::io::Read;
 
 use npyz::{Endianness, NpyHeader, Order, TypeChar, WriterBuilder};
 
-use super::{broken, dialect, refused};
+use super::{file_error, legacy, read_error};
 use crate::error::Error;
 use crate::types::DType;
 
-/// NumPy's own limit (`max_header_size`), there for the same reason.
+/// NumPy's own limit (`max_header_size`), which it has for the same reason.
 const LONGEST: u64 = 10_000;
-/// A structured dtype within a structured dtype takes as many; a plain one takes two.
+/// The levels of a structured dtype within a structured dtype; a plain dtype has two.
 const DEEPEST: usize = 6;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// Why a header was not taken.
+/// The reason for refusing a header.
 pub(in crate::io) enum Refusal {
     Unreadable(std::io::Error),
     Refused { found: String, wanted: String },
 }
 
 impl Refusal {
-    /// The error of the file with this name.
-    pub(in crate::io) fn of(self, name: &str) -> Error {
+    /// Converts to the error of the file `name`.
+    pub(in crate::io) fn into_error(self, name: &str) -> Error {
         match self {
-            Refusal::Unreadable(error) => broken(name, &error),
-            Refusal::Refused { found, wanted } => refused(name, found, wanted),
+            Refusal::Unreadable(error) => read_error(name, &error),
+            Refusal::Refused { found, wanted } => file_error(name, found, wanted),
         }
     }
 }
@@ -47,54 +47,54 @@ fn refuse(found: impl Into<String>, wanted: impl Into<String>) -> Refusal {
     Refusal::Refused { found: found.into(), wanted: wanted.into() }
 }
 
-/// What a file says that its elements are.
+/// The element type that a file declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::io) enum Stored {
+pub(in crate::io) enum StoredDType {
     /// A dtype of NumPy.
     Named(DType),
     /// Raw bytes of this size, 1 or 2.
     Raw(usize),
 }
 
-impl Stored {
-    /// The dtype, where only one is possible.
+impl StoredDType {
+    /// Returns the dtype if only one is possible.
     pub(super) fn dtype(self) -> Option<DType> {
         match self {
-            Stored::Named(dtype) => Some(dtype),
-            Stored::Raw(2) => Some(DType::BF16),
-            Stored::Raw(_) => None,
+            StoredDType::Named(dtype) => Some(dtype),
+            StoredDType::Raw(2) => Some(DType::BF16),
+            StoredDType::Raw(_) => None,
         }
     }
 
-    /// Whether the elements can be taken for this dtype.
+    /// Returns whether the elements can be read as this dtype.
     pub(super) fn holds(self, dtype: DType) -> bool {
         let bits = match (self, dtype) {
-            (Stored::Raw(size), _) => Some(size),
-            (Stored::Named(DType::U8), _) => Some(1),
-            (Stored::Named(DType::U16), _) => Some(2),
+            (StoredDType::Raw(size), _) => Some(size),
+            (StoredDType::Named(DType::U8), _) => Some(1),
+            (StoredDType::Named(DType::U16), _) => Some(2),
             _ => None,
         };
         let unnamed = matches!(dtype, DType::BF16 | DType::F8E4M3 | DType::F8E5M2);
-        self == Stored::Named(dtype) || (unnamed && bits == Some(dtype.size()))
+        self == StoredDType::Named(dtype) || (unnamed && bits == Some(dtype.size()))
     }
 }
 
-impl fmt::Display for Stored {
+impl fmt::Display for StoredDType {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Stored::Named(dtype) => write!(formatter, "{dtype}"),
-            Stored::Raw(size) => write!(formatter, "raw bytes (V{size})"),
+            StoredDType::Named(dtype) => write!(formatter, "{dtype}"),
+            StoredDType::Raw(size) => write!(formatter, "raw bytes (V{size})"),
         }
     }
 }
 
-/// A header that was taken.
+/// A checked header.
 pub(in crate::io) struct Header {
-    pub(super) stored: Stored,
+    pub(super) stored: StoredDType,
     pub(super) shape: Vec<usize>,
-    /// Whether the first dimension varies fastest, where that makes a difference.
+    /// Whether the first dimension varies fastest. It is false if both orders are the same.
     pub(super) column_major: bool,
-    /// Where the elements begin.
+    /// The offset of the elements in the file.
     pub(in crate::io) start: u64,
 }
 
@@ -106,7 +106,7 @@ pub(in crate::io) fn read(file: &mut impl Read, length: u64) -> Result<Header, R
         Some(version) if bytes.starts_with(MAGIC) => (version[0], version[1]),
         _ => {
             return Err(refuse(
-                what_instead(&bytes, length),
+                describe_other_format(&bytes, length),
                 "an .npy file, which begins with \\x93NUMPY and a version",
             ));
         }
@@ -145,12 +145,12 @@ pub(in crate::io) fn read(file: &mut impl Read, length: u64) -> Result<Header, R
     file.take(size).read_to_end(&mut bytes)?;
     if (bytes.len() as u64) < start {
         return Err(refuse(
-            "that the file became shorter while it was read",
-            "a file that nothing else writes",
+            "a file that became shorter during reading",
+            "a file that no other process writes",
         ));
     }
     check_text(&bytes[text_start..])?;
-    if let Cow::Owned(text) = dialect::as_written(&bytes[text_start..]) {
+    if let Cow::Owned(text) = legacy::normalize(&bytes[text_start..]) {
         bytes.truncate(8);
         let size = text.len() as u32;
         bytes.extend_from_slice(&size.to_le_bytes()[..size_bytes as usize]);
@@ -158,7 +158,7 @@ pub(in crate::io) fn read(file: &mut impl Read, length: u64) -> Result<Header, R
     }
     let header = NpyHeader::from_reader(bytes.as_slice())
         .map_err(|error| refuse(format!("a header that cannot be read ({error})"), dict()))?;
-    let stored = stored(&header.dtype())?;
+    let stored = stored_dtype(&header.dtype())?;
     let too_large = || refuse(format!("the shape {:?}", header.shape()), "dimensions that fit an address");
     let shape: Vec<usize> = header
         .shape()
@@ -166,13 +166,13 @@ pub(in crate::io) fn read(file: &mut impl Read, length: u64) -> Result<Header, R
         .map(|dimension| usize::try_from(*dimension))
         .collect::<Result<_, _>>()
         .map_err(|_| too_large())?;
-    // With one dimension (beside those of 1) both orders are the same.
+    // With one dimension larger than 1 both orders are the same.
     let order_matters = shape.iter().filter(|dimension| **dimension != 1).count() > 1;
     let column_major = header.order() == Order::Fortran && order_matters;
     Ok(Header { stored, shape, column_major, start })
 }
 
-/// The header of a row-major array, up to the first element.
+/// Returns the header of a row-major array, up to the first element.
 pub(in crate::io) fn write(dtype: DType, shape: &[usize]) -> std::io::Result<Vec<u8>> {
     let typestring = match dtype {
         DType::Bool => "|b1",
@@ -202,8 +202,8 @@ fn dict() -> String {
     "a dict of 'descr', 'fortran_order' and 'shape', as NumPy writes it".to_owned()
 }
 
-/// Names what people take for an `.npy` file.
-fn what_instead(bytes: &[u8], length: u64) -> String {
+/// Describes files that users mistake for an `.npy` file.
+fn describe_other_format(bytes: &[u8], length: u64) -> String {
     match bytes {
         [] => "an empty file".to_owned(),
         [b'P', b'K', 3 | 5, ..] => "a zip archive, perhaps an .npz with several arrays".to_owned(),
@@ -213,11 +213,11 @@ fn what_instead(bytes: &[u8], length: u64) -> String {
     }
 }
 
-/// Admits what `npyz` parses without harm; see above.
+/// Refuses text that `npyz` cannot parse safely; see the module's documentation.
 fn check_text(text: &[u8]) -> Result<(), Refusal> {
-    let odd = |what: String| Err(refuse(format!("a header with {what}"), dict()));
+    let odd = |problem: String| Err(refuse(format!("a header with {problem}"), dict()));
     if text.windows(3).any(|three| three == b"'''" || three == b"\"\"\"") || text.contains(&b'\\') {
-        // With these gone, a quote ends at the next one of its kind, here and in the grammar.
+        // Without these, a quote ends at the next quote of its kind, here and in the grammar.
         return odd("an escape or a triple quote".to_owned());
     }
     let mut depth = 0usize;
@@ -241,7 +241,7 @@ fn check_text(text: &[u8]) -> Result<(), Refusal> {
                 let digits = 1 + text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
                 let number = std::str::from_utf8(&text[at - 1..at - 1 + digits]).unwrap_or_default();
                 at += digits - 1;
-                // Python 2 wrote an L behind a long integer.
+                // Python 2 writes an L after a long integer.
                 let end = at + usize::from(text.get(at) == Some(&b'L'));
                 if text
                     .get(end)
@@ -249,7 +249,7 @@ fn check_text(text: &[u8]) -> Result<(), Refusal> {
                 {
                     return odd("a number that is not a plain decimal".to_owned());
                 }
-                // Every number outside of quotes is a dimension; one of 0 must not hide the others.
+                // Every number outside quotes is a dimension; a 0 must not hide the others.
                 let next = number.parse::<u64>().ok().and_then(|number| product.checked_mul(number.max(1)));
                 let Some(next) = next else {
                     let found = "a shape whose elements cannot be counted in 64 bits";
@@ -265,8 +265,8 @@ fn check_text(text: &[u8]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The crate's name for a dtype of NumPy.
-fn stored(dtype: &npyz::DType) -> Result<Stored, Refusal> {
+/// Converts a dtype of NumPy.
+fn stored_dtype(dtype: &npyz::DType) -> Result<StoredDType, Refusal> {
     let typestring = match dtype {
         npyz::DType::Plain(typestring) => typestring,
         npyz::DType::Record(fields) => {
@@ -292,11 +292,11 @@ fn stored(dtype: &npyz::DType) -> Result<Stored, Refusal> {
         (TypeChar::Float, 8) => DType::F64,
         (TypeChar::Complex, 8) => DType::C64,
         (TypeChar::Complex, 16) => DType::C128,
-        (TypeChar::RawData, 1 | 2) => return Ok(Stored::Raw(size as usize)),
+        (TypeChar::RawData, 1 | 2) => return Ok(StoredDType::Raw(size as usize)),
         (TypeChar::Object, _) => {
             return Err(refuse(
                 format!("Python objects ('{typestring}'), which only a pickle can hold"),
-                "elements of one plain dtype: save array.astype(np.float32), or what fits",
+                "elements of one plain dtype: save array.astype(np.float32) or another numeric dtype",
             ));
         }
         _ => {
@@ -313,5 +313,5 @@ fn stored(dtype: &npyz::DType) -> Result<Stored, Refusal> {
             "little-endian ones: save array.astype(array.dtype.newbyteorder('<'))",
         ));
     }
-    Ok(Stored::Named(named))
+    Ok(StoredDType::Named(named))
 }

@@ -1,17 +1,19 @@
 //! NumPy's `.npy` files, read and written with `npyz`.
 //!
-//! A file is not trusted: its header is looked at (`header`) before `npyz` parses it, the number of bytes that it
-//! promises is held against the file's length before anything of that size is allocated, and then the elements are read
-//! straight into the array that is returned, so that memory holds them once.
+//! Files are untrusted. The reader checks the header (`header`) before `npyz` parses it, and compares the
+//! size in the header with the file's length before it allocates memory of that size. It then reads the
+//! elements straight into the returned array, so memory holds them once.
 //!
-//! Headers that NumPy reads but no longer writes (`f4`, `=f4`, `?`, `float32`, `(2L,)`) are taken too (`dialect`).
+//! The reader accepts headers that NumPy reads but no longer writes (`f4`, `=f4`, `?`, `float32`, `(2L,)`;
+//! `legacy`).
 //!
-//! What is taken: versions 1.0, 2.0 and 3.0; row-major order, and column-major order by who reads the [`Elements`] as
-//! they lie; little-endian elements of every [`DType`]. NumPy has no
-//! dtype for three of them. They are stored as `ml_dtypes` stores them, as raw bytes: `<V2` reads as `bf16`, which is the
-//! only 2-byte type of that package; `|V1` may be either 8-bit float, so [`NpyFile::with_dtype`] has to say which. The same
-//! call reads unsigned integers of that size, the view that plain NumPy offers. In Python, `np.load(path).view(ml_dtypes.bfloat16)`
-//! gives the type back. (`float8_e5m2` itself saves as `<f1`, which NumPy cannot load either: save `array.view(np.uint8)`.)
+//! Supported files have version 1.0, 2.0 or 3.0 and little-endian elements of a [`DType`]. [`NpyFile::read`]
+//! needs row-major order; [`Elements`] returns column-major elements in storage order too. NumPy has no dtype
+//! for three of the types. selvedge stores them as `ml_dtypes` does, as raw bytes: `<V2` reads as `bf16`, the
+//! only 2-byte type of that package. `|V1` may be either 8-bit float, so [`NpyFile::with_dtype`] must name
+//! it. The same call reads unsigned integers of that size, the view that plain NumPy offers. In Python,
+//! `np.load(path).view(ml_dtypes.bfloat16)` restores the type. (`float8_e5m2` itself saves as `<f1`, which
+//! NumPy cannot load either: save `array.view(np.uint8)`.)
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -24,17 +26,18 @@ use crate::error::{Error, Result};
 use crate::types::{DType, Element};
 
 mod contents;
-mod dialect;
+
 pub(super) mod header;
+mod legacy;
 
 pub use contents::Contents;
-pub(super) use contents::{broken, refused};
+pub(super) use contents::{file_error, read_error};
 
-/// Bytes read or written at a time, between two reports of progress.
+/// The bytes read or written between two reports of progress.
 const CHUNK: usize = 8 << 20;
 
-/// An open `.npy` file whose header is good and whose length is what the header promises. The elements are not read yet.
-/// What they are, its [`Contents`] tell.
+/// An open `.npy` file with a valid header and the length that the header implies. Its elements are not read
+/// yet. It dereferences to its [`Contents`]: dtype, shape and order.
 #[derive(Debug)]
 pub struct NpyFile {
     path: PathBuf,
@@ -44,34 +47,34 @@ pub struct NpyFile {
 }
 
 impl NpyFile {
-    /// Opens a file and checks its header, and its length against the header.
+    /// Opens a file, checks its header, and checks its length against the header.
     ///
     /// # Errors
     ///
-    /// [`Error::File`] for a file that cannot be opened, is no `.npy` file, is truncated, has bytes left over, or holds what
-    /// this crate does not take: big-endian elements, objects, fields, another dtype.
+    /// [`Error::File`] if the file cannot be opened, is not an `.npy` file, is truncated, has extra bytes, or
+    /// holds unsupported elements: big-endian ones, objects, fields, another dtype.
     pub fn open(path: impl AsRef<Path>) -> Result<NpyFile> {
         let path = path.as_ref().to_owned();
         let name = path.display().to_string();
         let (mut file, length) = open_regular(&path, ".npy")?;
-        let header = header::read(&mut file, length).map_err(|refusal| refusal.of(&name))?;
+        let header = header::read(&mut file, length).map_err(|refusal| refusal.into_error(&name))?;
         let start = header.start;
         let contents = Contents::new(name, header, length.saturating_sub(start))?;
         Ok(NpyFile { path, file, contents, start })
     }
 
-    /// Says what the elements are: a check for a dtype that the file can name, an interpretation for `bf16` and the 8-bit
-    /// floats, which may lie in the file as raw bytes or as unsigned integers of their size.
+    /// Sets the element type. It checks a dtype that the file names, and interprets raw bytes or unsigned
+    /// integers of the same size as `bf16` or an 8-bit float.
     ///
     /// # Errors
     ///
-    /// [`Error::DTypeMismatch`] where the file's elements are something else.
+    /// [`Error::DTypeMismatch`] if the file holds elements of another type.
     pub fn with_dtype(mut self, dtype: DType) -> Result<NpyFile> {
-        self.contents.name_dtype(dtype)?;
+        self.contents.set_dtype(dtype)?;
         Ok(self)
     }
 
-    /// The file's path, as it was given.
+    /// Returns the file's path as it was given.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -80,13 +83,13 @@ impl NpyFile {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] where the file cannot be read, has become shorter, or holds its elements
-    /// [column by column](Contents::is_column_major), and what [`Contents::dtype`] and [`HostArray::zeros`] give.
+    /// [`Error::File`] if the file cannot be read, became shorter, or is in [column-major
+    /// order](Contents::is_column_major); the errors of [`Contents::dtype`] and [`HostArray::zeros`].
     pub fn read(&mut self) -> Result<HostArray> {
         self.read_with(&mut |_, _| {})
     }
 
-    /// Reads the elements and calls `progress` with the bytes read so far and all bytes, every few megabytes.
+    /// Reads the elements and calls `progress` every few megabytes with the bytes read so far and the total.
     ///
     /// # Errors
     ///
@@ -99,35 +102,37 @@ impl NpyFile {
         Ok(array)
     }
 
-    /// The bytes of the elements, to be read one part after the other from the first on, in the order in which they lie.
+    /// Returns a reader of the elements' bytes in storage order, from the first element.
     ///
     /// # Errors
     ///
-    /// [`Error::File`] where the file cannot be read.
+    /// [`Error::File`] if the file cannot be read.
     pub fn elements(&mut self) -> Result<Elements<'_>> {
-        self.file.seek(SeekFrom::Start(self.start)).map_err(|error| broken(&self.contents.name, &error))?;
+        self.file
+            .seek(SeekFrom::Start(self.start))
+            .map_err(|error| read_error(&self.contents.name, &error))?;
         Ok(Elements { name: &self.contents.name, reader: Box::new(&mut self.file) })
     }
 
-    /// The bytes of the elements as the file's own pages: nothing is read before it is looked at.
+    /// Maps the elements into memory. The system reads a page at its first access.
     ///
     /// # Errors
     ///
-    /// [`Error::File`] where the system cannot map the file.
+    /// [`Error::File`] if the system cannot map the file.
     ///
     /// # Safety
     ///
-    /// Nobody writes the file or makes it shorter while this lives: bytes would change under a shared borrow, and reading past
-    /// the new end ends the process.
+    /// No process may write or shorten the file while the mapping lives: bytes would change under a shared
+    /// borrow, and reading past the new end ends the process.
     pub unsafe fn map(&self) -> Result<Mapped> {
         let mut options = memmap2::MmapOptions::new();
         options.offset(self.start).len(self.contents.byte_count());
         if self.contents.byte_count() == 0 {
             return Ok(Mapped(None));
         }
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees that the file does not change.
         let map = unsafe { options.map(&self.file) };
-        map.map(|map| Mapped(Some(map))).map_err(|error| broken(&self.contents.name, &error))
+        map.map(|map| Mapped(Some(map))).map_err(|error| read_error(&self.contents.name, &error))
     }
 }
 
@@ -139,7 +144,7 @@ impl Deref for NpyFile {
     }
 }
 
-/// The pages of a file's elements; see [`NpyFile::map`].
+/// The mapped pages of a file's elements; see [`NpyFile::map`].
 #[derive(Debug)]
 pub struct Mapped(Option<memmap2::Mmap>);
 
@@ -151,20 +156,20 @@ impl Deref for Mapped {
     }
 }
 
-/// The bytes of an array's elements, read in order.
+/// A reader of an array's elements, in storage order.
 pub struct Elements<'a> {
     pub(super) name: &'a str,
     pub(super) reader: Box<dyn Read + 'a>,
 }
 
 impl Elements<'_> {
-    /// Reads the next bytes, as many as there is room for.
+    /// Fills `bytes` with the next bytes of the elements.
     ///
     /// # Errors
     ///
-    /// [`Error::File`] where the file cannot be read, or ends before.
+    /// [`Error::File`] if the file cannot be read or ends early.
     pub fn read(&mut self, bytes: &mut [u8]) -> Result<()> {
-        self.reader.read_exact(bytes).map_err(|error| broken(self.name, &error))
+        self.reader.read_exact(bytes).map_err(|error| read_error(self.name, &error))
     }
 }
 
@@ -174,24 +179,24 @@ impl std::fmt::Debug for Elements<'_> {
     }
 }
 
-/// Opens a file whose length is known, which a pipe's is not.
+/// Opens a regular file. A pipe has no known length.
 pub(super) fn open_regular(path: &Path, kind: &str) -> Result<(File, u64)> {
     let name = path.display().to_string();
     let opened = || -> std::io::Result<(File, std::fs::Metadata)> {
-        // Opening a pipe would wait for its other end: it is asked what it is before.
+        // Opening a pipe would block until its other end opens, so the metadata is read first.
         let metadata = std::fs::metadata(path)?;
         Ok((File::open(path)?, metadata))
     };
-    let (file, metadata) = opened().map_err(|error| broken(&name, &error))?;
+    let (file, metadata) = opened().map_err(|error| read_error(&name, &error))?;
     if !metadata.is_file() {
         let found =
             if metadata.is_dir() { "a folder" } else { "a pipe or a device, whose length is not known" };
-        return Err(refused(&name, found, format!("a regular {kind} file")));
+        return Err(file_error(&name, found, format!("a regular {kind} file")));
     }
     Ok((file, metadata.len()))
 }
 
-/// Fills `bytes` in chunks, with a report of progress after each.
+/// Fills `bytes` in chunks and reports progress after each.
 pub(super) fn read_all(
     bytes: &mut [u8],
     read: &mut dyn FnMut(&mut [u8]) -> Result<()>,
@@ -207,7 +212,7 @@ pub(super) fn read_all(
     Ok(())
 }
 
-/// Reads a file whose dtype its header names.
+/// Reads a file whose header names the dtype.
 ///
 /// # Errors
 ///
@@ -230,7 +235,7 @@ pub fn read(path: impl AsRef<Path>) -> Result<HostArray> {
     NpyFile::open(path)?.read()
 }
 
-/// Reads a file that must hold this dtype; see [`NpyFile::with_dtype`].
+/// Reads a file as this dtype; see [`NpyFile::with_dtype`].
 ///
 /// # Errors
 ///
@@ -239,20 +244,20 @@ pub fn read_as(path: impl AsRef<Path>, dtype: DType) -> Result<HostArray> {
     NpyFile::open(path)?.with_dtype(dtype)?.read()
 }
 
-/// Writes an array, replacing what the path holds.
+/// Writes an array and replaces an existing file.
 ///
 /// # Errors
 ///
-/// [`Error::File`] where the file cannot be written. What was written until then stays.
+/// [`Error::File`] if the file cannot be written. A failed write leaves a partial file.
 pub fn write(path: impl AsRef<Path>, array: &HostArray) -> Result<()> {
     write_bytes(path.as_ref(), array.dtype(), array.shape(), array.as_bytes())
 }
 
-/// Writes elements of this shape, row-major, without copying them first.
+/// Writes elements in row-major order without copying them first.
 ///
 /// # Errors
 ///
-/// [`Error::LengthMismatch`] where the shape has another number of elements; otherwise as [`write()`].
+/// [`Error::LengthMismatch`] if the shape has another number of elements; the errors of [`write()`].
 pub fn write_slice<T: Element>(path: impl AsRef<Path>, elements: &[T], shape: &[usize]) -> Result<()> {
     let wanted = byte_count(T::DTYPE, shape)
         .ok_or_else(|| Error::invalid("writing an .npy file", describe(T::DTYPE, shape), too_large()))?;
@@ -272,23 +277,25 @@ fn write_bytes(path: &Path, dtype: DType, shape: &[usize], bytes: &[u8]) -> Resu
     file.finish()
 }
 
-/// A file that is being written: its header is, its elements come in parts.
+/// An `.npy` file open for writing. [`create`](Self::create) writes the header, and [`write`](Self::write)
+/// the elements in any number of calls.
 #[derive(Debug)]
 pub struct NpyWriter {
     path: PathBuf,
     file: File,
     dtype: DType,
     shape: Vec<usize>,
-    /// Bytes that are to come.
+    /// The bytes that are still missing.
     left: usize,
 }
 
 impl NpyWriter {
-    /// Writes the header of an array that is row-major, replacing what the path holds.
+    /// Creates a file, writes the header of a row-major array, and replaces an existing file.
     ///
     /// # Errors
     ///
-    /// [`Error::File`] where the file cannot be written, [`Error::InvalidArgument`] for more bytes than an array can have.
+    /// [`Error::File`] if the file cannot be written, [`Error::InvalidArgument`] for more bytes than an array
+    /// can have.
     pub fn create(path: impl AsRef<Path>, dtype: DType, shape: &[usize]) -> Result<NpyWriter> {
         let path = path.as_ref().to_owned();
         let left = byte_count(dtype, shape)
@@ -301,7 +308,7 @@ impl NpyWriter {
         };
         match open() {
             Ok(file) => Ok(NpyWriter { path, file, dtype, shape: shape.to_vec(), left }),
-            Err(error) => Err(unwritten(&path, dtype, shape, &error)),
+            Err(error) => Err(write_error(&path, dtype, shape, &error)),
         }
     }
 
@@ -309,37 +316,37 @@ impl NpyWriter {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] where they cannot be written, [`Error::LengthMismatch`] where they are more than the array has.
+    /// [`Error::File`] if they cannot be written, [`Error::LengthMismatch`] if the array has fewer.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let Some(left) = self.left.checked_sub(bytes.len()) else {
             let operation = "writing the last bytes of an .npy file";
             return Err(Error::LengthMismatch { operation, wanted: self.left, found: bytes.len() });
         };
         let written = self.file.write_all(bytes);
-        written.map_err(|error| unwritten(&self.path, self.dtype, &self.shape, &error))?;
+        written.map_err(|error| write_error(&self.path, self.dtype, &self.shape, &error))?;
         self.left = left;
         Ok(())
     }
 
-    /// Ends the file, of which nothing may be missing.
+    /// Completes the file. All elements must have been written.
     ///
     /// # Errors
     ///
     /// As [`write`](Self::write).
     pub fn finish(mut self) -> Result<()> {
         if self.left > 0 {
-            let operation = "ending an .npy file: bytes that are missing";
+            let operation = "ending an .npy file: missing bytes";
             return Err(Error::LengthMismatch { operation, wanted: 0, found: self.left });
         }
-        self.file.flush().map_err(|error| unwritten(&self.path, self.dtype, &self.shape, &error))
+        self.file.flush().map_err(|error| write_error(&self.path, self.dtype, &self.shape, &error))
     }
 }
 
-fn unwritten(path: &Path, dtype: DType, shape: &[usize], error: &std::io::Error) -> Error {
+fn write_error(path: &Path, dtype: DType, shape: &[usize], error: &std::io::Error) -> Error {
     let bytes = byte_count(dtype, shape).unwrap_or(0);
     Error::File {
         path: path.display().to_string(),
-        found: format!("that it cannot be written: {error}"),
-        wanted: format!("a path with room for the {bytes} bytes of {}", describe(dtype, shape)),
+        found: format!("a write error: {error}"),
+        wanted: format!("a writable path with {bytes} bytes of free space for {}", describe(dtype, shape)),
     }
 }

@@ -1,16 +1,16 @@
-//! Headers that NumPy reads although it no longer writes them, rewritten as it writes them.
+//! Normalization of headers that NumPy reads although it no longer writes them.
 //!
-//! NumPy makes a dtype of any string that `numpy.dtype` takes (`f4`, `=f4`, `?`, `float32`, `d`), and takes the `L` behind a
-//! Python 2 integer (`(2L,)`). `npyz` knows neither.
+//! NumPy accepts any element type that `numpy.dtype` accepts (`f4`, `=f4`, `?`, `float32`, `d`) and the `L`
+//! after a Python 2 integer (`(2L,)`). `npyz` accepts neither.
 
 use std::borrow::Cow;
 
-/// Returns the header with its element type as NumPy writes it and without the `L` of Python 2. The text has passed
-/// [`check_text`](super::header), so a quote ends at the next one of its kind.
-pub(super) fn as_written(text: &[u8]) -> Cow<'_, [u8]> {
+/// Returns the header with its element type as NumPy writes it and without the `L` of Python 2. The text has
+/// passed [`check_text`](super::header), so a quote ends at the next quote of its kind.
+pub(super) fn normalize(text: &[u8]) -> Cow<'_, [u8]> {
     let mut written = Vec::with_capacity(text.len() + 2);
     let mut at = 0;
-    // The last string where a colon follows it: a key.
+    // The last string; it is a key if a colon follows.
     let mut key: &[u8] = b"";
     let mut expects_value = false;
     while let Some(&byte) = text.get(at) {
@@ -33,7 +33,7 @@ pub(super) fn as_written(text: &[u8]) -> Cow<'_, [u8]> {
         match byte {
             b':' => expects_value = true,
             byte if byte.is_ascii_whitespace() => {}
-            // A list of fields or a number is no plain type.
+            // A list of fields or a number is not a plain type.
             _ => expects_value = false,
         }
         at += 1;
@@ -41,7 +41,7 @@ pub(super) fn as_written(text: &[u8]) -> Cow<'_, [u8]> {
     if written == text { text.into() } else { written.into() }
 }
 
-/// The type string that NumPy writes for one that it reads; `None` for one that it writes, or does not know.
+/// Returns NumPy's own spelling of a type string, or `None` if the string is that spelling or unknown.
 fn plain_type(string: &[u8]) -> Option<String> {
     let (order, name) = match string.first()? {
         b'<' | b'>' | b'|' | b'=' => (string[0], string.get(1..)?),
@@ -58,7 +58,7 @@ fn plain_type(string: &[u8]) -> Option<String> {
         "I" | "u4" | "uint32" | "uintc" => "u4",
         "q" | "i8" | "int64" | "longlong" | "p" | "intp" | "int" => "i8",
         "Q" | "u8" | "uint64" | "ulonglong" | "P" | "uintp" => "u8",
-        // C's long, which has 4 bytes on Windows.
+        // C's `long`, which has 4 bytes on Windows.
         "l" | "long" => ["i4", "i8"][usize::from(size_of::<std::ffi::c_long>() == 8)],
         "L" | "ulong" => ["u4", "u8"][usize::from(size_of::<std::ffi::c_long>() == 8)],
         "e" | "f2" | "float16" | "half" => "f2",
