@@ -327,18 +327,29 @@ macro_rules! quotient {
         let divisor = (large + little * (little / large)).abs();
         // Twice the sums are what overflows first.
         let of = |sum: $float| sum.abs();
+        let smith = |x: Complex<$float>, y: Complex<$float>| {
+            if y.im.abs() <= y.re.abs() {
+                let ratio = y.im / y.re;
+                let divisor = y.re + y.im * ratio;
+                Complex::new((x.re + x.im * ratio) / divisor, (x.im - x.re * ratio) / divisor)
+            } else {
+                let ratio = y.re / y.im;
+                let divisor = y.re * ratio + y.im;
+                Complex::new((x.re * ratio + x.im) / divisor, (x.im * ratio - x.re) / divisor)
+            }
+        };
         let ratio = little / large;
         let sums = match y.im.abs() <= y.re.abs() {
             true => of(x.re + x.im * ratio) + of(x.im - x.re * ratio),
             false => of(x.im + x.re * ratio) + of(x.im * ratio - x.re),
         };
         if divisor > least && divisor < <$float>::INFINITY && sums < <$float>::INFINITY {
-            complex::divide(x, y)
+            smith(x, y)
         } else {
             let of_x = if x.re.abs().max(x.im.abs()) < small { larger } else { 0.25 };
             let of_y = if divisor <= least { larger } else { 0.25 };
             let back = of_y / of_x;
-            let found = complex::divide(x * of_x, y * of_y);
+            let found = smith(x * of_x, y * of_y);
             let found = Complex::new(found.re * back, found.im * back);
             let (infinity, nan) = (<$float>::INFINITY, <$float>::NAN);
             let unit = |x: $float| (if x.is_infinite() { 1.0 as $float } else { 0.0 }).copysign(x);
