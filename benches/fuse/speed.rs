@@ -165,7 +165,7 @@ impl Bench<'_> {
         let every_other = wide.slice(1, Slice::from(..).step(2))?;
         self.figure(("a + b[:, ::2], f32", "add"), &add, &[(&a, half), (&b, every_other)], half, OTHERWISE)?;
         let permuted = Layout::contiguous(&[count / (1 << 19), 512, 4, 256])?.permute(&[0, 2, 1, 3])?;
-        let plain = Layout::of(*permuted.shape());
+        let plain = Layout::from_shape(*permuted.shape());
         self.figure(("a + permuted b, f32", "add"), &add, &[(&a, plain), (&b, permuted)], plain, OTHERWISE)?;
         let side = 1 << (count.trailing_zeros() / 2);
         let square = Layout::contiguous(&[side, side])?;

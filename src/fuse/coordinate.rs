@@ -37,7 +37,7 @@ impl Coordinate {
     ///
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) where the shape has no such axis.
     pub(crate) fn layout(self, shape: &Shape) -> Result<Layout> {
-        let Coordinate::Axis(axis) = self else { return Ok(Layout::of(*shape)) };
+        let Coordinate::Axis(axis) = self else { return Ok(Layout::from_shape(*shape)) };
         let mut strides = vec![0; shape.rank()];
         strides[shape.axis("an index along an axis of the outputs", axis)?] = 1;
         Layout::strided(shape, &strides, 0)

@@ -38,7 +38,7 @@ impl Tensor {
         }
         let shape = shape_of(elements.len(), shape)?;
         let storage = Storage::Host(HostMemory::of_vec(elements));
-        Ok(Tensor::of(storage.into(), T::DTYPE, Layout::of(shape)))
+        Ok(Tensor::of(storage.into(), T::DTYPE, Layout::from_shape(shape)))
     }
 
     /// As [`from_slice`](Self::from_slice), of elements whose dtype is known only at run time, as bytes of this machine's order.

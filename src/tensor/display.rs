@@ -43,7 +43,7 @@ impl Tensor {
             let size = shown.shape()[axis];
             for (from, to) in [(0, 0), (size - EDGE, EDGE)] {
                 let part = shown.narrow(axis as isize, from, EDGE)?;
-                let layout = Layout::of(shape).narrow(axis as isize, to, EDGE)?;
+                let layout = Layout::from_shape(shape).narrow(axis as isize, to, EDGE)?;
                 evaluate_into(
                     &copy,
                     &[OperandSource::Tensor(&part)],

@@ -92,7 +92,7 @@ pub(super) fn evaluate_one(
     let layout = match common_layout(tensors()) {
         Some(layout) => layout,
         None => {
-            made = Layout::of(*broadcast(operation, tensors())?);
+            made = Layout::from_shape(*broadcast(operation, tensors())?);
             &made
         }
     };
@@ -117,7 +117,7 @@ pub(super) fn evaluate_one(
 fn common_layout<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Option<&'a Layout> {
     let mut tensors = tensors.into_iter();
     let first = tensors.next()?.layout();
-    let is_common = first.is_of_shape() && tensors.all(|tensor| tensor.shape() == first.shape());
+    let is_common = first.is_from_shape() && tensors.all(|tensor| tensor.shape() == first.shape());
     is_common.then_some(first)
 }
 

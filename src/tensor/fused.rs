@@ -203,7 +203,7 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
         let expression = self.expression(&operands, [None; OUTPUTS])?;
         let tensors = || operands.iter().filter_map(TensorOperand::tensor);
         let device = one_device(OPERATION, tensors())?;
-        let output = Layout::of(*broadcast(OPERATION, tensors())?);
+        let output = Layout::from_shape(*broadcast(OPERATION, tensors())?);
         let inputs: Vec<Layout> = tensors().map(|tensor| *tensor.layout()).collect();
         let capability = device.as_cuda().map_or((9, 0), |device| device.compute_capability());
         expression.explain(&inputs, &[output; OUTPUTS], capability)

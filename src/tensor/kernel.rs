@@ -67,7 +67,7 @@ impl Output {
     /// As [`new`](Self::new).
     pub(crate) fn of_shape(device: &Device, dtype: DType, shape: &Shape) -> Result<Output> {
         let storage = Storage::uninitialized(device, dtype, shape)?;
-        Ok(Output { storage, dtype, layout: Layout::of(*shape) })
+        Ok(Output { storage, dtype, layout: Layout::from_shape(*shape) })
     }
 
     /// The dtype of the elements.

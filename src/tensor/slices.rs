@@ -92,7 +92,7 @@ impl Tensor {
     ///
     /// [`Error::LengthMismatch`] where the shape has another number of elements.
     pub fn from_buffer<T: Element>(buffer: DeviceBuffer<T>, shape: &[usize]) -> Result<Tensor> {
-        let layout = Layout::of(shape_of(buffer.len(), shape)?);
+        let layout = Layout::from_shape(shape_of(buffer.len(), shape)?);
         Ok(Tensor::of(Storage::Cuda(buffer.into_bytes()).into(), T::DTYPE, layout))
     }
 

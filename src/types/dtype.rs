@@ -1,8 +1,9 @@
-//! [`DType`], the type of an array's elements as a value.
+//! [`DType`], the element type of an array as a value.
 //!
-//! A dtype has two names that people write: Rust's (`f32`, `c64`) and NumPy's (`float32`, `complex64`). Both parse; the
-//! first is printed. NumPy's one-letter codes (`f4`, `u8`) do not parse, because `u8` and `i8` mean 8 bits in Rust and
-//! 8 bytes there. The number in `c64` and `c128` counts all bits of the element, as NumPy's names do.
+//! A dtype has two names: Rust's (`f32`, `c64`) and NumPy's (`float32`, `complex64`). Both parse; selvedge
+//! prints the first. NumPy's one-letter codes (`f4`, `u8`) do not parse, because `u8` and `i8` mean 8 bits in
+//! Rust and 8 bytes in NumPy. The number in `c64` and `c128` counts all bits of the element, as NumPy's names
+//! do.
 
 use std::fmt;
 use std::str::FromStr;
@@ -71,7 +72,7 @@ impl DType {
         DType::F8E5M2,
     ];
 
-    /// Bytes of one element.
+    /// Returns the size of one element in bytes.
     pub const fn size(self) -> usize {
         match self {
             DType::Bool | DType::U8 | DType::I8 | DType::F8E4M3 | DType::F8E5M2 => 1,
@@ -82,7 +83,7 @@ impl DType {
         }
     }
 
-    /// The name in this crate, which is also what [`DType`] displays as.
+    /// Returns the name in this crate, which `Display` prints too.
     pub const fn name(self) -> &'static str {
         match self {
             DType::Bool => "bool",
@@ -105,7 +106,7 @@ impl DType {
         }
     }
 
-    /// The name in NumPy, or in `ml_dtypes` for the three types that NumPy does not have.
+    /// Returns the name in NumPy, or in `ml_dtypes` for the three types that NumPy does not have.
     pub const fn numpy_name(self) -> &'static str {
         match self {
             DType::Bool => "bool",
@@ -128,22 +129,22 @@ impl DType {
         }
     }
 
-    /// Whether the elements are real floating-point numbers of any width.
+    /// Returns whether the elements are real floating-point numbers of any width.
     pub const fn is_float(self) -> bool {
         matches!(self, DType::F16 | DType::BF16 | DType::F32 | DType::F64 | DType::F8E4M3 | DType::F8E5M2)
     }
 
-    /// Whether the elements are complex numbers.
+    /// Returns whether the elements are complex numbers.
     pub const fn is_complex(self) -> bool {
         matches!(self, DType::C64 | DType::C128)
     }
 
-    /// Whether the elements are integers, signed or not; [`DType::Bool`] is none.
+    /// Returns whether the elements are integers, signed or unsigned. [`DType::Bool`] is not one.
     pub const fn is_integer(self) -> bool {
         self.is_signed_integer() || matches!(self, DType::U8 | DType::U16 | DType::U32 | DType::U64)
     }
 
-    /// Whether the elements are signed integers.
+    /// Returns whether the elements are signed integers.
     pub const fn is_signed_integer(self) -> bool {
         matches!(self, DType::I8 | DType::I16 | DType::I32 | DType::I64)
     }
@@ -158,7 +159,7 @@ impl fmt::Display for DType {
 impl FromStr for DType {
     type Err = Error;
 
-    /// Reads Rust's spelling or NumPy's, in any case.
+    /// Parses Rust's name or NumPy's, in any case.
     fn from_str(text: &str) -> Result<DType> {
         let lower = text.trim().to_ascii_lowercase();
         let same = |dtype: &DType| lower == dtype.name() || lower == dtype.numpy_name();

@@ -1,8 +1,9 @@
-//! [`Element`], the types that an array's elements can be.
+//! [`Element`], the trait of array element types.
 //!
-//! Every element is [`bytemuck::Pod`]: any bytes of the right length are a value, so that a file or a device may write
-//! them unchecked. Rust's `bool` is not, because a byte other than 0 and 1 in it is undefined behaviour; [`Bool`] holds
-//! the byte instead, and reads as true for any but 0. The two 8-bit floats hold their bits the same way.
+//! Every element is [`bytemuck::Pod`]: any bytes of the right length are a value, so a file or a device may
+//! write them unchecked. Rust's `bool` is not `Pod`, because a byte other than 0 and 1 is undefined
+//! behaviour. [`Bool`] holds the byte instead, and every byte but 0 is true. The two 8-bit floats hold their
+//! bits in the same way.
 
 use std::fmt;
 
@@ -16,7 +17,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A type that an array's elements can be. Sealed: the list is that of [`DType`].
+/// An array element type. The trait is sealed: [`DType`] lists the implementations.
 pub trait Element: Pod + PartialEq + fmt::Debug + Send + Sync + sealed::Sealed {
     /// The same type as a value; its [`size`](DType::size) is `size_of::<Self>()`.
     const DTYPE: DType;
@@ -52,18 +53,19 @@ elements! {
     F8E5M2 => F8E5M2;
 }
 
-/// A truth value of one byte, the element of [`DType::Bool`]. Equality is of truth: 1 and 255 are both true.
+/// A truth value of one byte, the element of [`DType::Bool`]. Equality compares truth: 1 and 255 are both
+/// true.
 #[derive(Clone, Copy, Default)]
 #[repr(transparent)]
 pub struct Bool(u8);
 
 // SAFETY: a transparent wrapper of `u8`, whose every bit pattern is valid.
 unsafe impl Zeroable for Bool {}
-// SAFETY: as above; one byte, no padding, no pointer.
+// SAFETY: as above; the type has one byte, no padding and no pointer.
 unsafe impl Pod for Bool {}
 
 impl Bool {
-    /// The value: false for the byte 0, true for every other.
+    /// Returns false for the byte 0 and true for every other byte.
     pub const fn get(self) -> bool {
         self.0 != 0
     }
@@ -104,16 +106,16 @@ macro_rules! eight_bits {
 
         // SAFETY: a transparent wrapper of `u8`, whose every bit pattern is valid.
         unsafe impl Zeroable for $name {}
-        // SAFETY: as above; one byte, no padding, no pointer.
+        // SAFETY: as above; the type has one byte, no padding and no pointer.
         unsafe impl Pod for $name {}
 
         impl $name {
-            /// The float with these bits.
+            /// Creates a float from its bits.
             pub const fn from_bits(bits: u8) -> $name {
                 $name(bits)
             }
 
-            /// The float's bits.
+            /// Returns the bits of the float.
             pub const fn to_bits(self) -> u8 {
                 self.0
             }
@@ -128,11 +130,13 @@ macro_rules! eight_bits {
 }
 
 eight_bits! {
-    /// The bits of an 8-bit float with 4 exponent bits, the element of [`DType::F8E4M3`]. Equality is of bits.
+    /// The bits of an 8-bit float with 4 exponent bits, the element of [`DType::F8E4M3`]. Equality compares
+    /// bits.
     F8E4M3
 }
 eight_bits! {
-    /// The bits of an 8-bit float with 5 exponent bits, the element of [`DType::F8E5M2`]. Equality is of bits.
+    /// The bits of an 8-bit float with 5 exponent bits, the element of [`DType::F8E5M2`]. Equality compares
+    /// bits.
     F8E5M2
 }
 

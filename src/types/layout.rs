@@ -1,15 +1,18 @@
-//! [`Layout`], where an array's elements lie in its memory.
+//! [`Layout`], the mapping from an array's indices to offsets in its memory.
 //!
-//! A layout is a shape, a stride for each dimension and an offset, all in elements; it knows no memory and no element
-//! type. Views (`views.rs`) are other layouts of the same memory. What must stay true: every element's offset is at least 0
-//! and fits `isize`, so whoever checked [`Layout::end`] against the memory's length may use every offset unchecked.
+//! A layout is a shape, a stride for each dimension and an offset, all in elements. It knows neither memory
+//! nor element type. Views (`views.rs`) are other layouts of the same memory.
+//!
+//! Invariant: every element's offset is at least 0 and fits `isize`. Code that has checked [`Layout::end`]
+//! against the length of the memory may use every offset unchecked.
 
 use std::fmt;
 
 use super::shape::{MAXIMUM_RANK, Shape};
 use crate::error::{Error, Result};
 
-/// Where an array's elements lie in its memory: element `[i, j, …]` is at `offset + i · strides[0] + j · strides[1] + …`.
+/// The mapping from an array's indices to offsets in its memory: element `[i, j, …]` is at `offset + i ·
+/// strides[0] + j · strides[1] + …`.
 ///
 /// ```
 /// use selvedge::types::Layout;
@@ -19,7 +22,8 @@ use crate::error::{Error, Result};
 /// assert_eq!((transposed.shape().to_string(), transposed.strides()), ("[3, 2]".to_owned(), &[1, 3][..]));
 /// # Ok::<(), selvedge::Error>(())
 /// ```
-// What every operation looks at is on two cache lines: the offset with the first sizes, and the first strides.
+// The fields that every operation reads are on two cache lines: the offset with the first sizes, and the
+// first strides.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Layout {
@@ -29,42 +33,43 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Row-major without gaps: the last dimension varies fastest.
+    /// Creates a row-major layout without gaps: the last dimension varies fastest.
     ///
     /// # Errors
     ///
     /// As [`Shape::new`].
     pub fn contiguous(sizes: &[usize]) -> Result<Layout> {
-        Ok(Layout::of(Shape::new(sizes)?))
+        Ok(Layout::from_shape(Shape::new(sizes)?))
     }
 
-    /// As [`contiguous`](Self::contiguous), of a shape that is known to be good.
+    /// Creates the row-major layout of a valid shape, as [`contiguous`](Self::contiguous) does.
     #[inline]
-    pub fn of(shape: Shape) -> Layout {
+    pub fn from_shape(shape: Shape) -> Layout {
         let mut layout = Layout { shape, strides: [0; MAXIMUM_RANK], offset: 0 };
         layout.shape.write_contiguous(&mut layout.strides);
         layout
     }
 
-    /// Whether it is the one that [`of`](Self::of) makes of its shape.
+    /// Returns whether the layout equals [`from_shape`](Self::from_shape) of its shape.
     #[inline]
-    pub(crate) fn is_of_shape(&self) -> bool {
+    pub(crate) fn is_from_shape(&self) -> bool {
         let mut next = 1isize;
         self.offset == 0
             && self.dimensions().rev().all(|(size, stride)| {
                 let fits = stride == next;
-                // Fits: the product over all dimensions does.
+                // The multiplication cannot overflow: the product over all dimensions fits.
                 next *= size.max(1) as isize;
                 fits
             })
     }
 
-    /// Any layout: `strides` and `offset` in elements. Strides of an empty array mean nothing and are not kept.
+    /// Creates a layout from sizes, strides and an offset in elements. An empty array's strides are not kept.
     ///
     /// # Errors
     ///
-    /// As [`Shape::new`]; [`Error::LengthMismatch`] where there are not as many strides as dimensions,
-    /// [`Error::InvalidArgument`] where an element would lie before the start of memory or beyond what `isize` holds.
+    /// As [`Shape::new`]; [`Error::LengthMismatch`] if `strides` and `sizes` differ in length;
+    /// [`Error::InvalidArgument`] if an element lies before the start of memory or its offset exceeds
+    /// `isize`.
     pub fn strided(sizes: &[usize], strides: &[isize], offset: usize) -> Result<Layout> {
         let shape = Shape::new(sizes)?;
         if strides.len() != sizes.len() {
@@ -80,7 +85,7 @@ impl Layout {
         let (mut low, mut high) = (offset as i128, offset as i128);
         if shape.count() > 0 {
             for (&size, &stride) in sizes.iter().zip(strides) {
-                // Below 2^127: each factor is below 2^63, and there are 16 products.
+                // The sum stays below 2^127: each factor is below 2^63, and there are 16 products.
                 let reach = (size as i128 - 1) * stride as i128;
                 low += reach.min(0);
                 high += reach.max(0);
@@ -90,59 +95,60 @@ impl Layout {
             return Err(wrong());
         }
         if shape.count() == 0 {
-            // They lead nowhere; these stay small in every view.
+            // Nothing uses these strides, and contiguous ones stay small in every view.
             layout.shape.write_contiguous(&mut layout.strides);
         }
         Ok(layout)
     }
 
-    /// The sizes.
+    /// Returns the sizes of the dimensions.
     #[inline]
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// The distance from one element to the next along each dimension, in elements; negative where it leads back, 0 where
-    /// one element stands for all.
+    /// Returns the distance between neighbours along each dimension, in elements. A stride is negative for a
+    /// reversed dimension and 0 for a broadcast one.
     #[inline]
     pub fn strides(&self) -> &[isize] {
         &self.strides[..self.shape.rank()]
     }
 
-    /// Where the first element lies.
+    /// Returns the offset of the first element.
     #[inline]
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// The number of dimensions.
+    /// Returns the number of dimensions.
     #[inline]
     pub fn rank(&self) -> usize {
         self.shape.rank()
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[inline]
     pub fn count(&self) -> usize {
         self.shape.count()
     }
 
-    /// Size and stride of each dimension.
+    /// Iterates over the size and stride of each dimension.
     #[inline]
     pub(super) fn dimensions(&self) -> impl DoubleEndedIterator<Item = (usize, isize)> + '_ {
         let (sizes, strides) = (&*self.shape, self.strides());
         (0..sizes.len()).map(|axis| (sizes[axis], strides[axis]))
     }
 
-    /// The lowest offset of an element; [`offset`](Self::offset) where there are none.
+    /// Returns the lowest offset of an element, or [`offset`](Self::offset) for an empty array.
     pub fn start(&self) -> usize {
         self.bounds().0
     }
 
-    /// One past the highest offset of an element: what a memory must hold. 0 where there are no elements.
+    /// Returns one past the highest offset of an element: the length that the memory needs. It is 0 for an
+    /// empty array.
     #[inline]
     pub fn end(&self) -> usize {
-        // One pass: every operand of every run is asked this.
+        // A single pass, because every run asks this of every operand.
         let mut high = self.offset;
         for (size, stride) in self.dimensions() {
             if size == 0 {
@@ -167,8 +173,8 @@ impl Layout {
         (low as usize, high as usize)
     }
 
-    /// Whether the elements lie one behind another in row-major order. Strides of dimensions of size 1 do not count, and
-    /// an empty array is contiguous.
+    /// Returns whether the elements are adjacent in row-major order. Strides of dimensions of size 1 are
+    /// ignored, and an empty array is contiguous.
     pub fn is_contiguous(&self) -> bool {
         let mut next = 1;
         self.count() == 0
@@ -179,8 +185,9 @@ impl Layout {
             })
     }
 
-    /// Whether two elements may lie at one place: always seen where they do, and seen without need only for strides that
-    /// interleave, which no view of a contiguous array but [`unfold`](Self::unfold) has.
+    /// Returns whether two elements may share an offset. The answer is always true if two do. It is a false
+    /// positive only for interleaving strides, which no view of a contiguous array has except
+    /// [`unfold`](Self::unfold).
     pub fn may_overlap(&self) -> bool {
         let mut order = [(0usize, 1usize); MAXIMUM_RANK];
         let rank = self.rank();
@@ -191,7 +198,7 @@ impl Layout {
             *entry = (stride.unsigned_abs(), size);
         }
         order[..rank].sort_unstable();
-        // What the dimensions so far reach; the next stride must lead beyond.
+        // The largest offset within the dimensions so far; the next stride must exceed it.
         let mut reach = 0usize;
         order[..rank].iter().filter(|(_, size)| *size > 1).any(|(stride, size)| {
             let overlaps = *stride <= reach;
@@ -201,9 +208,9 @@ impl Layout {
     }
 }
 
-/// Equal where the elements are and lie the same: strides of dimensions of size 1 count too.
+/// Layouts are equal if shape, strides and offset are. Strides of dimensions of size 1 count too.
 impl PartialEq for Layout {
-    // Word by word: there are few, and comparing slices is a call of another library's function.
+    // Word by word: there are few, and comparing slices calls a function of another library.
     #[inline]
     fn eq(&self, other: &Layout) -> bool {
         self.offset == other.offset
@@ -242,7 +249,7 @@ mod tests {
             Layout::strided(&[2], &[], 0),
             Err(Error::LengthMismatch { wanted: 1, found: 0, .. })
         ));
-        // No elements, no bounds.
+        // An empty array has no bounds.
         assert_eq!(Layout::strided(&[0, 5], &[isize::MIN, 9], 3).unwrap().end(), 0);
     }
 
@@ -250,7 +257,10 @@ mod tests {
     fn bounds_are_those_of_all_elements() {
         let layout = Layout::strided(&[3, 2], &[-4, 3], 10).unwrap();
         assert_eq!((layout.start(), layout.end()), (2, 14));
-        assert_eq!((Layout::of(Shape::SCALAR).start(), Layout::of(Shape::SCALAR).end()), (0, 1));
+        assert_eq!(
+            (Layout::from_shape(Shape::SCALAR).start(), Layout::from_shape(Shape::SCALAR).end()),
+            (0, 1)
+        );
     }
 
     #[test]

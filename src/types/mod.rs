@@ -1,9 +1,10 @@
-//! What numbers and arrays are, without storage and without a device.
+//! Element types, shapes and layouts, independent of storage and device.
 //!
-//! [`DType`] is the type as a value, for what is known only at run time (a file's header, a command line); [`Element`]
-//! is the same as a bound, for what is known at compile time. The two lists are one: every [`DType`] has exactly one
-//! [`Element`], and `DTYPE.size()` is its `size_of`. [`complex`] has the arithmetic that a device repeats bit for bit.
-//! [`Shape`] and [`Layout`] say how many elements there are and where they lie; views are layouts made from layouts.
+//! [`DType`] is an element type as a value, for types known only at run time (a file's header, a command
+//! line). [`Element`] is the same as a trait, for types known at compile time. Every [`DType`] has exactly
+//! one [`Element`], and `DTYPE.size()` is its `size_of`. [`complex`] has the complex arithmetic that a device
+//! repeats bit for bit. [`Shape`] holds the sizes of an array, and [`Layout`] the offsets of its elements;
+//! views are layouts derived from layouts.
 
 pub mod complex;
 mod dtype;

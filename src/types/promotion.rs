@@ -1,15 +1,17 @@
-//! Which dtype two operands of different dtypes have in common.
+//! Promotion: the common dtype of two operands.
 //!
-//! PyTorch's rules, which look at kinds first and widths second: bool, then integers, then real floats, then complex. A dtype
-//! of a later kind is never widened for one of an earlier kind (i64 with f16 is f16), where NumPy would look for a type
-//! that holds both (f64). Where PyTorch has no answer, unsigned integers wider than 8 bits beside signed ones, the
-//! narrowest signed integer that holds both is taken, as NumPy does; and where none does (u64 beside a signed integer,
-//! which NumPy makes f64, losing integers) it is an error that names the cast.
+//! The rules are PyTorch's, which compare kinds first and widths second: bool, then integers, then real
+//! floats, then complex. A dtype of a later kind is never widened for one of an earlier kind: i64 with f16 is
+//! f16, while NumPy takes a type that holds both (f64). PyTorch has no rule for unsigned integers wider than
+//! 8 bits beside signed ones. As NumPy does, selvedge takes the narrowest signed integer that holds both. For
+//! u64 beside a signed integer there is none (NumPy takes f64, which loses integers), and selvedge returns an
+//! error that names the cast.
 
 use super::DType;
 use crate::error::{Error, Result};
 
-/// The dtype of a number that is written without one, as in `x + 2`: it takes part by kind, never by width.
+/// The kind of a number without a dtype, as in `x + 2`. Such a number takes part in promotion by kind, never
+/// by width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NumberKind {
     /// A truth value.
@@ -23,7 +25,7 @@ pub enum NumberKind {
 }
 
 impl DType {
-    /// The kind of number that the elements are.
+    /// Returns the kind of number that the elements are.
     pub const fn kind(self) -> NumberKind {
         match self {
             DType::Bool => NumberKind::Bool,
@@ -33,7 +35,7 @@ impl DType {
         }
     }
 
-    /// The dtype of the parts of a complex dtype; of any other, the dtype itself.
+    /// Returns the dtype of the parts of a complex dtype, and any other dtype itself.
     #[must_use]
     pub const fn part(self) -> DType {
         match self {
@@ -43,7 +45,7 @@ impl DType {
         }
     }
 
-    /// The complex dtype whose parts hold numbers of a real one: c128 for f64, otherwise c64.
+    /// Returns the complex dtype whose parts hold numbers of a real dtype: c128 for f64, otherwise c64.
     #[must_use]
     pub const fn complex(self) -> DType {
         match self {
@@ -52,12 +54,12 @@ impl DType {
         }
     }
 
-    /// Whether it is for storage and casts alone.
+    /// Returns whether the dtype supports storage and casts only.
     pub const fn is_storage_only(self) -> bool {
         matches!(self, DType::F8E4M3 | DType::F8E5M2)
     }
 
-    /// The dtype that an operation on operands of both dtypes computes in.
+    /// Returns the dtype that an operation on operands of both dtypes computes in.
     ///
     /// ```
     /// use selvedge::types::DType;
@@ -83,7 +85,7 @@ impl DType {
             (NumberKind::Integer, NumberKind::Integer) => integers(low, high).ok_or_else(|| {
                 no_common("u64 to be cast beside a signed integer, to i64 or f64", self, other)
             }),
-            // f16 and bf16 each hold what the other does not.
+            // Neither f16 nor bf16 holds all values of the other.
             (NumberKind::Real, NumberKind::Real) => match (low, high) {
                 (DType::F64, _) | (_, DType::F64) => Ok(DType::F64),
                 _ => Ok(DType::F32),
@@ -94,9 +96,9 @@ impl DType {
         }
     }
 
-    /// The dtype of an operation on an array of this dtype and a tensor without dimensions, which takes part by kind: the
-    /// array's, unless the other dtype is of a later kind. Complex numbers beside real floats come in at the width of the
-    /// floats.
+    /// Returns the dtype of an operation on an array of this dtype and a tensor without dimensions, which
+    /// takes part by kind: the array's dtype, unless the other dtype is of a later kind. A complex number
+    /// beside real floats takes the width of the floats.
     ///
     /// ```
     /// use selvedge::types::DType;
@@ -121,8 +123,9 @@ impl DType {
         })
     }
 
-    /// The dtype of an operation on an array of this dtype and a number without one: the array's, unless the number is of a
-    /// later kind, which then comes in at its usual width (i64, f32, or the complex dtype of the array's floats).
+    /// Returns the dtype of an operation on an array of this dtype and a number without one: the array's,
+    /// unless the number is of a later kind. A number of a later kind has its usual width: i64, f32, or the
+    /// complex dtype of the array's floats.
     ///
     /// # Errors
     ///
@@ -145,7 +148,8 @@ impl DType {
     }
 }
 
-/// The common dtype of operands, each with whether it has no dimensions; none of nothing.
+/// Returns the common dtype of operands, each given with whether it has no dimensions, or `None` for no
+/// operands.
 ///
 /// # Errors
 ///
@@ -162,7 +166,7 @@ pub(crate) fn common_dtype(operands: impl IntoIterator<Item = (DType, bool)>) ->
     }
 }
 
-/// The narrowest integer that holds both.
+/// Returns the narrowest integer dtype that holds both.
 fn integers(one: DType, two: DType) -> Option<DType> {
     if one.is_signed_integer() == two.is_signed_integer() {
         return Some(if one.size() >= two.size() { one } else { two });
@@ -189,8 +193,8 @@ fn no_common(wanted: &str, one: DType, two: DType) -> Error {
 mod tests {
     use super::*;
 
-    /// Row beside column; `!` where there is none. The part of u8, signed integers, floats and bool is the table of
-    /// `torch.promote_types` in PyTorch's documentation of dtypes.
+    /// Row beside column; `!` marks pairs without a common dtype. The entries of u8, signed integers, floats
+    /// and bool are the table of `torch.promote_types` in PyTorch's documentation of dtypes.
     const TABLE: &str = "
              bool u8   i8   u16  i16  u32  i32  u64  i64  f16  bf16 f32  f64  c64  c128
         bool bool u8   i8   u16  i16  u32  i32  u64  i64  f16  bf16 f32  f64  c64  c128

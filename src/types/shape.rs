@@ -1,18 +1,20 @@
 //! [`Shape`], the sizes of an array's dimensions.
 //!
-//! Sizes live in the value itself, so that a shape is copied without an allocation: small operations are as cheap as
-//! their launch. What must stay true: the product of the sizes, with 1 for each that is 0, fits `isize`, so strides and
-//! element counts computed from a shape never overflow.
+//! The value holds the sizes itself, so copying a shape allocates nothing and small operations cost little
+//! more than their launch.
+//!
+//! Invariant: the product of the sizes, with 1 for each 0, fits `isize`. Strides and element counts computed
+//! from a shape never overflow.
 
 use std::fmt;
 use std::ops::Deref;
 
 use crate::error::{Error, Result};
 
-/// The most dimensions that a shape has.
+/// The largest number of dimensions of a shape.
 pub const MAXIMUM_RANK: usize = 16;
 
-/// The sizes of an array's dimensions, the slowest-varying first. It reads as a slice of `usize`.
+/// The sizes of an array's dimensions, slowest-varying first. It dereferences to a slice of `usize`.
 ///
 /// ```
 /// use selvedge::types::Shape;
@@ -21,7 +23,7 @@ pub const MAXIMUM_RANK: usize = 16;
 /// assert_eq!(shape.to_string(), "[2, 3, 4]");
 /// # Ok::<(), selvedge::Error>(())
 /// ```
-// The few sizes that most shapes have are beside their number, on one cache line.
+// The rank and the first few sizes share a cache line; most shapes have no more.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Shape {
@@ -30,18 +32,19 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape of a single element without dimensions.
+    /// The shape of a single element, without dimensions.
     pub const SCALAR: Shape = Shape { sizes: [0; MAXIMUM_RANK], rank: 0 };
 
-    /// A shape of these sizes.
+    /// Creates a shape from its sizes.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for more than [`MAXIMUM_RANK`] dimensions, or more elements than `isize` counts.
+    /// [`Error::InvalidArgument`] for more than [`MAXIMUM_RANK`] dimensions, or more elements than `isize`
+    /// counts.
     pub fn new(sizes: &[usize]) -> Result<Shape> {
         let mut shape = Shape::SCALAR;
-        let room = shape.sizes.get_mut(..sizes.len()).ok_or_else(|| too_many(sizes.len()))?;
-        room.copy_from_slice(sizes);
+        let slots = shape.sizes.get_mut(..sizes.len()).ok_or_else(|| too_many(sizes.len()))?;
+        slots.copy_from_slice(sizes);
         shape.rank = sizes.len();
         let product = sizes.iter().try_fold(1usize, |product, &size| product.checked_mul(size.max(1)));
         match product {
@@ -54,7 +57,7 @@ impl Shape {
         }
     }
 
-    /// A shape in which one size may be -1: it becomes what `count` elements leave for it.
+    /// Creates a shape in which one size may be -1: the size that `count` elements imply.
     ///
     /// ```
     /// use selvedge::types::Shape;
@@ -64,8 +67,8 @@ impl Shape {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for another negative size, two of -1, or a count that the other sizes do not divide; and
-    /// as [`new`](Self::new).
+    /// [`Error::InvalidArgument`] for another negative size, two of -1, or a count that the other sizes do
+    /// not divide; and as [`new`](Self::new).
     pub fn infer(sizes: &[isize], count: usize) -> Result<Shape> {
         let wrong =
             |wanted: String| Error::invalid("a shape with one size left out", format!("{sizes:?}"), wanted);
@@ -90,29 +93,29 @@ impl Shape {
         Shape::new(known)
     }
 
-    /// The number of dimensions.
+    /// Returns the number of dimensions.
     #[inline]
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// The number of elements; 1 without dimensions.
+    /// Returns the number of elements, which is 1 without dimensions.
     #[inline]
     pub fn count(&self) -> usize {
         self.iter().product()
     }
 
-    /// The dimension that `axis` names: from the front, or from the back where it is negative.
+    /// Returns the index of the dimension `axis`, which counts from the end if it is negative.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where there is no such dimension.
+    /// [`Error::InvalidArgument`] if there is no such dimension.
     pub fn axis(&self, operation: &'static str, axis: isize) -> Result<usize> {
         resolve_axis(operation, axis, self.rank)
     }
 
-    /// The shape that arrays of both shapes have when they meet in one operation: aligned at the last dimension, where
-    /// one has size 1 or no such dimension, it takes the other's size.
+    /// Returns the shape to which both shapes broadcast. Shapes are aligned at the last dimension; a size of
+    /// 1 or a missing dimension takes the other shape's size.
     ///
     /// ```
     /// use selvedge::types::Shape;
@@ -128,7 +131,7 @@ impl Shape {
         self.broadcast_in("broadcasting", other)
     }
 
-    /// As [`broadcast`](Self::broadcast), for an operation whose name errors have.
+    /// Broadcasts for an operation whose name errors give; see [`broadcast`](Self::broadcast).
     pub(crate) fn broadcast_in(&self, operation: &'static str, other: &Shape) -> Result<Shape> {
         let (long, short) = if self.rank >= other.rank { (self, other) } else { (other, self) };
         let mut sizes = *long;
@@ -150,7 +153,7 @@ impl Shape {
         let mut next = 1isize;
         for (stride, &size) in strides[..self.rank].iter_mut().zip(self.iter()).rev() {
             *stride = next;
-            // Fits: the product over all dimensions does.
+            // The multiplication cannot overflow: the product over all dimensions fits.
             next *= size.max(1) as isize;
         }
     }
@@ -161,7 +164,7 @@ fn too_many(found: usize) -> Error {
     Error::invalid("a shape", format!("{found} dimensions"), format!("at most {MAXIMUM_RANK}"))
 }
 
-/// The dimension of `rank` ones that `axis` names.
+/// Returns the index of `axis` among `rank` dimensions.
 pub(super) fn resolve_axis(operation: &'static str, axis: isize, rank: usize) -> Result<usize> {
     let index = if axis < 0 { axis.checked_add(rank as isize) } else { Some(axis) };
     match index.and_then(|index| usize::try_from(index).ok()) {
@@ -186,7 +189,7 @@ impl Deref for Shape {
 }
 
 impl PartialEq for Shape {
-    // Word by word: there are few, and comparing slices is a call of another library's function.
+    // Word by word: there are few, and comparing slices calls a function of another library.
     #[inline]
     fn eq(&self, other: &Shape) -> bool {
         let (own, others) = (&**self, &**other);

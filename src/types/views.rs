@@ -1,7 +1,9 @@
-//! Views: layouts of the same memory that show other shapes of it, as pure arithmetic.
+//! Views: layouts that show the same memory in another shape, computed by arithmetic alone.
 //!
-//! No view moves an element. Axes may be negative and then count from the last dimension. What must stay true: a view
-//! shows only elements that the layout had, so that memory checked against one is good for the other.
+//! No view moves an element. Negative axes count from the last dimension.
+//!
+//! Invariant: a view contains only elements of the original layout, so memory checked against the layout is
+//! valid for the view.
 
 use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
 
@@ -9,8 +11,8 @@ use super::layout::Layout;
 use super::shape::{MAXIMUM_RANK, Shape, resolve_axis};
 use crate::error::{Error, Result};
 
-/// Positions along a dimension as in Python's `start:stop:step`: negative positions count from the end, positions past
-/// either end are moved there, and a negative step goes backwards.
+/// Positions along a dimension, as Python's `start:stop:step`. Negative positions count from the end,
+/// positions past either end are clamped, and a negative step goes backwards.
 ///
 /// ```
 /// use selvedge::types::{Layout, Slice};
@@ -28,27 +30,27 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// The same positions in steps, of which only those from the start on that a multiple of `step` leads to stay.
+    /// Sets the step, which selects every `step`-th position from the start.
     #[must_use]
     pub fn step(self, step: isize) -> Slice {
         Slice { step, ..self }
     }
 
-    /// The first position and how many there are, of a dimension of `size`.
+    /// Returns the first position and the number of positions in a dimension of `size`.
     fn resolve(self, size: usize) -> Result<(usize, usize)> {
         let size = size as isize;
         let Slice { start, stop, step } = self;
         if step == 0 {
-            return Err(Error::invalid("slice", "a step of 0", "a step forwards or backwards"));
+            return Err(Error::invalid("slice", "a step of 0", "a positive or negative step"));
         }
         // Backwards, positions run from size - 1 down to one before the first.
         let (lowest, highest) = if step > 0 { (0, size) } else { (-1, size - 1) };
-        let place = |position: isize| {
+        let clamp = |position: isize| {
             let position = if position < 0 { position.saturating_add(size) } else { position };
             position.clamp(lowest, highest)
         };
         let (first, last) = if step > 0 { (0, size) } else { (size - 1, -1) };
-        let (start, stop) = (start.map_or(first, place), stop.map_or(last, place));
+        let (start, stop) = (start.map_or(first, clamp), stop.map_or(last, clamp));
         let distance = if step > 0 { stop - start } else { start - stop };
         let count = if distance <= 0 { 0 } else { (distance as usize).div_ceil(step.unsigned_abs()) };
         Ok((if count == 0 { 0 } else { start as usize }, count))
@@ -79,7 +81,7 @@ impl From<RangeFull> for Slice {
     }
 }
 
-/// Dimensions that a view is put together from.
+/// The dimensions of a view under construction.
 struct Dimensions {
     sizes: [usize; MAXIMUM_RANK],
     strides: [isize; MAXIMUM_RANK],
@@ -91,7 +93,7 @@ impl Dimensions {
         Dimensions { sizes: [0; MAXIMUM_RANK], strides: [0; MAXIMUM_RANK], rank: 0 }
     }
 
-    /// Past the most dimensions it only counts, and [`view`](Self::view) says so.
+    /// Adds a dimension. Beyond the maximum rank it only counts, and [`view`](Self::view) returns the error.
     fn push(&mut self, (size, stride): (usize, isize)) {
         if self.rank < MAXIMUM_RANK {
             self.sizes[self.rank] = size;
@@ -115,8 +117,8 @@ impl Layout {
         self.shape.axis(operation, axis)
     }
 
-    /// Every dimension as `change` gives it back; `None` leaves it out.
-    fn mapped(
+    /// Returns a view with every dimension replaced by `change`, which drops a dimension by `None`.
+    fn map_dimensions(
         &self,
         operation: &'static str,
         offset: usize,
@@ -131,15 +133,15 @@ impl Layout {
         dimensions.view(operation, offset)
     }
 
-    /// The offset of position `index` along a dimension, which has it.
-    fn moved(&self, axis: usize, index: usize) -> usize {
+    /// Returns the offset of position `index` along a dimension that has it.
+    fn offset_at(&self, axis: usize, index: usize) -> usize {
         if self.count() == 0 {
             return self.offset;
         }
         (self.offset as isize + self.strides[axis] * index as isize) as usize
     }
 
-    /// The dimensions in another order: dimension `i` of the view is `axes[i]` of this layout.
+    /// Reorders the dimensions: dimension `i` of the view is `axes[i]` of this layout.
     ///
     /// # Errors
     ///
@@ -163,14 +165,14 @@ impl Layout {
         dimensions.view(OPERATION, self.offset)
     }
 
-    /// Two dimensions exchanged.
+    /// Exchanges two dimensions.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where there is no such axis.
+    /// [`Error::InvalidArgument`] if an axis does not exist.
     pub fn transpose(&self, first: isize, second: isize) -> Result<Layout> {
         let (first, second) = (self.axis("transpose", first)?, self.axis("transpose", second)?);
-        self.mapped("transpose", self.offset, |axis, dimension| {
+        self.map_dimensions("transpose", self.offset, |axis, dimension| {
             let other = match axis {
                 _ if axis == first => second,
                 _ if axis == second => first,
@@ -180,26 +182,27 @@ impl Layout {
         })
     }
 
-    /// Some positions along a dimension.
+    /// Selects positions along a dimension.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for a step of 0 or an axis that is not there.
+    /// [`Error::InvalidArgument`] for a step of 0 or an axis that does not exist.
     pub fn slice(&self, axis: isize, slice: impl Into<Slice>) -> Result<Layout> {
         let (axis, slice) = (self.axis("slice", axis)?, slice.into());
         let (start, count) = slice.resolve(self.shape[axis])?;
-        self.mapped("slice", self.moved(axis, start), |at, (size, stride)| {
-            // With fewer than two positions the step may be larger than the memory.
+        self.map_dimensions("slice", self.offset_at(axis, start), |at, (size, stride)| {
+            // With fewer than two positions the step may exceed the memory.
             let stepped = if count > 1 { stride * slice.step } else { stride };
             Some(if at == axis { (count, stepped) } else { (size, stride) })
         })
     }
 
-    /// `length` positions along a dimension from `start` on.
+    /// Selects `length` positions along a dimension, starting at `start`.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`] where there are not as many, [`Error::InvalidArgument`] where the axis is not there.
+    /// [`Error::OutOfRange`] if the dimension has too few positions, [`Error::InvalidArgument`] if the axis
+    /// does not exist.
     pub fn narrow(&self, axis: isize, start: usize, length: usize) -> Result<Layout> {
         let axis = self.axis("narrow", axis)?;
         let size = self.shape[axis];
@@ -208,77 +211,83 @@ impl Layout {
             end => return Err(Error::OutOfRange { start, end: end.unwrap_or(usize::MAX), length: size }),
         }
         let first = if length == 0 { 0 } else { start };
-        self.mapped("narrow", self.moved(axis, first), |at, (size, stride)| {
+        self.map_dimensions("narrow", self.offset_at(axis, first), |at, (size, stride)| {
             Some(if at == axis { (length, stride) } else { (size, stride) })
         })
     }
 
-    /// One position along a dimension, which is gone then. A negative one counts from the end.
+    /// Selects one position along a dimension and removes the dimension. A negative index counts from the
+    /// end.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where there is no such position or axis.
+    /// [`Error::InvalidArgument`] if the position or the axis does not exist.
     pub fn select(&self, axis: isize, index: isize) -> Result<Layout> {
         let axis = self.axis("select", axis)?;
         let size = self.shape[axis];
-        let place = if index < 0 { index.saturating_add(size as isize) } else { index };
-        let place = usize::try_from(place).ok().filter(|place| *place < size).ok_or_else(|| {
-            Error::invalid(
-                "select",
-                format!("index {index}"),
-                format!("one of {size} positions of axis {axis}"),
-            )
-        })?;
-        self.mapped("select", self.moved(axis, place), |at, dimension| (at != axis).then_some(dimension))
+        let position = if index < 0 { index.saturating_add(size as isize) } else { index };
+        let position =
+            usize::try_from(position).ok().filter(|position| *position < size).ok_or_else(|| {
+                Error::invalid(
+                    "select",
+                    format!("index {index}"),
+                    format!("one of {size} positions of axis {axis}"),
+                )
+            })?;
+        self.map_dimensions("select", self.offset_at(axis, position), |at, dimension| {
+            (at != axis).then_some(dimension)
+        })
     }
 
-    /// Without a dimension of size 1.
+    /// Removes a dimension of size 1.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where it is not of size 1, or not there.
+    /// [`Error::InvalidArgument`] if its size is not 1 or the axis does not exist.
     pub fn squeeze(&self, axis: isize) -> Result<Layout> {
         let axis = self.axis("squeeze", axis)?;
         if self.shape[axis] != 1 {
             let found = format!("size {} at axis {axis} of {}", self.shape[axis], self.shape);
             return Err(Error::invalid("squeeze", found, "size 1"));
         }
-        self.mapped("squeeze", self.offset, |at, dimension| (at != axis).then_some(dimension))
+        self.map_dimensions("squeeze", self.offset, |at, dimension| (at != axis).then_some(dimension))
     }
 
-    /// Without all dimensions of size 1.
+    /// Removes all dimensions of size 1.
     #[must_use]
     pub fn squeeze_all(&self) -> Layout {
-        self.mapped("squeeze", self.offset, |_, (size, stride)| (size != 1).then_some((size, stride)))
+        self.map_dimensions("squeeze", self.offset, |_, (size, stride)| (size != 1).then_some((size, stride)))
             .unwrap_or(*self)
     }
 
-    /// With a new dimension of size 1 before `axis`; `-1` puts it last.
+    /// Inserts a dimension of size 1 before `axis`; `-1` appends it.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where there is no such place, or no room for another dimension.
+    /// [`Error::InvalidArgument`] if the axis is out of range or the layout already has [`MAXIMUM_RANK`]
+    /// dimensions.
     pub fn unsqueeze(&self, axis: isize) -> Result<Layout> {
         const OPERATION: &str = "unsqueeze";
-        let place = resolve_axis(OPERATION, axis, self.rank() + 1)?;
+        let inserted = resolve_axis(OPERATION, axis, self.rank() + 1)?;
         let mut dimensions = Dimensions::new();
         for (at, dimension) in self.dimensions().enumerate() {
-            if at == place {
+            if at == inserted {
                 dimensions.push((1, 0));
             }
             dimensions.push(dimension);
         }
-        if place == self.rank() {
+        if inserted == self.rank() {
             dimensions.push((1, 0));
         }
         dimensions.view(OPERATION, self.offset)
     }
 
-    /// Repeated to a larger shape: dimensions of size 1, and new ones in front, take the shape's sizes at stride 0.
+    /// Broadcasts to a larger shape: dimensions of size 1 and new leading dimensions take the shape's sizes
+    /// with stride 0.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where another size would change.
+    /// [`Error::InvalidArgument`] if another size would change.
     pub fn expand(&self, shape: &Shape) -> Result<Layout> {
         let new = shape.rank().checked_sub(self.rank());
         let wrong = || {
@@ -300,11 +309,11 @@ impl Layout {
         Ok(view)
     }
 
-    /// Dimensions backwards.
+    /// Reverses dimensions.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where an axis is not there, or named twice.
+    /// [`Error::InvalidArgument`] if an axis does not exist or is named twice.
     pub fn flip(&self, axes: &[isize]) -> Result<Layout> {
         let mut view = *self;
         let mut named = [false; MAXIMUM_RANK];
@@ -313,7 +322,7 @@ impl Layout {
             if std::mem::replace(&mut named[axis], true) {
                 return Err(Error::invalid("flip", format!("axes {axes:?}"), "each axis once"));
             }
-            view.offset = view.moved(axis, self.shape[axis].saturating_sub(1));
+            view.offset = view.offset_at(axis, self.shape[axis].saturating_sub(1));
             view.strides[axis] = match self.shape[axis] {
                 0 | 1 => self.strides[axis],
                 _ if self.count() == 0 => self.strides[axis],
@@ -323,12 +332,12 @@ impl Layout {
         Ok(view)
     }
 
-    /// The elements whose positions along two dimensions differ by `offset` (second less first), as a new last dimension in
-    /// place of both.
+    /// Selects the elements whose positions along two dimensions differ by `offset` (second minus first). A
+    /// new last dimension replaces both.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where an axis is not there, or both are one.
+    /// [`Error::InvalidArgument`] if an axis does not exist, or both are the same.
     pub fn diagonal(&self, offset: isize, first: isize, second: isize) -> Result<Layout> {
         const OPERATION: &str = "diagonal";
         let (row, column) = (self.axis(OPERATION, first)?, self.axis(OPERATION, second)?);
@@ -348,23 +357,24 @@ impl Layout {
                 dimensions.push(dimension);
             }
         }
-        // With fewer than two elements the sum may be beyond the memory, and says nothing.
+        // With fewer than two elements the sum may exceed the memory, and nothing uses it.
         let stride = if count > 1 && self.count() > 0 { self.strides[row] + self.strides[column] } else { 0 };
         dimensions.push((count, stride));
         let mut start = *self;
         if count > 0 {
-            start.offset = self.moved(row, down);
-            start.offset = start.moved(column, right);
+            start.offset = self.offset_at(row, down);
+            start.offset = start.offset_at(column, right);
         }
         dimensions.view(OPERATION, start.offset)
     }
 
-    /// Windows of `size` positions along a dimension, `step` apart: the dimension counts the windows, and a new last one
-    /// the positions in each. Windows overlap where the step is smaller.
+    /// Returns windows of `size` positions along a dimension, `step` apart. The dimension counts the windows,
+    /// and a new last dimension the positions in each. Windows overlap if `step` is less than `size`.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for a window larger than the dimension, a step of 0, or no room for another dimension.
+    /// [`Error::InvalidArgument`] for a window larger than the dimension, a step of 0, or a layout that
+    /// already has [`MAXIMUM_RANK`] dimensions.
     pub fn unfold(&self, axis: isize, size: usize, step: usize) -> Result<Layout> {
         const OPERATION: &str = "unfold";
         let axis = self.axis(OPERATION, axis)?;
@@ -387,39 +397,39 @@ impl Layout {
         dimensions.view(OPERATION, self.offset)
     }
 
-    /// The same elements in row-major order as another shape, where strides can say it; `None` where they would have to
-    /// be copied.
+    /// Returns the same elements in row-major order as another shape, or `None` if no strides express it and
+    /// the elements must be copied.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where the shape has another number of elements.
+    /// [`Error::InvalidArgument`] if the shape has another number of elements.
     pub fn reshape(&self, shape: &Shape) -> Result<Option<Layout>> {
         if shape.count() != self.count() {
             let found = format!("{} elements of shape {}", self.count(), self.shape);
             return Err(Error::invalid("reshape", found, format!("{} for shape {shape}", shape.count())));
         }
         if self.count() == 0 || self.is_contiguous() {
-            return Ok(Some(Layout { offset: self.offset, ..Layout::of(*shape) }));
+            return Ok(Some(Layout { offset: self.offset, ..Layout::from_shape(*shape) }));
         }
         let mut view = Layout { shape: *shape, strides: [0; MAXIMUM_RANK], offset: self.offset };
         let old = self.squeeze_all();
         let (mut from, mut to) = (0, 0);
-        // The smallest groups of old and new dimensions with equal products stand for each other.
+        // The smallest groups of old and new dimensions with equal products correspond.
         while from < old.rank() {
             let first = from;
-            let (mut have, mut want) = (old.shape[from], 1);
+            let (mut old_product, mut new_product) = (old.shape[from], 1);
             from += 1;
             let group = to;
-            while have != want {
-                if want < have {
-                    want *= shape[to];
+            while old_product != new_product {
+                if new_product < old_product {
+                    new_product *= shape[to];
                     to += 1;
                 } else {
-                    have *= old.shape[from];
+                    old_product *= old.shape[from];
                     from += 1;
                 }
             }
-            // Old dimensions of one group must lie one behind another.
+            // The old dimensions of a group must be contiguous with each other.
             let joined = (first..from - 1).all(|axis| {
                 let run = old.strides[axis + 1].checked_mul(old.shape[axis + 1] as isize);
                 run == Some(old.strides[axis])
@@ -430,7 +440,7 @@ impl Layout {
             let mut stride = old.strides[from - 1];
             for axis in (group..to).rev() {
                 view.strides[axis] = stride;
-                // What the first of a group gives is not used, and may not fit.
+                // The last product of a group is unused, and may overflow.
                 stride = stride.wrapping_mul(shape[axis] as isize);
             }
         }

@@ -71,7 +71,7 @@ pub fn plans_child(fake: &Fake) -> Result<(), Box<dyn std::error::Error>> {
     let mut run = |expression: &Expression, start: usize, layout: Layout, scale: f32| {
         stream.fill(&mut b, 0.0)?;
         let part = a.slice(start..)?;
-        let output = DeviceOutput::new(&mut b, Layout::of(*layout.shape()))?;
+        let output = DeviceOutput::new(&mut b, Layout::from_shape(*layout.shape()))?;
         expression.run(&stream, &[DeviceInput::new(&part, layout)?], &[scale.into()], &mut [output])?;
         stream.download(&b)
     };

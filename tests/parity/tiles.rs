@@ -193,7 +193,7 @@ fn orders_of_dimensions() {
     let expression = sum_of(&[DType::F32; 2], DType::F32);
     for order in orders {
         let layout = contiguous(&sizes).permute(&order.map(|axis| axis as isize)).expect("a view");
-        let plain = Layout::of(*layout.shape());
+        let plain = Layout::from_shape(*layout.shape());
         let inputs = [filled(DType::F32, layout, 0), filled(DType::F32, plain, 1)];
         let tiled = run(&expression, &inputs, blank(DType::F32, plain));
         // Neighbours of the output that are neighbours of the input make one long dimension.

@@ -102,7 +102,7 @@ fn operands_come_in_the_layouts_of_the_benchmarks() -> Outcome {
     let into = Some(Operand::nothing(DType::F32, square));
     let every_other = Layout::contiguous(&[64, 128])?.slice(1, Slice::from(1..).step(2))?;
     let permuted = Layout::contiguous(&[4, 16, 2, 32])?.permute(&[0, 2, 1, 3])?;
-    let plain = Layout::of(*permuted.shape());
+    let plain = Layout::from_shape(*permuted.shape());
     for (operation, operands, output) in [
         ("add", vec![matrix, matrix], into),
         ("mul", vec![matrix, numbers(Layout::contiguous(&[64])?)], into),

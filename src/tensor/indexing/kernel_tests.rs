@@ -307,7 +307,7 @@ fn prove(way: usize, test: &str) {
         match trial % 3 {
             0 => {
                 // The CPU's gather writes all of its memory, so its elements have no gaps.
-                let dense = Layout::of(*case.elements.shape());
+                let dense = Layout::from_shape(*case.elements.shape());
                 let mut wanted = vec![9; dense.count() * case.bytes];
                 let operands = [case.operands()[0], case.operands()[1], operand(&dense)];
                 host::gather(&case.space(&operands), indices, &array, &mut wanted);

@@ -133,7 +133,7 @@ fn flattened(array: &Tensor) -> Result<Tensor> {
         Some(layout) => Ok(array.view_as(layout)),
         None => {
             let dense = array.contiguous()?;
-            let layout = dense.layout().reshape(&shape)?.unwrap_or(Layout::of(shape));
+            let layout = dense.layout().reshape(&shape)?.unwrap_or(Layout::from_shape(shape));
             Ok(dense.view_as(layout))
         }
     }

@@ -338,7 +338,7 @@ impl Marks {
         let places = resized(once.shape(), axis, size)?;
         // Repeated over what was left out.
         let full = resized(repeated.shape(), axis, size)?;
-        let marks = operand(&Layout::of(places).expand(&full)?).along(axis);
+        let marks = operand(&Layout::from_shape(places).expand(&full)?).along(axis);
         let mut strides = vec![0; repeated.rank()];
         if let Some(stride) = strides.get_mut(axis) {
             *stride = 1;

@@ -324,7 +324,7 @@ fn first_number(seed: u64, offset: u64) -> Result<u64> {
     let [seed, offset] = [seed, offset].map(|number| graph.number(number, DType::U64));
     let [number] = graph.random(DType::U64, seed, offset);
     let mut found = [0u64];
-    let output = HostOutput::new(&mut found, Layout::of(Shape::SCALAR))?;
+    let output = HostOutput::new(&mut found, Layout::from_shape(Shape::SCALAR))?;
     graph.expression(&[number])?.run_host(&[], &[], &mut [output])?;
     Ok(found[0])
 }

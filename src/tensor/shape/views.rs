@@ -132,7 +132,7 @@ impl Tensor {
         let shape = Shape::infer(sizes, self.count())?;
         match self.layout().reshape(&shape)? {
             Some(layout) => Ok(self.view_as(layout)),
-            None => Ok(self.copy()?.view_as(Layout::of(shape))),
+            None => Ok(self.copy()?.view_as(Layout::from_shape(shape))),
         }
     }
 
@@ -158,7 +158,7 @@ impl Tensor {
         let shape = Shape::new(&flat)?;
         match self.layout().reshape(&shape)? {
             Some(layout) => Ok(self.view_as(layout)),
-            None => Ok(self.copy()?.view_as(Layout::of(shape))),
+            None => Ok(self.copy()?.view_as(Layout::from_shape(shape))),
         }
     }
 }

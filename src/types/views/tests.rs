@@ -1,15 +1,15 @@
-//! Views beside a model that lists the offset of every element and knows no strides.
+//! Tests of views against a model that lists the offset of every element and knows no strides.
 
 use super::*;
 
-/// Where each element lies, in row-major order.
+/// The offset of each element, in row-major order.
 #[derive(Debug, PartialEq)]
 struct Model {
     sizes: Vec<usize>,
-    places: Vec<usize>,
+    offsets: Vec<usize>,
 }
 
-/// Every index of a shape, in row-major order.
+/// Returns every index of a shape, in row-major order.
 fn indices(sizes: &[usize]) -> Vec<Vec<usize>> {
     sizes.iter().fold(vec![Vec::new()], |indices, &size| {
         let extended =
@@ -20,29 +20,29 @@ fn indices(sizes: &[usize]) -> Vec<Vec<usize>> {
 
 impl Model {
     fn of(layout: &Layout) -> Model {
-        let place = |index: Vec<usize>| {
+        let offset = |index: Vec<usize>| {
             let steps = index.iter().zip(layout.strides()).map(|(&index, &stride)| index as isize * stride);
             usize::try_from(layout.offset() as isize + steps.sum::<isize>()).unwrap()
         };
         Model {
             sizes: layout.shape().to_vec(),
-            places: indices(layout.shape()).into_iter().map(place).collect(),
+            offsets: indices(layout.shape()).into_iter().map(offset).collect(),
         }
     }
 
     fn at(&self, index: &[usize]) -> usize {
         let linear = index.iter().zip(&self.sizes).fold(0, |linear, (&index, &size)| linear * size + index);
-        self.places[linear]
+        self.offsets[linear]
     }
 
-    /// A view of these sizes whose element at `index` is this one's at `source(index)`.
+    /// Returns a view of these sizes whose element at `index` is the one of `self` at `source(index)`.
     fn view(&self, sizes: &[usize], source: impl Fn(&[usize]) -> Vec<usize>) -> Model {
-        let places = indices(sizes).iter().map(|index| self.at(&source(index))).collect();
-        Model { sizes: sizes.to_vec(), places }
+        let offsets = indices(sizes).iter().map(|index| self.at(&source(index))).collect();
+        Model { sizes: sizes.to_vec(), offsets }
     }
 }
 
-/// Layouts of all kinds: contiguous, permuted, stepped, backwards, repeated, empty, of one element.
+/// Returns layouts of all kinds: contiguous, permuted, stepped, reversed, broadcast, empty, of one element.
 fn layouts() -> Vec<Layout> {
     let base = Layout::contiguous(&[3, 4, 2]).unwrap();
     vec![
@@ -85,16 +85,17 @@ fn sliced_as_in_python() {
         let model = Model::of(&layout);
         for (&start, &stop) in values.iter().flat_map(|start| values.iter().map(move |stop| (start, stop))) {
             for step in [1, 2, 3, 100, isize::MAX, -1, -2, -3, -100, isize::MIN] {
-                // Walked as Python documents it: from the clamped start until the clamped stop is reached or passed.
-                let place = |position: isize, low: isize, high: isize| {
+                // The walk follows Python's documentation: from the clamped start until it reaches or passes
+                // the clamped stop.
+                let clamp = |position: isize, low: isize, high: isize| {
                     let position =
                         if position < 0 { position.saturating_add(size as isize) } else { position };
                     position.max(low).min(high)
                 };
                 let (low, high) = if step > 0 { (0, size as isize) } else { (-1, size as isize - 1) };
                 let mut at =
-                    start.map_or(if step > 0 { 0 } else { size as isize - 1 }, |p| place(p, low, high));
-                let end = stop.map_or(if step > 0 { size as isize } else { -1 }, |p| place(p, low, high));
+                    start.map_or(if step > 0 { 0 } else { size as isize - 1 }, |p| clamp(p, low, high));
+                let end = stop.map_or(if step > 0 { size as isize } else { -1 }, |p| clamp(p, low, high));
                 let mut positions = Vec::new();
                 while if step > 0 { at < end } else { at > end } {
                     positions.push(at as usize);
@@ -128,10 +129,11 @@ fn narrowed_and_selected() {
                 });
                 assert_eq!(Model::of(&layout.narrow(axis as isize, start, length).unwrap()), wanted);
             }
-            for place in 0..size {
+            for position in 0..size {
                 let sizes: Vec<usize> = (0..3).filter(|at| *at != axis).map(|at| model.sizes[at]).collect();
-                let wanted = model.view(&sizes, |index| [&index[..axis], &[place], &index[axis..]].concat());
-                let from_end = place as isize - size as isize;
+                let wanted =
+                    model.view(&sizes, |index| [&index[..axis], &[position], &index[axis..]].concat());
+                let from_end = position as isize - size as isize;
                 assert_eq!(Model::of(&layout.select(axis as isize - 3, from_end).unwrap()), wanted);
             }
             for index in [size as isize, -(size as isize) - 1, isize::MIN] {
@@ -149,13 +151,13 @@ fn dimensions_of_one_come_and_go() {
         let model = Model::of(&layout);
         for axis in -4..=3isize {
             let wide = layout.unsqueeze(axis).unwrap();
-            assert_eq!(Model::of(&wide).places, model.places);
+            assert_eq!(Model::of(&wide).offsets, model.offsets);
             assert_eq!(wide.shape()[if axis < 0 { (axis + 4) as usize } else { axis as usize }], 1);
             assert_eq!(Model::of(&wide.squeeze(axis).unwrap()), model);
         }
         assert!(layout.unsqueeze(4).is_err() && layout.unsqueeze(-5).is_err());
         assert!(layout.squeeze_all().shape().iter().all(|size| *size != 1));
-        assert_eq!(Model::of(&layout.squeeze_all()).places, model.places);
+        assert_eq!(Model::of(&layout.squeeze_all()).offsets, model.offsets);
     }
     assert!(Layout::contiguous(&[2]).unwrap().squeeze(0).unwrap_err().to_string().contains("size 2"));
     let full = Layout::contiguous(&[1; MAXIMUM_RANK]).unwrap();
@@ -181,12 +183,12 @@ fn diagonals() {
     for layout in layouts() {
         let model = Model::of(&layout);
         for offset in [0, 1, 2, 3, -1, -2, -3, -9, 9, isize::MIN, isize::MAX] {
-            let places: Vec<(usize, usize)> = (0..model.sizes[1])
+            let offsets: Vec<(usize, usize)> = (0..model.sizes[1])
                 .flat_map(|row| (0..model.sizes[2]).map(move |column| (row, column)))
                 .filter(|&(row, column)| column as isize - row as isize == offset)
                 .collect();
-            let wanted = model.view(&[model.sizes[0], places.len()], |index| {
-                vec![index[0], places[index[1]].0, places[index[1]].1]
+            let wanted = model.view(&[model.sizes[0], offsets.len()], |index| {
+                vec![index[0], offsets[index[1]].0, offsets[index[1]].1]
             });
             assert_eq!(Model::of(&layout.diagonal(offset, 1, 2).unwrap()), wanted, "{layout:?} {offset}");
         }
@@ -237,7 +239,7 @@ fn reshaped_where_strides_allow() {
     ];
     let mut copies = 0;
     for layout in layouts() {
-        let places = Model::of(&layout).places;
+        let offsets = Model::of(&layout).offsets;
         for sizes in shapes {
             let shape = Shape::new(sizes).unwrap();
             if shape.count() != layout.count() {
@@ -246,11 +248,11 @@ fn reshaped_where_strides_allow() {
             }
             match layout.reshape(&shape).unwrap() {
                 Some(view) => {
-                    assert_eq!(Model::of(&view), Model { sizes: sizes.to_vec(), places: places.clone() })
+                    assert_eq!(Model::of(&view), Model { sizes: sizes.to_vec(), offsets: offsets.clone() })
                 }
                 None => {
                     copies += 1;
-                    assert!(!any_strides_say(&places, sizes), "{layout:?} to {shape}");
+                    assert!(!any_strides_express(&offsets, sizes), "{layout:?} to {shape}");
                 }
             }
         }
@@ -260,19 +262,20 @@ fn reshaped_where_strides_allow() {
     assert!(error.contains("24 elements") && error.contains("5 for"), "{error}");
 }
 
-/// Whether some strides give these places: those of the neighbours of the first element are the only candidates.
-fn any_strides_say(places: &[usize], sizes: &[usize]) -> bool {
+/// Returns whether some strides give these offsets. The neighbours of the first element determine the only
+/// candidates.
+fn any_strides_express(offsets: &[usize], sizes: &[usize]) -> bool {
     let mut apart = vec![0isize; sizes.len()];
     let mut linear = 1;
     for (axis, &size) in sizes.iter().enumerate().rev() {
         if size > 1 {
-            apart[axis] = places[linear] as isize - places[0] as isize;
+            apart[axis] = offsets[linear] as isize - offsets[0] as isize;
         }
         linear *= size;
     }
-    indices(sizes).iter().zip(places).all(|(index, &place)| {
+    indices(sizes).iter().zip(offsets).all(|(index, &offset)| {
         let steps = index.iter().zip(&apart).map(|(&index, &apart)| index as isize * apart);
-        places[0] as isize + steps.sum::<isize>() == place as isize
+        offsets[0] as isize + steps.sum::<isize>() == offset as isize
     })
 }
 
