@@ -6,6 +6,7 @@
 use std::any::TypeId;
 use std::fmt;
 use std::ops::Deref;
+use std::sync::{Mutex, PoisonError};
 
 use super::cached_operation::{AppendOnlyMap, OperandKind};
 use super::evaluate::{broadcast, evaluate, evaluate_into, evaluate_one};
@@ -37,20 +38,26 @@ const OPERATION: &str = "a fused run";
 ///
 /// ```
 /// use selvedge::tensor::{Device, Fused, Tensor};
-/// let turn = Fused::with_outputs(|[x, y, angle]| {
-///     let (sin, cos) = (angle * 0.0 + 1.0, angle * 0.0); // A quarter of a turn.
-///     [x * cos - y * sin, x * sin + y * cos]
+/// let deviations = Fused::with_outputs(|[x, mean]| {
+///     let deviation = x - mean;
+///     [deviation, deviation.square()]
 /// });
-/// let x = Tensor::new([1.0f64, 2.0], &Device::cpu())?;
-/// let y = Tensor::new([0.0f64, 5.0], &Device::cpu())?;
-/// let [u, v] = turn.run_all((&x, &y, 1.57))?;
-/// assert_eq!((u.to_vec::<f64>()?, v.to_vec::<f64>()?), (vec![0.0, -5.0], vec![1.0, 2.0]));
+/// let x = Tensor::new([1.0f64, 2.0, 6.0], &Device::cpu())?;
+/// let [deviation, square] = deviations.run_all((&x, 3.0))?;
+/// assert_eq!(deviation.to_vec::<f64>()?, [-2.0, -1.0, 3.0]);
+/// assert_eq!(square.to_vec::<f64>()?, [4.0, 1.0, 9.0]);
 /// # Ok::<(), selvedge::Error>(())
 /// ```
 pub struct Fused<const INPUTS: usize, const OUTPUTS: usize = 1> {
     build: Box<Build<INPUTS, OUTPUTS>>,
     cache: AppendOnlyMap<(OperandKinds<INPUTS>, Stored<OUTPUTS>), Expression>,
+    /// The last expression that has its run's numbers as literals.
+    by_value: Mutex<Option<(ByValueKey<INPUTS, OUTPUTS>, Expression)>>,
 }
+
+/// Kinds of the operands, dtypes of the outputs, and the bits of the numbers.
+type ByValueKey<const INPUTS: usize, const OUTPUTS: usize> =
+    (OperandKinds<INPUTS>, Stored<OUTPUTS>, Vec<[u64; 2]>);
 
 type Build<const INPUTS: usize, const OUTPUTS: usize> =
     dyn for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS] + Send + Sync;
@@ -99,7 +106,11 @@ impl<const INPUTS: usize> Fused<INPUTS> {
     pub fn new(
         function: impl for<'g> Fn([Expr<'g>; INPUTS]) -> Expr<'g> + Send + Sync + 'static,
     ) -> Fused<INPUTS> {
-        Fused { build: Box::new(move |inputs| [function(inputs)]), cache: AppendOnlyMap::new() }
+        Fused {
+            build: Box::new(move |inputs| [function(inputs)]),
+            cache: AppendOnlyMap::new(),
+            by_value: Mutex::new(None),
+        }
     }
 
     /// Computes the output of these inputs, in the shape to which they broadcast.
@@ -118,7 +129,7 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
     pub fn with_outputs(
         function: impl for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS] + Send + Sync + 'static,
     ) -> Fused<INPUTS, OUTPUTS> {
-        Fused { build: Box::new(function), cache: AppendOnlyMap::new() }
+        Fused { build: Box::new(function), cache: AppendOnlyMap::new(), by_value: Mutex::new(None) }
     }
 
     fn expression(
@@ -131,12 +142,37 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
             (0..INPUTS).all(|at| key.0[at] == OperandKind::of(&operands[at]))
                 && (0..OUTPUTS).all(|at| key.1[at] == stored[at])
         };
-        with_values(operands, &stored, &self.build, || {
+        let cached = || {
             self.cache.find_or_add(same, || {
                 let kinds = operands.each_ref().map(OperandKind::of);
                 Ok(((kinds, stored), lower(&kinds, &[], &stored, &self.build)?))
             })
-        })
+        };
+        with_values(operands, cached, || self.by_value(operands, stored))
+    }
+
+    /// Returns the expression with these numbers as literals. It is lowered again only if the operands' kinds, the
+    /// outputs' dtypes or the numbers differ from those of the last such run.
+    #[cold]
+    fn by_value(
+        &self,
+        operands: &[TensorOperand<'_>; INPUTS],
+        stored: Stored<OUTPUTS>,
+    ) -> Result<Expression> {
+        let kinds = operands.each_ref().map(OperandKind::of);
+        let inputs = inputs(operands);
+        let key = (kinds, stored, inputs.numbers().iter().map(|number| bits(*number)).collect());
+        let last = || self.by_value.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, expression)) = &*last() {
+            if *known == key {
+                return Ok(expression.clone());
+            }
+        }
+        let expression = lower(&kinds, inputs.numbers(), &stored, &self.build)?;
+        let replaced = last().replace((key, expression.clone()));
+        // The old expression may be the last owner of its kernels, so it is dropped without the lock.
+        drop(replaced);
+        Ok(expression)
     }
 
     /// Computes the outputs of these inputs, each in the shape to which the inputs broadcast.
@@ -249,7 +285,8 @@ where
         let own = TypeId::of::<F>();
         let same = |key: &(TypeId, Vec<OperandKind>)| key.0 == own && key.1 == kinds;
         let make = || Ok(((own, kinds.to_vec()), lower(&kinds, &[], &[None], build)?));
-        run(&with_values(&operands, &[None], build, || CACHE.find_or_add(same, make))?, &operands)
+        let by_value = || lower(&kinds, inputs(&operands).numbers(), &[None], build);
+        run(&with_values(&operands, || CACHE.find_or_add(same, make), by_value)?, &operands)
     } else {
         // Made for this call alone, so the numbers may belong to it.
         run(&Lowered::Uncached(lower(&kinds, inputs(&operands).numbers(), &[None], build)?), &operands)
@@ -274,22 +311,29 @@ impl Deref for Lowered<'_> {
     }
 }
 
-/// The expression that is kept; where its result would not be that of the numbers' values, one that has the numbers as
-/// literals, and is not kept.
-fn with_values<'e, const INPUTS: usize, const OUTPUTS: usize>(
+/// Returns the cached expression, or the one with the numbers as literals if the cached one would not use their values.
+fn with_values<'e, const INPUTS: usize>(
     operands: &[TensorOperand<'_>; INPUTS],
-    stored: &Stored<OUTPUTS>,
-    build: &dyn for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS],
-    kept: impl FnOnce() -> Result<&'e Expression>,
+    cached: impl FnOnce() -> Result<&'e Expression>,
+    by_value: impl FnOnce() -> Result<Expression>,
 ) -> Result<Lowered<'e>> {
     if holds_all(operands)? {
-        let kept = kept()?;
-        if !kept.compares_by_value() {
-            return Ok(Lowered::Cached(kept));
+        let cached = cached()?;
+        if !cached.compares_by_value() {
+            return Ok(Lowered::Cached(cached));
         }
     }
-    let kinds = operands.each_ref().map(OperandKind::of);
-    lower(&kinds, inputs(operands).numbers(), stored, build).map(Lowered::Uncached)
+    by_value().map(Lowered::Uncached)
+}
+
+/// Returns the bits of a number. Numbers of one kind with equal bits are the same number.
+fn bits(number: Number) -> [u64; 2] {
+    match number {
+        Number::Bool(number) => [number.into(), 0],
+        Number::Integer(number) => [number as u64, (number >> 64) as u64],
+        Number::Real(number) => [number.to_bits(), 0],
+        Number::Complex(number) => [number.re.to_bits(), number.im.to_bits()],
+    }
 }
 
 /// Returns whether the numbers' dtypes, which are of the tensors', hold them.

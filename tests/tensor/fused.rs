@@ -1,5 +1,8 @@
 //! Fused functions: what they compute, what they are given, and that operations one by one give the same.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use selvedge::Error;
 use selvedge::fuse::Operation;
 use selvedge::tensor::{Device, Fused, Tensor, TensorOperand, fuse};
@@ -50,6 +53,26 @@ fn one_function_takes_any_dtypes_and_numbers() {
     assert!(matches!(f.run((1.0, 2.0)), Err(Error::InvalidArgument { .. })));
     let eight = ints.cast(DType::F8E4M3).unwrap();
     assert!(matches!(f.run([&eight, &eight]), Err(Error::DTypeMismatch { .. })));
+}
+
+#[test]
+fn a_number_that_its_dtype_does_not_hold_is_lowered_once() {
+    let lowerings = Arc::new(AtomicUsize::new(0));
+    let counter = lowerings.clone();
+    let is_below = Fused::new(move |[x, limit]| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        x.lt(limit)
+    });
+    let x = Tensor::new([1u8, 200], &Device::cpu()).unwrap();
+    let run =
+        |limit: i64| is_below.run((&x, limit)).unwrap().cast(DType::U8).unwrap().to_vec::<u8>().unwrap();
+    for _ in 0..3 {
+        assert_eq!(run(300), [1, 1]);
+    }
+    assert_eq!(lowerings.load(Ordering::Relaxed), 1);
+    assert_eq!(run(-1), [0, 0]);
+    assert_eq!(run(300), [1, 1]);
+    assert_eq!(lowerings.load(Ordering::Relaxed), 3);
 }
 
 #[test]
