@@ -1,7 +1,8 @@
-//! `.npy` files (and `.npz`, in `npz`): every element type there and back, every version of the header, and every kind of file that is refused.
+//! `.npy` files (and `.npz`, in `npz`): round trips of every element type, every version of the header, and
+//! every kind of refused file.
 //!
-//! The refused files are built here byte by byte, as a broken or foreign writer would leave them. Each must be answered with
-//! an error that names what was found and what was wanted.
+//! The tests build refused files byte by byte, as a broken or foreign writer would leave them. Each must
+//! return an error that names what was found and what was wanted.
 
 use std::path::PathBuf;
 
@@ -34,7 +35,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A file of this version around a header text and bytes of elements.
+/// Returns a file of this version with a header text and bytes of elements.
 fn file(version: u8, text: &str, elements: &[u8]) -> Vec<u8> {
     let mut bytes = b"\x93NUMPY".to_vec();
     bytes.extend([version, 0]);
@@ -51,7 +52,7 @@ fn dict(descr: &str, fortran: &str, shape: &str) -> String {
     format!("{{'descr': {descr}, 'fortran_order': {fortran}, 'shape': {shape}, }}    \n")
 }
 
-/// The error for these bytes, which must name the file.
+/// Returns the error for these bytes, which must name the file.
 fn refusal(name: &str, bytes: &[u8]) -> String {
     let scratch = Scratch::with(name, bytes);
     match npy::read(&scratch.0) {
@@ -127,7 +128,8 @@ fn every_element_type_there_and_back() {
 fn every_version_of_the_header() {
     let elements: Vec<u8> = [1.0f32, 2.0].iter().flat_map(|value| value.to_le_bytes()).collect();
     for version in 1..=3 {
-        // NumPy pads with spaces to 64 bytes; other writers pad otherwise, order the keys otherwise, or leave the last comma.
+        // NumPy pads with spaces to 64 bytes; other writers pad otherwise, reorder the keys, or omit the last
+        // comma.
         for text in [
             dict("'<f4'", "False", "(2,)"),
             "{\"shape\": (2,), \"fortran_order\": False, \"descr\": \"<f4\"}".to_owned(),
@@ -192,7 +194,7 @@ fn headers_that_numpy_reads_and_no_longer_writes() {
             }
         }
     }
-    // NumPy refuses these too, or they are no plain type of ours.
+    // NumPy refuses these too, or they are not plain types of this crate.
     for (descr, part) in [
         ("'>f4'", "big-endian"),
         ("'>d'", "big-endian"),
@@ -209,7 +211,7 @@ fn headers_that_numpy_reads_and_no_longer_writes() {
     for shape in ["(2LL,)", "(2l,)", "(L2,)", "(L,)", "(2 L,)", "(2.0L,)", "(-2L,)"] {
         assert_refused("long.npy", &file(1, &dict("'u1'", "False", shape), &[0; 2]), &["header"]);
     }
-    // A key that is no element type stays as it is.
+    // A key that is not an element type stays unchanged.
     let text = "{'descr': 'f4', 'fortran_order': False, 'shape': (1,), }";
     let padded = format!("{text}{}\n", " ".repeat(64));
     let scratch = Scratch::with("padded.npy", &file(2, &padded, &1.5f32.to_le_bytes()));
@@ -306,7 +308,7 @@ fn elements_that_are_not_taken() {
 
 #[test]
 fn headers_that_lie() {
-    // The promised sizes are never allocated: the file's length is asked first.
+    // The reader checks the file's length first and never allocates the claimed sizes.
     let huge = file(1, &dict("'<f8'", "False", "(1000000, 1000000)"), &[0; 8]);
     assert_refused(
         "huge.npy",
@@ -372,7 +374,7 @@ fn headers_that_are_no_dict() {
 
 #[test]
 fn every_byte_of_the_header_may_be_wrong() {
-    // Nothing but an error or an array may come of it, in little time and memory.
+    // The result must be an error or an array, in little time and memory.
     let whole = file(1, &dict("'<f4'", "False", "(2, 3)"), &[0; 24]);
     let scratch = Scratch::new("flipped.npy");
     for position in 0..whole.len() - 24 {
@@ -429,7 +431,7 @@ fn elements_as_they_lie() {
         assert_eq!((first, second), ([1, 4, 2, 5], [3, 6]));
         assert!(elements.read(&mut [0]).unwrap_err().to_string().contains("columns.npy"));
     }
-    // SAFETY: nobody else knows the file.
+    // SAFETY: no other code knows the file.
     assert_eq!(unsafe { columns.map() }.unwrap()[..], [1, 4, 2, 5, 3, 6]);
     let empty = Scratch::with("empty_map.npy", &file(1, &dict("'|i1'", "False", "(0,)"), &[]));
     // SAFETY: as above.

@@ -1,4 +1,4 @@
-//! `.npz` files: every element type there and back, and archives that are damaged or lie.
+//! `.npz` files: round trips of every element type, and damaged or inconsistent archives.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use zip::write::SimpleFileOptions;
 
 use super::{Scratch, dict, file};
 
-/// Bytes that look random, of which some repeat.
+/// Pseudorandom bytes, some of which repeat.
 fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|k| (k * k / 7 % 251) as u8 & if k % 5 == 0 { 0 } else { 0xff }).collect()
 }
@@ -115,7 +115,7 @@ fn members_that_are_no_arrays_or_lie() {
         let text = message(found.array(name));
         assert!(text.contains(part) && text.contains(&format!("lies.npz: {name}.npy")), "{text}");
     }
-    // A directory that says that 20 bytes of a header's member are 8 TB.
+    // A directory that states 8 TB for the 20 bytes of a header's member.
     let scratch = archive("bomb.npz", &members[3..4], CompressionMethod::Deflated);
     let mut bytes = std::fs::read(&scratch.0).unwrap();
     let entry = bytes.windows(4).position(|four| four == b"PK\x01\x02").unwrap();
@@ -125,7 +125,7 @@ fn members_that_are_no_arrays_or_lie() {
     assert!(text.contains("4026531840") && text.contains("1032"), "{text}");
 }
 
-/// The fields that the directory gives a member of.
+/// The fields of a member in the directory.
 struct Listed {
     name: &'static str,
     start: usize,
@@ -134,7 +134,7 @@ struct Listed {
     sum: u32,
 }
 
-/// An archive of these bytes and a directory that says of them what it wants.
+/// Returns an archive of these bytes with any directory.
 fn listed(bytes: &[u8], members: &[Listed]) -> Vec<u8> {
     let mut archive = bytes.to_vec();
     for Listed { name, start, packed, length, sum } in members {
@@ -158,7 +158,7 @@ fn listed(bytes: &[u8], members: &[Listed]) -> Vec<u8> {
     archive
 }
 
-/// The part of an archive that is one stored member.
+/// Returns the bytes of one stored member.
 fn stored(name: &str, bytes: &[u8], sum: u32) -> Vec<u8> {
     let mut part = b"PK\x03\x04\x14\0\0\0\0\0\0\0\0\0".to_vec();
     part.extend(sum.to_le_bytes());
@@ -171,7 +171,7 @@ fn stored(name: &str, bytes: &[u8], sum: u32) -> Vec<u8> {
     part
 }
 
-/// The checksum of zip archives.
+/// Returns the checksum of zip archives.
 fn sum(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0u32, |sum, byte| {
         (0..8).fold(sum ^ u32::from(*byte), |sum, _| sum >> 1 ^ if sum & 1 == 1 { 0xedb8_8320 } else { 0 })
@@ -184,7 +184,7 @@ fn members_share_no_bytes_and_have_one_name() {
     let sum = sum(&array);
     let one = stored("x.npy", &array, sum);
     let two = [one.clone(), stored("y.npy", &array, sum)].concat();
-    // A member whose stored bytes hold another one.
+    // A member whose stored bytes contain another one.
     let inner = [array.clone(), stored("y.npy", &array, sum)].concat();
     let nested = stored("x.npy", &inner, 0);
     let of = |name, start| Listed { name, start, packed: array.len(), length: array.len(), sum };
@@ -195,7 +195,7 @@ fn members_share_no_bytes_and_have_one_name() {
         ("one", listed(&one, &[of("x.npy", 0)]), 1),
         ("two", listed(&two, &[of("x.npy", 0), of("y.npy", one.len())]), 2),
         ("in another order", listed(&two, &[of("y.npy", one.len()), of("x.npy", 0)]), 2),
-        // Bytes that no member has do no harm, in front (a self-extracting archive) or between.
+        // Bytes that belong to no member are harmless, in front (a self-extracting archive) or between.
         ("a gap in front", listed(&two, &[of("y.npy", one.len())]), 1),
         ("no member", listed(&[], &[]), 0),
     ];
@@ -263,13 +263,14 @@ fn files_that_are_no_archives() {
     assert!(message(NpzFile::open("/no/such/selvedge.npz")).contains("no such file"));
 }
 
-/// Whatever happens, it is an error or the array: no panic, and little memory.
+/// Returns whether reading gives the array. Otherwise it must give an error, without a panic and with little
+/// memory.
 fn read_everything(scratch: &Scratch, wanted: &[u8]) -> bool {
     let Ok(mut found) = NpzFile::open(&scratch.0) else { return false };
     let mut all = true;
     for name in found.names() {
         match found.array(&name).and_then(|array| array.read()) {
-            // The checksum says that the elements are right; the header alone could be another's.
+            // The checksum covers the elements; the header alone could be another's.
             Ok(array) => all &= array.as_bytes() == wanted,
             Err(_) => all = false,
         }
@@ -299,7 +300,7 @@ fn archives_that_are_damaged_anywhere() {
                 refused += u32::from(!read_everything(&damaged, &elements));
             }
         }
-        // Of the elements and most fields every bit matters; dates and the like do not.
+        // Every bit of the elements and of most fields matters; dates and similar fields do not.
         assert!(refused as usize > whole.len(), "{refused} of {}", whole.len());
     }
 }

@@ -1,4 +1,4 @@
-//! Arrays of any dtype and layout, runs of an expression on them on the CPU, and the comparison of two runs' memory.
+//! Arrays of any dtype and layout, CPU runs of an expression on them, and the comparison of two runs' memory.
 
 use selvedge::driver::Stream;
 use selvedge::fuse::{DeviceInput, DeviceOutput, Expression, HostInput, HostOutput, Number};
@@ -14,7 +14,7 @@ pub struct Array {
     pub bytes: Vec<u8>,
 }
 
-/// Every offset of a layout, in row-major order.
+/// Returns every offset of a layout, in row-major order.
 pub fn offsets(layout: &Layout) -> Vec<usize> {
     let mut offsets = vec![layout.offset() as isize];
     for (&size, &stride) in layout.shape().iter().zip(layout.strides()) {
@@ -27,10 +27,10 @@ pub fn offsets(layout: &Layout) -> Vec<usize> {
 }
 
 impl Array {
-    /// Values in turn, from the `start`th on.
+    /// Creates an array of cycling values, starting with the `start`th.
     pub fn new(dtype: DType, layout: Layout, values: &[Value], start: usize) -> Array {
         let size = dtype.size();
-        // A little more memory than the layout needs, to see what is touched.
+        // More memory than the layout needs, to detect stray writes.
         let mut bytes = vec![0xA5; (layout.end() + 3) * size];
         for (index, offset) in offsets(&layout).into_iter().enumerate() {
             let value = values[(start + index) % values.len()];
@@ -53,7 +53,7 @@ impl Array {
     }
 }
 
-/// Bytes at a start that suits any element.
+/// Copies bytes to an address that is aligned for any element.
 pub fn aligned(bytes: &[u8]) -> Vec<u128> {
     let mut words = vec![0u128; bytes.len().div_ceil(16) + 1];
     bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
@@ -114,7 +114,8 @@ pub fn on_host(expression: &Expression, inputs: &[Array], scalars: &[Number], ou
     }
 }
 
-/// That two runs left the same memory: elements equal up to NaN's bits, everything else untouched.
+/// Asserts that two runs left the same memory: elements are equal up to the bits of NaN, and everything else
+/// is unchanged.
 pub fn assert_same(what: &str, left: &[Array], right: &[Array], before: &[Array]) {
     for ((left, right), before) in left.iter().zip(right).zip(before) {
         let size = left.dtype.size();

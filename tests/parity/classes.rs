@@ -1,12 +1,12 @@
-//! Ways in which operands lie.
+//! Memory layouts of operands.
 
 use selvedge::types::{Layout, Slice};
 
-/// A name, and the layout of operand `k` (the last is the output) in memory of its own.
+/// A name, and the layout of operand `k` (the last is the output) in its own memory.
 pub struct Class {
     pub name: &'static str,
     pub layout: fn(usize, Role) -> Layout,
-    /// Whether special values meet in all combinations there.
+    /// True if special values occur in all combinations.
     pub crossed: bool,
 }
 
@@ -20,7 +20,7 @@ fn contiguous(sizes: &[usize]) -> Layout {
     Layout::contiguous(sizes).expect("a layout")
 }
 
-/// Contiguous from the `offset`th element on.
+/// A contiguous layout that starts at element `offset`.
 fn shifted(sizes: &[usize], offset: usize) -> Layout {
     let strides = contiguous(sizes);
     Layout::strided(sizes, strides.strides(), offset).expect("a layout")
@@ -106,7 +106,7 @@ pub const CLASSES: &[Class] = &[
     },
     Class {
         name: "rows_apart",
-        // Rows of whole vectors that begin where no vector does.
+        // Rows of whole vectors that start unaligned.
         layout: |k, role| match role {
             Role::Input if k % 2 == 0 => contiguous(&[5, 17]).narrow(1, 0, 16).expect("a view"),
             _ => contiguous(&[5, 16]),

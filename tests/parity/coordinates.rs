@@ -1,4 +1,4 @@
-//! Indices and positions: what they are is the outputs' shape alone, however the operands lie.
+//! Indices and positions depend only on the outputs' shape, for every layout of the operands.
 
 use selvedge::fuse::{Expression, Graph, HostOutput};
 use selvedge::types::{DType, Layout};
@@ -13,7 +13,7 @@ use crate::common::suite::Test;
 pub fn tests() -> Vec<Test> {
     let mut tests = Vec::new();
     for class in CLASSES {
-        // Wide, narrow and narrowest lanes.
+        // The widest, a narrow and the narrowest lane.
         for dtype in [DType::I64, DType::I32, DType::F16, DType::U8, DType::C128] {
             tests.push(Test::new(format!("coordinates::{dtype}::{}", class.name), move || {
                 run(class, dtype);
@@ -32,7 +32,7 @@ pub fn tests() -> Vec<Test> {
     tests
 }
 
-/// Position, first and last index, and the position beside an input.
+/// Returns an expression of the position, the first and last index, and the position beside an input.
 fn expression(dtype: DType, rank: usize) -> Expression {
     let graph = Graph::new();
     let mut outputs = vec![graph.position().cast(dtype)];
@@ -45,7 +45,7 @@ fn expression(dtype: DType, rank: usize) -> Expression {
 
 fn run(class: &Class, dtype: DType) {
     let layout = |role| (class.layout)(0, role);
-    // Each output in its own way where the class has several.
+    // Each output has a layout of its own if the class has several.
     let outputs = |count: usize| (0..count).map(|_| (class.layout)(1, Role::Output)).collect::<Vec<_>>();
     let shape = *outputs(1)[0].shape();
     let expression = expression(dtype, shape.rank());
@@ -91,7 +91,7 @@ fn run(class: &Class, dtype: DType) {
     }
 }
 
-/// A run that is cut into several launches goes on counting.
+/// A run that is split into several launches continues the numbering.
 fn far() {
     let graph = Graph::new();
     let expression = graph.expression(&[graph.position(), graph.index(0)]).expect("an expression");

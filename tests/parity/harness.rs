@@ -1,4 +1,4 @@
-//! Runs an expression as the PTX that a device would get, through the interpreter; and the device, where there is one.
+//! Runs an expression as its PTX, through the interpreter, and on a device if there is one.
 
 use std::sync::OnceLock;
 
@@ -10,7 +10,7 @@ use super::arrays::Array;
 use super::interpreter::{Kernel, Memory};
 use super::schedule::Schedule;
 
-/// Runs the PTX that a device would get. Scalars of the run are not given: expressions here hold their numbers.
+/// Runs the PTX for a device. The run passes no scalars: expressions here contain their numbers.
 pub fn as_ptx(
     expression: &Expression,
     inputs: &[Array],
@@ -20,7 +20,7 @@ pub fn as_ptx(
     run(expression, inputs, outputs, capability, &[])
 }
 
-/// As above, where for each pair the input is the memory of the output.
+/// Runs the PTX like [`as_ptx`], with the memory of an output as the input of each pair.
 pub fn in_place(
     expression: &Expression,
     inputs: &[Array],
@@ -62,7 +62,8 @@ fn run(
     texts
 }
 
-/// Runs the launches of a reduction or a scan, whose scratch memory begins as bytes of `scratch`, in this order.
+/// Runs the launches of a reduction or a scan in this order, with scratch memory that starts as bytes of
+/// `scratch`.
 pub fn run_reduction(
     explanation: ReductionExplanation,
     inputs: &[Array],
@@ -94,7 +95,7 @@ pub fn run_reduction(
     texts
 }
 
-/// A stream of the first device, or why there is none.
+/// Returns a stream of the first device, or the reason that there is none.
 pub fn device() -> Result<&'static Stream, &'static Error> {
     static STREAM: OnceLock<Result<Stream, Error>> = OnceLock::new();
     STREAM.get_or_init(|| Device::new(0)?.stream()).as_ref()

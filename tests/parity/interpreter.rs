@@ -1,24 +1,25 @@
-//! Runs the PTX that the compiler writes, on the CPU, thread by thread: assembling proves nothing about meaning.
+//! An interpreter of the generated PTX on the CPU, thread by thread. Assembling a kernel proves nothing about
+//! its meaning.
 //!
-//! It knows the used subset and nothing of how the text came about. Whatever it does not know, a register read before it
-//! was written, an access outside of the memory it was given or not aligned to its width, and a thread that does not
-//! end are failures. Which thread goes on when is [`schedule`](super::schedule)'s; a thread that ends before a barrier that
-//! others wait at, and bytes of shared memory that one thread writes and another touches with no barrier between, or that
-//! nobody wrote, are failures too.
+//! It implements the used subset of PTX and knows nothing of the generator. It fails on an unknown
+//! instruction, a read of an unwritten register, an access that is unaligned or outside the kernel's memory,
+//! and a thread that does not end. [`schedule`](super::schedule) chooses the order of threads. The
+//! interpreter also fails on a thread that ends before a barrier at which others wait, on shared memory that
+//! one thread writes and another accesses without a barrier between, and on uninitialized shared memory.
 
 use std::collections::HashMap;
 
 pub use super::memory::Memory;
 use super::memory::{SHARED, Shared};
 
-/// Why a thread stopped.
+/// The reason for which a thread stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
     /// At the barrier in this line.
     Barrier(usize),
-    /// Behind the shuffle in this line.
+    /// After the shuffle in this line.
     Shuffle(usize),
-    /// It jumped back, as one that waits for another block does, or others shall go on before it does.
+    /// It jumped back, like a thread that waits for another block, or others should run before it continues.
     Pause,
     End,
 }
@@ -32,8 +33,8 @@ pub struct Thread {
     pub registers: Vec<Option<u64>>,
 }
 
-/// The value of the thread so much further on in the warp, its own where there is none; or of the one in this lane of each
-/// segment, whose lanes have the same bits of the mask.
+/// The operands of a shuffle: from the thread so many lanes further in the warp, or itself if there is none;
+/// or from this lane of each segment, whose lanes have the same bits of the mask.
 #[derive(Debug, Clone)]
 pub struct Shuffle {
     pub result: usize,
@@ -83,20 +84,20 @@ enum Action {
         offset: u64,
         bytes: usize,
     },
-    /// Two registers as the halves of one of twice their bits.
+    /// Two registers as the halves of a register of twice the width.
     Pack {
         result: usize,
         halves: [usize; 2],
         bits: u32,
     },
-    /// The halves of a register, of so many bits each.
+    /// The halves of a register, with their width in bits.
     Unpack {
         results: [usize; 2],
         whole: usize,
         bits: u32,
     },
     Shuffle(Shuffle),
-    /// Adds to memory and gives what was there.
+    /// Adds to memory and returns the old value.
     Add {
         result: usize,
         address: usize,
@@ -112,7 +113,7 @@ struct Line {
     action: Action,
 }
 
-/// A kernel, read.
+/// A parsed kernel.
 pub struct Kernel {
     lines: Vec<Line>,
     registers: usize,
@@ -121,7 +122,7 @@ pub struct Kernel {
     pub most_threads: u32,
 }
 
-/// Places of the parameters in one block, as the text declares them.
+/// Returns the offsets of the parameters in one block, as the text declares them.
 fn parameters(header: &str) -> (HashMap<String, usize>, usize) {
     let (mut places, mut end) = (HashMap::new(), 0usize);
     for declaration in header.split(".param").skip(1) {
@@ -146,7 +147,7 @@ struct Reader {
     /// Names by scope, innermost last.
     scopes: Vec<HashMap<String, usize>>,
     registers: usize,
-    /// The name of the one variable in shared memory, and its bytes.
+    /// The name and size of the variable in shared memory.
     shared: Option<(String, usize)>,
 }
 
@@ -183,7 +184,7 @@ impl Reader {
     }
 }
 
-/// Operands separated by commas, with `{…}` and `[…]` kept whole.
+/// Splits operands at commas, and keeps `{…}` and `[…]` whole.
 fn operands(text: &str) -> Vec<String> {
     let (mut found, mut depth, mut current) = (Vec::new(), 0, String::new());
     for letter in text.chars() {
@@ -274,24 +275,24 @@ impl Kernel {
         Kernel { lines, registers: reader.registers, parameter_bytes, shared_bytes, most_threads }
     }
 
-    /// A thread at its beginning.
+    /// Creates a thread at its beginning.
     pub fn begin(&self, block: u32, index: u32) -> Thread {
         Thread { block, index, at: 0, registers: vec![None; self.registers] }
     }
 
-    /// Whether threads of a block meet.
+    /// Returns whether the threads of a block synchronize.
     pub fn meets(&self) -> bool {
         self.lines.iter().any(|line| matches!(line.action, Action::Barrier | Action::Shuffle(_)))
     }
 
-    /// The shuffle in this line.
+    /// Returns the shuffle in this line.
     pub fn shuffle(&self, at: usize) -> &Shuffle {
         let Action::Shuffle(shuffle) = &self.lines[at].action else { panic!("a shuffle") };
         shuffle
     }
 
-    /// Runs a thread to where it meets the others of its block, or its end, or where it pauses: when it jumps back, and
-    /// behind an access that other blocks see where `pauses` says so.
+    /// Runs a thread until it synchronizes, ends, or pauses: at a jump back and, if `pauses` allows, after an
+    /// access that other blocks see.
     pub fn thread(
         &self,
         thread: &mut Thread,
@@ -404,7 +405,7 @@ impl Kernel {
 }
 
 fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic: &str, rest: &str) -> Action {
-    // Threads run in turn, so no access is torn or late.
+    // Threads run one at a time, so no access is torn.
     let volatile = mnemonic.contains(".volatile.");
     let parts: Vec<&str> = mnemonic.split('.').filter(|part| *part != "volatile").collect();
     let kind = parts[parts.len() - 1];
@@ -493,7 +494,7 @@ fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic: &str, rest
     }
 }
 
-/// That a vector's width is what the mnemonic says.
+/// Checks that a vector has the width that the mnemonic states.
 fn check_width(parts: &[&str], found: usize) {
     let said = parts
         .iter()

@@ -1,9 +1,9 @@
-//! Parity of the elementwise compiler: each operation, for each dtype and each way in which operands lie, on the CPU against
-//! a reference written apart from it, its PTX through an interpreter against the CPU bit for bit, and, where there is
-//! a device, what that computes against the CPU bit for bit.
+//! Parity tests of the elementwise compiler. Each operation is tested for each dtype and each layout of
+//! operands: on the CPU against an independent reference, its PTX in an interpreter against the CPU bit for
+//! bit, and on a device, if there is one, against the CPU bit for bit.
 //!
-//! `SELVEDGE_PTX_OUT=folder` writes every kernel's text there, once each, for `scripts/check_fuse.py`, which assembles them.
-//! `--time` prints the table's times instead; see `timing`.
+//! `SELVEDGE_PTX_OUT=folder` writes every kernel's text there once, for `scripts/check_fuse.py`, which
+//! assembles them. `--time` prints times instead; see `timing`.
 
 mod arrays;
 mod classes;

@@ -1,13 +1,13 @@
-//! The memory of kernels that are interpreted: what they were given, and what the threads of a block share.
+//! The memory of interpreted kernels: global regions, and the shared memory of a block.
 
-/// Memory that a kernel may touch: regions with the addresses that they pretend to have.
+/// The memory that a kernel may access: regions with simulated addresses.
 #[derive(Default)]
 pub struct Memory {
     regions: Vec<(u64, Vec<u8>)>,
 }
 
 impl Memory {
-    /// Adds a region; its address is a multiple of 256.
+    /// Adds a region at an address that is a multiple of 256.
     pub fn add(&mut self, bytes: Vec<u8>) -> u64 {
         let address = (self.regions.len() as u64 + 1) << 40;
         self.regions.push((address, bytes));
@@ -33,10 +33,10 @@ impl Memory {
     }
 }
 
-/// Where shared memory pretends to be: not at 0, as its place is the assembler's.
+/// The simulated address of shared memory. It is not 0, because the assembler chooses it.
 pub const SHARED: u64 = 1024;
 
-/// A byte of shared memory: who touched it last in this phase, and how.
+/// A byte of shared memory: the last thread that accessed it in this phase, and its access.
 #[derive(Clone, Copy, Default)]
 struct Cell {
     byte: u8,

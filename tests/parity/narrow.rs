@@ -1,5 +1,5 @@
-//! Functions of f16 and bf16 at every number that there is, beside the same of f64, which `vectors` holds against results
-//! of higher precision.
+//! Functions of f16 and bf16 for every number, compared with f64 functions, which `vectors` compares with
+//! higher precision.
 
 use selvedge::fuse::{Graph, HostInput, HostOutput, Operation};
 use selvedge::types::{DType, Layout};
@@ -10,7 +10,7 @@ use super::pure::SIDE;
 use super::value::{Value, read, same};
 use crate::common::suite::{Test, detail};
 
-/// Those whose result is not the rounded one everywhere, of one operand.
+/// Returns the unary operations whose result is not correctly rounded everywhere.
 fn operations() -> impl Iterator<Item = Operation> {
     Operation::ALL.iter().copied().filter(|operation| {
         operation.arity() == 1 && operation.ulp() > 0 && operation.dtypes().contains(DType::F16)
@@ -26,7 +26,7 @@ pub fn tests() -> Vec<Test> {
                 detail(|| {
                     format!("{} {dtype}: {worst:.3} units in the last place at {at:e}", operation.name())
                 });
-                // As the list says.
+                // As the operation list states.
                 assert!(worst <= 1.0, "{worst} units in the last place at {at:e}");
                 Ok(())
             }));
@@ -42,7 +42,7 @@ pub fn tests() -> Vec<Test> {
     tests
 }
 
-/// The approximations of a device may be off to either side, and the rounded results are the CPU's.
+/// A device's approximations may err to either side, and the rounded results equal the CPU's.
 fn at_either_end(operation: Operation, dtype: DType) {
     let graph = Graph::new();
     let expression =
@@ -73,7 +73,7 @@ fn at_either_end(operation: Operation, dtype: DType) {
     }
 }
 
-/// The largest error in units in the last place of the exact result, and where.
+/// Returns the largest error in units in the last place of the exact result, and its argument.
 fn worst(operation: Operation, dtype: DType) -> (f64, f64) {
     let graph = Graph::new();
     let x = graph.input(dtype);
@@ -106,13 +106,14 @@ fn worst(operation: Operation, dtype: DType) -> (f64, f64) {
             continue;
         }
         assert!(found.is_sign_negative() == wanted.is_sign_negative(), "{x:e}: {found} for {wanted}");
-        // Past the largest number by half a unit it is infinite.
+        // Half a unit past the largest number is infinite.
         if found.is_infinite() || wanted.is_infinite() {
             let limit = largest + 0.25 * 2f64.powi(largest.log2().floor() as i32 + 1 - bits);
             assert!(wanted.abs() >= limit && found.abs() >= largest, "{x:e}: {found} for {wanted}");
             continue;
         }
-        // Its error is relative to 1 near its zeros below 0, where what cancels is right to more bits than f16 has.
+        // The error is relative to 1 near its zeros below 0, where the cancelled terms are correct to more
+        // bits than f16 has.
         if operation == Operation::Lgamma && x < 0.0 && wanted.abs() < 0.25 {
             let error = (found - wanted).abs();
             assert!(

@@ -1,4 +1,5 @@
-//! Normally distributed numbers beside the quantile in higher precision (`tests/data/fuse/normal.txt`), and PTX beside the CPU.
+//! Normally distributed numbers compared with the quantile in higher precision
+//! (`tests/data/fuse/normal.txt`), and PTX compared with the CPU.
 
 use selvedge::fuse::{Expression, Graph};
 use selvedge::types::{DType, Layout};
@@ -10,7 +11,7 @@ use crate::common::suite::{Test, detail};
 
 const VECTORS: &str = include_str!("../data/fuse/normal.txt");
 
-/// What the documents say.
+/// The documented bound.
 const MOST_ULP: f64 = 3.0;
 
 pub fn tests() -> Vec<Test> {
@@ -39,7 +40,7 @@ fn expression(bits: DType) -> Expression {
     graph.expression(&[graph.input(bits).normal()]).expect("an expression")
 }
 
-/// Of these words, on the CPU.
+/// Returns the normal numbers of these words, computed on the CPU.
 fn of(bits: DType, dtype: DType, words: &[u64]) -> Vec<f64> {
     let layout = Layout::contiguous(&[words.len()]).expect("a layout");
     let values: Vec<Value> = words.iter().map(|&word| Value::Integer(word.into())).collect();
@@ -86,7 +87,7 @@ fn order(bits: DType, dtype: DType) {
     words.extend((0..2000).flat_map(|k| [k, all / 2 - k, all / 2 + 1 + k, all - k]));
     words.sort_unstable();
     let numbers = of(bits, dtype, &words);
-    // Neighbours a unit of the last place apart may be rounded past each other, by no more than the error.
+    // Rounding may exchange neighbours that are a unit in the last place apart, by no more than the error.
     let slack = if width == 32 { 2e-6 } else { 4e-15 };
     assert!(numbers.windows(2).all(|pair| pair[0] <= pair[1] + slack * pair[1].abs()));
     let mirrored: Vec<u64> = words.iter().map(|word| !word & all).collect();

@@ -1,4 +1,5 @@
-//! A test for each operation, dtype and class of layouts, made from the list itself; and casts between all dtypes.
+//! Tests of each operation, dtype and class of layouts, generated from the operation list, and of casts
+//! between all dtypes.
 
 use selvedge::fuse::{Expression, Graph, Operation};
 use selvedge::types::DType;
@@ -40,11 +41,11 @@ pub fn tests() -> Vec<Test> {
     tests
 }
 
-/// Values of operand `k` of `count`: where they are crossed, the first changes fastest.
+/// Returns the values of operand `k` of `count`. In crossed classes the first operand changes fastest.
 fn values(class: &Class, dtype: DType, k: usize, count: usize) -> Vec<Value> {
     let special = special(dtype);
     if !class.crossed {
-        // Rotated and in steps that have no factor in common with most lengths.
+        // Rotated, in steps that share no factor with most lengths.
         return (0..special.len() * 11)
             .map(|at| special[(at * (2 * k + 1) + 5 * k) % special.len()])
             .collect();
@@ -93,7 +94,7 @@ fn run(operation: Operation, dtype: DType, class: &Class) {
         for (index, found) in after[0].element_bytes().into_iter().enumerate() {
             let operands: Vec<Value> = operands.iter().map(|values| values[index]).collect();
             let wanted = reference::apply(operation, dtype, &operands);
-            // The reference's own error, where it is no wider.
+            // The tolerance is the reference's own error, if that is no larger.
             let slack = u32::from(operation.ulp() > 0 && matches!(dtype, DType::F64 | DType::C128));
             assert_close(signature.result, found, wanted, operation.ulp() + slack, || {
                 format!("{}({operands:?}) in {dtype}", operation.name())
@@ -102,7 +103,7 @@ fn run(operation: Operation, dtype: DType, class: &Class) {
     }
 }
 
-/// An element of any dtype to start from.
+/// Returns an initial element of any dtype.
 fn zero(dtype: DType, blank: [Value; 1]) -> [Value; 1] {
     match dtype {
         _ if dtype.is_storage_only() => blank,
@@ -116,12 +117,12 @@ fn dtypes_of(expression: &Expression) -> Vec<DType> {
     expression.inputs().iter().chain(expression.outputs()).copied().collect()
 }
 
-/// Runs on the CPU, as PTX for the oldest devices and for newer ones, and on a device where there is one; gives the CPU's
-/// result.
+/// Runs on the CPU, as PTX for the oldest and for newer devices, and on a device if there is one. Returns the
+/// CPU's result.
 pub fn check(expression: &Expression, inputs: &[Array], before: &[Array], assemble: bool) -> Vec<Array> {
     let mut on_cpu = before.to_vec();
     on_host(expression, inputs, &[], &mut on_cpu);
-    // Whatever rounds to bf16 is another text on newer devices.
+    // Rounding to bf16 has another text on newer devices.
     let both = dtypes_of(expression).contains(&DType::BF16) || dtypes_of(expression).len() > 4;
     for capability in if both { &[(6, 0), (9, 0)][..] } else { &[(6, 0)] } {
         let mut on_device = before.to_vec();
@@ -179,7 +180,7 @@ fn cast(from: DType, to: DType, class: &Class) {
     }
 }
 
-/// Equal, or within so many units in the last place of what is wanted.
+/// Asserts equality, or an error within `ulp` units in the last place.
 pub fn assert_close(dtype: DType, found: &[u8], wanted: Value, ulp: u32, what: impl Fn() -> String) {
     let mut bytes = vec![0; dtype.size()];
     write(dtype, wanted, &mut bytes);

@@ -1,4 +1,5 @@
-//! What the used PTX instructions compute, from NVIDIA's "Parallel Thread Execution ISA", on the bits of their registers.
+//! The semantics of the used PTX instructions on register bits, from NVIDIA's "Parallel Thread Execution
+//! ISA".
 
 use std::cell::Cell;
 
@@ -38,18 +39,18 @@ fn ow(x: i32) -> u64 {
 }
 
 thread_local! {
-    /// To which side approximations are off: up, down, or with 0 one as often as the other.
+    /// The direction in which approximations err: up, down, or with 0 alternating.
     pub static SIDE: Cell<f64> = const { Cell::new(0.0) };
 }
 
-/// An approximation of an instruction's result that is as far off as it may be.
+/// Returns an instruction's result with the largest error that the approximation may have.
 fn off(operands: [u64; 4], exact: f64, relative: f64) -> f32 {
     let other = if operands[0] >> 16 & 1 == 0 { 1.0 } else { -1.0 };
     let side = SIDE.with(|side| if side.get() == 0.0 { other } else { side.get() });
     if exact.is_finite() { (exact + exact.abs() * relative * side) as f32 } else { exact as f32 }
 }
 
-/// The lesser number of two; -0 is below 0.
+/// Returns the smaller of two numbers; -0 is below 0.
 fn lesser<T: Copy>(a: T, b: T, nan: impl Fn(T) -> bool, order: std::cmp::Ordering) -> T {
     match () {
         () if nan(a) => b,
@@ -59,7 +60,7 @@ fn lesser<T: Copy>(a: T, b: T, nan: impl Fn(T) -> bool, order: std::cmp::Orderin
     }
 }
 
-/// The largest f32 whose magnitude is not above that of `x`.
+/// Returns the largest f32 whose magnitude is at most that of `x`.
 fn towards_zero(x: f64) -> f32 {
     let mut near = x as f32;
     while f64::from(near).abs() > x.abs() {
@@ -68,7 +69,7 @@ fn towards_zero(x: f64) -> f32 {
     near
 }
 
-/// As above, of an integer, by its highest 24 bits.
+/// Rounds an integer towards zero, to its highest 24 bits.
 fn integer_towards_zero(x: i128) -> f32 {
     let magnitude = x.unsigned_abs();
     let excess = (128 - magnitude.leading_zeros()).saturating_sub(24);
@@ -167,7 +168,7 @@ fn float(mnemonic: &str) -> Option<Pure> {
         "rsqrt.approx.ftz.f32" => |a| of(off(a, 1.0 / f64::from(f(a[0])).sqrt(), 2f64.powf(-23.5))),
         "rcp.approx.ftz.f32" => |a| of(off(a, 1.0 / f64::from(f(a[0])), 2f64.powi(-24))),
         "ex2.approx.ftz.f32" => |a| {
-            // What is subnormal counts as 0, before and after.
+            // Subnormal numbers count as 0, before and after.
             let flushed = |x: f32| if x.abs() < f32::MIN_POSITIVE { 0.0 } else { x };
             let exact = f64::from(flushed(f(a[0]))).exp2();
             of(flushed(if exact == 1.0 { 1.0 } else { off(a, exact, 2f64.powi(-22)) }))

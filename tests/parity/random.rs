@@ -1,5 +1,5 @@
-//! Random expressions over random dtypes and layouts: the CPU against the PTX, and both against themselves in other
-//! layouts.
+//! Random expressions over random dtypes and layouts: the CPU against the PTX, and each against itself in
+//! other layouts.
 
 use selvedge::fuse::{Expr, Expression, Graph, Operation};
 use selvedge::types::{DType, Layout, Slice};
@@ -9,7 +9,7 @@ use super::operations::check;
 use super::value::{Value, same, special};
 use crate::common::suite::Test;
 
-/// Numbers that look random: a linear congruential generator's upper half.
+/// Pseudorandom numbers: the upper half of a linear congruential generator.
 struct Numbers(u64);
 
 impl Numbers {
@@ -35,12 +35,12 @@ pub fn tests() -> Vec<Test> {
     tests
 }
 
-/// A dtype that is more than storage: all but the 8-bit floats, which come last.
+/// Returns a dtype other than the 8-bit floats, which come last.
 fn dtype(numbers: &mut Numbers) -> DType {
     DType::ALL[numbers.below(15)]
 }
 
-/// An expression of a dozen operations on up to three inputs, with several outputs.
+/// Returns an expression of a dozen operations on up to three inputs, with several outputs.
 fn expression(numbers: &mut Numbers, inputs: &[DType]) -> Expression {
     let graph = Graph::new();
     let mut nodes: Vec<Expr<'_>> = inputs.iter().map(|&dtype| graph.input(dtype)).collect();
@@ -54,7 +54,7 @@ fn expression(numbers: &mut Numbers, inputs: &[DType]) -> Expression {
     nodes.extend([graph.position(), graph.index(0), graph.index(-1)]);
     while nodes.len() < inputs.len() + 16 {
         let operation = Operation::ALL[numbers.below(Operation::ALL.len())];
-        // A NaN's sign is the machine's, and these show it.
+        // The sign of a NaN is hardware dependent, and these operations expose it.
         if matches!(operation, Operation::Copysign) {
             continue;
         }
@@ -72,7 +72,7 @@ fn expression(numbers: &mut Numbers, inputs: &[DType]) -> Expression {
     graph.expression(&outputs).expect("an expression")
 }
 
-/// A layout of a shape, in one of several ways.
+/// Returns one of several layouts of a shape.
 fn layout(numbers: &mut Numbers, sizes: &[usize], output: bool) -> Layout {
     let whole = Layout::contiguous(sizes).expect("a layout");
     match numbers.below(if output { 5 } else { 7 }) {
@@ -114,7 +114,7 @@ fn run(seed: u64) {
     check(&expression, &arrays, &before, true);
 }
 
-/// Enough elements for several threads of the CPU: each element is what it is in a small run.
+/// Enough elements for several CPU threads: each element equals that of a small run.
 fn many() {
     let graph = Graph::new();
     let [x, y] = graph.inputs([DType::F32, DType::I16]);

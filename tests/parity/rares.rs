@@ -1,5 +1,5 @@
-//! Bodies of instructions that few elements need: written once where they are the same, jumped over where no element needs
-//! them, and with their own results where some do.
+//! Rare bodies: emitted once if they are equal, skipped if no element needs them, and with their own results
+//! otherwise.
 
 use selvedge::fuse::{Expression, Graph, Operation};
 use selvedge::types::{DType, Layout};
@@ -35,12 +35,12 @@ fn text(expression: &Expression, inputs: usize) -> String {
     plan.launches[0].ptx.clone()
 }
 
-/// Every choice of lanes of a thread, beside blocks of the CPU with none and with one.
+/// Every choice of lanes of a thread, beside CPU blocks with none and with one.
 fn some_elements_of_a_vector() {
     let graph = Graph::new();
     let expression = graph.expression(&[graph.input(DType::F32).sin()]).expect("an expression");
     let value = |at: usize| {
-        // A bit of the vector's number for each of its four lanes; then nothing for two blocks, then one.
+        // A bit of the vector's number for each of its four lanes; then none for two blocks, then one.
         let large = at < 64 && (at / 4) >> (at % 4) & 1 == 1 || at == 900;
         if large { 1e20 + at as f64 * 1e14 } else { at as f64 * 0.37 }
     };
@@ -74,7 +74,7 @@ fn of_a_number_it_is_run_once() {
             let x = graph.input(DType::F32);
             let expression =
                 graph.expression(&[make(x, graph.number(1e30, DType::F32))]).expect("an expression");
-            // And right: one branch for all lanes, one copy of the body.
+            // One branch for all lanes and one copy of the body, with the right result.
             let layout = contiguous(&[37]);
             let values: Vec<Value> = (0..37).map(|at| Value::Real(f64::from(at) * 0.25)).collect();
             let before = [Array::new(DType::F32, layout, &[Value::Real(0.0)], 0)];
@@ -86,7 +86,8 @@ fn of_a_number_it_is_run_once() {
     assert_eq!(of_elements, 4 * of_number);
 }
 
-/// The root in an inverse sine has rare results, and so has what is made of them; and a body reads what is the same for all.
+/// The root in an inverse sine has rare results, and so has a function of them; a body reads values that are
+/// the same for all elements.
 fn one_inside_of_another() {
     let graph = Graph::new();
     let [x, y] = graph.inputs([DType::F32, DType::F32]);
@@ -100,7 +101,7 @@ fn one_inside_of_another() {
         let before = [Array::new(DType::F32, layout, &[Value::Real(0.0)], 0)];
         let inputs = [Array::new(DType::F32, layout, &values, 0), Array::new(DType::F32, layout, &values, 4)];
         let after = check(&expression, &inputs, &before, true);
-        // Alone each element is what it is among others.
+        // Each element alone equals the element among others.
         for at in [0, 5, 40] {
             let one = contiguous(&[1]);
             let alone = [0, 4].map(|start| Array::new(DType::F32, one, &values, start + at));

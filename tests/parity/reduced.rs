@@ -1,21 +1,22 @@
-//! What a fold is, written apart from the crate: the documented tree, element by element, on numbers wider than the dtype's,
-//! each result rounded to it.
+//! A reference of folds, independent of the crate: the documented tree, element by element, on numbers wider
+//! than the dtype, each result rounded to it.
 
 use selvedge::fuse::Fold;
 use selvedge::types::DType;
 
 use super::value::{Value, wrap};
 
-/// A value on its way: a number, or an extreme and its place.
+/// A value in the tree: a number, or an extreme and its index.
 #[derive(Clone, Copy, Debug)]
 pub struct Item {
     pub value: Value,
     place: usize,
-    /// True where an element in it is an infinity or NaN: other infinities come of overflow, and 0 times those is 0.
+    /// True if an element in it is an infinity or NaN: other infinities result from overflow, and 0 times
+    /// those is 0.
     is_given: bool,
 }
 
-/// The dtype that values are folded in.
+/// Returns the dtype in which values are folded.
 pub fn accumulator(fold: Fold, dtype: DType) -> DType {
     match fold {
         Fold::Sum | Fold::Product => match dtype {
@@ -46,7 +47,7 @@ fn times(dtype: DType, (a, b): (f64, f64), (c, d): (f64, f64)) -> Value {
     Value::Complex(r(r(a * c) - r(b * d)), r(r(a * d) + r(b * c)))
 }
 
-/// -0 below 0, and a NaN beyond all others in the direction of the fold.
+/// Compares for an extreme: -0 is below 0, and NaN is beyond all others.
 fn further(fold: Fold, x: Value, y: Value, zeros_differ: bool) -> bool {
     let greatest = matches!(fold, Fold::Maximum | Fold::ArgMaximum);
     match (x, y) {
@@ -109,7 +110,7 @@ pub fn combine(fold: Fold, dtype: DType, left: Item, right: Item) -> Item {
             }
         }
         (Fold::ArgMinimum | Fold::ArgMaximum, x, y) => {
-            // The left one may come later, since lanes are taken together.
+            // The left one may come later, because lanes are folded together.
             let level = !further(fold, x, y, false) && !further(fold, y, x, false);
             let right_first = level && right.place < left.place;
             return if right_first || further(fold, x, y, false) { right } else { left };
@@ -133,7 +134,7 @@ fn converted(fold: Fold, from: DType, to: DType, value: Value) -> Value {
     }
 }
 
-/// The elements of a row, in the dtype that they are folded in.
+/// Returns the elements of a row, in the dtype in which they are folded.
 pub fn items(fold: Fold, dtype: DType, row: &[Value]) -> Vec<Item> {
     let to = accumulator(fold, dtype);
     row.iter()
@@ -150,7 +151,8 @@ pub fn items(fold: Fold, dtype: DType, row: &[Value]) -> Vec<Item> {
         .collect()
 }
 
-/// The fold of a row, in the dtype of its result (f16 and bf16 are not rounded yet); nothing where there is no value.
+/// Returns the fold of a row, in the dtype of its result (f16 and bf16 are not rounded yet), or `None` if
+/// there is no value.
 pub fn fold(fold: Fold, dtype: DType, row: &[Value]) -> Option<Value> {
     let to = accumulator(fold, dtype);
     let items = items(fold, dtype, row);

@@ -1,5 +1,5 @@
-//! Reductions: each fold, for each dtype, length and layout, on the CPU against the tree as it is documented, and the
-//! kernels' texts through the interpreter against the CPU.
+//! Reductions: each fold, for each dtype, length and layout, on the CPU against the documented tree, and the
+//! kernels' texts in the interpreter against the CPU.
 
 use selvedge::fuse::{Fold, Graph, HostInput, HostOutput, LaunchMemory, Number, Reduction};
 use selvedge::types::{DType, Layout, Slice};
@@ -17,7 +17,7 @@ pub fn contiguous(sizes: &[usize]) -> Layout {
     Layout::contiguous(sizes).expect("a layout")
 }
 
-/// The shape with size 1 in these axes.
+/// Returns the shape with size 1 in these axes.
 fn kept(sizes: &[usize], axes: &[usize]) -> Layout {
     let sizes: Vec<usize> =
         sizes.iter().enumerate().map(|(axis, &size)| if axes.contains(&axis) { 1 } else { size }).collect();
@@ -110,7 +110,7 @@ fn on_host(reduction: &Reduction, inputs: &[Array], scalars: &[Number], output: 
     output.bytes.copy_from_slice(&bytemuck::cast_slice(&target)[..length]);
 }
 
-/// Runs the kernels' texts. Scalars of the run are not given: reductions here hold their numbers.
+/// Runs the kernels' texts. The run passes no scalars: reductions here contain their numbers.
 fn as_ptx(
     reduction: &Reduction,
     inputs: &[Array],
@@ -122,7 +122,7 @@ fn as_ptx(
     run_reduction(explanation, inputs, output, 0xA5, Schedule::IN_ORDER)
 }
 
-/// The rows of an array, by the elements of the output in row-major order.
+/// Returns the rows of an array, by the elements of the output in row-major order.
 fn rows(input: &Array, output: &Layout) -> Vec<Vec<Value>> {
     let sizes = input.layout.shape();
     let mut rows = vec![Vec::new(); output.count()];
@@ -140,7 +140,7 @@ fn rows(input: &Array, output: &Layout) -> Vec<Vec<Value>> {
     rows
 }
 
-/// The reduction of an array on the CPU, against the documented tree, and as text against the CPU.
+/// Checks the reduction of an array on the CPU against the documented tree, and its text against the CPU.
 fn check(fold: Fold, input: &Array, layout: Layout, keep: bool) {
     let reduction = reduction(fold, input.dtype);
     let dtype = reduction.output();
@@ -174,7 +174,7 @@ fn check(fold: Fold, input: &Array, layout: Layout, keep: bool) {
     }
 }
 
-/// Numbers whose sums and products neither vanish nor overflow soon, and whose order is mixed.
+/// Numbers of mixed order whose sums and products neither vanish nor overflow soon.
 pub fn plain(dtype: DType) -> Vec<Value> {
     let number = |k: i64| match dtype {
         DType::Bool => Value::Integer(i128::from(k % 7 != 3)),
@@ -188,7 +188,7 @@ pub fn plain(dtype: DType) -> Vec<Value> {
     let mut all: Vec<Value> = (0..211).map(number).collect();
     if dtype.is_float() || dtype.is_complex() {
         for value in &mut all {
-            // As the dtype has it.
+            // Rounded to the dtype.
             let mut bytes = vec![0; dtype.size()];
             let exact = match *value {
                 Value::Real(x) if dtype != DType::F64 && dtype != DType::F32 => {
@@ -203,7 +203,7 @@ pub fn plain(dtype: DType) -> Vec<Value> {
     all
 }
 
-/// The dtypes that a fold is for.
+/// Returns the dtypes that a fold supports.
 pub fn dtypes(fold: Fold) -> impl Iterator<Item = DType> {
     DType::ALL.into_iter().filter(move |dtype| fold.result(*dtype).is_ok())
 }
@@ -327,7 +327,7 @@ fn bad() {
     }
     let none = Graph::new();
     assert!(none.reduction(Fold::Sum, none.number(1.0, DType::F32)).is_err());
-    // One input of another dtype than the sum's.
+    // One input of another dtype than that of the sum.
     let other = Graph::new();
     let end = other.expression(&[other.input(DType::F64).sqrt()]).expect("an expression");
     assert!(sum.then(&end).is_err());
@@ -365,7 +365,7 @@ fn before_and_behind() {
             assert!((found.real() - wanted).abs() <= 1e-5 * wanted, "{found:?} {wanted}");
         }
     }
-    // The same number, given to the run.
+    // The same number, passed to the run.
     let graph = Graph::new();
     let (x, factor) = (graph.input(DType::F32), graph.scalar(DType::F32));
     let sums = graph.reduction(Fold::Sum, x * factor).expect("a reduction");
@@ -401,7 +401,7 @@ fn long_formula() {
     }
 }
 
-/// Indices of 64 bits: two rows in regions of memory that lie 2^40 bytes apart.
+/// Indices of 64 bits: two rows in regions of memory that are 2^40 bytes apart.
 fn far_apart() {
     for (fold, output) in [(Fold::Sum, DType::F32), (Fold::ArgMinimum, DType::I64)] {
         let reduction = reduction(fold, DType::F32);
@@ -439,7 +439,7 @@ fn far_apart() {
     }
 }
 
-/// So many segments that what merges them merges twice. What the first launch would write is given.
+/// Enough segments for two merging launches. The test supplies the output of the first launch.
 fn several_merges() {
     for (fold, dtype, segments) in [(Fold::Sum, DType::F32, 16_400), (Fold::ArgMaximum, DType::I8, 4_100)] {
         // Columns write one partial value a segment.
@@ -487,7 +487,7 @@ fn several_merges() {
                 assert_eq!(found[4 * column..4 * column + 4], sums[0].to_le_bytes());
             }
         } else {
-            // Of two greatest ones the first; in the other column the first of many.
+            // The first of two equal maxima; in the other column the first of many.
             let first = (1..).step_by(2).find(|index| index % 9 == 8).expect("one") / 2;
             let places = [4097 * 1024 + 5, first * 1024 + 5];
             assert_eq!(found, places.map(u64::to_le_bytes).concat());
@@ -509,7 +509,8 @@ fn accurate() {
     let (exact, sizes) = values
         .iter()
         .fold((0.0f64, 0.0f64), |(sum, sizes), &x| (sum + f64::from(x), sizes + f64::from(x.abs())));
-    // Four of a lane, eight halvings and the neighbours above: so many roundings has an element at most.
+    // Four elements of a lane, eight halvings and the neighbours above: the largest number of roundings of an
+    // element.
     let roundings = 3.0 + 8.0 + 9.0;
     let error = (f64::from(sum[0]) - exact).abs();
     assert!(error <= roundings * 2f64.powi(-24) * sizes, "{error}");

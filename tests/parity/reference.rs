@@ -1,5 +1,5 @@
-//! What each operation gives, written element by element from its description; nothing here is the crate's but complex
-//! quotients, whose formula is public.
+//! A reference of each operation, element by element, written from its description. Only complex products,
+//! whose formula is public, are the crate's.
 
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -19,7 +19,7 @@ fn narrow(dtype: DType, x: f32) -> f64 {
 
 macro_rules! floats {
     ($name:ident $float:ident) => {
-        /// The operation in this float's arithmetic; `None` for an operation that gives no float.
+        /// Computes the operation in this float's arithmetic; `None` for an operation without a float result.
         fn $name(operation: Operation, x: $float, y: $float, z: $float) -> Option<$float> {
             use Operation::*;
             let rest = x % y;
@@ -110,7 +110,7 @@ macro_rules! floats {
                 Sinh => x.sinh(),
                 Cosh => x.cosh(),
                 Tanh => x.tanh(),
-                // Rust's own lose what these lose nothing of.
+                // Rust's functions lose precision that these formulas keep.
                 Asinh => {
                     let a = x.abs();
                     let near = (a + a * a / (1.0 + (1.0 + a * a).sqrt())).ln_1p();
@@ -157,7 +157,7 @@ macro_rules! floats {
 floats!(single f32);
 floats!(double f64);
 
-/// Whether the operation's results are held against the vectors of higher precision instead.
+/// Returns whether `vectors` checks the operation with higher precision instead.
 pub fn is_elsewhere(operation: Operation, dtype: DType) -> bool {
     use Operation::*;
     let is_simple = matches!(operation, Abs | Angle);
@@ -168,7 +168,7 @@ pub fn is_elsewhere(operation: Operation, dtype: DType) -> bool {
     has_none || dtype.is_complex() && operation.complex_ulp() > 0 && !is_simple
 }
 
-/// The operation on operands of the dtype that it computes in.
+/// Computes the operation on operands of its compute dtype.
 pub fn apply(operation: Operation, dtype: DType, operands: &[Value]) -> Value {
     let truth = |truth: bool| Value::Integer(i128::from(truth));
     if operation == Operation::Select {
@@ -189,7 +189,7 @@ pub fn apply(operation: Operation, dtype: DType, operands: &[Value]) -> Value {
             return Value::Real(double(operation, x, y, z).expect("an operation on f64"));
         }
         if operation.ulp() > 0 {
-            // In f64, so that the reference's own error does not count.
+            // In f64, so that the reference's own error is negligible.
             return Value::Real(double(operation, x, y, z).expect("an operation on f64"));
         }
         let result = single(operation, x as f32, y as f32, z as f32).expect("an operation on f32");
@@ -199,7 +199,7 @@ pub fn apply(operation: Operation, dtype: DType, operands: &[Value]) -> Value {
     integer(operation, dtype, x, y, z)
 }
 
-/// By the bits of the dtype's own numbers, which are in order.
+/// By the bits of the dtype's numbers, which are ordered.
 fn next_after(dtype: DType, x: f64, y: f64) -> f64 {
     if x.is_nan() || y.is_nan() || x == y {
         return if x == y { y } else { f64::NAN };
@@ -221,7 +221,7 @@ fn next_after(dtype: DType, x: f64, y: f64) -> f64 {
     read(dtype, &word.to_le_bytes()[..dtype.size()]).real()
 }
 
-/// Operations that give a truth value.
+/// Computes operations with a bool result.
 fn test(operation: Operation, operands: &[Value]) -> Option<bool> {
     use Operation::*;
     use std::cmp::Ordering;
@@ -266,7 +266,7 @@ fn integer(operation: Operation, dtype: DType, x: i128, y: i128, z: i128) -> Val
             Add => x + y,
             Sub => x - y,
             Mul => x.wrapping_mul(y),
-            // Of u64 it is past i128.
+            // u64 products can exceed i128.
             MulHigh => ((x as u128 * y as u128) >> width) as i128,
             FloorDivide | TruncDivide | Fmod | Remainder if y == 0 => 0,
             TruncDivide => x / y,
@@ -315,8 +315,8 @@ fn integer(operation: Operation, dtype: DType, x: i128, y: i128, z: i128) -> Val
     )
 }
 
-/// The quotient of C99's Annex G: the formula, of scaled operands where its steps would overflow or lose digits, and what
-/// zeros and infinities give where that is no number.
+/// Computes the quotient of C99's Annex G: Smith's formula, with scaled operands if its steps would overflow
+/// or lose digits, and the special cases of zeros and infinities.
 macro_rules! quotient {
     ($float:ty, $left:expr, $right:expr) => {{
         let (x, y): (Complex<$float>, Complex<$float>) = ($left, $right);
@@ -325,7 +325,7 @@ macro_rules! quotient {
         let (larger, least, small) = (power(64, 600), power(-100, -960), power(-40, -400));
         let (large, little) = if y.im.abs() <= y.re.abs() { (y.re, y.im) } else { (y.im, y.re) };
         let divisor = (large + little * (little / large)).abs();
-        // Twice the sums are what overflows first.
+        // Twice the sums overflow first.
         let of = |sum: $float| sum.abs();
         let smith = |x: Complex<$float>, y: Complex<$float>| {
             if y.im.abs() <= y.re.abs() {
@@ -398,7 +398,7 @@ fn complex_number(operation: Operation, dtype: DType, operands: &[Value]) -> Val
     if dtype == DType::C64 { compute!(f32) } else { compute!(f64) }
 }
 
-/// A value of one dtype as another.
+/// Converts a value to another dtype.
 pub fn cast(from: DType, to: DType, value: Value) -> Value {
     let value = match value {
         Value::Bits(bits) if from != to => Value::Real(eight_bits(from, bits)),
@@ -434,13 +434,13 @@ pub fn cast(from: DType, to: DType, value: Value) -> Value {
             } else {
                 (0, (1i128 << bits(to)) - 1)
             };
-            // Rust's own cast saturates at i128's ends and makes NaN 0.
+            // Rust's own cast saturates at the ends of i128 and converts NaN to 0.
             Value::Integer((real.trunc() as i128).clamp(low, high))
         }
     }
 }
 
-/// An integer rounded to so many bits, halves to even; past the largest number it is infinite.
+/// Rounds an integer to this precision, ties to even; past the largest number it is infinite.
 fn nearest_to_integer(x: i128, precision: u32, most: f64) -> f64 {
     let magnitude = x.unsigned_abs();
     let excess = (128 - magnitude.leading_zeros()).saturating_sub(precision);
@@ -452,7 +452,7 @@ fn nearest_to_integer(x: i128, precision: u32, most: f64) -> f64 {
     if x < 0 { -rounded } else { rounded }
 }
 
-/// The 8-bit float nearest to a number, by looking at all of them; ties go to the even bits.
+/// Returns the 8-bit float nearest to a number, by comparing with all of them; ties go to even bits.
 fn nearest_eight_bits(to: DType, value: Value) -> u8 {
     let (x, _) = value.parts();
     let sign = if x.is_sign_negative() { 0x80 } else { 0 };
@@ -463,7 +463,7 @@ fn nearest_eight_bits(to: DType, value: Value) -> u8 {
     let numbers: Vec<(u8, f64)> =
         (0..0x80).map(|bits| (bits, eight_bits(to, bits))).filter(|(_, number)| number.is_finite()).collect();
     let (most, next) = (numbers[numbers.len() - 1].1, numbers[numbers.len() - 2].1);
-    // Past the middle to the number that would be next.
+    // Past the middle to the number that would come next.
     if x > most + (most - next) / 2.0 || x == most + (most - next) / 2.0 && to == DType::F8E5M2 {
         return sign | if to == DType::F8E4M3 { 0x7f } else { 0x7c };
     }

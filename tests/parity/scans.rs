@@ -1,5 +1,5 @@
-//! Scans: each fold, for each dtype, length and layout, on the CPU against the order as it is documented, and the kernels'
-//! texts through the interpreter against the CPU.
+//! Scans: each fold, for each dtype, length and layout, on the CPU against the documented order, and the
+//! kernels' texts in the interpreter against the CPU.
 
 use selvedge::fuse::{Fold, Graph, HostInput, HostOutput, Scan};
 use selvedge::types::{DType, Layout, Slice};
@@ -78,7 +78,7 @@ const TILE_BYTES: usize = 16 << 10;
 /// Tiles of a group.
 const GROUP: usize = 512;
 
-/// The scan of a row as it is documented.
+/// Computes the scan of a row in the documented order.
 fn reference(fold: Fold, dtype: DType, row: &[Value]) -> Vec<Value> {
     let to = reduced::accumulator(fold, dtype);
     let both = |left: Option<Item>, right: Option<Item>| match (left, right) {
@@ -112,7 +112,7 @@ fn reference(fold: Fold, dtype: DType, row: &[Value]) -> Vec<Value> {
                 warps = warps.chunks(2).map(|pair| both(pair[0], pair[1])).collect();
             }
             let before_tile = both(before_group, warps[0]);
-            // What stands before one of the tile's eight parts.
+            // The prefix of one of the tile's eight parts.
             let mut before_part = None;
             for part in tile.chunks(tile_of / 8) {
                 let mut before_128 = None;
@@ -186,7 +186,7 @@ fn check(fold: Fold, input: &Array, layout: Layout, axis: usize, keep: bool) {
             );
         }
     }
-    // Tiles that wait for each other come in several orders: also where only one block runs at a time.
+    // Tiles that wait for each other run in several orders, also with only one resident block.
     let waits = sizes[axis] > TILE_BYTES / accumulated(fold, input.dtype).size().max(4);
     let few = from.len() < 100_000;
     let schedules = match waits {
@@ -203,8 +203,8 @@ fn check(fold: Fold, input: &Array, layout: Layout, axis: usize, keep: bool) {
     }
 }
 
-/// Sums of products of so many inputs, of which the last is one number for each row: loaded ahead, or where they are used
-/// if they are too many.
+/// Scans products of so many inputs, the last with one number for each row: loaded ahead, or at their use if
+/// they are too many.
 fn products(count: usize, sizes: &[usize]) {
     let layout = contiguous(sizes);
     let graph = Graph::new();
@@ -252,7 +252,7 @@ fn products(count: usize, sizes: &[usize]) {
     }
 }
 
-/// The dtype of the values that are folded.
+/// Returns the dtype of the folded values.
 fn accumulated(fold: Fold, dtype: DType) -> DType {
     match reduced::accumulator(fold, dtype) {
         DType::F16 | DType::BF16 => DType::F32,
@@ -260,8 +260,8 @@ fn accumulated(fold: Fold, dtype: DType) -> DType {
     }
 }
 
-/// As text in unkind orders: what a run gives does not depend on which block comes first, how many are there at once, and
-/// which of them is left behind.
+/// Checks texts in adversarial orders: the result does not depend on the order of blocks, the number of
+/// resident blocks, or which block is delayed.
 fn orders(dtype: DType, sizes: &[usize]) {
     let layout = contiguous(sizes);
     let scan = scan(Fold::Sum, dtype);
@@ -364,10 +364,10 @@ pub fn large() -> Vec<Test> {
     tests
 }
 
-/// More tiles than one group has: on the CPU against the documented order, and as text.
+/// Scans more tiles than a group has: on the CPU against the documented order, and as text.
 fn groups(dtype: DType, sizes: &[usize]) {
     let layout = contiguous(sizes);
-    // By strides of 0 the memory is small, and sums of a number that is no fraction still round.
+    // Strides of 0 keep the memory small, and sums of a fraction still round.
     let value = match dtype {
         DType::I64 => Value::Integer((1 << 33) + 5),
         DType::C128 => Value::Complex(0.1, -0.3),

@@ -1,22 +1,22 @@
-//! Which thread of an interpreted grid goes on when.
+//! The order in which the threads of an interpreted grid run.
 //!
-//! A device runs some blocks at once, and their warps in any order. Blocks that do not wait for each other are run one
-//! after the other; of others a seed makes an order that a device could have, and that is unkind: some blocks go as far
-//! ahead as they can, some are left behind until nothing else can go on, and a thread may rest between any two accesses
-//! that other blocks see. Where no thread goes on any more the kernel is wrong.
+//! A device runs some blocks at once, and their warps in any order. Blocks that do not wait for each other
+//! run in sequence. For others, a seed generates an adversarial order that a device could have: some blocks
+//! advance as far as they can, some are delayed until nothing else can run, and a thread may pause between
+//! any two accesses that other blocks see. A kernel whose threads all stop is wrong.
 
 use super::interpreter::{Kernel, Source, Stop, Thread};
 use super::memory::{Memory, Shared};
 
-/// In how many rounds without any progress threads may wait for one another.
+/// The number of rounds without progress after which waiting threads fail.
 const PATIENCE: usize = 10_000;
 
 /// An order of the threads of a grid.
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
-    /// Blocks that are there at once.
+    /// Resident blocks.
     pub resident: usize,
-    /// What the order comes from; none for one block after the other.
+    /// The seed of the order; `None` runs one block after another.
     pub seed: Option<u64>,
 }
 
@@ -37,7 +37,7 @@ impl Numbers {
     }
 }
 
-/// Threads of a block that go together, each with where it stands still until the others are there.
+/// Threads of a block that run together, each with the point at which it waits for the others.
 struct Warp {
     threads: Vec<(Thread, Option<Stop>)>,
     /// It paused, and nothing has happened elsewhere since.
@@ -48,7 +48,7 @@ struct Warp {
 struct Block {
     warps: Vec<Warp>,
     shared: Shared,
-    /// Those of higher rank go first.
+    /// Blocks of higher rank run first.
     rank: usize,
 }
 
@@ -71,7 +71,7 @@ impl Kernel {
         assert!(threads <= self.most_threads, "{threads} threads where the text says fewer");
         let mut numbers =
             Numbers(schedule.seed.map_or(1, |seed| (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        // Where there is nothing between threads they need not be there at once.
+        // Threads that do not synchronize need not coexist.
         let at_once = if self.meets() { threads } else { 1 };
         let mut next = (0..blocks)
             .flat_map(|block| (0..threads).step_by(at_once as usize).map(move |first| (block, first)));
@@ -122,7 +122,7 @@ impl Kernel {
         Block { warps: warps.collect(), shared: Shared::new(self.shared_bytes), rank }
     }
 
-    /// Lets the threads of a warp go on; whether any came to where it waits for the others, or to its end.
+    /// Runs the threads of a warp; returns whether any reached a synchronization or its end.
     fn step(
         &self,
         block: &mut Block,
@@ -171,7 +171,7 @@ impl Kernel {
         true
     }
 
-    /// Exchanges the values of a warp's threads, which are all behind the shuffle in this line.
+    /// Exchanges the values of a warp's threads, which are all after the shuffle in this line.
     fn exchange(&self, at: usize, all: &mut [(Thread, Option<Stop>)]) {
         assert_eq!(all.len(), 32, "a warp that is not whole");
         let shuffle = self.shuffle(at);

@@ -1,12 +1,13 @@
-//! Functions of f32 at numbers of every size, some ninety thousand of them, beside the same of f64, which `vectors` holds
-//! against results of higher precision: the vectors' few points do not find where the errors of many operations meet.
+//! Functions of f32 at about ninety thousand numbers of every size, compared with f64 functions, which
+//! `vectors` compares with higher precision. The few points of `vectors` do not find where the errors of many
+//! operations add up.
 
 use selvedge::fuse::{Graph, HostInput, HostOutput, Operation};
 use selvedge::types::{DType, Layout};
 
 use crate::common::suite::{Test, detail};
 
-/// Between the bits of one number and the next: a prime, so that the last bits are all kinds.
+/// The distance between the bits of one number and the next: a prime, so that the last bits vary.
 const STEP: usize = 50_021;
 
 pub fn tests() -> Vec<Test> {
@@ -31,7 +32,7 @@ pub fn tests() -> Vec<Test> {
         .collect()
 }
 
-/// The largest error in units in the last place of the exact result, and where.
+/// Returns the largest error in units in the last place of the exact result, and its argument.
 fn worst(operation: Operation) -> (f64, f32) {
     let graph = Graph::new();
     let x = graph.input(DType::F32);

@@ -1,12 +1,13 @@
-//! Kernels' texts for the assembler.
+//! The texts of kernels for the assembler.
 //!
-//! An operation's instructions are the same in every class of layouts, and what is around them in every operation; so of
-//! most operations one class is kept, of a few all. `SELVEDGE_PTX_ALL` keeps everything.
+//! An operation's instructions are the same in every class of layouts, and the surrounding instructions in
+//! every operation. One class of most operations is therefore stored, and all classes of a few.
+//! `SELVEDGE_PTX_ALL` stores everything.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
-/// Writes texts where `SELVEDGE_PTX_OUT` says, if it does and they are `wanted`.
+/// Writes `wanted` texts to the folder `SELVEDGE_PTX_OUT`, if it is set.
 pub fn keep(texts: &[String], wanted: bool) {
     if !wanted && std::env::var_os("SELVEDGE_PTX_ALL").is_none() {
         return;

@@ -1,7 +1,8 @@
-//! `cargo test --release --test parity -- --time [FILTER]`: the table of tests as a table of times, a line for each
-//! operation and dtype whose name contains the filter, on the CPU and on the device where there is one.
+//! `cargo test --release --test parity -- --time [FILTER]` prints a table of times, a line for each operation
+//! and dtype whose name contains the filter, on the CPU and on a device if there is one.
 //!
-//! A glance, not a figure to quote: nothing is interleaved. Those of `cargo bench --bench fuse` are.
+//! The times are approximate, because nothing is interleaved. `cargo bench --bench fuse` gives figures to
+//! quote.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use super::arrays::aligned;
 use super::harness::device;
 use super::value::{Value, write};
 
-/// Elements on the CPU, which its caches do not hold, and on a device.
+/// The number of elements on the CPU, more than its caches hold, and on a device.
 const ON_HOST: usize = 1 << 22;
 const ON_DEVICE: usize = 1 << 26;
 const RUNS: u32 = 7;
@@ -50,7 +51,7 @@ pub fn print(filter: &str) -> selvedge::Result<()> {
     Ok(())
 }
 
-/// The bytes of elements that most functions are defined for: 0.5 and 0.75 in turn, integers 1 and 2.
+/// Returns the bytes of elements in the domain of most functions: 0.5 and 0.75 alternately, integers 1 and 2.
 fn ordinary(dtype: DType, count: usize) -> Vec<u8> {
     let size = dtype.size();
     let mut pair = vec![0; 2 * size];
@@ -65,7 +66,7 @@ fn ordinary(dtype: DType, count: usize) -> Vec<u8> {
     pair.repeat(count / 2)
 }
 
-/// The shortest of several runs.
+/// Returns the shortest of several runs.
 fn shortest(mut run: impl FnMut() -> selvedge::Result<()>) -> selvedge::Result<Duration> {
     let mut least = Duration::MAX;
     for _ in 0..RUNS {

@@ -1,9 +1,10 @@
-//! Elements as values of any dtype, for a reference that shares nothing with the crate.
+//! Elements as values of any dtype, for references that share nothing with the crate.
 
 use half::{bf16, f16};
 use selvedge::types::DType;
 
-/// An element: bool as 0 or 1, integers as they are, floats and parts of complex numbers as f64, which holds them all.
+/// An element: bool as 0 or 1, integers unchanged, floats and parts of complex numbers as f64, which holds
+/// them all.
 #[derive(Debug, Clone, Copy)]
 pub enum Value {
     Integer(i128),
@@ -28,7 +29,7 @@ impl Value {
         }
     }
 
-    /// Real and imaginary part of a number of any kind.
+    /// Returns the real and the imaginary part of any number.
     pub fn parts(self) -> (f64, f64) {
         match self {
             Value::Integer(x) => (x as f64, 0.0),
@@ -39,7 +40,7 @@ impl Value {
     }
 }
 
-/// An integer's value in a dtype of fewer bits, wrapped.
+/// Wraps an integer to the width of a dtype.
 pub fn wrap(dtype: DType, x: i128) -> Value {
     Value::Integer(match dtype {
         DType::Bool => i128::from(x != 0),
@@ -95,7 +96,7 @@ pub fn write(dtype: DType, value: Value, bytes: &mut [u8]) {
     bytes.copy_from_slice(&all);
 }
 
-/// The f16 or bf16 nearest to a number, halves to even; `half` itself rounds f64 twice.
+/// Returns the f16 or bf16 nearest to a number, ties to even; `half` itself rounds f64 twice.
 pub fn nearest(dtype: DType, x: f64) -> f64 {
     let (precision, least, most) =
         if dtype == DType::F16 { (11, -14, 65504.0) } else { (8, -126, 3.389_531_389_251_535_5e38) };
@@ -110,7 +111,7 @@ pub fn nearest(dtype: DType, x: f64) -> f64 {
     if rounded.abs() > most { f64::INFINITY.copysign(x) } else { rounded }
 }
 
-/// Values at which things go wrong: extremes, signed zeros, subnormal numbers, ties, infinities, NaN.
+/// Returns edge cases: extremes, signed zeros, subnormal numbers, ties, infinities, NaN.
 pub fn special(dtype: DType) -> Vec<Value> {
     let reals = |most: f64, least: f64, step: f64| -> Vec<f64> {
         let mut reals = vec![
@@ -188,7 +189,7 @@ pub fn special(dtype: DType) -> Vec<Value> {
     }
 }
 
-/// Whether two elements have the same bits, or are both NaN in the same parts.
+/// Returns whether two elements have the same bits, or are both NaN in the same parts.
 pub fn same(dtype: DType, left: &[u8], right: &[u8]) -> bool {
     if left == right {
         return true;
@@ -202,7 +203,7 @@ pub fn same(dtype: DType, left: &[u8], right: &[u8]) -> bool {
     }
 }
 
-/// The number of an 8-bit float, from the definition of its fields.
+/// Returns the number of an 8-bit float, from the definition of its fields.
 pub fn eight_bits(dtype: DType, bits: u8) -> f64 {
     let (fraction_bits, bias) = if dtype == DType::F8E4M3 { (3, 7) } else { (2, 15) };
     let sign = if bits & 0x80 != 0 { -1.0 } else { 1.0 };

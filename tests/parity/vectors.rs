@@ -1,4 +1,5 @@
-//! Functions beside results of higher precision (`tests/data/fuse/functions.txt`): within the stated error.
+//! Functions compared with results of higher precision (`tests/data/fuse/functions.txt`), within the stated
+//! error.
 
 use selvedge::fuse::{Graph, Operation};
 use selvedge::types::{DType, Layout};
@@ -15,7 +16,7 @@ struct Point {
     result: Vec<(f64, f64)>,
 }
 
-/// The lines of an operation for a dtype (or `special`).
+/// Returns the lines of an operation for a dtype (or `special`).
 fn points(operation: Operation, column: &str, dtype: DType) -> Vec<Point> {
     let number = |word: &str| f64::from_bits(u64::from_str_radix(word, 16).expect("bits"));
     let numbers = |words: &str| words.split(' ').map(number).collect::<Vec<f64>>();
@@ -42,7 +43,7 @@ fn points(operation: Operation, column: &str, dtype: DType) -> Vec<Point> {
         .collect()
 }
 
-/// Whether the file has lines for the operation on a dtype.
+/// Returns whether the file has lines for the operation on a dtype.
 pub fn has(operation: Operation, dtype: DType) -> bool {
     let start = format!("{} {} ", operation.name(), dtype.name());
     VECTORS.lines().any(|line| line.starts_with(&start))
@@ -55,7 +56,7 @@ pub fn tests() -> Vec<Test> {
             let all = Operation::ALL.iter().filter(inexact);
             all.filter(|operation| !has(**operation, dtype)).map(|operation| operation.name()).collect()
         };
-        // These are held against f64 arithmetic in their own tests.
+        // Other tests compare these with f64 arithmetic.
         assert_eq!(without(DType::F32, Operation::ulp), ["abs", "rsqrt", "hypot", "angle"]);
         assert_eq!(without(DType::F64, Operation::ulp), ["abs", "rsqrt", "hypot", "angle"]);
         assert_eq!(without(DType::C64, Operation::complex_ulp), ["abs", "angle"]);
@@ -131,7 +132,7 @@ fn check(operation: Operation, dtype: DType, column: &str, slack: u32) {
     );
 }
 
-/// The dtype of the results, and each one.
+/// Returns each result and its dtype.
 fn results(operation: Operation, dtype: DType, points: &[Point]) -> Vec<(DType, Value)> {
     let graph = Graph::new();
     let inputs: Vec<_> = (0..operation.arity()).map(|_| graph.input(dtype)).collect();
@@ -151,7 +152,7 @@ fn results(operation: Operation, dtype: DType, points: &[Point]) -> Vec<(DType, 
     outputs[0].element_bytes().into_iter().map(|bytes| (result, read(result, bytes))).collect()
 }
 
-/// A unit in the last place of a result (of its length, if it is complex).
+/// Returns a unit in the last place of a result (of its magnitude, if it is complex).
 fn unit(dtype: DType, result: &[(f64, f64)]) -> f64 {
     let (precision, smallest) = match dtype.part() {
         DType::F16 => (11, -24),
@@ -164,7 +165,7 @@ fn unit(dtype: DType, result: &[(f64, f64)]) -> f64 {
     f64::from((exponent + 1 - precision).max(smallest)).exp2()
 }
 
-/// What an error is measured beside, other than the result itself: see the operations' descriptions.
+/// Returns the values, other than the result, that an error is relative to; see the operations' descriptions.
 fn beside(operation: Operation, operands: &[Value]) -> Vec<(f64, f64)> {
     match operation {
         Operation::LogAddExp => operands.iter().map(|operand| (operand.real(), 0.0)).collect(),
@@ -173,7 +174,7 @@ fn beside(operation: Operation, operands: &[Value]) -> Vec<(f64, f64)> {
     }
 }
 
-/// How many units a part is off; infinite where it is of another kind.
+/// Returns the error of a part in units; it is infinite for a result of another kind.
 fn error(found: f64, (high, rest): (f64, f64), unit: f64, largest: f64, signed: bool) -> f64 {
     if high.is_nan() || found.is_nan() {
         return if high.is_nan() && found.is_nan() { 0.0 } else { f64::INFINITY };
@@ -184,13 +185,14 @@ fn error(found: f64, (high, rest): (f64, f64), unit: f64, largest: f64, signed: 
         return if same && same_sign { 0.0 } else { f64::INFINITY };
     }
     if found.is_infinite() {
-        // Nearer to the largest number than a unit, the exact result may still be finite.
+        // Within a unit of the largest number the exact result may still be finite.
         return if high.abs() > largest - unit && same_sign { 0.0 } else { f64::INFINITY };
     }
     ((found - high) - rest).abs() / unit
 }
 
-/// Whether C99 says the signs of infinities and zeros: not where a part is NaN, nor always where both are infinite.
+/// Returns whether C99 defines the signs of infinities and zeros: not if a part is NaN, nor always if both
+/// are infinite.
 fn has_signs(operation: Operation, point: &Point) -> bool {
     use Operation::{Cos, Cosh, Exp, Sin, Sinh, Tan, Tanh};
     let (x, y) = point.operands[0].parts();

@@ -1,4 +1,4 @@
-//! Random words against Philox written apart from the crate, itself held against the vectors that its authors publish;
+//! Random words compared with an independent Philox, which is checked against its authors' published vectors;
 //! and permutations.
 
 use selvedge::fuse::{Expr, Expression, Graph};
@@ -48,7 +48,7 @@ pub fn tests() -> Vec<Test> {
     tests
 }
 
-/// Philox 4x32-10 as its paper has it.
+/// Computes Philox 4x32-10 as its paper defines it.
 fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     for _ in 0..10 {
         let first = u64::from(counter[0]) * 0xD251_1F53;
@@ -65,13 +65,13 @@ fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     counter
 }
 
-/// Word `index` of a stream.
+/// Returns word `index` of a stream.
 fn word(seed: u64, offset: u64, index: u64) -> u32 {
     let block = offset.wrapping_add(index / 4);
     philox([block as u32, (block >> 32) as u32, 0, 0], [seed as u32, (seed >> 32) as u32])[index as usize % 4]
 }
 
-/// Of Random123, `kat_vectors`.
+/// Known answers from Random123, `kat_vectors`.
 fn known_answers() {
     assert_eq!(philox([0; 4], [0; 2]), [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]);
     assert_eq!(philox([u32::MAX; 4], [u32::MAX; 2]), [0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd]);
@@ -126,7 +126,7 @@ fn once() {
             words.into_iter().map(|word| word.cast(dtype)).reduce(|sum, word| sum + word).expect("words");
         let expression = graph.expression(&[sum]).expect("an expression");
         let explanation = expression.explain(&[], &[layout], (8, 0)).expect("a plan");
-        // By the factors, since coordinates are decoded by multiplication too.
+        // By the factors, because coordinates are decoded by multiplication too.
         let ours = |line: &&str| {
             line.starts_with("mul.hi.u32")
                 && (line.ends_with(", -766435501;") || line.ends_with(", -845247145;"))
@@ -229,7 +229,7 @@ fn permutations() {
             assert!(found.into_iter().eq(0..length as i128), "length {length}, key {key}");
         }
     }
-    // More bits than 32, and more than there are indices of.
+    // More than 32 bits, and more than the number of indices.
     for length in [(1 << 40) + 12345, u64::MAX, 0] {
         let layout = Layout::contiguous(&[67]).expect("a layout");
         let after = check(&permutation(length, 3), &[], &[blank(DType::U64, layout)], false);

@@ -1,5 +1,5 @@
-//! PyTorch's side of the benchmarks without PyTorch: the program in Python runs on a stand-in (torch.py here), and the own
-//! side talks to it as it does on a machine with a device.
+//! Tests of the benchmarks' PyTorch side without PyTorch: the Python program runs on a stand-in (torch.py
+//! here), and the Rust side talks to it as on a machine with a device.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -19,7 +19,7 @@ use selvedge::types::{DType, Layout, Slice};
 
 type Outcome = Result<(), Failure>;
 
-/// An interpreter that finds the stand-in, with a mishap if one is named.
+/// Returns an interpreter that finds the stand-in, with a named fault if one is given.
 fn interpreter(mishap: &str) -> Command {
     let mut python = Command::new("python3");
     let folder = common::repository().join("tests/pytorch");
@@ -27,7 +27,7 @@ fn interpreter(mishap: &str) -> Command {
     python
 }
 
-/// What would run; the stand-in has checked the operands by then.
+/// Returns the call that would run; the stand-in has checked the operands by then.
 fn call(pytorch: &mut PyTorch, work: &Work) -> Result<Option<String>, String> {
     let call = pytorch.prepare(work)?;
     if call.is_some() {
@@ -41,7 +41,7 @@ fn array(dtype: DType, sizes: &[usize]) -> Result<Operand, Failure> {
     Ok(Operand::numbers(dtype, Layout::contiguous(sizes)?))
 }
 
-/// A figure of `name` beside some reference, as the benchmarks have it before PyTorch's turn.
+/// Returns a figure of `name` beside a reference, as the benchmarks have it before PyTorch's turn.
 fn figure(name: &str) -> Result<Figure, Failure> {
     let subject = Subject {
         name,
@@ -54,7 +54,8 @@ fn figure(name: &str) -> Result<Figure, Failure> {
     measure(Turns { warm_up: 0, rounds: 20 }, &subject, || Ok(450.0), || Ok(400.0))
 }
 
-/// What `beside` leaves in a report, for figures of these operations whose own time is given in microseconds.
+/// Returns the report that `beside` produces for figures of these operations, with the crate's own time in
+/// microseconds.
 fn report(pytorch: &mut PyTorch, own: f64, operations: &[&str]) -> Result<Report, Failure> {
     let mut recorder = Recorder::on_host("test", "A test", "None.");
     for operation in operations {
@@ -137,7 +138,7 @@ fn operands_come_in_the_layouts_of_the_benchmarks() -> Outcome {
         let work = Work { operation, operands: &operands, output: None, axes };
         assert!(call(&mut pytorch, &work)?.is_some(), "{operation}");
     }
-    // It does refuse: an output of another shape, and to time what is not prepared.
+    // The stand-in refuses an output of another shape, and timing of an operation that is not prepared.
     let wrong = Some(Operand::nothing(DType::F32, Layout::contiguous(&[64])?));
     let work = Work { operation: "add", operands: &[matrix, matrix], output: wrong, axes: &[] };
     assert!(pytorch.prepare(&work).is_err_and(|why| why.starts_with("AssertionError")));
@@ -255,7 +256,7 @@ fn what_pytorch_refuses_is_named_and_the_rest_goes_on() -> Outcome {
 fn a_child_that_ends_or_hangs_takes_no_figure_with_it() -> Outcome {
     for (mishap, patience, why) in [
         ("end", 60, "the child ended (exit status: 7)"),
-        // More than its start takes where the machine is busy.
+        // Longer than its start on a busy machine.
         ("hang", 5, "the child did not answer within 5s"),
     ] {
         let mut pytorch = PyTorch::by(interpreter(mishap));
