@@ -1,11 +1,13 @@
-//! Choices, conversions and quotients on the CPU without a branch, in steps that vectors have.
+//! Branch-free selection, conversion and integer division on the CPU, in operations that vector instruction
+//! sets have.
 //!
-//! Each gives the bits of the plain text (`if`, `as`, `/`), which the optimizer leaves as scalar code: a choice becomes a
-//! branch, which random data mispredicts; a conversion saturates by tests; and no processor divides vectors of integers.
+//! Each function gives the bits of the plain expression (`if`, `as`, `/`), which the optimizer leaves as
+//! scalar code: a selection becomes a branch that random data mispredicts, a saturating conversion needs
+//! tests, and no processor divides vectors of integers.
 
 macro_rules! choices {
     ($($name:ident $word:ty;)*) => {$(
-        /// a where the predicate is 1, b where it is 0.
+        /// Returns a if the predicate is 1, b if it is 0.
         #[inline(always)]
         pub(super) fn $name(predicate: u32, a: $word, b: $word) -> $word {
             let mask = <$word>::from(predicate).wrapping_neg();
@@ -21,14 +23,14 @@ choices! {
 
 macro_rules! truncations {
     ($($name:ident $float:ty => $integer:ty: |$inside:ident| $convert:expr;)*) => {$(
-        /// Truncated and saturated; 0 of a NaN.
+        /// Converts with truncation and saturation; NaN gives 0.
         #[inline(always)]
         pub(super) fn $name(x: $float) -> $integer {
-            // The greatest integer, or the float after it.
+            // The largest integer, or the float after it.
             const END: $float = <$integer>::MAX as $float;
             const LEAST: $float = <$integer>::MIN as $float;
             const MOST: $float = <$float>::from_bits(END.to_bits() - 1);
-            // Of a NaN the least, too.
+            // NaN gives the smallest integer here too.
             let $inside = if x > LEAST { x } else { LEAST };
             let $inside = if $inside < MOST { $inside } else { MOST };
             let number: $integer = $convert;
@@ -39,7 +41,7 @@ macro_rules! truncations {
 }
 
 truncations! {
-    // SAFETY: a number within the integers' range.
+    // SAFETY: the number is within the range of the integer type.
     float32_to_signed f32 => i32: |x| unsafe { x.to_int_unchecked() };
     // SAFETY: as above.
     float32_to_unsigned f32 => u32: |x| unsafe { x.to_int_unchecked() };
@@ -50,13 +52,14 @@ truncations! {
     float64_to_unsigned64 f64 => u64: |x| two_words(x.trunc());
 }
 
-/// The last 32 bits of an integer below 2^51, as two's complement: where 1.5 * 2^52 is added, the last bit is 1.
+/// Returns the last 32 bits of an integer below 2^51 in two's complement. In a sum with 1.5 * 2^52 the last
+/// bit has the value 1.
 #[inline(always)]
 fn last_word(x: f64) -> u32 {
     (x + 6_755_399_441_055_744.0).to_bits() as u32
 }
 
-/// The 64 bits of an integer.
+/// Returns the 64 bits of an integer.
 #[inline(always)]
 fn two_words(x: f64) -> u64 {
     const WORD: f64 = 4_294_967_296.0;
@@ -64,50 +67,50 @@ fn two_words(x: f64) -> u64 {
     u64::from(last_word(high)) << 32 | u64::from(last_word(x - high * WORD))
 }
 
-/// The quotient, truncated: f64 has more than twice its bits, so no rounding reaches the next integer. The least integer by
-/// -1 is the least one, and a quotient by 0 is 0, the last bits of an infinity or a NaN.
+/// Divides with truncation. f64 has more than twice the bits, so rounding never reaches the next integer. The
+/// smallest integer divided by -1 gives itself, and division by 0 gives 0, the last bits of an infinity or a
+/// NaN.
 #[inline(always)]
 pub(super) fn divide_signed(a: i32, b: i32) -> i32 {
     last_word((f64::from(a) / f64::from(b)).trunc()) as i32
 }
 
-/// As [`divide_signed`].
+/// Divides like [`divide_signed`].
 #[inline(always)]
 pub(super) fn divide_unsigned(a: u32, b: u32) -> u32 {
     last_word((f64::from(a) / f64::from(b)).trunc())
 }
 
-/// Rounded to f32, by way of an f64 that is exact: of more bits than it has the last 11 become one, which says whether any of
-/// them was set.
+/// Rounds to f32 through an exact f64: for a number with too many bits, a sticky bit replaces the last 11.
 #[inline(always)]
 pub(super) fn unsigned64_to_float32(x: u64) -> f32 {
     let lost = u64::from(x & 0x7ff != 0) << 11;
     (if x >> 53 != 0 { x & !0x7ff | lost } else { x }) as f64 as f32
 }
 
-/// As f32, truncated.
+/// Converts to f32 with truncation.
 #[inline(always)]
 pub(super) fn unsigned64_towards_zero(x: u64) -> f32 {
     let exact = (if x >> 53 != 0 { x & !0x7ff } else { x }) as f64;
-    // Without the 29 bits that f32 has not.
+    // Clears the 29 bits that f32 lacks.
     f64::from_bits(exact.to_bits() & !0x1fff_ffff) as f32
 }
 
-/// As f32, truncated.
+/// Converts to f32 with truncation.
 #[inline(always)]
 pub(super) fn signed64_towards_zero(x: i64) -> f32 {
     let sign = (x as u64 >> 32) as u32 & 0x8000_0000;
     f32::from_bits(unsigned64_towards_zero(x.unsigned_abs()).to_bits() | sign)
 }
 
-/// As f32, truncated.
+/// Converts to f32 with truncation.
 #[inline(always)]
 pub(super) fn float64_towards_zero(x: f64) -> f32 {
     let near = x as f32;
     if f64::from(near).abs() > x.abs() { f32::from_bits(near.to_bits() - 1) } else { near }
 }
 
-/// Rounded to bf16, a NaN made the canonical one.
+/// Rounds to bf16; NaN becomes the canonical NaN.
 #[inline(always)]
 pub(super) fn round_to_brain(x: f32) -> f32 {
     let bits = x.to_bits();
@@ -115,15 +118,15 @@ pub(super) fn round_to_brain(x: f32) -> f32 {
     f32::from_bits(if x.is_nan() { 0x7fff_0000 } else { rounded })
 }
 
-/// Rounded to f16 without leaving f32, so that it is vectorised: within the normal range the low 13 bits are rounded off;
-/// below it, adding and taking away a number whose last bit is f16's smallest rounds there.
+/// Rounds to f16 within f32, so that it vectorizes. In the normal range it rounds off the low 13 bits; below
+/// it, adding and subtracting a number whose last bit is f16's smallest performs the rounding.
 #[inline(always)]
 pub(super) fn round_to_half(x: f32) -> f32 {
     let bits = x.to_bits();
     let (sign, magnitude) = (bits & 0x8000_0000, bits & 0x7fff_ffff);
     let normal = (magnitude + 0x0fff + ((magnitude >> 13) & 1)) & 0xffff_e000;
     let normal = if normal >= 0x4780_0000 { 0x7f80_0000 } else { normal };
-    // 0.5 has 2^-24 for its last bit.
+    // The last bit of 0.5 has the value 2^-24.
     let small = ((f32::from_bits(magnitude) + 0.5) - 0.5).to_bits();
     let rounded = if magnitude < 0x3880_0000 { small } else { normal };
     f32::from_bits(if x.is_nan() { 0x7fff_e000 } else { sign | rounded })
@@ -133,14 +136,14 @@ pub(super) fn round_to_half(x: f32) -> f32 {
 mod tests {
     use super::*;
 
-    /// Words with bits at every place, beside those at which a conversion changes.
+    /// Words with bits at every position, and those at which a conversion changes.
     fn words() -> impl Iterator<Item = u64> {
         let mut state = 0x9e37_79b9_7f4a_7c15u64;
         let random = std::iter::repeat_with(move || {
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
-            // Every magnitude, either sign.
+            // Every magnitude, with either sign.
             ((state as i64) >> (state >> 58)) as u64
         });
         let edges =
@@ -202,7 +205,7 @@ mod tests {
 
     #[test]
     fn integers_become_the_floats_that_the_language_gives() {
-        // Out of the nearest f32, whose bits less one are the next towards zero.
+        // From the nearest f32, whose bits less one are the next number towards zero.
         let cut = |x: i128, near: f32| match (near as i128).unsigned_abs() > x.unsigned_abs() {
             true => f32::from_bits(near.to_bits() - 1),
             false => near,

@@ -1,22 +1,22 @@
-//! [`Coordinate`], where an element is in the outputs' shape: an operand without memory.
+//! [`Coordinate`], the position of an element in the outputs' shape, as an operand without memory.
 //!
-//! What an operand's layout gives is where an element lies, counted from the first; a coordinate is that number itself,
-//! in a layout that is made so that it is the one wanted. So spaces, plans and walks know nothing new: they reorder,
-//! merge and cut a coordinate's strides as any operand's, and the value follows.
+//! A coordinate is the offset of the element in a layout that is chosen so that the offset is the wanted
+//! number. Spaces, plans and iterations need no special case: they reorder, merge and split a coordinate's
+//! strides like any operand's.
 
 use std::fmt;
 
 use crate::error::Result;
 use crate::types::{Layout, Shape};
 
-/// What an element's number is.
+/// The number that a coordinate gives for an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Coordinate {
     /// The index along an axis.
     Axis(isize),
-    /// The place in row-major order.
+    /// The position in row-major order.
     Position,
-    /// As `Position`, asked for so many neighbours (2 or 4) at once, that begin at a multiple of their count.
+    /// The `Position` for groups of 2 or 4 neighbours, which begin at a multiple of that count.
     Group(u32),
 }
 
@@ -31,11 +31,11 @@ impl fmt::Display for Coordinate {
 }
 
 impl Coordinate {
-    /// The layout in which an element's offset is its number.
+    /// Returns the layout in which an element's offset is its number.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) where the shape has no such axis.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if the shape has no such axis.
     pub(crate) fn layout(self, shape: &Shape) -> Result<Layout> {
         let Coordinate::Axis(axis) = self else { return Ok(Layout::from_shape(*shape)) };
         let mut strides = vec![0; shape.rank()];
@@ -43,7 +43,7 @@ impl Coordinate {
         Layout::strided(shape, &strides, 0)
     }
 
-    /// Neighbours that are asked for at once.
+    /// Returns the number of neighbours in a group.
     pub(crate) fn group(self) -> u32 {
         match self {
             Coordinate::Group(count) => count,

@@ -1,15 +1,15 @@
-//! Runs on device memory: kernels are written, assembled by the driver, kept, and launched.
+//! Runs of expressions on device memory, and the cache of assembled kernels.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::expression::{Expression, State};
+use super::expression::{Expression, ExpressionState};
 use super::host::check_slice;
 use super::number::Number;
-use super::plan::{BLOCK, Plan};
-use super::planned::Launch;
+use super::plan::{BLOCK, ElementwisePlan};
+use super::plan_cache::Launch;
 use super::ptx;
 use crate::driver::{
     Device, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, Function, LaunchConfig, Stream,
@@ -20,23 +20,24 @@ use crate::types::{DType, Element, Layout};
 
 const OPERATION: &str = "an elementwise run";
 
-/// As many operands as most runs have, and as many as a run keeps without an allocation.
+/// The operand count of most runs, and the largest that a run stores without an allocation.
 const FEW_OPERANDS: usize = 4;
 const MORE_OPERANDS: usize = 8;
-/// And as many bytes of parameters, where a run has scalars to write among them.
+/// The size up to which a run with scalars copies its parameter block without an allocation.
 pub(super) const FEW_BYTES: usize = 256;
 
-/// A kernel that an expression has found before.
+/// A kernel in an expression's cache.
 pub(crate) type Cached = Function;
 
-/// By the device's ordinal and the text.
+/// The kernels of the process, by device ordinal and text.
 type Kernels = HashMap<(usize, Arc<str>), Function>;
 
-/// Every kernel of the process: expressions that are written alike share it, whatever their numbers. Kernels stay: to
-/// unload one waits for the device.
+/// Expressions with equal text share a kernel, whatever their numbers. Kernels stay loaded, because unloading
+/// one waits for the device.
 static KERNELS: Mutex<Option<Kernels>> = Mutex::new(None);
 
-/// An array in device memory that a run reads. `L` is a [`Layout`], or a reference to one, which is less to copy.
+/// An array in device memory that a run reads. `L` is a [`Layout`] or a reference to one, which is cheaper to
+/// copy.
 pub struct DeviceInput<'a, L = Layout> {
     source: Source<'a>,
     dtype: DType,
@@ -44,21 +45,21 @@ pub struct DeviceInput<'a, L = Layout> {
 }
 
 enum Source<'a> {
-    /// In bytes.
+    /// A view in bytes.
     Memory(View<'a>),
     /// The memory of an output.
     Output(usize),
 }
 
-/// An array in device memory that a run writes. `L` is that of its inputs.
+/// An array in device memory that a run writes. `L` is a [`Layout`] or a reference to one, as for the inputs.
 pub struct DeviceOutput<'a, L = Layout> {
-    /// In bytes.
+    /// A view in bytes.
     memory: View<'a>,
     dtype: DType,
     layout: L,
 }
 
-/// An array as a run has it: inputs come before outputs. Whether it fits is held against the run's plan.
+/// An operand of a run; inputs precede outputs. The run's plan checks that the layout fits the memory.
 #[derive(Clone, Copy)]
 pub(crate) struct RunOperand<'a> {
     pub(super) memory: Operand<'a>,
@@ -72,13 +73,13 @@ impl<'a> RunOperand<'a> {
         RunOperand { memory: Operand { view, address: view.address, access }, layout, dtype }
     }
 
-    /// What is read: elements of a dtype in bytes.
+    /// Creates an input from bytes that hold elements of a dtype.
     #[inline(always)]
     pub(crate) fn read(dtype: DType, memory: &'a impl DeviceRead<u8>, layout: &'a Layout) -> RunOperand<'a> {
         RunOperand::new(dtype, memory.view(), layout, OperandAccess::Read)
     }
 
-    /// What is written.
+    /// Creates an output from bytes that hold elements of a dtype.
     #[inline(always)]
     pub(crate) fn write(
         dtype: DType,
@@ -88,59 +89,61 @@ impl<'a> RunOperand<'a> {
         RunOperand::new(dtype, memory.view(), layout, OperandAccess::Write)
     }
 
-    /// What an output has before the run; it is entered as the output that it is.
+    /// Converts an output to an input that reads its previous elements. Only the output is registered with
+    /// the memory's accesses.
     #[inline(always)]
     pub(crate) fn in_place(self) -> RunOperand<'a> {
         RunOperand { memory: Operand { access: OperandAccess::Shared, ..self.memory }, ..self }
     }
 }
 
-/// Calls `use_them` with room for so many operands, filled with the first output: without an allocation where they are few.
+/// Calls `run` with a list of `count` operands, all initialized to the first output. Short lists need no
+/// allocation.
 #[inline]
-pub(crate) fn with_retry<'a, R>(
+pub(crate) fn with_operand_list<'a, R>(
     count: usize,
     output: RunOperand<'a>,
-    use_them: impl FnOnce(&mut [RunOperand<'a>]) -> R,
+    run: impl FnOnce(&mut [RunOperand<'a>]) -> R,
 ) -> R {
     if count <= FEW_OPERANDS {
-        use_them(&mut [output; FEW_OPERANDS][..count])
+        run(&mut [output; FEW_OPERANDS][..count])
     } else if count <= MORE_OPERANDS {
-        use_them(&mut [output; MORE_OPERANDS][..count])
+        run(&mut [output; MORE_OPERANDS][..count])
     } else {
-        use_them(&mut vec![output; count])
+        run(&mut vec![output; count])
     }
 }
 
-fn good(function: &&Function) -> bool {
+fn is_usable(function: &&Function) -> bool {
     !function.module().device().is_lost()
 }
 
-/// The kernel of a text, assembled where the process has not met it.
+/// Returns the kernel of a text, and assembles it if the process has not loaded it.
 pub(super) fn assembled(device: &Device, text: Arc<str>) -> Result<Function> {
     let by_text = (device.ordinal(), text);
     let known = {
         let mut kernels = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
         kernels.get_or_insert_default().get(&by_text).cloned()
     };
-    if let Some(function) = known.as_ref().filter(good) {
+    if let Some(function) = known.as_ref().filter(is_usable) {
         return Ok(function.clone());
     }
-    // Outside of the lock: assembling takes milliseconds, and others need other kernels meanwhile.
+    // Outside the lock, because assembling takes milliseconds and other threads need other kernels meanwhile.
     let function = device.load(by_text.1.as_bytes())?.function(ptx::ENTRY)?;
     let mut kernels = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
     kernels.get_or_insert_default().insert(by_text, function.clone());
     Ok(function)
 }
 
-/// Checks that a layout stays within memory of `bytes` bytes whose elements may start at `address`.
+/// Checks that a layout stays within memory of `bytes` bytes and that `address` is aligned for the dtype.
 #[inline]
 pub(super) fn check_memory(dtype: DType, layout: &Layout, address: u64, bytes: usize) -> Result<()> {
     let fits = layout.end().checked_mul(dtype.size()).is_some_and(|end| end <= bytes);
-    // Without a division; sizes are powers of two.
+    // A mask instead of a division; sizes are powers of two.
     if fits && address & (part_bytes(dtype) - 1) == 0 {
         return Ok(());
     }
-    misplaced(dtype, layout, address, bytes)
+    memory_error(dtype, layout, address, bytes)
 }
 
 #[inline]
@@ -149,7 +152,7 @@ fn part_bytes(dtype: DType) -> u64 {
 }
 
 #[cold]
-fn misplaced(dtype: DType, layout: &Layout, address: u64, bytes: usize) -> Result<()> {
+fn memory_error(dtype: DType, layout: &Layout, address: u64, bytes: usize) -> Result<()> {
     let part = part_bytes(dtype);
     if !address.is_multiple_of(part) {
         let found = format!("memory at {address:#x} for {dtype}");
@@ -159,29 +162,29 @@ fn misplaced(dtype: DType, layout: &Layout, address: u64, bytes: usize) -> Resul
     Err(Error::OutOfRange { start: layout.start(), end: layout.end(), length })
 }
 
-/// The bytes of a contiguous layout, which was held against the memory.
+/// Returns the bytes of a contiguous layout, which has been checked against the memory.
 fn elements_of<'a>(view: View<'a>, dtype: DType, layout: &Layout) -> View<'a> {
     let address = view.address + (layout.offset() * dtype.size()) as u64;
     View { address, length: layout.count() * dtype.size(), ..view }
 }
 
 impl<'a, L: Borrow<Layout>> DeviceInput<'a, L> {
-    /// Elements of `memory` in this layout.
+    /// Creates an input of the elements of `memory` in this layout.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`] where the layout leads out of the memory.
+    /// [`Error::OutOfRange`] if the layout exceeds the memory.
     #[inline]
     pub fn new<T: Element>(memory: &'a impl DeviceRead<T>, layout: L) -> Result<DeviceInput<'a, L>> {
         DeviceInput::of_view(T::DTYPE, memory.view(), memory.view().length * size_of::<T>(), layout)
     }
 
-    /// As [`new`](Self::new), of bytes that hold elements of a dtype.
+    /// Creates an input of bytes that hold elements of a dtype; see [`new`](Self::new).
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new); [`Error::InvalidArgument`] where the memory does not start at a multiple of the element's
-    /// (a complex number's part's) size.
+    /// As [`new`](Self::new); [`Error::InvalidArgument`] if the address is not a multiple of the element's
+    /// size (for a complex number, of its part's size).
     #[inline]
     pub fn of_bytes(dtype: DType, memory: &'a impl DeviceRead<u8>, layout: L) -> Result<DeviceInput<'a, L>> {
         DeviceInput::of_view(dtype, memory.view(), memory.view().length, layout)
@@ -193,17 +196,17 @@ impl<'a, L: Borrow<Layout>> DeviceInput<'a, L> {
         Ok(DeviceInput { source: Source::Memory(View { length: bytes, ..view }), dtype, layout })
     }
 
-    /// The dtype of the elements.
+    /// Returns the dtype of the elements.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// Where the elements lie in their memory.
+    /// Returns the layout of the elements.
     pub fn layout(&self) -> &Layout {
         self.layout.borrow()
     }
 
-    /// The elements in row-major order, where they lie so: an argument for a kernel.
+    /// Returns the elements as a kernel argument, if they are contiguous.
     ///
     /// # Errors
     ///
@@ -212,8 +215,8 @@ impl<'a, L: Borrow<Layout>> DeviceInput<'a, L> {
         let layout = self.layout.borrow();
         check_slice::<T>(self.dtype, layout)?;
         let Source::Memory(view) = self.source else {
-            let found = "an input in place of an output";
-            return Err(Error::invalid(OPERATION, found, "memory of its own"));
+            let found = "an in-place input";
+            return Err(Error::invalid(OPERATION, found, "an input with its own memory"));
         };
         DeviceSlice::<u8>::new(elements_of(view, self.dtype, layout)).reinterpret()
     }
@@ -222,7 +225,7 @@ impl<'a, L: Borrow<Layout>> DeviceInput<'a, L> {
         (self.dtype, *self.layout.borrow())
     }
 
-    /// In bytes; none of an input in place.
+    /// Returns the view in bytes, or `None` for an in-place input.
     pub(super) fn memory(&self) -> Option<View<'a>> {
         match self.source {
             Source::Memory(view) => Some(view),
@@ -230,7 +233,7 @@ impl<'a, L: Borrow<Layout>> DeviceInput<'a, L> {
         }
     }
 
-    /// The elements that output `index` has before the run, in its layout: an operation in place.
+    /// Creates an in-place input: the elements that output `index` has before the run, in its layout.
     pub fn output(index: usize, output: &DeviceOutput<'_, L>) -> DeviceInput<'a, L>
     where
         L: Copy,
@@ -240,7 +243,7 @@ impl<'a, L: Borrow<Layout>> DeviceInput<'a, L> {
 }
 
 impl<'a, L: Borrow<Layout>> DeviceOutput<'a, L> {
-    /// Elements of `memory` in this layout.
+    /// Creates an output of the elements of `memory` in this layout.
     ///
     /// # Errors
     ///
@@ -251,7 +254,7 @@ impl<'a, L: Borrow<Layout>> DeviceOutput<'a, L> {
         DeviceOutput::of_view(T::DTYPE, view, view.length * size_of::<T>(), layout)
     }
 
-    /// As [`new`](Self::new), of bytes that hold elements of a dtype.
+    /// Creates an output of bytes that hold elements of a dtype; see [`new`](Self::new).
     ///
     /// # Errors
     ///
@@ -266,17 +269,17 @@ impl<'a, L: Borrow<Layout>> DeviceOutput<'a, L> {
         DeviceOutput::of_view(dtype, view, view.length, layout)
     }
 
-    /// The dtype of the elements.
+    /// Returns the dtype of the elements.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// Where the elements lie in their memory.
+    /// Returns the layout of the elements.
     pub fn layout(&self) -> &Layout {
         self.layout.borrow()
     }
 
-    /// The elements in row-major order, where they lie so: an argument for a kernel that writes them.
+    /// Returns the elements as an argument for a kernel that writes them, if they are contiguous.
     ///
     /// # Errors
     ///
@@ -291,7 +294,7 @@ impl<'a, L: Borrow<Layout>> DeviceOutput<'a, L> {
         (self.dtype, *self.layout.borrow())
     }
 
-    /// In bytes.
+    /// Returns the view in bytes.
     pub(super) fn memory(&self) -> View<'a> {
         self.memory
     }
@@ -315,10 +318,12 @@ impl<L: fmt::Debug> fmt::Debug for DeviceOutput<'_, L> {
     }
 }
 
-impl State {
+impl ExpressionState {
+    /// Checks the numbers of inputs and outputs.
+    ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] for another number of operands.
+    /// [`Error::LengthMismatch`] if either differs from the expression's.
     pub(crate) fn check_counts(&self, inputs: usize, outputs: usize) -> Result<()> {
         if inputs == self.inputs.len() && outputs == self.outputs.len() {
             return Ok(());
@@ -334,20 +339,22 @@ impl State {
         Ok(())
     }
 
+    /// Checks the dtypes of the operands.
+    ///
     /// # Errors
     ///
-    /// [`Error::DTypeMismatch`] where the operands have others.
+    /// [`Error::DTypeMismatch`] if one differs from the expression's.
     pub(crate) fn check_dtypes(&self, found: impl Iterator<Item = DType>) -> Result<()> {
         for (index, (wanted, found)) in self.inputs.iter().chain(&self.outputs).zip(found).enumerate() {
             if *wanted != found {
-                return Err(self.other_dtype(index, *wanted, found));
+                return Err(self.dtype_error(index, *wanted, found));
             }
         }
         Ok(())
     }
 
     #[cold]
-    fn other_dtype(&self, index: usize, wanted: DType, found: DType) -> Error {
+    fn dtype_error(&self, index: usize, wanted: DType, found: DType) -> Error {
         let wanted = match index.checked_sub(self.inputs.len()) {
             None => format!("{wanted} for input {index}"),
             Some(output) => format!("{wanted} for output {output}"),
@@ -386,41 +393,43 @@ impl State {
         };
         let config = LaunchConfig::new(launch.blocks, BLOCK);
         let memory = operands.iter().map(|operand| &operand.memory);
-        // SAFETY: the kernel touches the elements that the layouts name, which the plan has held against the memory; the
-        // arguments are made after its parameters, and were held against them when the run was planned.
+        // SAFETY: the kernel accesses the elements that the layouts name, which the plan has checked against
+        // the memory. Planning has also checked the arguments against the kernel's parameters.
         unsafe { launch.function.launch_operands(stream, config, memory, block) }
     }
 
-    /// Inputs before outputs.
+    /// Returns the dtypes of the operands, inputs before outputs.
     pub(crate) fn operand_dtypes(&self) -> Vec<DType> {
         self.inputs.iter().chain(&self.outputs).copied().collect()
     }
 
-    /// The kernel of a plan, assembled where no expression of the process has its text.
-    pub(crate) fn kernel(&self, device: &Device, plan: &Plan) -> Result<Function> {
-        let place = (device.ordinal(), plan.key.clone());
-        let known = self.kernels.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
-        if let Some(function) = known.as_ref().filter(good) {
+    /// Returns the kernel of a plan, and assembles it if no expression of the process has the same text.
+    pub(crate) fn kernel(&self, device: &Device, plan: &ElementwisePlan) -> Result<Function> {
+        let key = (device.ordinal(), plan.key.clone());
+        let known = self.kernels.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some(function) = known.as_ref().filter(is_usable) {
             return Ok(function.clone());
         }
         let text =
             ptx::write(&self.program, &self.operand_dtypes(), self.inputs.len(), &plan.key, plan.parameters);
         let function = assembled(device, text.into())?;
-        self.kernels.lock().unwrap_or_else(PoisonError::into_inner).insert(place, function.clone());
+        self.kernels.lock().unwrap_or_else(PoisonError::into_inner).insert(key, function.clone());
         Ok(function)
     }
 }
 
 impl Expression {
-    /// Computes the outputs, of one shape, from the inputs, which are broadcast to it, on the stream. The first run of
-    /// operands that lie in a new way assembles a kernel (some 10 ms, under 0.1 ms where the driver has seen it before) and
-    /// waits for what is running; see [`preload`](Self::preload).
+    /// Computes the outputs on a stream. The outputs share one shape, to which the inputs are broadcast.
+    ///
+    /// The first run with a new combination of layouts assembles a kernel (about 10 ms, or under 0.1 ms if
+    /// the driver has cached it) and waits for work in progress; see [`preload`](Self::preload).
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] and [`Error::DTypeMismatch`] for operands or scalars that are not the expression's,
-    /// [`Error::InvalidArgument`] for shapes that do not fit, an output whose elements share places, or an input in place
-    /// whose output lies in another layout; errors of [`Device::load`] and of a launch.
+    /// [`Error::LengthMismatch`] and [`Error::DTypeMismatch`] for operands or scalars that differ from the
+    /// expression's; [`Error::InvalidArgument`] for shapes that do not broadcast, an output with overlapping
+    /// elements, or an in-place input whose output has another layout; errors of [`Device::load`] and of a
+    /// launch.
     pub fn run<L: Borrow<Layout>>(
         &self,
         stream: &Stream,
@@ -432,7 +441,7 @@ impl Expression {
         with_operands(inputs, outputs, |operands| self.run_operands(stream, operands, inputs.len(), scalars))
     }
 
-    /// As [`run`](Self::run), on a list of which so many are inputs.
+    /// Runs on a list of operands that begins with `inputs` inputs; see [`run`](Self::run).
     ///
     /// # Errors
     ///
@@ -451,7 +460,8 @@ impl Expression {
         })
     }
 
-    /// Assembles the kernels that [`run`](Self::run) would launch, and launches nothing: for what must not wait later.
+    /// Assembles the kernels that [`run`](Self::run) would launch, without a launch, so that a later run does
+    /// not wait.
     ///
     /// # Errors
     ///
@@ -470,24 +480,24 @@ impl Expression {
     }
 }
 
-/// Calls `use_them` with the operands of a run, which are as many as they must be.
+/// Calls `run` with the operands of a run, whose numbers have been checked.
 ///
 /// # Errors
 ///
-/// [`Error::InvalidArgument`] for an input in place whose output lies in another layout; those of `use_them`.
+/// [`Error::InvalidArgument`] for an in-place input whose output has another layout; the errors of `run`.
 fn with_operands<'a, L: Borrow<Layout>>(
     inputs: &'a [DeviceInput<'_, L>],
     outputs: &'a [DeviceOutput<'_, L>],
-    use_them: impl FnOnce(&mut [RunOperand<'a>]) -> Result<()>,
+    run: impl FnOnce(&mut [RunOperand<'a>]) -> Result<()>,
 ) -> Result<()> {
     let written = |output: &'a DeviceOutput<'_, L>| {
         RunOperand::new(output.dtype, output.memory, output.layout.borrow(), OperandAccess::Write)
     };
-    // An expression has outputs.
+    // Every expression has an output.
     let Some(first) = outputs.first() else {
         return Err(Error::LengthMismatch { operation: "an expression's outputs", wanted: 1, found: 0 });
     };
-    with_retry(inputs.len() + outputs.len(), written(first), |operands| {
+    with_operand_list(inputs.len() + outputs.len(), written(first), |operands| {
         let (of_inputs, of_outputs) = operands.split_at_mut(inputs.len());
         for (at, output) in outputs.iter().enumerate() {
             of_outputs[at] = written(output);
@@ -500,16 +510,16 @@ fn with_operands<'a, L: Borrow<Layout>>(
                     Some(output) if output.layout == layout && output.dtype == input.dtype => {
                         output.in_place()
                     }
-                    _ => return Err(other_output(index)),
+                    _ => return Err(in_place_error(index)),
                 },
             };
         }
-        use_them(operands)
+        run(operands)
     })
 }
 
 #[cold]
-pub(super) fn other_output(index: usize) -> Error {
-    let found = format!("an input in place of output {index}, which is missing or lies in another layout");
-    Error::invalid(OPERATION, found, "an output of the run, in its own layout and dtype")
+pub(super) fn in_place_error(index: usize) -> Error {
+    let found = format!("an in-place input for output {index}, which is missing or has another layout");
+    Error::invalid(OPERATION, found, "an output of the run with the input's layout and dtype")
 }

@@ -1,19 +1,19 @@
-//! What a run on a device would do, in words and as text.
+//! A description of a device run, with the text of its kernels.
 
 use std::fmt;
 
 use super::expression::Expression;
-use super::plan::{BLOCK, Class, Key, Plan, Walk};
+use super::plan::{AccessPattern, BLOCK, ElementwisePlan, Iteration, KernelKey};
 use super::ptx;
 use super::space::Space;
 use super::tile::{Access, Tile};
 use crate::error::Result;
 use crate::types::{DType, Layout};
 
-/// What [`Expression::explain`] found.
+/// The result of [`Expression::explain`].
 #[derive(Debug, Clone)]
 pub struct Explanation {
-    /// One launch; several where there are more elements than 32-bit arithmetic holds; none where there are no elements.
+    /// The launches: one, several if 32-bit arithmetic cannot index all elements, or none for an empty array.
     pub launches: Vec<KernelLaunch>,
     instructions: usize,
     operands: Vec<String>,
@@ -22,26 +22,26 @@ pub struct Explanation {
 /// One launch of a run.
 #[derive(Debug, Clone)]
 pub struct KernelLaunch {
-    /// The kernel's text.
+    /// The text of the kernel.
     pub ptx: String,
     /// Blocks of the grid.
     pub blocks: u32,
     /// Threads of a block.
     pub threads: u32,
-    /// Where each operand's first element lies in its memory, in elements; inputs before outputs.
+    /// The offset of each operand's first element in its memory, in elements; inputs precede outputs.
     pub offsets: Vec<usize>,
-    /// The kernel's last parameter, behind the operands' addresses; scalars that a run is given are 0.
+    /// The kernel's last parameter, which follows the operands' addresses. Scalars of a run are 0 in it.
     pub parameters: Vec<u8>,
     plan: String,
 }
 
 impl Expression {
-    /// The kernels that a run on layouts like these would launch, on a device of this compute capability, with memory
-    /// that starts at multiples of 256 bytes. Needs no device.
+    /// Returns the kernels that a run on these layouts would launch on a device of this compute capability,
+    /// for memory aligned to 256 bytes. It needs no device.
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run) has for layouts.
+    /// The errors of [`run`](Self::run) about layouts.
     pub fn explain(
         &self,
         inputs: &[Layout],
@@ -62,7 +62,7 @@ impl Expression {
         let mut launches = Vec::new();
         let mut each = |part: &Space| {
             if part.count() > 0 {
-                let plan = Plan::new(part, &bytes, &addresses, &scalars, capability >= (8, 0))?;
+                let plan = ElementwisePlan::new(part, &bytes, &addresses, &scalars, capability >= (8, 0))?;
                 let text =
                     ptx::write(&state.program, &dtypes, state.inputs.len(), &plan.key, plan.parameters);
                 launches.push(KernelLaunch {
@@ -88,29 +88,35 @@ impl Expression {
     }
 }
 
-fn describe(space: &Space, key: &Key) -> String {
-    let walk = match key.walk {
-        Walk::Flat => "neighbours by the linear index".to_owned(),
-        Walk::Apart => "elements a block apart by the linear index".to_owned(),
-        Walk::Vectors => "vectors of the innermost dimension, decoded once each".to_owned(),
-        Walk::Tiles(Tile { width, height }) => format!("tiles of {width} along the output, {height} across"),
+fn describe(space: &Space, key: &KernelKey) -> String {
+    let iteration = match key.iteration {
+        Iteration::Flat => "linear index, adjacent elements".to_owned(),
+        Iteration::Apart => "linear index, elements a block apart".to_owned(),
+        Iteration::Vectors => "vectors of the innermost dimension".to_owned(),
+        Iteration::Tiles(Tile { width, height }) => {
+            format!("tiles of {width} along the output, {height} across")
+        }
     };
-    let class = |class: &Class| match class {
-        Class::Constant => "one element",
-        Class::Linear => "in line",
-        Class::Row => "one element a vector",
-        Class::Gather => "element by element",
-        Class::Staged(Access::Chunks) => "through shared memory, 16 bytes an access",
-        Class::Staged(Access::Singly) => "through shared memory, element by element",
+    let name = |pattern: &AccessPattern| match pattern {
+        AccessPattern::Constant => "broadcast",
+        AccessPattern::Linear => "linear",
+        AccessPattern::Row => "broadcast a vector",
+        AccessPattern::Gather => "element by element",
+        AccessPattern::Staged(Access::Chunks) => "through shared memory, 16 bytes an access",
+        AccessPattern::Staged(Access::Singly) => "through shared memory, element by element",
     };
-    let classes: Vec<&str> = key.classes.iter().map(class).collect();
-    let (lanes, tail) = (key.lanes, if key.tail { ", with a guard" } else { "" });
-    let in_turn = if matches!(key.walk, Walk::Tiles(_)) { "a thread and row" } else { "a thread" };
+    let access_patterns: Vec<&str> = key.access_patterns.iter().map(name).collect();
+    let (lanes, tail) = (key.lanes, if key.tail { ", with a bounds check" } else { "" });
+    let lanes_of = if matches!(key.iteration, Iteration::Tiles(_)) {
+        "elements a thread and row"
+    } else {
+        "elements a thread"
+    };
     let sizes: Vec<String> = space.sizes.iter().rev().map(ToString::to_string).collect();
     format!(
-        "walks [{}] in {walk}: {lanes} {in_turn}{tail}; operands are read {}",
+        "iterates over [{}] by {iteration}: {lanes} {lanes_of}{tail}; access: {}",
         sizes.join(", "),
-        classes.join(", ")
+        access_patterns.join(", ")
     )
 }
 
@@ -126,7 +132,7 @@ impl fmt::Display for Explanation {
         for (index, launch) in self.launches.iter().enumerate() {
             let (blocks, threads) = (launch.blocks, launch.threads);
             writeln!(formatter, "launch {index}: {blocks} blocks of {threads} threads; {}", launch.plan)?;
-            // Parts of one run mostly share their kernel.
+            // The launches of a run usually share their kernel.
             if index == 0 || self.launches[index - 1].ptx != launch.ptx {
                 write!(formatter, "{}", launch.ptx)?;
             }

@@ -1,4 +1,4 @@
-//! [`Expression`], a graph made ready to run: checked, lowered once, and with the kernels that were made of it.
+//! [`Expression`], a checked and lowered graph with its compiled kernels.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,67 +6,71 @@ use std::sync::{Arc, Mutex};
 
 use super::coordinate::Coordinate;
 use super::device::Cached;
-use super::graph::{Node, Nodes, Place};
+use super::graph::{Node, NodeIndex, Nodes};
 use super::host::Schedule;
 use super::instruction::Instruction;
 use super::lower::cast::cast;
 use super::lower::{normal, random};
 use super::number::Number;
-use super::operation::{Operation, Parts};
-use super::plan::Key;
-use super::planned::Plans;
+use super::operation::{Operation, ValueParts};
+use super::plan::KernelKey;
+use super::plan_cache::PlanCache;
 use super::program::{Program, Step, kind_of, parts};
 use crate::error::{Error, Result};
 use crate::types::DType;
 
-/// The most inputs, scalars, coordinates and outputs together: a kernel's parameters are few kilobytes.
-const MOST_OPERANDS: usize = 64;
+/// The largest number of inputs, scalars, coordinates and outputs together, which bounds the kernel's
+/// parameters.
+const MAXIMUM_OPERANDS: usize = 64;
 
-/// The most instructions: past it a kernel is slow to assemble, and no faster than two.
-const MOST_INSTRUCTIONS: usize = 20_000;
+/// The largest number of instructions. A longer kernel assembles slowly and is no faster than two kernels.
+const MAXIMUM_INSTRUCTIONS: usize = 20_000;
 
-/// An elementwise computation of any number of inputs and outputs: one kernel, on a device or the CPU.
+/// A compiled elementwise computation of any number of inputs and outputs: one kernel on a device, one pass
+/// on the CPU.
 ///
-/// Cheap to clone; clones share the kernels that were assembled. Made by [`Graph::expression`](super::Graph::expression).
+/// Cloning is cheap, and clones share the compiled kernels. [`Graph::expression`](super::Graph::expression)
+/// creates it.
 #[derive(Clone)]
-pub struct Expression(pub(crate) Arc<State>);
+pub struct Expression(pub(crate) Arc<ExpressionState>);
 
-/// What every run looks at comes first.
+/// The fields that every run reads come first.
 #[repr(C)]
-pub(crate) struct State {
+pub(crate) struct ExpressionState {
     pub(crate) inputs: Vec<DType>,
     pub(crate) outputs: Vec<DType>,
-    /// The scalars that each run is given: their numbers and dtypes.
-    pub(crate) given: Vec<(usize, DType)>,
-    pub(crate) plans: Plans,
-    /// True where a comparison of integers with a given scalar works by value only where the scalar is a literal.
+    /// The scalars that each run passes: their indices and dtypes.
+    pub(crate) run_scalars: Vec<(usize, DType)>,
+    pub(crate) plans: PlanCache,
+    /// True if an integer is compared with a real scalar that each run passes. Such a comparison is by value
+    /// only for a literal.
     pub(crate) compares_by_value: bool,
-    /// Dtypes of scalars; literals have their values.
+    /// The dtypes of the scalars, and the values of the literals.
     pub(crate) scalars: Vec<(DType, Option<Number>)>,
     pub(crate) coordinates: Vec<Coordinate>,
     pub(crate) program: Program,
     pub(crate) schedule: Schedule,
-    /// What other plans found, by device.
-    pub(crate) kernels: Mutex<HashMap<(usize, Key), Cached>>,
+    /// Kernels of all plans, by device and kernel key.
+    pub(crate) kernels: Mutex<HashMap<(usize, KernelKey), Cached>>,
 }
 
 impl Expression {
-    pub(crate) fn new(nodes: &Nodes, outputs: &[Place]) -> Result<Expression> {
+    pub(crate) fn new(nodes: &Nodes, outputs: &[NodeIndex]) -> Result<Expression> {
         const OPERATION: &str = "an expression";
         if outputs.is_empty() {
             return Err(Error::invalid(OPERATION, "no outputs", "at least one"));
         }
         let arrays = nodes.inputs.len() + outputs.len();
         let operands = arrays + nodes.scalars.len() + nodes.coordinates.len();
-        if operands > MOST_OPERANDS {
-            let found = format!("{operands} inputs, numbers, indices and outputs");
-            return Err(Error::invalid(OPERATION, found, format!("at most {MOST_OPERANDS}")));
+        if operands > MAXIMUM_OPERANDS {
+            let found = format!("{operands} inputs, scalars, coordinates and outputs together");
+            return Err(Error::invalid(OPERATION, found, format!("at most {MAXIMUM_OPERANDS}")));
         }
         if let Some((dtype, _)) = nodes.scalars.iter().find(|(dtype, _)| dtype.is_storage_only()) {
             return Err(Error::invalid(
                 OPERATION,
                 format!("a scalar of {dtype}"),
-                "one of f32, cast where it is used",
+                "a scalar of f32, cast at its use",
             ));
         }
         let needed = needed(nodes, outputs);
@@ -77,12 +81,13 @@ impl Expression {
             }
         }
         let mut program = Program::default();
-        let mut lowered: Vec<Option<Parts>> = Vec::with_capacity(nodes.nodes.len());
-        // Equal instructions stand there once anyway; equal bodies that few elements need would not.
-        let mut known: HashMap<(Operation, DType, Vec<Parts>), Parts> = HashMap::new();
+        let mut lowered: Vec<Option<ValueParts>> = Vec::with_capacity(nodes.nodes.len());
+        // `step` merges equal instructions outside rare bodies. This map merges equal operations, which keeps
+        // equal bodies from repeating.
+        let mut known: HashMap<(Operation, DType, Vec<ValueParts>), ValueParts> = HashMap::new();
         for (&(node, dtype), needed) in nodes.nodes.iter().zip(needed) {
-            // Operands stand before their users, so what is needed is there.
-            let at = |place: Place| lowered.get(place as usize).copied().flatten();
+            // Operands precede their users, so needed values exist.
+            let at = |node: NodeIndex| lowered.get(node as usize).copied().flatten();
             let value = match (needed, node) {
                 (false, _) => None,
                 (true, Node::Input(input)) => {
@@ -105,22 +110,20 @@ impl Expression {
                         _ => None,
                     }
                 }
-                (true, Node::Normal(place)) => {
-                    at(place).map(|bits| [normal::normal(&mut program, bits[0]); 2])
-                }
-                (true, Node::Permute(places)) => match places.map(at) {
+                (true, Node::Normal(node)) => at(node).map(|bits| [normal::normal(&mut program, bits[0]); 2]),
+                (true, Node::Permute(operand_nodes)) => match operand_nodes.map(at) {
                     [Some(x), Some(y), Some(z)] => {
                         Some([program.apply(Instruction::Permute64, &[x[0], y[0], z[0]]); 2])
                     }
                     _ => None,
                 },
-                (true, Node::Cast(place)) => {
-                    let from = nodes.nodes[place as usize].1;
-                    at(place).map(|parts| cast(&mut program, from, dtype, parts))
+                (true, Node::Cast(node)) => {
+                    let from = nodes.nodes[node as usize].1;
+                    at(node).map(|parts| cast(&mut program, from, dtype, parts))
                 }
-                (true, Node::Apply(operation, places)) => {
-                    let last = nodes.nodes[places[operation.arity() - 1] as usize].1;
-                    match places.map(at) {
+                (true, Node::Apply(operation, operand_nodes)) => {
+                    let last = nodes.nodes[operand_nodes[operation.arity() - 1] as usize].1;
+                    match operand_nodes.map(at) {
                         [Some(x), Some(y), Some(z)] => {
                             let operands = &[x, y, z][..operation.arity()];
                             let lower = || (operation.lowering(last))(&mut program, last, operands);
@@ -131,82 +134,85 @@ impl Expression {
                 }
             };
             lowered.push(value);
-            if program.steps.len() > MOST_INSTRUCTIONS {
-                let found = format!("more than {MOST_INSTRUCTIONS} instructions");
+            if program.steps.len() > MAXIMUM_INSTRUCTIONS {
+                let found = format!("more than {MAXIMUM_INSTRUCTIONS} instructions");
                 return Err(Error::invalid(OPERATION, found, "several smaller expressions"));
             }
         }
-        program.outputs = outputs.iter().filter_map(|&place| lowered[place as usize]).collect();
+        program.outputs = outputs.iter().filter_map(|&node| lowered[node as usize]).collect();
         if let Some((name, kind)) = program.missing {
             let found = format!("'{name}' of {kind:?}");
             return Err(Error::invalid(
                 OPERATION,
                 found,
-                "an instruction that exists (this is a defect of the library)",
+                "an existing instruction; report this as a defect of selvedge",
             ));
         }
-        let dtypes = outputs.iter().map(|&place| nodes.nodes[place as usize].1).collect();
+        let dtypes = outputs.iter().map(|&node| nodes.nodes[node as usize].1).collect();
         let scalars = nodes.scalars.iter().enumerate();
         let given = scalars.filter(|(_, (_, literal))| literal.is_none());
         let given = given.map(|(index, (dtype, _))| (index, *dtype)).collect();
-        Ok(Expression(Arc::new(State {
+        Ok(Expression(Arc::new(ExpressionState {
             schedule: Schedule::new(&program),
             program,
             inputs: nodes.inputs.clone(),
             outputs: dtypes,
             scalars: nodes.scalars.clone(),
-            given,
+            run_scalars: given,
             compares_by_value: nodes.compares_by_value,
             coordinates: nodes.coordinates.clone(),
-            plans: Plans::new(),
+            plans: PlanCache::new(),
             kernels: Mutex::default(),
         })))
     }
 
-    /// The dtypes of the inputs.
+    /// Returns the dtypes of the inputs.
     pub fn inputs(&self) -> &[DType] {
         &self.0.inputs
     }
 
-    /// The dtypes of the scalars that a run is given.
+    /// Returns the dtypes of the scalars that a run passes.
     pub fn scalars(&self) -> Vec<DType> {
-        self.0.given.iter().map(|(_, dtype)| *dtype).collect()
+        self.0.run_scalars.iter().map(|(_, dtype)| *dtype).collect()
     }
 
-    /// Returns whether a scalar that a run gives is compared with integers, which is by its value only where it is a literal.
+    /// Returns whether an integer is compared with a real scalar that each run passes. Such a comparison is
+    /// by value only for a literal.
     #[inline]
     pub(crate) fn compares_by_value(&self) -> bool {
         self.0.compares_by_value
     }
 
-    /// The dtypes of the outputs.
+    /// Returns the dtypes of the outputs.
     #[inline]
     pub fn outputs(&self) -> &[DType] {
         &self.0.outputs
     }
 }
 
-impl State {
+impl ExpressionState {
+    /// Checks the scalars of a run.
+    ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] for another number of scalars than each run is given, and [`Error::InvalidArgument`] for
-    /// one that its dtype does not hold.
+    /// [`Error::LengthMismatch`] for another number of scalars, and [`Error::InvalidArgument`] for a scalar
+    /// that its dtype does not hold.
     #[inline]
     pub(crate) fn check_scalars(&self, given: &[Number]) -> Result<()> {
         const OPERATION: &str = "an expression's scalars";
-        let (wanted, found) = (self.given.len(), given.len());
+        let (wanted, found) = (self.run_scalars.len(), given.len());
         if found != wanted {
             return Err(Error::LengthMismatch { operation: OPERATION, wanted, found });
         }
-        let mut pairs = given.iter().zip(&self.given);
+        let mut pairs = given.iter().zip(&self.run_scalars);
         pairs.try_for_each(|(number, &(_, dtype))| number.check(OPERATION, dtype))
     }
 
-    /// The bits of all scalars' parts, with those that a run gives filled in.
+    /// Returns the bits of the parts of all scalars, with those of the run filled in.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] for another number of them.
+    /// As [`check_scalars`](Self::check_scalars).
     pub(crate) fn scalar_bits(&self, given: &[Number]) -> Result<Vec<[u64; 2]>> {
         self.check_scalars(given)?;
         let mut given = given.iter();
@@ -219,23 +225,23 @@ impl State {
     }
 }
 
-/// Which nodes the outputs reach.
-fn needed(nodes: &Nodes, outputs: &[Place]) -> Vec<bool> {
+/// Returns which nodes the outputs depend on.
+fn needed(nodes: &Nodes, outputs: &[NodeIndex]) -> Vec<bool> {
     let mut needed = vec![false; nodes.nodes.len()];
-    for &place in outputs {
-        needed[place as usize] = true;
+    for &node in outputs {
+        needed[node as usize] = true;
     }
     for (index, (node, _)) in nodes.nodes.iter().enumerate().rev() {
         match node {
-            Node::Cast(place) | Node::Normal(place) if needed[index] => needed[*place as usize] = true,
-            Node::Apply(_, places) | Node::Permute(places) if needed[index] => {
-                for place in places {
-                    needed[*place as usize] = true;
+            Node::Cast(node) | Node::Normal(node) if needed[index] => needed[*node as usize] = true,
+            Node::Apply(_, operand_nodes) | Node::Permute(operand_nodes) if needed[index] => {
+                for node in operand_nodes {
+                    needed[*node as usize] = true;
                 }
             }
             Node::Random(_, scalars) if needed[index] => {
-                for place in scalars {
-                    needed[*place as usize] = true;
+                for node in scalars {
+                    needed[*node as usize] = true;
                 }
             }
             _ => {}
@@ -244,7 +250,7 @@ fn needed(nodes: &Nodes, outputs: &[Place]) -> Vec<bool> {
     needed
 }
 
-fn source(program: &mut Program, dtype: DType, step: impl Fn(u32) -> Step) -> Parts {
+fn source(program: &mut Program, dtype: DType, step: impl Fn(u32) -> Step) -> ValueParts {
     let first = program.step(step(0), kind_of(dtype));
     if parts(dtype) == 1 { [first, first] } else { [first, program.step(step(1), kind_of(dtype))] }
 }

@@ -1,4 +1,4 @@
-//! Expressions as a program writes them: a [`Graph`] that collects nodes, and [`Expr`], a node with operators.
+//! [`Graph`], which collects the nodes of an expression, and [`Expr`], a node with operators.
 
 use std::cell::RefCell;
 use std::ops;
@@ -13,85 +13,85 @@ use super::scalar::{by_value, dtype_of_numbers};
 use crate::error::{Error, Result};
 use crate::types::{DType, NumberKind};
 
-/// A node's place in its graph.
-pub(crate) type Place = u32;
+/// The index of a node in its graph.
+pub(crate) type NodeIndex = u32;
 
-/// What a node of a graph computes.
+/// The operation of a graph node.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Node {
     Input(u32),
-    /// A scalar that each run is given, or a literal number of the expression, which lie behind those.
+    /// A scalar: one that each run passes, or a literal of the expression.
     Scalar(u32),
     Coordinate(u32),
-    /// A random number of a coordinate: (coordinate, words of an element, which number), seed and offset.
-    Random([u32; 3], [Place; 2]),
-    /// A normally distributed number of random bits.
-    Normal(Place),
-    /// Where an index goes in a permutation: index, length and key.
-    Permute([Place; 3]),
-    Cast(Place),
-    Apply(Operation, [Place; 3]),
+    /// Random words, by [coordinate, words an element, index of the word] and [seed, offset].
+    Random([u32; 3], [NodeIndex; 2]),
+    /// A normally distributed number from random bits.
+    Normal(NodeIndex),
+    /// The image of an index under a permutation: index, length and key.
+    Permute([NodeIndex; 3]),
+    Cast(NodeIndex),
+    Apply(Operation, [NodeIndex; 3]),
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Nodes {
     pub(crate) nodes: Vec<(Node, DType)>,
     pub(crate) inputs: Vec<DType>,
-    /// The scalars of each run, then the literals with their values, in the order of their making.
+    /// The scalars that each run passes and the literals with their values, in the order of creation.
     pub(crate) scalars: Vec<(DType, Option<Number>)>,
     pub(crate) coordinates: Vec<Coordinate>,
-    /// By node, whether it has no dimensions, or is a number, and so takes part by kind.
+    /// For each node, whether it takes part in promotion by kind: it has no dimensions or is a number.
     zero_dim: Vec<bool>,
-    /// True where an integer is compared with a given scalar of fractions.
+    /// True if an integer is compared with a real scalar that each run passes.
     pub(crate) compares_by_value: bool,
     error: Option<Error>,
 }
 
 impl Nodes {
-    fn push(&mut self, node: Node, dtype: DType) -> Place {
-        let at = |place: &Place| self.zero_dim[*place as usize];
+    fn push(&mut self, node: Node, dtype: DType) -> NodeIndex {
+        let at = |node: &NodeIndex| self.zero_dim[*node as usize];
         self.zero_dim.push(match &node {
-            Node::Cast(place) => at(place),
-            Node::Apply(operation, places) => places[..operation.arity()].iter().all(at),
+            Node::Cast(node) => at(node),
+            Node::Apply(operation, operand_nodes) => operand_nodes[..operation.arity()].iter().all(at),
             _ => false,
         });
         self.nodes.push((node, dtype));
-        self.nodes.len() as Place - 1
+        self.nodes.len() as NodeIndex - 1
     }
 
-    fn push_zero_dim(&mut self, node: Node, dtype: DType) -> Place {
-        let place = self.push(node, dtype);
-        self.zero_dim[place as usize] = true;
-        place
+    fn push_zero_dim(&mut self, node: Node, dtype: DType) -> NodeIndex {
+        let node = self.push(node, dtype);
+        self.zero_dim[node as usize] = true;
+        node
     }
 
-    fn operand(&self, place: Place) -> (DType, bool) {
-        (self.dtype(place), self.zero_dim[place as usize])
+    fn operand(&self, node: NodeIndex) -> (DType, bool) {
+        (self.dtype(node), self.zero_dim[node as usize])
     }
 
-    /// The scalar that a node is, with its number where that is a literal.
-    fn scalar(&self, place: Place) -> Option<Option<Number>> {
-        match self.nodes[place as usize].0 {
+    /// Returns the scalar that a node is, with its number if it is a literal.
+    fn scalar(&self, node: NodeIndex) -> Option<Option<Number>> {
+        match self.nodes[node as usize].0 {
             Node::Scalar(index) => Some(self.scalars[index as usize].1),
             _ => None,
         }
     }
 
-    fn dtype(&self, place: Place) -> DType {
-        self.nodes[place as usize].1
+    fn dtype(&self, node: NodeIndex) -> DType {
+        self.nodes[node as usize].1
     }
 
-    fn cast(&mut self, place: Place, dtype: DType) -> Place {
-        if self.dtype(place) == dtype { place } else { self.push(Node::Cast(place), dtype) }
+    fn cast(&mut self, node: NodeIndex, dtype: DType) -> NodeIndex {
+        if self.dtype(node) == dtype { node } else { self.push(Node::Cast(node), dtype) }
     }
 
-    /// A number whose dtype is that of what is beside it.
-    fn literal(&mut self, number: Number, dtype: DType) -> Place {
+    /// Adds a number with the dtype of the operands beside it.
+    fn literal(&mut self, number: Number, dtype: DType) -> NodeIndex {
         self.scalars.push((dtype, Some(number)));
         self.push_zero_dim(Node::Scalar(self.scalars.len() as u32 - 1), dtype)
     }
 
-    /// The place of a coordinate among the graph's, which has each once.
+    /// Returns the index of a coordinate, which the graph stores once.
     fn coordinate(&mut self, coordinate: Coordinate) -> u32 {
         let known = self.coordinates.iter().position(|known| *known == coordinate);
         known.unwrap_or_else(|| {
@@ -105,9 +105,10 @@ impl Nodes {
         self.error.get_or_insert_with(|| Error::invalid(operation, found, wanted));
     }
 
-    /// The first error is kept for [`Graph::expression`]; the node stands for nothing then.
-    fn apply(&mut self, operation: Operation, operands: &[Place]) -> Place {
-        let dtypes: Vec<(DType, bool)> = operands.iter().map(|&place| self.operand(place)).collect();
+    /// Adds an operation. The first error is stored for [`Graph::expression`], and the returned node is then
+    /// a placeholder.
+    fn apply(&mut self, operation: Operation, operands: &[NodeIndex]) -> NodeIndex {
+        let dtypes: Vec<(DType, bool)> = operands.iter().map(|&node| self.operand(node)).collect();
         let signature = match operation.signature_of(&dtypes) {
             Ok(signature) => signature,
             Err(error) => {
@@ -115,58 +116,61 @@ impl Nodes {
                 return operands[0];
             }
         };
-        let mut places = [self.cast(operands[0], signature.operands[0]); 3];
-        for ((place, &operand), dtype) in places.iter_mut().zip(operands).zip(signature.operands).skip(1) {
-            *place = self.cast(operand, dtype);
+        let mut operand_nodes = [self.cast(operands[0], signature.operands[0]); 3];
+        for ((node, &operand), dtype) in
+            operand_nodes.iter_mut().zip(operands).zip(signature.operands).skip(1)
+        {
+            *node = self.cast(operand, dtype);
         }
-        self.push(Node::Apply(operation, places), signature.result)
+        self.push(Node::Apply(operation, operand_nodes), signature.result)
     }
 
-    /// As [`apply`](Self::apply), on nodes and on numbers, which are used by their values.
-    fn apply_given(
+    /// Adds an operation on nodes and numbers. It uses the numbers by value.
+    fn apply_mixed(
         &mut self,
         operation: Operation,
-        mut places: Vec<Option<Place>>,
+        mut operand_nodes: Vec<Option<NodeIndex>>,
         mut numbers: Vec<Option<Number>>,
-    ) -> Result<Place> {
-        // The condition of a choice says nothing about its values.
+    ) -> Result<NodeIndex> {
+        // The condition of a choice does not take part in the promotion of its values.
         let values = usize::from(operation.rule() == Rule::Choice);
         let is_test = operation.rule() == Rule::Test;
-        let literal = |nodes: &Nodes, place: Place| nodes.scalar(place).flatten();
-        let arrays = || places.iter().skip(values).flatten().filter(|place| literal(self, **place).is_none());
+        let literal = |nodes: &Nodes, node: NodeIndex| nodes.scalar(node).flatten();
+        let arrays =
+            || operand_nodes.iter().skip(values).flatten().filter(|node| literal(self, **node).is_none());
         let has_arrays = arrays().next().is_some();
         let whole = |dtype: DType| dtype.is_integer() || dtype == DType::Bool;
-        let is_whole = arrays().all(|&place| whole(self.dtype(place)));
-        let given = |place: &&Place| self.scalar(**place) == Some(None) && !whole(self.dtype(**place));
+        let is_whole = arrays().all(|&node| whole(self.dtype(node)));
+        let given = |node: &&NodeIndex| self.scalar(**node) == Some(None) && !whole(self.dtype(**node));
         let compares_by_value =
-            is_test && arrays().any(|place| given(&place)) && arrays().any(|&place| whole(self.dtype(place)));
+            is_test && arrays().any(|node| given(&node)) && arrays().any(|&node| whole(self.dtype(node)));
         self.compares_by_value |= compares_by_value;
-        for (place, number) in places.iter_mut().zip(&mut numbers) {
-            let Some((at, value)) = place.and_then(|at| Some((at, literal(self, at)?))) else { continue };
+        for (node, number) in operand_nodes.iter_mut().zip(&mut numbers) {
+            let Some((at, value)) = node.and_then(|at| Some((at, literal(self, at)?))) else { continue };
             if has_arrays && (is_test && is_whole || !value.fits(self.dtype(at))) {
-                (*place, *number) = (None, Some(value));
+                (*node, *number) = (None, Some(value));
             }
         }
         let mut operation = operation;
         if numbers.iter().any(Option::is_some) {
             let arrays: Vec<(DType, bool)> =
-                places.iter().skip(values).flatten().map(|&place| self.operand(place)).collect();
+                operand_nodes.iter().skip(values).flatten().map(|&node| self.operand(node)).collect();
             let common = if arrays.is_empty() { None } else { Some(operation.common(&arrays)?) };
             operation = by_value(operation, &mut numbers, common)?;
             let kinds = numbers.iter().skip(values).flatten().map(|number| number.kind());
             let dtype = dtype_of_numbers(operation, kinds, common)?;
-            for (at, (place, number)) in places.iter_mut().zip(numbers).enumerate() {
+            for (at, (node, number)) in operand_nodes.iter_mut().zip(numbers).enumerate() {
                 let Some(number) = number else { continue };
                 let is_truth = at < values || operation.rule() == Rule::Logic;
-                *place = Some(self.literal(number, if is_truth { DType::Bool } else { dtype }));
+                *node = Some(self.literal(number, if is_truth { DType::Bool } else { dtype }));
             }
         }
-        let places: Vec<Place> = places.into_iter().flatten().collect();
-        Ok(self.apply(operation, &places))
+        let operand_nodes: Vec<NodeIndex> = operand_nodes.into_iter().flatten().collect();
+        Ok(self.apply(operation, &operand_nodes))
     }
 }
 
-/// Collects the nodes of an expression.
+/// A builder that collects the nodes of an expression.
 ///
 /// ```
 /// use selvedge::fuse::Graph;
@@ -181,58 +185,58 @@ impl Nodes {
 pub struct Graph(RefCell<Nodes>);
 
 impl Graph {
-    /// An empty graph.
+    /// Creates an empty graph.
     pub fn new() -> Graph {
         Graph::default()
     }
 
-    /// The next input: an array of this dtype, which a run is given in the order of these calls.
+    /// Adds an input: an array of this dtype. A run takes its inputs in the order of these calls.
     pub fn input(&self, dtype: DType) -> Expr<'_> {
         let mut nodes = self.0.borrow_mut();
         nodes.inputs.push(dtype);
         let node = Node::Input(nodes.inputs.len() as u32 - 1);
-        Expr { graph: self, place: nodes.push(node, dtype) }
+        Expr { graph: self, node: nodes.push(node, dtype) }
     }
 
-    /// As [`input`](Self::input), for a tensor without dimensions, which takes part by kind
-    /// ([`DType::promote_zero_dim`]).
+    /// Adds an input without dimensions, which takes part in promotion by kind ([`DType::promote_zero_dim`]).
     pub fn zero_dim_input(&self, dtype: DType) -> Expr<'_> {
         let input = self.input(dtype);
-        self.0.borrow_mut().zero_dim[input.place as usize] = true;
+        self.0.borrow_mut().zero_dim[input.node as usize] = true;
         input
     }
 
-    /// A number of this dtype, which may not hold it: then what depends on the number's value by more than a comparison,
-    /// `minimum`, `maximum` or `clamp` is an error of [`expression`](Self::expression).
+    /// Adds a number with a dtype that may not hold it. In that case only a comparison, `minimum`, `maximum`
+    /// or `clamp` may use it; any other use is an error of [`expression`](Self::expression).
     pub(crate) fn operand_number(&self, number: Number, dtype: DType) -> Expr<'_> {
-        Expr { graph: self, place: self.0.borrow_mut().literal(number, dtype) }
+        Expr { graph: self, node: self.0.borrow_mut().literal(number, dtype) }
     }
 
-    /// Several inputs at once.
+    /// Adds several inputs.
     pub fn inputs<const COUNT: usize>(&self, dtypes: [DType; COUNT]) -> [Expr<'_>; COUNT] {
         dtypes.map(|dtype| self.input(dtype))
     }
 
-    /// The next scalar: one number for all elements, which each run is given in the order of these calls. It is a parameter
-    /// of the kernel, so another value needs no other kernel.
+    /// Adds a scalar: one number for all elements. Each run passes its scalars in the order of these calls. A
+    /// scalar is a kernel parameter, so another value needs no other kernel.
     pub fn scalar(&self, dtype: DType) -> Expr<'_> {
         let mut nodes = self.0.borrow_mut();
         nodes.scalars.push((dtype, None));
         let node = Node::Scalar(nodes.scalars.len() as u32 - 1);
-        Expr { graph: self, place: nodes.push(node, dtype) }
+        Expr { graph: self, node: nodes.push(node, dtype) }
     }
 
-    /// A number that belongs to the expression, of this dtype, which must hold it ([`Number::fits`]). Numbers beside an operator (`x * 2.0`) are made by themselves;
-    /// they are parameters of the kernel too.
+    /// Adds a literal of this dtype, which must hold it ([`Number::fits`]). An operator with a number (`x *
+    /// 2.0`) adds a literal by itself. Literals are kernel parameters too.
     pub fn number(&self, number: impl Into<Number>, dtype: DType) -> Expr<'_> {
         let mut nodes = self.0.borrow_mut();
-        let place = nodes.literal(number.into(), dtype);
-        nodes.zero_dim[place as usize] = false;
-        Expr { graph: self, place }
+        let node = nodes.literal(number.into(), dtype);
+        nodes.zero_dim[node as usize] = false;
+        Expr { graph: self, node }
     }
 
-    /// An element's index along an axis of the outputs' shape, an i64. A negative axis counts from the last. How the outputs
-    /// lie in memory does not matter; a shape that has no such axis is an error of the run.
+    /// Returns an element's index along an axis of the outputs' shape, as i64. A negative axis counts from
+    /// the last. The memory layout of the outputs does not affect the index. A run whose shape has no such
+    /// axis returns an error.
     ///
     /// ```
     /// use selvedge::fuse::{Graph, HostOutput};
@@ -249,23 +253,24 @@ impl Graph {
         self.coordinate(Coordinate::Axis(axis))
     }
 
-    /// An element's place in the outputs' shape in row-major order, an i64: 0 for the first, one more for each next along the
-    /// last axis. How the outputs lie in memory does not matter.
+    /// Returns an element's position in the outputs' shape in row-major order, as i64. The first element has
+    /// position 0, and neighbours along the last axis differ by 1. The memory layout of the outputs does not
+    /// affect the position.
     pub fn position(&self) -> Expr<'_> {
         self.coordinate(Coordinate::Position)
     }
 
-    /// `COUNT` random integers an element, u32 or u64, of Philox 4x32-10: 1, 2 or 4 words of 32 bits in all, the lower word of
-    /// a u64 first.
+    /// Returns `COUNT` random integers for each element, u32 or u64, from Philox 4x32-10: 1, 2 or 4 words of
+    /// 32 bits in all, with the lower word of a u64 first.
     ///
-    /// The key is `seed`. The stream is that of the blocks of 4 words that the generator gives for the counters `offset`,
-    /// `offset` + 1 and so on (64 bits of the 128, the others 0); with w words an element, the one at
-    /// [`position`](Self::position) p has words w · p to w · p + w - 1. So they depend on nothing but these, and a
-    /// draw of n elements takes w · n / 4 blocks, rounded up. A block is computed once for the neighbours that share it,
-    /// where a thread has them.
+    /// The key is `seed`. The stream consists of the generator's blocks of 4 words for the counters `offset`,
+    /// `offset` + 1 and so on (64 of the 128 bits; the others are 0). With w words an element, the element at
+    /// [`position`](Self::position) p takes words w · p to w · p + w - 1. The words depend on nothing else,
+    /// and a draw of n elements consumes w · n / 4 blocks, rounded up. A thread computes a block once for the
+    /// neighbouring elements that share it.
     ///
-    /// `seed` and `offset` are u64 scalars of this graph; what else they are is an error of [`expression`](Self::expression),
-    /// as are more words.
+    /// `seed` and `offset` must be u64 scalars of this graph. Any other operand and any other number of words
+    /// are errors of [`expression`](Self::expression).
     ///
     /// ```
     /// use selvedge::fuse::{Graph, HostOutput};
@@ -276,7 +281,7 @@ impl Graph {
     /// let mut words = [0u32; 4];
     /// let output = HostOutput::new(&mut words, Layout::contiguous(&[4])?)?;
     /// graph.expression(&[word])?.run_host(&[], &[0.into(), 0.into()], &mut [output])?;
-    /// // The first of the published vectors.
+    /// The first of the published vectors.
     /// assert_eq!(words, [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]);
     /// # Ok::<(), selvedge::Error>(())
     /// ```
@@ -287,41 +292,42 @@ impl Graph {
         offset: Expr<'g>,
     ) -> [Expr<'g>; COUNT] {
         let mut nodes = self.0.borrow_mut();
-        let places = [seed, offset].map(|scalar| {
+        let operand_nodes = [seed, offset].map(|scalar| {
             let known = std::ptr::eq(scalar.graph, self)
-                && matches!(nodes.nodes[scalar.place as usize], (Node::Scalar(_), DType::U64));
+                && matches!(nodes.nodes[scalar.node as usize], (Node::Scalar(_), DType::U64));
             if !known {
-                let wanted = "u64 scalars of the same graph as seed and offset";
-                nodes.refuse("random words", "another expression", wanted);
+                let wanted = "a seed and an offset that are u64 scalars of the same graph";
+                nodes.refuse("random words", "an expression that is not", wanted);
             }
-            if known { scalar.place } else { nodes.literal(Number::Integer(0), DType::U64) }
+            if known { scalar.node } else { nodes.literal(Number::Integer(0), DType::U64) }
         });
         let words = COUNT * dtype.size() / 4;
         if !matches!((dtype, words), (DType::U32 | DType::U64, 1 | 2 | 4)) {
-            let wanted = "u32 or u64, of 1, 2 or 4 words together";
+            let wanted = "u32 or u64 with 1, 2 or 4 words of 32 bits an element";
             nodes.refuse("random words", format!("{COUNT} of {dtype} an element"), wanted);
         }
-        // A place holder where that is an error.
+        // A placeholder in the error case.
         let words = if matches!(words, 1 | 2) { words as u32 } else { 4 };
         let coordinate = nodes.coordinate(super::lower::random::coordinate(words));
         std::array::from_fn(|number| {
-            let node = Node::Random([coordinate, words, number as u32], places);
-            Expr { graph: self, place: nodes.push(node, dtype) }
+            let node = Node::Random([coordinate, words, number as u32], operand_nodes);
+            Expr { graph: self, node: nodes.push(node, dtype) }
         })
     }
 
     fn coordinate(&self, coordinate: Coordinate) -> Expr<'_> {
         let mut nodes = self.0.borrow_mut();
         let node = Node::Coordinate(nodes.coordinate(coordinate));
-        Expr { graph: self, place: nodes.push(node, DType::I64) }
+        Expr { graph: self, node: nodes.push(node, DType::I64) }
     }
 
-    /// The expression that computes these outputs. The graph can go on to grow, and give others.
+    /// Compiles the expression that computes these outputs. The graph may grow afterwards and compile further
+    /// expressions.
     ///
     /// # Errors
     ///
-    /// The first error of an operation in the graph, as [`Operation::signature`]; [`Error::InvalidArgument`] without
-    /// outputs, or for an output of another graph.
+    /// The first error of an operation in the graph, as [`Operation::signature`]; [`Error::InvalidArgument`]
+    /// without outputs, or for an output of another graph.
     pub fn expression(&self, outputs: &[Expr<'_>]) -> Result<Expression> {
         let nodes = self.0.borrow();
         if let Some(error) = &nodes.error {
@@ -330,48 +336,48 @@ impl Graph {
         if outputs.iter().any(|output| !std::ptr::eq(output.graph, self)) {
             return Err(Error::invalid("an expression", "an output of another graph", "outputs of this one"));
         }
-        let places: Vec<Place> = outputs.iter().map(|output| output.place).collect();
-        Expression::new(&nodes, &places)
+        let operand_nodes: Vec<NodeIndex> = outputs.iter().map(|output| output.node).collect();
+        Expression::new(&nodes, &operand_nodes)
     }
 }
 
-/// A node of a [`Graph`]: an array that an expression computes with. Operands of different dtypes are promoted.
+/// A node of a [`Graph`]: an array within an expression. Operands of different dtypes are promoted.
 ///
-/// Its methods are the operations of [`Operation`]; what they are given is an `Expr` or a number, which takes part by
-/// its kind ([`DType::promote_number`]). An operation that has no meaning for its dtypes is reported by
-/// [`Graph::expression`], as is an operand of another graph.
+/// Its methods are the operations of [`Operation`]. They take an `Expr` or a number, which takes part in
+/// promotion by kind ([`DType::promote_number`]). [`Graph::expression`] returns the error of an operation
+/// that does not support its dtypes, and of an operand of another graph.
 #[derive(Debug, Clone, Copy)]
 pub struct Expr<'g> {
     graph: &'g Graph,
-    place: Place,
+    node: NodeIndex,
 }
 
-/// What an operation of an [`Expr`] takes beside it: another one, or a number, which meets what the operation's other
+/// An operand of an [`Expr`]'s operation: another `Expr`, or a number, which takes the dtype that the other
 /// operands have in common.
-pub trait Operand<'g> {
-    /// Which of the two.
+pub trait ExprOperand<'g> {
+    /// Converts to either kind of operand.
     #[doc(hidden)]
-    fn given(self) -> Given<'g>;
+    fn node_or_number(self) -> NodeOrNumber<'g>;
 }
 
-/// An operand as it was given.
+/// A node or a number.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
-pub enum Given<'g> {
+pub enum NodeOrNumber<'g> {
     /// A node.
     Expr(Expr<'g>),
     /// A number, which has no dtype yet.
     Number(Number),
 }
 
-impl<'g> Operand<'g> for Expr<'g> {
-    fn given(self) -> Given<'g> {
-        Given::Expr(self)
+impl<'g> ExprOperand<'g> for Expr<'g> {
+    fn node_or_number(self) -> NodeOrNumber<'g> {
+        NodeOrNumber::Expr(self)
     }
 }
 
-/// The dtype of a number beside operands of these dtypes: by its kind beside what they have in common; where there are none,
-/// that of its kind alone (bool, i64, f32 or c64).
+/// Returns the dtype of a number beside operands of these dtypes: by kind beside their common dtype, and
+/// without operands the default of the kind (bool, i64, f32 or c64).
 ///
 /// # Errors
 ///
@@ -386,9 +392,9 @@ pub(crate) fn dtype_of_number(number: NumberKind, beside: impl IntoIterator<Item
 
 macro_rules! numbers {
     ($($type:ty)*) => {$(
-        impl<'g> Operand<'g> for $type {
-            fn given(self) -> Given<'g> {
-                Given::Number(self.into())
+        impl<'g> ExprOperand<'g> for $type {
+            fn node_or_number(self) -> NodeOrNumber<'g> {
+                NodeOrNumber::Number(self.into())
             }
         }
 
@@ -399,7 +405,7 @@ macro_rules! numbers {
             type Output = Expr<'g>;
 
             fn $method(self, right: Expr<'g>) -> Expr<'g> {
-                right.apply(Operation::$operation, &[self.given(), right.given()])
+                right.apply(Operation::$operation, &[self.node_or_number(), right.node_or_number()])
             }
         }
     )*};
@@ -408,66 +414,67 @@ macro_rules! numbers {
 numbers! { bool i32 i64 u64 f32 f64 Complex<f32> Complex<f64> }
 
 impl<'g> Expr<'g> {
-    /// Its place, beside an expression of the same graph.
-    fn place(self, beside: Expr<'g>) -> Place {
+    /// Returns the node's index if the graph of `beside` is its graph. Otherwise it stores an error.
+    fn node(self, beside: Expr<'g>) -> NodeIndex {
         if std::ptr::eq(self.graph, beside.graph) {
-            return self.place;
+            return self.node;
         }
         let error = Error::invalid("an expression", "operands of two graphs", "operands of one graph");
         beside.graph.0.borrow_mut().error.get_or_insert(error);
-        beside.place
+        beside.node
     }
 
-    /// An operation on operands of this graph.
-    fn apply(self, operation: Operation, operands: &[Given<'g>]) -> Expr<'g> {
-        let place = |operand: &Given<'g>| match *operand {
-            Given::Expr(expr) => Some(expr.place(self)),
-            Given::Number(_) => None,
+    /// Adds an operation on operands of this graph.
+    fn apply(self, operation: Operation, operands: &[NodeOrNumber<'g>]) -> Expr<'g> {
+        let node = |operand: &NodeOrNumber<'g>| match *operand {
+            NodeOrNumber::Expr(expr) => Some(expr.node(self)),
+            NodeOrNumber::Number(_) => None,
         };
-        let number = |operand: &Given<'g>| match *operand {
-            Given::Expr(_) => None,
-            Given::Number(number) => Some(number),
+        let number = |operand: &NodeOrNumber<'g>| match *operand {
+            NodeOrNumber::Expr(_) => None,
+            NodeOrNumber::Number(number) => Some(number),
         };
-        let places = operands.iter().map(place).collect();
+        let operand_nodes = operands.iter().map(node).collect();
         let numbers = operands.iter().map(number).collect();
         let mut nodes = self.graph.0.borrow_mut();
-        let place = nodes.apply_given(operation, places, numbers).unwrap_or_else(|error| {
+        let node = nodes.apply_mixed(operation, operand_nodes, numbers).unwrap_or_else(|error| {
             nodes.error.get_or_insert(error);
-            self.place
+            self.node
         });
-        Expr { graph: self.graph, place }
+        Expr { graph: self.graph, node }
     }
 
-    /// An operation by its value, on this and the other operands.
+    /// Applies an operation given as a value.
     #[must_use]
     pub fn operation(self, operation: Operation, others: &[Expr<'g>]) -> Expr<'g> {
-        let mut operands = vec![self.given()];
-        operands.extend(others.iter().map(|other| other.given()));
+        let mut operands = vec![self.node_or_number()];
+        operands.extend(others.iter().map(|other| other.node_or_number()));
         self.apply(operation, &operands)
     }
 
-    /// The dtype.
+    /// Returns the dtype.
     pub fn dtype(self) -> DType {
-        self.graph.0.borrow().dtype(self.place)
+        self.graph.0.borrow().dtype(self.node)
     }
 
-    /// In another dtype. Floats become integers by dropping the fraction and saturating (NaN is 0), integers keep their low
-    /// bits, a complex number gives its real part, and a narrower float is rounded once.
+    /// Casts to another dtype. Floats convert to integers by truncation and saturation (NaN gives 0),
+    /// integers keep their low bits, a complex number gives its real part, and a narrower float is rounded
+    /// once.
     #[must_use]
     pub fn cast(self, dtype: DType) -> Expr<'g> {
-        let place = self.graph.0.borrow_mut().cast(self.place, dtype);
-        Expr { graph: self.graph, place }
+        let node = self.graph.0.borrow_mut().cast(self.node, dtype);
+        Expr { graph: self.graph, node }
     }
 }
 
 impl<'g> Expr<'g> {
-    /// The number that belongs to these random bits in the standard normal distribution: of u32 an f32, of u64 an f64, the
-    /// quantile at (bits + 1/2) / 2^32 or 2^64, within 3 units in the last place and the same on every device. A dtype
-    /// that is neither is an error of [`Graph::expression`].
+    /// Converts random bits to a standard normal number: u32 to f32 and u64 to f64. The result is the
+    /// quantile at (bits + 1/2) / 2^32 or 2^64, within 3 units in the last place and the same on every
+    /// device. Any other dtype is an error of [`Graph::expression`].
     #[must_use]
     pub fn normal(self) -> Expr<'g> {
         let mut nodes = self.graph.0.borrow_mut();
-        let result = match nodes.dtype(self.place) {
+        let result = match nodes.dtype(self.node) {
             DType::U32 => DType::F32,
             DType::U64 => DType::F64,
             other => {
@@ -475,13 +482,13 @@ impl<'g> Expr<'g> {
                 return self;
             }
         };
-        Expr { graph: self.graph, place: nodes.push(Node::Normal(self.place), result) }
+        Expr { graph: self.graph, node: nodes.push(Node::Normal(self.node), result) }
     }
 
-    /// Where this index goes in the permutation of 0 to `length` that belongs to `key`, as a u64, as which all three are
-    /// taken. It is computed, by a Feistel network of the fewest bits that hold the length, so there is no table; every key
-    /// gives a permutation that looks random, not every permutation has a key. A length of 0 counts as 1, an index past the
-    /// length as the last.
+    /// Returns the image of this index under a pseudorandom permutation of 0 to `length` - 1 selected by
+    /// `key`, as u64. All three operands are cast to u64. A Feistel network of the fewest bits that hold the
+    /// length computes the permutation without a table. Not every permutation has a key. A length of 0 counts
+    /// as 1, and an index past the length as the last.
     ///
     /// ```
     /// use selvedge::fuse::{Graph, HostOutput};
@@ -497,10 +504,10 @@ impl<'g> Expr<'g> {
     /// ```
     #[must_use]
     pub fn permuted(self, length: Expr<'g>, key: Expr<'g>) -> Expr<'g> {
-        let places = [self.place, length.place(self), key.place(self)];
+        let operand_nodes = [self.node, length.node(self), key.node(self)];
         let mut nodes = self.graph.0.borrow_mut();
-        let places = places.map(|operand| nodes.cast(operand, DType::U64));
-        Expr { graph: self.graph, place: nodes.push(Node::Permute(places), DType::U64) }
+        let operand_nodes = operand_nodes.map(|operand| nodes.cast(operand, DType::U64));
+        Expr { graph: self.graph, node: nodes.push(Node::Permute(operand_nodes), DType::U64) }
     }
 }
 
@@ -515,22 +522,22 @@ macro_rules! methods {
         #[must_use]
         #[allow(clippy::should_implement_trait)]
         pub fn $name(self) -> Expr<'g> {
-            self.apply(Operation::$variant, &[self.given()])
+            self.apply(Operation::$variant, &[self.node_or_number()])
         }
     };
     (@one $variant:ident $name:ident 2 $doc:literal) => {
         #[doc = $doc]
         #[must_use]
         #[allow(clippy::should_implement_trait)]
-        pub fn $name(self, y: impl Operand<'g>) -> Expr<'g> {
-            self.apply(Operation::$variant, &[self.given(), y.given()])
+        pub fn $name(self, y: impl ExprOperand<'g>) -> Expr<'g> {
+            self.apply(Operation::$variant, &[self.node_or_number(), y.node_or_number()])
         }
     };
     (@one $variant:ident $name:ident 3 $doc:literal) => {
         #[doc = $doc]
         #[must_use]
-        pub fn $name(self, y: impl Operand<'g>, z: impl Operand<'g>) -> Expr<'g> {
-            self.apply(Operation::$variant, &[self.given(), y.given(), z.given()])
+        pub fn $name(self, y: impl ExprOperand<'g>, z: impl ExprOperand<'g>) -> Expr<'g> {
+            self.apply(Operation::$variant, &[self.node_or_number(), y.node_or_number(), z.node_or_number()])
         }
     };
 }
@@ -539,11 +546,11 @@ with_operations!(methods);
 
 macro_rules! operators {
     ($($trait:ident $method:ident $operation:ident;)*) => {$(
-        impl<'g, T: Operand<'g>> ops::$trait<T> for Expr<'g> {
+        impl<'g, T: ExprOperand<'g>> ops::$trait<T> for Expr<'g> {
             type Output = Expr<'g>;
 
             fn $method(self, right: T) -> Expr<'g> {
-                self.apply(Operation::$operation, &[self.given(), right.given()])
+                self.apply(Operation::$operation, &[self.node_or_number(), right.node_or_number()])
             }
         }
     )*};
@@ -566,7 +573,7 @@ impl<'g> ops::Neg for Expr<'g> {
     type Output = Expr<'g>;
 
     fn neg(self) -> Expr<'g> {
-        self.apply(Operation::Neg, &[self.given()])
+        self.apply(Operation::Neg, &[self.node_or_number()])
     }
 }
 
@@ -574,6 +581,6 @@ impl<'g> ops::Not for Expr<'g> {
     type Output = Expr<'g>;
 
     fn not(self) -> Expr<'g> {
-        self.apply(Operation::BitNot, &[self.given()])
+        self.apply(Operation::BitNot, &[self.node_or_number()])
     }
 }

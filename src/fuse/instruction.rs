@@ -1,11 +1,13 @@
-//! The instructions that every operation is made of: the one list of name, registers, PTX and the same on the CPU.
+//! The instruction set that all operations are lowered to: one list of names, register kinds, PTX and the
+//! equivalent Rust.
 //!
-//! An operation is lowered once, to these; the PTX writer prints them and the CPU runs them block by block. So the two
-//! devices agree bit for bit wherever each line of this list does: every one is exact or rounded to nearest even, but for a
-//! few approximations whose narrowed results are the same on all devices, and nothing is contracted (`.rn`). A NaN is a NaN: its sign and payload are
-//! the machine's.
+//! An operation is lowered once; the PTX writer prints the instructions, and the CPU interpreter runs them
+//! block by block. The devices agree bit for bit if the two sides of each line do. Every instruction is exact
+//! or rounded to nearest even, except a few approximations whose narrowed results are the same on all
+//! devices, and nothing is contracted (`.rn`). The sign and payload of a NaN are the hardware's.
 //!
-//! Why not CPU functions an operation: they would be a second text of each, to be kept equal by tests alone.
+//! A separate CPU function for each operation would be a second definition that only tests keep equal to the
+//! first.
 
 use super::conversion::{
     choose32, choose64, divide_signed, divide_unsigned, float32_to_signed, float32_to_unsigned,
@@ -17,16 +19,16 @@ use super::host::block::{Block, Lanes};
 use super::host::has_vectors;
 use super::permutation::permuted;
 
-/// What a register holds.
+/// The kind of a register's contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+pub(crate) enum RegisterKind {
     /// A truth value; on the CPU a word that is 0 or 1.
     Predicate,
-    /// 32 bits, signed or not. Narrower integers are kept here, extended by their sign or by zeros.
+    /// 32 bits, signed or unsigned. Narrower integers are sign- or zero-extended.
     Bits32,
-    /// 64 bits, signed or not.
+    /// 64 bits, signed or unsigned.
     Bits64,
-    /// f32; f16 and bf16 are kept here too, rounded after each operation.
+    /// f32, and f16 and bf16, which are rounded after each operation.
     Float32,
     /// f64.
     Float64,
@@ -34,12 +36,12 @@ pub(crate) enum Kind {
 
 macro_rules! kinds {
     ($($kind:ident $rust:ty;)*) => {$(
-        /// The CPU's type of the kind.
+        /// The CPU type of the register kind.
         pub(super) type $kind = $rust;
     )*};
 }
 
-/// The types of the kinds on the CPU.
+/// The CPU types of the register kinds.
 mod register {
     kinds! { Predicate u32; Bits32 u32; Bits64 u64; Float32 f32; Float64 f64; }
 }
@@ -51,27 +53,28 @@ macro_rules! instructions {
         pub(crate) enum Instruction { $($name),* }
 
         impl Instruction {
-            /// What the result's register holds.
-            pub(crate) fn result(self) -> Kind {
-                match self { $(Instruction::$name => Kind::$result),* }
+            /// Returns the kind of the result register.
+            pub(crate) fn result(self) -> RegisterKind {
+                match self { $(Instruction::$name => RegisterKind::$result),* }
             }
 
-            /// How many registers it reads.
+            /// Returns the number of registers read.
             pub(crate) fn arity(self) -> usize {
-                match self { $(Instruction::$name => <[Kind]>::len(&[$(Kind::$kind),*])),* }
+                match self { $(Instruction::$name => <[RegisterKind]>::len(&[$(RegisterKind::$kind),*])),* }
             }
 
-            /// The mnemonic, whose operands are the result and the registers read; or, where it holds a `{`, a text with
-            /// `$d` and `$a`, `$b`, `$c` for those, and `$u` for a suffix that no other copy has.
+            /// Returns the mnemonic, whose operands are the result and the registers read. A text with a `{`
+            /// is a template instead: `$d` is the result, `$a`, `$b` and `$c` are the operands, and `$u` is a
+            /// suffix unique to each copy.
             pub(crate) fn ptx(self) -> &'static str {
                 match self { $(Instruction::$name => $ptx),* }
             }
 
-            /// Runs it on `count` lanes, with the vector instructions that the processor has.
+            /// Executes the instruction on `count` lanes, with vector instructions if the processor has them.
             pub(super) fn run(self, operands: [&Block; 3], result: &mut Block, count: usize) {
                 #[cfg(target_arch = "x86_64")]
                 if has_vectors() {
-                    // SAFETY: the processor has these instructions.
+                    // SAFETY: the processor supports these instructions.
                     unsafe { self.run_in_vectors(operands, result, count) };
                     return;
                 }
@@ -84,7 +87,7 @@ macro_rules! instructions {
                 self.run_in_any(operands, result, count);
             }
 
-            // In no other place: it is a loop for each instruction, which compiling takes long for.
+            // Only called here, because each instruction is a loop that takes long to compile.
             #[inline(always)]
             fn run_in_any(self, operands: [&Block; 3], result: &mut Block, count: usize) {
                 match self {
@@ -133,7 +136,7 @@ or.pred $d, %x, %y;
     Subtract32 (a: Bits32, b: Bits32) -> Bits32 "sub.u32" a.wrapping_sub(b);
     Multiply32 (a: Bits32, b: Bits32) -> Bits32 "mul.lo.u32" a.wrapping_mul(b);
     MultiplyHigh32 (a: Bits32, b: Bits32) -> Bits32 "mul.hi.u32" ((u64::from(a) * u64::from(b)) >> 32) as u32;
-    // By squaring; the exponent without a sign.
+    // By squaring, with an unsigned exponent.
     Power32 (a: Bits32, b: Bits32) -> Bits32 "{
 .reg .b32 %x, %y, %z, %t;
 .reg .pred %c;
@@ -152,7 +155,7 @@ bra $more_$u;
 $end_$u:
 mov.b32 $d, %z;
 }" raise32(a, b);
-    // The divisor is made neither 0 nor, beside the least number, -1: PTX leaves those open.
+    // The lowering excludes division by 0 and of the minimum by -1, which PTX leaves undefined.
     DivideSigned32 (a: Bits32, b: Bits32) -> Bits32 "div.s32" divide_signed(a as i32, b as i32) as u32;
     DivideUnsigned32 (a: Bits32, b: Bits32) -> Bits32 "div.u32" divide_unsigned(a, b);
     And32 (a: Bits32, b: Bits32) -> Bits32 "and.b32" a & b;
@@ -212,7 +215,7 @@ mov.b64 $d, %z;
     LessSigned64 (a: Bits64, b: Bits64) -> Predicate "setp.lt.s64" u32::from((a as i64) < (b as i64));
     LessUnsigned64 (a: Bits64, b: Bits64) -> Predicate "setp.lt.u64" u32::from(a < b);
     Select64 (a: Bits64, b: Bits64, p: Predicate) -> Bits64 "selp.b64" choose64(p, a, b);
-    // Of x below n; see `permutation`.
+    // For x below n; see `permutation`.
     Permute64 (a: Bits64, b: Bits64, c: Bits64) -> Bits64 "{
 .reg .b64 %x, %y, %n, %k;
 .reg .b32 %s, %l, %o, %i, %m, %h, %t, %z;
@@ -279,11 +282,12 @@ mov.b64 $d, %x;
     MultiplyAddFloat32 (a: Float32, b: Float32, c: Float32) -> Float32 "fma.rn.f32" a.mul_add(b, c);
     ReciprocalFloat32 (a: Float32) -> Float32 "rcp.rn.f32" 1.0 / a;
     SquareRootFloat32 (a: Float32) -> Float32 "sqrt.rn.f32" a.sqrt();
-    // The device's is off by at most 2^-22 of it. Of a number of f16 or bf16 no result is so near to the middle of two of them, so
-    // rounded to the argument's dtype, and only so, it is the same on all devices.
+    // The device's error is at most 2^-22 relative. For arguments of f16 or bf16 no result is that close to
+    // the middle of two narrow numbers, so the result rounded to the argument's dtype is the same on all
+    // devices.
     ReciprocalRootOfNarrow (a: Float32) -> Float32 "rsqrt.approx.f32" (1.0 / f64::from(a).sqrt()) as f32;
-    // Rounded, of an argument and a result that are normal; NaN of 0 and of infinities. These are the steps by which an assembler rounds
-    // `rcp.rn` and `sqrt.rn`, without its looks at other arguments.
+    // Rounded to nearest, for normal arguments and results; NaN for 0 and infinities. These are the steps to
+    // which an assembler expands `rcp.rn` and `sqrt.rn`, without the branches for other arguments.
     ReciprocalWithin (a: Float32) -> Float32 "{
 .reg .f32 %x, %y;
 neg.f32 %y, $a;
@@ -300,13 +304,14 @@ neg.f32 %z, %y;
 fma.rn.f32 %z, %z, %y, $a;
 fma.rn.f32 $d, %z, %x, %y;
 }" if a > 0.0 && a < f32::INFINITY { a.sqrt() } else { f32::NAN };
-    // Off by 2^-22 of the result, the logarithm of a number from 1/2 to 2 by 2^-22 itself: for functions of f16 and bf16 whose rounded
-    // results are the same at either end of that, as `tests/parity/narrow.rs` tries for every argument.
+    // The relative error is 2^-22, and for logarithms of numbers from 1/2 to 2 the absolute error. Functions
+    // of f16 and bf16 use them if the rounded result is the same at both ends of that range, which
+    // `tests/parity/narrow.rs` checks for every argument.
     LogarithmOfNarrow (a: Float32) -> Float32 "lg2.approx.f32" f64::from(a).log2() as f32;
-    // Of what is not subnormal; of a power, too, what is subnormal is 0.
+    // For arguments that are not subnormal; subnormal powers flush to 0.
     LogarithmOfNormal (a: Float32) -> Float32 "lg2.approx.ftz.f32" f64::from(a).log2() as f32;
     PowerOfNarrow (a: Float32) -> Float32 "ex2.approx.ftz.f32" normal_power(a);
-    // What a logarithm is where that is no finite number; elsewhere any finite one.
+    // The logarithm if it is not a finite number; otherwise an unspecified finite number.
     LimitOfLogarithm (a: Float32) -> Float32 "lg2.approx.ftz.f32" limit_of_logarithm(a);
     NegateFloat32 (a: Float32) -> Float32 "neg.f32" -a;
     AbsoluteFloat32 (a: Float32) -> Float32 "abs.f32" a.abs();
@@ -361,7 +366,7 @@ copysign.f32 $d, $a, %x;
 cvt.rn.f16.f32 %h, $a;
 cvt.f32.f16 $d, %h;
 }" round_to_half(a);
-    // Written out for devices that have no conversion; see `ptx`.
+    // Expanded for devices without the conversion; see `ptx`.
     RoundToBrain (a: Float32) -> Float32 "{
 .reg .b32 %r, %s;
 .reg .pred %c;
@@ -439,11 +444,11 @@ copysign.f64 $d, $a, %x;
     UnsignedToFloat64 (a: Bits32) -> Float64 "cvt.rn.f64.u32" f64::from(a);
     Signed64ToFloat64 (a: Bits64) -> Float64 "cvt.rn.f64.s64" a as i64 as f64;
     Unsigned64ToFloat64 (a: Bits64) -> Float64 "cvt.rn.f64.u64" a as f64;
-    // Towards zero, which with a look at what was lost rounds to odd.
+    // Rounds towards zero. Combined with the lost bits it rounds to odd.
     Signed64TowardsZero (a: Bits64) -> Float32 "cvt.rz.f32.s64" signed64_towards_zero(a as i64);
     Unsigned64TowardsZero (a: Bits64) -> Float32 "cvt.rz.f32.u64" unsigned64_towards_zero(a);
     Float64TowardsZero (a: Float64) -> Float32 "cvt.rz.f32.f64" float64_towards_zero(a);
-    // Saturating; never given a NaN, for which the hardware has other answers.
+    // Saturating. Never applied to a NaN, for which hardware results differ.
     Float32ToSigned (a: Float32) -> Bits32 "cvt.rzi.s32.f32" float32_to_signed(a) as u32;
     Float32ToUnsigned (a: Float32) -> Bits32 "cvt.rzi.u32.f32" float32_to_unsigned(a);
     Float32ToSigned64 (a: Float32) -> Bits64 "cvt.rzi.s64.f32" float64_to_signed64(a.into()) as u64;
@@ -457,33 +462,33 @@ copysign.f64 $d, $a, %x;
 }
 
 impl Instruction {
-    /// The instruction that chooses between two values of a kind.
-    pub(crate) fn select(kind: Kind) -> Instruction {
+    /// Returns the instruction that selects between two values of a register kind.
+    pub(crate) fn select(kind: RegisterKind) -> Instruction {
         match kind {
-            Kind::Predicate => Instruction::SelectPredicate,
-            Kind::Bits32 => Instruction::Select32,
-            Kind::Bits64 => Instruction::Select64,
-            Kind::Float32 => Instruction::SelectFloat32,
-            Kind::Float64 => Instruction::SelectFloat64,
+            RegisterKind::Predicate => Instruction::SelectPredicate,
+            RegisterKind::Bits32 => Instruction::Select32,
+            RegisterKind::Bits64 => Instruction::Select64,
+            RegisterKind::Float32 => Instruction::SelectFloat32,
+            RegisterKind::Float64 => Instruction::SelectFloat64,
         }
     }
 }
 
-/// The reciprocal; NaN where that is 0 or infinite.
+/// Returns the reciprocal, or NaN if it is 0 or infinite.
 #[inline(always)]
 fn reciprocal_within(a: f32) -> f32 {
     let reciprocal = 1.0 / a;
     if reciprocal != 0.0 && reciprocal.abs() < f32::INFINITY { reciprocal } else { f32::NAN }
 }
 
-/// 2^a, 0 where that is subnormal.
+/// Returns 2^a, or 0 if that is subnormal.
 #[inline(always)]
 fn normal_power(a: f32) -> f32 {
     let power = f64::from(a).exp2() as f32;
     if power < f32::MIN_POSITIVE { 0.0 } else { power }
 }
 
-/// The logarithm of what has no finite one, 0 of what has.
+/// Returns the logarithm if it is not finite, and 0 otherwise.
 #[inline(always)]
 fn limit_of_logarithm(a: f32) -> f32 {
     let positive = if a < f32::INFINITY { 0.0 } else { a };
@@ -493,7 +498,7 @@ fn limit_of_logarithm(a: f32) -> f32 {
 
 macro_rules! raises {
     ($($name:ident $word:ty;)*) => {$(
-        /// The power, wrapped.
+        /// Returns the power, wrapped.
         #[inline(always)]
         fn $name(mut base: $word, mut exponent: $word) -> $word {
             let mut power: $word = 1;
@@ -516,14 +521,14 @@ raises! {
 
 macro_rules! extremes {
     ($($minimum:ident $maximum:ident $float:ty;)*) => {$(
-        /// The lesser; of a NaN and a number the number, of zeros the negative one.
+        /// Returns the smaller operand: the number if one is NaN, and the negative one of two zeros.
         #[inline(always)]
         fn $minimum(a: $float, b: $float) -> $float {
             let lesser = if a < b || b.is_nan() { a } else { b };
             if a == b { <$float>::from_bits(a.to_bits() | b.to_bits()) } else { lesser }
         }
 
-        /// The greater; of a NaN and a number the number, of zeros the positive one.
+        /// Returns the larger operand: the number if one is NaN, and the positive one of two zeros.
         #[inline(always)]
         fn $maximum(a: $float, b: $float) -> $float {
             let greater = if a > b || b.is_nan() { a } else { b };

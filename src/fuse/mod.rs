@@ -1,9 +1,10 @@
-//! Elementwise computation as a compiler: any expression over arrays is one kernel, on a device that has nothing but its
-//! driver, or one pass over memory on the CPU.
+//! A compiler of elementwise expressions: an expression over arrays becomes one kernel on a device, which
+//! needs only its driver, or one pass over memory on the CPU.
 //!
-//! A [`Graph`] collects an expression, whose [`Expr`]s have operators; [`Graph::expression`] checks it and lowers it once.
-//! The [`Expression`] runs on device memory ([`Expression::run`]) and on slices ([`Expression::run_host`]), in any
-//! [`Layout`](crate::types::Layout), with inputs broadcast to the outputs' shape. It knows no tensors.
+//! A [`Graph`] collects an expression, whose [`Expr`]s have operators; [`Graph::expression`] checks it and
+//! lowers it once. The [`Expression`] runs on device memory ([`Expression::run`]) and on slices
+//! ([`Expression::run_host`]), in any [`Layout`](crate::types::Layout), with inputs broadcast to the outputs'
+//! shape. This module is independent of tensors.
 //!
 //! ```
 //! use selvedge::fuse::{Graph, HostInput, HostOutput};
@@ -27,12 +28,13 @@
 //! # Ok::<(), selvedge::Error>(())
 //! ```
 //!
-//! How it is made: an operation of the list ([`Operation`]) is lowered to instructions, each of which is one line of PTX and
-//! one loop on the CPU, so both devices give the same bits ([`Operation::ulp`] says against what). A number of the program
-//! is a parameter of the kernel, never text, so that the driver's cache of assembled kernels serves every value;
-//! kernels are kept by the expression and by their text, and a run on operands that lie as before is planned no more.
+//! Each [`Operation`] is lowered to instructions. An instruction is one line of PTX and one loop on the CPU,
+//! so both devices give the same bits; [`Operation::ulp`] is the error bound. Numbers of an expression are
+//! kernel parameters, never PTX text, so the driver's cache of assembled kernels serves every value. The
+//! expression caches its kernels, kernels with equal text share one module, and a run with the layouts of an
+//! earlier run reuses its plan.
 //!
-//! f16 and bf16 are computed in f32 and rounded once an operation; the 8-bit floats are cast first.
+//! Operations on f16 and bf16 compute in f32 and round once. The 8-bit floats support casts only.
 
 mod conversion;
 mod coordinate;
@@ -47,7 +49,7 @@ mod number;
 mod operation;
 mod permutation;
 mod plan;
-mod planned;
+mod plan_cache;
 mod program;
 mod ptx;
 mod rare;
@@ -57,13 +59,13 @@ mod space;
 mod tile;
 
 pub use device::{DeviceInput, DeviceOutput};
-pub(crate) use device::{RunOperand, with_retry};
+pub(crate) use device::{RunOperand, with_operand_list};
 pub use explain::{Explanation, KernelLaunch};
 pub use expression::Expression;
 #[doc(hidden)]
-pub use graph::Given;
+pub use graph::NodeOrNumber;
 pub(crate) use graph::dtype_of_number;
-pub use graph::{Expr, Graph, Operand};
+pub use graph::{Expr, ExprOperand, Graph};
 pub use host::{HostInput, HostOutput};
 pub use number::Number;
 pub(crate) use operation::with_operations;

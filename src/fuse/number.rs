@@ -1,14 +1,14 @@
-//! [`Number`], a scalar's value before it has a dtype.
+//! [`Number`], the value of a scalar before it has a dtype.
 
 use half::{bf16, f16};
 use num_complex::Complex;
 
 use super::conversion::{round_to_brain, round_to_half};
-use super::instruction::Kind;
+use super::instruction::RegisterKind;
 use super::program::kind_of;
 use crate::types::{DType, NumberKind};
 
-/// A number for a scalar, of any kind. It becomes the scalar's dtype when a run takes it, by the rules of a cast.
+/// A scalar value of any kind. A run converts it to the scalar's dtype by the rules of a cast.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
     /// A truth value.
@@ -52,7 +52,7 @@ from! {
 }
 
 impl Number {
-    /// The kind, by which it takes part in an operation.
+    /// Returns the kind, by which the number takes part in promotion.
     pub fn kind(self) -> NumberKind {
         match self {
             Number::Bool(_) => NumberKind::Bool,
@@ -62,7 +62,7 @@ impl Number {
         }
     }
 
-    /// As a real number: of a complex one that part.
+    /// Converts to a real number: the real part of a complex one.
     pub(crate) fn real(self) -> f64 {
         match self {
             Number::Bool(x) => f64::from(u8::from(x)),
@@ -72,7 +72,7 @@ impl Number {
         }
     }
 
-    /// As f32, rounded once from what the number is.
+    /// Converts to f32 with one rounding.
     fn single(self) -> f32 {
         match self {
             Number::Integer(x) => x as f32,
@@ -80,10 +80,10 @@ impl Number {
         }
     }
 
-    /// The bits of each part, as a register of the dtype holds them.
+    /// Returns the bits of each part, as a register of the dtype holds them.
     #[inline]
     pub(crate) fn parts(self, dtype: DType) -> [u64; 2] {
-        // What most small operations are given, each time they run.
+        // The common cases of small operations.
         match (self, dtype) {
             (Number::Real(x), DType::F32) => [u64::from((x as f32).to_bits()), 0],
             (Number::Real(x), DType::F64) => [x.to_bits(), 0],
@@ -93,15 +93,15 @@ impl Number {
 
     fn parts_of_any(self, dtype: DType) -> [u64; 2] {
         let part = |real: Number| match kind_of(dtype) {
-            Kind::Predicate => u64::from(match self {
+            RegisterKind::Predicate => u64::from(match self {
                 Number::Bool(x) => x,
                 Number::Integer(x) => x != 0,
                 Number::Real(x) => x != 0.0,
                 Number::Complex(x) => x.re != 0.0 || x.im != 0.0,
             }),
-            Kind::Float64 => real.real().to_bits(),
-            Kind::Float32 => u64::from(real.narrow(dtype).to_bits()),
-            Kind::Bits32 | Kind::Bits64 => real.integer(dtype),
+            RegisterKind::Float64 => real.real().to_bits(),
+            RegisterKind::Float32 => u64::from(real.narrow(dtype).to_bits()),
+            RegisterKind::Bits32 | RegisterKind::Bits64 => real.integer(dtype),
         };
         let imaginary = match self {
             Number::Complex(x) => Number::Real(x.im),
@@ -118,7 +118,8 @@ impl Number {
         }
     }
 
-    /// As f64 for a rounding to a narrower float; to odd where it is not exact.
+    /// Converts to f64 for a later rounding to a narrower float, with rounding to odd if the number is not
+    /// exact.
     fn exact(self) -> f64 {
         let Number::Integer(x) = self else { return self.real() };
         let near = x as f64;
@@ -155,7 +156,7 @@ impl Number {
     }
 }
 
-/// f64 as f32, rounded to odd.
+/// Converts f64 to f32 with rounding to odd.
 fn odd(x: f64) -> f32 {
     let near = x as f32;
     if x.is_nan() || f64::from(near) == x {
@@ -171,7 +172,7 @@ mod tests {
 
     #[test]
     fn numbers_are_rounded_once() {
-        // Just above the middle of two neighbours, by less than f32 sees.
+        // Just above the middle of two neighbours, by less than f32 resolves.
         let middle = 1.0 + 2f64.powi(-8);
         let above = middle + 2f64.powi(-40);
         let brain = |x: f64| f32::from_bits(Number::Real(x).parts(DType::BF16)[0] as u32);

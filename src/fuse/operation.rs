@@ -1,10 +1,18 @@
-//! `ops!`: the single list of elementwise operations. Methods, documents and trials are made from it.
+//! `ops!`: the list of elementwise operations, from which methods, documentation and tests are generated.
 //!
-//! A line has the code (a number for the C interface, never given again), the name, the number of operands, the rule by which
-//! their dtypes give the result's, the dtypes that it computes in, its error in units in the last place (after a stroke
-//! that of complex numbers, where it is another), the function that lowers it to instructions (which are PTX and CPU at
-//! once; after a stroke, complex numbers'), and what it does in words. An error of 0 means that every result is what the formula gives with each
-//! operation rounded to nearest even, on every device; f16 and bf16 are computed in f32 and rounded once.
+//! Each line has:
+//!
+//! - the code for the C interface, which is never reused
+//! - the name and the number of operands
+//! - the rule that derives the result's dtype from the operands'
+//! - the dtypes that the operation computes in
+//! - the error bound in units in the last place, with another bound for complex numbers after a slash
+//! - the function that lowers the operation to instructions, with another function for complex numbers after
+//!   a bar
+//! - the documentation
+//!
+//! An error bound of 0 means that every result is that of the formula with each operation rounded to nearest
+//! even, on every device. f16 and bf16 compute in f32 and round once.
 
 use super::lower::{
     arithmetic, compare, complex, complex_functions, division, elementary, error, gamma, integer, inverse,
@@ -14,13 +22,13 @@ use super::program::{Program, Value};
 use crate::error::{Error, Result};
 use crate::types::{DType, common_dtype};
 
-/// Real and imaginary part of an element; the real one twice where there is one.
-pub(crate) type Parts = [Value; 2];
+/// The values of the real and the imaginary part of an element. A real element has the same value twice.
+pub(crate) type ValueParts = [Value; 2];
 
 /// Lowers an operation on operands of a dtype.
-pub(crate) type Lowering = fn(&mut Program, DType, &[Parts]) -> Parts;
+pub(crate) type Lowering = fn(&mut Program, DType, &[ValueParts]) -> ValueParts;
 
-/// A set of dtypes, a bit each.
+/// A set of dtypes, with one bit for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DTypes(u32);
 
@@ -38,12 +46,12 @@ impl DTypes {
         DTypes(self.0 | other.0)
     }
 
-    /// Whether a dtype is one of these.
+    /// Returns whether the set contains a dtype.
     pub const fn contains(self, dtype: DType) -> bool {
         self.0 & 1 << dtype as u32 != 0
     }
 
-    /// The dtypes, in the order of [`DType::ALL`].
+    /// Iterates over the dtypes in the order of [`DType::ALL`].
     pub fn iter(self) -> impl Iterator<Item = DType> {
         DType::ALL.into_iter().filter(move |dtype| self.contains(*dtype))
     }
@@ -62,35 +70,35 @@ const BITS: DTypes = BOOL.and(INTEGERS);
 const ORDERED: DTypes = BOOL.and(REALS);
 const ALL: DTypes = BOOL.and(NUMBERS);
 
-/// How the dtypes of the operands give those that the operation computes in and results in.
+/// The rule by which an operation derives its compute dtype and result dtype from its operands' dtypes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// The operands' common dtype ([`DType::promote`]), which the result has too.
+    /// Computes in and returns the operands' common dtype ([`DType::promote`]).
     Common,
-    /// As `Common`, with f32 for integers and bool.
+    /// Like `Common`, with f32 for integers and bool.
     Fraction,
-    /// As `Common`; the result is bool.
+    /// Like `Common`, with a bool result.
     Test,
-    /// As `Fraction`; the result is bool.
+    /// Like `Fraction`, with a bool result.
     FractionTest,
-    /// Every operand as a truth value; the result is bool.
+    /// Converts every operand to bool and returns bool.
     Logic,
-    /// The first operand as a truth value, the others as in `Common`.
+    /// Converts the first operand to bool and treats the others like `Common`.
     Choice,
-    /// As `Common`; of a complex dtype the result is its part.
+    /// Like `Common`; a complex dtype gives its real part type.
     Part,
-    /// As `Fraction`; of a complex dtype the result is its part.
+    /// Like `Fraction`; a complex dtype gives its real part type.
     FractionPart,
 }
 
-/// What an operation computes in.
+/// The dtypes of an operation's operands, computation and result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signature {
     /// The dtype that each operand is cast to.
     pub operands: [DType; 3],
     /// The dtype of the result.
     pub result: DType,
-    /// The dtype that the computation is for.
+    /// The dtype that the operation computes in.
     pub compute: DType,
 }
 
@@ -114,54 +122,54 @@ macro_rules! ops {
         }
 
         impl Operation {
-            /// Every operation, in the order of the list.
+            /// All operations, in the order of the list.
             pub const ALL: &'static [Operation] = &[$(Operation::$variant),*];
 
-            /// The name, as the methods have it.
+            /// Returns the name of the operation's methods.
             #[inline]
             pub const fn name(self) -> &'static str {
                 const NAMES: &[&str] = &[$(stringify!($name)),*];
                 NAMES[self as usize]
             }
 
-            /// The number that stands for it in the C interface; it never changes, and is never another's.
+            /// Returns the operation's code in the C interface. Codes never change and are never reused.
             pub const fn code(self) -> u32 {
                 match self { $(Operation::$variant => $code),* }
             }
 
-            /// The operation of a code.
+            /// Returns the operation with a code.
             pub const fn from_code(code: u32) -> Option<Operation> {
                 match code { $($code => Some(Operation::$variant),)* _ => None }
             }
 
-            /// The number of operands.
+            /// Returns the number of operands.
             pub const fn arity(self) -> usize {
                 match self { $(Operation::$variant => $arity),* }
             }
 
-            /// The rule for dtypes.
+            /// Returns the dtype rule.
             pub const fn rule(self) -> Rule {
                 match self { $(Operation::$variant => Rule::$rule),* }
             }
 
-            /// The dtypes that it computes in.
+            /// Returns the dtypes that the operation computes in.
             pub const fn dtypes(self) -> DTypes {
                 match self { $(Operation::$variant => $dtypes),* }
             }
 
-            /// The largest error against the exact result, in units in the last place of the result (f16 and bf16: 1 of
-            /// theirs at most); 0 where the result is exact or rounded as the formula says.
+            /// Returns the largest error in units in the last place of the result, at most 1 for f16 and
+            /// bf16. It is 0 if the result is exact or rounded as the formula states.
             pub const fn ulp(self) -> u32 {
                 match self { $(Operation::$variant => $ulp),* }
             }
 
-            /// The same for complex numbers: the largest error of either part, in units in the last place of the result's
-            /// length.
+            /// Returns the largest error of either part for complex numbers, in units in the last place of
+            /// the result's magnitude.
             pub const fn complex_ulp(self) -> u32 {
                 match self { $(Operation::$variant => last!($ulp $($complex)?)),* }
             }
 
-            /// What it does.
+            /// Returns the description of the operation.
             pub const fn document(self) -> &'static str {
                 match self { $(Operation::$variant => $doc),* }
             }
@@ -173,7 +181,7 @@ macro_rules! ops {
             }
         }
 
-        /// Hands the list to a macro that makes methods of it.
+        /// Passes the list to a macro that generates methods.
         macro_rules! with_operations {
             ($callback:ident) => { $callback! { $($variant $name $arity $doc;)* } };
         }
@@ -185,102 +193,102 @@ ops! {
     1 Add add 2 Common ALL 0 arithmetic::add, "x + y; integers wrap, bools are or-ed.";
     2 Sub sub 2 Common NUMBERS 0 arithmetic::subtract, "x - y; integers wrap.";
     3 Mul mul 2 Common ALL 0 arithmetic::multiply, "x · y; integers wrap, bools are and-ed.";
-    4 Div div 2 Fraction FRACTIONS 0 division::quotient, "x / y as a fraction: integers are divided in f32, complex numbers scaled (Smith's formula), and an infinity of all but 0 and NaN by 0, as in C99.";
-    95 MulHigh mul_high 2 Common UNSIGNED 0 integer::multiply_high, "The upper half of x · y: what `mul` loses.";
-    5 FloorDivide floor_divide 2 Common REALS 0 division::floor_divide, "x / y rounded down. Of integers, division by 0 gives 0 and the least number by -1 itself; of floats, the quotient that belongs to `remainder`.";
-    6 TruncDivide trunc_divide 2 Common REALS 0 division::truncate_divide, "x / y rounded towards 0. Of integers, division by 0 gives 0 and the least number by -1 itself.";
-    7 Remainder remainder 2 Common REALS 0 division::remainder, "What `floor_divide` leaves, with the sign of y (of zeros too, as in Python); of integers 0 where y is 0.";
-    8 Fmod fmod 2 Common REALS 0 division::fmod, "What `trunc_divide` leaves, exact, with the sign of x; of integers 0 where y is 0.";
+    4 Div div 2 Fraction FRACTIONS 0 division::quotient, "x / y. Integers are divided in f32. Complex numbers use Smith's scaled formula; as in C99, a number other than 0 and NaN divided by 0 is infinite.";
+    95 MulHigh mul_high 2 Common UNSIGNED 0 integer::multiply_high, "The upper half of the product x · y.";
+    5 FloorDivide floor_divide 2 Common REALS 0 division::floor_divide, "x / y rounded down. Integer division by 0 gives 0, and the minimum divided by -1 wraps to itself. For floats, the quotient matches `remainder`.";
+    6 TruncDivide trunc_divide 2 Common REALS 0 division::truncate_divide, "x / y rounded towards 0. Integer division by 0 gives 0, and the minimum divided by -1 wraps to itself.";
+    7 Remainder remainder 2 Common REALS 0 division::remainder, "The remainder of `floor_divide`, with the sign of y (zeros too, as in Python); 0 for integers if y is 0.";
+    8 Fmod fmod 2 Common REALS 0 division::fmod, "The exact remainder of `trunc_divide`, with the sign of x; 0 for integers if y is 0.";
     9 Neg neg 1 Common NUMBERS 0 arithmetic::negate, "-x; integers wrap.";
-    10 Abs abs 1 Part NUMBERS 2 arithmetic::absolute, "|x|: exact of real numbers (the least integer is its own), the length of complex ones.";
-    11 Sign sign 1 Common NUMBERS 0 / 3 arithmetic::sign | complex_functions::sign, "1, 0 or -1 with the sign of x; zeros and NaN are themselves. Of complex numbers x / |x|, and 0 at 0.";
-    12 Sqrt sqrt 1 Fraction FRACTIONS 0 / 3 arithmetic::square_root | complex_functions::square_root, "The square root: of real numbers rounded to nearest and NaN below 0, of complex ones that with a real part from 0 on.";
-    13 Rsqrt rsqrt 1 Fraction FRACTIONS 2 / 4 arithmetic::reciprocal_square_root | complex_functions::reciprocal_square_root, "1 / sqrt(x), of real numbers both rounded to nearest.";
+    10 Abs abs 1 Part NUMBERS 2 arithmetic::absolute, "|x|, exact for real numbers; the minimum integer wraps to itself. For complex numbers, the magnitude.";
+    11 Sign sign 1 Common NUMBERS 0 / 3 arithmetic::sign | complex_functions::sign, "1, 0 or -1 with the sign of x; zeros and NaN are unchanged. For complex numbers, x / |x|, and 0 at 0.";
+    12 Sqrt sqrt 1 Fraction FRACTIONS 0 / 3 arithmetic::square_root | complex_functions::square_root, "The square root, rounded to nearest. For real numbers, NaN below 0; for complex numbers, the root with a nonnegative real part.";
+    13 Rsqrt rsqrt 1 Fraction FRACTIONS 2 / 4 arithmetic::reciprocal_square_root | complex_functions::reciprocal_square_root, "1 / sqrt(x); for real numbers both steps round to nearest.";
     14 Reciprocal reciprocal 1 Fraction FRACTIONS 0 division::reciprocal, "1 / x.";
     15 Square square 1 Common NUMBERS 0 arithmetic::square, "x · x.";
-    16 Floor floor 1 Common REALS 0 rounding::floor, "The greatest integer that is not above x.";
-    17 Ceil ceil 1 Common REALS 0 rounding::ceil, "The least integer that is not below x.";
-    18 Trunc trunc 1 Common REALS 0 rounding::truncate, "x without its fraction.";
-    19 Round round 1 Common REALS 0 rounding::round, "The nearest integer, halves to the even one.";
-    20 Frac frac 1 Common FLOATS 0 rounding::fraction, "x - trunc(x), exact, with the sign of x; NaN of infinities.";
-    21 Relu relu 1 Common REALS 0 arithmetic::relu, "x where it is above 0, otherwise 0; NaN stays NaN.";
-    22 Minimum minimum 2 Common ORDERED 0 compare::minimum, "The lesser; NaN where one is NaN, and -0 is less than 0.";
-    23 Maximum maximum 2 Common ORDERED 0 compare::maximum, "The greater; NaN where one is NaN, and 0 is greater than -0.";
-    24 Fmin fmin 2 Common ORDERED 0 compare::fmin, "The lesser; the number where one is NaN.";
-    25 Fmax fmax 2 Common ORDERED 0 compare::fmax, "The greater; the number where one is NaN.";
-    26 Clamp clamp 3 Common ORDERED 0 compare::clamp, "min(max(x, low), high): NaN where any is NaN, and high where low is above it.";
-    27 Equal eq 2 Test ALL 0 compare::equal, "Whether x is y; NaN equals nothing.";
-    28 NotEqual ne 2 Test ALL 0 compare::not_equal, "Whether x is not y; true where one is NaN.";
-    29 Less lt 2 Test ORDERED 0 compare::less, "Whether x < y; false where one is NaN.";
-    30 LessEqual le 2 Test ORDERED 0 compare::less_equal, "Whether x <= y; false where one is NaN.";
-    31 Greater gt 2 Test ORDERED 0 compare::greater, "Whether x > y; false where one is NaN.";
-    32 GreaterEqual ge 2 Test ORDERED 0 compare::greater_equal, "Whether x >= y; false where one is NaN.";
-    33 IsNan is_nan 1 FractionTest FRACTIONS 0 compare::is_nan, "Whether x is NaN; of complex numbers, whether a part is.";
-    34 IsInfinite is_infinite 1 FractionTest FRACTIONS 0 compare::is_infinite, "Whether x is infinite; of complex numbers, whether a part is.";
-    35 IsFinite is_finite 1 FractionTest FRACTIONS 0 compare::is_finite, "Whether x is neither NaN nor infinite; of complex numbers, whether both parts are not.";
-    36 LogicalAnd logical_and 2 Logic BOOL 0 integer::and, "Whether both are not 0.";
-    37 LogicalOr logical_or 2 Logic BOOL 0 integer::or, "Whether one is not 0.";
-    38 LogicalXor logical_xor 2 Logic BOOL 0 integer::xor, "Whether just one is not 0.";
-    39 LogicalNot logical_not 1 Logic BOOL 0 integer::not, "Whether x is 0.";
-    40 BitAnd bit_and 2 Common BITS 0 integer::and, "The bits that both have.";
-    41 BitOr bit_or 2 Common BITS 0 integer::or, "The bits that one has.";
-    42 BitXor bit_xor 2 Common BITS 0 integer::xor, "The bits that just one has.";
-    43 BitNot bit_not 1 Common BITS 0 integer::not, "The bits that x has not.";
-    44 ShiftLeft shift_left 2 Common INTEGERS 0 integer::shift_left, "x · 2^y, wrapped; 0 for a count that is negative or past the width.";
-    45 ShiftRight shift_right 2 Common INTEGERS 0 integer::shift_right, "x / 2^y rounded down; for a count that is negative or past the width, as far as shifting goes.";
-    46 Select choose 3 Choice ALL 0 compare::select, "The second operand where the first is true, otherwise the third.";
+    16 Floor floor 1 Common REALS 0 rounding::floor, "The largest integer at most x.";
+    17 Ceil ceil 1 Common REALS 0 rounding::ceil, "The smallest integer at least x.";
+    18 Trunc trunc 1 Common REALS 0 rounding::truncate, "x rounded towards 0.";
+    19 Round round 1 Common REALS 0 rounding::round, "x rounded to the nearest integer, ties to even.";
+    20 Frac frac 1 Common FLOATS 0 rounding::fraction, "x - trunc(x), exact, with the sign of x; NaN for infinities.";
+    21 Relu relu 1 Common REALS 0 arithmetic::relu, "max(x, 0); NaN stays NaN.";
+    22 Minimum minimum 2 Common ORDERED 0 compare::minimum, "The smaller operand; NaN if either is NaN. -0 is less than 0.";
+    23 Maximum maximum 2 Common ORDERED 0 compare::maximum, "The larger operand; NaN if either is NaN. 0 is greater than -0.";
+    24 Fmin fmin 2 Common ORDERED 0 compare::fmin, "The smaller operand; the other operand if one is NaN.";
+    25 Fmax fmax 2 Common ORDERED 0 compare::fmax, "The larger operand; the other operand if one is NaN.";
+    26 Clamp clamp 3 Common ORDERED 0 compare::clamp, "min(max(x, low), high): NaN if any operand is NaN, and high if low exceeds it.";
+    27 Equal eq 2 Test ALL 0 compare::equal, "True if x equals y; NaN equals nothing.";
+    28 NotEqual ne 2 Test ALL 0 compare::not_equal, "True if x differs from y; true if either is NaN.";
+    29 Less lt 2 Test ORDERED 0 compare::less, "True if x < y; false if either is NaN.";
+    30 LessEqual le 2 Test ORDERED 0 compare::less_equal, "True if x <= y; false if either is NaN.";
+    31 Greater gt 2 Test ORDERED 0 compare::greater, "True if x > y; false if either is NaN.";
+    32 GreaterEqual ge 2 Test ORDERED 0 compare::greater_equal, "True if x >= y; false if either is NaN.";
+    33 IsNan is_nan 1 FractionTest FRACTIONS 0 compare::is_nan, "True if x is NaN; for complex numbers, if either part is.";
+    34 IsInfinite is_infinite 1 FractionTest FRACTIONS 0 compare::is_infinite, "True if x is infinite; for complex numbers, if either part is.";
+    35 IsFinite is_finite 1 FractionTest FRACTIONS 0 compare::is_finite, "True if x is neither NaN nor infinite; for complex numbers, if both parts are finite.";
+    36 LogicalAnd logical_and 2 Logic BOOL 0 integer::and, "True if both operands are nonzero.";
+    37 LogicalOr logical_or 2 Logic BOOL 0 integer::or, "True if either operand is nonzero.";
+    38 LogicalXor logical_xor 2 Logic BOOL 0 integer::xor, "True if exactly one operand is nonzero.";
+    39 LogicalNot logical_not 1 Logic BOOL 0 integer::not, "True if x is 0.";
+    40 BitAnd bit_and 2 Common BITS 0 integer::and, "The bitwise and.";
+    41 BitOr bit_or 2 Common BITS 0 integer::or, "The bitwise or.";
+    42 BitXor bit_xor 2 Common BITS 0 integer::xor, "The bitwise exclusive or.";
+    43 BitNot bit_not 1 Common BITS 0 integer::not, "The bitwise complement.";
+    44 ShiftLeft shift_left 2 Common INTEGERS 0 integer::shift_left, "x · 2^y, wrapped; 0 if y is negative or at least the width.";
+    45 ShiftRight shift_right 2 Common INTEGERS 0 integer::shift_right, "x / 2^y rounded down; 0, or -1 for a negative x, if y is negative or at least the width.";
+    46 Select choose 3 Choice ALL 0 compare::select, "The second operand if the first is true, otherwise the third.";
     47 Fma fma 3 Common REALS 0 arithmetic::multiply_add, "x · y + z, rounded once; integers wrap.";
-    48 Lerp lerp 3 Common FLOATS 0 arithmetic::interpolate, "From x to y by weight z: x + z (y - x) below 1/2, y - (y - x) (1 - z) from there on.";
+    48 Lerp lerp 3 Common FLOATS 0 arithmetic::interpolate, "The interpolation from x to y by weight z: x + z (y - x) below 1/2, otherwise y - (y - x) (1 - z).";
     49 Copysign copysign 2 Fraction FLOATS 0 arithmetic::copysign, "|x| with the sign of y.";
-    50 Hypot hypot 2 Fraction FLOATS 2 arithmetic::hypotenuse, "sqrt(x² + y²) without overflow on the way; infinite where one is.";
+    50 Hypot hypot 2 Fraction FLOATS 2 arithmetic::hypotenuse, "sqrt(x² + y²) without intermediate overflow; infinite if either operand is.";
     51 Real real 1 Part ALL 0 complex::real, "The real part.";
-    52 Imag imag 1 Part ALL 0 complex::imaginary, "The imaginary part; 0 of real numbers.";
-    53 Conj conj 1 Common ALL 0 complex::conjugate, "The complex conjugate; real numbers are their own.";
+    52 Imag imag 1 Part ALL 0 complex::imaginary, "The imaginary part; 0 for real numbers.";
+    53 Conj conj 1 Common ALL 0 complex::conjugate, "The complex conjugate; real numbers are unchanged.";
     54 Exp exp 1 Fraction FRACTIONS 1 / 3 elementary::exponential | complex_functions::exponential, "e^x.";
     55 Exp2 exp2 1 Fraction FLOATS 1 elementary::exponential_of_2, "2^x.";
-    56 Expm1 expm1 1 Fraction FLOATS 2 elementary::exponential_less_1, "e^x - 1, as accurate near 0.";
-    57 Log log 1 Fraction FRACTIONS 1 / 3 elementary::logarithm | complex_functions::logarithm, "The natural logarithm; of real numbers NaN below 0.";
+    56 Expm1 expm1 1 Fraction FLOATS 2 elementary::exponential_less_1, "e^x - 1, accurate near 0.";
+    57 Log log 1 Fraction FRACTIONS 1 / 3 elementary::logarithm | complex_functions::logarithm, "The natural logarithm; for real numbers, NaN below 0.";
     58 Log2 log2 1 Fraction FRACTIONS 2 / 3 elementary::logarithm_to_2 | complex_functions::logarithm_to_2, "The logarithm to base 2, exact for powers of 2.";
     59 Log10 log10 1 Fraction FRACTIONS 3 / 4 elementary::logarithm_to_10 | complex_functions::logarithm_to_10, "The logarithm to base 10.";
-    60 Log1p log1p 1 Fraction FLOATS 2 elementary::logarithm_of_1_plus, "ln(1 + x), as accurate near 0.";
+    60 Log1p log1p 1 Fraction FLOATS 2 elementary::logarithm_of_1_plus, "ln(1 + x), accurate near 0.";
     61 Sinh sinh 1 Fraction FRACTIONS 3 / 4 elementary::hyperbolic_sine | complex_functions::hyperbolic_sine, "The hyperbolic sine.";
     62 Cosh cosh 1 Fraction FRACTIONS 2 / 4 elementary::hyperbolic_cosine | complex_functions::hyperbolic_cosine, "The hyperbolic cosine.";
     63 Tanh tanh 1 Fraction FRACTIONS 3 / 5 elementary::hyperbolic_tangent | complex_functions::hyperbolic_tangent, "The hyperbolic tangent.";
     64 Asinh asinh 1 Fraction FRACTIONS 3 / 4 elementary::inverse_hyperbolic_sine | complex_functions::inverse_hyperbolic_sine, "The inverse hyperbolic sine.";
-    65 Acosh acosh 1 Fraction FRACTIONS 3 / 4 elementary::inverse_hyperbolic_cosine | complex_functions::inverse_hyperbolic_cosine, "The inverse hyperbolic cosine; of real numbers NaN below 1.";
-    66 Atanh atanh 1 Fraction FRACTIONS 3 / 4 elementary::inverse_hyperbolic_tangent | complex_functions::inverse_hyperbolic_tangent, "The inverse hyperbolic tangent; infinite at 1 and -1, of real numbers NaN beyond.";
+    65 Acosh acosh 1 Fraction FRACTIONS 3 / 4 elementary::inverse_hyperbolic_cosine | complex_functions::inverse_hyperbolic_cosine, "The inverse hyperbolic cosine; for real numbers, NaN below 1.";
+    66 Atanh atanh 1 Fraction FRACTIONS 3 / 4 elementary::inverse_hyperbolic_tangent | complex_functions::inverse_hyperbolic_tangent, "The inverse hyperbolic tangent; infinite at 1 and -1, and for real numbers NaN beyond.";
     67 Sigmoid sigmoid 1 Fraction FRACTIONS 3 / 5 elementary::sigmoid | complex_functions::sigmoid, "1 / (1 + e^-x).";
-    68 Silu silu 1 Fraction FLOATS 4 elementary::silu, "x · sigmoid(x); -0 of minus infinity.";
+    68 Silu silu 1 Fraction FLOATS 4 elementary::silu, "x · sigmoid(x); -0 for minus infinity.";
     69 Softplus softplus 1 Fraction FLOATS 3 elementary::softplus, "ln(1 + e^x).";
-    70 Sin sin 1 Fraction FRACTIONS 2 / 4 trigonometric::sine | complex_functions::sine, "The sine, of any finite argument; NaN of infinities.";
-    71 Cos cos 1 Fraction FRACTIONS 2 / 4 trigonometric::cosine | complex_functions::cosine, "The cosine, of any finite argument; NaN of infinities.";
-    72 Tan tan 1 Fraction FRACTIONS 3 / 5 trigonometric::tangent | complex_functions::tangent, "The tangent, of any finite argument; NaN of infinities.";
-    73 Asin asin 1 Fraction FRACTIONS 3 / 4 inverse::arc_sine | complex_functions::arc_sine, "The inverse sine; of real numbers NaN beyond 1 and -1.";
-    74 Acos acos 1 Fraction FRACTIONS 3 / 4 inverse::arc_cosine | complex_functions::arc_cosine, "The inverse cosine; of real numbers NaN beyond 1 and -1.";
+    70 Sin sin 1 Fraction FRACTIONS 2 / 4 trigonometric::sine | complex_functions::sine, "The sine, for any finite argument; NaN for infinities.";
+    71 Cos cos 1 Fraction FRACTIONS 2 / 4 trigonometric::cosine | complex_functions::cosine, "The cosine, for any finite argument; NaN for infinities.";
+    72 Tan tan 1 Fraction FRACTIONS 3 / 5 trigonometric::tangent | complex_functions::tangent, "The tangent, for any finite argument; NaN for infinities.";
+    73 Asin asin 1 Fraction FRACTIONS 3 / 4 inverse::arc_sine | complex_functions::arc_sine, "The inverse sine; for real numbers, NaN beyond 1 and -1.";
+    74 Acos acos 1 Fraction FRACTIONS 3 / 4 inverse::arc_cosine | complex_functions::arc_cosine, "The inverse cosine; for real numbers, NaN beyond 1 and -1.";
     75 Atan atan 1 Fraction FRACTIONS 2 / 4 inverse::arc_tangent | complex_functions::arc_tangent, "The inverse tangent.";
-    76 Atan2 atan2 2 Fraction FLOATS 3 inverse::arc_tangent_2, "The angle of the point (y, x), x being the second operand, from -π to π; zeros count with their signs, two infinities as a diagonal.";
+    76 Atan2 atan2 2 Fraction FLOATS 3 inverse::arc_tangent_2, "The angle of the point (second operand, first operand), from -π to π. Signs of zeros count, and two infinities lie on a diagonal.";
     77 Sinc sinc 1 Fraction FLOATS 4 trigonometric::sinc, "sin(πx) / (πx), 1 at 0, as in NumPy.";
-    78 Angle angle 1 FractionPart FRACTIONS 3 inverse::angle, "The angle of a complex number, as of `atan2`; of real numbers π below 0, otherwise 0.";
-    79 Pow pow 2 Common NUMBERS 2 / 16 power::power | complex_functions::power, "x to the power y, as C has it: 1 where y is 0 or x is 1, NaN of a negative x with a broken y. Of integers it wraps, and a negative y gives 0 but of 1 and -1, as in PyTorch (NumPy refuses it): 2 to the power -1 is 0. Of complex numbers e^(y ln x), whose error is as stated to |y ln x| of 6 and grows with it.";
-    80 Cbrt cbrt 1 Fraction FLOATS 1 power::cube_root, "The cube root, of negative numbers too; exact of cubes.";
+    78 Angle angle 1 FractionPart FRACTIONS 3 inverse::angle, "The angle of a complex number, as `atan2` gives it; for real numbers, π below 0 and otherwise 0.";
+    79 Pow pow 2 Common NUMBERS 2 / 16 power::power | complex_functions::power, "x to the power y, as in C: 1 if y is 0 or x is 1, NaN for a negative x with a fractional y. Integers wrap, and a negative y gives 0 except for x of 1 and -1, as in PyTorch (NumPy refuses it): 2 to the power -1 is 0. For complex numbers, e^(y ln x); the error bound holds up to |y ln x| of 6, and the error grows beyond.";
+    80 Cbrt cbrt 1 Fraction FLOATS 1 power::cube_root, "The cube root, for negative numbers too; exact for cubes.";
     81 Erf erf 1 Fraction FLOATS 2 error::error, "The error function.";
-    82 Erfc erfc 1 Fraction FLOATS 5 error::complementary_error, "1 - erf(x), accurate where that is small.";
-    83 Gelu gelu 1 Fraction FLOATS 6 error::gelu, "x Φ(x) with the normal distribution function Φ, accurate for negative x too; -0 of minus infinity.";
-    84 GeluTanh gelu_tanh 1 Fraction FLOATS 4 error::gelu_tanh, "x (1 + tanh(sqrt(2/π) (x + 0.044715 x³))) / 2, accurate for negative x too; -0 of minus infinity.";
-    85 Lgamma lgamma 1 Fraction FLOATS 5 gamma::logarithm_of_gamma, "ln |Γ(x)|; infinite at 0 and negative integers. Below 0 the error is relative to 1 or, where that is more, to ln Γ(|x|).";
+    82 Erfc erfc 1 Fraction FLOATS 5 error::complementary_error, "1 - erf(x), accurate if that is small.";
+    83 Gelu gelu 1 Fraction FLOATS 6 error::gelu, "x Φ(x) with the normal distribution function Φ, accurate for negative x too; -0 for minus infinity.";
+    84 GeluTanh gelu_tanh 1 Fraction FLOATS 4 error::gelu_tanh, "x (1 + tanh(sqrt(2/π) (x + 0.044715 x³))) / 2, accurate for negative x too; -0 for minus infinity.";
+    85 Lgamma lgamma 1 Fraction FLOATS 5 gamma::logarithm_of_gamma, "ln |Γ(x)|; infinite at 0 and negative integers. Below 0 the error is relative to the larger of 1 and ln Γ(|x|).";
     86 Logit logit 1 Fraction FLOATS 3 logarithmic::logit, "ln(x / (1 - x)); infinite at 0 and 1, NaN beyond.";
-    87 LogAddExp log_add_exp 2 Fraction FLOATS 2 logarithmic::of_sum, "ln(e^x + e^y) without overflow; where it is near 0 the error is relative to the operands.";
-    88 Xlogy xlogy 2 Fraction FLOATS 2 logarithmic::by_logarithm, "x ln(y), 0 where x is 0 and y is not NaN.";
-    89 Xlog1py xlog1py 2 Fraction FLOATS 2 logarithmic::by_logarithm_of_1_plus, "x ln(1 + y), 0 where x is 0 and y is not NaN.";
-    90 Heaviside heaviside 2 Common FLOATS 0 steps::heaviside, "0 below 0, 1 above, y at 0; NaN of NaN.";
-    91 NextAfter next_after 2 Fraction FLOATS 0 steps::next_after, "The number next to x in the dtype, towards y; y where they are equal.";
-    92 Signbit signbit 1 FractionTest FLOATS 0 steps::has_sign, "Whether the sign bit is set: of -0 too.";
-    93 Radians radians 1 Fraction FLOATS 0 steps::radians, "x · π/180, with the nearest number to that.";
-    94 Degrees degrees 1 Fraction FLOATS 0 steps::degrees, "x · 180/π, with the nearest number to that.";
+    87 LogAddExp log_add_exp 2 Fraction FLOATS 2 logarithmic::of_sum, "ln(e^x + e^y) without overflow; near 0 the error is relative to the operands.";
+    88 Xlogy xlogy 2 Fraction FLOATS 2 logarithmic::by_logarithm, "x ln(y); 0 if x is 0 and y is not NaN.";
+    89 Xlog1py xlog1py 2 Fraction FLOATS 2 logarithmic::by_logarithm_of_1_plus, "x ln(1 + y); 0 if x is 0 and y is not NaN.";
+    90 Heaviside heaviside 2 Common FLOATS 0 steps::heaviside, "0 below 0, 1 above, y at 0; NaN for NaN.";
+    91 NextAfter next_after 2 Fraction FLOATS 0 steps::next_after, "The next number of the dtype after x towards y; y if they are equal.";
+    92 Signbit signbit 1 FractionTest FLOATS 0 steps::has_sign, "True if the sign bit is set, for -0 too.";
+    93 Radians radians 1 Fraction FLOATS 0 steps::radians, "x · π/180, with the constant rounded to nearest.";
+    94 Degrees degrees 1 Fraction FLOATS 0 steps::degrees, "x · 180/π, with the constant rounded to nearest.";
 }
 
 impl Operation {
-    /// What the operation computes in for operands of these dtypes.
+    /// Returns the dtypes that the operation uses for operands of these dtypes.
     ///
     /// ```
     /// use selvedge::fuse::Operation;
@@ -292,13 +300,13 @@ impl Operation {
     ///
     /// # Errors
     ///
-    /// [`Error::ArgumentCount`] for another number of operands, [`Error::DTypeMismatch`] for dtypes that have no common one or
-    /// for which the operation has no meaning.
+    /// [`Error::ArgumentCount`] for another number of operands, [`Error::DTypeMismatch`] for dtypes without a
+    /// common dtype or that the operation does not support.
     pub fn signature(self, operands: &[DType]) -> Result<Signature> {
         self.signature_of(&operands.iter().map(|&dtype| (dtype, false)).collect::<Vec<_>>())
     }
 
-    /// As [`signature`](Self::signature), of operands of which some have no dimensions.
+    /// Returns the [`signature`](Self::signature) for operands given with whether they have no dimensions.
     pub(crate) fn signature_of(self, operands: &[(DType, bool)]) -> Result<Signature> {
         if operands.len() != self.arity() {
             let (wanted, found) = (self.arity(), operands.len());
@@ -334,10 +342,10 @@ impl Operation {
         Ok(signature)
     }
 
-    /// The common dtype of an operation's values.
+    /// Returns the common dtype of an operation's operands.
     pub(crate) fn common(self, values: &[(DType, bool)]) -> Result<DType> {
-        // The result of a comparison has no width, so integers without dimensions are compared by value where some integer
-        // dtype holds both.
+        // The result of a comparison has no width. Integers without dimensions are therefore compared by
+        // value if some integer dtype holds both.
         if self.rule() == Rule::Test && values.iter().all(|(dtype, _)| dtype.is_integer()) {
             let wide = common_dtype(values.iter().map(|&(dtype, _)| (dtype, false)));
             if let Ok(Some(common)) = wide {

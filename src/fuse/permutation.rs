@@ -1,13 +1,15 @@
-//! Permutations of any length without memory: where an index goes is computed from the index, the length and a key.
+//! Permutations of any length without memory: the image of an index is computed from the index, the length
+//! and a key.
 //!
-//! A Feistel network is a bijection of the numbers of so many bits, whatever its rounds mix; a number that it takes past the
-//! length is taken on until it is within, which happens in the end, since it began there. The bits are the fewest that
-//! hold the length, so fewer than two steps are taken on average. The device does the same (`Permute64`).
+//! A Feistel network is a bijection of the numbers of a given bit width for any round function. A result at
+//! or past the length is passed through the network again until it is below the length, which terminates
+//! because the cycle contains the starting index (cycle walking). The bit width is the smallest that holds
+//! the length, so the average is below two passes. The device computes the same (`Permute64`).
 
 const ROUNDS: usize = 12;
 
-/// Where `index` goes, below `length`. An index past the length counts as the last, and a length of 0 as 1, so that every
-/// call ends.
+/// Returns the image of `index`, below `length`. An index past the length counts as the last, and a length of
+/// 0 as 1, so every call terminates.
 #[inline(always)]
 pub(super) fn permuted(index: u64, length: u64, key: u64) -> u64 {
     let length = length.max(1);
@@ -67,7 +69,7 @@ mod tests {
 
     #[test]
     fn every_order_of_a_few_is_as_likely() {
-        // Chi squared of 23 degrees of freedom: 49.7 is passed once in a thousand.
+        // Chi squared with 23 degrees of freedom exceeds 49.7 once in a thousand.
         let mut counts = std::collections::HashMap::new();
         let trials = 48_000u64;
         for trial in 0..trials {

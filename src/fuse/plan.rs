@@ -1,12 +1,16 @@
-//! How a run walks its index space on a device: which threads take what, and how each operand is read.
+//! [`ElementwisePlan`]: the iteration of a run on a device, with the elements of each thread and the access
+//! to each operand.
 //!
-//! Measured on an H200 (benches/RESULTS.md): the bandwidth follows the bytes that a thread has outstanding, so a thread
-//! takes 16 bytes of the widest output; coordinates are decoded once a vector, by multiplication instead of division;
-//! what cannot be vectors is several scalars, a block apart; where an input runs along another dimension than the
-//! output the walk is in tiles ([`tile`](super::tile)).
+//! Measurements on an H200 (benches/RESULTS.md) led to these choices. Bandwidth grows with the bytes that a
+//! thread has outstanding, so a thread takes 16 bytes of the widest output. Coordinates are decoded once a
+//! vector, by multiplication instead of division. Elements that cannot form a vector are accessed as several
+//! scalars, a block apart. If an input is contiguous along another dimension than the output, the run
+//! iterates in tiles ([`tile`](super::tile)).
 //!
-//! The [`Key`] is all that the text depends on beside the expression; sizes, strides and scalars are in the block of
-//! parameters, whose places [`Parameters`] gives. What must stay true: two runs with equal keys have one text.
+//! The kernel text depends on the expression and the [`KernelKey`] alone. Sizes, strides and scalars are in
+//! the parameter block, and [`ParameterLayout`] gives their offsets.
+//!
+//! Invariant: two runs of an expression with equal keys have the same text.
 
 use std::borrow::Cow;
 
@@ -16,88 +20,89 @@ use crate::error::{Error, Result};
 
 /// Threads of a block.
 pub(crate) const BLOCK: u32 = 256;
-/// The most bytes of one access, and so all that a plan knows of an address.
+/// The bytes of the widest access, and the granularity of the alignment that a plan depends on.
 pub(crate) const WIDEST: u64 = 16;
-/// A kernel's parameters are at most 4 KB in PTX 8.0.
-const MOST_PARAMETER_BYTES: usize = 4000;
+/// PTX 8.0 limits a kernel's parameters to 4 KB.
+const MAXIMUM_PARAMETER_BYTES: usize = 4000;
 
-/// Which threads take which elements.
+/// The assignment of elements to threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Walk {
-    /// By the linear index; a thread's elements are neighbours.
+pub(crate) enum Iteration {
+    /// By the linear index; a thread's elements are adjacent.
     Flat,
     /// By the linear index; a thread's elements are a block apart.
     Apart,
-    /// By coordinates, decoded once for a vector of neighbours in the innermost dimension.
+    /// By coordinates, decoded once for a vector of adjacent elements of the innermost dimension.
     Vectors,
-    /// Tiles of the two innermost dimensions; a thread's elements are neighbours in a row of the output.
+    /// In tiles of the two innermost dimensions; a thread's elements are adjacent in a row of the output.
     Tiles(Tile),
 }
 
-/// How an operand, or a coordinate, is found.
+/// The access pattern of an operand or a coordinate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Class {
-    /// One element for all.
+pub(crate) enum AccessPattern {
+    /// One element for all threads.
     Constant,
-    /// Neighbours are neighbours: one access for a thread's elements where those are.
+    /// Adjacent elements for adjacent threads, with one access for a thread's elements if those are adjacent.
     Linear,
-    /// One element for a thread's vector.
+    /// One element for each vector of a thread.
     Row,
-    /// Any stride: element by element.
+    /// Any stride, one access an element.
     Gather,
-    /// A tile of it comes into shared memory first.
+    /// Through a tile in shared memory.
     Staged(Access),
 }
 
-/// All that the text of a kernel depends on beside the expression.
+/// Everything but the expression that the text of a kernel depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
-    pub(crate) walk: Walk,
+pub(crate) struct KernelKey {
+    pub(crate) iteration: Iteration,
     /// Elements of a thread.
     pub(crate) lanes: u32,
     pub(crate) rank: usize,
-    pub(crate) classes: Vec<Class>,
-    /// Whether the last thread has fewer elements than the others.
+    pub(crate) access_patterns: Vec<AccessPattern>,
+    /// True if the last thread has fewer elements than the others.
     pub(crate) tail: bool,
-    /// Whether the device converts to bf16 itself (compute capability 8.0).
+    /// True if the device has conversions to bf16 (compute capability 8.0 or higher).
     pub(crate) converts_brain: bool,
 }
 
-/// Where the parameters of a kernel lie in their block.
+/// Offsets of a kernel's parameters in their block.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parameters {
+pub(crate) struct ParameterLayout {
     scalars: usize,
-    /// Operands behind those with memory.
+    /// The number of coordinates, which follow the operands in memory.
     coordinates: usize,
     rank: usize,
-    /// Dimensions of the space, and two of tiles where it is walked in those.
+    /// Dimensions of the space, and two more for the tile counts of a tiled iteration.
     divisors: usize,
     operands: usize,
 }
 
-impl Parameters {
-    pub(crate) fn new(key: &Key, scalars: usize, coordinates: usize) -> Parameters {
-        let tiles = if matches!(key.walk, Walk::Tiles(_)) { 2 } else { 0 };
-        let (rank, operands) = (key.rank, key.classes.len());
-        Parameters { scalars, coordinates, rank, divisors: rank + tiles, operands }
+impl ParameterLayout {
+    pub(crate) fn new(key: &KernelKey, scalars: usize, coordinates: usize) -> ParameterLayout {
+        let tiles = if matches!(key.iteration, Iteration::Tiles(_)) { 2 } else { 0 };
+        let (rank, operands) = (key.rank, key.access_patterns.len());
+        ParameterLayout { scalars, coordinates, rank, divisors: rank + tiles, operands }
     }
 
-    /// The bits of a part of a scalar.
+    /// Returns the offset of a part of a scalar.
     pub(crate) fn scalar(self, index: u32, part: u32) -> usize {
         16 * index as usize + 8 * part as usize
     }
 
-    /// The number of the first element that a coordinate gives, of 64 bits.
+    /// Returns the offset of the first number of a coordinate, which has 64 bits.
     pub(crate) fn first(self, operand: usize) -> usize {
         16 * self.scalars + 8 * (self.coordinates + operand - self.operands)
     }
 
-    /// How many elements, or vectors, there are.
+    /// Returns the offset of the number of elements or vectors.
     pub(crate) fn count(self) -> usize {
         16 * self.scalars + 8 * self.coordinates
     }
 
-    /// Size, factor and shift of a dimension; those behind the space's count tiles.
+    /// Returns the offset of size, factor and shift of a dimension. Dimensions past those of the space count
+    /// tiles.
     pub(crate) fn divisor(self, dimension: usize) -> usize {
         self.count() + 4 + 12 * dimension
     }
@@ -111,65 +116,70 @@ impl Parameters {
     }
 }
 
-/// A kernel's key, its grid and its parameters but the scalars.
+/// A kernel's key, grid and parameter block.
 #[derive(Debug)]
-pub(crate) struct Plan {
-    pub(crate) key: Key,
+pub(crate) struct ElementwisePlan {
+    pub(crate) key: KernelKey,
     pub(crate) blocks: u32,
-    pub(crate) parameters: Parameters,
+    pub(crate) parameters: ParameterLayout,
     pub(crate) block: Vec<u8>,
 }
 
-/// (d, m, s) with t / d = (umulhi(t, m) + t) >> s for all t below 2^31 (T. Granlund, P. L. Montgomery, "Division by
-/// invariant integers using multiplication", PLDI 1994).
+/// Returns (d, m, s) with t / d = (umulhi(t, m) + t) >> s for all t below 2^31 (T. Granlund, P. L.
+/// Montgomery, "Division by invariant integers using multiplication", PLDI 1994).
 pub(crate) fn divisor(size: u32) -> [u32; 3] {
     let shift = size.next_power_of_two().trailing_zeros();
     let factor = ((1u64 << 32) * ((1u64 << shift) - u64::from(size))) / u64::from(size) + 1;
     [size, factor as u32, shift]
 }
 
-impl Plan {
-    /// For a small space of at least one element; `bytes` and `addresses` (of the operands' memory) are by operand.
+impl ElementwisePlan {
+    /// PlanCache a small space of at least one element. `bytes` and `addresses` hold the element size and the
+    /// address of each operand.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where the parameters would not fit a kernel.
+    /// [`Error::InvalidArgument`] if the parameters exceed the limit of a kernel.
     pub(crate) fn new(
         space: &Space,
         bytes: &[usize],
         addresses: &[u64],
         scalars: &[[u64; 2]],
         converts_brain: bool,
-    ) -> Result<Plan> {
-        let other = tile::other_dimension(space, bytes);
+    ) -> Result<ElementwisePlan> {
+        let other = tile::tiled_dimension(space, bytes);
         let space = match other {
             Some(dimension) => Cow::Owned(space.with_second(dimension)),
             None => Cow::Borrowed(space),
         };
         let space = &*space;
-        let view = Operands { space, bytes, addresses };
+        let view = PlannedOperands { space, bytes, addresses };
         let tiled = other.and_then(|_| view.tiled());
         let mut key = tiled.unwrap_or_else(|| view.choose());
         key.converts_brain = converts_brain;
-        let parameters = Parameters::new(&key, scalars.len(), space.coordinates.len());
-        if parameters.bytes() > MOST_PARAMETER_BYTES {
+        let parameters = ParameterLayout::new(&key, scalars.len(), space.coordinates.len());
+        if parameters.bytes() > MAXIMUM_PARAMETER_BYTES {
             let found =
                 format!("{} operands of {} dimensions, {} scalars", bytes.len(), space.rank(), scalars.len());
-            return Err(Error::invalid("an elementwise kernel", found, "fewer operands, or contiguous ones"));
+            return Err(Error::invalid(
+                "an elementwise kernel",
+                found,
+                "fewer operands, or contiguous operands",
+            ));
         }
         let mut block = vec![0; parameters.bytes()];
         let mut word = |at: usize, value: u32| block[at..at + 4].copy_from_slice(&value.to_le_bytes());
         let count = space.count() as u32;
         let (mut sizes, mut elements) =
             (space.sizes.iter().map(|&size| size as u32).collect::<Vec<_>>(), count);
-        let threads = match key.walk {
-            Walk::Flat | Walk::Apart => u64::from(count.div_ceil(key.lanes)),
-            Walk::Vectors => {
+        let threads = match key.iteration {
+            Iteration::Flat | Iteration::Apart => u64::from(count.div_ceil(key.lanes)),
+            Iteration::Vectors => {
                 sizes[0] /= key.lanes;
                 elements = count / key.lanes;
                 u64::from(elements)
             }
-            Walk::Tiles(Tile { width, height }) => {
+            Iteration::Tiles(Tile { width, height }) => {
                 let tiles = [sizes[0].div_ceil(width), sizes[1].div_ceil(height)];
                 sizes.extend(tiles);
                 let planes = sizes[2..key.rank].iter().map(|&size| u64::from(size)).product::<u64>();
@@ -197,21 +207,21 @@ impl Plan {
                 block[at..at + 8].copy_from_slice(&bits.to_le_bytes());
             }
         }
-        // Below 2^31 elements, and a tile is never emptier than one element a block.
+        // There are fewer than 2^31 elements, and every tile has at least one element.
         let blocks = threads.div_ceil(u64::from(BLOCK)).min(i32::MAX as u64) as u32;
-        Ok(Plan { key, blocks, parameters, block })
+        Ok(ElementwisePlan { key, blocks, parameters, block })
     }
 }
 
-/// A space with what is known of the memory.
-pub(super) struct Operands<'a> {
+/// A space with the element sizes and addresses of its operands.
+pub(super) struct PlannedOperands<'a> {
     pub(super) space: &'a Space,
     pub(super) bytes: &'a [usize],
     addresses: &'a [u64],
 }
 
-impl Operands<'_> {
-    /// Those that lie in memory.
+impl PlannedOperands<'_> {
+    /// Returns the number of operands in memory.
     pub(super) fn count(&self) -> usize {
         self.bytes.len()
     }
@@ -220,7 +230,7 @@ impl Operands<'_> {
         self.space.inputs..self.count()
     }
 
-    /// Whether accesses of `lanes` neighbours are aligned at the first element.
+    /// Returns whether accesses of `lanes` neighbours are aligned at the first element.
     pub(super) fn starts_aligned(&self, operand: usize, lanes: u32) -> bool {
         let (bytes, width) = self.access(operand, lanes);
         let memory = self.addresses.get(operand).copied().unwrap_or(0);
@@ -228,8 +238,8 @@ impl Operands<'_> {
         whole && (memory + (self.space.offsets[operand] * bytes) as u64).is_multiple_of(width as u64)
     }
 
-    /// The bytes of an element, and those of one access to `lanes` neighbours. A coordinate's numbers count as addresses
-    /// of bytes, which are asked for in groups.
+    /// Returns the bytes of an element and of one access to `lanes` neighbours. A coordinate counts as one
+    /// byte an element, accessed in groups.
     fn access(&self, operand: usize, lanes: u32) -> (usize, usize) {
         match self.bytes.get(operand) {
             Some(&bytes) => (bytes, (bytes * lanes as usize).min(WIDEST as usize)),
@@ -237,7 +247,7 @@ impl Operands<'_> {
         }
     }
 
-    /// Whether they are wherever the outer coordinates lead.
+    /// Returns whether the accesses stay aligned for all outer coordinates.
     pub(super) fn stays_aligned(&self, operand: usize, lanes: u32) -> bool {
         let (bytes, width) = self.access(operand, lanes);
         let outer = &self.space.strides(operand)[1..];
@@ -245,27 +255,35 @@ impl Operands<'_> {
             && outer.iter().all(|stride| stride.unsigned_abs() * bytes % width == 0)
     }
 
-    pub(super) fn key(&self, walk: Walk, lanes: u32, tail: bool, class: impl Fn(usize) -> Class) -> Key {
-        let class = |operand| if self.space.is_constant(operand) { Class::Constant } else { class(operand) };
-        let mut classes: Vec<Class> = (0..self.space.strides.len()).map(class).collect();
+    pub(super) fn key(
+        &self,
+        iteration: Iteration,
+        lanes: u32,
+        tail: bool,
+        class: impl Fn(usize) -> AccessPattern,
+    ) -> KernelKey {
+        let class =
+            |operand| if self.space.is_constant(operand) { AccessPattern::Constant } else { class(operand) };
+        let mut access_patterns: Vec<AccessPattern> = (0..self.space.strides.len()).map(class).collect();
         for output in self.outputs() {
             // An output of one element.
-            if classes[output] == Class::Constant {
-                classes[output] = Class::Linear;
+            if access_patterns[output] == AccessPattern::Constant {
+                access_patterns[output] = AccessPattern::Linear;
             }
         }
-        Key { walk, lanes, rank: self.space.rank(), classes, tail, converts_brain: false }
+        KernelKey { iteration, lanes, rank: self.space.rank(), access_patterns, tail, converts_brain: false }
     }
 
-    fn choose(&self) -> Key {
+    fn choose(&self) -> KernelKey {
         let space = self.space;
         let widest = self.outputs().map(|output| self.bytes[output]).max().unwrap_or(16);
         let lanes = (16 / widest).clamp(1, 8) as u32;
         let count = space.count();
         let linear = |operand: usize| space.is_linear(operand);
         let vectors = |operand: usize| linear(operand) && self.starts_aligned(operand, lanes);
-        let flat = |operand: usize| if vectors(operand) { Class::Linear } else { Class::Gather };
-        let flat = || self.key(Walk::Flat, lanes, !count.is_multiple_of(lanes as usize), flat);
+        let flat =
+            |operand: usize| if vectors(operand) { AccessPattern::Linear } else { AccessPattern::Gather };
+        let flat = || self.key(Iteration::Flat, lanes, !count.is_multiple_of(lanes as usize), flat);
         if space.rank() == 1 && self.outputs().all(vectors) {
             return flat();
         }
@@ -274,10 +292,10 @@ impl Operands<'_> {
             && space.sizes[0].is_multiple_of(lanes as usize)
             && self.outputs().all(|output| inner(output) == 1 && self.stays_aligned(output, lanes))
         {
-            return self.key(Walk::Vectors, lanes, false, |operand| match inner(operand) {
-                1 if self.stays_aligned(operand, lanes) => Class::Linear,
-                0 => Class::Row,
-                _ => Class::Gather,
+            return self.key(Iteration::Vectors, lanes, false, |operand| match inner(operand) {
+                1 if self.stays_aligned(operand, lanes) => AccessPattern::Linear,
+                0 => AccessPattern::Row,
+                _ => AccessPattern::Gather,
             });
         }
         if self.outputs().all(vectors) {
@@ -285,8 +303,8 @@ impl Operands<'_> {
         }
         let several = count > BLOCK as usize;
         let lanes = if several { 4 } else { 1 };
-        self.key(Walk::Apart, lanes, !count.is_multiple_of(lanes as usize * BLOCK as usize), |operand| {
-            if linear(operand) { Class::Linear } else { Class::Gather }
+        self.key(Iteration::Apart, lanes, !count.is_multiple_of(lanes as usize * BLOCK as usize), |operand| {
+            if linear(operand) { AccessPattern::Linear } else { AccessPattern::Gather }
         })
     }
 }

@@ -1,16 +1,17 @@
-//! A lowered expression: instructions in the order in which they are run, each value computed once.
+//! A lowered expression: instructions in execution order, with each value computed once.
 //!
-//! Both the PTX writer and the CPU walk this list; neither knows an operation. What must stay true: an operand stands before
-//! its user, and nothing of the list depends on the value of a number that the user wrote (those are parameters), so
-//! that one text serves them all.
+//! The PTX writer and the CPU interpreter both process this list, and neither knows operations.
+//!
+//! Invariants: an operand precedes its user. The list does not depend on the value of a number that the user
+//! wrote; numbers are parameters, so one text serves all values.
 
 use std::collections::HashMap;
 
-use super::instruction::{Instruction, Kind};
+use super::instruction::{Instruction, RegisterKind};
 use super::rare::Rare;
 use crate::types::DType;
 
-/// A value of a [`Program`]: its place in the list.
+/// A value of a [`Program`]: the index of its step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Value(pub(crate) u32);
 
@@ -20,31 +21,31 @@ impl Value {
     }
 }
 
-/// How a value comes about.
+/// The computation of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Step {
-    /// Part `part` (the real or the imaginary one) of the element of an input.
+    /// Loads part `part` (real or imaginary) of an input's element.
     Load { input: u32, part: u32 },
-    /// The number of the element that an operand behind the outputs gives; see `coordinate`.
+    /// The number of an element that a coordinate gives; see `coordinate`.
     Coordinate { operand: u32 },
-    /// That number divided by `count`, which `count` neighbours have in common.
+    /// That number divided by `count`, which `count` neighbours share.
     Group { operand: u32, count: u32 },
-    /// Of the first `count` words, the one of the element's place among those neighbours.
+    /// Selects one of the first `count` words by the element's position in its group.
     Pick { operand: u32, count: u32, words: [Value; 4] },
-    /// Part `part` of a scalar that each run is given, or that came with the expression.
+    /// Part `part` of a scalar, which a run passes or the expression holds.
     Parameter { index: u32, part: u32 },
-    /// A constant of an operation's formula, by its bits.
+    /// A constant of an operation's formula, as bits.
     Constant(u64),
-    /// An instruction; operands beyond its arity repeat the first.
+    /// An instruction. Operands beyond its arity repeat the first.
     Apply(Instruction, [Value; 3]),
-    /// Where a body of steps begins that few elements need ([`Rare`]); no value.
+    /// The beginning of a body of steps that few elements need ([`Rare`]). It has no value.
     Rare(u32),
-    /// A result of such a body: what it is elsewhere, or what the body gave.
+    /// A result of a rare body: its value on the main path or in the body.
     Result { rare: u32, result: u32 },
 }
 
 impl Step {
-    /// The input or coordinate that it takes from.
+    /// Returns the input or coordinate that the step reads.
     pub(crate) fn operand(self) -> Option<usize> {
         match self {
             Step::Load { input: operand, .. }
@@ -60,30 +61,30 @@ impl Step {
 /// A lowered expression.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
-    pub(crate) steps: Vec<(Step, Kind)>,
-    /// For each output, the values of its parts (both the same where there is one).
+    pub(crate) steps: Vec<(Step, RegisterKind)>,
+    /// For each output, the values of its parts; a real output has the same value twice.
     pub(crate) outputs: Vec<[Value; 2]>,
-    /// Bodies of steps that few elements need, in order.
+    /// The bodies of steps that few elements need, in order.
     pub(crate) rares: Vec<Rare>,
-    pub(super) known: HashMap<(Step, Kind), Value>,
-    /// An instruction that an operation wanted and that does not exist for the kind.
-    pub(crate) missing: Option<(&'static str, Kind)>,
+    pub(super) known: HashMap<(Step, RegisterKind), Value>,
+    /// The first instruction that an operation requested and its kind of register lacks.
+    pub(crate) missing: Option<(&'static str, RegisterKind)>,
 }
 
-/// The parts of an element of this dtype.
+/// Returns the number of parts of an element.
 pub(crate) fn parts(dtype: DType) -> usize {
     if dtype.is_complex() { 2 } else { 1 }
 }
 
-/// What a part of an element is kept in.
-pub(crate) fn kind_of(dtype: DType) -> Kind {
+/// Returns the kind of register that holds a part of an element.
+pub(crate) fn kind_of(dtype: DType) -> RegisterKind {
     match dtype {
-        DType::Bool => Kind::Predicate,
-        DType::U8 | DType::I8 | DType::U16 | DType::I16 | DType::U32 | DType::I32 => Kind::Bits32,
-        DType::F8E4M3 | DType::F8E5M2 => Kind::Bits32,
-        DType::U64 | DType::I64 => Kind::Bits64,
-        DType::F16 | DType::BF16 | DType::F32 | DType::C64 => Kind::Float32,
-        DType::F64 | DType::C128 => Kind::Float64,
+        DType::Bool => RegisterKind::Predicate,
+        DType::U8 | DType::I8 | DType::U16 | DType::I16 | DType::U32 | DType::I32 => RegisterKind::Bits32,
+        DType::F8E4M3 | DType::F8E5M2 => RegisterKind::Bits32,
+        DType::U64 | DType::I64 => RegisterKind::Bits64,
+        DType::F16 | DType::BF16 | DType::F32 | DType::C64 => RegisterKind::Float32,
+        DType::F64 | DType::C128 => RegisterKind::Float64,
     }
 }
 
@@ -93,7 +94,7 @@ macro_rules! by_kind {
         pub(crate) fn $name(&mut self, $first: Value $(, $rest: Value)*) -> Value {
             let operands = [$first $(, $rest)*];
             match self.kind($first) {
-                $(Kind::$kind => self.apply(Instruction::$instruction, &operands),)*
+                $(RegisterKind::$kind => self.apply(Instruction::$instruction, &operands),)*
                 #[allow(unreachable_patterns)]
                 kind => self.lacking(stringify!($name), kind, $first),
             }
@@ -102,12 +103,12 @@ macro_rules! by_kind {
 }
 
 impl Program {
-    pub(crate) fn kind(&self, value: Value) -> Kind {
+    pub(crate) fn kind(&self, value: Value) -> RegisterKind {
         self.steps[value.index()].1
     }
 
-    /// The value of a step, which stands there once.
-    pub(crate) fn step(&mut self, step: Step, kind: Kind) -> Value {
+    /// Returns the value of a step, which the list contains once.
+    pub(crate) fn step(&mut self, step: Step, kind: RegisterKind) -> Value {
         let next = Value(self.steps.len() as u32);
         let value = *self.known.entry((step, kind)).or_insert(next);
         if value == next {
@@ -122,47 +123,47 @@ impl Program {
         self.step(Step::Apply(instruction, all), instruction.result())
     }
 
-    /// Remembers the want, which ends the lowering with an error.
-    fn lacking(&mut self, name: &'static str, kind: Kind, value: Value) -> Value {
+    /// Records a missing instruction; lowering then returns an error.
+    fn lacking(&mut self, name: &'static str, kind: RegisterKind, value: Value) -> Value {
         self.missing.get_or_insert((name, kind));
         value
     }
 
-    /// A constant of 32 bits.
+    /// Returns a constant of 32 bits.
     pub(crate) fn bits32(&mut self, bits: u32) -> Value {
-        self.step(Step::Constant(u64::from(bits)), Kind::Bits32)
+        self.step(Step::Constant(u64::from(bits)), RegisterKind::Bits32)
     }
 
-    /// A constant of 64 bits.
+    /// Returns a constant of 64 bits.
     pub(crate) fn bits64(&mut self, bits: u64) -> Value {
-        self.step(Step::Constant(bits), Kind::Bits64)
+        self.step(Step::Constant(bits), RegisterKind::Bits64)
     }
 
-    /// An integer as wide as `like`.
+    /// Returns an integer constant as wide as `like`.
     pub(crate) fn integer(&mut self, like: Value, number: i64) -> Value {
         match self.kind(like) {
-            Kind::Bits64 => self.bits64(number as u64),
+            RegisterKind::Bits64 => self.bits64(number as u64),
             _ => self.bits32(number as u32),
         }
     }
 
     pub(crate) fn float32(&mut self, number: f32) -> Value {
-        self.step(Step::Constant(u64::from(number.to_bits())), Kind::Float32)
+        self.step(Step::Constant(u64::from(number.to_bits())), RegisterKind::Float32)
     }
 
     pub(crate) fn float64(&mut self, number: f64) -> Value {
-        self.step(Step::Constant(number.to_bits()), Kind::Float64)
+        self.step(Step::Constant(number.to_bits()), RegisterKind::Float64)
     }
 
-    /// A float as wide as `like`, rounded.
+    /// Returns a float constant as wide as `like`, rounded.
     pub(crate) fn float(&mut self, like: Value, number: f64) -> Value {
         match self.kind(like) {
-            Kind::Float64 => self.float64(number),
+            RegisterKind::Float64 => self.float64(number),
             _ => self.float32(number as f32),
         }
     }
 
-    /// One of two values of a kind.
+    /// Returns `yes` if the condition holds, otherwise `no`.
     pub(crate) fn choose(&mut self, condition: Value, yes: Value, no: Value) -> Value {
         let instruction = Instruction::select(self.kind(yes));
         self.apply(instruction, &[yes, no, condition])
@@ -193,23 +194,23 @@ impl Program {
         floor(a) Float32 FloorFloat32 Float64 FloorFloat64;
         ceil(a) Float32 CeilFloat32 Float64 CeilFloat64;
         truncate(a) Float32 TruncateFloat32 Float64 TruncateFloat64;
-        /// To the nearest integer, halves to the even one.
+        /// Rounds to the nearest integer, ties to even.
         round(a) Float32 RoundFloat32 Float64 RoundFloat64;
         and(a, b) Predicate AndPredicate Bits32 And32 Bits64 And64;
         or(a, b) Predicate OrPredicate Bits32 Or32 Bits64 Or64;
         xor(a, b) Predicate XorPredicate Bits32 Xor32 Bits64 Xor64;
         not(a) Predicate NotPredicate Bits32 Not32 Bits64 Not64;
-        /// By a count of 32 bits; past the width nothing is left.
+        /// Shifts by a count of 32 bits. A count past the width shifts out every bit.
         shift_left(a, b) Bits32 ShiftLeft32 Bits64 ShiftLeft64;
         shift_right_unsigned(a, b) Bits32 ShiftRightUnsigned32 Bits64 ShiftRightUnsigned64;
         shift_right_signed(a, b) Bits32 ShiftRightSigned32 Bits64 ShiftRightSigned64;
         equal(a, b) Bits32 Equal32 Bits64 Equal64 Float32 EqualFloat32 Float64 EqualFloat64;
-        /// a < b of floats; false for a NaN.
+        /// a < b for floats; false for NaN.
         less(a, b) Float32 LessFloat32 Float64 LessFloat64;
         less_equal(a, b) Float32 LessEqualFloat32 Float64 LessEqualFloat64;
         less_signed(a, b) Bits32 LessSigned32 Bits64 LessSigned64;
         less_unsigned(a, b) Bits32 LessUnsigned32 Bits64 LessUnsigned64;
-        /// Whether one is a NaN.
+        /// True if either operand is NaN.
         unordered(a, b) Float32 UnorderedFloat32 Float64 UnorderedFloat64;
         /// The bits of a float as an integer.
         bits_of(a) Float32 Bits Float64 Bits64From;
@@ -218,7 +219,7 @@ impl Program {
     }
 
     pub(crate) fn divide(&mut self, a: Value, b: Value) -> Value {
-        // The same bits for less.
+        // A reciprocal gives the same bits at lower cost.
         let unity = self.float(b, 1.0);
         if a == unity { self.reciprocal(b) } else { self.quotient(a, b) }
     }
@@ -227,7 +228,7 @@ impl Program {
         self.unordered(a, a)
     }
 
-    /// Which values these need; the rest was computed for a form that nothing used.
+    /// Returns which steps these values depend on. The others belong to forms that nothing uses.
     pub(crate) fn live(&self, values: impl Iterator<Item = Value>) -> Vec<bool> {
         let mut live = vec![false; self.steps.len()];
         for value in values {
@@ -247,7 +248,7 @@ impl Program {
         live
     }
 
-    /// The values that a step is made of.
+    /// Returns the values that a step uses.
     pub(crate) fn values(&self, step: Step) -> impl Iterator<Item = Value> + use<> {
         let none = Value(0);
         let (values, count) = match step {
@@ -265,10 +266,10 @@ impl Program {
         values.into_iter().take(count)
     }
 
-    /// Which values are the same for all elements, where `same` says so of an input or a coordinate.
+    /// Returns which values are the same for all elements, given `same` for inputs and coordinates.
     pub(crate) fn uniform(&self, same: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut uniform: Vec<bool> = Vec::with_capacity(self.steps.len());
-        // Where a body is run for some elements only, its values are not there for others.
+        // If a body runs only for some elements, its values do not exist for the others.
         let mut apart = 0;
         for (index, (step, _)) in self.steps.iter().enumerate() {
             let values = self.values(*step).all(|value| uniform[value.index()]);
@@ -281,9 +282,11 @@ impl Program {
         uniform
     }
 
-    /// Which values neighbours have in common: the coordinate by whose groups, and the elements of one.
+    /// Returns the group that shares each value: the coordinate that defines the groups, and the elements of
+    /// one.
     ///
-    /// Nothing but [`Step::Pick`] makes an element's own value of those, and they meet no other values of elements.
+    /// Only [`Step::Pick`] derives an element's own value from a shared one, and no other step combines
+    /// shared values with values of elements.
     pub(crate) fn groups(&self) -> Vec<Option<(usize, usize)>> {
         let mut groups: Vec<Option<(usize, usize)>> = Vec::with_capacity(self.steps.len());
         for (step, _) in &self.steps {

@@ -1,8 +1,9 @@
-//! Numbers beside arrays: which numbers a dtype holds, and operations by a number's value.
+//! Numbers beside arrays: the numbers that a dtype holds, and operations by a number's value.
 //!
-//! A number takes part in the dtype of the arrays beside it. Comparisons, `minimum`, `maximum` and `clamp` work by the
-//! number's value even where that dtype does not hold it: [`by_value`] gives an equal operation on a number that the
-//! dtype holds. Every other operation refuses such a number. Tests are in `tests/tensor/scalars.rs`.
+//! A number takes the dtype of the arrays beside it. Comparisons, `minimum`, `maximum` and `clamp` use the
+//! number's value even if that dtype does not hold it: [`by_value`] returns an equivalent operation on a
+//! number that the dtype holds. Every other operation refuses such a number. `tests/tensor/scalars.rs` has
+//! the tests.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -15,7 +16,7 @@ use super::operation::{Operation, Rule};
 use crate::error::{Error, Result};
 use crate::types::{DType, NumberKind};
 
-/// The least and the largest number of an integer dtype.
+/// Returns the smallest and the largest number of an integer dtype.
 pub(crate) const fn limits(dtype: DType) -> (i128, i128) {
     let bits = 8 * dtype.size() as u32;
     match dtype.is_signed_integer() {
@@ -24,7 +25,7 @@ pub(crate) const fn limits(dtype: DType) -> (i128, i128) {
     }
 }
 
-/// The largest finite number of a dtype of floats or complex numbers.
+/// Returns the largest finite number of a float or complex dtype.
 pub(crate) fn largest(dtype: DType) -> f64 {
     match dtype.part() {
         DType::F8E4M3 => 448.0,
@@ -52,7 +53,7 @@ impl Number {
     /// ```
     #[inline]
     pub fn fits(self, dtype: DType) -> bool {
-        // The operands of most small operations.
+        // The common cases of small operations.
         match (self, dtype) {
             (Number::Real(x), DType::F32) if x.abs() <= f32::MAX as f64 => true,
             (Number::Real(_), DType::F64) => true,
@@ -60,8 +61,8 @@ impl Number {
         }
     }
 
-    /// `Equal` where a dtype holds the number, `Less` and `Greater` where the number is below or above all that the dtype
-    /// holds, `None` where it is something else, such as a fraction or NaN for integers.
+    /// Returns `Equal` if the dtype holds the number, `Less` or `Greater` if the number is below or above all
+    /// numbers of the dtype, and `None` otherwise, such as for a fraction or NaN with an integer dtype.
     fn side(self, dtype: DType) -> Option<Ordering> {
         let float = |x: f64| match x.partial_cmp(&0.0) {
             _ if x.is_infinite() && dtype == DType::F8E4M3 => {
@@ -94,7 +95,7 @@ impl Number {
         }
     }
 
-    /// As an integer, without a fraction.
+    /// Converts to an integer by truncation.
     fn whole(self) -> i128 {
         match self {
             Number::Bool(x) => x.into(),
@@ -112,9 +113,11 @@ impl Number {
         }
     }
 
+    /// Checks that the dtype holds the number.
+    ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where the dtype does not hold the number.
+    /// [`Error::InvalidArgument`] if it does not.
     #[inline]
     pub(crate) fn check(self, operation: &'static str, dtype: DType) -> Result<()> {
         if self.fits(dtype) { Ok(()) } else { Err(self.refusal(operation, dtype)) }
@@ -145,7 +148,8 @@ impl fmt::Display for Number {
     }
 }
 
-/// The dtype of the numbers among an operation's operands, beside arrays with this common dtype (none where all are numbers).
+/// Returns the dtype of the numbers among an operation's operands, beside arrays with this common dtype
+/// (`None` if all operands are numbers).
 ///
 /// # Errors
 ///
@@ -161,7 +165,7 @@ pub(crate) fn dtype_of_numbers(
     }
     let dtype = dtype.unwrap_or(DType::Bool);
     Ok(match operation.rule() {
-        // A quotient of integers is computed in f32, which holds numbers that the integers do not.
+        // A quotient of integers is computed in f32, which holds numbers that the integer dtypes do not.
         Rule::Fraction | Rule::FractionTest | Rule::FractionPart
             if !dtype.is_float() && !dtype.is_complex() && !dtype.is_storage_only() =>
         {
@@ -171,13 +175,13 @@ pub(crate) fn dtype_of_numbers(
     })
 }
 
-/// The operation on numbers that the dtype of the arrays beside them holds, which gives the result of the operation on the
-/// numbers as they are. `numbers` has a place for each operand, empty for arrays; `common` is the common dtype of the
-/// arrays (of a choice's values).
+/// Replaces numbers by ones that the dtype of the arrays beside them holds, and returns the operation that
+/// gives the same result on them. `numbers` has an entry for each operand, `None` for arrays; `common` is the
+/// common dtype of the arrays (for a choice, of its values).
 ///
 /// # Errors
 ///
-/// [`Error::InvalidArgument`] for a number that the dtype does not hold, where the result depends on it.
+/// [`Error::InvalidArgument`] for a number that the dtype does not hold, if the result depends on it.
 pub(crate) fn by_value(
     operation: Operation,
     numbers: &mut [Option<Number>],
@@ -212,7 +216,7 @@ pub(crate) fn by_value(
         Operation::Maximum | Operation::Fmax => side(number) == above,
         Operation::Clamp => match at {
             0 => false,
-            // Then the result is `high`, whatever the number is.
+            // In this case the result is `high` for every number.
             1 => side(number) == above && numbers.get(2).and_then(Option::as_ref).map(side) == Some(above),
             _ => side(number) == below,
         },
@@ -236,7 +240,7 @@ pub(crate) fn by_value(
     Ok(operation)
 }
 
-/// The comparison with its operands exchanged.
+/// Returns the comparison with its operands exchanged.
 fn mirrored(operation: Operation) -> Operation {
     match operation {
         Operation::Less => Operation::Greater,
@@ -247,7 +251,7 @@ fn mirrored(operation: Operation) -> Operation {
     }
 }
 
-/// A comparison of an array's elements with a number, as one with a number that the array's dtype holds.
+/// Replaces the comparison of an array with a number by one with a number that the array's dtype holds.
 fn comparison(operation: Operation, number: &mut Number, common: DType) -> Operation {
     use Operation::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
     let is_ordered = !matches!(operation, Equal | NotEqual);
@@ -277,7 +281,7 @@ fn comparison(operation: Operation, number: &mut Number, common: DType) -> Opera
             (false, _) => Greater,
         };
     }
-    // Integers and bools, which meet numbers in i64.
+    // Integers and bools meet numbers in i64.
     if number.kind() == NumberKind::Bool || common.is_storage_only() {
         return operation;
     }
@@ -288,7 +292,8 @@ fn comparison(operation: Operation, number: &mut Number, common: DType) -> Opera
         if is_true { GreaterEqual } else { Less }
     };
     let (operation, value) = match found {
-        // Parts that are imaginary equal nothing real; in what order they are is refused by its dtype.
+        // A number with an imaginary part equals no real number. The dtype check refuses an ordered
+        // comparison.
         Number::Complex(_) if is_ordered => return operation,
         Number::Complex(_) => return constant(operation == NotEqual),
         Number::Real(x) if x.is_nan() => return constant(operation == NotEqual),
@@ -297,7 +302,7 @@ fn comparison(operation: Operation, number: &mut Number, common: DType) -> Opera
             Less | GreaterEqual => (operation, x.ceil() as i128),
             _ => (operation, x.floor() as i128),
         },
-        // Saturates, which is past the limits of every dtype.
+        // The conversion saturates past the limits of every dtype.
         _ => (operation, found.whole()),
     };
     if value > most {

@@ -1,17 +1,21 @@
-//! The index space of a run: the outputs' shape with every operand's strides, made as small as it gets.
+//! The index space of a run: the outputs' shape and every operand's strides, with as few dimensions as
+//! possible.
 //!
-//! Dimensions of size 1 are left out, those that every output walks backwards are turned around, the output's strides give
-//! the order, and neighbours that lie one behind the other in every operand are one. What must stay true: the outputs'
-//! elements are each written once, and every operand's element is the one that its layout has at that index.
+//! Construction drops dimensions of size 1, reverses dimensions that every output traverses backwards, orders
+//! dimensions by the output's strides, and merges neighbouring dimensions that are contiguous in every
+//! operand.
+//!
+//! Invariant: each element of an output is written once, and every operand's element is the one that its
+//! layout has at that index.
 
 use super::coordinate::Coordinate;
 use crate::error::{Error, Result};
 use crate::types::{Layout, MAXIMUM_RANK};
 
-/// The most that 32-bit arithmetic on the device holds: elements, and distances within an operand.
+/// The limit of 32-bit arithmetic on the device, for elements and for distances within an operand.
 const MOST_ELEMENTS: usize = 1 << 31;
 
-/// Sizes, and strides and offsets of every operand, in elements; the innermost dimension first.
+/// Sizes, and the strides and offsets of every operand, in elements, with the innermost dimension first.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Space {
     pub(crate) sizes: Vec<usize>,
@@ -23,12 +27,13 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    /// Of the operands' layouts; inputs are broadcast to the outputs' shape, of which the coordinates are.
+    /// Creates the space of the operands' layouts. Inputs are broadcast to the outputs' shape, and
+    /// coordinates have that shape.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for outputs of several shapes, one whose elements share a place, an input that does
-    /// not broadcast, or an index along an axis that the shape has not.
+    /// [`Error::InvalidArgument`] for outputs of several shapes, an output with overlapping elements, an
+    /// input that does not broadcast, or an index along an axis that the shape does not have.
     pub(crate) fn new(inputs: &[Layout], outputs: &[Layout], coordinates: &[Coordinate]) -> Result<Space> {
         const OPERATION: &str = "an elementwise run";
         let Some(first) = outputs.first() else {
@@ -37,10 +42,10 @@ impl Space {
         for output in outputs {
             if output.shape() != first.shape() {
                 let found = format!("outputs of shapes {} and {}", first.shape(), output.shape());
-                return Err(Error::invalid(OPERATION, found, "outputs of one shape"));
+                return Err(Error::invalid(OPERATION, found, "outputs of the same shape"));
             }
             if output.may_overlap() {
-                let wanted = "a place of its own for each element";
+                let wanted = "an output without overlapping elements";
                 return Err(Error::invalid(OPERATION, format!("an output of {output:?}"), wanted));
             }
         }
@@ -65,7 +70,7 @@ impl Space {
             return Ok(space);
         }
         let mut axes: Vec<usize> = (0..first.rank()).filter(|&axis| first.shape()[axis] > 1).collect();
-        // Stable, so that equal strides (of no dimension but an input's) keep their order: the last axis is innermost.
+        // The sort is stable, so equal strides keep their order: the last axis is innermost.
         axes.reverse();
         axes.sort_by_key(|&axis| first.strides()[axis].unsigned_abs());
         for axis in axes {
@@ -82,7 +87,7 @@ impl Space {
         Ok(space)
     }
 
-    /// Adds the next outer dimension, or widens the last one by it.
+    /// Adds the next outer dimension, or merges it into the last one.
     fn push(&mut self, size: usize, layouts: &[Layout], axis: usize, backwards: bool) {
         let stride = |layout: &Layout| {
             let stride = layout.strides()[axis];
@@ -112,7 +117,7 @@ impl Space {
         self.sizes.push(size);
     }
 
-    /// The same with this dimension, not the innermost, next to the innermost.
+    /// Returns the space with `dimension`, which is not the innermost, moved next to the innermost.
     pub(crate) fn with_second(&self, dimension: usize) -> Space {
         let mut space = self.clone();
         space.sizes[1..=dimension].rotate_right(1);
@@ -130,12 +135,12 @@ impl Space {
         self.sizes.iter().product()
     }
 
-    /// Dimensions and strides of operand `index`.
+    /// Returns the strides of operand `index`.
     pub(crate) fn strides(&self, index: usize) -> &[isize] {
         &self.strides[index][..self.rank()]
     }
 
-    /// Whether operand `index` lies element behind element in the order of the space.
+    /// Returns whether operand `index` is contiguous in the order of the space.
     pub(crate) fn is_linear(&self, index: usize) -> bool {
         self.rank() == 1 && (self.strides[index][0] == 1 || self.sizes[0] == 1) || {
             let mut next = 1;
@@ -147,12 +152,12 @@ impl Space {
         }
     }
 
-    /// Whether operand `index` is one element for all.
+    /// Returns whether operand `index` is one element for the whole space.
     pub(crate) fn is_constant(&self, index: usize) -> bool {
         self.strides(index).iter().all(|stride| *stride == 0)
     }
 
-    /// The distance between an operand's furthest elements.
+    /// Returns the distance between an operand's furthest elements.
     fn reach(&self, index: usize) -> usize {
         self.sizes
             .iter()
@@ -161,12 +166,12 @@ impl Space {
             .sum()
     }
 
-    /// Whether 32-bit arithmetic does.
+    /// Returns whether 32-bit arithmetic suffices.
     fn is_small(&self) -> bool {
         self.count() < MOST_ELEMENTS && (0..self.strides.len()).all(|index| self.reach(index) < MOST_ELEMENTS)
     }
 
-    /// Calls `each` with parts that 32-bit arithmetic does for; with the whole where it does.
+    /// Calls `each` with the space if 32-bit arithmetic suffices, or else with parts for which it does.
     pub(crate) fn try_for_each_small(&self, each: &mut impl FnMut(&Space) -> Result<()>) -> Result<()> {
         if self.count() == 0 || self.is_small() {
             return each(self);
@@ -174,7 +179,7 @@ impl Space {
         let outermost = self.rank() - 1;
         let size = self.sizes[outermost];
         if size == 1 {
-            // Not the reason why it is large: with the inner ones alone it is the same space.
+            // This dimension does not make the space large; the space without it is the same.
             let mut inner = self.clone();
             inner.sizes.pop();
             return inner.try_for_each_small(each);
@@ -209,14 +214,14 @@ mod tests {
         assert_eq!((space.sizes.clone(), space.strides(0)), (vec![4, 6], &[1, 0][..]));
         let space = Space::new(&[contiguous(&[])], &[whole], &[]).unwrap();
         assert_eq!((space.sizes.clone(), space.is_constant(0)), (vec![24], true));
-        // Backwards everywhere is forwards.
+        // A space that is reversed in every operand runs forwards.
         let back = whole.flip(&[0, 1, 2]).unwrap();
         let space = Space::new(&[back], &[back], &[]).unwrap();
         assert_eq!(
             (space.sizes.clone(), space.offsets.clone(), space.strides(0)),
             (vec![24], vec![0, 0], &[1][..])
         );
-        // The output's order is the order.
+        // The order of the output's strides.
         let turned = whole.permute(&[2, 0, 1]).unwrap();
         let space = Space::new(&[turned], &[turned], &[]).unwrap();
         assert_eq!((space.sizes, space.offsets), (vec![24], vec![0, 0]));

@@ -11,7 +11,7 @@ use super::storage::{MemoryMut, Shared, Storage, bytes_of, not_on_a_device};
 use super::tensor::{Tensor, mismatch, one_device};
 use crate::driver::Stream;
 use crate::error::{Error, Result};
-use crate::fuse::{Expression, HostInput, HostOutput, Number, RunOperand, with_retry};
+use crate::fuse::{Expression, HostInput, HostOutput, Number, RunOperand, with_operand_list};
 use crate::types::{Layout, Shape};
 
 const OPERATION: &str = "an elementwise run";
@@ -214,7 +214,7 @@ fn run_on_device(
         Some(RunOperand::write(target.dtype, memory, target.layout))
     });
     let Some(first) = outputs.next().flatten() else { return Err(not_on_a_device(OPERATION)) };
-    with_retry(count, first, |operands| {
+    with_operand_list(count, first, |operands| {
         let (of_sources, of_targets) = operands.split_at_mut(sources.len());
         for (at, output) in outputs.enumerate() {
             let Some(output) = output else { return Err(not_on_a_device(OPERATION)) };

@@ -68,7 +68,7 @@ impl Layout {
     /// # Errors
     ///
     /// As [`Shape::new`]; [`Error::LengthMismatch`] if `strides` and `sizes` differ in length;
-    /// [`Error::InvalidArgument`] if an element lies before the start of memory or its offset exceeds
+    /// [`Error::InvalidArgument`] if an element is before the start of memory or its offset exceeds
     /// `isize`.
     pub fn strided(sizes: &[usize], strides: &[isize], offset: usize) -> Result<Layout> {
         let shape = Shape::new(sizes)?;

@@ -1,4 +1,4 @@
-//! What surrounds the operations: dtypes, numbers, errors, explanations, runs in place.
+//! Tests of dtypes, numbers, errors, explanations and in-place runs.
 
 use selvedge::Error;
 use selvedge::fuse::{Expression, Graph, HostInput, HostOutput, Number, Operation};
@@ -35,7 +35,7 @@ fn contiguous(sizes: &[usize]) -> Layout {
     Layout::contiguous(sizes).expect("a layout")
 }
 
-/// An expression of two f32.
+/// Returns an expression of two f32 inputs.
 fn of_two(
     make: impl for<'g> Fn(selvedge::fuse::Expr<'g>, selvedge::fuse::Expr<'g>) -> selvedge::fuse::Expr<'g>,
 ) -> Expression {
@@ -58,7 +58,7 @@ fn operands_are_promoted() {
         (of(DType::I32).lt(2.5), DType::Bool),
         (of(DType::C128).abs(), DType::F64),
         (of(DType::F32).choose(of(DType::I8), of(DType::F64)), DType::F64),
-        // A number meets what the others have in common; the condition is none of them.
+        // A number takes the common dtype of the others; the condition is not one of them.
         (of(DType::Bool).choose(of(DType::F16), 2.5), DType::F16),
         (of(DType::F32).choose(1, of(DType::U8)), DType::U8),
         (of(DType::Bool).choose(1, 0.5), DType::F32),
@@ -139,7 +139,7 @@ fn bad_operands_are_errors() {
     let mut outputs = [HostOutput::new(&mut out, repeated).expect("an output")];
     let message =
         expression.run_host(&[input(), input()], &[], &mut outputs).expect_err("an error").to_string();
-    assert!(message.contains("a place of its own"), "{message}");
+    assert!(message.contains("without overlapping elements"), "{message}");
     let bytes = [0u64; 4];
     let odd = &bytemuck::cast_slice::<u64, u8>(&bytes)[1..];
     assert!(
@@ -179,7 +179,7 @@ fn equal_parts_are_computed_once() {
     let text =
         expression.explain(&[contiguous(&[4]); 2], &[contiguous(&[4])], (8, 0)).expect("a plan").to_string();
     assert_eq!((text.matches("sqrt.rn").count(), text.matches("mul.rn").count()), (4, 8), "{text}");
-    // What no output needs is not computed.
+    // A value that no output depends on is not computed.
     let graph = Graph::new();
     let x = graph.input(DType::F32);
     let _unused = x.sqrt();
@@ -202,30 +202,30 @@ fn runs_in_place() {
     let inputs = [HostInput::output(0, &output), HostInput::new(&other, layout).expect("an input")];
     expression.run_host(&inputs, &[], &mut [output]).expect("a run");
     assert!(data.iter().enumerate().all(|(k, x)| *x == 2.0 * k as f32 + 1.0));
-    // Another layout of the same memory would read what was written.
+    // Another layout of the same memory would read written elements.
     let mut two = [0.0f32; 6];
-    let turned = contiguous(&[2, 3]).flip(&[1]).expect("a view");
-    let outputs = HostOutput::new(&mut two, turned).expect("an output");
+    let reversed = contiguous(&[2, 3]).flip(&[1]).expect("a view");
+    let outputs = HostOutput::new(&mut two, reversed).expect("an output");
     let inputs = [HostInput::output(0, &outputs), HostInput::output(1, &outputs)];
     let message = expression.run_host(&inputs, &[], &mut [outputs]).expect_err("an error").to_string();
-    assert!(message.contains("in place of output 1"), "{message}");
+    assert!(message.contains("in-place input for output 1"), "{message}");
 }
 
 fn the_plan_is_explained() {
     let expression = of_two(|x, y| (x + y).relu());
     let matrix = contiguous(&[64, 64]);
-    let walk = |inputs: [Layout; 2], output: Layout| {
+    let explain = |inputs: [Layout; 2], output: Layout| {
         expression.explain(&inputs, &[output], (7, 5)).expect("a plan").to_string()
     };
-    assert!(walk([matrix, matrix], matrix).contains("walks [4096] in neighbours"));
-    assert!(walk([matrix, contiguous(&[64])], matrix).contains("walks [64, 64] in vectors"));
-    assert!(walk([matrix, contiguous(&[64, 1])], matrix).contains("in line, one element a vector, in line"));
-    assert!(walk([matrix, matrix.transpose(0, 1).expect("a view")], matrix).contains("in tiles"));
+    assert!(explain([matrix, matrix], matrix).contains("[4096] by linear index, adjacent"));
+    assert!(explain([matrix, contiguous(&[64])], matrix).contains("[64, 64] by vectors"));
+    assert!(explain([matrix, contiguous(&[64, 1])], matrix).contains("linear, broadcast a vector, linear"));
+    assert!(explain([matrix, matrix.transpose(0, 1).expect("a view")], matrix).contains("by tiles"));
     let apart = Layout::strided(&[4095], &[1], 1).expect("a layout");
-    let text = walk([apart, apart], apart);
+    let text = explain([apart, apart], apart);
     assert!(text.contains("a block apart") && text.contains(".visible .entry fused("), "{text}");
-    assert!(walk([contiguous(&[0]); 2], contiguous(&[0])).contains("no launch"));
-    assert!(walk([contiguous(&[]), matrix], matrix).contains("one element, in line, in line"));
+    assert!(explain([contiguous(&[0]); 2], contiguous(&[0])).contains("no launch"));
+    assert!(explain([contiguous(&[]), matrix], matrix).contains("broadcast, linear, linear"));
 }
 
 fn kernels_of_other_sizes_are_the_same() {
@@ -247,7 +247,7 @@ fn large_runs_are_several_launches() {
     let plan = expression.explain(&[large, row], &[large], (9, 0)).expect("a plan");
     assert_eq!(plan.launches.len(), 3);
     assert!(plan.launches.iter().enumerate().all(|(k, launch)| launch.offsets == [k << 30, 0, k << 30]));
-    // The text of a launch stands there once where the next is the same.
+    // A text occurs once if the next launch has the same.
     assert_eq!(plan.to_string().matches(".version").count(), 1);
 }
 
@@ -281,7 +281,7 @@ fn the_list_is_whole() {
         assert!(operation.document().ends_with('.') && (1..=3).contains(&operation.arity()), "{operation:?}");
         assert!(operation.dtypes().iter().all(|dtype| !dtype.is_storage_only()));
     }
-    // A code is one operation's, and a published one stays: the last number tells of one that was left out.
+    // A code belongs to one operation, and published codes stay: the last number reveals a missing one.
     let mut codes: Vec<u32> = Operation::ALL.iter().map(|operation| operation.code()).collect();
     assert!(
         Operation::ALL.iter().all(|operation| Operation::from_code(operation.code()) == Some(*operation))
@@ -293,7 +293,7 @@ fn the_list_is_whole() {
     for (operation, code) in [(Operation::Add, 1), (Operation::Softplus, 69), (Operation::Degrees, 94)] {
         assert_eq!(operation.code(), code);
     }
-    // Every dtype that computes can be added, compared, chosen and cast.
+    // Every dtype that computes supports addition, comparison, selection and casts.
     for dtype in DType::ALL.into_iter().filter(|dtype| !dtype.is_storage_only()) {
         for operation in [Operation::Add, Operation::Equal, Operation::Select] {
             assert!(operation.dtypes().contains(dtype));

@@ -1,5 +1,5 @@
-//! Inputs that run along another dimension than the output, which a device walks in tiles: by size, start, batch, number
-//! of such inputs and width of elements.
+//! Inputs that are contiguous along another dimension than the output, for which a device iterates in tiles:
+//! by size, start, batch, number of such inputs and element width.
 
 use selvedge::fuse::{Expression, Graph};
 use selvedge::types::{DType, Layout, Slice};
@@ -10,11 +10,11 @@ use super::operations::check;
 use super::value::{Value, special};
 use crate::common::suite::Test;
 
-/// Of each width of an element, one that is a number and one of another kind.
+/// For each element width, a number type and another type.
 const DTYPES: [DType; 8] =
     [DType::U8, DType::Bool, DType::BF16, DType::I16, DType::F32, DType::C64, DType::F64, DType::C128];
 
-/// Around the sides of tiles, and short ones.
+/// Around the sides of tiles, and short sides.
 const SIZES: [[usize; 2]; 14] = [
     [17, 31],
     [31, 32],
@@ -60,7 +60,7 @@ pub fn tests() -> Vec<Test> {
     add("orders_of_dimensions".to_owned(), Box::new(orders_of_dimensions));
     add("steps_and_backwards".to_owned(), Box::new(steps_and_backwards));
     add("where_tiles_pay".to_owned(), Box::new(where_tiles_pay));
-    add("long_programs_take_rows_in_turn".to_owned(), Box::new(long_programs_take_rows_in_turn));
+    add("long_programs_loop_over_rows".to_owned(), Box::new(long_programs_loop_over_rows));
     tests
 }
 
@@ -68,8 +68,8 @@ fn contiguous(sizes: &[usize]) -> Layout {
     Layout::contiguous(sizes).expect("a layout")
 }
 
-/// The last two dimensions the other way around, in memory that begins `start` elements late.
-fn turned(sizes: &[usize], start: usize) -> Layout {
+/// Returns the layout with the last two dimensions exchanged, in memory that begins `start` elements late.
+fn transposed(sizes: &[usize], start: usize) -> Layout {
     let mut sizes = sizes.to_vec();
     let rank = sizes.len();
     sizes.swap(rank - 2, rank - 1);
@@ -90,7 +90,7 @@ fn filled(dtype: DType, layout: Layout, start: usize) -> Array {
     Array::new(dtype, layout, &special(dtype), start)
 }
 
-/// Runs the sum of the inputs in a common dtype, and gives whether its kernel uses shared memory.
+/// Runs the sum of the inputs in a common dtype, and returns whether its kernel uses shared memory.
 fn run(expression: &Expression, inputs: &[Array], output: Array) -> bool {
     let before = [output];
     check(expression, inputs, &before, true);
@@ -98,7 +98,7 @@ fn run(expression: &Expression, inputs: &[Array], output: Array) -> bool {
     as_ptx(expression, inputs, &mut after, (9, 0)).iter().all(|text| text.contains("bar.sync"))
 }
 
-/// Inputs of these dtypes, cast to the last and added.
+/// Returns the sum of inputs of these dtypes, cast to the last.
 fn sum_of(inputs: &[DType], output: DType) -> Expression {
     let graph = Graph::new();
     let all: Vec<_> = inputs.iter().map(|&dtype| graph.input(dtype).cast(output)).collect();
@@ -108,7 +108,7 @@ fn sum_of(inputs: &[DType], output: DType) -> Expression {
 
 fn copy(dtype: DType, sizes: &[usize], start: usize) {
     let expression = sum_of(&[dtype], dtype);
-    let input = filled(dtype, turned(sizes, start), 3);
+    let input = filled(dtype, transposed(sizes, start), 3);
     run(&expression, &[input], blank(dtype, contiguous(sizes)));
 }
 
@@ -117,7 +117,7 @@ fn sum(dtype: DType) {
         let expression = sum_of(&[dtype; 3], dtype);
         let inputs = [
             filled(dtype, contiguous(&sizes), 0),
-            filled(dtype, turned(&sizes, 0), 7),
+            filled(dtype, transposed(&sizes, 0), 7),
             filled(dtype, contiguous(&[sizes[0], 1]), 1),
         ];
         assert!(run(&expression, &inputs, blank(dtype, contiguous(&sizes))));
@@ -127,19 +127,20 @@ fn sum(dtype: DType) {
 fn cast(from: DType, to: DType) {
     for sizes in [[96, 256], [70, 65]] {
         let expression = sum_of(&[from], to);
-        let input = filled(from, turned(&sizes, 0), 0);
+        let input = filled(from, transposed(&sizes, 0), 0);
         assert!(run(&expression, &[input], blank(to, contiguous(&sizes))));
     }
 }
 
-/// An output that is an input in its layout, beside one that runs across it: all is read before any is written.
+/// An output that is an input in its layout, beside a transposed input: all reads precede the writes.
 fn in_place(dtype: DType) {
     let graph = Graph::new();
     let [x, y, z] = graph.inputs([dtype; 3]);
     let expression = graph.expression(&[x + y, y + z]).expect("an expression");
     let sizes = [80, 96];
-    let (straight, across) = (contiguous(&sizes), turned(&sizes, 0));
-    let inputs = [filled(dtype, straight, 0), filled(dtype, across, 5), filled(dtype, turned(&sizes, 0), 2)];
+    let (straight, across) = (contiguous(&sizes), transposed(&sizes, 0));
+    let inputs =
+        [filled(dtype, straight, 0), filled(dtype, across, 5), filled(dtype, transposed(&sizes, 0), 2)];
     let before = [filled(dtype, straight, 0), filled(dtype, across, 5)];
     let mut wanted = before.to_vec();
     on_host(&expression, &inputs, &[], &mut wanted);
@@ -152,7 +153,8 @@ fn several_inputs() {
     for dtype in [DType::U8, DType::BF16, DType::F32, DType::F64] {
         for count in [2, 3, 4] {
             let sizes = [100, 136];
-            let inputs: Vec<Array> = (0..count).map(|k| filled(dtype, turned(&sizes, 0), 11 * k)).collect();
+            let inputs: Vec<Array> =
+                (0..count).map(|k| filled(dtype, transposed(&sizes, 0), 11 * k)).collect();
             assert!(run(&sum_of(&vec![dtype; count], dtype), &inputs, blank(dtype, contiguous(&sizes))));
         }
     }
@@ -160,11 +162,11 @@ fn several_inputs() {
 
 fn more_inputs_than_fit() {
     let sizes = [40, 72];
-    let inputs: Vec<Array> = (0..5).map(|k| filled(DType::C128, turned(&sizes, 0), 3 * k)).collect();
+    let inputs: Vec<Array> = (0..5).map(|k| filled(DType::C128, transposed(&sizes, 0), 3 * k)).collect();
     let expression = sum_of(&[DType::C128; 5], DType::C128);
     assert!(run(&expression, &inputs, blank(DType::C128, contiguous(&sizes))));
     let explanation =
-        expression.explain(&[turned(&sizes, 0); 5], &[contiguous(&sizes)], (9, 0)).expect("a plan");
+        expression.explain(&[transposed(&sizes, 0); 5], &[contiguous(&sizes)], (9, 0)).expect("a plan");
     assert_eq!(explanation.to_string().matches("through shared memory").count(), 3);
 }
 
@@ -172,7 +174,7 @@ fn several_widths() {
     let dtypes = [DType::U8, DType::BF16, DType::F32, DType::F64, DType::I64];
     for sizes in [[128, 256], [61, 130]] {
         let inputs: Vec<Array> =
-            dtypes.iter().enumerate().map(|(k, &dtype)| filled(dtype, turned(&sizes, 0), k)).collect();
+            dtypes.iter().enumerate().map(|(k, &dtype)| filled(dtype, transposed(&sizes, 0), k)).collect();
         for output in [DType::BF16, DType::F64] {
             assert!(run(&sum_of(&dtypes, output), &inputs, blank(output, contiguous(&sizes))));
         }
@@ -196,7 +198,7 @@ fn orders_of_dimensions() {
         let plain = Layout::from_shape(*layout.shape());
         let inputs = [filled(DType::F32, layout, 0), filled(DType::F32, plain, 1)];
         let tiled = run(&expression, &inputs, blank(DType::F32, plain));
-        // Neighbours of the output that are neighbours of the input make one long dimension.
+        // Neighbours of the output that are neighbours of the input form one long dimension.
         let (mut innermost, mut at) = (sizes[order[3]], 3);
         while at > 0 && order[at - 1] + 1 == order[at] {
             at -= 1;
@@ -212,24 +214,24 @@ fn steps_and_backwards() {
         .slice(1, Slice::from(..).step(2))
         .and_then(|view| view.transpose(0, 1))
         .expect("a view");
-    let back = turned(&sizes, 0).flip(&[0]).expect("a view");
-    let both = turned(&sizes, 0).flip(&[0, 1]).expect("a view");
+    let back = transposed(&sizes, 0).flip(&[0]).expect("a view");
+    let both = transposed(&sizes, 0).flip(&[0, 1]).expect("a view");
     let expression = sum_of(&[DType::F32; 2], DType::F32);
     for (input, other) in [(stepped, back), (back, both), (both, stepped)] {
         let inputs = [filled(DType::F32, input, 0), filled(DType::F32, other, 9)];
         assert!(run(&expression, &inputs, blank(DType::F32, contiguous(&sizes))));
-        // An output whose elements are not neighbours.
+        // An output whose elements are not adjacent.
         let apart = contiguous(&[66, 140]).slice(1, Slice::from(1..).step(2)).expect("a view");
         assert!(run(&expression, &inputs, blank(DType::F32, apart)));
     }
 }
 
-/// By the layouts alone, and with 16 bytes an access where they allow it.
+/// Tiles depend on the layouts alone, with 16 bytes an access where the layouts allow it.
 fn where_tiles_pay() {
     let plan = |dtype: DType, input: Layout, output: Layout| {
         sum_of(&[dtype], dtype).explain(&[input], &[output], (9, 0)).expect("a plan").to_string()
     };
-    let square = |dtype, side: usize| plan(dtype, turned(&[side, side], 0), contiguous(&[side, side]));
+    let square = |dtype, side: usize| plan(dtype, transposed(&[side, side], 0), contiguous(&[side, side]));
     for (dtype, tile) in [
         (DType::U8, "128 along the output, 128 across: 8"),
         (DType::BF16, "128 along the output, 128 across: 8"),
@@ -238,29 +240,29 @@ fn where_tiles_pay() {
         (DType::C128, "32 along the output, 32 across: 1"),
     ] {
         let text = square(dtype, 1024);
-        assert!(text.contains(tile) && text.contains("16 bytes an access, in line"), "{text}");
+        assert!(text.contains(tile) && text.contains("16 bytes an access, linear"), "{text}");
         assert!(text.contains("ld.global.v") && text.contains("st.global.v"), "{text}");
     }
     assert!(square(DType::F32, 1023).contains("through shared memory, element by element"));
-    // Nothing of a row, of a column, or of what is read whole sectors at a time.
+    // Neither a row, nor a column, nor inputs read in whole sectors.
     for (input, output) in [
-        (turned(&[1000, 1], 0), contiguous(&[1000, 1])),
+        (transposed(&[1000, 1], 0), contiguous(&[1000, 1])),
         (contiguous(&[64, 64]), contiguous(&[64, 64])),
-        (turned(&[64, 8], 0), contiguous(&[64, 8])),
+        (transposed(&[64, 8], 0), contiguous(&[64, 8])),
         (contiguous(&[4, 6, 64]).permute(&[1, 0, 2]).expect("a view"), contiguous(&[6, 4, 64])),
         (contiguous(&[64]), contiguous(&[64, 64])),
         (contiguous(&[64, 1]), contiguous(&[64, 64])),
     ] {
-        assert!(!plan(DType::F32, input, output).contains("in tiles"), "{input:?}");
+        assert!(!plan(DType::F32, input, output).contains("by tiles"), "{input:?}");
     }
     // A short side makes the other longer.
-    let text = plan(DType::F32, turned(&[20, 4096], 0), contiguous(&[20, 4096]));
+    let text = plan(DType::F32, transposed(&[20, 4096], 0), contiguous(&[20, 4096]));
     assert!(text.contains("128 along the output, 32 across"), "{text}");
-    let text = plan(DType::F32, turned(&[4096, 20], 0), contiguous(&[4096, 20]));
+    let text = plan(DType::F32, transposed(&[4096, 20], 0), contiguous(&[4096, 20]));
     assert!(text.contains("32 along the output, 128 across"), "{text}");
 }
 
-fn long_programs_take_rows_in_turn() {
+fn long_programs_loop_over_rows() {
     let graph = Graph::new();
     let [x, y] = graph.inputs([DType::F32; 2]);
     let mut sum = x;
@@ -271,18 +273,18 @@ fn long_programs_take_rows_in_turn() {
     let sizes = [70, 96];
     let values: Vec<Value> = (0..97).map(|k| Value::Real(f64::from(k) * 0.01)).collect();
     let inputs = [
-        Array::new(DType::F32, turned(&sizes, 0), &values, 0),
+        Array::new(DType::F32, transposed(&sizes, 0), &values, 0),
         Array::new(DType::F32, contiguous(&sizes), &values, 13),
     ];
     assert!(run(&expression, &inputs, blank(DType::F32, contiguous(&sizes))));
     let text = expression
-        .explain(&[turned(&sizes, 0), contiguous(&sizes)], &[contiguous(&sizes)], (9, 0))
+        .explain(&[transposed(&sizes, 0), contiguous(&sizes)], &[contiguous(&sizes)], (9, 0))
         .expect("a plan")
         .to_string();
     assert!(text.contains("bra $rows;"));
     assert!(
         !sum_of(&[DType::F32], DType::F32)
-            .explain(&[turned(&sizes, 0)], &[contiguous(&sizes)], (9, 0))
+            .explain(&[transposed(&sizes, 0)], &[contiguous(&sizes)], (9, 0))
             .expect("a plan")
             .to_string()
             .contains("bra $rows;")

@@ -1,13 +1,14 @@
-//! Coordinates on the CPU: an element's number, and what neighbours have in common.
+//! Coordinates on the CPU: the numbers of elements, and the values that groups of neighbours share.
 //!
-//! Where the elements of a block are numbered one after the other, a value of a group is computed once, in the lane of the
-//! group's place among those of the block; elsewhere once for each element. What is picked is the same.
+//! If the elements of a block are numbered consecutively, the interpreter computes a group's value once, in
+//! the lane with the group's index within the block. Otherwise it computes the value once for each element.
+//! `pick` selects the same words in both cases.
 
 use super::super::space::Space;
 use super::block::{Block, Lanes};
 use super::memory::for_each_run;
 
-/// The numbers that a coordinate gives `count` elements.
+/// Writes the numbers that a coordinate gives `count` elements.
 #[inline(always)]
 pub(super) fn number(space: &Space, operand: usize, start: usize, count: usize, block: &mut Block) {
     let lanes = <u64 as Lanes>::of_mut(block, count);
@@ -18,14 +19,14 @@ pub(super) fn number(space: &Space, operand: usize, start: usize, count: usize, 
     });
 }
 
-/// The groups of `size` neighbours that `count` elements from `start` on are in.
+/// The groups of `size` neighbours that contain `count` elements starting at `start`.
 pub(super) struct Groups<'a> {
     space: &'a Space,
     operand: usize,
     size: usize,
     start: usize,
     count: usize,
-    /// The first element's number, where the others' follow.
+    /// The number of the first element, if the numbers are consecutive.
     first: Option<usize>,
 }
 
@@ -41,7 +42,7 @@ impl<'a> Groups<'a> {
         Groups { space, operand, size, start, count, first }
     }
 
-    /// The lanes that a value of groups takes.
+    /// Returns the number of lanes of a value shared by groups.
     #[inline(always)]
     pub(super) fn lanes(&self) -> usize {
         match self.first {
@@ -50,7 +51,7 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// The groups' numbers.
+    /// Writes the numbers of the groups.
     #[inline(always)]
     pub(super) fn number(&self, block: &mut Block) {
         let Some(first) = self.first else {
@@ -66,7 +67,7 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// For each element, the word of its place in its group.
+    /// Selects for each element the word at its position within its group.
     #[inline(always)]
     pub(super) fn pick(&self, words: [&Block; 4], block: &mut Block) {
         let words = words.map(|word| <u32 as Lanes>::of(word, self.lanes()));
@@ -74,11 +75,11 @@ impl<'a> Groups<'a> {
         match self.first {
             Some(first) => {
                 let skipped = first % self.size;
-                for (place, words) in words[..self.size].iter().enumerate() {
-                    // The first element of this place in a group, and that group.
-                    let (lane, group) = match place.checked_sub(skipped) {
+                for (position, words) in words[..self.size].iter().enumerate() {
+                    // The first element with this position in a group, and that group.
+                    let (lane, group) = match position.checked_sub(skipped) {
                         Some(lane) => (lane, 0),
-                        None => (place + self.size - skipped, 1),
+                        None => (position + self.size - skipped, 1),
                     };
                     let lanes = lanes.iter_mut().skip(lane).step_by(self.size);
                     for (lane, &word) in lanes.zip(words.get(group..).unwrap_or_default()) {

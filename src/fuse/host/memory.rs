@@ -1,4 +1,4 @@
-//! Elements between memory and blocks, through any layout.
+//! Loads and stores of blocks through any layout.
 
 use bytemuck::Pod;
 
@@ -7,14 +7,14 @@ use super::super::space::Space;
 use super::block::{Block, Lanes};
 use crate::types::DType;
 
-/// An operand's memory.
-pub(in crate::fuse) struct Operand {
+/// The memory of an operand.
+pub(in crate::fuse) struct HostOperand {
     pub(in crate::fuse) memory: *mut u8,
     pub(in crate::fuse) dtype: DType,
 }
 
-/// Calls `each` with (lane, lanes, offset, stride) for runs along the innermost dimension that together are the `count`
-/// elements from linear index `start` on.
+/// Calls `each` with (lane, lanes, offset, stride) for each run along the innermost dimension within the
+/// `count` elements starting at linear index `start`.
 #[inline(always)]
 pub(super) fn for_each_run(
     space: &Space,
@@ -26,7 +26,7 @@ pub(super) fn for_each_run(
     let strides = space.strides(operand);
     let (mut lane, mut index) = (0, start);
     while lane < count {
-        // The only dimension needs no division, of which a block would do several.
+        // A single dimension needs no division, which would cost several a block.
         let (along, mut rest) = match index < space.sizes[0] {
             true => (index, 0),
             false => (index % space.sizes[0], index / space.sizes[0]),
@@ -43,12 +43,13 @@ pub(super) fn for_each_run(
     }
 }
 
-impl Operand {
+impl HostOperand {
     /// Loads part `part` of `count` elements.
     ///
     /// # Safety
     ///
-    /// The space's elements of `operand` are in the memory, and nobody writes those that are read.
+    /// The space's elements of `operand` must be within the memory, and nobody may write the elements that
+    /// are read.
     #[inline(always)]
     pub(in crate::fuse) unsafe fn load(
         &self,
@@ -67,7 +68,7 @@ impl Operand {
                 let convert = $convert;
                 for_each_run(space, operand, start, count, |lane, length, offset, stride| {
                     let lanes = &mut lanes[lane..lane + length];
-                    // SAFETY: the caller's word.
+                    // SAFETY: the caller guarantees it.
                     unsafe {
                         gather(memory.wrapping_offset(offset * spacing), stride * spacing, lanes, convert)
                     };
@@ -93,7 +94,7 @@ impl Operand {
     ///
     /// # Safety
     ///
-    /// As [`load`](Self::load), and nobody else uses the elements that are written.
+    /// As [`load`](Self::load), and nobody else may access the elements that are written.
     #[inline(always)]
     pub(in crate::fuse) unsafe fn store(
         &self,
@@ -111,7 +112,7 @@ impl Operand {
                     let lanes = <$lane as Lanes>::of(values[part], count);
                     for_each_run(space, operand, start, count, |lane, length, offset, stride| {
                         let lanes = &lanes[lane..lane + length];
-                        // SAFETY: the caller's word.
+                        // SAFETY: the caller guarantees it.
                         unsafe {
                             scatter(
                                 memory.wrapping_offset(offset * spacing),
@@ -139,9 +140,11 @@ impl Operand {
     }
 }
 
+/// Loads and converts elements that are `stride` apart.
+///
 /// # Safety
 ///
-/// `lanes.len()` elements, `stride` apart, can be read from `memory` on.
+/// `lanes.len()` elements, `stride` apart, must be readable from `memory`.
 #[inline(always)]
 unsafe fn gather<T: Pod, L: Copy>(
     memory: *const T,
@@ -151,36 +154,39 @@ unsafe fn gather<T: Pod, L: Copy>(
 ) {
     if stride == 1 {
         for (index, lane) in lanes.iter_mut().enumerate() {
-            // SAFETY: the caller's word.
+            // SAFETY: the caller guarantees it.
             *lane = convert(unsafe { memory.add(index).read() });
         }
         return;
     }
     for (index, lane) in lanes.iter_mut().enumerate() {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees it.
         *lane = convert(unsafe { memory.offset(index as isize * stride).read() });
     }
 }
 
+/// Converts and stores elements that are `stride` apart.
+///
 /// # Safety
 ///
-/// As [`gather`], to write.
+/// `lanes.len()` elements, `stride` apart, must be writable from `memory`.
 #[inline(always)]
 unsafe fn scatter<T: Pod, L: Copy>(memory: *mut T, stride: isize, lanes: &[L], convert: impl Fn(L) -> T) {
     if stride == 1 {
         for (index, &lane) in lanes.iter().enumerate() {
-            // SAFETY: the caller's word.
+            // SAFETY: the caller guarantees it.
             unsafe { memory.add(index).write(convert(lane)) };
         }
         return;
     }
     for (index, &lane) in lanes.iter().enumerate() {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees it.
         unsafe { memory.offset(index as isize * stride).write(convert(lane)) };
     }
 }
 
-/// f16 as f32: the bits moved into place and scaled, which makes subnormal numbers right too.
+/// Converts f16 to f32. It shifts the bits into place and scales the result, which also converts subnormal
+/// numbers correctly.
 #[inline(always)]
 fn widen_half(bits: u16) -> f32 {
     let magnitude = u32::from(bits & 0x7fff);
@@ -189,7 +195,7 @@ fn widen_half(bits: u16) -> f32 {
     f32::from_bits(number | u32::from(bits & 0x8000) << 16)
 }
 
-/// An f32 that is rounded to f16, or a NaN, as one.
+/// Converts an f32 that is already rounded to f16, or a NaN, to f16.
 #[inline(always)]
 fn narrow_half(x: f32) -> u16 {
     let bits = x.to_bits();

@@ -1,8 +1,10 @@
-//! Runs on the CPU: the same instructions, block by block.
+//! Runs on the CPU: an interpreter of the same instructions, block by block.
 //!
-//! A block of lanes is loaded, taken through all instructions while it is in the first cache, and stored; so an
-//! expression reads and writes memory once, however long it is. Blocks are shared out among threads. What must stay
-//! true: every block's outputs are elements that no other block touches, and a block is loaded before it is stored.
+//! The interpreter loads a block of lanes, applies all instructions while the block is in the L1 cache, and
+//! stores the outputs. An expression of any length therefore reads and writes memory once. Threads share the
+//! blocks.
+//!
+//! Invariants: no two blocks write the same output element, and a block is loaded before it is stored.
 
 pub(super) mod block;
 mod coordinates;
@@ -15,11 +17,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use block::{Block, LANES, Lanes};
 use coordinates::Groups;
-use memory::Operand;
+use memory::HostOperand;
 
-use super::device::{check_memory, other_output};
+use super::device::{check_memory, in_place_error};
 use super::expression::Expression;
-use super::instruction::{Instruction, Kind};
+use super::instruction::{Instruction, RegisterKind};
 use super::number::Number;
 use super::program::{Program, Step};
 use super::space::Space;
@@ -28,9 +30,9 @@ use crate::threads::{run_on_threads, thread_count};
 use crate::types::{DType, Element, Layout};
 pub(super) use schedule::Schedule;
 
-/// Elements from which a second thread is worth its start.
+/// The number of elements above which another thread pays for its start.
 const ELEMENTS_OF_A_THREAD: usize = 1 << 16;
-/// Elements that a thread takes at a time.
+/// The elements that a thread claims at a time.
 const CHUNK: usize = 64 * LANES;
 
 /// An array in a slice that a run reads.
@@ -54,18 +56,18 @@ pub struct HostOutput<'a> {
     borrow: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: a shared borrow of plain bytes, which threads may read.
+// SAFETY: the value is a shared borrow of plain bytes, which any thread may read.
 unsafe impl Send for HostInput<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for HostInput<'_> {}
-// SAFETY: an exclusive borrow of plain bytes.
+// SAFETY: the value is an exclusive borrow of plain bytes.
 unsafe impl Send for HostOutput<'_> {}
-// SAFETY: nothing is written through a shared reference to it.
+// SAFETY: nothing is written through a shared reference to the value.
 unsafe impl Sync for HostOutput<'_> {}
 
 const SLICE: &str = "a slice of an operand";
 
-/// Fails where a layout's elements are no slice of this type.
+/// Checks that the elements of a layout form a slice of type `T`.
 pub(super) fn check_slice<T: Element>(dtype: DType, layout: &Layout) -> Result<()> {
     if T::DTYPE != dtype {
         let wanted = format!("{dtype}, the dtype of the operand");
@@ -73,71 +75,70 @@ pub(super) fn check_slice<T: Element>(dtype: DType, layout: &Layout) -> Result<(
     }
     if !layout.is_contiguous() {
         let found = format!("elements of {layout:?}");
-        return Err(Error::invalid(
-            SLICE,
-            found,
-            "elements in row-major order: make the tensor contiguous()",
-        ));
+        return Err(Error::invalid(SLICE, found, "contiguous elements; call contiguous() first"));
     }
     Ok(())
 }
 
+/// Creates a slice; an empty one needs no valid address.
+///
 /// # Safety
 ///
-/// As [`std::slice::from_raw_parts`], where there are elements.
+/// As [`std::slice::from_raw_parts`] unless `count` is 0.
 unsafe fn slice_of<'a, T>(start: *const u8, count: usize) -> &'a [T] {
     match count {
         0 => &[],
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees it.
         count => unsafe { std::slice::from_raw_parts(start.cast(), count) },
     }
 }
 
 impl<'a> HostInput<'a> {
-    /// Elements of `memory` in this layout.
+    /// Creates an input of the elements of `memory` in this layout.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`](crate::Error::OutOfRange) where the layout leads out of the memory.
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange) if the layout exceeds the memory.
     pub fn new<T: Element>(memory: &'a [T], layout: Layout) -> Result<HostInput<'a>> {
         HostInput::of_bytes(T::DTYPE, bytemuck::cast_slice(memory), layout)
     }
 
-    /// As [`new`](Self::new), of bytes that hold elements of a dtype.
+    /// Creates an input of bytes that hold elements of a dtype; see [`new`](Self::new).
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new); [`Error::InvalidArgument`](crate::Error::InvalidArgument) where the memory does not start at a
-    /// multiple of the element's (a complex number's part's) size.
+    /// As [`new`](Self::new); [`Error::InvalidArgument`](crate::Error::InvalidArgument) if the address is not
+    /// a multiple of the element's size (for a complex number, of its part's size).
     pub fn of_bytes(dtype: DType, memory: &'a [u8], layout: Layout) -> Result<HostInput<'a>> {
         check_memory(dtype, &layout, memory.as_ptr().addr() as u64, memory.len())?;
         Ok(HostInput { source: Source::Memory(memory.as_ptr()), dtype, layout, borrow: PhantomData })
     }
 
-    /// The dtype of the elements.
+    /// Returns the dtype of the elements.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// Where the elements lie in their memory.
+    /// Returns the layout of the elements.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The elements in row-major order, where they lie so.
+    /// Returns the elements as a slice, if they are contiguous.
     ///
     /// # Errors
     ///
-    /// [`Error::DTypeMismatch`](crate::Error::DTypeMismatch) where `T` is not the dtype's,
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) where the elements lie otherwise, or are an output's.
+    /// [`Error::DTypeMismatch`](crate::Error::DTypeMismatch) if `T` has another dtype,
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if the elements are not contiguous or this
+    /// is an in-place input.
     pub fn as_slice<T: Element>(&self) -> Result<&'a [T]> {
         check_slice::<T>(self.dtype, &self.layout)?;
         let Source::Memory(memory) = self.source else {
-            return Err(Error::invalid(SLICE, "an input in place of an output", "memory of its own"));
+            return Err(Error::invalid(SLICE, "an in-place input", "an input with its own memory"));
         };
         let start = memory.wrapping_add(self.layout.offset() * size_of::<T>());
-        // SAFETY: the layout's elements were held against the memory, which is borrowed, and they are contiguous; every
-        // pattern of bytes is an element.
+        // SAFETY: the layout has been checked against the borrowed memory, its elements are contiguous, and
+        // every bit pattern is an element.
         Ok(unsafe { slice_of(start, self.layout.count()) })
     }
 
@@ -145,7 +146,7 @@ impl<'a> HostInput<'a> {
         (self.dtype, self.layout)
     }
 
-    /// None of an input in place.
+    /// Returns the address, or `None` for an in-place input.
     pub(super) fn memory(&self) -> Option<*const u8> {
         match self.source {
             Source::Memory(pointer) => Some(pointer),
@@ -153,7 +154,7 @@ impl<'a> HostInput<'a> {
         }
     }
 
-    /// The elements that output `index` has before the run, in its layout: an operation in place.
+    /// Creates an in-place input: the elements that output `index` has before the run, in its layout.
     pub fn output(index: usize, output: &HostOutput<'_>) -> HostInput<'a> {
         HostInput {
             source: Source::Output(index),
@@ -165,7 +166,7 @@ impl<'a> HostInput<'a> {
 }
 
 impl<'a> HostOutput<'a> {
-    /// Elements of `memory` in this layout.
+    /// Creates an output of the elements of `memory` in this layout.
     ///
     /// # Errors
     ///
@@ -174,7 +175,7 @@ impl<'a> HostOutput<'a> {
         HostOutput::of_bytes(T::DTYPE, bytemuck::cast_slice_mut(memory), layout)
     }
 
-    /// As [`new`](Self::new), of bytes that hold elements of a dtype.
+    /// Creates an output of bytes that hold elements of a dtype; see [`new`](Self::new).
     ///
     /// # Errors
     ///
@@ -186,17 +187,17 @@ impl<'a> HostOutput<'a> {
 }
 
 impl HostOutput<'_> {
-    /// The dtype of the elements.
+    /// Returns the dtype of the elements.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// Where the elements lie in their memory.
+    /// Returns the layout of the elements.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The elements in row-major order, where they lie so, to write.
+    /// Returns the elements as a slice for writing, if they are contiguous.
     ///
     /// # Errors
     ///
@@ -215,14 +216,14 @@ impl HostOutput<'_> {
     ///
     /// # Errors
     ///
-    /// As [`as_slice_mut`](Self::as_slice_mut); [`Error::LengthMismatch`](crate::Error::LengthMismatch) for more or fewer
-    /// elements than there are.
+    /// As [`as_slice_mut`](Self::as_slice_mut); [`Error::LengthMismatch`](crate::Error::LengthMismatch) if
+    /// `elements` has another length.
     pub fn write<T: Element>(&mut self, elements: impl IntoIterator<Item = T>) -> Result<()> {
         let slice = self.as_slice_mut()?;
         let (wanted, mut elements) = (slice.len(), elements.into_iter());
         let mut found = 0;
-        for (place, element) in slice.iter_mut().zip(&mut elements) {
-            *place = element;
+        for (slot, element) in slice.iter_mut().zip(&mut elements) {
+            *slot = element;
             found += 1;
         }
         found += if found == wanted { elements.count() } else { 0 };
@@ -254,11 +255,12 @@ impl fmt::Debug for HostOutput<'_> {
 }
 
 impl Expression {
-    /// As [`run`](Self::run), on the CPU: the same bits, but for the sign and payload of a NaN.
+    /// Computes the outputs on the CPU, with the bits of [`run`](Self::run) except the sign and payload of a
+    /// NaN.
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run) has for operands.
+    /// The errors of [`run`](Self::run) about operands.
     pub fn run_host(
         &self,
         inputs: &[HostInput<'_>],
@@ -275,7 +277,7 @@ impl Expression {
                     Some(output) if output.layout == input.layout && output.dtype == input.dtype => {
                         output.memory
                     }
-                    _ => return Err(other_output(index)),
+                    _ => return Err(in_place_error(index)),
                 },
             });
         }
@@ -286,23 +288,24 @@ impl Expression {
         let layouts: Vec<Layout> = inputs.iter().map(|input| input.layout).collect();
         let of_outputs: Vec<Layout> = outputs.iter().map(|output| output.layout).collect();
         let space = Space::new(&layouts, &of_outputs, &state.coordinates)?;
-        let operands = memory.iter().zip(dtypes).map(|(&memory, dtype)| Operand { memory, dtype }).collect();
+        let operands =
+            memory.iter().zip(dtypes).map(|(&memory, dtype)| HostOperand { memory, dtype }).collect();
         let run = Run { program: &state.program, schedule: &state.schedule, space, operands, scalars };
         run.all();
         Ok(())
     }
 }
 
-/// A run under way, as its threads share it.
+/// A run in progress, shared by its threads.
 struct Run<'a> {
     program: &'a Program,
     schedule: &'a Schedule,
     space: Space,
-    operands: Vec<Operand>,
+    operands: Vec<HostOperand>,
     scalars: Vec<[u64; 2]>,
 }
 
-// SAFETY: threads read the inputs, and write elements of the outputs that no other one has.
+// SAFETY: threads read the inputs, and each writes output elements that no other thread accesses.
 unsafe impl Sync for Run<'_> {}
 
 impl Run<'_> {
@@ -325,7 +328,7 @@ impl Run<'_> {
         run_on_threads(threads, &work);
     }
 
-    /// The registers of a thread, with what is the same for all blocks computed.
+    /// Returns the registers of a thread, with the values that all blocks share already computed.
     fn registers(&self) -> Vec<Block> {
         let mut registers: Vec<Block> = vec![[0; LANES]; self.schedule.registers];
         self.steps(&mut registers, &self.schedule.once, 0, LANES);
@@ -335,7 +338,7 @@ impl Run<'_> {
     fn block(&self, registers: &mut [Block], start: usize, count: usize) {
         #[cfg(target_arch = "x86_64")]
         if has_vectors() {
-            // SAFETY: the processor has these instructions.
+            // SAFETY: the processor supports these instructions.
             unsafe { self.block_in_vectors(registers, start, count) };
             return;
         }
@@ -354,12 +357,13 @@ impl Run<'_> {
         for (output, values) in self.program.outputs.iter().enumerate() {
             let operand = self.space.inputs + output;
             let parts = values.map(|value| &registers[self.schedule.register(value)]);
-            // SAFETY: the space's elements are the layouts', which were held against the memory; no other block has these.
+            // SAFETY: the space's elements are those of the layouts, which have been checked against the
+            // memory, and no other block has these elements.
             unsafe { self.operands[operand].store(&self.space, operand, start, count, parts) };
         }
     }
 
-    /// Runs steps on `count` lanes from element `start` on.
+    /// Executes steps on `count` lanes starting at element `start`.
     #[inline(always)]
     fn steps(&self, registers: &mut [Block], steps: &[u32], start: usize, count: usize) {
         let groups = |group| Groups::new(&self.space, group, start, count);
@@ -368,7 +372,8 @@ impl Run<'_> {
             Step::Load { input, part } => {
                 let (operand, part) = (input as usize, part as usize);
                 let block = &mut registers[target];
-                // SAFETY: as for the stores; a thread that writes an input in place writes other elements.
+                // SAFETY: as for the stores; another thread that writes an in-place input writes other
+                // elements.
                 unsafe { self.operands[operand].load(&self.space, operand, part, start, count, block) };
             }
             Step::Coordinate { operand } => {
@@ -388,8 +393,8 @@ impl Run<'_> {
     }
 }
 
-/// Runs steps of a program, each on as many lanes as `lanes` says of it; `read` does those that take from operands, given the
-/// register of their result.
+/// Executes steps of a program. `lanes` gives the lane count of a step; `read` executes the steps that read
+/// operands, given their result register.
 #[inline(always)]
 fn run_steps(
     program: &Program,
@@ -425,7 +430,7 @@ fn run_steps(
             Step::Result { rare, result } => {
                 let rare = &program.rares[rare as usize];
                 let [usual, other] = rare.results[result as usize];
-                // Of a body that was passed over no lane is chosen.
+                // No lane selects the value of a skipped body.
                 let select = Instruction::select(kind);
                 let operands = [other, usual, rare.condition];
                 let Some((operands, result)) = schedule.at(registers, operands, target) else { continue };
@@ -438,7 +443,8 @@ fn run_steps(
     }
 }
 
-/// Runs steps of a program without coordinates on `count` lanes; `load` fills a block with a part of an input's elements.
+/// Executes steps of a program without coordinates on `count` lanes. `load` fills a block with a part of an
+/// input's elements.
 pub(super) fn run_on_inputs(
     program: &Program,
     schedule: &Schedule,
@@ -456,17 +462,17 @@ pub(super) fn run_on_inputs(
     run_steps(program, schedule, scalars, registers, steps, |_| count, read);
 }
 
-/// All lanes the same.
-fn fill(block: &mut Block, kind: Kind, bits: u64) {
+/// Fills all lanes with the same value.
+fn fill(block: &mut Block, kind: RegisterKind, bits: u64) {
     let bits = match kind {
-        Kind::Bits64 | Kind::Float64 => bits,
+        RegisterKind::Bits64 | RegisterKind::Float64 => bits,
         // Two lanes of 32 bits.
         _ => bits << 32 | bits & 0xffff_ffff,
     };
     block.fill(bits);
 }
 
-/// Whether the processor has AVX2 and fma.
+/// Returns whether the processor supports AVX2 and FMA.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub(in crate::fuse) fn has_vectors() -> bool {

@@ -1,23 +1,25 @@
-//! Which register each value of a program is in on the CPU, and which steps run once.
+//! Register allocation of a program on the CPU, and the steps that run once.
 
 use super::super::program::{Program, Step, Value};
 use super::block::Block;
 
-/// The steps that outputs need, in order, with registers that are used again once their value was read for the last time.
+/// The steps that the outputs depend on, in order, with registers that are reused after the last use of their
+/// value.
 ///
-/// What must stay true: the register of an instruction's result is none of its operands', and a body that few elements need
-/// can be passed over: what is read after it is elsewhere than what it writes, but for its results.
+/// Invariants: the register of an instruction's result differs from those of its operands. A rare body can be
+/// skipped: a value that is used after the body is in a register that the body does not write, except the
+/// body's results.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     /// The register of each step's value.
     pub(in crate::fuse) of_step: Vec<u32>,
-    /// Steps that give the same for all elements.
+    /// Steps that give the same value for all elements.
     pub(in crate::fuse) once: Vec<u32>,
     /// Steps of every block.
     pub(in crate::fuse) each: Vec<u32>,
-    /// For each body that few elements need, the place in `each` after it.
+    /// For each rare body, the index in `each` after it.
     pub(super) after: Vec<usize>,
-    /// For each step, whose groups share its value; see [`Program::groups`].
+    /// For each step, the group that shares its value; see [`Program::groups`].
     pub(super) groups: Vec<Option<(usize, usize)>>,
     pub(in crate::fuse) registers: usize,
 }
@@ -44,7 +46,7 @@ impl Schedule {
                 continue;
             }
             if once[index] {
-                // Kept for all blocks.
+                // The value stays for all blocks.
                 schedule.of_step[index] = schedule.registers as u32;
                 schedule.registers += 1;
                 schedule.once.push(index as u32);
@@ -58,7 +60,7 @@ impl Schedule {
             for operand in program.values(*step) {
                 if last_use[operand.index()] == index && !once[operand.index()] {
                     free.push(schedule.of_step[operand.index()]);
-                    // Freed once, if it is read twice here.
+                    // The register is freed once, even if this step reads it twice.
                     last_use[operand.index()] = usize::MAX;
                 }
             }
@@ -69,7 +71,7 @@ impl Schedule {
         schedule
     }
 
-    /// The registers of values, and the one of their result, which is never one of them.
+    /// Returns the registers of the operands and the result, which differ.
     #[inline(always)]
     pub(super) fn at<'a, const COUNT: usize>(
         &self,

@@ -1,22 +1,22 @@
 //! Sums, products, signs and roots.
 
-use super::super::operation::Parts;
+use super::super::operation::ValueParts;
 use super::super::program::{Program, Value};
 use super::{Precision, complex, division, each, one, rounded, short};
 use crate::types::DType;
 
-pub(crate) fn add(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn add(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if dtype == DType::Bool {
         return one(program.or(operands[0][0], operands[1][0]));
     }
     each(program, dtype, operands, |program, [a, b]| program.add(a, b))
 }
 
-pub(crate) fn subtract(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn subtract(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     each(program, dtype, operands, |program, [a, b]| program.subtract(a, b))
 }
 
-pub(crate) fn multiply(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn multiply(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y) = (operands[0], operands[1]);
     match dtype {
         DType::Bool => one(program.and(x[0], y[0])),
@@ -28,18 +28,18 @@ pub(crate) fn multiply(program: &mut Program, dtype: DType, operands: &[Parts]) 
     }
 }
 
-pub(crate) fn square(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn square(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     multiply(program, dtype, &[operands[0], operands[0]])
 }
 
-/// 0 - x of integers, which wraps.
+/// Returns 0 - x for integers, which wraps.
 pub(super) fn negate_integer(program: &mut Program, dtype: DType, x: Value) -> Value {
     let zero = program.integer(x, 0);
     let negated = program.subtract(zero, x);
     rounded(program, dtype, negated)
 }
 
-pub(crate) fn negate(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn negate(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let x = operands[0];
     if dtype.is_integer() {
         return one(negate_integer(program, dtype, x[0]));
@@ -47,7 +47,7 @@ pub(crate) fn negate(program: &mut Program, dtype: DType, operands: &[Parts]) ->
     [program.negate(x[0]), program.negate(x[1])]
 }
 
-pub(crate) fn absolute(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn absolute(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let x = operands[0];
     if dtype.is_complex() {
         return one(length(program, x));
@@ -59,17 +59,17 @@ pub(crate) fn absolute(program: &mut Program, dtype: DType, operands: &[Parts]) 
         return x;
     }
     let negated = negate_integer(program, dtype, x[0]);
-    // The least integer is its own negative.
+    // The minimum integer is its own negative.
     one(program.maximum_signed(x[0], negated))
 }
 
-/// sqrt(x² + y²). Of f32 in f64, which holds the squares and leaves one rounding that counts; of f64 scaled by a power of
-/// two, so that the squares neither overflow nor vanish.
-fn length(program: &mut Program, parts: Parts) -> Value {
-    use super::super::instruction::{Instruction, Kind};
+/// Returns sqrt(x² + y²). f32 computes in f64, which holds the squares, so one rounding matters. f64 scales
+/// by a power of two, so that the squares neither overflow nor underflow.
+fn length(program: &mut Program, parts: ValueParts) -> Value {
+    use super::super::instruction::{Instruction, RegisterKind};
     let [x, y] = parts.map(|part| program.absolute(part));
     let infinity = program.float(x, f64::INFINITY);
-    let length = if program.kind(x) == Kind::Float64 {
+    let length = if program.kind(x) == RegisterKind::Float64 {
         let larger = program.maximum(x, y);
         let (high, low) = (program.float64(2f64.powi(500)), program.float64(2f64.powi(-500)));
         let (up, down, same) =
@@ -96,12 +96,12 @@ fn length(program: &mut Program, parts: Parts) -> Value {
     program.choose(infinite, infinity, length)
 }
 
-pub(crate) fn hypotenuse(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn hypotenuse(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let length = length(program, [operands[0][0], operands[1][0]]);
     one(rounded(program, dtype, length))
 }
 
-pub(crate) fn sign(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn sign(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let x = operands[0][0];
     if dtype.is_float() {
         let (zero, up, down) = (program.float(x, 0.0), program.float(x, 1.0), program.float(x, -1.0));
@@ -118,18 +118,22 @@ pub(crate) fn sign(program: &mut Program, dtype: DType, operands: &[Parts]) -> P
     one(program.minimum_signed(low, up))
 }
 
-pub(crate) fn square_root(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn square_root(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let root = program.square_root(operands[0][0]);
     one(rounded(program, dtype, root))
 }
 
-pub(crate) fn reciprocal_square_root(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn reciprocal_square_root(
+    program: &mut Program,
+    dtype: DType,
+    operands: &[ValueParts],
+) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::functions::reciprocal_square_root(program, dtype, operands);
     }
     let x = operands[0][0];
     let (zero, unity, nan) = (program.float(x, 0.0), program.float(x, 1.0), program.float(x, f64::NAN));
-    // The root of a negative number takes a device longer than that of another.
+    // The root of a negative number takes a device longer than others.
     let negative = program.less(x, zero);
     let other = program.choose(negative, unity, x);
     let root = program.square_root(other);
@@ -137,11 +141,11 @@ pub(crate) fn reciprocal_square_root(program: &mut Program, dtype: DType, operan
     one(program.choose(negative, nan, result))
 }
 
-pub(crate) fn relu(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn relu(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let x = operands[0][0];
     if dtype.is_float() {
         let zero = program.float(x, 0.0);
-        // Not whether it is above 0: a NaN stays.
+        // Not a test for above 0, so that NaN stays.
         let below = program.less_equal(x, zero);
         return one(program.choose(below, zero, x));
     }
@@ -152,7 +156,7 @@ pub(crate) fn relu(program: &mut Program, dtype: DType, operands: &[Parts]) -> P
     operands[0]
 }
 
-pub(crate) fn multiply_add(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn multiply_add(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y, z) = (operands[0][0], operands[1][0], operands[2][0]);
     let sum = if dtype.is_float() {
         program.multiply_add(x, y, z)
@@ -163,7 +167,7 @@ pub(crate) fn multiply_add(program: &mut Program, dtype: DType, operands: &[Part
     one(rounded(program, dtype, sum))
 }
 
-pub(crate) fn interpolate(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn interpolate(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y, weight) = (operands[0][0], operands[1][0], operands[2][0]);
     let (half, unity) = (program.float(x, 0.5), program.float(x, 1.0));
     let way = program.subtract(y, x);
@@ -177,10 +181,12 @@ pub(crate) fn interpolate(program: &mut Program, dtype: DType, operands: &[Parts
     one(rounded(program, dtype, result))
 }
 
-pub(crate) fn copysign(program: &mut Program, _: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn copysign(program: &mut Program, _: DType, operands: &[ValueParts]) -> ValueParts {
     let [x, y] = [operands[0][0], operands[1][0]].map(|part| program.bits_of(part));
     let (sign, rest) = match program.kind(x) {
-        super::super::instruction::Kind::Bits64 => (program.bits64(1 << 63), program.bits64(!(1 << 63))),
+        super::super::instruction::RegisterKind::Bits64 => {
+            (program.bits64(1 << 63), program.bits64(!(1 << 63)))
+        }
         _ => (program.bits32(1 << 31), program.bits32(!(1 << 31))),
     };
     let (magnitude, sign) = (program.and(x, rest), program.and(y, sign));

@@ -1,17 +1,17 @@
-//! Conversions between any two dtypes, the 8-bit floats included.
+//! Conversions between any two dtypes, including the 8-bit floats.
 //!
-//! To integers, fractions are dropped and what does not fit saturates; NaN gives 0. Integers keep their low bits. To a
-//! narrower float every source is rounded once: where the hardware would round twice, the first rounding is to odd, which
-//! leaves the second what it needs. A complex number gives its real part; to bool, whether any part is not 0.
-//! e4m3 has no infinity: what is beyond its range becomes NaN, as in PyTorch.
+//! Conversions to integers truncate and saturate; NaN gives 0. Integers keep their low bits. Conversions to a
+//! narrower float round every source once: if the hardware would round twice, the first rounding is to odd,
+//! which keeps the second one correct. A complex number gives its real part; its conversion to bool tests
+//! both parts. e4m3 has no infinity, so numbers beyond its range become NaN, as in PyTorch.
 
-use super::super::instruction::{Instruction, Kind};
-use super::super::operation::Parts;
+use super::super::instruction::{Instruction, RegisterKind};
+use super::super::operation::ValueParts;
 use super::super::program::{Program, Value, kind_of};
 use super::{one, rounded};
 use crate::types::DType;
 
-pub(crate) fn cast(program: &mut Program, from: DType, to: DType, parts: Parts) -> Parts {
+pub(crate) fn cast(program: &mut Program, from: DType, to: DType, parts: ValueParts) -> ValueParts {
     if from == to {
         return parts;
     }
@@ -31,7 +31,7 @@ pub(crate) fn cast(program: &mut Program, from: DType, to: DType, parts: Parts) 
     one(number(program, from.part(), to, parts[0]))
 }
 
-/// A real number, integer or truth value as another.
+/// Converts a real number, integer or truth value to another dtype.
 fn number(program: &mut Program, from: DType, to: DType, x: Value) -> Value {
     if from == to {
         return x;
@@ -65,54 +65,54 @@ fn number(program: &mut Program, from: DType, to: DType, x: Value) -> Value {
     }
 }
 
-/// 1 or 0.
+/// Returns 1 or 0.
 fn from_truth(program: &mut Program, to: DType, truth: Value) -> Value {
     let (yes, no) = match kind_of(to) {
-        Kind::Float32 => (program.float32(1.0), program.float32(0.0)),
-        Kind::Float64 => (program.float64(1.0), program.float64(0.0)),
-        Kind::Bits64 => (program.bits64(1), program.bits64(0)),
+        RegisterKind::Float32 => (program.float32(1.0), program.float32(0.0)),
+        RegisterKind::Float64 => (program.float64(1.0), program.float64(0.0)),
+        RegisterKind::Bits64 => (program.bits64(1), program.bits64(0)),
         _ => (program.bits32(1), program.bits32(0)),
     };
     program.choose(truth, yes, no)
 }
 
-/// An integer of another width or sign.
+/// Converts an integer to another width or signedness.
 fn resized(program: &mut Program, from: DType, to: DType, x: Value) -> Value {
     let x = match (kind_of(from), kind_of(to)) {
-        (Kind::Bits32, Kind::Bits64) => extended(program, from, x),
-        (Kind::Bits64, Kind::Bits32) => program.apply(Instruction::Truncate64, &[x]),
+        (RegisterKind::Bits32, RegisterKind::Bits64) => extended(program, from, x),
+        (RegisterKind::Bits64, RegisterKind::Bits32) => program.apply(Instruction::Truncate64, &[x]),
         _ => x,
     };
     rounded(program, to, x)
 }
 
-/// An integer of up to 32 bits as one of 64.
+/// Extends an integer of up to 32 bits to 64.
 fn extended(program: &mut Program, from: DType, x: Value) -> Value {
     let signed = from.is_signed_integer();
     program.apply(if signed { Instruction::SignExtend32 } else { Instruction::ZeroExtend32 }, &[x])
 }
 
-/// As f32 or f64.
+/// Converts to f32 or f64.
 fn to_float(program: &mut Program, from: DType, to: DType, x: Value) -> Value {
     let signed = from.is_signed_integer();
     let instruction = match (program.kind(x), to == DType::F64) {
-        (Kind::Float32, true) => Instruction::Widen,
-        (Kind::Float64, false) => Instruction::Narrow,
-        (Kind::Bits32, true) if signed => Instruction::SignedToFloat64,
-        (Kind::Bits32, true) => Instruction::UnsignedToFloat64,
-        (Kind::Bits32, false) if signed => Instruction::SignedToFloat32,
-        (Kind::Bits32, false) => Instruction::UnsignedToFloat32,
-        (Kind::Bits64, true) if signed => Instruction::Signed64ToFloat64,
-        (Kind::Bits64, true) => Instruction::Unsigned64ToFloat64,
-        (Kind::Bits64, false) if signed => Instruction::Signed64ToFloat32,
-        (Kind::Bits64, false) => Instruction::Unsigned64ToFloat32,
-        // f16 and bf16 as f32, which they are kept in.
+        (RegisterKind::Float32, true) => Instruction::Widen,
+        (RegisterKind::Float64, false) => Instruction::Narrow,
+        (RegisterKind::Bits32, true) if signed => Instruction::SignedToFloat64,
+        (RegisterKind::Bits32, true) => Instruction::UnsignedToFloat64,
+        (RegisterKind::Bits32, false) if signed => Instruction::SignedToFloat32,
+        (RegisterKind::Bits32, false) => Instruction::UnsignedToFloat32,
+        (RegisterKind::Bits64, true) if signed => Instruction::Signed64ToFloat64,
+        (RegisterKind::Bits64, true) => Instruction::Unsigned64ToFloat64,
+        (RegisterKind::Bits64, false) if signed => Instruction::Signed64ToFloat32,
+        (RegisterKind::Bits64, false) => Instruction::Unsigned64ToFloat32,
+        // f16 and bf16 as f32, their register format.
         _ => return x,
     };
     program.apply(instruction, &[x])
 }
 
-/// As f32, for a rounding to a still narrower float: to odd where it is not exact.
+/// Converts to f32 for a rounding to a narrower float, with rounding to odd if the number is not exact.
 fn for_narrowing(program: &mut Program, from: DType, x: Value) -> Value {
     if from.is_float() && from != DType::F64 || from.size() < 4 {
         return to_float(program, from, DType::F32, x);
@@ -138,12 +138,12 @@ fn for_narrowing(program: &mut Program, from: DType, x: Value) -> Value {
     program.float_of(bits)
 }
 
-/// A float as an integer, what does not fit as the nearest one.
+/// Converts a float to an integer with saturation.
 fn saturated(program: &mut Program, to: DType, x: Value) -> Value {
     let zero = program.float(x, 0.0);
     let nan = program.is_nan(x);
     let x = program.choose(nan, zero, x);
-    let double = program.kind(x) == Kind::Float64;
+    let double = program.kind(x) == RegisterKind::Float64;
     let signed = to.is_signed_integer();
     let instruction = match (to.size() == 8, signed, double) {
         (true, true, false) => Instruction::Float32ToSigned64,
@@ -170,13 +170,13 @@ fn saturated(program: &mut Program, to: DType, x: Value) -> Value {
     program.minimum_signed(whole, most)
 }
 
-/// What the two 8-bit formats differ in.
+/// The differences between the two 8-bit formats.
 struct EightBits {
-    /// How far the magnitude's bits lie below those of f32.
+    /// The distance of the magnitude's bits from those of f32.
     shift: u32,
-    /// The exponent of f32 with their bias.
+    /// The exponent of f32 with the format's bias.
     exponent: i32,
-    /// The smallest magnitude that is no number.
+    /// The smallest magnitude that is not a number.
     first_special: u32,
     /// The exponent of the smallest number.
     smallest: i32,
@@ -190,7 +190,8 @@ fn format(dtype: DType) -> EightBits {
     }
 }
 
-/// The bits of an 8-bit float, as f32: moved into place and scaled, which makes subnormal numbers right too.
+/// Converts the bits of an 8-bit float to f32. It shifts the bits into place and scales the result, which
+/// also converts subnormal numbers correctly.
 fn widen_eight_bits(program: &mut Program, from: DType, x: Value) -> Value {
     let format = format(from);
     let (magnitude, sign) = (program.bits32(0x7f), program.bits32(0x80));
@@ -203,7 +204,7 @@ fn widen_eight_bits(program: &mut Program, from: DType, x: Value) -> Value {
     let number = program.bits_of(number);
     let first = program.bits32(format.first_special);
     let regular = program.less_unsigned(magnitude, first);
-    // Of e4m3 all bits are set, which is a NaN.
+    // In e4m3 the pattern with all bits set is NaN.
     let exponent = program.bits32(0x7f80_0000);
     let special = program.or(number, exponent);
     let number = program.choose(regular, number, special);
@@ -213,7 +214,7 @@ fn widen_eight_bits(program: &mut Program, from: DType, x: Value) -> Value {
     program.float_of(bits)
 }
 
-/// f32 as an 8-bit float, to nearest even.
+/// Rounds f32 to an 8-bit float, to nearest even.
 fn narrow_to_eight_bits(program: &mut Program, to: DType, x: Value) -> Value {
     let format = format(to);
     let bits = program.bits_of(x);
@@ -222,7 +223,7 @@ fn narrow_to_eight_bits(program: &mut Program, to: DType, x: Value) -> Value {
     let places = program.bits32(24);
     let high = program.shift_right_unsigned(bits, places);
     let sign = program.and(high, sign);
-    // Of normal numbers the low bits are rounded off.
+    // Normal numbers: the low bits are rounded off.
     let (shift, unity) = (program.bits32(format.shift), program.bits32(1));
     let half = program.bits32((1 << (format.shift - 1)) - 1);
     let last = program.shift_right_unsigned(magnitude, shift);
@@ -234,7 +235,7 @@ fn narrow_to_eight_bits(program: &mut Program, to: DType, x: Value) -> Value {
     let normal = program.subtract(sum, bias);
     let infinite = program.bits32(format.first_special);
     let normal = program.minimum_unsigned(normal, infinite);
-    // Below, a number with the smallest one for its last bit is added.
+    // Subnormal numbers: adding a number whose last bit is the smallest one rounds there.
     let anchor = program.float32(2f32.powi(format.smallest + 23));
     let absolute = program.absolute(x);
     let anchored = program.add(absolute, anchor);

@@ -1,11 +1,11 @@
-//! Comparisons, choices and extremes.
+//! Comparisons, selection, minima and maxima.
 
-use super::super::operation::Parts;
+use super::super::operation::ValueParts;
 use super::super::program::{Program, Value};
 use super::one;
 use crate::types::DType;
 
-/// a < b of any ordered dtype.
+/// Returns a < b for any ordered dtype.
 pub(crate) fn is_less(program: &mut Program, dtype: DType, a: Value, b: Value) -> Value {
     match dtype {
         DType::Bool => {
@@ -18,7 +18,7 @@ pub(crate) fn is_less(program: &mut Program, dtype: DType, a: Value, b: Value) -
     }
 }
 
-/// a <= b: of floats an instruction of its own, because of NaN.
+/// Returns a <= b, by a separate instruction for floats because of NaN.
 fn is_at_most(program: &mut Program, dtype: DType, a: Value, b: Value) -> Value {
     if dtype.is_float() {
         return program.less_equal(a, b);
@@ -27,7 +27,7 @@ fn is_at_most(program: &mut Program, dtype: DType, a: Value, b: Value) -> Value 
     program.not(above)
 }
 
-pub(crate) fn equal(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn equal(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y) = (operands[0], operands[1]);
     if dtype == DType::Bool {
         let differ = program.xor(x[0], y[0]);
@@ -41,32 +41,32 @@ pub(crate) fn equal(program: &mut Program, dtype: DType, operands: &[Parts]) -> 
     one(program.and(real, imaginary))
 }
 
-pub(crate) fn not_equal(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn not_equal(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let equal = equal(program, dtype, operands);
     one(program.not(equal[0]))
 }
 
-pub(crate) fn less(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn less(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     one(is_less(program, dtype, operands[0][0], operands[1][0]))
 }
 
-pub(crate) fn less_equal(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn less_equal(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     one(is_at_most(program, dtype, operands[0][0], operands[1][0]))
 }
 
-pub(crate) fn greater(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn greater(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     one(is_less(program, dtype, operands[1][0], operands[0][0]))
 }
 
-pub(crate) fn greater_equal(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn greater_equal(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     one(is_at_most(program, dtype, operands[1][0], operands[0][0]))
 }
 
-/// A test of both parts, or of the one.
+/// Applies a test to both parts of a complex number, or to the single part.
 fn test(
     program: &mut Program,
     dtype: DType,
-    operands: &[Parts],
+    operands: &[ValueParts],
     mut part: impl FnMut(&mut Program, Value) -> Value,
 ) -> Value {
     let real = part(program, operands[0][0]);
@@ -77,34 +77,34 @@ fn test(
     program.or(real, imaginary)
 }
 
-pub(crate) fn is_nan(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn is_nan(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     one(test(program, dtype, operands, |program, part| program.is_nan(part)))
 }
 
-pub(crate) fn is_infinite(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn is_infinite(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     one(test(program, dtype, operands, |program, part| {
         let (magnitude, infinity) = (program.absolute(part), program.float(part, f64::INFINITY));
         program.equal(magnitude, infinity)
     }))
 }
 
-pub(crate) fn is_finite(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn is_finite(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let not = test(program, dtype, operands, |program, part| {
         let (magnitude, infinity) = (program.absolute(part), program.float(part, f64::INFINITY));
-        // False of a NaN too.
+        // False for NaN too.
         let finite = program.less(magnitude, infinity);
         program.not(finite)
     });
     one(program.not(not))
 }
 
-pub(crate) fn select(program: &mut Program, _: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn select(program: &mut Program, _: DType, operands: &[ValueParts]) -> ValueParts {
     let (condition, yes, no) = (operands[0][0], operands[1], operands[2]);
     [program.choose(condition, yes[0], no[0]), program.choose(condition, yes[1], no[1])]
 }
 
-/// The lesser, with the number of a number and a NaN.
-pub(crate) fn fmin(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+/// Returns the smaller operand, or the number if the other is NaN.
+pub(crate) fn fmin(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y) = (operands[0][0], operands[1][0]);
     one(match dtype {
         DType::Bool => program.and(x, y),
@@ -114,7 +114,7 @@ pub(crate) fn fmin(program: &mut Program, dtype: DType, operands: &[Parts]) -> P
     })
 }
 
-pub(crate) fn fmax(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn fmax(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y) = (operands[0][0], operands[1][0]);
     one(match dtype {
         DType::Bool => program.or(x, y),
@@ -124,8 +124,8 @@ pub(crate) fn fmax(program: &mut Program, dtype: DType, operands: &[Parts]) -> P
     })
 }
 
-/// NaN where one operand is, otherwise the value.
-fn or_nan(program: &mut Program, dtype: DType, operands: &[Parts], value: Parts) -> Parts {
+/// Returns NaN if an operand is NaN, otherwise the value.
+fn or_nan(program: &mut Program, dtype: DType, operands: &[ValueParts], value: ValueParts) -> ValueParts {
     if !dtype.is_float() {
         return value;
     }
@@ -134,17 +134,17 @@ fn or_nan(program: &mut Program, dtype: DType, operands: &[Parts], value: Parts)
     one(program.choose(unordered, nan, value[0]))
 }
 
-pub(crate) fn minimum(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn minimum(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let lesser = fmin(program, dtype, operands);
     or_nan(program, dtype, operands, lesser)
 }
 
-pub(crate) fn maximum(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn maximum(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let greater = fmax(program, dtype, operands);
     or_nan(program, dtype, operands, greater)
 }
 
-pub(crate) fn clamp(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn clamp(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let above = maximum(program, dtype, &operands[..2]);
     minimum(program, dtype, &[above, operands[2]])
 }

@@ -1,24 +1,24 @@
-//! Complex arithmetic: the formulas of [`crate::types::complex`], in the same order of the same rounded operations, but for
-//! quotients whose steps overflow, vanish or have no value.
+//! Complex arithmetic with the formulas of [`crate::types::complex`], in the same order of the same rounded
+//! operations.
 
-use super::super::operation::Parts;
+use super::super::operation::ValueParts;
 use super::super::program::Program;
 use super::one;
 use super::term::{Term, formula};
 use crate::types::DType;
 
-/// (ac - bd) + (ad + bc)i.
-pub(crate) fn multiply(program: &mut Program, [a, b]: Parts, [c, d]: Parts) -> Parts {
+/// Returns (ac - bd) + (ad + bc)i.
+pub(crate) fn multiply(program: &mut Program, [a, b]: ValueParts, [c, d]: ValueParts) -> ValueParts {
     let (ac, bd) = (program.multiply(a, c), program.multiply(b, d));
     let (ad, bc) = (program.multiply(a, d), program.multiply(b, c));
     [program.subtract(ac, bd), program.add(ad, bc)]
 }
 
-/// Smith's quotient; an infinity of every number but 0 divided by 0, and what else C99 Annex G asks for.
+/// Divides by Smith's formula, with the special cases of C99 Annex G.
 ///
-/// Dividend and divisor are scaled by powers of 2 where a sum overflows, or where the divisor is so small that its products
-/// lose digits. That is rare, and so are infinities and NaNs.
-pub(super) fn divide(program: &mut Program, [a, b]: Parts, [c, d]: Parts) -> Parts {
+/// Powers of 2 scale dividend and divisor if a sum overflows, or if the divisor is so small that its products
+/// lose digits. That case is rare, like infinities and NaNs.
+pub(super) fn divide(program: &mut Program, [a, b]: ValueParts, [c, d]: ValueParts) -> ValueParts {
     formula(program, [a, b, c, d], |[a, b, c, d]| {
         let smith = Smith::new([a, b], [c, d]);
         let divisor = smith.divisor.absolute();
@@ -36,8 +36,8 @@ pub(super) fn divide(program: &mut Program, [a, b]: Parts, [c, d]: Parts) -> Par
             let back = of_divisor / of_dividend;
             let quotient = scaled.quotient().map(|part| part * back);
             let is_lost = quotient[0].is_nan() & quotient[1].is_nan();
-            let recovered = recovered([a, b], [c, d]);
-            [0, 1].map(|part| is_lost.select(recovered[part], quotient[part]))
+            let special = divide_special([a, b], [c, d]);
+            [0, 1].map(|part| is_lost.select(special[part], quotient[part]))
         })
     })
 }
@@ -49,8 +49,8 @@ struct Smith<'p> {
 }
 
 impl<'p> Smith<'p> {
-    /// Smith's two branches are one with operands exchanged; so are the terms of the imaginary part, instead of its sign,
-    /// which would turn a 0 into a -0.
+    /// Computes both branches of Smith's formula as one with exchanged operands. It also exchanges the terms
+    /// of the imaginary part, because a change of sign would turn a 0 into a -0.
     fn new([a, b]: [Term<'p>; 2], [c, d]: [Term<'p>; 2]) -> Smith<'p> {
         let by_real = d.absolute().less_equal(c.absolute());
         let (large, small) = (by_real.select(c, d), by_real.select(d, c));
@@ -68,8 +68,9 @@ impl<'p> Smith<'p> {
     }
 }
 
-/// The quotient where both parts of Smith's are NaN (C99 G.5.1, `_Cdivd`): by 0, of an infinity, or by one.
-fn recovered<'p>([a, b]: [Term<'p>; 2], [c, d]: [Term<'p>; 2]) -> [Term<'p>; 2] {
+/// Returns the quotient for operands whose quotient by Smith's formula has no value (C99 G.5.1, `_Cdivd`):
+/// division by 0, of an infinity, or by an infinity.
+fn divide_special<'p>([a, b]: [Term<'p>; 2], [c, d]: [Term<'p>; 2]) -> [Term<'p>; 2] {
     let infinity = a.constant(f64::INFINITY);
     let is_infinite = |x: Term<'p>| x.absolute().equal(f64::INFINITY);
     let is_finite = |x: Term<'p>| x.absolute().less(f64::INFINITY);
@@ -81,7 +82,7 @@ fn recovered<'p>([a, b]: [Term<'p>; 2], [c, d]: [Term<'p>; 2]) -> [Term<'p>; 2] 
     let at_zero = infinity.with_sign(c);
     let direction = |[a, b]: [Term<'p>; 2], [c, d]: [Term<'p>; 2]| [a * c + b * d, b * c - a * d];
     let outwards = direction([unit(a), unit(b)], [c, d]);
-    // So that no sum overflows.
+    // A quarter, so that no sum overflows.
     let inwards = direction([a * 0.25, b * 0.25], [unit(c), unit(d)]);
     let nan = a.constant(f64::NAN);
     [(a, 0), (b, 1)].map(|(dividend, part)| {
@@ -91,11 +92,11 @@ fn recovered<'p>([a, b]: [Term<'p>; 2], [c, d]: [Term<'p>; 2]) -> [Term<'p>; 2] 
     })
 }
 
-pub(crate) fn real(_: &mut Program, _: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn real(_: &mut Program, _: DType, operands: &[ValueParts]) -> ValueParts {
     one(operands[0][0])
 }
 
-pub(crate) fn imaginary(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn imaginary(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let x = operands[0][0];
     match dtype {
         _ if dtype.is_complex() => one(operands[0][1]),
@@ -105,7 +106,7 @@ pub(crate) fn imaginary(program: &mut Program, dtype: DType, operands: &[Parts])
     }
 }
 
-pub(crate) fn conjugate(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn conjugate(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let [real, imaginary] = operands[0];
     if dtype.is_complex() { [real, program.negate(imaginary)] } else { operands[0] }
 }

@@ -1,13 +1,14 @@
-//! Exponentials, logarithms, roots and circular and hyperbolic functions of complex numbers.
+//! Exponentials, logarithms, roots, and circular and hyperbolic functions of complex numbers.
 //!
-//! Branch cuts, signed zeros and infinities are those of C99 Annex G, so on a cut the sign of the zero says the side. Sines are
-//! hyperbolic sines of a turned argument: sin(z) = -i sinh(iz), tan(z) = -i tanh(iz), and so are their inverses. The
-//! inverses follow W. Kahan ("Branch cuts for complex elementary functions", 1987). Errors are small beside the result's
-//! length; a part that is far smaller than the other may have lost more. What is infinite, NaN or needs scaling is rare.
+//! Branch cuts, signed zeros and infinities follow C99 Annex G: on a cut the sign of the zero selects the
+//! side. Circular functions are hyperbolic functions of a rotated argument: sin(z) = -i sinh(iz), tan(z) = -i
+//! tanh(iz), and likewise their inverses. The inverses follow W. Kahan ("Branch cuts for complex elementary
+//! functions", 1987). Errors are small relative to the magnitude of the result; a part much smaller than the
+//! other may be less accurate. Infinite results, NaN and arguments that need scaling are rare bodies.
 
 use std::f64::consts::{FRAC_PI_2, LN_2, LN_10};
 
-use super::super::operation::Parts;
+use super::super::operation::ValueParts;
 use super::super::program::Program;
 use super::complex;
 use super::elementary::less_1;
@@ -21,7 +22,7 @@ use super::term::{Term, formula};
 use super::trigonometric::sine_and_cosine;
 use crate::types::DType;
 
-/// Real and imaginary part.
+/// The real and the imaginary part.
 type Complex<'p> = [Term<'p>; 2];
 
 fn is_finite(x: Term<'_>) -> Term<'_> {
@@ -36,8 +37,8 @@ fn nan(like: Term<'_>) -> Term<'_> {
     like.constant(f64::NAN)
 }
 
-/// e^x times each of two factors that are at most 1, and that are 0 or finite where y is.
-fn grown<'p>(x: Term<'p>, y: Term<'p>, factors: Complex<'p>) -> Complex<'p> {
+/// Returns e^x times two factors of at most 1, which are 0 or finite whenever y is.
+fn scaled_by_exponential<'p>(x: Term<'p>, y: Term<'p>, factors: Complex<'p>) -> Complex<'p> {
     let zero = x.constant(0.0);
     let exponent = in_powers_of_2(Pair { head: x, rest: zero }, 1.0);
     let scaled = power_of_2(exponent);
@@ -50,7 +51,7 @@ fn grown<'p>(x: Term<'p>, y: Term<'p>, factors: Complex<'p>) -> Complex<'p> {
         let head = exponent.head.maximum(-most).minimum(most);
         let scaled = power_of_2(Pair { head, rest: inside.select(exponent.rest, 0.0) });
         let [real, imaginary] = factors.map(|factor| scaled.far(factor));
-        // Of an infinite x with no angle: 0, or an infinite real part.
+        // An infinite x without an angle: 0, or an infinite real part.
         let apart = is_infinite(x) & !is_finite(y);
         let limit = x.maximum(zero);
         let real = apart.select(limit, real);
@@ -62,10 +63,10 @@ fn grown<'p>(x: Term<'p>, y: Term<'p>, factors: Complex<'p>) -> Complex<'p> {
 
 fn exponential_of([x, y]: Complex<'_>) -> Complex<'_> {
     let [sine, cosine] = sine_and_cosine(y);
-    grown(x, y, [cosine, sine])
+    scaled_by_exponential(x, y, [cosine, sine])
 }
 
-/// sinh and cosh of a real number, which is not large.
+/// Returns sinh and cosh of a real number of moderate size.
 fn hyperbolic<'p>(x: Term<'p>) -> [Term<'p>; 2] {
     let grown = x.absolute().then(less_1);
     let rest = grown / (grown + 1.0);
@@ -73,16 +74,16 @@ fn hyperbolic<'p>(x: Term<'p>) -> [Term<'p>; 2] {
     [sine, (grown * rest).fma(0.5, 1.0)]
 }
 
-/// Whether a hyperbolic function needs more than its formula: past a limit, or where there is no angle.
-fn is_apart<'p>(x: Term<'p>, y: Term<'p>, limit: Term<'p>) -> Term<'p> {
+/// Returns whether a hyperbolic function needs a rare body: x is past a limit, or y has no angle.
+fn is_special<'p>(x: Term<'p>, y: Term<'p>, limit: Term<'p>) -> Term<'p> {
     !(x.absolute().less(limit) & is_finite(y))
 }
 
 fn sinh_of([x, y]: Complex<'_>) -> Complex<'_> {
     let [sine, cosine] = sine_and_cosine(y);
     let [sinh, cosh] = hyperbolic(x);
-    is_apart(x, y, x.either(80.0, 700.0)).rarely([sinh * cosine, cosh * sine], || {
-        let [real, imaginary] = grown(x.absolute(), y, [cosine * 0.5, sine * 0.5]);
+    is_special(x, y, x.either(80.0, 700.0)).rarely([sinh * cosine, cosh * sine], || {
+        let [real, imaginary] = scaled_by_exponential(x.absolute(), y, [cosine * 0.5, sine * 0.5]);
         let real = real.by_sign(x);
         [x.equal(0.0).select(x, real), imaginary]
     })
@@ -91,23 +92,24 @@ fn sinh_of([x, y]: Complex<'_>) -> Complex<'_> {
 fn cosh_of([x, y]: Complex<'_>) -> Complex<'_> {
     let [sine, cosine] = sine_and_cosine(y);
     let [sinh, cosh] = hyperbolic(x);
-    is_apart(x, y, x.either(80.0, 700.0)).rarely([cosh * cosine, sinh * sine], || {
-        let [real, imaginary] = grown(x.absolute(), y, [cosine * 0.5, (sine * 0.5).by_sign(x)]);
+    is_special(x, y, x.either(80.0, 700.0)).rarely([cosh * cosine, sinh * sine], || {
+        let [real, imaginary] =
+            scaled_by_exponential(x.absolute(), y, [cosine * 0.5, (sine * 0.5).by_sign(x)]);
         [real, x.equal(0.0).select(x, imaginary)]
     })
 }
 
-/// (sinh x cosh x + i sin y cos y) / (sinh² x + cos² y), a sum in which nothing cancels.
+/// Returns (sinh x cosh x + i sin y cos y) / (sinh² x + cos² y), a sum without cancellation.
 fn tanh_of([x, y]: Complex<'_>) -> Complex<'_> {
     let [sine, cosine] = sine_and_cosine(y);
     let [sinh, cosh] = hyperbolic(x);
     let inverse = x.constant(1.0) / sinh.fma(sinh, cosine * cosine);
     let usual = [sinh * cosh * inverse, sine * cosine * inverse];
-    is_apart(x, y, x.either(11.0, 22.0)).rarely(usual, || {
+    is_special(x, y, x.either(11.0, 22.0)).rarely(usual, || {
         let size = x.absolute();
         let factor = sine * cosine;
-        let [imaginary, _] = grown(size * -2.0, y, [factor, factor]);
-        // 2 x may be infinite where x is not.
+        let [imaginary, _] = scaled_by_exponential(size * -2.0, y, [factor, factor]);
+        // 2 x may be infinite for a finite x.
         let is_undefined = is_finite(x) & !is_finite(y);
         let imaginary = is_undefined.select(nan(x), imaginary * 4.0);
         let real = is_undefined.select(nan(x), x.constant(1.0).with_sign(x));
@@ -117,7 +119,7 @@ fn tanh_of([x, y]: Complex<'_>) -> Complex<'_> {
     })
 }
 
-/// ln |z| of any z, with |z|² as 1 + (y/x)² times x².
+/// Returns ln |z| for any z, with |z|² as 1 + (y/x)² times x².
 fn logarithm_of_length([x, y]: Complex<'_>) -> Term<'_> {
     let (x, y) = (x.absolute(), y.absolute());
     // As the angle has it.
@@ -129,9 +131,9 @@ fn logarithm_of_length([x, y]: Complex<'_>) -> Term<'_> {
     (is_infinite(x) | is_infinite(y)).select(x.constant(f64::INFINITY), result)
 }
 
-/// ln |z| with |z|² as the sum of two numbers, which near 1 is what counts: what is lost of the smaller part's square is
-/// little beside that part, and so beside the angle. Nothing but what is rare is branched around, so that a device has
-/// the steps of length and angle, each of which waits for the one before, side by side.
+/// Returns ln |z| with |z|² as a sum of two numbers, which matters near 1: the error of the smaller part's
+/// square is small beside that part, and therefore beside the angle. Only rare bodies branch, so a device
+/// overlaps the steps of magnitude and angle, each of which is a dependent chain.
 fn logarithm_of([x, y]: Complex<'_>) -> Complex<'_> {
     let is_steep = x.absolute().less(y.absolute());
     let (large, small) = (is_steep.select(y, x), is_steep.select(x, y));
@@ -143,13 +145,13 @@ fn logarithm_of([x, y]: Complex<'_>) -> Complex<'_> {
     let ratio = small * inverse;
     let ratio = (-large).fma(ratio, small).fma(inverse, ratio);
     let angle = angle_of_ratio(ratio, is_steep, x).with_sign(y);
-    // Of a NaN neither is so.
+    // False for NaN in both tests.
     let inside = x.either(2f64.powi(-60), 2f64.powi(-240)).less(sum)
         & sum.less(x.either(2f64.powi(120), 2f64.powi(240)));
     (!inside).rarely([length, angle], || [logarithm_of_length([x, y]), angle_of(y, x)])
 }
 
-/// The root of a number whose square neither overflows nor vanishes.
+/// Returns the root of a number whose square neither overflows nor underflows.
 fn moderate_root<'p>([x, y]: Complex<'p>) -> Complex<'p> {
     let length = x.fma(x, y * y).square_root();
     let large = ((length + x.absolute()) * 0.5).square_root();
@@ -174,7 +176,7 @@ fn square_root_of([x, y]: Complex<'_>) -> Complex<'_> {
         let (real, imaginary) = (origin.select(zero, real), origin.select(y, imaginary));
         let nan = x.unordered(y);
         let (real, imaginary) = (nan.select(x + y, real), nan.select(x + y, imaginary));
-        // An infinite x takes y's sign along, an infinite y makes both infinite.
+        // An infinite x takes the sign of y, and an infinite y makes both parts infinite.
         let (right, left) = (x.equal(f64::INFINITY), x.equal(f64::NEG_INFINITY));
         let infinity = x.constant(f64::INFINITY);
         let without_angle = y.unless_nan(zero);
@@ -186,13 +188,13 @@ fn square_root_of([x, y]: Complex<'_>) -> Complex<'_> {
     })
 }
 
-/// True where neither part is NaN, infinite or so large that products of roots overflow.
+/// Returns whether neither part is NaN, infinite or so large that products of roots overflow.
 fn is_moderate<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
     let limit = x.either(2f64.powi(60), 2f64.powi(500));
     x.absolute().less(limit) & y.absolute().less(limit)
 }
 
-/// asinh |z| of a finite z so large that 1/z² vanishes beside 1: ln |2z|.
+/// Returns asinh |z| for a finite z so large that 1/z² vanishes beside 1: ln |2z|.
 fn logarithm_of_double(z: Complex<'_>) -> Term<'_> {
     logarithm_of_length(z) + LN_2
 }
@@ -205,7 +207,7 @@ fn arc_sine_of([x, y]: Complex<'_>) -> Complex<'_> {
     let usual = [angle_of(x, width), arc_sinh(height).with_sign(y)];
     (!is_moderate(x, y)).rarely(usual, || {
         let has_angle = is_infinite(x) | is_infinite(y) | !x.unordered(y);
-        // Infinite where a part is, whatever the other one.
+        // Infinite if either part is.
         let imaginary = has_angle.select(logarithm_of_double([x, y]).with_sign(y), nan(x));
         let angle = has_angle.select(angle_of(x, y.absolute()), nan(x));
         [x.equal(0.0).select(x, angle), imaginary]
@@ -238,7 +240,7 @@ fn arc_tanh_of([x, y]: Complex<'_>) -> Complex<'_> {
     let close = x.either(2f64.powi(-40), 2f64.powi(-400));
     let inside = large.less(far) & !(size.equal(1.0) & height.less(close)) & x.equal(x) & y.equal(y);
     (!inside).rarely([real.with_sign(x), imaginary], || {
-        // Far away 1/z and a quarter turn; next to 1 and -1, ln(2 / |y|) / 2 and half of that.
+        // Far away it is 1/z and a quarter turn; next to 1 and -1, ln(2 / |y|) / 2 and half of that.
         let ratio = size.minimum(height) / large;
         let inverse = (size / large) / ratio.fma(ratio, 1.0) / large;
         let is_far = far.less_equal(large);
@@ -254,13 +256,13 @@ fn arc_tanh_of([x, y]: Complex<'_>) -> Complex<'_> {
     })
 }
 
-/// A function of iz, turned back: -i f(iz).
-fn turned<'p>([x, y]: Complex<'p>, function: impl FnOnce(Complex<'p>) -> Complex<'p>) -> Complex<'p> {
+/// Applies a function to iz and rotates the result back: -i f(iz).
+fn rotated<'p>([x, y]: Complex<'p>, function: impl FnOnce(Complex<'p>) -> Complex<'p>) -> Complex<'p> {
     let [real, imaginary] = function([-y, x]);
     [imaginary, -real]
 }
 
-/// For z = x + iy with positive x, and -z elsewhere: 1 / (1 + e^-z) or its e^z times.
+/// For positive x returns 1 / (1 + e^-z) of z = x + iy, and for other x its product with e^z of -z.
 fn sigmoid_parts([x, y]: Complex<'_>) -> [Term<'_>; 4] {
     let negative = x.is_negative();
     let power = exponential_of([-x.absolute(), negative.select(y, -y)]);
@@ -270,7 +272,7 @@ fn sigmoid_parts([x, y]: Complex<'_>) -> [Term<'_>; 4] {
 
 macro_rules! functions {
     ($($name:ident $formula:expr;)*) => {$(
-        pub(crate) fn $name(program: &mut Program, _: DType, operands: &[Parts]) -> Parts {
+        pub(crate) fn $name(program: &mut Program, _: DType, operands: &[ValueParts]) -> ValueParts {
             formula(program, operands[0], |z| $formula(z))
         }
     )*};
@@ -280,16 +282,16 @@ functions! {
     exponential exponential_of;
     logarithm logarithm_of;
     square_root square_root_of;
-    sine |z| turned(z, sinh_of);
+    sine |z| rotated(z, sinh_of);
     cosine |z| { let [x, y]: Complex<'_> = z; cosh_of([-y, x]) };
-    tangent |z| turned(z, tanh_of);
+    tangent |z| rotated(z, tanh_of);
     hyperbolic_sine sinh_of;
     hyperbolic_cosine cosh_of;
     hyperbolic_tangent tanh_of;
     arc_sine arc_sine_of;
     arc_cosine arc_cosine_of;
-    arc_tangent |z| turned(z, arc_tanh_of);
-    inverse_hyperbolic_sine |z| turned(z, arc_sine_of);
+    arc_tangent |z| rotated(z, arc_tanh_of);
+    inverse_hyperbolic_sine |z| rotated(z, arc_sine_of);
     inverse_hyperbolic_cosine |z| {
         let [x, y]: Complex<'_> = z;
         let [angle, height] = arc_cosine_of([x, y]);
@@ -300,19 +302,23 @@ functions! {
     logarithm_to_10 |z| logarithm_of(z).map(|part| part * (1.0 / LN_10));
 }
 
-pub(crate) fn sigmoid(program: &mut Program, _: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn sigmoid(program: &mut Program, _: DType, operands: &[ValueParts]) -> ValueParts {
     let [a, b, c, d] = formula(program, operands[0], sigmoid_parts);
     complex::divide(program, [a, b], [c, d])
 }
 
-pub(crate) fn reciprocal_square_root(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn reciprocal_square_root(
+    program: &mut Program,
+    dtype: DType,
+    operands: &[ValueParts],
+) -> ValueParts {
     let root = square_root(program, dtype, operands);
     let (unity, zero) = (program.float(root[0], 1.0), program.float(root[0], 0.0));
     complex::divide(program, [unity, zero], root)
 }
 
-/// e^(y ln x); 1 where y is 0.
-pub(crate) fn power(program: &mut Program, _: DType, operands: &[Parts]) -> Parts {
+/// e^(y ln x); 1 if y is 0.
+pub(crate) fn power(program: &mut Program, _: DType, operands: &[ValueParts]) -> ValueParts {
     let [[a, b], [c, d]] = [operands[0], operands[1]];
     formula(program, [a, b, c, d], |[a, b, c, d]| {
         let [length, angle] = logarithm_of([a, b]);
@@ -323,8 +329,8 @@ pub(crate) fn power(program: &mut Program, _: DType, operands: &[Parts]) -> Part
     })
 }
 
-/// z / |z|, 0 of 0; of one infinite part, as in NumPy, the sign of that.
-pub(crate) fn sign(program: &mut Program, _: DType, operands: &[Parts]) -> Parts {
+/// z / |z|, and 0 at 0; for one infinite part, as in NumPy, its sign.
+pub(crate) fn sign(program: &mut Program, _: DType, operands: &[ValueParts]) -> ValueParts {
     formula(program, operands[0], |[x, y]| {
         let size = x.absolute().maximum(y.absolute());
         let [real, imaginary] = [x / size, y / size];

@@ -1,16 +1,17 @@
 //! Quotients and remainders.
 //!
-//! Integers never fault: by 0 everything is 0, and the least number by -1 is itself (it wraps). Floats follow Python and
-//! PyTorch: `remainder` has the divisor's sign, which a zero has too (as in Python), and `floor_divide` is the integer that
-//! belongs to it, which differs from floor(x / y) where the quotient is rounded up to an integer.
+//! Integer division never faults: division by 0 gives 0, and the minimum divided by -1 wraps to itself.
+//! Floats follow Python and PyTorch: `remainder` has the sign of the divisor, also for zeros, and
+//! `floor_divide` is the matching integer, which differs from floor(x / y) if the quotient rounds up to an
+//! integer.
 
-use super::super::operation::Parts;
+use super::super::operation::ValueParts;
 use super::super::program::{Program, Value};
 use super::arithmetic::copysign;
 use super::{complex, one, rounded};
 use crate::types::DType;
 
-pub(crate) fn quotient(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn quotient(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y) = (operands[0], operands[1]);
     if dtype.is_complex() {
         return complex::divide(program, x, y);
@@ -19,12 +20,12 @@ pub(crate) fn quotient(program: &mut Program, dtype: DType, operands: &[Parts]) 
     one(rounded(program, dtype, quotient))
 }
 
-pub(crate) fn reciprocal(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn reciprocal(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (unity, zero) = (program.float(operands[0][0], 1.0), program.float(operands[0][0], 0.0));
     quotient(program, dtype, &[[unity, zero], operands[0]])
 }
 
-/// A truncated quotient of integers, what it leaves, and whether the divisor is 0.
+/// A truncated quotient of integers, the remainder, and whether the divisor is 0.
 struct Whole {
     quotient: Value,
     rest: Value,
@@ -54,7 +55,7 @@ fn whole(program: &mut Program, dtype: DType, x: Value, y: Value) -> Whole {
     Whole { quotient, rest: program.choose(by_zero, zero, rest), by_zero }
 }
 
-/// Whether what is left has not the divisor's sign, so that the quotient was rounded up.
+/// Returns whether the remainder has the wrong sign, which means that the quotient was rounded up.
 fn wrong_sign(program: &mut Program, rest: Value, divisor: Value) -> Value {
     let zero = program.integer(rest, 0);
     let exact = program.equal(rest, zero);
@@ -64,7 +65,7 @@ fn wrong_sign(program: &mut Program, rest: Value, divisor: Value) -> Value {
     program.and(differ, inexact)
 }
 
-pub(crate) fn truncate_divide(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn truncate_divide(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y) = (operands[0][0], operands[1][0]);
     if !dtype.is_float() {
         return one(whole(program, dtype, x, y).quotient);
@@ -74,16 +75,16 @@ pub(crate) fn truncate_divide(program: &mut Program, dtype: DType, operands: &[P
     one(rounded(program, dtype, quotient))
 }
 
-pub(crate) fn fmod(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn fmod(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y) = (operands[0][0], operands[1][0]);
     if !dtype.is_float() {
         return one(whole(program, dtype, x, y).rest);
     }
-    // Exact in f32 too, of operands of f16 and bf16: no more bits than they have.
+    // f32 holds the exact remainder of f16 and bf16, which has no more bits than the operands.
     one(program.remainder(x, y))
 }
 
-pub(crate) fn floor_divide(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn floor_divide(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y) = (operands[0][0], operands[1][0]);
     if dtype.is_float() {
         let quotient = floor_divide_floats(program, x, y);
@@ -101,14 +102,14 @@ pub(crate) fn floor_divide(program: &mut Program, dtype: DType, operands: &[Part
     one(program.choose(wrong, lower, whole.quotient))
 }
 
-pub(crate) fn remainder(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn remainder(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y) = (operands[0][0], operands[1][0]);
     if dtype.is_float() {
         let rest = program.remainder(x, y);
         let wrong = wrong_sign_of_floats(program, rest, y);
         let shifted = program.add(rest, y);
         let rest = program.choose(wrong, shifted, rest);
-        // An exact quotient leaves a zero of the divisor's sign, as in Python.
+        // An exact quotient leaves a zero with the sign of the divisor, as in Python.
         let zero = program.float(rest, 0.0);
         let exact = program.equal(rest, zero);
         let [signed_zero, _] = copysign(program, dtype, &[one(zero), one(y)]);
@@ -133,8 +134,8 @@ fn wrong_sign_of_floats(program: &mut Program, rest: Value, divisor: Value) -> V
     program.and(differ, inexact)
 }
 
-/// As PyTorch: (x - fmod(x, y)) / y, one less where the remainder's sign is wrong, and then the integer nearest below with a
-/// slack of one half for what the division lost.
+/// Divides as PyTorch does: (x - fmod(x, y)) / y, one less if the remainder has the wrong sign, and then the
+/// nearest integer below with a slack of one half for the rounding of the division.
 fn floor_divide_floats(program: &mut Program, x: Value, y: Value) -> Value {
     let (zero, half, unity) = (program.float(x, 0.0), program.float(x, 0.5), program.float(x, 1.0));
     let rest = program.remainder(x, y);
@@ -149,7 +150,7 @@ fn floor_divide_floats(program: &mut Program, x: Value, y: Value) -> Value {
     let lost_much = program.less(half, lost);
     let whole = program.choose(lost_much, up, floor);
     let plain = program.divide(x, y);
-    // A zero has the quotient's sign.
+    // A zero has the sign of the quotient.
     let signed_zero = program.multiply(zero, plain);
     let vanishes = program.equal(quotient, zero);
     let whole = program.choose(vanishes, signed_zero, whole);

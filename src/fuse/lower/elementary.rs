@@ -1,12 +1,13 @@
-//! Exponentials and logarithms, written once as IEEE operations and fma: the same bits on every device.
+//! Exponentials and logarithms as sequences of IEEE operations and fma: the same bits on every device.
 //!
-//! f16 and bf16 are computed in f32, most functions by shorter series ([`short`]). Every function is without branches, as the lanes of a block and of a warp go the
-//! same way. The series' errors are far below half a unit in the last place; what remains is the rounding of the last few operations.
+//! f16 and bf16 compute in f32, most functions with shorter series ([`short`]). The functions have no
+//! branches, so all lanes of a block and of a warp take the same path. The errors of the series are far below
+//! half a unit in the last place; the rounding of the last few operations dominates.
 
 use std::f64::consts::{LN_2, LN_10, LOG2_E, LOG10_2};
 
-use super::super::instruction::{Instruction, Kind};
-use super::super::operation::Parts;
+use super::super::instruction::{Instruction, RegisterKind};
+use super::super::operation::ValueParts;
 use super::super::program::{Program, Value};
 use super::coefficients::EXPONENTIAL_REST;
 use super::reciprocal::reciprocal;
@@ -14,14 +15,14 @@ use super::term::{Term, formula, real};
 use super::{Precision, logarithmic, one, rounded, short};
 use crate::types::DType;
 
-/// What ln 2 has beyond its nearest f64.
+/// ln 2 minus its nearest f64.
 const LN_2_REST: f64 = 2.319_046_813_846_299_6e-17;
 
 fn is_double(program: &Program, x: Value) -> bool {
-    program.kind(x) == Kind::Float64
+    program.kind(x) == RegisterKind::Float64
 }
 
-/// One constant for f32, another for f64.
+/// Returns one constant for f32 and another for f64.
 fn either(program: &mut Program, x: Value, single: f64, double: f64) -> Value {
     let number = if is_double(program, x) { double } else { single };
     program.float(x, number)
@@ -37,13 +38,13 @@ pub(super) fn polynomial(program: &mut Program, x: Value, coefficients: &[f64]) 
     sum
 }
 
-/// 1/n! from n = `first` on, as many as the reduced argument (at most ln 2 / 2) needs.
+/// Returns 1/n! for n from `first`, as many as the reduced argument (at most ln 2 / 2) needs.
 fn inverse_factorials(program: &Program, x: Value, first: u32) -> Vec<f64> {
     let last = if is_double(program, x) { 13 } else { 7 };
     (first..=last).map(|n| 1.0 / (1..=n).map(f64::from).product::<f64>()).collect()
 }
 
-/// x within bounds, where what is beyond them has the result of the bound.
+/// Clamps x to bounds beyond which the result is that of the bound.
 pub(super) fn held(program: &mut Program, x: Value, single: (f64, f64), double: (f64, f64)) -> Value {
     let low = either(program, x, single.0, double.0);
     let high = either(program, x, single.1, double.1);
@@ -51,7 +52,7 @@ pub(super) fn held(program: &mut Program, x: Value, single: (f64, f64), double: 
     program.minimum(x, high)
 }
 
-/// x = k ln 2 + r with k an integer (as a float) and |r| at most ln 2 / 2.
+/// Reduces x to k ln 2 + r with an integer k (as a float) and |r| at most ln 2 / 2.
 fn reduced(program: &mut Program, x: Value) -> (Value, Value) {
     let inverse = program.float(x, LOG2_E);
     let quotient = program.multiply(x, inverse);
@@ -62,19 +63,19 @@ fn reduced(program: &mut Program, x: Value) -> (Value, Value) {
     (k, program.multiply_add(minus, rest, r))
 }
 
-/// ln 2 rounded, and what is lost by it.
+/// Returns ln 2 rounded, and its rounding error.
 fn logarithm_of_2(program: &mut Program, x: Value) -> (Value, Value) {
     let single = f64::from(LN_2 as f32);
     (program.float(x, LN_2), either(program, x, LN_2 - single, LN_2_REST))
 }
 
-/// An integer of 32 bits out of a float that is one.
+/// Converts an integral float to a 32-bit integer.
 fn whole(program: &mut Program, k: Value) -> Value {
     let double = is_double(program, k);
     program.apply(if double { Instruction::Float64ToSigned } else { Instruction::Float32ToSigned }, &[k])
 }
 
-/// 2^k of an integer of 32 bits, for exponents of normal numbers.
+/// Returns 2^k of a 32-bit integer, for exponents of normal numbers.
 fn power_of_2(program: &mut Program, like: Value, k: Value) -> Value {
     if is_double(program, like) {
         let (bias, places) = (program.bits64(1023), program.bits32(52));
@@ -89,7 +90,8 @@ fn power_of_2(program: &mut Program, like: Value, k: Value) -> Value {
     program.float_of(bits)
 }
 
-/// x · 2^k in two steps, so that neither factor leaves the range; only the last rounds where the result is subnormal.
+/// Returns x · 2^k in two steps, so that neither factor leaves the range. Only the last step rounds if the
+/// result is subnormal.
 fn scaled(program: &mut Program, x: Value, k: Value) -> Value {
     let k = whole(program, k);
     let unity = program.bits32(1);
@@ -100,13 +102,13 @@ fn scaled(program: &mut Program, x: Value, k: Value) -> Value {
     program.multiply(x, second)
 }
 
-/// The result, or x where that is NaN.
+/// Returns the result, or x if that is NaN.
 pub(super) fn unless_nan(program: &mut Program, x: Value, result: Value) -> Value {
     let nan = program.is_nan(x);
     program.choose(nan, x, result)
 }
 
-/// factor · e^x, as accurate where e^x alone is subnormal.
+/// Returns factor · e^x, accurate even if e^x alone is subnormal.
 pub(super) fn exponential_times(program: &mut Program, x: Value, factor: Option<Value>) -> Value {
     let x = held(program, x, (-110.0, 100.0), (-760.0, 720.0));
     let (k, r) = reduced(program, x);
@@ -118,13 +120,13 @@ pub(super) fn exponential_times(program: &mut Program, x: Value, factor: Option<
     scaled(program, power, k)
 }
 
-/// part · (e^x - 1), for a power of 2 and x at which part · e^x is a normal number.
+/// Returns part · (e^x - 1), for a power of 2 and x at which part · e^x is normal.
 fn part_less_1<'p>(x: Term<'p>, part: f64) -> Term<'p> {
     let (scale, small) = split_power(x, part);
     small.fma(scale, scale - part)
 }
 
-/// part · 2^k and e^r - 1, for x = k ln 2 + r with |r| at most ln 2 / 2.
+/// Returns part · 2^k and e^r - 1, for x = k ln 2 + r with |r| at most ln 2 / 2.
 fn split_power<'p>(x: Term<'p>, part: f64) -> (Term<'p>, Term<'p>) {
     // At this number a unit in the last place is 1.
     let anchor = x.either(1.5 * 2f64.powi(23), 1.5 * 2f64.powi(52));
@@ -139,24 +141,24 @@ fn split_power<'p>(x: Term<'p>, part: f64) -> (Term<'p>, Term<'p>) {
     (scale, small)
 }
 
-/// e^x - 1.
+/// Returns e^x - 1.
 pub(super) fn less_1(program: &mut Program, x: Value) -> Value {
     let [result] = formula(program, [x], |[x]| {
         let held = x.maximum(x.either(-30.0, -50.0)).minimum(x.either(89.0, 710.0));
-        // A quarter of it first: 2^k itself can be beyond the range.
+        // A quarter of it first, because 2^k itself can exceed the range.
         let result = part_less_1(held, 0.25) * 4.0;
-        // Near 0 it is x, whose last bits the quarter would lose.
+        // Near 0 the result is x, whose last bits the quarter would lose.
         let tiny = x.absolute().less(x.either(2f64.powi(-26), 2f64.powi(-55)));
         [x.unless_nan(tiny.select(x, result))]
     });
     result
 }
 
-pub(super) fn narrowed(program: &mut Program, dtype: DType, result: Value) -> Parts {
+pub(super) fn narrowed(program: &mut Program, dtype: DType, result: Value) -> ValueParts {
     one(rounded(program, dtype, result))
 }
 
-pub(crate) fn exponential(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn exponential(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::exponential(program, dtype, operands[0][0], LOG2_E);
     }
@@ -166,7 +168,7 @@ pub(crate) fn exponential(program: &mut Program, dtype: DType, operands: &[Parts
     narrowed(program, dtype, power)
 }
 
-pub(crate) fn exponential_of_2(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn exponential_of_2(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::exponential(program, dtype, operands[0][0], 1.0);
     }
@@ -184,7 +186,7 @@ pub(crate) fn exponential_of_2(program: &mut Program, dtype: DType, operands: &[
     narrowed(program, dtype, power)
 }
 
-pub(crate) fn exponential_less_1(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn exponential_less_1(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::exponential_less_1(program, dtype, operands[0][0]);
     }
@@ -192,22 +194,22 @@ pub(crate) fn exponential_less_1(program: &mut Program, dtype: DType, operands: 
     narrowed(program, dtype, result)
 }
 
-pub(crate) fn logarithm(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn logarithm(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::logarithms::logarithm(program, dtype, operands, LN_2);
     }
     real(program, dtype, operands, |[x]| logarithmic::logarithm(x))
 }
 
-pub(crate) fn logarithm_to_2(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn logarithm_to_2(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::logarithms::logarithm(program, dtype, operands, 1.0);
     }
-    // What log2(e) has beyond its nearest f64.
+    // log2(e) minus its nearest f64.
     real(program, dtype, operands, |[x]| logarithmic::to_base(x, (LOG2_E, 2.035_527_374_093_103_3e-17), 1.0))
 }
 
-pub(crate) fn logarithm_to_10(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn logarithm_to_10(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::logarithms::logarithm(program, dtype, operands, LOG10_2);
     }
@@ -216,14 +218,18 @@ pub(crate) fn logarithm_to_10(program: &mut Program, dtype: DType, operands: &[P
     })
 }
 
-pub(crate) fn logarithm_of_1_plus(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn logarithm_of_1_plus(
+    program: &mut Program,
+    dtype: DType,
+    operands: &[ValueParts],
+) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::logarithms::logarithm_of_1_plus(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| logarithmic::of_1_plus(x))
 }
 
-pub(crate) fn hyperbolic_tangent(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn hyperbolic_tangent(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::functions::hyperbolic_tangent(program, dtype, operands);
     }
@@ -236,7 +242,7 @@ pub(crate) fn hyperbolic_tangent(program: &mut Program, dtype: DType, operands: 
     })
 }
 
-pub(crate) fn hyperbolic_sine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn hyperbolic_sine(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::functions::hyperbolic_sine(program, dtype, operands);
     }
@@ -251,7 +257,7 @@ pub(crate) fn hyperbolic_sine(program: &mut Program, dtype: DType, operands: &[P
     })
 }
 
-pub(crate) fn hyperbolic_cosine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn hyperbolic_cosine(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::functions::hyperbolic_cosine(program, dtype, operands);
     }
@@ -262,36 +268,48 @@ pub(crate) fn hyperbolic_cosine(program: &mut Program, dtype: DType, operands: &
     })
 }
 
-pub(crate) fn inverse_hyperbolic_sine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn inverse_hyperbolic_sine(
+    program: &mut Program,
+    dtype: DType,
+    operands: &[ValueParts],
+) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::logarithms::inverse_hyperbolic_sine(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| logarithmic::inverse_hyperbolic_sine(x))
 }
 
-pub(crate) fn inverse_hyperbolic_cosine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn inverse_hyperbolic_cosine(
+    program: &mut Program,
+    dtype: DType,
+    operands: &[ValueParts],
+) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::logarithms::inverse_hyperbolic_cosine(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| logarithmic::inverse_hyperbolic_cosine(x))
 }
 
-pub(crate) fn inverse_hyperbolic_tangent(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn inverse_hyperbolic_tangent(
+    program: &mut Program,
+    dtype: DType,
+    operands: &[ValueParts],
+) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::logarithms::inverse_hyperbolic_tangent(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| logarithmic::inverse_hyperbolic_tangent(x))
 }
 
-/// x' · sigmoid(x), with x' = x or 1.
-fn sigmoid_times(program: &mut Program, dtype: DType, operands: &[Parts], by_x: bool) -> Parts {
+/// Returns x' · sigmoid(x), with x' = x or 1.
+fn sigmoid_times(program: &mut Program, dtype: DType, operands: &[ValueParts], by_x: bool) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         let (size, negative) = (x.absolute(), x.is_negative());
         let factor = if by_x { x } else { x.constant(1.0) };
         let (scale, small) = split_power(-size, 1.0);
         let power = small.fma(scale, scale);
         let above = factor * (x.constant(1.0) / (power + 1.0));
-        // Below 0 it is e^x / (1 + e^x), of which far from 0 only e^x is left.
+        // Below 0 it is e^x / (1 + e^x), which is e^x far from 0.
         let usual = negative.select(above * power, above);
         let is_near = size.less(x.either(86.0, 707.0));
         let [result] = (!is_near).rarely([usual], || {
@@ -305,21 +323,21 @@ fn sigmoid_times(program: &mut Program, dtype: DType, operands: &[Parts], by_x: 
     })
 }
 
-pub(crate) fn sigmoid(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn sigmoid(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::functions::sigmoid(program, dtype, operands, false);
     }
     sigmoid_times(program, dtype, operands, false)
 }
 
-pub(crate) fn silu(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn silu(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::functions::sigmoid(program, dtype, operands, true);
     }
     sigmoid_times(program, dtype, operands, true)
 }
 
-pub(crate) fn softplus(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn softplus(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::functions::softplus(program, dtype, operands);
     }

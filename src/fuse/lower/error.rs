@@ -1,11 +1,12 @@
-//! The error function and what is made of it.
+//! The error function and functions derived from it.
 //!
-//! erfc(x) for positive x is e^(-x²) P(u) / (x + c) with u = x / (x + c), in which one polynomial reaches from 0 to where it
-//! vanishes (after M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1+2x) exp(x²) erfc x", Mathematics
-//! of Computation 36, 1981). What vanishes is computed as 2^32 (f32) or 2^64 times as much, so that nothing on the way is
-//! subnormal and only the last operation rounds there.
+//! erfc(x) for positive x is e^(-x²) P(u) / (x + c) with u = x / (x + c), where one polynomial covers the
+//! range from 0 to the point at which erfc vanishes (after M. M. Shepherd and J. G. Laframboise, "Chebyshev
+//! approximation of (1+2x) exp(x²) erfc x", Mathematics of Computation 36, 1981). Vanishing results are
+//! computed scaled by 2^32 (f32) or 2^64, so that no intermediate is subnormal and only the last operation
+//! rounds there.
 
-use super::super::operation::Parts;
+use super::super::operation::ValueParts;
 use super::super::program::Program;
 use super::coefficients::{ERROR_FAR, ERROR_NEAR, ERROR_TAIL, EXPONENTIAL};
 use super::power::{Pair, power_of_2, times_power_of_2};
@@ -16,10 +17,10 @@ use crate::types::DType;
 
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2};
 
-/// What ln 2 has beyond its nearest f64.
+/// ln 2 minus its nearest f64.
 const LN_2_BEYOND: f64 = 2.319_046_813_846_299_6e-17;
 
-pub(crate) fn error(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn error(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::functions::error(program, dtype, operands);
     }
@@ -27,7 +28,7 @@ pub(crate) fn error(program: &mut Program, dtype: DType, operands: &[Parts]) -> 
         let size = x.absolute();
         let square = x * x;
         let near = x.fma(square.polynomial(&ERROR_NEAR), x);
-        // 1 - 2^P(|x| - 1), past whose limit it is 1.
+        // 1 - 2^P(|x| - 1); beyond its limit it is 1.
         let above = size.minimum(x.either(4.0, 6.0)) - 1.0;
         let exponent = above.polynomial(&ERROR_FAR);
         let scaled = power_of_2(Pair { head: exponent, rest: x.constant(0.0) });
@@ -36,7 +37,7 @@ pub(crate) fn error(program: &mut Program, dtype: DType, operands: &[Parts]) -> 
     })
 }
 
-/// What a number that vanishes is multiplied by on the way to the last operation, and there again, by `sign` -1.
+/// Returns the scale of vanishing numbers up to the last operation, or its inverse for `sign` -1.
 fn raised(like: Term<'_>, sign: i32) -> f64 {
     2f64.powi(sign * if like.is_double() { 64 } else { 32 })
 }
@@ -45,14 +46,14 @@ fn raised(like: Term<'_>, sign: i32) -> f64 {
 struct Decay<'p> {
     /// A number with -n in its last bits.
     shifted: Term<'p>,
-    /// n periods but for the last bits of each, exact, and what part of them is missing.
+    /// n periods without the last bits of each, exact, and the missing part.
     whole: Term<'p>,
     missing: Term<'p>,
     rate: f64,
 }
 
 impl<'p> Decay<'p> {
-    /// Of the argument x · y; `beyond` is what the period has beyond its nearest f64.
+    /// Reduces the argument x · y. `beyond` is the period minus its nearest f64.
     fn new([x, y]: [Term<'p>; 2], rate: f64, period: f64, beyond: f64) -> Decay<'p> {
         // So few bits that n times as much is exact.
         let (anchor, head) = if x.is_double() {
@@ -65,7 +66,7 @@ impl<'p> Decay<'p> {
         Decay { shifted, whole, missing: x.constant(((period - head) + beyond) / head), rate }
     }
 
-    /// times · e^(-rate · argument), for what the argument is beyond `whole`.
+    /// Returns times · e^(-rate · argument), for the part of the argument beyond `whole`.
     fn of(&self, rest: Term<'p>, times: Term<'p>) -> Term<'p> {
         let rest = (-self.whole).fma(self.missing, rest);
         let powers = EXPONENTIAL.of(rest).iter().zip(1..);
@@ -75,14 +76,14 @@ impl<'p> Decay<'p> {
     }
 }
 
-/// times · e^(-rate · x²), for a rate that is a power of 2.
+/// Returns times · e^(-rate · x²), for a rate that is a power of 2.
 fn bell<'p>(x: Term<'p>, rate: f64, times: Term<'p>) -> Term<'p> {
     let decay = Decay::new([x, x], rate, LN_2 / rate, LN_2_BEYOND / rate);
     // x² itself is not rounded.
     decay.of(x.fma(x, -decay.whole), times)
 }
 
-/// Of |x| · scale: P(u), raised, u, and scale / (|x| · scale + c).
+/// For |x| · scale: P(u), scaled, u, and scale / (|x| · scale + c).
 struct Tail<'p> {
     series: Term<'p>,
     share: Term<'p>,
@@ -95,13 +96,17 @@ impl<'p> Tail<'p> {
         let inverse = reciprocal(size + x.either(1.75 / scale, 4.0 / scale));
         let share = size * inverse;
         let series: Vec<f64> = ERROR_TAIL.of(x).iter().map(|term| term * raised(x, 1)).collect();
-        // Around its middle a long series loses least.
+        // A long series loses least around its middle.
         let of = if x.is_double() { share - 0.5 } else { share };
         Tail { series: of.series(&series), share, inverse }
     }
 }
 
-pub(crate) fn complementary_error(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn complementary_error(
+    program: &mut Program,
+    dtype: DType,
+    operands: &[ValueParts],
+) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::functions::complementary_error(program, dtype, operands);
     }
@@ -116,7 +121,8 @@ pub(crate) fn complementary_error(program: &mut Program, dtype: DType, operands:
     })
 }
 
-/// x for positive x, and -0 elsewhere, less a share of a raised tail, to where that vanishes; NaN of NaN.
+/// Returns x for positive x and -0 otherwise, minus a share of a scaled tail up to where that vanishes; NaN
+/// for NaN.
 fn rectified<'p>(x: Term<'p>, tail: Term<'p>, share: f64, limit: Term<'p>) -> Term<'p> {
     let above = if x.is_double() { x.is_negative().select(x.constant(-0.0), x) } else { x.maximum(-0.0) };
     let usual = tail.fma(-share * raised(x, -1), above);
@@ -124,9 +130,9 @@ fn rectified<'p>(x: Term<'p>, tail: Term<'p>, share: f64, limit: Term<'p>) -> Te
     result
 }
 
-/// x Φ(x), where Φ(x) = erfc(-x / sqrt(2)) / 2, which is accurate for negative x too; of positive x the other tail is taken
-/// off.
-pub(crate) fn gelu(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+/// Returns x Φ(x) with Φ(x) = erfc(-x / sqrt(2)) / 2, which is accurate for negative x too. For positive x it
+/// subtracts the other tail.
+pub(crate) fn gelu(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::functions::gelu(program, dtype, operands);
     }
@@ -138,15 +144,15 @@ pub(crate) fn gelu(program: &mut Program, dtype: DType, operands: &[Parts]) -> P
     })
 }
 
-/// x / (1 + e^-u) with u = 2 sqrt(2/π) (x + 0.044715 x³).
-pub(crate) fn gelu_tanh(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+/// Returns x / (1 + e^-u) with u = 2 sqrt(2/π) (x + 0.044715 x³).
+pub(crate) fn gelu_tanh(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::functions::gelu_tanh(program, dtype, operands);
     }
     // u = rate · x (x² + 1 / 0.044715), and ln 2 / rate.
     const RATE: f64 = 0.071_354_816_272_600_25;
     const PERIOD: (f64, f64) = (9.714_091_028_023_697, -8.542_374_041_797_814e-16);
-    // 1 / 0.044715 in two parts, the first of so few bits that it can be taken off the sum without a rounding.
+    // 1 / 0.044715 in two parts. The first has so few bits that subtracting it from the sum is exact.
     const SINGLE: (f64, f64) = (22.363_845_825_195_312, 1.417_704_107_350_022_4e-5);
     const DOUBLE: (f64, f64) = (22.363_860_002_236_38, 7.068_084_733_670_861e-15);
     real(program, dtype, operands, |[x]| {
@@ -157,7 +163,7 @@ pub(crate) fn gelu_tanh(program: &mut Program, dtype: DType, operands: &[Parts])
         let decay = Decay::new([size, sum], RATE, PERIOD.0, PERIOD.1);
         let rest = size.fma(lost, size.fma(sum, -decay.whole));
         let power = decay.of(rest, x.constant(raised(x, 1)));
-        // x less |x| e^-|u| / (1 + e^-|u|), of which for negative x only the second is there.
+        // x minus |x| e^-|u| / (1 + e^-|u|); for negative x only the second term.
         let tail = (size * power) * reciprocal(power.fma(raised(x, -1), 1.0));
         rectified(x, tail, 1.0, x.either(10.8, 21.57))
     })

@@ -1,11 +1,11 @@
 //! The logarithm of the gamma function's absolute value.
 //!
-//! Around 2 it is (x - 1) (x - 2) times a polynomial, which f64 has for 1/2 to either side and f32 from 0.7 to 3.2; below
-//! and, of f64, above that Γ(x + 1) = x Γ(x) leads there; from 3.2 or 8 on it is Stirling's series; below 0, rarely,
-//! Γ(x) Γ(-x) = -π / (x sin πx). Near the zeros at 1 and 2 it is as accurate as elsewhere; near those of negative
-//! arguments the error is one of the terms'.
+//! Around 2 it is (x - 1) (x - 2) times a polynomial, valid within 1/2 of 2 for f64 and from 0.7 to 3.2 for
+//! f32. Below, and for f64 above that, Γ(x + 1) = x Γ(x) reduces the argument. From 3.2 or 8 it is Stirling's
+//! series. Below 0, in a rare body, it is Γ(x) Γ(-x) = -π / (x sin πx). Near the zeros at 1 and 2 it is as
+//! accurate as elsewhere; near those of negative arguments the error is that of the terms.
 
-use super::super::operation::Parts;
+use super::super::operation::ValueParts;
 use super::super::program::Program;
 use super::coefficients::{GAMMA_AROUND_2, GAMMA_NEAR_2, STIRLING};
 use super::logarithmic::logarithm;
@@ -19,27 +19,27 @@ const LN_PI: f64 = 1.144_729_885_849_400_2;
 /// (ln(2π) - 1) / 2.
 const STIRLING_CONSTANT: f64 = 0.418_938_533_204_672_7;
 
-/// Of numbers from 0 on in f32, with the logarithm that is given: `around_2` is ln Γ(2 + b) / (b (1 + b)) of b, `series`
-/// what Stirling's adds to its constant.
+/// Computes numbers from 0 in f32 with a given logarithm. `around_2` is ln Γ(2 + b) / (b (1 + b)) of b, and
+/// `series` the correction to Stirling's constant.
 pub(super) fn above_0_of_single<'p>(
     x: Term<'p>,
     logarithm: Term<'p>,
     around_2: impl FnOnce(Term<'p>) -> Term<'p>,
     series: impl FnOnce(Term<'p>) -> Term<'p>,
 ) -> Term<'p> {
-    // Low numbers have the next one's polynomial.
+    // Low numbers use the polynomial of the next number.
     let is_low = x.less(0.7);
     let lower = x - 1.0;
     let (above, below) = (is_low.select(x, lower), is_low.select(lower, x - 2.0));
-    // A sum with 0, which keeps the zero at 1 from being -0.
+    // A sum with 0 keeps the zero at 1 from being -0.
     let near = (above * below).fma(around_2(below), is_low.select(-logarithm, 0.0));
-    // From 2^20 on the series adds nothing.
+    // From 2^20 the series adds nothing.
     let series = series(x.minimum(2f64.powi(20))) + STIRLING_CONSTANT;
     let far = (x - 0.5).fma(logarithm - 1.0, series);
     x.constant(3.2).less(x).select(far, near)
 }
 
-/// Of numbers from 0 on.
+/// Computes numbers from 0.
 fn above_0(x: Term<'_>) -> Term<'_> {
     if !x.is_double() {
         return above_0_of_single(
@@ -56,7 +56,7 @@ fn above_0(x: Term<'_>) -> Term<'_> {
     let whole = x.round();
     let rest = x - whole;
     let near_2 = rest * rest.polynomial(&GAMMA_NEAR_2);
-    // What Γ next to 2 is multiplied by, or below 3/2 divided.
+    // The factor of Γ next to 2, or below 3/2 the divisor.
     let mut product = unity;
     for step in 1..=6 {
         let counts = x.constant(f64::from(step) + 2.0).less_equal(whole);
@@ -74,7 +74,7 @@ fn above_0(x: Term<'_>) -> Term<'_> {
     is_far.select(far, near)
 }
 
-pub(crate) fn logarithm_of_gamma(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn logarithm_of_gamma(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::logarithm_of_gamma(program, dtype, operands);
     }
@@ -84,7 +84,8 @@ pub(crate) fn logarithm_of_gamma(program: &mut Program, dtype: DType, operands: 
         let [result] = x.less(0.0).rarely([result], || {
             let [sine, _] = sine_and_cosine_of_pi(size);
             let reflected = (x.constant(LN_PI) - logarithm((size * sine).absolute())) - result;
-            // So close to 0 both are -ln |x|, and the product would vanish; from where all numbers are integers, there are poles.
+            // So close to 0 both are -ln |x| and the product would vanish; from where all numbers are
+            // integers there are poles.
             let tiny = size.less(x.either(2f64.powi(-30), 2f64.powi(-60)));
             let large = x.either(2f64.powi(23), 2f64.powi(52)).less_equal(size);
             let reflected = large.select(x.constant(f64::INFINITY), reflected);

@@ -1,7 +1,7 @@
-//! What each operation is in instructions, by kind of number.
+//! The lowering of each operation to instructions, by kind of number.
 //!
-//! A function here is given the dtype that an operation computes in and the parts of its operands, and gives the parts of
-//! the result. It is both the device's form and the CPU's.
+//! A lowering function takes the dtype that an operation computes in and the parts of its operands, and
+//! returns the parts of the result. Device and CPU share it.
 
 pub(super) mod arithmetic;
 pub(super) mod cast;
@@ -28,11 +28,11 @@ mod term;
 pub(super) mod trigonometric;
 
 use super::instruction::Instruction;
-use super::operation::Parts;
+use super::operation::ValueParts;
 use super::program::{Program, Value};
 use crate::types::DType;
 
-/// How exact a function must be for its result's dtype.
+/// The precision that a function's result dtype requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Precision {
     /// 11 bits and fewer, computed in f32.
@@ -53,13 +53,13 @@ impl Precision {
     }
 }
 
-/// The parts of a number that has one.
-fn one(value: Value) -> Parts {
+/// Returns the parts of a real number.
+fn one(value: Value) -> ValueParts {
     [value, value]
 }
 
-/// What an instruction of the register's width gave, as a number of the dtype: a narrow integer wrapped, f16 and bf16
-/// rounded.
+/// Converts the result of a register-wide instruction to the dtype: wraps a narrow integer, rounds f16 and
+/// bf16.
 fn rounded(program: &mut Program, dtype: DType, value: Value) -> Value {
     match dtype {
         DType::U8 | DType::U16 => {
@@ -74,13 +74,13 @@ fn rounded(program: &mut Program, dtype: DType, value: Value) -> Value {
     }
 }
 
-/// The same on each part of a complex number, rounded.
+/// Applies an instruction to each part of a complex number, and rounds.
 fn each(
     program: &mut Program,
     dtype: DType,
-    operands: &[Parts],
+    operands: &[ValueParts],
     mut apply: impl FnMut(&mut Program, [Value; 2]) -> Value,
-) -> Parts {
+) -> ValueParts {
     let [left, right] = [operands[0], operands[operands.len() - 1]];
     let real = apply(program, [left[0], right[0]]);
     if dtype.is_complex() {

@@ -1,19 +1,21 @@
-//! Normally distributed numbers of random bits: the quantile at (bits + 1/2) / 2^width, so one draw gives one number, the
-//! order of the bits is that of the numbers, and the tails reach as far as the bits do: 6.3 of 32 bits, 9.2 of 64.
+//! Normally distributed numbers from random bits: the quantile at (bits + 1/2) / 2^width. A draw gives one
+//! number, numbers have the order of their bits, and the tails reach as far as the bits allow: 6.3 for 32
+//! bits, 9.2 for 64.
 //!
-//! With q the probability beyond the number and x = 1 - 2 q, both of which the bits give to full precision, the quantile
-//! is x times a smooth function of w = -ln(4 q (1 - q)) = -ln(1 - x²), as in M. Giles, "Approximating the erfinv function"
-//! (GPU Computing Gems, 2012); here made of a polynomial of sqrt(w + c). So a single logarithm serves the middle and the tails.
-//! The polynomials are of `scripts/make_normal_quantile.py`. The error is below 3 units in the last place.
+//! Let q be the probability beyond the number and x = 1 - 2 q, both of which the bits give to full precision.
+//! The quantile is x times a smooth function of w = -ln(4 q (1 - q)) = -ln(1 - x²), as in M. Giles,
+//! "Approximating the erfinv function" (GPU Computing Gems, 2012), here as a polynomial of sqrt(w + c). A
+//! single logarithm serves the middle and the tails. `scripts/make_normal_quantile.py` generates the
+//! polynomials. The error is below 3 units in the last place.
 
-use super::super::instruction::{Instruction, Kind};
+use super::super::instruction::{Instruction, RegisterKind};
 use super::super::program::{Program, Value};
 use super::elementary;
 use crate::types::DType;
 
-/// From where the root r = sqrt(w + added) is `begins`: first + (r - begins) · slope(scale · r + shift). The slope is above
-/// 0, so nothing cancels, and where the piece begins it does not matter.
-struct Piece {
+/// An approximation from where the root r = sqrt(w + added) is `begins`: first + (r - begins) · slope(scale ·
+/// r + shift). The slope is positive, so nothing cancels, and the start of the range is not critical.
+struct Approximation {
     added: f64,
     begins: f64,
     first: f64,
@@ -23,7 +25,7 @@ struct Piece {
 }
 
 // Relative error 4.79e-9.
-const SINGLE: Piece = Piece {
+const SINGLE: Approximation = Approximation {
     added: 1.0,
     begins: 1.0,
     first: 1.2533141374588013,
@@ -54,7 +56,7 @@ const SINGLE: Piece = Piece {
 };
 
 // Relative error 7.84e-17.
-const NEAR: Piece = Piece {
+const NEAR: Approximation = Approximation {
     added: 1.0,
     begins: 1.0,
     first: 1.2533141373155003,
@@ -95,7 +97,7 @@ const NEAR: Piece = Piece {
 };
 
 // Relative error 8.89e-17.
-const FAR: Piece = Piece {
+const FAR: Approximation = Approximation {
     added: 0.0,
     begins: 3.0,
     first: 4.006434210649834,
@@ -133,20 +135,20 @@ const FAR: Piece = Piece {
     ],
 };
 
-/// The w from which `FAR` is the better piece.
+/// The w from which `FAR` is the better approximation.
 const FAR_FROM: f64 = 9.0;
 
-/// The number that belongs to 32 or 64 random bits, as f32 or f64.
+/// Returns the normal number of 32 or 64 random bits, as f32 or f64.
 pub(crate) fn normal(program: &mut Program, bits: Value) -> Value {
-    let double = program.kind(bits) == Kind::Bits64;
+    let double = program.kind(bits) == RegisterKind::Bits64;
     let (dtype, width) = if double { (DType::F64, 64) } else { (DType::F32, 32) };
     let to_float = if double { Instruction::Unsigned64ToFloat64 } else { Instruction::UnsignedToFloat32 };
     let (unity, zero) = (program.integer(bits, 1), program.integer(bits, 0));
-    // The tail's bits: those above one half counted from the other end.
+    // The tail's bits: bits above one half count from the other end.
     let upper = program.less_signed(bits, zero);
     let mirrored = program.not(bits);
     let tail = program.choose(upper, mirrored, bits);
-    // As integers, 2^(width + 1) q is odd and 2^width x is what is left to 2^width.
+    // As integers, 2^(width + 1) q is odd, and 2^width x is its difference to 2^width.
     let double_tail = program.add(tail, tail);
     let tail = program.add(double_tail, unity);
     let rest = program.subtract(zero, tail);
@@ -175,7 +177,7 @@ pub(crate) fn normal(program: &mut Program, bits: Value) -> Value {
     program.choose(upper, magnitude, negated)
 }
 
-impl Piece {
+impl Approximation {
     fn of(&self, program: &mut Program, w: Value) -> Value {
         let mut number = |number: f64| program.float(w, number);
         let [added, begins, first, scale, shift] =

@@ -1,7 +1,8 @@
-//! Powers: 2^(y log2 |x|) with the logarithm as a sum of two numbers, so that a large exponent does not magnify its error.
+//! Powers: 2^(y log2 |x|) with the logarithm as a sum of two numbers, so that a large exponent does not
+//! magnify its error.
 
 use super::super::instruction::Instruction;
-use super::super::operation::Parts;
+use super::super::operation::ValueParts;
 use super::super::program::Program;
 use super::coefficients::{AREA_TANGENT_REST, POWER_OF_2};
 use super::reciprocal::reciprocal;
@@ -9,7 +10,7 @@ use super::term::{Like, Term, real};
 use super::{Precision, one, rounded, short};
 use crate::types::DType;
 
-/// A number as the sum of two, of which the second is below the last place of the first.
+/// A number as a sum of two, with the second below the last place of the first.
 #[derive(Clone, Copy)]
 pub(super) struct Pair<'p> {
     pub(super) head: Term<'p>,
@@ -17,13 +18,13 @@ pub(super) struct Pair<'p> {
 }
 
 impl<'p> Pair<'p> {
-    /// The exact product of two numbers.
+    /// Returns the exact product of two numbers.
     pub(super) fn product(x: Term<'p>, y: Term<'p>) -> Pair<'p> {
         let head = x * y;
         Pair { head, rest: x.fma(y, -head) }
     }
 
-    /// The exact sum of two numbers, of which the first is not the smaller one, or 0.
+    /// Returns the exact sum of two numbers; the first is 0 or not the smaller in magnitude.
     pub(super) fn sum(large: Term<'p>, small: Term<'p>) -> Pair<'p> {
         let head = large + small;
         Pair { head, rest: small - (head - large) }
@@ -35,7 +36,7 @@ impl<'p> Pair<'p> {
     }
 }
 
-/// A constant, as exactly as two numbers of the term's kind are.
+/// Returns a constant with the precision of two numbers.
 pub(super) fn exactly(like: Term<'_>, number: f64, beyond: f64) -> Pair<'_> {
     let single = f64::from(number as f32);
     Pair { head: like.constant(number), rest: like.either(number - single, beyond) }
@@ -44,7 +45,7 @@ pub(super) fn exactly(like: Term<'_>, number: f64, beyond: f64) -> Pair<'_> {
 const LOG2_E_BEYOND: f64 = 2.035_527_374_093_103_3e-17;
 const TWO_LOG2_E: f64 = 2.885_390_081_777_926_8;
 
-/// x · times · log2(e), for `times` a power of 2.
+/// Returns x · times · log2(e), for `times` a power of 2.
 pub(super) fn in_powers_of_2(x: Pair<'_>, times: f64) -> Pair<'_> {
     let factor = exactly(x.head, TWO_LOG2_E * times / 2.0, LOG2_E_BEYOND * times);
     let product = Pair::product(x.head, factor.head);
@@ -52,7 +53,7 @@ pub(super) fn in_powers_of_2(x: Pair<'_>, times: f64) -> Pair<'_> {
     Pair { rest: x.rest.fma(factor.head, rest), ..product }
 }
 
-/// log2 of a positive normal number, to twice its precision.
+/// Returns log2 of a positive normal number to twice its precision.
 fn logarithm<'p>(x: Term<'p>, more: Option<Term<'p>>) -> Pair<'p> {
     let double = x.is_double();
     let (middle, places) = if double {
@@ -60,7 +61,7 @@ fn logarithm<'p>(x: Term<'p>, more: Option<Term<'p>>) -> Pair<'p> {
     } else {
         (i64::from(std::f32::consts::FRAC_1_SQRT_2.to_bits()), 23)
     };
-    // x = 2^exponent · number, from sqrt(1/2) to sqrt(2).
+    // x = 2^exponent · number, with number from sqrt(1/2) to sqrt(2).
     let bits = x.bits_of();
     let exponent = (bits - middle).shift_right_signed(bits.bits32(places));
     let number = (bits - (exponent << places)).float_of();
@@ -95,7 +96,7 @@ fn logarithm<'p>(x: Term<'p>, more: Option<Term<'p>>) -> Pair<'p> {
     Pair { rest: all.rest + (near.rest + (first_rest + second_rest)), ..all }
 }
 
-/// 2^x = power · 2^exponent, power from about sqrt(1/2) to sqrt(2) and exponent an integer of 32 bits.
+/// 2^x = power · 2^exponent, with power from about sqrt(1/2) to sqrt(2) and exponent an integer of 32 bits.
 pub(super) struct Scaled<'p> {
     pub(super) power: Term<'p>,
     exponent: Term<'p>,
@@ -108,19 +109,19 @@ pub(super) fn power_of_2(x: Pair<'_>) -> Scaled<'_> {
     let fraction = (x.head - (shifted - anchor)) + x.rest;
     let bits = shifted.bits_of();
     let bits = if fraction.is_double() { bits.apply(Instruction::Truncate64, &[]) } else { bits };
-    // The anchor's own bits above the integer are shifted out, or taken off for those who halve it.
+    // The anchor's own bits above the integer are shifted out, or subtracted by callers that halve it.
     let power = fraction.fma(fraction.polynomial(&POWER_OF_2), 1.0);
     Scaled { power, exponent: bits }
 }
 
-/// times · 2^k, where that is a normal number, of a float that is k away from one whose last bits are 0.
+/// Returns times · 2^k for a normal result, where the float is k away from one whose last bits are 0.
 pub(super) fn times_power_of_2<'p>(times: Term<'p>, shifted: Term<'p>) -> Term<'p> {
     let places = if times.is_double() { 52 } else { 23 };
     (times.bits_of() + (shifted.bits_of() << places)).float_of()
 }
 
 impl<'p> Scaled<'p> {
-    /// times · 2^exponent, where the result is a normal number.
+    /// Returns times · 2^exponent, for a normal result.
     pub(super) fn normal(&self, times: Term<'p>) -> Term<'p> {
         let bits = times.bits_of();
         if times.is_double() {
@@ -129,18 +130,18 @@ impl<'p> Scaled<'p> {
         (bits + (self.exponent << 23)).float_of()
     }
 
-    /// times · 2^exponent of any size, rounded once; `times` is around 1.
+    /// Returns times · 2^exponent for any exponent, rounded once; `times` is around 1.
     pub(super) fn any(&self, times: Term<'p>) -> Term<'p> {
         self.exponents::<2>(times).into_iter().fold(times, |product, scale| product * scale)
     }
 
-    /// factor · power · 2^exponent, whatever the sizes of the factor and of 2^exponent.
+    /// Returns factor · power · 2^exponent, for any factor and exponent.
     pub(super) fn far(&self, factor: Term<'p>) -> Term<'p> {
         let [first, second, third] = self.exponents(factor);
         factor * first * self.power * second * third
     }
 
-    /// Powers of 2 whose product is 2^exponent.
+    /// Returns powers of 2 whose product is 2^exponent.
     fn exponents<const N: usize>(&self, like: Term<'p>) -> [Term<'p>; N] {
         // Sixteen bits hold every exponent.
         let sixteen = self.exponent.bits32(16);
@@ -157,12 +158,12 @@ impl<'p> Scaled<'p> {
     }
 }
 
-/// Exponents between which 2^x, and a number around 1 times it, is normal.
+/// The exponents between which 2^x, and a number around 1 times it, is normal.
 pub(super) fn is_normal<'p>(exponent: Term<'p>) -> Term<'p> {
     exponent.absolute().less(exponent.either(124.0, 1020.0))
 }
 
-/// |x|^y for anything but NaN.
+/// Returns |x|^y, except for NaN.
 fn magnitude<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
     let (least, up) = (x.either(f64::from(f32::MIN_POSITIVE), f64::MIN_POSITIVE), x.either(25.0, 54.0));
     let small = x.less(least);
@@ -206,7 +207,7 @@ fn power_of<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
     invalid.select(x.constant(f64::NAN), result)
 }
 
-pub(crate) fn power(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn power(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if dtype.is_float() {
         return real(program, dtype, operands, |[x, y]| power_of(x, y));
     }
@@ -217,7 +218,7 @@ pub(crate) fn power(program: &mut Program, dtype: DType, operands: &[Parts]) -> 
     if !dtype.is_signed_integer() {
         return one(result);
     }
-    // 1 / x^-y without its fraction: x of 1 and -1 are their own inverses, all others have none.
+    // 1 / x^-y without its fraction: 1 and -1 are their own inverses, and the others have none.
     let (zero, unity, two) = (program.integer(x, 0), program.integer(x, 1), program.integer(x, 3));
     let above = program.add(x, unity);
     let unit = program.less_unsigned(above, two);
@@ -229,15 +230,15 @@ pub(crate) fn power(program: &mut Program, dtype: DType, operands: &[Parts]) -> 
     one(program.choose(negative, by_unit, result))
 }
 
-/// y (y³ + 2x) / (2y³ + x), a step of Halley's method from a guess y to the cube root of x, of numbers from 1 to 8: a third
-/// of the digits becomes all of them. And 1 / (2y³ + x).
+/// Returns y (y³ + 2x) / (2y³ + x), a step of Halley's method from a guess y to the cube root of x, for
+/// numbers from 1 to 8, which triples the number of correct digits, and 1 / (2y³ + x).
 fn halley<'p>(x: Term<'p>, y: Term<'p>) -> [Term<'p>; 2] {
     let cube = y * y * y;
     let inverse = reciprocal(cube.fma(2.0, x));
     [y * (x.fma(2.0, cube) * inverse), inverse]
 }
 
-/// y and what it lacks of the cube root of x, by what y³ leaves exactly and about 1 / 3y².
+/// Returns y and its distance to the cube root of x, from the exact remainder of y³ and about 1 / 3y².
 fn with_rest<'p>(x: Term<'p>, y: Term<'p>, inverse: impl FnOnce(Term<'p>) -> Term<'p>) -> Term<'p> {
     let square = Pair::product(y, y);
     let cube = Pair::product(square.head, y);
@@ -245,7 +246,8 @@ fn with_rest<'p>(x: Term<'p>, y: Term<'p>, inverse: impl FnOnce(Term<'p>) -> Ter
     left.fma(inverse(square.head), y)
 }
 
-/// The cube root of a number from 1 to 8. A third of its bits, and two of their bias, are an f32's first guess.
+/// Returns the cube root of a number from 1 to 8. A third of its bits, and two thirds of their bias, give the
+/// first guess in f32.
 fn cube_root_within(x: Term<'_>) -> Term<'_> {
     let single = if x.is_double() { x.apply(Instruction::Narrow, &[]) } else { x };
     let guess = (single.bits_of().divide_unsigned(3) + 0x2a51_19f2).float_of();
@@ -253,13 +255,13 @@ fn cube_root_within(x: Term<'_>) -> Term<'_> {
     if !x.is_double() {
         return with_rest(x, near, |square| reciprocal(square * 3.0));
     }
-    // The step began so near that its divisor was 3x, and so 3y³.
+    // The step began so close that its divisor was 3x, and so 3y³.
     let [root, inverse] = halley(x, near.apply(Instruction::Widen, &[]));
     with_rest(x, root, |_| root * inverse)
 }
 
-/// The cube root: that of a number from 1 to 8, times 2 to a third of the exponent that it leaves.
-pub(crate) fn cube_root(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+/// Returns the cube root: that of a number from 1 to 8, times 2 to a third of the remaining exponent.
+pub(crate) fn cube_root(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::functions::cube_root(program, dtype, operands);
     }
@@ -270,7 +272,7 @@ pub(crate) fn cube_root(program: &mut Program, dtype: DType, operands: &[Parts])
         let small = size.less(x.either(f64::from(f32::MIN_POSITIVE), f64::MIN_POSITIVE));
         let (up, root_up, places) = if double { (54, 18, 52) } else { (24, 8, 23) };
         let bits = (size * small.select(x.constant(2f64.powi(up)), 1.0)).bits_of();
-        // 3 times a third of the exponent leaves 0 to 2; the multiplication divides all exponents by 3.
+        // The exponent minus 3 times its third is 0 to 2; one multiplication divides all exponents by 3.
         let (ahead, bias) = if double { (0, 1023) } else { (2, 127) };
         let third = (((bits >> places) + ahead) * 0x5556) >> 16;
         let within = (bits - ((third * 3 - (bias + ahead)) << places)).float_of();

@@ -1,20 +1,20 @@
-//! Products of many numbers, in which a zero stays a zero beside partial products that overflow.
+//! Products of many numbers, in which a zero gives 0 even if partial products overflow.
 //!
-//! A partial product whose steps overflowed is no infinity: a zero times it is 0, while a zero times an infinity that was
-//! given is NaN. So what overflowed is kept as a signaling NaN of a bit pattern of its own, with the product's sign, until
-//! [`restored`] makes it an infinity. Arithmetic never gives signaling NaNs, and widening from f16 and bf16 makes them quiet,
-//! so only a given f32 or f64 with just these bits would be taken for an overflow. That costs one comparison for each
-//! product; the rest is rare.
+//! An overflowed partial product is not an infinity: a zero times it is 0, while a zero times an infinite
+//! element is NaN. The product therefore stores an overflow as a signaling NaN with a bit pattern of its own
+//! and the product's sign, until [`restored`] converts it to an infinity. Arithmetic never produces signaling
+//! NaNs, and widening from f16 and bf16 quiets them, so only an f32 or f64 element with exactly these bits
+//! would be mistaken for an overflow. The check costs one comparison a product; the rest is a rare body.
 
-use super::super::operation::Parts;
+use super::super::operation::ValueParts;
 use super::super::program::Program;
 use super::term::{Like, Term, formula};
 use super::{arithmetic, one};
 use crate::types::DType;
 
-/// Of an infinity, by bits without the sign: in f32 and in f64.
+/// The pattern of an infinity, without the sign, in f32 and f64.
 const INFINITE: [i64; 2] = [0x7fa5_1e5d, 0x7ff4_5e1d_ed6e_0001];
-/// Of a NaN, the difference of two overflows in a complex product.
+/// The pattern of a NaN, the difference of two overflows in a complex product.
 const UNKNOWN: [i64; 2] = [0x7fa5_1e5e, 0x7ff4_5e1d_ed6e_0002];
 
 fn bits_for(pattern: [i64; 2], like: Term<'_>) -> i64 {
@@ -22,7 +22,7 @@ fn bits_for(pattern: [i64; 2], like: Term<'_>) -> i64 {
 }
 
 fn has_pattern(x: Term<'_>, pattern: [i64; 2]) -> Term<'_> {
-    // Not of `abs`, which may give another NaN on a device.
+    // Not the bits of `abs`, which may be another NaN on a device.
     let low = if x.is_double() { i64::MAX } else { i64::from(i32::MAX) };
     (x.bits_of() & low).equal(bits_for(pattern, x))
 }
@@ -37,8 +37,8 @@ fn number(x: Term<'_>) -> Term<'_> {
     has_pattern(x, INFINITE).select(infinity, unknown)
 }
 
-/// A part of a product of finite numbers.
-fn kept(x: Term<'_>) -> Term<'_> {
+/// Encodes a part of a product of finite numbers.
+fn encoded(x: Term<'_>) -> Term<'_> {
     let pattern = |pattern| bits_for(pattern, x).like(x.bits_of()).float_of();
     let infinite = pattern(INFINITE).with_sign(x);
     let is_infinite = x.absolute().equal(f64::INFINITY);
@@ -49,13 +49,13 @@ fn is_finite(x: Term<'_>) -> Term<'_> {
     x.absolute().less(f64::INFINITY)
 }
 
-/// An infinity or a NaN that does not come of an overflow.
+/// Returns whether x is an infinity or NaN that does not result from an overflow.
 fn is_given(x: Term<'_>) -> Term<'_> {
     !(is_finite(x) | has_overflowed(x))
 }
 
-/// x · y of two values that were given or are products of such.
-pub(crate) fn combined(program: &mut Program, dtype: DType, x: Parts, y: Parts) -> Parts {
+/// Returns x · y of two elements or encoded products.
+pub(crate) fn combined(program: &mut Program, dtype: DType, x: ValueParts, y: ValueParts) -> ValueParts {
     if dtype.is_complex() {
         return formula(program, [x[0], x[1], y[0], y[1]], |[a, b, c, d]| complex([a, b], [c, d]));
     }
@@ -69,7 +69,7 @@ pub(crate) fn combined(program: &mut Program, dtype: DType, x: Parts, y: Parts) 
             let is_zero = x.equal(0.0) | y.equal(0.0);
             let zero = x.constant(0.0).by_sign(x).by_sign(y);
             let product = number(x) * number(y);
-            [of_given.select(product, is_zero.select(zero, kept(product)))]
+            [of_given.select(product, is_zero.select(zero, encoded(product)))]
         })
     });
     one(product)
@@ -79,7 +79,7 @@ fn times<'p>([a, b]: [Term<'p>; 2], [c, d]: [Term<'p>; 2]) -> [Term<'p>; 2] {
     [a * c - b * d, a * d + b * c]
 }
 
-/// A 1 gives the other factor bit for bit, since it stands for elements that are missing.
+/// A factor of 1 gives the other factor bit for bit, because it represents missing elements.
 fn complex<'p>(x: [Term<'p>; 2], y: [Term<'p>; 2]) -> [Term<'p>; 2] {
     let product = times(x, y);
     let is_one = |[real, imaginary]: [Term<'p>; 2]| real.equal(1.0) & imaginary.equal(0.0);
@@ -96,12 +96,12 @@ fn complex<'p>(x: [Term<'p>; 2], y: [Term<'p>; 2]) -> [Term<'p>; 2] {
         let product = times(x.map(number), y.map(number));
         unless_one(product.map(|part| {
             let zero = part.constant(0.0);
-            of_given.select(part, is_zero.select(zero, kept(part)))
+            of_given.select(part, is_zero.select(zero, encoded(part)))
         }))
     })
 }
 
-/// A product as a number.
-pub(crate) fn restored(program: &mut Program, x: Parts) -> Parts {
+/// Decodes a product to a number.
+pub(crate) fn restored(program: &mut Program, x: ValueParts) -> ValueParts {
     formula(program, x, |x| x.map(number))
 }

@@ -1,22 +1,24 @@
-//! Random words, from Philox 4x32-10: a bijection of counters, so that any word of a stream is had by itself.
+//! Random words from Philox 4x32-10: a bijection of counters, so every word of a stream is computed
+//! independently.
 //!
-//! J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. The key is
-//! the seed; the lower half of the counter is the block's number in the stream, the upper half 0.
+//! J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC
+//! 2011. The key is the seed; the lower half of the counter is the block's index in the stream, the upper
+//! half 0.
 
 use super::super::instruction::Instruction;
 use super::super::program::{Program, Step, Value};
-use super::super::{coordinate::Coordinate, instruction::Kind};
+use super::super::{coordinate::Coordinate, instruction::RegisterKind};
 use crate::types::DType;
 
 const ROUNDS: usize = 10;
 const FACTORS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
-/// The golden ratio and sqrt(3) - 1, by which the key grows.
+/// The golden ratio and sqrt(3) - 1, the increments of the key.
 const STEPS: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 
 /// Words of a block.
 pub(crate) const BLOCK_WORDS: u32 = 4;
 
-/// What tells neighbours apart that each take so many words of a block.
+/// Returns the coordinate that distinguishes neighbours which each take `words` words of a block.
 pub(crate) fn coordinate(words: u32) -> Coordinate {
     match BLOCK_WORDS / words {
         1 => Coordinate::Position,
@@ -24,8 +26,8 @@ pub(crate) fn coordinate(words: u32) -> Coordinate {
     }
 }
 
-/// Number `number` of the `words` (1, 2 or 4) that an element takes from the stream of a seed from a block on: of u64, two
-/// words.
+/// Returns number `number` of the `words` (1, 2 or 4) words that an element takes from the stream of a seed,
+/// starting at a block; a u64 takes two words.
 pub(crate) fn number(
     program: &mut Program,
     dtype: DType,
@@ -49,8 +51,8 @@ pub(crate) fn number(
 fn word(program: &mut Program, operand: u32, words: u32, word: u32, [seed, offset]: [Value; 2]) -> Value {
     let count = BLOCK_WORDS / words;
     let group = match count {
-        1 => program.step(Step::Coordinate { operand }, Kind::Bits64),
-        _ => program.step(Step::Group { operand, count }, Kind::Bits64),
+        1 => program.step(Step::Coordinate { operand }, RegisterKind::Bits64),
+        _ => program.step(Step::Group { operand, count }, RegisterKind::Bits64),
     };
     let number = program.add(offset, group);
     let [low, high] = halves(program, number);
@@ -60,9 +62,9 @@ fn word(program: &mut Program, operand: u32, words: u32, word: u32, [seed, offse
     if count == 1 {
         return block[(word % BLOCK_WORDS) as usize];
     }
-    // This word of each of the neighbours; those past the count are not looked at.
+    // This word of each neighbour; indices past the count are unused.
     let words = [0, 1, 2, 3].map(|element| block[((element * words + word) % BLOCK_WORDS) as usize]);
-    program.step(Step::Pick { operand, count, words }, Kind::Bits32)
+    program.step(Step::Pick { operand, count, words }, RegisterKind::Bits32)
 }
 
 fn halves(program: &mut Program, x: Value) -> [Value; 2] {

@@ -1,16 +1,18 @@
-//! Functions of f16 and bf16: in f32, with an error that the rounding to 11 or 8 bits swallows (at most 0.65 units in the last
-//! place).
+//! Functions of f16 and bf16, computed in f32 with an error that the rounding to 11 or 8 bits absorbs (at
+//! most 0.65 units in the last place).
 //!
-//! A narrow element has half the bytes of an f32 and so half the time: at the speed of memory an H200 issues some 28
-//! instructions for one. So the series are shorter than in [`elementary`](super::elementary), those of bf16 the shortest, nothing is
-//! divided, and no float is converted to an integer: x + 1.5 · 2^23 has the nearest integer to x in its last bits. Polynomials
-//! are those of least relative error over their interval (Remez' exchange). Most operations are of IEEE, so devices agree; so
-//! they do where a device approximates, as long as no result is near to the middle of two numbers: `tests/parity/narrow.rs` tries every
-//! argument with the approximations as far off as they may be. Constants are moved a little to keep such results away.
+//! A narrow element has half the bytes of an f32 and therefore half the time: at full memory bandwidth an
+//! H200 issues about 28 instructions for one. The series are shorter than in
+//! [`elementary`](super::elementary), those of bf16 the shortest. The functions contain no division and no
+//! conversion of a float to an integer: the last bits of x + 1.5 · 2^23 hold the nearest integer to x. The
+//! polynomials have the least relative error over their interval (Remez' exchange). Most operations are IEEE
+//! operations, so devices agree. They also agree for a device's approximations as long as no result is close
+//! to the middle of two numbers: `tests/parity/narrow.rs` checks every argument with approximations that are
+//! off by the maximum. Constants are adjusted slightly to keep such results away.
 
 use std::f64::consts::LOG2_E;
 
-use super::super::operation::Parts;
+use super::super::operation::ValueParts;
 use super::super::program::{Program, Value};
 use super::elementary::{held, polynomial, unless_nan};
 use super::term::real;
@@ -32,9 +34,9 @@ const POWER: [f64; 5] = [
 const POWER_LESS_1: [f64; 4] =
     [0.693_136_857_780_489, 0.240_232_521_605_422, 0.055_837_288_270_135, 0.009_618_110_838_394];
 
-/// x · rate = k + f, as 2^(k + shift) and f, with k an integer and |f| at most 1/2.
+/// Returns x · rate = k + f as 2^(k + shift) and f, with an integer k and |f| at most 1/2.
 fn split_power(program: &mut Program, x: Value, rate: f64, shift: i32) -> (Value, Value) {
-    // 1.5 · 2^23, and the bias of the exponent that k becomes by moving to its place.
+    // 1.5 · 2^23, and the bias of the exponent that k becomes when shifted to its position.
     let magic = program.float32(12_582_912.0 + (127 + shift) as f32);
     let (rate, places) = (program.float32(rate as f32), program.bits32(23));
     let sum = program.multiply_add(x, rate, magic);
@@ -45,8 +47,8 @@ fn split_power(program: &mut Program, x: Value, rate: f64, shift: i32) -> (Value
     (scale, program.multiply_add(x, rate, minus))
 }
 
-/// 2^(x · rate) for a product of at most 250: the square of half the exponent's power, which stays in range where it
-/// itself is infinite or subnormal.
+/// Returns 2^(x · rate) for a product of at most 250, as the square of the power of half the exponent, which
+/// stays in range if the power itself is infinite or subnormal.
 fn power(program: &mut Program, x: Value, rate: f64) -> Value {
     let (scale, fraction) = split_power(program, x, rate / 2.0, 0);
     let root = polynomial(program, fraction, &POWER);
@@ -54,30 +56,30 @@ fn power(program: &mut Program, x: Value, rate: f64) -> Value {
     program.multiply(root, root)
 }
 
-fn finished(program: &mut Program, dtype: DType, x: Value, result: Value) -> Parts {
+fn finished(program: &mut Program, dtype: DType, x: Value, result: Value) -> ValueParts {
     let result = unless_nan(program, x, result);
     one(rounded(program, dtype, result))
 }
 
-/// e^x for a rate of log2(e), 2^x for one of 1.
-pub(super) fn exponential(program: &mut Program, dtype: DType, x: Value, rate: f64) -> Parts {
+/// Returns e^x for a rate of log2(e), 2^x for a rate of 1.
+pub(super) fn exponential(program: &mut Program, dtype: DType, x: Value, rate: f64) -> ValueParts {
     let most = 155.0 / rate;
     let bounded = held(program, x, (-most, most), (0.0, 0.0));
     let result = power(program, bounded, rate);
     finished(program, dtype, x, result)
 }
 
-/// The result, or x where that is so small that the result is no other; for the sign of 0 too.
+/// Returns the result, or x if x is so small that the result equals it, which also keeps the sign of 0.
 fn unless_tiny(program: &mut Program, x: Value, result: Value) -> Value {
     let (magnitude, least) = (program.absolute(x), program.float32(2f32.powi(-14)));
     let tiny = program.less(magnitude, least);
     program.choose(tiny, x, result)
 }
 
-/// e^x - 1.
-pub(super) fn exponential_less_1(program: &mut Program, dtype: DType, x: Value) -> Parts {
+/// Returns e^x - 1.
+pub(super) fn exponential_less_1(program: &mut Program, dtype: DType, x: Value) -> ValueParts {
     let bounded = held(program, x, (-30.0, 89.0), (0.0, 0.0));
-    // Half of it first: 2^k itself can be beyond the range.
+    // Half of it first, because 2^k itself can exceed the range.
     let (half, two) = (program.float32(0.5), program.float32(2.0));
     let (scale, fraction) = split_power(program, bounded, LOG2_E, -1);
     let series = polynomial(program, fraction, &POWER_LESS_1);
@@ -89,7 +91,7 @@ pub(super) fn exponential_less_1(program: &mut Program, dtype: DType, x: Value) 
     finished(program, dtype, x, result)
 }
 
-/// ln |Γ(x)|.
-pub(super) fn logarithm_of_gamma(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+/// Returns ln |Γ(x)|.
+pub(super) fn logarithm_of_gamma(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x]| functions::logarithm_of_gamma(dtype, x))
 }

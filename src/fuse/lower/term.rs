@@ -1,19 +1,19 @@
-//! Values with operators, in which formulas are written as one reads them.
+//! [`Term`], a value with operators, for formulas in ordinary notation.
 //!
-//! Each operator is one instruction, and numbers beside a [`Term`] are constants of its kind; so the text of a formula is
-//! also the count of its instructions.
+//! Each operator is one instruction, and numbers beside a [`Term`] are constants of its register kind. The
+//! text of a formula therefore also shows its instruction count.
 
 use std::cell::RefCell;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
 
-use super::super::instruction::{Instruction, Kind};
-use super::super::operation::Parts;
+use super::super::instruction::{Instruction, RegisterKind};
+use super::super::operation::ValueParts;
 use super::super::program::{Program, Value};
 use super::coefficients::Fit;
 use super::rounded;
 use crate::types::DType;
 
-/// A value of a program that is being written.
+/// A value of a program under construction.
 #[derive(Clone, Copy)]
 pub(super) struct Term<'p> {
     program: &'p RefCell<Program>,
@@ -43,7 +43,7 @@ impl<'p> Like<'p> for i64 {
     }
 }
 
-// These are not of a formula's type, so that they are compiled once for each number of values.
+// Not generic over the formula, so that they compile once for each number of values.
 
 fn terms<'p, const N: usize>(program: &'p RefCell<Program>, values: [Value; N]) -> [Term<'p>; N] {
     values.map(|value| Term { program, value })
@@ -53,11 +53,11 @@ fn values<const N: usize>(terms: [Term<'_>; N]) -> [Value; N] {
     terms.map(|term| term.value)
 }
 
-fn real_parts<const N: usize>(operands: &[Parts]) -> [Value; N] {
+fn real_parts<const N: usize>(operands: &[ValueParts]) -> [Value; N] {
     std::array::from_fn(|operand| operands[operand][0])
 }
 
-/// Runs a formula on values of a program.
+/// Applies a formula to values of a program.
 pub(super) fn formula<const N: usize, const M: usize>(
     program: &mut Program,
     values: [Value; N],
@@ -69,13 +69,14 @@ pub(super) fn formula<const N: usize, const M: usize>(
     results
 }
 
-/// As [`formula`], of the real operands of an operation on floats, with the result rounded to the dtype.
+/// Applies a formula to the real operands of an operation on floats, and rounds the result to the dtype; see
+/// [`formula`].
 pub(super) fn real<const N: usize>(
     program: &mut Program,
     dtype: DType,
-    operands: &[Parts],
+    operands: &[ValueParts],
     of: impl for<'p> FnOnce([Term<'p>; N]) -> Term<'p>,
-) -> Parts {
+) -> ValueParts {
     let [result] = formula(program, real_parts(operands), |terms| [of(terms)]);
     super::one(rounded(program, dtype, result))
 }
@@ -130,7 +131,7 @@ impl<'p> Shl<u32> for Term<'p> {
     }
 }
 
-/// Without regard to a sign.
+/// A logical shift.
 impl<'p> Shr<u32> for Term<'p> {
     type Output = Term<'p>;
 
@@ -160,24 +161,24 @@ macro_rules! of_two {
 }
 
 impl Fit {
-    /// The coefficients for terms of this kind.
+    /// Returns the coefficients for terms of this register kind.
     pub(super) fn of(&self, like: Term<'_>) -> &'static [f64] {
         if like.is_double() { self.double } else { self.single }
     }
 }
 
 impl<'p> Term<'p> {
-    /// What a function of the program makes of it.
+    /// Applies a function of the program to the term.
     pub(super) fn write(self, function: impl FnOnce(&mut Program) -> Value) -> Term<'p> {
         Term { program: self.program, value: function(&mut self.program.borrow_mut()) }
     }
 
-    /// What a function of the program and a value makes of it.
+    /// Applies a function of the program and another value to the term.
     pub(super) fn then(self, function: impl FnOnce(&mut Program, Value) -> Value) -> Term<'p> {
         self.write(|program| function(program, self.value))
     }
 
-    /// Another value of the same program.
+    /// Wraps another value of the same program.
     pub(super) fn beside(self, value: Value) -> Term<'p> {
         Term { value, ..self }
     }
@@ -186,49 +187,50 @@ impl<'p> Term<'p> {
     of_two! { minimum maximum equal less less_equal less_signed less_unsigned unordered shift_right_signed shift_left
     shift_right_unsigned divide_unsigned }
 
-    pub(super) fn kind(self) -> Kind {
+    pub(super) fn kind(self) -> RegisterKind {
         self.program.borrow().kind(self.value)
     }
 
     pub(super) fn is_double(self) -> bool {
-        self.kind() == Kind::Float64
+        self.kind() == RegisterKind::Float64
     }
 
-    /// An instruction on this and others.
+    /// Applies an instruction to this term and others.
     pub(super) fn apply(self, instruction: Instruction, others: &[Term<'p>]) -> Term<'p> {
         let mut operands = vec![self.value];
         operands.extend(others.iter().map(|other| other.value));
         self.write(|program| program.apply(instruction, &operands))
     }
 
-    /// A constant of its kind.
+    /// Returns a constant of the term's register kind.
     pub(super) fn constant(self, number: f64) -> Term<'p> {
         number.like(self)
     }
 
-    /// One constant beside f32, another beside f64.
+    /// Returns one constant beside f32 and another beside f64.
     pub(super) fn either(self, single: f64, double: f64) -> Term<'p> {
         self.constant(if self.is_double() { double } else { single })
     }
 
-    /// A constant of 32 bits.
+    /// Returns a constant of 32 bits.
     pub(super) fn bits32(self, bits: u32) -> Term<'p> {
         self.write(|program| program.bits32(bits))
     }
 
-    /// self · factor + summand, rounded once.
+    /// Returns self · factor + summand, rounded once.
     pub(super) fn fma(self, factor: impl Like<'p>, summand: impl Like<'p>) -> Term<'p> {
         let (factor, summand) = (factor.like(self).value, summand.like(self).value);
         self.write(|program| program.multiply_add(self.value, factor, summand))
     }
 
-    /// Of a truth value: `yes` where it holds, `no` elsewhere.
+    /// Selects `yes` if this truth value holds, otherwise `no`.
     pub(super) fn select(self, yes: Term<'p>, no: impl Like<'p>) -> Term<'p> {
         let no = no.like(yes).value;
         self.write(|program| program.choose(self.value, yes.value, no))
     }
 
-    /// Of a truth value: `usual`, but where it holds what the body gives; the body is run by those that need it.
+    /// Returns `usual`, or the results of a rare body if this truth value holds. Only elements that need the
+    /// body run it.
     pub(super) fn rarely<const N: usize>(
         self,
         usual: [Term<'p>; N],
@@ -254,31 +256,31 @@ impl<'p> Term<'p> {
         self.series(fit.of(self))
     }
 
-    /// The same of coefficients that are there.
+    /// Evaluates a polynomial whose coefficients are terms.
     pub(super) fn series(self, coefficients: &[f64]) -> Term<'p> {
         let mut terms = coefficients.iter().rev();
         let first = terms.next().map_or(0.0, |&last| last);
         terms.fold(self.constant(first), |sum, &coefficient| sum.fma(self, coefficient))
     }
 
-    /// Its magnitude with the sign of another.
+    /// Returns the magnitude with the sign of another term.
     pub(super) fn with_sign(self, sign: Term<'p>) -> Term<'p> {
         let low = if self.is_double() { i64::MAX } else { i64::from(i32::MAX) };
         ((self.bits_of() & low) | (sign.bits_of() & !low)).float_of()
     }
 
-    /// Negated where the other is negative.
+    /// Negates the term if the other is negative.
     pub(super) fn by_sign(self, sign: Term<'p>) -> Term<'p> {
         let high = if self.is_double() { i64::MIN } else { i64::from(i32::MIN) };
         (self.bits_of() ^ (sign.bits_of() & high)).float_of()
     }
 
-    /// Whether the sign bit is set.
+    /// Returns whether the sign bit is set.
     pub(super) fn is_negative(self) -> Term<'p> {
         self.bits_of().less_signed(0)
     }
 
-    /// The result, or this where it is NaN.
+    /// Returns the result, or this term if it is NaN.
     pub(super) fn unless_nan(self, result: Term<'p>) -> Term<'p> {
         self.is_nan().select(self, result)
     }

@@ -1,12 +1,14 @@
-//! Sine, cosine and tangent: an argument as quarter turns and a rest of at most π/4, and polynomials of the rest.
+//! Sine, cosine and tangent: reduction of the argument to quarter turns and a rest of at most π/4, and
+//! polynomials of the rest.
 //!
-//! Quarter turns are taken off by fused multiply-adds with π/2 in three pieces (W. J. Cody and W. Waite, "Software Manual for
-//! the Elementary Functions", 1980), which is exact enough to 2^17 (f32) and 2^30 (f64). Past that, rarely, the bits of 2/π
-//! that the argument reaches are multiplied as integers (M. Payne and R. Hanek, "Radian reduction for trigonometric
-//! functions", SIGNUM Newsletter 18, 1983), so that every argument has its own sine.
+//! Fused multiply-adds subtract quarter turns with π/2 as a sum of three numbers (W. J. Cody and W. Waite,
+//! "Software Manual for the Elementary Functions", 1980), which is accurate up to 2^17 (f32) and 2^30 (f64).
+//! Beyond that, a rare body multiplies the relevant bits of 2/π as integers (M. Payne and R. Hanek, "Radian
+//! reduction for trigonometric functions", SIGNUM Newsletter 18, 1983), so every argument has an accurate
+//! sine.
 
 use super::super::instruction::Instruction;
-use super::super::operation::Parts;
+use super::super::operation::ValueParts;
 use super::super::program::Program;
 use super::coefficients::{COSINE, SINE};
 use super::term::{Term, real};
@@ -15,7 +17,7 @@ use crate::types::DType;
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, PI};
 
-/// π/2 in pieces, each rounded towards 0, so that a zero keeps its sign.
+/// π/2 as a sum of three numbers, each rounded towards 0, so that a zero keeps its sign.
 const QUARTER_TURN_SINGLE: [f64; 3] = [1.570796251296997, 7.549789415861596e-8, 5.390302529957765e-15];
 const QUARTER_TURN_DOUBLE: [f64; 3] = [FRAC_PI_2, 6.123233995736765e-17, 1.0828566739219139e-32];
 
@@ -50,7 +52,7 @@ pub(super) struct Turns<'p> {
     pub(super) rest: Term<'p>,
 }
 
-/// The nearest integer to factor · x as a float and, in its low bits, as an integer of 32.
+/// Returns the nearest integer to factor · x as a float and, in its low bits, as a 32-bit integer.
 fn nearest<'p>(x: Term<'p>, factor: f64) -> (Term<'p>, Term<'p>) {
     // At this number a unit in the last place is 1.
     let anchor = x.either(1.5 * 2f64.powi(23), 1.5 * 2f64.powi(52));
@@ -64,10 +66,10 @@ pub(super) fn turns(x: Term<'_>) -> Turns<'_> {
     turns_by(x, if x.is_double() { &QUARTER_TURN_DOUBLE } else { &QUARTER_TURN_SINGLE })
 }
 
-/// The same with so many pieces of π/2.
-fn turns_by<'p>(x: Term<'p>, pieces: &[f64]) -> Turns<'p> {
+/// Reduces the angle with these terms of π/2.
+fn turns_by<'p>(x: Term<'p>, terms: &[f64]) -> Turns<'p> {
     let (count, quarters) = nearest(x, FRAC_2_PI);
-    let rest = pieces.iter().fold(x, |rest, &piece| (-count).fma(piece, rest));
+    let rest = terms.iter().fold(x, |rest, &piece| (-count).fma(piece, rest));
     let limit = x.either(2f64.powi(17), 2f64.powi(30));
     let is_large = !x.absolute().less_equal(limit);
     let [quarters, rest] = is_large.rarely([quarters, rest], || {
@@ -77,11 +79,11 @@ fn turns_by<'p>(x: Term<'p>, pieces: &[f64]) -> Turns<'p> {
     Turns { quarters, rest }
 }
 
-/// As [`turns`], of numbers from 2^17 on; NaN of those that are not finite.
+/// Reduces numbers from 2^17, like [`turns`]; NaN for numbers that are not finite.
 fn turns_of_large<'p>(x: Term<'p>) -> Turns<'p> {
     let double = x.is_double();
     let bits = x.absolute().bits_of();
-    // |x| is significand · 2^(exponent - bias), and the word in which the bits that matter begin is at exponent - offset.
+    // |x| is significand · 2^(exponent - bias), and the first word with relevant bits is at exponent - offset.
     let (significand, exponent, offset, words) = if double {
         let significand = (bits & ((1 << 52) - 1)) | 1 << 52;
         (significand, (bits >> 52).apply(Instruction::Truncate64, &[]), 1013, &TWO_OVER_PI[..])
@@ -91,7 +93,7 @@ fn turns_of_large<'p>(x: Term<'p>) -> Turns<'p> {
     };
     let position = exponent - offset;
     let (index, within) = (position >> 6, position & 63);
-    // The words from that one on, by a choice for each bit of the index.
+    // Selects the words from that one by a choice for each bit of the index.
     let wanted = if double { 4 } else { 3 };
     let mut words: Vec<Term<'p>> =
         words.iter().map(|&word| x.write(|program| program.bits64(word))).collect();
@@ -117,7 +119,8 @@ fn turns_of_large<'p>(x: Term<'p>) -> Turns<'p> {
     let fraction = product - (quarters << 62);
     let to_float = |fraction: Term<'p>| fraction.apply(Instruction::Signed64ToFloat64, &[]);
     let rest = if double {
-        // In two parts, the first of which is exact; so is their sum, and the product is with π/2 in two parts.
+        // As a sum of two numbers, of which the first is exact; the product is with π/2 as a sum of two
+        // numbers.
         let low = multiply(window[1]) + high(window[2]);
         let low = low.apply(Instruction::Unsigned64ToFloat64, &[]);
         let low = to_float(fraction & 1023).fma(2f64.powi(64), low);
@@ -132,20 +135,20 @@ fn turns_of_large<'p>(x: Term<'p>) -> Turns<'p> {
     };
     let quarters = quarters.apply(Instruction::Truncate64, &[]);
     let minus = quarters.bits32(0) - quarters;
-    // x · 0 is NaN where x is not finite.
+    // x · 0 is NaN if x is not finite.
     Turns { quarters: x.is_negative().select(minus, quarters), rest: rest.by_sign(x) + x * 0.0 }
 }
 
-/// Sine and cosine of an angle of at most π/4.
+/// Returns sine and cosine of an angle of at most π/4.
 fn of_rest(rest: Term<'_>) -> [Term<'_>; 2] {
     let square = rest * rest;
-    // The sum would make a -0 a 0.
+    // The sum would turn a -0 into a 0.
     let sine = (rest * square).fma(square.polynomial(&SINE), rest).with_sign(rest);
     let cosine = square.fma(square.polynomial(&COSINE), -0.5);
     [sine, square.fma(cosine, 1.0)]
 }
 
-/// The sine of an angle and so many quarter turns more.
+/// Returns the sine of an angle plus quarter turns.
 fn sine_of<'p>(quarters: Term<'p>, [sine, cosine]: [Term<'p>; 2]) -> Term<'p> {
     let odd = !(quarters & 1).equal(0);
     let sign = quarters >> 1;
@@ -166,9 +169,9 @@ fn of_turns(Turns { quarters, rest }: Turns<'_>) -> [Term<'_>; 2] {
     [sine_of(quarters, both), sine_of(quarters + 1, both)]
 }
 
-/// Sine and cosine of π x, which is exact in quarter turns.
+/// Returns sine and cosine of π x, which is exact in quarter turns.
 pub(super) fn sine_and_cosine_of_pi(x: Term<'_>) -> [Term<'_>; 2] {
-    // What is even is a whole turn, and keeps the integer small.
+    // Even numbers are whole turns; dropping them keeps the integer small.
     let x = x - (x * 0.5).round() * 2.0;
     let (count, quarters) = nearest(x, 2.0);
     let rest = (-count).fma(0.5, x) * PI;
@@ -182,23 +185,23 @@ pub(super) fn tangent_of(x: Term<'_>) -> Term<'_> {
     odd.select(-cosine, sine) / odd.select(sine, cosine)
 }
 
-/// Quarter turns of f16 and bf16, and sine and cosine of the rest.
+/// Returns the quarter turns of f16 and bf16, and sine and cosine of the rest.
 fn of_short<'p>(dtype: DType, x: Term<'p>) -> (Turns<'p>, [Term<'p>; 2]) {
-    // The third piece is below what these have.
-    let pieces = &QUARTER_TURN_SINGLE[..2];
+    // The third number of π/2 is below the precision of these dtypes.
+    let terms = &QUARTER_TURN_SINGLE[..2];
     let turns = if dtype == DType::F16 {
-        // None is large, and an infinity less an infinity is NaN.
+        // None is large, and an infinity minus an infinity is NaN.
         let (count, quarters) = nearest(x, FRAC_2_PI);
-        let rest = pieces.iter().fold(x, |rest, &piece| (-count).fma(piece, rest));
+        let rest = terms.iter().fold(x, |rest, &piece| (-count).fma(piece, rest));
         Turns { quarters, rest }
     } else {
-        turns_by(x, pieces)
+        turns_by(x, terms)
     };
     let both = short::functions::of_rest(turns.rest);
     (turns, both)
 }
 
-pub(crate) fn sine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn sine(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return real(program, dtype, operands, |[x]| {
             let (turns, both) = of_short(dtype, x);
@@ -208,7 +211,7 @@ pub(crate) fn sine(program: &mut Program, dtype: DType, operands: &[Parts]) -> P
     real(program, dtype, operands, |[x]| sine_and_cosine(x)[0])
 }
 
-pub(crate) fn cosine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn cosine(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return real(program, dtype, operands, |[x]| {
             let (turns, both) = of_short(dtype, x);
@@ -218,7 +221,7 @@ pub(crate) fn cosine(program: &mut Program, dtype: DType, operands: &[Parts]) ->
     real(program, dtype, operands, |[x]| sine_and_cosine(x)[1])
 }
 
-pub(crate) fn tangent(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(crate) fn tangent(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return real(program, dtype, operands, |[x]| {
             let (turns, both) = of_short(dtype, x);
@@ -228,8 +231,8 @@ pub(crate) fn tangent(program: &mut Program, dtype: DType, operands: &[Parts]) -
     real(program, dtype, operands, |[x]| tangent_of(x))
 }
 
-/// sin(π x) / (π x), 1 at 0.
-pub(crate) fn sinc(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+/// Returns sin(π x) / (π x), and 1 at 0.
+pub(crate) fn sinc(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::functions::sinc(program, dtype, operands);
     }
@@ -237,7 +240,7 @@ pub(crate) fn sinc(program: &mut Program, dtype: DType, operands: &[Parts]) -> P
         let [sine, _] = sine_and_cosine_of_pi(x);
         let quotient = sine / (x * PI);
         let quotient = x.equal(0.0).select(x.constant(1.0), quotient);
-        // Integers give a positive zero, whatever the signs of sine and divisor.
+        // Integers give a positive zero for any sign of sine and divisor.
         x.absolute().equal(f64::INFINITY).select(x.constant(0.0), quotient + 0.0)
     })
 }

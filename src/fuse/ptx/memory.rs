@@ -1,28 +1,28 @@
-//! Loads and stores: whole vectors where lanes are neighbours, single elements elsewhere; in tiles row by row.
+//! Loads and stores: vectors for adjacent lanes and single elements otherwise; in tiles row by row.
 
-use super::super::plan::{Class, Walk};
+use super::super::plan::{AccessPattern, Iteration};
 use super::super::program::parts;
-use super::index::Places;
+use super::index::Indexing;
 use super::{Name, Register, Writer, part_bytes, register_of};
 use crate::types::DType;
 
-/// Where an address leads.
+/// A PTX state space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::fuse) enum State {
+pub(in crate::fuse) enum StateSpace {
     Global,
     Shared,
 }
 
-impl State {
+impl StateSpace {
     fn name(self) -> &'static str {
         match self {
-            State::Global => "global",
-            State::Shared => "shared",
+            StateSpace::Global => "global",
+            StateSpace::Shared => "shared",
         }
     }
 }
 
-/// How many of `size` bytes one access takes, of `count`.
+/// Splits `count` items of `size` bytes into accesses, as (first, items).
 fn accesses(count: usize, size: usize) -> impl Iterator<Item = (usize, usize)> {
     let most = (16 / size).min(4).min(count.next_power_of_two());
     (0..count).step_by(most).map(move |first| (first, most.min(count - first)))
@@ -35,45 +35,45 @@ fn list(names: &[Name]) -> (String, String) {
     }
 }
 
-/// What a store of this lane, or row, begins with.
-fn guard(places: &Places, lane: usize) -> String {
-    match places.inside.get(lane) {
+/// Returns the predicate prefix of a store of this lane or row.
+fn guard(indexing: &Indexing, lane: usize) -> String {
+    match indexing.inside.get(lane) {
         Some(inside) if !inside.is_empty() => format!("@{inside} "),
         _ => String::new(),
     }
 }
 
 impl Writer<'_> {
-    /// An input's elements, by lane; one for all lanes where it is the same.
-    pub(super) fn load_operand(&mut self, places: &mut Places, operand: usize) -> Vec<[Name; 2]> {
+    /// Loads an input's elements, by lane, or a single element shared by all lanes.
+    pub(super) fn load_operand(&mut self, indexing: &mut Indexing, operand: usize) -> Vec<[Name; 2]> {
         let (dtype, lanes) = (self.dtypes[operand], self.key.lanes as usize);
-        match (self.key.classes[operand], self.key.walk) {
-            (Class::Constant, _) => {
-                let address = self.address(places, operand, 0);
-                vec![self.load(State::Global, dtype, &address)]
+        match (self.key.access_patterns[operand], self.key.iteration) {
+            (AccessPattern::Constant, _) => {
+                let address = self.address(indexing, operand, 0);
+                vec![self.load(StateSpace::Global, dtype, &address)]
             }
-            (_, Walk::Vectors) => self.load_neighbours(places, operand, 0),
-            (_, Walk::Tiles(_)) => {
+            (_, Iteration::Vectors) => self.load_neighbours(indexing, operand, 0),
+            (_, Iteration::Tiles(_)) => {
                 let mut elements = Vec::new();
-                for row in 0..places.inside.len() {
-                    let of_row = self.load_neighbours(places, operand, row);
-                    // One for all lanes is one for those of its row.
+                for row in 0..indexing.inside.len() {
+                    let of_row = self.load_neighbours(indexing, operand, row);
+                    // An element shared by all lanes is shared by the lanes of its row.
                     elements.extend((0..lanes).map(|lane| of_row[lane % of_row.len()].clone()));
                 }
                 elements
             }
-            (Class::Linear, Walk::Flat) => {
-                let address = self.address(places, operand, 0);
-                if places.full.is_empty() {
-                    return self.load_vector(State::Global, dtype, &address, lanes);
+            (AccessPattern::Linear, Iteration::Flat) => {
+                let address = self.address(indexing, operand, 0);
+                if indexing.full.is_empty() {
+                    return self.load_vector(StateSpace::Global, dtype, &address, lanes);
                 }
-                let (unique, full) = (self.unique(), places.full.clone());
+                let (unique, full) = (self.unique(), indexing.full.clone());
                 self.line(format!("@!{full} bra $cut_{unique};"));
-                let elements = self.load_vector(State::Global, dtype, &address, lanes);
+                let elements = self.load_vector(StateSpace::Global, dtype, &address, lanes);
                 self.line(format!("bra $loaded_{unique};\n$cut_{unique}:"));
                 for (lane, element) in elements.iter().enumerate() {
-                    let address = self.address(places, operand, lane);
-                    let single = self.load(State::Global, dtype, &address);
+                    let address = self.address(indexing, operand, lane);
+                    let single = self.load(StateSpace::Global, dtype, &address);
                     for part in 0..parts(dtype) {
                         let kind = match register_of(dtype) {
                             Register::Predicate => "pred",
@@ -89,31 +89,32 @@ impl Writer<'_> {
                 elements
             }
             _ => {
-                // All addresses, then all loads.
+                // All addresses precede all loads.
                 let addresses: Vec<Name> =
-                    (0..lanes).map(|lane| self.address(places, operand, lane)).collect();
-                addresses.iter().map(|address| self.load(State::Global, dtype, address)).collect()
+                    (0..lanes).map(|lane| self.address(indexing, operand, lane)).collect();
+                addresses.iter().map(|address| self.load(StateSpace::Global, dtype, address)).collect()
             }
         }
     }
 
-    /// The elements of a thread's lanes that have one set of coordinates, the `row`th; one where it is the same for all.
-    fn load_neighbours(&mut self, places: &mut Places, operand: usize, row: usize) -> Vec<[Name; 2]> {
+    /// Loads the elements of the lanes that share the coordinates of row `row`, or a single element shared by
+    /// all.
+    fn load_neighbours(&mut self, indexing: &mut Indexing, operand: usize, row: usize) -> Vec<[Name; 2]> {
         let (dtype, lanes) = (self.dtypes[operand], self.key.lanes as usize);
-        match self.key.classes[operand] {
-            Class::Staged(_) => return self.load_staged(places, operand, row),
-            Class::Row => {
-                let address = self.address(places, operand, row);
-                return vec![self.load(State::Global, dtype, &address)];
+        match self.key.access_patterns[operand] {
+            AccessPattern::Staged(_) => return self.load_staged(indexing, operand, row),
+            AccessPattern::Row => {
+                let address = self.address(indexing, operand, row);
+                return vec![self.load(StateSpace::Global, dtype, &address)];
             }
-            Class::Linear => {
-                let address = self.address(places, operand, row);
-                return self.load_vector(State::Global, dtype, &address, lanes);
+            AccessPattern::Linear => {
+                let address = self.address(indexing, operand, row);
+                return self.load_vector(StateSpace::Global, dtype, &address, lanes);
             }
             _ => {}
         }
-        let address = self.address(places, operand, row);
-        let stride = self.strides(places, operand)[0].clone();
+        let address = self.address(indexing, operand, row);
+        let stride = self.strides(indexing, operand)[0].clone();
         let mut elements = Vec::with_capacity(lanes);
         for lane in 0..lanes {
             let bytes = (lane * dtype.size()).to_string();
@@ -121,19 +122,20 @@ impl Writer<'_> {
                 0 => address.clone(),
                 _ => self.result(Register::Bits64, "mad.wide.s32", &[&stride, &bytes, &address]),
             };
-            elements.push(self.load(State::Global, dtype, &address));
+            elements.push(self.load(StateSpace::Global, dtype, &address));
         }
         elements
     }
 
-    /// One element, aligned to its parts.
-    pub(in crate::fuse) fn load(&mut self, state: State, dtype: DType, address: &str) -> [Name; 2] {
+    /// Loads one element, aligned to its parts.
+    pub(in crate::fuse) fn load(&mut self, state: StateSpace, dtype: DType, address: &str) -> [Name; 2] {
         let raw = self.load_raw(state, dtype, address);
         self.element(dtype, &raw)
     }
 
-    /// The registers of one element as memory has it, for [`element`](Self::element): nothing waits for them yet.
-    pub(in crate::fuse) fn load_raw(&mut self, state: State, dtype: DType, address: &str) -> Vec<Name> {
+    /// Loads the raw registers of one element for [`element`](Self::element), without an instruction that
+    /// waits for them.
+    pub(in crate::fuse) fn load_raw(&mut self, state: StateSpace, dtype: DType, address: &str) -> Vec<Name> {
         let memory = match dtype {
             DType::Bool | DType::U8 | DType::F8E4M3 | DType::F8E5M2 => "u8",
             DType::I8 => "s8",
@@ -159,13 +161,13 @@ impl Writer<'_> {
             .collect()
     }
 
-    /// An element of what [`load_raw`](Self::load_raw) gave.
+    /// Converts the result of [`load_raw`](Self::load_raw) to an element.
     pub(in crate::fuse) fn element(&mut self, dtype: DType, raw: &[Name]) -> [Name; 2] {
         let first = self.loaded_form(dtype, raw[0].clone());
         if parts(dtype) == 1 { [first.clone(), first] } else { [first, raw[1].clone()] }
     }
 
-    /// What a single element's register becomes.
+    /// Converts the raw register of a single element.
     fn loaded_form(&mut self, dtype: DType, name: Name) -> Name {
         match dtype {
             DType::Bool => self.result(Register::Predicate, "setp.ne.u32", &[&name, "0"]),
@@ -178,10 +180,10 @@ impl Writer<'_> {
         }
     }
 
-    /// Neighbours, aligned to their bytes, in accesses of at most 16.
+    /// Loads adjacent elements, aligned to their total size, in accesses of at most 16 bytes.
     pub(in crate::fuse) fn load_vector(
         &mut self,
-        state: State,
+        state: StateSpace,
         dtype: DType,
         address: &str,
         lanes: usize,
@@ -190,10 +192,11 @@ impl Writer<'_> {
         self.elements(dtype, &raw, lanes)
     }
 
-    /// The registers of neighbours as memory has them, for [`elements`](Self::elements): nothing waits for them yet.
+    /// Loads the raw registers of adjacent elements for [`elements`](Self::elements), without an instruction
+    /// that waits for them.
     pub(in crate::fuse) fn load_raw_vector(
         &mut self,
-        state: State,
+        state: StateSpace,
         dtype: DType,
         address: &str,
         lanes: usize,
@@ -202,7 +205,7 @@ impl Writer<'_> {
         if size >= 4 {
             let register = register_of(dtype);
             let memory = super::REGISTERS[register as usize].1;
-            return self.load_pieces(state, register, memory, address, lanes * parts(dtype), size);
+            return self.load_words(state, register, memory, address, lanes * parts(dtype), size);
         }
         if lanes == 1 {
             return self.load_raw(state, dtype, address);
@@ -213,11 +216,11 @@ impl Writer<'_> {
                 let mnemonic = format!("ld.{}.u16", state.name());
                 vec![self.result(Register::Bits32, &mnemonic, &[&format!("[{address}]")])]
             }
-            bytes => self.load_pieces(state, Register::Bits32, "b32", address, bytes / 4, 4),
+            bytes => self.load_words(state, Register::Bits32, "b32", address, bytes / 4, 4),
         }
     }
 
-    /// The elements of what [`load_raw_vector`](Self::load_raw_vector) gave.
+    /// Converts the result of [`load_raw_vector`](Self::load_raw_vector) to elements.
     pub(in crate::fuse) fn elements(&mut self, dtype: DType, raw: &[Name], lanes: usize) -> Vec<[Name; 2]> {
         let size = part_bytes(dtype);
         if size >= 4 {
@@ -233,7 +236,7 @@ impl Writer<'_> {
         let mut elements = Vec::with_capacity(lanes);
         for word in raw {
             if dtype == DType::F16 {
-                // Its halves as they are, which a conversion takes out of a register by itself.
+                // The conversion can read a half of a register, so the halves need no extraction.
                 let halves = [0; 2].map(|_| self.register(Register::Bits16));
                 self.line(format!("mov.b32 {{{}, {}}}, {word};", halves[0], halves[1]));
                 let both = halves.map(|half| self.loaded_form(dtype, half));
@@ -248,9 +251,9 @@ impl Writer<'_> {
         elements
     }
 
-    pub(super) fn load_pieces(
+    pub(super) fn load_words(
         &mut self,
-        state: State,
+        state: StateSpace,
         register: Register,
         memory: &str,
         address: &str,
@@ -266,7 +269,7 @@ impl Writer<'_> {
         names
     }
 
-    /// A narrow element out of a word, from this bit on.
+    /// Extracts a narrow element from a word at this bit.
     fn extract(&mut self, dtype: DType, word: &str, bit: usize) -> Name {
         let (signed, width) = (dtype.is_signed_integer(), (8 * dtype.size()).to_string());
         if dtype == DType::BF16 {
@@ -281,50 +284,56 @@ impl Writer<'_> {
         self.loaded_form(dtype, bits)
     }
 
-    /// Stores an output's elements; `rounds` where they are still to be rounded to the dtype.
+    /// Stores an output's elements. `rounds` means that the store rounds them to the dtype.
     pub(super) fn store_operand(
         &mut self,
-        places: &mut Places,
+        indexing: &mut Indexing,
         operand: usize,
         elements: &[[Name; 2]],
         rounds: bool,
     ) {
         let dtype = self.dtypes[operand];
-        if let Walk::Tiles(_) = self.key.walk {
+        if let Iteration::Tiles(_) = self.key.iteration {
             for (row, elements) in elements.chunks(self.key.lanes as usize).enumerate() {
-                let guard = guard(places, row);
-                let address = self.address(places, operand, row);
-                match self.key.classes[operand] {
-                    Class::Linear => self.store_vector(dtype, &guard, &address, elements, rounds),
-                    // A lane a row, as nothing else has outputs that are not in line.
+                let guard = guard(indexing, row);
+                let address = self.address(indexing, operand, row);
+                match self.key.access_patterns[operand] {
+                    AccessPattern::Linear => self.store_vector(dtype, &guard, &address, elements, rounds),
+                    // One lane a row: only such iterations have outputs that are not linear.
                     _ => self.store_single(dtype, &guard, &address, &elements[0], rounds),
                 }
             }
             return;
         }
-        let neighbours =
-            self.key.classes[operand] == Class::Linear && matches!(self.key.walk, Walk::Flat | Walk::Vectors);
+        let neighbours = self.key.access_patterns[operand] == AccessPattern::Linear
+            && matches!(self.key.iteration, Iteration::Flat | Iteration::Vectors);
         if neighbours {
-            let address = self.address(places, operand, 0);
-            if places.full.is_empty() {
+            let address = self.address(indexing, operand, 0);
+            if indexing.full.is_empty() {
                 return self.store_vector(dtype, "", &address, elements, rounds);
             }
-            let (unique, full) = (self.unique(), places.full.clone());
+            let (unique, full) = (self.unique(), indexing.full.clone());
             self.line(format!("@!{full} bra $cut_{unique};"));
             self.store_vector(dtype, "", &address, elements, rounds);
             self.line(format!("bra $stored_{unique};\n$cut_{unique}:"));
-            self.store_singles(places, operand, elements, rounds);
+            self.store_singles(indexing, operand, elements, rounds);
             self.line(format!("$stored_{unique}:"));
             return;
         }
-        self.store_singles(places, operand, elements, rounds);
+        self.store_singles(indexing, operand, elements, rounds);
     }
 
-    fn store_singles(&mut self, places: &mut Places, operand: usize, elements: &[[Name; 2]], rounds: bool) {
+    fn store_singles(
+        &mut self,
+        indexing: &mut Indexing,
+        operand: usize,
+        elements: &[[Name; 2]],
+        rounds: bool,
+    ) {
         let dtype = self.dtypes[operand];
         for (lane, element) in elements.iter().enumerate() {
-            let address = self.address(places, operand, lane);
-            self.store_single(dtype, &guard(places, lane), &address, element, rounds);
+            let address = self.address(indexing, operand, lane);
+            self.store_single(dtype, &guard(indexing, lane), &address, element, rounds);
         }
     }
 
@@ -344,7 +353,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A single element as memory has it, and the type of its store.
+    /// Converts an element to its form in memory, and returns the type of its store.
     fn stored_form(&mut self, dtype: DType, name: &str, rounds: bool) -> (&'static str, Name) {
         match dtype {
             DType::Bool => ("u8", self.result(Register::Bits32, "selp.b32", &["1", "0", name])),
@@ -403,7 +412,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Two elements of 16 bits in a word.
+    /// Packs two elements of 16 bits into a word.
     fn pack_pair(&mut self, dtype: DType, pair: &[[Name; 2]], rounds: bool) -> Name {
         let (low, high) = (pair[0][0].clone(), pair[pair.len() - 1][0].clone());
         match dtype {

@@ -1,31 +1,35 @@
-//! A kernel's text: PTX 8.0 for sm_60 and up, which every driver from 525 on assembles.
+//! The PTX writer. It emits PTX 8.0 for sm_60 and later, which every driver from 525 on assembles.
 //!
-//! One entry, `fused`: the operands' addresses in order, then one block with the scalars, sizes and strides. The text depends on the
-//! program and the key alone, never on a number or a size, because it is what the driver's cache of assembled kernels
-//! goes by. No arithmetic is left for the assembler to contract (`.rn`), and no hint is given: those measured only lost.
+//! The module has one entry, `fused`. Its parameters are the operands' addresses in order, followed by one
+//! block with the scalars, sizes and strides. The text depends only on the program and the kernel key, never
+//! on a number or a size, because the driver's cache of assembled kernels is keyed by text. All arithmetic
+//! has an explicit rounding mode (`.rn`), so the assembler contracts nothing. The text has no cache hints,
+//! which only lost in measurements.
 //!
-//! `index` writes which elements a thread takes and where they are, `tile` the same of tiles, `memory` the loads and
-//! stores, this file the instructions between them. What must stay true: a thread has loaded all that it reads before it stores, so that an
-//! output may be an input in the same layout; and nothing outside of the operands is touched.
+//! `index` emits the elements of a thread and their addresses, `tile` the same for tiles, `memory` the loads
+//! and stores, and this file the instructions between.
+//!
+//! Invariants: a thread loads all that it reads before it stores, so an output may be an input with the same
+//! layout. The kernel accesses nothing outside its operands.
 
 mod index;
 mod memory;
 mod tile;
 
-pub(in crate::fuse) use memory::State;
+pub(in crate::fuse) use memory::StateSpace;
 
 use std::ops::Range;
 
-use super::instruction::{Instruction, Kind};
-use super::plan::{Class, Key, Parameters, Walk};
+use super::instruction::{Instruction, RegisterKind};
+use super::plan::{AccessPattern, Iteration, KernelKey, ParameterLayout};
 use super::program::{Program, Step, Value, parts};
 use super::rare::Rare;
 use crate::types::DType;
 
-/// The name of the one kernel.
+/// The name of the kernel.
 pub(crate) const ENTRY: &str = "fused";
 
-/// Kinds of registers, and what their names begin with. Never names that a block of an instruction declares.
+/// The register types and their name prefixes. Instruction blocks declare no register with these prefixes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::fuse) enum Register {
     Predicate,
@@ -45,14 +49,14 @@ pub(in crate::fuse) const REGISTERS: [(Register, &str, &str); 6] = [
     (Register::Float64, "f64", "%g"),
 ];
 
-impl From<Kind> for Register {
-    fn from(kind: Kind) -> Register {
+impl From<RegisterKind> for Register {
+    fn from(kind: RegisterKind) -> Register {
         match kind {
-            Kind::Predicate => Register::Predicate,
-            Kind::Bits32 => Register::Bits32,
-            Kind::Bits64 => Register::Bits64,
-            Kind::Float32 => Register::Float32,
-            Kind::Float64 => Register::Float64,
+            RegisterKind::Predicate => Register::Predicate,
+            RegisterKind::Bits32 => Register::Bits32,
+            RegisterKind::Bits64 => Register::Bits64,
+            RegisterKind::Float32 => Register::Float32,
+            RegisterKind::Float64 => Register::Float64,
         }
     }
 }
@@ -65,27 +69,27 @@ pub(in crate::fuse) struct Writer<'a> {
     /// By operand, inputs before outputs.
     dtypes: &'a [DType],
     inputs: usize,
-    key: &'a Key,
-    parameters: Parameters,
+    key: &'a KernelKey,
+    parameters: ParameterLayout,
     pub(in crate::fuse) body: String,
     pub(in crate::fuse) counts: [usize; 6],
-    /// Suffixes that were given out.
+    /// The number of unique suffixes issued.
     unique: usize,
-    /// The operands' base addresses, and the coordinates' first numbers, where they are used.
+    /// The operands' base addresses and the coordinates' first numbers; empty for unused ones.
     bases: Vec<Name>,
 }
 
-/// What is known of the steps while they are written.
+/// Analysis and names of the steps during emission.
 struct Values {
     live: Vec<bool>,
     uniform: Vec<bool>,
-    /// For each step, how many neighbouring lanes have one value.
+    /// For each step, the number of adjacent lanes that share a value.
     groups: Vec<usize>,
-    /// For each input its elements' parts, by lane.
+    /// For each input, the parts of its elements, by lane.
     loaded: Vec<Vec<[Name; 2]>>,
-    /// For each coordinate its numbers, by lane.
+    /// For each coordinate, its numbers, by lane.
     numbers: Vec<Vec<Name>>,
-    /// For each step its result, by lane or group of lanes; one where it is the same for all.
+    /// For each step, the registers of its result, by lane or group of lanes, or a single one shared by all.
     names: Vec<Vec<Name>>,
 }
 
@@ -101,13 +105,13 @@ impl Values {
     }
 }
 
-/// The text of the kernel for a key.
+/// Returns the text of the kernel for a key.
 pub(crate) fn write(
     program: &Program,
     dtypes: &[DType],
     inputs: usize,
-    key: &Key,
-    parameters: Parameters,
+    key: &KernelKey,
+    parameters: ParameterLayout,
 ) -> String {
     let mut writer = Writer::new(program, dtypes, inputs, key, parameters);
     writer.kernel();
@@ -119,8 +123,8 @@ impl<'a> Writer<'a> {
         program: &'a Program,
         dtypes: &'a [DType],
         inputs: usize,
-        key: &'a Key,
-        parameters: Parameters,
+        key: &'a KernelKey,
+        parameters: ParameterLayout,
     ) -> Writer<'a> {
         Writer {
             program,
@@ -131,7 +135,7 @@ impl<'a> Writer<'a> {
             body: String::new(),
             counts: [0; 6],
             unique: 0,
-            bases: vec![Name::new(); key.classes.len()],
+            bases: vec![Name::new(); key.access_patterns.len()],
         }
     }
 }
@@ -149,7 +153,7 @@ impl Writer<'_> {
         format!("{prefix}{}", *count - 1)
     }
 
-    /// A new register with the result of `mnemonic` on these operands.
+    /// Emits `mnemonic` on these operands and returns its result register.
     pub(in crate::fuse) fn result(&mut self, register: Register, mnemonic: &str, operands: &[&str]) -> Name {
         let name = self.register(register);
         self.line(format!("{mnemonic} {name}, {};", operands.join(", ")));
@@ -161,18 +165,18 @@ impl Writer<'_> {
         self.unique
     }
 
-    /// The parameter of 32 bits at this place.
+    /// Emits a load of the 32-bit parameter at this offset.
     fn word(&mut self, at: usize) -> Name {
         self.result(Register::Bits32, "ld.param.u32", &[&format!("[block+{at}]")])
     }
 
-    /// The name of an operand's address, which says what the kernel does there.
+    /// Returns the name of an operand's address parameter, which states the access.
     fn parameter(&self, operand: usize) -> String {
         let access = if operand < self.inputs { "read" } else { "write" };
         format!("{ENTRY}_{access}_{operand}")
     }
 
-    /// The declarations of all registers.
+    /// Returns the declarations of all registers.
     pub(in crate::fuse) fn declarations(&self) -> String {
         REGISTERS
             .iter()
@@ -196,7 +200,7 @@ impl Writer<'_> {
         )
     }
 
-    /// The value that a store of this dtype takes, and whether the store itself rounds it.
+    /// Returns the value that a store of this dtype takes, and whether the store rounds it.
     fn stored(&self, dtype: DType, value: Value) -> (Value, bool) {
         match (dtype, self.program.steps[value.index()].0) {
             (DType::F16, Step::Apply(Instruction::RoundToHalf, operands)) => (operands[0], true),
@@ -216,7 +220,7 @@ impl Writer<'_> {
             .map(|(values, &dtype)| values.map(|value| self.stored(dtype, value)))
             .collect();
         let live = self.program.live(outputs.iter().flatten().map(|(value, _)| *value));
-        let used: Vec<bool> = (0..self.key.classes.len())
+        let used: Vec<bool> = (0..self.key.access_patterns.len())
             .map(|operand| {
                 (self.inputs..self.dtypes.len()).contains(&operand)
                     || self
@@ -234,27 +238,27 @@ impl Writer<'_> {
             };
             self.bases[operand] = self.result(Register::Bits64, "ld.param.u64", &[&place]);
         }
-        let mut places = self.places();
+        let mut indexing = self.indexing();
         let loaded: Vec<Vec<[Name; 2]>> = (0..self.inputs)
-            .map(|input| if self.used(input) { self.load_operand(&mut places, input) } else { Vec::new() })
+            .map(|input| if self.used(input) { self.load_operand(&mut indexing, input) } else { Vec::new() })
             .collect();
 
         let numbers: Vec<Vec<Name>> = (self.dtypes.len()..used.len())
-            .map(|operand| if used[operand] { self.numbers(&mut places, operand) } else { Vec::new() })
+            .map(|operand| if used[operand] { self.numbers(&mut indexing, operand) } else { Vec::new() })
             .collect();
 
-        let same = |operand: usize| match self.key.classes[operand] {
-            Class::Constant => true,
-            Class::Row => self.key.walk == Walk::Vectors,
+        let same = |operand: usize| match self.key.access_patterns[operand] {
+            AccessPattern::Constant => true,
+            AccessPattern::Row => self.key.iteration == Iteration::Vectors,
             _ => false,
         };
         let uniform = self.program.uniform(same);
         let (rows, _) = self.rows_of_tile();
         let lanes = (self.key.lanes * rows) as usize;
-        let neighbours = matches!(self.key.walk, Walk::Flat | Walk::Vectors);
-        // In line means here that a thread's elements are whole groups.
+        let neighbours = matches!(self.key.iteration, Iteration::Flat | Iteration::Vectors);
+        // A linear coordinate means here that a thread's elements are whole groups.
         let together = |(operand, count): (usize, usize)| {
-            if neighbours && self.key.classes[operand] == Class::Linear { count } else { 1 }
+            if neighbours && self.key.access_patterns[operand] == AccessPattern::Linear { count } else { 1 }
         };
         let groups = self.program.groups().into_iter().map(|group| group.map_or(1, together)).collect();
         let names = vec![Vec::new(); live.len()];
@@ -266,19 +270,19 @@ impl Writer<'_> {
             let elements: Vec<[Name; 2]> = (0..lanes)
                 .map(|lane| values.map(|(value, _)| of_program.name(value, lane).to_owned()))
                 .collect();
-            self.store_operand(&mut places, operand, &elements, values[0].1);
+            self.store_operand(&mut indexing, operand, &elements, values[0].1);
         }
-        self.next_rows(&places);
+        self.next_rows(&indexing);
         self.line("$exit:");
         self.line("ret;");
     }
 
-    /// Whether the program needs an operand.
+    /// Returns whether the program reads an operand.
     fn used(&self, operand: usize) -> bool {
         !self.bases[operand].is_empty()
     }
 
-    /// The word that the lowest bits of a number choose.
+    /// Selects the word with the index in the lowest bits of a number.
     fn pick(&mut self, number: &str, mut words: Vec<Name>) -> Name {
         let number = self.result(Register::Bits32, "cvt.u32.u64", &[number]);
         let mut bit = 1;
@@ -295,7 +299,7 @@ impl Writer<'_> {
         words.pop().unwrap_or_default()
     }
 
-    /// Writes steps for some lanes.
+    /// Emits steps for some lanes.
     fn steps(&mut self, values: &mut Values, range: Range<usize>, lanes: Range<usize>) {
         let program = self.program;
         let first_coordinate = self.dtypes.len();
@@ -326,13 +330,13 @@ impl Writer<'_> {
                     }
                     Step::Coordinate { operand } => values.number(coordinate(operand), lane),
                     Step::Group { operand, count } => {
-                        let places = count.trailing_zeros().to_string();
+                        let shift = count.trailing_zeros().to_string();
                         let number = values.number(coordinate(operand), lane);
-                        self.result(Register::Bits64, "shr.u64", &[&number, &places])
+                        self.result(Register::Bits64, "shr.u64", &[&number, &shift])
                     }
                     Step::Pick { operand, count, words } => {
                         let words = &words[..count as usize];
-                        // Lanes that have one group's value are the whole group, in its order.
+                        // Lanes that share a group's value are the whole group, in order.
                         if values.groups[words[0].index()] > 1 {
                             values.name(words[lane % words.len()], lane).to_owned()
                         } else {
@@ -347,7 +351,7 @@ impl Writer<'_> {
                         let operands = operands.map(|operand| values.name(operand, lane).to_owned());
                         self.apply(instruction, &operands)
                     }
-                    // Written with their body.
+                    // Emitted with their body.
                     Step::Rare(_) | Step::Result { .. } => break,
                 };
                 values.names[index].push(name);
@@ -356,8 +360,9 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes a body that few elements need. The results have the usual values first; a thread of which no element needs the
-    /// body jumps over all lanes' copies of it, and where one does, over the others'.
+    /// Emits a rare body. The results start with the main path's values. A thread without an element that
+    /// needs the body branches around the copies of all lanes; other threads branch around the copies of
+    /// single lanes.
     fn rare(&mut self, values: &mut Values, rare: &Rare, lanes: Range<usize>) {
         let same = |index: usize| values.uniform[index] || !values.live[index];
         let whole = rare.body.start - 1..rare.result_steps().end;
@@ -397,18 +402,18 @@ impl Writer<'_> {
         self.line(format!("$usual_{all}:"));
     }
 
-    /// A scalar out of the block of parameters.
-    pub(in crate::fuse) fn scalar(&mut self, index: u32, part: u32, kind: Kind) -> Name {
+    /// Emits a load of a scalar from the parameter block.
+    pub(in crate::fuse) fn scalar(&mut self, index: u32, part: u32, kind: RegisterKind) -> Name {
         let place = format!("[block+{}]", self.parameters.scalar(index, part));
         match kind {
-            Kind::Predicate => {
+            RegisterKind::Predicate => {
                 let word = self.result(Register::Bits32, "ld.param.u32", &[&place]);
                 self.result(Register::Predicate, "setp.ne.u32", &[&word, "0"])
             }
-            Kind::Bits32 => self.result(Register::Bits32, "ld.param.u32", &[&place]),
-            Kind::Bits64 => self.result(Register::Bits64, "ld.param.u64", &[&place]),
-            Kind::Float32 => self.result(Register::Float32, "ld.param.f32", &[&place]),
-            Kind::Float64 => self.result(Register::Float64, "ld.param.f64", &[&place]),
+            RegisterKind::Bits32 => self.result(Register::Bits32, "ld.param.u32", &[&place]),
+            RegisterKind::Bits64 => self.result(Register::Bits64, "ld.param.u64", &[&place]),
+            RegisterKind::Float32 => self.result(Register::Float32, "ld.param.f32", &[&place]),
+            RegisterKind::Float64 => self.result(Register::Float64, "ld.param.f64", &[&place]),
         }
     }
 
@@ -433,32 +438,33 @@ impl Writer<'_> {
     }
 }
 
-pub(in crate::fuse) fn move_of(kind: Kind) -> &'static str {
+pub(in crate::fuse) fn move_of(kind: RegisterKind) -> &'static str {
     match kind {
-        Kind::Predicate => "mov.pred",
-        Kind::Bits32 => "mov.b32",
-        Kind::Bits64 => "mov.b64",
-        Kind::Float32 => "mov.f32",
-        Kind::Float64 => "mov.f64",
+        RegisterKind::Predicate => "mov.pred",
+        RegisterKind::Bits32 => "mov.b32",
+        RegisterKind::Bits64 => "mov.b64",
+        RegisterKind::Float32 => "mov.f32",
+        RegisterKind::Float64 => "mov.f64",
     }
 }
 
-/// A constant, by its bits: floats exactly, integers as signed ones, as which PTX takes all of them.
-pub(in crate::fuse) fn immediate(bits: u64, kind: Kind) -> Name {
+/// Returns a constant as an immediate: floats by their bits, integers as signed numbers, which PTX accepts
+/// for all types.
+pub(in crate::fuse) fn immediate(bits: u64, kind: RegisterKind) -> Name {
     match kind {
-        Kind::Predicate | Kind::Bits32 => (bits as u32 as i32).to_string(),
-        Kind::Bits64 => (bits as i64).to_string(),
-        Kind::Float32 => format!("0f{:08X}", bits as u32),
-        Kind::Float64 => format!("0d{bits:016X}"),
+        RegisterKind::Predicate | RegisterKind::Bits32 => (bits as u32 as i32).to_string(),
+        RegisterKind::Bits64 => (bits as i64).to_string(),
+        RegisterKind::Float32 => format!("0f{:08X}", bits as u32),
+        RegisterKind::Float64 => format!("0d{bits:016X}"),
     }
 }
 
-/// The registers of one part of an element of this dtype.
+/// Returns the register type of a part of an element.
 pub(in crate::fuse) fn register_of(dtype: DType) -> Register {
     super::program::kind_of(dtype).into()
 }
 
-/// The bytes of a part.
+/// Returns the bytes of a part.
 pub(in crate::fuse) fn part_bytes(dtype: DType) -> usize {
     dtype.size() / parts(dtype)
 }

@@ -1,57 +1,59 @@
-//! Tiles through shared memory: what a block reads along the inputs and writes along the output.
+//! Transposition of tiles through shared memory.
 //!
-//! All loads from memory stand before the first store to shared memory, so that they are under way together. Past the
-//! edges of the space they read the last element again, and so need no guard. What must stay true: the block has read
-//! all of its tile when any of its threads stores, so that an output may be an input in the same layout.
+//! All global loads precede the first store to shared memory, so that they are in flight together. Loads past
+//! the edges of the space repeat the last element and need no guard.
+//!
+//! Invariant: the block has read its whole tile before any of its threads stores, so an output may be an
+//! input with the same layout.
 
-use super::super::plan::{BLOCK, Class, Walk};
+use super::super::plan::{AccessPattern, BLOCK, Iteration};
 use super::super::program::parts;
 use super::super::tile::{Access, Tile, chunk, rows_together};
-use super::index::Places;
-use super::memory::State;
+use super::index::Indexing;
+use super::memory::StateSpace;
 use super::{Name, Register, Writer};
 
-/// The shared memory of a block.
+/// The name of the block's shared memory.
 const SHARED: &str = "staged";
-/// Instructions of rows that are written one behind the other; what is more is a loop.
-const MOST_UNROLLED: usize = 320;
+/// The instruction count up to which rows are unrolled; more rows become a loop.
+const MAXIMUM_UNROLLED: usize = 320;
 
-/// The rows of the output that a thread takes of a tile.
+/// The rows of a tile that a thread computes.
 pub(super) struct Rows {
     /// The thread's first column within the tile.
     pub(super) column: Name,
-    /// By row of an iteration, the row within the tile.
+    /// For each row of an iteration, the row within the tile.
     pub(super) rows: Vec<Name>,
 }
 
-/// Elements of a staged input as they came from memory, with where they go.
+/// The loaded elements of a staged input and their positions in the tile.
 struct Loaded {
     operand: usize,
     access: Access,
-    /// Column and row in the tile of each part.
-    pieces: Vec<(Name, Vec<Name>)>,
+    /// Each access: its column in the tile and its registers.
+    accesses: Vec<(Name, Vec<Name>)>,
     row: Name,
 }
 
 impl Writer<'_> {
-    /// How many rows of a tile a thread takes at once, and how many times.
+    /// Returns the rows of a tile that a thread computes in an iteration, and the number of iterations.
     pub(super) fn rows_of_tile(&self) -> (u32, u32) {
-        let Walk::Tiles(tile) = self.key.walk else { return (1, 1) };
+        let Iteration::Tiles(tile) = self.key.iteration else { return (1, 1) };
         let passes = tile.width * tile.height / BLOCK / self.key.lanes;
         let lanes = self.program.steps.len() * self.key.lanes as usize;
         let mut at_once = passes;
-        while at_once > 1 && lanes * at_once as usize > MOST_UNROLLED {
+        while at_once > 1 && lanes * at_once as usize > MAXIMUM_UNROLLED {
             at_once /= 2;
         }
         (at_once, passes / at_once)
     }
 
-    /// The inputs that come through shared memory, and where each begins there.
+    /// Returns the inputs in shared memory, with their access and offset.
     fn staged(&self, tile: Tile) -> Vec<(usize, Access, usize)> {
         let mut next = 0;
         let mut staged = Vec::new();
-        for (operand, class) in self.key.classes.iter().enumerate() {
-            if let Class::Staged(access) = *class {
+        for (operand, class) in self.key.access_patterns.iter().enumerate() {
+            if let AccessPattern::Staged(access) = *class {
                 staged.push((operand, access, next));
                 next += tile.bytes(self.dtypes[operand].size());
             }
@@ -67,7 +69,7 @@ impl Writer<'_> {
         if number == 0 { name.to_owned() } else { self.of("add.u32", &[name, &number.to_string()]) }
     }
 
-    /// `name · factor`, a power of two.
+    /// Emits `name · factor` for a power of two.
     fn times(&mut self, name: &str, factor: u32) -> Name {
         match factor {
             1 => name.to_owned(),
@@ -75,26 +77,26 @@ impl Writer<'_> {
         }
     }
 
-    /// Remainder and quotient by a power of two.
-    fn part(&mut self, name: &str, size: u32) -> (Name, Name) {
+    /// Emits remainder and quotient by a power of two.
+    fn divide_by_power(&mut self, name: &str, size: u32) -> (Name, Name) {
         let remainder = self.of("and.b32", &[name, &(size - 1).to_string()]);
         (remainder, self.of("shr.u32", &[name, &size.trailing_zeros().to_string()]))
     }
 
-    /// Which elements the thread takes, behind what brings its block's tile into shared memory.
-    pub(super) fn tiles(&mut self, places: &mut Places, block: &str, thread: &str, tile: Tile) {
+    /// Stages the block's tile and computes the elements of the thread.
+    pub(super) fn tiles(&mut self, indexing: &mut Indexing, block: &str, thread: &str, tile: Tile) {
         let rank = self.key.rank;
-        let (rest, across) = self.divide(places, block, rank);
-        let (planes, down) = self.divide(places, &rest, rank + 1);
+        let (rest, across) = self.divide(indexing, block, rank);
+        let (planes, down) = self.divide(indexing, &rest, rank + 1);
         let origin = [self.times(&across, tile.width), self.times(&down, tile.height)];
-        let outer = if rank > 2 { self.decode(places, &planes, 2, rank) } else { Vec::new() };
-        self.stage(places, thread, tile, &origin, &outer);
+        let outer = if rank > 2 { self.decode(indexing, &planes, 2, rank) } else { Vec::new() };
+        self.stage(indexing, thread, tile, &origin, &outer);
 
         let lanes = self.key.lanes;
-        let (column, row) = self.part(thread, tile.width / lanes);
+        let (column, row) = self.divide_by_power(thread, tile.width / lanes);
         let column = self.times(&column, lanes);
         let first = self.of("add.u32", &[&origin[0], &column]);
-        let (width, height) = (self.size(places, 0), self.size(places, 1));
+        let (width, height) = (self.size(indexing, 0), self.size(indexing, 1));
         self.exit_unless_below(&first, &width);
         let last = self.of("sub.u32", &[&height, "1"]);
         let (at_once, times) = self.rows_of_tile();
@@ -108,30 +110,37 @@ impl Writer<'_> {
             let wanted = self.of("add.u32", &[&origin[1], row]);
             let held = if index == 0 {
                 self.exit_unless_below(&wanted, &height);
-                places.inside.push(Name::new());
+                indexing.inside.push(Name::new());
                 wanted
             } else {
-                places.inside.push(self.result(Register::Predicate, "setp.lt.u32", &[&wanted, &height]));
+                indexing.inside.push(self.result(Register::Predicate, "setp.lt.u32", &[&wanted, &height]));
                 self.of("min.u32", &[&wanted, &last])
             };
             let mut coordinates = vec![first.clone(), held];
             coordinates.extend_from_slice(&outer);
-            places.coordinates.push(Some(coordinates));
+            indexing.coordinates.push(Some(coordinates));
         }
-        places.rows = Some(Rows { column, rows });
-        places.next = (times > 1).then(|| (row, at_once * step, tile.height));
+        indexing.rows = Some(Rows { column, rows });
+        indexing.next = (times > 1).then(|| (row, at_once * step, tile.height));
     }
 
-    /// The end of an iteration over rows.
-    pub(super) fn next_rows(&mut self, places: &Places) {
-        let Some((row, step, height)) = &places.next else { return };
+    /// Ends an iteration over rows.
+    pub(super) fn next_rows(&mut self, indexing: &Indexing) {
+        let Some((row, step, height)) = &indexing.next else { return };
         self.line(format!("add.u32 {row}, {row}, {step};"));
         let more = self.result(Register::Predicate, "setp.lt.u32", &[row, &height.to_string()]);
         self.line(format!("@{more} bra $rows;"));
     }
 
-    /// Brings the staged inputs' tiles into shared memory.
-    fn stage(&mut self, places: &mut Places, thread: &str, tile: Tile, origin: &[Name; 2], outer: &[Name]) {
+    /// Copies the tiles of the staged inputs to shared memory.
+    fn stage(
+        &mut self,
+        indexing: &mut Indexing,
+        thread: &str,
+        tile: Tile,
+        origin: &[Name; 2],
+        outer: &[Name],
+    ) {
         let staged: Vec<_> =
             self.staged(tile).into_iter().filter(|(operand, ..)| self.used(*operand)).collect();
         let bytes = self
@@ -142,8 +151,8 @@ impl Writer<'_> {
         let mut loaded = Vec::with_capacity(staged.len());
         for &(operand, access, _) in &staged {
             loaded.push(match access {
-                Access::Chunks => self.load_chunks(places, thread, tile, operand, origin, outer),
-                Access::Singly => self.load_singly(places, thread, tile, operand, origin, outer),
+                Access::Chunks => self.load_chunks(indexing, thread, tile, operand, origin, outer),
+                Access::Singly => self.load_single(indexing, thread, tile, operand, origin, outer),
             });
         }
         for (loaded, &(.., start)) in loaded.iter().zip(&staged) {
@@ -152,30 +161,36 @@ impl Writer<'_> {
         self.line("bar.sync 0;");
     }
 
-    /// The address of an element of a staged input, by its coordinates in the space, held within it.
-    fn staged_address(&mut self, places: &mut Places, operand: usize, column: &str, of_row: &str) -> Name {
-        let width = self.size(places, 0);
+    /// Emits the address of a staged input's element, with its column clamped to the space.
+    fn staged_address(
+        &mut self,
+        indexing: &mut Indexing,
+        operand: usize,
+        column: &str,
+        of_row: &str,
+    ) -> Name {
+        let width = self.size(indexing, 0);
         let last = self.of("sub.u32", &[&width, "1"]);
         let column = self.of("min.u32", &[column, &last]);
-        let stride = self.strides(places, operand)[0].clone();
+        let stride = self.strides(indexing, operand)[0].clone();
         let offset = self.of("mad.lo.u32", &[&column, &stride, of_row]);
         let (bytes, base) = (self.dtypes[operand].size().to_string(), self.bases[operand].clone());
         self.result(Register::Bits64, "mad.wide.s32", &[&offset, &bytes, &base])
     }
 
-    /// The offset of a row of a staged input, and of the outer dimensions.
+    /// Emits the offset of a row of a staged input, including the outer dimensions.
     fn row_offset(
         &mut self,
-        places: &mut Places,
+        indexing: &mut Indexing,
         operand: usize,
         row: &str,
         last: u32,
         outer: &[Name],
     ) -> Name {
-        let height = self.size(places, 1);
+        let height = self.size(indexing, 1);
         let last = self.of("sub.u32", &[&height, &last.to_string()]);
         let row = self.of("min.u32", &[row, &last]);
-        let strides = self.strides(places, operand);
+        let strides = self.strides(indexing, operand);
         let mut offset = self.of("mul.lo.u32", &[&row, &strides[1]]);
         for (coordinate, stride) in outer.iter().zip(&strides[2..]) {
             offset = self.of("mad.lo.u32", &[coordinate, stride, &offset]);
@@ -183,10 +198,10 @@ impl Writer<'_> {
         offset
     }
 
-    /// 16 bytes an access: of a warp eight lanes are neighbours along the input, which makes 128 bytes.
+    /// Loads 16 bytes an access. Eight lanes of a warp are adjacent along the input, which gives 128 bytes.
     fn load_chunks(
         &mut self,
-        places: &mut Places,
+        indexing: &mut Indexing,
         thread: &str,
         tile: Tile,
         operand: usize,
@@ -195,40 +210,47 @@ impl Writer<'_> {
     ) -> Loaded {
         let bytes = self.dtypes[operand].size();
         let (chunk, together) = (chunk(bytes), rows_together(bytes));
-        let (lane, warp) = self.part(thread, 32);
-        let (along, across) = self.part(&lane, 8);
-        let pieces_along = tile.height / (8 * chunk);
-        let (warp_along, warp_across) = self.part(&warp, pieces_along);
+        let (lane, warp) = self.divide_by_power(thread, 32);
+        let (along, across) = self.divide_by_power(&lane, 8);
+        let warps_along = tile.height / (8 * chunk);
+        let (warp_along, warp_across) = self.divide_by_power(&warp, warps_along);
         let row = self.of("mad.lo.u32", &[&warp_along, "8", &along]);
         let row = self.times(&row, chunk);
         let column = self.of("mad.lo.u32", &[&warp_across, "4", &across]);
         let column = self.times(&column, together);
         let wanted = self.of("add.u32", &[&origin[1], &row]);
-        let of_row = self.row_offset(places, operand, &wanted, chunk, outer);
-        let step = BLOCK / 32 / pieces_along * 4 * together;
-        let mut pieces = Vec::new();
+        let of_row = self.row_offset(indexing, operand, &wanted, chunk, outer);
+        let step = BLOCK / 32 / warps_along * 4 * together;
+        let mut accesses = Vec::new();
         for first in (0..tile.width).step_by(step as usize) {
             let column = self.plus(&column, first);
             let mut names = Vec::new();
             for row in 0..together {
                 let column = self.plus(&column, row);
                 let wanted = self.of("add.u32", &[&origin[0], &column]);
-                let address = self.staged_address(places, operand, &wanted, &of_row);
+                let address = self.staged_address(indexing, operand, &wanted, &of_row);
                 let (register, kind, count) = match bytes {
                     8 | 16 => (Register::Bits64, "b64", 2),
                     _ => (Register::Bits32, "b32", 4),
                 };
-                names.extend(self.load_pieces(State::Global, register, kind, &address, count, 16 / count));
+                names.extend(self.load_words(
+                    StateSpace::Global,
+                    register,
+                    kind,
+                    &address,
+                    count,
+                    16 / count,
+                ));
             }
-            pieces.push((column, names));
+            accesses.push((column, names));
         }
-        Loaded { operand, access: Access::Chunks, pieces, row }
+        Loaded { operand, access: Access::Chunks, accesses, row }
     }
 
-    /// An element an access: neighbouring threads are neighbours along the input.
-    fn load_singly(
+    /// Loads an element an access. Adjacent threads are adjacent along the input.
+    fn load_single(
         &mut self,
-        places: &mut Places,
+        indexing: &mut Indexing,
         thread: &str,
         tile: Tile,
         operand: usize,
@@ -236,14 +258,14 @@ impl Writer<'_> {
         outer: &[Name],
     ) -> Loaded {
         let dtype = self.dtypes[operand];
-        let (row, column) = self.part(thread, tile.height);
+        let (row, column) = self.divide_by_power(thread, tile.height);
         let wanted = self.of("add.u32", &[&origin[1], &row]);
-        let of_row = self.row_offset(places, operand, &wanted, 1, outer);
-        let mut pieces = Vec::new();
+        let of_row = self.row_offset(indexing, operand, &wanted, 1, outer);
+        let mut accesses = Vec::new();
         for first in (0..tile.width).step_by((BLOCK / tile.height) as usize) {
             let column = self.plus(&column, first);
             let wanted = self.of("add.u32", &[&origin[0], &column]);
-            let address = self.staged_address(places, operand, &wanted, &of_row);
+            let address = self.staged_address(indexing, operand, &wanted, &of_row);
             let (register, kind) = single(dtype.size() / parts(dtype));
             let part = dtype.size() / parts(dtype);
             let names = (0..parts(dtype))
@@ -252,23 +274,23 @@ impl Writer<'_> {
                     self.result(register, &format!("ld.global.{kind}"), &[&place])
                 })
                 .collect();
-            pieces.push((column, names));
+            accesses.push((column, names));
         }
-        Loaded { operand, access: Access::Singly, pieces, row }
+        Loaded { operand, access: Access::Singly, accesses, row }
     }
 
-    /// The bits that row `row` of the tile turns around in a column's place.
-    fn swizzled(&mut self, tile: Tile, operand: usize, access: Access, row: &str) -> Name {
+    /// Emits the swizzle of row `row`: the bits by which it permutes a column's offset.
+    fn swizzle_bits(&mut self, tile: Tile, operand: usize, access: Access, row: &str) -> Name {
         let (shift, mask) = tile.swizzle(self.dtypes[operand].size(), access);
-        let turn = match shift {
+        let swizzle = match shift {
             0 => row.to_owned(),
             _ => self.of("shr.u32", &[row, &shift.to_string()]),
         };
-        let turn = self.of("and.b32", &[&turn, &mask.to_string()]);
-        self.times(&turn, 16)
+        let swizzle = self.of("and.b32", &[&swizzle, &mask.to_string()]);
+        self.times(&swizzle, 16)
     }
 
-    /// Where the first element of a row lies in shared memory.
+    /// Emits the shared memory address of a row.
     fn shared_row(&mut self, tile: Tile, operand: usize, start: usize, row: &str) -> Name {
         let pitch = tile.width * self.dtypes[operand].size() as u32;
         let base = self.of("mov.u32", &[SHARED]);
@@ -276,10 +298,10 @@ impl Writer<'_> {
         self.of("mad.lo.u32", &[row, &pitch.to_string(), &base])
     }
 
-    /// Where a column lies in a row.
-    fn shared_column(&mut self, operand: usize, column: &str, turn: &str) -> Name {
-        let place = self.times(column, self.dtypes[operand].size() as u32);
-        self.of("xor.b32", &[&place, turn])
+    /// Emits the offset of a column in a row.
+    fn shared_column(&mut self, operand: usize, column: &str, swizzle: &str) -> Name {
+        let offset = self.times(column, self.dtypes[operand].size() as u32);
+        self.of("xor.b32", &[&offset, swizzle])
     }
 
     fn store_tile(&mut self, tile: Tile, loaded: &Loaded, start: usize) {
@@ -287,10 +309,10 @@ impl Writer<'_> {
         let dtype = self.dtypes[operand];
         let bytes = dtype.size();
         let pitch = tile.width as usize * bytes;
-        let turn = self.swizzled(tile, operand, loaded.access, &loaded.row);
+        let swizzle = self.swizzle_bits(tile, operand, loaded.access, &loaded.row);
         let row = self.shared_row(tile, operand, start, &loaded.row);
-        for (column, names) in &loaded.pieces {
-            let column = self.shared_column(operand, column, &turn);
+        for (column, names) in &loaded.accesses {
+            let column = self.shared_column(operand, column, &swizzle);
             let address = self.of("add.u32", &[&row, &column]);
             if loaded.access == Access::Singly {
                 let (_, kind) = single(bytes / parts(dtype));
@@ -305,16 +327,17 @@ impl Writer<'_> {
                 continue;
             }
             let kind = if bytes == 8 { "b64" } else { "b32" };
-            for (index, word) in self.turned(bytes, names).into_iter().enumerate() {
+            for (index, word) in self.transposed(bytes, names).into_iter().enumerate() {
                 self.line(format!("st.shared.{kind} [{address}+{}], {word};", index * pitch));
             }
         }
     }
 
-    /// By row of the tile the words, each of one or several columns, of columns of narrow elements.
-    fn turned(&mut self, bytes: usize, names: &[Name]) -> Vec<Name> {
+    /// Transposes narrow elements: from words of columns to words of rows, each with one or several columns.
+    fn transposed(&mut self, bytes: usize, names: &[Name]) -> Vec<Name> {
         let mut select = |left: &str, right: &str, how: &str| self.of("prmt.b32", &[left, right, how]);
-        // Selectors as decimals: 0x5410 and 0x7632 take lower and upper halves, 0x5140 and 0x7362 alternate bytes.
+        // Selectors in decimal: 0x5410 and 0x7632 take lower and upper halves, 0x5140 and 0x7362 alternate
+        // bytes.
         let (low, high, first, second) = ("21520", "30258", "20800", "29538");
         let mut words = Vec::new();
         match (bytes, names) {
@@ -339,10 +362,10 @@ impl Writer<'_> {
         words
     }
 
-    /// The elements of a staged input in the thread's columns of one of its rows.
-    pub(super) fn load_staged(&mut self, places: &Places, operand: usize, row: usize) -> Vec<[Name; 2]> {
-        let (Walk::Tiles(tile), Class::Staged(access), Some(rows)) =
-            (self.key.walk, self.key.classes[operand], &places.rows)
+    /// Loads the elements of a staged input in the thread's columns of one of its rows.
+    pub(super) fn load_staged(&mut self, indexing: &Indexing, operand: usize, row: usize) -> Vec<[Name; 2]> {
+        let (Iteration::Tiles(tile), AccessPattern::Staged(access), Some(rows)) =
+            (self.key.iteration, self.key.access_patterns[operand], &indexing.rows)
         else {
             return Vec::new();
         };
@@ -350,25 +373,25 @@ impl Writer<'_> {
         let start = found.map_or(0, |(_, _, start)| start);
         let (dtype, lanes) = (self.dtypes[operand], self.key.lanes as usize);
         let (row, column) = (rows.rows[row].clone(), rows.column.clone());
-        let turn = self.swizzled(tile, operand, access, &row);
+        let swizzle = self.swizzle_bits(tile, operand, access, &row);
         let base = self.shared_row(tile, operand, start, &row);
-        let column = self.shared_column(operand, &column, &turn);
+        let column = self.shared_column(operand, &column, &swizzle);
         let address = self.of("add.u32", &[&base, &column]);
         let at_once = (16 / dtype.size()).min(lanes);
         let mut elements = Vec::with_capacity(lanes);
-        for piece in 0..lanes / at_once {
-            // Neighbouring chunks lie where their neighbours in the order would, turned alike.
-            let address = match piece {
+        for access in 0..lanes / at_once {
+            // Adjacent chunks stay adjacent under the same swizzle.
+            let address = match access {
                 0 => address.clone(),
-                _ => self.of("xor.b32", &[&address, &(16 * piece).to_string()]),
+                _ => self.of("xor.b32", &[&address, &(16 * access).to_string()]),
             };
-            elements.extend(self.load_vector(State::Shared, dtype, &address, at_once));
+            elements.extend(self.load_vector(StateSpace::Shared, dtype, &address, at_once));
         }
         elements
     }
 }
 
-/// The register and the type of a part of so many bytes, of any meaning.
+/// Returns the register type and the memory type of a part of this size.
 fn single(bytes: usize) -> (Register, &'static str) {
     match bytes {
         1 => (Register::Bits32, "u8"),

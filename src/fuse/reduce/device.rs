@@ -1,4 +1,4 @@
-//! Runs on device memory, and what they would be.
+//! Runs of reductions on device memory, and their explanations.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError};
@@ -6,43 +6,43 @@ use std::sync::{Arc, PoisonError};
 use super::super::device::{DeviceInput, DeviceOutput, assembled};
 use super::super::number::Number;
 use super::dimensions::Dimensions;
-use super::plan::{Key, Launch, Place, Plan, Work};
-use super::{Reduction, State, ptx};
+use super::plan::{KernelMemory, PlanInput, PlannedLaunch, ReductionKey, ReductionPlan};
+use super::{Reduction, ReductionState, ptx};
 use crate::driver::{Device, Function, LaunchConfig, Operand, OperandAccess};
 use crate::driver::{Operands, Stream, View};
 use crate::error::{Error, Result};
 use crate::types::{DType, Layout};
 
-/// Memory that a kernel of a reduction is given.
+/// The memory behind an address parameter of a reduction kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LaunchMemory {
-    /// An input's.
+    /// The memory of an input.
     Input(usize),
-    /// The output's.
+    /// The memory of the output.
     Output,
     /// Scratch memory for partial values.
     Scratch,
 }
 
-/// One launch of a reduction, as [`Reduction::explain`] found it.
+/// One launch of a reduction, from [`Reduction::explain`].
 #[derive(Debug, Clone)]
 pub struct ReductionLaunch {
-    /// The kernel's text.
+    /// The text of the kernel.
     pub ptx: String,
     /// Blocks of the grid.
     pub blocks: u32,
     /// Threads of a block.
     pub threads: u32,
-    /// Where the kernel's addresses lead: the memory, and bytes into it.
+    /// The memory behind each address parameter, with an offset in bytes.
     pub operands: Vec<(LaunchMemory, usize)>,
-    /// The kernel's last parameter, behind the addresses; scalars that a run is given are 0.
+    /// The kernel's last parameter, which follows the addresses. Scalars of a run are 0 in it.
     pub parameters: Vec<u8>,
 }
 
-/// What a reduction would do on a device.
+/// The launches of a reduction on a device.
 #[derive(Debug, Clone)]
 pub struct ReductionExplanation {
-    /// None where there are no elements.
+    /// The launches; none for an empty array.
     pub launches: Vec<ReductionLaunch>,
     /// Bytes of scratch memory.
     pub scratch: usize,
@@ -62,18 +62,18 @@ impl fmt::Display for ReductionExplanation {
     }
 }
 
-impl State {
-    /// What the elements' formula and the fold come to for one element.
+impl ReductionState {
+    /// Returns the instruction count of one element: its expression and the fold.
     pub(super) fn steps(&self) -> usize {
         let program = &self.prologue.program;
         let live = program.live(program.outputs[0].into_iter());
         live.iter().filter(|live| **live).count() + self.rules.append.steps.len()
     }
 
-    fn plan(&self, dimensions: &Dimensions, starts: &[u64], converts_brain: bool) -> Result<Plan> {
+    fn plan(&self, dimensions: &Dimensions, starts: &[u64], converts_brain: bool) -> Result<ReductionPlan> {
         let dtypes = self.prologue.inputs.iter().chain(&self.epilogue.outputs);
         let bytes: Vec<usize> = dtypes.map(|dtype| dtype.size()).collect();
-        let work = Work {
+        let work = PlanInput {
             dimensions,
             rules: &self.rules,
             bytes: &bytes,
@@ -85,8 +85,8 @@ impl State {
         work.plan()
     }
 
-    /// A plan with its texts; scalars that a run is given are 0.
-    pub(super) fn explained(&self, plan: Plan) -> ReductionExplanation {
+    /// Adds the kernel texts to a plan. Scalars of a run are 0 in it.
+    pub(super) fn explained(&self, plan: ReductionPlan) -> ReductionExplanation {
         let all = self.prologue.scalars.iter().chain(&self.epilogue.scalars);
         let scalars: Vec<[u64; 2]> =
             all.map(|&(dtype, literal)| literal.map_or([0; 2], |number| number.parts(dtype))).collect();
@@ -95,10 +95,10 @@ impl State {
             .into_iter()
             .map(|launch| {
                 let ptx = ptx::write(self, &launch.key, launch.parameters, launch.threads);
-                let memory = |place: &Place| match place {
-                    Place::Input(input) => LaunchMemory::Input(*input),
-                    Place::Output => LaunchMemory::Output,
-                    Place::Scratch => LaunchMemory::Scratch,
+                let memory = |place: &KernelMemory| match place {
+                    KernelMemory::Input(input) => LaunchMemory::Input(*input),
+                    KernelMemory::Output => LaunchMemory::Output,
+                    KernelMemory::Scratch => LaunchMemory::Scratch,
                 };
                 let operands =
                     launch.operands.iter().map(|(place, offset)| (memory(place), *offset)).collect();
@@ -110,7 +110,7 @@ impl State {
         ReductionExplanation { launches, scratch: plan.scratch }
     }
 
-    pub(super) fn kernel(&self, device: &Device, launch: &Launch) -> Result<Function> {
+    pub(super) fn kernel(&self, device: &Device, launch: &PlannedLaunch) -> Result<Function> {
         let place = (device.ordinal(), launch.key.clone());
         let known = self.kernels.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
         if let Some(function) = known.filter(|function| !function.module().device().is_lost()) {
@@ -123,23 +123,26 @@ impl State {
     }
 }
 
-/// Puts the bits of all scalars into a block of parameters.
+/// Writes the bits of all scalars into a parameter block.
 pub(super) fn write_scalars(block: &mut [u8], scalars: &[[u64; 2]]) {
-    for (room, bits) in block.chunks_exact_mut(8).zip(scalars.iter().flatten()) {
-        room.copy_from_slice(&bits.to_le_bytes());
+    for (slot, bits) in block.chunks_exact_mut(8).zip(scalars.iter().flatten()) {
+        slot.copy_from_slice(&bits.to_le_bytes());
     }
 }
 
 impl Reduction {
-    /// Folds the inputs, which are broadcast to one shape, along the axes in which the output has size 1. Two equal runs
-    /// give equal bits, which are those of [`run_host`](Self::run_host) too, but for the sign and payload of a NaN. `scalars`
-    /// are those of the elements' expression, then those of [`then`](Self::then).
+    /// Reduces the inputs, which are broadcast to one shape, along the axes in which the output has size 1.
+    ///
+    /// Two equal runs give equal bits, which [`run_host`](Self::run_host) gives too, except the sign and
+    /// payload of a NaN. `scalars` holds those of the elements' expression, followed by those of
+    /// [`then`](Self::then).
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] and [`Error::DTypeMismatch`] for operands or scalars that are not the reduction's,
-    /// [`Error::InvalidArgument`] for shapes that do not fit, an extreme of no elements, or an input that is an output;
-    /// errors of allocating scratch memory, of [`Device::load`] and of a launch.
+    /// [`Error::LengthMismatch`] and [`Error::DTypeMismatch`] for operands or scalars that differ from the
+    /// reduction's; [`Error::InvalidArgument`] for shapes that do not match, a minimum or maximum of no
+    /// elements, or an in-place input; errors of allocating scratch memory, of [`Device::load`] and of a
+    /// launch.
     pub fn run(
         &self,
         stream: &Stream,
@@ -159,11 +162,11 @@ impl Reduction {
         }
         let mut views: Vec<View<'_>> = Vec::with_capacity(inputs.len() + 1);
         for input in inputs {
-            let found = "an input in place";
+            let found = "an in-place input";
             views.push(
-                input
-                    .memory()
-                    .ok_or_else(|| Error::invalid(state.fold.name(), found, "memory of its own"))?,
+                input.memory().ok_or_else(|| {
+                    Error::invalid(state.fold.name(), found, "an input with its own memory")
+                })?,
             );
         }
         views.push(output.memory());
@@ -185,35 +188,37 @@ impl Reduction {
             let mut block = launch.block;
             write_scalars(&mut block, &bits);
             let reads = match launch.key {
-                Key::Fold(_) => inputs.len(),
-                Key::Merge(_) | Key::Scan(_) => state.rules.kinds.len(),
+                ReductionKey::Fold(_) => inputs.len(),
+                ReductionKey::Merge(_) | ReductionKey::Scan(_) => state.rules.kinds.len(),
             };
-            let writes_scratch = launch.operands[reads..].iter().any(|(place, _)| *place == Place::Scratch);
+            let writes_scratch =
+                launch.operands[reads..].iter().any(|(place, _)| *place == KernelMemory::Scratch);
             let mut memory: Vec<Operand<'_>> = Vec::with_capacity(launch.operands.len());
             for (index, &(place, offset)) in launch.operands.iter().enumerate() {
                 let view = match (place, scratch) {
-                    (Place::Input(input), _) => views[input],
-                    (Place::Scratch, Some(view)) => view,
+                    (KernelMemory::Input(input), _) => views[input],
+                    (KernelMemory::Scratch, Some(view)) => view,
                     _ => views[inputs.len()],
                 };
                 let access = match place {
-                    // All of scratch memory is one operand: written where one of its planes is.
-                    Place::Scratch if writes_scratch && index == reads => OperandAccess::Write,
-                    Place::Scratch if writes_scratch => OperandAccess::Shared,
-                    Place::Input(_) | Place::Scratch => OperandAccess::Read,
-                    Place::Output => OperandAccess::Write,
+                    // All of scratch memory is one operand, with write access if the launch writes one of its
+                    // planes.
+                    KernelMemory::Scratch if writes_scratch && index == reads => OperandAccess::Write,
+                    KernelMemory::Scratch if writes_scratch => OperandAccess::Shared,
+                    KernelMemory::Input(_) | KernelMemory::Scratch => OperandAccess::Read,
+                    KernelMemory::Output => OperandAccess::Write,
                 };
                 memory.push(Operand { view, address: view.address + offset as u64, access });
             }
             let config = LaunchConfig::new(launch.blocks, launch.threads);
-            // SAFETY: the kernel touches elements that the layouts name, which were held against the memory, and planes of the
-            // scratch memory that were made for them; the arguments are made after its parameters.
+            // SAFETY: the kernel accesses elements that the layouts name, which have been checked against the
+            // memory, and planes of scratch memory with enough space. The arguments match its parameters.
             unsafe { function.launch(stream, config, &Operands { memory: &memory, block: &block })? };
         }
         Ok(())
     }
 
-    /// The value of no elements for every element of the output.
+    /// Fills the output with the value of an empty reduction.
     fn run_empty(&self, stream: &Stream, scalars: &[Number], output: &mut DeviceOutput<'_>) -> Result<()> {
         let (bytes, layout) = self.empty_value(output.described().1)?;
         let memory = stream.upload(&bytes)?;
@@ -221,12 +226,12 @@ impl Reduction {
         self.last().run(stream, &[input], self.scalars_of_last(scalars), std::slice::from_mut(output))
     }
 
-    /// The kernels that a run on layouts like these would launch, on a device of this compute capability, with memory that
-    /// starts at multiples of 256 bytes. Needs no device.
+    /// Returns the kernels that a run on these layouts would launch on a device of this compute capability,
+    /// for memory aligned to 256 bytes. It needs no device.
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run) has for layouts.
+    /// The errors of [`run`](Self::run) about layouts.
     pub fn explain(
         &self,
         inputs: &[Layout],
@@ -234,7 +239,7 @@ impl Reduction {
         capability: (i32, i32),
     ) -> Result<ReductionExplanation> {
         let state = &*self.0;
-        // Inputs past the reduction's have no dtype; any will do for the error.
+        // Extra inputs have no dtype; any dtype leads to the error.
         let dtypes = self.inputs().iter().copied().chain(std::iter::repeat(self.output()));
         let of_inputs: Vec<(DType, Layout)> = dtypes.zip(inputs.iter().copied()).collect();
         let dimensions = state.dimensions(&of_inputs, (self.output(), *output))?;

@@ -1,35 +1,35 @@
-//! The index space of a reduction: dimensions that are kept and dimensions that are folded.
+//! The index space of a reduction: kept dimensions and folded dimensions.
 //!
-//! What must stay true: folded dimensions keep the order of the axes, since a row's elements are folded by their row-major
-//! index; only neighbours that lie as one in every input are merged. Kept ones are put in the order of memory, which no
-//! result depends on.
+//! Invariant: folded dimensions keep the order of the axes, because a row's elements are folded by their
+//! row-major index. Only neighbouring dimensions that are contiguous in every input merge. Kept dimensions
+//! are sorted by stride, which affects no result.
 
 use super::super::space::Space;
 use crate::error::{Error, Result};
 use crate::types::{Layout, MAXIMUM_RANK, Shape};
 
-/// One dimension: its size, and the stride of every operand (inputs before the output) in elements.
+/// A dimension: its size, and the stride of every operand (inputs before the output) in elements.
 #[derive(Debug, Clone)]
 pub(super) struct Dimension {
     pub(super) size: usize,
     pub(super) strides: Vec<isize>,
 }
 
-/// Dimensions, the innermost first; the output's strides are 0 in folded ones.
+/// The dimensions, innermost first. The output has stride 0 in folded ones.
 #[derive(Debug, Clone)]
 pub(super) struct Dimensions {
     pub(super) kept: Vec<Dimension>,
     pub(super) folded: Vec<Dimension>,
     /// By operand.
     pub(super) offsets: Vec<usize>,
-    /// The input that decides how the space is walked.
+    /// The input that determines the iteration order.
     pub(super) leader: usize,
-    /// Elements of a row, and rows.
+    /// Elements of a row, and the number of rows.
     pub(super) row: usize,
     pub(super) rows: usize,
 }
 
-/// Adds the next outer dimension, or widens the last one by it.
+/// Adds the next outer dimension, or merges it into the last one.
 fn push(dimensions: &mut Vec<Dimension>, next: Dimension) {
     if let Some(last) = dimensions.last_mut() {
         let run = last.size as isize;
@@ -43,7 +43,7 @@ fn push(dimensions: &mut Vec<Dimension>, next: Dimension) {
     dimensions.push(next);
 }
 
-/// The inputs' common shape.
+/// Returns the common shape of the inputs.
 fn common(operation: &'static str, inputs: &[Layout]) -> Result<Shape> {
     let Some(first) = inputs.first() else {
         return Err(Error::invalid(operation, "no inputs", "at least one"));
@@ -52,30 +52,31 @@ fn common(operation: &'static str, inputs: &[Layout]) -> Result<Shape> {
 }
 
 impl Dimensions {
-    /// Of inputs that are broadcast to one shape; axes in which the output has size 1 are folded.
+    /// Creates the dimensions of inputs that are broadcast to one shape. Axes in which the output has size 1
+    /// are folded.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for inputs without a common shape, and an output that is not that shape with some sizes 1 or
-    /// whose elements share a place.
+    /// [`Error::InvalidArgument`] for inputs without a common shape, and for an output whose shape differs
+    /// otherwise than by sizes of 1 or whose elements overlap.
     pub(super) fn new(operation: &'static str, inputs: &[Layout], output: &Layout) -> Result<Dimensions> {
         let shape = common(operation, inputs)?;
         let fits = output.rank() == shape.rank()
             && output.shape().iter().zip(shape.iter()).all(|(&result, &size)| result == size || result == 1);
         if !fits {
             let found = format!("an output of shape {} for elements of shape {shape}", output.shape());
-            let wanted = "the same shape, with size 1 in the axes that are folded";
+            let wanted = "the same shape, with size 1 in the reduced axes";
             return Err(Error::invalid(operation, found, wanted));
         }
         let is_folded = |axis: usize| output.shape()[axis] != shape[axis];
         Dimensions::with(operation, &shape, inputs, output, is_folded)
     }
 
-    /// As [`new`](Self::new), where the output has the inputs' shape and one axis is scanned.
+    /// Creates the dimensions of a scan along one axis, with an output of the inputs' shape.
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new), and for an axis that is not there.
+    /// As [`new`](Self::new), and for an axis that does not exist.
     pub(super) fn along(
         operation: &'static str,
         inputs: &[Layout],
@@ -85,7 +86,7 @@ impl Dimensions {
         let shape = common(operation, inputs)?;
         if *output.shape() != shape || axis >= shape.rank() {
             let found = format!("axis {axis} and an output of shape {} for {shape}", output.shape());
-            return Err(Error::invalid(operation, found, "the same shape, and one of its axes"));
+            return Err(Error::invalid(operation, found, "an output of the same shape and one of its axes"));
         }
         Dimensions::with(operation, &shape, inputs, output, |other| other == axis)
     }
@@ -98,7 +99,7 @@ impl Dimensions {
         is_folded: impl Fn(usize) -> bool,
     ) -> Result<Dimensions> {
         if output.may_overlap() {
-            let wanted = "a place of its own for each element";
+            let wanted = "an output without overlapping elements";
             return Err(Error::invalid(operation, format!("an output of {output:?}"), wanted));
         }
         let mut layouts = inputs.iter().map(|input| input.expand(shape)).collect::<Result<Vec<_>>>()?;
@@ -134,7 +135,7 @@ impl Dimensions {
         };
         axes.iter().filter(|&&axis| is_folded(axis)).for_each(|&axis| push(&mut dimensions.folded, of(axis)));
         axes.retain(|&axis| !is_folded(axis));
-        // Stable: equal strides keep the order of the axes. Those of 0 are furthest out.
+        // The sort is stable, so equal strides keep the order of the axes. Strides of 0 are outermost.
         axes.sort_by_key(|&axis| match layouts[leader].strides()[axis].unsigned_abs() {
             0 => usize::MAX,
             stride => stride,
@@ -147,19 +148,21 @@ impl Dimensions {
         self.offsets.len() - 1
     }
 
-    /// Whether some index or offset does not fit 31 bits.
+    /// Returns whether an index or offset exceeds 31 bits.
     pub(super) fn is_wide(&self) -> bool {
-        const MOST: usize = 1 << 31;
+        const LIMIT: usize = 1 << 31;
         let reach = |operand: usize| -> usize {
             let all = self.kept.iter().chain(&self.folded);
             all.map(|dimension| (dimension.size - 1) * dimension.strides[operand].unsigned_abs()).sum()
         };
-        // Beside an index, the next multiple of what a block takes.
-        let room = MOST - (1 << 20);
-        self.row >= room || self.rows >= room || (0..self.offsets.len()).any(|operand| reach(operand) >= room)
+        // Reserve the elements by which a block may exceed the end.
+        let limit = LIMIT - (1 << 20);
+        self.row >= limit
+            || self.rows >= limit
+            || (0..self.offsets.len()).any(|operand| reach(operand) >= limit)
     }
 
-    /// One space of all dimensions, with the folded ones inside or outside.
+    /// Returns one space of all dimensions, with the folded ones innermost or outermost.
     pub(super) fn space(&self, folded_inside: bool) -> Space {
         let unit = Dimension { size: 1, strides: vec![0; self.offsets.len()] };
         let all: Vec<&Dimension> = match folded_inside {

@@ -1,40 +1,45 @@
-//! What a reduction does with two values: the one list of folds, as instructions.
+//! Folds: the list of functions that combine two values, as instructions.
 //!
-//! A fold keeps one value of at most two parts: a number, the parts of a complex one, or an extreme and where it was. What
-//! must stay true: [`Rules::identity`] beside any value gives that value bit for bit (but for a NaN's own bits), since
-//! missing elements are it on a device and left out on the CPU. Why -0 for sums: 0 would turn -0 into 0.
+//! A value has at most two parts: a number, the parts of a complex number, or an extreme and its index.
+//!
+//! Invariant: merging [`FoldRules::identity`] with any value gives that value bit for bit (except the bits of
+//! a NaN), because missing elements are the identity on a device and absent on the CPU. The identity of sums
+//! is -0, because 0 would turn -0 into 0.
 
-use super::super::instruction::Kind;
+use super::super::instruction::RegisterKind;
 use super::super::lower::{arithmetic, compare, product};
 use super::super::program::{Program, Step, Value, kind_of, parts};
 use crate::error::{Error, Result};
 use crate::types::DType;
 
-/// How a reduction makes one value of many.
+/// The function that a reduction or scan folds values with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fold {
-    /// x + y. Integers and bools become i64 (u64 stays), f16 and bf16 are added in f32 and rounded at the end.
+    /// x + y. Integers and bools are summed in i64 (u64 in u64), f16 and bf16 in f32 with rounding at the
+    /// end.
     Sum,
-    /// x · y, in the dtypes of a sum. A zero makes it 0 whatever overflows on the way; with an infinity or NaN among the
-    /// elements it makes NaN.
+    /// x · y, in the dtypes of a sum. A product with a zero is 0 even if partial products overflow, and NaN
+    /// if an element is infinite or NaN.
     Product,
-    /// The least; NaN where one is, and -0 is less than 0.
+    /// The smallest element; NaN if any element is NaN. -0 is less than 0.
     Minimum,
-    /// The greatest; NaN where one is, and 0 is greater than -0.
+    /// The largest element; NaN if any element is NaN. 0 is greater than -0.
     Maximum,
-    /// Where the least is, the first of equal ones; a NaN is less than all numbers, and zeros are equal.
+    /// The index of the smallest element, the first of equal ones. NaN is less than all numbers, and zeros
+    /// are equal.
     ArgMinimum,
-    /// Where the greatest is, the first of equal ones; a NaN is greater than all numbers, and zeros are equal.
+    /// The index of the largest element, the first of equal ones. NaN is greater than all numbers, and zeros
+    /// are equal.
     ArgMaximum,
-    /// Whether one is not 0, which a NaN is not.
+    /// True if any element is nonzero; NaN is nonzero.
     Any,
-    /// Whether none is 0.
+    /// True if all elements are nonzero.
     All,
 }
 
 impl Fold {
-    /// Every fold.
+    /// All folds.
     pub const EVERY: [Fold; 8] = [
         Fold::Sum,
         Fold::Product,
@@ -46,7 +51,7 @@ impl Fold {
         Fold::All,
     ];
 
-    /// The name, as errors have it.
+    /// Returns the name that errors use.
     pub const fn name(self) -> &'static str {
         match self {
             Fold::Sum => "sum",
@@ -60,16 +65,17 @@ impl Fold {
         }
     }
 
-    /// Whether nothing has a value: the sum, the product and the tests of no elements do, extremes do not.
+    /// Returns whether an empty reduction has a value: true for sums, products and tests, false for minima
+    /// and maxima.
     pub const fn has_empty(self) -> bool {
         matches!(self, Fold::Sum | Fold::Product | Fold::Any | Fold::All)
     }
 
-    /// The dtype of the result for elements of a dtype.
+    /// Returns the dtype of the result for elements of a dtype.
     ///
     /// # Errors
     ///
-    /// [`Error::DTypeMismatch`] for dtypes that have no order or none of the arithmetic.
+    /// [`Error::DTypeMismatch`] for dtypes without an order or without arithmetic.
     pub fn result(self, dtype: DType) -> Result<DType> {
         self.accumulator(dtype)?;
         Ok(match self {
@@ -80,7 +86,7 @@ impl Fold {
         })
     }
 
-    /// The dtype that elements of a dtype are folded in.
+    /// Returns the dtype in which elements of a dtype are folded.
     ///
     /// # Errors
     ///
@@ -99,19 +105,19 @@ impl Fold {
             Fold::Any | Fold::All => DType::U8,
             Fold::Sum | Fold::Product if matches!(dtype, DType::F16 | DType::BF16) => DType::F32,
             Fold::Sum | Fold::Product => whole(dtype),
-            // A truth value is no register that can be handed around.
+            // Predicate registers cannot be shuffled or stored.
             _ if dtype == DType::Bool => DType::U8,
             _ => dtype,
         })
     }
 
-    /// Whether a value has its place beside it.
+    /// Returns whether a value includes its index.
     pub(super) fn has_index(self) -> bool {
         matches!(self, Fold::ArgMinimum | Fold::ArgMaximum)
     }
 }
 
-/// A sum's dtype.
+/// Returns the dtype of a sum.
 fn whole(dtype: DType) -> DType {
     match dtype {
         DType::Bool => DType::I64,
@@ -121,27 +127,27 @@ fn whole(dtype: DType) -> DType {
     }
 }
 
-/// A fold of a dtype, ready for both devices.
-pub(super) struct Rules {
-    /// What each part of a value is kept in.
-    pub(super) kinds: Vec<Kind>,
-    /// The bits of a missing element's parts.
+/// A fold of a dtype, compiled for both devices.
+pub(super) struct FoldRules {
+    /// The register kind of each part of a value.
+    pub(super) kinds: Vec<RegisterKind>,
+    /// The bits of the parts of a missing element.
     pub(super) identity: [u64; 2],
-    /// The bits of the value of nothing, in the dtype of the accumulator.
+    /// The bits of the value of an empty reduction, in the accumulator's dtype.
     pub(super) empty: [u64; 2],
-    /// Of two values in their order, whatever they are: inputs 0 and 1.
+    /// Merges any two values in order: inputs 0 and 1.
     pub(super) merge: Program,
-    /// As `merge`, where the right one is an element that comes after all of the left one, which is none of the identity.
+    /// Appends an element, which is not the identity, to a value of earlier elements.
     pub(super) append: Program,
-    /// Of a folded value, which is input 0: the value that it stands for, where those differ.
+    /// Converts a folded value, input 0, to the value that it represents, if the two differ.
     pub(super) restore: Option<Program>,
 }
 
-impl Rules {
-    /// For a dtype that [`Fold::accumulator`] gave.
-    pub(super) fn new(fold: Fold, dtype: DType) -> Rules {
+impl FoldRules {
+    /// Compiles a fold for a dtype from [`Fold::accumulator`].
+    pub(super) fn new(fold: Fold, dtype: DType) -> FoldRules {
         let kinds = match (fold.has_index(), parts(dtype)) {
-            (true, _) => vec![kind_of(dtype), Kind::Bits64],
+            (true, _) => vec![kind_of(dtype), RegisterKind::Bits64],
             (false, count) => vec![kind_of(dtype); count],
         };
         let program = |append: bool| {
@@ -162,25 +168,25 @@ impl Rules {
         });
         let identity = identity(fold, dtype);
         let empty = if fold == Fold::Sum { [0; 2] } else { identity };
-        Rules { kinds, identity, empty, merge, append, restore }
+        FoldRules { kinds, identity, empty, merge, append, restore }
     }
 
-    /// The bytes of a value.
+    /// Returns the bytes of a value.
     pub(super) fn bytes(&self) -> usize {
         self.kinds.iter().map(|kind| bytes(*kind)).sum()
     }
 }
 
-/// The parts of an operand of a rule.
-fn side(program: &mut Program, kinds: &[Kind], input: u32) -> [Value; 2] {
+/// Loads the parts of an operand.
+fn side(program: &mut Program, kinds: &[RegisterKind], input: u32) -> [Value; 2] {
     [0, kinds.len() - 1].map(|part| program.step(Step::Load { input, part: part as u32 }, kinds[part]))
 }
 
-/// The bytes that a part takes in memory.
-pub(super) fn bytes(kind: Kind) -> usize {
+/// Returns the bytes of a part in memory.
+pub(super) fn bytes(kind: RegisterKind) -> usize {
     match kind {
-        Kind::Bits64 | Kind::Float64 => 8,
-        Kind::Predicate | Kind::Bits32 | Kind::Float32 => 4,
+        RegisterKind::Bits64 | RegisterKind::Float64 => 8,
+        RegisterKind::Predicate | RegisterKind::Bits32 | RegisterKind::Float32 => 4,
     }
 }
 
@@ -211,7 +217,7 @@ fn same(value: Value) -> [Value; 2] {
     [value, value]
 }
 
-/// Whether the right extreme stands before the left one.
+/// Returns whether the right extreme precedes the left one in the order of the fold.
 fn takes_right(
     program: &mut Program,
     fold: Fold,
@@ -221,11 +227,11 @@ fn takes_right(
     append: bool,
 ) -> Value {
     let (x, y) = (left[0], right[0]);
-    // Of the lesser and the greater, in this order.
+    // The smaller and the larger operand, in this order.
     let (below, above) = if fold == Fold::ArgMaximum { (x, y) } else { (y, x) };
     let is_float = dtype.is_float();
     if append && is_float {
-        // Further out or a NaN, unless there is one already.
+        // True if the new element is more extreme or NaN, unless the value is NaN already.
         let within = program.less_equal(above, below);
         let outside = program.not(within);
         let number = program.equal(x, x);
@@ -251,14 +257,14 @@ fn takes_right(
 
 fn identity(fold: Fold, dtype: DType) -> [u64; 2] {
     let float = |x: f64| match kind_of(dtype) {
-        Kind::Float64 => x.to_bits(),
+        RegisterKind::Float64 => x.to_bits(),
         _ => u64::from((x as f32).to_bits()),
     };
     let (width, signed) = (8 * dtype.size() as u32, dtype.is_signed_integer());
     let is_float = dtype.is_float();
-    // As a register holds it: narrow integers extended by their sign.
+    // As a register holds it: narrow integers are sign-extended.
     let register = |x: i128| match kind_of(dtype) {
-        Kind::Bits64 => x as u64,
+        RegisterKind::Bits64 => x as u64,
         _ => u64::from(x as u32),
     };
     let least = || match (is_float, signed) {

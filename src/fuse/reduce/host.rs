@@ -1,57 +1,58 @@
 //! Reductions on the CPU: the same tree, block by block.
 //!
-//! A block of 256 lanes is either neighbours of one row, which are just a segment's lanes, or the same element of
-//! neighbouring rows, where those lie closer together. A task is some rows and some segments of each, as many as are a
-//! node of the tree, and threads share the tasks out; so nothing depends on how many there are.
+//! A block of 256 lanes holds adjacent elements of one row, which are the lanes of a segment, or the same
+//! element of adjacent rows if those are closer in memory. A task covers some rows and some segments of each,
+//! as many as form a node of the tree. Threads share the tasks, so no result depends on the number of
+//! threads.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::super::host::block::{Block, LANES as WIDTH};
-use super::super::host::memory::Operand;
+use super::super::host::memory::HostOperand;
 use super::super::host::{HostInput, HostOutput, Schedule, run_on_inputs};
-use super::super::instruction::Kind;
+use super::super::instruction::RegisterKind;
 use super::super::number::Number;
 use super::super::program::Program;
 use super::super::space::Space;
 use super::dimensions::Dimensions;
 use super::fold::bytes;
 use super::plan::{LANES, SEGMENT};
-use super::{Reduction, State};
+use super::{Reduction, ReductionState};
 use crate::error::{Error, Result};
 use crate::threads::{run_on_threads, thread_count};
 use crate::types::{DType, Layout};
 
-// A block is the lanes of a segment.
+// A block holds the lanes of a segment.
 const _: () = assert!(LANES == WIDTH);
 
-/// Segments of a task where rows are few: a power of two.
+/// The segments of a task if rows are few; a power of two.
 const SEGMENTS_OF_A_TASK: usize = 64;
-/// Rows of a task where a block is neighbours of one row.
+/// The rows of a task whose blocks hold elements of one row.
 const ROWS_OF_A_TASK: usize = 16;
-/// Elements from which a second thread is worth its start.
+/// The number of elements above which another thread pays for its start.
 const ELEMENTS_OF_A_THREAD: usize = 1 << 16;
-/// Below it the same elements of rows make a block, if there are rows.
+/// Rows shorter than this are folded across rows, if there are enough rows.
 const SHORT: usize = 32;
 
 /// The parts of values, by lane.
-pub(super) type Parts = [Block; 2];
+pub(super) type BlockParts = [Block; 2];
 
-/// Values on their way up the tree.
+/// The pending values of a tree of neighbours, by level.
 struct Tree {
-    levels: Vec<(bool, Box<Parts>)>,
+    levels: Vec<(bool, Box<BlockParts>)>,
     depth: usize,
 }
 
-/// Whether there are values where they would be.
+/// True if a value exists at its position.
 type Present = bool;
 
 impl Reduction {
-    /// As [`run`](Self::run), on the CPU.
+    /// Computes the reduction on the CPU; see [`run`](Self::run).
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run) has for operands.
+    /// The errors of [`run`](Self::run) about operands.
     pub fn run_host(
         &self,
         inputs: &[HostInput<'_>],
@@ -67,7 +68,7 @@ impl Reduction {
         }
         if dimensions.row == 0 {
             let (bytes, layout) = self.empty_value(output.described().1)?;
-            // At a start that suits any element.
+            // Words, so that the address is aligned for any element.
             let mut words = [0u64; 2];
             bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..bytes.len()].copy_from_slice(&bytes);
             let memory = &bytemuck::cast_slice(&words)[..bytes.len()];
@@ -80,53 +81,53 @@ impl Reduction {
         }
         let mut operands = Vec::with_capacity(inputs.len() + 1);
         for (input, (dtype, _)) in inputs.iter().zip(&of_inputs) {
-            let memory = input
-                .memory()
-                .ok_or_else(|| Error::invalid(state.fold.name(), "an input in place", "memory of its own"))?;
-            operands.push(Operand { memory: memory.cast_mut(), dtype: *dtype });
+            let memory = input.memory().ok_or_else(|| {
+                Error::invalid(state.fold.name(), "an in-place input", "an input with its own memory")
+            })?;
+            operands.push(HostOperand { memory: memory.cast_mut(), dtype: *dtype });
         }
-        operands.push(Operand { memory: output.memory(), dtype: self.output() });
+        operands.push(HostOperand { memory: output.memory(), dtype: self.output() });
         Run::new(state, dimensions, operands, &bits).all();
         Ok(())
     }
 }
 
-/// A run under way, as its threads share it.
+/// A run in progress, shared by its threads.
 struct Run<'a> {
-    state: &'a State,
-    /// Whether a block is elements of neighbouring rows.
+    state: &'a ReductionState,
+    /// True if a block holds elements of adjacent rows.
     across: bool,
     row: usize,
     rows: usize,
-    /// By the elements in the order in which blocks have them; and with the rows inside, for the output.
+    /// The space in block order, and the space with the rows innermost for the output.
     space: Space,
     of_rows: Space,
-    operands: Vec<Operand>,
+    operands: Vec<HostOperand>,
     scalars: (&'a [[u64; 2]], &'a [[u64; 2]]),
 }
 
-// SAFETY: threads read the inputs, and write elements of the output that no other one has.
+// SAFETY: threads read the inputs, and each writes output elements that no other thread accesses.
 unsafe impl Sync for Run<'_> {}
 
-/// What a thread works with.
-struct Workplace {
+/// The registers and buffers of a thread.
+struct Workspace {
     prologue: Vec<Block>,
     epilogue: Vec<Block>,
     merge: Vec<Block>,
     append: Vec<Block>,
     restore: Vec<Block>,
-    element: Box<Parts>,
-    lanes: Box<Parts>,
-    upper: Box<Parts>,
+    element: Box<BlockParts>,
+    lanes: Box<BlockParts>,
+    upper: Box<BlockParts>,
     of_lanes: Tree,
     of_segments: Tree,
 }
 
 impl<'a> Run<'a> {
     fn new(
-        state: &'a State,
+        state: &'a ReductionState,
         dimensions: Dimensions,
-        operands: Vec<Operand>,
+        operands: Vec<HostOperand>,
         scalars: &'a [[u64; 2]],
     ) -> Run<'a> {
         let stride = |dimension: Option<&super::dimensions::Dimension>| {
@@ -155,12 +156,12 @@ impl<'a> Run<'a> {
         let few = of_rows < 4 * threads && segments > SEGMENTS_OF_A_TASK;
         let together = if few { SEGMENTS_OF_A_TASK } else { segments };
         let of_segments = segments.div_ceil(together);
-        // By group of rows, then of segments; only where the rows are not done by one task each.
-        let partial: Vec<Mutex<Option<Box<Parts>>>> =
+        // Partial values by group of rows and group of segments; used only if a row takes several tasks.
+        let partial: Vec<Mutex<Option<Box<BlockParts>>>> =
             (0..if few { of_rows * of_segments } else { 0 }).map(|_| Mutex::new(None)).collect();
         let next = AtomicUsize::new(0);
         let work = || {
-            let mut place = Workplace::new(self);
+            let mut workspace = Workspace::new(self);
             loop {
                 let task = next.fetch_add(1, Ordering::Relaxed);
                 if task >= of_rows * of_segments {
@@ -169,136 +170,142 @@ impl<'a> Run<'a> {
                 let (group, part) = (task / of_segments, task % of_segments);
                 let rows = group * width..self.rows.min((group + 1) * width);
                 let some = part * together..segments.min((part + 1) * together);
-                self.task(&mut place, rows.clone(), some);
+                self.task(&mut workspace, rows.clone(), some);
                 if few {
                     let mut slot = partial[task].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    *slot = Some(place.lanes.clone());
+                    *slot = Some(workspace.lanes.clone());
                 } else {
-                    self.store(&mut place, rows);
+                    self.store(&mut workspace, rows);
                 }
             }
         };
         run_on_threads(threads, &work);
-        let mut place = Workplace::new(self);
+        let mut workspace = Workspace::new(self);
         for (group, parts) in partial.chunks(of_segments).enumerate() {
             let rows = group * width..self.rows.min((group + 1) * width);
-            place.of_segments.depth = 0;
+            workspace.of_segments.depth = 0;
             for (at, part) in parts.iter().enumerate() {
                 let mut part = part.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 if let Some(values) = part.take() {
-                    *place.lanes = *values;
+                    *workspace.lanes = *values;
                 }
-                self.push_segment(&mut place, at, rows.len());
+                self.push_segment(&mut workspace, at, rows.len());
             }
-            self.top(&mut place, rows.len());
-            self.store(&mut place, rows);
+            self.top(&mut workspace, rows.len());
+            self.store(&mut workspace, rows);
         }
     }
 
     /// Folds segments of rows; the values are in `lanes`, by row.
-    fn task(&self, place: &mut Workplace, rows: std::ops::Range<usize>, segments: std::ops::Range<usize>) {
-        place.of_segments.depth = 0;
+    fn task(
+        &self,
+        workspace: &mut Workspace,
+        rows: std::ops::Range<usize>,
+        segments: std::ops::Range<usize>,
+    ) {
+        workspace.of_segments.depth = 0;
         let count = rows.len();
         let first = segments.start;
         for segment in segments {
             if self.across {
-                self.segment_across(place, rows.clone(), segment);
+                self.segment_across(workspace, rows.clone(), segment);
             } else {
-                // The values of rows, until all are there.
+                // The values of rows, until all are computed.
                 let mut values: [[u64; WIDTH]; 2] = [[0; WIDTH]; 2];
                 for (lane, row) in rows.clone().enumerate() {
-                    let value = self.segment_along(place, row, segment);
+                    let value = self.segment_along(workspace, row, segment);
                     (values[0][lane], values[1][lane]) = (value[0], value[1]);
                 }
                 for (part, kind) in self.state.rules.kinds.iter().enumerate() {
                     for (lane, &bits) in values[part][..count].iter().enumerate() {
-                        set(&mut place.lanes[part], *kind, lane, bits);
+                        set(&mut workspace.lanes[part], *kind, lane, bits);
                     }
                 }
             }
-            self.push_segment(place, segment - first, count);
+            self.push_segment(workspace, segment - first, count);
         }
-        self.top(place, count);
+        self.top(workspace, count);
     }
 
-    /// The value of a segment of a row, whose lanes are a block.
-    fn segment_along(&self, place: &mut Workplace, row: usize, segment: usize) -> [u64; 2] {
+    /// Folds a segment of a row whose lanes are a block.
+    fn segment_along(&self, workspace: &mut Workspace, row: usize, segment: usize) -> [u64; 2] {
         let (start, end) = (segment * SEGMENT, self.row.min((segment + 1) * SEGMENT));
         let mut present = WIDTH.min(end - start);
         for (round, from) in (start..end).step_by(WIDTH).enumerate() {
             let count = WIDTH.min(end - from);
-            self.elements(place, row * self.row + from, count);
+            self.elements(workspace, row * self.row + from, count);
             if self.state.fold.has_index() {
-                for (lane, index) in place.element[1][..count].iter_mut().zip(from..) {
+                for (lane, index) in workspace.element[1][..count].iter_mut().zip(from..) {
                     *lane = index as u64;
                 }
             }
-            self.take_element(place, round, count);
+            self.take_element(workspace, round, count);
         }
         while present > 1 {
             let half = present.next_power_of_two() / 2;
             for (part, kind) in self.state.rules.kinds.iter().enumerate() {
-                let (lanes, upper) = (&place.lanes[part], &mut place.upper[part]);
+                let (lanes, upper) = (&workspace.lanes[part], &mut workspace.upper[part]);
                 let size = bytes(*kind);
                 let from: &[u8] = bytemuck::cast_slice(lanes);
                 let to: &mut [u8] = bytemuck::cast_slice_mut(upper);
                 to[..(present - half) * size].copy_from_slice(&from[half * size..present * size]);
             }
-            let Workplace { merge, lanes, upper, .. } = place;
+            let Workspace { merge, lanes, upper, .. } = workspace;
             self.combine(true, merge, lanes, upper, present - half);
             present = half;
         }
         let mut value = [0; 2];
         for (part, kind) in self.state.rules.kinds.iter().enumerate() {
-            value[part] = get(&place.lanes[part], *kind, 0);
+            value[part] = get(&workspace.lanes[part], *kind, 0);
         }
         value
     }
 
-    /// The values of a segment of rows: lane after lane of the segment, each for all of the rows, in the order in which the
-    /// halving of lanes is a tree of neighbours.
-    fn segment_across(&self, place: &mut Workplace, rows: std::ops::Range<usize>, segment: usize) {
+    /// Folds a segment of several rows: one lane of the segment after another, each for all rows, in the
+    /// order that turns the halving of lanes into a tree of neighbours.
+    fn segment_across(&self, workspace: &mut Workspace, rows: std::ops::Range<usize>, segment: usize) {
         let (start, end) = (segment * SEGMENT, self.row.min((segment + 1) * SEGMENT));
         let lanes = LANES.min(end - start).next_power_of_two();
         let bits = lanes.trailing_zeros();
-        place.of_lanes.depth = 0;
-        for turn in 0..lanes {
-            let lane = if bits == 0 { 0 } else { turn.reverse_bits() >> (usize::BITS - bits) };
+        workspace.of_lanes.depth = 0;
+        for index in 0..lanes {
+            let lane = if bits == 0 { 0 } else { index.reverse_bits() >> (usize::BITS - bits) };
             let present = start + lane < end;
             for (round, element) in (start + lane..end).step_by(LANES).enumerate() {
-                self.elements(place, element * self.rows + rows.start, rows.len());
+                self.elements(workspace, element * self.rows + rows.start, rows.len());
                 if self.state.fold.has_index() {
-                    place.element[1][..rows.len()].fill(element as u64);
+                    workspace.element[1][..rows.len()].fill(element as u64);
                 }
-                self.take_element(place, round, rows.len());
+                self.take_element(workspace, round, rows.len());
             }
-            let Workplace { merge, lanes, of_lanes, .. } = place;
-            self.push(merge, of_lanes, lanes, present, turn, rows.len());
+            let Workspace { merge, lanes, of_lanes, .. } = workspace;
+            self.push(merge, of_lanes, lanes, present, index, rows.len());
         }
-        let Workplace { merge, lanes, of_lanes, .. } = place;
+        let Workspace { merge, lanes, of_lanes, .. } = workspace;
         self.finish(merge, of_lanes, lanes, rows.len());
     }
 
     /// Computes the values of `count` elements.
-    fn elements(&self, place: &mut Workplace, start: usize, count: usize) {
+    fn elements(&self, workspace: &mut Workspace, start: usize, count: usize) {
         let ExpressionParts { program, schedule } = ExpressionParts::of(&self.state.prologue);
         let mut load = |input: u32, part: u32, block: &mut Block| {
             let (operand, part) = (input as usize, part as usize);
-            // SAFETY: the space's elements are the layouts', which were held against the memory; nobody writes an input.
+            // SAFETY: the space's elements are those of the layouts, which have been checked against the
+            // memory, and nobody writes an input.
             unsafe { self.operands[operand].load(&self.space, operand, part, start, count, block) };
         };
-        let registers = &mut place.prologue;
+        let registers = &mut workspace.prologue;
         run_on_inputs(program, schedule, self.scalars.0, registers, &schedule.each, count, &mut load);
         let parts = if self.state.fold.has_index() { 1 } else { self.state.rules.kinds.len() };
         for (part, kind) in self.state.rules.kinds[..parts].iter().enumerate() {
             let value = program.outputs[0][part];
-            copy(&place.prologue[schedule.register(value)], &mut place.element[part], *kind, count);
+            copy(&workspace.prologue[schedule.register(value)], &mut workspace.element[part], *kind, count);
         }
     }
 
-    /// Appends the elements to the lanes; in round 0 they are the lanes.
-    fn take_element(&self, place: &mut Workplace, round: usize, count: usize) {
-        let Workplace { append, lanes, element, .. } = place;
+    /// Appends the elements to the lanes; round 0 initializes the lanes.
+    fn take_element(&self, workspace: &mut Workspace, round: usize, count: usize) {
+        let Workspace { append, lanes, element, .. } = workspace;
         if round > 0 {
             return self.combine(false, append, lanes, element, count);
         }
@@ -308,37 +315,44 @@ impl<'a> Run<'a> {
     }
 
     /// Folds `right` into `left`.
-    fn combine(&self, merge: bool, registers: &mut [Block], left: &mut Parts, right: &Parts, count: usize) {
+    fn combine(
+        &self,
+        merge: bool,
+        registers: &mut [Block],
+        left: &mut BlockParts,
+        right: &BlockParts,
+        count: usize,
+    ) {
         combine(self.state, merge, registers, left, right, count);
     }
 
-    fn push_segment(&self, place: &mut Workplace, turn: usize, count: usize) {
-        let Workplace { merge, lanes, of_segments, .. } = place;
-        self.push(merge, of_segments, lanes, true, turn, count);
+    fn push_segment(&self, workspace: &mut Workspace, index: usize, count: usize) {
+        let Workspace { merge, lanes, of_segments, .. } = workspace;
+        self.push(merge, of_segments, lanes, true, index, count);
     }
 
-    fn top(&self, place: &mut Workplace, count: usize) {
-        let Workplace { merge, lanes, of_segments, .. } = place;
+    fn top(&self, workspace: &mut Workspace, count: usize) {
+        let Workspace { merge, lanes, of_segments, .. } = workspace;
         self.finish(merge, of_segments, lanes, count);
     }
 
-    /// Takes the `turn`th leaf of a tree of neighbours, and folds what is complete with it.
+    /// Adds leaf `index` of a tree of neighbours, and folds the nodes that it completes.
     fn push(
         &self,
         registers: &mut [Block],
         tree: &mut Tree,
-        values: &mut Parts,
+        values: &mut BlockParts,
         present: Present,
-        turn: usize,
+        index: usize,
         count: usize,
     ) {
         let mut present = present;
-        let mut rest = turn;
+        let mut rest = index;
         while rest & 1 == 1 {
             tree.depth -= 1;
-            let (there, left) = &mut tree.levels[tree.depth];
-            // What is missing is at the end: a right one is there only beside its left one.
-            if *there {
+            let (exists, left) = &mut tree.levels[tree.depth];
+            // Missing values are at the end: a right value exists only beside its left one.
+            if *exists {
                 if present {
                     self.combine(true, registers, left, values, count);
                 }
@@ -350,21 +364,21 @@ impl<'a> Run<'a> {
         if tree.levels.len() == tree.depth {
             tree.levels.push((false, Box::new([[0; WIDTH]; 2])));
         }
-        let (there, level) = &mut tree.levels[tree.depth];
-        *there = present;
+        let (exists, level) = &mut tree.levels[tree.depth];
+        *exists = present;
         if present {
             self.copy_parts(values, level, count);
         }
         tree.depth += 1;
     }
 
-    /// Folds what is left of a tree.
-    fn finish(&self, registers: &mut [Block], tree: &mut Tree, values: &mut Parts, count: usize) {
+    /// Folds the pending values of a tree.
+    fn finish(&self, registers: &mut [Block], tree: &mut Tree, values: &mut BlockParts, count: usize) {
         let mut any = false;
         while tree.depth > 0 {
             tree.depth -= 1;
-            let (there, left) = &mut tree.levels[tree.depth];
-            if !*there {
+            let (exists, left) = &mut tree.levels[tree.depth];
+            if !*exists {
                 continue;
             }
             if any {
@@ -375,33 +389,34 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn copy_parts(&self, from: &Parts, to: &mut Parts, count: usize) {
+    fn copy_parts(&self, from: &BlockParts, to: &mut BlockParts, count: usize) {
         for (part, kind) in self.state.rules.kinds.iter().enumerate() {
             copy(&from[part], &mut to[part], *kind, count);
         }
     }
 
     /// Stores the results of the values in `lanes`.
-    fn store(&self, place: &mut Workplace, rows: std::ops::Range<usize>) {
+    fn store(&self, workspace: &mut Workspace, rows: std::ops::Range<usize>) {
         let ExpressionParts { program, schedule } = ExpressionParts::of(&self.state.epilogue);
         let has_index = self.state.fold.has_index();
         let (count, kinds) = (rows.len(), &self.state.rules.kinds);
-        restore(self.state, &mut place.restore, &mut place.lanes, count);
-        let lanes = &place.lanes;
+        restore(self.state, &mut workspace.restore, &mut workspace.lanes, count);
+        let lanes = &workspace.lanes;
         let mut load = |_: u32, part: u32, block: &mut Block| {
             let part = if has_index { 1 } else { part as usize };
             copy(&lanes[part], block, kinds[part], count);
         };
-        let registers = &mut place.epilogue;
+        let registers = &mut workspace.epilogue;
         run_on_inputs(program, schedule, self.scalars.1, registers, &schedule.each, count, &mut load);
-        let values = program.outputs[0].map(|value| &place.epilogue[schedule.register(value)]);
+        let values = program.outputs[0].map(|value| &workspace.epilogue[schedule.register(value)]);
         let output = self.operands.len() - 1;
-        // SAFETY: the elements are the output layout's, which was held against the memory; no other task has these rows.
+        // SAFETY: the elements are those of the output's layout, which has been checked against the memory,
+        // and no other task has these rows.
         unsafe { self.operands[output].store(&self.of_rows, output, rows.start, count, values) };
     }
 }
 
-/// What runs an expression.
+/// The program and schedule of an expression.
 struct ExpressionParts<'a> {
     program: &'a Program,
     schedule: &'a Schedule,
@@ -413,12 +428,12 @@ impl ExpressionParts<'_> {
     }
 }
 
-impl Workplace {
-    fn new(run: &Run<'_>) -> Workplace {
-        let State { prologue, epilogue, rules, merge, append, .. } = run.state;
+impl Workspace {
+    fn new(run: &Run<'_>) -> Workspace {
+        let ReductionState { prologue, epilogue, rules, merge, append, .. } = run.state;
         let empty = || Box::new([[0; WIDTH]; 2]);
         let tree = || Tree { levels: Vec::new(), depth: 0 };
-        Workplace {
+        Workspace {
             prologue: registers(&prologue.program, &prologue.schedule, run.scalars.0),
             epilogue: registers(&epilogue.program, &epilogue.schedule, run.scalars.1),
             merge: registers(&rules.merge, merge, &[]),
@@ -433,16 +448,16 @@ impl Workplace {
     }
 }
 
-/// Folds `right` into `left`, any two values or elements that come after them.
+/// Folds `right` into `left`: two values if `merge` is set, otherwise elements that follow them.
 pub(super) fn combine(
-    state: &State,
+    state: &ReductionState,
     merge: bool,
     registers: &mut [Block],
-    left: &mut Parts,
-    right: &Parts,
+    left: &mut BlockParts,
+    right: &BlockParts,
     count: usize,
 ) {
-    let State { rules, merge: of_merge, append: of_append, .. } = state;
+    let ReductionState { rules, merge: of_merge, append: of_append, .. } = state;
     let (program, schedule) = if merge { (&rules.merge, of_merge) } else { (&rules.append, of_append) };
     let mut load = |input: u32, part: u32, block: &mut Block| {
         let from = if input == 0 { &left[part as usize] } else { &right[part as usize] };
@@ -455,8 +470,13 @@ pub(super) fn combine(
     }
 }
 
-/// Makes the values that folded ones stand for.
-pub(super) fn restore(state: &State, registers: &mut [Block], values: &mut Parts, count: usize) {
+/// Converts folded values to the values that they represent.
+pub(super) fn restore(
+    state: &ReductionState,
+    registers: &mut [Block],
+    values: &mut BlockParts,
+    count: usize,
+) {
     let (Some(program), Some(schedule)) = (&state.rules.restore, &state.restore) else { return };
     let kinds = &state.rules.kinds;
     let mut load = |_: u32, part: u32, block: &mut Block| {
@@ -469,34 +489,34 @@ pub(super) fn restore(state: &State, registers: &mut [Block], values: &mut Parts
     }
 }
 
-pub(super) fn registers_to_restore(state: &State) -> Vec<Block> {
+pub(super) fn registers_to_restore(state: &ReductionState) -> Vec<Block> {
     let both = state.rules.restore.as_ref().zip(state.restore.as_ref());
     both.map_or_else(Vec::new, |(program, schedule)| registers(program, schedule, &[]))
 }
 
-/// The registers of a program, with what is the same for all blocks computed.
+/// Returns the registers of a program, with the values that all blocks share already computed.
 pub(super) fn registers(program: &Program, schedule: &Schedule, scalars: &[[u64; 2]]) -> Vec<Block> {
     let mut registers: Vec<Block> = vec![[0; WIDTH]; schedule.registers];
-    // Nothing of these steps is loaded.
+    // These steps load nothing.
     run_on_inputs(program, schedule, scalars, &mut registers, &schedule.once, WIDTH, &mut |_, _, _| {});
     registers
 }
 
-/// The first `count` lanes.
-fn copy(from: &Block, to: &mut Block, kind: Kind, count: usize) {
+/// Copies the first `count` lanes.
+fn copy(from: &Block, to: &mut Block, kind: RegisterKind, count: usize) {
     let bytes = count * bytes(kind);
     bytemuck::cast_slice_mut::<u64, u8>(to)[..bytes]
         .copy_from_slice(&bytemuck::cast_slice::<u64, u8>(from)[..bytes]);
 }
 
-pub(super) fn get(block: &Block, kind: Kind, lane: usize) -> u64 {
+pub(super) fn get(block: &Block, kind: RegisterKind, lane: usize) -> u64 {
     match bytes(kind) {
         8 => block[lane],
         _ => u64::from(bytemuck::cast_slice::<u64, u32>(block)[lane]),
     }
 }
 
-pub(super) fn set(block: &mut Block, kind: Kind, lane: usize, bits: u64) {
+pub(super) fn set(block: &mut Block, kind: RegisterKind, lane: usize, bits: u64) {
     match bytes(kind) {
         8 => block[lane] = bits,
         _ => bytemuck::cast_slice_mut::<u64, u32>(block)[lane] = bits as u32,

@@ -1,8 +1,8 @@
-//! Reductions: a fold over axes, with an expression of the inputs before it and one of the result behind it, in one pass
-//! over memory.
+//! Reductions: a fold over axes, with an expression of the inputs before it and an expression of the result
+//! after it, in one pass over memory.
 //!
-//! A [`Reduction`] comes of a [`Graph`](super::Graph) ([`Graph::reduction`](super::Graph::reduction)) and a [`Fold`]. Axes in
-//! which the output has size 1 are folded, as broadcasting read backwards.
+//! [`Graph::reduction`](super::Graph::reduction) creates a [`Reduction`] from a [`Graph`](super::Graph) and a
+//! [`Fold`]. Axes in which the output has size 1 are folded, the reverse of broadcasting.
 //!
 //! ```
 //! use selvedge::fuse::{Fold, Graph, HostInput, HostOutput};
@@ -23,13 +23,14 @@
 //! # Ok::<(), selvedge::Error>(())
 //! ```
 //!
-//! **The tree.** In what order a row is folded depends on its length alone, never on the device, the layout or threads, so
-//! sums are equal bit for bit everywhere. A row is its elements in row-major order of the inputs' axes. 1024 of them are a
-//! segment, of 256 lanes: lane l folds elements l, l + 256, l + 512, l + 768 in this order; then the upper half of the
-//! lanes is folded into the lower half until one is left (l with l + 128, l + 64, …). Segments are folded with their
-//! neighbours (0 with 1, 2 with 3, …), what comes of that likewise. Elements that are not there are left out. So a power
-//! of two of neighbouring segments is a node of the tree, and a warp, a block or a launch can have as many as suit
-//! it; and an error grows with the logarithm of the length.
+//! **The tree.** The order in which a row is folded depends only on its length, never on the device, the
+//! layout or the threads, so sums are equal bit for bit everywhere. A row holds its elements in row-major
+//! order of the inputs' axes. A segment has 1024 elements in 256 lanes. Lane l folds the elements l, l + 256,
+//! l + 512 and l + 768 in this order. The upper half of the lanes is then folded into the lower half until
+//! one lane is left (l with l + 128, l + 64, …). Neighbouring segments are folded (0 with 1, 2 with 3, …),
+//! and their results likewise. Missing elements are skipped. Every aligned power of two of segments is
+//! therefore a node of the tree, which a warp, a block or a launch can compute, and the error grows with the
+//! logarithm of the length.
 
 mod device;
 mod dimensions;
@@ -43,7 +44,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use super::expression::{Expression, State as ExpressionState};
+use super::expression::{Expression, ExpressionState};
 use super::graph::Graph;
 use super::host::Schedule;
 use super::number::Number;
@@ -54,42 +55,43 @@ use crate::types::{DType, Layout};
 pub use device::{LaunchMemory, ReductionExplanation, ReductionLaunch};
 use dimensions::Dimensions;
 pub use fold::Fold;
-use fold::Rules;
+use fold::FoldRules;
 pub use scan::Scan;
 
-/// A fold over axes of any number of inputs: one kernel (and small ones where rows are long), on a device or the CPU.
+/// A reduction of any number of inputs over axes: one kernel on a device, with small ones after it for long
+/// rows, or a pass on the CPU.
 ///
-/// Cheap to clone; clones share the kernels that were assembled.
+/// Cloning is cheap, and clones share the compiled kernels.
 #[derive(Clone)]
-pub struct Reduction(Arc<State>);
+pub struct Reduction(Arc<ReductionState>);
 
-struct State {
+struct ReductionState {
     fold: Fold,
-    rules: Rules,
-    /// Of the inputs, in the dtype that is folded.
+    rules: FoldRules,
+    /// The expression of the inputs, in the dtype that is folded.
     prologue: Arc<ExpressionState>,
-    /// Of the folded value.
+    /// The expression of the folded value.
     epilogue: Arc<ExpressionState>,
     merge: Schedule,
     append: Schedule,
     restore: Option<Schedule>,
-    /// By device and key.
-    kernels: Mutex<HashMap<(usize, plan::Key), Function>>,
+    /// The compiled kernels, by device and kernel key.
+    kernels: Mutex<HashMap<(usize, plan::ReductionKey), Function>>,
 }
 
-impl State {
-    /// Scalars of both expressions, with their own numbers.
+impl ReductionState {
+    /// Returns the number of scalars of both expressions, including literals.
     fn scalars(&self) -> usize {
         self.prologue.scalars.len() + self.epilogue.scalars.len()
     }
 
-    /// The bits of all scalars: those of the prologue, then those of the epilogue.
+    /// Returns the bits of all scalars: those of the prologue, then those of the epilogue.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] for another number of them.
+    /// [`Error::LengthMismatch`] for another number of scalars.
     fn scalar_bits(&self, given: &[Number]) -> Result<Vec<[u64; 2]>> {
-        let of = |state: &ExpressionState| state.given.len();
+        let of = |state: &ExpressionState| state.run_scalars.len();
         let wanted = of(&self.prologue) + of(&self.epilogue);
         if given.len() != wanted {
             return Err(Error::LengthMismatch {
@@ -104,9 +106,11 @@ impl State {
         Ok(bits)
     }
 
+    /// Checks the number and dtypes of the operands.
+    ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] and [`Error::DTypeMismatch`] for operands that are not the reduction's.
+    /// [`Error::LengthMismatch`] and [`Error::DTypeMismatch`] for operands that differ from the reduction's.
     fn check_operands(&self, inputs: &[(DType, Layout)], output: DType) -> Result<()> {
         let operation = self.fold.name();
         if inputs.len() != self.prologue.inputs.len() {
@@ -123,10 +127,12 @@ impl State {
         Ok(())
     }
 
+    /// Returns the dimensions of a run.
+    ///
     /// # Errors
     ///
-    /// As [`check_operands`](Self::check_operands) and
-    /// [`Dimensions::new`], and [`Error::InvalidArgument`] for an extreme of nothing.
+    /// As [`check_operands`](Self::check_operands) and [`Dimensions::new`], and [`Error::InvalidArgument`]
+    /// for a minimum or maximum of no elements.
     fn dimensions(&self, inputs: &[(DType, Layout)], output: (DType, Layout)) -> Result<Dimensions> {
         let operation = self.fold.name();
         self.check_operands(inputs, output.0)?;
@@ -137,7 +143,7 @@ impl State {
                 1 => "no elements to reduce".to_owned(),
                 rows => format!("no elements to reduce for each of {rows} results"),
             };
-            let wanted = "an axis with at least one element, because no elements have no extreme";
+            let wanted = "an axis with at least one element";
             return Err(Error::invalid(operation, found, wanted));
         }
         Ok(dimensions)
@@ -145,7 +151,8 @@ impl State {
 }
 
 impl Graph {
-    /// A fold of the elements of a node. The result has the dtype of [`Fold::result`]; [`Reduction::then`] goes on from there.
+    /// Creates a reduction of a node's elements. The result has the dtype [`Fold::result`];
+    /// [`Reduction::then`] continues from it.
     ///
     /// # Errors
     ///
@@ -174,10 +181,10 @@ impl Reduction {
         prologue: Arc<ExpressionState>,
         epilogue: Arc<ExpressionState>,
     ) -> Reduction {
-        let rules = Rules::new(fold, accumulator);
+        let rules = FoldRules::new(fold, accumulator);
         let (merge, append) = (Schedule::new(&rules.merge), Schedule::new(&rules.append));
         let restore = rules.restore.as_ref().map(Schedule::new);
-        Reduction(Arc::new(State {
+        Reduction(Arc::new(ReductionState {
             fold,
             rules,
             prologue,
@@ -189,8 +196,9 @@ impl Reduction {
         }))
     }
 
-    /// With an expression of the folded value, such as a root or a cast, before it is stored. It has one input, of the dtype
-    /// [`accumulator`](Self::accumulator), and one output; its scalars are given behind those of the elements.
+    /// Applies an expression to the folded value before it is stored, such as a root or a cast. The
+    /// expression has one input of dtype [`accumulator`](Self::accumulator) and one output. Its scalars
+    /// follow those of the elements.
     ///
     /// # Errors
     ///
@@ -198,15 +206,15 @@ impl Reduction {
     pub fn then(&self, expression: &Expression) -> Result<Reduction> {
         let wanted = self.accumulator();
         if expression.inputs() != [wanted] || expression.outputs().len() != 1 {
-            let wanted = format!("one of {wanted} with one output");
-            return Err(Error::invalid("the end of a reduction", format!("{expression:?}"), wanted));
+            let wanted = format!("an expression of {wanted} with one output");
+            return Err(Error::invalid("the epilogue of a reduction", format!("{expression:?}"), wanted));
         }
-        refuse_coordinates("the end of a reduction", expression)?;
-        let State { fold, prologue, .. } = &*self.0;
+        refuse_coordinates("the epilogue of a reduction", expression)?;
+        let ReductionState { fold, prologue, .. } = &*self.0;
         Ok(Reduction::new(*fold, prologue.outputs[0], prologue.clone(), expression.0.clone()))
     }
 
-    /// The bytes of the value of nothing, and a layout that has it for every element of an output.
+    /// Returns the bytes of the value of an empty reduction, and a layout that broadcasts it to the output.
     fn empty_value(&self, output: Layout) -> Result<(Vec<u8>, Layout)> {
         let dtype = self.accumulator();
         let part = dtype.size() / parts(dtype);
@@ -215,46 +223,52 @@ impl Reduction {
         Ok((bytes, Layout::contiguous(&[])?.expand(output.shape())?))
     }
 
-    /// The expression behind the fold.
+    /// Returns the expression after the fold.
     fn last(&self) -> Expression {
         Expression(self.0.epilogue.clone())
     }
 
-    /// The scalars that a run gives it; as many were given as there must be.
+    /// Returns the scalars of the expression after the fold. The number of scalars has been checked.
     fn scalars_of_last<'a>(&self, scalars: &'a [Number]) -> &'a [Number] {
         let count = self.last().scalars().len();
         &scalars[scalars.len() - count..]
     }
 
-    /// What is folded.
+    /// Returns the fold.
     pub fn fold(&self) -> Fold {
         self.0.fold
     }
 
-    /// The dtype of the value before the last expression: f32 for sums of f16, i64 for places.
+    /// Returns the dtype of the value before the last expression: f32 for sums of f16, i64 for indices.
     pub fn accumulator(&self) -> DType {
         self.0.epilogue.inputs[0]
     }
 
-    /// The dtypes of the inputs.
+    /// Returns the dtypes of the inputs.
     pub fn inputs(&self) -> &[DType] {
         &self.0.prologue.inputs
     }
 
-    /// The dtype of the output.
+    /// Returns the dtype of the output.
     pub fn output(&self) -> DType {
         self.0.epilogue.outputs[0]
     }
 }
 
+/// Refuses an expression with indices: a reduction has no output shape that they could refer to.
+///
 /// # Errors
 ///
-/// [`Error::InvalidArgument`] for an expression with indices: of which shape they would be a reduction does not know.
+/// [`Error::InvalidArgument`] for an expression with indices or positions.
 fn refuse_coordinates(operation: &'static str, expression: &Expression) -> Result<()> {
     if expression.0.coordinates.is_empty() {
         return Ok(());
     }
-    Err(Error::invalid(operation, "indices or positions of elements", "inputs and scalars alone"))
+    Err(Error::invalid(
+        operation,
+        "indices or positions of elements",
+        "an expression of inputs and scalars only",
+    ))
 }
 
 impl fmt::Debug for Reduction {

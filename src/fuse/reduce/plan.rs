@@ -1,105 +1,106 @@
-//! How a reduction runs on a device: which launches, what each thread folds, and where partial values go.
+//! The launches of a reduction on a device: the work of each thread, and the location of partial values.
 //!
-//! The tree of a row is [`LANES`], [`ROUNDS`] and the halving of lanes in a segment, and neighbours of segments above
-//! (see [`super`]). Everything here is a choice of who computes which node of it: a thread takes several lanes, the
-//! threads of a warp or a block their halving, the warps of a block neighbouring segments, and what is left goes through
-//! scratch memory to kernels that merge neighbours. So what this file decides changes no bit of a result.
+//! The tree of a row consists of [`LANES`], [`ROUNDS`] and the halving of lanes in a segment, and of
+//! neighbouring segments above (see [`super`]). This file only assigns nodes of the tree: a thread computes
+//! several lanes, the threads of a warp or a block halve them, the warps of a block compute neighbouring
+//! segments, and kernels that merge neighbours combine the rest through scratch memory. These choices change
+//! no bit of a result.
 //!
-//! As of elementwise kernels the text depends on the program and the [`FoldKey`] or [`MergeKey`] alone.
+//! As for elementwise kernels, the text depends only on the program and the [`FoldKey`] or [`MergeKey`].
 
 use super::super::plan::{WIDEST, divisor};
 use super::dimensions::{Dimension, Dimensions};
-use super::fold::{Rules, bytes};
+use super::fold::{FoldRules, bytes};
 use super::scan::QUAD;
 use crate::error::{Error, Result};
 
-/// Lanes of a segment: element i of it belongs to lane i mod `LANES`.
+/// Lanes of a segment: element i of the segment belongs to lane i mod `LANES`.
 pub(super) const LANES: usize = 256;
-/// Elements of a lane, which are folded in their order.
+/// Elements of a lane, which are folded in order.
 pub(super) const ROUNDS: usize = 4;
 /// Elements of a segment.
 pub(super) const SEGMENT: usize = LANES * ROUNDS;
 
 pub(super) const WARP: usize = 32;
-/// Threads of a block that folds; twice as many where a row has enough for them.
+/// Threads of a block that folds; twice as many if a row has enough work.
 pub(super) const BLOCK: usize = 256;
 /// Threads of a block that merges the values of one row.
 const MERGERS: usize = 512;
-/// Values that one thread merges by itself for a row.
+/// The number of values up to which one thread merges a row.
 const ALONE: usize = 32;
-/// Bytes of partial values that a thread of a merging block takes.
+/// Bytes of partial values for a thread of a merging block.
 const MERGED_BYTES: usize = 128;
-/// Instructions that the elements of a segment may become before they are a loop over its rounds.
+/// The instruction count above which the rounds of a segment become a loop.
 const UNROLLED: usize = 1600;
-/// A kernel's parameters are at most 4 KB in PTX 8.0.
-const MOST_PARAMETER_BYTES: usize = 4000;
+/// PTX 8.0 limits a kernel's parameters to 4 KB.
+const MAXIMUM_PARAMETER_BYTES: usize = 4000;
 
-/// What neighbouring threads have.
+/// The assignment of adjacent threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Direction {
-    /// Neighbours of one row.
+    /// Adjacent elements of one row.
     Rows,
-    /// Elements of neighbouring rows.
+    /// Elements of adjacent rows.
     Columns,
 }
 
-/// How an operand is found.
+/// The access pattern of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Class {
-    /// One element for all of a thread's vectors and rounds, or a vector of them across.
+pub(super) enum ReductionAccess {
+    /// One element for all vectors and rounds of a thread, or one vector across rows.
     Still,
-    /// A vector's elements are neighbours: one access.
+    /// The elements of a vector are adjacent: one access.
     Vector,
     /// One element for a vector across rows.
     Single,
-    /// Any stride: element by element.
+    /// Any stride: one access an element.
     Gather,
 }
 
-/// All that the text of a folding kernel depends on beside the reduction.
+/// Everything but the reduction that the text of a folding kernel depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct FoldKey {
     pub(super) direction: Direction,
-    /// Whether indices have 64 bits.
+    /// True if indices have 64 bits.
     pub(super) wide: bool,
-    /// Neighbours of one access: lanes of a row, or rows.
+    /// Adjacent elements of one access: lanes of a row, or rows.
     pub(super) vector: u32,
     /// Threads that share a segment, and accesses of each in a round.
     pub(super) threads: u32,
     pub(super) groups: u32,
     pub(super) rounds: u32,
-    /// Whether the rounds are a loop.
+    /// True if the rounds are a loop.
     pub(super) looped: bool,
-    /// Warps of a block that have neighbouring segments of one row.
+    /// Warps of a block with neighbouring segments of one row.
     pub(super) warps: u32,
-    /// Rows, or vectors of rows, of a block's threads.
+    /// Rows, or vectors of rows, of a block.
     pub(super) across: u32,
-    /// Dimensions.
+    /// Numbers of dimensions.
     pub(super) kept: usize,
     pub(super) folded: usize,
     /// By input.
-    pub(super) classes: Vec<Class>,
-    /// Whether a vector of results is one store.
+    pub(super) classes: Vec<ReductionAccess>,
+    /// True if a vector of results is one store.
     pub(super) stores_vectors: bool,
-    /// Whether some lanes have fewer elements.
+    /// True if some lanes have fewer elements.
     pub(super) tail: bool,
-    /// Whether values go to scratch memory.
+    /// True if the kernel writes partial values to scratch memory.
     pub(super) partial: bool,
-    /// Whether the device converts to bf16 itself (compute capability 8.0).
+    /// True if the device has conversions to bf16 (compute capability 8.0 or higher).
     pub(super) converts_brain: bool,
 }
 
-/// All that the text of a merging kernel depends on.
+/// Everything but the reduction that the text of a merging kernel depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct MergeKey {
     pub(super) wide: bool,
-    /// Rows of a block where one thread has a whole row.
+    /// Rows of a block if one thread merges a whole row.
     pub(super) across: u32,
-    /// Threads of a row, a whole block or one.
+    /// Threads of a row: a whole block or one.
     pub(super) threads: u32,
-    /// Neighbours that each takes.
+    /// Adjacent values of each thread.
     pub(super) values: u32,
-    /// Whether a row's partial values lie one behind another and are whole vectors.
+    /// True if a row's partial values are contiguous and form whole vectors.
     pub(super) vectors: bool,
     pub(super) kept: usize,
     pub(super) tail: bool,
@@ -107,7 +108,7 @@ pub(super) struct MergeKey {
     pub(super) converts_brain: bool,
 }
 
-/// All that the text of a scanning kernel depends on.
+/// Everything but the scan that the text of a scanning kernel depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct ScanKey {
     pub(super) wide: bool,
@@ -117,39 +118,39 @@ pub(super) struct ScanKey {
     pub(super) warps: u32,
     /// Rows of a block.
     pub(super) across: u32,
-    /// Whether rows are longer than a block's tile, so that tiles wait for those before.
+    /// True if rows are longer than a block's tile, so that tiles wait for earlier tiles.
     pub(super) chained: bool,
-    /// Whether the loads of a tile are issued before an older one is waited for, which takes registers.
+    /// True if the loads of a tile are issued before waiting for an older one, which takes registers.
     pub(super) ahead: bool,
-    /// Blocks for which a multiprocessor has registers.
+    /// Blocks a multiprocessor, for the register limit.
     pub(super) resident: u32,
     pub(super) kept: usize,
     /// By input.
-    pub(super) classes: Vec<Class>,
+    pub(super) classes: Vec<ReductionAccess>,
     pub(super) stores_vectors: bool,
-    /// Whether rows are whole quads, and whether they are whole tiles.
+    /// Rows are whole quads; rows end within a tile.
     pub(super) quads: bool,
     pub(super) tail: bool,
     pub(super) converts_brain: bool,
 }
 
 impl ScanKey {
-    /// Elements of a block's rows.
+    /// Returns the elements of a tile.
     pub(super) fn tile(&self) -> usize {
         QUAD * (self.threads * self.accesses * self.warps) as usize
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Key {
+pub(super) enum ReductionKey {
     Fold(FoldKey),
     Merge(MergeKey),
     Scan(ScanKey),
 }
 
-/// Where the parameters of a kernel lie in their block.
+/// Offsets of a kernel's parameters in their block.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Parameters {
+pub(super) struct ReductionParameters {
     scalars: usize,
     pub(super) word: usize,
     kept: usize,
@@ -157,37 +158,43 @@ pub(super) struct Parameters {
     operands: usize,
 }
 
-impl Parameters {
-    /// `operands` have strides there.
-    pub(super) fn new(scalars: usize, wide: bool, kept: usize, folded: usize, operands: usize) -> Parameters {
-        Parameters { scalars, word: if wide { 8 } else { 4 }, kept, folded, operands }
+impl ReductionParameters {
+    /// Creates the layout of a block with the strides of `operands` operands.
+    pub(super) fn new(
+        scalars: usize,
+        wide: bool,
+        kept: usize,
+        folded: usize,
+        operands: usize,
+    ) -> ReductionParameters {
+        ReductionParameters { scalars, word: if wide { 8 } else { 4 }, kept, folded, operands }
     }
 
     fn at(self, word: usize) -> usize {
         16 * self.scalars + self.word * word
     }
 
-    /// Elements of a row.
+    /// Returns the offset of the elements of a row.
     pub(super) fn row(self) -> usize {
         self.at(0)
     }
 
-    /// Rows, or vectors of them.
+    /// Returns the offset of the number of rows or vectors of rows.
     pub(super) fn items(self) -> usize {
         self.at(1)
     }
 
-    /// Rows.
+    /// Returns the offset of the number of rows.
     pub(super) fn rows(self) -> usize {
         self.at(2)
     }
 
-    /// Size, factor and shift of what the block's number is divided by.
+    /// Returns the offset of size, factor and shift of the divisor of the block index.
     pub(super) fn launch(self) -> usize {
         self.at(3)
     }
 
-    /// Size, factor and shift of a dimension; folded ones are behind kept ones.
+    /// Returns the offset of size, factor and shift of a dimension; folded dimensions follow kept ones.
     pub(super) fn divisor(self, dimension: usize) -> usize {
         self.at(6 + 3 * dimension)
     }
@@ -201,7 +208,7 @@ impl Parameters {
         self.stride(self.operands, 0).next_multiple_of(8)
     }
 
-    /// A block with everything but the scalars.
+    /// Returns a block with everything but the scalars.
     pub(super) fn block(
         self,
         row: usize,
@@ -210,9 +217,9 @@ impl Parameters {
         launch: usize,
         dimensions: &[(usize, Vec<isize>)],
     ) -> Result<Vec<u8>> {
-        if self.bytes() > MOST_PARAMETER_BYTES {
+        if self.bytes() > MAXIMUM_PARAMETER_BYTES {
             let found = format!("{} operands of {} dimensions", self.operands, dimensions.len());
-            return Err(Error::invalid("a reduction", found, "fewer operands, or contiguous ones"));
+            return Err(Error::invalid("a reduction", found, "fewer operands, or contiguous operands"));
         }
         let mut block = vec![0; self.bytes()];
         let mut put = |at: usize, value: u64| {
@@ -225,24 +232,24 @@ impl Parameters {
             _ => put(at, size as u64),
         };
         divide(self.launch(), launch);
-        for (place, (size, _)) in dimensions.iter().enumerate() {
-            divide(self.divisor(place), *size);
+        for (dimension, (size, _)) in dimensions.iter().enumerate() {
+            divide(self.divisor(dimension), *size);
         }
         put(self.row(), row as u64);
         put(self.items(), items as u64);
         put(self.rows(), rows as u64);
-        for (place, (_, strides)) in dimensions.iter().enumerate() {
+        for (dimension, (_, strides)) in dimensions.iter().enumerate() {
             for (operand, stride) in strides.iter().enumerate() {
-                put(self.stride(operand, place), *stride as u64);
+                put(self.stride(operand, dimension), *stride as u64);
             }
         }
         Ok(block)
     }
 }
 
-/// Memory that a kernel is given.
+/// The memory behind an address parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum KernelMemory {
     Input(usize),
     Output,
     Scratch,
@@ -250,32 +257,32 @@ pub(super) enum Place {
 
 /// One launch of a reduction.
 #[derive(Debug)]
-pub(super) struct Launch {
-    pub(super) key: Key,
+pub(super) struct PlannedLaunch {
+    pub(super) key: ReductionKey,
     pub(super) blocks: u32,
     pub(super) threads: u32,
-    pub(super) parameters: Parameters,
-    /// With room for the scalars.
+    pub(super) parameters: ReductionParameters,
+    /// The parameter block, with space for the scalars.
     pub(super) block: Vec<u8>,
-    /// Memory and bytes into it, in the order of the kernel's addresses.
-    pub(super) operands: Vec<(Place, usize)>,
+    /// Memory and byte offset of each address parameter.
+    pub(super) operands: Vec<(KernelMemory, usize)>,
 }
 
-/// The launches of a run, and the scratch memory that it needs.
+/// The launches of a run and the size of its scratch memory.
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) launches: Vec<Launch>,
+pub(super) struct ReductionPlan {
+    pub(super) launches: Vec<PlannedLaunch>,
     pub(super) scratch: usize,
 }
 
-/// What a plan knows of a reduction.
-pub(super) struct Work<'a> {
+/// The properties of a run that its plan depends on.
+pub(super) struct PlanInput<'a> {
     pub(super) dimensions: &'a Dimensions,
-    pub(super) rules: &'a Rules,
-    /// Bytes of an element, and where memory starts within [`WIDEST`] bytes, by operand.
+    pub(super) rules: &'a FoldRules,
+    /// By operand, the bytes of an element and the address modulo [`WIDEST`].
     pub(super) bytes: &'a [usize],
     pub(super) starts: &'a [u64],
-    /// Of both expressions.
+    /// The scalars of both expressions.
     pub(super) scalars: usize,
     /// Instructions of an element.
     pub(super) steps: usize,
@@ -286,14 +293,15 @@ fn power_below(x: usize) -> usize {
     1 << x.max(1).ilog2()
 }
 
-impl Work<'_> {
-    /// For at least one row of at least one element.
+impl PlanInput<'_> {
+    /// PlanCache a run with at least one row of at least one element.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where the parameters would not fit a kernel, or a grid would have too many blocks.
-    pub(super) fn plan(&self) -> Result<Plan> {
-        let mut plan = Plan { launches: Vec::new(), scratch: 0 };
+    /// [`Error::InvalidArgument`] if the parameters exceed the limit of a kernel, or the grid has too many
+    /// blocks.
+    pub(super) fn plan(&self) -> Result<ReductionPlan> {
+        let mut plan = ReductionPlan { launches: Vec::new(), scratch: 0 };
         let mut left = self.fold(&mut plan)?;
         while left > 1 {
             left = self.merge(&mut plan, left)?;
@@ -309,7 +317,7 @@ impl Work<'_> {
         self.bytes.len() - 1
     }
 
-    /// Whether an operand's vectors along dimension `along` are aligned wherever the others lead.
+    /// Returns whether an operand's vectors along dimension `along` are aligned for all other coordinates.
     pub(super) fn is_aligned(&self, operand: usize, vector: usize, along: &Dimension) -> bool {
         let size = self.bytes[operand];
         let width = (size * vector).min(WIDEST as usize);
@@ -321,7 +329,7 @@ impl Work<'_> {
                 .all(|other| (other.strides[operand].unsigned_abs() * size).is_multiple_of(width))
     }
 
-    /// The longest vectors along a dimension that suit every input that lies along it.
+    /// Returns the longest vector along a dimension that suits every input that is contiguous along it.
     fn vector(&self, along: Option<&Dimension>) -> usize {
         let Some(along) = along else { return 1 };
         let inputs = 0..self.output();
@@ -339,21 +347,26 @@ impl Work<'_> {
         vector
     }
 
-    fn classes(&self, direction: Direction, along: Option<&Dimension>, vector: usize) -> Vec<Class> {
+    fn classes(
+        &self,
+        direction: Direction,
+        along: Option<&Dimension>,
+        vector: usize,
+    ) -> Vec<ReductionAccess> {
         let class = |input: usize| {
             let still = self.dimensions.folded.iter().all(|dimension| dimension.strides[input] == 0);
             let stride = along.map_or(0, |along| along.strides[input]);
             match (direction, stride) {
-                (Direction::Rows, _) if still => Class::Still,
-                (_, 1) if vector > 1 => Class::Vector,
-                (Direction::Columns, 0) if vector > 1 => Class::Single,
-                _ => Class::Gather,
+                (Direction::Rows, _) if still => ReductionAccess::Still,
+                (_, 1) if vector > 1 => ReductionAccess::Vector,
+                (Direction::Columns, 0) if vector > 1 => ReductionAccess::Single,
+                _ => ReductionAccess::Gather,
             }
         };
         (0..self.output()).map(class).collect()
     }
 
-    fn fold(&self, plan: &mut Plan) -> Result<usize> {
+    fn fold(&self, plan: &mut ReductionPlan) -> Result<usize> {
         let dimensions = self.dimensions;
         let leader = dimensions.leader;
         let (inner, first_kept) = (dimensions.folded.first(), dimensions.kept.first());
@@ -368,7 +381,7 @@ impl Work<'_> {
         let (threads, groups, warps, across, items);
         if columns {
             let words = self.rules.bytes() / 4;
-            // A long formula is written for fewer elements.
+            // A long expression uses shorter vectors.
             while vector > 1 && self.steps * vector * 8 > UNROLLED {
                 vector /= 2;
             }
@@ -385,9 +398,9 @@ impl Work<'_> {
             groups = lanes / (threads * vector);
             items = dimensions.rows;
             warps = segments.next_power_of_two().min(2 * BLOCK / WARP);
-            // Two rows or more in a block, unless one needs more warps than that.
+            // A block has at least two rows, unless one row needs more warps than that.
             let block = if warps * WARP > BLOCK { 2 * BLOCK } else { BLOCK };
-            // A whole warp at least, for the shuffles.
+            // At least a whole warp, for the shuffles.
             across = (block / (threads * warps)).min(items.next_power_of_two()).max(WARP / threads);
         }
         let (above, covered) =
@@ -416,7 +429,8 @@ impl Work<'_> {
             partial: above > 1,
             converts_brain: self.converts_brain,
         };
-        let parameters = Parameters::new(self.scalars, key.wide, key.kept, key.folded, self.bytes.len());
+        let parameters =
+            ReductionParameters::new(self.scalars, key.wide, key.kept, key.folded, self.bytes.len());
         let of_items = items.div_ceil(across);
         let sizes: Vec<(usize, Vec<isize>)> = dimensions
             .kept
@@ -431,14 +445,14 @@ impl Work<'_> {
             .collect();
         let by = if columns { of_items } else { above };
         let block = parameters.block(self.row(), items, dimensions.rows, by, &sizes)?;
-        let mut operands: Vec<(Place, usize)> = (0..dimensions.inputs())
-            .map(|input| (Place::Input(input), dimensions.offsets[input] * self.bytes[input]))
+        let mut operands: Vec<(KernelMemory, usize)> = (0..dimensions.inputs())
+            .map(|input| (KernelMemory::Input(input), dimensions.offsets[input] * self.bytes[input]))
             .collect();
         self.results(plan, &mut operands, above);
-        plan.launches.push(Launch {
+        plan.launches.push(PlannedLaunch {
             blocks: blocks(of_items, above)?,
             threads: key.threads * key.warps * key.across,
-            key: Key::Fold(key),
+            key: ReductionKey::Fold(key),
             parameters,
             block,
             operands,
@@ -446,21 +460,21 @@ impl Work<'_> {
         Ok(above)
     }
 
-    /// Where `count` values a row go: planes of scratch memory, or the output.
-    fn results(&self, plan: &mut Plan, operands: &mut Vec<(Place, usize)>, count: usize) {
+    /// Adds the destinations of `count` values a row: planes of scratch memory, or the output.
+    fn results(&self, plan: &mut ReductionPlan, operands: &mut Vec<(KernelMemory, usize)>, count: usize) {
         if count == 1 {
             let output = self.output();
-            operands.push((Place::Output, self.dimensions.offsets[output] * self.bytes[output]));
+            operands.push((KernelMemory::Output, self.dimensions.offsets[output] * self.bytes[output]));
             return;
         }
         for kind in &self.rules.kinds {
-            operands.push((Place::Scratch, plan.scratch));
+            operands.push((KernelMemory::Scratch, plan.scratch));
             plan.scratch += (count * self.dimensions.rows * bytes(*kind)).next_multiple_of(256);
         }
     }
 
     /// Merges the `count` partial values of every row, which the last launch wrote.
-    fn merge(&self, plan: &mut Plan, count: usize) -> Result<usize> {
+    fn merge(&self, plan: &mut ReductionPlan, count: usize) -> Result<usize> {
         let rows = self.dimensions.rows;
         let most = power_below(MERGED_BYTES / self.rules.bytes());
         let alone = count <= ALONE.min(most);
@@ -480,7 +494,7 @@ impl Work<'_> {
             partial: above > 1,
             converts_brain: self.converts_brain,
         };
-        let parameters = Parameters::new(self.scalars, key.wide, key.kept, 0, 1);
+        let parameters = ReductionParameters::new(self.scalars, key.wide, key.kept, 0, 1);
         let output = self.output();
         let sizes: Vec<(usize, Vec<isize>)> = self
             .dimensions
@@ -489,16 +503,16 @@ impl Work<'_> {
             .map(|dimension| (dimension.size, vec![dimension.strides[output]]))
             .collect();
         let block = parameters.block(count, rows, rows, above, &sizes)?;
-        let mut operands: Vec<(Place, usize)> = plan
+        let mut operands: Vec<(KernelMemory, usize)> = plan
             .launches
             .last()
             .map(|launch| launch.operands[launch.operands.len() - self.rules.kinds.len()..].to_vec())
             .unwrap_or_default();
         self.results(plan, &mut operands, above);
-        plan.launches.push(Launch {
+        plan.launches.push(PlannedLaunch {
             blocks: blocks(rows.div_ceil(across), above)?,
             threads: (threads * across) as u32,
-            key: Key::Merge(key),
+            key: ReductionKey::Merge(key),
             parameters,
             block,
             operands,
@@ -513,7 +527,7 @@ pub(super) fn blocks(of_items: usize, groups: usize) -> Result<u32> {
         None => Err(Error::invalid(
             "a reduction",
             format!("{of_items} times {groups} blocks"),
-            "at most 2147483647",
+            "at most 2147483647 blocks",
         )),
     }
 }

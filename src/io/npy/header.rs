@@ -92,7 +92,7 @@ impl fmt::Display for StoredDType {
 pub(in crate::io) struct Header {
     pub(super) stored: StoredDType,
     pub(super) shape: Vec<usize>,
-    /// Whether the first dimension varies fastest. It is false if both orders are the same.
+    /// True if the first dimension varies fastest. It is false if both orders are the same.
     pub(super) column_major: bool,
     /// The offset of the elements in the file.
     pub(in crate::io) start: u64,

@@ -1,12 +1,12 @@
-//! The other functions of f16 and bf16.
+//! The remaining functions of f16 and bf16.
 //!
-//! Nothing is divided, and no power of bf16 is a series. What a function is at its limits is chosen, not branched to: an element
-//! in a block is as often beyond them as not.
+//! They contain no division, and powers of bf16 need no series. Limits are selected, not branched to, because
+//! elements beyond them are common.
 
 use std::f64::consts::{FRAC_PI_2, LOG2_E, PI};
 
 use super::super::super::instruction::Instruction;
-use super::super::super::operation::Parts;
+use super::super::super::operation::ValueParts;
 use super::super::super::program::Program;
 use super::super::gamma::above_0_of_single;
 use super::super::reciprocal::{reciprocal, root};
@@ -122,7 +122,7 @@ const GAMMA_BRAIN: [f64; 8] = [
     0.001_936_463_41,
     -0.001_210_701_98,
 ];
-/// What Stirling's series adds from 3.2 on, times x, within 2^-14 of the logarithm.
+/// The correction by Stirling's series from 3.2 on, times x, within 2^-14 of the logarithm.
 const STIRLING: f64 = 0.0832;
 
 /// c[0] + x (c[1] + x (c[2] + …)).
@@ -130,14 +130,15 @@ fn series<'p>(x: Term<'p>, coefficients: &[f64]) -> Term<'p> {
     x.series(coefficients)
 }
 
-/// x · rate = k + f, as the float 2^(k + shift) and f.
+/// Returns x · rate = k + f as the float 2^(k + shift) and f.
 fn split<'p>(x: Term<'p>, rate: f64, shift: i32) -> (Term<'p>, Term<'p>) {
     let anchor = x.constant(ANCHOR + f64::from(127 + shift));
     let sum = x.fma(rate, anchor);
     ((sum.bits_of() << 23).float_of(), x.fma(rate, anchor - sum))
 }
 
-/// 2^x: of f16 for x above -126, of bf16 from -250 on as a square, so that a subnormal result is rounded once.
+/// Returns 2^x: for f16 with x above -126, for bf16 with x from -250 as a square, so that a subnormal result
+/// is rounded once.
 fn power<'p>(dtype: DType, x: Term<'p>) -> Term<'p> {
     if dtype == DType::F16 {
         let (scale, fraction) = split(x, 1.0, 0);
@@ -147,7 +148,7 @@ fn power<'p>(dtype: DType, x: Term<'p>) -> Term<'p> {
     root * root
 }
 
-/// 2^x / (1 + 2^x) for x up to 60, of f16 from -60 on.
+/// Returns 2^x / (1 + 2^x) for x up to 60, for f16 from -60.
 fn logistic<'p>(dtype: DType, x: Term<'p>) -> Term<'p> {
     if dtype == DType::F16 {
         let (scale, fraction) = split(-x, 1.0, 0);
@@ -157,7 +158,7 @@ fn logistic<'p>(dtype: DType, x: Term<'p>) -> Term<'p> {
     power * reciprocal(power + (1.0 + 19.0 * 2f64.powi(-20)))
 }
 
-/// x, but no less than this; NaN of NaN.
+/// Returns x clamped from below; NaN for NaN.
 fn from<'p>(x: Term<'p>, least: f64) -> Term<'p> {
     x.less(least).select(x.constant(least), x)
 }
@@ -165,12 +166,16 @@ fn from<'p>(x: Term<'p>, least: f64) -> Term<'p> {
 pub(in super::super) fn reciprocal_square_root(
     program: &mut Program,
     dtype: DType,
-    operands: &[Parts],
-) -> Parts {
+    operands: &[ValueParts],
+) -> ValueParts {
     real(program, dtype, operands, |[x]| x.apply(Instruction::ReciprocalRootOfNarrow, &[]))
 }
 
-pub(in super::super) fn hyperbolic_tangent(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(in super::super) fn hyperbolic_tangent(
+    program: &mut Program,
+    dtype: DType,
+    operands: &[ValueParts],
+) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         let held = x.maximum(-4.6).minimum(4.6);
         let square = held * held;
@@ -179,13 +184,13 @@ pub(in super::super) fn hyperbolic_tangent(program: &mut Program, dtype: DType, 
     })
 }
 
-/// 1 / (1 + e^-x), or x times that.
+/// Returns 1 / (1 + e^-x), or x times that.
 pub(in super::super) fn sigmoid(
     program: &mut Program,
     dtype: DType,
-    operands: &[Parts],
+    operands: &[ValueParts],
     by_x: bool,
-) -> Parts {
+) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         let least = if dtype == DType::F16 { -40.0 } else { -200.0 };
         let held = if by_x { from(x, least) } else { x.maximum(least) };
@@ -194,8 +199,12 @@ pub(in super::super) fn sigmoid(
     })
 }
 
-/// x / (1 + e^-u) with u = 2 sqrt(2/π) (x + 0.044715 x³).
-pub(in super::super) fn gelu_tanh(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+/// Returns x / (1 + e^-u) with u = 2 sqrt(2/π) (x + 0.044715 x³).
+pub(in super::super) fn gelu_tanh(
+    program: &mut Program,
+    dtype: DType,
+    operands: &[ValueParts],
+) -> ValueParts {
     // 2 sqrt(2/π) log2(e), and the same with 0.044715.
     const FIRST: f64 = 2.302_208_198_144_324_8;
     const THIRD: f64 = 0.102_943_239_580_023_5;
@@ -207,8 +216,8 @@ pub(in super::super) fn gelu_tanh(program: &mut Program, dtype: DType, operands:
     })
 }
 
-/// x Φ(x), as Φ(x) = 1 - Φ(-x).
-pub(in super::super) fn gelu(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+/// Returns x Φ(x), with Φ(x) = 1 - Φ(-x).
+pub(in super::super) fn gelu(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         let (most, coefficients) =
             if dtype == DType::F16 { (6.0, &NORMAL_HALF[..]) } else { (14.4, &NORMAL_BRAIN[..]) };
@@ -218,8 +227,8 @@ pub(in super::super) fn gelu(program: &mut Program, dtype: DType, operands: &[Pa
     })
 }
 
-/// ln(1 + e^x) as the larger of x and 0, and the logarithm of a number from 1 to 2.
-pub(in super::super) fn softplus(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+/// Returns ln(1 + e^x) as the larger of x and 0 plus the logarithm of a number from 1 to 2.
+pub(in super::super) fn softplus(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         let half = dtype == DType::F16;
         let most = if half { 60.0 } else { 150.0 };
@@ -229,7 +238,7 @@ pub(in super::super) fn softplus(program: &mut Program, dtype: DType, operands: 
     })
 }
 
-pub(in super::super) fn error(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(in super::super) fn error(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         let held = x.maximum(-2.75).minimum(2.75);
         x.unless_nan(series(held * held, &ERROR) * held)
@@ -239,8 +248,8 @@ pub(in super::super) fn error(program: &mut Program, dtype: DType, operands: &[P
 pub(in super::super) fn complementary_error(
     program: &mut Program,
     dtype: DType,
-    operands: &[Parts],
-) -> Parts {
+    operands: &[ValueParts],
+) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         let (most, coefficients) = if dtype == DType::F16 {
             (4.2, &COMPLEMENTARY_HALF[..])
@@ -252,7 +261,7 @@ pub(in super::super) fn complementary_error(
     })
 }
 
-/// Of |x|, for f16: (2^k - 2^-k) / 2 and (2^k + 2^-k) / 2, and the even and the odd part of 2^f.
+/// Returns for |x|, for f16: (2^k - 2^-k) / 2 and (2^k + 2^-k) / 2, and the even and the odd part of 2^f.
 fn exponential_parts(x: Term<'_>) -> [Term<'_>; 4] {
     let size = x.absolute();
     // NaN stays.
@@ -264,14 +273,18 @@ fn exponential_parts(x: Term<'_>) -> [Term<'_>; 4] {
     [up - down, up + down, series(square, &POWER_EVEN), series(square, &POWER_ODD) * fraction]
 }
 
-/// e^|x| / 2 and e^-|x| / 2, for bf16.
+/// Returns e^|x| / 2 and e^-|x| / 2, for bf16.
 fn halves_of_exponentials(x: Term<'_>) -> [Term<'_>; 2] {
     let size = x.absolute();
     [LOG2_E, -LOG2_E]
         .map(|rate| size.fma(rate, x.constant(-1.0 - 2f64.powi(-19))).apply(Instruction::PowerOfNarrow, &[]))
 }
 
-pub(in super::super) fn hyperbolic_sine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(in super::super) fn hyperbolic_sine(
+    program: &mut Program,
+    dtype: DType,
+    operands: &[ValueParts],
+) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         if dtype == DType::F16 {
             let [less, more, even, odd] = exponential_parts(x);
@@ -283,7 +296,11 @@ pub(in super::super) fn hyperbolic_sine(program: &mut Program, dtype: DType, ope
     })
 }
 
-pub(in super::super) fn hyperbolic_cosine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(in super::super) fn hyperbolic_cosine(
+    program: &mut Program,
+    dtype: DType,
+    operands: &[ValueParts],
+) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         if dtype == DType::F16 {
             let [less, more, even, odd] = exponential_parts(x);
@@ -294,12 +311,12 @@ pub(in super::super) fn hyperbolic_cosine(program: &mut Program, dtype: DType, o
     })
 }
 
-pub(in super::super) fn arc_sine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(in super::super) fn arc_sine(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         let size = x.absolute();
-        // asin(x) = π/2 - 2 asin(sqrt((1 - x) / 2)); a NaN is far.
+        // asin(x) = π/2 - 2 asin(sqrt((1 - x) / 2)); a NaN takes this path.
         let near = size.less(0.5);
-        // With what a square above 0 does not see, and the root of 0 needs.
+        // An offset that a positive square absorbs and the root of 0 needs.
         let rest = size.fma(-0.5, x.constant(0.5)) + 2f64.powi(-60);
         let square = near.select(x * x, rest);
         let angle = series(square, &ARC_SINE) * near.select(size, root(rest));
@@ -307,7 +324,11 @@ pub(in super::super) fn arc_sine(program: &mut Program, dtype: DType, operands: 
     })
 }
 
-pub(in super::super) fn arc_cosine(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(in super::super) fn arc_cosine(
+    program: &mut Program,
+    dtype: DType,
+    operands: &[ValueParts],
+) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         let size = x.absolute();
         let rest = x.constant(1.0) - size;
@@ -316,7 +337,11 @@ pub(in super::super) fn arc_cosine(program: &mut Program, dtype: DType, operands
     })
 }
 
-pub(in super::super) fn arc_tangent(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(in super::super) fn arc_tangent(
+    program: &mut Program,
+    dtype: DType,
+    operands: &[ValueParts],
+) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         let size = x.absolute();
         let far = x.constant(1.0).less(size);
@@ -327,22 +352,22 @@ pub(in super::super) fn arc_tangent(program: &mut Program, dtype: DType, operand
     })
 }
 
-/// Sine and cosine of an angle of at most π/4.
+/// Returns sine and cosine of an angle of at most π/4.
 pub(in super::super) fn of_rest(rest: Term<'_>) -> [Term<'_>; 2] {
     let square = rest * rest;
     [series(square, &SINE) * rest, series(square, &COSINE)]
 }
 
-/// The tangent of an angle and so many quarter turns more.
+/// Returns the tangent of an angle plus quarter turns.
 pub(in super::super) fn tangent<'p>(quarters: Term<'p>, [sine, cosine]: [Term<'p>; 2]) -> Term<'p> {
     let odd = !(quarters & 1).equal(0);
     odd.select(-cosine, sine) * reciprocal(odd.select(sine, cosine))
 }
 
-/// sin(π x) / (π x), 1 at 0.
-pub(in super::super) fn sinc(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+/// Returns sin(π x) / (π x), and 1 at 0.
+pub(in super::super) fn sinc(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x]| {
-        // From here on all are even.
+        // All larger numbers are even.
         let held = x.maximum(-(2f64.powi(20))).minimum(2f64.powi(20));
         let sum = held + ANCHOR;
         let rest = held - (sum - ANCHOR);
@@ -357,7 +382,7 @@ pub(in super::super) fn sinc(program: &mut Program, dtype: DType, operands: &[Pa
     })
 }
 
-/// ln |Γ(x)|.
+/// Returns ln |Γ(x)|.
 pub(super) fn logarithm_of_gamma<'p>(dtype: DType, x: Term<'p>) -> Term<'p> {
     let size = x.absolute();
     let half = dtype == DType::F16;
@@ -366,11 +391,11 @@ pub(super) fn logarithm_of_gamma<'p>(dtype: DType, x: Term<'p>) -> Term<'p> {
     let around_2 = |below| series(below, if half { &GAMMA_HALF[..] } else { &GAMMA_BRAIN[..] });
     let usual = above_0_of_single(size, of_size, around_2, |x| reciprocal(x) * STIRLING);
     let [result] = (!x.constant(0.0).less(x)).rarely([usual], || {
-        // ln(π / (|x| |sin πx|)) less that of |x|, by |sin πx| = π |rest| times a series.
+        // ln(π / (|x| |sin πx|)) minus that of |x|, with |sin πx| = π |rest| times a series.
         let rest = (size - ((size + ANCHOR) - ANCHOR)).absolute();
         let sine = series(rest * rest, &SINE_OF_PI) * rest;
         let reflected = -of_size - (positive(dtype, sine, times) + usual);
-        // From where all are integers there are poles; so close to 0 the three are -ln |x| in all.
+        // From where all numbers are integers there are poles; close to 0 the three terms sum to -ln |x|.
         let pole = rest.equal(0.0) | x.constant(2f64.powi(22)).less_equal(size);
         let reflected = pole.select(x.constant(f64::INFINITY), reflected);
         let tiny = !x.equal(0.0) & size.less(2f64.powi(-30));
@@ -379,7 +404,11 @@ pub(super) fn logarithm_of_gamma<'p>(dtype: DType, x: Term<'p>) -> Term<'p> {
     result
 }
 
-pub(in super::super) fn cube_root(program: &mut Program, dtype: DType, operands: &[Parts]) -> Parts {
+pub(in super::super) fn cube_root(
+    program: &mut Program,
+    dtype: DType,
+    operands: &[ValueParts],
+) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         let size = x.absolute();
         if dtype == DType::BF16 {
@@ -387,7 +416,8 @@ pub(in super::super) fn cube_root(program: &mut Program, dtype: DType, operands:
                 size.apply(Instruction::LogarithmOfNarrow, &[]).fma(1.0 / 3.0, size.constant(2f64.powi(-15)));
             return third.apply(Instruction::PowerOfNarrow, &[]).with_sign(x);
         }
-        // One step of Newton's method with 1 / (3 cbrt(x)²), between bounds beyond which the rounded result is 0 or infinite.
+        // One step of Newton's method with 1 / (3 cbrt(x)²), between bounds beyond which the rounded result
+        // is 0 or infinite.
         let exponent = size.apply(Instruction::LogarithmOfNormal, &[]).maximum(-100.0).minimum(100.0);
         let root = (exponent * (1.0 / 3.0)).apply(Instruction::PowerOfNarrow, &[]);
         let slope = exponent.fma(-2.0 / 3.0, x.constant(-LOG2_3)).apply(Instruction::PowerOfNarrow, &[]);

@@ -1,45 +1,39 @@
-//! Scans of rows that are longer than a tile: one pass, whose tiles wait for those before them.
+//! Scans of rows longer than a tile, in one pass whose tiles wait for earlier tiles (a chained scan).
 //!
-//! | version | what | 2²⁸ f32 on an H200, of the driver's copy |
+//! | version | change | 2²⁸ f32 on an H200, against the driver's copy |
 //! |---|---|---|
 //! | 1 | a block a tile of 8192 by a ticket; published with fences, groups of 256 tiles | 1084 us |
 //! | 2 | no fences: a word arrives with its flag; groups of 64 tiles, two blocks a multiprocessor | 776 us, 0.653 |
-//! | 3 (not kept) | tiles of 4096, groups of 256; a block loads and sums its next tile before it waits | 610 us, 0.825 |
-//! | 4 | a tile's loads are issued before the wait, which is for a tile of two rounds ago; groups of 512 | 0.874 of the copy at 2^28 f32, 0.97 in rows of 1024 |
+//! | 3 (replaced) | tiles of 4096, groups of 256; a block loads and sums its next tile before it waits | 610 us, 0.825 |
+//! | 4 | loads precede the wait, which is for a tile of two rounds ago; groups of 512 | 0.874; 0.97 in rows of 1024 |
 //!
-//! **What bounded version 2.** What stands before a group was handed from group to group through the L2 cache, so 512
-//! groups of 64 tiles were 512 handovers one after the other, each a store, its way, and a load that sees it: at 1 us or
-//! more that is longer than the memory needs, and 776 us are 1.5 us for each. And a block that waited had nothing under way;
-//! nor had one of version 3 while it waited and stored, as it loaded its next tile to the end before.
+//! **Algorithm.** A block draws a tile by ticket each round, issues its loads, writes the results of the tile of two
+//! rounds ago, scans the new tile, publishes its total and parks it in shared memory. The threads of a block read the
+//! totals of the group's earlier tiles at once, each waiting for its own, and one thread reads the prefix of the group.
 //!
-//! **What version 4 does about it** (reasoned, not measured). At the copy's speed a multiprocessor of 132 reads 16 KB a
-//! microsecond and writes as much. A tile is 16 KB of accumulators, and four blocks of 256 threads fit a multiprocessor;
-//! so each has 4 us for a tile. In that time it issues the tile's loads (1.1 us until they are there), writes the results
-//! of the tile of two rounds ago meanwhile, scans the new one (0.4 us), publishes what it comes to and parks it in shared
-//! memory. So 64 KB of loads a multiprocessor can be under way, where 32 to 40 suffice, and a tile's value is out for a
-//! whole round before its block asks for those before it: handovers of 1 us, and blocks that were late by as much, cost
-//! nothing until a round is full. Groups of 512 tiles of 4096 elements are 128 handovers in 2²⁸ elements, one in 3.9 us.
+//! **Latency.** The prefix passes from group to group through the L2 cache at 1 us or more a group. Version 2 passed it
+//! 512 times in sequence, which took longer than the memory accesses. With groups of 512 tiles of 4096 elements there are
+//! 128 passes in 2²⁸ elements, one in 3.9 us. A multiprocessor has four blocks, each with about 4 us for a tile of 16 KB at
+//! the copy's speed, so 64 KB of loads can be in flight (32 to 40 KB suffice), and a total is published a whole round
+//! before its block waits for a prefix.
 //!
-//! Tiles are taken by a ticket, one a round, so whoever is waited for has begun before; and a block publishes a tile
-//! before it waits for any other than earlier ones. So all end however few blocks run at once, and in whatever order. The
-//! threads of a block read the values of the group's earlier tiles at once, each waiting for its own, and one what stands
-//! before the group. The order in which values are folded is fixed, whoever comes first.
-//!
-//! A published value needs no fence: each of its words of 32 bits is in one of 64 with a flag, and an access of 64 bits is
-//! indivisible, so whoever sees the flag has the word that was written with it.
+//! **Invariants.** A tile waits only for tiles with lower tickets, which have begun, and a block publishes a tile before it
+//! waits, so the kernel ends for any number of resident blocks in any order. The order in which values are folded is
+//! fixed. A published value needs no fence: each of its 32-bit words is in a 64-bit word with a flag, and 64-bit accesses
+//! are indivisible, so a thread that sees the flag has the word that was written with it.
 
 use super::super::super::ptx::{Name, Register};
 use super::super::fold::bytes;
 use super::super::plan::{ScanKey, WARP};
 use super::super::scan::{GROUP, PARKED, QUAD, SLOT, words};
 use super::scan::{Part, Totals};
-use super::{Folded, Kernel, type_of};
+use super::{Folded, KernelWriter, type_of};
 
-/// Bytes of a thread's part of a tile, whatever the dtype, and of what the tile comes to.
+/// Bytes of a thread's elements of a tile, for every dtype, and of the tile's total.
 const QUADS_BYTES: usize = 64;
 const WHOLE_BYTES: usize = 16;
 
-/// Where a tile is.
+/// The position of a tile.
 struct Tile {
     number: Name,
     /// In its row, and in its group.
@@ -48,41 +42,43 @@ struct Tile {
     part: Part,
 }
 
-/// A value that a thread waits for where the guard says so: its planes of words, and its place in them.
+/// A value that a thread waits for if the guard holds: its planes of words, and its index in them.
 struct Awaited<'a> {
     guard: &'a str,
     plane: usize,
     place: Name,
 }
 
-/// What a thread has for all of its rounds.
+/// The registers that a thread keeps for all rounds.
 struct Chain<'a> {
     key: &'a ScanKey,
     thread: &'a str,
-    /// The place of its first element in a tile.
+    /// The index of its first element in a tile.
     first: Name,
-    /// How many tiles there are.
+    /// The number of tiles.
     tiles: Name,
-    /// Whether it is the one that speaks for the tile, in the last warp, which has all of it; and the one that draws tickets.
+    /// The predicates of the thread that publishes for the tile, which is in the last warp and has its total,
+    /// and of the thread that draws tickets.
     leads: Name,
     draws: Name,
-    /// The address of the ticket, in shared memory.
+    /// The shared memory address of the ticket.
     ticket: Name,
-    /// Where the oldest tile is parked, which is where the newest will be; and the sum of both such places.
+    /// The shared memory address of the oldest parked tile, which the newest will replace, and the sum of
+    /// both such addresses.
     parked: Name,
     both: Name,
 }
 
-impl Kernel<'_> {
+impl KernelWriter<'_> {
     pub(super) fn chain(&mut self, key: &ScanKey, thread: &str) {
         let chain = self.begin_chain(key, thread);
-        // A number past all tiles is none.
+        // A number past all tiles means none.
         let [newest, last, oldest] = [0; PARKED + 1].map(|_| self.writer.register(Register::Bits32));
         let next = self.writer.register(Register::Bits32);
         self.line(format!("mov.u32 {last}, -1;"));
         self.line(format!("mov.u32 {oldest}, -1;"));
         let drawn = self.draw(&chain);
-        self.hand_out(&chain, &drawn);
+        self.publish_ticket(&chain, &drawn);
         self.line("bar.sync 0;");
         self.line(format!("ld.shared.b32 {newest}, [{}];", chain.ticket));
 
@@ -99,7 +95,7 @@ impl Kernel<'_> {
         }
         let drawn = self.finish_tile(&chain, &oldest);
         self.line(format!("@{is_new} bra $scan_{unique};"));
-        // Without it what threads still read here would be written in the next round.
+        // Without this barrier the next round would overwrite data that threads still read here.
         self.line("bar.sync 0;");
         self.line(format!("bra $scanned_{unique};"));
         self.line(format!("$scan_{unique}:"));
@@ -113,7 +109,7 @@ impl Kernel<'_> {
         };
         let mut quads = self.computed(key, &tile.part, &loaded);
         if let Some(totals) =
-            self.scan_tile(key, thread, &mut quads, |kernel| kernel.hand_out(&chain, &drawn))
+            self.scan_tile(key, thread, &mut quads, |kernel| kernel.publish_ticket(&chain, &drawn))
         {
             self.park(&chain, &tile, &quads, &totals);
         }
@@ -133,13 +129,13 @@ impl Kernel<'_> {
     fn begin_chain<'a>(&mut self, key: &'a ScanKey, thread: &'a str) -> Chain<'a> {
         let start = self.bits32("mov.u32", &["shared"]);
         self.start = Some(start.clone());
-        let room = QUADS_BYTES * key.threads as usize * key.warps as usize + WHOLE_BYTES;
+        let parked_bytes = QUADS_BYTES * key.threads as usize * key.warps as usize + WHOLE_BYTES;
         let parked = self.shared.next_multiple_of(16);
-        self.shared = parked + PARKED * room + 16;
+        self.shared = parked + PARKED * parked_bytes + 16;
         let ticket = self.bits32("add.u32", &[&start, &(self.shared - 16).to_string()]);
         let first_parked = self.writer.register(Register::Bits32);
         self.line(format!("add.u32 {first_parked}, {start}, {parked};"));
-        let other = self.bits32("add.u32", &[&first_parked, &room.to_string()]);
+        let other = self.bits32("add.u32", &[&first_parked, &parked_bytes.to_string()]);
         let both = self.bits32("add.u32", &[&first_parked, &other]);
         let tiles = self.word(self.parameters.items());
         let tiles = if self.wide { self.bits32("cvt.u32.u64", &[&tiles]) } else { tiles };
@@ -157,7 +153,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// The block's next tile, in the thread that draws.
+    /// Draws the block's next tile, in the thread that draws tickets.
     fn draw(&mut self, chain: &Chain<'_>) -> Name {
         let counter = self.base(self.state.prologue.inputs.len() + 1);
         let drawn = self.writer.register(Register::Bits32);
@@ -165,7 +161,7 @@ impl Kernel<'_> {
         drawn
     }
 
-    fn hand_out(&mut self, chain: &Chain<'_>, drawn: &str) {
+    fn publish_ticket(&mut self, chain: &Chain<'_>, drawn: &str) {
         self.line(format!("@{} st.shared.b32 [{}], {drawn};", chain.draws, chain.ticket));
     }
 
@@ -184,10 +180,10 @@ impl Kernel<'_> {
         Tile { number, of_row, of_group, part: Part { coordinates, first } }
     }
 
-    /// Publishes what a tile comes to, and parks its elements, scanned as far as the tile goes.
+    /// Publishes the total of a tile, and parks its elements, which are scanned within the tile.
     fn park(&mut self, chain: &Chain<'_>, tile: &Tile, quads: &[Vec<Folded>], totals: &Totals) {
         let whole = self.merged(&totals.before_warp, &totals.of_warp);
-        // Behind the output and the counter.
+        // After the output and the counter.
         let of_tiles = self.state.prologue.inputs.len() + 2;
         self.publish(&chain.leads, &whole, of_tiles, &tile.number);
         let threads = (chain.key.threads * chain.key.warps) as usize;
@@ -210,8 +206,9 @@ impl Kernel<'_> {
         }
     }
 
-    /// Waits for what stands before a tile, if it is one, and stores its results. Draws the next ticket in between: not
-    /// before the wait, so that it is of a tile that is begun soon, and early enough to be there when it is handed out.
+    /// Waits for the prefix of a tile, if `number` is one, and stores its results. It draws the next ticket
+    /// in between: after the wait, so that the ticket's tile begins soon, and early enough for the ticket to
+    /// arrive before its use.
     fn finish_tile(&mut self, chain: &Chain<'_>, number: &str) -> Name {
         let (key, thread) = (chain.key, chain.thread);
         let (warp_bits, threads) = (WARP.trailing_zeros(), (key.threads * key.warps) as usize);
@@ -241,7 +238,8 @@ impl Kernel<'_> {
             .collect();
         let mut values = self.await_values(&awaited);
 
-        // The tree of a group: halves down to a block's threads and in a warp, then neighbouring warps.
+        // The tree of a group: halves down to the threads of a block and within a warp, then neighbouring
+        // warps.
         let before_group = values.pop().unwrap_or_default();
         let mut folded = self.halve(values, 1).swap_remove(0);
         let mut distance = WARP / 2;
@@ -268,7 +266,7 @@ impl Kernel<'_> {
         let folded = self.merge_neighbours(values);
         let before_group = self.get_shared(&all, warps);
         let before = self.merged(&before_group, &folded);
-        // The last tile of a group knows what stands before the next.
+        // The last tile of a group computes the prefix of the next group.
         let whole: Vec<Name> = self
             .kinds()
             .into_iter()
@@ -312,8 +310,9 @@ impl Kernel<'_> {
         drawn
     }
 
-    /// The place of what stands before the group that this tile begins. Such tiles are at least a group apart, in a row as
-    /// from row to row, as nothing stands before a row's first; so no two have one place.
+    /// Returns the index of the prefix of the group that begins with this tile. Such tiles are at least a
+    /// group apart, within a row and between rows, because a row's first tile has no prefix; therefore no two
+    /// share an index.
     fn group(&mut self, tile: &str) -> Name {
         self.index("shr.u32", "shr.u64", &[tile, &GROUP.trailing_zeros().to_string()])
     }
@@ -338,7 +337,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// Waits for the flags of values, all under way at once; a value that is not awaited is the identity.
+    /// Waits for the flags of several values at once. A value that is not awaited is the identity.
     fn await_values(&mut self, awaited: &[Awaited<'_>]) -> Vec<Folded> {
         let count = words(self.state);
         let identity = self.state.rules.identity;
@@ -352,7 +351,7 @@ impl Kernel<'_> {
         for value in awaited {
             for (word, bits) in bits.iter().enumerate() {
                 let slot = self.slot(value.plane + word, &value.place);
-                // As if it had come.
+                // As if it had arrived.
                 let both = ((1 << 32) | (bits & 0xffff_ffff)).to_string();
                 slots.push((value.guard, slot, self.result(Register::Bits64, "mov.b64", &[&both])));
             }
@@ -392,7 +391,7 @@ impl Kernel<'_> {
             .collect()
     }
 
-    /// The address of a word with its flag.
+    /// Returns the address of a word with its flag.
     fn slot(&mut self, plane: usize, place: &str) -> Name {
         let base = self.base(plane);
         self.address(&base, Some(place), SLOT)

@@ -1,52 +1,52 @@
 //! The kernel that reads the inputs and folds them.
 
-use super::super::super::instruction::Kind;
+use super::super::super::instruction::RegisterKind;
 use super::super::super::program::{Step, parts};
-use super::super::super::ptx::{Name, State as MemoryState};
-use super::super::plan::{Class, Direction, FoldKey, LANES, SEGMENT};
-use super::{Folded, Kernel};
+use super::super::super::ptx::{Name, StateSpace};
+use super::super::plan::{Direction, FoldKey, LANES, ReductionAccess, SEGMENT};
+use super::{Folded, KernelWriter};
 use crate::types::DType;
 
 const WARP: usize = 32;
-/// Bytes of loads that a thread is to have outstanding.
+/// Bytes of loads that a thread should have outstanding.
 const OUTSTANDING: usize = 128;
 
-/// Where the thread is, and what it has found out for all of its elements.
+/// The position of a thread, and the registers shared by all of its elements.
 struct Thread {
-    /// Its row, or the first of its vector of rows, and that it is there.
+    /// Its row, or the first of its vector of rows, and the predicate that the row exists.
     item: Name,
     inside: Name,
     group: Option<Name>,
     coordinates: Vec<Name>,
-    /// Among those that share a segment.
+    /// Its index among the threads that share a segment.
     lane: Name,
-    /// In its block.
+    /// Its index in its block.
     index: Name,
-    /// Its warp, and that it is the first of those that share a row.
+    /// Its warp in the block; empty if a row has one warp.
     warp: Name,
-    /// The place in the row of its first element.
+    /// The index in the row of its first element.
     first: Name,
-    /// By input that is used: the address of the row's first element.
+    /// By used input, the address of the row's first element.
     bases: Vec<Name>,
-    /// By input: its element where that is the same for the whole row.
+    /// By input, its element if that is the same for the whole row.
     still: Vec<Option<[Name; 2]>>,
-    /// The registers of steps that no element changes.
+    /// The registers of steps that are the same for all elements.
     known: Vec<Name>,
-    /// The steps that the value needs.
+    /// The steps that the value depends on.
     wanted: Vec<bool>,
 }
 
-/// One access of each input: the places of its elements.
+/// One access of each input.
 struct Access {
-    /// Of the first element, in the row.
+    /// The index of the first element in the row.
     place: Name,
-    /// Whether it is in the row; empty where all are.
+    /// The predicate that it is in the row; empty if all are.
     valid: Name,
     /// By input, by element.
     loaded: Vec<Vec<[Name; 2]>>,
 }
 
-impl Kernel<'_> {
+impl KernelWriter<'_> {
     pub(super) fn fold(&mut self, key: &FoldKey) {
         let thread = self.thread(key);
         let (groups, rounds) = (key.groups as usize, key.rounds as usize);
@@ -82,10 +82,13 @@ impl Kernel<'_> {
         self.finish(key, &thread, lanes);
     }
 
-    /// The lanes of every `step`th group of a thread from this one on, halved to those of one. Narrow elements become several
-    /// times as many registers as were loaded: group by group, where all rounds of one come together, few are held at once.
-    /// So a multiprocessor has room for two blocks of 512 threads, one of which loads while the other halves its lanes. All
-    /// groups round by round left room for one: 0.81 of the driver's copy for columns of bf16. Two: 1.01.
+    /// Folds every `step`th group of a thread's lanes, starting with `first`, and halves them to the lanes of
+    /// one group.
+    ///
+    /// Narrow elements become several times as many registers as were loaded. Group by group, with all rounds
+    /// of a group at once, few are live. Two blocks of 512 threads then fit a multiprocessor, and one loads
+    /// while the other halves its lanes. Folding all groups round by round fits one block: 0.81 of the
+    /// driver's copy for columns of bf16, against 1.01 with two.
     fn by_group(&mut self, key: &FoldKey, thread: &Thread, first: usize, step: usize) -> Vec<Folded> {
         let state = self.state;
         if step < key.groups as usize {
@@ -156,7 +159,7 @@ impl Kernel<'_> {
         let mut coordinates = self.decode(&item, 0..key.kept);
         let mut item = item;
         if !rows && key.vector > 1 {
-            // The first dimension was counted in vectors.
+            // The index counts vectors in the first dimension.
             let vector = key.vector.to_string();
             coordinates[0] = self.index("mul.lo.u32", "mul.lo.u64", &[&coordinates[0], &vector]);
             item = self.index("mul.lo.u32", "mul.lo.u64", &[&item, &vector]);
@@ -194,14 +197,14 @@ impl Kernel<'_> {
             let base = self.base(input);
             let offset = self.offset(input, &thread.coordinates, 0);
             let base = self.address(&base, offset.as_deref(), dtype.size());
-            let still = key.classes[input] == Class::Still;
-            thread.still.push(still.then(|| self.writer.load(MemoryState::Global, *dtype, &base)));
+            let still = key.classes[input] == ReductionAccess::Still;
+            thread.still.push(still.then(|| self.writer.load(StateSpace::Global, *dtype, &base)));
             thread.bases.push(base);
         }
         thread
     }
 
-    /// Loads the elements of a thread's access `group` of the round that begins at `from` + `round`.
+    /// Loads the elements of a thread's access `group` in the round that begins at `from` + `round`.
     fn access(&mut self, key: &FoldKey, thread: &Thread, from: &str, round: usize, group: usize) -> Access {
         let state = self.state;
         let rows = key.direction == Direction::Rows;
@@ -229,20 +232,20 @@ impl Kernel<'_> {
             let offset = self.offset(input, &coordinates, key.kept);
             let address = self.address(&base, offset.as_deref(), dtype.size());
             loaded.push(match key.classes[input] {
-                Class::Vector => {
-                    self.writer.load_vector(MemoryState::Global, *dtype, &address, key.vector as usize)
+                ReductionAccess::Vector => {
+                    self.writer.load_vector(StateSpace::Global, *dtype, &address, key.vector as usize)
                 }
-                Class::Gather if key.vector > 1 => {
+                ReductionAccess::Gather if key.vector > 1 => {
                     let along = if rows { key.kept } else { 0 };
                     self.gathered(key, input, *dtype, &address, along)
                 }
-                _ => vec![self.writer.load(MemoryState::Global, *dtype, &address)],
+                _ => vec![self.writer.load(StateSpace::Global, *dtype, &address)],
             });
         }
         Access { place, valid, loaded }
     }
 
-    /// Elements that lie a stride apart along a dimension.
+    /// Loads elements a stride apart along a dimension.
     fn gathered(
         &mut self,
         key: &FoldKey,
@@ -258,12 +261,12 @@ impl Kernel<'_> {
                     0 => address.to_owned(),
                     _ => self.address(address, Some(&stride), next * dtype.size()),
                 };
-                self.writer.load(MemoryState::Global, dtype, &address)
+                self.writer.load(StateSpace::Global, dtype, &address)
             })
             .collect()
     }
 
-    /// The values of an access's elements.
+    /// Computes the values of an access's elements.
     fn elements(&mut self, key: &FoldKey, thread: &Thread, access: &Access) -> Vec<Folded> {
         let state = self.state;
         let program = &state.prologue.program;
@@ -285,7 +288,7 @@ impl Kernel<'_> {
                 let place = self.plus(&access.place, along);
                 value[1] = match self.wide {
                     true => place,
-                    false => self.result(Kind::Bits64.into(), "cvt.u64.u32", &[&place]),
+                    false => self.result(RegisterKind::Bits64.into(), "cvt.u64.u32", &[&place]),
                 };
             }
             elements.push(if key.tail { self.or_identity(&value, &access.valid) } else { value });
@@ -293,17 +296,18 @@ impl Kernel<'_> {
         elements
     }
 
-    /// The lanes of a thread, round by round.
+    /// Folds the lanes of a thread in a loop over the rounds.
     fn looped(&mut self, key: &FoldKey, thread: &Thread) -> Vec<Folded> {
         let state = self.state;
         let count = (key.groups * key.vector) as usize;
-        let new = |kernel: &mut Self, value: &dyn Fn(&Kernel<'_>, usize, Kind) -> Name| -> Folded {
-            kernel.each_part(|kernel, part, kind| {
-                let source = value(kernel, part, kind);
-                kernel.result(kind.into(), &format!("mov.{}", super::type_of(kind)), &[&source])
-            })
-        };
-        let identity = |kernel: &Kernel<'_>, part: usize, kind: Kind| {
+        let new =
+            |kernel: &mut Self, value: &dyn Fn(&KernelWriter<'_>, usize, RegisterKind) -> Name| -> Folded {
+                kernel.each_part(|kernel, part, kind| {
+                    let source = value(kernel, part, kind);
+                    kernel.result(kind.into(), &format!("mov.{}", super::type_of(kind)), &[&source])
+                })
+            };
+        let identity = |kernel: &KernelWriter<'_>, part: usize, kind: RegisterKind| {
             super::immediate(kernel.state.rules.identity[part], kind)
         };
         let lanes: Vec<Folded> = (0..count).map(|_| new(self, &identity)).collect();
@@ -316,7 +320,7 @@ impl Kernel<'_> {
         let elements: Vec<Folded> =
             accesses.iter().flat_map(|access| self.elements(key, thread, access)).collect();
         for (lane, element) in lanes.iter().zip(&elements) {
-            // The lane may be the identity yet.
+            // The lane may still be the identity.
             let next = self.combine(&state.rules.merge, lane, element);
             for (part, kind) in self.kinds().into_iter().enumerate() {
                 self.line(format!("mov.{} {}, {};", super::type_of(kind), lane[part], next[part]));
@@ -330,7 +334,7 @@ impl Kernel<'_> {
         lanes
     }
 
-    /// Halves the lanes of all threads that share a segment, merges their segments, and stores what comes of it.
+    /// Halves the lanes of all threads that share a segment, merges their segments, and stores the results.
     fn finish(&mut self, key: &FoldKey, thread: &Thread, lanes: Vec<Folded>) {
         let vector = key.vector as usize;
         let mut values = self.halve(lanes, vector);
@@ -366,8 +370,8 @@ impl Kernel<'_> {
         self.line("ret;");
     }
 
-    /// Halves the lanes of a block's threads through shared memory: the upper half writes, the lower half reads. What a
-    /// step writes is what no earlier one reads, so one barrier a step is enough.
+    /// Halves the lanes of a block's threads through shared memory: the upper half writes, the lower half
+    /// reads. A step writes only slots that no earlier step reads, so one barrier a step suffices.
     fn halve_block(&mut self, key: &FoldKey, thread: &Thread, mut values: Vec<Folded>) -> Vec<Folded> {
         let (threads, across) = (key.threads as usize, key.across as usize);
         let block = threads * across;

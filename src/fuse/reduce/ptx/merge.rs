@@ -1,13 +1,13 @@
-//! The kernel that merges partial values: neighbours in a thread, in its warp, in its block.
+//! The kernel that merges partial values: adjacent ones in a thread, then in its warp, then in its block.
 
-use super::super::super::ptx::{Name, State};
+use super::super::super::ptx::{Name, StateSpace};
 use super::super::fold::bytes;
 use super::super::plan::MergeKey;
-use super::{Folded, Kernel, plain};
+use super::{Folded, KernelWriter, plain};
 
 const WARP: usize = 32;
 
-impl Kernel<'_> {
+impl KernelWriter<'_> {
     pub(super) fn merge(&mut self, key: &MergeKey) {
         let (threads, count) = (key.threads as usize, key.values as usize);
         let (rows, group) = self.block(key.partial, true);
@@ -59,26 +59,26 @@ impl Kernel<'_> {
         self.line("ret;");
     }
 
-    /// The values of the one row from this one on, in whole vectors.
+    /// Loads the values of a single row starting at `first`, in whole vectors.
     fn neighbours(&mut self, first: &str, count: usize) -> Vec<Folded> {
         let mut planes = Vec::new();
         for (part, kind) in self.kinds().into_iter().enumerate() {
             let base = self.base(part);
             let address = self.address(&base, Some(first), bytes(kind));
-            planes.push(self.writer.load_vector(State::Global, plain(kind), &address, count));
+            planes.push(self.writer.load_vector(StateSpace::Global, plain(kind), &address, count));
         }
         let last = planes.len() - 1;
         (0..count).map(|at| [planes[0][at][0].clone(), planes[last][at][0].clone()]).collect()
     }
 
-    /// The values of a row from this one on, which lie as far apart as there are rows.
+    /// Loads the values of a row starting at `first`, which are as far apart as there are rows.
     fn apart(&mut self, key: &MergeKey, first: &str, row: &str) -> Vec<Folded> {
         let rows = self.word(self.parameters.rows());
         let kinds = self.kinds();
         let bases: Vec<Name> = (0..kinds.len()).map(|part| self.base(part)).collect();
         let count = self.word(self.parameters.row());
         let last = self.index("sub.u32", "sub.u64", &[&count, "1"]);
-        // All addresses, then all loads.
+        // All addresses precede all loads.
         let places: Vec<(Name, Name)> = (0..key.values as usize)
             .map(|next| {
                 let wanted = match first {

@@ -1,9 +1,10 @@
-//! The kernels of reductions and scans as text: [`fold`] reads the inputs, [`merge`] the partial values that a fold left,
-//! [`scan`] is a scan, [`chain`] one of long rows; this file has what they are written with.
+//! The PTX writer of reductions and scans. [`fold`] reads the inputs, [`merge`] merges the partial values of
+//! a fold, [`scan`] emits scans, and [`chain`] scans of long rows. This file has their common parts.
 //!
-//! As elementwise kernels: PTX 8.0 for sm_60, one entry, addresses and then one block of parameters, and a text that
-//! depends on the reduction and the key alone. No thread leaves before the last shuffle or barrier of its block: those
-//! past the end repeat the last element and the last row, whose loads are allowed, and store nothing.
+//! As for elementwise kernels, the module is PTX 8.0 for sm_60 with one entry, whose parameters are addresses
+//! followed by one block, and its text depends only on the reduction and the key. No thread exits before the
+//! last shuffle or barrier of its block: threads past the end repeat the last element and the last row and
+//! store nothing.
 
 mod chain;
 mod fold;
@@ -12,59 +13,64 @@ mod scan;
 
 use std::ops::Range;
 
-use super::super::instruction::Kind;
+use super::super::instruction::RegisterKind;
 use super::super::plan;
 use super::super::program::{Program, Step, Value};
 use super::super::ptx::{ENTRY, Name, Register, Writer, immediate, move_of};
-use super::State;
+use super::ReductionState;
 use super::fold::bytes;
-use super::plan::{Key, Parameters, WARP};
+use super::plan::{ReductionKey, ReductionParameters, WARP};
 use super::scan::words;
 use crate::types::DType;
 
-/// A value that is folded: its parts, the first twice where there is one.
+/// The registers of a folded value's parts; a value with one part has it twice.
 type Folded = [Name; 2];
 
-/// A kernel under way.
-struct Kernel<'a> {
+/// A kernel under construction.
+struct KernelWriter<'a> {
     writer: Writer<'a>,
-    state: &'a State,
-    parameters: Parameters,
+    state: &'a ReductionState,
+    parameters: ReductionParameters,
     wide: bool,
     /// Bytes of shared memory.
     shared: usize,
-    /// A register with its start, where one is kept.
+    /// A register with the start of shared memory, if one is kept.
     start: Option<Name>,
     addresses: Vec<Name>,
 }
 
-/// The text of a kernel of the reduction.
-pub(super) fn write(state: &State, key: &Key, parameters: Parameters, threads: u32) -> String {
+/// Returns the text of a kernel of the reduction.
+pub(super) fn write(
+    state: &ReductionState,
+    key: &ReductionKey,
+    parameters: ReductionParameters,
+    threads: u32,
+) -> String {
     let (wide, converts_brain, partial) = match key {
-        Key::Fold(key) => (key.wide, key.converts_brain, key.partial),
-        Key::Merge(key) => (key.wide, key.converts_brain, key.partial),
-        Key::Scan(key) => (key.wide, key.converts_brain, false),
+        ReductionKey::Fold(key) => (key.wide, key.converts_brain, key.partial),
+        ReductionKey::Merge(key) => (key.wide, key.converts_brain, key.partial),
+        ReductionKey::Scan(key) => (key.wide, key.converts_brain, false),
     };
-    // The writer of elementwise kernels needs a key; it is asked for instructions, loads and stores alone.
-    let plain = plan::Key {
-        walk: plan::Walk::Flat,
+    // The elementwise writer needs a key, but only its instructions, loads and stores are used.
+    let plain = plan::KernelKey {
+        iteration: plan::Iteration::Flat,
         lanes: 1,
         rank: 0,
-        classes: Vec::new(),
+        access_patterns: Vec::new(),
         tail: false,
         converts_brain,
     };
-    let scalars = plan::Parameters::new(&plain, state.scalars(), 0);
+    let scalars = plan::ParameterLayout::new(&plain, state.scalars(), 0);
     let parts = state.rules.kinds.len();
     let results = match key {
         // The output, a counter, and the words of tiles and of groups.
-        Key::Scan(key) if key.chained => 2 + 2 * words(state),
+        ReductionKey::Scan(key) if key.chained => 2 + 2 * words(state),
         _ if partial => parts,
         _ => 1,
     };
-    let sources = if let Key::Merge(_) = key { parts } else { state.prologue.inputs.len() };
+    let sources = if let ReductionKey::Merge(_) = key { parts } else { state.prologue.inputs.len() };
     let name = |access: &'static str| move |index: usize| format!("{ENTRY}_{access}_{index}");
-    let mut kernel = Kernel {
+    let mut kernel = KernelWriter {
         writer: Writer::new(&state.prologue.program, &[], 0, &plain, scalars),
         state,
         parameters,
@@ -74,22 +80,22 @@ pub(super) fn write(state: &State, key: &Key, parameters: Parameters, threads: u
         addresses: (0..sources).map(name("read")).chain((0..results).map(name("write"))).collect(),
     };
     match key {
-        Key::Fold(key) => kernel.fold(key),
-        Key::Merge(key) => kernel.merge(key),
-        Key::Scan(key) => kernel.scan(key),
+        ReductionKey::Fold(key) => kernel.fold(key),
+        ReductionKey::Merge(key) => kernel.merge(key),
+        ReductionKey::Scan(key) => kernel.scan(key),
     }
-    // A scan keeps a tile in registers, of which the assembler would spill some to make room for more blocks than are asked
-    // for. Of others it would spend all on loads that are under way.
+    // A scan keeps a tile in registers. Without this limit the assembler would spill some of them to fit more
+    // blocks than requested. Other kernels leave all registers to loads in flight.
     let blocks = match key {
-        Key::Scan(key) => format!(".minnctapersm {}\n", key.resident),
+        ReductionKey::Scan(key) => format!(".minnctapersm {}\n", key.resident),
         _ => String::new(),
     };
     kernel.text(threads, &blocks, if converts_brain { 80 } else { 60 })
 }
 
-impl Kernel<'_> {
+impl KernelWriter<'_> {
     fn text(&self, threads: u32, blocks: &str, target: u32) -> String {
-        let Kernel { writer, shared, .. } = self;
+        let KernelWriter { writer, shared, .. } = self;
         let addresses: String = self.addresses.iter().map(|name| format!(".param .u64 {name},\n")).collect();
         let shared = match shared {
             0 => String::new(),
@@ -120,13 +126,13 @@ impl Kernel<'_> {
         self.writer.line(text);
     }
 
-    /// The address of an operand.
+    /// Emits the load of an operand's address.
     fn base(&mut self, operand: usize) -> Name {
         let place = format!("[{}]", self.addresses[operand]);
         self.result(Register::Bits64, "ld.param.u64", &[&place])
     }
 
-    /// An index, in a register of the key's width.
+    /// Emits an index instruction at the key's width.
     fn index(&mut self, narrow: &str, wide: &str, operands: &[&str]) -> Name {
         match self.wide {
             true => self.result(Register::Bits64, wide, operands),
@@ -138,7 +144,7 @@ impl Kernel<'_> {
         self.index("ld.param.u32", "ld.param.u64", &[&format!("[block+{at}]")])
     }
 
-    /// A register of 32 bits as an index.
+    /// Widens a 32-bit register to an index.
     fn widened(&mut self, name: &str) -> Name {
         match self.wide {
             true => self.result(Register::Bits64, "cvt.u64.u32", &[name]),
@@ -153,7 +159,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// index · number + other.
+    /// Emits index · factor + other.
     fn times_plus(&mut self, index: &str, factor: &str, other: &str) -> Name {
         self.index("mad.lo.u32", "mad.lo.u64", &[index, factor, other])
     }
@@ -167,7 +173,7 @@ impl Kernel<'_> {
         self.index("min.u32", "min.u64", &[index, limit])
     }
 
-    /// Quotient and remainder by what has its divisor at this place.
+    /// Emits quotient and remainder by the divisor at this parameter offset.
     fn divide(&mut self, index: &str, at: usize) -> (Name, Name) {
         let step = self.parameters.word;
         let size = self.word(at);
@@ -185,7 +191,7 @@ impl Kernel<'_> {
         (quotient, rest)
     }
 
-    /// Which rows and which of their segments the block has.
+    /// Emits the rows and the segments of the block.
     fn block(&mut self, partial: bool, quotient_is_rows: bool) -> (Name, Option<Name>) {
         let block = self.bits32("mov.u32", &["%ctaid.x"]);
         let block = self.widened(&block);
@@ -196,7 +202,7 @@ impl Kernel<'_> {
         if quotient_is_rows { (quotient, Some(rest)) } else { (rest, Some(quotient)) }
     }
 
-    /// The coordinates of an index in these dimensions.
+    /// Decodes an index into coordinates of these dimensions.
     fn decode(&mut self, index: &str, dimensions: std::ops::Range<usize>) -> Vec<Name> {
         let mut coordinates = Vec::with_capacity(dimensions.len());
         let mut rest = index.to_owned();
@@ -213,7 +219,7 @@ impl Kernel<'_> {
         coordinates
     }
 
-    /// An operand's offset at coordinates in dimensions from `first` on.
+    /// Emits an operand's offset at coordinates of dimensions starting at `first`.
     fn offset(&mut self, operand: usize, coordinates: &[Name], first: usize) -> Option<Name> {
         let mut offset: Option<Name> = None;
         for (dimension, coordinate) in coordinates.iter().enumerate() {
@@ -226,14 +232,14 @@ impl Kernel<'_> {
         offset
     }
 
-    /// The address `offset` elements of `size` bytes behind a base.
+    /// Emits the address `offset` elements of `size` bytes after a base.
     fn address(&mut self, base: &str, offset: Option<&str>, size: usize) -> Name {
         let Some(offset) = offset else { return base.to_owned() };
         let mnemonic = if self.wide { "mad.lo.u64" } else { "mad.wide.s32" };
         self.result(Register::Bits64, mnemonic, &[offset, &size.to_string(), base])
     }
 
-    /// The registers of a program's steps; those `known` already are not written again.
+    /// Emits the steps of a program without a register in `known`, and returns the registers of all.
     fn evaluate(
         &mut self,
         program: &Program,
@@ -248,7 +254,7 @@ impl Kernel<'_> {
         names
     }
 
-    /// Writes the steps of a range that are wanted and have no register.
+    /// Emits the needed steps of a range that have no register yet.
     fn steps(
         &mut self,
         program: &Program,
@@ -304,15 +310,15 @@ impl Kernel<'_> {
                     let operands = operands.map(|operand| names[operand.index()].clone());
                     self.writer.apply(instruction, &operands)
                 }
-                // Written with their body.
+                // Emitted with their body.
                 Step::Rare(_) | Step::Result { .. } => continue,
-                // Refused when the reduction was made.
+                // The constructor refuses these steps.
                 Step::Coordinate { .. } | Step::Group { .. } | Step::Pick { .. } => continue,
             };
         }
     }
 
-    /// Two values in their order as one.
+    /// Emits the combination of two values in order.
     fn combine(&mut self, program: &Program, left: &Folded, right: &Folded) -> Folded {
         let wanted = program.live(program.outputs.iter().flatten().copied());
         let side =
@@ -326,7 +332,7 @@ impl Kernel<'_> {
         self.combine(&state.rules.merge, left, right)
     }
 
-    /// The value that a folded one stands for.
+    /// Emits the value that a folded value represents.
     fn restored(&mut self, value: &Folded) -> Folded {
         let state = self.state;
         let Some(program) = &state.rules.restore else { return value.clone() };
@@ -335,7 +341,7 @@ impl Kernel<'_> {
         program.outputs[0].map(|value| names[value.index()].clone())
     }
 
-    /// Neighbours of neighbours, to one value.
+    /// Merges adjacent pairs repeatedly, to one value.
     fn merge_neighbours(&mut self, mut values: Vec<Folded>) -> Folded {
         while values.len() > 1 {
             values = values.chunks(2).map(|pair| self.merged(&pair[0], &pair[pair.len() - 1])).collect();
@@ -343,7 +349,7 @@ impl Kernel<'_> {
         values.swap_remove(0)
     }
 
-    /// The first half with the second, to `left` values.
+    /// Merges the first half with the second repeatedly, to `left` values.
     fn halve(&mut self, mut values: Vec<Folded>, left: usize) -> Vec<Folded> {
         while values.len() > left {
             let upper = values.split_off(values.len() / 2);
@@ -352,12 +358,12 @@ impl Kernel<'_> {
         values
     }
 
-    /// The parts that a value has, with their kinds.
-    fn kinds(&self) -> Vec<Kind> {
+    /// Returns the register kinds of a value's parts.
+    fn kinds(&self) -> Vec<RegisterKind> {
         self.state.rules.kinds.clone()
     }
 
-    /// A value, or the identity where the predicate is false.
+    /// Selects a value, or the identity if the predicate is false.
     fn or_identity(&mut self, value: &Folded, valid: &str) -> Folded {
         self.each_part(|kernel, part, kind| {
             let identity = immediate(kernel.state.rules.identity[part], kind);
@@ -366,19 +372,19 @@ impl Kernel<'_> {
         })
     }
 
-    fn each_part(&mut self, mut each: impl FnMut(&mut Self, usize, Kind) -> Name) -> Folded {
+    fn each_part(&mut self, mut each: impl FnMut(&mut Self, usize, RegisterKind) -> Name) -> Folded {
         let kinds = self.kinds();
         let names: Vec<Name> =
             kinds.into_iter().enumerate().map(|(part, kind)| each(self, part, kind)).collect();
         [names[0].clone(), names[names.len() - 1].clone()]
     }
 
-    /// The value of the thread `distance` further on in the warp.
+    /// Returns the value of the thread `distance` further in the warp.
     fn shuffled(&mut self, value: &Folded, distance: usize) -> Folded {
         self.exchanged(value, "down", &distance.to_string(), WARP as u32)
     }
 
-    /// The value of another thread of the warp, or of its segment of so many lanes.
+    /// Returns the value of another thread of the warp, or of its segment of so many lanes.
     fn exchanged(&mut self, value: &Folded, mode: &str, which: &str, segment: u32) -> Folded {
         let mnemonic = format!("shfl.sync.{mode}.b32");
         // The bits of a lane that stay, and the last lane.
@@ -394,12 +400,12 @@ impl Kernel<'_> {
         })
     }
 
-    /// The start of shared memory with room for `slots` values, and where the plane of each part begins.
+    /// Reserves shared memory for `slots` values, and returns its start and the offset of each part's plane.
     fn planes(&mut self, slots: usize) -> (Name, Vec<usize>) {
         let mut planes = Vec::new();
         for kind in self.kinds() {
             planes.push(self.shared);
-            // A vector of them may be read at once.
+            // Vectors of slots may be read at once.
             self.shared += (slots * bytes(kind)).next_multiple_of(16);
         }
         let start = match &self.start {
@@ -409,7 +415,7 @@ impl Kernel<'_> {
         (start, planes)
     }
 
-    /// Where the thread's slot of each plane is.
+    /// Returns the address of the thread's slot in each plane.
     fn slots(&mut self, start: &str, slot: &str, planes: &[usize]) -> Vec<Name> {
         let kinds = self.kinds();
         kinds
@@ -437,7 +443,7 @@ impl Kernel<'_> {
         })
     }
 
-    /// The value of the first of `count` warps that have neighbours, in its first thread; all others leave.
+    /// Returns the merged value of each group of `count` warps, in its first thread; all other threads exit.
     fn merge_warps(&mut self, value: Folded, count: usize, warps: usize, warp: &str, first: &str) -> Folded {
         let (start, planes) = self.planes(warps);
         let slots = self.slots(&start, warp, &planes);
@@ -451,7 +457,7 @@ impl Kernel<'_> {
         self.merge_neighbours(values)
     }
 
-    /// Stores values of neighbouring rows as partial ones: group `group` of row `row` on.
+    /// Stores values of adjacent rows, starting at `row`, as partial values of group `group`.
     fn store_partial(&mut self, values: &[Folded], group: &str, row: &str) {
         let rows = self.word(self.parameters.rows());
         let place = self.times_plus(group, &rows, row);
@@ -465,7 +471,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// Stores the results of values: one, or neighbours in the innermost kept dimension.
+    /// Stores the results of one value or of adjacent ones in the innermost kept dimension.
     fn store_results(&mut self, values: &[Folded], coordinates: &[Name], operand: usize, vectors: bool) {
         let state = self.state;
         let (program, dtype) = (&state.epilogue.program, state.epilogue.outputs[0]);
@@ -500,22 +506,22 @@ impl Kernel<'_> {
     }
 }
 
-/// The type of an untyped move, choice, load or store of a kind.
-fn type_of(kind: Kind) -> &'static str {
+/// Returns the type suffix of an untyped move, select, load or store of a register kind.
+fn type_of(kind: RegisterKind) -> &'static str {
     match kind {
-        Kind::Predicate | Kind::Bits32 => "b32",
-        Kind::Bits64 => "b64",
-        Kind::Float32 => "f32",
-        Kind::Float64 => "f64",
+        RegisterKind::Predicate | RegisterKind::Bits32 => "b32",
+        RegisterKind::Bits64 => "b64",
+        RegisterKind::Float32 => "f32",
+        RegisterKind::Float64 => "f64",
     }
 }
 
-/// A dtype whose elements are just what a part is kept in.
-fn plain(kind: Kind) -> DType {
+/// Returns a dtype whose elements have the form of a register kind.
+fn plain(kind: RegisterKind) -> DType {
     match kind {
-        Kind::Predicate | Kind::Bits32 => DType::U32,
-        Kind::Bits64 => DType::U64,
-        Kind::Float32 => DType::F32,
-        Kind::Float64 => DType::F64,
+        RegisterKind::Predicate | RegisterKind::Bits32 => DType::U32,
+        RegisterKind::Bits64 => DType::U64,
+        RegisterKind::Float32 => DType::F32,
+        RegisterKind::Float64 => DType::F64,
     }
 }

@@ -1,42 +1,43 @@
-//! The kernels of scans: what a block does with a tile. Rows of one tile are scanned one by one; of longer ones the tiles
-//! follow each other as [`chain`](super::chain) says.
+//! The kernels of scans: the scan within a tile. Rows of one tile are scanned independently; the tiles of
+//! longer rows are [chained](super::chain).
 
 use super::super::super::program::{Step, parts};
-use super::super::super::ptx::{Name, State as MemoryState};
-use super::super::plan::{Class, ScanKey, WARP};
+use super::super::super::ptx::{Name, StateSpace};
+use super::super::plan::{ReductionAccess, ScanKey, WARP};
 use super::super::scan::QUAD;
-use super::{Folded, Kernel, immediate, plain, type_of};
+use super::{Folded, KernelWriter, immediate, plain, type_of};
 
-/// Which elements of a row a thread has: its first, and its quads from there on.
+/// The elements of a row that a thread holds: the first, and its quads from there.
 pub(super) struct Part {
     pub(super) coordinates: Vec<Name>,
     pub(super) first: Name,
 }
 
-/// Where a quad is.
+/// The position of a quad.
 struct Quad {
-    /// Of the first element, in the row.
+    /// The index of its first element in the row.
     place: Name,
-    /// Of those that are loaded: a quad is one where rows are whole quads. Past the end they are the last ones.
+    /// The indices of its loads: a single load if rows are whole quads. Indices past the end are clamped to
+    /// the last.
     loads: Vec<Name>,
-    /// By what is loaded, whether it is there; empty where all is.
+    /// For each load, the predicate that it exists; empty if all do.
     valid: Vec<Name>,
 }
 
-/// What is loaded for a part, as memory has it: of inputs with one element for a row that, of others by access and by what
-/// an access loads.
+/// The raw registers of a part: one element of inputs that are constant along the row, and for the others by
+/// access and load.
 pub(super) struct Loaded {
     still: Vec<Vec<Name>>,
     moving: Vec<Vec<Vec<Vec<Name>>>>,
 }
 
-/// What stands before a warp among those of its row, and what the warp comes to.
+/// The prefix of a warp within its row, and the total of the warp.
 pub(super) struct Totals {
     pub(super) before_warp: Folded,
     pub(super) of_warp: Folded,
 }
 
-impl Kernel<'_> {
+impl KernelWriter<'_> {
     pub(super) fn scan(&mut self, key: &ScanKey) {
         let thread = self.bits32("mov.u32", &["%tid.x"]);
         if key.chained {
@@ -55,7 +56,7 @@ impl Kernel<'_> {
         self.line("ret;");
     }
 
-    /// The place of a thread's first element in a tile.
+    /// Emits the index of a thread's first element in a tile.
     pub(super) fn first_of_thread(&mut self, key: &ScanKey, thread: &str) -> Name {
         let warp = self.bits32("shr.u32", &[thread, &WARP.trailing_zeros().to_string()]);
         let within = self.bits32("and.b32", &[thread, &(key.threads - 1).to_string()]);
@@ -65,8 +66,8 @@ impl Kernel<'_> {
         self.bits32("mad.lo.u32", &[&of_row, &span.to_string(), &first])
     }
 
-    /// Scans the quads of the threads of each row of the block, as far as a tile goes. Where warps share a row they meet at
-    /// a barrier, before which something else may be written.
+    /// Scans the quads of the threads of each row of the block within the tile. Warps that share a row meet
+    /// at a barrier, before which `before_barrier` may emit a write.
     pub(super) fn scan_tile(
         &mut self,
         key: &ScanKey,
@@ -83,10 +84,10 @@ impl Kernel<'_> {
                 values[at] = self.merged(&values[at - 1].clone(), &values[at].clone());
             }
         }
-        // Before each quad in its access, and before each access in the warp.
+        // The prefixes of each quad in its access, and of each access in the warp.
         let mut before_accesses: Vec<Option<Folded>> = vec![None];
         for values in &mut *quads {
-            let through = self.through_lanes(key, &lane, values[QUAD - 1].clone());
+            let through = self.inclusive_scan(key, &lane, values[QUAD - 1].clone());
             let before = self.before(&lane, &within, &through);
             for value in &mut *values {
                 *value = self.merged(&before, value);
@@ -114,7 +115,7 @@ impl Kernel<'_> {
         Some(Totals { before_warp: before_warp?, of_warp })
     }
 
-    /// The row of a thread, of several in a block, and whether it is there.
+    /// Emits the row of a thread, for several rows a block, and the predicate that it exists.
     fn row_of_block(&mut self, key: &ScanKey, thread: &str) -> (Name, Name) {
         let block = self.bits32("mov.u32", &["%ctaid.x"]);
         let block = self.widened(&block);
@@ -128,7 +129,7 @@ impl Kernel<'_> {
         (self.lesser(&row, &last), inside)
     }
 
-    /// The quad of an access.
+    /// Emits the position of the quad of an access.
     fn quad(&mut self, key: &ScanKey, part: &Part, access: usize) -> Quad {
         let place = self.plus(&part.first, access * key.threads as usize * QUAD);
         let step = if key.quads { QUAD } else { 1 };
@@ -147,7 +148,7 @@ impl Kernel<'_> {
         Quad { place, loads, valid }
     }
 
-    /// Loads the elements of a part, all before anything is done with them.
+    /// Loads the elements of a part, before any computation.
     pub(super) fn loads(&mut self, key: &ScanKey, part: &Part) -> Loaded {
         let state = self.state;
         let program = &state.prologue.program;
@@ -165,8 +166,8 @@ impl Kernel<'_> {
                 let offset = self.offset(input, &part.coordinates, 0);
                 let base = self.address(&base, offset.as_deref(), dtype.size());
                 match key.classes[input] {
-                    Class::Still => {
-                        still[input] = self.writer.load_raw(MemoryState::Global, *dtype, &base);
+                    ReductionAccess::Still => {
+                        still[input] = self.writer.load_raw(StateSpace::Global, *dtype, &base);
                     }
                     _ => bases[input] = Some(base),
                 }
@@ -180,9 +181,9 @@ impl Kernel<'_> {
                 let mut of_input = Vec::new();
                 for place in bases[input].iter().flat_map(|_| &quad.loads) {
                     let base = bases[input].clone().unwrap_or_default();
-                    if key.classes[input] == Class::Vector {
+                    if key.classes[input] == ReductionAccess::Vector {
                         let address = self.address(&base, Some(place), dtype.size());
-                        let memory = MemoryState::Global;
+                        let memory = StateSpace::Global;
                         of_input.push(self.writer.load_raw_vector(memory, *dtype, &address, QUAD));
                         continue;
                     }
@@ -194,7 +195,7 @@ impl Kernel<'_> {
                             0 => address.clone(),
                             _ => self.address(&address, Some(&stride), at * dtype.size()),
                         };
-                        of_input.push(self.writer.load_raw(MemoryState::Global, *dtype, &address));
+                        of_input.push(self.writer.load_raw(StateSpace::Global, *dtype, &address));
                     }
                 }
                 of_access.push(of_input);
@@ -204,7 +205,7 @@ impl Kernel<'_> {
         Loaded { still, moving }
     }
 
-    /// The values of a part's elements by access, the identity past the end.
+    /// Computes the values of a part's elements by access, with the identity past the end.
     pub(super) fn computed(&mut self, key: &ScanKey, part: &Part, loaded: &Loaded) -> Vec<Vec<Folded>> {
         let state = self.state;
         let program = &state.prologue.program;
@@ -227,7 +228,9 @@ impl Kernel<'_> {
             for (input, dtype) in inputs() {
                 for raw in &of_access[input] {
                     match key.classes[input] {
-                        Class::Vector => elements[input].extend(self.writer.elements(*dtype, raw, QUAD)),
+                        ReductionAccess::Vector => {
+                            elements[input].extend(self.writer.elements(*dtype, raw, QUAD))
+                        }
                         _ => elements[input].push(self.writer.element(*dtype, raw)),
                     }
                 }
@@ -254,13 +257,14 @@ impl Kernel<'_> {
         quads
     }
 
-    /// The value of the thread in this lane of each segment of so many lanes of the warp.
+    /// Returns the value of the thread in this lane of each segment of so many lanes.
     fn of_lane(&mut self, value: &Folded, lane: u32, segment: u32) -> Folded {
         self.exchanged(value, "idx", &lane.to_string(), segment)
     }
 
-    /// Each lane's value with all before it: block by block, the upper half of each takes the lower half's last.
-    fn through_lanes(&mut self, key: &ScanKey, lane: &str, mut value: Folded) -> Folded {
+    /// Returns the inclusive scan over lanes: at each level, the upper half of a block of lanes adds the last
+    /// value of the lower half.
+    fn inclusive_scan(&mut self, key: &ScanKey, lane: &str, mut value: Folded) -> Folded {
         let mut distance = 1;
         while distance < key.threads {
             let lower = self.of_lane(&value, distance - 1, 2 * distance);
@@ -280,7 +284,7 @@ impl Kernel<'_> {
         })
     }
 
-    /// The value of the lane before; the identity in the first one of a row.
+    /// Returns the value of the previous lane, or the identity in the first lane of a row.
     fn before(&mut self, lane: &str, within: &str, value: &Folded) -> Folded {
         let less = self.bits32("add.u32", &[lane, "-1"]);
         let from = self.bits32("and.b32", &[&less, &(WARP - 1).to_string()]);
@@ -289,7 +293,7 @@ impl Kernel<'_> {
         self.or_identity(&before, &later)
     }
 
-    /// What stands before a warp among those of its row.
+    /// Returns the prefix of a warp within its row.
     fn before_warp(&mut self, key: &ScanKey, warp: &str, of_row: &str, lane: &str, total: &Folded) -> Folded {
         let warps = key.warps as usize;
         let (start, planes) = self.planes(warps * key.across as usize);
@@ -309,18 +313,18 @@ impl Kernel<'_> {
         before
     }
 
-    /// The values of `count` slots, a power of two.
+    /// Loads the values of `count` slots, a power of two.
     pub(super) fn shared_neighbours(&mut self, slots: &[Name], count: usize) -> Vec<Folded> {
         let kinds = self.kinds();
         let mut planes = Vec::new();
         for (slot, kind) in slots.iter().zip(kinds) {
-            planes.push(self.writer.load_vector(MemoryState::Shared, plain(kind), slot, count));
+            planes.push(self.writer.load_vector(StateSpace::Shared, plain(kind), slot, count));
         }
         let last = planes.len() - 1;
         (0..count).map(|at| [planes[0][at][0].clone(), planes[last][at][0].clone()]).collect()
     }
 
-    /// The identity in registers.
+    /// Returns the identity in registers.
     pub(super) fn identity(&mut self) -> Folded {
         self.each_part(|kernel, part, kind| {
             let identity = immediate(kernel.state.rules.identity[part], kind);

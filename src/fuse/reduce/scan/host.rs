@@ -1,20 +1,20 @@
 //! Scans on the CPU: the same order, 256 quads at a time.
 //!
-//! A task is a tile of a row, or several whole rows where those are shorter than a run of 128. Rows of several tiles are
-//! read twice: for the tiles' values, and, once what stands before each is known, for the results. Threads share the
-//! tasks out; no result depends on how many there are.
+//! A task is a tile of a row, or several whole rows if they are no longer than a run of 128 elements. Rows of
+//! several tiles are read twice: once for the tiles' totals, and again for the results when the prefixes are
+//! known. Threads share the tasks, so no result depends on the number of threads.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::super::super::host::block::{Block, LANES as WIDTH};
-use super::super::super::host::memory::Operand;
+use super::super::super::host::memory::HostOperand;
 use super::super::super::host::{HostInput, HostOutput, run_on_inputs};
 use super::super::super::number::Number;
 use super::super::super::space::Space;
-use super::super::State;
-use super::super::host::{Parts, combine, get, registers, registers_to_restore, restore, set};
+use super::super::ReductionState;
+use super::super::host::{BlockParts, combine, get, registers, registers_to_restore, restore, set};
 use super::super::plan::{BLOCK, WARP};
 use super::{GROUP, QUAD, Scan, WARPS, accesses, tile};
 use crate::error::{Error, Result};
@@ -23,18 +23,18 @@ use crate::types::{DType, Layout};
 
 /// Quads of a run of lanes.
 const RUN: usize = 32;
-/// Elements from which a second thread is worth its start.
+/// The number of elements above which another thread pays for its start.
 const ELEMENTS_OF_A_THREAD: usize = 1 << 16;
 
 /// The bits of a value's parts.
 type Bits = [u64; 2];
 
 impl Scan {
-    /// As [`run`](Self::run), on the CPU.
+    /// Computes the scan on the CPU; see [`run`](Self::run).
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run) has for operands.
+    /// The errors of [`run`](Self::run) about operands.
     pub fn run_host(
         &self,
         inputs: &[HostInput<'_>],
@@ -52,11 +52,12 @@ impl Scan {
         let mut operands = Vec::with_capacity(inputs.len() + 1);
         for (input, (dtype, _)) in inputs.iter().zip(&of_inputs) {
             let memory = input.memory();
-            let memory =
-                memory.ok_or_else(|| Error::invalid("a scan", "an input in place", "memory of its own"))?;
-            operands.push(Operand { memory: memory.cast_mut(), dtype: *dtype });
+            let memory = memory.ok_or_else(|| {
+                Error::invalid("a scan", "an in-place input", "an input with its own memory")
+            })?;
+            operands.push(HostOperand { memory: memory.cast_mut(), dtype: *dtype });
         }
-        operands.push(Operand { memory: output.memory(), dtype: self.output() });
+        operands.push(HostOperand { memory: output.memory(), dtype: self.output() });
         let (before, behind) = bits.split_at(state.prologue.scalars.len());
         let (row, rows) = (dimensions.row, dimensions.rows);
         Run { state, row, rows, space: dimensions.space(true), operands, scalars: (before, behind) }.all();
@@ -64,33 +65,33 @@ impl Scan {
     }
 }
 
-/// A run under way, as its threads share it.
+/// A run in progress, shared by its threads.
 struct Run<'a> {
-    state: &'a State,
+    state: &'a ReductionState,
     row: usize,
     rows: usize,
     /// Row after row.
     space: Space,
-    operands: Vec<Operand>,
+    operands: Vec<HostOperand>,
     scalars: (&'a [Bits], &'a [Bits]),
 }
 
-// SAFETY: threads read the inputs, and write elements of the output that no other one has.
+// SAFETY: threads read the inputs, and each writes output elements that no other thread accesses.
 unsafe impl Sync for Run<'_> {}
 
-/// What a thread works with.
-struct Workplace {
+/// The registers and buffers of a thread.
+struct Workspace {
     prologue: Vec<Block>,
     epilogue: Vec<Block>,
     merge: Vec<Block>,
     restore: Vec<Block>,
-    /// The values of a task's elements, each row filled up with the identity; then the results.
+    /// The values of a task's elements, each row padded with the identity; afterwards the results.
     flat: Vec<Bits>,
-    /// By 256 quads: the elements of each, every one with those before it; and each quad with those before it.
-    quads: Vec<[Box<Parts>; QUAD]>,
-    through: Vec<Box<Parts>>,
-    scratch: Box<Parts>,
-    right: Box<Parts>,
+    /// For each 256 quads, the inclusive scan within each quad and the inclusive scan of the quads.
+    quads: Vec<[Box<BlockParts>; QUAD]>,
+    through: Vec<Box<BlockParts>>,
+    scratch: Box<BlockParts>,
+    right: Box<BlockParts>,
 }
 
 impl Run<'_> {
@@ -99,12 +100,12 @@ impl Run<'_> {
         if self.row <= RUN * QUAD {
             let lanes = self.row.div_ceil(QUAD).next_power_of_two();
             let together = WIDTH / lanes;
-            self.share(threads, self.rows.div_ceil(together), |place, task| {
+            self.share(threads, self.rows.div_ceil(together), |workspace, task| {
                 let rows = task * together..self.rows.min((task + 1) * together);
-                self.load(place, rows.clone(), 0..self.row, lanes);
-                self.scan_lanes(place, rows.len() * lanes, lanes);
-                self.finish(place, rows.len() * lanes, lanes, &[], None);
-                self.store(place, rows, 0..self.row, lanes);
+                self.load(workspace, rows.clone(), 0..self.row, lanes);
+                self.scan_lanes(workspace, rows.len() * lanes, lanes);
+                self.finish(workspace, rows.len() * lanes, lanes, &[], None);
+                self.store(workspace, rows, 0..self.row, lanes);
             });
             return;
         }
@@ -118,9 +119,9 @@ impl Run<'_> {
             .map(|_| Mutex::new(self.state.rules.identity))
             .collect();
         if tiles > 1 {
-            self.share(threads, self.rows * tiles, |place, task| {
+            self.share(threads, self.rows * tiles, |workspace, task| {
                 let (row, span) = of_tile(task);
-                let (_, value) = self.tile(place, row, span);
+                let (_, value) = self.tile(workspace, row, span);
                 *whole[task].lock().unwrap_or_else(PoisonError::into_inner) = value;
             });
         }
@@ -129,37 +130,37 @@ impl Run<'_> {
             .map(|value| value.into_inner().unwrap_or_else(PoisonError::into_inner))
             .collect();
         let before = self.before_tiles(&whole, tiles);
-        self.share(threads, self.rows * tiles, |place, task| {
+        self.share(threads, self.rows * tiles, |workspace, task| {
             let (row, span) = of_tile(task);
-            let (before_runs, _) = self.tile(place, row, span.clone());
+            let (before_runs, _) = self.tile(workspace, row, span.clone());
             let quads = span.len().div_ceil(QUAD);
-            self.finish(place, quads, RUN, &before_runs, before.get(task).copied());
-            self.store(place, row..row + 1, span, quads);
+            self.finish(workspace, quads, RUN, &before_runs, before.get(task).copied());
+            self.store(workspace, row..row + 1, span, quads);
         });
     }
 
     /// Runs tasks on threads.
-    fn share(&self, threads: usize, tasks: usize, task: impl Fn(&mut Workplace, usize) + Sync) {
+    fn share(&self, threads: usize, tasks: usize, task: impl Fn(&mut Workspace, usize) + Sync) {
         let next = AtomicUsize::new(0);
         let work = || {
-            let mut place = Workplace::new(self);
+            let mut workspace = Workspace::new(self);
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 if at >= tasks {
                     break;
                 }
-                task(&mut place, at);
+                task(&mut workspace, at);
             }
         };
         run_on_threads(threads.min(tasks), &work);
     }
 
-    /// Computes the values of a span of rows, each filled up to so many quads.
-    fn load(&self, place: &mut Workplace, rows: Range<usize>, span: Range<usize>, quads: usize) {
-        let State { prologue, rules, .. } = self.state;
+    /// Computes the values of a span of rows, each padded to `quads` quads.
+    fn load(&self, workspace: &mut Workspace, rows: Range<usize>, span: Range<usize>, quads: usize) {
+        let ReductionState { prologue, rules, .. } = self.state;
         let (program, schedule) = (&prologue.program, &prologue.schedule);
-        place.flat.clear();
-        place.flat.resize(rows.len() * quads * QUAD, rules.identity);
+        workspace.flat.clear();
+        workspace.flat.resize(rows.len() * quads * QUAD, rules.identity);
         // Whole rows are one span.
         let (start, end) = match rows.len() {
             1 => (rows.start * self.row + span.start, rows.start * self.row + span.end),
@@ -169,24 +170,25 @@ impl Run<'_> {
             let count = WIDTH.min(end - from);
             let mut load = |input: u32, part: u32, block: &mut Block| {
                 let (operand, part) = (input as usize, part as usize);
-                // SAFETY: the space's elements are the layouts', which were held against the memory; nobody writes an input.
+                // SAFETY: the space's elements are those of the layouts, which have been checked against the
+                // memory, and nobody writes an input.
                 unsafe { self.operands[operand].load(&self.space, operand, part, from, count, block) };
             };
-            let registers = &mut place.prologue;
+            let registers = &mut workspace.prologue;
             run_on_inputs(program, schedule, self.scalars.0, registers, &schedule.each, count, &mut load);
             for (part, kind) in rules.kinds.iter().enumerate() {
                 let values = &registers[schedule.register(program.outputs[0][part])];
                 for lane in 0..count {
                     let (row, at) = ((from - start + lane) / span.len(), (from - start + lane) % span.len());
-                    place.flat[row * quads * QUAD + at][part] = get(values, *kind, lane);
+                    workspace.flat[row * quads * QUAD + at][part] = get(values, *kind, lane);
                 }
             }
         }
     }
 
-    /// Stores what `flat` has, as [`load`](Self::load) puts it there.
-    fn store(&self, place: &mut Workplace, rows: Range<usize>, span: Range<usize>, quads: usize) {
-        let State { epilogue, rules, .. } = self.state;
+    /// Stores `flat`, which is arranged as by [`load`](Self::load).
+    fn store(&self, workspace: &mut Workspace, rows: Range<usize>, span: Range<usize>, quads: usize) {
+        let ReductionState { epilogue, rules, .. } = self.state;
         let (program, schedule) = (&epilogue.program, &epilogue.schedule);
         let output = self.operands.len() - 1;
         let (start, end) = match rows.len() {
@@ -195,7 +197,7 @@ impl Run<'_> {
         };
         for from in (start..end).step_by(WIDTH) {
             let count = WIDTH.min(end - from);
-            let flat = &place.flat;
+            let flat = &workspace.flat;
             let mut load = |_: u32, part: u32, block: &mut Block| {
                 let kind = rules.kinds[part as usize];
                 for lane in 0..count {
@@ -203,23 +205,24 @@ impl Run<'_> {
                     set(block, kind, lane, flat[row * quads * QUAD + at][part as usize]);
                 }
             };
-            let registers = &mut place.epilogue;
+            let registers = &mut workspace.epilogue;
             run_on_inputs(program, schedule, self.scalars.1, registers, &schedule.each, count, &mut load);
             let values = program.outputs[0].map(|value| &registers[schedule.register(value)]);
-            // SAFETY: the elements are the output layout's, which was held against the memory; no other task has these.
+            // SAFETY: the elements are those of the output's layout, which has been checked against the
+            // memory, and no other task has these.
             unsafe { self.operands[output].store(&self.space, output, from, count, values) };
         }
     }
 
-    /// Scans quads, and the lanes of each `run` of them.
-    fn scan_lanes(&self, place: &mut Workplace, quads: usize, run: usize) {
+    /// Scans quads, and the lanes of each `run` of quads.
+    fn scan_lanes(&self, workspace: &mut Workspace, quads: usize, run: usize) {
         for (chunk, from) in (0..quads).step_by(WIDTH).enumerate() {
             let count = WIDTH.min(quads - from);
-            if place.quads.len() == chunk {
-                place.quads.push([(); QUAD].map(|()| empty()));
-                place.through.push(empty());
+            if workspace.quads.len() == chunk {
+                workspace.quads.push([(); QUAD].map(|()| empty()));
+                workspace.through.push(empty());
             }
-            let Workplace { quads, through, flat, merge, scratch, .. } = place;
+            let Workspace { quads, through, flat, merge, scratch, .. } = workspace;
             let (quads, through) = (&mut quads[chunk], &mut through[chunk]);
             for at in 0..QUAD {
                 for (part, kind) in self.state.rules.kinds.iter().enumerate() {
@@ -258,18 +261,18 @@ impl Run<'_> {
         }
     }
 
-    /// Scans within a tile; gives what stands before each run of 128 elements, and the tile's value.
-    fn tile(&self, place: &mut Workplace, row: usize, span: Range<usize>) -> (Vec<Bits>, Bits) {
+    /// Scans within a tile. Returns the prefix of each run of 128 elements, and the tile's total.
+    fn tile(&self, workspace: &mut Workspace, row: usize, span: Range<usize>) -> (Vec<Bits>, Bits) {
         let quads = span.len().div_ceil(QUAD);
-        self.load(place, row..row + 1, span, quads);
-        self.scan_lanes(place, quads, RUN);
+        self.load(workspace, row..row + 1, span, quads);
+        self.scan_lanes(workspace, quads, RUN);
         let identity = self.state.rules.identity;
         let mut totals = vec![identity; WARPS * accesses(self.state)];
         for (run, total) in totals.iter_mut().enumerate().take(quads.div_ceil(RUN)) {
             let last = (run * RUN + RUN - 1).min(quads - 1);
-            *total = self.bits(&place.through[last / WIDTH], last % WIDTH);
+            *total = self.bits(&workspace.through[last / WIDTH], last % WIDTH);
         }
-        let mut both = |left: Bits, right: Bits| self.merge_bits(place, left, right);
+        let mut both = |left: Bits, right: Bits| self.merge_bits(workspace, left, right);
         let mut before_runs = Vec::with_capacity(totals.len());
         let mut before_warp = identity;
         for runs in totals.chunks(accesses(self.state)) {
@@ -283,20 +286,20 @@ impl Run<'_> {
         (before_runs, before_warp)
     }
 
-    /// Results of all quads into `flat`: what is before their tile and before their run, if there is anything, before them
-    /// in it, and they.
+    /// Writes the results of all quads to `flat`: the prefix of the tile, the prefix of the run, the quads
+    /// before within the run, and the elements of the quad.
     fn finish(
         &self,
-        place: &mut Workplace,
+        workspace: &mut Workspace,
         quads: usize,
         run: usize,
         before_runs: &[Bits],
         before_tile: Option<Bits>,
     ) {
-        let State { rules, .. } = self.state;
+        let ReductionState { rules, .. } = self.state;
         for (chunk, from) in (0..quads).step_by(WIDTH).enumerate() {
             let count = WIDTH.min(quads - from);
-            let Workplace { quads, through, flat, merge, restore: of_restore, scratch, .. } = place;
+            let Workspace { quads, through, flat, merge, restore: of_restore, scratch, .. } = workspace;
             let (quads, through) = (&mut quads[chunk], &through[chunk]);
             let mut before = empty();
             for (part, kind) in rules.kinds.iter().enumerate() {
@@ -317,7 +320,7 @@ impl Run<'_> {
                 }
                 outer
             };
-            // From within: what stands before a quad's run, then before the tile.
+            // From the inside: the prefix of a quad's run, then the prefix of the tile.
             let mut outside = Vec::new();
             if !before_runs.is_empty() {
                 outside.push(outer(&|lane| before_runs[(from + lane) / run]));
@@ -341,49 +344,50 @@ impl Run<'_> {
         }
     }
 
-    /// What stands before each tile of each row.
+    /// Returns the prefix of each tile of each row.
     fn before_tiles(&self, whole: &[Bits], tiles: usize) -> Vec<Bits> {
-        let mut place = Workplace::new(self);
+        let mut workspace = Workspace::new(self);
         let mut before = Vec::with_capacity(whole.len());
         for row in whole.chunks(tiles.max(1)) {
             let mut before_group = self.state.rules.identity;
             for group in row.chunks(GROUP) {
                 let mut tree = self.tree();
                 for (at, &value) in group.iter().enumerate() {
-                    before.push(self.merge_bits(&mut place, before_group, tree[tree.len() - 1][0]));
-                    self.plant(&mut place, &mut tree, at, value);
+                    before.push(self.merge_bits(&mut workspace, before_group, tree[tree.len() - 1][0]));
+                    self.add_tile(&mut workspace, &mut tree, at, value);
                 }
                 if let (Some(&last), Some(&value)) = (before.last(), group.last()) {
-                    before_group = self.merge_bits(&mut place, last, value);
+                    before_group = self.merge_bits(&mut workspace, last, value);
                 }
             }
         }
         before
     }
 
-    /// The tree of a group, leaves first, as yet of no tiles.
+    /// Returns the tree of a group, leaves first, without tiles.
     fn tree(&self) -> Vec<Vec<Bits>> {
         let sizes = std::iter::successors(Some(GROUP), |&size| (size > 1).then_some(size / 2));
         sizes.map(|size| vec![self.state.rules.identity; size]).collect()
     }
 
-    /// Adds a tile to a group: halves as far as a block's threads, then halves of the 32 of a warp, then neighbours.
-    fn plant(&self, place: &mut Workplace, tree: &mut [Vec<Bits>], at: usize, value: Bits) {
+    /// Adds a tile to a group: halves down to the threads of a block, halves of the 32 lanes of a warp, then
+    /// neighbours.
+    fn add_tile(&self, workspace: &mut Workspace, tree: &mut [Vec<Bits>], at: usize, value: Bits) {
         tree[0][at] = value;
         let mut node = at;
         for level in 1..tree.len() {
             let size = tree[level].len();
-            // What is halved, down to one of each warp.
+            // The size that is halved, down to one for each warp.
             let segment = if size >= BLOCK { size } else { (size * WARP / BLOCK).max(1) };
             let start = node / (2 * segment);
             let left = 2 * segment * start + node % segment;
-            let both = self.merge_bits(place, tree[level - 1][left], tree[level - 1][left + segment]);
+            let both = self.merge_bits(workspace, tree[level - 1][left], tree[level - 1][left + segment]);
             node = segment * start + node % segment;
             tree[level][node] = both;
         }
     }
 
-    fn bits(&self, values: &Parts, lane: usize) -> Bits {
+    fn bits(&self, values: &BlockParts, lane: usize) -> Bits {
         let mut bits = [0; 2];
         for (part, kind) in self.state.rules.kinds.iter().enumerate() {
             bits[part] = get(&values[part], *kind, lane);
@@ -391,8 +395,8 @@ impl Run<'_> {
         bits
     }
 
-    fn merge_bits(&self, place: &mut Workplace, left: Bits, right: Bits) -> Bits {
-        let Workplace { merge, scratch, right: rights, .. } = place;
+    fn merge_bits(&self, workspace: &mut Workspace, left: Bits, right: Bits) -> Bits {
+        let Workspace { merge, scratch, right: rights, .. } = workspace;
         for (part, kind) in self.state.rules.kinds.iter().enumerate() {
             set(&mut scratch[part], *kind, 0, left[part]);
             set(&mut rights[part], *kind, 0, right[part]);
@@ -402,14 +406,14 @@ impl Run<'_> {
     }
 }
 
-fn empty() -> Box<Parts> {
+fn empty() -> Box<BlockParts> {
     Box::new([[0; WIDTH]; 2])
 }
 
-impl Workplace {
-    fn new(run: &Run<'_>) -> Workplace {
-        let State { prologue, epilogue, rules, merge, .. } = run.state;
-        Workplace {
+impl Workspace {
+    fn new(run: &Run<'_>) -> Workspace {
+        let ReductionState { prologue, epilogue, rules, merge, .. } = run.state;
+        Workspace {
             prologue: registers(&prologue.program, &prologue.schedule, run.scalars.0),
             epilogue: registers(&epilogue.program, &epilogue.schedule, run.scalars.1),
             merge: registers(&rules.merge, merge, &[]),

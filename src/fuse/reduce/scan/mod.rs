@@ -1,13 +1,16 @@
-//! Scans: every element with all before it along an axis, such as a cumulative sum, in one pass over memory.
+//! Scans: the fold of every element with all elements before it along an axis, such as a cumulative sum, in
+//! one pass over memory.
 //!
-//! **The order.** As of reductions, what is folded with what depends on the length and the dtype alone, so results are equal
-//! bit for bit everywhere. Four neighbours are a quad, taken in order. The 32 quads of 128 elements are scanned block by
-//! block: where the upper half of 2, 4, … 32 quads takes the last of the lower half. Such runs are folded in order: those of
-//! a part of 512 elements, and the eight parts of a tile of 4096. (Values of 8 bytes have parts of 256 and tiles of 2048,
-//! c128 has 128 and 1024: a tile is 16 KiB.) The tiles of a group of 512 are folded with those 256 further on, then in each
-//! 32 by halves, then with their neighbours; groups follow each other in order. An element within its tile is what stands
-//! before its part, folded with what stands before its run in the part, and behind that the run up to it: the quads before it
-//! and its own. In front of all of this is what stands before its tile: before its group, and the earlier tiles of that.
+//! **The order.** As for reductions, the order of folding depends only on the length and the dtype, so
+//! results are equal bit for bit everywhere. A quad is four adjacent elements, folded in order. A run is 32
+//! quads or 128 elements. A run is scanned in levels: at each level, the upper half of 2, 4, … 32 quads adds
+//! the last value of the lower half. Runs are folded in order within a part of 512 elements, and the eight
+//! parts within a tile of 4096. (Values of 8 bytes have parts of 256 and tiles of 2048; c128 has 128 and
+//! 1024: a tile is 16 KiB.) A group has 512 tiles. Its tiles are folded with those 256 further, then by
+//! halves within each 32, then with their neighbours. Groups are folded in order. The result of an element
+//! within its tile folds the prefix of its part, the prefix of its run within the part, and the scan within
+//! the run. In front of these comes the prefix of the tile: the groups before, and the earlier tiles of its
+//! group.
 
 mod host;
 
@@ -18,26 +21,30 @@ use super::super::plan::WIDEST;
 use super::device::{ReductionExplanation, write_scalars};
 use super::dimensions::Dimensions;
 use super::fold::Fold;
-use super::plan::{BLOCK, Class, Key, Launch, Parameters, Place, Plan, ScanKey, WARP, Work, blocks};
-use super::{Reduction, State};
+use super::plan::{
+    BLOCK, KernelMemory, PlanInput, PlannedLaunch, ReductionAccess, ReductionKey, ReductionParameters,
+    ReductionPlan, ScanKey, WARP, blocks,
+};
+use super::{Reduction, ReductionState};
 use crate::driver::{Attribute, LaunchConfig, Operand, OperandAccess, Operands, Stream, View};
 use crate::error::{Error, Result};
 use crate::types::{DType, Layout};
 
-/// Elements that a thread has one behind another.
+/// The adjacent elements of a thread.
 pub(super) const QUAD: usize = 4;
 /// Warps of a tile.
 pub(super) const WARPS: usize = BLOCK / WARP;
-/// Tiles of a group, a power of two of at least a block's threads: so many that one group's way to the next is no longer
-/// than its elements' through memory, as groups wait for each other; so few that a thread has few of them to ask for.
+/// Tiles of a group, a power of two of at least a block's threads. It is large enough that the latency
+/// between groups does not exceed the time for a group's elements, because groups wait for each other, and
+/// small enough that a thread waits for few tiles.
 pub(super) const GROUP: usize = 512;
-/// Tiles of a block that are published and wait for those before them.
+/// Tiles of a block that are published and wait for their prefix.
 pub(super) const PARKED: usize = 2;
-/// Words of 32 bits that a thread may have loaded ahead.
+/// Words of 32 bits that a thread may load ahead.
 const WORDS_AHEAD: usize = 48;
-/// Of those, and of steps of an element's formula, how many leave registers for four blocks.
+/// The number of such words, and of an element's instructions, that leaves registers for four blocks.
 const SHORT: usize = 20;
-/// Those of a device that is not at hand.
+/// The multiprocessors of the reference device.
 const MULTIPROCESSORS: u32 = 132;
 /// Bytes of a word with its flag.
 pub(super) const SLOT: usize = 8;
@@ -62,7 +69,8 @@ pub(super) const SLOT: usize = 8;
 pub struct Scan(Reduction);
 
 impl Graph {
-    /// A scan of the elements of a node by a sum, a product, a minimum or a maximum, in the dtypes of the reduction.
+    /// Creates a scan of a node's elements by a sum, a product, a minimum or a maximum, in the dtypes of the
+    /// reduction.
     ///
     /// # Errors
     ///
@@ -70,30 +78,30 @@ impl Graph {
     pub fn scan(&self, fold: Fold, of: Expr<'_>) -> Result<Scan> {
         if !matches!(fold, Fold::Sum | Fold::Product | Fold::Minimum | Fold::Maximum) {
             let wanted = "a sum, a product, a minimum or a maximum";
-            return Err(Error::invalid("a scan", format!("a scan by '{}'", fold.name()), wanted));
+            return Err(Error::invalid("a scan", format!("the fold '{}'", fold.name()), wanted));
         }
         Ok(Scan(self.reduction(fold, of)?))
     }
 }
 
-/// Accesses of a thread at most: 64 bytes of values, which fit its registers.
-fn accesses(state: &State) -> usize {
+/// Returns the largest number of accesses of a thread: 64 bytes of values, which fit its registers.
+fn accesses(state: &ReductionState) -> usize {
     64 / (QUAD * state.rules.bytes().max(4))
 }
 
-/// Elements of a tile.
-fn tile(state: &State) -> usize {
+/// Returns the elements of a tile.
+fn tile(state: &ReductionState) -> usize {
     QUAD * WARP * accesses(state) * WARPS
 }
 
-/// Words of 32 bits of a value.
-pub(super) fn words(state: &State) -> usize {
+/// Returns the 32-bit words of a value.
+pub(super) fn words(state: &ReductionState) -> usize {
     state.rules.bytes() / 4
 }
 
-/// Where a chained scan has its counter and, word by word, the values of tiles and of what stands before groups; and the
-/// bytes of all of it.
-fn scratch(state: &State, tiles: usize) -> (Vec<usize>, usize) {
+/// Returns the offsets in scratch memory of a chained scan's counter and, word by word, of the totals of
+/// tiles and the prefixes of groups, and the size of all.
+fn scratch(state: &ReductionState, tiles: usize) -> (Vec<usize>, usize) {
     let (mut places, mut end) = (vec![0], 256);
     for values in [tiles, tiles / GROUP + 1] {
         for _ in 0..words(state) {
@@ -105,17 +113,17 @@ fn scratch(state: &State, tiles: usize) -> (Vec<usize>, usize) {
 }
 
 impl Scan {
-    /// The dtypes of the inputs.
+    /// Returns the dtypes of the inputs.
     pub fn inputs(&self) -> &[DType] {
         self.0.inputs()
     }
 
-    /// The dtype of the output.
+    /// Returns the dtype of the output.
     pub fn output(&self) -> DType {
         self.0.output()
     }
 
-    fn state(&self) -> &State {
+    fn state(&self) -> &ReductionState {
         &self.0.0
     }
 
@@ -131,18 +139,18 @@ impl Scan {
         Dimensions::along("a scan", &layouts, &output.1, axis)
     }
 
-    /// For at least one element.
+    /// PlanCache a scan of at least one element.
     fn plan(
         &self,
         dimensions: &Dimensions,
         starts: &[u64],
         converts_brain: bool,
         multiprocessors: u32,
-    ) -> Result<Plan> {
+    ) -> Result<ReductionPlan> {
         let state = self.state();
         let dtypes = state.prologue.inputs.iter().chain(&state.epilogue.outputs);
         let sizes: Vec<usize> = dtypes.map(|dtype| dtype.size()).collect();
-        let work = Work {
+        let work = PlanInput {
             dimensions,
             rules: &state.rules,
             bytes: &sizes,
@@ -169,23 +177,23 @@ impl Scan {
         let class = |input: usize| match along {
             Some(along) if along.strides[input] != 0 => {
                 if in_line(input) {
-                    Class::Vector
+                    ReductionAccess::Vector
                 } else {
-                    Class::Gather
+                    ReductionAccess::Gather
                 }
             }
-            _ => Class::Still,
+            _ => ReductionAccess::Still,
         };
         let span = if chained { tile } else { QUAD * threads * accesses * warps };
-        let classes: Vec<Class> = (0..output).map(class).collect();
-        // What a thread loads of a tile: vectors as they are, other elements in a register each.
+        let classes: Vec<ReductionAccess> = (0..output).map(class).collect();
+        // The words that a thread loads of a tile: vectors as they are, other elements in a register each.
         let words_of = |input: usize| match classes[input] {
-            Class::Still => 1,
-            Class::Vector => accesses * QUAD * sizes[input] / 4,
+            ReductionAccess::Still => 1,
+            ReductionAccess::Vector => accesses * QUAD * sizes[input] / 4,
             _ => accesses * QUAD * sizes[input].div_ceil(4),
         };
         let loaded: usize = (0..output).map(words_of).sum();
-        let plain = loaded <= SHORT && state.steps() <= SHORT && !classes.contains(&Class::Gather);
+        let plain = loaded <= SHORT && state.steps() <= SHORT && !classes.contains(&ReductionAccess::Gather);
         let resident = match state.rules.bytes() {
             _ if !chained || loaded > WORDS_AHEAD => 1,
             0..=8 if plain && state.rules.kinds.len() == 1 => 4,
@@ -217,35 +225,36 @@ impl Scan {
             .map(|dimension| (dimension.size, dimension.strides.clone()))
             .chain(folded)
             .collect();
-        let parameters = Parameters::new(state.scalars(), key.wide, key.kept, 1, sizes.len());
+        let parameters = ReductionParameters::new(state.scalars(), key.wide, key.kept, 1, sizes.len());
         let items = if chained { blocks(rows, tiles)? as usize } else { rows };
         let block = parameters.block(row, items, rows, tiles, &all)?;
-        let mut operands: Vec<(Place, usize)> = (0..output)
-            .map(|input| (Place::Input(input), dimensions.offsets[input] * sizes[input]))
+        let mut operands: Vec<(KernelMemory, usize)> = (0..output)
+            .map(|input| (KernelMemory::Input(input), dimensions.offsets[input] * sizes[input]))
             .collect();
-        operands.push((Place::Output, dimensions.offsets[output] * sizes[output]));
+        operands.push((KernelMemory::Output, dimensions.offsets[output] * sizes[output]));
         let (places, bytes) = if chained { scratch(state, rows * tiles) } else { (Vec::new(), 0) };
-        operands.extend(places.into_iter().map(|at| (Place::Scratch, at)));
-        let launch = Launch {
-            // Blocks stay: more than there is room for would find no tile.
+        operands.extend(places.into_iter().map(|at| (KernelMemory::Scratch, at)));
+        let launch = PlannedLaunch {
+            // Blocks are persistent: more than are resident would find no tile.
             blocks: match chained {
                 true => blocks(rows, tiles)?.min(key.resident * multiprocessors),
                 false => blocks(rows.div_ceil(across), 1)?,
             },
             threads: key.threads * key.warps * key.across,
-            key: Key::Scan(key),
+            key: ReductionKey::Scan(key),
             parameters,
             block,
             operands,
         };
-        Ok(Plan { launches: vec![launch], scratch: bytes })
+        Ok(ReductionPlan { launches: vec![launch], scratch: bytes })
     }
 
-    /// Scans the inputs, which are broadcast to the output's shape, along an axis. Scalars are the expression's.
+    /// Scans the inputs, which are broadcast to the output's shape, along an axis. `scalars` holds those of
+    /// the expression.
     ///
     /// # Errors
     ///
-    /// As [`Reduction::run`], and [`Error::InvalidArgument`] for an axis that is not there.
+    /// As [`Reduction::run`], and [`Error::InvalidArgument`] for an axis that does not exist.
     pub fn run(
         &self,
         stream: &Stream,
@@ -264,9 +273,9 @@ impl Scan {
         let mut views: Vec<View<'_>> = Vec::with_capacity(inputs.len() + 1);
         for input in inputs {
             let memory = input.memory();
-            views.push(
-                memory.ok_or_else(|| Error::invalid("a scan", "an input in place", "memory of its own"))?,
-            );
+            views.push(memory.ok_or_else(|| {
+                Error::invalid("a scan", "an in-place input", "an input with its own memory")
+            })?);
         }
         views.push(output.memory());
         let starts: Vec<u64> = views.iter().map(|view| view.address % WIDEST).collect();
@@ -296,32 +305,33 @@ impl Scan {
             let first = inputs.len() + 1;
             let operands = launch.operands.iter().enumerate().map(|(index, &(place, offset))| {
                 let view = match (place, scratch) {
-                    (Place::Input(input), _) => views[input],
-                    (Place::Scratch, Some(view)) => view,
+                    (KernelMemory::Input(input), _) => views[input],
+                    (KernelMemory::Scratch, Some(view)) => view,
                     _ => views[inputs.len()],
                 };
                 let access = match place {
-                    Place::Input(_) => OperandAccess::Read,
+                    KernelMemory::Input(_) => OperandAccess::Read,
                     // All of scratch memory is one operand.
-                    Place::Scratch if index > first => OperandAccess::Shared,
-                    Place::Output | Place::Scratch => OperandAccess::Write,
+                    KernelMemory::Scratch if index > first => OperandAccess::Shared,
+                    KernelMemory::Output | KernelMemory::Scratch => OperandAccess::Write,
                 };
                 Operand { view, address: view.address + offset as u64, access }
             });
             let memory: Vec<Operand<'_>> = operands.collect();
             let config = LaunchConfig::new(launch.blocks, launch.threads);
-            // SAFETY: as for a reduction. A block waits only for tiles with lower tickets, which others have begun.
+            // SAFETY: as for a reduction. A block waits only for tiles with lower tickets, which other blocks
+            // have begun.
             unsafe { function.launch(stream, config, &Operands { memory: &memory, block: &block })? };
         }
         Ok(())
     }
 
-    /// The kernel that a run on layouts like these would launch, as [`Reduction::explain`], on a device with the 132
-    /// multiprocessors of an H200. Scratch memory begins as zeros.
+    /// Returns the kernel that a run on these layouts would launch, like [`Reduction::explain`], on a device
+    /// with the 132 multiprocessors of an H200. Scratch memory starts as zeros.
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run) has for layouts.
+    /// The errors of [`run`](Self::run) about layouts.
     pub fn explain(
         &self,
         inputs: &[Layout],
@@ -330,7 +340,7 @@ impl Scan {
         capability: (i32, i32),
     ) -> Result<ReductionExplanation> {
         let state = self.state();
-        // Inputs past the scan's have no dtype; any will do for the error.
+        // Extra inputs have no dtype; any dtype leads to the error.
         let dtypes = self.inputs().iter().copied().chain(std::iter::repeat(self.output()));
         let of_inputs: Vec<(DType, Layout)> = dtypes.zip(inputs.iter().copied()).collect();
         let dimensions = self.dimensions(&of_inputs, (self.output(), *output), axis)?;

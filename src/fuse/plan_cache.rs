@@ -1,49 +1,50 @@
-//! Runs that an expression has planned before, found again by how their operands lie.
+//! The cache of an expression's run plans, keyed by device, dtypes and layouts.
 //!
-//! A repeated run is a comparison of layouts and a launch. What must stay true: a plan depends on nothing but the device,
-//! the operands' layouts and where their memory starts within [`WIDEST`] bytes, all of which are compared; scalars are
-//! written into its block of parameters at each run. What else must fit (dtypes, and memory that is as long as the layout
-//! leads) is compared in the same pass, so a run like one before is checked by that alone. There are few places, by a
-//! hash, and the last run of a place takes it, so many shapes in turn cost the planning again and no memory. The plan of
-//! the last run is looked at first, which needs no hash and no lock.
+//! A repeated run compares layouts and launches. The plan of the last run is checked first, without a hash or
+//! a lock. A fixed number of slots holds the others, indexed by hash. A new plan replaces the old plan of its
+//! slot, so alternating between many shapes costs planning time but no memory.
+//!
+//! Invariant: a plan depends only on the device, the operands' layouts and the alignment of their memory
+//! within [`WIDEST`] bytes, and the lookup compares all of these. Each run writes its scalars into the plan's
+//! parameter block. The same pass compares dtypes and memory lengths, so a cached run needs no other check.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::device::{FEW_BYTES, RunOperand, check_memory};
-use super::expression::State;
+use super::expression::ExpressionState;
 use super::number::Number;
-use super::plan::{BLOCK, Plan, WIDEST};
+use super::plan::{BLOCK, ElementwisePlan, WIDEST};
 use super::space::Space;
 use crate::driver::{Device, Function, LaunchConfig};
 use crate::error::Result;
 use crate::types::Layout;
 
-const PLACES: usize = 64;
+const SLOTS: usize = 64;
 
-/// The plans of an expression. What every run looks at comes first.
+/// The plan cache of an expression. The field that every run reads comes first.
 #[repr(C)]
-pub(crate) struct Plans {
-    last: Last<Option<Arc<Planned>>>,
-    places: Mutex<[Option<Arc<Planned>>; PLACES]>,
+pub(crate) struct PlanCache {
+    last: Last<Option<Arc<CachedPlan>>>,
+    slots: Mutex<[Option<Arc<CachedPlan>>; SLOTS]>,
 }
 
-impl Plans {
-    pub(crate) const fn new() -> Plans {
+impl PlanCache {
+    pub(crate) const fn new() -> PlanCache {
         let last = Last { taken: AtomicBool::new(false), value: UnsafeCell::new(None) };
-        Plans { last, places: Mutex::new([const { None }; PLACES]) }
+        PlanCache { last, slots: Mutex::new([const { None }; SLOTS]) }
     }
 }
 
-/// What the last run has left. One run at a time has it, and nobody waits for it: who comes meanwhile does without.
-/// To take it is one atomic exchange, and giving it back an ordinary store.
+/// A slot that one thread at a time may take without waiting; other threads do without its value. Taking it
+/// is an atomic exchange, and releasing it a plain store.
 struct Last<T> {
     taken: AtomicBool,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached by who has taken it alone.
+// SAFETY: only the thread that has taken the slot accesses the value.
 unsafe impl<T: Send> Sync for Last<T> {}
 
 impl<T> Last<T> {
@@ -53,13 +54,13 @@ impl<T> Last<T> {
     }
 }
 
-/// What was taken, until this is dropped.
+/// Access to the value of a slot. Dropping it releases the slot.
 struct Taken<'a, T>(&'a Last<T>);
 
 impl<T> Taken<'_, T> {
     #[inline]
     fn value(&mut self) -> &mut T {
-        // SAFETY: this is the only one, and borrowed exclusively.
+        // SAFETY: only one `Taken` of a slot exists, and it is borrowed exclusively.
         unsafe { &mut *self.0.value.get() }
     }
 }
@@ -71,56 +72,57 @@ impl<T> Drop for Taken<'_, T> {
     }
 }
 
-/// A run without its memory.
-pub(crate) struct Planned {
+/// The plan of a run: everything except the operands' addresses.
+pub(crate) struct CachedPlan {
     device: Device,
-    /// What was known of the operands, one behind the other, as [`RunOperand::write_known`] says it.
-    known: Vec<u64>,
+    /// The key: the words that [`RunOperand::write_key`] adds for each operand.
+    key: Vec<u64>,
     pub(crate) launches: Vec<Launch>,
 }
 
-impl Planned {
-    /// Whether this is the plan of a run on such operands.
+impl CachedPlan {
+    /// Returns whether this is the plan of a run on these operands.
     #[inline]
     fn is_for(&self, device: &Device, operands: &[RunOperand<'_>]) -> bool {
-        let mut known = &self.known[..];
-        self.device == *device
-            && operands.iter().all(|operand| operand.take_known(&mut known))
-            && known.is_empty()
+        let mut key = &self.key[..];
+        self.device == *device && operands.iter().all(|operand| operand.take_key(&mut key)) && key.is_empty()
     }
 }
 
 impl RunOperand<'_> {
-    /// Where its memory starts.
+    /// Returns the address of the memory modulo [`WIDEST`].
     fn start(&self) -> u64 {
         self.memory.view.address % WIDEST
     }
 
-    /// Dtype, start and rank.
+    /// Returns dtype, alignment and rank as one word.
     #[inline]
-    fn kind(&self) -> u64 {
+    fn header(&self) -> u64 {
         (self.layout.rank() as u64) << 16 | self.start() << 8 | self.dtype as u64
     }
 
-    /// Adds what a plan knows of it: kind, offset, bytes that it needs, and size and stride of each dimension.
-    fn write_known(&self, known: &mut Vec<u64>) {
+    /// Adds the operand's words of a plan's key: dtype, alignment and rank, offset, bytes needed, and size
+    /// and stride of each dimension.
+    fn write_key(&self, key: &mut Vec<u64>) {
         let layout = self.layout;
         let bytes = layout.end() * self.dtype.size();
-        known.extend([self.kind(), layout.offset() as u64, bytes as u64]);
+        key.extend([self.header(), layout.offset() as u64, bytes as u64]);
         let dimensions = layout.shape().iter().zip(layout.strides());
-        known.extend(dimensions.flat_map(|(&size, &stride)| [size as u64, stride as u64]));
+        key.extend(dimensions.flat_map(|(&size, &stride)| [size as u64, stride as u64]));
     }
 
-    /// Whether what is known begins with this operand, in memory that is long enough; takes that off.
+    /// Returns whether the key begins with this operand and its memory is long enough, and removes the
+    /// operand's words from the key.
     #[inline]
-    fn take_known(&self, known: &mut &[u64]) -> bool {
+    fn take_key(&self, key: &mut &[u64]) -> bool {
         let layout = self.layout;
-        let &[kind, offset, bytes, ref rest @ ..] = *known else { return false };
+        let &[header, offset, bytes, ref rest @ ..] = *key else { return false };
         let Some((own, rest)) = rest.split_at_checked(2 * layout.rank()) else { return false };
-        *known = rest;
+        *key = rest;
         let (shape, strides) = (layout.shape(), layout.strides());
-        // By index, since this is on the way of each run: pairs of iterators become calls where they are compiled apart.
-        kind == self.kind()
+        // Indexed loops, because every run executes this: zipped iterators become calls if the crate is split
+        // into code generation units.
+        header == self.header()
             && offset == layout.offset() as u64
             && bytes <= self.memory.view.length as u64
             && (0..layout.rank())
@@ -128,21 +130,21 @@ impl RunOperand<'_> {
     }
 }
 
-/// One launch of it.
+/// One launch of a run.
 pub(crate) struct Launch {
     pub(crate) function: Function,
     pub(crate) blocks: u32,
-    /// With the expression's own numbers, and those of the run that was planned; then zeros up to [`FEW_BYTES`], so that
-    /// few are copied without looking how many they are.
+    /// The parameter block, with the expression's literals and the scalars of the planned run, padded with
+    /// zeros to [`FEW_BYTES`] so that a small block is copied with a constant length.
     pub(crate) parameters: Vec<u8>,
-    /// How many of those are the kernel's.
+    /// The bytes that the kernel takes.
     pub(crate) bytes: usize,
-    /// Where each operand's first element lies in its memory, in bytes.
+    /// The offset of each operand's first element in its memory, in bytes.
     pub(crate) offsets: Vec<u64>,
 }
 
-/// The place of a run among [`PLACES`].
-fn place(operands: &[RunOperand<'_>]) -> usize {
+/// Returns the slot of a run among [`SLOTS`].
+fn slot(operands: &[RunOperand<'_>]) -> usize {
     let mut hash = 0u64;
     let mut take = |word: u64| hash = (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
     for operand in operands {
@@ -153,16 +155,16 @@ fn place(operands: &[RunOperand<'_>]) -> usize {
             take(stride as u64);
         }
     }
-    (hash >> 32) as usize % PLACES
+    (hash >> 32) as usize % SLOTS
 }
 
-impl State {
-    /// Does something with the plan of a run, made where it is not known.
+impl ExpressionState {
+    /// Calls `launch` with the plan of a run, which is created if it is not cached.
     ///
     /// # Errors
     ///
-    /// As [`check_counts`](Self::check_counts), [`check_dtypes`](Self::check_dtypes), [`check_memory`], [`Space::new`],
-    /// [`Plan::new`] and of loading a kernel; those of `use_it`.
+    /// As [`check_counts`](Self::check_counts), [`check_dtypes`](Self::check_dtypes), [`check_memory`],
+    /// [`Space::new`], [`ElementwisePlan::new`] and loading a kernel; the errors of `launch`.
     #[inline]
     pub(crate) fn with_plan(
         &self,
@@ -170,46 +172,46 @@ impl State {
         operands: &mut [RunOperand<'_>],
         inputs: usize,
         scalars: &[Number],
-        use_it: impl Fn(&Planned, &mut [RunOperand<'_>]) -> Result<()>,
+        launch: impl Fn(&CachedPlan, &mut [RunOperand<'_>]) -> Result<()>,
     ) -> Result<()> {
         self.check_counts(inputs, operands.len() - inputs)?;
         let Some(mut last) = self.plans.last.take() else {
-            return use_it(&*self.planned(device, operands, scalars)?, operands);
+            return launch(&*self.planned(device, operands, scalars)?, operands);
         };
         let last = last.value();
         let planned = match last {
             Some(planned) if planned.is_for(device, operands) => planned,
             _ => last.insert(self.planned(device, operands, scalars)?),
         };
-        use_it(planned, operands)
+        launch(planned, operands)
     }
 
-    /// The plan of a run that is not like the last one.
+    /// Returns the plan of a run that differs from the last run.
     #[cold]
     fn planned(
         &self,
         device: &Device,
         operands: &[RunOperand<'_>],
         scalars: &[Number],
-    ) -> Result<Arc<Planned>> {
+    ) -> Result<Arc<CachedPlan>> {
         self.check_dtypes(operands.iter().map(|operand| operand.dtype))?;
         for RunOperand { memory, layout, dtype } in operands {
             check_memory(*dtype, layout, memory.view.address, memory.view.length)?;
         }
-        let place = place(operands);
-        let places = || self.plans.places.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = places()[place].clone();
-        if let Some(planned) = known.filter(|plan| plan.is_for(device, operands)) {
+        let slot = slot(operands);
+        let slots = || self.plans.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = slots()[slot].clone();
+        if let Some(planned) = key.filter(|plan| plan.is_for(device, operands)) {
             return Ok(planned);
         }
         let layouts: Vec<(Layout, u64)> =
             operands.iter().map(|operand| (*operand.layout, operand.start())).collect();
         let launches = self.plan(device, &layouts, scalars)?;
-        let mut known = Vec::new();
-        operands.iter().for_each(|operand| operand.write_known(&mut known));
-        let planned = Arc::new(Planned { device: *device, known, launches });
-        let old = places()[place].replace(planned.clone());
-        // Its kernels may be the last of theirs: not under the lock.
+        let mut key = Vec::new();
+        operands.iter().for_each(|operand| operand.write_key(&mut key));
+        let planned = Arc::new(CachedPlan { device: *device, key, launches });
+        let old = slots()[slot].replace(planned.clone());
+        // Dropping the plan may unload its kernels, which must not happen under the lock.
         drop(old);
         Ok(planned)
     }
@@ -225,7 +227,7 @@ impl State {
             if part.count() == 0 {
                 return Ok(());
             }
-            let plan = Plan::new(part, &bytes, &starts, &scalars, converts_brain)?;
+            let plan = ElementwisePlan::new(part, &bytes, &starts, &scalars, converts_brain)?;
             let function = self.kernel(device, &plan)?;
             let config = LaunchConfig::new(plan.blocks, BLOCK);
             function.accepts_operands(&config, bytes.len(), plan.block.len())?;
@@ -249,14 +251,14 @@ impl State {
         Ok(launches)
     }
 
-    /// Writes the numbers that a run is given, as many as it must be, into a block of parameters.
+    /// Writes the scalars of a run into a parameter block.
     pub(crate) fn write_scalars(&self, parameters: &mut [u8], given: &[Number]) {
-        for (at, number) in given.iter().take(self.given.len()).enumerate() {
-            let (index, dtype) = self.given[at];
-            let Some(room) = parameters.get_mut(16 * index..16 * index + 16) else { continue };
+        for (at, number) in given.iter().take(self.run_scalars.len()).enumerate() {
+            let (index, dtype) = self.run_scalars[at];
+            let Some(slot) = parameters.get_mut(16 * index..16 * index + 16) else { continue };
             let [first, second] = number.parts(dtype);
-            room[..8].copy_from_slice(&first.to_le_bytes());
-            room[8..].copy_from_slice(&second.to_le_bytes());
+            slot[..8].copy_from_slice(&first.to_le_bytes());
+            slot[8..].copy_from_slice(&second.to_le_bytes());
         }
     }
 }
