@@ -1,6 +1,6 @@
-//! [`CachedOperation`], a single operation as an expression of one node, made once and kept.
+//! [`CachedOperation`], an operation as an expression of one node, which is built once.
 //!
-//! What must stay true: finding the expression of an operation takes no lock and no allocation, since every small
+//! Invariants: finding the expression of an operation takes no lock and no allocation, since every small
 //! operation does it. Recipes are finite (operations and dtypes), so their expressions stay.
 
 use std::sync::OnceLock;
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::fuse::{Expr, Expression, Graph, Number, Operation, Rule, by_value, dtype_of_numbers};
 use crate::types::{DType, NumberKind, common_dtype};
 
-/// What an operand is, without its value.
+/// The kind of an operand, without its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OperandKind {
     Tensor(DType),
@@ -69,7 +69,7 @@ pub(super) struct CachedOperation {
     operation: Option<Operation>,
     operands: [OperandKind; 3],
     count: usize,
-    /// What the result is cast to, where it is not kept as it comes.
+    /// The dtype to cast the result to, if any.
     stored: Option<DType>,
 }
 
@@ -335,7 +335,7 @@ impl<K, V> AppendOnlyMap<K, V> {
     ///
     /// # Errors
     ///
-    /// Those of `make`.
+    /// The errors of `make`.
     #[inline]
     pub(super) fn find_or_add(
         &self,

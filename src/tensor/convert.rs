@@ -241,7 +241,7 @@ impl Item for bool {
     }
 }
 
-/// What arrays of arrays, slices and numbers have in common: elements in row-major order, and a shape.
+/// A number, or nested arrays, slices or vectors of numbers: elements in row-major order, and a shape.
 ///
 /// It is implemented for elements, `bool`, and for arrays, slices and vectors of what it is implemented for.
 pub trait Nested {

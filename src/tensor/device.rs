@@ -1,7 +1,7 @@
-//! [`Device`], where a tensor's elements are, and the stream that a thread's operations on it go to.
+//! [`Device`], the device of a tensor, and the stream of a thread's operations on it.
 //!
 //! Each CUDA device has one default stream, made when it is first needed and kept for the life of the process; a thread
-//! can set another for a time. What must stay true: finding the stream takes no lock that threads share, since every
+//! can set another for a time. Invariants: finding the stream takes no lock that threads share, since every
 //! operation does it.
 
 use std::cell::{Cell, RefCell};
@@ -13,7 +13,7 @@ use crate::driver;
 use crate::driver::Stream;
 use crate::error::{Error, Result};
 
-/// Where a tensor's elements are, and where its operations run: the CPU, or a CUDA device. Cheap to copy.
+/// The device that holds a tensor's elements and runs its operations: the CPU, or a CUDA device. Cheap to copy.
 ///
 /// ```
 /// use selvedge::tensor::{Device, Tensor};
@@ -63,7 +63,7 @@ impl Device {
         }
     }
 
-    /// Whether it is the CPU.
+    /// Returns whether it is the CPU.
     pub const fn is_cpu(&self) -> bool {
         matches!(self.0, DeviceKind::Cpu)
     }
@@ -164,9 +164,9 @@ impl Deref for CurrentStream {
     }
 }
 
-/// What a thread knows of streams.
+/// The streams of a thread.
 struct ThreadStreams {
-    /// Those of [`Device::with_stream`], the last one last.
+    /// The streams of nested [`Device::with_stream`] calls.
     own: RefCell<Vec<Stream>>,
     /// The default stream that was asked for last.
     last: Cell<Option<(driver::Device, &'static Stream)>>,

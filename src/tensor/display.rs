@@ -1,7 +1,7 @@
 //! Tensors as text, as NumPy writes arrays: aligned columns, the fewest digits that tell numbers apart, and of a large
 //! tensor only its edges, which alone are read from the device.
 //!
-//! What must stay true: no error and no panic comes out of a formatter. A tensor that cannot be read says why.
+//! Invariants: a formatter returns no error and does not panic. The text of a tensor that cannot be read is the error.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::types::{Bool, DType, Element, Layout, Shape};
 
 /// More elements than this are shortened.
 const MOST: usize = 1000;
-/// What a shortened dimension shows of each end.
+/// Elements that a shortened dimension shows of each end.
 const EDGE: usize = 3;
 /// ColumnFormat of a line.
 const WIDTH: usize = 75;

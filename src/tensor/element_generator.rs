@@ -1,4 +1,4 @@
-//! [`ElementGenerator`], a tensor made of no elements that were there: of where its elements are, and numbers or tensors beside.
+//! [`ElementGenerator`], which computes a tensor from the positions of its elements, numbers and tensors.
 //!
 //! As a [`CachedOperation`](super::cached_operation::CachedOperation) is for an operation, made once and kept; the numbers are no part of it.
 
@@ -15,7 +15,7 @@ use crate::types::{DType, Shape};
 /// Numbers, tensors and scalars of one.
 const ROOM: usize = 6;
 
-/// What is made: the same name, dtypes and kinds of operands are one expression.
+/// A generator of elements. Generators of the same name, dtypes and operand kinds share one expression.
 pub(super) struct ElementGenerator<'a, const OPERANDS: usize> {
     /// As errors name it.
     pub(super) operation: &'static str,

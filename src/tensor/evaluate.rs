@@ -1,6 +1,6 @@
 //! Runs of expressions on tensors: the one way in which elementwise work is done, on either device.
 //!
-//! What must stay true: an input is never memory that an output writes, except as [`OperandSource::Output`]. Outputs are held
+//! Invariants: an input is never memory that an output writes, except as [`OperandSource::Output`]. Outputs are held
 //! exclusively, so the borrow says it.
 
 use std::borrow::Cow;
@@ -16,11 +16,11 @@ use crate::types::{Layout, Shape};
 
 const OPERATION: &str = "an elementwise run";
 
-/// What a run reads.
+/// An operand that a run reads.
 #[derive(Clone, Copy)]
 pub(crate) enum OperandSource<'a> {
     Tensor(&'a Tensor),
-    /// What an output has before the run.
+    /// The elements of an output before the run.
     Output(usize),
 }
 

@@ -1,7 +1,7 @@
 //! Tensors out of `.npy` and `.npz` files and into them.
 //!
 //! To a CUDA device the elements go in chunks: one is read into page-locked memory while the one before it is on its way, so
-//! a file of any size needs little host memory. What must stay true: a file is trusted as little as `io` trusts it,
+//! a file of any size needs little host memory. Invariants: a file is trusted as little as `io` trusts it,
 //! and nothing is allocated that the file does not hold.
 
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! Real numbers as text: the fewest digits that tell a number of its dtype apart, in columns that share their form.
+//! Formatting of real numbers: the fewest digits that identify a number of its dtype, in columns that share a form.
 
 use half::{bf16, f16};
 
@@ -73,7 +73,7 @@ impl ColumnFormat {
         columns
     }
 
-    /// What stands before the point, behind it, and the exponent.
+    /// Returns the digits before the point, the digits after it, and the exponent.
     fn split(&self, value: f64, fraction: Option<usize>) -> (String, String, String) {
         let short = if self.precision.is_some() { value } else { shortest(value, self.dtype) };
         let text = |digits: Option<usize>| match (self.scientific, digits) {

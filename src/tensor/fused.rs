@@ -1,7 +1,7 @@
 //! [`Fused`], a function of elements as one kernel, and [`fuse`], the same for one call.
 //!
 //! A closure says what is computed, in the words of [`Expr`]; what it gives is lowered once for each combination of
-//! dtypes and kept. What must stay true: finding it again takes no lock, and a number is never part of what is kept.
+//! dtypes and kept. Invariants: finding it again takes no lock, and a number is never part of what is kept.
 
 use std::any::TypeId;
 use std::fmt;
@@ -64,10 +64,10 @@ type Build<const INPUTS: usize, const OUTPUTS: usize> =
 
 type OperandKinds<const INPUTS: usize> = [OperandKind; INPUTS];
 
-/// What outputs are cast to; as they come where nothing is said.
+/// The dtypes to cast outputs to, if any.
 type Stored<const OUTPUTS: usize> = [Option<DType>; OUTPUTS];
 
-/// What a fused run is given: an array of tensors, or a tuple of tensors and numbers.
+/// The operands of a fused run: an array of tensors, or a tuple of tensors and numbers.
 pub trait FusedOperands<'a, const COUNT: usize> {
     /// One by one.
     fn list(self) -> [TensorOperand<'a>; COUNT];
@@ -220,7 +220,7 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
         })
     }
 
-    /// What a run on operands like these would launch, with the kernel's text: on their device, or, for tensors on the CPU
+    /// Returns the launches of a run on operands like these, with the kernel's text: on their device, or, for tensors on the CPU
     /// (where the same instructions are run block by block), as a device of compute capability 9.0 would.
     ///
     /// ```

@@ -1,6 +1,6 @@
 //! Writing: [`TensorMut`], a tensor or a part of one that is written, and [`WithOutput`], an operation into one.
 //!
-//! What must stay true: nobody else sees a write. Elements that a clone or a view shares are copied first (or, where all
+//! Invariants: nobody else sees a write. Elements that a clone or a view shares are copied first (or, where all
 //! of them are written, not even that), and so an output never overlaps an input, whatever it is a view of.
 
 use super::cached_operation::{CachedOperation, OperandKind};
@@ -108,7 +108,7 @@ impl<'a> TensorMut<'a> {
         self.layout().shape()
     }
 
-    /// Where the elements are.
+    /// Returns the device of the elements.
     pub fn device(&self) -> Device {
         self.tensor.device()
     }
@@ -136,7 +136,7 @@ impl<'a> TensorMut<'a> {
         TensorMut { tensor: self.tensor, part: self.part }
     }
 
-    /// Whether the elements are this one's own, each in a place of its own.
+    /// Returns whether no other tensor shares the elements, and no two of them share a place.
     pub(super) fn is_own(&mut self) -> bool {
         // Whoever has a part has made its tensor own them.
         self.tensor.storage.is_unique() && !self.layout().may_overlap()
@@ -261,7 +261,7 @@ impl<'a> TensorMut<'a> {
 ///
 /// # Errors
 ///
-/// Those of `run`, and of memory.
+/// The errors of `run`, and [`Error::OutOfMemory`].
 pub(super) fn write_all(
     outputs: &mut [TensorMut<'_>],
     run: impl FnOnce(&mut [OutputTarget<'_>]) -> Result<()>,

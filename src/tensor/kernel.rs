@@ -1,4 +1,4 @@
-//! Kernels of one's own on tensors: an operation with an implementation for the CPU and one for CUDA devices.
+//! Custom kernels on tensors: an operation with an implementation for the CPU and one for CUDA devices.
 //!
 //! [`run`] is where an operation meets memory: it finds the device that the tensors share, resolves inputs and outputs to
 //! their memory and layout once, picks this thread's stream, and calls the implementation for the device. Results go to
@@ -109,7 +109,7 @@ impl<'a> OutputTarget<'a> {
         OutputTarget { memory, dtype, layout }
     }
 
-    /// Where the elements lie.
+    /// Returns the layout of the elements.
     pub(super) fn layout(&self) -> &'a Layout {
         self.layout
     }

@@ -20,14 +20,14 @@
 //! // Any number of operations as one kernel.
 //! let gate = Fused::new(|[x, row]| (x * row + 1.0).relu().sqrt());
 //! println!("{}", gate.run([&x, &row])?);
-//! // What is written takes `&mut`, and nobody else sees it.
+//! // A write takes `&mut`, and no other tensor sees it.
 //! let mut z = x.clone();
 //! z.slice_mut(0, 1..)?.fill(0.0)?;
 //! assert_eq!(z.to_vec::<f32>()?, [1.0, 2.0, 3.0, 0.0, 0.0, 0.0]);
 //! # Ok::<(), selvedge::Error>(())
 //! ```
 //!
-//! # The rules
+//! # Rules
 //!
 //! They are PyTorch's where NumPy's differ.
 //!
@@ -53,14 +53,24 @@
 //! - **Storage dtypes**: f8e4m3 and f8e5m2 are held, cast, moved and written to files; other operations name the cast.
 //! - **Devices**: an operation on tensors of two devices is an error that names both; [`Tensor::to`] copies.
 //!
-//! # Who sees what
+//! # Sharing and writes
 //!
-//! Clones and views share elements, and these never change under them. What writes ([`Tensor::in_place`],
-//! [`Tensor::slice_mut`], [`Tensor::with_output`], [`Fused::run_into`]) takes `&mut`, writes where the elements are if
-//! nobody shares them, and otherwise copies first; so an operand may be any view of what is written. Tensors are `Send`
-//! and `Sync`.
+//! Clones and views share elements, and never see them change. Every write ([`Tensor::in_place`], [`Tensor::slice_mut`],
+//! [`Tensor::with_output`], [`Fused::run_into`], `x += &y`) takes `&mut` and copies shared elements first, so an operand may be
+//! any view of the output. Tensors are `Send` and `Sync`.
 //!
-//! # Operations of one's own
+//! # Operators
+//!
+//! Operators take owned and borrowed tensors and numbers of every type, and return a `Result`: `(&x * 2.0)?`, `(1.5f32 - x)?`.
+//! A literal on the left needs its type. A compound assignment (`x += &y`) has no result to return: if it fails, `x` holds the
+//! error, and every later use of `x` returns it, until all of its elements are replaced (`x.in_place().fill(0)`).
+//!
+//! # Threads
+//!
+//! CPU operations share one pool of threads. [`set_threads`](crate::set_threads) and `SELVEDGE_THREADS` set the number; results
+//! do not depend on it.
+//!
+//! # Custom operations
 //!
 //! [`kernel::run`] runs a closure on the CPU and a kernel on a CUDA device, with tensors as operands.
 //!
@@ -117,7 +127,7 @@ mod scan;
 mod shape;
 mod slices;
 mod storage;
-#[allow(clippy::module_inception, reason = "the room is called by what it holds")]
+#[allow(clippy::module_inception, reason = "the module is named after its type")]
 mod tensor;
 
 pub use axes::Axes;

@@ -1,4 +1,4 @@
-//! [`TensorOperand`], what stands beside a tensor in an operation: another tensor, or a number.
+//! [`TensorOperand`], the other operand of an operation: a tensor or a number.
 
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -9,7 +9,7 @@ use crate::fuse::Number;
 
 /// A tensor, or a number that takes part by its kind, never by its width: `x * 2.0` has the dtype of an `x` of f16.
 ///
-/// It is made of a `&Tensor` and of every kind of number by itself, where an operation takes one.
+/// A `&Tensor` and every type of number convert to it.
 #[derive(Clone, Copy)]
 pub enum TensorOperand<'a> {
     /// A tensor.
@@ -57,32 +57,32 @@ numbers! {
     bool u8 i8 u16 i16 u32 i32 u64 i64 usize isize f16 bf16 f32 f64 Complex<f32> Complex<f64>
 }
 
-/// FusedOperands with tensors and numbers apart, as a run takes them; as many as there is room for, without an allocation.
-pub(super) struct Inputs<'a, const ROOM: usize> {
-    sources: [OperandSource<'a>; ROOM],
-    numbers: [Number; ROOM],
+/// FusedOperands with tensors and numbers apart, as a run takes them; up to the capacity, without an allocation.
+pub(super) struct Inputs<'a, const CAPACITY: usize> {
+    sources: [OperandSource<'a>; CAPACITY],
+    numbers: [Number; CAPACITY],
     counts: (usize, usize),
 }
 
-impl<const ROOM: usize> Default for Inputs<'_, ROOM> {
+impl<const CAPACITY: usize> Default for Inputs<'_, CAPACITY> {
     fn default() -> Self {
         Inputs {
-            sources: [OperandSource::Output(0); ROOM],
-            numbers: [Number::Bool(false); ROOM],
+            sources: [OperandSource::Output(0); CAPACITY],
+            numbers: [Number::Bool(false); CAPACITY],
             counts: (0, 0),
         }
     }
 }
 
-impl<'a, const ROOM: usize> Inputs<'a, ROOM> {
-    /// What is past the room is left out; its owner counts the operands before.
+impl<'a, const CAPACITY: usize> Inputs<'a, CAPACITY> {
+    /// Adds an operand. Operands past the capacity are left out; the owner counts them before.
     #[inline]
     pub(super) fn push(&mut self, operand: &TensorOperand<'a>) {
         match operand {
             TensorOperand::Tensor(tensor) => self.push_source(OperandSource::Tensor(tensor)),
             TensorOperand::Number(number) => {
-                if let Some(room) = self.numbers.get_mut(self.counts.1) {
-                    *room = *number;
+                if let Some(place) = self.numbers.get_mut(self.counts.1) {
+                    *place = *number;
                     self.counts.1 += 1;
                 }
             }
@@ -91,8 +91,8 @@ impl<'a, const ROOM: usize> Inputs<'a, ROOM> {
 
     #[inline]
     pub(super) fn push_source(&mut self, source: OperandSource<'a>) {
-        if let Some(room) = self.sources.get_mut(self.counts.0) {
-            *room = source;
+        if let Some(place) = self.sources.get_mut(self.counts.0) {
+            *place = source;
             self.counts.0 += 1;
         }
     }

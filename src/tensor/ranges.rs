@@ -1,7 +1,7 @@
 //! Tensors of evenly spaced numbers, and the identity matrix.
 //!
-//! Each element follows from its index alone, so no error adds up. Those of floats and complex numbers are computed in f64,
-//! whatever the dtype, and rounded to it once more.
+//! Each element follows from its index alone, so no error adds up. Elements of floats and complex numbers are computed in f64 and
+//! rounded to the dtype once more.
 
 use super::device::Device;
 use super::element_generator::ElementGenerator;
@@ -102,7 +102,7 @@ impl Tensor {
 
     /// `count` evenly spaced numbers from `start` to `end`, both of which are among them.
     ///
-    /// Those of the first half are `start` + i · s, those of the second `end` - i · s from the other end (with s = (`end` -
+    /// The first half is `start` + i · s, the second half `end` - i · s from the other end (with s = (`end` -
     /// `start`) / (`count` - 1), one fma each in f64, then rounded to the dtype), and one in the middle is halfway: so both
     /// ends are exact, and from `end` to `start` it is the same backwards. A single number is `start`.
     ///

@@ -22,7 +22,7 @@ const MINIMUM_COPIED_ELEMENTS: usize = 1 << 16;
 
 /// The axes that a reduction folds.
 struct FoldedAxes {
-    /// Whether each axis is folded.
+    /// True for each axis that is folded.
     is_folded: Vec<bool>,
     /// The number of elements that one result folds.
     row: usize,

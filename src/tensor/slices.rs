@@ -116,7 +116,7 @@ impl Tensor {
         }
     }
 
-    /// Where a contiguous tensor's elements lie in its memory.
+    /// Returns the bytes of a contiguous tensor's elements in its memory.
     fn bytes_of<T: Element>(&self) -> Result<Range<usize>> {
         self.check_element::<T>("a slice of a tensor's elements")?;
         if !self.is_contiguous() {

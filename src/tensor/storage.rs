@@ -37,7 +37,7 @@ pub(crate) enum Memory<'a> {
     Failed(&'a Error),
 }
 
-/// What an operation writes.
+/// Memory that an operation writes.
 pub(crate) enum MemoryMut<'a> {
     Host(&'a mut [u8]),
     Cuda(&'a mut DeviceBuffer<u8>),
@@ -104,7 +104,7 @@ impl Shared {
         }
     }
 
-    /// Whether nobody else has it.
+    /// Returns whether no other tensor shares the memory.
     pub(super) fn is_unique(&self) -> bool {
         match self {
             Shared::Host(memory) => Arc::strong_count(memory) == 1,

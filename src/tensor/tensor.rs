@@ -10,8 +10,8 @@ use crate::types::{DType, Layout, Shape};
 
 /// An array: a dtype known at run time, a shape, strides, and elements on the CPU or a CUDA device.
 ///
-/// Cheap to clone: clones and views share the elements. Nobody sees another's writes: what writes takes `&mut`, and
-/// copies first where the elements are shared. See the [module](super) for how dtypes and shapes meet.
+/// A clone is cheap: clones and views share the elements. A write takes `&mut` and copies shared elements first, so no other
+/// tensor sees it. The [module](super) describes promotion and broadcasting.
 #[derive(Clone)]
 pub struct Tensor {
     pub(super) storage: Shared,
@@ -26,48 +26,48 @@ impl Tensor {
         Tensor { storage, dtype, layout }
     }
 
-    /// The dtype of the elements.
+    /// Returns the dtype of the elements.
     #[inline]
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// The sizes of the dimensions.
+    /// Returns the sizes of the dimensions.
     #[inline]
     pub fn shape(&self) -> &Shape {
         self.layout.shape()
     }
 
-    /// The number of dimensions.
+    /// Returns the number of dimensions.
     #[inline]
     pub fn rank(&self) -> usize {
         self.layout.rank()
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[inline]
     pub fn count(&self) -> usize {
         self.layout.count()
     }
 
-    /// Where the elements lie in their memory.
+    /// Returns the layout of the elements in memory.
     #[inline]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Where the elements are.
+    /// Returns the device of the elements.
     #[inline]
     pub fn device(&self) -> Device {
         self.storage.device()
     }
 
-    /// Whether the elements lie one behind another in row-major order.
+    /// Returns whether the elements are adjacent in memory, in row-major order.
     pub fn is_contiguous(&self) -> bool {
         self.layout.is_contiguous()
     }
 
-    /// Whether writing needs no copy first: no clone and no view shares the elements.
+    /// Returns whether no clone and no view shares the elements, so a write needs no copy.
     pub fn is_unique(&self) -> bool {
         self.storage.is_unique()
     }
@@ -77,7 +77,7 @@ impl Tensor {
         self.storage = Shared::Failed(Arc::new((self.device(), error)));
     }
 
-    /// What holds the elements: all of it, of which the layout names a part.
+    /// Returns all of the memory, of which the layout describes a part.
     #[inline]
     pub(crate) fn memory(&self) -> Memory<'_> {
         self.storage.memory()

@@ -85,7 +85,7 @@ fn outputs_keep_their_dtype() {
         assert!(matches!(error, Error::DTypeMismatch { .. }), "{error}");
         assert!(error.to_string().contains("f32") && error.to_string().contains("i32"), "{error}");
     }
-    // What failed has changed nothing.
+    // A failed operation changes nothing.
     assert_eq!(x.to_vec::<i32>().unwrap(), [2, 15]);
     let mut truth = Tensor::zeros(&[2], DType::F32, &cpu()).unwrap();
     x.with_output(&mut truth).gt(3).unwrap();

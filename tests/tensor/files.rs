@@ -124,7 +124,7 @@ fn truth_is_written_as_zeros_and_ones() {
         assert_eq!(bytes[bytes.len() - 3..], [1, 1, 1]);
         bytes[..bytes.len() - 3].to_vec()
     };
-    // What another program left as true.
+    // A byte that another program wrote as true.
     std::fs::write(&scratch.0, [&header[..], &[0, 2, 255]].concat()).unwrap();
     let found = Tensor::read_npy(&scratch.0, &CPU).unwrap();
     found.write_npy(&scratch.0).unwrap();

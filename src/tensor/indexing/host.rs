@@ -1,6 +1,6 @@
 //! Indexed copies on the CPU: the same spaces as the kernels walk, a run of bytes at a time.
 //!
-//! What must stay true: the result does not depend on the number of threads. A gather's threads have parts of the result;
+//! Invariants: the result does not depend on the number of threads. A gather's threads have parts of the result;
 //! a scatter's have parts of the axis, and each goes through all indices in order, so the last one writes last.
 
 use std::ops::Range;
@@ -41,7 +41,7 @@ impl<'a> Indices<'a> {
 
     /// The first one, in the layout's order, that is none of `size` positions.
     pub(super) fn first_outside(self, layout: &Layout, size: usize) -> Option<i64> {
-        // What is repeated is looked at once.
+        // Repeated indices are checked once.
         let mut once = *layout;
         for (axis, stride) in layout.strides().iter().enumerate() {
             if *stride == 0 {
@@ -54,7 +54,7 @@ impl<'a> Indices<'a> {
         run_on_threads(threads(count * self.bytes), &|| {
             loop {
                 let start = next.fetch_add(INDICES_AT_A_TIME, Ordering::Relaxed);
-                // What lies behind one that was found is of no interest.
+                // Indices after the first wrong one do not matter.
                 if start >= count.min(first.load(Ordering::Relaxed)) {
                     break;
                 }

@@ -232,7 +232,7 @@ impl Case {
         host::Indices::new(&self.indices, self.dtype).first_outside(&self.index, self.size)
     }
 
-    /// What a kernel has reported after `count` others is a wrong index where there is one, and nothing where there is none.
+    /// Checks that a kernel has reported an index out of range, if there is one, after `count` other reports.
     fn check_report(&self, report: &Report, count: u32, what: &str) {
         if self.outside().is_none() {
             assert_eq!(*report, Report::after(count), "{what}");

@@ -7,7 +7,7 @@ use crate::images::{self, Entry};
 use crate::types::DType;
 
 const THREADS: usize = 256;
-/// What a thread takes: `ITEMS` of indexed.cuh.
+/// Elements per thread: `ITEMS` of indexed.cuh.
 const ITEMS: usize = 4;
 
 /// Families by the bytes of a unit, of which these are the logarithms.
@@ -50,7 +50,7 @@ fn config(count: usize) -> LaunchConfig {
     LaunchConfig::new(blocks as u32, THREADS as u32)
 }
 
-/// Where wrong indices are reported: nowhere where nobody wants to know.
+/// Returns the address for reports of wrong indices; 0 if none are reported.
 fn reported(stream: &Stream, checked: bool) -> Result<RawAddress> {
     if checked { stream.device().report_address() } else { Ok(RawAddress(0)) }
 }
@@ -63,7 +63,7 @@ fn reported(stream: &Stream, checked: bool) -> Result<RawAddress> {
 ///
 /// # Errors
 ///
-/// Those of loading an image and of a launch.
+/// The errors of loading an image and of a launch.
 pub(super) unsafe fn gather(
     stream: &Stream,
     space: &IndexSpace,
@@ -153,7 +153,7 @@ pub(super) unsafe fn mark(
     let sweeps = sweeps(stream.device(), count)?;
     let (units, part) = (space.count(), count.div_ceil(sweeps));
     for sweep in 0..sweeps {
-        // What is wrong is so in every sweep, and told once.
+        // A wrong index is wrong in every sweep, and is reported once.
         let report = reported(stream, checked && sweep == 0)?;
         let (first, part) = ((sweep * part) as u64, part as u64);
         let arguments = (indices.memory, &mut marks, first, part, ByValue(space), units as u64, report);

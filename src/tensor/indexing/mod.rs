@@ -4,7 +4,7 @@
 //! leads along one axis of an array: [`host`] walks it on the CPU, [`kernels`] on a device. Elements move as bytes, so
 //! dtypes, NaNs and the sign of zero come out as they went in.
 //!
-//! What must stay true: no index leads outside of memory, whatever it is.
+//! Invariants: no index leads outside of memory, whatever it is.
 
 mod gather;
 mod host;
@@ -24,7 +24,7 @@ use super::tensor::{Tensor, mismatch};
 use crate::error::{Error, Result};
 use crate::types::{DType, Layout, Shape};
 
-/// What becomes of an index that is out of range.
+/// The treatment of an index out of range.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum IndexCheck {
     Report,
@@ -35,7 +35,7 @@ enum IndexCheck {
 /// An array as an operation's index sees it.
 #[derive(Clone, Copy)]
 struct IndexedAxis {
-    /// Where the array's elements are, without and with the index.
+    /// The strides of the array's elements, without and with the index.
     operand: IndexedOperand,
     /// Positions that the index can name.
     size: usize,

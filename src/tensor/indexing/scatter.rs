@@ -17,7 +17,7 @@ const MOST_POSITIONS: usize = u32::MAX as usize - 1;
 /// Places for each position of an index up to which going through the places in order is faster than through the index.
 const MOST_PLACES: usize = 4;
 
-/// Writing by index. Where several indices name one place, the element with the highest position along the axis (for
+/// Writing by index. If several indices name one place, the element with the highest position along the axis (for
 /// [`put`](Tensor::put): in the index's row-major order) is the one that is there in the end, on every device and at
 /// every run. Elements broadcast to the index's shape, and have this tensor's dtype.
 ///
@@ -226,7 +226,7 @@ impl<'a> TensorMut<'a> {
         if repeated.count() == 0 {
             return Ok(());
         }
-        // What is shared is copied first, since only some elements are written.
+        // Shared elements are copied first, since only some elements are written.
         let mut own = self.reborrow().view(|layout| Ok(*layout))?;
         own.write(|target| {
             let (mut memory, dtype, layout) = target.into_parts();
@@ -314,7 +314,7 @@ impl Write {
     }
 }
 
-/// Where a scatter notes the last element for each place.
+/// The marks of a scatter: the last element for each place.
 pub(super) struct Marks {
     /// The index without its repetitions, over which the last element is the same.
     pub(super) once: Layout,

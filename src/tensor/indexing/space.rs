@@ -5,13 +5,13 @@
 //! array. An operand's element is at `offset + sum of coordinate · stride + index · along`. So an index that broadcasts
 //! has strides of 0, rows are dimensions in which it does, and a flat `take` has an array with no strides at all.
 //!
-//! What must stay true: the struct is the kernels', and a space made smaller or wider moves the same bytes.
+//! Invariants: the struct is the kernels', and a space made smaller or wider moves the same bytes.
 
 use crate::error::{Error, Result};
 use crate::fuse::divisor;
 use crate::types::{MAXIMUM_RANK, Shape};
 
-/// Those of a shape, and one for the bytes of an element.
+/// Dimensions of a shape, and one for the bytes of an element.
 pub(super) const DIMENSIONS: usize = MAXIMUM_RANK + 1;
 /// The most operands; see [`IndexSpace::new`].
 pub(super) const OPERANDS: usize = 5;
@@ -177,7 +177,7 @@ impl IndexSpace {
         self
     }
 
-    /// Whether two neighbours can be one unit of twice the size.
+    /// Returns whether two neighbours can be one unit of twice the size.
     fn pairs_up(&self) -> bool {
         let even = |number: &i64| number % 2 == 0;
         self.run().is_multiple_of(2)

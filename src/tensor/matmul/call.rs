@@ -21,11 +21,11 @@ pub(super) struct MatmulCall<'a, 'm, 'k> {
     /// The first element of the result.
     pub start: usize,
     pub fused: &'a MatmulEpilogue,
-    /// What is kept, whose first element is its memory's.
+    /// The aux output, which starts at its memory's first element.
     pub kept: Option<&'a mut MemoryMut<'k>>,
 }
 
-/// What is said of a product's element types `$operand` and `$result`, for those that are known at run time.
+/// Evaluates an expression with the element types `$operand` and `$result` of a product's dtypes.
 macro_rules! of_types {
     ($types:expr, $operand:ident, $result:ident => $what:expr) => {{
         use half::{bf16, f16};
@@ -122,7 +122,7 @@ impl MatmulCall<'_, '_, '_> {
     }
 }
 
-/// What is a row of the tensors' product is a column of its transpose.
+/// Returns whether the bias is per row. A row of the tensors' product is a column of its transpose.
 fn by_row(bias: &Bias, step: &GemmStep) -> bool {
     bias.by_row != step.swapped
 }

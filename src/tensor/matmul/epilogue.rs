@@ -1,5 +1,4 @@
-//! What is done with a product's numbers before they are rounded, as its engines take it: a bias as a vector, a residual
-//! that lies like the result.
+//! The epilogue of a product in the form that its engines take: a bias as a vector, a residual with the result's layout.
 
 use super::{Matmul, OPERATION, as_matrices};
 use crate::error::{Error, Result};

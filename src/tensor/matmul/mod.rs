@@ -2,7 +2,7 @@
 //!
 //! An operand is read where it lies when its rows or its columns do, whatever is transposed, cut out or broadcast about it;
 //! otherwise it is copied first. What is done with the product's numbers before they are rounded is part of the same
-//! call. What must stay true: elements of one dtype are multiplied, and nothing is cast unasked.
+//! call. Invariants: elements of one dtype are multiplied, and nothing is cast unasked.
 
 mod call;
 mod epilogue;
@@ -21,7 +21,7 @@ use call::MatmulCall;
 use epilogue::MatmulEpilogue;
 use plan::{Matrices, StorageOrder, result_shape, storage_order};
 
-/// What errors call it.
+/// The operation's name in errors.
 const OPERATION: &str = "a product of tensors";
 
 /// A product of tensors that is more than [`Tensor::matmul`]: activation(alpha · A · B + bias) + residual, of which each part
@@ -218,7 +218,7 @@ impl<'t> Matmul<'t> {
         check_number("beta", beta, c.dtype())?;
         let (ranks, reads) = ((a.rank(), b.rank()), !is_zero(beta));
         let fused = MatmulEpilogue::new(self, &shape, ranks)?;
-        // Where C lies in a way that no product writes, or not as the residual does, a copy of it takes the product.
+        // A product writes to a copy of C if C's layout is none that it supports, or differs from the residual's.
         let direct = |layout: &Layout| {
             let lies_alike = self.residual.is_none() || layout.is_contiguous();
             let layout = as_matrices(layout, ranks)?;

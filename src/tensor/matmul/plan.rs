@@ -1,7 +1,7 @@
 //! How tensors become products of [`gemm`](crate::gemm): which operand is read as it lies, which is copied, and what is one
 //! product, one batch, or several.
 //!
-//! What must stay true: it depends on shapes and strides alone, so the same call has the same bits.
+//! Invariants: it depends on shapes and strides alone, so the same call has the same bits.
 
 use crate::error::{Error, Result};
 use crate::gemm::{Choice, Operation, Product};
@@ -53,17 +53,17 @@ struct Repeated {
 pub(super) struct GemmStep {
     pub product: Product,
     pub starts: [usize; 3],
-    /// Whether Cᵀ = Bᵀ · Aᵀ is computed: A of the product is the right operand, and its start comes first.
+    /// True if the operands are swapped, Cᵀ = Bᵀ · Aᵀ: A of the product is the right operand, and its start comes first.
     pub swapped: bool,
 }
 
-/// What is multiplied: layouts of at least two dimensions, with how their matrices lie.
+/// The operands of a product: layouts of at least two dimensions, with their storage orders.
 pub(super) struct Matrices<'a> {
     pub layouts: [&'a Layout; 3],
     pub order: [StorageOrder; 3],
     pub conjugate: [bool; 2],
     pub choice: Option<Choice>,
-    /// Whether each matrix's rows differ from those of the next one, by a number that is added to each row.
+    /// True if each matrix has a bias per row, so that its rows cannot join the next matrix's.
     pub own_rows: bool,
 }
 

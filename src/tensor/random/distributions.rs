@@ -1,6 +1,6 @@
-//! What is drawn: a formula of random words for each distribution.
+//! The distributions: an element generator of random words for each.
 //!
-//! What must stay true: how many words an element takes follows from the distribution and the dtype alone; a draw that is
+//! Invariants: how many words an element takes follows from the distribution and the dtype alone; a draw that is
 //! refused takes nothing from the stream.
 
 use num_complex::Complex;
@@ -89,8 +89,8 @@ impl Generator {
     }
 
     /// Numbers evenly from `low` to below `high`, numbers or tensors that broadcast to the shape: `low` + u · (`high` -
-    /// `low`) with u of [`rand`](Self::rand) and one fma; what is rounded up to `high` becomes `low`. Where `high` - `low`
-    /// overflows, the same in halves of the ends, doubled. Elements of tensors that are past the largest number of the dtype
+    /// `low`) with u of [`rand`](Self::rand) and one fma; a result that rounds up to `high` becomes `low`. If `high` - `low`
+    /// overflows, half of the ends are used, and the result is doubled. Elements of tensors that are past the largest number of the dtype
     /// count as that number.
     ///
     /// # Errors
@@ -230,7 +230,7 @@ impl Generator {
         // 2^64 is 0 here.
         let count = (high - low) as u64;
         let wide = high - low > 1 << 32;
-        // The two are formulas of their own.
+        // Each width has a generator of its own.
         let operation = if wide { "randint of more than 2^32 integers" } else { "randint" };
         ElementGenerator { operation, dtype, compute: DType::U64, operands: [] }.make(
             &shape,
@@ -242,7 +242,7 @@ impl Generator {
             |graph, [], [seed, offset, count, low]| {
                 let number = if wide {
                     let [rest, bits] = graph.random(DType::U64, seed, offset);
-                    // What the lower half of the bits adds, carried.
+                    // The carry of the lower half of the bits.
                     let (sum, below) = (bits * count + rest.mul_high(count), bits * count);
                     let carry = sum.lt(below).cast(DType::U64);
                     count.eq(0).choose(bits, bits.mul_high(count) + carry)
@@ -304,7 +304,7 @@ impl Generator {
     /// As [`Tensor::zeros`].
     pub fn permutation(&self, count: usize, device: &Device) -> Result<Tensor> {
         let shape = Shape::new(&[count])?;
-        let formula = ElementGenerator {
+        let generator = ElementGenerator {
             operation: "permutation",
             dtype: DType::I64,
             compute: DType::U64,
@@ -314,7 +314,7 @@ impl Generator {
             let [seed, offset] = self.take(1);
             Ok([count as u64, first_number(seed, offset)?])
         };
-        formula.make(&shape, device, key, |graph, [], [count, key]| graph.position().permuted(count, key))
+        generator.make(&shape, device, key, |graph, [], [count, key]| graph.position().permuted(count, key))
     }
 }
 

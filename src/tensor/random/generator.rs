@@ -1,6 +1,6 @@
-//! [`Generator`], where in a stream of random words the next draw begins.
+//! [`Generator`], a source of random numbers.
 //!
-//! What must stay true: two draws of one generator never have a block of the stream in common, whichever threads make
+//! Invariants: two draws of one generator never have a block of the stream in common, whichever threads make
 //! them; and a draw's numbers follow from the state before it, the shape and the dtype alone.
 
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::super::device::Device;
 
-/// Where a generator is: what it takes to go on from there, in another process too.
+/// The state of a generator, from which it can continue, in another process too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct GeneratorState {
     /// The key of the stream.
@@ -71,7 +71,7 @@ impl Generator {
         self.lock().seed
     }
 
-    /// Where it is, to be kept and [set](Self::set_state) again.
+    /// Returns the state, to [set](Self::set_state) again.
     pub fn state(&self) -> GeneratorState {
         *self.lock()
     }

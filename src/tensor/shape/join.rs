@@ -113,7 +113,7 @@ impl Tensor {
             moved[axis] = (moved[axis] + shift.rem_euclid(size)) % size;
         }
         let mut fresh = Output::of_shape(&self.device(), self.dtype(), self.shape())?;
-        // What stays together: half of what there was for each axis that moves.
+        // Each axis that moves halves the parts that stay together.
         let mut parts: Vec<(Layout, Layout)> = vec![(*self.layout(), *fresh.layout())];
         for (axis, shift) in moved.into_iter().enumerate().filter(|(_, shift)| *shift > 0) {
             let (size, shift, axis) = (self.shape()[axis], shift as usize, axis as isize);
@@ -131,7 +131,7 @@ impl Tensor {
     }
 }
 
-/// What the dtypes of tensors have in common.
+/// Returns the dtype to which the dtypes of tensors promote.
 fn common_dtype(tensors: &[&Tensor]) -> Result<DType> {
     let mut dtypes = tensors.iter().map(|tensor| tensor.dtype());
     let first = dtypes.next().unwrap_or(DType::F32);

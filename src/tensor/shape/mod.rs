@@ -1,6 +1,6 @@
 //! Tensors put together from others and taken apart: all of it views, and copies of views into views.
 //!
-//! What must stay true: elements are copied as they are, NaNs and signs of zero included, but for those that are
+//! Invariants: elements are copied as they are, NaNs and signs of zero included, but for those that are
 //! promoted to another dtype.
 
 mod join;

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::fuse::Number;
 use crate::types::Slice;
 
-/// What [`Tensor::pad`] puts around the elements.
+/// The elements that [`Tensor::pad`] puts around a tensor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Padding {
     /// One number, which becomes the tensor's dtype as by a cast.

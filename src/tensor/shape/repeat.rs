@@ -31,7 +31,7 @@ impl Tensor {
         let whole: Vec<usize> =
             sizes.iter().zip(&times).map(|(size, times)| size.saturating_mul(*times)).collect();
         let whole = Shape::new(&whole)?;
-        // An axis that is repeated is two: the times, and what is repeated. Where that makes too many, one after another.
+        // A repeated axis becomes two, the times and the axis. If that makes too many axes, they are repeated one by one.
         let repeated = times.iter().filter(|times| **times != 1).count();
         if rank + repeated > MAXIMUM_RANK {
             let mut tiles = self.in_shape(&Shape::new(&sizes)?)?;
@@ -73,7 +73,7 @@ impl Tensor {
         self.with_repeated(axis, axis + 1, times)
     }
 
-    /// What comes from dimension `from` on (the axis or the one behind it) several times in a row, along the axis.
+    /// Repeats the dimensions from `from` on (the axis or the next one) several times in a row, along the axis.
     fn with_repeated(&self, axis: usize, from: usize, times: usize) -> Result<Tensor> {
         let whole = super::resized(self.shape(), axis, self.shape()[axis].saturating_mul(times))?;
         // The dimensions on each side as one, so that there is always room for another.

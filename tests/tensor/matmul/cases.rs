@@ -7,7 +7,7 @@ use selvedge::gemm::Activation;
 use selvedge::tensor::{Device, Matmul, Tensor};
 use selvedge::types::{DType, Element, Slice};
 
-/// What a check says: what differs, or the library's error.
+/// The result of a check: the difference, or the library's error.
 pub type Checked = Result<(), String>;
 
 /// Numbers that look random: a linear congruential generator's upper half.
@@ -282,7 +282,7 @@ fn spread<T: Number>(tensor: &Tensor, shape: &[usize]) -> selvedge::Result<Vec<W
     Ok(indices(shape).map(|index| elements[place(index)].whole()).collect())
 }
 
-/// What is done before numbers are rounded, of whole numbers: bias, relu, residual and what is kept, in views of all kinds.
+/// Epilogues of whole numbers: bias, relu, residual and aux output, in views of all kinds.
 fn random_fused<T: Number, C: Number>(seed: u64, device: &Device) -> Checked {
     let numbers = &mut Numbers(seed);
     let [of_a, of_b, shape] = shapes(numbers);
