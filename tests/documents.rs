@@ -189,3 +189,100 @@ fn the_readme_lists_every_feature() {
 fn samples_of_tests_reach_every_row() {
     common::sampling::checks().unwrap();
 }
+
+/// The topics of docs/tensor-methods.md, and the sources of their methods.
+const METHOD_TOPICS: [(&str, &[&str]); 15] = [
+    ("Creation", &["convert", "creation", "ranges", "ndarray", "files"]),
+    ("Random numbers", &["random/distributions"]),
+    ("Properties and memory", &["tensor", "slices"]),
+    ("Elementwise operations", &["elementwise"]),
+    ("Comparison", &["comparison"]),
+    ("Reductions", &["reduction"]),
+    ("Scans", &["scan"]),
+    ("Products", &["matmul/mod"]),
+    ("Views", &["shape/views"]),
+    ("Rows and single elements", &["shape/rows"]),
+    ("Joining and splitting", &["shape/join", "shape/split"]),
+    ("Repeating and padding", &["shape/repeat", "shape/pad"]),
+    ("Masks and triangles", &["shape/mask"]),
+    ("Indexing", &["indexing/gather", "indexing/scatter"]),
+    ("Writing in place", &["in_place"]),
+];
+
+/// The public methods of `Tensor` in a source file, those of macros' tables included.
+fn tensor_methods(path: &str) -> Vec<String> {
+    let text = read(&format!("src/tensor/{path}.rs"));
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name
+                .chars()
+                .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')
+    };
+    let (mut names, mut in_tensor, mut in_table) = (Vec::new(), false, false);
+    for line in text.lines() {
+        let code = line.trim_start();
+        if line.starts_with("impl") {
+            in_tensor = line.contains("Tensor {");
+        }
+        if ["views! {", "reductions! {", "of_the_device! {"].contains(&line) {
+            in_table = true;
+        } else if line == "}" {
+            (in_tensor, in_table) = (false, false);
+        } else if in_tensor && code.starts_with("pub fn ") {
+            let name = &code["pub fn ".len()..];
+            names.extend(name.split(['(', '<']).next().map(str::to_owned));
+        } else if in_table && !code.starts_with("//") {
+            // `name(…) |layout| …`, `sum, sum_keepdim, sum_all […] …`, `"Doc." name[…](…)`.
+            let code = code.rsplit('"').next().unwrap_or(code).trim_start();
+            let head = code.split(['(', '[', '|']).next().unwrap_or("");
+            let table: Vec<&str> = head.split(',').map(str::trim).collect();
+            if code.ends_with(';') && table.iter().all(|name| is_name(name)) {
+                names.extend(table.into_iter().map(str::to_owned));
+            }
+        }
+    }
+    if path == "elementwise" {
+        // The compiler's list: `NUMBER Variant name arity …`.
+        for line in read("src/fuse/operation.rs").lines() {
+            let words: Vec<&str> = line.split_whitespace().take(4).collect();
+            if let [number, variant, name, arity] = words[..] {
+                let is_row = number.parse::<u32>().is_ok() && ["1", "2", "3"].contains(&arity);
+                if is_row && variant.starts_with(|letter: char| letter.is_ascii_uppercase()) && is_name(name)
+                {
+                    names.push(name.to_owned());
+                }
+            }
+        }
+    }
+    names
+}
+
+#[test]
+fn the_page_of_tensor_methods_is_that_of_the_source() {
+    let mut page = "# Methods of `Tensor` by topic\n\nA test writes this page from the source: \
+                    `SELVEDGE_UPDATE_DOCS=1 cargo test --test documents`. `cargo doc --open` describes each method.\n"
+        .to_owned();
+    for (topic, sources) in METHOD_TOPICS {
+        let names: Vec<String> = sources.iter().flat_map(|path| tensor_methods(path)).collect();
+        assert!(!names.is_empty(), "{topic} has no methods");
+        let files: Vec<String> =
+            sources.iter().map(|path| format!("[{path}.rs](../src/tensor/{path}.rs)")).collect();
+        page += &format!("\n## {topic}\n\n{}\n\n", files.join(", "));
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        for row in names.chunks(10) {
+            page += &format!("{}\n", row.join(" "));
+        }
+    }
+    for method in ["`sum_keepdim`", "`arange`", "`transpose`", "`matmul`", "`exp`", "`randn`", "`unbind`"] {
+        assert!(page.contains(method), "the page lacks {method}");
+    }
+    let path = root().join("docs/tensor-methods.md");
+    if std::env::var_os("SELVEDGE_UPDATE_DOCS").is_some() {
+        fs::write(&path, &page).expect("docs can be written");
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        found == page,
+        "docs/tensor-methods.md is not that of the source: run with SELVEDGE_UPDATE_DOCS=1"
+    );
+}

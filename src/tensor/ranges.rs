@@ -172,9 +172,9 @@ impl Tensor {
     ///
     /// As [`zeros`](Self::zeros).
     pub fn eye(rows: usize, columns: usize, dtype: DType, device: &Device) -> Result<Tensor> {
-        let formula = ElementGenerator { operation: "eye", dtype, compute: dtype, operands: [] };
+        let generator = ElementGenerator { operation: "eye", dtype, compute: dtype, operands: [] };
         let shape = Shape::new(&[rows, columns])?;
-        formula.make(&shape, device, || Ok([]), |graph, [], []| graph.index(0).eq(graph.index(1)))
+        generator.make(&shape, device, || Ok([]), |graph, [], []| graph.index(0).eq(graph.index(1)))
     }
 }
 

@@ -1,8 +1,9 @@
 //! Products of tensors: matrices, vectors and batches of them, by the engines of [`gemm`].
 //!
-//! An operand is read where it lies when its rows or its columns do, whatever is transposed, cut out or broadcast about it;
-//! otherwise it is copied first. What is done with the product's numbers before they are rounded is part of the same
-//! call. Invariants: elements of one dtype are multiplied, and nothing is cast unasked.
+//! A product reads an operand in place if its rows or its columns are contiguous, whatever views it went through; any other
+//! operand is copied first. The epilogue runs in the same call, before the result is rounded.
+//!
+//! Invariants: both operands have one dtype, and no operand is cast unasked.
 
 mod call;
 mod epilogue;
