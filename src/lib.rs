@@ -17,6 +17,7 @@
 //! | [`tensor`] | arrays on the CPU and CUDA devices, as in NumPy and PyTorch |
 //! | `io` | arrays in files (feature `io`) |
 //! | `burst` | spiking neural networks on the CPU and CUDA devices (feature `burst`) |
+//! | `capi` | the C ABI (feature `capi`) |
 //! | [`error`] | the error type, and the hook for errors of `Drop` |
 //!
 //! Start with [`driver::Device::new`]. The repository's `examples` show the rest, one step per file; `docs/environment.md`
@@ -44,6 +45,8 @@
 
 #[cfg(feature = "burst")]
 pub mod burst;
+#[cfg(feature = "capi")]
+pub mod capi;
 pub mod cublas;
 pub mod driver;
 pub mod error;

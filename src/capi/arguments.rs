@@ -1,0 +1,134 @@
+//! Checks of pointers from C, before they are used.
+
+use std::ffi::{CStr, c_char};
+use std::mem::{align_of, size_of};
+
+use super::error::{Failure, Result};
+
+/// The most bytes of a text from C.
+const LONGEST_TEXT: usize = 1 << 30;
+
+fn check<T>(pointer: *const T, name: &str) -> Result<()> {
+    if pointer.is_null() {
+        return Err(Failure::argument(name, "NULL", "a pointer"));
+    }
+    if pointer.addr() % align_of::<T>() != 0 {
+        let found = format!("{:#x}", pointer.addr());
+        return Err(Failure::argument(
+            name,
+            found,
+            &format!("an address aligned to {} bytes", align_of::<T>()),
+        ));
+    }
+    Ok(())
+}
+
+/// Where a function writes a result: checked before its work, written after.
+pub(super) struct Out<T>(*mut T);
+
+impl<T> Out<T> {
+    /// Writes the result.
+    pub(super) fn write(self, value: T) {
+        // SAFETY: `out` checked the pointer, and its caller vouched for the memory.
+        unsafe { self.0.write(value) }
+    }
+}
+
+/// Checks the pointer of a result.
+///
+/// # Safety
+///
+/// The pointer is NULL or points to memory for a `T` that this call alone may write.
+pub(super) unsafe fn out<T>(pointer: *mut T, name: &str) -> Result<Out<T>> {
+    check(pointer, name)?;
+    Ok(Out(pointer))
+}
+
+/// Returns the elements at a pointer. NULL is no element where the count is 0.
+///
+/// # Safety
+///
+/// The pointer is NULL or points to `count` elements that nobody writes during `'a`.
+pub(super) unsafe fn slice<'a, T>(pointer: *const T, count: usize, name: &str) -> Result<&'a [T]> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    check(pointer, name)?;
+    check_size::<T>(count, name)?;
+    // SAFETY: the pointer is aligned and not NULL, the size fits, and the caller vouches for the memory.
+    Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
+}
+
+/// Returns the elements at a pointer for writing. NULL is no element where the count is 0.
+///
+/// # Safety
+///
+/// The pointer is NULL or points to `count` initialised elements that nobody else uses during `'a`.
+pub(super) unsafe fn slice_mut<'a, T>(pointer: *mut T, count: usize, name: &str) -> Result<&'a mut [T]> {
+    if count == 0 {
+        return Ok(&mut []);
+    }
+    check(pointer, name)?;
+    check_size::<T>(count, name)?;
+    // SAFETY: the pointer is aligned and not NULL, the size fits, and the caller vouches for the memory.
+    Ok(unsafe { std::slice::from_raw_parts_mut(pointer, count) })
+}
+
+fn check_size<T>(count: usize, name: &str) -> Result<()> {
+    match count.checked_mul(size_of::<T>()) {
+        Some(bytes) if bytes <= isize::MAX as usize => Ok(()),
+        _ => Err(Failure::argument(name, format!("{count} elements"), "at most 2^63 - 1 bytes")),
+    }
+}
+
+/// Returns a text that ends with a zero byte.
+///
+/// # Safety
+///
+/// The pointer is NULL or points to a zero-terminated text that nobody writes during `'a`.
+pub(super) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str> {
+    check(pointer, name)?;
+    // SAFETY: the caller vouches for a zero-terminated text.
+    let text = unsafe { CStr::from_ptr(pointer) };
+    if text.count_bytes() > LONGEST_TEXT {
+        return Err(Failure::argument(
+            name,
+            format!("{} bytes", text.count_bytes()),
+            "at most 1 GiB of text",
+        ));
+    }
+    text.to_str().map_err(|error| {
+        let found = format!("a byte that is not UTF-8 at {}", error.valid_up_to());
+        Failure::argument(name, found, "text in UTF-8")
+    })
+}
+
+/// Copies a text with its zero byte into memory of the caller, as `snprintf` does: the text is cut to fit, and `length` gets
+/// the bytes of the whole text without the zero. A capacity of 0 asks for the length alone.
+///
+/// # Safety
+///
+/// `pointer` is NULL or points to `capacity` bytes, and `length` is NULL or points to a number, that this call alone uses.
+pub(super) unsafe fn write_text(
+    text: &str,
+    pointer: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> Result<()> {
+    // SAFETY: as the caller vouches.
+    let buffer = unsafe { slice_mut(pointer.cast::<u8>(), capacity, "text")? };
+    if let Some((last, _)) = buffer.split_last_mut() {
+        *last = 0;
+        let mut fits = text.len().min(capacity - 1);
+        while !text.is_char_boundary(fits) {
+            fits -= 1;
+        }
+        buffer[..fits].copy_from_slice(&text.as_bytes()[..fits]);
+        buffer[fits] = 0;
+    }
+    if !length.is_null() {
+        // SAFETY: the pointer is checked below before it is written, and the caller vouches for the memory.
+        unsafe { out(length, "length")? }.write(text.len());
+    }
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! Devices. A device is its ordinal, from 0; `SV_CPU` is the CPU where a function takes either.
+
+use std::ffi::c_char;
+use std::time::Duration;
+
+use super::arguments::{out, write_text};
+use super::error::{Failure, Result};
+use super::guard;
+use crate::driver::{Attribute, Device};
+
+/// The CPU, where a function takes a CUDA device or the CPU.
+pub const SV_CPU: i32 = -1;
+
+/// Returns the CUDA device of an ordinal.
+pub(super) fn cuda(ordinal: i32) -> Result<Device> {
+    let index = usize::try_from(ordinal)
+        .map_err(|_| Failure::argument("device", ordinal, "the ordinal of a CUDA device, from 0"))?;
+    Ok(Device::new(index)?)
+}
+
+/// Writes the number of CUDA devices. Without a driver this is `SV_ERROR_LIBRARY_UNAVAILABLE`, with the paths tried.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `count` points to an `int32_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_device_count(count: *mut i32) -> i32 {
+    guard::call("sv_device_count", || {
+        // SAFETY: as the caller vouches.
+        let count = unsafe { out(count, "count")? };
+        count.write(i32::try_from(Device::count()?).unwrap_or(i32::MAX));
+        Ok(())
+    })
+}
+
+/// Writes the name of a device. `text`, `capacity` and `length` are as for `sv_library_report`.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `text` points to `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_device_name(
+    device: i32,
+    text: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> i32 {
+    guard::call("sv_device_name", || {
+        // SAFETY: as the caller vouches.
+        unsafe { write_text(cuda(device)?.name(), text, capacity, length) }
+    })
+}
+
+/// Writes the compute capability of a device, such as 9 and 0.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `major` and `minor` each point to an `int32_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_device_compute_capability(device: i32, major: *mut i32, minor: *mut i32) -> i32 {
+    guard::call("sv_device_compute_capability", || {
+        // SAFETY: as the caller vouches.
+        let (major, minor) = unsafe { (out(major, "major")?, out(minor, "minor")?) };
+        let capability = cuda(device)?.compute_capability();
+        major.write(capability.0);
+        minor.write(capability.1);
+        Ok(())
+    })
+}
+
+/// Writes an attribute of a device; `attribute` is a `CUdevice_attribute` of the driver.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `value` points to an `int32_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_device_attribute(device: i32, attribute: i32, value: *mut i32) -> i32 {
+    guard::call("sv_device_attribute", || {
+        // SAFETY: as the caller vouches.
+        let value = unsafe { out(value, "value")? };
+        value.write(cuda(device)?.attribute(Attribute(attribute))?);
+        Ok(())
+    })
+}
+
+/// Writes the free and the total memory of a device in bytes.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `free` and `total` each point to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_device_memory(device: i32, free: *mut u64, total: *mut u64) -> i32 {
+    guard::call("sv_device_memory", || {
+        // SAFETY: as the caller vouches.
+        let (free, total) = unsafe { (out(free, "free")?, out(total, "total")?) };
+        let info = cuda(device)?.memory_info()?;
+        free.write(info.free);
+        total.write(info.total);
+        Ok(())
+    })
+}
+
+/// Waits for all work on a device, and returns the error of a kernel that faulted or reported one.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_device_synchronize(device: i32) -> i32 {
+    guard::call("sv_device_synchronize", || Ok(cuda(device)?.synchronize()?))
+}
+
+/// Ends the context of a device and begins a new one. Handles of the old context answer `SV_ERROR_CONTEXT_LOST` and can
+/// still be released.
+///
+/// # Safety
+///
+/// All CUDA code of the process shares the context and loses its memory, streams and modules: none may be in use. No other
+/// thread is in a call for this device, no pinned buffer of this device is used afterwards, and no work of another device uses
+/// this one's memory.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_device_reset(device: i32) -> i32 {
+    guard::call("sv_device_reset", || {
+        // SAFETY: as the caller vouches.
+        unsafe { cuda(device)?.reset()? };
+        Ok(())
+    })
+}
+
+/// Returns a duration of milliseconds.
+pub(super) fn milliseconds(count: u64) -> Duration {
+    Duration::from_millis(count)
+}

@@ -1,0 +1,112 @@
+//! Status codes. A code keeps its number for ever; a new kind of error gets a new number.
+
+use crate::Error;
+
+/// The call did what it says.
+pub const SV_OK: i32 = 0;
+/// An argument cannot be used: NULL, a wrong size, or a value outside of its range. The message names it.
+pub const SV_ERROR_INVALID_ARGUMENT: i32 = 1;
+/// A handle is 0, was released, or belongs to an object of another kind.
+pub const SV_ERROR_INVALID_HANDLE: i32 = 2;
+/// The library has a defect: a panic was stopped at the ABI. The message says where.
+pub const SV_ERROR_PANIC: i32 = 3;
+/// `sv_shutdown` was called; only `sv_shutdown`, `sv_last_error` and the version functions work after it.
+pub const SV_ERROR_SHUT_DOWN: i32 = 4;
+/// The feature that this function needs was left out when the library was built.
+pub const SV_ERROR_UNSUPPORTED: i32 = 5;
+/// A shared library, such as the NVIDIA driver, could not be loaded.
+pub const SV_ERROR_LIBRARY_UNAVAILABLE: i32 = 10;
+/// A shared library is too old and lacks a function.
+pub const SV_ERROR_MISSING_SYMBOL: i32 = 11;
+/// A call of the driver failed.
+pub const SV_ERROR_DRIVER: i32 = 12;
+/// A call of an optional library failed.
+pub const SV_ERROR_LIBRARY: i32 = 13;
+/// The host or a device has no memory left.
+pub const SV_ERROR_OUT_OF_MEMORY: i32 = 14;
+/// A kernel faulted and ended its context.
+pub const SV_ERROR_KERNEL_FAULT: i32 = 15;
+/// The context of a device was lost to an earlier fault or to a reset.
+pub const SV_ERROR_CONTEXT_LOST: i32 = 16;
+/// A wait with a time limit gave up. The work goes on.
+pub const SV_ERROR_TIMED_OUT: i32 = 17;
+/// The driver gave no new context after a reset.
+pub const SV_ERROR_RESET_FAILED: i32 = 18;
+/// The process was forked from one that had used CUDA.
+pub const SV_ERROR_FORKED_PROCESS: i32 = 19;
+/// There is no such device.
+pub const SV_ERROR_NO_DEVICE: i32 = 20;
+/// A module has no such kernel or global.
+pub const SV_ERROR_UNKNOWN_NAME: i32 = 21;
+/// Neither image nor source gives the kernel on this machine.
+pub const SV_ERROR_KERNEL_UNAVAILABLE: i32 = 22;
+/// A launch passes more or fewer arguments than the kernel has parameters.
+pub const SV_ERROR_ARGUMENT_COUNT: i32 = 23;
+/// An argument of a launch does not fit its parameter.
+pub const SV_ERROR_ARGUMENT_MISMATCH: i32 = 24;
+/// A launch asks for more than the device or the kernel allows.
+pub const SV_ERROR_LAUNCH_LIMIT: i32 = 25;
+/// The bytes are no PTX, cubin or fatbin.
+pub const SV_ERROR_NOT_AN_IMAGE: i32 = 26;
+/// The image is damaged.
+pub const SV_ERROR_DAMAGED_IMAGE: i32 = 27;
+/// The image does not run on this device or driver.
+pub const SV_ERROR_UNSUPPORTED_IMAGE: i32 = 28;
+/// The driver's assembler or linker refused the image.
+pub const SV_ERROR_IMAGE_REJECTED: i32 = 29;
+/// CUDA C++ does not compile.
+pub const SV_ERROR_COMPILATION: i32 = 30;
+/// The operation cannot be part of a graph capture.
+pub const SV_ERROR_NOT_CAPTURABLE: i32 = 31;
+/// The new graph differs too much from the instantiated one.
+pub const SV_ERROR_GRAPH_NOT_UPDATABLE: i32 = 32;
+/// The operands are on different devices.
+pub const SV_ERROR_DEVICE_MISMATCH: i32 = 33;
+/// Two lengths differ that must be equal.
+pub const SV_ERROR_LENGTH_MISMATCH: i32 = 34;
+/// A range leaves its buffer.
+pub const SV_ERROR_OUT_OF_RANGE: i32 = 35;
+/// An index leads out of its dimension.
+pub const SV_ERROR_INDEX_OUT_OF_RANGE: i32 = 36;
+/// The operation does not take this dtype.
+pub const SV_ERROR_DTYPE_MISMATCH: i32 = 37;
+/// A file cannot be used.
+pub const SV_ERROR_FILE: i32 = 38;
+/// A kernel reported an error of its own.
+pub const SV_ERROR_KERNEL: i32 = 39;
+
+/// Returns the status of an error of the Rust API.
+pub(super) fn of(error: &Error) -> i32 {
+    match error {
+        Error::LibraryUnavailable { .. } => SV_ERROR_LIBRARY_UNAVAILABLE,
+        Error::MissingSymbol { .. } => SV_ERROR_MISSING_SYMBOL,
+        Error::Driver { .. } => SV_ERROR_DRIVER,
+        Error::Library { .. } => SV_ERROR_LIBRARY,
+        Error::OutOfMemory { .. } => SV_ERROR_OUT_OF_MEMORY,
+        Error::KernelFault { .. } => SV_ERROR_KERNEL_FAULT,
+        Error::ContextLost { .. } => SV_ERROR_CONTEXT_LOST,
+        Error::TimedOut { .. } => SV_ERROR_TIMED_OUT,
+        Error::ResetFailed { .. } => SV_ERROR_RESET_FAILED,
+        Error::ForkedProcess => SV_ERROR_FORKED_PROCESS,
+        Error::NoDevice { .. } => SV_ERROR_NO_DEVICE,
+        Error::UnknownName { .. } => SV_ERROR_UNKNOWN_NAME,
+        Error::KernelUnavailable { .. } => SV_ERROR_KERNEL_UNAVAILABLE,
+        Error::ArgumentCount { .. } => SV_ERROR_ARGUMENT_COUNT,
+        Error::ArgumentMismatch { .. } => SV_ERROR_ARGUMENT_MISMATCH,
+        Error::LaunchLimit { .. } => SV_ERROR_LAUNCH_LIMIT,
+        Error::NotAnImage { .. } => SV_ERROR_NOT_AN_IMAGE,
+        Error::DamagedImage { .. } => SV_ERROR_DAMAGED_IMAGE,
+        Error::UnsupportedImage { .. } => SV_ERROR_UNSUPPORTED_IMAGE,
+        Error::ImageRejected { .. } => SV_ERROR_IMAGE_REJECTED,
+        Error::Compilation { .. } => SV_ERROR_COMPILATION,
+        Error::NotCapturable { .. } => SV_ERROR_NOT_CAPTURABLE,
+        Error::GraphNotUpdatable { .. } => SV_ERROR_GRAPH_NOT_UPDATABLE,
+        Error::DeviceMismatch { .. } => SV_ERROR_DEVICE_MISMATCH,
+        Error::LengthMismatch { .. } => SV_ERROR_LENGTH_MISMATCH,
+        Error::OutOfRange { .. } => SV_ERROR_OUT_OF_RANGE,
+        Error::IndexOutOfRange { .. } => SV_ERROR_INDEX_OUT_OF_RANGE,
+        Error::InvalidArgument { .. } => SV_ERROR_INVALID_ARGUMENT,
+        Error::DTypeMismatch { .. } => SV_ERROR_DTYPE_MISMATCH,
+        Error::File { .. } => SV_ERROR_FILE,
+    }
+}

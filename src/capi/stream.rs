@@ -1,0 +1,214 @@
+//! Streams and events.
+
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::arguments::out;
+use super::device::{cuda, milliseconds};
+use super::error::{Failure, Result};
+use super::guard;
+use super::handle::{Object, object};
+use crate::driver::{Event, Stream};
+
+/// A stream behind a handle.
+#[derive(Clone)]
+pub(super) struct StreamObject(pub(super) Arc<Stream>);
+object!(StreamObject, Stream);
+
+/// An event behind a handle. Recording needs it alone.
+#[derive(Clone)]
+pub(super) struct EventObject(pub(super) Arc<Mutex<Event>>);
+object!(EventObject, Event);
+
+/// Returns the stream of a handle.
+pub(super) fn stream(handle: u64, name: &str) -> Result<Arc<Stream>> {
+    Ok(StreamObject::table().get(handle, name)?.0)
+}
+
+fn with_event<R>(handle: u64, name: &str, work: impl FnOnce(&mut Event) -> crate::Result<R>) -> Result<R> {
+    let event = EventObject::table().get(handle, name)?;
+    let mut event = event.0.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(work(&mut event)?)
+}
+
+/// Creates a stream on a device. A lower `priority` is more urgent; 0 is ordinary.
+///
+/// The caller owns one reference to `*stream`. Any thread may call it, and use the stream.
+///
+/// # Safety
+///
+/// `stream` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_stream_create(device: i32, priority: i32, stream: *mut u64) -> i32 {
+    guard::call("sv_stream_create", || {
+        // SAFETY: as the caller vouches.
+        let result = unsafe { out(stream, "stream")? };
+        let stream = cuda(device)?.stream_with_priority(priority)?;
+        result.write(StreamObject::table().insert(StreamObject(Arc::new(stream)))?);
+        Ok(())
+    })
+}
+
+/// Writes the `CUstream` of a stream, for other CUDA code.
+///
+/// The driver's stream lives as long as the handle. This library does not see work that other code puts on it: order such work
+/// with an event before another stream uses what it touches. Any thread may call it.
+///
+/// # Safety
+///
+/// `raw` points to a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_stream_raw(stream: u64, raw: *mut *mut c_void) -> i32 {
+    guard::call("sv_stream_raw", || {
+        // SAFETY: as the caller vouches.
+        let raw = unsafe { out(raw, "raw")? };
+        raw.write(self::stream(stream, "stream")?.as_raw());
+        Ok(())
+    })
+}
+
+/// Waits for all work on a stream, and returns the error of a kernel that faulted or reported one.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_stream_synchronize(stream: u64) -> i32 {
+    guard::call("sv_stream_synchronize", || Ok(self::stream(stream, "stream")?.synchronize()?))
+}
+
+/// Waits for all work on a stream, at most this many milliseconds; then `SV_ERROR_TIMED_OUT`, and the work goes on.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_stream_synchronize_timeout(stream: u64, timeout_ms: u64) -> i32 {
+    guard::call("sv_stream_synchronize_timeout", || {
+        Ok(self::stream(stream, "stream")?.synchronize_timeout(milliseconds(timeout_ms))?)
+    })
+}
+
+/// Writes 1 if all work on a stream is done, else 0.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `idle` points to an `int32_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_stream_is_idle(stream: u64, idle: *mut i32) -> i32 {
+    guard::call("sv_stream_is_idle", || {
+        // SAFETY: as the caller vouches.
+        let idle = unsafe { out(idle, "idle")? };
+        idle.write(i32::from(self::stream(stream, "stream")?.is_idle()?));
+        Ok(())
+    })
+}
+
+/// Lets later work on `stream` begin after an event. The host does not wait.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_stream_wait_event(stream: u64, event: u64) -> i32 {
+    guard::call("sv_stream_wait_event", || {
+        let stream = self::stream(stream, "stream")?;
+        with_event(event, "event", |event| stream.wait(event))
+    })
+}
+
+/// Lets later work on `stream` begin after all work that `other` has now. The host does not wait.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_stream_wait_stream(stream: u64, other: u64) -> i32 {
+    guard::call("sv_stream_wait_stream", || {
+        let stream = self::stream(stream, "stream")?;
+        Ok(stream.wait_for(&*self::stream(other, "other")?)?)
+    })
+}
+
+/// Creates an event. `timing` is 1 for an event with a time, else 0.
+///
+/// The caller owns one reference to `*event`. Any thread may call it, and use the event.
+///
+/// # Safety
+///
+/// `event` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_event_create(device: i32, timing: i32, event: *mut u64) -> i32 {
+    guard::call("sv_event_create", || {
+        // SAFETY: as the caller vouches.
+        let result = unsafe { out(event, "event")? };
+        let device = cuda(device)?;
+        let event = match timing {
+            0 => device.event()?,
+            1 => device.timing_event()?,
+            other => return Err(Failure::argument("timing", other, "0 or 1")),
+        };
+        result.write(EventObject::table().insert(EventObject(Arc::new(Mutex::new(event))))?);
+        Ok(())
+    })
+}
+
+/// Records an event behind the work that a stream has now.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_event_record(event: u64, stream: u64) -> i32 {
+    guard::call("sv_event_record", || {
+        let stream = self::stream(stream, "stream")?;
+        with_event(event, "event", |event| event.record(&stream))
+    })
+}
+
+/// Waits for the work before an event.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_event_synchronize(event: u64) -> i32 {
+    guard::call("sv_event_synchronize", || with_event(event, "event", |event| event.synchronize()))
+}
+
+/// Writes 1 if the work before an event is done, else 0.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `complete` points to an `int32_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_event_is_complete(event: u64, complete: *mut i32) -> i32 {
+    guard::call("sv_event_is_complete", || {
+        // SAFETY: as the caller vouches.
+        let complete = unsafe { out(complete, "complete")? };
+        complete.write(i32::from(with_event(event, "event", |event| event.is_complete())?));
+        Ok(())
+    })
+}
+
+/// Writes the milliseconds between two events with a time, both of which have been reached.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `milliseconds` points to a `float`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_event_elapsed(start: u64, end: u64, milliseconds: *mut f32) -> i32 {
+    guard::call("sv_event_elapsed", || {
+        // SAFETY: as the caller vouches.
+        let result = unsafe { out(milliseconds, "milliseconds")? };
+        let end = EventObject::table().get(end, "end")?;
+        let start = EventObject::table().get(start, "start")?;
+        let elapsed = if Arc::ptr_eq(&start.0, &end.0) {
+            let event = start.0.lock().unwrap_or_else(PoisonError::into_inner);
+            event.elapsed_ms(&event)?
+        } else {
+            // In the order of their addresses, so that two calls with swapped events cannot wait for each other.
+            let start_first = Arc::as_ptr(&start.0) < Arc::as_ptr(&end.0);
+            let (first, second) = if start_first { (&start.0, &end.0) } else { (&end.0, &start.0) };
+            let first = first.lock().unwrap_or_else(PoisonError::into_inner);
+            let second = second.lock().unwrap_or_else(PoisonError::into_inner);
+            if start_first { first.elapsed_ms(&second)? } else { second.elapsed_ms(&first)? }
+        };
+        result.write(elapsed);
+        Ok(())
+    })
+}
