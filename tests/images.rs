@@ -64,7 +64,7 @@ fn images_are_what_their_index_says() {
             let info = ImageInfo::parse(&bytes).unwrap();
             assert_eq!((&info.targets[..], &info.globals[..]), (&[target][..], &[][..]), "{image}");
         }
-        // The oldest driver that the crate's images are promised for takes every one.
+        // The oldest supported driver takes every image.
         assert!(image.isa() <= (8, 0), "{image}");
     }
 }

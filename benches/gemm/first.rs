@@ -29,7 +29,7 @@ const METHOD: &str = "A process is started that makes a context, a stream and tw
      runs from the call of its first product until the result is there, and the result is checked. cuBLAS's side loads \
      its library and makes its handle in that time, as ours loads its kernels. The goal is our time alone.";
 
-/// What a child does; none where the argument is not of one.
+/// Runs a child; `None` where the argument names none.
 pub fn child(argument: &str) -> Option<Result<(), Failure>> {
     let [own, reference] = ARGUMENTS;
     let milliseconds = match argument {

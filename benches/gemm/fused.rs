@@ -15,7 +15,7 @@ use crate::shapes::{Goal, Part};
 /// A GPT's feed-forward layers for 65536 tokens, and a square one.
 const SHAPES: [(usize, usize, usize); 3] = [(65536, 3072, 768), (65536, 768, 3072), (8192, 4096, 4096)];
 
-/// Each shape without and with gelu's argument kept, which training needs.
+/// Each shape without aux and with it, which training needs.
 pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
     let title = "Products with bias and gelu fused, bf16, beside cuBLASLt's epilogue";
     let mut part = Part::new(bare, options, "gemm_fused", title)?;
@@ -33,7 +33,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
     part.finish()
 }
 
-/// Microseconds (own, reference) of one product in each round, after results and what is kept were compared.
+/// Microseconds (own, reference) of one product in each round, after results and aux were compared.
 fn times(
     sides: &Sides<'_>,
     library: &CublasLt,
@@ -54,7 +54,7 @@ fn times(
     let multiply = |stream: &Stream, _: usize| {
         let mut epilogue = Epilogue::new().bias_of_columns(&bias).activation(Activation::Gelu);
         if keeps {
-            epilogue = epilogue.keep(&mut own_kept);
+            epilogue = epilogue.aux(&mut own_kept);
         }
         gemm_with::<bf16, bf16>(stream, &product, 1.0, &a, &b, 0.0, &mut own, epilogue)
     };

@@ -17,7 +17,7 @@ use crate::harness::random::Random;
 use crate::harness::report::Failure;
 use crate::harness::turns::{Turns, pairs as turns};
 
-/// Random numbers that the operands are made of.
+/// Random elements of the operands.
 const POOL: usize = 1 << 24;
 /// How long the products of one graph take together, in seconds, if a card does 600 TFLOP/s.
 const GRAPH_SECONDS: f64 = 400e-6;
@@ -270,7 +270,7 @@ impl<'a> Sides<'a> {
         Ok([sum.re, sum.im])
     }
 
-    /// Microseconds (own, reference) of one launch in each round, of graphs of several; each side is told which one of the
+    /// Microseconds (own, reference) of one launch in each round, of graphs of several; each side gets the index of the
     /// graph it makes.
     pub fn in_graphs(
         &self,
@@ -371,7 +371,7 @@ struct Odd {
     reference: [f64; 2],
 }
 
-/// Whether a number is within its rounding, a 500th of what the sums vary, which long sums in another order may be off, and
+/// Returns true where a number is within its rounding, a 500th of what the sums vary, which long sums in another order may be off, and
 /// what the tensor cores cut off in each step of 16.
 fn close(shape: Shape, found: [f64; 2], wanted: [f64; 2], unit: f64) -> bool {
     let cut = shape.k as f64 / 16.0 * f64::from(f32::EPSILON);

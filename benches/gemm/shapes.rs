@@ -180,7 +180,7 @@ pub fn batched(bare: &Bare, options: &Options) -> Result<(), Failure> {
     part.finish()
 }
 
-/// What cards before 9.0 run, on this one.
+/// The kernels of cards before 9.0, on this one.
 pub fn older(bare: &Bare, options: &Options) -> Result<(), Failure> {
     let mut part = Part::new(bare, options, "gemm_older", "Products by mma.sync, the engine of older cards")?;
     let (choice, size) = (Choice::Only(Engine::Mma), 8192);

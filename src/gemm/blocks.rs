@@ -1,7 +1,7 @@
-//! The parameter of the kernels that give each tile of C to a block of its own: `csrc/kernels/gemm_blocks.cuh`.
+//! [`GemmParameters`], the parameter of the kernels that give each tile of C to one block: `csrc/kernels/gemm_blocks.cuh`.
 
 use super::element::SealedScalar;
-use super::epilogue::{DeviceParts, Raw};
+use super::epilogue::{DeviceEpilogue, EpilogueParameters};
 use super::problem::GemmProblem;
 
 /// Alpha and beta as the kernels take them.
@@ -11,11 +11,11 @@ pub(crate) struct Scalars {
     pub beta: [u64; 2],
     /// The number 1.
     pub one: [u64; 2],
-    /// Whether alpha is another number than 0.
+    /// True where alpha is not 0.
     pub reads_factors: bool,
-    /// Whether alpha is another number than 1.
+    /// True where alpha is not 1.
     pub scales: bool,
-    /// Whether beta is another number than 0.
+    /// True where beta is not 0.
     pub reads_c: bool,
 }
 
@@ -32,10 +32,10 @@ impl Scalars {
     }
 }
 
-/// Exactly the `Shape` of gemm_blocks.cuh.
+/// Exactly the `GemmParameters` of gemm_blocks.cuh.
 #[repr(C)]
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-pub(super) struct Shape {
+pub(super) struct GemmParameters {
     m: i32,
     n: i32,
     k: i32,
@@ -48,26 +48,26 @@ pub(super) struct Shape {
     vector: [i32; 3],
     reads_c: i32,
     scales: i32,
-    wide: i32,
-    epilogue: Raw,
+    f32_output: i32,
+    epilogue: EpilogueParameters,
 }
 
-impl Shape {
-    /// With so many elements of A, B and C that are read or written together where all rows begin at multiples of them;
-    /// `whole`: of A and B where rows end at multiples, too.
+impl GemmParameters {
+    /// Returns the parameters for these vector widths of A, B and C, in elements. A vector is used where all rows begin at multiples
+    /// of it; of A and B with `whole` only where rows end at multiples, too.
     pub fn new(
         problem: &GemmProblem<'_>,
         scalars: Scalars,
-        epilogue: &DeviceParts<'_>,
-        together: [usize; 3],
+        epilogue: &DeviceEpilogue<'_>,
+        vector_widths: [usize; 3],
         whole: bool,
-    ) -> Shape {
+    ) -> GemmParameters {
         let product = problem.product;
         let stored = [product.stored_a(), product.stored_b(), product.stored_c()];
         let (operand, result) = (problem.operand, problem.result);
         let sizes = [operand.size(), operand.size(), result.size()];
         let vector = std::array::from_fn(|which| {
-            let bytes = together[which] * sizes[which];
+            let bytes = vector_widths[which] * sizes[which];
             let aligned = problem.addresses[which].is_multiple_of(bytes as u64);
             let fits = match whole && which < 2 {
                 true => stored[which].is_whole(bytes, sizes[which]),
@@ -75,7 +75,7 @@ impl Shape {
             };
             i32::from(aligned && fits)
         });
-        Shape {
+        GemmParameters {
             m: product.m() as i32,
             n: product.n() as i32,
             k: product.k() as i32,
@@ -89,13 +89,13 @@ impl Shape {
             vector,
             reads_c: scalars.reads_c.into(),
             scales: scalars.scales.into(),
-            wide: i32::from(operand != result),
+            f32_output: i32::from(operand != result),
             epilogue: epilogue.raw(),
         }
     }
 }
 
-/// Tiles of so many rows and columns that the problem's product has.
+/// Returns the number of tiles of this many rows and columns in the problem's product.
 pub(super) fn tiles(problem: &GemmProblem<'_>, rows: u32, columns: u32) -> u64 {
     let product = problem.product;
     let tiles = (product.m() as u64)
@@ -104,8 +104,8 @@ pub(super) fn tiles(problem: &GemmProblem<'_>, rows: u32, columns: u32) -> u64 {
     tiles.saturating_mul(product.count() as u64)
 }
 
-/// How long the product takes in tiles of so many rows and columns, of which a multiprocessor makes each number in the
-/// first time where it has one tile at a time, and in the second one where it has several.
+/// Returns the estimated time of the product in tiles of this many rows and columns. A multiprocessor takes `alone` for an element
+/// where it has one tile at a time, and `beside` where it has several.
 pub(super) fn time(
     problem: &GemmProblem<'_>,
     (rows, columns): (u32, u32),
@@ -121,11 +121,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shape_is_the_kernels() {
-        assert_eq!(size_of::<Shape>(), 16 + 24 + 24 + 32 + 32 + 32);
-        assert_eq!(std::mem::offset_of!(Shape, alpha), 64);
-        assert_eq!(std::mem::offset_of!(Shape, conjugate), 96);
-        assert_eq!(std::mem::offset_of!(Shape, reads_c), 116);
-        assert_eq!(std::mem::offset_of!(Shape, epilogue), 128);
+    fn the_parameters_are_the_kernels() {
+        assert_eq!(size_of::<GemmParameters>(), 16 + 24 + 24 + 32 + 32 + 32);
+        assert_eq!(std::mem::offset_of!(GemmParameters, alpha), 64);
+        assert_eq!(std::mem::offset_of!(GemmParameters, conjugate), 96);
+        assert_eq!(std::mem::offset_of!(GemmParameters, reads_c), 116);
+        assert_eq!(std::mem::offset_of!(GemmParameters, epilogue), 128);
     }
 }

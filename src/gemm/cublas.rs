@@ -4,8 +4,8 @@
 //! is copied. Handles are kept for each device, as many as threads used it at once; the workspace is memory of the
 //! stream, so that calls on several streams do not share one, and a graph owns the one that it captured.
 //!
-//! What has an epilogue is cuBLASLt's, fused: a bias of our columns, which are its rows; relu and gelu; what gelu is applied
-//! to, kept; and a residual as the matrix that its beta multiplies, where ours leaves that free. [`lacks`] says what it has no
+//! cuBLASLt computes products with an epilogue, fused: a bias of our columns, which are its rows; relu and gelu; aux with
+//! gelu; and a residual as the matrix that its beta multiplies, where ours leaves that free. [`unsupported`] says what it has no
 //! words for. Two things are the library's own: the order in which alpha · A · B, beta · C, bias and residual are added,
 //! and that its relu may make 0 of NaN.
 
@@ -15,7 +15,7 @@ use once_cell::sync::OnceCell;
 
 use super::blocks::Scalars;
 use super::engine::Unsupported;
-use super::epilogue::{Activation, DeviceParts, WithEpilogue};
+use super::epilogue::{Activation, DeviceEpilogue, WithEpilogue};
 use super::geometry::Geometry;
 use super::problem::GemmProblem;
 use super::product::{Operation, Product};
@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::images::MatrixLayout;
 use crate::types::DType;
 
-/// What cuBLAS may use beside the matrices: what its documentation recommends for compute capability 9.0, and what others
+/// The workspace of cuBLAS in bytes: what its documentation recommends for compute capability 9.0, and what others
 /// do with.
 fn workspace_bytes(capability: (i32, i32)) -> usize {
     if capability.0 >= 9 { 32 << 20 } else { 4 << 20 }
@@ -50,7 +50,7 @@ fn numbers(operand: DType, result: DType) -> Option<(Number, Number)> {
     number(operand).zip(number(result)).filter(|_| operand == result || wide)
 }
 
-/// What cuBLAS is told of an operand; none where it knows no word for it.
+/// Returns cuBLAS's operation for an operand, or `None` where it has none.
 fn transposition(operation: Operation, dtype: DType) -> Option<Transposition> {
     let complex = matches!(dtype, DType::C64 | DType::C128);
     match operation {
@@ -73,15 +73,15 @@ fn all_stored(product: &Product) -> [MatrixLayout; 3] {
     [product.stored_a(), product.stored_b(), product.stored_c()]
 }
 
-/// Why the library is not there; none where it is. What is found out first holds for the process, since looking for it
+/// Returns the reason why the library is missing, or `None` if it is there. The first answer holds for the process, since looking for it
 /// takes longer than a small product.
 fn missing_library() -> Option<&'static Error> {
     static MISSING: OnceCell<Option<Error>> = OnceCell::new();
     MISSING.get_or_init(|| cublas::version().err()).as_ref()
 }
 
-/// What keeps it from running.
-pub(super) fn lacks(problem: &GemmProblem<'_>) -> Option<Unsupported> {
+/// Returns the reason why it does not compute the problem.
+pub(super) fn unsupported(problem: &GemmProblem<'_>) -> Option<Unsupported> {
     let (operand, result, product) = (problem.operand, problem.result, problem.product);
     if numbers(operand, result).is_none() {
         return Some(Unsupported::Types(operand, result));
@@ -106,19 +106,19 @@ pub(super) fn lacks(problem: &GemmProblem<'_>) -> Option<Unsupported> {
     missing_library().map(|error| Unsupported::Library(error.clone()))
 }
 
-/// Where cuBLASLt reads a bias and writes what it keeps; with others it has been seen to fail.
+/// The alignment in bytes of a bias and of aux; with less cuBLASLt has been seen to fail.
 const ALIGNMENT: u64 = 16;
-/// Elements that rows and matrices of what is kept begin at multiples of.
-const KEPT_TOGETHER: usize = 8;
+/// The alignment in elements of the rows and matrices of aux.
+const AUX_ALIGNMENT: usize = 8;
 
 /// The part of the epilogue that cuBLASLt has no words for.
 fn missing_part(problem: &GemmProblem<'_>) -> Option<&'static str> {
     let (parts, size) = (&problem.epilogue, problem.result.size());
     let c = problem.product.stored_c();
     let misplaced = |address: Option<u64>| address.is_some_and(|address| address % ALIGNMENT != 0);
-    let kept_anywhere = || misplaced(parts.kept) || !c.keeps_alignment(KEPT_TOGETHER * size, size);
+    let misplaced_aux = || misplaced(parts.aux) || !c.keeps_alignment(AUX_ALIGNMENT * size, size);
     let missing = [
-        (parts.bias.is_some() && parts.by_row, "bias of rows"),
+        (parts.bias.is_some() && parts.bias_by_row, "bias of rows"),
         (misplaced(parts.bias), "bias that does not begin at a multiple of 16 bytes"),
         // Of f64 it has been seen to be right to about eleven digits.
         (
@@ -127,19 +127,16 @@ fn missing_part(problem: &GemmProblem<'_>) -> Option<&'static str> {
         ),
         (parts.residual.is_some() && parts.activation != Activation::None, "residual after an activation"),
         (parts.residual.is_some() && problem.reads_c, "residual beside a C that is read (beta is not 0)"),
+        (parts.aux.is_some() && parts.activation != Activation::Gelu, "aux without gelu"),
         (
-            parts.kept.is_some() && parts.activation != Activation::Gelu,
-            "numbers kept but those that gelu is applied to",
-        ),
-        (
-            parts.kept.is_some() && kept_anywhere(),
-            "numbers kept in rows and matrices that do not begin at multiples of 8 elements and 16 bytes",
+            parts.aux.is_some() && misplaced_aux(),
+            "aux whose rows and matrices do not begin at multiples of 8 elements and 16 bytes",
         ),
     ];
     missing.into_iter().find(|(is_asked, _)| *is_asked).map(|(_, part)| part)
 }
 
-/// What would run, as far as cuBLAS lets that be known.
+/// Returns the geometry, as far as cuBLAS tells.
 pub(super) fn geometry(problem: &GemmProblem<'_>) -> Geometry {
     let batched = problem.product.count() != 1;
     if !problem.epilogue.is_none() {
@@ -188,7 +185,7 @@ pub(super) fn run_on(
     problem: &GemmProblem<'_>,
     Scalars { alpha, beta, one, .. }: Scalars,
     (a, b, c): (DeviceSlice<'_, u8>, DeviceSlice<'_, u8>, DeviceSliceMut<'_, u8>),
-    epilogue: &DeviceParts<'_>,
+    epilogue: &DeviceEpilogue<'_>,
 ) -> Result<()> {
     let product = problem.product;
     let matrices: [Matrix; 3] = std::array::from_fn(|which| {
@@ -235,11 +232,11 @@ pub(super) fn run_on(
             Activation::Relu => EpilogueFunction::Relu,
             Activation::Gelu => EpilogueFunction::Gelu,
         },
-        aux: parts.kept,
+        aux: parts.aux,
     };
     FUSED_HANDLES.with(device, FusedHandle::new, |handle| {
-        let memory = WithEpilogue { shape: 0u32, epilogue };
-        // SAFETY: as above; cuBLASLt reads the bias and the residual too and writes what is kept, which were checked.
+        let memory = WithEpilogue { parameters: 0u32, epilogue };
+        // SAFETY: as above; cuBLASLt reads the bias and the residual too and writes aux, which were checked.
         unsafe {
             stream
                 .with_raw((a, b, c, memory, &mut workspace), |stream| handle.multiply(stream, space, &fused))

@@ -13,10 +13,10 @@ mod sealed {
         /// The family of kernels for every device: signed integers have the bits of unsigned ones.
         #[doc(hidden)]
         const SIMT_FAMILY: &'static str;
-        /// What these are added in; signed integers in unsigned ones, of which the low bits are theirs.
+        /// The type that these are added in; signed integers in unsigned ones, of which the low bits are theirs.
         #[doc(hidden)]
         type Sum: Sum;
-        /// Whether memory of these is memory of their sums.
+        /// True where memory of these is memory of their sums.
         #[doc(hidden)]
         const IS_SUM: bool;
         #[doc(hidden)]
@@ -161,7 +161,7 @@ scalars! {
     Complex<f64>, Complex::new(0.0, 0.0), Complex::new(1.0, 0.0), Complex<f64>;
 }
 
-/// What is known of a dtype that is a [`GemmElement`]: the kernels' family and the bytes of a sum.
+/// Returns, for a dtype that is a [`GemmElement`], the kernels' family and the bytes of a sum.
 pub(super) fn of_dtype(dtype: DType) -> Option<(&'static str, usize)> {
     fn facts<T: GemmElement>() -> (&'static str, usize) {
         (T::SIMT_FAMILY, size_of::<T::Sum>())

@@ -1,4 +1,4 @@
-//! The engines, how one is asked for, and what keeps one from running.
+//! [`Engine`], [`Choice`] of engines, and [`Unsupported`], the reason why an engine does not run.
 
 use std::env;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::types::DType;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Engine {
-    /// Tensor cores of compute capability 9.0, fed by bulk tensor copies: [`DType::F16`] and [`DType::BF16`], added in f32.
+    /// Tensor cores of compute capability 9.0 with TMA loads: [`DType::F16`] and [`DType::BF16`], added in f32.
     Wgmma,
     /// Tensor cores of compute capability 8.0 and up, and 7.5 for [`DType::F16`]: [`DType::F16`] and [`DType::BF16`], added
     /// in f32, [`DType::F64`] and [`DType::C128`], added in their own type; of any alignment.
@@ -24,7 +24,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Every engine, the one that is preferred first.
+    /// Every engine, in order of preference.
     pub const ALL: [Engine; 4] = [Engine::Wgmma, Engine::Mma, Engine::Simt, Engine::Cublas];
 
     /// Its name in `SELVEDGE_GEMM`.
@@ -37,7 +37,7 @@ impl Engine {
         }
     }
 
-    /// Whether its kernels are this crate's.
+    /// Returns true where its kernels are this crate's.
     pub const fn is_own(self) -> bool {
         !matches!(self, Engine::Cublas)
     }
@@ -49,25 +49,25 @@ impl fmt::Display for Engine {
     }
 }
 
-/// The engines that are asked for.
+/// The engines that a caller allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Choice {
-    /// The best of all that can run, cuBLAS included: what it computes depends on whether that is installed, and on which.
+    /// The best engine that supports the product, cuBLAS included. The bits of a result depend on the installed cuBLAS.
     Auto,
-    /// The best of this crate's own that can run. So the bits of a result depend on this crate and the device alone.
+    /// The best of this crate's own engines. The bits of a result depend on this crate and the device alone.
     #[default]
     Own,
-    /// This one, or an error that says what it lacks.
+    /// This engine, or an error with the reason why it does not support the product.
     Only(Engine),
 }
 
 impl Choice {
-    /// What `SELVEDGE_GEMM` asks for; [`Choice::Own`] where it is not set or empty.
+    /// Returns the choice in `SELVEDGE_GEMM`; [`Choice::Own`] where it is not set or empty.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] with its value and what it may be.
+    /// [`Error::InvalidArgument`] with its value and the valid ones.
     pub fn from_environment() -> Result<Choice> {
         match env::var_os("SELVEDGE_GEMM") {
             None => Ok(Choice::Own),
@@ -116,13 +116,13 @@ impl fmt::Display for Choice {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Unsupported {
-    /// Others were asked for.
+    /// The caller allows other engines only.
     NotAsked(Choice),
     /// It does not multiply this type into that one.
     Types(DType, DType),
     /// It needs k of 1 or more (alpha of 0 counts as a k of 0).
     NoDepth,
-    /// Rows or matrices of this operand do not all begin at multiples of so many bytes.
+    /// Rows or matrices of this operand do not all begin at multiples of this many bytes.
     Alignment(char, u64),
     /// It does not conjugate this operand without transposing it.
     Conjugate(char),
@@ -132,7 +132,7 @@ pub enum Unsupported {
     EpiloguePart(&'static str),
     /// No kernel configuration of this kind computes this product.
     Algorithm(GemmAlgorithm),
-    /// More of something than the engine counts.
+    /// The engine cannot count this many.
     TooMany(&'static str),
     /// There is no image of its kernels for the device, its driver, or the overrides of the environment.
     Image(Error),

@@ -8,19 +8,19 @@ pub(super) struct Geometry {
     pub tile: (u32, u32),
     pub tiles: u64,
     pub blocks: u32,
-    /// The operands that are copied first, into rows that the engine can read.
+    /// The operands that are copied first, into aligned rows.
     pub copied: Vec<char>,
     /// Blocks that divide k.
     pub splits: u32,
-    /// Tiles whose k is divided among all blocks.
-    pub divided: u64,
+    /// Tiles that stream-K divides.
+    pub stream_k_tiles: u64,
 }
 
 impl Geometry {
     /// Returns the geometry of kernels with one tile a block.
     pub fn of_tiles(family: &'static str, kernel: String, tile: (u32, u32), tiles: u64) -> Geometry {
         let blocks = tiles.min(i32::MAX as u64) as u32;
-        Geometry { family, kernel, tile, tiles, blocks, copied: Vec::new(), splits: 1, divided: 0 }
+        Geometry { family, kernel, tile, tiles, blocks, copied: Vec::new(), splits: 1, stream_k_tiles: 0 }
     }
 
     /// Returns the geometry of a library function, whose tiles are unknown.

@@ -1,6 +1,6 @@
-//! Operands as the bulk tensor copies see them, and copies of those that they cannot see.
+//! Operands as tensor maps describe them, and copies of those that none describes.
 
-use super::packed::{Place, packed};
+use super::packed::{PackedOperand, packed};
 use super::problem::GemmProblem;
 use crate::driver::{DeviceBuffer, DeviceSlice, Stream, TensorMap, TensorSwizzle};
 use crate::error::Result;
@@ -12,7 +12,7 @@ pub(super) fn maps(stored: MatrixLayout, address: u64, element: usize) -> bool {
     stored.fits_tensor_map(address, element)
 }
 
-/// The operands that no tensor map describes as they are stored.
+/// Returns the operands that no tensor map describes as they are stored.
 pub(super) fn unmapped(problem: &GemmProblem<'_>) -> impl Iterator<Item = char> {
     let (product, size) = (problem.product, problem.operand.size());
     let a = maps(product.stored_a(), problem.addresses[0], size);
@@ -20,7 +20,7 @@ pub(super) fn unmapped(problem: &GemmProblem<'_>) -> impl Iterator<Item = char> 
     [('A', a), ('B', b)].into_iter().filter(|(_, mapped)| !mapped).map(|(name, _)| name)
 }
 
-/// Returns the tensor map of all matrices, with boxes of so many columns and rows.
+/// Returns the tensor map of all matrices, with boxes of this many columns and rows.
 pub(super) fn map(
     memory: DeviceSlice<'_, u8>,
     dtype: DType,
@@ -31,16 +31,16 @@ pub(super) fn map(
     stored.tensor_map(memory, dtype, size, swizzle)
 }
 
-/// Both operands of a product, of elements of 16 bits, as tensor maps can describe them: as they are stored, or copies.
+/// Both operands of a product, of 16-bit elements, as tensor maps describe them: as they are stored, or copies.
 pub(super) struct Operands<'a> {
     sources: [DeviceSlice<'a, u8>; 2],
     stored: [MatrixLayout; 2],
     dtype: DType,
-    copies: Option<(DeviceBuffer<u8>, [Option<Place>; 2])>,
+    copies: Option<(DeviceBuffer<u8>, [Option<PackedOperand>; 2])>,
 }
 
 impl<'a> Operands<'a> {
-    /// The copies' memory goes back to the stream when they are dropped; what is launched before has it until then.
+    /// Copies the operands that need it. The copies are freed on the stream when they are dropped.
     pub fn new(
         stream: &Stream,
         problem: &GemmProblem<'_>,
@@ -75,20 +75,20 @@ impl<'a> Operands<'a> {
 /// An operand that tensor maps can describe.
 pub(super) struct Mapped<'a> {
     memory: DeviceSlice<'a, u8>,
-    /// Where it begins there, in bytes.
+    /// Its first byte in the memory.
     start: usize,
     dtype: DType,
     stored: MatrixLayout,
 }
 
 impl Mapped<'_> {
-    /// Its map, with boxes of so many columns, of 128 bytes, and rows.
+    /// Returns its tensor map, with boxes of this many columns, of 128 bytes, and rows.
     pub fn map(&self, size: (u32, u32)) -> Result<TensorMap> {
         let memory = self.memory.slice(self.start..)?;
         map(memory, self.dtype, self.stored, size, TensorSwizzle::Bytes128)
     }
 
-    /// 1, or 0 where all products share the matrix: what the kernels multiply a matrix's number by.
+    /// Returns 1, or 0 where all products share the matrix: the kernels multiply the batch index by it.
     pub fn apart(&self) -> i32 {
         i32::from(self.stored.matrices() > 1)
     }

@@ -1,7 +1,8 @@
 //! Matrix products on device memory: C = alpha · op(A) · op(B) + beta · C, one or a batch, of every number type.
 //!
-//! It knows element types, buffers, leading dimensions and streams, not tensors. A [`Product`] says what is multiplied,
-//! [`gemm`] does it by the best [`Engine`] that can, and [`Plan::explain`] says which that is and why, without a device too.
+//! The module knows element types, buffers, leading dimensions and streams, not tensors. A [`Product`] describes the sizes and
+//! operands, [`gemm`] computes it by the best [`Engine`] that can, and [`Plan::explain`] names that engine and the reason, with or
+//! without a device.
 //!
 //! | engine | needs | element types | added in |
 //! |---|---|---|---|
@@ -13,18 +14,18 @@
 //! `simt` has bulk copies bring A and B of `f32` and `c64` in on 9.0, where all rows and matrices begin at multiples of 16
 //! bytes, k is 1 or more, and nothing is conjugated that is not transposed. Elsewhere threads copy, to the same bits.
 //!
-//! What is done with a number before it is stored (bias, activation, residual) is an [`Epilogue`]. This crate's engines have
-//! all of it, for `f16`, `bf16`, `f32` and `f64`. `cublas` fuses it by cuBLASLt and lacks what that has no words for: a bias of
-//! rows; a residual after an activation, or beside a C that is read; numbers kept but those that gelu is applied to, or in
-//! rows and matrices that do not begin at multiples of 8 elements and 16 bytes; a bias that does not begin at such a multiple
-//! of bytes; gelu of `f64` to more than eleven digits. Its relu may make 0 of NaN.
+//! An [`Epilogue`] adds a bias, stores the pre-activation (aux), applies an activation and adds a residual before C is stored. This
+//! crate's engines support all of it, for `f16`, `bf16`, `f32` and `f64`. `cublas` uses cuBLASLt, which does not support a bias by
+//! row; a residual after an activation, or beside a C that is read; aux without gelu, or whose rows and matrices do not begin at
+//! multiples of 8 elements and 16 bytes; a bias that does not begin at a multiple of 16 bytes; gelu of `f64` to more than
+//! eleven digits. Its relu may return 0 for NaN.
 //!
 //! [`gemm_host`] is the same on the CPU, and [`gemm_host_with`] with an epilogue.
 //!
 //! `SELVEDGE_GEMM` is `own` (as where it is not set), `auto`, or an engine's name; [`Product::by`] goes before it. An engine that was asked for by name
 //! and cannot run is an error that says what it lacks, never another engine.
 //!
-//! What must stay true:
+//! Invariants:
 //!
 //! - The result is rounded once, when it is stored: alpha and beta are applied in the type that is added in.
 //! - With beta 0 C is not read, and with alpha 0 neither are A and B, so that NaN in them does not count.
@@ -52,7 +53,7 @@ pub use algorithm::GemmAlgorithm;
 pub(crate) use blocks::Scalars;
 pub use element::{GemmElement, GemmResult};
 pub use engine::{Choice, Engine, Unsupported};
-pub(crate) use epilogue::DeviceParts;
+pub(crate) use epilogue::DeviceEpilogue;
 pub use epilogue::{Activation, Epilogue};
 pub use host::{HostEpilogue, gemm_host, gemm_host_with};
 pub use plan::Plan;
@@ -103,13 +104,13 @@ pub fn gemm<T: GemmElement, C: GemmResult<T>>(
     gemm_with(stream, product, alpha, a, b, beta, c, Epilogue::new())
 }
 
-/// As [`gemm`], with an [`Epilogue`] before numbers are rounded.
+/// As [`gemm`], with an [`Epilogue`].
 ///
 /// # Errors
 ///
-/// As `gemm`; also where a buffer of the epilogue is too short, or what is kept shares memory with another one, and where
-/// C's type is none of `f16`, `bf16`, `f32` and `f64`.
-#[allow(clippy::too_many_arguments)] // Those of `gemm`, which everybody knows, and one more.
+/// As `gemm`; also where a buffer of the epilogue is too short, where aux overlaps another buffer, and where C's type is none of
+/// `f16`, `bf16`, `f32` and `f64`.
+#[allow(clippy::too_many_arguments)] // The arguments of `gemm` and one more.
 pub fn gemm_with<T: GemmElement, C: GemmResult<T>>(
     stream: &Stream,
     product: &Product,
@@ -129,15 +130,14 @@ pub fn gemm_with<T: GemmElement, C: GemmResult<T>>(
     multiply(stream, product, (T::DTYPE, C::DTYPE), scalars, memory, &epilogue.into_parts())
 }
 
-/// As [`gemm_with`], of elements of types that are known at run time, in memory where such may lie: `T` and `C` are two that
-/// `gemm_with` takes.
+/// As [`gemm_with`], of element types that are known at run time: two that `gemm_with` takes.
 pub(crate) fn multiply(
     stream: &Stream,
     product: &Product,
     (operand, result): (DType, DType),
     scalars: Scalars,
     (a, b, c): (DeviceSlice<'_, u8>, DeviceSlice<'_, u8>, DeviceSliceMut<'_, u8>),
-    epilogue: &DeviceParts<'_>,
+    epilogue: &DeviceEpilogue<'_>,
 ) -> Result<()> {
     let product = if scalars.reads_factors { *product } else { product.without_depth() };
     product.check()?;
@@ -161,11 +161,11 @@ pub(crate) fn multiply(
         epilogue: epilogue.addresses(),
     };
     match plan::select(&problem)?.configuration {
-        Configuration::Wgmma(division) => {
-            wgmma::run_on(stream, &problem, &division, scalars, (a, b, c), epilogue)
+        Configuration::Wgmma(configuration) => {
+            wgmma::run_on(stream, &problem, &configuration, scalars, (a, b, c), epilogue)
         }
-        Configuration::Mma(division) => {
-            mma::run_on(stream, &problem, &division, scalars, (a, b, c), epilogue)
+        Configuration::Mma(configuration) => {
+            mma::run_on(stream, &problem, &configuration, scalars, (a, b, c), epilogue)
         }
         Configuration::Simt(configuration) => {
             simt::run_on(stream, &problem, &configuration, scalars, (a, b, c), epilogue)

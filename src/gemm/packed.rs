@@ -1,8 +1,8 @@
-//! Copies of operands whose rows begin anywhere, for an engine that needs them at multiples of 16 bytes:
+//! Copies of unaligned operands into rows that begin at multiples of 16 bytes, as tensor maps need them:
 //! `csrc/kernels/gemm_pack.cu`.
 //!
-//! Why: reading and writing an operand once takes the memory's time, which is a small part of a large product's; the engine
-//! that takes any alignment is more than ten times as slow. Whether it pays is the engine's to say.
+//! Copying an operand once takes a small part of a large product's time, and the engine that takes any alignment is more than ten
+//! times as slow. The engine decides when a copy pays.
 
 use super::product::Product;
 use crate::driver::{ByValue, DeviceBuffer, DeviceSlice, LaunchConfig, Stream};
@@ -13,11 +13,11 @@ use crate::images::{self, Entry};
 /// The kernel's family, which has one image.
 pub(super) const FAMILY: &str = "gemm_pack";
 
-/// Elements of 16 bits in a piece, which a row of a copy is a whole number of.
-const PIECE: usize = 8;
-/// Threads of a block, and pieces of each.
+/// Elements of a 16-byte chunk. A row of a copy is a multiple of it.
+const CHUNK: usize = 8;
+/// Threads of a block, and chunks of each.
 const THREADS: u32 = 256;
-const TOGETHER: u64 = 4;
+const CHUNKS_PER_THREAD: u64 = 4;
 
 /// One operand in the kernels' parameter.
 #[repr(C)]
@@ -29,35 +29,35 @@ struct Matrices {
     matrix: i64,
     rows: u32,
     columns: u32,
-    pieces: u32,
+    chunks: u32,
     unused: u32,
 }
 
-/// The kernel's parameter: exactly the `Shape` of gemm_pack.cu.
+/// The kernel's parameter: exactly the `PackParameters` of gemm_pack.cu.
 #[repr(C)]
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-struct Shape {
+struct PackParameters {
     operands: [Matrices; 2],
     first_blocks: u32,
     unused: u32,
 }
 
-/// A copy: where it begins among the copies, in bytes, and how it is stored there.
+/// A copy of an operand: its first byte among the copies, and its layout there.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct PackedOperand {
     pub start: usize,
     pub stored: MatrixLayout,
 }
 
-/// Copies of those of both operands, of elements of 16 bits, that are `asked` for, whose rows begin at multiples of 16 bytes. Their
-/// memory is the stream's own, and goes back to it when it is dropped. They are launched as the product's kernels are.
+/// Copies the operands that are `asked` for, of 16-bit elements, into rows that begin at multiples of 16 bytes. The stream owns their
+/// memory, which is freed on it. The kernel is launched as the product's kernels are.
 pub(super) fn packed(
     stream: &Stream,
     sources: [DeviceSlice<'_, u8>; 2],
     stored: [MatrixLayout; 2],
     asked: [bool; 2],
     product: &Product,
-) -> Result<(DeviceBuffer<u8>, [Option<Place>; 2])> {
+) -> Result<(DeviceBuffer<u8>, [Option<PackedOperand>; 2])> {
     let mut operands = [Matrices::default(); 2];
     let mut places = [None; 2];
     let mut elements = 0;
@@ -66,33 +66,34 @@ pub(super) fn packed(
             continue;
         }
         let stored = stored[at];
-        let leading = stored.columns.next_multiple_of(PIECE);
+        let leading = stored.columns.next_multiple_of(CHUNK);
         let matrix = stored.rows * leading;
         let count = matrix * stored.matrices();
         operands[at] = Matrices {
-            count: (count / PIECE) as u64,
+            count: (count / CHUNK) as u64,
             to: elements as u64,
             row: stored.leading as i64,
             matrix: stored.stride as i64,
             rows: stored.rows as u32,
             columns: stored.columns as u32,
-            pieces: (leading / PIECE) as u32,
+            chunks: (leading / CHUNK) as u32,
             unused: 0,
         };
         let packed =
             MatrixLayout { leading, stride: if stored.matrices() > 1 { matrix } else { 0 }, ..stored };
-        places[at] = Some(Place { start: elements * 2, stored: packed });
+        places[at] = Some(PackedOperand { start: elements * 2, stored: packed });
         elements += count;
     }
     let mut copies = stream.uninitialized::<u8>(elements * 2)?;
-    let blocks = operands.map(|operand| operand.count.div_ceil(u64::from(THREADS) * TOGETHER) as u32);
+    let blocks =
+        operands.map(|operand| operand.count.div_ceil(u64::from(THREADS) * CHUNKS_PER_THREAD) as u32);
     let function = images::kernel(&stream.device(), FAMILY, Entry::Name(FAMILY))?;
     let config = product.overlapped(LaunchConfig::new(blocks[0] + blocks[1], THREADS));
-    let shape = ByValue(Shape { operands, first_blocks: blocks[0], unused: 0 });
+    let parameters = ByValue(PackParameters { operands, first_blocks: blocks[0], unused: 0 });
     let [a, b] = sources;
-    // SAFETY: the kernel takes two addresses to read, one to write and this Shape, which describes matrices that lie inside the
-    // sources, as the product was checked, and their copies, which there is room for.
-    unsafe { function.launch(stream, config, (a, b, &mut copies, shape))? };
+    // SAFETY: the kernel takes two addresses to read, one to write and these parameters, which describe matrices inside the sources,
+    // as the product was checked, and inside the copies.
+    unsafe { function.launch(stream, config, (a, b, &mut copies, parameters))? };
     Ok((copies, places))
 }
 
@@ -101,9 +102,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shape_is_the_kernels() {
+    fn the_parameters_are_the_kernels() {
         assert_eq!(size_of::<Matrices>(), 48);
         assert_eq!(std::mem::offset_of!(Matrices, rows), 32);
-        assert_eq!(size_of::<Shape>(), 2 * 48 + 8);
+        assert_eq!(size_of::<PackParameters>(), 2 * 48 + 8);
     }
 }

@@ -1,7 +1,7 @@
 //! The choice of an engine, and its explanation.
 //!
-//! What must stay true: the choice is a function of the product, its types, the alignment of its operands, the device and
-//! what was asked for; nothing is measured at run time. So the same call on the same card has the same bits every time.
+//! Invariants: the choice is a function of the product, its types, the alignment of its operands, the device and the engines that the
+//! caller allows. Nothing is measured at run time, so the same call on the same card has the same bits every time.
 
 use std::fmt;
 
@@ -17,8 +17,8 @@ use crate::types::DType;
 /// An engine with the kernel configuration that computes a problem.
 #[derive(Clone, Copy)]
 pub(super) enum Configuration {
-    Wgmma(wgmma::Division),
-    Mma(mma::Division),
+    Wgmma(wgmma::Configuration),
+    Mma(mma::Configuration),
     Simt(simt::Configuration),
     Cublas,
 }
@@ -26,14 +26,14 @@ pub(super) enum Configuration {
 impl Configuration {
     /// Returns the engine's best configuration for the problem, or the reason why it does not compute it.
     fn select(engine: Engine, problem: &GemmProblem<'_>) -> std::result::Result<Configuration, Unsupported> {
-        if let Some(lack) = epilogue::lacks(problem.result).filter(|_| !problem.epilogue.is_none()) {
-            return Err(lack);
+        if let Some(reason) = epilogue::unsupported(problem.result).filter(|_| !problem.epilogue.is_none()) {
+            return Err(reason);
         }
         match engine {
             Engine::Wgmma => wgmma::select(problem).map(Configuration::Wgmma),
             Engine::Mma => mma::select(problem).map(Configuration::Mma),
             Engine::Simt => simt::select(problem).map(Configuration::Simt),
-            Engine::Cublas => cublas::lacks(problem).map_or(Ok(Configuration::Cublas), Err),
+            Engine::Cublas => cublas::unsupported(problem).map_or(Ok(Configuration::Cublas), Err),
         }
     }
 
@@ -48,8 +48,8 @@ impl Configuration {
 
     fn geometry(&self, problem: &GemmProblem<'_>) -> Geometry {
         match self {
-            Configuration::Wgmma(division) => wgmma::geometry(problem, division),
-            Configuration::Mma(division) => mma::geometry(problem, division),
+            Configuration::Wgmma(configuration) => wgmma::geometry(problem, configuration),
+            Configuration::Mma(configuration) => mma::geometry(problem, configuration),
             Configuration::Simt(configuration) => simt::geometry(problem, configuration),
             Configuration::Cublas => cublas::geometry(problem),
         }
@@ -87,7 +87,7 @@ pub(super) fn select(problem: &GemmProblem<'_>) -> Result<Selection> {
     Err(Error::invalid(OPERATION, found, "an engine that supports it (SELVEDGE_GEMM, Product::by)"))
 }
 
-/// Which engine runs a product and how, and why no other does. It is shown in lines.
+/// The engine that runs a product, its kernel, and the reasons why no preferred engine does. `Display` prints lines.
 ///
 /// ```
 /// use selvedge::gemm::{Engine, DeviceProperties, Plan, Product};
@@ -111,8 +111,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// For operands at aligned addresses, on a device that need not be there. The environment's overrides count, as in a
-    /// call: `SELVEDGE_GEMM`, `SELVEDGE_ARCH` and `SELVEDGE_IMAGE`.
+    /// Explains the product of operands at aligned addresses, on a device that need not be there. The environment's overrides apply as
+    /// in a call: `SELVEDGE_GEMM`, `SELVEDGE_ARCH` and `SELVEDGE_IMAGE`.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl Plan {
         Ok(Plan { head, engine, geometry, unsupported })
     }
 
-    /// Operands that are copied before the product, into rows that the engine can read.
+    /// Operands that are copied before the product, into aligned rows.
     pub fn copied(&self) -> &[char] {
         &self.geometry.copied
     }
@@ -145,7 +145,7 @@ impl Plan {
         Some(self.geometry.tile).filter(|_| self.geometry.tiles > 0)
     }
 
-    /// Tiles of the result, and the blocks of threads that make them.
+    /// Tiles of the result, and blocks of the grid.
     pub fn work(&self) -> (u64, u32) {
         (self.geometry.tiles, self.geometry.blocks)
     }
@@ -168,7 +168,7 @@ impl Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Geometry { family, kernel, tile: (rows, columns), tiles, blocks, copied, splits, divided } =
+        let Geometry { family, kernel, tile: (rows, columns), tiles, blocks, copied, splits, stream_k_tiles } =
             &self.geometry;
         writeln!(formatter, "{}: {}", self.head, self.engine)?;
         match tiles {
@@ -181,10 +181,10 @@ impl fmt::Display for Plan {
         if *splits > 1 {
             write!(formatter, "\n  {splits} blocks divide k, and add their sums in its order")?;
         }
-        if *divided > 0 {
+        if *stream_k_tiles > 0 {
             write!(
                 formatter,
-                "\n  all blocks divide the k of the last {divided} tiles, and add their sums from the first one on"
+                "\n  all blocks divide the k of the last {stream_k_tiles} tiles, and add their sums from the first one on"
             )?;
         }
         for operand in copied {

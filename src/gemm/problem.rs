@@ -1,6 +1,6 @@
-//! [`GemmProblem`], the facts of one call that engines are selected by.
+//! [`GemmProblem`], the properties of one call that an engine is selected by.
 
-use super::epilogue::Parts;
+use super::epilogue::EpilogueParts;
 use super::product::Product;
 use crate::images::DeviceProperties;
 use crate::types::DType;
@@ -15,8 +15,8 @@ pub(super) struct GemmProblem<'a> {
     pub properties: DeviceProperties,
     /// True where C is read.
     pub reads_c: bool,
-    /// The work that is done before numbers are rounded, with the addresses of its memory.
-    pub epilogue: Parts<u64, u64>,
+    /// The epilogue, with the addresses of its memory.
+    pub epilogue: EpilogueParts<u64, u64>,
 }
 
 impl<'a> GemmProblem<'a> {
@@ -27,7 +27,7 @@ impl<'a> GemmProblem<'a> {
         result: DType,
         properties: DeviceProperties,
     ) -> GemmProblem<'a> {
-        let (addresses, epilogue) = ([0; 3], Parts::NONE);
+        let (addresses, epilogue) = ([0; 3], EpilogueParts::NONE);
         GemmProblem { product, operand, result, addresses, properties, reads_c: false, epilogue }
     }
 }

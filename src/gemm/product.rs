@@ -1,10 +1,10 @@
-//! What is multiplied: sizes, transposition, leading dimensions, batches; and whether buffers can hold that.
+//! [`Product`]: sizes, transposition, leading dimensions and batches, with the checks of buffers against them.
 //!
 //! Everything is row-major: a matrix of r rows and c columns with leading dimension l has element (i, j) at `i * l + j`. An
 //! operand is described as it is *stored*; its [`Operation`] says what the product sees of it.
 //!
-//! What must stay true: after [`Product::check`] no kernel of this room can leave its buffers, whatever the sizes. So all
-//! arithmetic on sizes is checked here, once.
+//! Invariants: after [`Product::check`] no kernel of this module leaves its buffers, whatever the sizes. All arithmetic on sizes is
+//! checked here, once.
 
 use std::fmt;
 use std::ops::Range;
@@ -18,10 +18,10 @@ use crate::images::MatrixLayout;
 /// The operation that errors name.
 pub(super) const OPERATION: &str = "a matrix product";
 
-/// Rows, columns and depth may be so large: kernels count them in 32 bits, rounded up to whole tiles.
+/// The largest number of rows, columns and depth: kernels count them in 32 bits, rounded up to whole tiles.
 const MOST: usize = (i32::MAX - 255) as usize;
 
-/// What a product sees of an operand as it is stored.
+/// The operation op that a product applies to a stored operand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// The matrix itself.
@@ -36,12 +36,12 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Whether rows are columns.
+    /// Returns true where rows and columns are swapped.
     pub const fn transposes(self) -> bool {
         matches!(self, Operation::Transpose | Operation::Adjoint)
     }
 
-    /// Whether imaginary parts change their sign.
+    /// Returns true where imaginary parts change their sign.
     pub const fn conjugates(self) -> bool {
         matches!(self, Operation::Conjugate | Operation::Adjoint)
     }
@@ -81,7 +81,7 @@ pub struct Product {
 }
 
 impl Product {
-    /// Of contiguous matrices that are stored as they are multiplied.
+    /// Returns the product of contiguous matrices that are stored as they are multiplied.
     pub const fn new(m: usize, n: usize, k: usize) -> Product {
         Product {
             m,
@@ -98,7 +98,7 @@ impl Product {
         }
     }
 
-    /// Of contiguous matrices by the shapes (rows, columns) that they are stored in.
+    /// Returns the product of contiguous matrices with these stored shapes (rows, columns).
     ///
     /// # Errors
     ///
@@ -117,29 +117,29 @@ impl Product {
         Ok(Product::new(m, n, k).a(a).b(b))
     }
 
-    /// With this of A.
+    /// Sets the operation on A.
     #[must_use]
     pub const fn a(mut self, operation: Operation) -> Product {
         self.a = operation;
         self
     }
 
-    /// With this of B.
+    /// Sets the operation on B.
     #[must_use]
     pub const fn b(mut self, operation: Operation) -> Product {
         self.b = operation;
         self
     }
 
-    /// With these leading dimensions: elements from a stored row of A, B and C to the next.
+    /// Sets the leading dimensions: elements from a stored row of A, B and C to the next.
     #[must_use]
     pub const fn leading(mut self, a: usize, b: usize, c: usize) -> Product {
         self.leading = Some([a, b, c]);
         self
     }
 
-    /// As many products at once, with this many elements from a matrix of A, B and C to the next. 0 for A or B: all products
-    /// share it.
+    /// Sets the batch: `count` products, with this many elements from a matrix of A, B and C to the next. With 0 all products share A
+    /// or B.
     #[must_use]
     pub const fn batch(mut self, count: usize, a: usize, b: usize, c: usize) -> Product {
         self.batch = count;
@@ -147,15 +147,15 @@ impl Product {
         self
     }
 
-    /// By this engine, or one of these, whatever `SELVEDGE_GEMM` says.
+    /// Sets the engines that may compute it, in place of `SELVEDGE_GEMM`.
     #[must_use]
     pub const fn by(mut self, choice: Choice) -> Product {
         self.choice = Some(choice);
         self
     }
 
-    /// With this kernel configuration of the `wgmma` engine, for tests and measurements. A product that does not have it is
-    /// an error.
+    /// Forces this kernel configuration of the `wgmma` engine, for tests and measurements. It is an error for a product that does not
+    /// have it.
     #[must_use]
     pub const fn with_algorithm(mut self, algorithm: GemmAlgorithm) -> Product {
         self.choice = Some(Choice::Only(Engine::Wgmma));
@@ -163,8 +163,8 @@ impl Product {
         self
     }
 
-    /// Whether its kernel may be set up while the kernel ahead of it on the stream ends, as those of `wgmma`, and of `simt` by bulk copies, are without this;
-    /// to measure it. It changes no bits.
+    /// Sets programmatic dependent launch, for measurements: whether a kernel of `wgmma`, or of `simt` with TMA loads, may be set up while
+    /// the kernel ahead of it on the stream ends. The default is true. It changes no bits.
     #[must_use]
     pub const fn overlapping(mut self, overlaps: bool) -> Product {
         self.overlaps = overlaps;
@@ -191,17 +191,17 @@ impl Product {
         self.batch
     }
 
-    /// What the product sees of A.
+    /// The operation on A.
     pub const fn operation_a(&self) -> Operation {
         self.a
     }
 
-    /// What the product sees of B.
+    /// The operation on B.
     pub const fn operation_b(&self) -> Operation {
         self.b
     }
 
-    /// The engines that were asked for.
+    /// The engines that the caller allows.
     pub const fn choice(&self) -> Option<Choice> {
         self.choice
     }
@@ -211,8 +211,8 @@ impl Product {
         self.algorithm
     }
 
-    /// How its kernels are launched that wait for what is ahead of them before they touch memory, in every thread: so that they
-    /// may begin before that has ended, unless it was said that they may not.
+    /// Enables programmatic dependent launch, unless the caller disabled it. The kernel must wait for the kernels ahead of it in every
+    /// thread before it touches memory.
     pub(super) fn overlapped(&self, config: LaunchConfig) -> LaunchConfig {
         if self.overlaps { config.programmatic_dependent() } else { config }
     }
@@ -222,12 +222,12 @@ impl Product {
         2.0 * self.m as f64 * self.n as f64 * self.k as f64 * self.batch as f64
     }
 
-    /// Whether C has no elements.
+    /// Returns true where C has no elements.
     pub const fn is_empty(&self) -> bool {
         self.m == 0 || self.n == 0 || self.batch == 0
     }
 
-    /// The same product with no depth: A and B are not read.
+    /// Returns the same product with a depth of 0, which reads neither A nor B.
     pub(super) const fn without_depth(mut self) -> Product {
         self.k = 0;
         self
@@ -250,7 +250,7 @@ impl Product {
         self.stored((self.m, self.n), 2)
     }
 
-    /// Fails where sizes or leading dimensions cannot be, for whatever buffers.
+    /// Fails if sizes or leading dimensions are invalid for any buffers.
     ///
     /// # Errors
     ///
@@ -285,7 +285,7 @@ impl Product {
         [("A", self.stored_a()), ("B", self.stored_b()), ("C", self.stored_c())]
     }
 
-    /// Fails where buffers of A, B and C that lie at these bytes are too short, or C shares any with an operand.
+    /// Fails if buffers of A, B and C at these bytes are too short, or if C overlaps an operand.
     pub(super) fn check_buffers(&self, bytes: [Range<u64>; 3], element: [usize; 3]) -> Result<()> {
         let [a, b, c] = &bytes;
         for (((name, stored), bytes), element) in self.all_stored().into_iter().zip(&bytes).zip(element) {

@@ -144,7 +144,7 @@ pub(crate) fn missing_image(properties: DeviceProperties, family: &'static str) 
     answer
 }
 
-/// Loads families before they are used, because a load waits for every running kernel: what launches a kernel that waits
+/// Loads families before they are used, because a load waits for every running kernel: code that launches a kernel that waits
 /// for another one loads both first.
 ///
 /// # Errors

@@ -6,9 +6,9 @@
 //! (cubin) too. Kernels for `sm_90a` are machine code only: their PTX would run on no other architecture, and devices of
 //! that architecture always got the cubin.
 //!
-//! [`load`] gives the module of a family on a device, loaded once; other modules of this crate look kernels up by family
-//! and entry in the same cache, which a reset of the device empties. [`select`] chooses the image before anything is loaded and knows the reason where nothing fits, so the driver is never asked to
-//! load what it would refuse with a bare number.
+//! [`load`] returns the module of a family on a device, loaded once; other modules of this crate look kernels up by family
+//! and entry in the same cache, which a reset of the device empties. [`select`] chooses the image before it is loaded and returns the
+//! reason where none fits, so the driver is never asked for an image that it would refuse with a bare number.
 //!
 //! Two variables of the environment override the choice:
 //!
@@ -16,7 +16,7 @@
 //! - `SELVEDGE_IMAGE` is `ptx` (no machine code; products on a 9.0 then use the kernels of older architectures), `cubin`
 //!   (nothing but), or `auto`.
 //!
-//! What must stay true: `ptx/manifest` and the files it lists fit `csrc/kernels` (tests/images.rs), and choosing is a
+//! Invariants: `ptx/manifest` and the files it lists fit `csrc/kernels` (tests/images.rs), and choosing is a
 //! function of its arguments and these two variables alone.
 
 #[cfg(test)]
@@ -81,12 +81,12 @@ impl Image {
         self.kind
     }
 
-    /// Bytes that it takes in the executable.
+    /// Its bytes in the executable.
     pub fn packed_length(&self) -> usize {
         self.packed.len()
     }
 
-    /// The image itself, unpacked anew by each call.
+    /// Unpacks and returns the image.
     ///
     /// # Errors
     ///

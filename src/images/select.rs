@@ -6,7 +6,7 @@ use super::{IMAGES, Image, target};
 use crate::driver::image::{ArchitectureSuffix, ImageKind, TargetArchitecture, cuda_of_isa};
 use crate::error::{Error, Result};
 
-/// What may override the choice; [`Overrides::default`] overrides nothing.
+/// Overrides of the choice of an image. [`Overrides::default`] overrides nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Overrides {
     /// Choose as if the device were no newer than this.
@@ -117,7 +117,7 @@ pub(super) fn select_among(
     let device = TargetArchitecture { capability, suffix: ArchitectureSuffix::Architecture };
     let ceiling = target::order(overrides.architecture.unwrap_or(device));
 
-    // What the device runs, and of that what the driver loads.
+    // The images that the device runs; those that the driver loads are chosen from them below.
     let mut fitting = Vec::new();
     for image in &own {
         let made_for = image.target()?;

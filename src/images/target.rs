@@ -21,7 +21,7 @@ pub(super) fn order(target: TargetArchitecture) -> ((i32, i32), bool) {
     (target.capability, target.suffix != ArchitectureSuffix::None)
 }
 
-/// Whether PTX for the target can be assembled for a device of this capability: for any that is not older, and with a
+/// Returns true where PTX for the target can be assembled for a device of this capability: for any that is not older, and with a
 /// letter for its own.
 pub(super) fn assembles_for(target: TargetArchitecture, device: (i32, i32)) -> bool {
     if target.suffix == ArchitectureSuffix::None {
@@ -31,7 +31,7 @@ pub(super) fn assembles_for(target: TargetArchitecture, device: (i32, i32)) -> b
     }
 }
 
-/// Whether machine code for the target runs on a device of this capability: on one of the same major number that is not
+/// Returns true where machine code for the target runs on a device of this capability: on one of the same major number that is not
 /// older, and with a letter on its own.
 pub(super) fn runs_on(target: TargetArchitecture, device: (i32, i32)) -> bool {
     assembles_for(target, device) && target.capability.0 == device.0

@@ -115,7 +115,7 @@ fn bad_arguments_are_named() {
 fn damage_is_an_error() {
     let unpacked = |packed: &[u8]| Image { packed: packed.to_vec().leak(), ..CATALOGUE[0] }.bytes();
     let zeros = vec![0; 3000];
-    // What holds it as it is, with 3 bytes before and nothing behind.
+    // The image between 3 bytes before it and nothing after it.
     let mut whole = b"\x28\xb5\x2f\xfd\x60\xb8\x0a\xc1\x5d\x00".to_vec();
     whole.extend(&zeros);
     assert!(unpacked(&whole).unwrap() == zeros);

@@ -258,7 +258,7 @@ fn fused_failures(fake: &Fake) -> Outcome {
         let (bias, b) = (stream.zeros::<f32>(columns)?, stream.zeros::<f32>(4 * columns)?);
         stream.fill(&mut c, 7.0)?;
         let product = Product::new(2, columns, 4).batch(2, 8, 0, 2 * columns).by(CUBLAS);
-        let epilogue = Epilogue::new().bias_of_columns(&bias).activation(Activation::Gelu).keep(&mut kept);
+        let epilogue = Epilogue::new().bias_of_columns(&bias).activation(Activation::Gelu).aux(&mut kept);
         let failed = gemm_with(&stream, &product, 1.0, &numbers, &b, 0.0, &mut c, epilogue).err();
         let wanted = if failed.is_some() { 7.0 } else { 0.0 };
         let written = stream.download(&c)?;
@@ -300,7 +300,7 @@ fn fused_order(fake: &Fake) -> Outcome {
     let mut operands = Operands::new(&home)?;
     let mut more = [home.zeros::<f32>(64)?, home.zeros::<f32>(64)?];
     let multiply = |stream: &Stream, operands: &mut Operands, [bias, kept]: &mut [DeviceBuffer<f32>; 2]| {
-        let epilogue = Epilogue::new().bias_of_columns(&*bias).activation(Activation::Gelu).keep(kept);
+        let epilogue = Epilogue::new().bias_of_columns(&*bias).activation(Activation::Gelu).aux(kept);
         let (product, Operands { a, b, c }) = (Product::new(8, 8, 8).by(CUBLAS), operands);
         gemm_with(stream, &product, 1.0, a, b, 0.0, c, epilogue)
     };

@@ -107,7 +107,7 @@ fn order_of_epilogues(fake: &Fake, choice: Choice) -> Outcome {
     let mut buffers = [home.zeros::<bf16>(64)?, home.zeros(4096)?, home.zeros(4096)?];
     let waits = "cuStreamWaitEvent";
     let multiply = |operands: &mut Operands<bf16>, [bias, residual, kept]: &mut [DeviceBuffer<bf16>; 3]| {
-        let epilogue = Epilogue::new().bias_of_columns(&*bias).residual(&*residual).keep(kept);
+        let epilogue = Epilogue::new().bias_of_columns(&*bias).residual(&*residual).aux(kept);
         let Operands { a, b, c } = operands;
         gemm_with(&home, &product, 1.0, a, b, 0.0, c, epilogue)
     };
@@ -123,13 +123,13 @@ fn order_of_epilogues(fake: &Fake, choice: Choice) -> Outcome {
     }
     home.synchronize()?;
     other.synchronize()?;
-    // A reader waits for what is kept alone.
+    // A reader waits for aux alone.
     multiply(&mut operands, &mut buffers)?;
     let mut copy = other.zeros::<bf16>(4096)?;
     let waited = calls(fake, waits, || other.copy(&buffers[1], &mut copy))?;
     check(waited == 0, "a reader of the residual waits for a product that reads it too")?;
     let waited = calls(fake, waits, || other.copy(&buffers[2], &mut copy))?;
-    check(waited == 1, "a reader of what is kept does not wait for it")?;
+    check(waited == 1, "a reader of aux does not wait for it")?;
     drop((operands, buffers));
     home.synchronize()?;
     other.synchronize()?;

@@ -1,6 +1,6 @@
 //! Matrix products on the CPU, by the cases and bounds of the device suite: whole numbers exactly, with every layout, gap,
-//! start, batch and odd size; random ones within the bound of backward error analysis; and what must not be read or written
-//! is poisoned.
+//! start, batch and odd size; random ones within the bound of backward error analysis. Memory that must not be read or
+//! written is poisoned.
 
 #[path = "../gpu/gemm/bounds.rs"]
 #[allow(dead_code, reason = "the rest is the device suite's")]
@@ -203,7 +203,7 @@ fn bad_epilogues_are_refused() {
     run(HostEpilogue::new().bias_of_columns(&short), "the bias of 2");
     run(HostEpilogue::new().bias_of_rows(&short), "the bias of 2");
     run(HostEpilogue::new().residual(&short), "the residual of 2");
-    run(HostEpilogue::new().keep(&mut kept), "what is kept of 8");
+    run(HostEpilogue::new().aux(&mut kept), "aux of 8");
     assert_eq!(c, [7.0; 9]);
     let mut whole = [0i32; 9];
     let epilogue = HostEpilogue::new().activation(Activation::Relu);

@@ -299,7 +299,7 @@ fn bulk_copies_change_no_bits() -> Outcome {
 fn epilogues_are_exact() -> Outcome {
     let (stream, engines) = (stream()?, engines()?);
     epilogues::every_part(&stream, &engines)?;
-    if engines.contains(&Engine::Wgmma) { epilogues::by_pairs(&stream) } else { Ok(()) }
+    if engines.contains(&Engine::Wgmma) { epilogues::by_persistent_clusters(&stream) } else { Ok(()) }
 }
 
 /// Buffers that are too short or shared, and types without an order: nothing is launched.
@@ -315,7 +315,7 @@ fn bad_epilogues_are_refused() -> Outcome {
     assert_error!(run(Epilogue::new().bias_of_rows(&short)), Error::InvalidArgument { found, .. } if found.starts_with("the bias of 2"));
     assert_error!(run(Epilogue::new().residual(&short)), Error::InvalidArgument { found, .. } if found.starts_with("the residual of 2"));
     let mut kept = stream.zeros::<f32>(8)?;
-    assert_error!(run(Epilogue::new().keep(&mut kept)), Error::InvalidArgument { found, .. } if found.starts_with("what is kept of 8"));
+    assert_error!(run(Epilogue::new().aux(&mut kept)), Error::InvalidArgument { found, .. } if found.starts_with("aux of 8"));
     run(Epilogue::new().residual(&long))?;
     assert_eq!(stream.download(&c)?, [5.0; 9]);
     let numbers = stream.upload(&[1i32; 12])?;

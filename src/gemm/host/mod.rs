@@ -4,7 +4,7 @@
 //! one call where elements are added in their own type, else in a tile of sums that parts of A and B are widened for, and
 //! which is rounded once.
 //!
-//! What must stay true: how C is cut depends on the product alone, never on how many threads there are; so neither do the
+//! Invariants: how C is cut depends on the product alone, never on how many threads there are; so neither do the
 //! bits. (They do depend on the processor: its vectors, and its caches, by which long sums are cut.)
 
 mod epilogue;
@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::element::{Sealed, SealedScalar};
-use super::epilogue::{Parts, lacks};
+use super::epilogue::{EpilogueParts, unsupported};
 use super::product::{OPERATION, Operation, Product};
 use super::{GemmElement, GemmResult};
 use crate::error::{Error, Result};
@@ -55,7 +55,7 @@ pub fn gemm_host<T: GemmElement, C: GemmResult<T>>(
     gemm_host_with(product, alpha, a, b, beta, c, HostEpilogue::new())
 }
 
-/// As [`gemm_host`], with a [`HostEpilogue`] before numbers are rounded.
+/// As [`gemm_host`], with a [`HostEpilogue`].
 ///
 /// It computes in the type that the product is summed in, and rounds once. Bias, relu and residual are single IEEE
 /// operations, so of the same sums they have the same bits as on a device; gelu is within a few units in the last place of
@@ -97,7 +97,7 @@ fn multiply_by<T: GemmElement, C: GemmResult<T>>(
     product.check_buffers(places.clone(), sizes)?;
     let parts = &epilogue.parts;
     parts.seen(|slice| bytes(slice), |slice| bytes(slice)).check(&product, &places, size_of::<C>())?;
-    if let Some(lack) = lacks(C::DTYPE).filter(|_| !parts.is_none()) {
+    if let Some(lack) = unsupported(C::DTYPE).filter(|_| !parts.is_none()) {
         let found = format!("{product} of {} into {} on the CPU; {lack}", T::DTYPE, C::DTYPE);
         return Err(Error::invalid(OPERATION, found, "a result that epilogues are for"));
     }
@@ -140,7 +140,7 @@ fn tile(product: &Product) -> (usize, usize) {
         elements if elements < (1 << 24) as f64 => 256,
         _ => 512,
     };
-    // Of a matrix with few rows a tile has more columns, and the other way round.
+    // Of a matrix with few rows a tile has more columns, and vice versa.
     let rows = side.min(product.m());
     let columns = (side * side / rows).min(product.n());
     (product.m().min(side * side / columns), columns)
@@ -183,12 +183,12 @@ struct Job<'a, T: GemmElement, C> {
     stored_c: MatrixLayout,
     alpha: T::Sum,
     beta: T::Sum,
-    epilogue: Parts<*const C, *mut C>,
+    epilogue: EpilogueParts<*const C, *mut C>,
     tile: (usize, usize),
     tiles: (usize, usize),
 }
 
-// SAFETY: threads read A, B, bias and residual, and write tiles of C and of what is kept that no other one has.
+// SAFETY: threads read A, B, bias and residual, and write tiles of C and aux that no other thread has.
 unsafe impl<T: GemmElement, C: Send> Sync for Job<'_, T, C> {}
 
 /// A thread's own memory: widened parts of the operands, sums, and a row of them that is being finished.
@@ -199,7 +199,7 @@ struct Scratch<S> {
     row: Vec<S>,
 }
 
-/// What a tile's numbers are made of.
+/// The operands of a tile.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Made {
     /// Of nothing: a product without depth.
@@ -216,7 +216,7 @@ struct Tile<C> {
     size: (usize, usize),
     /// Its first row and column.
     first: (usize, usize),
-    /// Where its first element lies, in elements from the first matrix on.
+    /// Its first element, counted from the first matrix on.
     place: usize,
     c: PartMut<C>,
 }
@@ -314,7 +314,7 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
         }
     }
 
-    /// Rounds a tile's numbers into C, after the epilogue.
+    /// Applies the epilogue to a tile's sums and rounds them into C.
     ///
     /// # Safety
     ///
@@ -399,11 +399,11 @@ mod tests {
             let product = Product::new(m, n, k).batch(batch, m * k, k * n, m * n);
             let (bias, residual) = (numbers(n), numbers(m * n * batch));
             let by = |threads: usize| {
-                let (mut c, mut kept) = (vec![0.0f32; m * n * batch], vec![0.0f32; m * n * batch]);
+                let (mut c, mut aux) = (vec![0.0f32; m * n * batch], vec![0.0f32; m * n * batch]);
                 let epilogue = HostEpilogue::new().bias_of_columns(&bias).activation(Activation::Gelu);
-                let epilogue = epilogue.keep(&mut kept).residual(&residual);
+                let epilogue = epilogue.aux(&mut aux).residual(&residual);
                 multiply_by(threads, &product, (1.0, 0.0), &a, &b, &mut c, epilogue).unwrap();
-                (c, kept)
+                (c, aux)
             };
             let alone = by(1);
             assert!(alone.0.iter().chain(&alone.1).all(|x| *x != 0.0));

@@ -178,7 +178,7 @@ macro_rules! integers {
                             *place = unsafe { *b.start.add((first + p) * b.row + j * b.column) };
                         }
                     }
-                    // What the first part of the depth leaves in C is what later ones add to.
+                    // The first part of the depth writes C; later parts add to it.
                     let beta = if first == 0 { beta } else { 1 };
                     for i in 0..m {
                         for (p, factor) in factors.iter_mut().take(depth).enumerate() {

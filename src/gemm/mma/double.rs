@@ -1,10 +1,10 @@
 //! The tiles of `csrc/kernels/gemm_mma_double.cu`: f64 and c128, added in their own type.
 
-use super::{Division, Tile};
+use super::{Configuration, Tile};
 use crate::gemm::problem::GemmProblem;
 use crate::types::DType;
 
-/// Times by the tensor cores' rate, and where that is more by what is read: small tiles read each operand more often, from
+/// Times by the tensor cores' rate, and where that is more by the reads: small tiles read each operand more often, from
 /// shared memory and from the L2 cache, and of four warps alone each has a scheduler that waits when it does. Estimated.
 #[rustfmt::skip]
 const F64: [Tile; 3] = [
@@ -18,8 +18,8 @@ const C128: [Tile; 2] = [
     Tile { size: "small", rows: 32, columns: 32, warps: 4, depth: 8, stages: 6, alone: 200, beside: 130 },
 ];
 
-/// None for other types.
-pub(super) fn division(problem: &GemmProblem<'_>) -> Option<Division> {
+/// Returns the configuration, or `None` for other types.
+pub(super) fn configuration(problem: &GemmProblem<'_>) -> Option<Configuration> {
     let (family, tiles) = match problem.operand {
         DType::F64 => ("gemm_mma_f64", &F64[..]),
         DType::C128 => ("gemm_mma_c128", &C128[..]),
@@ -28,8 +28,8 @@ pub(super) fn division(problem: &GemmProblem<'_>) -> Option<Division> {
     if problem.result != problem.operand {
         return None;
     }
-    let together = [16 / problem.operand.size(); 3];
-    Division::quickest(problem, family, tiles.iter(), together, true)
+    let vector_widths = [16 / problem.operand.size(); 3];
+    Configuration::quickest(problem, family, tiles.iter(), vector_widths, true)
 }
 
 #[cfg(test)]
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn the_steps_fit_every_device() {
-        // What the least of the devices from 8.0 on gives a block.
+        // The least shared memory of a block on devices from 8.0 on.
         let fits = |tile: &Tile, element| tile.shared_bytes(element) <= 99 << 10;
         assert!(F64.iter().all(|tile| fits(tile, 8)) && C128.iter().all(|tile| fits(tile, 16)));
     }

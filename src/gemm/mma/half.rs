@@ -1,11 +1,11 @@
 //! The tiles of `csrc/kernels/gemm_mma.cu`: f16 and bf16, added in f32.
 
-use super::{Division, Tile};
+use super::{Configuration, Tile};
 use crate::gemm::problem::GemmProblem;
 use crate::images::MatrixLayout;
 use crate::types::DType;
 
-/// Times by the tensor cores' rate, and where that is more by what is read: the source's header has what a tile reads of
+/// Times by the tensor cores' rate, and where that is more by the reads: the source's header states the reads of a tile from
 /// shared memory and of the L2 cache. Of four warps alone each has a scheduler that waits when it does. Estimated.
 #[rustfmt::skip]
 const TILES: [Tile; 3] = [
@@ -13,11 +13,11 @@ const TILES: [Tile; 3] = [
     Tile { size: "medium", rows: 128, columns: 128, warps: 4, depth: 32, stages: 4, alone: 160, beside: 120 },
     Tile { size: "small", rows: 64, columns: 64, warps: 4, depth: 32, stages: 4, alone: 350, beside: 230 },
 ];
-/// Elements of A, B and C that are read or written together.
-const TOGETHER: [usize; 3] = [8, 8, 4];
+/// Vector widths of A, B and C in elements.
+const VECTOR_WIDTHS: [usize; 3] = [8, 8, 4];
 
-/// The shared memory that a block may have, by the table "Technical Specifications per Compute Capability" of the CUDA C++
-/// Programming Guide; of what is not in it, the least of those from 8.0 on.
+/// Returns the shared memory that a block can have, by the table "Technical Specifications per Compute Capability" of the CUDA C++
+/// Programming Guide; of devices that are not in it, the least of those from 8.0 on.
 fn shared_limit(capability: (i32, i32)) -> u32 {
     let kilobytes = match capability {
         (7, _) => 64,
@@ -28,12 +28,12 @@ fn shared_limit(capability: (i32, i32)) -> u32 {
     kilobytes << 10
 }
 
-/// Whether the product can be made in the tiles. All but small ones lie inside the matrix, and need operands whose rows are
+/// Returns true where the kernel of this tile computes the product. All but small ones lie inside the matrix, and need operands whose rows are
 /// whole numbers of 16 bytes.
 fn takes(tile: &Tile, problem: &GemmProblem<'_>) -> bool {
     let (product, size) = (problem.product, problem.operand.size());
     let aligned = |stored: MatrixLayout, address: u64| {
-        let bytes = TOGETHER[0] * size;
+        let bytes = VECTOR_WIDTHS[0] * size;
         address.is_multiple_of(bytes as u64) && stored.is_whole(bytes, size)
     };
     tile.size == "small"
@@ -44,8 +44,8 @@ fn takes(tile: &Tile, problem: &GemmProblem<'_>) -> bool {
             && aligned(product.stored_b(), problem.addresses[1])
 }
 
-/// None for other types.
-pub(super) fn division(problem: &GemmProblem<'_>) -> Option<Division> {
+/// Returns the configuration, or `None` for other types.
+pub(super) fn configuration(problem: &GemmProblem<'_>) -> Option<Configuration> {
     let family = match problem.operand {
         DType::F16 => "gemm_mma_f16",
         DType::BF16 => "gemm_mma_bf16",
@@ -55,7 +55,7 @@ pub(super) fn division(problem: &GemmProblem<'_>) -> Option<Division> {
         return None;
     }
     let tiles = TILES.iter().filter(|tile| takes(tile, problem));
-    Division::quickest(problem, family, tiles, TOGETHER, false)
+    Configuration::quickest(problem, family, tiles, VECTOR_WIDTHS, false)
 }
 
 #[cfg(test)]
@@ -84,7 +84,9 @@ mod tests {
     fn tiles_fill_the_device_and_lie_inside() {
         let kernel = |product: Product| {
             let properties = DeviceProperties::reference((9, 0));
-            division(&GemmProblem::from_types(&product, DType::BF16, DType::BF16, properties)).unwrap().size
+            configuration(&GemmProblem::from_types(&product, DType::BF16, DType::BF16, properties))
+                .unwrap()
+                .size
         };
         let square = |size| kernel(Product::new(size, size, size));
         assert_eq!([256, 1024, 1408, 2048, 8192].map(square), ["small", "small", "medium", "large", "large"]);

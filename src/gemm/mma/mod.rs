@@ -4,23 +4,23 @@
 mod double;
 mod half;
 
-use super::blocks::{self, Scalars, Shape};
+use super::blocks::{self, GemmParameters, Scalars};
 use super::engine::Unsupported;
-use super::epilogue::{DeviceParts, WithEpilogue};
+use super::epilogue::{DeviceEpilogue, WithEpilogue};
 use super::geometry::Geometry;
 use super::problem::GemmProblem;
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::Result;
 use crate::images::{self, Entry, missing_image};
 
-/// A `Tile` of the source, with how long a multiprocessor takes for a number where it has one tile at a time, and where it
-/// has several; only their ratios count.
+/// A `Tile` of the source, with the time of a multiprocessor for an element where it has one tile at a time (`alone`) and where it has
+/// several (`beside`). Only the ratios count.
 struct Tile {
     size: &'static str,
     rows: u32,
     columns: u32,
     warps: u32,
-    /// k of a step, and steps on their way.
+    /// k of a step, and stages in flight.
     depth: u32,
     stages: u32,
     alone: u64,
@@ -28,15 +28,15 @@ struct Tile {
 }
 
 impl Tile {
-    /// Dynamic shared memory: the steps of both operands.
+    /// Returns the dynamic shared memory: the stages of both operands.
     fn shared_bytes(&self, element: usize) -> u32 {
         self.stages * self.depth * (self.rows + self.columns) * element as u32
     }
 }
 
-/// How a product is made.
+/// A kernel configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Division {
+pub(super) struct Configuration {
     family: &'static str,
     /// The tile's name, and its rows and columns.
     size: &'static str,
@@ -44,34 +44,34 @@ pub(super) struct Division {
     threads: u32,
     /// Dynamic shared memory.
     shared: u32,
-    /// Elements of A, B and C that are read or written together, and whether those of A and B only in whole rows of them.
-    together: [usize; 3],
+    /// Vector widths of A, B and C in elements. With `whole` A and B use them only where rows are multiples of them.
+    vector_widths: [usize; 3],
     whole: bool,
 }
 
-impl Division {
-    /// None where the types are not multiplied.
-    fn of(problem: &GemmProblem<'_>) -> Option<Division> {
-        half::division(problem).or_else(|| double::division(problem))
+impl Configuration {
+    /// Returns the configuration, or `None` where the types are not multiplied.
+    fn of(problem: &GemmProblem<'_>) -> Option<Configuration> {
+        half::configuration(problem).or_else(|| double::configuration(problem))
     }
 
-    /// In the tiles that take the least time.
+    /// Returns the configuration with the tiles that take the least time.
     fn quickest<'t>(
         problem: &GemmProblem<'_>,
         family: &'static str,
         tiles: impl Iterator<Item = &'t Tile>,
-        together: [usize; 3],
+        vector_widths: [usize; 3],
         whole: bool,
-    ) -> Option<Division> {
+    ) -> Option<Configuration> {
         let time = |tile: &&Tile| blocks::time(problem, (tile.rows, tile.columns), (tile.alone, tile.beside));
         let tile = tiles.min_by_key(time)?;
-        Some(Division {
+        Some(Configuration {
             family,
             size: tile.size,
             tile: (tile.rows, tile.columns),
             threads: tile.warps * 32,
             shared: tile.shared_bytes(problem.operand.size()),
-            together,
+            vector_widths,
             whole,
         })
     }
@@ -85,48 +85,51 @@ impl Division {
     }
 }
 
-fn lacking_types(problem: &GemmProblem<'_>) -> Unsupported {
+fn unsupported_types(problem: &GemmProblem<'_>) -> Unsupported {
     Unsupported::Types(problem.operand, problem.result)
 }
 
-/// Returns the division into the fastest tiles, or the reason why the engine does not compute the problem.
-pub(super) fn select(problem: &GemmProblem<'_>) -> std::result::Result<Division, Unsupported> {
-    let division = Division::of(problem).ok_or_else(|| lacking_types(problem))?;
-    if division.tiles(problem) > i32::MAX as u64 {
+/// Returns the configuration with the fastest tiles, or the reason why the engine does not compute the problem.
+pub(super) fn select(problem: &GemmProblem<'_>) -> std::result::Result<Configuration, Unsupported> {
+    let configuration = Configuration::of(problem).ok_or_else(|| unsupported_types(problem))?;
+    if configuration.tiles(problem) > i32::MAX as u64 {
         return Err(Unsupported::TooMany("tiles"));
     }
-    missing_image(problem.properties, division.family)
-        .map_or(Ok(division), |error| Err(Unsupported::Image(error)))
+    missing_image(problem.properties, configuration.family)
+        .map_or(Ok(configuration), |error| Err(Unsupported::Image(error)))
 }
 
 /// Returns the kernel and its grid.
-pub(super) fn geometry(problem: &GemmProblem<'_>, division: &Division) -> Geometry {
-    let (kernel, tiles) = (division.kernel(problem), division.tiles(problem));
-    Geometry::of_tiles(division.family, kernel, division.tile, tiles)
+pub(super) fn geometry(problem: &GemmProblem<'_>, configuration: &Configuration) -> Geometry {
+    let (kernel, tiles) = (configuration.kernel(problem), configuration.tiles(problem));
+    Geometry::of_tiles(configuration.family, kernel, configuration.tile, tiles)
 }
 
-/// Runs it. The product was checked against the buffers, and nothing is lacking.
+/// Launches the product, which was checked against the buffers and selected.
 pub(super) fn run_on(
     stream: &Stream,
     problem: &GemmProblem<'_>,
-    division: &Division,
+    configuration: &Configuration,
     scalars: Scalars,
     (a, b, c): (DeviceSlice<'_, u8>, DeviceSlice<'_, u8>, DeviceSliceMut<'_, u8>),
-    epilogue: &DeviceParts<'_>,
+    epilogue: &DeviceEpilogue<'_>,
 ) -> Result<()> {
     let product = problem.product;
     let (a_transposed, b_transposed) =
         (product.operation_a().transposes(), product.operation_b().transposes());
     // Tiles of a family differ in their columns.
-    let number = u64::from(a_transposed) | u64::from(b_transposed) << 1 | u64::from(division.tile.1) << 2;
-    let name = || division.kernel(problem);
+    let number =
+        u64::from(a_transposed) | u64::from(b_transposed) << 1 | u64::from(configuration.tile.1) << 2;
+    let name = || configuration.kernel(problem);
     let entry = Entry::Number(number, &name);
-    let function = images::kernel(&stream.device(), division.family, entry)?;
-    let shape = Shape::new(problem, scalars, epilogue, division.together, division.whole);
-    let config = LaunchConfig::new(division.tiles(problem) as u32, division.threads).shared(division.shared);
-    // SAFETY: the kernel takes three addresses and this Shape, and stays inside the matrices that it describes, which lie
+    let function = images::kernel(&stream.device(), configuration.family, entry)?;
+    let parameters =
+        GemmParameters::new(problem, scalars, epilogue, configuration.vector_widths, configuration.whole);
+    let config = LaunchConfig::new(configuration.tiles(problem) as u32, configuration.threads)
+        .shared(configuration.shared);
+    // SAFETY: the kernel takes three addresses and these parameters, and stays inside the matrices that they describe, which are
     // inside the buffers, and the epilogue's buffers, which were checked.
-    unsafe { function.launch(stream, config, (a, b, c, WithEpilogue { shape, epilogue })) }
+    unsafe { function.launch(stream, config, (a, b, c, WithEpilogue { parameters, epilogue })) }
 }
 
 #[cfg(test)]
@@ -174,7 +177,7 @@ mod tests {
         // Rows that begin at multiples of 16 bytes and end elsewhere: small tiles take the ends by themselves.
         let padded = Product::new(4096, 4097, 4096).leading(4096, 4104, 4104);
         assert_eq!(plan(padded, DType::F16, (8, 0)).kernel(), "gemm_mma_f16_nn_small");
-        // Those of 7.5 multiply f16 alone.
+        // Tensor cores of 7.5 multiply f16 alone.
         for dtype in [DType::BF16, DType::F64, DType::C128] {
             assert_eq!(plan(square(1024), dtype, (7, 5)).engine(), Engine::Simt);
         }

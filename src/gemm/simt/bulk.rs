@@ -1,8 +1,7 @@
-//! Ordinary arithmetic on compute capability 9.0, to which bulk copies bring the operands: `csrc/kernels/gemm_bulk.cu`.
+//! Products on CUDA cores of compute capability 9.0 with TMA loads: `csrc/kernels/gemm_bulk.cu`.
 //!
-//! Operands that no tensor map describes, conjugation without transposition, and products without depth are left to the
-//! kernels whose threads copy. These add in the same order, in tiles that are chosen by the same times: bits do not depend
-//! on which of the two it is.
+//! The cp.async kernels compute products of operands that no tensor map describes, with conjugation without transposition, or
+//! without depth. Both add in the same order, in tiles that are selected by the same times, so the bits do not depend on the kernel.
 
 use super::super::maps::{map, unmapped};
 use super::super::problem::GemmProblem;
@@ -16,18 +15,17 @@ use crate::types::DType;
 /// Bytes of k in a stage.
 const DEPTH: u32 = 128;
 
-/// A `Tile` of gemm_bulk.cu: rows and columns, threads that multiply and that help, stages, and the two times.
+/// Returns a `Tile` of gemm_bulk.cu: rows and columns, consumer threads, producer threads, stages, and the two times.
 const fn tile(
     (rows, columns): (u32, u32),
     threads: u32,
-    helpers: u32,
+    producers: u32,
     stages: u32,
     (alone, beside): (u64, u64),
 ) -> Tile {
-    // What is turned over takes the place of one stage more; two barriers a stage and one for that, and room to begin at a multiple
-    // of 1024.
+    // The transpose buffer is as large as a stage. It has one barrier, each stage two. The rest aligns it to 1024 bytes.
     let shared = (stages + 1) * (rows + columns) * DEPTH + 8 * (2 * stages + 1) + 1024;
-    Tile { rows, columns, threads: threads + helpers, shared, alone, beside }
+    Tile { rows, columns, threads: threads + producers, shared, alone, beside }
 }
 
 /// The family for the type, its large and its small tile.
@@ -44,7 +42,7 @@ const fn tiles(operand: DType) -> Option<(&'static str, [Tile; 2])> {
     }
 }
 
-/// The letter of an operation in the kernels' names, if they have one: real numbers are not conjugated.
+/// Returns the letter of an operation in the kernels' names, if there is one: real numbers are not conjugated.
 fn letter(operation: Operation, operand: DType) -> Option<char> {
     match (operation.transposes(), operation.conjugates() && operand.is_complex()) {
         (false, false) => Some('n'),
@@ -54,24 +52,24 @@ fn letter(operation: Operation, operand: DType) -> Option<char> {
     }
 }
 
-/// The family and its tiles, if they can make the product.
-pub(super) fn able(problem: &GemmProblem<'_>) -> Option<(&'static str, [Tile; 2])> {
+/// Returns the family and its tiles, if they compute the product.
+pub(super) fn tiles_for(problem: &GemmProblem<'_>) -> Option<(&'static str, [Tile; 2])> {
     let (product, properties) = (problem.product, problem.properties);
     let (family, tiles) = tiles(problem.operand)?;
     letter(product.operation_a(), problem.operand)?;
     letter(product.operation_b(), problem.operand)?;
-    let able =
+    let tiles_for =
         product.k() > 0 && unmapped(problem).next().is_none() && missing_image(properties, family).is_none();
-    able.then_some((family, tiles))
+    tiles_for.then_some((family, tiles))
 }
 
-/// How the kernels' names say that A and B are stored.
+/// Returns the layout of A and B in the kernels' names.
 pub(super) fn layout(problem: &GemmProblem<'_>) -> String {
     let operations = [problem.product.operation_a(), problem.product.operation_b()];
     operations.into_iter().filter_map(|operation| letter(operation, problem.operand)).collect()
 }
 
-/// The maps of A and B, a box being a tile's rows or columns in a stage.
+/// Returns the tensor maps of A and B, a box being a tile's rows or columns in a stage.
 pub(super) fn maps(
     problem: &GemmProblem<'_>,
     tile: &Tile,
@@ -80,7 +78,7 @@ pub(super) fn maps(
 ) -> Result<[TensorMap; 2]> {
     let product = problem.product;
     let (dtype, depth) = (problem.operand, DEPTH / problem.operand.size() as u32);
-    // Where k runs along the stored rows, pieces of them come in different banks, to be turned over.
+    // K-contiguous operands are swizzled, so that the transpose meets no bank twice.
     let boxes = |span: u32, along: bool| {
         if along { ((depth, span), TensorSwizzle::Bytes128) } else { ((span, depth), TensorSwizzle::None) }
     };
@@ -118,35 +116,36 @@ mod tests {
     }
 
     #[test]
-    fn what_no_map_describes_is_left_to_others() {
-        let able =
-            |product: Product, operand, addresses| able(&problem(&product, operand, addresses)).is_some();
+    fn operands_without_a_tensor_map_use_other_kernels() {
+        let tiles_for = |product: Product, operand, addresses| {
+            tiles_for(&problem(&product, operand, addresses)).is_some()
+        };
         let product = Product::new(64, 64, 64);
         for operand in [DType::F32, DType::C64] {
-            assert!(able(product, operand, [0x100; 3]));
+            assert!(tiles_for(product, operand, [0x100; 3]));
             // C may begin anywhere, A and B may not.
-            assert!(able(product, operand, [0x100, 0x110, 0x104]));
-            assert!(!able(product, operand, [0x108, 0x100, 0x100]));
-            assert!(!able(product, operand, [0x100, 0x104, 0x100]));
-            assert!(!able(Product::new(64, 64, 63), operand, [0; 3]));
-            assert!(!able(Product::new(64, 63, 64), operand, [0; 3]));
-            assert!(able(Product::new(63, 64, 64), operand, [0; 3]));
-            assert!(able(Product::new(64, 63, 64).b(Operation::Transpose), operand, [0; 3]));
-            assert!(!able(Product::new(64, 64, 0), operand, [0; 3]));
+            assert!(tiles_for(product, operand, [0x100, 0x110, 0x104]));
+            assert!(!tiles_for(product, operand, [0x108, 0x100, 0x100]));
+            assert!(!tiles_for(product, operand, [0x100, 0x104, 0x100]));
+            assert!(!tiles_for(Product::new(64, 64, 63), operand, [0; 3]));
+            assert!(!tiles_for(Product::new(64, 63, 64), operand, [0; 3]));
+            assert!(tiles_for(Product::new(63, 64, 64), operand, [0; 3]));
+            assert!(tiles_for(Product::new(64, 63, 64).b(Operation::Transpose), operand, [0; 3]));
+            assert!(!tiles_for(Product::new(64, 64, 0), operand, [0; 3]));
         }
         // Rows of an even number of complex numbers, of which two are 16 bytes.
-        assert!(able(Product::new(64, 62, 62), DType::C64, [0; 3]));
-        assert!(!able(Product::new(64, 62, 62), DType::F32, [0; 3]));
-        assert!(!able(product, DType::F64, [0; 3]));
+        assert!(tiles_for(Product::new(64, 62, 62), DType::C64, [0; 3]));
+        assert!(!tiles_for(Product::new(64, 62, 62), DType::F32, [0; 3]));
+        assert!(!tiles_for(product, DType::F64, [0; 3]));
     }
 
     #[test]
-    fn names_say_what_is_conjugated() {
+    fn names_have_the_letter_of_each_operation() {
         use Operation::{Adjoint, Conjugate, None, Transpose};
         let of = |a, b, operand| {
             let product = Product::new(64, 64, 64).a(a).b(b);
             let problem = problem(&product, operand, [0; 3]);
-            able(&problem).map(|_| layout(&problem))
+            tiles_for(&problem).map(|_| layout(&problem))
         };
         assert_eq!(of(None, Transpose, DType::C64).as_deref(), Some("nt"));
         assert_eq!(of(Adjoint, None, DType::C64).as_deref(), Some("cn"));

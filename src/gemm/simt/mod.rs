@@ -1,12 +1,12 @@
-//! Products by ordinary arithmetic: `csrc/kernels/gemm_simt.cu` for every type and device, from compute capability 8.0 on
+//! Products on CUDA cores: `csrc/kernels/gemm_simt.cu` for every type and device, from compute capability 8.0 on
 //! `csrc/kernels/gemm_async.cu` for f32, f64 and complex numbers, and on 9.0 [`bulk`] for f32 and c64 where it can.
 
 mod bulk;
 
-use super::blocks::{self, Scalars, Shape};
+use super::blocks::{self, GemmParameters, Scalars};
 use super::element::of_dtype;
 use super::engine::Unsupported;
-use super::epilogue::{DeviceParts, WithEpilogue};
+use super::epilogue::{DeviceEpilogue, WithEpilogue};
 use super::geometry::Geometry;
 use super::problem::GemmProblem;
 use super::product::Operation;
@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::images::{self, Entry, missing_image};
 use crate::types::DType;
 
-/// What a block takes.
+/// The tile of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Tile {
     rows: u32,
@@ -23,13 +23,12 @@ struct Tile {
     threads: u32,
     /// Dynamic shared memory.
     shared: u32,
-    /// How long a multiprocessor takes for an element where it has one tile at a time, and where it has several; only
-    /// their ratios count.
+    /// The time of a multiprocessor for an element where it has one tile at a time, and where it has several. Only the ratios count.
     alone: u64,
     beside: u64,
 }
 
-/// The `Tile`s of gemm_async.cu: rows, columns, numbers of a thread times slices, depth, stages, and the two times.
+/// The `Tile`s of gemm_async.cu: rows, columns, elements of a thread times slices, depth, stages, and the two times.
 const fn tile(
     (rows, columns): (u32, u32),
     each: u32,
@@ -74,14 +73,14 @@ fn plain(sum_bytes: usize) -> Tile {
     Tile { rows: span, columns: span, threads: 256, shared: 0, alone: 1, beside: 1 }
 }
 
-/// The kernels that make a product.
+/// The kernels of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kernels {
-    /// Those of every device.
+    /// Kernels for every device.
     Plain,
-    /// Those that copy while they multiply, with a large tile or a small one.
+    /// Kernels with cp.async pipelines, with a large tile or a small one.
     Asynchronous { large: bool },
-    /// Those that bulk copies bring operands to.
+    /// Kernels with TMA loads, with a large tile or a small one.
     Bulk { large: bool },
 }
 
@@ -91,11 +90,11 @@ pub(super) struct Configuration {
     family: &'static str,
     kernels: Kernels,
     tile: Tile,
-    /// Elements of A, B and C that are read or written together.
-    together: [usize; 3],
+    /// Vector widths of A, B and C in elements.
+    vector_widths: [usize; 3],
 }
 
-/// Whether the first of two tiles takes no longer than the second.
+/// Returns true where the first of two tiles takes no longer than the second.
 fn larger_is_faster(problem: &GemmProblem<'_>, [large, small]: [Tile; 2]) -> bool {
     let time = |tile: Tile| blocks::time(problem, (tile.rows, tile.columns), (tile.alone, tile.beside));
     time(large) <= time(small)
@@ -107,27 +106,27 @@ fn configuration(problem: &GemmProblem<'_>) -> Option<Configuration> {
     let product = problem.product;
     let chosen = |large, tiles: [Tile; 2]| if large { tiles[0] } else { tiles[1] };
     let known = asynchronous(problem.operand);
-    if let Some((family, tiles)) = bulk::able(problem) {
+    if let Some((family, tiles)) = bulk::tiles_for(problem) {
         // The size of a tile of f32 decides its bits, so it is chosen as where threads copy.
         let compared = known.filter(|_| problem.operand == DType::F32).map_or(tiles, |(_, tiles)| tiles);
         let large = larger_is_faster(problem, compared);
         let (kernels, tile) = (Kernels::Bulk { large }, chosen(large, tiles));
-        return Some(Configuration { family, kernels, tile, together: [run; 3] });
+        return Some(Configuration { family, kernels, tile, vector_widths: [run; 3] });
     }
     if let Some((family, tiles)) =
         known.filter(|(family, _)| missing_image(problem.properties, family).is_none())
     {
-        // Only small tiles change signs, which real numbers keep.
+        // Only small tiles conjugate.
         let changes = |operation: Operation| operation.conjugates() && problem.operand.is_complex();
         let conjugates = changes(product.operation_a()) || changes(product.operation_b());
         let large = !conjugates && larger_is_faster(problem, tiles);
         let tile = chosen(large, tiles);
         let kernels = Kernels::Asynchronous { large };
-        return Some(Configuration { family, kernels, tile, together: [run; 3] });
+        return Some(Configuration { family, kernels, tile, vector_widths: [run; 3] });
     }
     let vector = if sum_bytes <= 4 { 4 } else { run };
     let tile = plain(sum_bytes);
-    Some(Configuration { family, kernels: Kernels::Plain, tile, together: [vector, vector, run] })
+    Some(Configuration { family, kernels: Kernels::Plain, tile, vector_widths: [vector, vector, run] })
 }
 
 fn size(large: bool) -> &'static str {
@@ -173,14 +172,14 @@ pub(super) fn geometry(problem: &GemmProblem<'_>, configuration: &Configuration)
     Geometry::of_tiles(configuration.family, kernel, tile, tiles)
 }
 
-/// Runs it. The product was checked against the buffers, and nothing is lacking.
+/// Launches the product, which was checked against the buffers and selected.
 pub(super) fn run_on(
     stream: &Stream,
     problem: &GemmProblem<'_>,
     configuration: &Configuration,
     scalars: Scalars,
     (a, b, c): (DeviceSlice<'_, u8>, DeviceSlice<'_, u8>, DeviceSliceMut<'_, u8>),
-    epilogue: &DeviceParts<'_>,
+    epilogue: &DeviceEpilogue<'_>,
 ) -> Result<()> {
     let product = problem.product;
     let operations = [product.operation_a(), product.operation_b()];
@@ -199,20 +198,20 @@ pub(super) fn run_on(
     let function = images::kernel(&stream.device(), configuration.family, entry)?;
     // Asynchronous copies are of 16 bytes or of one element.
     let whole = matches!(configuration.kernels, Kernels::Asynchronous { .. });
-    let shape = Shape::new(problem, scalars, epilogue, configuration.together, whole);
+    let parameters = GemmParameters::new(problem, scalars, epilogue, configuration.vector_widths, whole);
     let config = LaunchConfig::new(configuration.tiles(problem) as u32, configuration.tile.threads)
         .shared(configuration.tile.shared);
-    let shape = WithEpilogue { shape, epilogue };
+    let parameters = WithEpilogue { parameters, epilogue };
     if matches!(configuration.kernels, Kernels::Bulk { .. }) {
         let config = product.overlapped(config);
         let [map_a, map_b] = bulk::maps(problem, &configuration.tile, a, b)?;
-        // SAFETY: the kernel takes two maps, an address and this Shape; it reads what the maps describe, which lies inside the
+        // SAFETY: the kernel takes two maps, an address and these parameters. It reads the memory of the maps, which is inside the
         // buffers, and stays inside the matrices of C and the epilogue's buffers, which were checked.
-        return unsafe { function.launch(stream, config, (&map_a, &map_b, c, shape)) };
+        return unsafe { function.launch(stream, config, (&map_a, &map_b, c, parameters)) };
     }
-    // SAFETY: the kernel takes three addresses and this Shape, and stays inside the matrices that it describes, which lie
+    // SAFETY: the kernel takes three addresses and these parameters, and stays inside the matrices that they describe, which are
     // inside the buffers, and the epilogue's buffers, which were checked.
-    unsafe { function.launch(stream, config, (a, b, c, shape)) }
+    unsafe { function.launch(stream, config, (a, b, c, parameters)) }
 }
 
 #[cfg(test)]
@@ -239,7 +238,7 @@ mod tests {
         let adjoint = square(4096).a(Operation::Adjoint);
         assert_eq!(kernel(adjoint, DType::C64, (9, 0)), "gemm_bulk_c64_cn_large");
         assert_eq!(kernel(adjoint, DType::C64, (8, 0)), "gemm_async_c64_tn_small");
-        // Whether bulk copies can bring operands in decides neither the tile nor, with it, the bits.
+        // TMA loads change neither the tile nor, with it, the bits.
         for (m, n) in [(100, 100), (1000, 1500), (1400, 1400), (1900, 2100), (300, 9000), (5000, 5000)] {
             let size = |product, capability| {
                 let name = kernel(product, DType::F32, capability);
@@ -265,7 +264,7 @@ mod tests {
         ] {
             let (_, tiles) = asynchronous(dtype).unwrap();
             assert_eq!(tiles.map(|tile| (tile.threads, tile.shared)), [large, small], "{dtype}");
-            // What the least of the devices from 8.0 on gives a block.
+            // The least shared memory of a block on devices from 8.0 on.
             assert!(tiles.iter().all(|tile| tile.shared <= 99 << 10));
         }
     }

@@ -6,7 +6,7 @@ use super::plan::GemmStep;
 use crate::driver::DeviceSlice;
 use crate::error::{Error, Result};
 use crate::fuse::Number;
-use crate::gemm::{DeviceParts, GemmElement, GemmResult, HostEpilogue, Scalars, gemm_host_with, multiply};
+use crate::gemm::{DeviceEpilogue, GemmElement, GemmResult, HostEpilogue, Scalars, gemm_host_with, multiply};
 use crate::tensor::device::{Device, stream};
 use crate::tensor::storage::MemoryMut;
 use crate::tensor::tensor::Tensor;
@@ -91,7 +91,7 @@ impl MatmulCall<'_, '_, '_> {
             epilogue = epilogue.residual(on_host::<C>(residual, of_c)?);
         }
         if let Some(kept) = &mut self.kept {
-            epilogue = epilogue.keep(written_on_host::<C>(kept.host(OPERATION)?, of_c)?);
+            epilogue = epilogue.aux(written_on_host::<C>(kept.host(OPERATION)?, of_c)?);
         }
         let c = written_on_host::<C>(self.memory.host(OPERATION)?, self.start + of_c)?;
         gemm_host_with::<T, C>(&step.product, alpha, a, b, beta, c, epilogue)
@@ -103,10 +103,10 @@ impl MatmulCall<'_, '_, '_> {
         let c = self.memory.cuda(OPERATION)?;
         let stream = stream(&Device::from(c.device()))?;
         let (a, b) = (on_device(self.left, of_a)?, on_device(self.right, of_b)?);
-        let epilogue = DeviceParts {
+        let epilogue = DeviceEpilogue {
             bias: bias.as_ref().map(|bias| on_device(&bias.vector, 0)).transpose()?,
-            by_row: bias.as_ref().is_some_and(|bias| by_row(bias, step)),
-            kept: match &mut self.kept {
+            bias_by_row: bias.as_ref().is_some_and(|bias| by_row(bias, step)),
+            aux: match &mut self.kept {
                 Some(kept) => {
                     let kept = kept.cuda(OPERATION)?;
                     Some(kept.slice_mut(from(of_c, result, kept.len()))?)

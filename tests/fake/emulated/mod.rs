@@ -401,7 +401,7 @@ fn epilogue(fake: &Fake) -> Outcome {
     )?;
     with_seeds(1, |stream| {
         passes(epilogues::every_part(stream, &[Engine::Wgmma, Engine::Mma]))?;
-        passes(epilogues::by_pairs(stream))
+        passes(epilogues::by_persistent_clusters(stream))
     })
 }
 

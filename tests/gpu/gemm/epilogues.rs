@@ -77,7 +77,7 @@ fn scalar<T: Number>(value: i64) -> T::Scalar {
 }
 
 impl<T: Number, C: ResultOf<T>> Given<T, C> {
-    /// C and what is kept, by an engine of the stream's device.
+    /// C and aux, by an engine of the stream's device.
     fn on(&self, stream: &Stream, choice: Choice) -> selvedge::Result<[Vec<C>; 2]> {
         self.of(stream, &self.product.by(choice))
     }
@@ -99,7 +99,7 @@ impl<T: Number, C: ResultOf<T>> Given<T, C> {
             (true, false) => epilogue.bias_of_columns(&bias),
         };
         if parts.kept {
-            epilogue = epilogue.keep(&mut kept);
+            epilogue = epilogue.aux(&mut kept);
         }
         if parts.residual {
             epilogue = epilogue.residual(&residual);
@@ -120,7 +120,7 @@ impl<T: Number, C: ResultOf<T>> Given<T, C> {
             (true, false) => epilogue.bias_of_columns(&self.bias),
         };
         if parts.kept {
-            epilogue = epilogue.keep(&mut kept);
+            epilogue = epilogue.aux(&mut kept);
         }
         if parts.residual {
             epilogue = epilogue.residual(&self.residual);
@@ -277,9 +277,9 @@ pub fn every_part(stream: &Stream, engines: &[Engine]) -> Outcome {
     Ok(())
 }
 
-/// By pairs of blocks: tiles of every width, whole ones and such that end within their columns, of which each pair makes one, or
-/// some two where there are so many that 66 pairs have more than one each.
-pub fn by_pairs(stream: &Stream) -> Outcome {
+/// Persistent clusters: tiles of every width, whole ones and such that end within their columns, of which each cluster computes one, or
+/// some two where 66 clusters have more than one each.
+pub fn by_persistent_clusters(stream: &Stream) -> Outcome {
     for (index, parts) in combinations().into_iter().enumerate() {
         let layout = index % LAYOUTS.len();
         for algorithm in ["persistent/64", "persistent/128", "persistent/192", "persistent/256"] {
@@ -347,23 +347,20 @@ pub fn by_cublas(stream: &Stream, sizes: &[(usize, usize, usize)]) -> Outcome {
             }
         }
     }
-    // Of one row the distance to the next is any, for what is kept too.
+    // With one row any leading dimension works, for aux too.
     let kept = Parts { kept: true, activation: Activation::Gelu, ..NOTHING };
     check::<bf16, bf16>((1, 12, 3), 0, kept, 1, |given| given.on(stream, by))
 }
 
-/// What cuBLASLt has no words for says so, and nothing is written.
+/// An epilogue that cuBLASLt does not support is an error that names the part, and nothing is written.
 pub fn beyond_cublas(stream: &Stream) -> Outcome {
     let gelu = Parts { activation: Activation::Gelu, ..NOTHING };
     for (parts, what) in [
         (Parts { bias: true, by_row: true, ..NOTHING }, "its epilogues have no bias of rows"),
         (Parts { residual: true, ..gelu }, "no residual after an activation"),
         (Parts { residual: true, beta: 1, ..NOTHING }, "no residual beside a C that is read"),
-        (Parts { kept: true, ..NOTHING }, "no numbers kept but those that gelu is applied to"),
-        (
-            Parts { kept: true, activation: Activation::Relu, ..NOTHING },
-            "no numbers kept but those that gelu is applied to",
-        ),
+        (Parts { kept: true, ..NOTHING }, "no aux without gelu"),
+        (Parts { kept: true, activation: Activation::Relu, ..NOTHING }, "no aux without gelu"),
     ] {
         let by = Choice::Only(Engine::Cublas);
         let failed = check::<f32, f32>((8, 16, 4), 0, parts, 1, |given| given.on(stream, by));
