@@ -1,4 +1,4 @@
-// What is ahead of a kernel that may begin before that has ended: for the kernel all that counts is what memory holds when.
+// The kernels ahead of one that may begin before they have ended. Only the contents of memory over time count for the kernel.
 #pragma once
 #include <cstdint>
 #include <cstring>

@@ -1,5 +1,5 @@
-// csrc/kernels/hopper.cuh, emulated: barriers in shared memory, bulk tensor copies, clusters. Copies come at any time; those
-// to several blocks come to each at a time of its own.
+// csrc/kernels/hopper.cuh, emulated: barriers in shared memory, bulk tensor copies, clusters. A copy arrives at any time; a multicast
+// arrives at each block at a time of its own.
 #pragma once
 #include "ampere.cuh"
 #include "machine.hpp"
@@ -119,21 +119,6 @@ inline void barrier_wait(u32 barrier, u32 parity) {
     emulated::leave(parity ? "a barrier's odd phase" : "a barrier's even phase");
 }
 
-template <int Count>
-struct Turn {
-    u32 stage = 0;
-    u32 parity = 0;
-
-    u32 before() const { return (stage == 0 ? Count : stage) - 1; }
-
-    void next() {
-        if (++stage == Count) {
-            stage = 0;
-            parity ^= 1;
-        }
-    }
-};
-
 inline void named_barrier(u32 name, u32 threads) {
     if (threads % 32 || name > 15) emulated::fail("barrier %u of %u threads", name, threads);
     emulated::meet(emulated::now().block->named[name], threads, "a named barrier", nullptr, [](auto&) {});
@@ -176,8 +161,8 @@ inline void store_box(const TensorMap* map, u32 from, i32 x, i32 y, i32 z) {
     self.stores.commit();
 }
 
-// Where the bytes stay does not matter here.
-inline void store_box_past_cache(const TensorMap* map, u32 from, i32 x, i32 y, i32 z) { store_box(map, from, x, y, z); }
+// Cache policies have no effect here.
+inline void store_box_evict_first(const TensorMap* map, u32 from, i32 x, i32 y, i32 z) { store_box(map, from, x, y, z); }
 
 inline void send(u32 cluster_address, u32 from, u32 bytes, u32 cluster_barrier) {
     emulated::Block *const block = emulated::now().block, *const to = emulated::block_of(cluster_address);
@@ -201,17 +186,17 @@ inline void stores_read() {
 }
 inline void publish_to_copies() { emulated::publish(); }
 
-// ---- flags in global memory ----
+// ---- semaphores in global memory ----
 
-inline void raise(u32* flag) {
-    emulated::touches("a flag is raised");
+inline void signal_semaphore(u32* flag) {
+    emulated::touches("a semaphore is signalled");
     *(volatile u32*)flag = 1;
     emulated::dawdle();
 }
-inline void wait_until_raised(const u32* flag) {
-    emulated::touches("a flag is read");
+inline void wait_semaphore(const u32* flag) {
+    emulated::touches("a semaphore is read");
     for (u32 turns = 0; *(const volatile u32*)flag == 0; turns++) {
-        if (turns > 1 << 20) emulated::fail("a flag is never raised");
+        if (turns > 1 << 20) emulated::fail("a semaphore is never signalled");
         emulated::leave(nullptr);
     }
 }
@@ -254,7 +239,7 @@ inline void blocks_to_shared(u32 place, const u32 (&block)[4]) {
     });
 }
 
-// ---- kernels behind one another: the next one always starts as late as it can here ----
+// ---- programmatic dependent launch: the next kernel always starts as late as it can here ----
 
 inline void next_may_start() {}
 inline void wait_for_earlier() { emulated::wait_for_earlier(); }

@@ -21,7 +21,7 @@ inline u16 to_half(f32 x) {
     const int exponent = std::isinf(x) ? 16 : (int)fmax(ilogb(magnitude), -14);
     const f64 rounded = exponent > 15 ? 0 : nearbyint(ldexp(magnitude, 10 - exponent));
     if (exponent > 15 || ldexp(rounded, exponent - 10) > 65504) return sign | 0x7c00;
-    // What was rounded up to 2048 carries into the exponent.
+    // A fraction rounded up to 2048 carries into the exponent.
     return (u16)(sign | (((exponent + 14) << 10) + (int)rounded));
 }
 inline f32 exp2_approximate(f32 x) { return exp2f(x); }

@@ -5,8 +5,8 @@
 // instructions that C++ has no word for are the functions of hopper.cuh, ampere.cuh, mma.cuh and wgmma.cuh beside this
 // file, which stand in for those of csrc/kernels of the same names.
 //
-// What is run at a time is drawn from a seed: any thread that does not wait may be next, some are slower than others, and
-// what runs on beside the threads (copies, products of the tensor cores, stores) is done at any time between where it
+// The order is drawn from a seed: any thread that does not wait may be next, some are slower than others, and asynchronous work
+// (copies, products of the tensor cores, stores) is done at any time between where it
 // is begun and where it is waited for. So a stage that is overwritten too early, a barrier with a wrong count, or a phase
 // with a wrong parity gives wrong numbers, an error or a deadlock here, for some seed.
 //
@@ -14,7 +14,7 @@
 // has waited, and what it writes before is lost (`Earlier`). A thread that copies without having waited, or having met at a
 // barrier one of its block that has, is an error, and so is a block that ends without.
 //
-// What it does not show: that the real instructions do the same (that is what runs on a device are for), speed, and
+// Not shown: that the real instructions do the same (that is what runs on a device are for), speed, and
 // races between threads that touch shared memory by pointers without a barrier, unless their order matters.
 //
 // An error ends the process with its reason on the standard error.
@@ -152,10 +152,10 @@ struct Fiber {
     Block* block = nullptr;
     unsigned number = 0;  // In its block.
     bool ended = false;
-    const char* waits = nullptr;  // What for; null while it may run.
+    const char* waits = nullptr;  // The reason; null while it may run.
     unsigned slowness = 0;
-    bool behind = false;  // What is ahead of the kernel, as far as it knows.
-    void* given = nullptr;  // What it brings to a meeting.
+    bool behind = false;  // True once it has waited for the kernels ahead.
+    void* given = nullptr;  // Its contribution to a meeting.
     Groups copies, stores;
     std::vector<std::pair<unsigned, unsigned>> unpublished;  // Ranges of shared memory that bulk copies may not see yet.
 };
@@ -239,7 +239,7 @@ inline void wake(Fiber* fiber) {
     grid()->ready.push_back(fiber);
 }
 
-// What is ahead of the kernel has ended.
+// Ends the kernels ahead.
 inline void end_earlier() {
     for (Fiber* fiber : grid()->earlier.end()) wake(fiber);
 }
@@ -331,7 +331,7 @@ inline void aligned(uint32_t address, uint32_t bytes, const char* what) {
     if (address % bytes) fail("%s at %#x, which is no multiple of %u", what, address, bytes);
 }
 
-// What a thread stores by address. Bulk copies and tensor cores see it once the thread has published it.
+// A store of a thread by address. Bulk copies and tensor cores see it once the thread has published it.
 inline void store_shared(uint32_t address, const void* from, uint32_t bytes) {
     Fiber& self = now();
     Block* const block = self.block;
@@ -417,7 +417,7 @@ inline void told(Block* block, uint32_t address, int64_t bytes) {
 inline void thread_body() {
     Fiber* const self = grid()->running;
     grid()->entry();
-    // What it began runs on; but its stores read shared memory, which ends with the block.
+    // Its asynchronous work runs on; but its stores read shared memory, which ends with the block.
     self->ended = true;
     self->block->alive--;
     if (grid()->earlier.overlaps && !self->block->alive && !self->block->waited) {
@@ -466,8 +466,9 @@ inline std::unique_ptr<Cluster> start(Grid& all, unsigned first, unsigned blocks
     return cluster;
 }
 
-// Runs clusters of so many blocks, `resident` of them beside each other, until all threads have ended. Where the kernel
-// `overlaps` what is ahead of it, that leaves what is in these parts of memory.
+// Runs clusters of so many blocks, in ascending order, until all threads have ended. From 1 to `resident` clusters are resident at a time,
+// as on a device that other kernels share: a cluster that waits for one with a higher number does not end. If the kernel
+// `overlaps` the kernels ahead of it, they leave the present contents of `memory`.
 inline void run(const char* name, Place size, Place block, unsigned cluster_blocks, unsigned resident, unsigned shared,
                 bool overlaps, const Memory* memory, size_t memories, std::function<void()> entry) {
     Grid all;
@@ -483,7 +484,8 @@ inline void run(const char* name, Place size, Place block, unsigned cluster_bloc
     for (unsigned first = 0; first < size.x;) {
         size_t stack = 0;
         std::vector<std::unique_ptr<Cluster>> clusters;
-        for (unsigned i = 0; i < resident && first < size.x; i++, first += cluster_blocks) {
+        const unsigned at_a_time = 1 + draw(resident);
+        for (unsigned i = 0; i < at_a_time && first < size.x; i++, first += cluster_blocks) {
             clusters.push_back(start(all, first, cluster_blocks, stack));
         }
         // How seldom what runs beside the threads gets on: for some time hardly at all.
@@ -521,7 +523,7 @@ inline void run(const char* name, Place size, Place block, unsigned cluster_bloc
             emulated_switch(&all.scheduler, fiber->stopped);
             all.running = nullptr;
         }
-        // What threads did not wait for still happens, if it can.
+        // Asynchronous work that no thread waited for still happens, if it can.
         while (progress()) {
         }
     }

@@ -1,7 +1,7 @@
-// What compute capability 8.0 has beyond loads and stores: copies from global into shared memory that run on while the
-// thread goes on. One function an instruction, named for what it does; the PTX manual's "cp.async" defines them.
+// Asynchronous copies of compute capability 8.0 from global to shared memory (cp.async). One function an
+// instruction, named for what it does; the PTX manual's "cp.async" defines them.
 //
-// Where a kernel is compiled for an older one, the copies are loads and stores, done when they return.
+// Compiled for an older architecture, the copies are loads and stores, which are complete when they return.
 //
 // Addresses of shared memory are 32-bit offsets (`shared_address`), because the instructions take those.
 #pragma once
@@ -10,8 +10,8 @@
 __device__ inline u32 shared_address(const void* pointer) { return (u32)__cvta_generic_to_shared(pointer); }
 
 // Copies `Bytes` bytes, whose addresses are multiples of that; where they are not `inside`, nothing is read and they become 0.
-// The instruction can be told of fewer bytes, too, but the assembler hides their number in the last bits of its address, and
-// what checks accesses takes that for all bytes from there on. So the ends of rows come element by element.
+// The instruction also takes a smaller number of bytes, but the assembler keeps it in the last bits of the address, and memcheck
+// reports that as an access past the end. So callers copy the ends of rows element by element.
 template <int Bytes>
 __device__ inline void copy_async(u32 to, const void* from, bool inside) {
     static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "copies are of 4, 8 or 16 bytes");

@@ -1,14 +1,12 @@
-// Copies elements from where an array of indices says. One family for each size of a unit: compiled with -DBITS=<8 to 128>.
+// result = array gathered along an axis by an array of indices. One family for each size of a unit: compiled with -DBITS=<8 to 128>.
 //
-// Entries: gather_{i32,i64}(indices, array, result, space, n, report), by the type of the indices. For each of the n
-// units of the space, result = array, moved along the axis by the index (indexed.cuh); 0 where that is out of range, which
-// `report` is told unless it is null. The result may not overlap the others.
+// Entries: gather_{i32,i64}(indices, array, result, space, n, report), by the type of the indices. Each of the n units of the space takes
+// the array's unit at its place, moved along the axis by the index (indexed.cuh), or 0 and a report where the index is out of
+// range. `report` may be null. The operands of the space are indices, array, result; the result overlaps neither of the others.
 //
-// Operands of the space: indices, array, result. At most 512 threads a block; the grid may be of any size.
+// Launch: at most 512 threads a block, a grid of any size, no shared memory.
 //
-// | version | what | speed |
-// |---|---|---|
-// | 1 | four units a thread | see benches/RESULTS.md |
+// Algorithm: four units a thread, all indices first, then all loads, then all stores (indexed.cuh). benches/RESULTS.md has its speed.
 #include "indexed.cuh"
 
 namespace {

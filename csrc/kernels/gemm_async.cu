@@ -1,22 +1,23 @@
-// C = alpha op(A) op(B) + beta C with ordinary arithmetic, from compute capability 8.0 on, for ELEMENT (-DELEMENT=f32,
+// C = alpha op(A) op(B) + beta C with an epilogue (epilogue.cuh) on CUDA cores, from compute capability 8.0 on, for ELEMENT (-DELEMENT=f32,
 // f64, c64 or c128). One family for each.
 //
-// Entries: gemm_async_<ELEMENT>_<A><B>_<tile>. A and B are n (stored as they are multiplied, row by row) or t (stored
-// transposed); tile is `large` or `small`. `Shape` has the flags that conjugate. Launch: a block for each tile of each
-// matrix, of the threads that `Tile` counts, and the dynamic shared memory that the Rust side's `gemm::simt` counts.
+// Entries: gemm_async_<ELEMENT>_<A><B>_<tile>(A, B, C, parameters). A and B are n (stored as they are multiplied, row by row) or t
+// (stored transposed); tile is `large` or `small`. `GemmParameters` has the flags that conjugate.
 //
-// Numbers are added in their own type by fma, with k ascending; of a small tile the depth of each step is divided among
-// `slices` of the block, whose sums are added in order. So the bits depend on the operands and on the choice of the tile.
+// Launch: one block a tile of each matrix, `Tile` threads, and the dynamic shared memory that src/gemm/simt computes. Any alignment.
 //
-// How: a step of k lies in shared memory, k by k, with m or n contiguous, whichever way the operand is stored: copies that
-// bypass the registers (cp.async) put elements there one by one where k runs along the rows, and 16 bytes together where
-// it does not. Several steps are on their way. A thread multiplies 8 x 8 or 8 x 16 numbers, while it reads what the next
-// k needs. Its rows are not neighbours but runs of 16 bytes, so that a warp's reads of shared memory meet no bank twice.
+// Algorithm: a multi-stage cp.async pipeline, as CUTLASS's SIMT "MmaMultistage". A stage holds a step of k, k by k, with m or n
+// contiguous; operands that are k-contiguous are copied element by element, the others 16 bytes at a time. A thread multiplies
+// 8 x 8 or 8 x 16 elements and reads the next k meanwhile. Its rows are runs of 16 bytes apart from each other, so that a
+// warp's reads meet no bank twice.
 //
-// | version | what | f32 on an H200, of cuBLAS in the same run |
+// Invariants: sums are fma in their own type with k ascending; in a small tile of f32 two slices of the block divide each step, and their
+// sums are added in order. So the bits depend on the operands and on the size of the tile alone.
+//
+// | version | change | f32 against cuBLAS in the same run, H200 |
 // |---|---|---|
-// | (gemm_simt.cu) | 8 x 8 numbers, steps of 8 through registers | 0.77 at 2048 to 8192, 0.44 at 1024 |
-// | 1 | as above | see benches/RESULTS.md |
+// | (gemm_simt.cu) | steps of 8 through registers | 0.77 at 2048 to 8192, 0.44 at 1024 |
+// | 1 | the pipeline | see benches/RESULTS.md |
 #include "ampere.cuh"
 #include "gemm_blocks.cuh"
 
@@ -38,8 +39,8 @@ struct TileOf {
         lane_columns = 32 / LaneRows,
         slices = Slices,  // Parts of the block that divide the depth of a step.
         depth = Depth,    // k of a step.
-        stages = Stages,  // Steps on their way.
-        buffers = Buffers,  // Of what a thread multiplies: 2 where it reads ahead.
+        stages = Stages,  // Stages in flight.
+        buffers = Buffers,  // Fragment buffers: 2 where a thread reads ahead.
         blocks = Blocks,  // Of a multiprocessor, as the registers allow.
         threads = Rows / EachRow * (Columns / EachColumn) * Slices,
         warps_down = Rows / (LaneRows * EachRow),
@@ -85,7 +86,7 @@ struct Operand {
     const Element* from;
     i64 leading;
     i32 extent;  // Of m or n, from the tile's first on.
-    bool vectors;  // Whether all rows are whole numbers of 16 bytes.
+    bool vectors;  // True where all rows are multiples of 16 bytes.
 
     __device__ Operand(const Element* matrix, i64 leading, i32 first, i32 extent, bool vectors)
         : from(matrix + (Along ? first * leading : first)), leading(leading), extent(extent - first), vectors(vectors) {}
@@ -150,24 +151,24 @@ __device__ inline void take(Element (&fragment)[Count], const unsigned char* fro
 }
 
 template <typename Element, bool Large, bool AlongA, bool AlongB>
-__device__ inline void gemm(const Element* a, const Element* b, Element* c, const Shape& shape) {
+__device__ inline void gemm(const Element* a, const Element* b, Element* c, const GemmParameters& parameters) {
     typedef Tile<Element, Large> Sizes;
     enum : int { rows = Sizes::each_row, columns = Sizes::each_column, run = 16 / sizeof(Element) };
     constexpr u32 pitch_a = pitch<Element, Sizes::rows>(), pitch_b = pitch<Element, Sizes::columns>();
     constexpr u32 bytes_a = Sizes::depth * pitch_a, bytes = bytes_a + Sizes::depth * pitch_b;
 
-    const BlockTile tile(shape, Sizes::rows, Sizes::columns);
+    const BlockTile tile(parameters, Sizes::rows, Sizes::columns);
     const u32 thread = threadIdx.x % (Sizes::threads / Sizes::slices), slice = threadIdx.x / (Sizes::threads / Sizes::slices);
     const u32 warp = thread / 32, lane = thread % 32;
     const i32 first_row = warp % Sizes::warps_down * Sizes::lane_rows * rows + lane / Sizes::lane_columns * run;
     const i32 first_column = warp / Sizes::warps_down * Sizes::lane_columns * columns + lane % Sizes::lane_columns * run;
 
-    Operand<Element, Sizes, Sizes::rows, AlongA> next_a(a + tile.matrix * shape.a_matrix, shape.a_leading, tile.row,
-                                                        shape.m, shape.vector_a);
-    Operand<Element, Sizes, Sizes::columns, AlongB> next_b(b + tile.matrix * shape.b_matrix, shape.b_leading, tile.column,
-                                                           shape.n, shape.vector_b);
+    Operand<Element, Sizes, Sizes::rows, AlongA> next_a(a + tile.matrix * parameters.a_matrix, parameters.a_leading, tile.row,
+                                                        parameters.m, parameters.vector_a);
+    Operand<Element, Sizes, Sizes::columns, AlongB> next_b(b + tile.matrix * parameters.b_matrix, parameters.b_leading, tile.column,
+                                                           parameters.n, parameters.vector_b);
     const u32 memory = shared_address(shared_memory);
-    i32 left = shape.k;
+    i32 left = parameters.k;
     u32 into = 0;
     auto copy = [&]() {
         if (left > 0) {
@@ -188,9 +189,9 @@ __device__ inline void gemm(const Element* a, const Element* b, Element* c, cons
     }
     u32 out = 0;
 #pragma unroll 1
-    for (i32 k = 0; k < shape.k; k += Sizes::depth) {
+    for (i32 k = 0; k < parameters.k; k += Sizes::depth) {
         copies_wait<Sizes::stages - 2>();
-        // All have multiplied the step before, whose place is the next one's, and what they copied of this one is there.
+        // All threads have multiplied the previous step, whose stage the next copy overwrites, and this step's copies are complete.
         __syncthreads();
         copy();
         constexpr int depth = Sizes::depth / Sizes::slices;
@@ -199,7 +200,7 @@ __device__ inline void gemm(const Element* a, const Element* b, Element* c, cons
         const unsigned char* from_b =
             shared_memory + out * bytes + bytes_a + slice * depth * pitch_b + first_column * sizeof(Element);
         // Changing signs takes a tenth of the time, so only small tiles do.
-        const bool of_a = !Large && shape.conjugate_a, of_b = !Large && shape.conjugate_b;
+        const bool of_a = !Large && parameters.conjugate_a, of_b = !Large && parameters.conjugate_b;
         Element x[Sizes::buffers][rows], y[Sizes::buffers][columns];
         auto read = [&](int at) {
             take<Element, rows, Sizes::lane_rows>(x[at % Sizes::buffers], from_a + at * pitch_a, of_a);
@@ -223,7 +224,7 @@ __device__ inline void gemm(const Element* a, const Element* b, Element* c, cons
     copies_wait<0>();
 
     if constexpr (Sizes::slices > 1) {
-        // The other slice's sums, by way of the steps' place: a number of each thread behind one another.
+        // The other slice's sums go through the memory of the stages.
         constexpr int apart = Sizes::threads / Sizes::slices;
         static_assert(Sizes::slices == 2 && apart * rows * columns * sizeof(Element) <= Sizes::stages * bytes,
                       "one slice leaves its sums, one takes them");
@@ -246,7 +247,7 @@ __device__ inline void gemm(const Element* a, const Element* b, Element* c, cons
         }
         if (slice > 0) return;
     }
-    // The other rows move up, because registers have no index, and the code for one row is long.
+    // The rows move up, because registers have no index and unrolled code for all rows is long.
 #pragma unroll 1
     for (int i = 0; i < rows; i++) {
         const i32 row = tile.row + first_row + i / run * run * Sizes::lane_rows + i % run;
@@ -255,7 +256,7 @@ __device__ inline void gemm(const Element* a, const Element* b, Element* c, cons
             Element numbers[run];
 #pragma unroll
             for (int v = 0; v < run; v++) numbers[v] = sums[0][j + v];
-            store_run(c, shape, tile.matrix, row, tile.column + first_column + j * Sizes::lane_columns, numbers);
+            store_run(c, parameters, tile.matrix, row, tile.column + first_column + j * Sizes::lane_columns, numbers);
         }
 #pragma unroll
         for (int next = 0; next + 1 < rows; next++) {
@@ -270,8 +271,8 @@ __device__ inline void gemm(const Element* a, const Element* b, Element* c, cons
 #define ENTRY(element, layout, size, large, along_a, along_b)                                            \
     extern "C" __global__ void __launch_bounds__(Tile<element, large>::threads, Tile<element, large>::blocks)  \
         gemm_async_##element##_##layout##_##size(const element* a, const element* b, element* c,         \
-                                                 const __grid_constant__ Shape shape) {                  \
-        gemm<element, large, along_a, along_b>(a, b, c, shape);                                   \
+                                                 const __grid_constant__ GemmParameters parameters) {                  \
+        gemm<element, large, along_a, along_b>(a, b, c, parameters);                                   \
     }
 #define LAYOUTS(element, size, large)              \
     ENTRY(element, nn, size, large, true, false)   \

@@ -1,25 +1,25 @@
-// What the kernels of matrix products share that give each tile of C to a block of its own: the parameter, the order of
-// the tiles, and the way of numbers into C.
+// The kernels of matrix products that give each tile of C to one block share this: the parameter, the raster order of the tiles, and the
+// stores to C.
 //
-// What must stay true: with `reads_c` 0 C is only written. `Shape` is the Rust side's `gemm::blocks::Shape`.
+// Invariants: with `reads_c` 0 C is only written. `GemmParameters` is exactly the Rust side's `gemm::blocks::GemmParameters`.
 #pragma once
 #include "epilogue.cuh"
 #include "vectors.cuh"
 
-struct Shape {
+struct GemmParameters {
     i32 m, n, k;
     i32 padding;
     i64 a_leading, b_leading, c_leading;  // From a stored row to the next, in elements.
     i64 a_matrix, b_matrix, c_matrix;     // From a matrix of the batch to the next.
-    u64 alpha[2], beta[2];                // A number of the sums' type.
+    u64 alpha[2], beta[2];                // Of the sums' type.
     i32 conjugate_a, conjugate_b;
-    i32 vector_a, vector_b, vector_c;     // Whether all rows begin at multiples of a vector.
-    i32 reads_c, scales;                  // Whether C counts, and whether alpha is another number than 1.
-    i32 wide;                             // Where a kernel has two result types: whether C is f32.
+    i32 vector_a, vector_b, vector_c;     // True where all rows begin at multiples of a vector.
+    i32 reads_c, scales;                  // True where beta is not 0, and where alpha is not 1.
+    i32 f32_output;                       // True where C is f32, in kernels with two result types.
     Epilogue epilogue;
 };
 
-// The types of sums that an epilogue can be applied to.
+// Sums of these types can have an epilogue.
 template <typename Sum>
 struct Real {
     enum : bool { is = false };
@@ -56,9 +56,9 @@ struct BlockTile {
     i32 row, column;
     i64 matrix;
 
-    // Down `group` tiles, then one column on: what is read at one time fits the L2 cache.
-    __device__ BlockTile(const Shape& shape, u32 rows, u32 columns, u32 group = 8) {
-        const u32 down = ((u32)shape.m + rows - 1) / rows, across = ((u32)shape.n + columns - 1) / columns;
+    // Down `group` tiles, then one column on, so that the operands of the tiles in flight fit the L2 cache.
+    __device__ BlockTile(const GemmParameters& parameters, u32 rows, u32 columns, u32 group = 8) {
+        const u32 down = ((u32)parameters.m + rows - 1) / rows, across = ((u32)parameters.n + columns - 1) / columns;
         const u32 number = blockIdx.x / (down * across), within = blockIdx.x % (down * across);
         const u32 first = within / (group * across) * group;
         const u32 height = group < down - first ? group : down - first;
@@ -69,29 +69,29 @@ struct BlockTile {
     }
 };
 
-// Neighbours in a row of C, from their sums on.
+// Finishes and stores neighbours in a row of C.
 template <typename Result, typename Sum, int Count>
-__device__ inline void store_run(Result* c, const Shape& shape, i64 matrix, i32 row, i32 column, Sum (&numbers)[Count]) {
-    const i32 left = shape.n - column;
-    if (row >= shape.m || left <= 0) return;
-    const i64 at = matrix * shape.c_matrix + row * shape.c_leading + column;
+__device__ inline void store_run(Result* c, const GemmParameters& parameters, i64 matrix, i32 row, i32 column, Sum (&numbers)[Count]) {
+    const i32 left = parameters.n - column;
+    if (row >= parameters.m || left <= 0) return;
+    const i64 at = matrix * parameters.c_matrix + row * parameters.c_leading + column;
     auto where = [&](int v, i32& in_row, i32& in_column, i64& place) {
         in_row = row;
         in_column = column + v;
         place = at + v;
         return v < left;
     };
-    if (shape.scales) {
-        const Sum alpha = *(const Sum*)shape.alpha;
+    if (parameters.scales) {
+        const Sum alpha = *(const Sum*)parameters.alpha;
 #pragma unroll
         for (int v = 0; v < Count; v++) numbers[v] = multiply(alpha, numbers[v]);
     }
-    if (shape.reads_c) add_c(c, *(const Sum*)shape.beta, numbers, where);
-    if constexpr (Real<Sum>::is) finish<Result>(shape.epilogue, numbers, where);
+    if (parameters.reads_c) add_beta_c(c, *(const Sum*)parameters.beta, numbers, where);
+    if constexpr (Real<Sum>::is) apply_epilogue<Result>(parameters.epilogue, numbers, where);
     Pack<Result, Count> pack;
 #pragma unroll
     for (int v = 0; v < Count; v++) narrow(numbers[v], pack.item[v]);
-    if (shape.vector_c && Count <= left) {
+    if (parameters.vector_c && Count <= left) {
         store_pack(c + at, pack);
     } else {
 #pragma unroll

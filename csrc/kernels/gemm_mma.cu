@@ -1,34 +1,29 @@
-// C = alpha op(A) op(B) + beta C on the tensor cores of compute capability 8.0 and up, and 7.5 for f16: ELEMENT
-// (-DELEMENT=bf16 or f16) times ELEMENT, added in f32; C is ELEMENT or f32. One family for each ELEMENT.
+// C = alpha op(A) op(B) + beta C with an epilogue (epilogue.cuh) on the tensor cores of compute capability 8.0 and up, and 7.5 for f16. A
+// and B are ELEMENT (-DELEMENT=bf16 or f16), sums are f32, C is ELEMENT or f32. One family for each ELEMENT.
 //
-// Entries: gemm_mma_<ELEMENT>_<A><B>_<tile>. A and B are n (stored as they are multiplied, row by row) or t (stored
-// transposed); `Tile` has the tiles. Launch: a block for each tile of each matrix, of the threads that `Tile` counts, and
-// the dynamic shared memory that the Rust side's `gemm::mma` counts. Large and medium tiles are for operands whose rows and
-// matrices are whole numbers of 16 bytes, of at least a tile.
+// Entries: gemm_mma_<ELEMENT>_<A><B>_<tile>(A, B, C, parameters). A and B are n (stored as they are multiplied, row by row) or t (stored
+// transposed); `Tile` has the tiles.
 //
-// How: a step of k of both operands lies in shared memory as it is stored, k along the rows or m or n; several such steps
-// are on their way. A warp makes its part of the tile out of registers that `ldmatrix` fills, which transposes where m or n
-// runs along the rows; these loads are 16 k ahead of what is multiplied. Where m or n runs along the rows, 64 of them are a
-// panel, with a row for each k. 16 bytes number i of row r lie at i ^ (r % 8), or where rows have 64 bytes, at
-// i ^ (r / 2 % 4), so that neither the copies nor the loads meet a bank twice. What a lane reads of a step differs from the
-// first that it reads in that order alone, and by multiples of 8 rows: so it knows all addresses before the first step.
+// Launch: one block a tile of each matrix, `Tile` threads, and the dynamic shared memory that src/gemm/mma computes. Large and medium
+// tiles need operands of at least a tile whose rows and matrices are multiples of 16 bytes; small ones take any alignment.
 //
-// Large and medium tiles lie inside the matrix: the last ones begin earlier, and store only what is theirs. So what is
-// copied is compared with the end of k alone. Small ones may reach outside. There, rows of operands that do not begin at
-// multiples of 16 bytes come element by element, by way of registers, while the step before is multiplied, and so do the
-// ends of rows that are no whole number of 16 bytes.
+// Algorithm: a multi-stage cp.async pipeline with mma.sync, as CUTLASS's "MmaMultistage". A stage holds a step of k of both operands as
+// they are stored. `ldmatrix` fills the fragments, transposed where m or n runs along the rows, 16 k ahead of the products. 16-byte
+// chunk i of row r is at i ^ (r % 8) (rows of 64 bytes: i ^ (r / 2 % 4)), so neither copies nor loads meet a bank twice. Where m or
+// n runs along the rows, 64 of them are a panel with a row for each k. A lane's addresses in a step differ from its first one by
+// that order and multiples of 8 rows, so all are computed before the first step. Large and medium tiles stay inside the matrix: the
+// last ones begin earlier and store only their own elements. Small ones reach outside: rows that are not multiples of
+// 16 bytes are copied through registers.
 //
-// What bounds it: where each tensor core adds 256 products a clock, as those of 8.0 do, warps of large tiles take 0.69 of
-// what shared memory gives, their copies included, and 24 bytes a clock of the L2 cache; those of medium ones 0.75 and
-// 32; those of small ones 1.5 and 64.
+// Bounds: with 256 products a clock cycle and tensor core (8.0), warps of large, medium and small tiles need 0.69, 0.75 and 1.5 of the
+// shared memory bandwidth, and 24, 32 and 64 bytes a clock cycle of the L2 cache.
 //
-// What must stay true: k ascends, 16 at a time, in one accumulator, so that a product has the same bits on all tiles.
+// Invariants: k ascends, 16 at a time, in one accumulator, so a product has the same bits on all tiles.
 //
-// | version | what | bf16 8192^3 on an H200, of cuBLAS in the same run |
+// | version | change | bf16 8192^3 (nn, nt, tn, tt) against cuBLAS in the same run, H200 |
 // |---|---|---|
-// | 1 | a step begins with the loads of its first fragments | nn, nt, tn, tt: 0.464, 0.465, 0.482, 0.499 |
-// | 2 | those loads, and the barrier before them, while the step before is multiplied | 0.480, 0.541, 0.519, 0.493 |
-// | 3 | as above: tiles of 128 x 256, steps of 64 k, addresses known before the first step | 0.550, 0.570 to 0.617, 0.545, 0.575 to 0.620 |
+// | 2 | the first fragments load during the previous step | 0.480, 0.541, 0.519, 0.493 |
+// | 3 | tiles of 128 x 256, steps of 64 k | 0.550, 0.570 to 0.617, 0.545, 0.575 to 0.620 |
 #include "ampere.cuh"
 #include "gemm_blocks.cuh"
 #include "mma.cuh"
@@ -54,10 +49,10 @@ struct TileOf {
         warp_rows = Rows,
         warp_columns = Columns,
         depth = Depth,    // k of a step.
-        stages = Stages,  // Steps on their way.
+        stages = Stages,  // Stages in flight.
         blocks = Blocks,  // Of a multiprocessor, as the registers allow.
         threads = WarpsDown * WarpsAcross * 32,
-        inside = Rows == 64,  // Whether tiles are wholly in the matrix, and rows whole numbers of 16 bytes.
+        inside = Rows == 64,  // True where tiles stay inside the matrix and rows are multiples of 16 bytes.
     };
 };
 
@@ -101,13 +96,13 @@ struct Operand {
     // Where the thread's first 16 bytes of a step are, in elements from the step's first.
     __device__ i64 own() const { return row() * leading + chunk() * run; }
 
-    // Where 16 bytes of a row lie.
+    // The place of a 16-byte chunk of a row.
     __device__ static u32 place(u32 row, u32 chunk) {
         const u32 order = across == 4 ? row / 2 % 4 : row % 8;
         return chunk / across * panel_bytes + row * row_bytes + (chunk % across ^ order) * 16;
     }
 
-    // Whether 16 bytes of a step's rows are copied together, of which so many columns are left.
+    // Returns true where a step's rows, with this many columns left, are copied 16 bytes at a time.
     __device__ bool together(i32 columns) const {
         constexpr i32 all = Along ? Sizes::depth : Span;
         return Sizes::inside || (vectors && (columns >= all || columns % run == 0));
@@ -153,7 +148,7 @@ struct Operand {
         }
     }
 
-    // What the lane reads of the warp's first 16 of m or n, and the step's first 16 k: of four blocks of 8 x 8, the second is
+    // The place that the lane reads of the warp's first 16 of m or n, and the step's first 16 k: of four blocks of 8 x 8, the second is
     // that of the next 8 rows, or of the next 8 columns.
     __device__ static u32 first_place(u32 first, bool down_first) {
         const u32 lane = threadIdx.x % 32;
@@ -170,7 +165,7 @@ struct Operand {
 };
 
 template <typename Element, Size Size, bool AlongA, bool AlongB>
-__device__ inline void gemm(const Element* a, const Element* b, void* c, const Shape& shape) {
+__device__ inline void gemm(const Element* a, const Element* b, void* c, const GemmParameters& parameters) {
     typedef Tile<Size> Sizes;
     typedef Operand<Element, Sizes, Sizes::rows, AlongA> A;
     typedef Operand<Element, Sizes, Sizes::columns, AlongB> B;
@@ -182,16 +177,16 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const S
     };
     static_assert(parts % 2 == 0, "a step's first fragments are not in the place of its last ones");
 
-    const BlockTile tile(shape, Sizes::rows, Sizes::columns, 16);
-    const i32 top = Sizes::inside ? min(tile.row, shape.m - Sizes::rows) : tile.row;
-    const i32 beginning = Sizes::inside ? min(tile.column, shape.n - Sizes::columns) : tile.column;
+    const BlockTile tile(parameters, Sizes::rows, Sizes::columns, 16);
+    const i32 top = Sizes::inside ? min(tile.row, parameters.m - Sizes::rows) : tile.row;
+    const i32 beginning = Sizes::inside ? min(tile.column, parameters.n - Sizes::columns) : tile.column;
     const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const u32 first_row = warp % Sizes::warps_down * Sizes::warp_rows;
     const u32 first_column = warp / Sizes::warps_down * Sizes::warp_columns;
-    A next_a(a + tile.matrix * shape.a_matrix, shape.a_leading, top, shape.m, shape.vector_a);
-    B next_b(b + tile.matrix * shape.b_matrix, shape.b_leading, beginning, shape.n, shape.vector_b);
+    A next_a(a + tile.matrix * parameters.a_matrix, parameters.a_leading, top, parameters.m, parameters.vector_a);
+    B next_b(b + tile.matrix * parameters.b_matrix, parameters.b_leading, beginning, parameters.n, parameters.vector_b);
     const u32 memory = shared_address(shared_memory);
-    i32 left = shape.k;
+    i32 left = parameters.k;
     u32 into = 0;
     // Behind the last step zeros are copied, but not into small tiles: outside of a branch, the addresses of their single
     // elements would be kept in registers, and a multiprocessor would have fewer blocks.
@@ -243,18 +238,17 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const S
             for (int j = 0; j < across; j++) multiply(d[i][j], x[part % 2][i], y[part % 2][j / 2] + j % 2 * 2);
         }
     };
-    // Waits until what all threads copied of the next step is there, and all have read what lies where the copies of the step
-    // after those on their way go.
+    // Waits until the next step's copies are complete and all threads have read the stage that the next copies overwrite.
     auto meet = [&] {
         copies_wait<Sizes::stages - 2>();
         __syncthreads();
     };
     meet();
-    // What a step ends with is multiplied when the next one has begun, so that the tensor cores do not wait for its first
-    // fragments; before the first one that is zeros. The assembler moves products ahead of a barrier, but of no loop's end:
+    // A step's last fragments are multiplied after the next step has begun, so that the tensor cores do not wait for its first
+    // fragments; before the first step they are zeros. The assembler moves products ahead of a barrier, but of no loop's end:
     // so that is where the barrier is.
 #pragma unroll 1
-    for (i32 k = 0; k < shape.k; k += Sizes::depth) {
+    for (i32 k = 0; k < parameters.k; k += Sizes::depth) {
 #pragma unroll
         for (int part = 0; part < parts; part++) {
             read(part);
@@ -269,8 +263,8 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const S
     multiply_all(1);
     copies_wait<0>();
 
-    // By way of shared memory, a warp's rows at a time, so that a warp stores whole rows. What the tile before stores, too,
-    // is left out; what is next to it lies at a multiple of 16 bytes.
+    // By way of shared memory, a warp's rows at a time, so that a warp stores whole rows. Columns that the tile before
+    // stores are left out; the next one is at a multiple of 16 bytes.
     enum : int { together = 4, pitch = Sizes::columns + 8 };
     static_assert(Sizes::warp_rows * pitch * 4 <= Sizes::stages * bytes, "the steps' place holds a warp's rows");
     f32* const sums = (f32*)shared_memory;
@@ -293,16 +287,16 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const S
         }
         __syncthreads();
 #pragma unroll 1
-        for (u32 piece = threadIdx.x; piece < Sizes::warp_rows * Sizes::columns / together; piece += Sizes::threads) {
-            const u32 row = piece / (Sizes::columns / together), column = piece % (Sizes::columns / together) * together;
+        for (u32 chunk_index = threadIdx.x; chunk_index < Sizes::warp_rows * Sizes::columns / together; chunk_index += Sizes::threads) {
+            const u32 row = chunk_index / (Sizes::columns / together), column = chunk_index % (Sizes::columns / together) * together;
             const i32 y = top + part * Sizes::warp_rows + row;
             if (y < tile.row || others + column >= Sizes::columns) continue;
             Pack<f32, together> pack;
             load_pack(pack, sums + row * pitch + gap + others + column);
-            if (shape.wide) {
-                store_run((f32*)c, shape, tile.matrix, y, tile.column + column, pack.item);
+            if (parameters.f32_output) {
+                store_run((f32*)c, parameters, tile.matrix, y, tile.column + column, pack.item);
             } else {
-                store_run((Element*)c, shape, tile.matrix, y, tile.column + column, pack.item);
+                store_run((Element*)c, parameters, tile.matrix, y, tile.column + column, pack.item);
             }
         }
     }
@@ -313,8 +307,8 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const S
 #define ENTRY(element, layout, size, along_a, along_b)                                                            \
     extern "C" __global__ void __launch_bounds__(Tile<size>::threads, Tile<size>::blocks)                         \
         gemm_mma_##element##_##layout##_##size(const element* a, const element* b, void* c,                       \
-                                               const __grid_constant__ Shape shape) {                             \
-        gemm<element, size, along_a, along_b>(a, b, c, shape);                                                    \
+                                               const __grid_constant__ GemmParameters parameters) {                             \
+        gemm<element, size, along_a, along_b>(a, b, c, parameters);                                                    \
     }
 #define LAYOUTS(element, size)              \
     ENTRY(element, nn, size, true, false)   \

@@ -1,31 +1,19 @@
-// C = alpha op(A) op(B) + beta C on the tensor cores of compute capability 8.0 and up, for ELEMENT (-DELEMENT=f64 or
-// c128). One family for each.
+// C = alpha op(A) op(B) + beta C with an epilogue (epilogue.cuh, f64 only) on the tensor cores of compute capability 8.0 and up, for
+// ELEMENT (-DELEMENT=f64 or c128). One family for each.
 //
-// Entries: gemm_mma_<ELEMENT>_<A><B>_<tile>. A and B are n (stored as they are multiplied, row by row) or t (stored
-// transposed); `Tile` has the tiles. `Shape` has the flags that conjugate. Launch: a block for each tile of each matrix,
-// of the threads that `Tile` counts, and the dynamic shared memory that the Rust side's `gemm::mma` counts.
+// Entries: gemm_mma_<ELEMENT>_<A><B>_<tile>(A, B, C, parameters). A and B are n (stored as they are multiplied, row by row) or t (stored
+// transposed); `Tile` has the tiles. `GemmParameters` has the flags that conjugate.
 //
-// Numbers of f64 are added by fma with k ascending. A complex product is four real ones, of `depth` k after one another:
-// of these k, first real by real parts are added to the real part, and real by imaginary ones to the imaginary part, then
-// minus imaginary by imaginary ones, and imaginary by real ones, each by fma with k ascending. So the bits depend on the
-// operands alone, not on the tile, nor on the device.
+// Launch: one block a tile of each matrix, `Tile` threads, and the dynamic shared memory that src/gemm/mma computes. Any alignment.
 //
-// How: a step of `depth` k of both operands lies in shared memory as it is stored, k along the rows or m or n; several
-// steps are on their way, by copies of 16 bytes, or where rows begin or end anywhere, of 8. A warp keeps a step of its rows of A
-// in registers, and reads 8 columns of B while it multiplies the 8 before. With the last of them it reads what it keeps of
-// the next step, each instruction's part once that instruction has the old one, so the tensor cores, which take many
-// clocks for an instruction, wait for nothing but the block's barrier.
+// Algorithm: a multi-stage cp.async pipeline with mma.sync. A stage holds a step of `depth` k of both operands as they are stored. A warp
+// keeps a step of its rows of A in registers, and reads 8 columns of B while it multiplies the 8 before. With the last columns it
+// reads the next step's rows of A, each as soon as an instruction has taken the old one, so the tensor cores wait for the block's
+// barrier alone. 16-byte chunk i of row r is at i ^ (0, 4, 2, 6)[r % 4]: the chunks that one instruction of a warp reads, two in each
+// of four rows or four in each of two, lie in different banks. A tensor core adds 128 products a clock cycle (H200); shared memory
+// moves 1 byte a product, the L2 cache half of that:
 //
-// Banks: 16 bytes number i of row r lie at i ^ (0, 4, 2, 6)[r % 4]. The banks give 8 such pieces at once: of the numbers of
-// a warp's instruction, two pieces beside each other in each of four rows, or four in each of two, of c128 where k runs along
-// the rows. A row is a multiple of 128 bytes, so the pieces' places in it decide: those of four rows differ in their two
-// upper bits, those of an even and an odd row in the uppermost one. So none meets another. What is copied is 8 pieces of a
-// row.
-//
-// The tensor cores of an H200's multiprocessor add 128 products a clock. Its shared memory gives or takes 128 bytes a clock,
-// 1 a product, and the L2 cache gives half of that at most:
-//
-// | tile | of a warp | registers: sums, A, B | bytes a product: read of shared memory, copied from L2 |
+// | tile | of a warp | registers: sums, A, B | bytes a product: shared memory, L2 |
 // |---|---|---|---|
 // | f64 large, 128 x 128 | 32 x 64 | 128, 32, 16 | 0.375, 0.125 |
 // | f64 medium, 64 x 64 | 32 x 32 | 64, 32, 16 | 0.5, 0.25 |
@@ -33,10 +21,10 @@
 // | c128 large, 64 x 64 | 32 x 32 | 128, 32, 20 | 0.25, 0.125 |
 // | c128 small, 32 x 32 | 16 x 16 | 32, 16, 20 | 0.5, 0.25 |
 //
-// | version | what | f64, c128 on an H200, of cuBLAS in the same run |
-// |---|---|---|
-// | (gemm_async.cu) | ordinary arithmetic | 0.34, 0.39 |
-// | 1 | as above | of cuBLAS at 4096^3 on an H200: f64 0.90, c128 0.90 |
+// Invariants: f64 sums are fma with k ascending. A complex product is four real ones of `depth` k each: real by real to the real part, real
+// by imaginary to the imaginary part, minus imaginary by imaginary, imaginary by real. So the bits depend on neither tile nor device.
+//
+// Version 1: 0.90 (f64) and 0.90 (c128) of cuBLAS at 4096^3 on an H200; without tensor cores 0.34 and 0.39.
 #include "ampere.cuh"
 #include "gemm_blocks.cuh"
 #include "mma_double.cuh"
@@ -56,7 +44,7 @@ struct TileOf {
         warp_rows = Rows,
         warp_columns = Columns,
         depth = Depth,    // k of a step, and of an instruction.
-        stages = Stages,  // Steps on their way.
+        stages = Stages,  // Stages in flight.
         blocks = Blocks,  // Of a multiprocessor, as the registers allow.
         threads = WarpsDown * WarpsAcross * 32,
     };
@@ -102,7 +90,7 @@ struct Operand {
     const Element* from;  // The thread's first element of the next step.
     i64 leading;
     i32 extent;  // Of m or n, from the tile's first on.
-    bool vectors;  // Whether all rows are whole numbers of 16 bytes.
+    bool vectors;  // True where all rows are multiples of 16 bytes.
 
     __device__ static i32 row() { return threadIdx.x / across; }
     __device__ static i32 chunk() { return threadIdx.x % across; }
@@ -113,19 +101,19 @@ struct Operand {
           extent(extent - first),
           vectors(vectors) {}
 
-    // Where 16 bytes of a row lie.
+    // The place of a 16-byte chunk of a row.
     __device__ static u32 place(u32 row, u32 chunk) { return (row * across + (chunk ^ (row % 2 * 4 | row & 2))) * 16; }
 
     // Copies the next step, of which so much of k is left; what is outside becomes 0.
-    template <i32 Piece>
-    __device__ void copy_pieces(u32 to, i32 left) const {
+    template <i32 Bytes>
+    __device__ void copy_chunks(u32 to, i32 left) const {
         const i32 rows = Along ? extent : left, columns = Along ? left : extent;
 #pragma unroll
         for (i32 y = 0; y < down; y += rows_at_once) {
 #pragma unroll
-            for (i32 x = 0; x < 16; x += Piece) {
+            for (i32 x = 0; x < 16; x += Bytes) {
                 const i32 column = chunk() * run + x / (i32)sizeof(Element);
-                copy_async<Piece>(to + place(row() + y, chunk()) + x, (const unsigned char*)(from + y * leading) + x,
+                copy_async<Bytes>(to + place(row() + y, chunk()) + x, (const unsigned char*)(from + y * leading) + x,
                                   row() + y < rows && column < columns);
             }
         }
@@ -133,9 +121,9 @@ struct Operand {
 
     __device__ void copy(u32 to, i32 left) {
         if (vectors) {
-            copy_pieces<16>(to, left);
+            copy_chunks<16>(to, left);
         } else {
-            copy_pieces<8>(to, left);
+            copy_chunks<8>(to, left);
         }
         from += Along ? (i64)Sizes::depth : Sizes::depth * leading;
     }
@@ -154,7 +142,7 @@ struct Operand {
                                 int on, u32 sign) {
 #pragma unroll
         for (int i = 0; i < quarter; i++) {
-            // Both are multiples of 4, so rows keep their order, and the order of pieces is that of the first row.
+            // Both are multiples of 4, so rows keep their order, and the order of chunks is that of the first row.
             const u32 rows = Along ? on : 4 * i, chunks = (Along ? 4 * i : on) / run;
             const unsigned char* from = step + (first ^ chunks % 8 * 16) + (rows * across + chunks / 8 * 8) * 16;
             Pack<f64, parts> pack;
@@ -210,7 +198,7 @@ __device__ inline void neighbours(c128 (&numbers)[2], const f64 (&d)[2][4], int 
 }
 
 template <typename Element, Size Size, bool AlongA, bool AlongB>
-__device__ inline void gemm(const Element* a, const Element* b, Element* c, const Shape& shape) {
+__device__ inline void gemm(const Element* a, const Element* b, Element* c, const GemmParameters& parameters) {
     typedef Tile<Element, Size> Sizes;
     typedef Operand<Element, Sizes, Sizes::rows, AlongA> A;
     typedef Operand<Element, Sizes, Sizes::columns, AlongB> B;
@@ -223,14 +211,14 @@ __device__ inline void gemm(const Element* a, const Element* b, Element* c, cons
     };
     static_assert(across % 2 == 0, "the first columns of a step and of the next are read into the same registers");
 
-    const BlockTile tile(shape, Sizes::rows, Sizes::columns);
+    const BlockTile tile(parameters, Sizes::rows, Sizes::columns);
     const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const u32 first_row = warp % Sizes::warps_down * Sizes::warp_rows;
     const u32 first_column = warp / Sizes::warps_down * Sizes::warp_columns;
-    A next_a(a + tile.matrix * shape.a_matrix, shape.a_leading, tile.row, shape.m, shape.vector_a);
-    B next_b(b + tile.matrix * shape.b_matrix, shape.b_leading, tile.column, shape.n, shape.vector_b);
+    A next_a(a + tile.matrix * parameters.a_matrix, parameters.a_leading, tile.row, parameters.m, parameters.vector_a);
+    B next_b(b + tile.matrix * parameters.b_matrix, parameters.b_leading, tile.column, parameters.n, parameters.vector_b);
     const u32 memory = shared_address(shared_memory);
-    i32 left = shape.k;
+    i32 left = parameters.k;
     u32 into = 0;
     auto copy = [&]() {
         if (left > 0) {
@@ -245,7 +233,7 @@ __device__ inline void gemm(const Element* a, const Element* b, Element* c, cons
     for (int stage = 0; stage + 1 < Sizes::stages; stage++) copy();
 
     const u32 place_a = A::first_place(first_row), place_b = B::first_place(first_column);
-    const u32 sign_a = shape.conjugate_a ? 1u << 31 : 0, sign_b = shape.conjugate_b ? 1u << 31 : 0;
+    const u32 sign_a = parameters.conjugate_a ? 1u << 31 : 0, sign_b = parameters.conjugate_b ? 1u << 31 : 0;
     f64 x[down][parts][2 * quarter], y[2][parts][quarter];
     auto take_a = [&](int i, u32 stage) {
 #pragma unroll
@@ -273,7 +261,7 @@ __device__ inline void gemm(const Element* a, const Element* b, Element* c, cons
 #pragma unroll
     for (int i = 0; i < down; i++) take_a(i, out);
 #pragma unroll 1
-    for (i32 k = 0; k < shape.k; k += Sizes::depth) {
+    for (i32 k = 0; k < parameters.k; k += Sizes::depth) {
 #pragma unroll
         for (int j = 0; j + 1 < across; j++) {
             take_b(j + 1, out);
@@ -308,7 +296,7 @@ __device__ inline void gemm(const Element* a, const Element* b, Element* c, cons
             for (int other = 0; other < 2 * down; other++) {
                 if (run == other) neighbours(numbers, d[other / 2][0], other % 2);
             }
-            store_run(c, shape, tile.matrix, row, column, numbers);
+            store_run(c, parameters, tile.matrix, row, column, numbers);
         }
 #pragma unroll
         for (int i = 0; i < down; i++) {
@@ -326,8 +314,8 @@ __device__ inline void gemm(const Element* a, const Element* b, Element* c, cons
 #define ENTRY(element, layout, size, along_a, along_b)                                                             \
     extern "C" __global__ void __launch_bounds__(Tile<element, size>::threads, Tile<element, size>::blocks)        \
         gemm_mma_##element##_##layout##_##size(const element* a, const element* b, element* c,                     \
-                                               const __grid_constant__ Shape shape) {                              \
-        gemm<element, size, along_a, along_b>(a, b, c, shape);                                                     \
+                                               const __grid_constant__ GemmParameters parameters) {                              \
+        gemm<element, size, along_a, along_b>(a, b, c, parameters);                                                     \
     }
 #define LAYOUTS(element, size)             \
     ENTRY(element, nn, size, true, false)  \

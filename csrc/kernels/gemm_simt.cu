@@ -1,29 +1,25 @@
-// C = alpha op(A) op(B) + beta C with ordinary arithmetic, for every device and every element type. One family for
-// each ELEMENT (-DELEMENT=u8, u16, u32, u64, f16, bf16, f32, f64, c64 or c128); signed integers have the bits of
-// unsigned ones.
+// C = alpha op(A) op(B) + beta C with an epilogue (epilogue.cuh) on CUDA cores, for every device and element type. One family for each
+// ELEMENT (-DELEMENT=u8, u16, u32, u64, f16, bf16, f32, f64, c64 or c128); signed integers use the unsigned kernels.
 //
-// Entries: gemm_simt_<ELEMENT>_<A><B>, and for f16 and bf16 also gemm_simt_<ELEMENT>_f32_<A><B> whose C is f32. A and
-// B are n (stored as they are multiplied, row by row) or t (stored transposed); `Shape` has the flags that conjugate.
-// Launch: 256 threads a block, a block for each tile of each matrix.
+// Entries: gemm_simt_<ELEMENT>_<A><B>(A, B, C, parameters), and with -DF32_OUTPUT (f16, bf16) gemm_simt_<ELEMENT>_f32_<A><B> with C of f32.
+// A and B are n (stored as they are multiplied, row by row) or t (stored transposed); `GemmParameters` has the flags that conjugate.
 //
-// f16 and bf16 are added in f32 and rounded once, u8 and u16 in u32; the others in their own type. Floats are added
-// by fma with k ascending, so the bits depend on nothing but the operands. Integers wrap. With `reads_c` 0 C is only
-// written.
+// Launch: 256 threads a block, one block a tile of each matrix, static shared memory. Any alignment; `vector_a` and `vector_b` allow loads
+// of up to 16 bytes.
 //
-// How: a block makes a tile of 16 rows x 16 columns of threads, each of which makes up to 8 x 8 numbers. A step of k
-// lies in shared memory, k by k, with m or n contiguous; while it is multiplied, the next one is loaded into
-// registers. The rows of a thread are not neighbours but runs of 16 bytes, 4 threads apart, so that a warp's reads of
-// shared memory meet no bank twice. Loads are of up to 16 bytes where `vector_a` and `vector_b` say that all rows
-// begin at such an address.
+// Algorithm: a double-buffered tile in shared memory, filled through registers. 16 x 16 threads compute up to 8 x 8 elements each. A step
+// of k is stored k by k with m or n contiguous; the next one loads into registers meanwhile. A thread's rows are runs of 16 bytes, 4
+// threads apart, so a warp's reads meet no bank twice.
 //
-// | version | what | f32 on an H200 |
-// |---|---|---|
-// | 1 | as above | see benches/RESULTS.md |
+// Invariants: f16 and bf16 are added in f32 and rounded once, u8 and u16 in u32, the others in their own type; integers wrap. Floats are
+// added by fma with k ascending, so the bits depend on the operands alone. With `reads_c` 0 C is only written.
+//
+// benches/RESULTS.md has its speed.
 #include "gemm_blocks.cuh"
 
 namespace {
 
-// What an element type is added in, and back.
+// The type that elements are added in.
 template <typename Element>
 struct Arithmetic {
     typedef Element Sum;
@@ -146,7 +142,7 @@ __device__ inline void take(Sum (&fragment)[Tile<Sum>::each], const Sum* from) {
 }
 
 template <typename Element, typename Result, int AlongA, int AlongB>
-__device__ inline void gemm(const Element* a, const Element* b, Result* c, const Shape& shape) {
+__device__ inline void gemm(const Element* a, const Element* b, Result* c, const GemmParameters& parameters) {
     typedef typename Arithmetic<Element>::Sum Sum;
     typedef Tile<Sum> Sizes;
     __shared__ __align__(16) unsigned char memory[2][2][Sizes::depth * Sizes::pitch * sizeof(Sum)];
@@ -156,10 +152,10 @@ __device__ inline void gemm(const Element* a, const Element* b, Result* c, const
     const int first_row = warp / 2 * 4 * Sizes::each + lane / 8 * Sizes::run;
     const int first_column = warp % 2 * 8 * Sizes::each + lane % 8 * Sizes::run;
 
-    const BlockTile tile(shape, Sizes::span, Sizes::span);
+    const BlockTile tile(parameters, Sizes::span, Sizes::span);
     const i32 row = tile.row, column = tile.column;
-    const Element* own_a = a + tile.matrix * shape.a_matrix;
-    const Element* own_b = b + tile.matrix * shape.b_matrix;
+    const Element* own_a = a + tile.matrix * parameters.a_matrix;
+    const Element* own_b = b + tile.matrix * parameters.b_matrix;
 
     Sum sums[Sizes::each][Sizes::each];
 #pragma unroll
@@ -168,14 +164,14 @@ __device__ inline void gemm(const Element* a, const Element* b, Result* c, const
         for (int j = 0; j < Sizes::each; j++) clear(sums[i][j]);
     }
 
-    Part<Element, AlongA> next_a(own_a, shape.a_leading, row, shape.m, shape.vector_a);
-    Part<Element, AlongB> next_b(own_b, shape.b_leading, column, shape.n, shape.vector_b);
+    Part<Element, AlongA> next_a(own_a, parameters.a_leading, row, parameters.m, parameters.vector_a);
+    Part<Element, AlongB> next_b(own_b, parameters.b_leading, column, parameters.n, parameters.vector_b);
     auto put = [&](int step) {
-        next_a.put((Sum*)memory[step][0], shape.conjugate_a);
-        next_b.put((Sum*)memory[step][1], shape.conjugate_b);
+        next_a.put((Sum*)memory[step][0], parameters.conjugate_a);
+        next_b.put((Sum*)memory[step][1], parameters.conjugate_b);
     };
     int step = 0;
-    i32 left = shape.k;
+    i32 left = parameters.k;
     if (left > 0) {
         next_a.load(left);
         next_b.load(left);
@@ -217,7 +213,7 @@ __device__ inline void gemm(const Element* a, const Element* b, Result* c, const
             Sum numbers[Sizes::run];
 #pragma unroll
             for (int v = 0; v < Sizes::run; v++) numbers[v] = sums[0][j + v];
-            store_run(c, shape, tile.matrix, y, column + first_column + j * 8, numbers);
+            store_run(c, parameters, tile.matrix, y, column + first_column + j * 8, numbers);
         }
 #pragma unroll
         for (int next = 0; next + 1 < Sizes::each; next++) {
@@ -231,8 +227,8 @@ __device__ inline void gemm(const Element* a, const Element* b, Result* c, const
 
 #define ENTRY(name, element, result, along_a, along_b)                                          \
     extern "C" __global__ void __launch_bounds__(256, Tile<Arithmetic<element>::Sum>::blocks)   \
-        gemm_simt_##name(const element* a, const element* b, result* c, const Shape shape) {    \
-        gemm<element, result, along_a, along_b>(a, b, c, shape);                                \
+        gemm_simt_##name(const element* a, const element* b, result* c, const GemmParameters parameters) {    \
+        gemm<element, result, along_a, along_b>(a, b, c, parameters);                                \
     }
 #define LAYOUTS(name, element, result)        \
     ENTRY(name##_nn, element, result, 1, 0)   \
@@ -240,11 +236,11 @@ __device__ inline void gemm(const Element* a, const Element* b, Result* c, const
     ENTRY(name##_tn, element, result, 0, 0)   \
     ENTRY(name##_tt, element, result, 0, 1)
 #define OWN_RESULT(element) LAYOUTS(element, element, element)
-#define WIDE_RESULT(element) LAYOUTS(element##_f32, element, f32)
+#define F32_RESULT(element) LAYOUTS(element##_f32, element, f32)
 // ELEMENT's value instead of its name.
-#define WIDE_RESULT_OF(element) WIDE_RESULT(element)
+#define F32_RESULT_OF(element) F32_RESULT(element)
 
 OWN_RESULT(ELEMENT)
-#ifdef WIDE
-WIDE_RESULT_OF(ELEMENT)
+#ifdef F32_OUTPUT
+F32_RESULT_OF(ELEMENT)
 #endif

@@ -1,5 +1,5 @@
-// What compute capability 9.0 has beyond loads and stores: barriers in shared memory that count bytes, bulk tensor
-// copies (TMA), clusters, and how a kernel's warps divide registers. One function an instruction, named for what it
+// Instructions of compute capability 9.0: barriers in shared memory that count bytes, bulk tensor copies (TMA), clusters, programmatic
+// dependent launch, and register reallocation. One function an instruction, named for what it
 // does.
 //
 // Why by hand: the toolkit's headers would tie the sources to one release. Addresses of shared memory are 32-bit
@@ -22,7 +22,7 @@ __device__ inline u32 cluster_rank() {
     return rank;
 }
 
-// The address, in the cluster, of what lies at `address` in the shared memory of block `rank`.
+// Returns the cluster address of `address` in the shared memory of block `rank`.
 __device__ inline u32 address_in_block(u32 address, u32 rank) {
     u32 remote;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
@@ -30,7 +30,7 @@ __device__ inline u32 address_in_block(u32 address, u32 rank) {
 }
 
 // All threads of the cluster. It orders when they go on, not what they wrote: a barrier that released memory would compile
-// to a fence of the whole device, more than a microsecond where stores are on their way.
+// to a fence of the whole device, more than a microsecond while stores are in flight.
 __device__ inline void cluster_barrier() {
     asm volatile(
         "barrier.cluster.arrive.relaxed.aligned;\n"
@@ -72,23 +72,6 @@ __device__ inline void barrier_wait(u32 barrier, u32 parity) {
         : "memory");
 }
 
-// A stage and the parity of the phase in which it is met.
-template <int Count>
-struct Turn {
-    u32 stage = 0;
-    u32 parity = 0;
-
-    // The stage before.
-    __device__ u32 before() const { return (stage == 0 ? Count : stage) - 1; }
-
-    __device__ void next() {
-        if (++stage == Count) {
-            stage = 0;
-            parity ^= 1;
-        }
-    }
-};
-
 // The threads of a part of the block: `threads` is a multiple of 32.
 __device__ inline void named_barrier(u32 name, u32 threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(name), "r"(threads) : "memory");
@@ -98,7 +81,7 @@ __device__ inline void named_barrier(u32 name, u32 threads) {
 
 __device__ inline void prefetch_map(const TensorMap* map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map)); }
 
-// The box at (x, y, z), x being the contiguous dimension, into shared memory; `barrier` is told of its bytes.
+// The box at (x, y, z), x being the contiguous dimension, into shared memory; `barrier` counts its bytes.
 __device__ inline void copy_box(u32 to, const TensorMap* map, u32 barrier, i32 x, i32 y, i32 z) {
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
@@ -107,13 +90,13 @@ __device__ inline void copy_box(u32 to, const TensorMap* map, u32 barrier, i32 x
         : "memory");
 }
 
-// Has the L2 cache fetch the box.
+// Prefetches the box into the L2 cache.
 __device__ inline void prefetch_box(const TensorMap* map, i32 x, i32 y, i32 z) {
     asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(map), "r"(x), "r"(y), "r"(z)
                  : "memory");
 }
 
-// As `copy_box`, to the same place in each block of the cluster whose bit is set, each of whose barriers is told.
+// As `copy_box`, to the same place in each block of the cluster whose bit is set, each of whose barriers counts its bytes.
 __device__ inline void copy_box_to_blocks(u32 to, const TensorMap* map, u32 barrier, i32 x, i32 y, i32 z, u16 blocks) {
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster"
@@ -132,8 +115,8 @@ __device__ inline void store_box(const TensorMap* map, u32 from, i32 x, i32 y, i
         : "memory");
 }
 
-// As `store_box`, and what is stored is the first to leave the L2 cache: for results that it cannot hold until they are read.
-__device__ inline void store_box_past_cache(const TensorMap* map, u32 from, i32 x, i32 y, i32 z) {
+// As `store_box`, with the L2 policy evict-first: for results that the cache cannot hold until they are read.
+__device__ inline void store_box_evict_first(const TensorMap* map, u32 from, i32 x, i32 y, i32 z) {
     asm volatile(
         "{\n"
         ".reg .b64 policy;\n"
@@ -145,7 +128,7 @@ __device__ inline void store_box_past_cache(const TensorMap* map, u32 from, i32 
         : "memory");
 }
 
-// Copies a multiple of 16 bytes to another block of the cluster, whose barrier is told of them.
+// Copies a multiple of 16 bytes to another block of the cluster, whose barrier counts them.
 __device__ inline void send(u32 cluster_address, u32 from, u32 bytes, u32 cluster_barrier) {
     asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
                      cluster_address),
@@ -162,20 +145,22 @@ __device__ inline void stores_read() {
 // Makes what this thread wrote to shared memory visible to bulk copies; a barrier must follow.
 __device__ inline void publish_to_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// ---- flags in global memory, between blocks that run at one time ----
+// ---- semaphores in global memory, between blocks of one grid ----
+//
+// A block may wait only for blocks with lower numbers, which start no later: the grid may be larger than the blocks that are resident.
 
-// Says that what was written before can be read, by this thread and those that it has met at a barrier since.
-__device__ inline void raise(u32* flag) { asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(1) : "memory"); }
+// Releases the writes of this thread and of those that it has met at a barrier.
+__device__ inline void signal_semaphore(u32* flag) { asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(1) : "memory"); }
 
-// Waits for that; those that meet this thread at a barrier afterwards can read it too.
-__device__ inline void wait_until_raised(const u32* flag) {
+// Waits for the signal and acquires those writes, also for threads that meet this one at a barrier afterwards.
+__device__ inline void wait_semaphore(const u32* flag) {
     u32 raised;
     do {
         asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(raised) : "l"(flag) : "memory");
     } while (raised == 0);
 }
 
-// Has the nearest cache fetch the 128 bytes around the address.
+// Prefetches the 128 bytes around the address into the L1 cache.
 __device__ inline void prefetch(const void* address) { asm volatile("prefetch.global.L1 [%0];" ::"l"(address)); }
 
 // ---- shared memory by its addresses ----
@@ -239,19 +224,19 @@ __device__ inline void blocks_to_shared(u32 place, const u32 (&block)[4]) {
                  : "memory");
 }
 
-// ---- kernels behind one another on a stream; they overlap where the later one is launched so that it may ----
+// ---- programmatic dependent launch: consecutive kernels on a stream overlap ----
 //
-// What both promise: every block waits, also one that has nothing to do, so that a kernel has not ended before all ahead of
-// it have, and its end is all that the next one has to wait for. Before it waits a thread touches its own registers and shared
+// Invariants: every block waits, also one without work, so a kernel ends after all kernels ahead of it, and its end is all that the
+// next kernel waits for. Before it waits a thread touches its own registers and shared
 // memory and its kernel's parameters, of which a prefetched tensor map is one, and no other memory; it may have the L2 cache
 // fetch what it reads afterwards.
 
-// Lets the next kernel's blocks start as soon as all of this one's have said so or ended, and there is room for them; the
-// first thread to say it says it for its block. All blocks of this kernel have started by then, so they may wait for each
-// other whoever starts next. What this kernel writes may still come: the next one waits for its end.
+// Triggers the dependent launch for the block: the next kernel's blocks start once all blocks of this kernel have triggered or ended.
+// All blocks of this kernel have started by then, so blocks of the next kernel never take the place of one that another block waits
+// for. This kernel may write after the trigger: the next one waits for its end.
 __device__ inline void next_may_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 
-// Waits until all earlier kernels have ended and what they wrote can be read; at once where the launch allows no overlap.
+// Waits until all earlier kernels have ended and their writes are visible; returns at once where the launch allows no overlap.
 __device__ inline void wait_for_earlier() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
 // ---- registers; all warps of a warpgroup ----

@@ -1,18 +1,20 @@
-// What gather and scatter share: a space of elements, each of which finds its place in one array through an index.
+// The shared part of gather and scatter: a space of elements, each of which is moved along one axis of an array by an index.
 //
 // An operand's element is at offset + sum of coordinate * stride + index * along, all in units of the kernel's element;
 // `along` is 0 but for the operands that the index moves in. The Rust side (`tensor::indexing::space`) leaves out
-// dimensions of 1, merges those that lie behind one another in all operands, and makes the unit as wide as runs and
+// dimensions of 1, merges adjacent ones that are contiguous in all operands, and makes the unit as wide as runs and
 // addresses allow: 1 KiB rows are 64 units of 16 bytes, a misaligned f32 is 4 units of 1 byte. Dimension 0 is the
-// innermost. `Space` and `Report` are the Rust side's structs of these names.
+// innermost. `Space` is exactly the Rust side's struct of this name.
 //
 // A thread takes ITEMS units, a block apart: all indices first, then all loads, then all stores, because an index and
 // what it leads to are two waits for memory, and only what a thread has outstanding hides them. Below 2^31 units a linear
 // position is taken apart by multiplication, for all items by one dimension at a time, and where no place is further
 // than 2^31 units, places have 32 bits; larger spaces are divided by in 64 bits, an item at a time.
 //
-// An index below 0 counts from the end. One that is out of range moves nothing: it is reported.
+// Invariants: an index below 0 counts from the end; one that is out of range moves nothing and is reported
+// (selvedge/report.cuh) with the operation as its code.
 #pragma once
+#include "../include/selvedge/report.cuh"
 #include "types.cuh"
 
 namespace {
@@ -30,44 +32,13 @@ struct Space {
     u32 factor[DIMENSIONS];
     u32 shift[DIMENSIONS];
     u32 rank;
-    u32 near;  // whether every place is below 2^31
+    u32 near;  // true where every place is below 2^31
     u64 size;  // of the axis that the index counts along
     u32 axis;
     u32 operation;
 };
 
-// Page-locked memory of the host, with three counts of reports. Who claims the next one fills it in and completes it; it is
-// free again when the host has taken it. Only this device writes `claimed` and `complete`, and only the host `taken`, so a
-// claim is an atomic among this device's threads: those that span the bus are not to be had on every host. What the host
-// writes lies further off than what an atomic could read and write back with its word.
-struct Report {
-    u32 claimed;
-    u32 complete;
-    u32 operation;
-    u32 axis;
-    i64 index;
-    u64 size;
-    u32 apart[24];
-    u32 taken;
-};
-
-// Told once a warp and looked at before it is claimed: an array of nothing but wrong indices would fill the bus otherwise.
-__device__ inline void tell(Report* report, const Space& space, i64 index) {
-    if (report == nullptr) return;
-    u32 lane;
-    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
-    if ((u32)__ffs((int)__activemask()) != lane + 1) return;
-    volatile Report* seen = report;
-    const u32 taken = seen->taken;
-    if (seen->claimed != taken || atomicCAS(&report->claimed, taken, taken + 1) != taken) return;
-    seen->operation = space.operation;
-    seen->axis = space.axis;
-    seen->index = index;
-    seen->size = space.size;
-    // The host sees the words above before it sees that they are complete.
-    __threadfence_system();
-    seen->complete = taken + 1;
-}
+typedef selvedge::kernel_report Report;
 
 __device__ inline u32 divided(u32 position, const Space& space, u32 dimension) {
     return (__umulhi(position, space.factor[dimension]) + position) >> space.shift[dimension];
@@ -79,7 +50,7 @@ __device__ inline u64 divided(u64 position, const Space& space, u32 dimension) {
 __device__ inline i64 place_of(u32 place) { return (i64)(i32)place; }
 __device__ inline i64 place_of(u64 place) { return (i64)place; }
 
-// Where the items of a thread lie, in the first operands. Unsigned, because what is not there may be anywhere.
+// The places of a thread's items in the first operands. Unsigned, because items past the end may be anywhere.
 template <typename Place, int Operands, int Items>
 struct Places {
     Place place[Operands][Items];
@@ -133,7 +104,7 @@ __device__ inline void for_items(const Space& space, u64 n, const Work& work) {
     }
 }
 
-// Calls work(places, here, space) for all items of all threads; here[k] says whether item k is there.
+// Calls work(places, here, space) for all items of all threads; here[k] is true for an item k inside the space.
 template <int Operands, typename Work>
 __device__ inline void for_each(const Space& space, u64 n, const Work& work) {
     if (space.near) {
@@ -145,8 +116,8 @@ __device__ inline void for_each(const Space& space, u64 n, const Work& work) {
     }
 }
 
-// Reads the indices of a thread's items and moves its places along them. `here` becomes whether an item is there and
-// inside; what is outside is reported.
+// Reads the indices of a thread's items and moves its places along them. `here` becomes true for items whose
+// index is in range; an index out of range is reported.
 template <typename Place, int Operands, int Items, typename Index>
 __device__ inline void follow(Places<Place, Operands, Items>& places, bool (&here)[Items], const Index* indices,
                               const Space& space, Report* report) {
@@ -169,7 +140,7 @@ __device__ inline void follow(Places<Place, Operands, Items>& places, bool (&her
             places.place[operand][k] += (Place)position * (Place)space.along[operand];
         }
     }
-    if (outside) tell(report, space, wrong);
+    if (outside) selvedge::report(report, space.operation, wrong, space.axis, space.size);
 }
 
 // A unit of memory, as one access.

@@ -1,6 +1,6 @@
-// Numbers on their way into the type that products are summed in, and back.
+// Conversions of elements to the type of a product's sums, and back.
 //
-// What must stay true: widening is exact, and narrowing rounds to nearest even, once. NaN stays NaN.
+// Invariants: widening is exact, and narrowing rounds to nearest even, once. NaN stays NaN.
 #pragma once
 #include "instructions.cuh"
 #include "types.cuh"

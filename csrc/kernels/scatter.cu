@@ -1,22 +1,25 @@
-// Copies elements to where an array of indices says. One family for each size of a unit: compiled with -DBITS=<8 to 128>.
+// array[moved along an axis by indices] = elements. One family for each size of a unit: compiled with -DBITS=<8 to 128>.
 //
 // Entries, by the type of the indices; the space is indexed.cuh's, and an index that is out of range writes nothing:
+// - scatter_{i32,i64}(indices, array, elements, space, n, report): for each of the n units, without two units of one place. Operands of
+//   the space: indices, array, elements.
+// - scatter_last_{i32,i64}(indices, array, elements, marks, space, n): with several units of one place, the last one writes: the one
+//   whose position along the axis scatter_mark.cu has left in `marks`. Operands: indices, array, elements, marks, and the
+//   position (in which `marks` counts from 1).
+// - scatter_marked(marks, array, elements, space, n): the same from the array's side: each of the n units of the array takes the
+//   element that its mark names, and keeps its value where the mark is 0. Operands: marks, elements (moved along the axis by the
+//   mark less 1), array.
 //
-// - scatter_{i32,i64}(indices, array, elements, space, n, report): array, moved along the axis by the index, = elements, for
-//   each of the n units. No two units may have one place. Operands of the space: indices, array, elements.
-// - scatter_last_{i32,i64}(indices, array, elements, marks, space, n): the same where several have one place: the one
-//   whose position along the axis scatter_mark.cu has left there writes, so the result does not depend on the order of
-//   threads. Operands: indices, array, elements, marks, and the position (in which `marks` counts from 1).
-// - scatter_marked(marks, array, elements, space, n): the same from the other side: each of the n units of the array takes
-//   the element that its mark names, and stays where that is 0. Reads what a gather reads, in the order of the array, so
-//   no part of a sector is written but where marks are sparse. Operands: marks, elements (moved along the axis by the mark
-//   less 1), array.
+// Launch: at most 512 threads a block, a grid of any size, no shared memory.
 //
-// At most 512 threads a block; the grid may be of any size.
+// Algorithm: four units a thread (indexed.cuh). scatter_marked reads as a gather does, in the order of the array, so it writes whole
+// sectors unless marks are sparse.
 //
-// | version | what | speed |
+// Invariants: the result does not depend on the order of threads.
+//
+// | version | change | rows of 1 KiB against a copy; single f32 against PyTorch |
 // |---|---|---|
-// | 1 | four units a thread; duplicates by scatter_last alone | rows of 1 KiB 0.653 of copy, single f32 0.423 of PyTorch's |
+// | 1 | duplicates by scatter_last alone | 0.653, 0.423 |
 // | 2 | duplicates by scatter_marked, unless the array is far larger than the index | 0.934, 1.28 |
 #include "indexed.cuh"
 

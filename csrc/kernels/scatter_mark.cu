@@ -1,20 +1,20 @@
-// Finds which of the elements that go to one place is the last: the first half of a scatter with duplicates.
+// marks[moved along an axis by indices] = the greatest position that leads there: the first half of a scatter with duplicates.
 //
-// Entries: scatter_mark_{i32,i64}(indices, marks, first, count, space, n, report), by the type of the indices. marks, 0
-// before, moved along the axis by the index, becomes the greatest position (from 1) that leads there. Of all marks, only
-// the `count` from `first` on are touched. An index that is out of range marks nothing; `report` is told unless it is
-// null. The space is indexed.cuh's, with the operands indices, marks and the position along the axis, which must stay
-// below 2^32 - 1.
+// Entries: scatter_mark_{i32,i64}(indices, marks, first, count, space, n, report), by the type of the indices. `marks` is 0 before, and
+// positions count from 1. Only the `count` marks from `first` on are changed. An index that is out of range marks nothing and is
+// reported unless `report` is null. The operands of the space (indexed.cuh) are indices, marks and the position along the axis, below
+// 2^32 - 1.
 //
-// Why in two halves: one kernel's threads write in any order. The greatest position is the same in every order.
+// Launch: at most 512 threads a block, a grid of any size, no shared memory.
 //
-// Why a part of the marks: a maximum outside of the L2 cache moves a sector of memory there and back, in random order, and
-// reading the index once more for another part that fits moves 4 or 8 bytes, one behind the other.
+// Algorithm: an atomic maximum, which has the same result in any order of threads; one kernel that also wrote the elements would not. The
+// host sweeps over parts of the marks that fit the L2 cache: an atomic outside of it moves a sector to memory and back, and reading
+// the index once more moves 4 or 8 bytes.
 //
-// | version | what | speed |
+// | version | change | 2^24 f32 in random order, H200 |
 // |---|---|---|
-// | 1 | an atomic maximum for each index | with scatter_last 1935 us for 2^24 f32 in random order |
-// | 2 | as many sweeps over the index as parts of the marks fit into the cache | with scatter_marked 641 us |
+// | 1 | one sweep | with scatter_last 1935 us |
+// | 2 | as many sweeps as parts of the marks fit the L2 cache | with scatter_marked 641 us |
 #include "indexed.cuh"
 
 namespace {

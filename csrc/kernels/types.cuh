@@ -1,7 +1,7 @@
 // Element types of the kernels, without a toolkit header.
 //
 // Why: a header of the toolkit would tie the sources to one release, and the half-precision headers need a newer card
-// than sm_60. What must stay true: sizes and layouts equal those of the Rust side (a complex number is
+// than sm_60. Invariants: sizes and layouts equal those of the Rust side (a complex number is
 // real part then imaginary part), and no type asks for more alignment than its Rust twin, so that a view that starts
 // at any element is a legal operand.
 #pragma once

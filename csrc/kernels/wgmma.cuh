@@ -40,13 +40,13 @@ __device__ inline u64 wgmma_operand(u32 address) {
     return swizzle_128 | eight_rows | next_panel | (address & 0x3ffff) / 16;
 }
 
-// What to add to a descriptor for the next 16 k.
+// Returns the distance of a descriptor to that of the next 16 k.
 template <bool SpanContiguous>
 __device__ constexpr u64 wgmma_step() {
     return SpanContiguous ? 2048 / 16 : 32 / 16;
 }
 
-// Operands of the instruction by number, and the registers behind them.
+// Operands of the instruction by number, and the registers that they name.
 #define COMMA ,
 #define REGISTERS_0_7 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define REGISTERS_8_15 "%8, %9, %10, %11, %12, %13, %14, %15"
@@ -100,7 +100,7 @@ __device__ constexpr u64 wgmma_step() {
     "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
 
 
-// D = A B where `add` is 0, D += A B where it is not. a_at and the others are the places of the operands behind D's.
+// D = A B where `add` is 0, D += A B where it is not. a_at and the others are the numbers of the operands after D's.
 #define WGMMA(n, registers, numbers, a_at, b_at, add_at, a_transposed_at, b_transposed_at)                        \
     asm volatile(                                                                                                 \
         "{\n"                                                                                                     \

@@ -79,7 +79,7 @@ use common::sampling::Share;
 use common::suite::Suite;
 
 /// The share of the injected faults that runs unless the whole set is asked for.
-const MISTAKES: Share = Share { one_in: 4, least: 3 };
+const FAULTS: Share = Share { one_in: 4, least: 3 };
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
@@ -120,6 +120,6 @@ fn main() -> ExitCode {
         suite.add(module());
     }
     #[cfg(target_os = "linux")]
-    suite.sample("emulated", MISTAKES, emulated::mistakes());
+    suite.sample("emulated", FAULTS, emulated::faults());
     suite.run()
 }

@@ -1,7 +1,7 @@
 //! Families of kernels as libraries of the host: their own sources, compiled as C++ on the machine of `csrc/emulation`.
 //!
-//! A header of that folder stands in for the one of the same name in `csrc/kernels`. What a family's kernels are called is
-//! read out of its preprocessed source. Products are kept under the target folder by a fingerprint of the sources.
+//! A header of that folder stands in for the one of the same name in `csrc/kernels`. The names of a
+//! family's kernels are read from its preprocessed source. Libraries are cached in the target folder by a fingerprint of the sources.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fmt::Write;
@@ -24,11 +24,11 @@ pub struct Family {
     pub cluster: u32,
     /// Clusters that run beside each other: 1 where shared memory is a variable of the source, which all blocks then share.
     pub resident: u32,
-    /// What stands in the place of what in the source: for tests of the machine itself.
-    pub mistake: Option<(&'static str, &'static str)>,
+    /// An injected fault: a text of the kernels' sources and its replacement.
+    pub fault: Option<(&'static str, &'static str)>,
 }
 
-/// What stands before and behind a kernel's source. Shared memory of a size that the launch says is each block's own.
+/// The text before and after a kernel's source. Dynamic shared memory is each block's own.
 const BEFORE: &str = "#include \"machine.hpp\"\n";
 const SHARED: [&str; 2] =
     ["extern __shared__ unsigned char shared_memory[];", "#define shared_memory (emulated::shared_bytes())"];
@@ -55,7 +55,7 @@ EXPORT int emulated_run(const Launch* launch) {
 }
 "#;
 
-/// What `__global__` is on the emulated machine.
+/// `__global__` on the emulated machine.
 const KERNEL: &str = "visibility(\"protected\")";
 
 /// The C++ compiler.
@@ -65,6 +65,10 @@ fn compiler() -> Command {
 
 /// All headers and the source in one folder, those of the emulation in the place of the kernels' own.
 fn gather(family: &Family, folder: &Path) -> io::Result<()> {
+    let source = fs::read_to_string(common::repository().join("csrc/kernels").join(family.source))?;
+    // A fault is in the family's source, or else in a header.
+    let in_source = family.fault.is_some_and(|(right, _)| source.contains(right));
+    let mut injected = false;
     for place in ["csrc/kernels", "csrc/emulation"] {
         for entry in fs::read_dir(common::repository().join(place))? {
             let path = entry?.path();
@@ -74,16 +78,19 @@ fn gather(family: &Family, folder: &Path) -> io::Result<()> {
                 continue;
             };
             let mut text = fs::read_to_string(&path)?.replace(SHARED[0], SHARED[1]);
-            if let Some((right, wrong)) = family.mistake.filter(|_| path.ends_with(family.source)) {
-                if !text.contains(right) {
-                    return Err(io::Error::other(format!("'{right}' is not in {}", family.source)));
-                }
+            if let Some((right, wrong)) = family.fault.filter(|_| is_header != in_source) {
+                injected |= text.contains(right);
                 text = text.replace(right, wrong);
             }
             fs::write(folder.join(name), text)?;
         }
     }
-    Ok(())
+    match family.fault {
+        Some((right, _)) if !injected => {
+            Err(io::Error::other(format!("'{right}' is not in {} or a header", family.source)))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The names of the kernels in a preprocessed source.
@@ -97,8 +104,8 @@ pub fn build(family: &Family) -> io::Result<PathBuf> {
     let unfinished = scratch(&format!("emulated-{}-{:?}", std::process::id(), std::thread::current().id()))?;
     gather(family, &unfinished)?;
     let mut hasher = DefaultHasher::new();
-    // A mistake's library is made for one small product, which takes less time than to optimize it.
-    let level = if family.mistake.is_some() { "-O0" } else { "-O2" };
+    // A faulty library is made for one small product, which takes less time than to optimize it.
+    let level = if family.fault.is_some() { "-O0" } else { "-O2" };
     (family, level, BEFORE, SHARED, BEHIND).hash(&mut hasher);
     let mut files: Vec<_> = fs::read_dir(&unfinished)?.collect::<Result<_, _>>()?;
     files.sort_by_key(fs::DirEntry::file_name);

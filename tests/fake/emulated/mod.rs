@@ -2,7 +2,7 @@
 //! (`csrc/emulation`) behind the fake driver, so that host and device side are held together against the definition, by the
 //! cases of the device suite.
 //!
-//! Each test runs with several seeds, which decide what runs when.
+//! Each test runs with several seeds, which decide the order of everything that runs at a time.
 
 mod build;
 #[cfg(feature = "burst")]
@@ -40,13 +40,13 @@ const fn family(
     cluster: u32,
     resident: u32,
 ) -> Family {
-    Family { source, defines, cluster, resident, mistake: None }
+    Family { source, defines, cluster, resident, fault: None }
 }
 
-const PAIRS_BF16: Family = family("gemm_wgmma.cu", &["-DELEMENT=bf16"], 2, 2);
-const PAIRS_F16: Family = family("gemm_wgmma.cu", &["-DELEMENT=f16"], 2, 2);
-const SPLIT_BF16: Family = family("gemm_split.cu", &["-DELEMENT=bf16"], 1, 2);
-const SPLIT_F16: Family = family("gemm_split.cu", &["-DELEMENT=f16"], 1, 2);
+const PERSISTENT_BF16: Family = family("gemm_wgmma.cu", &["-DELEMENT=bf16"], 2, 2);
+const PERSISTENT_F16: Family = family("gemm_wgmma.cu", &["-DELEMENT=f16"], 2, 2);
+const SPLIT_K_BF16: Family = family("gemm_split.cu", &["-DELEMENT=bf16"], 1, 2);
+const SPLIT_K_F16: Family = family("gemm_split.cu", &["-DELEMENT=f16"], 1, 2);
 const MMA_BF16: Family = family("gemm_mma.cu", &["-DELEMENT=bf16", "-D__CUDA_ARCH__=800"], 1, 2);
 const MMA_F16: Family = family("gemm_mma.cu", &["-DELEMENT=f16", "-D__CUDA_ARCH__=750"], 1, 2);
 /// Doubles by the instructions of 9.0, and by that of 8.0.
@@ -60,7 +60,7 @@ const ASYNC_C64: Family = family("gemm_async.cu", &["-DELEMENT=c64"], 1, 2);
 const ASYNC_C128: Family = family("gemm_async.cu", &["-DELEMENT=c128"], 1, 2);
 const BULK_F32: Family = family("gemm_bulk.cu", &["-DELEMENT=f32"], 1, 2);
 const BULK_C64: Family = family("gemm_bulk.cu", &["-DELEMENT=c64"], 1, 2);
-const SIMT_F16: Family = family("gemm_simt.cu", &["-DELEMENT=f16", "-DWIDE"], 1, 1);
+const SIMT_F16: Family = family("gemm_simt.cu", &["-DELEMENT=f16", "-DF32_OUTPUT"], 1, 1);
 const SIMT_U8: Family = family("gemm_simt.cu", &["-DELEMENT=u8"], 1, 1);
 /// Copies of operands that no tensor map describes.
 const PACK: Family = family("gemm_pack.cu", &[], 1, 2);
@@ -93,8 +93,8 @@ fn emulate(fake: &Fake, families: &[Family]) -> Outcome {
         }
     }
     if crate::common::builds_only() {
-        // A mistake that ends well would be one that was not found.
-        std::process::exit(families.iter().any(|family| family.mistake.is_some()).into());
+        // A fault that ends well would be one that was not found.
+        std::process::exit(families.iter().any(|family| family.fault.is_some()).into());
     }
     if EMULATED.set(all).is_err() {
         return Err("one set of families for each process".into());
@@ -152,16 +152,16 @@ fn in_both_types(stream: &Stream, case: Case, algorithms: &[&str]) -> Outcome {
 const SIZES: [(usize, usize, usize); 6] =
     [(1, 1, 8), (129, 65, 72), (300, 136, 200), (40, 264, 328), (70, 132, 64), (70, 202, 24)];
 
-/// Child: pairs of blocks, in tiles of every width.
-fn pairs(fake: &Fake) -> Outcome {
-    emulate(fake, &[PAIRS_BF16, PAIRS_F16])?;
+/// Child: persistent clusters, in tiles of every width.
+fn persistent(fake: &Fake) -> Outcome {
+    emulate(fake, &[PERSISTENT_BF16, PERSISTENT_F16])?;
     with_seeds(2, |stream| {
         for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS.into_iter().cycle()) {
             let case = Case { operations, multiple: 8, ..Case::new(m, n, k) };
             let algorithms = ["persistent/64", "persistent/128", "persistent/256"];
             in_both_types(stream, case, &algorithms)?;
         }
-        // More tiles than pairs, of fewer steps than a tile has parts, as many, and more; stored by maps, and by threads.
+        // More tiles than clusters, of fewer steps than a tile has parts, as many, and more; stored by TMA, and by threads.
         for (columns, k, more) in [(256, 130, 0), (256, 64, 4), (192, 70, 0), (192, 200, 8), (128, 328, 2)] {
             let case = Case { multiple: 8, ..Case::new(16, 67 * columns + more, k) };
             with_every_algorithm::<bf16, bf16>(stream, case, &[&format!("persistent/{columns}")])?;
@@ -170,18 +170,18 @@ fn pairs(fake: &Fake) -> Outcome {
     })
 }
 
-/// Child: pairs of blocks that divide the last round of tiles, in one round or more of their own.
-fn divided(fake: &Fake) -> Outcome {
-    emulate(fake, &[PAIRS_BF16, PAIRS_F16])?;
+/// Child: stream-K, which divides the last wave in one wave or more of its own.
+fn stream_k(fake: &Fake) -> Outcome {
+    emulate(fake, &[PERSISTENT_BF16, PERSISTENT_F16])?;
     with_seeds(2, |stream| {
         for ((m, n, k, algorithm), operations) in [
             (257, 72, 4800, "persistent/64/stream-k"),
             (40, 1000, 2888, "persistent/128/stream-k"),
             (300, 264, 5000, "persistent/256/stream-k"),
-            // A round of whole tiles, and one that is divided.
+            // A wave of whole tiles, and one that is divided.
             (9 * 256, 8 * 64, 3208, "persistent/64/stream-k"),
-            // 36 and 27 tiles, which 66 pairs are no multiple of: the pairs that are left take the ends of one whole tile and a
-            // run, or of two and one.
+            // 36 and 27 tiles for 66 clusters: the clusters without a slice take the ends of one whole tile and a slice, or of two
+            // and one.
             (16, 36 * 64, 3208, "persistent/64/stream-k"),
             (16, 27 * 64, 5000, "persistent/64/stream-k"),
         ]
@@ -202,9 +202,9 @@ fn divided(fake: &Fake) -> Outcome {
     })
 }
 
-/// Child: clusters that divide k.
-fn split(fake: &Fake) -> Outcome {
-    emulate(fake, &[SPLIT_BF16, SPLIT_F16])?;
+/// Child: split-K.
+fn split_k(fake: &Fake) -> Outcome {
+    emulate(fake, &[SPLIT_K_BF16, SPLIT_K_F16])?;
     with_seeds(2, |stream| {
         for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS.into_iter().cycle()) {
             let case = Case { operations, multiple: 8, ..Case::new(m, n, k) };
@@ -371,7 +371,7 @@ fn bulk(fake: &Fake) -> Outcome {
 
 /// Child: batches, gaps, and starts where no vector can be read, which are copied first where that pays.
 fn batches(fake: &Fake) -> Outcome {
-    emulate(fake, &[PAIRS_BF16, SPLIT_BF16, MMA_BF16, BULK_F32, ASYNC_F32, PACK])?;
+    emulate(fake, &[PERSISTENT_BF16, SPLIT_K_BF16, MMA_BF16, BULK_F32, ASYNC_F32, PACK])?;
     with_seeds(1, |stream| {
         for operations in LAYOUTS {
             for (batch, shared, interleaved) in
@@ -395,7 +395,15 @@ fn epilogue(fake: &Fake) -> Outcome {
     emulate(
         fake,
         &[
-            PAIRS_BF16, PAIRS_F16, SPLIT_BF16, SPLIT_F16, MMA_BF16, MMA_F16, MMA_F64, BULK_F32, ASYNC_F32,
+            PERSISTENT_BF16,
+            PERSISTENT_F16,
+            SPLIT_K_BF16,
+            SPLIT_K_F16,
+            MMA_BF16,
+            MMA_F16,
+            MMA_F64,
+            BULK_F32,
+            ASYNC_F32,
             ASYNC_F64,
         ],
     )?;
@@ -407,7 +415,7 @@ fn epilogue(fake: &Fake) -> Outcome {
 
 /// Child: products that read what the ones before them wrote, each of which may begin before that has ended.
 fn chains(fake: &Fake) -> Outcome {
-    emulate(fake, &[PAIRS_BF16, SPLIT_BF16, MMA_BF16])?;
+    emulate(fake, &[PERSISTENT_BF16, SPLIT_K_BF16, MMA_BF16])?;
     let other = Device::new(0)?.stream()?;
     with_seeds(2, |stream| {
         for algorithm in [None, Some("persistent/64".parse()?), Some("split-k/64x32x1/swapped".parse()?)] {
@@ -420,79 +428,92 @@ fn chains(fake: &Fake) -> Outcome {
     })
 }
 
-/// Mistakes that a reader overlooks easily: a kernel with any of them must not pass.
-const MISTAKES: [(Family, (&str, &str)); 16] = [
-    // A stage is given back while it is multiplied.
-    (SPLIT_BF16, ("barrier_arrive(empty + 8 * last)", "barrier_arrive(empty + 8 * turn.stage)")),
+/// Faults that a reader overlooks easily: a kernel with any of them must not pass.
+const FAULTS: [(Family, (&str, &str)); 17] = [
+    // A stage is released while it is multiplied.
+    (SPLIT_K_BF16, ("barrier_arrive(empty + 8 * last)", "barrier_arrive(empty + 8 * state.stage)")),
     // Too few arrivals, or too many bytes, are waited for.
     (
-        SPLIT_BF16,
+        SPLIT_K_BF16,
         (
-            "barrier_initialise(empty + 8 * stage, Stage::consumers)",
+            "barrier_initialise(empty + 8 * stage, Storage::consumers)",
             "barrier_initialise(empty + 8 * stage, 1)",
         ),
     ),
     (
-        SPLIT_BF16,
-        ("barrier_expect(told, Stage::p_bytes + Stage::q_bytes)", "barrier_expect(told, Stage::p_bytes)"),
+        SPLIT_K_BF16,
+        (
+            "barrier_expect(full_stage, Storage::p_bytes + Storage::q_bytes)",
+            "barrier_expect(full_stage, Storage::p_bytes)",
+        ),
     ),
-    // Copies are not told of what threads wrote, or run behind the end of the block that they read.
-    (SPLIT_BF16, ("        publish_to_copies();\n", "")),
-    (SPLIT_BF16, ("    if (shape.splits > 1) cluster_barrier();\n}", "}")),
+    // Writes are not published to the copies, or copies read the memory of a block that has ended.
+    (SPLIT_K_BF16, ("        publish_to_copies();\n", "")),
+    (SPLIT_K_BF16, ("    if (parameters.splits > 1) cluster_barrier();\n}", "}")),
     // The wrong part of the other blocks' sums.
-    (SPLIT_BF16, ("sent + (block - (block > sums.rank)) * place", "sent + block * place")),
+    (SPLIT_K_BF16, ("sent + (block - (block > sums.rank)) * place", "sent + block * place")),
     // The thread that copies does not wait for the kernels ahead; one reads before it waits; a block ends without waiting.
-    (SPLIT_BF16, ("    wait_for_earlier();\n", "    if (warpgroup != 0) wait_for_earlier();\n")),
+    (SPLIT_K_BF16, ("    wait_for_earlier();\n", "    if (warpgroup != 0) wait_for_earlier();\n")),
     (
-        SPLIT_BF16,
+        SPLIT_K_BF16,
         (
             "    wait_for_earlier();\n",
             "    const u16 early = *(const u16*)c;\n    wait_for_earlier();\n    if (early != *(const u16*)c) return;\n",
         ),
     ),
-    (SPLIT_BF16, ("    wait_for_earlier();\n", "    if (tile.p > 0) return;\n    wait_for_earlier();\n")),
-    // A stage is given back while it is multiplied, in pairs too, or by one warpgroup for both.
+    (SPLIT_K_BF16, ("    wait_for_earlier();\n", "    if (tile.p > 0) return;\n    wait_for_earlier();\n")),
+    // A stage is released while it is multiplied, in persistent clusters too, or by one warpgroup for both.
     (
-        PAIRS_BF16,
+        PERSISTENT_BF16,
         (
-            "        release(turn.before());\n        turn.next();",
-            "        release(turn.stage);\n        turn.next();",
+            "        release(state.previous());\n        state.advance();",
+            "        release(state.stage);\n        state.advance();",
         ),
     ),
-    (PAIRS_BF16, ("empty + 8 * stage, consumers * pair)", "empty + 8 * stage, pair)")),
-    // Parts of a tile are stored behind steps alone, where there may be fewer.
+    (PERSISTENT_BF16, ("empty + 8 * stage, consumers * cluster_size)", "empty + 8 * stage, cluster_size)")),
+    // Parts of a tile are stored after steps alone, of which there may be fewer.
     (
-        PAIRS_BF16,
+        PERSISTENT_BF16,
         (
-            "last_tile.store(part, way);\n                if (multiplies)",
-            "if (multiplies) last_tile.store(part, way);\n                if (multiplies)",
+            "last_tile.store(part, staging);\n                if (multiplies)",
+            "if (multiplies) last_tile.store(part, staging);\n                if (multiplies)",
         ),
     ),
-    // A block ends while what it stores is read.
-    (PAIRS_BF16, ("    if (thread == 0) stores_read<0>();\n", "")),
-    // The next numbers come to where others still read those that they turn over.
-    (BULK_F32, ("                named_barrier(among_helpers, Sizes::helpers);\n", "")),
-    // A stage is said to be there when one warp has turned its part over, or to be free when one has read it.
-    (BULK_F32, ("(bytes_turned > 0 ? Sizes::helpers / 32 : 0)", "(bytes_turned > 0)")),
+    // The cluster that adds the partials has the lowest number, so it waits for clusters that start later.
+    (
+        PERSISTENT_BF16,
+        (
+            "const i32 own = blockIdx.x / ClusterSize;",
+            "const i32 own = (gridDim.x - 1 - blockIdx.x) / ClusterSize;",
+        ),
+    ),
+    // A block ends while TMA reads its staging buffers.
+    (PERSISTENT_BF16, ("    if (thread == 0) stores_read<0>();\n", "")),
+    // The next data overwrites the transpose buffer while others read it.
+    (BULK_F32, ("                named_barrier(producers_barrier, Sizes::producers);\n", "")),
+    // A stage is full when one warp has transposed its part, or empty when one has read it.
+    (BULK_F32, ("(bytes_transposed > 0 ? Sizes::producers / 32 : 0)", "(bytes_transposed > 0)")),
     (
         BULK_F32,
         (
-            "barrier_initialise(empty + 8 * stage, Sizes::multipliers / 32)",
+            "barrier_initialise(empty + 8 * stage, Sizes::consumers / 32)",
             "barrier_initialise(empty + 8 * stage, 1)",
         ),
     ),
 ];
 
-/// Child: products with one of the mistakes: clusters that divide k, pairs whose tiles take fewer steps than they have parts, and
-/// large tiles of `f32` whose stages come more than once.
-fn mistaken(fake: &Fake, number: &str) -> Outcome {
-    let (family, mistake) = *MISTAKES.get(number.parse::<usize>()?).ok_or("no such mistake")?;
-    emulate(fake, &[Family { mistake: Some(mistake), ..family }])?;
+/// Child: products with one of the faults: split-K, persistent clusters whose tiles take fewer steps than they have parts, stream-K,
+/// and large tiles of `f32` that use each stage more than once.
+fn faulty(fake: &Fake, number: &str) -> Outcome {
+    let (family, fault) = *FAULTS.get(number.parse::<usize>()?).ok_or("no such fault")?;
+    emulate(fake, &[Family { fault: Some(fault), ..family }])?;
     if family.source == BULK_F32.source {
         let case = Case { multiple: 4, batch: MANY, ..Case::new(8, 68, 108) };
         return with_seeds(20, |stream| passes(case.check::<f32, f32>(stream, SIMT)));
     }
-    let (size, algorithm) = if family.source == PAIRS_BF16.source {
+    let (size, algorithm) = if fault.0.contains("ClusterSize") {
+        ((16, 256, 66 * 64), "persistent/64/stream-k")
+    } else if family.source == PERSISTENT_BF16.source {
         ((16, 67 * 256, 130), "persistent/256")
     } else {
         ((150, 136, 1500), "split-k/128x64x2/swapped")
@@ -503,28 +524,28 @@ fn mistaken(fake: &Fake, number: &str) -> Outcome {
     })
 }
 
-/// A test for each mistake: it is found.
-pub fn mistakes() -> Vec<Test> {
+/// A test for each fault: it is found.
+pub fn faults() -> Vec<Test> {
     let test = |number: usize| {
-        let mistake = MISTAKES[number].1;
-        Test::new(format!("emulated::mistakes::{number}"), move || {
-            let arguments = ["mistaken".to_owned(), number.to_string()];
+        let fault = FAULTS[number].1;
+        Test::new(format!("emulated::faults::{number}"), move || {
+            let arguments = ["faulty".to_owned(), number.to_string()];
             let ended = children::spawn(&Variant::new(12040), "emulated", &arguments, &[])?;
             if ended.success || ended.text.contains("is not in") {
-                return Err(format!("{mistake:?} was not found: {}", ended.text).into());
+                return Err(format!("{fault:?} was not found: {}", ended.text).into());
             }
-            detail(|| format!("{mistake:?}: {}", ended.text));
+            detail(|| format!("{fault:?}: {}", ended.text));
             Ok(())
         })
     };
-    (0..MISTAKES.len()).map(test).collect()
+    (0..FAULTS.len()).map(test).collect()
 }
 
 /// One child of this module by name.
 pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
     let name = match arguments {
         [name] => name,
-        [name, number] if name == "mistaken" => return mistaken(fake, number),
+        [name, number] if name == "faulty" => return faulty(fake, number),
         other => return Err(format!("no child {other:?}").into()),
     };
     children().find(|(known, _)| known == name).ok_or("no such child")?.1(fake)?;
@@ -545,9 +566,9 @@ fn children() -> impl Iterator<Item = &'static (&'static str, Child)> {
 }
 
 static CHILDREN: [(&str, Child); 11] = [
-    ("pairs", pairs),
-    ("divided", divided),
-    ("split", split),
+    ("persistent", persistent),
+    ("stream_k", stream_k),
+    ("split_k", split_k),
     ("mma", mma),
     ("doubles", |fake| doubles(fake, &[MMA_F64, MMA_C128])),
     ("doubles_of_older_devices", |fake| doubles(fake, &[OLDER_F64, OLDER_C128])),

@@ -1,0 +1,330 @@
+// The epilogue and the stores of gemm_wgmma.cu's tiles: sums are finished, rounded, and stored through shared memory.
+//
+// Invariants: an element is finished in f32 by the same operations on every path here.
+#pragma once
+#include "epilogue.cuh"
+#include "hopper.cuh"
+#include "vectors.cuh"
+#include "wgmma_problem.cuh"
+
+namespace {
+
+// A consumer's part of a tile of C: 64 rows from `row` and `column` on.
+struct OutputTile {
+    i32 matrix, row, column;
+};
+
+// C or aux: memory laid out like C, and its tensor map.
+struct OutputMatrix {
+    const TensorMap* map;
+    void* elements;
+};
+
+// The unit that stores C: TMA, threads, or as the parameters say (for f32).
+enum StoreMode : int { by_tma_or_threads, by_tma, by_threads };
+
+// The two staging buffers of a consumer, used in turn: 64 rows of 128 bytes each, swizzled as C's map says: 16 bytes number i of row
+// r are at i ^ (r % 8).
+template <StoreMode Mode>
+struct OutputStaging {
+    const GemmParameters& parameters;
+    const OutputMatrix c, aux;
+    u32 thread;   // Of the warpgroup.
+    u32 buffers;  // Their address.
+    u32 next;     // The offset of the buffer that was taken last.
+
+    // Stores 128 bytes of each row by threads, neighbours by neighbours; a thread loads `Batch` words before it stores them.
+    template <typename Word, typename Element, int Batch>
+    __device__ void store_words(u32 buffer, void* elements, const OutputTile& output, i32 at) const {
+        constexpr u32 across = 128 / sizeof(Word), rows_at_once = 128 / across;
+        i32 own = thread;
+        forget(own);
+        const u32 x = own % across * sizeof(Word);
+        if (at + (i32)(x / sizeof(Element)) >= parameters.n) return;
+        const u32 rows = max(0, min(64, parameters.m - output.row));
+        const i64 first = output.matrix * parameters.c_matrix + (i64)output.row * parameters.c_row + at;
+        unsigned char* const to = (unsigned char*)((Element*)elements + first) + x;
+#pragma unroll 1
+        for (u32 y = own / across; y < rows; y += Batch * rows_at_once) {
+            Word words[Batch];
+#pragma unroll
+            for (u32 i = 0; i < Batch; i++) {
+                const u32 of = y + i * rows_at_once;
+                from_shared(buffer + of * 128 + (((x / 16) ^ (of % 8)) * 16) + x % 16, words[i]);
+            }
+#pragma unroll
+            for (u32 i = 0; i < Batch; i++) {
+                const u32 of = y + i * rows_at_once;
+                if (of < rows) *(Word*)(to + (i64)of * parameters.c_row * sizeof(Element)) = words[i];
+            }
+        }
+    }
+
+    // Returns the next buffer once its last store has read it: all stores but the last one, which reads the other buffer.
+    __device__ u32 acquire() {
+        if (thread == 0) stores_read<1>();
+        named_barrier(warpgroup_barrier(), 128);
+        next ^= staging_bytes;
+        return buffers + next;
+    }
+
+    // Returns the buffer that is taken next, as scratch memory until then.
+    __device__ u32 acquire_scratch() const {
+        if (thread == 0) stores_read<0>();
+        named_barrier(warpgroup_barrier(), 128);
+        return buffers + (next ^ staging_bytes);
+    }
+
+    template <typename Element, int Batch>
+    __device__ void store(u32 buffer, const OutputMatrix& to, const OutputTile& output, i32 at) const {
+        if (Mode == by_tma || (Mode == by_tma_or_threads && parameters.store_bytes == 16)) {
+            publish_to_copies();
+            named_barrier(warpgroup_barrier(), 128);
+            if (thread != 0) return;
+            if (parameters.evict_first) {
+                store_box_evict_first(to.map, buffer, at, output.row, output.matrix);
+            } else {
+                store_box(to.map, buffer, at, output.row, output.matrix);
+            }
+            return;
+        }
+        named_barrier(warpgroup_barrier(), 128);
+        if (parameters.store_bytes == 8) {
+            store_words<u64, Element, Batch>(buffer, to.elements, output, at);
+        } else if (parameters.store_bytes == 4) {
+            store_words<u32, Element, Batch>(buffer, to.elements, output, at);
+        } else {
+            store_words<u16, Element, Batch>(buffer, to.elements, output, at);
+        }
+    }
+
+    // Writes 64 columns into a buffer: two(i) returns elements 2 i and 2 i + 1 of the thread, in the warpgroup's layout.
+    template <typename Two>
+    __device__ void put(u32 buffer, Two two) const {
+        // The address is computed again each time, because no register is free to hold it.
+        i32 own = thread;
+        forget(own);
+        const u32 lane = own % 32, row = own / 32 * 16 + lane % 16;
+        const u32 place = buffer + row * 128 + ((lane / 16) ^ (row % 8)) * 16;
+#pragma unroll
+        for (int run = 0; run < 4; run++) {
+            // Four 8 x 8 blocks: the upper and lower 8 rows of 8 columns, then of the next 8.
+            const u32 block[4] = {two(4 * run), two(4 * run + 1), two(4 * run + 2), two(4 * run + 3)};
+            blocks_to_shared(place ^ (32 * run), block);
+        }
+    }
+};
+
+// A tile that is rounded and not stored yet: each of the first steps of the next tile stores 64 columns of it.
+template <int Columns, StoreMode Mode>
+struct RoundedTile {
+    enum : int { registers = Columns / 4, registers_of_part = 16, parts = Columns / 64, no_tile = -1 };
+
+    u32 two[registers];  // Register i holds elements 2 i and 2 i + 1 in the warpgroup's layout.
+    OutputTile output;       // Its column is `no_tile` where there is no tile.
+
+    __device__ RoundedTile() { clear(); }
+
+    // Cleared registers are not kept alive across a partial.
+    __device__ void clear() {
+#pragma unroll
+        for (int i = 0; i < registers; i++) two[i] = 0;
+        output = {0, 0, no_tile};
+    }
+
+    __device__ void take(const f32 (&d)[Columns / 2], const OutputTile& from) {
+#pragma unroll
+        for (int j = 0; j < Columns / 8; j++) round(d, j);
+        output = from;
+    }
+
+    // Takes gelu(d + bias by column). Half of the bias is in shared memory (`stage_half_bias`).
+    __device__ void take_gelu(f32 (&d)[Columns / 2], const OutputTile& from, u32 half_bias) {
+        half_bias += threadIdx.x % 4 * 8;
+#pragma unroll
+        for (int j = 0; j < Columns / 8; j++) {
+            f32 half[2];
+            from_shared(half_bias + 32 * j, half);
+#pragma unroll
+            for (int i = 0; i < 4; i++) d[4 * j + i] = gelu_of_half_to_round(fmaf(d[4 * j + i], 0.5f, half[i % 2]));
+            round(d, j);
+        }
+        output = from;
+    }
+
+    // Takes gelu(d + bias by column) and stores its argument in aux: 64 columns are stored while their gelu is computed.
+    __device__ void take_gelu_and_store_aux(f32 (&d)[Columns / 2], const OutputTile& from, OutputStaging<Mode>& staging) {
+        const ELEMENT* const bias = (const ELEMENT*)staging.parameters.epilogue.bias + from.column + threadIdx.x % 4 * 2;
+#pragma unroll
+        for (int part = 0; part < parts; part++) {
+            const u32 buffer = staging.acquire();
+#pragma unroll
+            for (int j = 8 * part; j < 8 * part + 8; j++) {
+                Pack<ELEMENT, 2> two;
+                load_pack(two, bias + 8 * j);
+#pragma unroll
+                for (int i = 0; i < 4; i++) d[4 * j + i] += widened(two.item[i % 2]);
+            }
+            staging.put(buffer, [&](int i) { return rounded(d[32 * part + 2 * i], d[32 * part + 2 * i + 1]); });
+            staging.template store<u16, 1>(buffer, staging.aux, from, from.column + 64 * part);
+#pragma unroll
+            for (int j = 8 * part; j < 8 * part + 8; j++) {
+#pragma unroll
+                for (int i = 4 * j; i < 4 * j + 4; i++) d[i] = gelu_of_half_to_round(0.5f * d[i]);
+                round(d, j);
+            }
+        }
+        output = from;
+    }
+
+    // 8 columns.
+    __device__ void round(const f32 (&d)[Columns / 2], int j) {
+        two[2 * j] = rounded(d[4 * j], d[4 * j + 1]);
+        two[2 * j + 1] = rounded(d[4 * j + 2], d[4 * j + 3]);
+    }
+
+    // Stores 64 columns of the tile, if there is one; the last part empties it.
+    __device__ void store(int part, OutputStaging<Mode>& staging) {
+        if (output.column == no_tile) return;
+        const u32 buffer = staging.acquire();
+        staging.put(buffer, [&](int i) { return two[registers_of_part * part + i]; });
+        staging.template store<u16, 8>(buffer, staging.c, output, output.column + 64 * part);
+        if (part == parts - 1) output.column = no_tile;
+    }
+};
+
+// Prefetches the bias of a tile's columns into the L1 cache, 128 bytes a thread.
+template <int Columns>
+__device__ inline void prefetch_bias(const GemmParameters& parameters, i32 column) {
+    const i32 of = column + (i32)(threadIdx.x % 32) * 64;
+    if (of < min(column + Columns, parameters.n)) prefetch((const ELEMENT*)parameters.epilogue.bias + of);
+}
+
+// Stores half of the bias of a tile's columns in shared memory, as f32, which saves instructions of the gelu.
+template <int Columns, StoreMode Mode>
+__device__ inline u32 stage_half_bias(const GemmParameters& parameters, const OutputStaging<Mode>& staging, i32 column) {
+    const u32 half_bias = staging.acquire_scratch(), first = threadIdx.x % 128 * 2;
+    if (first < Columns) {
+        Pack<ELEMENT, 2> two;
+        load_pack(two, (const ELEMENT*)parameters.epilogue.bias + column + first);
+        const f32 half[2] = {0.5f * widened(two.item[0]), 0.5f * widened(two.item[1])};
+        to_shared(half_bias + first * 4, half);
+    }
+    named_barrier(warpgroup_barrier(), 128);
+    return half_bias;
+}
+
+// d = scale (d + bias by column), for a scale that is a power of two: one rounding. Loads two neighbours at a time where they are
+// aligned. Outside of C it reads the last column's bias, for elements that are not stored.
+template <int Columns>
+__device__ inline void add_bias_of_columns(f32 (&d)[Columns / 2], f32 scale, const GemmParameters& parameters, i32 column) {
+    const ELEMENT* const bias = (const ELEMENT*)parameters.epilogue.bias;
+    const i32 first = column + threadIdx.x % 4 * 2;
+    const ELEMENT* const own = bias + first;
+    auto add = [&](int j, const Pack<ELEMENT, 2>& two) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) d[4 * j + i] = fmaf(d[4 * j + i], scale, widened(two.item[i % 2]) * scale);
+    };
+    if (first + Columns <= parameters.n && (u64)own % 4 == 0) {
+#pragma unroll
+        for (int j = 0; j < Columns / 8; j++) {
+            Pack<ELEMENT, 2> two;
+            load_pack(two, own + 8 * j);
+            add(j, two);
+        }
+    } else {
+#pragma unroll
+        for (int j = 0; j < Columns / 8; j++) {
+            Pack<ELEMENT, 2> two;
+            two.item[0] = bias[min(first + 8 * j, parameters.n - 1)];
+            two.item[1] = bias[min(first + 8 * j + 1, parameters.n - 1)];
+            add(j, two);
+        }
+    }
+}
+
+// The epilogue of training (bias by column, aux, activation) on all elements of a tile at once, before they are rounded to 16 bits. The
+// tensor cores wait for this warpgroup meanwhile, so the code has no bounds checks. A gelu takes half of its argument, which
+// comes with the sum.
+template <int Columns, StoreMode Mode>
+__device__ inline void apply_column_epilogue(f32 (&d)[Columns / 2], const GemmParameters& parameters,
+                                             const OutputTile& output, OutputStaging<Mode>& staging) {
+    const Epilogue& epilogue = parameters.epilogue;
+    const bool stores_aux = epilogue.aux, is_gelu = epilogue.activation == 2;
+    const f32 scale = is_gelu && !stores_aux ? 0.5f : 1.0f;
+    if (epilogue.bias) {
+        add_bias_of_columns<Columns>(d, scale, parameters, output.column);
+    } else if (scale != 1.0f) {
+#pragma unroll
+        for (int i = 0; i < Columns / 2; i++) d[i] *= scale;
+    }
+    if (stores_aux) {
+#pragma unroll
+        for (int part = 0; part < Columns / 64; part++) {
+            const u32 buffer = staging.acquire();
+            staging.put(buffer, [&](int i) { return rounded(d[32 * part + 2 * i], d[32 * part + 2 * i + 1]); });
+            staging.template store<u16, 1>(buffer, staging.aux, output, output.column + 64 * part);
+        }
+    }
+    if (!is_gelu) {
+        activate(epilogue, d);
+        return;
+    }
+    if (stores_aux) {
+#pragma unroll
+        for (int i = 0; i < Columns / 2; i++) d[i] *= 0.5f;
+    }
+#pragma unroll
+    for (int i = 0; i < Columns / 2; i++) d[i] = gelu_of_half_to_round(d[i]);
+}
+
+// Any other epilogue, 64 columns at a time. The columns rotate through the first registers, because registers have no index.
+template <typename Element, int Columns, StoreMode Mode>
+__device__ inline void apply_general_epilogue(f32 (&d)[Columns / 2], const GemmParameters& parameters, const OutputTile& output,
+                                   const OutputStaging<Mode>& staging) {
+    const Epilogue& epilogue = parameters.epilogue;
+    const i32 first_row = output.row + staging.thread / 32 * 16 + staging.thread % 32 / 4;
+    const i64 matrix = output.matrix * parameters.c_matrix;
+#pragma unroll 1
+    for (i32 at = output.column; at < output.column + Columns; at += 64) {
+        f32 numbers[32];
+#pragma unroll
+        for (int i = 0; i < 32; i++) numbers[i] = d[i];
+        auto where = [&](int i, i32& row, i32& column, i64& place) {
+            row = first_row + i / 2 % 2 * 8;
+            column = at + 8 * (i / 4) + 2 * (staging.thread % 4) + i % 2;
+            place = matrix + row * parameters.c_row + column;
+            return row < parameters.m && column < parameters.n;
+        };
+        if (parameters.beta != 0.0f) add_beta_c((const Element*)staging.c.elements, parameters.beta, numbers, where);
+        apply_epilogue<Element>(epilogue, numbers, where);
+#pragma unroll
+        for (int i = 0; i < Columns / 2 - 32; i++) d[i] = d[i + 32];
+#pragma unroll
+        for (int i = 0; i < 32; i++) d[Columns / 2 - 32 + i] = numbers[i];
+    }
+}
+
+// Stores a tile of f32 at once.
+template <int Columns, StoreMode Mode>
+__device__ inline void store_f32(const f32 (&d)[Columns / 2], const OutputTile& output, OutputStaging<Mode>& staging) {
+    const u32 g = staging.thread % 32 / 4, q = staging.thread % 4;
+#pragma unroll
+    for (int part = 0; part < Columns / 32; part++) {
+        const i32 at = output.column + 32 * part;
+        const u32 buffer = staging.acquire();
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                const u32 in_row = (((2 * j + q / 2) ^ g) * 16) + q % 2 * 8, row = staging.thread / 32 * 16 + g + 8 * h;
+                const u32 place = buffer + row * 128 + in_row;
+                const f32 two[2] = {d[16 * part + 4 * j + 2 * h], d[16 * part + 4 * j + 2 * h + 1]};
+                to_shared(place, two);
+            }
+        }
+        staging.template store<f32, 1>(buffer, staging.c, output, at);
+    }
+}
+
+}  // namespace
