@@ -12,7 +12,7 @@ fn check<T>(pointer: *const T, name: &str) -> Result<()> {
     if pointer.is_null() {
         return Err(Failure::argument(name, "NULL", "a pointer"));
     }
-    if pointer.addr() % align_of::<T>() != 0 {
+    if !pointer.is_aligned() {
         let found = format!("{:#x}", pointer.addr());
         return Err(Failure::argument(
             name,

@@ -110,9 +110,11 @@ pub(super) use object;
 
 /// The objects of one kind.
 pub(super) struct Table<T> {
-    chunks: [OnceLock<Box<[Mutex<Slot<T>>]>>; CHUNKS],
+    chunks: [OnceLock<Chunk<T>>; CHUNKS],
     free: Mutex<Free>,
 }
+
+type Chunk<T> = Box<[Mutex<Slot<T>>]>;
 
 struct Free {
     /// Slots that were emptied, the latest last.

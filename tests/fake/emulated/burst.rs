@@ -183,7 +183,7 @@ fn worked_example(fake: &Fake) -> Outcome {
         let events: Vec<u64> = results.iter().map(|result| result.counts.events).collect();
         assert_eq!(events, [0, 3, 5, 4, 5, 4, 4, 5, 5, 4, 2, 0]);
         let state = device.state()?;
-        assert_eq!(state.neurons[4].potential, 60.046_497_3);
+        assert_eq!(state.neurons[4].potential, 60.046_497);
         assert_eq!((state.neurons[2].refractory_left, state.neurons[2].fire_count), (3, 2));
         Ok(())
     })
