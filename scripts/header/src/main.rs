@@ -1,44 +1,84 @@
-//! Writes `include/selvedge.h` from `src/capi`, or compares both with `--check`.
+//! Writes `include/selvedge.h` and `include/selvedge.symbols` from `src/capi`, or compares both with `--check`.
 //!
 //! ```text
-//! cargo run --manifest-path scripts/header/Cargo.toml [-- --check]
+//! cargo run --manifest-path scripts/header/Cargo.toml [-- --check] [--since FILE]
 //! ```
+//!
+//! A function, struct or constant that older programs use must stay as it is while `SV_ABI_VERSION` stays. The list of
+//! symbols on disk is the older one, and `--since FILE` names another, such as that of the commit before.
+
+mod comments;
+mod symbols;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use cbindgen::{Builder, Config, DocumentationStyle, EnumConfig, Language, RenameRule, Style};
+use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 
 /// The text before the declarations.
 const HEADER: &str = "\
 /* selvedge: a GPU runtime and tensor library. Generated from src/capi by scripts/header; do not edit.
  *
  * Every function returns a status (SV_OK or SV_ERROR_...) unless it says otherwise, and leaves a message for sv_last_error()
- * where it fails. Handles are 64-bit numbers; sv_retain() adds a reference, sv_release() drops one. Every function may be
- * called from any thread unless it says otherwise. Structs begin with their size in bytes, set by the caller. */";
+ * if it fails. A function that fails writes no result. Handles are 64-bit numbers; sv_retain() adds a reference,
+ * sv_release() drops one. Every function may be called from any thread unless it says otherwise. Structs begin with their
+ * size in bytes, which the caller sets. docs/c-abi.md is the manual. */";
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    let mut entries: Vec<_> =
-        std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            sources(&path, found)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
+/// A message for the person who runs this program.
+type Message = String;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Message> {
+    let (mut checks, mut since) = (false, Vec::new());
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--check" => checks = true,
+            "--since" => since.push(PathBuf::from(arguments.next().ok_or("--since: the file is missing")?)),
+            other => return Err(format!("{other}: unknown argument")),
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let header = header(&root)?;
+    let list = symbols::list(&header)?;
+    since.push(root.join("include/selvedge.symbols"));
+    for path in since {
+        // The first list has no older one.
+        if let Ok(older) = std::fs::read_to_string(&path) {
+            let broken = symbols::broken(&older, &list);
+            if !broken.is_empty() {
+                let (path, broken) = (path.display(), broken.join("\n  "));
+                return Err(format!(
+                    "these are in {path} and were removed or changed:\n  {broken}\nadd a function instead, or raise SV_ABI_VERSION"
+                ));
+            }
+        }
+    }
+    for (name, text) in [("include/selvedge.h", header), ("include/selvedge.symbols", list)] {
+        let path = root.join(name);
+        if !checks {
+            std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        } else if std::fs::read_to_string(&path).is_ok_and(|committed| committed != text) || !path.exists() {
+            return Err(format!(
+                "{name} is not generated from src/capi; run: cargo run --manifest-path scripts/header/Cargo.toml"
+            ));
         }
     }
     Ok(())
 }
 
-fn main() -> ExitCode {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut files = Vec::new();
-    if let Err(error) = sources(&root.join("src/capi"), &mut files) {
-        eprintln!("src/capi cannot be read: {error}");
-        return ExitCode::FAILURE;
-    }
-    let version: Vec<String> = version(&root);
+/// Returns the text of the header.
+fn header(root: &Path) -> Result<String, Message> {
+    let version = version(root)?;
     let config = Config {
         language: Language::C,
         header: Some(HEADER.to_owned()),
@@ -47,48 +87,33 @@ fn main() -> ExitCode {
             version[0], version[1], version[2]
         )),
         include_guard: Some("SELVEDGE_H".to_owned()),
+        no_includes: true,
+        sys_includes: vec!["stddef.h".to_owned(), "stdint.h".to_owned()],
         cpp_compat: true,
-        documentation_style: DocumentationStyle::C,
+        documentation_style: DocumentationStyle::Doxy,
         style: Style::Both,
         usize_is_size_t: true,
-        enumeration: EnumConfig { rename_variants: RenameRule::ScreamingSnakeCase, ..EnumConfig::default() },
         ..Config::default()
     };
-    let mut builder = Builder::new().with_config(config);
-    for file in files {
-        builder = builder.with_src(file);
-    }
-    let bindings = match builder.generate() {
-        Ok(bindings) => bindings,
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::FAILURE;
-        }
-    };
+    // cbindgen follows the modules from there.
+    let builder = Builder::new().with_config(config).with_src(root.join("src/capi/mod.rs"));
+    let bindings = builder.generate().map_err(|error| error.to_string())?;
     let mut text = Vec::new();
     bindings.write(&mut text);
-    let path = root.join("include/selvedge.h");
-    if std::env::args().any(|argument| argument == "--check") {
-        if std::fs::read(&path).is_ok_and(|committed| committed == text) {
-            return ExitCode::SUCCESS;
-        }
-        eprintln!(
-            "include/selvedge.h is not generated from src/capi; run: cargo run --manifest-path scripts/header/Cargo.toml"
-        );
-        return ExitCode::FAILURE;
-    }
-    match std::fs::write(&path, text) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{}: {error}", path.display());
-            ExitCode::FAILURE
-        }
-    }
+    let text = String::from_utf8(text).map_err(|error| format!("cbindgen's text is not UTF-8: {error}"))?;
+    Ok(comments::in_c_words(&text))
 }
 
 /// Returns the library's version as three numbers.
-fn version(root: &Path) -> Vec<String> {
-    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap_or_default();
-    let line = manifest.lines().find_map(|line| line.strip_prefix("version = \"")).unwrap_or("0.0.0\"");
-    line.trim_end_matches('"').split('.').map(str::to_owned).collect()
+fn version(root: &Path) -> Result<[u32; 3], Message> {
+    let path = root.join("Cargo.toml");
+    let manifest = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let numbers = manifest.lines().find_map(|line| line.strip_prefix("version = \"")).and_then(|line| {
+        let numbers = line.trim_end_matches('"').split('.').map(|number| number.parse().ok());
+        numbers.collect::<Option<Vec<u32>>>()
+    });
+    match numbers.as_deref() {
+        Some([major, minor, patch]) => Ok([*major, *minor, *patch]),
+        _ => Err(format!("{}: no version of three numbers", path.display())),
+    }
 }
