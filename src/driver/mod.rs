@@ -38,6 +38,7 @@ mod fork;
 mod function;
 mod graph;
 mod grid;
+mod host_function;
 pub mod image;
 mod kernel_name;
 mod kernel_report;

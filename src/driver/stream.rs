@@ -20,7 +20,7 @@ use super::kernel_name::KernelName;
 use super::memory::{Access, Allocation, Resource, ThreadCaches};
 pub(crate) use super::transfer_marks::TransferEnd;
 use super::transfer_marks::TransferMarks;
-use crate::error::{Error, Result, report_deferred};
+use crate::error::{Result, report_deferred};
 use crate::sys::driver::{CUstream, CUstream_st};
 
 const NON_BLOCKING: u32 = 1;
@@ -540,46 +540,6 @@ impl Stream {
     pub fn is_idle(&self) -> Result<bool> {
         capture::refuse("Stream::is_idle", &self.0.state, None)?;
         self.0.state.is_idle()
-    }
-
-    /// Calls a function on a thread of the driver after all earlier work of this stream. Later work waits for the
-    /// function.
-    ///
-    /// The function **must not call CUDA, nor drop a buffer, stream, event or module**: the driver forbids such calls
-    /// and may deadlock. Send a message to another thread instead. A panic in the function is caught and passed to the
-    /// deferred-error hook. The function is not called if the context is lost first.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NotCapturable`], the driver's errors, or [`Error::ContextLost`]. The function is then dropped.
-    pub fn on_complete(&self, function: impl FnOnce() + Send + 'static) -> Result<()> {
-        type Callback = Box<dyn FnOnce() + Send>;
-
-        unsafe extern "C" fn trampoline(data: *mut c_void) {
-            // SAFETY: `data` is the box made below, and the driver calls this once.
-            let function = unsafe { Box::from_raw(data.cast::<Callback>()) };
-            if std::panic::catch_unwind(std::panic::AssertUnwindSafe(function)).is_err() {
-                report_deferred(&Error::invalid(
-                    "Stream::on_complete",
-                    "a callback that panicked",
-                    "one that returns",
-                ));
-            }
-        }
-
-        let state = &*self.0.state;
-        // A graph would call the function at each launch.
-        capture::refuse("Stream::on_complete", state, None)?;
-        let data = Box::into_raw(Box::new(Box::new(function) as Callback));
-        let result = state.submit(|| {
-            // SAFETY: the stream is live, and the trampoline frees the box.
-            unsafe { stream_call!(state, cuLaunchHostFunc(state.raw.0, Some(trampoline), data.cast())) }
-        });
-        if result.is_err() {
-            // SAFETY: the driver refused the callback, so this function still owns the box.
-            drop(unsafe { Box::from_raw(data) });
-        }
-        result
     }
 
     #[inline]

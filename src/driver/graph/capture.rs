@@ -12,12 +12,12 @@
 //!
 //! Invariants: only this thread's operations reach a capturing stream ([`CaptureSlot`] waits for calls in flight before it
 //! opens); the driver gets no query that would invalidate the capture; no driver call that ends all captures of a
-//! context ([`CaptureGate`]) is made during one.
+//! context ([`CaptureGate`](super::capture_gate::CaptureGate)) is made during one.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::arena::GraphArena;
@@ -59,23 +59,6 @@ pub(crate) fn on_this_thread() -> bool {
 
 fn set_current(capture: Option<Arc<Capture>>) -> Option<Arc<Capture>> {
     CURRENT.try_with(|current| current.replace(capture)).ok().flatten()
-}
-
-/// The number of captures on a device. A wait for the whole context would end them, so it requires that there is none.
-#[derive(Default)]
-pub(crate) struct CaptureGate(RwLock<usize>);
-
-impl CaptureGate {
-    fn open(&self, change: isize) {
-        let mut captures = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        *captures = captures.saturating_add_signed(change);
-    }
-
-    /// Calls `work` if no capture is in progress. None begins meanwhile.
-    pub(crate) fn while_none<R>(&self, work: impl FnOnce() -> R) -> Option<R> {
-        let captures = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        if *captures == 0 { Some(work()) } else { None }
-    }
 }
 
 /// A stream's capture state. The fields that every operation reads come first.

@@ -16,6 +16,7 @@
 
 mod arena;
 pub(crate) mod capture;
+pub(crate) mod capture_gate;
 mod captured;
 mod conditional;
 mod executable;
