@@ -111,6 +111,14 @@ EXPORT CUresult cuCtxSetCurrent(CUcontext handle) {
     return call_end(&c, SUCCESS);
 }
 
+EXPORT CUresult cuCtxGetDevice(CUdevice *out) {
+    call c;
+    if (!call_begin(&c, F_cuCtxGetDevice, CALL_CONTEXT)) return call_end(&c, c.result);
+    if (!out) return call_end(&c, INVALID_VALUE);
+    *out = c.ctx->device;
+    return call_end(&c, SUCCESS);
+}
+
 /* ---- peers ---- */
 
 EXPORT CUresult cuDeviceCanAccessPeer(int *out, CUdevice d, CUdevice peer) {

@@ -25,12 +25,15 @@
     X(cuDevicePrimaryCtxReset, 11000, cuDevicePrimaryCtxReset_v2) \
     X(cuCtxGetCurrent, 4000, cuCtxGetCurrent) \
     X(cuCtxSetCurrent, 4000, cuCtxSetCurrent) \
+    X(cuCtxGetDevice, 2000, cuCtxGetDevice) \
     X(cuCtxSynchronize, 2000, cuCtxSynchronize) \
     X(cuCtxEnablePeerAccess, 4000, cuCtxEnablePeerAccess) \
     X(cuCtxDisablePeerAccess, 4000, cuCtxDisablePeerAccess) \
     X(cuCtxGetStreamPriorityRange, 5050, cuCtxGetStreamPriorityRange) \
     X(cuMemGetInfo, 3020, cuMemGetInfo_v2) \
     X(cuStreamCreateWithPriority, 5050, cuStreamCreateWithPriority) \
+    X(cuStreamGetCtx, 9020, cuStreamGetCtx) \
+    X(cuPointerGetAttribute, 4000, cuPointerGetAttribute) \
     X(cuStreamDestroy, 4000, cuStreamDestroy_v2) \
     X(cuStreamSynchronize, 2000, cuStreamSynchronize) \
     X(cuStreamQuery, 2000, cuStreamQuery) \

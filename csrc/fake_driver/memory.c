@@ -396,6 +396,16 @@ EXPORT CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags
     return call_end(&c, block_new(BLOCK_REGISTERED, c.ctx, bytes, pointer, &c) ? SUCCESS : OUT_OF_MEMORY);
 }
 
+EXPORT CUresult cuPointerGetAttribute(void *out, int attribute, CUdeviceptr address) {
+    call c;
+    if (!call_begin(&c, F_cuPointerGetAttribute, 0)) return call_end(&c, c.result);
+    size_t offset = 0;
+    const block *b = block_at(address, &offset);
+    if (!out || attribute != 9 || !b) return call_end(&c, INVALID_VALUE);
+    *(int *)out = b->ctx->device;
+    return call_end(&c, SUCCESS);
+}
+
 EXPORT CUresult cuMemGetInfo_v2(size_t *available, size_t *total) {
     call c;
     if (!call_begin(&c, F_cuMemGetInfo_v2, CALL_CONTEXT)) return call_end(&c, c.result);

@@ -375,6 +375,16 @@ static void stream_destroy(stream *s) {
     stream_bury(s);
 }
 
+EXPORT CUresult cuStreamGetCtx(CUstream handle, CUcontext *out) {
+    call c;
+    if (!call_begin(&c, F_cuStreamGetCtx, 0)) return call_end(&c, c.result);
+    if (!out) return call_end(&c, INVALID_VALUE);
+    stream *s = handle_get(KIND_STREAM, handle);
+    if (!s) return call_end(&c, INVALID_HANDLE);
+    *out = s->ctx->handle;
+    return call_end(&c, SUCCESS);
+}
+
 EXPORT CUresult cuStreamDestroy_v2(CUstream handle) {
     call c;
     if (!call_begin(&c, F_cuStreamDestroy_v2, CALL_CONTEXT | CALL_RELEASE)) return call_end(&c, c.result);

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use super::attribute::Attribute;
 use super::context::{Handle, call, driver_error};
 use super::event::EventPool;
+use super::foreign::call_deleters;
 use super::fork;
 use super::graph::ConditionKernel;
 use super::graph::capture;
@@ -229,6 +230,7 @@ impl Device {
         }
         self.0.wait_until_idle()?;
         self.0.free_retired();
+        call_deleters();
         self.0.take_report()
     }
 

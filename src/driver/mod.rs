@@ -34,6 +34,7 @@ mod attribute;
 mod context;
 mod device;
 mod event;
+mod foreign;
 mod fork;
 mod function;
 mod graph;

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::context::{Handle, NOT_READY, call, gone, stream_call};
 use super::device::{Device, DeviceState, NEXT_STREAM_ID};
 use super::event::{Event, EventCell, Record};
+use super::foreign::{BorrowedStream, call_deleters};
 use super::graph::capture::{self, CaptureRoute, CaptureSlot};
 use super::kernel_name::KernelName;
 use super::memory::{Access, Allocation, Resource, ThreadCaches};
@@ -43,7 +44,7 @@ impl Drop for StreamHandle {
         if self.state.device.is_lost() {
             return;
         }
-        let result = self.state.device.close_stream(&self.state);
+        let result = self.state.device.close_stream(&self.state).and_then(|()| self.state.detach());
         if let Err(error) = result {
             if !gone(&error) {
                 report_deferred(&error);
@@ -79,6 +80,8 @@ pub(crate) struct StreamState {
     priority: i32,
     /// True after the last handle was dropped: the user issues no more work.
     closed: AtomicBool,
+    /// Set for a stream of other code.
+    pub(super) borrowed: Option<BorrowedStream>,
 }
 
 /// A stream's newest event and its position: the number of operations that it is behind.
@@ -108,10 +111,9 @@ impl Drop for InFlight<'_> {
 
 impl Drop for StreamState {
     fn drop(&mut self) {
-        if self.device.is_lost() {
-            return;
+        if self.borrowed.is_none() && !self.device.is_lost() {
+            self.device.release_or_report(Resource::Stream(self.raw));
         }
-        self.device.release_or_report(Resource::Stream(self.raw));
     }
 }
 
@@ -243,7 +245,7 @@ impl StreamState {
 
     /// As [`is_idle`](Self::is_idle), for a caller that holds the lock.
     pub(crate) fn is_idle_with(&self, _marker: &Marker) -> Result<bool> {
-        if let Some(before) = self.slot.before() {
+        if let Some(before) = self.stand_in() {
             return before.is_complete();
         }
         let _bound = self.device.bind()?;
@@ -281,7 +283,7 @@ impl StreamState {
         let mut marker = self.lock_marker();
         // Read before the slot: an operation let in by a capture that ends in between is not behind its event.
         let position = self.issued();
-        match self.slot.before() {
+        match self.stand_in() {
             Some(before) => Ok((before, position)),
             None => self.mark_with(&mut marker),
         }
@@ -291,7 +293,8 @@ impl StreamState {
     pub(crate) fn mark_with(&self, marker: &mut Marker) -> Result<(Arc<EventCell>, u64)> {
         let position = self.issued();
         if let Some((event, behind)) = &*marker {
-            if *behind == position {
+            // Other code may have issued work to a stream of its own meanwhile.
+            if *behind == position && self.borrowed.is_none() {
                 return Ok((event.clone(), position));
             }
         }
@@ -365,7 +368,7 @@ impl StreamState {
 
     /// Blocks until all work is done. Captured work does not count.
     pub(crate) fn synchronize(&self) -> Result<()> {
-        if let Some(before) = self.slot.before() {
+        if let Some(before) = self.stand_in() {
             return before.synchronize();
         }
         let _bound = self.device.bind()?;
@@ -402,10 +405,36 @@ impl Device {
         let mut raw: CUstream = std::ptr::null_mut();
         // SAFETY: the pointer is to a local; the device's context is current.
         unsafe { call!(device, cuStreamCreateWithPriority(&mut raw, NON_BLOCKING, priority))? };
+        Ok(Stream::open(device, Handle(raw), priority, None))
+    }
+
+    /// Returns the least and the most urgent priority, such as `(0, -5)`.
+    ///
+    /// # Errors
+    ///
+    /// The driver's, or [`Error::ContextLost`].
+    pub fn priority_range(&self) -> Result<(i32, i32)> {
+        let _bound = self.0.bind()?;
+        let (mut least, mut greatest) = (0, 0);
+        // SAFETY: the pointers are to locals.
+        unsafe { call!(self.0, cuCtxGetStreamPriorityRange(&mut least, &mut greatest))? };
+        Ok((least, greatest))
+    }
+}
+
+impl Stream {
+    /// Registers a live stream of the driver.
+    pub(super) fn open(
+        device: &'static DeviceState,
+        raw: Handle<CUstream_st>,
+        priority: i32,
+        borrowed: Option<BorrowedStream>,
+    ) -> Stream {
         let id = NEXT_STREAM_ID.fetch_add(1, Ordering::Relaxed);
         let state = Arc::new(StreamState {
             device,
-            raw: Handle(raw),
+            raw,
+            borrowed,
             id,
             priority,
             caches: ThreadCaches::new(id),
@@ -424,24 +453,9 @@ impl Device {
         streams.push(Arc::downgrade(&state));
         drop(streams);
         device.pool.open_stream(&state);
-        Ok(Stream(Arc::new(StreamHandle { state })))
+        Stream(Arc::new(StreamHandle { state }))
     }
 
-    /// Returns the least and the most urgent priority, such as `(0, -5)`.
-    ///
-    /// # Errors
-    ///
-    /// The driver's, or [`Error::ContextLost`].
-    pub fn priority_range(&self) -> Result<(i32, i32)> {
-        let _bound = self.0.bind()?;
-        let (mut least, mut greatest) = (0, 0);
-        // SAFETY: the pointers are to locals.
-        unsafe { call!(self.0, cuCtxGetStreamPriorityRange(&mut least, &mut greatest))? };
-        Ok((least, greatest))
-    }
-}
-
-impl Stream {
     /// The stream's device.
     pub fn device(&self) -> Device {
         Device(self.0.state.device)
@@ -529,6 +543,7 @@ impl Stream {
     pub fn synchronize(&self) -> Result<()> {
         capture::refuse("Stream::synchronize", &self.0.state, None)?;
         self.0.state.synchronize()?;
+        call_deleters();
         self.0.state.device.take_report()
     }
 

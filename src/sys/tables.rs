@@ -28,12 +28,15 @@ symbols! {
     cuDevicePrimaryCtxReset: PFN_cuDevicePrimaryCtxReset_v11000 "cuDevicePrimaryCtxReset_v2" required;
     cuCtxGetCurrent: PFN_cuCtxGetCurrent_v4000 "cuCtxGetCurrent" required;
     cuCtxSetCurrent: PFN_cuCtxSetCurrent_v4000 "cuCtxSetCurrent" required;
+    cuCtxGetDevice: PFN_cuCtxGetDevice_v2000 "cuCtxGetDevice" required;
     cuCtxSynchronize: PFN_cuCtxSynchronize_v2000 "cuCtxSynchronize" required;
     cuCtxEnablePeerAccess: PFN_cuCtxEnablePeerAccess_v4000 "cuCtxEnablePeerAccess" required;
     cuCtxDisablePeerAccess: PFN_cuCtxDisablePeerAccess_v4000 "cuCtxDisablePeerAccess" required;
     cuCtxGetStreamPriorityRange: PFN_cuCtxGetStreamPriorityRange_v5050 "cuCtxGetStreamPriorityRange" required;
     cuMemGetInfo: PFN_cuMemGetInfo_v3020 "cuMemGetInfo_v2" required;
     cuStreamCreateWithPriority: PFN_cuStreamCreateWithPriority_v5050 "cuStreamCreateWithPriority" required;
+    cuStreamGetCtx: PFN_cuStreamGetCtx_v9020 "cuStreamGetCtx" required;
+    cuStreamIsCapturing: PFN_cuStreamIsCapturing_v10000 "cuStreamIsCapturing" required;
     cuStreamDestroy: PFN_cuStreamDestroy_v4000 "cuStreamDestroy_v2" required;
     cuStreamSynchronize: PFN_cuStreamSynchronize_v2000 "cuStreamSynchronize" required;
     cuStreamQuery: PFN_cuStreamQuery_v2000 "cuStreamQuery" required;
@@ -51,6 +54,7 @@ symbols! {
     cuEventQuery: PFN_cuEventQuery_v2000 "cuEventQuery" required;
     cuEventSynchronize: PFN_cuEventSynchronize_v2000 "cuEventSynchronize" required;
     cuEventElapsedTime: PFN_cuEventElapsedTime_v2000 "cuEventElapsedTime" required;
+    cuPointerGetAttribute: PFN_cuPointerGetAttribute_v4000 "cuPointerGetAttribute" required;
     cuMemAlloc: PFN_cuMemAlloc_v3020 "cuMemAlloc_v2" required;
     cuMemFree: PFN_cuMemFree_v3020 "cuMemFree_v2" required;
     cuMemGetAllocationGranularity: PFN_cuMemGetAllocationGranularity_v10020 "cuMemGetAllocationGranularity" required;

@@ -8,9 +8,9 @@ use libtest_mimic::Failed;
 use super::support::Fake;
 use super::variant::{self, Variant};
 use super::{
-    concurrency, contexts, cublas, drops, emulated, faults, forks, fuse, gemm, graph_edges, graphs, indexing,
-    launcher, losses, overlaps, pool, random, resets, scenario, soak, staging, tensor, timeouts, transfers,
-    versions,
+    concurrency, contexts, cublas, drops, emulated, faults, foreign, forks, fuse, gemm, graph_edges, graphs,
+    indexing, launcher, losses, overlaps, pool, random, resets, scenario, soak, staging, tensor, timeouts,
+    transfers, versions,
 };
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
@@ -86,6 +86,7 @@ pub fn dispatch() -> Option<ExitCode> {
             "indexing" => indexing::child(&fake, &arguments),
             "fuse" => fuse::child(&fake),
             "fuse_plans" => fuse::plans_child(&fake),
+            "foreign" => foreign::child(&fake, &arguments),
             "forks" => forks::after_use(&fake),
             "forks_before_use" => forks::before_use(&fake),
             "forks_of_threads" => forks::of_threads(&fake),

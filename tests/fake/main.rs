@@ -19,6 +19,8 @@ mod emulated;
 #[cfg(target_os = "linux")]
 mod faults;
 #[cfg(target_os = "linux")]
+mod foreign;
+#[cfg(target_os = "linux")]
 mod forks;
 #[cfg(target_os = "linux")]
 mod fuse;
@@ -95,6 +97,7 @@ fn main() -> ExitCode {
         drops::tests,
         emulated::tests,
         faults::tests,
+        foreign::tests,
         forks::tests,
         fuse::tests,
         gemm::tests,

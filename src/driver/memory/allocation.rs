@@ -3,7 +3,7 @@
 //! Dropping a block never blocks and preserves the order of its uses. The home stream waits for every other user, and
 //! the block goes to the home stream's list, whose next user follows that wait. If the home stream's last handle is
 //! gone, or the stream is being captured and can wait for nothing, the block goes to the device's common list together
-//! with the users' events. A block of a graph returns to the graph.
+//! with the users' events. A block of a graph returns to the graph. Memory of other code goes to its deleter after every use.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -13,6 +13,7 @@ use super::usage::{Access, Usage};
 use crate::driver::context::gone;
 use crate::driver::device::DeviceState;
 use crate::driver::event::EventCell;
+use crate::driver::foreign::Deleter;
 use crate::driver::graph::{GraphArena, capture};
 use crate::driver::stream::StreamState;
 use crate::error::{Error, Result, report_deferred};
@@ -30,6 +31,8 @@ pub(crate) struct Allocation {
     /// The number of holders of the one buffer that names the block, if it is shared
     /// ([`SharedBuffer`](super::SharedBuffer)).
     pub(super) holders: AtomicUsize,
+    /// Frees memory of other code.
+    deleter: Option<Deleter>,
 }
 
 impl Allocation {
@@ -50,7 +53,8 @@ impl Allocation {
             None => device.allocate(stream, bytes)?,
         };
         let (usage, home) = (Usage::owned_by_home(stream), stream.clone());
-        Ok(Arc::new(Allocation { device, arena: None, usage, home, block, holders: AtomicUsize::new(1) }))
+        let holders = AtomicUsize::new(1);
+        Ok(Arc::new(Allocation { device, arena: None, usage, home, block, holders, deleter: None }))
     }
 
     /// A block of the graph. Its first user outside of the graph must wait for the events.
@@ -62,7 +66,14 @@ impl Allocation {
     ) -> Arc<Allocation> {
         let (device, home, usage) = (stream.device, stream.clone(), Usage::after(after));
         let (arena, holders) = (Some(arena.clone()), AtomicUsize::new(1));
-        Arc::new(Allocation { device, arena, usage, home, block, holders })
+        Arc::new(Allocation { device, arena, usage, home, block, holders, deleter: None })
+    }
+
+    /// Memory of other code, whose contents are ordered on the stream.
+    pub(crate) fn foreign(stream: &Arc<StreamState>, block: Block, deleter: Deleter) -> Arc<Allocation> {
+        let (device, usage, home) = (stream.device, Usage::owned_by_home(stream), stream.clone());
+        let (holders, deleter) = (AtomicUsize::new(1), Some(deleter));
+        Arc::new(Allocation { device, arena: None, usage, home, block, holders, deleter })
     }
 
     /// The users of the block.
@@ -122,9 +133,9 @@ impl Allocation {
         if self.usage.is_sole(&self.home) {
             return self.device.give_back(self.block, &self.home);
         }
-        let ordered = match self.home.slot.is_open() {
-            true => false,
-            false => {
+        let ordered = match self.home.takes_work() {
+            false => false,
+            true => {
                 self.settled()
                     .streams()
                     .iter()
@@ -159,6 +170,9 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
+        if let Some(deleter) = self.deleter.take() {
+            return deleter.call_after(self.device, || self.users());
+        }
         if self.block.bytes == 0 || self.device.is_lost() {
             return;
         }

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use super::allocation::Allocation;
+use super::pool::Block;
 use super::slice::{DeviceSlice, DeviceSliceMut, HasView};
 use crate::driver::device::Device;
+use crate::driver::foreign::{self, Deleter};
 use crate::driver::stream::Stream;
 use crate::error::{Error, Result};
 
@@ -166,6 +168,35 @@ impl<T> std::fmt::Debug for DeviceBuffer<T> {
 }
 
 impl<T: Pod> DeviceBuffer<T> {
+    /// Takes over memory of other code: `length` elements at a device address. `deleter` is called once, after the buffer
+    /// was dropped and every use of it is done, on the thread that finds this out: one that drops a buffer of this kind, or
+    /// that waits for a stream or a device. It is not called in a forked process.
+    ///
+    /// The contents are ordered on `stream`: other streams wait for its work before they use the buffer. Use a stream of
+    /// [`Stream::from_raw`] for memory that other code has just written.
+    ///
+    /// # Errors
+    ///
+    /// A misaligned address, a size that overflows, memory that the driver does not know or that belongs to another
+    /// device, or [`Error::ContextLost`]. The deleter is then dropped and not called.
+    ///
+    /// # Safety
+    ///
+    /// The memory is valid until the deleter is called. Other code uses it only in the order of `stream`, or not at all.
+    pub unsafe fn from_raw(
+        stream: &Stream,
+        address: u64,
+        length: usize,
+        deleter: impl FnOnce() + Send + 'static,
+    ) -> Result<DeviceBuffer<T>> {
+        let bytes = length.checked_mul(size_of::<T>()).ok_or_else(|| too_long::<T>(length))?;
+        foreign::check_memory(stream.state().device, address, bytes, align_of::<T>())?;
+        let address = if bytes == 0 { 0 } else { address };
+        let block = Block::foreign(address, bytes);
+        let allocation = Allocation::foreign(stream.state(), block, Deleter::new(deleter));
+        Ok(DeviceBuffer { allocation, address, length, element: PhantomData })
+    }
+
     /// Converts the buffer to bytes of the same memory.
     pub(crate) fn into_bytes(self) -> DeviceBuffer<u8> {
         let DeviceBuffer { allocation, address, length, .. } = self;

@@ -8,6 +8,7 @@ use super::statistics::PoolStatistics;
 use super::trace::MemoryTrace;
 use crate::driver::context::call;
 use crate::driver::device::{Device, DeviceState};
+use crate::driver::foreign::call_deleters;
 use crate::driver::fork;
 use crate::error::{Error, Result};
 
@@ -25,7 +26,9 @@ impl Device {
     ///
     /// The driver's errors. Resources that could not be freed are kept for the next call.
     pub fn trim(&self) -> Result<()> {
-        self.0.trim()
+        let trimmed = self.0.trim();
+        call_deleters();
+        trimmed
     }
 
     /// Sets the limit on device memory that buffers may take from the driver, in use and cached together, in bytes.

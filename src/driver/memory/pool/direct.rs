@@ -200,7 +200,7 @@ impl DeviceState {
         mode: PoolMode,
     ) -> Result<()> {
         // Work issued to a capturing stream runs at each launch or not at all, so the block waits for an event instead.
-        if mode == PoolMode::Driver && !home.slot.is_open() {
+        if mode == PoolMode::Driver && home.takes_work() {
             let mut called = false;
             let freed = home.submit(|| {
                 called = true;

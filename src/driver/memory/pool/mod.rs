@@ -77,6 +77,11 @@ pub(crate) struct Block {
 
 impl Block {
     const EMPTY: Block = Block { address: 0, bytes: 0, requested: 0, index: u32::MAX };
+
+    /// Memory of other code, which no pool takes back.
+    pub(crate) fn foreign(address: u64, bytes: usize) -> Block {
+        Block { address, bytes, requested: bytes, index: u32::MAX }
+    }
 }
 
 /// The heap and the state of its backing, created at the first allocation.
