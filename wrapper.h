@@ -1,4 +1,4 @@
-/* What src/sys is generated from: one section a library, chosen by a macro that build/bindings.rs defines.
+/* The headers from which src/sys is generated: one section a library, chosen by a macro that build/bindings.rs defines.
  *
  * Driver functions are bound as the versioned function pointer types of cudaTypedefs.h, whose names state the ABI. The other
  * libraries have no such types: build/bindings.rs appends `typedef __typeof__(NAME) *PFN_NAME;` for every function of

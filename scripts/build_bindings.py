@@ -27,7 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv"
 SUMS = ROOT / "src/sys/generated.sums"
 
-# Package, version, the folder of its wheel that is kept.
+# Package, version, the folder of its wheel that is extracted.
 HEADERS = [
     ("nvidia-cuda-runtime-cu12", "12.9.79", "nvidia/cuda_runtime/include"),
     ("nvidia-cuda-nvcc-cu12", "12.9.86", "nvidia/cuda_nvcc/include"),

@@ -117,7 +117,7 @@ def main():
     command = ["cargo", "run", "--quiet", "--features", "cli", "--bin", "selvedge", "--", "build-images"]
     command += ["--list", "csrc/images.txt", "--out", str(PLAIN.relative_to(ROOT))]
     command += [f"--option={option}" for option in OPTIONS]
-    # Local memory is a mistake here: registers that did not fit, or an array indexed by a variable.
+    # Local memory is an error here: registers that did not fit, or an array indexed by a variable.
     command += ["--ptxas", str(ptxas), "--assemble-for", ASSEMBLED_FOR, "--forbid-local-memory"]
     # A kernel that may start before the one ahead of it has ended reads what that one writes.
     command += ["--forbid-early-access"]

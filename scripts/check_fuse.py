@@ -64,8 +64,8 @@ def assemble(ptxas, path, architecture):
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode != 0:
         return f"ptxas for {architecture} refused {path.name}:\n{result.stderr}"
-    # Local memory is a mistake here: no kernel has an array, and few need more registers than there are. An assembler that
-    # makes room for one more block may keep a few words there, though.
+    # Local memory is an error here: no kernel has an array, and few need more registers than there are. An assembler that
+    # lowers the registers for one more resident block may spill a few words, though.
     found = re.findall(r"properties for (\w+)\s+(\d+) bytes stack frame, (\d+) bytes spill stores", result.stderr)
     for name, frame, spilled in found:
         if int(frame) > (MOST_SPILLED if int(spilled) else 0):

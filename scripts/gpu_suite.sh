@@ -31,7 +31,7 @@
 # Exit code: 0 where every part passed or could not run here and says so; 1 otherwise.
 set -u
 
-# Of the linker's search path, the folders that hold the driver: on some machines it is found in no other way.
+# The folders of the linker's search path that hold the driver: some machines have it nowhere else.
 driver_folders=
 IFS=: read -r -a folders <<<"${LD_LIBRARY_PATH:-}"
 for folder in "${folders[@]}"; do

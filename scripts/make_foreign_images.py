@@ -46,7 +46,7 @@ def make_nvcc(folder, site):
     nvcc = str(root / "bin" / "nvcc") if root else "nvcc"
 
     def build(output, *options):
-        # Without the path of the source: it would be kept in the image.
+        # Without the path of the source: the image would contain it.
         command = [nvcc, *options, "-o", str((folder / output).resolve()), source.name]
         subprocess.run(command, check=True, cwd=source.parent)
 

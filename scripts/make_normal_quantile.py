@@ -20,8 +20,8 @@ from mpmath import mpf  # noqa: E402
 
 mpmath.mp.dps = 60
 
-# For each piece: its name, the least and the largest w, what is added to w under the root, the degree, and whether its
-# first number is an f32.
+# For each polynomial: its name, the least and the largest w, the number added to w under the root, the degree, and
+# whether its first coefficient is an f32.
 PIECES = [
     ("SINGLE", mpf(0), mpf("21.49"), 1, 19, True),
     ("NEAR", mpf(0), mpf(9), 1, 29, False),

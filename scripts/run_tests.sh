@@ -119,7 +119,7 @@ failures=0
         printf '%-22s %7s %7s %8s %9s\n' total "${sums[@]}"
         failures=$((failures + sums[1]))
         cat "$work/logs/$mode"/*.left_out 2>/dev/null | sort -u | sed 's/^/left out: /'
-        # What failed, by name.
+        # The names of failed tests.
         grep -hE '^(test .*FAILED|---- .* ----)$' "$work/logs/$mode"/*.log 2>/dev/null | sort -u | head -n 60
     done
     echo

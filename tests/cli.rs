@@ -535,12 +535,12 @@ mod on_the_fake_driver {
         let value = json(&succeeds(&run(&kernel, "scale", &[&lower[..], &["--json"]].concat())));
         assert_eq!(value["image"]["lowered"], json(r#"{ "from": "9.9", "to": "8.7" }"#));
 
-        // What the assembler refuses then is an error that says what was tried.
+        // PTX that the assembler refuses then is an error that lists the attempts.
         std::fs::write(&kernel, format!("{newer}~\n")).unwrap();
         let parts = ["PTX 9.9, tried as PTX 8.7 (CUDA 12.8)", "Parsing error near '~'"];
         fails(FAILED_FOR_INPUT, &run(&kernel, "scale", &lower), &parts);
 
-        // What the driver takes is left as it is, and what is no PTX cannot be lowered.
+        // PTX that the driver takes is left as it is, and bytes that are no PTX cannot be lowered.
         std::fs::write(&kernel, PTX).unwrap();
         let value = json(&succeeds(&run(&kernel, "scale", &[&lower[..], &["--json"]].concat())));
         assert_eq!(value["image"]["lowered"], Value::Null);

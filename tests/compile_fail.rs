@@ -1,9 +1,9 @@
 //! Programs that must not compile: each breaks one guarantee of the types, which its first line says. A run takes a third
 //! of them (`common/sampling.rs`).
 //!
-//! Beside each program lies the compiler's whole answer, for the reader. What is compared is its error lines, because the
-//! rest quotes and lists what is elsewhere in the crate; and with another release of the compiler than the one that
-//! answered, whose wording may differ, the error codes alone. To write the answers anew:
+//! A file beside each program holds the compiler's whole output, for the reader. The test compares its error lines only,
+//! because the rest quotes other parts of the crate. With another release of the compiler, whose wording may differ, it
+//! compares the error codes alone. To write the outputs anew:
 //!
 //! ```text
 //! TRYBUILD=overwrite cargo test --test compile_fail
@@ -38,7 +38,7 @@ fn programs_that_break_a_guarantee_do_not_compile() {
         trybuild::TestCases::new().compile_fail(programs.join("*.rs"));
         return;
     }
-    // This compiler's answers go into a copy, by a process of its own whose many words are kept back.
+    // This compiler's output goes into a copy, by a process of its own whose messages are hidden.
     let copy = common::scratch().join("compile_fail");
     let _ = fs::remove_dir_all(&copy);
     fs::create_dir_all(&copy).expect("the target folder is writable");

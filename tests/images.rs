@@ -55,7 +55,7 @@ fn images_are_what_their_index_says() {
             let head = format!(".version {major}.{minor}\n.target {target}\n.address_size 64\n");
             let ptx = String::from_utf8(bytes).unwrap();
             assert!(ptx.starts_with(&head), "{image} starts with {:?}", ptx.lines().next());
-            // A comment would name the compiler's build; a variable or a local array is a mistake in these kernels.
+            // A comment would name the compiler's build; a variable or a local array is an error in these kernels.
             for unwanted in ["//", ".global .align", ".local .align"] {
                 assert!(!ptx.contains(unwanted), "{image} contains {unwanted}");
             }
@@ -133,7 +133,7 @@ fn sm_60_has_every_family_but_those_of_one_architecture() {
         if is_for_hopper(family) {
             let error = images::select_with(family, (6, 0), (8, 0), Overrides::default()).unwrap_err();
             assert!(matches!(error, Error::UnsupportedImage { .. }), "{error:?}");
-            // Where they run, machine code goes before text, which the driver takes long to assemble.
+            // Machine code for the device goes before PTX, which the driver takes long to assemble.
             let image = images::select_with(family, (9, 0), (8, 0), Overrides::default()).unwrap();
             assert_eq!(image.kind(), ImageKind::Cubin);
             continue;

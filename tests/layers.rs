@@ -1,9 +1,8 @@
-//! Holds the sources against the plan of the house: a room uses only rooms of lower floors (docs/design.md).
+//! Checks the crate's layers: a module uses only modules of lower layers (docs/design.md).
 //!
-//! Every path that names a room is read, wherever it stands: `crate::room::…`, groups of them, `super::…` that climbs out
-//! of its room, and `selvedge::room::…` in the program. Comments and strings do not count. Two smaller rules of the house
-//! are held here too: no file grows past a length that can be read in one go, and no test file is forgotten by
-//! `Cargo.toml`, which lists them by hand.
+//! The test reads every path that names a top-level module: `crate::module::…`, groups of them, `super::…` that leaves its
+//! module, and `selvedge::module::…` in the program. Comments and strings do not count. Two smaller rules are tested here,
+//! too: no file is longer than a limit, and `Cargo.toml`, which lists test files by hand, misses none.
 
 #[path = "common/mod.rs"]
 mod common;
@@ -12,8 +11,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The rooms and their floors. A room that is not here fails the test, so a new one is placed on purpose.
-const HOUSE: &[(&str, u32)] = &[
+/// The top-level modules and their layers. A module that is not here fails the test, so every new one gets a layer.
+const LAYERS: &[(&str, u32)] = &[
     ("error", 0),
     ("sys", 0),
     ("threads", 0),
@@ -36,20 +35,20 @@ const HOUSE: &[(&str, u32)] = &[
     ("bin", 6),
 ];
 
-/// The one room of its own floor that the others may use: every fallible function returns its type.
+/// The only module that others of its layer may use: every fallible function returns its type.
 const KNOWN_TO_ALL: &str = "error";
 
-/// Past this a file becomes a folder of the same name.
+/// The most lines of a file. A longer one becomes a folder of the same name.
 const MOST_LINES: usize = 600;
 
 /// The first line of files that a program wrote, which may be of any length.
 const GENERATED: &str = "// Generated ";
 
-fn floor(room: &str) -> Option<u32> {
-    HOUSE.iter().find(|(name, _)| *name == room).map(|(_, floor)| *floor)
+fn layer(module: &str) -> Option<u32> {
+    LAYERS.iter().find(|(name, _)| *name == module).map(|(_, layer)| *layer)
 }
 
-/// A path in a source file that leads to a room.
+/// A path in a source file that leads to a top-level module.
 #[derive(Debug, PartialEq)]
 struct Edge {
     line: usize,
@@ -156,7 +155,7 @@ fn character_or_lifetime(rest: &[u8]) -> usize {
     if rest.get(1 + width) == Some(&b'\'') { width + 2 } else { 1 }
 }
 
-/// Reads the paths of one file. `module` is where the file stands in the crate, such as `["driver", "memory", "pool"]`;
+/// Reads the paths of one file. `module` is the file's path in the crate, such as `["driver", "memory", "pool"]`;
 /// `library` is the name by which the file knows the library, `crate` inside of it.
 fn edges(source: &str, module: &[&str], library: &str) -> Vec<Edge> {
     let tokens = tokens(source);
@@ -185,7 +184,7 @@ fn edges(source: &str, module: &[&str], library: &str) -> Vec<Edge> {
             }
             Token::Word(start) if start == library => {
                 if is(at + 1, &Token::PathSeparator) {
-                    at = rooms(&tokens, at + 2, &mut found);
+                    at = targets(&tokens, at + 2, &mut found);
                     continue;
                 }
                 if word(at + 1) == Some("as") {
@@ -200,7 +199,7 @@ fn edges(source: &str, module: &[&str], library: &str) -> Vec<Edge> {
                 }
                 let depth = module.len() + inline.len();
                 if up >= depth && is(next, &Token::PathSeparator) {
-                    at = rooms(&tokens, next + 1, &mut found);
+                    at = targets(&tokens, next + 1, &mut found);
                     continue;
                 }
                 at = next;
@@ -213,8 +212,8 @@ fn edges(source: &str, module: &[&str], library: &str) -> Vec<Edge> {
     found
 }
 
-/// The rooms named where a path has left the root: one, or each of a group. Returns where to read on.
-fn rooms(tokens: &[(usize, Token)], start: usize, found: &mut Vec<Edge>) -> usize {
+/// Adds the modules that a path names behind the root: one, or each of a group. Returns the next position to read.
+fn targets(tokens: &[(usize, Token)], start: usize, found: &mut Vec<Edge>) -> usize {
     let name = |token: &Token| match token {
         Token::Word(word) => word.clone(),
         Token::PathSeparator => "::".to_owned(),
@@ -225,7 +224,7 @@ fn rooms(tokens: &[(usize, Token)], start: usize, found: &mut Vec<Edge>) -> usiz
         found.push(Edge { line: *line, to: name(first) });
         return start + 1;
     }
-    let (mut at, mut depth, mut expects_room) = (start, 0, true);
+    let (mut at, mut depth, mut expects_module) = (start, 0, true);
     while at < tokens.len() {
         match &tokens[at].1 {
             Token::Sign('{') => {
@@ -237,10 +236,10 @@ fn rooms(tokens: &[(usize, Token)], start: usize, found: &mut Vec<Edge>) -> usiz
                     return at + 1;
                 }
             }
-            Token::Sign(',') => expects_room = depth == 1,
-            token if depth == 1 && expects_room => {
+            Token::Sign(',') => expects_module = depth == 1,
+            token if depth == 1 && expects_module => {
                 found.push(Edge { line: tokens[at].0, to: name(token) });
-                expects_room = false;
+                expects_module = false;
             }
             _ => {}
         }
@@ -249,23 +248,23 @@ fn rooms(tokens: &[(usize, Token)], start: usize, found: &mut Vec<Edge>) -> usiz
     at
 }
 
-/// What is wrong with an edge from one room to another; `None` where it goes down.
+/// Returns the defect of an edge from one module to another; `None` if it leads to a lower layer.
 fn complaint(from: &str, to: &str) -> Option<String> {
     if from == to || to == KNOWN_TO_ALL {
         return None;
     }
-    let Some(own) = floor(from) else { return Some(format!("`{from}` is no room of the house")) };
-    match floor(to) {
-        None => Some(format!("`{to}` is no room of the house")),
+    let Some(own) = layer(from) else { return Some(format!("`{from}` has no layer")) };
+    match layer(to) {
+        None => Some(format!("`{to}` has no layer")),
         Some(other) if other < own => None,
         Some(other) if other == own => {
-            Some(format!("`{from}` and `{to}` are both on floor {own} and must not know each other"))
+            Some(format!("`{from}` and `{to}` are both in layer {own} and must not use each other"))
         }
-        Some(other) => Some(format!("`{from}` is on floor {own}, `{to}` above it on floor {other}")),
+        Some(other) => Some(format!("`{from}` is in layer {own}, `{to}` above it in layer {other}")),
     }
 }
 
-/// Everything wrong with one file of `src/`. `names` are what lib.rs hands out under a name of its own.
+/// Returns all defects of one file of `src/`. `names` are the items that lib.rs re-exports.
 fn complaints(path: &str, source: &str, names: &BTreeMap<String, String>) -> Vec<String> {
     let stem = path.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
     let module: Vec<&str> = stem.split('/').collect();
@@ -280,7 +279,7 @@ fn complaints(path: &str, source: &str, names: &BTreeMap<String, String>) -> Vec
         .collect()
 }
 
-/// What lib.rs re-exports from its rooms: `pub use error::{Error, Result};` gives `Error` to `error`.
+/// Returns the items that lib.rs re-exports, with their modules: `pub use error::{Error, Result};` gives `Error` to `error`.
 fn names_of_the_root(source: &str) -> BTreeMap<String, String> {
     let tokens = tokens(source);
     let mut names = BTreeMap::new();
@@ -293,9 +292,9 @@ fn names_of_the_root(source: &str) -> BTreeMap<String, String> {
             })
             .collect();
         let Some(start) = words.iter().position(|word| *word == "use") else { continue };
-        let Some(room) = words.get(start + 1).filter(|room| floor(room).is_some()) else { continue };
+        let Some(module) = words.get(start + 1).filter(|module| layer(module).is_some()) else { continue };
         for name in &words[start + 2..] {
-            names.insert((*name).to_owned(), (*room).to_owned());
+            names.insert((*name).to_owned(), (*module).to_owned());
         }
     }
     names
@@ -332,7 +331,7 @@ fn read(path: &str) -> String {
 }
 
 #[test]
-fn rooms_use_only_lower_floors() {
+fn modules_use_only_lower_layers() {
     let names = names_of_the_root(&read("src/lib.rs"));
     assert_eq!(names.get("Error").map(String::as_str), Some("error"));
     let sources: Vec<String> =
@@ -343,14 +342,14 @@ fn rooms_use_only_lower_floors() {
 }
 
 #[test]
-fn every_room_is_in_the_house() {
-    let rooms = files("src").into_iter().filter_map(|path| {
-        let room = path.strip_prefix("src/")?.split('/').next()?.trim_end_matches(".rs").to_owned();
-        (room != "lib").then_some(room)
+fn every_module_has_a_layer() {
+    let modules = files("src").into_iter().filter_map(|path| {
+        let module = path.strip_prefix("src/")?.split('/').next()?.trim_end_matches(".rs").to_owned();
+        (module != "lib").then_some(module)
     });
-    let unknown: Vec<String> = rooms.filter(|room| floor(room).is_none()).collect();
-    assert!(unknown.is_empty(), "no floor is named for {unknown:?}");
-    assert_eq!(floor("attic"), None);
+    let unknown: Vec<String> = modules.filter(|module| layer(module).is_none()).collect();
+    assert!(unknown.is_empty(), "no layer is given for {unknown:?}");
+    assert_eq!(layer("unknown"), None);
 }
 
 #[test]
@@ -358,7 +357,7 @@ fn a_bad_edge_is_caught() {
     let names = BTreeMap::from([("Error".to_owned(), "error".to_owned())]);
     let caught = |path: &str, source: &str| !complaints(path, source, &names).is_empty();
 
-    // Upward and sideways, in each way that a path can be written.
+    // Upward and sideways, in each form of a path.
     assert!(caught("src/driver/device.rs", "use crate::tensor::Tensor;"));
     assert!(caught("src/driver/device.rs", "use crate::types::DType;"));
     assert!(caught("src/driver/mod.rs", "use super::types::DType;"));
@@ -375,15 +374,15 @@ fn a_bad_edge_is_caught() {
     ));
     assert!(caught("src/error.rs", "use crate::sys::codes;"));
     assert!(caught("src/sys/mod.rs", "type A = &'static str; use crate::driver::Device;"));
-    // Ways around the rule.
+    // Forms that would hide a target.
     assert!(caught("src/driver/device.rs", "use crate as library;"));
     assert!(caught("src/driver/device.rs", "use crate::*;"));
-    assert!(caught("src/driver/device.rs", "use crate::attic::Trunk;"));
-    assert!(caught("src/attic/mod.rs", "use crate::sys::codes;"));
+    assert!(caught("src/driver/device.rs", "use crate::unknown::Item;"));
+    assert!(caught("src/unknown/mod.rs", "use crate::sys::codes;"));
     let line = complaints("src/driver/device.rs", "// one\n\"two\n\"\n;use\ncrate::tensor::T;", &names);
     assert!(line[0].starts_with("src/driver/device.rs:5: "), "{line:?}");
 
-    // Downward, inside the room, to what all may know, and words that are no paths.
+    // Downward, inside the module, to `error`, and words that are no paths.
     for (path, source) in [
         ("src/images/mod.rs", "use crate::driver::Device; use crate::types::DType; use crate::Error;"),
         ("src/driver/device.rs", "use super::stream::Stream; use crate::driver::event::Event;"),

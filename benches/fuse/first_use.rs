@@ -40,7 +40,7 @@ fn expression(seed: u64) -> Result<Expression, Failure> {
     Ok(graph.expression(&[value + inputs[1] * inputs[2]])?)
 }
 
-/// What a first use needs, ready before the clock starts.
+/// The data of a first use, ready before the clock starts.
 struct Data {
     stream: Stream,
     host: [Vec<f32>; 3],

@@ -25,7 +25,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         bare,
         "fuse_host",
         "The host's time for an elementwise run",
-        "The host's time for one run of a kept expression on 1024 elements, its operands named anew, as the mean over a \
+        "The host's time for one run of a reused expression on 1024 elements, its operands bound again, as the mean over a \
          burst of 256; the stream is drained between bursts, outside the clock. The reference is the bare launch of the \
          same kernel with its parameters at hand. Both results are compared with the CPU's. Tensors allocate their \
          output at each run and drop it; so does PyTorch, but for the one operation into memory that is there. Its time is \
@@ -105,7 +105,7 @@ type Eager<'a> = dyn Fn() -> selvedge::Result<Tensor> + 'a;
 /// One run; its result where it is the last.
 type Step<'a> = dyn FnMut(bool) -> Result<Option<Vec<f32>>, Failure> + 'a;
 
-/// What is measured: runs of an expression of f32 on the first arrays of the data.
+/// A measurement: runs of an expression of f32 on the first arrays of the data.
 struct Figure<'a> {
     name: &'a str,
     goal: f64,
@@ -202,7 +202,7 @@ impl Figure<'_> {
     }
 }
 
-/// Where the block of parameters has the numbers that a run is given: these expressions name theirs before their own.
+/// The positions of a run's scalars in the parameter block. These expressions name theirs before their own constants.
 fn scalar_places(expression: &Expression) -> impl Iterator<Item = usize> {
     (0..expression.scalars().len()).map(|index| 16 * index)
 }

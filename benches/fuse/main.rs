@@ -1,4 +1,4 @@
-//! What elementwise expressions cost: their bandwidth beside the driver's copy, the host's time for a run beside a bare
+//! The cost of elementwise expressions: their bandwidth beside the driver's copy, the host's time for a run beside a bare
 //! launch of the same kernel, both in turns with PyTorch too, and the first use of an expression; on the CPU, chains of them
 //! beside `ndarray`, for which no GPU is needed.
 //!

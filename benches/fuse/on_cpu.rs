@@ -21,7 +21,7 @@ pub fn measure(options: &Options) -> Result<(), Failure> {
     let mut recorder = Recorder::on_host(
         "fuse_cpu",
         "Chains of operations on the CPU",
-        "The time of one run of a kept `Fused` on tensors of 2^26 random f32 on the CPU, with its output allocated and \
+        "The time of one run of a reused `Fused` on tensors of 2^26 random f32 on the CPU, with its output allocated and \
          dropped, beside the same operations of ndarray, one after the other: as one writes them, with `mapv`, and with \
          each but the first in place (`mapv_into`). ndarray computes on one core, as it does by itself. The results are \
          compared, element by element.",

@@ -13,9 +13,9 @@ use crate::harness::pytorch::{Operand, Work};
 use crate::harness::random::Random;
 use crate::harness::report::Failure;
 
-/// What memory is read in.
+/// The bytes of a sector, the unit in which memory is read.
 const SECTOR: usize = 32;
-/// The goals: in one line of memory, and by other ways.
+/// The goals: contiguous memory, and other layouts.
 pub const IN_LINE: f64 = 0.98;
 const OTHERWISE: f64 = 0.9;
 /// And of a transposed copy.
@@ -25,7 +25,7 @@ const TURNED_NARROW: f64 = 0.85;
 /// An array that is read.
 type Input<'a> = (&'a DeviceBuffer<u8>, Layout);
 
-/// What the figures share.
+/// The data that the figures share.
 pub struct Bench<'a> {
     bare: &'a Bare,
     options: &'a Options,
@@ -121,8 +121,8 @@ fn traffic(dtype: DType, layout: &Layout) -> usize {
 }
 
 impl Bench<'_> {
-    /// Random numbers of half to two, with either sign: no operation takes a way of its own for some of them. Integers
-    /// have any bits.
+    /// Random numbers of half to two, with either sign: no operation has a slow path for some of them. Integers have any
+    /// bits.
     pub fn array(&mut self, dtype: DType) -> Result<DeviceBuffer<u8>, Failure> {
         let (kept, set): (u64, u64) = match dtype {
             _ if dtype.is_integer() => (u64::MAX, 0),
@@ -236,7 +236,7 @@ impl Bench<'_> {
         let moved = traffic(dtype, &layout)
             + arrays.iter().map(|(_, dtype, layout)| traffic(*dtype, layout)).sum::<usize>();
         let (stream, output) = (&self.stream, &mut self.output);
-        // What a run leaves out is seen then.
+        // Elements that a run does not write are detected then.
         stream.fill(output, 0xffu8)?;
         let operands = arrays
             .iter()

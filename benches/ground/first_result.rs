@@ -20,7 +20,7 @@ use crate::harness::turns::{Subject, Turns, figure};
 pub const ARGUMENT: &str = "first-result";
 
 const VECTOR_ADD: &str = include_str!("../../csrc/bench/vector_add.ptx");
-/// What both programs write when the result is checked.
+/// The text that both programs write when the result is checked.
 pub const DONE: &[u8] = b"ok\n";
 /// Elements of each vector.
 pub const COUNT: usize = 1 << 16;

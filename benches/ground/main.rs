@@ -1,5 +1,5 @@
-//! The cost of the thin layer, beside the bare driver in the same process: launches, copies, the way from the start
-//! of a process to a first result.
+//! The cost of the thin layer, beside the bare driver in the same process: launches, copies, the time from the start of a
+//! process to a first result.
 //!
 //! `cargo bench --bench ground` measures everything and writes `benches/results/*.json`; `-- render` makes
 //! `benches/RESULTS.md` of the results of every program here, which needs no GPU. `-- --help` says the rest.

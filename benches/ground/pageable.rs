@@ -111,7 +111,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Whether what came back is the data: its ends in every round, all of it in the last.
+    /// Checks that the data came back: its ends in every round, all of it in the last.
     fn arrived(&self, what: &str, words: &[u64], all: bool) -> Result<(), Failure> {
         let (found, wanted) = match all {
             true => (words, &self.data[..]),

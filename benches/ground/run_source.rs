@@ -14,7 +14,7 @@ use crate::harness::report::{Failure, Rule, Unit};
 use crate::harness::turns::{Subject, figure};
 
 const SOURCE: &str = include_str!("../../csrc/bench/vector_add.cu");
-/// What the program's report begins with. It is written as a whole, after the result was saved.
+/// The beginning of the program's report. It is written as a whole, after the result was saved.
 const REPORT: &[u8] = b"vector_add of ";
 
 /// A folder for the source, the vectors and the cache; removed at the end.
@@ -22,7 +22,7 @@ struct Folder(PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left in the temporary folder is no failure of a measurement.
+        // A temporary folder that stays is no failure of a measurement.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -82,7 +82,7 @@ fn program(own: &Path) -> Result<PathBuf, Failure> {
     found.ok_or_else(|| "the program is not there (cargo build --release --features cli)".into())
 }
 
-/// Writes the files and fills the cache; an error says what stands in the way.
+/// Writes the files and fills the cache. An error says what failed.
 fn warmed(program: &Path, folder: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder)?;
     std::fs::write(folder.join("vector_add.cu"), SOURCE)?;

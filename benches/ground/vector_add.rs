@@ -1,4 +1,4 @@
-//! A fused expression on large data beside the driver's own copy: how near the memory's speed the ground floors come.
+//! A fused expression on large data beside the driver's own copy: the fraction of the memory's speed that it reaches.
 
 use selvedge::driver::Device;
 use selvedge::fuse::{DeviceInput, DeviceOutput, Graph};

@@ -1,7 +1,7 @@
 //! The reference: the driver's own functions, opened by a handle and prototypes of this file's own.
 //!
-//! It shares nothing with the crate but the primary context, which the driver hands to both. So a mistake of the
-//! crate's loader, bindings or wrappers cannot slow down, or speed up, both sides at once. It checks every code and
+//! It shares nothing with the crate but the primary context, which the driver hands to both. So a defect of the crate's
+//! loader, bindings or wrappers cannot slow down, or speed up, both sides at once. It checks every code and
 //! does nothing else: no cache, no ownership, no `Drop`.
 
 use std::ffi::{CString, c_char, c_void};
@@ -32,13 +32,13 @@ macro_rules! functions {
                 Functions::open_at(path.as_ref())
             }
 
-            /// Those of the library at a path, or of this name.
+            /// Returns the functions of the library at a path, or of this name.
             pub fn open_at(path: &std::path::Path) -> Result<Functions, Failure> {
                 // SAFETY: the initialisers of NVIDIA's libraries are meant to be run by any process that opens them.
                 let library = unsafe { libloading::Library::new(path) }?;
                 Ok(Functions {
                     // SAFETY: the prototypes below are those of the library's API reference for these ABI versions,
-                    // and the library is kept beside them.
+                    // and the library lives as long as they do.
                     $($name: unsafe { *library.get(concat!($symbol, "\0").as_bytes())? },)*
                     _library: library,
                 })
@@ -108,7 +108,7 @@ pub struct Pinned {
 impl Pinned {
     /// As words.
     pub fn words(&mut self) -> &mut [u64] {
-        // SAFETY: `Bare::pinned` allocated that many words, and `&mut self` is the only way to them here.
+        // SAFETY: `Bare::pinned` allocated that many words, and `&mut self` is the only access to them here.
         unsafe { std::slice::from_raw_parts_mut(self.words, self.count) }
     }
 
@@ -211,7 +211,7 @@ impl Bare {
         block: u32,
         arguments: &mut [*mut c_void],
     ) -> Result<(), Failure> {
-        // SAFETY: as promised by the caller; the driver copies the arguments before it returns.
+        // SAFETY: the caller guarantees it; the driver copies the arguments before it returns.
         let code = unsafe {
             (self.functions.launch_kernel)(
                 kernel,
@@ -313,7 +313,7 @@ impl Bare {
         check(unsafe { (self.functions.copy)(to, from, bytes, self.stream) }, "cuMemcpyDtoDAsync")
     }
 
-    /// From another device's memory into ours or the other way, on our stream.
+    /// From another device's memory into ours or the reverse, on our stream.
     pub fn copy_peer(
         &self,
         to: (Address, &Bare),
@@ -338,7 +338,7 @@ impl Bare {
         work: impl FnOnce() -> Result<(), Failure>,
     ) -> Result<f64, Failure> {
         let mut milliseconds = 0.0f32;
-        // SAFETY: the events live as long as the process, and the stream is promised by the caller.
+        // SAFETY: the events live as long as the process, and the caller guarantees the stream.
         check(unsafe { (self.functions.event_record)(self.start, stream) }, "cuEventRecord")?;
         work()?;
         // SAFETY: the same, and one float is written.

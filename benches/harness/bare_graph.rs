@@ -59,7 +59,7 @@ impl BareGraphs {
     /// Launches it on the stream.
     #[inline]
     pub fn launch(&self, bare: &Bare, executable: &Executable) -> Result<(), Failure> {
-        // SAFETY: both are live; what the kernels name is kept by the caller until the stream is idle.
+        // SAFETY: both are live; the caller keeps the kernels' memory alive until the stream is idle.
         check(unsafe { (self.0.launch)(executable.0, bare.stream) }, "cuGraphLaunch")
     }
 

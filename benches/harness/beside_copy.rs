@@ -11,7 +11,7 @@ use super::turns::{Subject, Turns, measure};
 /// Runs, and copies, between two events.
 pub const BATCH: usize = 4;
 
-/// What is copied, by the driver's own copy.
+/// The memory that the driver's own copy copies.
 #[derive(Clone, Copy)]
 pub struct Copies<'a> {
     pub bare: &'a Bare,
@@ -64,7 +64,7 @@ impl Copies<'_> {
         mut run: impl FnMut() -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         pytorch.beside(recorder, figure, work, Clock::Device, || {
-            // As there, so that neither side's way to its first run is in its time.
+            // As there, so that neither side's first run is in its time.
             run()?;
             // SAFETY: the caller's.
             unsafe { time_of_one(self.bare, stream, &mut run) }

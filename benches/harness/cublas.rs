@@ -24,7 +24,7 @@ functions! {
     );
 }
 
-/// What a handle may use beside the matrices: what frameworks give it on such cards.
+/// The bytes of a handle's workspace, as frameworks set it on such cards.
 pub(super) const WORKSPACE: usize = 64 << 20;
 /// `CUBLAS_GEMM_DEFAULT`.
 const DEFAULT: i32 = -1;
@@ -84,7 +84,7 @@ pub struct Call {
 pub struct Cublas {
     functions: Functions,
     handle: Handle,
-    /// Where it was found.
+    /// The path at which it was found.
     pub path: PathBuf,
     /// Its version, as 130100.
     pub version: i32,
@@ -94,7 +94,7 @@ fn check(status: i32, call: &str) -> Result<(), Failure> {
     if status == 0 { Ok(()) } else { Err(format!("{call} gave status {status}").into()) }
 }
 
-/// Where it may be: `SELVEDGE_BENCH_CUBLAS`, the linker's search path, the toolkit, the wheels of `python3`.
+/// The places to search: `SELVEDGE_BENCH_CUBLAS`, the linker's search path, the toolkit, the wheels of `python3`.
 fn candidates() -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> =
         std::env::var_os("SELVEDGE_BENCH_CUBLAS").map(PathBuf::from).into_iter().collect();
@@ -136,7 +136,7 @@ impl Cublas {
     /// The addresses are of contiguous matrices of the call's shapes.
     pub unsafe fn multiply(&self, call: &Call, a: Address, b: Address, c: Address) -> Result<(), Failure> {
         let Call { m, n, k, a_transposed, b_transposed, batch, operand, result } = *call;
-        // A one in each type, with room for the imaginary part.
+        // A one in each type, with a 0 for the imaginary part.
         let (one_32, zero_32) = ([1.0f32, 0.0], [0.0f32; 2]);
         let (one_64, zero_64) = ([1.0f64, 0.0], [0.0f64; 2]);
         let (one, zero): (*const c_void, *const c_void) = match operand.compute() {

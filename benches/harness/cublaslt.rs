@@ -43,7 +43,7 @@ const EPILOGUE: i32 = 7;
 const BIAS_POINTER: i32 = 8;
 const KEPT_POINTER: i32 = 11;
 const KEPT_LEADING: i32 = 12;
-/// Epilogues: gelu of the sum and a bias, and that with its argument kept.
+/// Epilogues: gelu of the sum and a bias, and the same with the pre-activation stored (aux).
 const GELU_BIAS: u32 = 36;
 const GELU_BIAS_KEPT: u32 = 164;
 /// An attribute of a preference.
@@ -56,7 +56,7 @@ pub struct CublasLt {
     workspace: Address,
 }
 
-/// A product with bias and gelu whose algorithm was chosen. Its descriptors are kept for the process.
+/// A product with bias and gelu whose algorithm was chosen. Its descriptors live as long as the process.
 pub struct Fused {
     description: Handle,
     /// Of A, B and C, as cuBLASLt sees them.
@@ -87,8 +87,8 @@ impl CublasLt {
         Ok(CublasLt { functions, handle, workspace: bare.allocate(WORKSPACE)? })
     }
 
-    /// A product of contiguous row-major matrices, with a bias of its columns and gelu; and with gelu's argument kept, where
-    /// there is a place for it. The algorithm is the first that the library names, which is what frameworks take.
+    /// A product of contiguous row-major matrices, with a bias of its columns and gelu. It stores the pre-activation in `aux`,
+    /// if given. The algorithm is the first that the library names, which frameworks use, too.
     pub fn prepare(&self, call: &Call, bias: Address, kept: Option<Address>) -> Result<Fused, Failure> {
         let (compute, scale) = (call.operand.compute(), call.operand.scale());
         let (mut description, mut preference) = (ptr::null_mut(), ptr::null_mut());
@@ -128,7 +128,7 @@ impl CublasLt {
         ];
         let [a, b, c] = layouts;
         let (mut choice, mut count) = (Choice::default(), 0);
-        // SAFETY: all descriptors are live, and there is room for the one result.
+        // SAFETY: all descriptors are live, and the array holds the one result.
         let status = unsafe {
             (self.functions.choose)(
                 self.handle,

@@ -1,4 +1,4 @@
-//! Where and on what a run was made. Nothing here changes the machine: clocks are read, never set.
+//! The machine that a run was made on. Nothing here changes the machine: clocks are read, never set.
 
 use std::path::Path;
 use std::process::Command;

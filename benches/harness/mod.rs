@@ -1,4 +1,4 @@
-//! What every GPU benchmark shares: the command line, turns of own and reference, the bare driver as the reference,
+//! Items that every GPU benchmark shares: the command line, turns of own and reference, the bare driver as the reference,
 //! PyTorch in turns beside it, random data, and the report that a run leaves.
 
 pub mod bare;

@@ -11,10 +11,10 @@ use super::pytorch::PyTorch;
 use super::report::Failure;
 use super::turns::Turns;
 
-/// What the command line says.
+/// The options of the command line.
 pub struct Options {
     only: Option<Vec<String>>,
-    /// Where the JSON files go.
+    /// The folder of the JSON files.
     pub out: PathBuf,
     rounds: Option<usize>,
     /// The value of the program's own option.
@@ -47,7 +47,7 @@ pub enum Benchmark {
 pub struct Program {
     /// The executable's name.
     pub name: &'static str,
-    /// What `--help` prints.
+    /// The text that `--help` prints.
     pub help: &'static str,
     /// The option that names a file.
     pub file_option: &'static str,
@@ -83,7 +83,7 @@ impl Program {
                     }
                     options.rounds = Some(rounds);
                 }
-                // What cargo adds.
+                // Cargo adds it.
                 "--bench" => {}
                 "--help" | "-h" => {
                     print!("{}", self.help);

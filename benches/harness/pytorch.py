@@ -19,7 +19,7 @@ import os
 import sys
 import time
 
-# What libraries print must not come between the answers.
+# The output of libraries must not come between the answers.
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 
@@ -153,7 +153,7 @@ def of_a_number(operands, output, axes):
 
 
 functional = torch.nn.functional
-# What PyTorch has for our operations, by our names.
+# PyTorch's functions for our operations, by our names.
 OPERATIONS = {
     **{
         name: into(name)
@@ -194,7 +194,7 @@ OPERATIONS = {
 
 
 def device_time(work, calls):
-    # The first call keeps the device busy until the others are asked for, so that the way to it is not in their time.
+    # The first call keeps the device busy until the others are queued, so that their time holds no launch latency.
     work()
     start, finish = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     start.record()

@@ -1,8 +1,8 @@
 //! PyTorch in turns with our side: a program in Python that is started once, and does one thing at a time when it is asked.
 //!
 //! It is another process on the same device, so nothing of it can slow down, or speed up, our side but by working at the
-//! same time. That it never does: our side waits for each answer, and it for each request. Where there is no interpreter, no
-//! PyTorch or no device for it, a report says so in place of the comparison.
+//! same time. It never does: our side waits for each answer, and it for each request. Without an interpreter, PyTorch or
+//! a device for it, a report says so in place of the comparison.
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const GOAL: f64 = 1.0;
 const RESOLVE_AT: f64 = 0.99;
 
-/// What an operand holds.
+/// The values of an operand.
 #[derive(Clone, Copy)]
 enum Values {
     Numbers,
@@ -55,7 +55,7 @@ impl Operand {
         Ok(Operand { dtype: DType::I64, layout: Layout::contiguous(&[count])?, values: Values::Permutation })
     }
 
-    /// What is written only.
+    /// An operand that is only written.
     pub fn nothing(dtype: DType, layout: Layout) -> Operand {
         Operand { dtype, layout, values: Values::Nothing }
     }
@@ -77,17 +77,17 @@ impl Operand {
     }
 }
 
-/// What PyTorch shall do.
+/// An operation for PyTorch to run.
 pub struct Work<'a> {
     /// By the name in pytorch.py's table.
     pub operation: &'a str,
     pub operands: &'a [Operand],
-    /// Where the result goes; into memory of its own at each call without it.
+    /// The destination of the result. Without it each call allocates its own.
     pub output: Option<Operand>,
     pub axes: &'a [usize],
 }
 
-/// What is timed.
+/// The clock that times a call.
 #[derive(Clone, Copy)]
 pub enum Clock {
     /// Some runs between two events.
@@ -165,7 +165,7 @@ impl PyTorch {
     }
 
     /// Measures `own`, which returns one time in the figure's unit, in turns with PyTorch doing the same work, and puts that
-    /// beside the figure. What PyTorch does not have is left out; anything else that is in the way goes to the recorder.
+    /// beside the figure. Skips operations that PyTorch does not have; any other failure goes to the recorder.
     pub fn beside(
         &mut self,
         recorder: &mut Recorder,
@@ -210,13 +210,13 @@ impl PyTorch {
 
     /// Gives up the operands' memory.
     pub fn drop_operands(&mut self) {
-        // Where it fails the child is gone, and with it the memory.
+        // If it fails, the child is gone, and with it the memory.
         if matches!(self.state, State::Running(_)) {
             let _ = self.ask(&json!({ "drop": true }));
         }
     }
 
-    /// What PyTorch calls for the work; none where it has nothing of that name.
+    /// Returns the name of PyTorch's function for the work; `None` if it has none.
     pub fn prepare(&mut self, work: &Work) -> Result<Option<String>, String> {
         let operands: Vec<Value> = work.operands.iter().map(|operand| operand.to_json()).collect();
         let output = work.output.map(Operand::to_json);
@@ -259,7 +259,7 @@ impl PyTorch {
         match process.ask(request) {
             Ok(Answer { error: Some(why), .. }) => Err(why),
             Ok(answer) => Ok(answer),
-            // What it would say from now on might be the answer to something else.
+            // Later output might be the answer to an earlier request.
             Err(why) => {
                 self.state = State::Absent(why.clone());
                 Err(why)
@@ -301,7 +301,7 @@ impl Process {
 
     fn ask(&mut self, request: &Value) -> Result<Answer, String> {
         let sent = writeln!(self.requests, "{request}").and_then(|()| self.requests.flush());
-        // What it said before it ended says more than that the pipe is closed.
+        // The child's last output says more than a closed pipe.
         let answer = self.answer();
         if answer.is_ok() {
             sent.map_err(|why| format!("the child took no request ({why})"))?;

@@ -18,11 +18,11 @@ pub struct Turns {
     pub rounds: usize,
 }
 
-/// What a figure says beside its measurements.
+/// The description of a figure.
 pub struct Subject<'a> {
-    /// What was done.
+    /// The operation that is timed.
     pub name: &'a str,
-    /// What the reference is.
+    /// The reference's name.
     pub against: &'a str,
     /// The unit that both sides return.
     pub unit: Unit,
@@ -30,7 +30,7 @@ pub struct Subject<'a> {
     pub bytes: Option<(u64, u64)>,
     /// How the sides are compared.
     pub rule: Rule,
-    /// What the comparison shall reach.
+    /// The goal of the comparison.
     pub goal: Option<f64>,
 }
 

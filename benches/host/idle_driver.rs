@@ -70,7 +70,7 @@ fn compile() -> io::Result<PathBuf> {
 
 impl IdleDriver {
     fn open(path: &Path) -> Result<IdleDriver, libloading::Error> {
-        // SAFETY: the functions are those of the source beside, and the library is kept beside them.
+        // SAFETY: the functions are those of the source beside, and the library lives as long as they do.
         unsafe {
             let library = libloading::Library::new(path)?;
             let lookup: Lookup = *library.get(b"cuGetProcAddress_v2\0")?;
@@ -85,7 +85,7 @@ impl IdleDriver {
         }
     }
 
-    /// Whether launches leave nothing of their caller in the first-level caches.
+    /// Sets whether launches evict their caller's data from the first-level caches.
     pub fn crowd(&self, on: bool) {
         // SAFETY: the prototype is the source's.
         unsafe { (self.crowd)(on) }

@@ -1,5 +1,5 @@
-//! What a load reads out of an image before the driver sees it, and what holds an argument against its parameter. Both
-//! stand in the way of somebody's first kernel, so they are watched.
+//! The time to read an image before the driver sees it, and to check an argument against its parameter. Both delay a
+//! program's first kernel.
 
 use std::fmt::Write;
 use std::hint::black_box;

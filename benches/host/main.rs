@@ -1,4 +1,4 @@
-//! What the library costs on the host alone; needs no GPU. It needs a C compiler, as the tests do: small operations are
+//! The library's cost on the host alone; needs no GPU. It needs a C compiler, as the tests do: small operations are
 //! timed on a driver that does nothing (csrc/bench/idle_driver.c), which is compiled here.
 
 mod idle_driver;

@@ -45,7 +45,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 }
 
-/// What is measured, by name.
+/// An operation that is measured, and its name.
 type Operation<'a> = (&'a str, Box<dyn Fn() -> selvedge::Result<()> + 'a>);
 
 /// Operations of one node, with a number, of strided operands, and of ten nodes; and a run into memory that is there.
@@ -73,7 +73,7 @@ pub fn measure(driver: &IdleDriver, criterion: &mut Criterion) -> Result<(), Fai
     ];
 
     for (name, operation) in &operations {
-        // The first runs plan, load and fill what is kept.
+        // The first runs plan, load and fill caches.
         (0..8).try_for_each(|_| operation())?;
         let (calls, allocations) = (driver.calls(), ALLOCATIONS.get());
         (0..100).try_for_each(|_| operation())?;

@@ -28,7 +28,7 @@ impl BareNvrtc {
     /// Opens the library of this path.
     pub fn open(path: &Path) -> Result<BareNvrtc, Failure> {
         // SAFETY: its initialisers are meant to be run by any process that opens it; the prototypes are those of its
-        // reference, and the library is kept beside them.
+        // reference, and the library lives as long as they do.
         unsafe {
             let library = libloading::Library::new(path)?;
             Ok(BareNvrtc {
@@ -48,8 +48,8 @@ impl BareNvrtc {
         let options = options.iter().map(|option| CString::new(*option)).collect::<Result<Vec<_>, _>>()?;
         let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         let (mut program, mut bytes) = (ptr::null_mut(), 0usize);
-        // SAFETY: all texts are terminated and outlive the calls; the pointers are to locals, and the vector has the room
-        // that was asked for.
+        // SAFETY: all texts are terminated and outlive the calls; the pointers are to locals, and the vector has the size
+        // that NVRTC asked for.
         unsafe {
             let created =
                 (self.create)(&mut program, source.as_ptr(), name.as_ptr(), 0, ptr::null(), ptr::null());

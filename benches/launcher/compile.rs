@@ -1,4 +1,4 @@
-//! What compiling costs: what the cache answers at first use in a process, and what it does not beside bare NVRTC.
+//! The cost of compiling: a cache hit at first use in a process, and a miss beside bare NVRTC.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

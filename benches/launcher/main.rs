@@ -1,4 +1,4 @@
-//! What the launcher costs: a run by name beside a bare launch, a compile that the cache answers at first use in a process,
+//! The cost of the launcher: a run by name beside a bare launch, a compile that the cache answers at first use in a process,
 //! and a cold one beside bare NVRTC.
 //!
 //! `cargo bench --bench launcher` measures everything and writes `benches/results/*.json`, of which

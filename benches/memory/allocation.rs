@@ -18,7 +18,7 @@ const PAIRS: usize = 4096;
 const FIRST: usize = 256;
 const THREADS: usize = 8;
 
-/// What is asked for; a multiple of each length fits into [`PAIRS`].
+/// The sizes of a request. A multiple of each length fits into [`PAIRS`].
 struct Shape {
     name: &'static str,
     /// All are made, then all dropped, again and again.

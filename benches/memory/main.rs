@@ -1,5 +1,5 @@
-//! What memory and graphs cost, beside the bare driver in the same process: allocations, what the pool needs above what
-//! is alive, copies both ways beside kernels, graphs.
+//! The cost of memory and graphs, beside the bare driver in the same process: allocations, the pool's memory above the
+//! live bytes, copies in both directions beside kernels, graphs.
 //!
 //! `cargo bench --bench memory` measures everything and writes `benches/results/*.json`, of which
 //! `cargo bench --bench ground -- render` makes the page. `-- --help` says the rest.

@@ -1,4 +1,4 @@
-//! What the pool takes from the driver above what is asked of it, by traces that are replayed on the CPU.
+//! The memory that the pool takes from the driver above its users' requests, by traces that are replayed on the CPU.
 //!
 //! The code that decides is the pool's own; only the memory is made of numbers, so no device is needed.
 

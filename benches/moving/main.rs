@@ -1,4 +1,4 @@
-//! What moving data by index costs: its bandwidth beside the driver's copy, and in turns with PyTorch.
+//! The cost of moving data by index: its bandwidth beside the driver's copy, and in turns with PyTorch.
 //!
 //! `cargo bench --bench moving` measures everything and writes `benches/results/*.json`, of which
 //! `cargo bench --bench ground -- render` makes the page. `-- --help` says the rest.

@@ -16,7 +16,7 @@ const WIDTH: usize = 256;
 /// The goal for rows; single elements have none, since a sector is read for each.
 const OF_ROWS: f64 = 0.9;
 
-/// What the figures share.
+/// The data that the figures share.
 struct Bench<'a> {
     bare: &'a Bare,
     options: &'a Options,
@@ -45,7 +45,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
          that it should have, at samples. PyTorch does the same to tensors of its own, of the same sizes and another \
          random order.",
     )?;
-    // With room for the indices too.
+    // Large enough for the indices, too.
     let (source, target) = (bare.allocate(bytes + bytes / 64)?, bare.allocate(bytes + bytes / 64)?);
     let mut random = Random::new(19);
     let mut words = vec![0; bytes / 8];

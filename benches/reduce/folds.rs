@@ -18,7 +18,7 @@ const OF_ROWS: f64 = 1.0;
 const OF_COLUMNS: f64 = 0.97;
 const OF_SCANS: f64 = 0.9;
 
-/// What the figures share.
+/// The data that the figures share.
 struct Bench<'a> {
     bare: &'a Bare,
     options: &'a Options,

@@ -1,4 +1,4 @@
-//! What reductions and scans cost: their bandwidth beside the driver's copy, and in turns with PyTorch.
+//! The cost of reductions and scans: their bandwidth beside the driver's copy, and in turns with PyTorch.
 //!
 //! `cargo bench --bench reduce` measures everything and writes `benches/results/*.json`, of which
 //! `cargo bench --bench ground -- render` makes the page. `-- --help` says the rest.

@@ -63,14 +63,15 @@ typedef struct {
     void *context;
 } Handle;
 
-/* The first word of each says what it is; 0 once it was given back. Their memory is kept, so that this is seen. */
+/* The first word of each descriptor is its type; 0 once destroyed. Its memory is not freed, so that a use after the
+ * destruction is detected. */
 enum { GONE = 0, DESCRIPTION = 0x4c74, LAYOUT, PREFERENCE };
 
 typedef struct {
     int kind, compute, scale, of_a, of_b;
     uint32_t epilogue;
-    uint64_t bias, kept;
-    int64_t kept_leading, kept_stride;
+    uint64_t bias, aux;
+    int64_t aux_leading, aux_stride;
 } Description;
 
 typedef struct {
@@ -131,9 +132,9 @@ int cublasLtMatmulDescSetAttribute(Description *description, int attribute, cons
     case 4: return SET(description->of_b);
     case 7: return SET(description->epilogue);
     case 8: return SET(description->bias);
-    case 11: return SET(description->kept);
-    case 12: return SET(description->kept_leading);
-    case 13: return SET(description->kept_stride);
+    case 11: return SET(description->aux);
+    case 12: return SET(description->aux_leading);
+    case 13: return SET(description->aux_stride);
     default: return INVALID_VALUE;
     }
 }
@@ -188,7 +189,7 @@ int cublasLtMatmulPreferenceSetAttribute(Preference *preference, int attribute, 
 
 /* ---- products ---- */
 
-enum { EPILOGUE_RELU = 2, EPILOGUE_BIAS = 4, EPILOGUE_GELU = 32, EPILOGUE_KEPT = 128 };
+enum { EPILOGUE_RELU = 2, EPILOGUE_BIAS = 4, EPILOGUE_GELU = 32, EPILOGUE_AUX = 128 };
 enum { REDUCED_IN_COMPUTE_TYPE = 2, WORKSPACE = 1 << 20 };
 
 /* The product that an algorithm was chosen for. */
@@ -222,8 +223,8 @@ static uint64_t layout_hash(uint64_t hash, const Layout *layout) {
 /* All of a problem but its addresses. */
 static uint64_t problem(const Description *of, const Layout *const layouts[4]) {
     uint64_t hash = 17, parts[] = {of->compute,      of->scale,       of->of_a,         of->of_b,
-                                   of->epilogue,     of->bias != 0,   of->kept != 0,    of->kept_leading,
-                                   of->kept_stride};
+                                   of->epilogue,     of->bias != 0,   of->aux != 0,    of->aux_leading,
+                                   of->aux_stride};
     for (int which = 0; which < 9; which++) hash = mixed(hash, parts[which]);
     for (int which = 0; which < 4; which++) hash = layout_hash(hash, layouts[which]);
     return hash;
@@ -259,24 +260,24 @@ static int check(const Description *of, const Layout *const layouts[4]) {
     case EPILOGUE_RELU | EPILOGUE_BIAS:
     case EPILOGUE_GELU:
     case EPILOGUE_GELU | EPILOGUE_BIAS:
-    case EPILOGUE_GELU | EPILOGUE_KEPT:
-    case EPILOGUE_GELU | EPILOGUE_KEPT | EPILOGUE_BIAS: break;
+    case EPILOGUE_GELU | EPILOGUE_AUX:
+    case EPILOGUE_GELU | EPILOGUE_AUX | EPILOGUE_BIAS: break;
     default: return NOT_SUPPORTED;
     }
     if (!(of->epilogue & EPILOGUE_BIAS) != !of->bias || of->bias % 16) return INVALID_VALUE;
-    if (!(of->epilogue & EPILOGUE_KEPT) != !of->kept || of->kept % 16) return INVALID_VALUE;
-    if (of->kept && (of->kept_leading < (int64_t)m || of->kept_leading % 8)) return INVALID_VALUE;
-    if (of->kept_stride % 8 || (of->kept && d->batch > 1 && !of->kept_stride)) return INVALID_VALUE;
+    if (!(of->epilogue & EPILOGUE_AUX) != !of->aux || of->aux % 16) return INVALID_VALUE;
+    if (of->aux && (of->aux_leading < (int64_t)m || of->aux_leading % 8)) return INVALID_VALUE;
+    if (of->aux_stride % 8 || (of->aux && d->batch > 1 && !of->aux_stride)) return INVALID_VALUE;
     return SUCCESS;
 }
 
 int cublasLtMatmulAlgoGetHeuristic(Handle *handle, const Description *of, const Layout *a, const Layout *b, const Layout *c,
-                                   const Layout *d, const Preference *preference, int room, Heuristic *found, int *many) {
+                                   const Layout *d, const Preference *preference, int capacity, Heuristic *found, int *many) {
     ENTER();
     const Layout *const layouts[4] = {a, b, c, d};
     *many = 0;
     if (!handle || current_context() != handle->context) return NOT_INITIALIZED;
-    if (!preference || preference->kind != PREFERENCE || room < 1) return INVALID_VALUE;
+    if (!preference || preference->kind != PREFERENCE || capacity < 1) return INVALID_VALUE;
     int status = check(of, layouts);
     if (status) return status;
     if (preference->reductions & ~REDUCED_IN_COMPUTE_TYPE) return NOT_SUPPORTED;
@@ -285,7 +286,7 @@ int cublasLtMatmulAlgoGetHeuristic(Handle *handle, const Description *of, const 
     found->algorithm.problem = problem(of, layouts);
     memcpy(found->algorithm.alignment, preference->alignment, sizeof preference->alignment);
     found->algorithm.alignment[4] = alignment_of(of->bias);
-    found->algorithm.alignment[5] = alignment_of(of->kept);
+    found->algorithm.alignment[5] = alignment_of(of->aux);
     found->algorithm.workspace = found->workspace = WORKSPACE;
     found->algorithm.made = LAYOUT;
     found->state = SUCCESS;
@@ -303,7 +304,7 @@ int cublasLtMatmul(Handle *handle, const Description *of, const void *alpha, uin
     if (status) return status;
     if (!algorithm || algorithm->made != LAYOUT || algorithm->problem != problem(of, layouts)) return INVALID_VALUE;
     if (!workspace || workspace % 16 || bytes < algorithm->workspace) return INVALID_VALUE;
-    uint64_t addresses[6] = {a, b, c, d, of->bias, of->kept};
+    uint64_t addresses[6] = {a, b, c, d, of->bias, of->aux};
     for (int which = 0; which < 6; which++)
         if (addresses[which] % algorithm->alignment[which] || (which < 4 && !addresses[which])) return INVALID_VALUE;
 
@@ -316,7 +317,7 @@ int cublasLtMatmul(Handle *handle, const Description *of, const void *alpha, uin
         .a = MATRIX(a, of_a), .b = MATRIX(b, of_b), .c = MATRIX(c, of_c), .d = MATRIX(d, of_d),
         .bias = {of->bias, m, 1, m, of_d->type, 0, NULL},
         .function = of->epilogue & EPILOGUE_RELU ? RELU : of->epilogue & EPILOGUE_GELU ? GELU : PLAIN,
-        .kept = {of->kept, m, n, of->kept_leading, of_d->type, of->kept_stride, NULL},
+        .aux = {of->aux, m, n, of->aux_leading, of_d->type, of->aux_stride, NULL},
         .workspace = workspace, .context = handle->context, .stream = stream,
     };
     return multiply(&product);

@@ -3,7 +3,7 @@
  * column-major matrices with what is done before they are rounded.
  *
  * Matrices are copied out of the fake device, multiplied by the definition, and copied back, all in the order of the stream.
- * Sums are kept in double, so products of small whole numbers are exact and a result is rounded once.
+ * Sums are in double, so products of small whole numbers are exact and a result is rounded once.
  *
  * Environment: FAKE_CUBLAS=launch launches a kernel of the fake driver that reads and writes what the product would, instead
  * of multiplying. That is what waits and captures are tested with, since the host then waits for nothing.
@@ -132,7 +132,7 @@ typedef struct {
     Matrix a, b, c, d;
     Matrix bias; /* One column, for all columns and matrices. */
     int function;
-    Matrix kept; /* the aux buffer: the pre-activation values */
+    Matrix aux; /* the aux buffer: the pre-activation values */
     uint64_t workspace;
     void *context, *stream;
 } Product;
@@ -177,7 +177,7 @@ static inline int launch(const Product *product) {
         uint64_t address;
     } memory[] = {
         {"read_a", product->a.address},       {"read_b", product->b.address},       {"update_d", product->d.address},
-        {"write_space", product->workspace},  {"read_bias", product->bias.address}, {"write_kept", product->kept.address},
+        {"write_space", product->workspace},  {"read_bias", product->bias.address}, {"write_aux", product->aux.address},
         {"read_c", product->c.address == product->d.address ? 0 : product->c.address},
     };
     uint64_t bytes = span(&product->d, product->batch);
@@ -227,7 +227,7 @@ static inline int multiply(Product *product) {
 
     int batch = product->batch;
     void *stream = product->stream;
-    Matrix *all[] = {&product->a, &product->b, &product->c, &product->d, &product->bias, &product->kept};
+    Matrix *all[] = {&product->a, &product->b, &product->c, &product->d, &product->bias, &product->aux};
     for (int which = 0; which < 6; which++)
         if (copy_out(all[which], batch, stream)) return EXECUTION_FAILED;
     for (int index = 0; index < batch; index++)
@@ -244,10 +244,10 @@ static inline int multiply(Product *product) {
                 if (product->beta != 0)
                     result += product->beta * load(element(&product->c, index, i, j), product->c.type);
                 if (product->bias.address) result += load(element(&product->bias, 0, i, 0), product->bias.type);
-                if (product->kept.address) store(element(&product->kept, index, i, j), product->kept.type, result);
+                if (product->aux.address) store(element(&product->aux, index, i, j), product->aux.type, result);
                 store(element(&product->d, index, i, j), product->d.type, apply(product->function, result));
             }
-    int failed = copy_back(&product->d, batch, stream) || copy_back(&product->kept, batch, stream);
+    int failed = copy_back(&product->d, batch, stream) || copy_back(&product->aux, batch, stream);
     for (int which = 0; which < 6; which++) free(all[which]->copy);
     return failed ? EXECUTION_FAILED : SUCCESS;
 }

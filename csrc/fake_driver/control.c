@@ -80,7 +80,7 @@ static void start_over(void) {
         G.contexts[i].lost = SUCCESS;
         G.contexts[i].ruined = false;
     }
-    reset_books();
+    reset_records();
     clocks_reset();
     streams_reset();
     modules_reset();

@@ -2,7 +2,7 @@
  * The part of the CUDA driver's ABI that the fake driver speaks.
  *
  * Written from the published layouts, so that the fake builds with a C compiler alone. Handles are 64-bit integers
- * here: the fake never hands out a real pointer, so that following one by mistake faults at once.
+ * here: the fake never hands out a real pointer, so that dereferencing one faults at once.
  *
  * Invariants: sizes and offsets equal the real ones (asserted below), codes and option numbers are the real numbers.
  */

@@ -141,7 +141,7 @@ void graphs_clear(const context *only);
 
 /* instances.c */
 extern condition_values *launch_values;
-void note_use(const block *b, uint64_t from, uint64_t to, bool write);
+void record_use(const block *b, uint64_t from, uint64_t to, bool write);
 void describe_instances(FILE *out);
 void instances_clear(const context *only);
 

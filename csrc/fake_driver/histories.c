@@ -137,7 +137,7 @@ static void split(history *h, uint64_t at) {
 
 /* Forgets what comes before all that can happen from now on: what the host knows, when all threads are one. */
 static void thin(history *h) {
-    uint32_t kept = 0;
+    uint32_t remaining = 0;
     segment *row = segments_of(h);
     if (h->count < h->crowd || !G.threads_ordered) return;
     actor who = {.clock = &G.host};
@@ -145,11 +145,11 @@ static void thin(history *h) {
         bool matters = row[i].written && !before(&row[i].write, &who);
         const moment *read = reads_of(&row[i]);
         for (uint32_t n = 0; n < row[i].reads && !matters; n++) matters = !before(&read[n], &who);
-        if (matters) row[kept++] = row[i];
+        if (matters) row[remaining++] = row[i];
         else segment_drop(&row[i]);
     }
-    h->count = kept;
-    h->crowd = 2 * kept < CROWD ? CROWD : 2 * kept;
+    h->count = remaining;
+    h->crowd = 2 * remaining < CROWD ? CROWD : 2 * remaining;
 }
 
 static bool fits(history *h, uint64_t from, uint64_t to) {
@@ -164,7 +164,7 @@ static bool fits(history *h, uint64_t from, uint64_t to) {
 void history_read(history *h, uint64_t from, uint64_t to, const actor *who, const block *what) {
     check k = {.act = "read", .who = who, .what = what, .from = from, .to = to};
     if (from >= to) return;
-    note_use(what, from, to, false);
+    record_use(what, from, to, false);
     if (fits(h, from, to)) {
         check_write(&k, segments_of(h));
         add_read(segments_of(h), who);
@@ -185,7 +185,7 @@ void history_read(history *h, uint64_t from, uint64_t to, const actor *who, cons
 void history_write(history *h, uint64_t from, uint64_t to, const actor *who, const block *what) {
     check k = {.act = "write", .who = who, .what = what, .from = from, .to = to};
     if (from >= to) return;
-    note_use(what, from, to, true);
+    record_use(what, from, to, true);
     segment *s;
     if (fits(h, from, to)) {
         s = segments_of(h);

@@ -80,7 +80,7 @@ static bool noting;
 static uint32_t noting_for;
 
 /* A use of memory is entered into a history. */
-void note_use(const block *b, uint64_t from, uint64_t to, bool write) {
+void record_use(const block *b, uint64_t from, uint64_t to, bool write) {
     if (!noting || !b) return;
     uses = grow(uses, &use_capacity, use_count + 1, sizeof *uses);
     uses[use_count++] = (node_use){b, from, to, noting_for, write};

@@ -85,7 +85,7 @@ static CUdeviceptr address_in(const unsigned char *value) {
     return address;
 }
 
-/* Memory that a runner is told of; of a reserved range what lies behind it. */
+/* Memory that a runner may use; for a reserved range, the physical memory mapped there. */
 typedef struct memory_list {
     fake_memory *of;
     size_t count, capacity;

@@ -2,7 +2,7 @@
  * memory.c: device, pinned and registered memory.
  *
  * A device address is made of a mark, the device, a generation, a slot and an offset, so that finding its block is
- * one look-up and an address is not used again for a long time. Host ranges are kept sorted.
+ * one look-up and an address is not used again for a long time. Host ranges are sorted.
  *
  * Invariants: a block's struct and bytes outlive its last queued operation.
  */
@@ -104,7 +104,7 @@ static void last_freed_drop(uint32_t slot) {
 }
 
 /* Returns whether the device has this much free memory, after freeing what its pools cache. */
-bool memory_room(int device, size_t size) {
+bool memory_available(int device, size_t size) {
     uint64_t used = G.counts[device].bytes + G.counts[device].physical_bytes;
     if (used + pools_cached(device) + size <= G.memory) return true;
     pools_give_up_cache(device);
@@ -126,7 +126,7 @@ static uint32_t slot_new(void) {
 block *block_new(block_kind kind, context *ctx, size_t size, void *data, const call *c) {
     uint32_t slot = 0;
     if (kind <= BLOCK_RESERVED) {
-        if (size > LARGEST || (kind == BLOCK_DEVICE && !memory_room(ctx->device, size))) return NULL;
+        if (size > LARGEST || (kind == BLOCK_DEVICE && !memory_available(ctx->device, size))) return NULL;
         slot = slot_new();
         if (slot == SLOTS) return NULL;
         if (kind != BLOCK_RESERVED) data = size > 2 * EDGE ? calloc(1, size) : malloc(size);
@@ -201,7 +201,7 @@ void block_free(block *b, const call *c, const actor *who) {
     if (!b->references) block_bury(b);
 }
 
-/* A fresh reserved range moves to an address of this alignment, a power of two; false when there is no room. */
+/* Moves a fresh reserved range to an address of this alignment, a power of two. Returns false if none fits. */
 bool block_align(block *b, uint64_t alignment) {
     if (alignment <= BASE) return true;
     if (alignment > LARGEST / 2 || b->size > LARGEST - alignment) return false;

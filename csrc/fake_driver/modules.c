@@ -251,8 +251,8 @@ EXPORT CUresult cuFuncSetAttribute(CUfunction handle, int attribute, int value) 
 /* ---- the linker ---- */
 
 /* Linked images keep their bytes until the final check: using one after its state is gone finds FAKE_FREED. */
-static unsigned char **kept;
-static size_t kept_count, kept_capacity;
+static unsigned char **cubins;
+static size_t cubin_count, cubin_capacity;
 
 static link_state *link_of(CUlinkState handle, const call *c) {
     link_state *l = handle_get(KIND_LINK, handle);
@@ -325,8 +325,8 @@ EXPORT CUresult cuLinkComplete(CUlinkState handle, void **out, size_t *size) {
 static void link_bury(link_state *s) {
     if (s->cubin) {
         memset(s->cubin, FAKE_FREED, s->cubin_size);
-        kept = grow(kept, &kept_capacity, kept_count + 1, sizeof *kept);
-        kept[kept_count++] = s->cubin;
+        cubins = grow(cubins, &cubin_capacity, cubin_count + 1, sizeof *cubins);
+        cubins[cubin_count++] = s->cubin;
     }
     G.counts[s->ctx->device].links--;
     handle_drop(KIND_LINK, s->handle);
@@ -358,7 +358,7 @@ void describe_modules(FILE *out) {
 }
 
 void modules_reset(void) {
-    while (kept_count) free(kept[--kept_count]);
+    while (cubin_count) free(cubins[--cubin_count]);
 }
 
 /* Of this context, or all: null. */

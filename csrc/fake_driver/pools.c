@@ -2,8 +2,8 @@
  * pools.c: memory in the order of a stream: the driver's own pools.
  *
  * An allocation is a write of the whole block by its stream, so that a use which does not come after it is found; a
- * free comes in its stream's order and must come after all uses. Nothing is used again, so a pool is only numbers: what
- * is in use, and how much more is kept back up to the threshold. Nodes of a graph that allocate are not modelled.
+ * free comes in its stream's order and must come after all uses. No memory is reused, so a pool is only numbers: bytes
+ * in use, and cached bytes up to the threshold. Allocation nodes of a graph are not modelled.
  */
 #include "state.h"
 
@@ -48,23 +48,23 @@ static pool *pool_of(CUmemoryPool handle, const call *c) {
 void pool_take_back(block *b) {
     pool *p = b->pool;
     b->pool = NULL;
-    uint64_t kept = p->reserved - p->used;
+    uint64_t cached = p->reserved - p->used;
     p->used -= b->size;
     p->blocks--;
-    level(p, kept + b->size < p->threshold ? kept + b->size : p->threshold > p->used ? p->threshold - p->used : 0);
+    level(p, cached + b->size < p->threshold ? cached + b->size : p->threshold > p->used ? p->threshold - p->used : 0);
     pool_bury(p);
 }
 
 static uint64_t each(int device, bool give_up) {
-    uint64_t kept = 0;
+    uint64_t cached = 0;
     const handle_table *t = &G.tables[KIND_POOL];
     for (uint32_t i = 0; i < t->count; i++) {
         pool *p = t->item[i];
         if (!p || p->device != device) continue;
         if (give_up) level(p, 0);
-        kept += p->reserved - p->used;
+        cached += p->reserved - p->used;
     }
-    return kept;
+    return cached;
 }
 
 /* The unused bytes that the pools of the device cache. */
@@ -167,8 +167,8 @@ static CUresult allocate(call *c, CUdeviceptr *out, size_t bytes, pool *p, strea
     if (s->capture) return call_end(c, NOT_SUPPORTED);
     if (captures && capture_forbids()) return call_end(c, STREAM_CAPTURE_UNSUPPORTED);
     if (p->limit && p->used + bytes > p->limit) return call_end(c, OUT_OF_MEMORY);
-    uint64_t kept = p->reserved - p->used;
-    p->reserved -= kept < bytes ? kept : bytes; /* what is kept becomes the block */
+    uint64_t cached = p->reserved - p->used;
+    p->reserved -= cached < bytes ? cached : bytes; /* the block takes cached bytes */
     block *b = block_new(BLOCK_DEVICE, &G.contexts[p->device], bytes, NULL, c);
     if (!b) {
         level(p, 0);

@@ -370,7 +370,7 @@ void refuse_foreign(const call *c) {
         violation(c, "something is created in a foreign context of device %d", c->ctx->device);
 }
 
-void reset_books(void) {
+void reset_records(void) {
     for (size_t i = 0; i < text_count; i++) free(texts[i]);
     text_count = entry_count = failure_count = 0;
     failures_fired = 0;

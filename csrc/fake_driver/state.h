@@ -5,7 +5,7 @@
  * control_end in the control functions).
  *
  * Invariants: an operation in a queue holds a reference on every
- * block and stream that it names, so that a program's mistake is never a mistake of ours.
+ * block and stream that it names, so that a program's error never makes the fake fault.
  */
 #ifndef FAKE_STATE_H
 #define FAKE_STATE_H
@@ -323,7 +323,7 @@ typedef struct globals {
     bool peer_possible, strict, threads_ordered, reset_recovers, faults_spread;
     uint64_t memory, granularity, random;
     fake_runner runner; /* null: nobody */
-    /* books */
+    /* records */
     bool initialised;
     uint64_t epoch;                    /* counts resets */
     uint32_t numbers;                  /* of streams and blocks */
@@ -387,7 +387,7 @@ const char *interned(uint16_t index);
 int find_function(const char *name, size_t from);
 uint32_t thread_number(void);
 uint32_t thread_step(void);
-void reset_books(void);
+void reset_records(void);
 void refuse_foreign(const call *c);
 void text_out(const char *from, size_t length, char *text, size_t capacity);
 extern _Thread_local CUcontext thread_context;
@@ -421,7 +421,7 @@ block *block_new(block_kind kind, context *ctx, size_t size, void *registered, c
 void block_free(block *b, const call *c, const actor *who);
 void block_count(const block *b, int sign);
 bool block_align(block *b, uint64_t alignment);
-bool memory_room(int device, size_t size);
+bool memory_available(int device, size_t size);
 void block_release(block *b);
 block *next_reserved(const block *after);
 block *block_at(CUdeviceptr address, size_t *offset);

@@ -58,7 +58,7 @@ EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle *out, size_t size, cons
     if (!out || !size || size % G.granularity || flags || !valid(prop)) return call_end(&c, INVALID_VALUE);
     if (prop->location.id < 0 || prop->location.id >= G.devices) return call_end(&c, INVALID_DEVICE);
     refuse_foreign(&c);
-    if (!memory_room(prop->location.id, size)) return call_end(&c, OUT_OF_MEMORY);
+    if (!memory_available(prop->location.id, size)) return call_end(&c, OUT_OF_MEMORY);
     int file = memfd_create("fake", MFD_CLOEXEC);
     if (file < 0 || ftruncate(file, (off_t)size)) {
         if (file >= 0) close(file);

@@ -15,7 +15,7 @@
  *   mode 2  a lock of the stream, for the launch of a graph and for waits there      0 of 1 415 995
  *   mode 3  all three under it                                                       0 of 1 346 037
  *
- * So a wait that is issued during the launch of a graph into the same stream is lost. What changes nothing: the graph was
+ * So a wait that is issued during the launch of a graph into the same stream is lost. These change nothing: the graph was
  * uploaded before, it is launched twice, it is never destroyed, one lock for instantiating, or for destroying, and for
  * records and waits. Also 0 (of 0.4 to 0.9 million): graphs launched into a stream that only their thread uses; captures
  * without launches; instantiating and destroying without launches; graphs that were launched before; a new event for each

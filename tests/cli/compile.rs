@@ -1,5 +1,5 @@
-//! `.cu` files given to `selvedge run` and `selvedge ptx`. What needs a compiler uses the NVRTC that the crate finds, and is
-//! left out, with a line that says so, where there is none; `SELVEDGE_TEST_NVRTC=12.0` says that there must be one.
+//! `.cu` files given to `selvedge run` and `selvedge ptx`. Tests that need a compiler use the NVRTC that the crate finds.
+//! Without one they are skipped, with a line that says so; `SELVEDGE_TEST_NVRTC=12.0` requires one of that version.
 
 use std::process::{Command, Output};
 
@@ -21,7 +21,7 @@ template <typename T> __global__ void scale(T *x, T by) { x[threadIdx.x] *= twic
 ";
 const TWICE: &str = "__device__ inline float twice(float x) { return 2 * x; }\n";
 
-/// Whether there is an NVRTC for the test of this name.
+/// Returns whether there is an NVRTC for the test of this name.
 pub fn nvrtc(test: &str) -> bool {
     let found = selvedge::nvrtc::version();
     match (std::env::var("SELVEDGE_TEST_NVRTC"), found) {
@@ -204,7 +204,7 @@ fn a_changed_include_is_compiled_again() {
     std::fs::write(folder.file("parts/twice.cuh"), TWICE.replace("2 * x", "x + x + 0 * x")).unwrap();
     assert!(!cached(&ptx(&[])));
     assert!(cached(&ptx(&[])));
-    // Where a macro makes the name, what is included is not known, and nothing is kept.
+    // If a macro makes the name, the included file is unknown, and nothing is cached.
     let text = SOURCE
         .replace("#include \"parts", "#define NAME \"parts")
         .replace("cuh\"\n", "cuh\"\n#include NAME\n");

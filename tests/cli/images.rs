@@ -131,7 +131,7 @@ fn ptx_in_a_source_is_assembled() {
     assert!(!std::path::Path::new(&out).exists());
 }
 
-/// A stand-in for `ptxas`: it writes down how it was called, and refuses or finds what it is told to.
+/// A stand-in for `ptxas`: it records its arguments, and fails or prints figures as the test asks.
 #[cfg(unix)]
 #[test]
 fn an_assembler_sees_every_image_that_it_should() {

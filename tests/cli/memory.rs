@@ -296,13 +296,13 @@ fn a_recorded_trace_gives_its_numbers() {
 #[test]
 fn a_made_up_trace_is_the_same_each_time_and_can_be_kept() {
     let folder = Folder::new("generate");
-    let (kept, plot) = (folder.file("t.json"), folder.file("plot.svg"));
+    let (saved, plot) = (folder.file("t.json"), folder.file("plot.svg"));
     let made = ["memory", "replay", "--generate", "training", "--requests", "20000", "--seed", "7"];
-    let text = succeeds(&[&made[..], &["--save", &kept, "-o", &plot]].concat());
-    has(&text, &["training-like, seed 7", "20,000", "trace in ", &kept]);
+    let text = succeeds(&[&made[..], &["--save", &saved, "-o", &plot]].concat());
+    has(&text, &["training-like, seed 7", "20,000", "trace in ", &saved]);
     picture(&plot);
     let first = json(&succeeds(&[&made[..], &["--json"]].concat()));
-    let again = json(&succeeds(&["memory", "replay", &kept, "--json"]));
+    let again = json(&succeeds(&["memory", "replay", &saved, "--json"]));
     assert_eq!(first, again);
     assert_eq!(first["statistics"]["requests"], 20000);
     assert!(first["ratio"].as_f64().unwrap() >= 1.0);

@@ -34,8 +34,8 @@ fn ptx_is_shown() {
     let integer = |bytes, offset| ("integer".to_owned(), bytes, offset);
     assert_eq!(parameters(&value, "scale"), [integer(8, 0), ("float".to_owned(), 4, 8), integer(4, 12)]);
     let entry = &value["entries"][0];
-    let told = ["kind", "target", "isa", "needs_cuda"].map(|name| entry[name].as_str().unwrap());
-    assert_eq!(told, ["PTX", "sm_60", "8.0", "12.0"]);
+    let found = ["kind", "target", "isa", "needs_cuda"].map(|name| entry[name].as_str().unwrap());
+    assert_eq!(found, ["PTX", "sm_60", "8.0", "12.0"]);
     assert_eq!(entry["needs_linux_driver"], 525);
     assert_eq!(value["globals"], json(r#"["table"]"#));
     assert_eq!(value["kernels"][0]["required_block"], json("[8, 4, 1]"));

@@ -1,5 +1,5 @@
-//! Being a kernel argument is a promise about pointers, so a type of one's own makes it in `unsafe`; what counts as device
-//! memory is not for others to say.
+//! A kernel argument guarantees that its pointers are valid, so a user's type implements the trait in `unsafe`. Only the
+//! crate says which types are device memory.
 
 use std::ffi::c_void;
 

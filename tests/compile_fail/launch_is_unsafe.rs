@@ -1,4 +1,4 @@
-//! What a kernel does with its arguments is the caller's word, so a launch is unsafe.
+//! The caller guarantees what a kernel does with its arguments, so a launch is unsafe.
 
 use selvedge::driver::{Argument, DeviceBuffer, Function, LaunchConfig, Stream};
 

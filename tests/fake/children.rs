@@ -15,7 +15,7 @@ use super::{
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
 
-/// What a child prints and how it ended.
+/// A child's output and how it ended.
 pub struct Ended {
     pub text: String,
     pub success: bool,

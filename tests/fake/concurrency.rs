@@ -78,7 +78,7 @@ fn halves(fake: &Fake, second_reads: bool) -> Outcome {
     let mut buffer = home.zeros::<u8>(128)?;
     let (mut a, mut b) = buffer.split_at_mut(64)?;
     let launched = |pause| {
-        // SAFETY: the fake driver's kernel writes the 64 bytes it is told to.
+        // SAFETY: the fake driver's kernel writes the 64 bytes that its arguments name.
         let result = unsafe { make.launch(&first, LaunchConfig::new(1, 32), (&mut a, pause, 1u32)) };
         assert!(result.is_ok(), "{result:?}");
     };
@@ -170,7 +170,7 @@ fn tensor_map(fake: &Fake) -> Outcome {
     let mut out = first.zeros::<u8>(64)?;
     let map = TensorMap::tiled(&buffer, &TensorMapLayout::contiguous(TensorElement::U8, &[64], &[64]))?;
     let launched = |pause| {
-        // SAFETY: the fake driver's kernel touches the 64 bytes it is told to.
+        // SAFETY: the fake driver's kernel touches the 64 bytes that its arguments name.
         let result = unsafe { boxes.launch(&first, LaunchConfig::new(1, 32), (&map, &mut out, pause)) };
         assert!(result.is_ok(), "{result:?}");
     };
@@ -186,8 +186,8 @@ fn tensor_map(fake: &Fake) -> Outcome {
     if rest.is_empty() { Ok(()) } else { Err(rest.join("\n").into()) }
 }
 
-/// Two threads that need room: the second waits for the first one's trim instead of giving up.
-fn room_for_two(fake: &Fake) -> Outcome {
+/// Two threads that run out of memory: the second waits for the first one's trim instead of giving up.
+fn memory_for_two(fake: &Fake) -> Outcome {
     fake.set_memory(64 << 20);
     let device = Device::new(0)?;
     for round in 0..200 {
@@ -221,7 +221,7 @@ fn shared_memory(_: &Fake) -> Outcome {
     let mut buffer = stream.zeros::<u8>(64)?;
     for (function, kilobytes) in [(&first, 100), (&second, 64), (&first, 100)] {
         let config = LaunchConfig::new(1, 32).shared(kilobytes << 10);
-        // SAFETY: the fake driver's kernel writes the 64 bytes it is told to.
+        // SAFETY: the fake driver's kernel writes the 64 bytes that its arguments name.
         unsafe { function.launch(&stream, config, (&mut buffer, 64u64, 1u32))? };
     }
     Ok(())
@@ -243,7 +243,7 @@ fn fresh_events(fake: &Fake) -> Outcome {
     if fresh.is_complete()? { Ok(()) } else { Err("an event without a record is not complete".into()) }
 }
 
-/// What a lost device has used is still good on another one.
+/// A buffer that a lost device used is still valid on another one.
 fn lost_users(fake: &Fake) -> Outcome {
     let (device, other) = (Device::new(0)?, Device::new(1)?);
     let (near, far) = (device.stream()?, other.stream()?);
@@ -346,7 +346,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
         Some("halves_by_chance") => halves_by_chance(fake),
         Some("transfers_on_one_stream") => transfers_on_one_stream(fake),
         Some("a_tensor_map_beside_its_buffer") => tensor_map(fake),
-        Some("room_for_two") => room_for_two(fake),
+        Some("memory_for_two") => memory_for_two(fake),
         Some("two_functions_of_one_kernel") => shared_memory(fake),
         Some("events_without_a_record") => fresh_events(fake),
         Some("users_that_were_lost") => lost_users(fake),
@@ -364,7 +364,7 @@ pub fn tests() -> Vec<Test> {
         "halves_by_chance",
         "transfers_on_one_stream",
         "a_tensor_map_beside_its_buffer",
-        "room_for_two",
+        "memory_for_two",
         "two_functions_of_one_kernel",
         "events_without_a_record",
         "users_that_were_lost",

@@ -169,7 +169,7 @@ struct Fused {
     alive: unsafe extern "C" fn() -> c_long,
     calls: unsafe extern "C" fn(*const c_char) -> c_long,
     fail: unsafe extern "C" fn(*const c_char, c_long, c_int),
-    /// Kept as long as the pointers.
+    /// Lives as long as the pointers.
     _library: libloading::Library,
 }
 
@@ -233,7 +233,7 @@ fn fused(fake: &Fake) -> Outcome {
         multiply(4, 0, Activation::Gelu)?;
     }
     check(library.calls(choices)? - before == 4, "an algorithm is not chosen once for each product")?;
-    // Types without an order, and those that cuBLASLt adds in another way.
+    // Types without an order, and types that cuBLASLt sums with another compute type.
     let (whole, mut into) = (stream.zeros::<Complex<f32>>(16)?, stream.zeros::<Complex<f32>>(16)?);
     let epilogue = Epilogue::new().residual(&whole);
     let (one, zero) = (Complex::new(1.0, 0.0), Complex::new(0.0, 0.0));
@@ -254,11 +254,11 @@ fn fused_failures(fake: &Fake) -> Outcome {
     // Each has a size of its own, so that an algorithm is chosen for it.
     let mut multiply = || -> Result<Option<selvedge::Error>, Box<dyn std::error::Error>> {
         columns += 8;
-        let (mut c, mut kept) = (stream.zeros::<f32>(4 * columns)?, stream.zeros::<f32>(4 * columns)?);
+        let (mut c, mut aux) = (stream.zeros::<f32>(4 * columns)?, stream.zeros::<f32>(4 * columns)?);
         let (bias, b) = (stream.zeros::<f32>(columns)?, stream.zeros::<f32>(4 * columns)?);
         stream.fill(&mut c, 7.0)?;
         let product = Product::new(2, columns, 4).batch(2, 8, 0, 2 * columns).by(CUBLAS);
-        let epilogue = Epilogue::new().bias_of_columns(&bias).activation(Activation::Gelu).aux(&mut kept);
+        let epilogue = Epilogue::new().bias_of_columns(&bias).activation(Activation::Gelu).aux(&mut aux);
         let failed = gemm_with(&stream, &product, 1.0, &numbers, &b, 0.0, &mut c, epilogue).err();
         let wanted = if failed.is_some() { 7.0 } else { 0.0 };
         let written = stream.download(&c)?;
@@ -299,8 +299,8 @@ fn fused_order(fake: &Fake) -> Outcome {
     let (home, other) = (device.stream()?, device.stream()?);
     let mut operands = Operands::new(&home)?;
     let mut more = [home.zeros::<f32>(64)?, home.zeros::<f32>(64)?];
-    let multiply = |stream: &Stream, operands: &mut Operands, [bias, kept]: &mut [DeviceBuffer<f32>; 2]| {
-        let epilogue = Epilogue::new().bias_of_columns(&*bias).activation(Activation::Gelu).aux(kept);
+    let multiply = |stream: &Stream, operands: &mut Operands, [bias, aux]: &mut [DeviceBuffer<f32>; 2]| {
+        let epilogue = Epilogue::new().bias_of_columns(&*bias).activation(Activation::Gelu).aux(aux);
         let (product, Operands { a, b, c }) = (Product::new(8, 8, 8).by(CUBLAS), operands);
         gemm_with(stream, &product, 1.0, a, b, 0.0, c, epilogue)
     };
@@ -370,7 +370,7 @@ fn tensors(fake: &Fake) -> Outcome {
     let (wide, other) = (tensor(&[4, 3, 10, 12])?, tensor(&[2, 3, 9, 8])?);
     type View = fn(&Tensor) -> selvedge::Result<Tensor>;
     let cut: View = |wide| wide.narrow(2, 1, 6)?.narrow(3, 3, 8);
-    let turned: View = |other| other.transpose(2, 3);
+    let transposed: View = |other| other.transpose(2, 3);
     let views: [(View, View); 7] = [
         // Rows with gaps from somewhere on, and columns.
         (
@@ -379,16 +379,16 @@ fn tensors(fake: &Fake) -> Outcome {
         ),
         // One matrix for all, and one of a batch for each.
         (cut, |other| other.transpose(2, 3)?.select(0, 1)?.select(0, 2)),
-        (|wide| wide.narrow(2, 1, 6)?.narrow(3, 3, 8)?.select(1, 2)?.select(0, 3), turned),
+        (|wide| wide.narrow(2, 1, 6)?.narrow(3, 3, 8)?.select(1, 2)?.select(0, 3), transposed),
         // Batches that are broadcast against each other.
         (
             |wide| wide.narrow(2, 1, 6)?.narrow(3, 3, 8)?.narrow(0, 0, 2),
             |other| other.transpose(2, 3)?.select(0, 0),
         ),
-        (|wide| wide.narrow(2, 1, 6)?.narrow(3, 3, 8)?.unsqueeze(1), turned),
+        (|wide| wide.narrow(2, 1, 6)?.narrow(3, 3, 8)?.unsqueeze(1), transposed),
         // Vectors, with steps too.
         (cut, |other| other.select(0, 0)?.select(0, 0)?.select(0, 4)),
-        (|wide| wide.select(0, 0)?.select(0, 0)?.select(1, 3)?.narrow(0, 2, 8), turned),
+        (|wide| wide.select(0, 0)?.select(0, 0)?.select(1, 3)?.narrow(0, 2, 8), transposed),
     ];
     let (wide_there, other_there) = (wide.to(&device)?, other.to(&device)?);
     for (index, (left, right)) in views.into_iter().enumerate() {
@@ -424,9 +424,9 @@ fn layers(device: &selvedge::tensor::Device) -> Outcome {
             let weights = weights.transpose(0, 1)?;
             let mut all = matmul.of(&x, &weights)?.to_vec::<f32>()?;
             if activation == Activation::Gelu {
-                let (product, kept) = matmul.of_with_aux(&x, &weights)?;
+                let (product, aux) = matmul.of_with_aux(&x, &weights)?;
                 all.extend(product.to_vec::<f32>()?);
-                all.extend(kept.to_vec::<f32>()?);
+                all.extend(aux.to_vec::<f32>()?);
             }
             Ok(all)
         };

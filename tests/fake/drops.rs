@@ -35,7 +35,7 @@ fn in_use(device: Device) -> Result<Vec<Held>, Box<dyn std::error::Error>> {
     let mut a = first.uninitialized::<u8>(64)?;
     let mut b = second.zeros::<u8>(64)?;
     let config = LaunchConfig::new(1, 32);
-    // SAFETY: the fake driver's kernels touch the bytes they are told to.
+    // SAFETY: the fake driver's kernels touch the bytes that their arguments name.
     unsafe {
         make.launch(&first, config, (&mut a, 64u64, 1u32))?;
         mix.launch(&second, config, (&a, &mut b, 64u64, 2u32))?;
@@ -96,7 +96,7 @@ pub fn child(fake: &Fake) -> Result<(), Box<dyn std::error::Error>> {
                 Where::ThreadExit => {
                     let mut held: Vec<Option<Held>> = held.into_iter().map(Some).collect();
                     let ordered: Vec<Held> = order.iter().filter_map(|&at| held[at].take()).collect();
-                    let keep = move || AT_EXIT.with_borrow_mut(|kept| kept.extend(ordered));
+                    let keep = move || AT_EXIT.with_borrow_mut(|at_exit| at_exit.extend(ordered));
                     std::thread::spawn(keep).join().map_err(|_| "a drop at thread exit panicked")?;
                 }
                 Where::OtherDeviceCurrent => {

@@ -47,7 +47,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Result<(), Box<dyn std::error
             return Err(format!("the error does not name {base}: {error}").into());
         }
         Ok(()) if !deferred.contains(base) && !retried => {
-            return Err(format!("{base} failed and nobody was told; deferred: {deferred}").into());
+            return Err(format!("{base} failed and nobody got an error; deferred: {deferred}").into());
         }
         _ => {}
     }

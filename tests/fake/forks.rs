@@ -24,7 +24,7 @@ unsafe extern "C" {
     fn alarm(seconds: u32) -> u32;
 }
 
-/// Runs the closure in a forked child. What it says comes back as an exit status, its words go to the output.
+/// Runs the closure in a forked child. Its result comes back as an exit status, its messages go to the output.
 fn in_fork(work: impl FnOnce() -> Outcome) -> Outcome {
     // SAFETY: the child uses nothing that a lock of another thread could guard, but for the allocator, which libc
     // unlocks in the child, and ends without running the parent's exit handlers.
@@ -70,7 +70,7 @@ pub fn after_use(fake: &Fake) -> Outcome {
     let transfer = stream.upload_async(registered, &mut buffer)?;
     let unwaited = second.download_async(&buffer, device.pinned(64)?)?;
     let config = LaunchConfig::new(1, 32);
-    // SAFETY: the fake driver's kernel touches the bytes it is told to.
+    // SAFETY: the fake driver's kernel touches the bytes that its arguments name.
     unsafe { make.launch(&stream, config, (&mut buffer, 64u64, 1u32))? };
 
     in_fork(|| {
@@ -178,15 +178,15 @@ pub fn of_threads(_: &Fake) -> Outcome {
                 let (event, registered) = (device.event()?, device.register(vec![1u8; 64])?);
                 in_fork(move || {
                     drop((stream, module, buffer, transfer, second, event, registered));
-                    let told = |result| matches!(result, Err(Error::ForkedProcess));
+                    let refused = |result| matches!(result, Err(Error::ForkedProcess));
                     // SAFETY: it is refused.
                     let reset = unsafe { device.reset() };
                     let asked = [
-                        told(reset.map(drop)),
-                        told(device.memory_snapshot().map(drop)),
-                        told(device.start_memory_trace()),
-                        told(device.finish_memory_trace().map(drop)),
-                        told(device.trim()),
+                        refused(reset.map(drop)),
+                        refused(device.memory_snapshot().map(drop)),
+                        refused(device.start_memory_trace()),
+                        refused(device.finish_memory_trace().map(drop)),
+                        refused(device.trim()),
                         device.memory_scope("child").finish().peak_bytes == 0,
                         device.pool_statistics() == PoolStatistics::default(),
                     ];
@@ -226,10 +226,10 @@ pub fn of_launchers(_: &Fake) -> Outcome {
         let threads = [0, 1].map(|_| scope.spawn(enter));
         let asks = || -> Outcome {
             let asked = [launcher.load("make", PTX), launcher.kernel("make")].map(|found| match found {
-                Err(Error::ForkedProcess) => "told".to_owned(),
+                Err(Error::ForkedProcess) => "refused".to_owned(),
                 other => format!("{other:?}"),
             });
-            if asked == ["told", "told"] { Ok(()) } else { Err(format!("{asked:?}").into()) }
+            if asked == ["refused", "refused"] { Ok(()) } else { Err(format!("{asked:?}").into()) }
         };
         let outcome = (0..200).try_for_each(|_| in_fork(asks));
         stop.store(true, Ordering::Relaxed);

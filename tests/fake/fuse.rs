@@ -88,13 +88,13 @@ pub fn plans_child(fake: &Fake) -> Result<(), Box<dyn std::error::Error>> {
         (0, square.transpose(0, 1)?, 1.0),
         (0, Layout::strided(&[8, 4], &[1, 9], 0)?, 1.0),
     ];
-    let kept = expression()?;
+    let reused = expression()?;
     let mut seen: Vec<Vec<f32>> = Vec::new();
     // Twice, and the second time from what was planned the first.
     for round in 0..2 {
         for (index, (start, layout, scale)) in runs.into_iter().enumerate() {
             let loads = fake.call_count("cuModuleLoadDataEx");
-            let found = run(&kept, start, layout, scale)?;
+            let found = run(&reused, start, layout, scale)?;
             if round == 0 && start == 1 && fake.call_count("cuModuleLoadDataEx") == loads {
                 return Err("memory that starts elsewhere is read by the kernel of vectors".into());
             }

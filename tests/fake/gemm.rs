@@ -71,7 +71,7 @@ fn order<T: GemmElement>(fake: &Fake, choice: Choice, one: T::Scalar) -> Outcome
         };
         other.fill(buffer, bytemuck::Zeroable::zeroed())?;
         let waited = calls(fake, waits, || operands.multiply(&home, &product, one))?;
-        // What is entered by a map is waited for anew by each product: another part of it may have been written.
+        // Each product waits again for a buffer that a tensor map names: another part of it may have been written.
         check(waited >= 1, &format!("buffer {which}: a product made {waited} waits for its writer"))?;
         let buffer = match which {
             0 => &mut operands.a,
@@ -106,8 +106,8 @@ fn order_of_epilogues(fake: &Fake, choice: Choice) -> Outcome {
     let product = Product::new(64, 64, 64).by(choice);
     let mut buffers = [home.zeros::<bf16>(64)?, home.zeros(4096)?, home.zeros(4096)?];
     let waits = "cuStreamWaitEvent";
-    let multiply = |operands: &mut Operands<bf16>, [bias, residual, kept]: &mut [DeviceBuffer<bf16>; 3]| {
-        let epilogue = Epilogue::new().bias_of_columns(&*bias).residual(&*residual).aux(kept);
+    let multiply = |operands: &mut Operands<bf16>, [bias, residual, aux]: &mut [DeviceBuffer<bf16>; 3]| {
+        let epilogue = Epilogue::new().bias_of_columns(&*bias).residual(&*residual).aux(aux);
         let Operands { a, b, c } = operands;
         gemm_with(&home, &product, 1.0, a, b, 0.0, c, epilogue)
     };

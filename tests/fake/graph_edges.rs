@@ -54,12 +54,12 @@ fn drops_from_before(_: &Fake) -> Outcome {
     let device = Device::new(0)?;
     let (stream, make) = make_on(device)?;
     let before = stream.upload(&[1u8; LENGTH])?;
-    let mut kept = stream.upload(&[2u8; LENGTH])?;
+    let mut target = stream.upload(&[2u8; LENGTH])?;
     let (graph, ()) = stream.capture(|stream| {
-        stream.fill(&mut kept, 3)?;
+        stream.fill(&mut target, 3)?;
         drop(before);
         // SAFETY: `make` writes `LENGTH` bytes.
-        unsafe { make.launch(stream, LaunchConfig::new(1, 32), (&mut kept, LENGTH as u64, 5u32)) }
+        unsafe { make.launch(stream, LaunchConfig::new(1, 32), (&mut target, LENGTH as u64, 5u32)) }
     })?;
     if graph.nodes()?.len() != 2 {
         return Err(format!("the nodes are {:?}", graph.nodes()?).into());
@@ -77,11 +77,11 @@ fn launches_that_fail(fake: &Fake) -> Outcome {
     for nth in 1..8 {
         fake.set_seed(nth);
         let streams = [device.stream()?, device.stream()?, device.stream()?, device.stream()?];
-        let mut kept = streams[0].upload(&[2u8; LENGTH])?;
+        let mut target = streams[0].upload(&[2u8; LENGTH])?;
         let (graph, output) = streams[0].capture(|stream| {
             let mut output = stream.zeros::<u8>(LENGTH)?;
             stream.fill(&mut output, 4)?;
-            stream.copy(&output, &mut kept)?;
+            stream.copy(&output, &mut target)?;
             Ok(output)
         })?;
         let graph = graph.instantiate()?;
@@ -169,7 +169,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
     if !violations.is_empty() {
         return Err(violations.join("\n").into());
     }
-    // What could not be released stays.
+    // A handle that could not be released stays.
     if *name == "hooks_that_call" {
         return Ok(());
     }

@@ -100,7 +100,7 @@ pub fn changed_kernels(fake: &Fake) -> Outcome {
     graph.launch(&stream)?;
     mixed(fake, &made(fake, LENGTH, 8), &mut wanted, 3);
     same("a kernel of the update", &stream.download(&b)?, &wanted)?;
-    // What does not fit is refused.
+    // Arguments of another type are refused.
     // SAFETY: nothing is changed.
     let wrong = unsafe {
         [

@@ -242,7 +242,7 @@ fn owns_its_memory(fake: &Fake) -> Outcome {
     same("an output without its graph", &side.download(&output)?, &made(fake, LENGTH, 4))
 }
 
-/// What cannot be captured is refused before the driver hears of it, and the capture goes on.
+/// An operation that cannot be captured is refused before any driver call, and the capture goes on.
 fn refuses(fake: &Fake) -> Outcome {
     let ground = Ground::new()?;
     let (device, stream) = (ground.device, ground.stream.clone());
@@ -252,7 +252,7 @@ fn refuses(fake: &Fake) -> Outcome {
     let mut b = stream.upload(&[2u8; LENGTH])?;
     let mut elsewhere = far.upload(&[2u8; LENGTH])?;
     let host = [3u8; LENGTH];
-    let mut room = [0u8; LENGTH];
+    let mut bytes = [0u8; LENGTH];
     let mut before = device.timing_event()?;
     before.record(&side)?;
     let unrecorded = device.event()?;
@@ -266,7 +266,7 @@ fn refuses(fake: &Fake) -> Outcome {
             Err(Error::NotCapturable { buffer, .. }) if buffer.contains(&address) => {}
             other => panic!("an upload in a capture answers {other:?}"),
         }
-        not_captured(stream.copy_to_host(&b, &mut room))?;
+        not_captured(stream.copy_to_host(&b, &mut bytes))?;
         not_captured(stream.download(&a))?;
         // On a stream outside, but what it would read is written by the capture.
         not_captured(side.download(&a))?;
@@ -283,7 +283,7 @@ fn refuses(fake: &Fake) -> Outcome {
         not_captured(far.copy(&a, &mut elsewhere))?;
         let shape = selvedge::driver::Copy2d { width: 4, height: 2, source_pitch: 8, destination_pitch: 8 };
         not_captured(stream.copy_2d_from_host(&host, &mut b, shape))?;
-        not_captured(stream.copy_2d_to_host(&b, &mut room, shape))?;
+        not_captured(stream.copy_2d_to_host(&b, &mut bytes, shape))?;
         match stream.capture(|_| Ok(())) {
             Err(Error::InvalidArgument { .. }) => {}
             other => panic!("a capture in a capture answers {other:?}"),
@@ -292,7 +292,7 @@ fn refuses(fake: &Fake) -> Outcome {
             Err(Error::InvalidArgument { .. }) => {}
             other => panic!("a second capture on the thread answers {other:?}"),
         }
-        // Whether another context is current is always asked.
+        // The library always asks which context is current.
         let asked: Vec<_> = fake.log().into_iter().filter(|call| call.number > calls).collect();
         if let Some(call) = asked.iter().find(|call| !call.function.starts_with("cuCtxGetCurrent")) {
             panic!("a refused operation called {}", call.function);
@@ -348,8 +348,8 @@ fn other_threads(fake: &Fake) -> Outcome {
     let ground = Ground::new()?;
     let (device, stream) = (ground.device, ground.stream.clone());
     let mut a = stream.upload(&[1u8; LENGTH])?;
-    let kept = stream.upload(&[2u8; LENGTH])?;
-    let waiting = stream.download_async(&kept, device.pinned::<u8>(LENGTH)?)?;
+    let buffer = stream.upload(&[2u8; LENGTH])?;
+    let waiting = stream.download_async(&buffer, device.pinned::<u8>(LENGTH)?)?;
     let (to_other, orders) = mpsc::channel::<()>();
     let (done, from_other) = mpsc::channel::<Result<(), String>>();
     let captured = std::thread::scope(|scope| {
@@ -370,8 +370,8 @@ fn other_threads(fake: &Fake) -> Outcome {
                 same("a transfer from before", &pinned, &[2; LENGTH])?;
                 // Its home is being captured.
                 side.fill(&mut own, 3)?;
-                drop(side.download(&kept)?);
-                drop(kept);
+                drop(side.download(&buffer)?);
+                drop(buffer);
                 device.trim()?;
                 device.synchronize()?;
                 let module = device.load(PTX.as_bytes())?;

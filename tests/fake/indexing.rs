@@ -43,7 +43,7 @@ fn launches(fake: &Fake) -> ChildOutcome {
     launched("gather", 1, &|| x.gather(0, &index))?;
     launched("index_select", 1, &|| x.index_select(0, &list))?;
     launched("take", 1, &|| x.take(&index))?;
-    // What is written is a copy, and its marks are cleared by a fill of the driver.
+    // `scatter` writes to a copy, and a fill of the driver clears its marks.
     launched("scatter", 3, &|| x.scatter(0, &index, &rows))?;
     launched("index_copy", 3, &|| x.index_copy(0, &list, &rows))?;
     launched("put", 3, &|| x.put(&index, &rows))?;
@@ -98,7 +98,7 @@ fn order(fake: &Fake) -> ChildOutcome {
     check(found == 1, "a writer of the index does not wait for the read")?;
     let (found, _) = calls(fake, waits, || x.in_place().index_copy(0, &list, &rows).map(drop))?;
     check(found >= 1, "a write does not wait for the index's writer")?;
-    // Where indices are reported is no operand: kernels on two streams do not wait for each other.
+    // The error report of indices is no operand: kernels on two streams do not wait for each other.
     let both = || {
         let first = x.index_select(0, &list)?;
         let second = Device::with_stream(&other, || rows.take(&list))?;

@@ -244,7 +244,7 @@ fn declared(fake: &Fake) -> Outcome {
         typed.run(stream, config, part, &mut other, 64, 1)?;
     }
     ensure!(fake.call_count("cuLaunchKernel") == launches + 3, "all are launched");
-    // A function of the driver floor is a kernel, too.
+    // A function of the driver module is a kernel, too.
     let function = launcher.device().load(ONE.as_bytes())?.function("only")?;
     let typed = only::bind(&function)?;
     // SAFETY: only does nothing.
@@ -303,7 +303,7 @@ fn fallbacks(fake: &Fake) -> Outcome {
     ensure!(fake.call_count("cuLaunchKernel") == launches, "something was launched");
     ensure!(taken.load(Ordering::Relaxed) == 3, "taken {taken:?}");
 
-    // What its arguments are not; and its error takes nothing back to the device.
+    // Wrong arguments, too; and the error copies nothing to the device.
     let before = stream.download(&b)?;
     // SAFETY: as above.
     unsafe {
@@ -370,12 +370,12 @@ fn reasons(fake: &Fake) -> Outcome {
         launcher.define(Definition::new(name).image(image).fallback(nothing()))?;
         ensure!(run(name)? == LaunchOutcome::Fallback, "{name}");
     }
-    // Refused by the driver, as where its assembler finds a mistake.
+    // Refused by the driver, as PTX that its assembler rejects.
     const INVALID_PTX: i32 = 218;
     fake.fail("cuModuleLoadDataEx", 1, INVALID_PTX);
     launcher.define(Definition::new("refused").image(ONE).fallback(nothing()))?;
     ensure!(run("refused")? == LaunchOutcome::Fallback, "refused");
-    // What failed is not kept.
+    // A failure is not cached.
     launcher.define(Definition::new("refused").image(ONE).fallback(nothing()))?;
     ensure!(run("refused")? == LaunchOutcome::Device, "taken");
     ensure!(launcher.kernel("refused")?.fallbacks_taken() == 0, "not taken");
@@ -385,7 +385,7 @@ fn reasons(fake: &Fake) -> Outcome {
     ensure_error!(launcher.define(no_entry), Error::UnknownName { .. });
     fake.fail("cuModuleLoadDataEx", 1, 2);
     let memory = Definition::new("memory").image(format!("{ONE}// another\n")).fallback(nothing());
-    ensure!(launcher.define(memory).is_err(), "no room is no reason");
+    ensure!(launcher.define(memory).is_err(), "too little memory is no reason");
     // SAFETY: it is refused.
     ensure_error!(unsafe { launcher.run("refused", 1, 32, (1.0f32,)) }, Error::ArgumentMismatch { .. });
     fake.fail("cuLaunchKernel", 1, 800);
@@ -410,7 +410,7 @@ fn preferences(_: &Fake) -> Outcome {
         ensure_error!(error, Error::KernelUnavailable { kernel, reasons }
             if kernel == "neither" && reasons.contains("99.0") && reasons.contains("NVRTC"));
         launcher.define(neither.fallback(Fallback::cpu(|_| Ok(()))))?;
-        // A mistake of the caller's is told, though there is another way.
+        // A wrong entry name is an error, though the source could be compiled.
         let absent = Definition::new("only").source(NEVER).image(ONE).entry("absent").prefer(prefer);
         ensure_error!(launcher.define(absent), Error::UnknownName { .. });
     }
@@ -487,8 +487,8 @@ fn grids(_: &Fake) -> Outcome {
     Ok(())
 }
 
-/// What comes of source, where there is an NVRTC that can be used beside this driver: newer ones ask a driver that is loaded
-/// for what only the real one has, and end the process.
+/// Kernels from source, with an NVRTC that can be used beside this driver: newer ones ask a loaded driver for functions
+/// that only the real one has, and end the process.
 fn sources(fake: &Fake) -> Outcome {
     match nvrtc::version() {
         Ok(version) if version <= (12, 0) => {}
@@ -527,7 +527,7 @@ fn with_nvrtc(fake: &Fake, cache: &Cache) -> Outcome {
     // SAFETY: it is refused.
     let error = unsafe { launcher.run("chosen", 1, 32, (&mut doubles, 2.0f32)) };
     ensure_error!(error, Error::ArgumentMismatch { index: 0, .. });
-    // What its name does not say, and machine code does not either, the PTX does.
+    // The PTX holds the types that neither the name nor the machine code holds.
     let mut integers = stream.zeros::<i32>(32)?;
     // SAFETY: it is refused.
     let error = unsafe { launcher.run("plain", 1, 32, (&mut integers, 32.0f32)) };

@@ -18,7 +18,7 @@ pub fn lost(fake: &Fake) -> Outcome {
     let module = device.load(PTX.as_bytes())?;
     let fault = module.function("fault_now")?;
     let mut buffer = stream.zeros::<u8>(64)?;
-    let kept = other.stream()?.upload(&[1u8, 2, 3])?;
+    let unaffected = other.stream()?.upload(&[1u8, 2, 3])?;
     let transfer = second.download_async(&second.zeros::<u8>(64)?, device.pinned(64)?)?;
     // SAFETY: the fake driver's kernel touches nothing.
     unsafe { fault.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer,))? };
@@ -55,7 +55,7 @@ pub fn lost(fake: &Fake) -> Outcome {
     if fake.calls() != calls {
         return Err(format!("{} driver calls on a lost context", fake.calls() - calls).into());
     }
-    let read = other.stream()?.download(&kept)?;
+    let read = other.stream()?.download(&unaffected)?;
     if read != [1, 2, 3] {
         return Err("the other device lost data".into());
     }
@@ -71,7 +71,7 @@ pub fn lost(fake: &Fake) -> Outcome {
     }
 }
 
-/// Child: a device that is full of cached blocks makes room; one that is really full says how full, and of what.
+/// Child: a device that is full of cached blocks frees some; one that is really full says how full, and of what.
 pub fn out_of_memory(fake: &Fake) -> Outcome {
     const PAGE: usize = 2 << 20;
     fake.set_memory(16 * PAGE as u64);

@@ -1,4 +1,4 @@
-//! Tests on the fake driver: a `libcuda.so.1` in C that keeps books (`csrc/fake_driver/fake.h`).
+//! Tests on the fake driver: a `libcuda.so.1` in C that records every call and handle (`csrc/fake_driver/fake.h`).
 //!
 //! It is compiled here, with the host's C compiler, so these tests need Linux and no GPU. Each module gives its tests.
 

@@ -1,8 +1,8 @@
-//! What random programs know of device memory: each buffer's bytes, and what every operation does to them.
+//! A model of device memory for random programs: each buffer's bytes, and the effect of every operation on them.
 //!
 //! A buffer's bytes are in a [`Cell`] that graphs share, because a graph writes to a buffer whether or not the program
-//! still has it. An [`Operation`] is given to the driver by [`State::perform`] and does its effect on the cells at once;
-//! while a graph is captured, and the operation belongs to it, the effect is written down and done by each launch.
+//! still has it. [`State::perform`] gives an [`Operation`] to the driver and applies its effect to the cells at once. If
+//! the operation belongs to a capture, the effect is recorded and applied by each launch.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -67,7 +67,7 @@ pub enum Operation {
         target: Cell,
         salt: u32,
     },
-    /// Over the shorter of the two; `ordered` unless the layer is to be kept in the dark.
+    /// Over the shorter of the two; `ordered` unless the layer must not know of the use.
     Mix {
         source: Cell,
         target: Cell,
@@ -122,7 +122,7 @@ impl Operation {
         }
     }
 
-    /// What it uses, and whether it writes there.
+    /// The cells that it uses, and whether it writes there.
     pub fn uses(&self) -> impl Iterator<Item = (&Cell, bool)> {
         self.read().map(|cell| (cell, false)).into_iter().chain(self.written().map(|cell| (cell, true)))
     }
@@ -177,7 +177,7 @@ impl Operation {
     }
 }
 
-/// What `make` writes.
+/// The bytes that `make` writes.
 pub fn made(fake: &Fake, length: usize, salt: u32) -> Vec<u8> {
     let mut bytes = vec![0; length];
     let scalars = ((length as u64).to_ne_bytes(), salt.to_ne_bytes());
@@ -187,7 +187,7 @@ pub fn made(fake: &Fake, length: usize, salt: u32) -> Vec<u8> {
     bytes
 }
 
-/// What `mix` does.
+/// The effect of `mix`.
 pub fn mixed(fake: &Fake, source: &[u8], target: &mut [u8], salt: u32) {
     let scalars = ((target.len() as u64).to_ne_bytes(), salt.to_ne_bytes());
     let mut parameters = [
@@ -211,7 +211,7 @@ pub struct Moving {
     pub host: Cell,
 }
 
-/// What an event marks.
+/// The point that an event marks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     Nothing,
@@ -252,7 +252,7 @@ pub struct Capturing {
     pub joined: Vec<u64>,
     /// Buffers of its own.
     pub own: Vec<Cell>,
-    /// What its operations use, and whether any writes there.
+    /// The cells that its operations use, and whether any writes there.
     pub named: HashMap<usize, (Cell, bool)>,
     pub operations: Vec<Operation>,
     pub hosts: Vec<Host>,
@@ -281,7 +281,7 @@ impl Capturing {
         self.own.iter().any(|own| own.is(cell))
     }
 
-    /// Whether an operation on the buffer is the capture's on whatever stream.
+    /// Returns whether an operation on the buffer belongs to the capture on every stream.
     pub fn concerns(&self, cell: &Cell, writes: bool) -> bool {
         self.owns(cell) || self.named.get(&cell.key()).is_some_and(|(_, written)| *written || writes)
     }
@@ -304,7 +304,7 @@ impl Capturing {
     }
 }
 
-/// What a program has at a moment.
+/// A program's values at one moment.
 pub struct State {
     pub devices: Vec<Device>,
     pub streams: Vec<(usize, Stream)>,
@@ -345,12 +345,12 @@ impl State {
     /// The bytes, where the next operation on the buffer finds specified ones.
     pub fn is_known(&self, cell: &Cell) -> bool {
         let Some(capture) = &self.capture else { return cell.get().is_some() };
-        // What a capture allocates has nothing yet, whatever the block had at the launch before.
+        // A block that a capture allocates holds nothing yet, whatever it held at the launch before.
         let written = capture.named.get(&cell.key()).is_some_and(|(_, written)| *written);
         written || (!capture.owns(cell) && cell.get().is_some())
     }
 
-    /// Whether the capture that is under way takes the operation.
+    /// Returns whether the capture in progress takes the operation.
     pub fn captures(&self, stream: &Stream, operation: &Operation) -> bool {
         self.capture.as_ref().is_some_and(|capture| capture.takes(stream, operation))
     }

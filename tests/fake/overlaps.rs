@@ -1,7 +1,6 @@
-//! Launches that may begin before the kernel ahead of them has ended: where they are that, and where plain ones.
+//! Launches that may begin before the kernel ahead of them has ended: which launches have the attribute, and which not.
 //!
-//! The fake refuses the attribute wherever nobody promises that the driver takes it, so what passes here asks for it nowhere
-//! else.
+//! The fake refuses the attribute in each case that no documentation allows, so the library asks for it in no such case.
 
 use std::ffi::c_int;
 use std::sync::Mutex;
@@ -24,7 +23,7 @@ const LENGTH: usize = 64;
 /// Of each kernel that ran, whether it was allowed to overlap the one ahead.
 static RAN: Mutex<Vec<bool>> = Mutex::new(Vec::new());
 
-extern "C" fn note(launch: *const FakeLaunch) -> c_int {
+extern "C" fn record_launch(launch: *const FakeLaunch) -> c_int {
     if let Ok(mut ran) = RAN.lock() {
         // SAFETY: the fake gives a launch that lives as long as the call.
         ran.push(unsafe { &*launch }.is_programmatic());
@@ -32,7 +31,7 @@ extern "C" fn note(launch: *const FakeLaunch) -> c_int {
     0
 }
 
-/// What ran since the last look.
+/// Returns the kernels that ran since the last call, true for those that may overlap.
 fn ran(stream: &Stream) -> Result<Vec<bool>, Error> {
     stream.synchronize()?;
     Ok(RAN.lock().map(|mut ran| std::mem::take(&mut *ran)).unwrap_or_default())
@@ -55,7 +54,7 @@ fn two(stream: &Stream, make: &Function, a: &mut DeviceBuffer<u8>) -> Result<(),
 /// Child: launches of any kernel; `live` and `captured` say what the driver and the device allow.
 fn launches(fake: &Fake, [capability, live, captured]: [i32; 3]) -> Outcome {
     fake.set_capability(capability);
-    fake.set_runner(Some(note));
+    fake.set_runner(Some(record_launch));
     let device = Device::new(0)?;
     let stream = device.stream()?;
     let make = device.load(PTX.as_bytes())?.function("make")?;
@@ -83,9 +82,9 @@ fn launches(fake: &Fake, [capability, live, captured]: [i32; 3]) -> Outcome {
     equal("in a part", ran(&stream)?, vec![false, false, false, false, captured != 0])
 }
 
-/// Child: products on Hopper's tensor cores overlap what is ahead of them, unless they are told not to; others do not.
+/// Child: products on Hopper's tensor cores overlap the kernel ahead of them, unless the caller forbids it; others do not.
 fn products(fake: &Fake) -> Outcome {
-    fake.set_runner(Some(note));
+    fake.set_runner(Some(record_launch));
     let stream = Device::new(0)?.stream()?;
     let (a, b) = (stream.zeros::<bf16>(4096)?, stream.zeros::<bf16>(4096)?);
     let mut c = stream.zeros::<bf16>(4096)?;

@@ -1,4 +1,4 @@
-//! The memory pool on the fake driver: what it gives away, what it keeps, and that its books are the driver's.
+//! The memory pool on the fake driver: the blocks that it reuses and caches, and that its accounting is the driver's.
 
 use selvedge::Error;
 use selvedge::driver::{
@@ -22,12 +22,12 @@ fn ensure(holds: bool, what: impl Into<String>) -> Outcome {
 
 fn write(make: &Function, stream: &Stream, buffer: &mut DeviceBuffer<u8>) -> Outcome {
     let length = buffer.len() as u64;
-    // SAFETY: the fake driver's kernel writes as many bytes as it is told to.
+    // SAFETY: the fake driver's kernel writes as many bytes as its arguments say.
     unsafe { make.launch(stream, LaunchConfig::new(1, 32), (buffer, length, 1u32))? };
     Ok(())
 }
 
-/// Where no more may be taken, another stream's block is given away, behind a wait in stream order.
+/// At the limit, the pool reuses another stream's block, behind a wait in stream order.
 fn hand_over(fake: &Fake) -> Outcome {
     fake.set_strict(true);
     let device = Device::new(0)?;
@@ -43,16 +43,16 @@ fn hand_over(fake: &Fake) -> Outcome {
     let statistics = device.pool_statistics();
     ensure(statistics.hand_overs == 1 && statistics.hits == 1, format!("{statistics:?}"))?;
     write(&make, &second, &mut taken)?;
-    // With room there is no need to wait.
+    // Below the limit there is no need to wait.
     device.set_memory_limit(None)?;
     let large = second.uninitialized::<u8>(500 * MIB)?;
     let mut other = second.uninitialized::<u8>(30 * MIB)?;
     write(&make, &second, &mut other)?;
     drop(other);
     drop(first.uninitialized::<u8>(30 * MIB)?);
-    ensure(device.pool_statistics().hand_overs == 1, "a wait although there was room")?;
+    ensure(device.pool_statistics().hand_overs == 1, "a wait below the limit")?;
     drop((taken, large));
-    // What is done is anybody's, without a wait.
+    // Any stream may use a block whose work is done, without a wait.
     device.synchronize()?;
     device.set_memory_limit(Some(device.pool_statistics().reserved_bytes))?;
     let events = fake.call_count("cuStreamWaitEvent");
@@ -96,7 +96,7 @@ fn moving(fake: &Fake) -> Outcome {
     Ok(())
 }
 
-/// A cap is kept in every mode, and what it refuses is there again after a drop.
+/// A limit holds in every mode, and an allocation that it refuses succeeds after a drop.
 fn cap(_: &Fake) -> Outcome {
     let device = Device::new(0)?;
     // Of the environment first, then of the program.
@@ -107,7 +107,7 @@ fn cap(_: &Fake) -> Outcome {
         let wanted = limit.unwrap_or(8 * MIB as u64);
         let size = wanted as usize / 4 * 3;
         let stream = device.stream()?;
-        let kept = stream.uninitialized::<u8>(size)?;
+        let buffer = stream.uninitialized::<u8>(size)?;
         match stream.uninitialized::<u8>(size) {
             Err(error @ Error::OutOfMemory { limit: Some(limit), live, .. })
                 if limit == wanted && live >= size as u64 =>
@@ -117,7 +117,7 @@ fn cap(_: &Fake) -> Outcome {
             }
             other => return Err(format!("over the limit: {other:?}").into()),
         }
-        drop(kept);
+        drop(buffer);
         device.synchronize()?;
         let again = stream.uninitialized::<u8>(size)?;
         drop(again);
@@ -133,8 +133,8 @@ fn cap(_: &Fake) -> Outcome {
     ensure(device.set_memory_limit(Some(0)).is_err(), "a limit of nothing")
 }
 
-/// Snapshot, statistics and the driver's own books agree at every step.
-fn books(fake: &Fake) -> Outcome {
+/// Snapshot, statistics and the driver's own accounting agree at every step.
+fn accounting(fake: &Fake) -> Outcome {
     let device = Device::new(0)?;
     let streams = [device.stream()?, device.stream()?, device.stream()?];
     let mut random = super::random::Random::new(1);
@@ -197,14 +197,14 @@ fn books(fake: &Fake) -> Outcome {
 fn scopes(_: &Fake) -> Outcome {
     let device = Device::new(0)?;
     let stream = device.stream()?;
-    let kept = stream.uninitialized::<u8>(MIB)?;
+    let buffer = stream.uninitialized::<u8>(MIB)?;
     drop(stream.uninitialized::<u8>(16 * MIB)?);
     let outer = device.memory_scope("outer");
     drop(stream.uninitialized::<u8>(4 * MIB)?);
     let inner = device.memory_scope("inner");
     let more = stream.uninitialized::<u8>(2 * MIB)?;
     let inner = inner.finish();
-    drop(kept);
+    drop(buffer);
     let outer = outer.finish();
     drop(more);
     let mib = |count: usize| (count * MIB) as u64;
@@ -262,7 +262,7 @@ fn peers(fake: &Fake) -> Outcome {
     let new = far.upload(&vec![2u8; 3 * MIB])?;
     let mut out = near.zeros::<u8>(64)?;
     for source in [&old, &new] {
-        // SAFETY: the fake driver's kernel touches the bytes it is told to.
+        // SAFETY: the fake driver's kernel touches the bytes that its arguments name.
         unsafe { mix.launch(&near, LaunchConfig::new(1, 32), (source, &mut out, 64u64, 1u32))? };
     }
     near.synchronize()?;
@@ -275,7 +275,7 @@ fn peers(fake: &Fake) -> Outcome {
 /// A device without virtual memory management has a pool of segments; one without pools of the driver says so.
 fn plain_devices(fake: &Fake) -> Outcome {
     fake.hide_attribute(Attribute::VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED.0);
-    books(fake)?;
+    accounting(fake)?;
     ensure(Device::new(0)?.memory_snapshot()?.pool == "plain", "the pool is another one")?;
     ensure(fake.call_count("cuMemCreate") == 0, "pages were made all the same")
 }
@@ -298,7 +298,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
         Some("hand_over") => hand_over(fake)?,
         Some("moving") => moving(fake)?,
         Some("cap") => cap(fake)?,
-        Some("books") => books(fake)?,
+        Some("accounting") => accounting(fake)?,
         Some("scopes") => scopes(fake)?,
         Some("traces") => traces(fake)?,
         Some("peers") => peers(fake)?,
@@ -318,7 +318,7 @@ pub fn tests() -> Vec<Test> {
         ("hand_over", heaps),
         ("moving", &modes[..1]),
         ("cap", modes),
-        ("books", modes),
+        ("accounting", modes),
         ("scopes", heaps),
         ("traces", modes),
         ("peers", modes),

@@ -1,7 +1,7 @@
 //! Random programs: buffers, streams, events, transfers, modules, threads and drops in any order the types allow.
 //!
 //! Each program is made from its seed alone and runs against a model: every buffer's bytes as a sequential machine
-//! would have them. What proves the layer is three things at once: the fake driver's clocks see no use, free or host
+//! would have them. Three checks prove the layer: the fake driver's clocks see no use, free or host
 //! access without a happens-before edge; every byte that comes back is the model's; and nothing is alive when all is
 //! dropped. With `Kind::Unordered` one launch in some passes a raw address, so that the layer cannot order it: then
 //! the clocks must object, which proves that they can.
@@ -43,7 +43,7 @@ impl Random {
     }
 }
 
-/// What programs do besides the ordinary.
+/// Operations that a program has besides the ordinary ones.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Plain,
@@ -78,7 +78,7 @@ pub fn run(fake: &Fake, seed: u64, kind: Kind) -> Outcome {
     result.and_then(|()| end(fake, random.below(8) == 0))
 }
 
-/// Whether blocks must serve again as soon as they can.
+/// Returns whether memory is scarce, so that blocks are reused as soon as possible.
 fn is_short() -> bool {
     std::env::var_os("SELVEDGE_MEMORY_LIMIT").is_some()
 }
@@ -109,7 +109,7 @@ fn on_threads(fake: &Fake, state: State, random: &mut Random, steps: usize, kind
             state = returned;
             result?;
         }
-        // What is left is dropped by a thread that made none of it.
+        // A thread that made none of the rest drops it.
         let mut random = Random(random.next());
         scope
             .spawn(move || drop_all(&mut state, &mut random))
@@ -414,8 +414,8 @@ pub fn transfer(
         return Ok(());
     };
     let length = cell.len();
-    let kept = state.pinned.iter().position(|pinned| pinned.len() == length);
-    let mut pinned = match kept {
+    let found = state.pinned.iter().position(|pinned| pinned.len() == length);
+    let mut pinned = match found {
         Some(at) => state.pinned.swap_remove(at),
         None if random.below(4) == 0 => state.devices[device].register(vec![0u8; length])?,
         None => state.devices[device].pinned(length)?,

@@ -254,7 +254,7 @@ fn wait_for(state: &mut State, random: &mut Random, stream: &Stream, origin: &St
     }
 }
 
-/// What cannot be captured; where it is no part of the capture, it is done.
+/// An operation that cannot be captured. It is done if it is no part of the capture.
 fn refusal(fake: &Fake, state: &mut State, random: &mut Random, device: usize, stream: &Stream) -> Outcome {
     let has = state.has_captured(stream);
     let before = calls(fake);
@@ -308,7 +308,7 @@ fn refusal(fake: &Fake, state: &mut State, random: &mut Random, device: usize, s
 /// buffers.
 fn other_thread(fake: &Fake, state: &mut State, random: &mut Random) -> Outcome {
     let Some(mut capture) = state.capture.take() else { return Ok(()) };
-    // What the thread drops is not done again.
+    // A launch does not repeat the thread's drops.
     capture.steps = None;
     let streams = std::mem::take(&mut state.streams);
     let (joined, free): (Vec<_>, Vec<_>) = streams.into_iter().partition(|(_, stream)| capture.has(stream));

@@ -47,12 +47,12 @@ unsafe fn reset(device: Device) -> Result<Device, Error> {
     Ok(new)
 }
 
-/// What a program does on a device, with its result.
+/// Runs an ordinary program on a device and checks its result.
 fn works(fake: &Fake, device: Device) -> Outcome {
     let (stream, other) = (device.stream()?, device.stream()?);
     let module = device.load(PTX.as_bytes())?;
     let mut buffer = stream.zeros::<u8>(64)?;
-    // SAFETY: the fake driver's kernel touches the bytes it is told to.
+    // SAFETY: the fake driver's kernel touches the bytes that its arguments name.
     unsafe {
         module.function("make")?.launch(&stream, LaunchConfig::new(1, 32), (&mut buffer, 64u64, 1u32))?
     };
@@ -75,12 +75,12 @@ fn after_a_fault(fake: &Fake) -> Outcome {
     for _ in 0..3 {
         let device = Device::new(0)?;
         let stream = device.stream()?;
-        let kept = stream.upload(&[1u8, 2, 3])?;
+        let buffer = stream.upload(&[1u8, 2, 3])?;
         fault(device)?;
         // SAFETY: nothing else uses CUDA, and no pinned memory is held.
         let new = unsafe { reset(device)? };
         lost("a stream", stream.synchronize())?;
-        lost("a buffer", new.stream()?.download(&kept))?;
+        lost("a buffer", new.stream()?.download(&buffer))?;
         lost("the device", device.memory_info())?;
         // SAFETY: it is refused.
         lost("a second reset", unsafe { device.reset() })?;
@@ -108,7 +108,7 @@ fn one_of_each(fake: &Fake, device: Device) -> Result<Vec<Held>, Box<dyn std::er
     let idle = device.register(vec![2u8; 256])?;
     let up = stream.upload_async(pinned, &mut a)?;
     let config = LaunchConfig::new(1, 32);
-    // SAFETY: the fake driver's kernel touches the bytes it is told to.
+    // SAFETY: the fake driver's kernel touches the bytes that its arguments name.
     unsafe { make.launch(&second, config, (&mut b, 256u64, 1u32))? };
     let down = second.download_async(&b, registered)?;
     event.record(&second)?;
@@ -147,7 +147,7 @@ fn one_of_each(fake: &Fake, device: Device) -> Result<Vec<Held>, Box<dyn std::er
 /// Child: a healthy device, with everything alive, dropped in many orders: none of it reaches the driver.
 fn of_a_healthy_device(fake: &Fake) -> Outcome {
     let other = Device::new(1)?.stream()?;
-    let kept = other.upload(&[4u8, 5, 6])?;
+    let buffer = other.upload(&[4u8, 5, 6])?;
     let mut state = 1u64;
     for round in 0..100 {
         let device = Device::new(0)?;
@@ -168,10 +168,10 @@ fn of_a_healthy_device(fake: &Fake) -> Outcome {
         }
         works(fake, new)?;
     }
-    if other.download(&kept)? != [4, 5, 6] {
+    if other.download(&buffer)? != [4, 5, 6] {
         return Err("the other device lost data".into());
     }
-    drop((kept, other));
+    drop((buffer, other));
     end(fake)
 }
 
@@ -274,7 +274,7 @@ fn beside_another_device(fake: &Fake) -> Outcome {
     let fresh = new.stream()?;
     let mut young = fresh.zeros::<u8>(64)?;
     let config = LaunchConfig::new(1, 32);
-    // SAFETY: the fake driver's kernel touches the bytes it is told to.
+    // SAFETY: the fake driver's kernel touches the bytes that its arguments name.
     match unsafe { make.launch(&away, config, (&mut young, 64u64, 1u32)) } {
         Err(Error::DeviceMismatch { .. }) => {}
         other => return Err(format!("a launch without peer access: {other:?}").into()),
@@ -321,7 +321,7 @@ fn beside_another_after_a_fault(fake: &Fake) -> Outcome {
     works(fake, new)?;
     works(fake, other)?;
     drop((far, source, stream, written, away));
-    // What waited for the lost device is freed now that it was reset: nothing is alive.
+    // The reset freed the blocks that waited for the lost device: nothing is alive.
     end(fake)
 }
 
@@ -415,23 +415,23 @@ fn what_was_current(fake: &Fake) -> Outcome {
     device.synchronize()?;
     fake.foreign_set(fake.primary_context(0));
     let (ask, asked) = std::sync::mpsc::channel::<Device>();
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, results) = std::sync::mpsc::channel();
     std::thread::scope(|scope| -> Outcome {
         scope.spawn(move || {
             let mut result = device.stream().map(drop);
             while let Ok(device) = asked.recv() {
                 result = result.and(device.stream().and_then(|stream| stream.synchronize()));
-                let _ = tell.send(result.clone());
+                let _ = sender.send(result.clone());
             }
         });
         ask.send(device)?;
-        told.recv()??;
+        results.recv()??;
         // SAFETY: nothing else uses CUDA, and no pinned memory is held.
         let new = unsafe { reset(device)? };
         for device in [other, new, other] {
             device.synchronize()?;
             ask.send(device)?;
-            told.recv()??;
+            results.recv()??;
         }
         let again = selvedge::images::load(&new, "gather_32")?;
         if again.device() != new || family.device() != device {

@@ -96,7 +96,7 @@ pub fn run(fake: &Fake, between: &mut dyn FnMut()) -> Result<(), Error> {
     enter!(global.write(&stream, &[5; 64]))?;
     let (mix, make) = (enter!(module.function("mix"))?, enter!(module.function("make"))?);
     let config = LaunchConfig::new(2, 64);
-    // SAFETY: the fake driver's kernels touch the bytes they are told to.
+    // SAFETY: the fake driver's kernels touch the bytes that their arguments name.
     unsafe {
         enter!(make.launch(&stream, config, (&mut a, 256u64, 1u32)))?;
         enter!(mix.launch(&urgent, config.shared(64 << 10), (&a, &mut b, 256u64, 2u32)))?;
@@ -111,7 +111,7 @@ pub fn run(fake: &Fake, between: &mut dyn FnMut()) -> Result<(), Error> {
     enter!(mix.suggested_block_size(0))?;
     assert_eq!(enter!(global.read(&urgent))?, [5; 64]);
 
-    // What newer drivers have.
+    // Functions of newer drivers.
     let newer = |result: Result<(), Error>| match result {
         Err(Error::MissingSymbol { .. }) => Ok(()),
         other => other,
@@ -238,7 +238,7 @@ fn compressed_fatbin(fake: &Fake) -> Vec<u8> {
     fatbin
 }
 
-/// Frees what is cached. What is alive after it was leaked.
+/// Frees cached memory. A block that is alive afterwards was leaked.
 pub fn settle() -> Result<(), Error> {
     // Twice: what one device has retired can hold events of the other.
     for device in [Device::list()?, Device::list()?].concat() {
@@ -276,7 +276,7 @@ pub fn print_calls(fake: &Fake) -> Result<(), Box<dyn std::error::Error>> {
         println!("{} {}", call.number, call.function);
     }
     fake.fail("cuMemGetInfo", 1, UNHEARD_OF);
-    let error = Device::new(0)?.memory_info().expect_err("it was told to fail");
+    let error = Device::new(0)?.memory_info().expect_err("a failure is armed");
     assert!(error.to_string().contains(&UNHEARD_OF.to_string()), "{error}");
     // SAFETY: nothing is alive.
     unsafe { Device::new(0)?.reset()? };

@@ -1,7 +1,7 @@
 //! Eight threads on four streams that do everything at once, as the device suite's `soak` does: the clocks see no use
 //! without order, every byte is a model's, nothing is alive afterwards.
 //!
-//! One round is some thousand operations, because the fake's books grow. `SELVEDGE_SOAK_SECONDS` asks for rounds until
+//! One round is some thousand operations, because the fake's records grow. `SELVEDGE_SOAK_SECONDS` asks for rounds until
 //! that time is over.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -25,8 +25,8 @@ const THREADS: usize = 8;
 const STREAMS: usize = 4;
 /// Operations of a thread in one round.
 const STEPS: usize = 150;
-/// What one thread keeps of each kind at most.
-const KEPT: usize = 8;
+/// The most values of each kind that one thread holds.
+const MOST_HELD: usize = 8;
 
 struct World<'a> {
     fake: &'a Fake,
@@ -107,7 +107,7 @@ impl<'a> Worker<'a> {
             self.check(&item)?;
             self.items.push(item);
         }
-        if self.items.len() > KEPT {
+        if self.items.len() > MOST_HELD {
             self.take();
         }
         match self.random.below(20) {

@@ -26,7 +26,7 @@ fn bytes(length: usize, seed: usize) -> Vec<u8> {
     (0..length).map(|index| ((index + seed) * 31 % 251) as u8).collect()
 }
 
-/// Uploads and downloads in every way, and says how many driver copies the first of each took.
+/// Uploads and downloads by every function, and returns how many driver copies the first of each took.
 fn there_and_back(fake: &Fake, stream: &Stream, length: usize, seed: usize) -> Result<(u64, u64), String> {
     let wanted = bytes(length, seed);
     let (uploads, downloads) = (fake.call_count(UPLOAD), fake.call_count(DOWNLOAD));
@@ -179,7 +179,7 @@ pub fn locked(fake: &Fake) -> Outcome {
     scenario::check_end(fake)
 }
 
-/// Child: failures in the middle leave nothing behind, and without page-locked memory copies go the driver's way.
+/// Child: failures in the middle leave nothing behind, and without page-locked memory the driver makes the copies.
 pub fn failures(fake: &Fake) -> Outcome {
     let device = Device::new(0)?;
     let stream = device.stream()?;
@@ -220,7 +220,7 @@ pub fn failures(fake: &Fake) -> Outcome {
             }
             // A stream is waited for once a copy; everything else is called for every chunk.
             if function != "cuStreamSynchronize" && up.is_ok() && down.is_ok() {
-                return Err(format!("{function} was refused and nobody was told").into());
+                return Err(format!("{function} was refused and nobody got an error").into());
             }
             there_and_back(fake, &stream, wanted.len(), nth as usize)?;
             nothing_under_way(fake)?;
@@ -233,7 +233,7 @@ pub fn failures(fake: &Fake) -> Outcome {
         fake.fail(function, 1, NOT_PERMITTED);
     }
     if stream.copy_from_host(&wanted, &mut buffer).is_ok() {
-        return Err("a wait was refused and nobody was told".into());
+        return Err("a wait was refused and nobody got an error".into());
     }
     fake.clear_failures();
     if other.download(&apart)? != wanted {

@@ -4,8 +4,8 @@
 //! test and the test load the same file, so they share one instance; loading is by inode, so a variant with another
 //! `label` is an instance of its own. An instance is never unloaded.
 //!
-//! What must stay true: everything a process does with one instance is global to it, so a test holds [`exclusive`] from
-//! its reset to its last check.
+//! Invariants: everything a process does with one instance is global to it, so a test holds [`exclusive`] from its reset
+//! to its last check.
 
 #![allow(dead_code, reason = "each test module uses its own part of the control API")]
 
@@ -23,7 +23,7 @@ use crate::variant::{self, Variant};
 mod numbers;
 pub use numbers::Numbers;
 
-/// What the checks that are shared with the device suite return.
+/// The result of the checks that are shared with the device suite.
 pub type Outcome = Result<(), libtest_mimic::Failed>;
 
 /// Held by a test while it uses an instance.
@@ -32,7 +32,7 @@ pub fn exclusive() -> MutexGuard<'static, ()> {
     LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is alive; see `fake_counts`.
+/// The numbers of live handles; see `fake_counts`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Counts {
@@ -112,7 +112,7 @@ pub struct FakeLaunch {
 }
 
 impl FakeLaunch {
-    /// Whether the kernel may begin before the one ahead of it has ended.
+    /// Returns whether the kernel may begin before the one ahead of it has ended.
     pub fn is_programmatic(&self) -> bool {
         self.programmatic != 0
     }
@@ -127,7 +127,7 @@ macro_rules! control {
         struct Control { $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)* }
         impl Control {
             fn load(library: &Library) -> Result<Self, libloading::Error> {
-                // SAFETY: the types are those of fake.h, and the library is kept as long as the pointers.
+                // SAFETY: the types are those of fake.h, and the library lives as long as the pointers.
                 Ok(Self { $($name: unsafe { *library.get(concat!(stringify!($name), "\0").as_bytes())? },)* })
             }
         }
@@ -206,7 +206,7 @@ setters! {
     set_version(i32) = fake_set_version;
     /// 0 to 8.
     set_devices(i32) = fake_set_devices;
-    /// What `cuInit` answers.
+    /// Sets the status that `cuInit` returns.
     set_init(i32) = fake_set_init;
     /// Capacity of each device in bytes.
     set_memory(u64) = fake_set_memory;
@@ -216,18 +216,18 @@ setters! {
     set_capability(i32) = fake_set_capability;
     /// A device attribute that answers 0 from now on.
     hide_attribute(i32) = fake_hide_attribute;
-    /// Whether devices can reach each other.
+    /// Sets whether devices can reach each other.
     set_peer_access(bool) = fake_set_peer_access;
     /// Nothing runs before it is forced.
     set_strict(bool) = fake_set_strict;
     set_seed(u64) = fake_set_seed;
-    /// Whether a context that was lost is well again after a reset.
+    /// Sets whether a reset recovers a lost context.
     set_reset_recovers(bool) = fake_set_reset_recovers;
-    /// Whether a kernel that faults takes the contexts of all devices along.
+    /// Sets whether a kernel that faults loses the contexts of all devices.
     set_faults_spread(bool) = fake_set_faults_spread;
     /// Who computes what kernels compute; see fake.h.
     set_runner(Option<FakeRunner>) = fake_set_runner;
-    /// Whether all host threads are one component of the clocks; set it right after a reset.
+    /// Sets whether all host threads are one component of the clocks. Call it right after a reset.
     set_host_threads_ordered(bool) = fake_set_host_threads_ordered;
     /// The call with this number after the ones so far is marked in violations with this step.
     step(u32) = fake_step;
@@ -369,12 +369,12 @@ impl Fake {
         (0..count).map(one).collect()
     }
 
-    /// What is alive on all devices.
+    /// Returns the numbers of live handles on all devices.
     pub fn live(&self) -> Counts {
         self.live_on(-1)
     }
 
-    /// What is alive on one device.
+    /// Returns the numbers of live handles on one device.
     pub fn live_on(&self, device: i32) -> Counts {
         let mut counts = Counts::default();
         // SAFETY: see `open`; `counts` is a fake_counts.
@@ -412,10 +412,10 @@ impl Fake {
         unsafe { (self.control.fake_pageable_pending)() }
     }
 
-    /// What device memory holds now, unchecked; `None` when the range is not alive.
+    /// Returns the bytes of device memory, unchecked; `None` if the range is not alive.
     pub fn device_read(&self, address: u64, bytes: usize) -> Option<Vec<u8>> {
         let mut out = vec![0u8; bytes];
-        // SAFETY: see `open`; `out` has room for `bytes`.
+        // SAFETY: see `open`; `out` holds `bytes`.
         let found = unsafe { (self.control.fake_device_read)(address, out.as_mut_ptr().cast(), bytes) };
         (found != 0).then_some(out)
     }
@@ -437,7 +437,7 @@ impl Fake {
         unsafe { (self.control.fake_foreign_get)() }
     }
 
-    /// Whether what `foreign_set` last set on this thread is current again.
+    /// Returns whether the context that `foreign_set` last set on this thread is current again.
     pub fn foreign_is_current(&self) -> bool {
         // SAFETY: see `open`.
         unsafe { (self.control.fake_check_foreign)() != 0 }
@@ -480,7 +480,7 @@ impl Fake {
     }
 }
 
-/// What a child process of the suite ends with.
+/// The result of a child process of the suite.
 pub type ChildOutcome = Result<(), Box<dyn std::error::Error>>;
 
 pub fn check(holds: bool, what: &str) -> ChildOutcome {

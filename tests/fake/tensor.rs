@@ -60,7 +60,7 @@ fn streams(fake: &Fake, device: &Device) -> ChildOutcome {
     let panics = || Device::with_stream(&own, || std::panic::resume_unwind(Box::new(1)));
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics));
     check(caught.is_err() && device.stream()?.id() == default, "a panic leaves the stream behind")?;
-    // What was made on the default stream is waited for on the other one, once.
+    // The other stream waits once for a tensor made on the default stream.
     let (waits, b) = calls(fake, "cuStreamWaitEvent", || Device::with_stream(&own, || &a + &a))?;
     check(waits == 1, &format!("{waits} waits for the other stream's tensor"))?;
     let (waits, _) = calls(fake, "cuStreamWaitEvent", || Device::with_stream(&own, || &b + &b))?;
@@ -88,7 +88,7 @@ fn reductions(fake: &Fake, device: &Device) -> ChildOutcome {
     Ok(())
 }
 
-/// What the work gives, and how often it launches a kernel, with attributes or without.
+/// Returns how often the work launches a kernel, with attributes or without, and its result.
 fn launches<R>(fake: &Fake, work: impl FnOnce() -> selvedge::Result<R>) -> selvedge::Result<(u64, R)> {
     let before = fake.launches();
     let result = work()?;
@@ -119,12 +119,12 @@ fn products(fake: &Fake, device: &Device) -> ChildOutcome {
     check(launched == 1, &format!("a bias of rows: {launched} launches"))?;
     device.stream()?.synchronize()?;
     let late = Device::with_stream(&own, || ones(&[3, 16, 40]))?;
-    let (waits, (product, kept)) =
+    let (waits, (product, aux)) =
         calls(fake, "cuStreamWaitEvent", || layer.residual(&late).of_with_aux(&x, &weights))?;
     check(waits == 1, &format!("{waits} waits for the residual's writer"))?;
-    let (waits, _) = calls(fake, "cuStreamWaitEvent", || Device::with_stream(&own, || &kept + &kept))?;
-    check(waits == 1, &format!("{waits} waits for what is kept"))?;
-    drop((product, kept));
+    let (waits, _) = calls(fake, "cuStreamWaitEvent", || Device::with_stream(&own, || &aux + &aux))?;
+    check(waits == 1, &format!("{waits} waits for aux"))?;
+    drop((product, aux));
     let (launched, failed) = launches(fake, || Ok(layer.bias(&residual).of(&x, &weights).err()))?;
     let text = failed.as_ref().map(Error::to_string).unwrap_or_default();
     check(launched == 0 && text.contains("a bias of shape [3, 16, 40]"), &text)

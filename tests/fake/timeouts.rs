@@ -49,7 +49,7 @@ pub fn child(fake: &Fake) -> Outcome {
     device.synchronize_timeout(LONG)?;
 
     fake.set_strict(true);
-    // SAFETY: the fake driver's kernel touches the bytes it is told to.
+    // SAFETY: the fake driver's kernel touches the bytes that its arguments name.
     unsafe { make.launch(&stream, LaunchConfig::new(1, 32), (&mut buffer, 256u64, 9u32))? };
     event.record(&stream)?;
     let transfer = stream.download_async(&buffer, device.pinned(256)?)?;
@@ -120,7 +120,7 @@ pub fn dropped(fake: &Fake) -> Outcome {
     let module = device.load(PTX.as_bytes())?;
     let make = module.function("make")?;
     let mut buffer = stream.zeros::<u8>(64)?;
-    // SAFETY: the fake driver's kernel touches the bytes it is told to.
+    // SAFETY: the fake driver's kernel touches the bytes that its arguments name.
     unsafe { make.launch(&stream, LaunchConfig::new(1, 32), (&mut buffer, 64u64, 9u32))? };
     drop((buffer, make, module, stream));
     let before = fake.call_count("cuCtxSynchronize");

@@ -11,7 +11,7 @@ use crate::common::suite::Test;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-/// What a copy of a box does, by the definition.
+/// Copies a box by the definition.
 fn by_elements(source: &[u16], destination: &mut [u16], shape: Copy3d) {
     for z in 0..shape.depth {
         for y in 0..shape.height {
@@ -104,7 +104,7 @@ pub fn lists(fake: &Fake, arguments: &[String]) -> Outcome {
     // Parts of one buffer to parts of another and of itself, of every length, written by another stream.
     let mut from = other.zeros::<u8>(300)?;
     let mut to = stream.zeros::<u8>(600)?;
-    // SAFETY: the fake driver's kernel touches the bytes it is told to.
+    // SAFETY: the fake driver's kernel touches the bytes that its arguments name.
     unsafe { make.launch(&other, LaunchConfig::new(1, 32), (&mut from, 300u64, 3u32))? };
     let calls = ["cuMemcpyBatchAsync", "cuMemcpyDtoDAsync"].map(|name| fake.call_count(name));
     {
@@ -152,7 +152,7 @@ pub fn lists(fake: &Fake, arguments: &[String]) -> Outcome {
         return Err("whole buffers or another device's are wrong".into());
     }
 
-    // What fails is found before the driver sees anything.
+    // Errors are found before any driver call.
     let calls = fake.calls();
     let [first, second] = &mut near;
     let mut wrong = [(from.slice(..100)?, first.slice_mut(..)?), (from.slice(..100)?, second.slice_mut(..)?)];

@@ -1,8 +1,8 @@
 //! Building the fake driver, at test time, in as many variants as tests need: a driver of another version, one without some
 //! symbols, the toolkit's stub.
 //!
-//! Variants differ in one file and in what the linker exports, so another one takes little time. Products are kept under
-//! the target folder by a fingerprint of sources and variant.
+//! Variants differ in one file and in the symbols that the linker exports, so another one takes little time. Built
+//! libraries are cached under the target folder by a fingerprint of sources and variant.
 
 #![allow(dead_code, reason = "each test module uses its own part")]
 

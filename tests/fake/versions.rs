@@ -58,7 +58,7 @@ fn missing(symbol: &str) -> Result<(), Box<dyn std::error::Error>> {
     let make = module.function("make")?;
     let mut buffer = stream.zeros::<u8>(64)?;
     let config = LaunchConfig::new(2, 32);
-    // SAFETY: the fake driver's kernel touches the bytes it is told to.
+    // SAFETY: the fake driver's kernel touches the bytes that its arguments name.
     unsafe { make.launch(&stream, config, (&mut buffer, 64u64, 1u32))? };
     // SAFETY: as above. A cooperative launch has an older call to fall back on.
     unsafe { make.launch(&stream, config.cooperative(), (&mut buffer, 64u64, 1u32))? };

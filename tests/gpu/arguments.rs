@@ -5,9 +5,9 @@ use half::{bf16, f16};
 use num_complex::Complex;
 use selvedge::driver::{Argument, ByValue, LaunchConfig, RawAddress};
 
-use crate::support::{Lab, Outcome, assert_all, promises};
+use crate::support::{Lab, Outcome, assert_all, device_tests};
 
-promises! {
+device_tests! {
     every_scalar_kind, every_scalar_kind_from_a_list, a_half_as_its_bits, two_dozen_parameters, a_large_struct, slices_are_their_first_element,
     an_address_of_our_own, a_list_orders_like_a_tuple,
 }
@@ -33,7 +33,7 @@ pub const MIXED: Mixed = Mixed {
     end: [0; 2],
 };
 
-/// What `every_kind` writes of its arguments.
+/// The numbers that `every_kind` writes of its arguments.
 pub fn wanted() -> [u64; 20] {
     [
         -7i64 as u64,

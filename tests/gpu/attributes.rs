@@ -2,9 +2,9 @@
 
 use selvedge::driver::{Attribute, Device, LaunchConfig, Module};
 
-use crate::support::{Lab, Need, Outcome, SLOW, assert_all, promises, serialised};
+use crate::support::{Lab, Need, Outcome, SLOW, assert_all, device_tests, serialised};
 
-promises! {
+device_tests! {
     clusters_share_their_memory => needs(Need::Capability(9, 0)),
     clusters_in_three_dimensions => needs(Need::Capability(9, 0)),
     active_clusters_are_told => needs(Need::Capability(9, 0)),
@@ -28,10 +28,10 @@ fn clusters_share_their_memory() -> Outcome {
         // SAFETY: cluster_ring(unsigned*) writes three elements a block.
         unsafe { ring.launch(&stream, config, (&mut out,))? };
         let out = stream.download(&out)?;
-        for (block, told) in (0u32..).zip(out.chunks(3)) {
+        for (block, found) in (0u32..).zip(out.chunks(3)) {
             let (rank, first) = (block % size, block / size * size);
             assert_eq!(
-                told,
+                found,
                 [rank, size, 1000 + first + (rank + 1) % size],
                 "block {block}, clusters of {size}"
             );
@@ -49,7 +49,7 @@ fn clusters_in_three_dimensions() -> Outcome {
     let config = LaunchConfig::new((8, 1, 1), 32).cluster((4, 1, 1)).priority(0);
     // SAFETY: as above.
     unsafe { ring.launch(&stream, config, (&mut out,))? };
-    let sizes: Vec<u32> = stream.download(&out)?.chunks(3).map(|told| told[1]).collect();
+    let sizes: Vec<u32> = stream.download(&out)?.chunks(3).map(|found| found[1]).collect();
     assert_all(&sizes, 4, "blocks of a cluster");
     Ok(())
 }
@@ -70,11 +70,11 @@ fn a_cooperative_grid_meets() -> Outcome {
     // As many blocks as the device holds at all: each has to run for any to end.
     let blocks = meet.occupancy(128, 0)? * processors;
     let mut arrived = lab.stream.zeros::<u32>(1)?;
-    let mut told = lab.stream.zeros::<u32>(blocks as usize)?;
+    let mut found = lab.stream.zeros::<u32>(blocks as usize)?;
     let mut sums = lab.stream.zeros::<u64>(blocks as usize)?;
     let config = LaunchConfig::new(blocks, 128).cooperative();
     // SAFETY: meet(unsigned*, unsigned*, u64*) uses one counter and one element a block.
-    unsafe { meet.launch(&lab.stream, config, (&mut arrived, &mut told, &mut sums))? };
+    unsafe { meet.launch(&lab.stream, config, (&mut arrived, &mut found, &mut sums))? };
     let blocks = u64::from(blocks);
     assert_all(&lab.stream.download(&sums)?, blocks * (blocks + 1) / 2, "what each block saw");
     Ok(())
@@ -86,11 +86,11 @@ fn too_large_a_cooperative_grid_is_an_error() -> Outcome {
     let processors = lab.device.attribute(Attribute::MULTIPROCESSOR_COUNT)? as u32;
     let blocks = meet.occupancy(128, 0)? * processors + 1;
     let mut arrived = lab.stream.zeros::<u32>(1)?;
-    let mut told = lab.stream.zeros::<u32>(blocks as usize)?;
+    let mut found = lab.stream.zeros::<u32>(blocks as usize)?;
     let mut sums = lab.stream.zeros::<u64>(blocks as usize)?;
     let config = LaunchConfig::new(blocks, 128).cooperative();
     // SAFETY: as above.
-    let launched = unsafe { meet.launch(&lab.stream, config, (&mut arrived, &mut told, &mut sums)) };
+    let launched = unsafe { meet.launch(&lab.stream, config, (&mut arrived, &mut found, &mut sums)) };
     match launched {
         Err(error) => assert!(error.to_string().contains("COOPERATIVE_LAUNCH_TOO_LARGE"), "{error}"),
         Ok(()) => return Err("it was launched".into()),
@@ -156,8 +156,8 @@ fn attributes_combine() -> Outcome {
     // SAFETY: as above.
     unsafe { ring.launch(&stream, config, (&mut out,))? };
     let out = stream.download(&out)?;
-    for (block, told) in (0u32..).zip(out.chunks(3)) {
-        assert_eq!(told[..2], [block % 4, 4], "block {block}");
+    for (block, found) in (0u32..).zip(out.chunks(3)) {
+        assert_eq!(found[..2], [block % 4, 4], "block {block}");
     }
     Ok(())
 }

@@ -1,13 +1,13 @@
-//! What cannot work is a typed error that names what was found and what was wanted, and nothing is launched: the output
-//! stays as it was, and the next good launch works.
+//! Bad input is a typed error that names the value found and the value wanted, and nothing is launched: the output stays
+//! as it was, and the next good launch works.
 
 use half::f16;
 use selvedge::Error;
 use selvedge::driver::{Argument, ByValue, Device, DeviceBuffer, Function, LaunchConfig};
 
-use crate::support::{Lab, Need, Outcome, assert_all, assert_error, basic_ptx, promises};
+use crate::support::{Lab, Need, Outcome, assert_all, assert_error, basic_ptx, device_tests};
 
-promises! {
+device_tests! {
     a_wrong_entry_lists_the_entries, a_wrong_number_of_arguments, a_wrong_size_of_argument, a_wrong_kind_of_argument,
     a_wrong_list_of_arguments, a_block_over_the_limit, a_grid_over_the_limit, an_empty_shape, too_much_shared_memory,
     a_cluster_that_does_not_fit => needs(Need::Capability(9, 0)),

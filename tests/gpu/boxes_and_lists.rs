@@ -3,9 +3,11 @@
 use selvedge::Error;
 use selvedge::driver::{Copy3d, Device, DeviceBuffer};
 
-use crate::support::{Lab, Need, Numbers, Outcome, SLOW, assert_all, assert_error, assert_open, promises};
+use crate::support::{
+    Lab, Need, Numbers, Outcome, SLOW, assert_all, assert_error, assert_open, device_tests,
+};
 
-promises! {
+device_tests! {
     boxes_are_copied_with_their_steps, boxes_go_to_and_from_the_host, boxes_that_leave_a_side_are_errors,
     boxes_are_asynchronous_on_the_device, lists_of_any_lengths, lists_wait_for_their_sources, lists_are_one_operation,
     long_lists, lists_that_are_wrong_copy_nothing, lists_with_another_device => needs(Need::TwoDevices),
@@ -13,7 +15,7 @@ promises! {
 
 const LENGTH: usize = 6000;
 
-/// What a copy of a box does, by the definition.
+/// Copies a box by the definition.
 fn by_elements(source: &[u32], destination: &mut [u32], shape: Copy3d) {
     for z in 0..shape.depth {
         for y in 0..shape.height {

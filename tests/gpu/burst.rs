@@ -8,9 +8,9 @@ use selvedge::burst::{
 };
 use selvedge::driver::Device;
 
-use crate::support::{Outcome, promises};
+use crate::support::{Outcome, device_tests};
 
-promises! {
+device_tests! {
     golden_networks_have_their_hashes, shards_on_one_device_do, bursts_equal_the_cpus,
     hubs_and_empty_networks_do, memory_is_constant_over_many_bursts => alone(),
 }

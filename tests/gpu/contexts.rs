@@ -4,9 +4,9 @@
 use selvedge::driver::{Copy2d, Device, LaunchConfig, ModuleOptions};
 
 use crate::support::foreign_driver::{Context, ForeignDriver};
-use crate::support::{Lab, Outcome, basic_ptx, promises};
+use crate::support::{Lab, Outcome, basic_ptx, device_tests};
 
-promises! {
+device_tests! {
     a_foreign_context_stays_current, our_context_serves_a_thread_that_had_none, another_device_stays_current => needs(crate::support::Need::TwoDevices),
     drops_keep_the_foreign_context,
 }

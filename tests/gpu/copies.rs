@@ -3,9 +3,9 @@
 use selvedge::Error;
 use selvedge::driver::{Copy2d, Device, Stream};
 
-use crate::support::{Lab, Numbers, Outcome, SLOW, assert_all, assert_error, assert_open, promises};
+use crate::support::{Lab, Numbers, Outcome, SLOW, assert_all, assert_error, assert_open, device_tests};
 
-promises! {
+device_tests! {
     parts_are_copied_to_parts, a_download_waits_for_the_kernel, an_upload_is_done_with_its_slice, rows_are_copied_with_their_pitch,
     rows_go_to_and_from_the_host, lengths_that_differ_are_errors, shapes_that_leave_a_side_are_errors,
     copies_are_asynchronous_on_the_device, large_copies_bring_every_byte, large_copies_of_odd_elements,
@@ -174,7 +174,7 @@ fn bytes(length: usize, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Through the device and back in every way; small parts, which are not cut, must agree with the large copies.
+/// Copies to the device and back by every function. Small copies, which are not split, must agree with the large ones.
 fn there_and_back(stream: &Stream, length: usize, seed: u64) -> Outcome {
     let wanted = bytes(length, seed);
     let mut buffer = stream.upload(&wanted)?;

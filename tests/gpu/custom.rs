@@ -7,9 +7,9 @@ use selvedge::tensor::kernel::{self, Output};
 use selvedge::tensor::{Device, Tensor};
 use selvedge::types::DType;
 
-use crate::support::{Lab, Need, Outcome, assert_error, promises};
+use crate::support::{Lab, Need, Outcome, assert_error, device_tests};
 
-promises! {
+device_tests! {
     custom_operations_run_with_tensors, wrong_indices_come_from_every_call_that_waits => in_child(&[]),
     buffers_become_tensors,
     kernels_report_errors_of_their_own => in_child(&[]) => needs(Need::Nvrtc),
@@ -38,8 +38,8 @@ fn custom_operations_run_with_tensors() -> Outcome {
         let view = slow_copy(&lab, &x.to(&device)?.narrow(0, 3, 1)?)?;
         assert_eq!(view.to_vec::<u32>()?, (300..400).collect::<Vec<u32>>());
     }
-    let turned = slow_copy(&lab, &x.t()?);
-    assert_error!(turned, Error::InvalidArgument { .. });
+    let transposed = slow_copy(&lab, &x.t()?);
+    assert_error!(transposed, Error::InvalidArgument { .. });
     let stream = device.stream()?;
     let (graph, y) = stream.capture(|_| slow_copy(&lab, &(&x + 5u32)?))?;
     let graph = graph.instantiate()?;

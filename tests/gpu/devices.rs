@@ -3,9 +3,9 @@
 use selvedge::Error;
 use selvedge::driver::{Attribute, Device, driver_isa, driver_version};
 
-use crate::support::{Outcome, assert_error, promises};
+use crate::support::{Outcome, assert_error, device_tests};
 
-promises! {
+device_tests! {
     every_device_is_listed, a_device_says_what_it_is, attributes_by_name, memory_is_counted,
     an_absent_ordinal_names_what_there_is, an_absent_uuid_names_what_there_is, versions_are_sane,
 }

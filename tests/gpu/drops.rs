@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use selvedge::driver::{Argument, Device, DeviceBuffer, LaunchConfig, Stream};
 
-use crate::support::{Lab, Outcome, SLOW, assert_all, assert_open, promises, serialised};
+use crate::support::{Lab, Outcome, SLOW, assert_all, assert_open, device_tests, serialised};
 
-promises! {
+device_tests! {
     drops_do_not_wait, memory_of_a_reader_is_not_reused_early, memory_of_another_streams_reader_is_not_reused_early,
     memory_of_a_closed_stream_is_not_reused_early, memory_of_many_readers_is_not_reused_early, a_stream_dropped_first,
     dropped_on_another_thread, dropped_at_the_end_of_a_thread, arguments_dropped_after_the_launch, every_order,
@@ -160,7 +160,7 @@ fn dropped_on_another_thread() -> Outcome {
 fn dropped_at_the_end_of_a_thread() -> Outcome {
     use std::cell::RefCell;
     thread_local! {
-        static KEPT: RefCell<Vec<(Stream, DeviceBuffer<u32>)>> = const { RefCell::new(Vec::new()) };
+        static AT_EXIT: RefCell<Vec<(Stream, DeviceBuffer<u32>)>> = const { RefCell::new(Vec::new()) };
     }
     let lab = Lab::new()?;
     for _ in 0..3 {
@@ -170,7 +170,7 @@ fn dropped_at_the_end_of_a_thread() -> Outcome {
                 let mut buffer = stream.zeros::<u32>(LENGTH)?;
                 lab.set(&stream, buffer.slice_mut(..)?, 1, SLOW / 4)?;
                 // Dropped by the thread's own end, when other thread-locals may be gone.
-                KEPT.with(|kept| kept.borrow_mut().push((stream, buffer)));
+                AT_EXIT.with(|held| held.borrow_mut().push((stream, buffer)));
                 Ok(())
             });
             worker.join().expect("no thread panics")

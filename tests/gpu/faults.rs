@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 use selvedge::Error;
 use selvedge::driver::{Attribute, Device, LaunchConfig, Stream};
 
-use crate::support::{Lab, Need, Outcome, SLOW, assert_all, assert_error, basic_ptx, promises};
+use crate::support::{Lab, Need, Outcome, SLOW, assert_all, assert_error, basic_ptx, device_tests};
 
-promises! {
+device_tests! {
     the_error_names_kernel_and_stream => in_child(&[]),
     later_calls_say_that_the_context_is_lost => in_child(&[]),
     drops_are_quiet => in_child(&[]),
     the_cpu_goes_on => in_child(&[]),
-    every_way_to_fault => in_child(&[]),
+    every_kind_of_fault => in_child(&[]),
     a_trap => in_child(&[]),
     a_misaligned_write => in_child(&[]),
     another_stream_sees_it => in_child(&[]),
@@ -114,7 +114,7 @@ fn later_calls_say_that_the_context_is_lost() -> Outcome {
     });
     let failed = stream.download_async(&other, pinned).err().ok_or("a transfer was started")?;
     assert!(matches!(*failed.error, Error::ContextLost { .. }), "{failed}");
-    // What needs no context still answers.
+    // Functions that need no context still work.
     assert_eq!(Device::new(0)?, device);
     assert!(Device::new(0)?.is_lost() && device.attribute(Attribute::WARP_SIZE)? == 32);
     assert!(!device.name().is_empty() && Device::count()? >= 1);
@@ -165,7 +165,7 @@ fn the_cpu_goes_on() -> Outcome {
 }
 
 /// The first call that waits is the one that sees the fault, whichever it is.
-fn every_way_to_fault() -> Outcome {
+fn every_kind_of_fault() -> Outcome {
     let lab = Lab::new()?;
     let mut event = lab.device.event()?;
     fault(&lab, &lab.stream)?;
@@ -246,7 +246,7 @@ fn threads_see_it() -> Outcome {
         let workers: Vec<_> = (0..8).map(|_| scope.spawn(|| lab.stream.synchronize().err())).collect();
         workers.into_iter().filter_map(|worker| worker.join().expect("no thread panics")).collect()
     });
-    assert_eq!(seen.len(), 8, "every thread is told");
+    assert_eq!(seen.len(), 8, "every thread gets the error");
     for error in seen {
         assert!(matches!(error, Error::KernelFault { .. } | Error::ContextLost { .. }), "{error:?}");
     }

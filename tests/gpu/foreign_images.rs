@@ -11,10 +11,10 @@ use std::borrow::Cow;
 use selvedge::Error;
 use selvedge::driver::{Device, LaunchConfig, driver_isa, driver_version};
 
-use crate::support::{Need, Outcome, assert_error, promises};
+use crate::support::{Need, Outcome, assert_error, device_tests};
 use description::Description;
 
-promises! {
+device_tests! {
     images_of_nvcc, images_of_triton, images_of_numba, images_of_cupy,
     images_in_a_folder => needs(Need::Variable("SELVEDGE_TEST_FOREIGN")),
     kernels_of_a_compressed_fatbin_are_listed, hidden_parameters_are_counted, a_required_block_is_required,

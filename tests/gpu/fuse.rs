@@ -1,12 +1,12 @@
 //! Elementwise expressions on a device have the bits of the CPU, whatever the operation, the dtype and the layouts.
 //!
-//! What the CPU gives is held against a reference in `tests/parity`, whose arrays and classes of layouts are used here.
+//! `tests/parity` compares the CPU with a reference. Its arrays and classes of layouts are used here.
 
 use selvedge::driver::{Device, Stream};
 use selvedge::fuse::{DeviceInput, DeviceOutput, Expression, Graph, Operation};
 use selvedge::types::{DType, Layout};
 
-use crate::support::{Outcome, promises};
+use crate::support::{Outcome, device_tests};
 
 #[allow(dead_code, reason = "the suite without a device uses the rest")]
 #[path = "../parity/arrays.rs"]
@@ -22,7 +22,7 @@ use arrays::{Array, assert_same, on_device, on_host};
 use classes::{CLASSES, Class, Role};
 use value::{Value, special};
 
-promises! {
+device_tests! {
     every_operation_has_the_bits_of_the_cpu, every_class_of_layouts_does, every_cast_does, expressions_do,
     runs_in_place, other_numbers_need_no_other_kernel, more_elements_than_32_bits_count => alone(), broken_rules_are_errors,
 }

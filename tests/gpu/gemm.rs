@@ -24,9 +24,9 @@ use case::{Case, LAYOUTS, has_algorithm};
 use chains::Chain;
 use numbers::{Number, ResultOf};
 
-use crate::support::{Need, Outcome, assert_error, promises};
+use crate::support::{Need, Outcome, assert_error, device_tests};
 
-promises! {
+device_tests! {
     every_type_multiplies_whole_numbers_exactly => needs(Need::Isa(8, 0)),
     odd_sizes_in_every_layout => needs(Need::Isa(8, 0)),
     odd_sizes_on_tensor_cores => needs(Need::Isa(8, 0)),
@@ -59,7 +59,7 @@ fn stream() -> selvedge::Result<Stream> {
     Device::new(0)?.stream()
 }
 
-/// Whether an engine of the tensor cores can be asked for at all: the device has them, and an image for it may be loaded.
+/// Returns whether an engine of the tensor cores can be asked for: the device has them, and an image for it may be loaded.
 fn has(engine: Engine) -> selvedge::Result<bool> {
     let properties = DeviceProperties::from_device(&Device::new(0)?)?;
     let product = Product::new(64, 64, 64).by(Choice::Only(engine));
@@ -216,7 +216,7 @@ fn gaps_starts_and_batches() -> Outcome {
             every::<f32, f32>(&stream, aligned)?;
             every::<f64, f64>(&stream, aligned)?;
             every::<Complex<f64>, Complex<f64>>(&stream, aligned)?;
-            // Where no vector can be read or written.
+            // An alignment that allows no vector access.
             let anywhere = Case { gaps: (3, 5, 1), starts: (1, 3, 7), ..with };
             anywhere.check::<bf16, bf16>(&stream, Choice::Auto)?;
             anywhere.check::<f32, f32>(&stream, Choice::Auto)?;
@@ -314,8 +314,8 @@ fn bad_epilogues_are_refused() -> Outcome {
     assert_error!(run(Epilogue::new().bias_of_columns(&short)), Error::InvalidArgument { found, .. } if found.starts_with("the bias of 2"));
     assert_error!(run(Epilogue::new().bias_of_rows(&short)), Error::InvalidArgument { found, .. } if found.starts_with("the bias of 2"));
     assert_error!(run(Epilogue::new().residual(&short)), Error::InvalidArgument { found, .. } if found.starts_with("the residual of 2"));
-    let mut kept = stream.zeros::<f32>(8)?;
-    assert_error!(run(Epilogue::new().aux(&mut kept)), Error::InvalidArgument { found, .. } if found.starts_with("aux of 8"));
+    let mut aux = stream.zeros::<f32>(8)?;
+    assert_error!(run(Epilogue::new().aux(&mut aux)), Error::InvalidArgument { found, .. } if found.starts_with("aux of 8"));
     run(Epilogue::new().residual(&long))?;
     assert_eq!(stream.download(&c)?, [5.0; 9]);
     let numbers = stream.upload(&[1i32; 12])?;
@@ -355,7 +355,7 @@ fn bad_input_is_refused() -> Outcome {
     Ok(())
 }
 
-/// The image for an older card has no instructions of this one: what asks for them is told so.
+/// The image for an older card has no instructions of this one: a product that asks for them fails with that reason.
 fn older_images_multiply() -> Outcome {
     let stream = stream()?;
     assert!(!has_wgmma()?);

@@ -3,9 +3,9 @@
 use selvedge::Error;
 use selvedge::driver::{Device, LaunchConfig, Module};
 
-use crate::support::{Outcome, SLOW, assert_error, promises};
+use crate::support::{Outcome, SLOW, assert_error, device_tests};
 
-promises! {
+device_tests! {
     variables_begin_as_declared, kernels_see_what_was_written, reads_wait_for_kernels, writes_wait_for_kernels,
     each_load_has_its_own, wrong_types_and_lengths_are_errors, a_global_keeps_its_module,
 }

@@ -1,12 +1,12 @@
-//! What graphs hold: memory of their own, page-locked memory, and everything that a launch under way still uses.
+//! The memory that graphs hold: their own, page-locked memory, and all that a launch in progress still uses.
 
 use selvedge::Error;
 use selvedge::driver::LaunchConfig;
 
 use crate::graphs::refused;
-use crate::support::{Lab, Outcome, SLOW, assert_all, assert_error, assert_open, basic_ptx, promises};
+use crate::support::{Lab, Outcome, SLOW, assert_all, assert_error, assert_open, basic_ptx, device_tests};
 
-promises! {
+device_tests! {
     a_graph_owns_what_it_allocates, page_locked_memory_between_launches, everything_is_dropped_while_launches_run,
 }
 

@@ -6,9 +6,9 @@ use std::sync::mpsc;
 use selvedge::Error;
 use selvedge::driver::{Captured, DeviceBuffer, Function, GraphNodeKind, LaunchConfig, Stream};
 
-use crate::support::{Lab, Need, Outcome, SLOW, assert_all, assert_open, basic_ptx, promises};
+use crate::support::{Lab, Need, Outcome, SLOW, assert_all, assert_open, basic_ptx, device_tests};
 
-promises! {
+device_tests! {
     launches_do_what_was_captured, a_launch_takes_its_place, a_launch_does_not_block => needs(Need::FreeRunning),
     streams_fork_and_join, branches_run_side_by_side => needs(Need::FreeRunning), launches_on_several_streams,
     refusals_leave_the_capture_alive,
@@ -363,7 +363,7 @@ fn a_graph_is_updated() -> Outcome {
     graph.launch(stream)?;
     assert_all(&stream.download(&long)?, 8.0, "other buffers");
     assert_all(&stream.download(&y)?, 11.0, "the earlier ones");
-    // What differs in more is refused and given back.
+    // A graph that differs in more is refused and returned.
     let (more, ()) = stream.capture(|stream| {
         stream.fill(&mut y, 1.0)?;
         stream.fill(&mut long, 3.0)

@@ -14,16 +14,16 @@ use selvedge::launcher::{Definition, Launcher};
 use selvedge::nvrtc::{self, Cache, Program, Target};
 use selvedge::types::complex::{self, Part};
 
-use crate::support::{Need, Numbers, Outcome, promises};
+use crate::support::{Need, Numbers, Outcome, device_tests};
 
-promises! {
+device_tests! {
     f16_is_that_of_the_crate_half => needs(Need::Nvrtc),
     bf16_is_that_of_the_crate_half => needs(Need::Nvrtc),
     c64_is_that_of_the_cpu => needs(Need::Nvrtc),
     c128_is_that_of_the_cpu => needs(Need::Nvrtc),
 }
 
-/// What the headers' results do not depend on. (`--ftz=true`, which the second would say too, makes 0 of subnormal numbers.)
+/// Options that change no result of the headers. (`--ftz=true`, which the second would imply, flushes subnormals to 0.)
 const OPTIONS: &[&[&str]] = &[&[], &["--use_fast_math", "--ftz=false"]];
 
 /// A launcher with these kernels of a program, for every target and all options.
@@ -67,7 +67,7 @@ trait Small:
     const HEADER: &'static str;
     const NAME: &'static str;
     const INFINITY: u16;
-    /// What infinity's bits would stand for, were it the next number.
+    /// The value of infinity's bits, were it the next finite number.
     const PAST_LARGEST: f64;
     /// The one NaN that the header makes, where it says so.
     const NAN: Option<u16>;
@@ -147,7 +147,7 @@ const SMALL_KERNELS: &[&str] = &[
     "round<unsigned long>",
 ];
 
-/// The number of a type whose order among the numbers halfway between two small ones can be told exactly.
+/// A number whose order among the midpoints between two small ones is known exactly.
 trait Exact: Pod + Debug {
     fn is_nan(self) -> bool {
         false
@@ -192,7 +192,7 @@ macro_rules! exact_integers {
                 i128::from(self) < 0
             }
             fn compare(self, with: f64) -> Ordering {
-                // What is past any integer stays past them.
+                // A number past any integer stays past them.
                 let whole = i128::from(self).abs().cmp(&(with.floor() as i128));
                 if whole == Ordering::Equal && with.fract() > 0.0 { Ordering::Less } else { whole }
             }
@@ -220,7 +220,7 @@ fn nearest<S: Small>(x: impl Exact, halfways: &[f64]) -> S {
     S::of(bits | u16::from(x.is_negative()) << 15)
 }
 
-/// Whether it is the number that is wanted, to the bit; of NaN any, or the one that the header makes.
+/// Returns whether both numbers have the same bits; any NaN will do for NaN, or the one that the header makes.
 fn is_made<S: Small>(found: S, wanted: S) -> bool {
     let is_nan = |x: S| x.bits() & 0x7fff > S::INFINITY;
     if is_nan(wanted) {
@@ -397,7 +397,7 @@ __global__ void both(const Complex *x, const Complex *y, Complex *result, unsign
     for (unsigned k = 0; k < RESULTS; ++k) result[RESULTS * i + k] = all[k];
     Complex a = x[i], b = x[i], c = x[i], d = x[i];
     a += y[i], b -= y[i], c *= y[i], d /= y[i];
-    // What is NaN is not equal to itself.
+    // A NaN is not equal to itself.
     #define SAME(u, v) ((u == v || u != u) && (v == u || v != v))
     bool same = true;
     Complex assigned[] = {a, b, c, d};
@@ -417,7 +417,7 @@ trait ComplexPart: Part + Debug + Pod + Neg<Output = Self> {
     /// The magnitude, without what overflows on the way.
     fn hypotenuse(self, other: Self) -> Self;
     fn same(self, other: Self) -> bool;
-    /// Whether it is within a few units in the last place.
+    /// Returns whether the two are within a few units in the last place.
     fn near(self, other: Self) -> bool;
 }
 

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use crate::support::{Lab, Outcome, SLOW, assert_all, assert_open, promises};
+use crate::support::{Lab, Outcome, SLOW, assert_all, assert_open, device_tests};
 
-promises! {
+device_tests! {
     it_runs_when_its_turn_comes, they_run_in_order, later_work_waits_for_it, a_panic_is_caught => in_child(&[]), the_closure_is_dropped_once,
 }
 

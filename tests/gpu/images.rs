@@ -5,9 +5,9 @@ use selvedge::driver::Device;
 use selvedge::driver::image::ImageKind;
 use selvedge::images;
 
-use crate::support::{Need, Outcome, assert_all, promises};
+use crate::support::{Need, Outcome, assert_all, device_tests};
 
-promises! {
+device_tests! {
     every_family_loads => needs(Need::Isa(8, 0)),
     a_family_is_loaded_once => needs(Need::Isa(8, 0)),
     older_images_load => in_child(&[("SELVEDGE_ARCH", "sm_60")]) => needs(Need::Isa(8, 0)),

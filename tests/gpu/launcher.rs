@@ -1,5 +1,5 @@
-//! Kernels by name, from images and from source: what the launcher adds to the driver floor, on a device. What needs NVRTC
-//! is skipped where there is none, and one trial is about just that.
+//! Kernels by name, from images and from source: the launcher on a device. Tests that need NVRTC are skipped without it,
+//! and one test checks a machine without it.
 
 use std::sync::Barrier;
 use std::time::Instant;
@@ -12,9 +12,9 @@ use selvedge::launcher::{Definition, Fallback, Kernel, LaunchOutcome, Launcher, 
 use selvedge::nvrtc::{Cache, Program};
 
 use crate::arguments::{MIXED, wanted};
-use crate::support::{Need, Numbers, Outcome, assert_all, assert_error, basic_ptx, promises};
+use crate::support::{Need, Numbers, Outcome, assert_all, assert_error, basic_ptx, device_tests};
 
-promises! {
+device_tests! {
     a_vector_add_of_1024 => needs(Need::Nvrtc),
     a_product_beats_the_cpu => needs(Need::NvrtcAndFreeRunning),
     every_scalar_kind_by_name, every_scalar_kind_from_source => needs(Need::Nvrtc),
@@ -33,7 +33,7 @@ const ADD: &str = "__global__ void add(const float *a, const float *b, float *su
 }";
 
 fn launcher() -> selvedge::Result<Launcher> {
-    // What an earlier run left behind would hide what this one does.
+    // Entries of an earlier run would hide this run's work.
     Launcher::with_cache(&Device::new(0)?, Cache::none())
 }
 
@@ -373,14 +373,14 @@ impl Drop for Folder {
 fn a_source_is_compiled_once() -> Outcome {
     let folder = Folder::new("once");
     let launcher = Launcher::with_cache(&Device::new(0)?, Cache::at(&folder.0))?;
-    let source = format!("{ADD}\n__device__ unsigned told = 1;");
+    let source = format!("{ADD}\n__device__ unsigned flag = 1;");
     let first = launcher.compile("add", &source)?;
     assert_eq!(first.origin(), Some(Origin::Source { from_cache: false }));
     let second = launcher.compile("sum", &source)?;
     // They are of one module: what one writes, the other reads.
-    let told = |kernel: &Kernel| kernel.function()?.module().global::<u32>("told");
-    told(&first)?.write(launcher.stream(), &[7])?;
-    assert_eq!(told(&second)?.read(launcher.stream())?, [7]);
+    let flag = |kernel: &Kernel| kernel.function()?.module().global::<u32>("flag");
+    flag(&first)?.write(launcher.stream(), &[7])?;
+    assert_eq!(flag(&second)?.read(launcher.stream())?, [7]);
     drop((launcher, first, second));
     let again = Launcher::with_cache(&Device::new(0)?, Cache::at(&folder.0))?.compile("add", &source)?;
     assert_eq!(again.origin(), Some(Origin::Source { from_cache: true }));

@@ -2,9 +2,9 @@
 
 use selvedge::driver::{Attribute, Dim3, LaunchConfig};
 
-use crate::support::{Lab, Numbers, Outcome, assert_all, promises};
+use crate::support::{Lab, Numbers, Outcome, assert_all, device_tests};
 
-promises! {
+device_tests! {
     shapes_in_three_dimensions, a_kernel_without_parameters, one_thread_for_each_element, shared_memory_up_to_the_limit,
     shared_memory_beside_static, the_largest_block, the_largest_grids, a_long_burst, clones_of_a_function,
     functions_on_many_threads,
@@ -59,7 +59,7 @@ fn one_thread_for_each_element() -> Outcome {
     Ok(())
 }
 
-fn turned(lab: &Lab, kernel: &str, words: u32) -> selvedge::Result<(Vec<u32>, Vec<u32>)> {
+fn reversed(lab: &Lab, kernel: &str, words: u32) -> selvedge::Result<(Vec<u32>, Vec<u32>)> {
     let mut numbers = Numbers(u64::from(words));
     let values: Vec<u32> = (0..words).map(|_| numbers.next() >> 1).collect();
     let input = lab.stream.upload(&values)?;
@@ -74,7 +74,7 @@ fn shared_memory_up_to_the_limit() -> Outcome {
     let lab = Lab::new()?;
     let limit = lab.device.attribute(Attribute::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)? as u32;
     for bytes in [0, 4, 48 << 10, (48 << 10) + 4, limit - 4, limit] {
-        let (values, out) = turned(&lab, "turn_around", bytes / 4)?;
+        let (values, out) = reversed(&lab, "turn_around", bytes / 4)?;
         assert!(out.iter().eq(values.iter().rev()), "{bytes} bytes");
     }
     Ok(())
@@ -84,11 +84,11 @@ fn shared_memory_beside_static() -> Outcome {
     let lab = Lab::new()?;
     let limit = lab.device.attribute(Attribute::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)? as u32 - 4096;
     for bytes in [44 << 10, 48 << 10, limit] {
-        let (values, out) = turned(&lab, "turn_around_beside_static", bytes / 4)?;
+        let (values, out) = reversed(&lab, "turn_around_beside_static", bytes / 4)?;
         let wanted = (0u32..).zip(values.iter().rev()).map(|(index, value)| value + (index & 1023));
         assert!(out.iter().copied().eq(wanted), "{bytes} bytes");
     }
-    let one_more = turned(&lab, "turn_around_beside_static", limit / 4 + 1);
+    let one_more = reversed(&lab, "turn_around_beside_static", limit / 4 + 1);
     crate::support::assert_error!(one_more, selvedge::Error::LaunchLimit { .. });
     Ok(())
 }
@@ -162,7 +162,7 @@ fn functions_on_many_threads() -> Outcome {
             })
             .collect();
         for worker in workers {
-            assert!(worker.join().expect("no thread panics")?, "turned wrongly");
+            assert!(worker.join().expect("no thread panics")?, "reversed wrongly");
         }
         Ok(())
     })

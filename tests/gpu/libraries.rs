@@ -4,9 +4,9 @@
 use selvedge::Error;
 use selvedge::driver::Device;
 
-use crate::support::{Lab, Outcome, assert_all, assert_error, child, promises};
+use crate::support::{Lab, Outcome, assert_all, assert_error, child, device_tests};
 
-promises! {
+device_tests! {
     a_driver_is_enough => in_child(&[
         ("SELVEDGE_LIBNVRTC", "none"), ("SELVEDGE_LIBCUBLAS", "none"), ("SELVEDGE_LIBNCCL", "none"),
     ]),

@@ -3,9 +3,9 @@
 use selvedge::Error;
 use selvedge::driver::{Device, LaunchConfig, LinkInput, ModuleOptions};
 
-use crate::support::{Outcome, assert_error, promises};
+use crate::support::{Outcome, assert_error, device_tests};
 
-promises! {
+device_tests! {
     a_kernel_calls_a_function_of_another_image, an_undefined_symbol_is_named, a_symbol_defined_twice_is_named,
     nothing_to_link_is_an_error, one_image_links_too,
 }

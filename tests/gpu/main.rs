@@ -1,13 +1,13 @@
-//! The device suite: what the crate promises on a real GPU, one promise a module.
+//! The device suite: the crate's guarantees on a real GPU, one guarantee a module.
 //!
 //! `cargo test --features gpu --test gpu` runs it. Without a device it prints one line that says why and exits 1 before any
 //! test. The executable needs no cargo, compiler or source file at run time, so it can be copied to a machine that has only
 //! a driver and run there; all images are inside it.
 //!
 //! Tests of modules that compare bits and measure nothing (`BESIDE_OTHERS`) run at the same time. The others run alone: several
-//! measure that work on the device overlaps or does not, or count its memory. `--test-threads 1` makes all run alone. Those
-//! that lose a context or set `SELVEDGE_*` run in a process of their own, which is this executable again
-//! with a hidden argument.
+//! measure that work on the device overlaps or does not, or count its memory. `--test-threads 1` makes all run alone.
+//! Tests that lose a context or set `SELVEDGE_*` run in a process of their own, which is this executable again with a
+//! hidden argument.
 //!
 //! | run | command |
 //! |---|---|
@@ -74,53 +74,53 @@ use std::process::ExitCode;
 
 use selvedge::driver::Device;
 
-use support::Promise;
+use support::DeviceTest;
 
-fn promises() -> Vec<Promise> {
+fn device_tests() -> Vec<DeviceTest> {
     [
-        devices::promises(),
-        contexts::promises(),
-        streams_events::promises(),
-        memory::promises(),
-        copies::promises(),
-        boxes_and_lists::promises(),
-        pinned::promises(),
-        peer::promises(),
-        modules::promises(),
-        linking::promises(),
-        launches::promises(),
-        arguments::promises(),
-        attributes::promises(),
-        tensor_map::promises(),
-        globals::promises(),
-        host_callback::promises(),
-        ordering::promises(),
-        drops::promises(),
-        graphs::promises(),
-        graph_memory::promises(),
-        pool::promises(),
-        pool_modes::promises(),
-        images::promises(),
-        fuse::promises(),
-        moving::promises(),
-        tensor::promises(),
-        custom::promises(),
-        reduce::promises(),
-        random::promises(),
-        foreign_images::promises(),
-        gemm::promises(),
-        matmul::promises(),
-        launcher::promises(),
-        headers::promises(),
-        bad_input::promises(),
-        faults::promises(),
-        timeouts::promises(),
-        resets::promises(),
-        libraries::promises(),
-        burst::promises(),
-        threads::promises(),
-        soak::promises(),
-        sanitizer::promises(),
+        devices::device_tests(),
+        contexts::device_tests(),
+        streams_events::device_tests(),
+        memory::device_tests(),
+        copies::device_tests(),
+        boxes_and_lists::device_tests(),
+        pinned::device_tests(),
+        peer::device_tests(),
+        modules::device_tests(),
+        linking::device_tests(),
+        launches::device_tests(),
+        arguments::device_tests(),
+        attributes::device_tests(),
+        tensor_map::device_tests(),
+        globals::device_tests(),
+        host_callback::device_tests(),
+        ordering::device_tests(),
+        drops::device_tests(),
+        graphs::device_tests(),
+        graph_memory::device_tests(),
+        pool::device_tests(),
+        pool_modes::device_tests(),
+        images::device_tests(),
+        fuse::device_tests(),
+        moving::device_tests(),
+        tensor::device_tests(),
+        custom::device_tests(),
+        reduce::device_tests(),
+        random::device_tests(),
+        foreign_images::device_tests(),
+        gemm::device_tests(),
+        matmul::device_tests(),
+        launcher::device_tests(),
+        headers::device_tests(),
+        bad_input::device_tests(),
+        faults::device_tests(),
+        timeouts::device_tests(),
+        resets::device_tests(),
+        libraries::device_tests(),
+        burst::device_tests(),
+        threads::device_tests(),
+        soak::device_tests(),
+        sanitizer::device_tests(),
     ]
     .into_iter()
     .flatten()
@@ -133,14 +133,14 @@ const BESIDE_OTHERS: &[&str] = &["fuse", "tensor", "reduce", "random"];
 const MOST_THREADS: usize = 8;
 
 fn main() -> ExitCode {
-    let mut promises = promises();
-    for promise in &mut promises {
-        let module = promise.name.split("::").next().unwrap_or_default();
-        promise.alone |= !BESIDE_OTHERS.contains(&module);
+    let mut device_tests = device_tests();
+    for test in &mut device_tests {
+        let module = test.name.split("::").next().unwrap_or_default();
+        test.alone |= !BESIDE_OTHERS.contains(&module);
     }
-    // Those that run at the same time come first.
-    promises.sort_by_key(|promise| promise.alone);
-    if let Some(code) = support::child::run_if_asked(&promises) {
+    // Tests that run at the same time come first.
+    device_tests.sort_by_key(|test| test.alone);
+    if let Some(code) = support::child::run_if_asked(&device_tests) {
         return code;
     }
     if let Err(error) = Device::new(0) {
@@ -151,8 +151,8 @@ fn main() -> ExitCode {
     let mut arguments = libtest_mimic::Arguments::from_args();
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
     arguments.test_threads.get_or_insert(threads);
-    let trials = promises.into_iter().map(Promise::into_trial).collect();
-    let conclusion = libtest_mimic::run(&arguments, trials);
+    let tests = device_tests.into_iter().map(DeviceTest::into_test).collect();
+    let conclusion = libtest_mimic::run(&arguments, tests);
     if !arguments.list {
         support::print_slowest();
     }

@@ -9,9 +9,9 @@ use selvedge::gemm::{Activation, Choice, Engine};
 use selvedge::tensor::{Device, Matmul, Tensor};
 use selvedge::types::DType;
 
-use crate::support::{Need, Outcome, assert_error, promises};
+use crate::support::{Need, Outcome, assert_error, device_tests};
 
-promises! {
+device_tests! {
     views_of_every_kind_are_multiplied => needs(Need::Isa(8, 0)),
     bias_activation_and_residual_are_part_of_the_product => needs(Need::Isa(8, 0)),
     layers_keep_what_gelu_is_applied_to => needs(Need::Isa(8, 0)),
@@ -61,16 +61,16 @@ fn large_layers_agree_with_the_cpu() -> Outcome {
                 let (bias, residual) = (bias.to(place)?, residual.to(place)?);
                 let matmul = Matmul::new().alpha(0.25).bias(&bias).activation(activation).residual(&residual);
                 let (x, weights) = (x.to(place)?, weights.to(place)?);
-                let (c, kept) = matmul.result(result).of_with_aux(&x, &weights.transpose(0, 1)?)?;
+                let (c, aux) = matmul.result(result).of_with_aux(&x, &weights.transpose(0, 1)?)?;
                 let values = |tensor: &Tensor| tensor.to(&here)?.cast(DType::F64)?.to_vec::<f64>();
-                Ok([values(&c)?, values(&kept)?])
+                Ok([values(&c)?, values(&aux)?])
             };
-            let ([found, kept], [wanted, wanted_kept]) = (layer(&device)?, layer(&here)?);
-            assert!(kept == wanted_kept, "{dtype} into {result}, {activation:?}: what is kept");
+            let ([found, aux], [wanted, wanted_aux]) = (layer(&device)?, layer(&here)?);
+            assert!(aux == wanted_aux, "{dtype} into {result}, {activation:?}: aux");
             // Two units of bf16, where an approximation may round to the other side.
             let unit = if activation == Activation::Gelu { 1.0 / 128.0 } else { 0.0 };
-            let near = |x: f64, y: f64, kept: f64| (x - y).abs() <= unit * kept.abs().max(y.abs());
-            let all = found.iter().zip(&wanted).zip(&kept).all(|((x, y), kept)| near(*x, *y, *kept));
+            let near = |x: f64, y: f64, aux: f64| (x - y).abs() <= unit * aux.abs().max(y.abs());
+            let all = found.iter().zip(&wanted).zip(&aux).all(|((x, y), aux)| near(*x, *y, *aux));
             assert!(all, "{dtype} into {result}, {activation:?}");
         }
     }

@@ -6,9 +6,9 @@ use num_complex::Complex;
 use selvedge::Error;
 use selvedge::driver::Device;
 
-use crate::support::{Lab, Numbers, Outcome, assert_all, assert_error, promises};
+use crate::support::{Lab, Numbers, Outcome, assert_all, assert_error, device_tests};
 
-promises! {
+device_tests! {
     every_type_comes_back, zeros_are_zero, empty_buffers_work, every_fill_size, fills_stay_inside_their_slice,
     slices_are_exactly_their_range, halves_are_apart, the_same_bytes_as_another_type, ranges_outside_are_errors,
     sizes_past_the_address_space_are_errors, more_than_the_device_has_is_out_of_memory, large_buffers,

@@ -4,9 +4,9 @@ use selvedge::Error;
 use selvedge::driver::image::ImageKind;
 use selvedge::driver::{Device, LaunchConfig, ModuleOptions};
 
-use crate::support::{Lab, Outcome, SLOW, assert_all, assert_error, assert_open, basic_ptx, promises};
+use crate::support::{Lab, Outcome, SLOW, assert_all, assert_error, assert_open, basic_ptx, device_tests};
 
-promises! {
+device_tests! {
     kernels_are_listed, text_with_and_without_its_zero, an_old_isa_loads, options_reach_the_assembler, attributes_are_told,
     a_function_keeps_its_module, a_module_dropped_while_it_runs_runs_on, loading_beside_a_running_kernel,
     a_refused_image_comes_with_the_log, many_modules, occupancy_is_told, a_wrong_global_name_lists_what_there_is,
@@ -161,7 +161,7 @@ fn a_refused_image_comes_with_the_log() -> Outcome {
     let broken = OLD_PTX.replace("add.rn.f32 %a, %a, %b;", "add.rn.f32 %a, %a, %undeclared;");
     match device.load(broken.as_bytes()) {
         Err(Error::ImageRejected { log, call, .. }) => {
-            assert!(log.contains("undeclared"), "the log names the mistake: {log}");
+            assert!(log.contains("undeclared"), "the log names the error: {log}");
             assert_eq!(call, "cuModuleLoadDataEx");
         }
         other => return Err(format!("{other:?}").into()),

@@ -1,5 +1,5 @@
 //! Reading and writing by index, and tensors put together and taken apart: the device against the CPU, for every size of
-//! element and way of lying; wrong indices, which are told by the next call that waits; more than 2³² elements.
+//! element and memory layout; wrong indices, which the next call that waits reports; more than 2³² elements.
 
 use num_complex::Complex;
 use selvedge::Error;
@@ -7,9 +7,9 @@ use selvedge::driver;
 use selvedge::tensor::{Device, Padding, Tensor};
 use selvedge::types::{DType, Slice};
 
-use crate::support::{Need, Outcome, assert_error, promises};
+use crate::support::{Need, Outcome, assert_error, device_tests};
 
-promises! {
+device_tests! {
     the_device_moves_what_the_cpu_moves => needs(Need::Isa(8, 0)),
     rows_of_every_width_from_every_start => needs(Need::Isa(8, 0)),
     the_last_of_many_stays => needs(Need::Isa(8, 0)),
@@ -36,17 +36,22 @@ fn cuda() -> selvedge::Result<Device> {
     Device::cuda(0)
 }
 
-/// A tensor of these sizes that lies in one of several ways.
-fn lying(device: &Device, dtype: DType, sizes: &[usize], way: usize) -> selvedge::Result<Tensor> {
+/// Returns a tensor of these sizes in one of several layouts.
+fn tensor_with_layout(
+    device: &Device,
+    dtype: DType,
+    sizes: &[usize],
+    layout: usize,
+) -> selvedge::Result<Tensor> {
     let counting = |sizes: &[usize]| {
         let numbers: Vec<i32> = (0..sizes.iter().product::<usize>() as i32).map(|x| x % 120).collect();
         Tensor::from_slice(&numbers, sizes, &Device::cpu())?.cast(dtype)?.to(device)
     };
     let rank = sizes.len();
-    match way % 5 {
+    match layout % 5 {
         1 => {
-            let turned: Vec<usize> = sizes.iter().rev().copied().collect();
-            counting(&turned)?.permute(&(0..rank as isize).rev().collect::<Vec<_>>())
+            let reversed: Vec<usize> = sizes.iter().rev().copied().collect();
+            counting(&reversed)?.permute(&(0..rank as isize).rev().collect::<Vec<_>>())
         }
         2 => {
             let wide: Vec<usize> = sizes.iter().map(|size| 2 * size + 1).collect();
@@ -80,11 +85,11 @@ fn both(what: &str, run: impl Fn(&Device) -> selvedge::Result<Tensor>) -> Outcom
 
 fn the_device_moves_what_the_cpu_moves() -> Outcome {
     let mut draws = Draws(1);
-    for trial in 0..160 {
+    for case in 0..160 {
         let rank = 1 + draws.below(4);
         let sizes: Vec<usize> = (0..rank).map(|_| 1 + draws.below(7)).collect();
-        let dtype = DTYPES[trial % DTYPES.len()];
-        let (way, other) = (draws.below(5), draws.below(5));
+        let dtype = DTYPES[case % DTYPES.len()];
+        let (layout, other) = (draws.below(5), draws.below(5));
         let axis = draws.below(rank);
         let index_dtype = [DType::I64, DType::I32, DType::I8, DType::I16][draws.below(4)];
         let mut of_index: Vec<usize> = sizes.iter().map(|&size| 1 + draws.below(size)).collect();
@@ -102,9 +107,10 @@ fn the_device_moves_what_the_cpu_moves() -> Outcome {
         let index = |device: &Device, values: &[i64], sizes: &[usize]| {
             Tensor::from_slice(values, sizes, &Device::cpu())?.cast(index_dtype)?.to(device)
         };
-        let what =
-            |name: &str| format!("{name} of {dtype} {sizes:?} along {axis}, ways {way} and {other}, {trial}");
-        let x = |device: &Device| lying(device, dtype, &sizes, way);
+        let what = |name: &str| {
+            format!("{name} of {dtype} {sizes:?} along {axis}, layouts {layout} and {other}, {case}")
+        };
+        let x = |device: &Device| tensor_with_layout(device, dtype, &sizes, layout);
 
         both(&what("gather"), |device| x(device)?.gather(place, &index(device, &of_gather, &of_index)?))?;
         both(&what("index_select"), |device| {
@@ -112,27 +118,28 @@ fn the_device_moves_what_the_cpu_moves() -> Outcome {
         })?;
         both(&what("take"), |device| x(device)?.take(&index(device, &of_take, &[of_take.len()])?))?;
         both(&what("scatter"), |device| {
-            let elements = lying(device, dtype, &of_index, other)?;
+            let elements = tensor_with_layout(device, dtype, &of_index, other)?;
             x(device)?.scatter(place, &index(device, &of_gather, &of_index)?, &elements)
         })?;
         both(&what("index_copy"), |device| {
-            let elements = lying(device, dtype, &parts, other)?;
+            let elements = tensor_with_layout(device, dtype, &parts, other)?;
             x(device)?.index_copy(place, &index(device, &of_list, &[of_list.len()])?, &elements)
         })?;
         both(&what("put"), |device| {
-            x(device)?.put(&index(device, &of_take, &[11])?, &lying(device, dtype, &[11], other)?)
+            x(device)?
+                .put(&index(device, &of_take, &[11])?, &tensor_with_layout(device, dtype, &[11], other)?)
         })?;
         both(&what("cat"), |device| {
-            Tensor::cat(&[&x(device)?, &lying(device, dtype, &parts, other)?], place)
+            Tensor::cat(&[&x(device)?, &tensor_with_layout(device, dtype, &parts, other)?], place)
         })?;
-        both(&what("roll"), |device| x(device)?.roll(&[trial as isize - 80, 1], &[place, -1]))?;
+        both(&what("roll"), |device| x(device)?.roll(&[case as isize - 80, 1], &[place, -1]))?;
         both(&what("repeat"), |device| x(device)?.repeat(&vec![2; rank]))?;
         both(&what("repeat_interleave"), |device| x(device)?.repeat_interleave(3, place))?;
-        let padding = [Padding::ZEROS, Padding::Replicate, Padding::Circular][trial % 3];
+        let padding = [Padding::ZEROS, Padding::Replicate, Padding::Circular][case % 3];
         both(&what("pad"), |device| x(device)?.pad(&[(1, 1)], padding))?;
         if rank > 1 {
-            both(&what("tril"), |device| x(device)?.tril(trial as isize % 7 - 3))?;
-            both(&what("triu"), |device| x(device)?.triu(trial as isize % 7 - 3))?;
+            both(&what("tril"), |device| x(device)?.tril(case as isize % 7 - 3))?;
+            both(&what("triu"), |device| x(device)?.triu(case as isize % 7 - 3))?;
         }
         if dtype.is_integer() {
             both(&what("one_hot"), |device| x(device)?.one_hot(120))?;
@@ -147,7 +154,7 @@ fn rows_of_every_width_from_every_start() -> Outcome {
         for width in (1..40).chain([64, 256, 257, 1024]) {
             for start in [0, 1, 3, 8] {
                 both(&format!("{width} {dtype} from {start}"), |device| {
-                    let whole = lying(device, dtype, &[7 * (width + 8) + 8], 0)?;
+                    let whole = tensor_with_layout(device, dtype, &[7 * (width + 8) + 8], 0)?;
                     let wide = whole.narrow(0, start, 7 * (width + 8))?.reshape(&[7, -1])?;
                     let list = Tensor::from_slice(&rows, &[5], device)?;
                     let selected = wide.narrow(1, 0, width)?.index_select(0, &list)?;
@@ -189,20 +196,20 @@ fn wrong_indices_are_told_once() -> Outcome {
     let x = Tensor::new([[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]], &device)?;
     let index = Tensor::new([1i64, -4, 0], &device)?;
     let selected = x.index_select(1, &index)?;
-    let told = selected.to_vec::<f32>();
+    let found = selected.to_vec::<f32>();
     assert_error!(
-        told,
+        found,
         Error::IndexOutOfRange { operation: "index_select", index: -4, axis: Some(1), size: 3 }
     );
-    // Told once, and what was right is there.
+    // Reported once, and the elements at valid indices are right.
     let found = selected.to_vec::<f32>()?;
     if found != [2.0, 0.0, 1.0, 5.0, 0.0, 4.0] {
         return Err(format!("beside the wrong index: {found:?}").into());
     }
     // On another thread, by a wait for the device.
     drop(x.take(&Tensor::new([i64::MAX], &device)?)?);
-    let told = std::thread::spawn(move || device.synchronize()).join().map_err(|_| "a panic")?;
-    assert_error!(told, Error::IndexOutOfRange { operation: "take", index: i64::MAX, axis: None, size: 6 });
+    let found = std::thread::spawn(move || device.synchronize()).join().map_err(|_| "a panic")?;
+    assert_error!(found, Error::IndexOutOfRange { operation: "take", index: i64::MAX, axis: None, size: 6 });
     device.synchronize()?;
 
     let written = x.scatter(
@@ -231,7 +238,7 @@ fn wrong_indices_are_told_once() -> Outcome {
         device.synchronize(),
         Error::IndexOutOfRange { operation: "one_hot", index: 7, axis: Some(1), size: 4 }
     );
-    // Of several the first is told, and the rest is not kept for later.
+    // Only the first of several is reported.
     drop((x.take(&list)?, x.gather(0, &Tensor::new([[9]], &device)?)?, x.take(&Tensor::new([6], &device)?)?));
     assert_error!(device.synchronize(), Error::IndexOutOfRange { operation: "gather", index: 9, .. });
     device.synchronize()?;
@@ -260,8 +267,8 @@ fn wrong_indices_in_graphs_and_on_other_streams_are_told() -> Outcome {
     device.synchronize()?;
     for _ in 0..3 {
         graph.launch(&stream)?;
-        let told = device.synchronize();
-        assert_error!(told, Error::IndexOutOfRange { operation: "take", index: 8, axis: None, size: 3 });
+        let found = device.synchronize();
+        assert_error!(found, Error::IndexOutOfRange { operation: "take", index: 8, axis: None, size: 3 });
     }
     if result.to_vec::<f32>()? != [2.0, 0.0] {
         return Err("the graph's result is another".into());

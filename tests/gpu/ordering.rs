@@ -8,9 +8,9 @@ use selvedge::driver::{
     Argument, Copy2d, DeviceBuffer, LaunchConfig, PinnedBuffer, RawAddress, Stream, Transfer,
 };
 
-use crate::support::{Lab, Need, Outcome, SLOW, assert_all, assert_open, promises};
+use crate::support::{Lab, Need, Outcome, SLOW, assert_all, assert_open, device_tests};
 
-promises! {
+device_tests! {
     without_order_the_data_is_wrong => needs(Need::FreeRunning),
     every_reader_waits_for_every_writer, every_writer_waits_for_every_reader, every_writer_waits_for_every_writer,
     parts_of_a_buffer_are_ordered_together, a_writer_waits_for_all_readers, readers_run_side_by_side => needs(Need::FreeRunning),
@@ -45,7 +45,7 @@ fn without_order_the_data_is_wrong() -> Outcome {
     Ok(())
 }
 
-/// Ways to set a buffer to a value.
+/// Operations that set a buffer to a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Write {
     Launch,
@@ -67,7 +67,7 @@ const WRITES: [Write; 7] = [
     Write::Upload,
 ];
 
-/// Ways to read a buffer.
+/// Operations that read a buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Read {
     Launch,
@@ -85,7 +85,7 @@ const ROWS: Copy2d =
     Copy2d { width: LENGTH / 8, height: 8, source_pitch: LENGTH / 8, destination_pitch: LENGTH / 8 };
 
 impl Write {
-    /// Whether the call returns before the stream has got there.
+    /// Returns whether the call returns before the stream has done the work.
     fn returns_at_once(self) -> bool {
         self != Write::Upload
     }
@@ -97,7 +97,7 @@ impl Read {
     }
 }
 
-/// What writes take from: made before the window opens, so that nothing is allocated in it.
+/// The sources of writes: made before the window opens, so that nothing is allocated in it.
 struct Source {
     device: DeviceBuffer<u32>,
     pinned: Option<PinnedBuffer<u32>>,
@@ -116,11 +116,11 @@ impl Source {
     fn write(
         &mut self,
         lab: &Lab,
-        way: Write,
+        operation: Write,
         stream: &Stream,
         out: &mut DeviceBuffer<u32>,
     ) -> selvedge::Result<()> {
-        match way {
+        match operation {
             Write::Launch => lab.set(stream, out.slice_mut(..)?, self.value, 0),
             Write::LaunchList => {
                 let list = [
@@ -147,7 +147,7 @@ impl Source {
     }
 }
 
-/// Where reads go to.
+/// The destination of reads.
 struct Sink {
     device: DeviceBuffer<u32>,
     pinned: Option<PinnedBuffer<u32>>,
@@ -166,11 +166,11 @@ impl Sink {
     fn read(
         &mut self,
         lab: &Lab,
-        way: Read,
+        operation: Read,
         stream: &Stream,
         from: &DeviceBuffer<u32>,
     ) -> selvedge::Result<()> {
-        match way {
+        match operation {
             Read::Launch => lab.copy(stream, from.slice(..)?, self.device.slice_mut(..)?, 0),
             Read::LaunchList => {
                 let list = [
@@ -199,7 +199,7 @@ impl Sink {
         }
     }
 
-    /// What was read.
+    /// Returns the numbers that were read.
     fn finish(self, stream: &Stream) -> selvedge::Result<Vec<u32>> {
         match (self.host, self.on_its_way) {
             (Some(host), _) => Ok(host),
@@ -209,15 +209,15 @@ impl Sink {
     }
 }
 
-/// Uses every way once, so that none of them loads code in a window.
+/// Uses every operation once, so that none of them loads code in a window.
 fn warm(lab: &Lab, streams: [&Stream; 2]) -> selvedge::Result<()> {
     for stream in streams {
         let mut buffer = stream.zeros::<u32>(LENGTH)?;
-        for way in WRITES {
-            Source::new(lab, stream, 1)?.write(lab, way, stream, &mut buffer)?;
+        for operation in WRITES {
+            Source::new(lab, stream, 1)?.write(lab, operation, stream, &mut buffer)?;
         }
-        for way in READS {
-            Sink::new(lab, stream)?.read(lab, way, stream, &buffer)?;
+        for operation in READS {
+            Sink::new(lab, stream)?.read(lab, operation, stream, &buffer)?;
         }
     }
     lab.device.synchronize()

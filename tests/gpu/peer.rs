@@ -4,9 +4,9 @@
 use selvedge::Error;
 use selvedge::driver::{Copy2d, Device};
 
-use crate::support::{Lab, Need, Outcome, SLOW, assert_all, assert_error, assert_open, promises};
+use crate::support::{Lab, Need, Outcome, SLOW, assert_all, assert_error, assert_open, device_tests};
 
-promises! {
+device_tests! {
     copies_go_both_ways => needs(Need::TwoDevices),
     a_copy_waits_for_the_other_device => needs(Need::TwoDevices),
     the_other_device_waits_for_a_copy => needs(Need::TwoDevices),

@@ -3,14 +3,14 @@
 use selvedge::Error;
 use selvedge::driver::{Device, PinnedBuffer};
 
-use crate::support::{Lab, Outcome, SLOW, assert_all, assert_open, promises};
+use crate::support::{Lab, Outcome, SLOW, assert_all, assert_open, device_tests};
 
-promises! {
+device_tests! {
     a_pinned_buffer_is_a_slice, an_upload_gives_its_buffer_back, a_download_gives_its_buffer_back,
     a_dropped_upload_still_arrives, memory_of_a_dropped_download_is_not_reused, a_registered_vector_comes_back,
     a_registered_vector_outlives_its_dropped_copy, blocks_are_reused, a_wrong_length_gives_the_buffer_back, empty_transfers,
     a_transfer_does_not_wait_for_later_work,
-    pinned_memory_outlives_the_stream, both_ways_at_once,
+    pinned_memory_outlives_the_stream, both_directions_at_once,
 }
 
 fn filled(device: Device, length: usize, value: u32) -> selvedge::Result<PinnedBuffer<u32>> {
@@ -92,7 +92,7 @@ fn memory_of_a_dropped_download_is_not_reused() -> Outcome {
     }
     lab.stream.synchronize()?;
     for other in &others {
-        assert_all(other, 7, "memory taken while the copy was on its way");
+        assert_all(other, 7, "memory taken during the copy");
     }
     Ok(())
 }
@@ -179,7 +179,7 @@ fn pinned_memory_outlives_the_stream() -> Outcome {
     Ok(())
 }
 
-fn both_ways_at_once() -> Outcome {
+fn both_directions_at_once() -> Outcome {
     let lab = Lab::new()?;
     let (up, down) = (lab.device.stream()?, lab.device.stream()?);
     let mut sources: Vec<PinnedBuffer<u32>> = Vec::new();

@@ -4,12 +4,12 @@
 use selvedge::Error;
 use selvedge::driver::Device;
 
-use crate::support::{Lab, Need, Outcome, SLOW, assert_all, assert_error, promises};
+use crate::support::{Lab, Need, Outcome, SLOW, assert_all, assert_error, device_tests};
 
 const CACHED: &[(&str, &str)] = &[("SELVEDGE_POOL", "")];
 const UNPOOLED: &[(&str, &str)] = &[("SELVEDGE_POOL", "none")];
 
-promises! {
+device_tests! {
     blocks_are_reused => in_child(CACHED),
     counts_add_up => in_child(CACHED),
     trim_gives_memory_back => in_child(CACHED),
@@ -106,7 +106,7 @@ fn a_closed_streams_blocks_serve_others() -> Outcome {
     drop((buffer, closing));
     // Else there would be new memory, rather than a wait.
     lab.device.set_memory_limit(Some(lab.device.pool_statistics().reserved_bytes))?;
-    // What is free besides goes first.
+    // Other free blocks go first.
     let mut others = Vec::new();
     let mut next = loop {
         let next = lab.stream.uninitialized::<u32>(777_777)?;

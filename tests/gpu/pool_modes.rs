@@ -1,19 +1,19 @@
-//! The pool in each of its modes on a real driver: memory that moves keeps what it holds, a limit is kept, and what the
-//! pool says of itself is so.
+//! The pool in each of its modes on a real driver: memory that moves keeps its contents, a limit holds, and the pool's
+//! statistics are right.
 
 use selvedge::Error;
 use selvedge::driver::{
     BlockState, Device, DeviceBuffer, MemorySnapshot, MemoryTrace, ReplayOptions, Stream,
 };
 
-use crate::support::{Outcome, assert_all, assert_error, promises};
+use crate::support::{Outcome, assert_all, assert_error, device_tests};
 
 const PAGED: &[(&str, &str)] = &[("SELVEDGE_POOL", "")];
 const PLAIN: &[(&str, &str)] = &[("SELVEDGE_POOL", "plain")];
 const DRIVER: &[(&str, &str)] = &[("SELVEDGE_POOL", "driver")];
 const MIB: usize = 1 << 20;
 
-promises! {
+device_tests! {
     moved_memory_keeps_the_rest => in_child(PAGED),
     plain_memory => in_child(PLAIN),
     the_drivers_pool => in_child(DRIVER),
@@ -40,11 +40,11 @@ fn checked(stream: &Stream, buffers: &[(DeviceBuffer<u8>, u8)]) -> Outcome {
 fn moved_memory_keeps_the_rest() -> Outcome {
     let device = Device::new(0)?;
     let stream = device.stream()?;
-    let mut kept = Vec::new();
+    let mut held = Vec::new();
     for value in 0..32u8 {
-        kept.push((filled(&stream, 6 * MIB, value)?, value));
+        held.push((filled(&stream, 6 * MIB, value)?, value));
     }
-    kept.retain(|(_, value)| value % 2 == 0);
+    held.retain(|(_, value)| value % 2 == 0);
     device.synchronize()?;
     let reserved = device.pool_statistics().reserved_bytes;
     let large = filled(&stream, 88 * MIB, 77)?;
@@ -53,7 +53,7 @@ fn moved_memory_keeps_the_rest() -> Outcome {
         assert!(statistics.unmaps > 0, "no page was moved: {statistics:?}");
         assert!(statistics.reserved_bytes <= reserved + 16 * MIB as u64, "{reserved}, then {statistics:?}");
     }
-    checked(&stream, &kept)?;
+    checked(&stream, &held)?;
     assert_all(&stream.download(&large)?, 77, "the large buffer");
     Ok(())
 }
@@ -61,20 +61,20 @@ fn moved_memory_keeps_the_rest() -> Outcome {
 /// Makes and drops buffers of many sizes on two streams; whatever is alive keeps what it holds.
 fn churn(device: Device) -> Outcome {
     let streams = [device.stream()?, device.stream()?];
-    let mut kept = Vec::new();
+    let mut held = Vec::new();
     for step in 0..120usize {
         let bytes = [700, 90_000, 3 * MIB, 20 * MIB][step * 7 % 4] + step * 13;
         let value = step as u8;
-        kept.push((filled(&streams[step % 2], bytes, value)?, value));
+        held.push((filled(&streams[step % 2], bytes, value)?, value));
         if step % 3 > 0 {
-            kept.swap_remove(step * 5 % kept.len());
+            held.swap_remove(step * 5 % held.len());
         }
         if step % 50 == 49 {
             device.trim()?;
         }
     }
-    checked(&streams[0], &kept)?;
-    let asked: usize = kept.iter().map(|(buffer, _)| buffer.len()).sum();
+    checked(&streams[0], &held)?;
+    let asked: usize = held.iter().map(|(buffer, _)| buffer.len()).sum();
     assert_eq!(device.pool_statistics().requested_bytes, asked as u64);
     Ok(())
 }
@@ -98,8 +98,8 @@ fn the_drivers_pool() -> Outcome {
     let stream = device.stream()?;
     drop(filled(&stream, 1 << 30, 1)?);
     stream.synchronize()?;
-    let kept = device.memory_info()?.free;
-    assert!(kept + (1 << 29) < before, "the pool did not keep what was freed: {before}, then {kept}");
+    let held = device.memory_info()?.free;
+    assert!(held + (1 << 29) < before, "the pool did not keep what was freed: {before}, then {held}");
     device.trim()?;
     let after = device.memory_info()?.free;
     assert!(after + (64 << 20) >= before, "a trim left memory in the pool: {before}, then {after}");
@@ -111,10 +111,10 @@ fn a_limit_is_kept() -> Outcome {
     let stream = device.stream()?;
     let limit = 256 * MIB as u64;
     device.set_memory_limit(Some(limit))?;
-    let kept = filled(&stream, 192 * MIB, 1)?;
+    let held = filled(&stream, 192 * MIB, 1)?;
     let refused = stream.uninitialized::<u8>(192 * MIB);
     assert_error!(refused, Error::OutOfMemory { limit: Some(found), holders, .. } if found == limit && holders.contains("1 x "));
-    drop(kept);
+    drop(held);
     let again = filled(&stream, 192 * MIB, 2)?;
     assert_all(&stream.download(&again)?, 2, "a buffer after the limit was met");
     assert!(device.pool_statistics().peak_reserved_bytes <= limit, "{:?}", device.pool_statistics());

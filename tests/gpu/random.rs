@@ -6,9 +6,9 @@ use selvedge::io::npy::NpyFile;
 use selvedge::tensor::{Device, Generator, GeneratorState, Tensor, TensorOperand};
 use selvedge::types::{DType, Layout, Slice};
 
-use crate::support::{Outcome, promises};
+use crate::support::{Outcome, device_tests};
 
-promises! {
+device_tests! {
     draws_have_the_bits_of_the_cpu, tensors_beside_a_draw_do, ranges_do, coordinates_do_in_any_layout,
     draws_past_32_bits_go_on => alone(), draws_on_many_streams_are_apart, files_come_and_go,
 }

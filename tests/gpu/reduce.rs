@@ -4,9 +4,9 @@ use selvedge::tensor::{Axes, Device, Tensor};
 use selvedge::types::{Bool, DType, Slice};
 
 use super::fuse::value::{Value, same, special, write};
-use crate::support::{Outcome, promises};
+use crate::support::{Outcome, device_tests};
 
-promises! {
+device_tests! {
     folds_have_the_bits_of_the_cpu, layouts_of_reductions_do, long_rows_and_columns_do, measures_do, scans_have_them_too,
     long_scans_do, repeated_scans_are_equal, more_than_31_bits_of_elements_are_folded => alone(),
 }

@@ -1,14 +1,14 @@
-//! A device that is reset goes on as at the start of a process, where the driver allows it; a process that was forked
-//! after the use of CUDA is told. Each test is a process of its own.
+//! A device that is reset goes on as at the start of a process, if the driver allows it. A process that was forked after
+//! the use of CUDA gets an error. Each test is a process of its own.
 
 use std::ffi::c_int;
 
 use selvedge::Error;
 use selvedge::driver::{Device, LaunchConfig};
 
-use crate::support::{Lab, Need, Outcome, SLOW, assert_all, assert_error, promises};
+use crate::support::{Lab, Need, Outcome, SLOW, assert_all, assert_error, device_tests};
 
-promises! {
+device_tests! {
     a_healthy_device => in_child(&[]),
     a_healthy_device_again_and_again => in_child(&[]),
     after_a_fault_the_device_works_or_the_error_says_why => in_child(&[]),
@@ -63,10 +63,10 @@ fn a_healthy_device_again_and_again() -> Outcome {
     for _ in 0..5 {
         let device = Device::new(0)?;
         works(device)?;
-        let kept = device.stream()?.upload(&[1u32; 1000])?;
+        let held = device.stream()?.upload(&[1u32; 1000])?;
         // SAFETY: nothing else in this process uses CUDA, and no pinned memory is held.
         unsafe { device.reset()? };
-        drop(kept);
+        drop(held);
     }
     works(Device::new(0)?)
 }

@@ -4,9 +4,9 @@
 
 use selvedge::driver::LaunchConfig;
 
-use crate::support::{Lab, Outcome, promises};
+use crate::support::{Lab, Outcome, device_tests};
 
-promises! { seeded_out_of_bounds => on_request() }
+device_tests! { seeded_out_of_bounds => on_request() }
 
 fn seeded_out_of_bounds() -> Outcome {
     let lab = Lab::new()?;

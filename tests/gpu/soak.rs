@@ -1,5 +1,5 @@
-//! Eight threads on four streams that do everything, for as long as they are told: every result is what a model on the
-//! host says, and afterwards nothing is left of it.
+//! Eight threads on four streams that do everything, for a given time: every result is the one of a model on the host,
+//! and afterwards nothing is alive.
 //!
 //! `SELVEDGE_SOAK_SECONDS` is how long; three seconds without it. Two rounds of the same program run, a short one first, so
 //! that what the driver keeps for good (code, stacks, its own caches) is there when memory is counted. Not in a process of
@@ -12,24 +12,24 @@ use std::time::{Duration, Instant};
 
 use selvedge::driver::{DeviceBuffer, ExecutableGraph, Stream, Transfer};
 
-use crate::support::{Lab, Numbers, Outcome, assert_all, promises, serialised};
+use crate::support::{Lab, Numbers, Outcome, assert_all, device_tests, serialised};
 
-promises! { eight_threads_on_four_streams }
+device_tests! { eight_threads_on_four_streams }
 
 const THREADS: usize = 8;
 const STREAMS: usize = 4;
 const COUNTERS: usize = 3;
 /// Elements of a shared counter.
 const LENGTH: usize = 1000;
-/// What one thread keeps of each kind at most.
+/// The most values of each kind that one thread holds.
 const ITEMS: usize = 12;
 const GRAPHS: usize = 3;
 const TRANSFERS: usize = 3;
-/// What device and host may hold more of after the long round, in bytes.
+/// The growth of device and host memory allowed after the long round, in bytes.
 const DEVICE_SLACK: u64 = 64 << 20;
 const HOST_SLACK: u64 = 512 << 20;
 
-/// What all threads use.
+/// Values that all threads use.
 struct World {
     lab: Lab,
     streams: Vec<Stream>,
@@ -89,7 +89,7 @@ fn eight_threads_on_four_streams() -> Outcome {
     assert!(operations >= 100 * THREADS as u64, "{operations} operations");
     let statistics = device.pool_statistics();
     assert_eq!(statistics.live_bytes, live, "{statistics:?}");
-    // A checker keeps books of its own in both memories.
+    // A checker has records of its own in both memories.
     if !serialised() {
         assert!(after.0 + DEVICE_SLACK >= before.0, "device memory leaked: {before:?} -> {after:?}");
         assert!(after.1 <= before.1 + HOST_SLACK, "host memory leaked: {before:?} -> {after:?}");
@@ -97,7 +97,7 @@ fn eight_threads_on_four_streams() -> Outcome {
     Ok(())
 }
 
-/// The resident memory of this process, in bytes; 0 where that cannot be told.
+/// Returns the resident memory of this process, in bytes; 0 if unknown.
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -5,9 +5,9 @@ use std::time::Instant;
 use selvedge::Error;
 use selvedge::driver::Device;
 
-use crate::support::{Lab, Need, Outcome, SLOW, assert_all, assert_error, assert_open, promises};
+use crate::support::{Lab, Need, Outcome, SLOW, assert_all, assert_error, assert_open, device_tests};
 
-promises! {
+device_tests! {
     ids_are_never_reused, clones_are_one_queue, a_stream_knows_when_it_is_idle, priorities_are_brought_into_range,
     work_of_one_stream_is_in_order, an_event_marks_a_place, an_unrecorded_event_is_complete,
     events_time_the_device, events_without_times_say_so, a_waiting_stream_keeps_its_mark_when_the_event_is_reused,

@@ -7,9 +7,9 @@ use selvedge::tensor::{Device, Fused, Tensor, TensorOperand, fuse};
 use selvedge::types::{Bool, DType, Slice};
 
 use super::fuse::value::{Value, same, special, write};
-use crate::support::{Need, Outcome, promises};
+use crate::support::{Need, Outcome, device_tests};
 
-promises! {
+device_tests! {
     operations_have_the_bits_of_the_cpu, in_place_they_do_too, views_do, numbers_do, numbers_are_used_by_value,
     tensors_without_dimensions_take_part_by_kind, casts_do, fused_functions_do,
     parts_are_written_alone, elements_come_and_go, truth_values_are_zeros_and_ones, bad_input_is_an_error,

@@ -4,9 +4,9 @@ use selvedge::Error;
 use selvedge::driver::{Device, LaunchConfig, TensorElement, TensorMap, TensorMapLayout};
 
 use crate::attributes::hopper;
-use crate::support::{Lab, Need, Outcome, SLOW, assert_error, assert_open, promises};
+use crate::support::{Lab, Need, Outcome, SLOW, assert_error, assert_open, device_tests};
 
-promises! {
+device_tests! {
     a_box_is_loaded => needs(Need::Capability(9, 0)),
     a_box_is_stored => needs(Need::Capability(9, 0)),
     a_load_waits_for_the_writer => needs(Need::Capability(9, 0)),
@@ -131,7 +131,7 @@ fn layouts_that_cannot_be_are_errors() -> Outcome {
     for layout in wrong {
         assert_error!(TensorMap::tiled(&memory, &layout), Error::InvalidArgument { .. });
     }
-    // What the hardware refuses: rows that are not 16 bytes apart, a box too large.
+    // The hardware refuses rows that are not 16 bytes apart and a box that is too large.
     let hardware = [
         TensorMapLayout { strides: vec![4 * COLUMNS - 4], ..fits.clone() },
         TensorMapLayout { block: vec![512, 8], ..fits.clone() },

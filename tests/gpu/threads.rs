@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use selvedge::driver::{DeviceBuffer, Stream};
 
 use crate::support::foreign_driver::ForeignDriver;
-use crate::support::{Lab, Numbers, Outcome, assert_all, promises};
+use crate::support::{Lab, Numbers, Outcome, assert_all, device_tests};
 
-promises! { everything_at_once, one_stream_of_many_threads, handed_around }
+device_tests! { everything_at_once, one_stream_of_many_threads, handed_around }
 
 const THREADS: usize = 8;
 const STREAMS: usize = 4;
 const LENGTH: usize = 4096;
 const PERIOD: Duration = Duration::from_secs(3);
 
-/// What all threads use.
+/// Values that all threads use.
 struct Shared {
     lab: Lab,
     /// Read by all, written by none.

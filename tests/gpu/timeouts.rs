@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use selvedge::Error;
 
-use crate::support::{Lab, Need, Outcome, SLOW, assert_all, assert_error, promises};
+use crate::support::{Lab, Need, Outcome, SLOW, assert_all, assert_error, device_tests};
 
-promises! {
+device_tests! {
     waits_give_up_in_time => needs(Need::FreeRunning), a_transfer_comes_back => needs(Need::FreeRunning),
     waits_end_with_the_work, a_device_is_waited_for_past_its_streams, a_fault_is_no_time_out => in_child(&[]),
 }

@@ -1,13 +1,13 @@
-//! What there is without NVRTC: errors that say what was looked for. These trials run everywhere.
+//! Without NVRTC, every entry returns an error that lists the names tried. These tests run everywhere.
 
 use std::ffi::OsStr;
 
 use libtest_mimic::Trial;
 
-use crate::{children, trial};
+use crate::{children, test};
 
-pub fn trials() -> Vec<Trial> {
-    vec![trial("absent::every_entry_says_what_was_tried", || {
+pub fn tests() -> Vec<Trial> {
+    vec![test("absent::every_entry_says_what_was_tried", || {
         let folder = tempfile::tempdir()?;
         let none = OsStr::new("none");
         let variables = [

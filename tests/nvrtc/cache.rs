@@ -8,22 +8,22 @@ use selvedge::Error;
 use selvedge::nvrtc::{Cache, Compiled, Program, Target};
 
 use crate::compile::sm_80;
-use crate::{children, logged, trial};
+use crate::{children, logged, test};
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Trial> {
     vec![
-        trial("cache::the_second_time_it_is_there", || Ok(second_time()?)),
-        trial("cache::what_is_compiled_anew_takes_its_place", || Ok(anew()?)),
-        trial("cache::everything_that_decides_counts", || Ok(everything_counts()?)),
-        trial("cache::files_that_are_included_count", || Ok(included_files_count()?)),
-        trial("cache::the_compiler_counts", || Ok(compiler_counts()?)),
-        trial("cache::a_hit_does_not_load_nvrtc", || Ok(hit_does_not_load()?)),
-        trial("cache::failures_are_not_kept", || Ok(failures_are_not_kept()?)),
-        trial("cache::damaged_entries_are_made_again", || Ok(damaged_entries()?)),
-        trial("cache::what_was_used_longest_ago_goes", || Ok(longest_ago_goes()?)),
-        trial("cache::clear_leaves_what_is_not_ours", || Ok(clear()?)),
-        trial("cache::the_environment_places_it", || Ok(environment()?)),
-        trial("cache::a_folder_that_cannot_be", || Ok(impossible_folder()?)),
+        test("cache::the_second_time_it_is_there", || Ok(second_time()?)),
+        test("cache::what_is_compiled_anew_takes_its_place", || Ok(anew()?)),
+        test("cache::everything_that_decides_counts", || Ok(everything_counts()?)),
+        test("cache::files_that_are_included_count", || Ok(included_files_count()?)),
+        test("cache::the_compiler_counts", || Ok(compiler_counts()?)),
+        test("cache::a_hit_does_not_load_nvrtc", || Ok(hit_does_not_load()?)),
+        test("cache::failures_are_not_cached", || Ok(failures_are_not_cached()?)),
+        test("cache::damaged_entries_are_made_again", || Ok(damaged_entries()?)),
+        test("cache::what_was_used_longest_ago_goes", || Ok(longest_ago_goes()?)),
+        test("cache::clear_leaves_what_is_not_ours", || Ok(clear()?)),
+        test("cache::the_environment_places_it", || Ok(environment()?)),
+        test("cache::a_folder_that_cannot_be", || Ok(impossible_folder()?)),
     ]
 }
 
@@ -45,8 +45,8 @@ fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
-/// Whether the program is there.
-fn is_kept(program: &Program, target: Target, cache: &Cache) -> selvedge::Result<bool> {
+/// Returns whether the cache holds the program.
+fn is_cached(program: &Program, target: Target, cache: &Cache) -> selvedge::Result<bool> {
     Ok(program.compile(target, cache)?.is_from_cache())
 }
 
@@ -81,7 +81,7 @@ fn anew() -> selvedge::Result<()> {
     let first = written();
     assert!(!numbered(1).compile_anew(sm_80(), &cache)?.is_from_cache());
     assert!(written() > first, "the entry is the old one");
-    assert!(is_kept(&numbered(1), sm_80(), &cache)?);
+    assert!(is_cached(&numbered(1), sm_80(), &cache)?);
     assert_eq!(files(folder.path()).len(), 1);
     Ok(())
 }
@@ -110,10 +110,10 @@ fn everything_counts() -> selvedge::Result<()> {
         (base().expression("kernel_0"), sm_80()),
     ];
     for (index, (program, target)) in variants.iter().enumerate() {
-        assert!(!is_kept(program, *target, &cache)?, "variant {index} was taken for another");
+        assert!(!is_cached(program, *target, &cache)?, "variant {index} was taken for another");
     }
     for (index, (program, target)) in variants.iter().enumerate() {
-        assert!(is_kept(program, *target, &cache)?, "variant {index}");
+        assert!(is_cached(program, *target, &cache)?, "variant {index}");
     }
     assert_eq!(cache.statistics()?.entries, variants.len() as u64);
     Ok(())
@@ -136,9 +136,9 @@ fn included_files_count() -> selvedge::Result<()> {
     let program = ["first", "second"].iter().fold(program, |program, name| {
         program.option(format!("--include-path={}", folder.path().join(name).display()))
     });
-    let image = |kept: bool| {
+    let image = |cached: bool| {
         let compiled = program.compile("compute_80".parse()?, &cache)?;
-        assert_eq!(compiled.is_from_cache(), kept);
+        assert_eq!(compiled.is_from_cache(), cached);
         Ok::<_, Error>(String::from_utf8_lossy(compiled.image()).into_owned())
     };
     let one = image(false)?;
@@ -152,9 +152,9 @@ fn included_files_count() -> selvedge::Result<()> {
     write("second/deep/value.h", "#define VALUE 1\n");
     fs::remove_file(folder.path().join("first/outer.h")).unwrap();
     assert_eq!(image(true)?, one);
-    // Where the files cannot be known, nothing is kept.
+    // If the included files are unknown, nothing is cached.
     let unknown = Program::new("f.cu", "#define WHICH <selvedge/half.cuh>\n#include WHICH\n");
-    assert!(!is_kept(&unknown, sm_80(), &cache)? && !is_kept(&unknown, sm_80(), &cache)?);
+    assert!(!is_cached(&unknown, sm_80(), &cache)? && !is_cached(&unknown, sm_80(), &cache)?);
     Ok(())
 }
 
@@ -175,15 +175,15 @@ fn compiler_counts() -> selvedge::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::symlink(beside, &link).unwrap();
     let cache = folder.path().join("cache");
-    let kept = |library: &Path| {
+    let cached = |library: &Path| {
         let variables = [("SELVEDGE_LIBNVRTC", library.as_os_str()), ("FOLDER", cache.as_os_str())];
-        children::run("compile", &variables).lines().filter(|line| *line == "kept: true").count()
+        children::run("compile", &variables).lines().filter(|line| *line == "cached: true").count()
     };
-    assert_eq!(kept(library), 0);
-    assert_eq!(kept(library), 1);
-    assert_eq!(kept(&link.join(name)), 1);
-    assert_eq!(kept(&copy.join(name)), 0);
-    assert_eq!(kept(&copy.join(name)), 1);
+    assert_eq!(cached(library), 0);
+    assert_eq!(cached(library), 1);
+    assert_eq!(cached(&link.join(name)), 1);
+    assert_eq!(cached(&copy.join(name)), 0);
+    assert_eq!(cached(&copy.join(name)), 1);
     Ok(())
 }
 
@@ -191,9 +191,9 @@ fn hit_does_not_load() -> selvedge::Result<()> {
     let folder = folder();
     let variables = [("FOLDER", folder.path().as_os_str())];
     let first = children::run("compile", &variables);
-    assert!(first.contains("NVRTC is loaded: true") && first.contains("kept: false"), "{first}");
+    assert!(first.contains("NVRTC is loaded: true") && first.contains("cached: false"), "{first}");
     let second = children::run("compile", &variables);
-    assert!(second.contains("NVRTC is loaded: false") && second.contains("kept: true"), "{second}");
+    assert!(second.contains("NVRTC is loaded: false") && second.contains("cached: true"), "{second}");
     // The same, found otherwise: by the linker.
     let file = selvedge::sys::nvrtc()?.loaded.path.clone();
     let beside = Path::new(&file).parent().expect("a folder");
@@ -206,11 +206,11 @@ fn hit_does_not_load() -> selvedge::Result<()> {
         ("LD_LIBRARY_PATH", beside.as_os_str()),
     ];
     let third = children::run("compile", &variables);
-    assert!(third.contains("NVRTC is loaded: false") && third.contains("kept: true"), "{third}");
+    assert!(third.contains("NVRTC is loaded: false") && third.contains("cached: true"), "{third}");
     Ok(())
 }
 
-fn failures_are_not_kept() -> selvedge::Result<()> {
+fn failures_are_not_cached() -> selvedge::Result<()> {
     let folder = folder();
     let cache = Cache::at(folder.path());
     for _ in 0..2 {
@@ -226,7 +226,7 @@ fn failures_are_not_kept() -> selvedge::Result<()> {
 fn damaged_entries() -> selvedge::Result<()> {
     let folder = folder();
     let cache = Cache::at(folder.path());
-    assert!(!is_kept(&numbered(0), sm_80(), &cache)?);
+    assert!(!is_cached(&numbered(0), sm_80(), &cache)?);
     // 12.0 does not write the same bytes twice: names that it makes up are in them.
     let is_right = |compiled: &Compiled| {
         let image = compiled.image();
@@ -258,13 +258,13 @@ fn damaged_entries() -> selvedge::Result<()> {
             log.last().is_some_and(|line| line.contains("is made again") && line.contains(said)),
             "{what}: {log:?}"
         );
-        let kept = numbered(0).compile(sm_80(), &cache)?;
-        assert!(kept.is_from_cache() && kept.image() == again.image(), "{what}");
+        let cached = numbered(0).compile(sm_80(), &cache)?;
+        assert!(cached.is_from_cache() && cached.image() == again.image(), "{what}");
     }
-    // What cannot be an entry at all is left there, and said.
+    // A folder in the place of an entry stays there and is reported.
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
-    assert!(!is_kept(&numbered(0), sm_80(), &cache)?);
+    assert!(!is_cached(&numbered(0), sm_80(), &cache)?);
     let log = logged(&folder.path().display().to_string());
     assert!(log.iter().rev().take(2).any(|line| line.contains("cannot be read")), "{log:?}");
     assert!(log.last().is_some_and(|line| line.contains("is not cached")), "{log:?}");
@@ -275,24 +275,24 @@ fn longest_ago_goes() -> selvedge::Result<()> {
     let folder = folder();
     numbered(0).compile(sm_80(), &Cache::at(folder.path()))?;
     let bytes = Cache::at(folder.path()).statistics()?.bytes;
-    // Room for three and a half, of which nine tenths are kept.
+    // The limit holds three entries and a half. Eviction leaves nine tenths of it.
     let cache = Cache::at(folder.path()).with_limit(bytes * 7 / 2);
     for number in [1, 2] {
         std::thread::sleep(std::time::Duration::from_millis(20));
-        assert!(!is_kept(&numbered(number), sm_80(), &cache)?);
+        assert!(!is_cached(&numbered(number), sm_80(), &cache)?);
     }
     assert_eq!(cache.statistics()?.entries, 3);
-    assert!(is_kept(&numbered(0), sm_80(), &cache)?, "and is used last now");
+    assert!(is_cached(&numbered(0), sm_80(), &cache)?, "and is used last now");
     std::thread::sleep(std::time::Duration::from_millis(20));
-    assert!(!is_kept(&numbered(3), sm_80(), &cache)?);
+    assert!(!is_cached(&numbered(3), sm_80(), &cache)?);
     assert_eq!(cache.statistics()?.entries, 3);
-    for (number, kept) in [(0, true), (2, true), (3, true), (1, false)] {
-        assert_eq!(is_kept(&numbered(number), sm_80(), &cache)?, kept, "{number}");
+    for (number, cached) in [(0, true), (2, true), (3, true), (1, false)] {
+        assert_eq!(is_cached(&numbered(number), sm_80(), &cache)?, cached, "{number}");
     }
     assert!(cache.statistics()?.bytes <= cache.statistics()?.limit);
-    // One that is larger than all that may be kept.
+    // An entry that is larger than the limit.
     let small = Cache::at(folder.path().join("small")).with_limit(100);
-    assert!(!is_kept(&numbered(0), sm_80(), &small)? && !is_kept(&numbered(0), sm_80(), &small)?);
+    assert!(!is_cached(&numbered(0), sm_80(), &small)? && !is_cached(&numbered(0), sm_80(), &small)?);
     assert_eq!(small.statistics()?.entries, 0);
     Ok(())
 }
@@ -307,7 +307,7 @@ fn clear() -> selvedge::Result<()> {
     let held = cache.statistics()?;
     assert_eq!(cache.clear()?, held);
     assert_eq!(files(folder.path()), [notes]);
-    assert!(!is_kept(&numbered(0), sm_80(), &cache)?);
+    assert!(!is_cached(&numbered(0), sm_80(), &cache)?);
     assert_eq!(cache.statistics()?, held);
     assert_eq!(Cache::none().statistics()?.entries, 0);
     assert_eq!(Cache::none().clear()?.entries, 0);
@@ -352,7 +352,7 @@ fn impossible_folder() -> selvedge::Result<()> {
     {
         let cache = Cache::at(&place);
         assert!(
-            !is_kept(&numbered(0), sm_80(), &cache)? && !is_kept(&numbered(0), sm_80(), &cache)?,
+            !is_cached(&numbered(0), sm_80(), &cache)? && !is_cached(&numbered(0), sm_80(), &cache)?,
             "{place:?}"
         );
         let log = logged(&place.display().to_string());

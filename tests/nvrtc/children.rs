@@ -18,7 +18,7 @@ pub fn child(case: &str) -> Command {
     command
 }
 
-/// What a case prints, with these variables set.
+/// Returns the output of a case, with these variables set.
 pub fn run(case: &str, variables: &[(&str, &OsStr)]) -> String {
     let output = child(case).envs(variables.iter().copied()).output().expect("this executable runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -56,14 +56,14 @@ fn cache() -> Cache {
     Cache::at(folder())
 }
 
-/// The way of a program that starts: what is best for a device, then the program.
+/// As a program does at its start: selects a target for the device, then compiles.
 fn compile() -> selvedge::Result<()> {
     let begin = std::time::Instant::now();
     let target = Target::for_device_in((8, 0), (8, 0), &cache())?;
     let ptx = Target::ptx_for_device_in((8, 0), (99, 0), &cache())?;
     let compiled = numbered(0).compile(target, &cache())?;
     let time = begin.elapsed();
-    println!("kept: {}", compiled.is_from_cache());
+    println!("cached: {}", compiled.is_from_cache());
     println!("{target} {ptx} in {time:?}");
     let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux");
     println!("NVRTC is loaded: {}", maps.contains("libnvrtc.so"));
@@ -119,13 +119,13 @@ fn large_is_right() -> selvedge::Result<()> {
     let compiled = program.compile("sm_80".parse()?, &cache())?;
     assert_eq!(compiled.lowered_name(&expression), Some("_Z5largeIiEvPT_"));
     assert!(compiled.image().starts_with(b"\x7fELF"));
-    println!("right, kept: {}", compiled.is_from_cache());
+    println!("right, cached: {}", compiled.is_from_cache());
     Ok(())
 }
 
 fn twice() -> selvedge::Result<()> {
     for _ in 0..2 {
-        println!("kept: {}", large().0.compile("sm_80".parse()?, &cache())?.is_from_cache());
+        println!("cached: {}", large().0.compile("sm_80".parse()?, &cache())?.is_from_cache());
     }
     println!("files: {}", std::fs::read_dir(folder()).expect("a folder").count());
     Ok(())
@@ -134,7 +134,7 @@ fn twice() -> selvedge::Result<()> {
 fn read_only() -> selvedge::Result<()> {
     for number in 0..2 {
         let compiled = numbered(number).compile("sm_80".parse()?, &cache())?;
-        println!("{number} kept: {}", compiled.is_from_cache());
+        println!("{number} cached: {}", compiled.is_from_cache());
     }
     Ok(())
 }

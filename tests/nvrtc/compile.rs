@@ -4,19 +4,19 @@ use libtest_mimic::Trial;
 use selvedge::Error;
 use selvedge::nvrtc::{self, Cache, Compiled, Program, Target};
 
-use crate::trial;
+use crate::test;
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Trial> {
     vec![
-        trial("compile::a_cubin_and_ptx", || Ok(cubin_and_ptx()?)),
-        trial("compile::names_of_templates", || Ok(names_of_templates()?)),
-        trial("compile::headers_and_macros", || Ok(headers_and_macros()?)),
-        trial("compile::errors_show_the_line_and_a_caret", || Ok(errors_show_the_line()?)),
-        trial("compile::errors_in_headers_show_theirs", || Ok(errors_in_headers()?)),
-        trial("compile::warnings_are_kept", || Ok(warnings_are_kept()?)),
-        trial("compile::refusals", || Ok(refusals()?)),
-        trial("compile::targets_of_devices", || Ok(targets_of_devices()?)),
-        trial("compile::from_eight_threads", || Ok(from_eight_threads()?)),
+        test("compile::a_cubin_and_ptx", || Ok(cubin_and_ptx()?)),
+        test("compile::names_of_templates", || Ok(names_of_templates()?)),
+        test("compile::headers_and_macros", || Ok(headers_and_macros()?)),
+        test("compile::errors_show_the_line_and_a_caret", || Ok(errors_show_the_line()?)),
+        test("compile::errors_in_headers_show_theirs", || Ok(errors_in_headers()?)),
+        test("compile::warnings_are_returned", || Ok(warnings_are_returned()?)),
+        test("compile::refusals", || Ok(refusals()?)),
+        test("compile::targets_of_devices", || Ok(targets_of_devices()?)),
+        test("compile::from_eight_threads", || Ok(from_eight_threads()?)),
     ]
 }
 
@@ -137,7 +137,7 @@ fn errors_in_headers() -> selvedge::Result<()> {
     Ok(())
 }
 
-fn warnings_are_kept() -> selvedge::Result<()> {
+fn warnings_are_returned() -> selvedge::Result<()> {
     let source = "extern \"C\" __global__ void f() {\n    int unused;\n}\n";
     let log = compiled(&Program::new("f.cu", source))?.log().to_owned();
     assert!(log.contains("f.cu(2): warning") && log.contains("\n      int unused;\n          ^"), "{log}");

@@ -3,15 +3,15 @@
 use libtest_mimic::Trial;
 use selvedge::nvrtc::{self, Cache, Program, Target};
 
-use crate::trial;
+use crate::test;
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Trial> {
     vec![
-        trial("headers::every_target_takes_them", || Ok(every_target()?)),
-        trial("headers::both_namespaces_can_be_used", || Ok(using_namespaces()?)),
-        trial("headers::arithmetic_is_rounded_whatever_the_options", || Ok(rounded_whatever_the_options()?)),
-        trial("headers::they_stand_beside_the_toolkits", || Ok(beside_the_toolkit()?)),
-        trial("headers::misuse_is_refused", || Ok(misuse()?)),
+        test("headers::every_target_takes_them", || Ok(every_target()?)),
+        test("headers::both_namespaces_can_be_used", || Ok(using_namespaces()?)),
+        test("headers::arithmetic_is_rounded_whatever_the_options", || Ok(rounded_whatever_the_options()?)),
+        test("headers::they_stand_beside_the_toolkits", || Ok(beside_the_toolkit()?)),
+        test("headers::misuse_is_refused", || Ok(misuse()?)),
     ]
 }
 
@@ -39,14 +39,14 @@ union Plain {
 
 template <typename Small>
 __device__ void small(Small *x, float *y, long n) {
-    __shared__ Small kept[32];
+    __shared__ Small shared[32];
     Small a = x[0], b = x[1];
-    kept[0] = a + b;
-    kept[0] += a - b;
-    kept[0] *= a * b;
-    kept[0] /= -(a / b);
-    kept[0] -= abs(sqrt(a));
-    x[2] = kept[0];
+    shared[0] = a + b;
+    shared[0] += a - b;
+    shared[0] *= a * b;
+    shared[0] /= -(a / b);
+    shared[0] -= abs(sqrt(a));
+    x[2] = shared[0];
     x[3] = a < b ? Small(1.5f) : Small(2.5);
     x[4] = Small(3);
     x[5] = Small(4u);
@@ -62,14 +62,14 @@ __device__ void small(Small *x, float *y, long n) {
 
 template <typename Part>
 __device__ void parts(selvedge::complex<Part> *x, Part *y) {
-    __shared__ selvedge::complex<Part> kept[32];
+    __shared__ selvedge::complex<Part> shared[32];
     selvedge::complex<Part> a = x[0], b{1, 2};
-    kept[0] = a + b;
-    kept[0] += a - b;
-    kept[0] *= a * b;
-    kept[0] /= a / b;
-    kept[0] -= -conjugate(a);
-    x[1] = kept[0] * 2 + 3 * a - b / 4;
+    shared[0] = a + b;
+    shared[0] += a - b;
+    shared[0] *= a * b;
+    shared[0] /= a / b;
+    shared[0] -= -conjugate(a);
+    x[1] = shared[0] * 2 + 3 * a - b / 4;
     y[0] = norm_squared(a) + abs(b);
     if (a == b || a != b) y[1] = a.real - a.imaginary;
 }

@@ -1,10 +1,11 @@
 //! NVRTC itself: compiling, the crate's headers, and the cache. Needs no device.
 //!
-//! The trials use the NVRTC that the crate finds, as a program would; `.ci/nvrtc.sh` runs them once with each release from 11.8 to
-//! 13.0. Without one, the trials that compile are left out and listed as ignored, and those of its absence still run; with
-//! `SELVEDGE_TEST_NVRTC=12.0` there must be one of that version.
+//! The tests use the NVRTC that the crate finds, as a program would. `.ci/nvrtc.sh` runs them once with each release from
+//! 11.8 to 13.0. Without one, tests that compile are listed as ignored, and the tests of its absence still run.
+//! `SELVEDGE_TEST_NVRTC=12.0` requires one of that version.
 //!
-//! Trials that change the environment, or are killed, run in a process of their own: this executable with `SELVEDGE_TEST_CHILD`.
+//! Tests that change the environment, or are killed, run in a process of their own: this executable with
+//! `SELVEDGE_TEST_CHILD`.
 
 mod absent;
 mod cache;
@@ -19,12 +20,12 @@ use std::sync::{Mutex, PoisonError};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// A trial that may fail by an error.
-pub fn trial(name: &str, body: impl FnOnce() -> Result<(), Failed> + Send + 'static) -> Trial {
+/// A test that may fail by an error.
+pub fn test(name: &str, body: impl FnOnce() -> Result<(), Failed> + Send + 'static) -> Trial {
     Trial::test(name.to_owned(), body)
 }
 
-/// What NVRTC is there, or why none is.
+/// The version of the NVRTC that was found, or why there is none.
 fn present() -> Result<(i32, i32), String> {
     let found = selvedge::nvrtc::version();
     match (std::env::var("SELVEDGE_TEST_NVRTC"), found) {
@@ -56,7 +57,7 @@ impl log::Log for Warnings {
     fn flush(&self) {}
 }
 
-/// The warnings so far in which this text is, such as the folder of one trial.
+/// The warnings so far that contain this text, such as the folder of one test.
 pub fn logged(part: &str) -> Vec<String> {
     let warnings = WARNINGS.lock().unwrap_or_else(PoisonError::into_inner);
     warnings.iter().filter(|line| line.contains(part)).cloned().collect()
@@ -76,19 +77,19 @@ fn main() -> ExitCode {
             false
         }
         Err(reason) => {
-            eprintln!("there is no NVRTC, so the trials that compile are left out (ignored):\n{reason}");
+            eprintln!("there is no NVRTC, so the tests that compile are left out (ignored):\n{reason}");
             true
         }
     };
-    let mut trials = absent::trials();
-    for trials_of in [
-        compile::trials,
-        headers::trials,
-        cache::trials,
+    let mut tests = absent::tests();
+    for tests_of in [
+        compile::tests,
+        headers::tests,
+        cache::tests,
         #[cfg(target_os = "linux")]
-        mishaps::trials,
+        mishaps::tests,
     ] {
-        trials.extend(trials_of().into_iter().map(|trial| trial.with_ignored_flag(left_out)));
+        tests.extend(tests_of().into_iter().map(|test| test.with_ignored_flag(left_out)));
     }
-    libtest_mimic::run(&arguments, trials).exit_code()
+    libtest_mimic::run(&arguments, tests).exit_code()
 }

@@ -1,4 +1,4 @@
-//! What happens to a cache from outside: other processes, sudden ends, no room, no permission.
+//! Damage to a cache from outside: other processes, killed processes, a full disk, missing permissions.
 
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -11,16 +11,16 @@ use selvedge::nvrtc::Cache;
 
 use crate::cache::{files, numbered};
 use crate::compile::sm_80;
-use crate::{children, trial};
+use crate::{children, test};
 
-pub fn trials() -> Vec<Trial> {
+pub fn tests() -> Vec<Trial> {
     vec![
-        trial("mishaps::eight_processes_share_a_folder", || Ok(eight_processes()?)),
-        trial("mishaps::ended_in_the_middle_of_writing", || Ok(ended_while_writing()?)),
-        trial("mishaps::killed_while_writing", || Ok(killed()?)),
-        trial("mishaps::files_may_not_grow", || Ok(files_may_not_grow()?)),
-        trial("mishaps::the_disk_is_full", || Ok(full_disk()?)),
-        trial("mishaps::the_folder_is_read_only", || Ok(read_only()?)),
+        test("mishaps::eight_processes_share_a_folder", || Ok(eight_processes()?)),
+        test("mishaps::ended_in_the_middle_of_writing", || Ok(ended_while_writing()?)),
+        test("mishaps::killed_while_writing", || Ok(killed()?)),
+        test("mishaps::files_may_not_grow", || Ok(files_may_not_grow()?)),
+        test("mishaps::the_disk_is_full", || Ok(full_disk()?)),
+        test("mishaps::the_folder_is_read_only", || Ok(read_only()?)),
     ]
 }
 
@@ -28,7 +28,7 @@ fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
-/// What a child prints, which must end well.
+/// Returns the output of a child, which must exit with 0.
 fn output(command: &mut Command) -> String {
     let output = command.output().expect("it starts");
     let text =
@@ -70,14 +70,14 @@ fn unfinished(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// What must hold after a writer died: under the name of an entry there is a whole one or nothing, the next process compiles as ever,
-/// and what was left goes once it is old.
+/// Checks a cache after a writer died: the name of an entry has a whole one or none, the next process compiles as ever,
+/// and old temporary files are removed.
 fn survives(folder: &Path) -> selvedge::Result<()> {
     let left = unfinished(folder);
     let finished = files(folder).len() - left.len();
     let text = output(children::child("large").env("FOLDER", folder));
     assert!(text.contains("right") && !text.contains("warned"), "{text}");
-    assert_eq!(text.contains("kept: true"), finished == 1, "{text}");
+    assert_eq!(text.contains("cached: true"), finished == 1, "{text}");
     assert_eq!(unfinished(folder), left, "its writer might still live");
     for file in &left {
         let file = fs::File::options().write(true).open(file).expect("our own file");
@@ -130,7 +130,7 @@ fn files_may_not_grow() -> selvedge::Result<()> {
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\""]).arg(program);
     let text = output(command.env(children::CASE, "twice").env("FOLDER", folder.path()));
-    assert!(text.contains("kept: false") && !text.contains("kept: true"), "{text}");
+    assert!(text.contains("cached: false") && !text.contains("cached: true"), "{text}");
     assert!(text.contains("warned an image is not cached"), "{text}");
     assert_eq!(files(folder.path()), [] as [&Path; 0], "nothing half is left");
     Ok(())
@@ -149,7 +149,7 @@ fn full_disk() -> selvedge::Result<()> {
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", &format!("{mount} && exec \"$0\"")]).arg(program);
     let text = output(command.env(children::CASE, "twice").env("FOLDER", folder.path()));
-    assert!(text.contains("kept: false") && !text.contains("kept: true"), "{text}");
+    assert!(text.contains("cached: false") && !text.contains("cached: true"), "{text}");
     assert!(text.contains("warned an image is not cached") && text.contains("No space left"), "{text}");
     assert!(text.contains("files: 0"), "{text}");
     Ok(())
@@ -170,7 +170,7 @@ fn read_only() -> selvedge::Result<()> {
     unsafe { command.pre_exec(obey_permissions) };
     let text = output(&mut command);
     permissions(0o755);
-    assert!(text.contains("0 kept: true") && text.contains("1 kept: false"), "{text}");
+    assert!(text.contains("0 cached: true") && text.contains("1 cached: false"), "{text}");
     assert!(text.contains("warned an image is not cached") && text.contains("Permission denied"), "{text}");
     assert_eq!(files(folder.path()), before);
     Ok(())

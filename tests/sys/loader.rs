@@ -1,8 +1,8 @@
 //! The loader, against libraries made for the purpose.
 //!
-//! The loader reads the environment and remembers a success for the life of the process, so each case runs in a child: this same
-//! executable, told to run [`child`] alone, which prints what was found. Nothing depends on what the machine has installed: the
-//! children are given their own driver, and variables that lead elsewhere are taken away.
+//! The loader reads the environment and remembers a success for the life of the process, so each case runs in a child:
+//! this same executable runs [`child`] alone, which prints the library that it found. Nothing depends on the machine's
+//! installed libraries: the children get their own driver, and variables that lead elsewhere are removed.
 
 use std::path::Path;
 use std::process::Command;
@@ -81,7 +81,7 @@ fn child() {
             // SAFETY: this process runs one test on one thread.
             unsafe { std::env::set_var("SELVEDGE_LIBCUDA", good) };
             println!("second {}", sys::driver().is_ok());
-            // SAFETY: as above. A success is kept whatever the environment says later.
+            // SAFETY: as above. The process remembers a success whatever the environment says later.
             unsafe { std::env::set_var("SELVEDGE_LIBCUDA", "none") };
             println!("third {}", sys::driver().is_ok());
         }

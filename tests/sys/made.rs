@@ -97,7 +97,7 @@ pub enum Lookup {
 /// A driver to be made.
 pub struct Driver {
     pub version: i32,
-    /// What `cuInit` returns.
+    /// The status that `cuInit` returns.
     pub init: i32,
     pub lookup: Lookup,
     /// The names of functions that it does not have.

@@ -1,9 +1,9 @@
-//! What a benchmark leaves behind: one JSON file a subject, from which `benches/RESULTS.md` and the plot are made.
+//! The result of a benchmark: one JSON file a subject, from which `benches/RESULTS.md` and the plot are made.
 //!
 //! A [`Report`] is the only thing that the benchmarks and the rendering share, so a page can be made again on a
 //! machine without a GPU. It holds quartiles and not only medians, because a figure without its spread cannot be
-//! judged. What must stay true: a figure is compared with its reference *inside one run*, round by round; absolute
-//! times of different runs are never compared.
+//! judged. Invariant: a figure is compared with its reference *inside one run*, round by round; absolute times of
+//! different runs are never compared.
 
 pub mod page;
 pub mod plot;
@@ -13,7 +13,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// What goes wrong here goes to a person at a shell.
+/// An error that a person at a shell reads.
 pub type Failure = Box<dyn std::error::Error>;
 
 /// Everything that one benchmark measured in one run.
@@ -25,7 +25,7 @@ pub struct Report {
     pub title: String,
     /// How it was measured, in a sentence or two.
     pub method: String,
-    /// Where it was measured.
+    /// The machine of the measurement.
     pub machine: Machine,
     /// The commit of the source that was measured.
     pub commit: String,
@@ -34,9 +34,9 @@ pub struct Report {
     /// The library, and its version, that figures have beside their reference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub library: Option<String>,
-    /// What was measured.
+    /// The measurements.
     pub figures: Vec<Figure>,
-    /// What could not be measured there, and why.
+    /// Figures that could not be measured there, and why.
     pub skipped: Vec<String>,
 }
 
@@ -67,9 +67,9 @@ pub struct Clocks {
 /// One comparison with its reference.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Figure {
-    /// What was done.
+    /// The operation that was timed.
     pub name: String,
-    /// What the reference is.
+    /// The reference's name.
     pub against: String,
     /// The unit of `own` and `reference`.
     pub unit: Unit,
@@ -119,7 +119,7 @@ pub enum Unit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// Our speed over the reference's; a goal is a floor.
+    /// Our speed over the reference's; a goal is a lower bound.
     Speed,
     /// Our time over the reference's; a goal is a ceiling.
     Time,
@@ -142,7 +142,7 @@ pub struct Spread {
     pub upper: f64,
 }
 
-/// Whether a figure reaches its goal.
+/// The comparison of a figure with its goal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Verdict {
     /// It does.
@@ -229,7 +229,7 @@ impl Figure {
         }
     }
 
-    /// Whether the median reaches the goal.
+    /// Returns whether the median reaches the goal.
     pub fn verdict(&self) -> Verdict {
         let reaches = |goal: f64| match self.rule {
             Rule::Speed => self.comparison.median >= goal,
@@ -244,13 +244,13 @@ impl Figure {
     }
 }
 
-/// What stands in the way of a goal: by `report/figure`, kept by hand beside the results, which each run overwrites.
+/// Explanations of missed goals, by `report/figure`. Maintained by hand beside the results, which each run overwrites.
 pub type Notes = BTreeMap<String, String>;
 
-/// Where a folder of results keeps what another library needed in the same run.
+/// The file, in a folder of results, of another library's times in the same run.
 const OTHERS: &str = "others.json";
 
-/// What another library needed for the same work in the same run: not in turns with ours, so it has no verdict.
+/// Another library's time for the same work in the same run. It did not take turns with ours, so it has no verdict.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Others {
     /// The library and its version.
@@ -264,7 +264,7 @@ pub struct Others {
 /// One measurement of another library.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OtherFigure {
-    /// What was called.
+    /// The function that was called.
     pub call: String,
     /// The median, in `unit`.
     pub median: f64,
@@ -299,7 +299,7 @@ pub fn read_all(folder: &Path) -> Result<Vec<Report>, Failure> {
     Ok(reports)
 }
 
-/// The notes, which are one JSON object.
+/// Reads the explanations, which are one JSON object.
 pub fn read_notes(path: &Path) -> Result<Notes, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?)

@@ -1,6 +1,6 @@
-//! `benches/RESULTS.md` out of the reports: a table a subject, with each goal, what was reached, and what is in the way.
+//! `benches/RESULTS.md` out of the reports: a table a subject, with each goal, the figure, and why a goal was missed.
 //!
-//! The text depends on nothing but the reports and the notes, so a test can hold the committed page against it.
+//! The text depends on nothing but the reports and the explanations, so a test can compare the committed page with it.
 
 use std::fmt::Write;
 
@@ -92,7 +92,7 @@ fn section(page: &mut String, report: &Report, notes: &Notes, others: Option<&Ot
     }
 }
 
-/// What a figure has beside its library.
+/// A cell of a figure beside its library.
 fn cell(beside: &Figure) -> String {
     let unit = beside.unit.symbol();
     format!(
@@ -104,7 +104,7 @@ fn cell(beside: &Figure) -> String {
     )
 }
 
-/// What another library needed for the section's figures, where it was not in turns with them.
+/// Another library's times for the section's figures, if it did not take turns with them.
 fn other_library(page: &mut String, report: &Report, others: &Others) {
     let mut opened = false;
     for figure in report.figures.iter().filter(|figure| figure.beside.is_none()) {
@@ -125,7 +125,7 @@ fn other_library(page: &mut String, report: &Report, others: &Others) {
     }
 }
 
-/// The name of a figure in the notes.
+/// The name of a figure in the explanations.
 pub fn key(report: &Report, figure: &Figure) -> String {
     format!("{}/{}", report.name, figure.name)
 }

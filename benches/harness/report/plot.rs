@@ -177,7 +177,7 @@ impl Axis {
         Axis { ticks, low, high }
     }
 
-    /// Where a value is, in pixels from the left.
+    /// The position of a value, in pixels from the left.
     fn at(&self, value: f64) -> f64 {
         let value = value.clamp(self.low, self.high);
         LABELS + BARS * (value / self.low).ln() / (self.high / self.low).ln()

@@ -14,7 +14,7 @@ use std::process::Command;
 use crate::common;
 use crate::variant::{compile, make, scratch};
 
-/// A family of kernels: one source, compiled in one way.
+/// A family of kernels: one source, compiled with one set of macros.
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
 pub struct Family {
     /// In `csrc/kernels`.

@@ -35,7 +35,7 @@ fn batches() -> Outcome {
         )
     );
     check_equal!(failed, usize::MAX);
-    // What was to be read during the call has been.
+    // The call has read its host memory.
     check_equal!(bench.fake.pageable_pending(), 0);
     bench.fake.host_write(&pageable);
     pageable.fill(0);

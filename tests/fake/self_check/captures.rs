@@ -1,4 +1,4 @@
-//! What may be captured, and what spoils a capture.
+//! Operations that may be captured, and operations that invalidate a capture.
 
 use super::*;
 
@@ -181,7 +181,7 @@ fn modes() -> Outcome {
     call!(bench, free(unused));
     call!(bench, exchange_mode(&raw mut mode));
     check_equal!(mode, RELAXED);
-    // What is refused has not been done.
+    // A refused call had no effect.
     let before = bench.fake.live().blocks;
     let block = bench.fake.live().blocks;
     answers!(UNSUPPORTED, bench, allocate(&raw mut unused, 8));
@@ -193,7 +193,7 @@ fn modes() -> Outcome {
         let elsewhere = || {
             bench.fake.foreign_set(bench.context);
             let (mut block, mut graph) = (0, 0);
-            // SAFETY: live handles, and room for the answers.
+            // SAFETY: live handles, and pointers to locals.
             unsafe {
                 let ended = (bench.driver.capture_end)(stream, &raw mut graph);
                 (ended, (bench.driver.allocate)(&raw mut block, 8))
@@ -226,7 +226,7 @@ fn pageable() -> Outcome {
     Ok(())
 }
 
-/// What needs nothing to stand still is allowed in every mode, and does not disturb.
+/// Calls that wait for nothing are allowed in every mode, and invalidate nothing.
 fn allowed() -> Outcome {
     let bench = Bench::new()?;
     let (stream, other, block) = (bench.stream()?, bench.stream()?, bench.block(16)?);
@@ -255,7 +255,7 @@ fn allowed() -> Outcome {
     bench.no_violation()
 }
 
-/// What may have to wait for everything spoils captures of all modes but one, unless the thread says otherwise.
+/// Calls that may wait for the whole context invalidate captures of all modes but one, unless the thread opts out.
 fn forbidden() -> Outcome {
     let bench = Bench::new()?;
     let (stream, other, event) = (bench.stream()?, bench.stream()?, bench.event()?);
@@ -265,7 +265,7 @@ fn forbidden() -> Outcome {
     call!(bench, event_record(event, other));
     let driver = &bench.driver;
     let mut call = |which: usize| {
-        // SAFETY: live handles, and room for the answers; what is refused is not done.
+        // SAFETY: live handles, and pointers to locals; a refused call has no effect.
         unsafe {
             match which {
                 0 => (driver.allocate)(&raw mut block, 8),

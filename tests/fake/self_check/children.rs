@@ -45,7 +45,7 @@ fn captured_launches() -> Outcome {
     answers!(INVALID_VALUE, bench, graph_nodes(child, null_mut(), &raw mut count));
     bench.one_violation(&["destroyed graph"])?;
     bench.fake.reset();
-    // What is inside is looked up at the launch, as all else.
+    // The launch looks up the child graph's handles, as all others.
     call!(bench, free(other));
     call!(bench, graph_launch(instance, stream));
     let found = bench.fake.violations();

@@ -102,7 +102,7 @@ fn branches() -> Outcome {
     answers!(801, bench, graph_launch(instance, inside));
     answers!(901, bench, capture_end(inside, &raw mut unused));
     bench.no_violation()?;
-    // What a body uses is used by the launch, whether it runs or not.
+    // The launch uses every block that a body uses, even if the body does not run.
     call!(bench, graph_launch(instance, stream));
     call!(bench, fill(block + 4, 1, 4, inside));
     bench.one_violation(&["the write by cuGraphLaunch[cuMemsetD8Async]"])?;
@@ -159,17 +159,18 @@ fn loops() -> Outcome {
     Ok(())
 }
 
-/// A loop inside the first of two ways, which newer drivers have.
+/// A loop inside the first of two branches, which newer drivers have.
 fn nested() -> Outcome {
     let bench = Bench::new()?;
     bench.fake.set_version(12080);
     let (stream, inside, deep) = (bench.stream()?, bench.stream()?, bench.stream()?);
     let (zero, block) = (bench.block(4)?, bench.block(8)?);
     let set = bench.function(bench.module(PTX.as_bytes())?, "set_condition_to")?;
-    for (way, kind, size, expected) in [(1, IF, 2, 4), (0, IF, 2, 6), (0, SWITCH, 2, 4), (5, SWITCH, 2, 1)] {
+    for (branch, kind, size, expected) in [(1, IF, 2, 4), (0, IF, 2, 6), (0, SWITCH, 2, 4), (5, SWITCH, 2, 1)]
+    {
         let (graph, instance) = bench.graph(stream, || {
             let (mut outer, mut inner, (graph, _)) = (0, 0, bench.under_way(stream)?);
-            call!(bench, condition(&raw mut outer, graph, 0, way, ASSIGN));
+            call!(bench, condition(&raw mut outer, graph, 0, branch, ASSIGN));
             let bodies = bench.conditional(stream, outer, kind, size)?;
             call!(bench, condition(&raw mut inner, bodies[0], 0, 1, ASSIGN));
             bench.fill_body(inside, bodies[0], || {
@@ -224,7 +225,7 @@ fn updated() -> Outcome {
     bench.no_violation()
 }
 
-/// What is wrong with conditions, and what is asked of captures into graphs.
+/// Invalid conditions, and the requirements of captures into graphs.
 fn misuse() -> Outcome {
     let bench = Bench::new()?;
     let (stream, inside, block) = (bench.stream()?, bench.stream()?, bench.block(8)?);
@@ -237,7 +238,7 @@ fn misuse() -> Outcome {
     call!(bench, condition(&raw mut handle, graph, 0, 0, 0));
     let mut parameters = NodeParameters { size: 1, ..NodeParameters::new(13, handle) };
     let add = |graph, node: &mut u64, parameters: &mut NodeParameters| {
-        // SAFETY: room for the answers.
+        // SAFETY: pointers to locals.
         unsafe { (bench.driver.add_node)(node, graph, null(), 0, parameters) }
     };
     check_equal!(add(other, &mut node, &mut parameters), INVALID_VALUE); // a condition of another graph

@@ -137,7 +137,7 @@ fn versions() -> Outcome {
         (c"cuLaunchKernelEx", 11040, 500),
         (c"cuLaunchKernelEx", 11060, INVALID_VALUE),
     ] {
-        // SAFETY: a name, and room for a pointer.
+        // SAFETY: a terminated name, and a pointer to a local.
         check_equal!(unsafe { address(name.as_ptr(), &raw mut pointer, version, 1) }, code);
         check_equal!(pointer.is_null(), code != SUCCESS);
         pointer = null_mut();
@@ -149,7 +149,7 @@ fn versions() -> Outcome {
         // SAFETY: the function's type.
         let get: unsafe extern "C" fn(*mut c_int) -> c_int = unsafe { fake.driver("cuDriverGetVersion")? };
         let mut version = 0;
-        // SAFETY: room for the answer.
+        // SAFETY: a pointer to a local.
         unsafe { get(&raw mut version) };
         Ok(version)
     };
@@ -212,7 +212,7 @@ fn exports() -> Outcome {
     Ok(())
 }
 
-/// Every function but those that release something answers what it is told to before it looks at its arguments.
+/// Every function but those that release something returns its armed failure before it reads its arguments.
 fn every_failure() -> Outcome {
     let bench = Bench::new()?;
     type Any = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64) -> c_int;
@@ -221,7 +221,7 @@ fn every_failure() -> Outcome {
             .iter()
             .any(|word| name.contains(word))
     };
-    let (before, mut told) = (bench.fake.live(), 0);
+    let (before, mut fired) = (bench.fake.live(), 0);
     for function in variant::functions() {
         if releases(function.base) || function.base == "cuGetProcAddress" {
             continue;
@@ -231,10 +231,10 @@ fn every_failure() -> Outcome {
         let code =
             unsafe { bench.fake.driver::<Any>(function.spelling)?(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) };
         check_equal!((function.spelling, code), (function.spelling, 999));
-        told += 1;
+        fired += 1;
     }
-    check!(told > 100);
-    check_equal!(bench.fake.failures_fired(), told);
+    check!(fired > 100);
+    check_equal!(bench.fake.failures_fired(), fired);
     check_equal!(bench.fake.live(), before);
     bench.no_violation()
 }
@@ -308,7 +308,7 @@ fn speed() -> Outcome {
 pub fn tests() -> Vec<Test> {
     vec![
         test("failures", failures),
-        test("every function fails when told to", every_failure),
+        test("every function fails when armed", every_failure),
         test("stale handles", stale_handles),
         test("contexts", contexts),
         test("elapsed time", elapsed_time),

@@ -107,13 +107,13 @@ fn order_of_launches() -> Outcome {
 
 fn gone() -> Outcome {
     let bench = Bench::new()?;
-    let (stream, block, kept) = (bench.stream()?, bench.block(16)?, bench.block(16)?);
+    let (stream, block, other) = (bench.stream()?, bench.block(16)?, bench.block(16)?);
     let pinned = bench.pinned(16)?;
     let module = bench.module(PTX.as_bytes())?;
     let part = bench.function(module, "part")?;
     let (_, instance) = bench.graph(stream, || {
-        check_equal!(bench.launch(part, stream, &[&word(kept), &word(16)]), SUCCESS);
-        call!(bench, download(pinned.as_mut_ptr(), kept, 16, stream));
+        check_equal!(bench.launch(part, stream, &[&word(other), &word(16)]), SUCCESS);
+        call!(bench, download(pinned.as_mut_ptr(), other, 16, stream));
         call!(bench, fill(block, 1, 16, stream));
         Ok(())
     })?;

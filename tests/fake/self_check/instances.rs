@@ -36,7 +36,7 @@ fn updates() -> Outcome {
     check_equal!(&pinned[..8], &expected[..8]);
     let nodes = bench.nodes(graph)?;
     call!(bench, set_enabled(instance, nodes[1], 0));
-    // A graph that is gone, and no room for the answer.
+    // A destroyed graph, and a null pointer for the result.
     bench.no_violation()?;
     answers!(INVALID_VALUE, bench, graph_update(instance, graph, null_mut()));
     answers!(INVALID_VALUE, bench, graph_update(instance, other, &raw mut info));
@@ -136,7 +136,7 @@ fn switched_off() -> Outcome {
     answers!(INVALID_VALUE, bench, set_enabled(instance, nodes[0] + (1 << 32), 0));
     bench.one_violation(&["unknown node"])?;
     bench.fake.reset();
-    // What is off is not looked at.
+    // A disabled node is not checked.
     call!(bench, free(gone));
     call!(bench, graph_launch(instance, stream));
     check_equal!(bench.fake.live().pending, 2);
@@ -146,7 +146,7 @@ fn switched_off() -> Outcome {
     bench.one_violation(&["use of freed device memory"])
 }
 
-/// What was off was not checked against what it is in no order with.
+/// A disabled node was not checked against unordered uses.
 fn switched_on() -> Outcome {
     let bench = Bench::new()?;
     let (stream, side, block) = (bench.stream()?, bench.stream()?, bench.block(8)?);
@@ -196,7 +196,7 @@ fn clones() -> Outcome {
     bench.no_violation()
 }
 
-/// What a kernel node says it runs can be given back as it is, or changed.
+/// The parameters that a kernel node returns can be set again unchanged, or changed.
 fn kernel_parameters() -> Outcome {
     let bench = Bench::new()?;
     let (stream, block) = (bench.stream()?, bench.block(16)?);
@@ -213,9 +213,9 @@ fn kernel_parameters() -> Outcome {
     call!(bench, kernel_parameters(nodes[1], &raw mut node));
     check_equal!((node.function, node.shape, node.rest), (part, [1, 1, 1, 32, 1, 1, 0], [0; 3]));
     // SAFETY: the kernel has two parameters of eight bytes.
-    let told =
+    let found =
         unsafe { [**node.parameters.cast::<*const u64>(), **node.parameters.cast::<*const u64>().add(1)] };
-    check_equal!(told, [block, 16]);
+    check_equal!(found, [block, 16]);
     call!(bench, set_kernel(instance, nodes[1], &raw const node));
     call!(bench, graph_launch(instance, stream));
     call!(bench, stream_synchronize(stream));

@@ -84,7 +84,7 @@ fn images() -> Outcome {
         answers!(500, bench, global(&raw mut address, &raw mut bytes, module, c"chair".as_ptr()));
         call!(bench, unload(module));
     }
-    // What is not an image, with the assembler's log.
+    // Bytes that are no image, with the assembler's log.
     let log = [0u8; 256];
     let mut options = [5, 6];
     for (text, code) in [

@@ -1,4 +1,4 @@
-//! What counts as ordered, and when queued work runs.
+//! Which operations count as ordered, and when queued work runs.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn event_orders() -> Outcome {
     call!(bench, stream_wait(other, event, 0));
     call!(bench, fill(block, 2, 64, other));
     bench.no_violation()?;
-    // It orders one way only, and what came before its record only.
+    // An event orders in one direction only, and only work before its record.
     call!(bench, fill(block, 3, 32, one));
     bench.one_violation(&["cuMemsetD8Async"])?;
     call!(bench, stream_synchronize(other));

@@ -65,7 +65,7 @@ fn edges() -> Outcome {
         graph_edges_2(graph, from.as_mut_ptr(), to.as_mut_ptr(), kinds.as_mut_ptr(), &raw mut count)
     );
     check_equal!((count, kinds), (3, [0, PROGRAMMATIC, 0]));
-    // Who cannot be told of it may count.
+    // A caller without the parameter for edge data may only count.
     answers!(LOSSY_QUERY, bench, graph_edges(graph, from.as_mut_ptr(), to.as_mut_ptr(), &raw mut count));
     call!(bench, graph_edges(graph, null_mut(), null_mut(), &raw mut count));
     check_equal!(count, 3);

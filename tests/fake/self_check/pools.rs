@@ -98,7 +98,7 @@ fn numbers() -> Outcome {
     call!(bench, pool_set(pool, USED_HIGH, &0));
     check_equal!(bench.number(pool, USED_HIGH)?, 1500);
     answers!(INVALID_VALUE, bench, pool_set(pool, USED, &0));
-    // What is kept is given up for others.
+    // Cached memory is released for other allocations.
     call!(bench, free_async(blocks[2], stream));
     bench.fake.set_memory(2000);
     bench.block(1400)?;

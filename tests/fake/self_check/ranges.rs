@@ -62,7 +62,7 @@ fn parts_without_a_size() -> Outcome {
     bench.one_violation(&["write by cuLaunchKernel[produce]", "bytes 63 to 256"])
 }
 
-/// What a pool does: pieces of one block, in use on different streams, handed from one to the next with an event.
+/// As a pool does: parts of one block, in use on different streams, handed from one to the next with an event.
 fn a_split_block() -> Outcome {
     let bench = Bench::new()?;
     let (one, other, event) = (bench.stream()?, bench.stream()?, bench.event()?);

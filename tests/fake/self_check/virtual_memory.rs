@@ -46,7 +46,7 @@ fn growing_segment() -> Outcome {
     check_equal!(bench.fake.live().physical, 2);
     call!(bench, unmap(range, 3 * PAGE));
     check_equal!(bench.fake.live().physical, 1);
-    // What is mapped again elsewhere is the same memory.
+    // A second mapping of a handle is the same memory.
     call!(bench, map(range, 2 * PAGE, 0, second, 0));
     call!(bench, set_access(range, 2 * PAGE, &[1, 0, READ_WRITE], 1));
     check_equal!(bench.fake.device_read(range, 104), Some(vec![7; 104]));

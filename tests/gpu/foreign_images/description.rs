@@ -101,14 +101,14 @@ fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
     word.parse().map_err(|_| format!("'{word}' is no number"))
 }
 
-/// What a kernel takes.
+/// A parameter of a kernel.
 enum Parameter {
     Buffer { data: Data, written: bool, view: bool },
     Scalar(Element, f64),
     Null,
 }
 
-/// Where an image runs.
+/// The devices that an image runs on.
 struct Image {
     file: String,
     target: Option<(i32, i32)>,
@@ -170,18 +170,19 @@ impl Description {
     }
 
     fn line(&mut self, words: &[&str]) -> Result<(), String> {
-        let buffer = |data: Data, way: &str, view| Parameter::Buffer { data, written: way == "write", view };
+        let buffer =
+            |data: Data, access: &str, view| Parameter::Buffer { data, written: access == "write", view };
         match words {
             ["image", rest @ ..] => self.images.push(Image::parse(rest)?),
             ["kernel", name] => self.kernel = (*name).to_owned(),
             ["grid", x, y, z] => self.grid = (number(x)?, number(y)?, number(z)?),
             ["block", x, y, z] => self.block = (number(x)?, number(y)?, number(z)?),
             ["shared", bytes] => self.shared = number(bytes)?,
-            [way @ ("read" | "write"), data @ ..] => {
-                self.parameters.push(buffer(Data::parse(data)?, way, false));
+            [access @ ("read" | "write"), data @ ..] => {
+                self.parameters.push(buffer(Data::parse(data)?, access, false));
             }
-            ["view", way @ ("read" | "write"), data @ ..] => {
-                self.parameters.push(buffer(Data::parse(data)?, way, true));
+            ["view", access @ ("read" | "write"), data @ ..] => {
+                self.parameters.push(buffer(Data::parse(data)?, access, true));
             }
             ["integer" | "float", element, value] => {
                 self.parameters.push(Parameter::Scalar(Element::parse(element)?, number(value)?));
@@ -279,7 +280,7 @@ impl Description {
         Ok(())
     }
 
-    /// What is read is there; what is written begins as something else.
+    /// Returns the buffers of a launch. Inputs have their values; outputs begin as something else.
     fn buffers(&self, stream: &Stream) -> selvedge::Result<Vec<DeviceBuffer<u8>>> {
         let mut buffers = Vec::new();
         for parameter in &self.parameters {

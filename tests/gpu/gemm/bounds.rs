@@ -77,7 +77,7 @@ pub fn random<T: Rounded>(numbers: &mut Numbers, count: usize) -> Vec<T> {
     (0..count).map(|_| T::from_parts((one(), one()))).collect()
 }
 
-/// What a product's error may be in units of what is summed in.
+/// The rounding unit of the type in which the product is summed.
 fn sum_unit<T: Rounded>(choice: Choice) -> f64 {
     let narrow = T::UNIT > F32;
     match choice {

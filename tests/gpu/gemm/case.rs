@@ -20,9 +20,9 @@ pub struct Case {
     /// Elements before the first one.
     pub starts: (usize, usize, usize),
     pub batch: usize,
-    /// Whether all products share A, or B.
+    /// True for A, or for B, if all products share it.
     pub shared: (bool, bool),
-    /// Whether the results lie side by side in common rows.
+    /// True if the results are stored side by side in common rows.
     pub interleaved: bool,
     pub alpha: (i64, i64),
     pub beta: (i64, i64),
@@ -45,7 +45,7 @@ impl Case {
     }
 }
 
-/// The four ways to store the operands.
+/// The four layouts of the operands.
 pub const LAYOUTS: [(Operation, Operation); 4] = [
     (Operation::None, Operation::None),
     (Operation::None, Operation::Transpose),
@@ -69,7 +69,7 @@ impl Matrix {
         self.start + matrix * self.stride + row * self.leading + column
     }
 
-    /// What the product sees at a row and column.
+    /// Returns the element that the product reads at a row and column.
     fn at(&self, matrix: usize, row: usize, column: usize) -> Whole {
         let (row, column) = if self.operation.transposes() { (column, row) } else { (row, column) };
         let value = self.values[self.place(matrix, row, column)];
@@ -226,7 +226,7 @@ impl Case {
         );
         let zero = Complex::new(0, 0);
         let [on_a, on_b] = [&a, &b].map(|matrix| {
-            // What is multiplied by an alpha of 0 is not read, whatever it is.
+            // With an alpha of 0 the operands are not read.
             let elements = matrix.elements::<T>(self.batch);
             if alpha == zero { vec![T::poison(); elements.len()] } else { elements }
         });

@@ -123,7 +123,7 @@ pub fn on_streams(streams: &[Stream], chain: Chain) -> Outcome {
 pub fn in_graphs(streams: &[Stream], chain: Chain) -> Outcome {
     let stream = &streams[0];
     let (first, moves) = (stream.upload(&chain.first())?, stream.upload(&chain.moves())?);
-    // What is loaded is not captured.
+    // Modules cannot be loaded during a capture, so they are loaded first.
     chain.run(streams, &first, &moves)?;
     let (graph, result) = stream.capture(|_| chain.run(streams, &first, &moves))?;
     let (other, other_result) = stream.capture(|_| chain.run(streams, &first, &moves))?;

@@ -1,5 +1,5 @@
-//! Products of whole numbers on the host, in f64 where small ones are exact, by a library that no engine uses: sums in the
-//! trials' own code, which is not optimized, took half of the suite's time.
+//! Products of whole numbers on the host, in f64, in which small ones are exact, by a library that no engine uses: sums in
+//! the tests' own code, which is not optimized, took half of the suite's time.
 
 use ndarray::Array2;
 use num_complex::Complex;

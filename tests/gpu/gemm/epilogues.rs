@@ -18,7 +18,7 @@ trait Real: Number {
     /// The number, rounded to this type.
     fn rounded(number: f64) -> Self;
     fn value(self) -> f64;
-    /// What gelu may be off, relative to the number it is applied to.
+    /// The error allowed of gelu, relative to its argument.
     const GELU: f64;
 }
 
@@ -53,13 +53,13 @@ fn gelu(x: f64) -> f64 {
 pub struct Parts {
     pub bias: bool,
     pub by_row: bool,
-    pub kept: bool,
+    pub aux: bool,
     pub activation: Activation,
     pub residual: bool,
     pub beta: i64,
 }
 
-/// What is computed, with all that is not read or written poisoned.
+/// The operands of a product, with all elements that are not read or written poisoned.
 struct Given<T, C> {
     product: Product,
     parts: Parts,
@@ -69,7 +69,7 @@ struct Given<T, C> {
     c: Vec<C>,
     bias: Vec<C>,
     residual: Vec<C>,
-    kept: Vec<C>,
+    aux: Vec<C>,
 }
 
 fn scalar<T: Number>(value: i64) -> T::Scalar {
@@ -90,7 +90,7 @@ impl<T: Number, C: ResultOf<T>> Given<T, C> {
     fn of(&self, stream: &Stream, product: &Product) -> selvedge::Result<[Vec<C>; 2]> {
         let (a, b) = (stream.upload(&self.a)?, stream.upload(&self.b)?);
         let (bias, residual) = (stream.upload(&self.bias)?, stream.upload(&self.residual)?);
-        let (mut c, mut kept) = (stream.upload(&self.c)?, stream.upload(&self.kept)?);
+        let (mut c, mut aux) = (stream.upload(&self.c)?, stream.upload(&self.aux)?);
         let parts = self.parts;
         let mut epilogue = Epilogue::new().activation(parts.activation);
         epilogue = match (parts.bias, parts.by_row) {
@@ -98,36 +98,36 @@ impl<T: Number, C: ResultOf<T>> Given<T, C> {
             (true, true) => epilogue.bias_of_rows(&bias),
             (true, false) => epilogue.bias_of_columns(&bias),
         };
-        if parts.kept {
-            epilogue = epilogue.aux(&mut kept);
+        if parts.aux {
+            epilogue = epilogue.aux(&mut aux);
         }
         if parts.residual {
             epilogue = epilogue.residual(&residual);
         }
         let (alpha, beta) = (scalar::<T>(self.alpha), scalar::<T>(parts.beta));
         gemm_with::<T, C>(stream, product, alpha, &a, &b, beta, &mut c, epilogue)?;
-        Ok([stream.download(&c)?, stream.download(&kept)?])
+        Ok([stream.download(&c)?, stream.download(&aux)?])
     }
 
     /// As [`on`](Self::on), on the CPU.
     #[allow(dead_code, reason = "the suite of the device does not")]
     fn on_host(&self) -> selvedge::Result<[Vec<C>; 2]> {
-        let (mut c, mut kept, parts) = (self.c.clone(), self.kept.clone(), self.parts);
+        let (mut c, mut aux, parts) = (self.c.clone(), self.aux.clone(), self.parts);
         let mut epilogue = HostEpilogue::new().activation(parts.activation);
         epilogue = match (parts.bias, parts.by_row) {
             (false, _) => epilogue,
             (true, true) => epilogue.bias_of_rows(&self.bias),
             (true, false) => epilogue.bias_of_columns(&self.bias),
         };
-        if parts.kept {
-            epilogue = epilogue.aux(&mut kept);
+        if parts.aux {
+            epilogue = epilogue.aux(&mut aux);
         }
         if parts.residual {
             epilogue = epilogue.residual(&self.residual);
         }
         let (alpha, beta) = (scalar::<T>(self.alpha), scalar::<T>(parts.beta));
         gemm_host_with::<T, C>(&self.product, alpha, &self.a, &self.b, beta, &mut c, epilogue)?;
-        Ok([c, kept])
+        Ok([c, aux])
     }
 }
 
@@ -164,7 +164,7 @@ fn check<T: Number, C: ResultOf<T> + Real>(
         }
         elements
     };
-    let (mut wanted, mut wanted_kept) = (poisoned(&c, false), poisoned(&c, false));
+    let (mut wanted, mut wanted_aux) = (poisoned(&c, false), poisoned(&c, false));
     let mut allowed = vec![0.0; wanted.len()];
     let factor = |values: &[i64], (rows, columns): (usize, usize), transposed: bool| {
         Wholes::new((rows, columns), |row, column| {
@@ -183,7 +183,7 @@ fn check<T: Number, C: ResultOf<T> + Real>(
                 if parts.bias {
                     x += bias[if parts.by_row { row } else { column }] as f64;
                 }
-                wanted_kept[place] = <C as Real>::rounded(x);
+                wanted_aux[place] = <C as Real>::rounded(x);
                 match parts.activation {
                     Activation::Relu => x = x.max(0.0),
                     Activation::Gelu => {
@@ -213,9 +213,9 @@ fn check<T: Number, C: ResultOf<T> + Real>(
         c: poisoned(&c, parts.beta != 0),
         bias: bias[..length].iter().map(|value| <C as Real>::rounded(*value as f64)).collect(),
         residual: poisoned(&residual, true),
-        kept: poisoned(&c, false),
+        aux: poisoned(&c, false),
     };
-    let [found, kept] = run(&given).map_err(|error| format!("{product} of {}: {error}", T::DTYPE))?;
+    let [found, aux] = run(&given).map_err(|error| format!("{product} of {}: {error}", T::DTYPE))?;
 
     for (index, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
         let near = (found.value() - wanted.value()).abs() <= allowed[index];
@@ -224,29 +224,29 @@ fn check<T: Number, C: ResultOf<T> + Real>(
             return Err(format!("{what}: element {index} is {found:?}, wanted {wanted:?}").into());
         }
     }
-    let unkept = poisoned(&c, false);
-    let wanted_kept = if parts.kept { &wanted_kept } else { &unkept };
-    if let Some(index) = kept.iter().zip(wanted_kept).position(|(found, wanted)| !same(*found, *wanted)) {
+    let unwritten = poisoned(&c, false);
+    let wanted_aux = if parts.aux { &wanted_aux } else { &unwritten };
+    if let Some(index) = aux.iter().zip(wanted_aux).position(|(found, wanted)| !same(*found, *wanted)) {
         let what = format!("{product} of {} into {}, {parts:?}", T::DTYPE, C::DTYPE);
-        let (found, wanted) = (kept[index], wanted_kept[index]);
-        return Err(format!("{what}: kept {index} is {found:?}, wanted {wanted:?}").into());
+        let (found, wanted) = (aux[index], wanted_aux[index]);
+        return Err(format!("{what}: aux {index} is {found:?}, wanted {wanted:?}").into());
     }
     Ok(())
 }
 
 pub const NOTHING: Parts =
-    Parts { bias: false, by_row: false, kept: false, activation: Activation::None, residual: false, beta: 0 };
+    Parts { bias: false, by_row: false, aux: false, activation: Activation::None, residual: false, beta: 0 };
 
 /// Each part alone, and all together.
 fn combinations() -> Vec<Parts> {
-    let all = Parts { bias: true, kept: true, residual: true, beta: -2, ..NOTHING };
+    let all = Parts { bias: true, aux: true, residual: true, beta: -2, ..NOTHING };
     vec![
         Parts { bias: true, ..NOTHING },
         Parts { bias: true, by_row: true, ..NOTHING },
         Parts { activation: Activation::Relu, ..NOTHING },
         Parts { residual: true, ..NOTHING },
         Parts { bias: true, activation: Activation::Gelu, ..NOTHING },
-        Parts { bias: true, kept: true, activation: Activation::Gelu, ..NOTHING },
+        Parts { bias: true, aux: true, activation: Activation::Gelu, ..NOTHING },
         Parts { activation: Activation::Relu, ..all },
         Parts { activation: Activation::Gelu, by_row: true, ..all },
     ]
@@ -326,8 +326,8 @@ pub fn combinations_of_cublas() -> Vec<Parts> {
         Parts { activation: Activation::Relu, beta: 1, ..biased },
         gelu,
         Parts { bias: true, beta: -2, ..gelu },
-        Parts { kept: true, ..gelu },
-        Parts { bias: true, kept: true, beta: 1, ..gelu },
+        Parts { aux: true, ..gelu },
+        Parts { bias: true, aux: true, beta: 1, ..gelu },
     ]
 }
 
@@ -348,8 +348,8 @@ pub fn by_cublas(stream: &Stream, sizes: &[(usize, usize, usize)]) -> Outcome {
         }
     }
     // With one row any leading dimension works, for aux too.
-    let kept = Parts { kept: true, activation: Activation::Gelu, ..NOTHING };
-    check::<bf16, bf16>((1, 12, 3), 0, kept, 1, |given| given.on(stream, by))
+    let aux = Parts { aux: true, activation: Activation::Gelu, ..NOTHING };
+    check::<bf16, bf16>((1, 12, 3), 0, aux, 1, |given| given.on(stream, by))
 }
 
 /// An epilogue that cuBLASLt does not support is an error that names the part, and nothing is written.
@@ -359,8 +359,8 @@ pub fn beyond_cublas(stream: &Stream) -> Outcome {
         (Parts { bias: true, by_row: true, ..NOTHING }, "its epilogues have no bias of rows"),
         (Parts { residual: true, ..gelu }, "no residual after an activation"),
         (Parts { residual: true, beta: 1, ..NOTHING }, "no residual beside a C that is read"),
-        (Parts { kept: true, ..NOTHING }, "no aux without gelu"),
-        (Parts { kept: true, activation: Activation::Relu, ..NOTHING }, "no aux without gelu"),
+        (Parts { aux: true, ..NOTHING }, "no aux without gelu"),
+        (Parts { aux: true, activation: Activation::Relu, ..NOTHING }, "no aux without gelu"),
     ] {
         let by = Choice::Only(Engine::Cublas);
         let failed = check::<f32, f32>((8, 16, 4), 0, parts, 1, |given| given.on(stream, by));
@@ -372,10 +372,10 @@ pub fn beyond_cublas(stream: &Stream) -> Outcome {
     let text = failed.err().and_then(|failed| failed.message().map(str::to_owned)).unwrap_or_default();
     assert!(text.contains("no gelu of f64 to all its digits"), "{text}");
     // Rows of 20 elements, and matrices that are that far apart.
-    let kept = Parts { kept: true, ..gelu };
+    let aux = Parts { aux: true, ..gelu };
     for size in [(8, 12, 4), (8, 13, 4)] {
         let by = Choice::Only(Engine::Cublas);
-        let failed = check::<f16, f16>(size, 0, kept, 1, |given| given.on(stream, by));
+        let failed = check::<f16, f16>(size, 0, aux, 1, |given| given.on(stream, by));
         let text = failed.err().and_then(|failed| failed.message().map(str::to_owned)).unwrap_or_default();
         assert!(text.contains("multiples of 8 elements and 16 bytes"), "{size:?}: {text}");
     }

@@ -85,7 +85,7 @@ where
                 return Err(format!("{product} of {} by {choice}: row {row} is wrong", T::DTYPE).into());
             }
         }
-        // Rounded on the way out, it is the same.
+        // Rounded at the store, it is the same.
         let mut narrow = stream.upload(&vec![T::poison(); m * n])?;
         gemm::<T, T>(stream, &product, one, &on_a, &on_b, zero, &mut narrow)?;
         let narrow = stream.download(&narrow)?;

@@ -13,11 +13,11 @@ pub trait Number: GemmElement {
     /// The number, of which real types have the real part; integers wrap.
     fn of(whole: Whole) -> Self;
     fn scalar(whole: Whole) -> Self::Scalar;
-    /// What the number is to the type.
+    /// Returns the number as the type holds it.
     fn seen(whole: Whole) -> Whole {
         Complex::new(whole.re, 0)
     }
-    /// What turns every sum that it gets into into something else: NaN, or a large integer.
+    /// A number that changes every sum that it enters: NaN, or a large integer.
     fn poison() -> Self;
 }
 

@@ -3,23 +3,23 @@
 use std::process::{Command, ExitCode, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{Outcome, Promise};
+use super::{DeviceTest, Outcome};
 
 const ARGUMENT: &str = "--selvedge-child";
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Runs one test and nothing else, where this process was started for that.
-pub fn run_if_asked(promises: &[Promise]) -> Option<ExitCode> {
+pub fn run_if_asked(device_tests: &[DeviceTest]) -> Option<ExitCode> {
     let mut arguments = std::env::args().skip(1);
     if arguments.next().as_deref() != Some(ARGUMENT) {
         return None;
     }
     let name = arguments.next().unwrap_or_default();
-    let Some(promise) = promises.iter().find(|promise| promise.name == name) else {
+    let Some(test) = device_tests.iter().find(|test| test.name == name) else {
         eprintln!("there is no test '{name}'");
         return Some(ExitCode::FAILURE);
     };
-    match (promise.run)() {
+    match (test.run)() {
         Ok(()) => Some(ExitCode::SUCCESS),
         Err(failed) => {
             eprintln!("{}", failed.message().unwrap_or("failed"));

@@ -1,5 +1,5 @@
-//! What the modules of the suite share: how a promise becomes a trial, the kernels, and the slow work that makes a race
-//! wide enough to be seen.
+//! Items that the modules of the suite share: the list of tests, the kernels, and the slow work that makes a race wide
+//! enough to be seen.
 
 pub mod child;
 pub mod foreign_driver;
@@ -15,10 +15,10 @@ use selvedge::driver::{Device, driver_isa};
 pub use lab::{Lab, SLOW, basic_ptx};
 pub use numbers::Numbers;
 
-/// What a test returns. Any error that can be displayed becomes a failure by `?`.
+/// The result of a test. Any error that can be displayed becomes a failure by `?`.
 pub type Outcome = Result<(), Failed>;
 
-/// What a test needs of the machine; it is skipped, with the reason, where that is missing.
+/// A test's requirement of the machine. Without it the test is skipped, with the reason.
 #[derive(Clone, Copy)]
 pub enum Need {
     Nothing,
@@ -65,7 +65,7 @@ impl Need {
 }
 
 /// A test by name.
-pub struct Promise {
+pub struct DeviceTest {
     pub name: String,
     pub run: fn() -> Outcome,
     need: Need,
@@ -105,10 +105,10 @@ pub fn print_slowest() {
     }
 }
 
-impl Promise {
-    pub fn new(module: &str, name: &str, run: fn() -> Outcome) -> Promise {
+impl DeviceTest {
+    pub fn new(module: &str, name: &str, run: fn() -> Outcome) -> DeviceTest {
         let module = module.rsplit("::").next().unwrap_or(module);
-        Promise {
+        DeviceTest {
             name: format!("{module}::{name}"),
             run,
             need: Need::Nothing,
@@ -118,27 +118,27 @@ impl Promise {
         }
     }
 
-    pub fn needs(self, need: Need) -> Promise {
-        Promise { need, ..self }
+    pub fn needs(self, need: Need) -> DeviceTest {
+        DeviceTest { need, ..self }
     }
 
     /// Runs in a process of its own with these variables set.
-    pub fn in_child(self, environment: &'static [(&'static str, &'static str)]) -> Promise {
-        Promise { child: Some(environment), ..self }
+    pub fn in_child(self, environment: &'static [(&'static str, &'static str)]) -> DeviceTest {
+        DeviceTest { child: Some(environment), ..self }
     }
 
     /// Needs much of the device's memory, or measures it: runs alone, though its module's tests run beside others.
-    pub fn alone(self) -> Promise {
-        Promise { alone: true, ..self }
+    pub fn alone(self) -> DeviceTest {
+        DeviceTest { alone: true, ..self }
     }
 
     /// Runs only with `--ignored`.
-    pub fn on_request(self) -> Promise {
-        Promise { on_request: true, ..self }
+    pub fn on_request(self) -> DeviceTest {
+        DeviceTest { on_request: true, ..self }
     }
 
-    pub fn into_trial(self) -> Trial {
-        let Promise { name, run, need, child, on_request, alone } = self;
+    pub fn into_test(self) -> Trial {
+        let DeviceTest { name, run, need, child, on_request, alone } = self;
         Trial::ignorable_test(name.clone(), move || {
             if let Some(reason) = need.missing() {
                 return Ok(Completion::ignored_with(reason));
@@ -163,17 +163,17 @@ impl Promise {
     }
 }
 
-/// Lists a module's tests: `promises! { one, two => needs(Need::TwoDevices), three => in_child(&[]) }`.
-macro_rules! promises {
+/// Lists a module's tests: `device_tests! { one, two => needs(Need::TwoDevices), three => in_child(&[]) }`.
+macro_rules! device_tests {
     ($($name:ident $(=> $method:ident($($argument:expr),*))*),* $(,)?) => {
-        pub fn promises() -> Vec<$crate::support::Promise> {
+        pub fn device_tests() -> Vec<$crate::support::DeviceTest> {
             vec![$(
-                $crate::support::Promise::new(module_path!(), stringify!($name), $name)$(.$method($($argument),*))*
+                $crate::support::DeviceTest::new(module_path!(), stringify!($name), $name)$(.$method($($argument),*))*
             ),*]
         }
     };
 }
-pub(crate) use promises;
+pub(crate) use device_tests;
 
 /// Fails the test unless the result is an error of this shape.
 macro_rules! assert_error {
@@ -187,8 +187,8 @@ macro_rules! assert_error {
 }
 pub(crate) use assert_error;
 
-/// Whether something makes the device's work serial or slow, so that overlap cannot be seen: a memory checker, launches
-/// that block, or buffers that are each freed by the driver, whose `cuMemFree` may wait for the whole device.
+/// Returns whether something makes the device's work serial or slow, so that overlap cannot be seen: a memory checker,
+/// launches that block, or buffers that are each freed by the driver, whose `cuMemFree` may wait for the whole device.
 pub fn serialised() -> bool {
     static ANSWER: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     *ANSWER.get_or_init(|| {
@@ -199,7 +199,7 @@ pub fn serialised() -> bool {
     })
 }
 
-/// Asserts that work is still on its way, where that can be told.
+/// Asserts that work is still in progress, unless the machine makes work serial.
 #[track_caller]
 pub fn assert_open(open: bool, what: &str) {
     assert!(open || serialised(), "{what}: the slow kernel is done too early for the test to mean anything");
