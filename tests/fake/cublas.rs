@@ -5,7 +5,6 @@
 use std::ffi::{CString, c_char, c_int, c_long};
 use std::path::PathBuf;
 
-use half::{bf16, f16};
 use libtest_mimic::Failed;
 use num_complex::Complex;
 use selvedge::driver::{Device, DeviceBuffer, Stream};
@@ -15,12 +14,12 @@ use selvedge::gemm::{
 use selvedge::tensor::{Matmul, Tensor};
 use selvedge::types::DType;
 
-use super::products::{case, epilogues};
+use super::products::cases::{self, Case, for_each_dtype};
+use super::products::epilogues;
 use super::support::Fake;
 use super::variant::{self, Variant};
 use super::{children, common};
 use crate::common::suite::Test;
-use case::{Case, LAYOUTS};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -36,36 +35,24 @@ fn passes(outcome: Result<(), Failed>) -> Outcome {
 
 /// Every pair of types that cuBLAS multiplies.
 fn every_type(stream: &Stream, case: Case) -> Outcome {
-    passes(case.check::<f16, f16>(stream, CUBLAS))?;
-    passes(case.check::<f16, f32>(stream, CUBLAS))?;
-    passes(case.check::<bf16, bf16>(stream, CUBLAS))?;
-    passes(case.check::<bf16, f32>(stream, CUBLAS))?;
-    passes(case.check::<f32, f32>(stream, CUBLAS))?;
-    passes(case.check::<f64, f64>(stream, CUBLAS))?;
-    passes(case.check::<Complex<f32>, Complex<f32>>(stream, CUBLAS))?;
-    passes(case.check::<Complex<f64>, Complex<f64>>(stream, CUBLAS))
+    for_each_dtype!(floats, T, C => passes(case.check::<T, C>(stream, CUBLAS))?);
+    Ok(())
 }
 
 /// Child: sizes, layouts, gaps, batches, factors.
 fn cases(fake: &Fake) -> Outcome {
     let stream = Device::new(0)?.stream()?;
-    for operations in LAYOUTS {
-        every_type(&stream, Case { operations, ..Case::new(9, 5, 7) })?;
-        for (m, n, k) in [(1, 1, 1), (1, 6, 3), (6, 1, 3), (3, 6, 1), (17, 16, 33), (0, 3, 3), (3, 0, 3)] {
-            passes(Case { operations, ..Case::new(m, n, k) }.check::<f32, f32>(&stream, CUBLAS))?;
-        }
-        for (batch, shared, interleaved) in [
-            (1, (false, false), false),
-            (3, (false, false), false),
-            (3, (true, false), false),
-            (3, (false, true), true),
-            (0, (false, false), false),
-        ] {
-            let case = Case { operations, batch, shared, interleaved, ..Case::new(6, 7, 4) };
-            every_type(&stream, Case { gaps: (3, 5, 1), starts: (1, 3, 7), ..case })?;
-        }
+    for case in cases::layouts_of((9, 5, 7)) {
+        every_type(&stream, case)?;
+    }
+    for case in cases::SMALL_SIZES.into_iter().flat_map(cases::layouts_of) {
+        passes(case.check::<f32, f32>(&stream, CUBLAS))?;
+    }
+    for case in cases::batches_of((6, 7, 4)) {
+        every_type(&stream, case.unaligned())?;
+    }
+    for case in cases::layouts_of((4, 6, 5)) {
         for (alpha, beta) in [(1, 0), (3, 0), (1, 1), (-2, 3)] {
-            let case = Case { operations, ..Case::new(4, 6, 5) };
             every_type(&stream, Case { alpha: (alpha, 0), beta: (beta, 0), ..case })?;
             every_type(&stream, Case { alpha: (alpha, 2), beta: (beta, -1), ..case })?;
         }

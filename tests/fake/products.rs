@@ -1,4 +1,4 @@
-//! The device suite's cases of matrix products, as the tests here share them.
+//! The shared table of matrix products, and the device suite's code that runs it.
 
 #![allow(dead_code, reason = "the rest is the device suite's")]
 
@@ -6,6 +6,8 @@
 mod bounds;
 #[path = "../gpu/gemm/case.rs"]
 pub mod case;
+#[path = "../cases/products.rs"]
+pub mod cases;
 #[path = "../gpu/gemm/chains.rs"]
 pub mod chains;
 #[path = "../gpu/gemm/definition.rs"]

@@ -1,4 +1,4 @@
-//! Matrix products on the CPU, by the cases and bounds of the device suite: whole numbers exactly, with every layout, gap,
+//! Matrix products on the CPU, by the shared table (tests/cases/products.rs) and the bounds of the device suite: whole numbers exactly, with every layout, gap,
 //! start, batch and odd size; random ones within the bound of backward error analysis. Memory that must not be read or
 //! written is poisoned.
 
@@ -8,6 +8,8 @@ mod bounds;
 #[path = "../gpu/gemm/case.rs"]
 #[allow(dead_code, reason = "the rest is the device suite's")]
 mod case;
+#[path = "../cases/products.rs"]
+mod cases;
 #[path = "../gpu/gemm/definition.rs"]
 mod definition;
 #[path = "../gpu/gemm/epilogues.rs"]
@@ -21,32 +23,15 @@ mod support;
 use half::{bf16, f16};
 use num_complex::Complex;
 use selvedge::Error;
-use selvedge::gemm::{Activation, HostEpilogue, Operation, Product, gemm_host, gemm_host_with};
+use selvedge::gemm::{Activation, HostEpilogue, Product, gemm_host, gemm_host_with};
 
-use case::{Case, LAYOUTS};
+use cases::{Case, for_each_dtype};
 use support::Outcome;
-
-const OPERATIONS: [Operation; 4] =
-    [Operation::None, Operation::Transpose, Operation::Conjugate, Operation::Adjoint];
 
 /// Every pair of types that are multiplied and stored.
 fn every_type(case: Case) -> Outcome {
-    case.check_host::<u8, u8>()?;
-    case.check_host::<i8, i8>()?;
-    case.check_host::<u16, u16>()?;
-    case.check_host::<i16, i16>()?;
-    case.check_host::<u32, u32>()?;
-    case.check_host::<i32, i32>()?;
-    case.check_host::<u64, u64>()?;
-    case.check_host::<i64, i64>()?;
-    case.check_host::<f16, f16>()?;
-    case.check_host::<f16, f32>()?;
-    case.check_host::<bf16, bf16>()?;
-    case.check_host::<bf16, f32>()?;
-    case.check_host::<f32, f32>()?;
-    case.check_host::<f64, f64>()?;
-    case.check_host::<Complex<f32>, Complex<f32>>()?;
-    case.check_host::<Complex<f64>, Complex<f64>>()
+    for_each_dtype!(all, T, C => case.check_host::<T, C>()?);
+    Ok(())
 }
 
 #[track_caller]
@@ -58,25 +43,15 @@ fn holds(outcome: Outcome) {
 
 #[test]
 fn every_type_multiplies_whole_numbers_exactly() {
-    for operations in LAYOUTS {
-        // More than one tile in every direction, and an end of one.
-        holds(every_type(Case { operations, ..Case::new(150, 139, 77) }));
+    for case in cases::layouts_of(cases::SEVERAL_TILES) {
+        holds(every_type(case));
     }
 }
 
 #[test]
 fn odd_sizes_in_every_layout() {
-    const ODD: [usize; 7] = [0, 1, 7, 31, 33, 127, 129];
-    let mut sizes =
-        vec![(4097, 7, 33), (7, 4097, 33), (33, 7, 4097), (1, 1, 4097), (4097, 1, 1), (1, 4097, 1)];
-    for (index, &m) in ODD.iter().enumerate() {
-        for (at, &n) in ODD.iter().enumerate() {
-            sizes.push((m, n, ODD[(3 * index + 2 * at) % ODD.len()]));
-        }
-    }
-    for (index, (m, n, k)) in sizes.into_iter().enumerate() {
-        for (at, operations) in LAYOUTS.into_iter().enumerate() {
-            let case = Case { operations, ..Case::new(m, n, k) };
+    for (index, size) in cases::odd_sizes().into_iter().enumerate() {
+        for (at, case) in cases::layouts_of(size).into_iter().enumerate() {
             holds(case.check_host::<f32, f32>());
             // The others take turns: the definition takes its time.
             holds(match (index + at) % 5 {
@@ -92,47 +67,32 @@ fn odd_sizes_in_every_layout() {
 
 #[test]
 fn gaps_starts_and_batches() {
-    for operations in LAYOUTS {
-        for (batch, shared, interleaved) in [
-            (1, (false, false), false),
-            (3, (false, false), false),
-            (3, (true, false), false),
-            (3, (false, true), true),
-            (0, (false, false), false),
-        ] {
-            let case = Case::new(65, 70, 40);
-            let case = Case { operations, batch, shared, interleaved, ..case };
-            holds(every_type(Case { gaps: (3, 5, 1), starts: (1, 3, 7), ..case }));
-        }
+    for case in cases::batches_of(cases::BATCHED) {
+        holds(every_type(case.unaligned()));
     }
 }
 
 #[test]
 fn alpha_and_beta() {
-    for (m, n, k) in [(70, 65, 33), (5, 9, 0), (1, 40, 30), (40, 1, 30), (9, 9, 2), (9, 9, 1)] {
-        for (alpha, beta) in [0, 1, 3].into_iter().flat_map(|alpha| [0, 1, -2].map(|beta| (alpha, beta))) {
-            holds(every_type(Case { alpha: (alpha, 1), beta: (beta, -1), ..Case::new(m, n, k) }));
-            holds(every_type(Case { alpha: (alpha, 0), beta: (beta, 0), ..Case::new(m, n, k) }));
-        }
+    for case in cases::SCALED_SIZES.into_iter().flat_map(cases::factors_of) {
+        holds(every_type(case));
+        holds(every_type(case.real()));
     }
 }
 
 #[test]
 fn conjugates() {
-    for operations in OPERATIONS.into_iter().flat_map(|a| OPERATIONS.map(|b| (a, b))) {
-        for (m, n, k) in [(35, 20, 17), (1, 20, 17), (35, 1, 2)] {
-            let case = Case { operations, ..Case::new(m, n, k) };
-            holds(case.check_host::<Complex<f32>, Complex<f32>>());
-            holds(case.check_host::<Complex<f64>, Complex<f64>>());
-            holds(case.check_host::<f32, f32>());
-            holds(case.check_host::<bf16, bf16>());
-        }
+    for case in cases::CONJUGATED_SIZES.into_iter().flat_map(cases::conjugates_of) {
+        holds(case.check_host::<Complex<f32>, Complex<f32>>());
+        holds(case.check_host::<Complex<f64>, Complex<f64>>());
+        holds(case.check_host::<f32, f32>());
+        holds(case.check_host::<bf16, bf16>());
     }
 }
 
 #[test]
 fn integers_wrap() {
-    let case = Case { alpha: (1 << 33 | 77, 0), beta: (-(1 << 34) - 5, 0), ..Case::new(20, 30, 400) };
+    let case = cases::wrapping();
     holds(every_type(Case { alpha: (1, 0), beta: (0, 0), ..case }));
     holds(case.check_host::<u8, u8>());
     holds(case.check_host::<i16, i16>());
@@ -150,7 +110,7 @@ fn errors_are_within_their_bound() {
 }
 
 /// Of narrow floats the sum is rounded once, however long it is: 2048 ones and as many again are not 2048, as they are
-/// where a sum is kept in f16.
+/// where a sum is rounded to f16.
 #[test]
 fn narrow_sums_are_rounded_once() {
     let ones = vec![f16::ONE; 4096];
@@ -194,7 +154,7 @@ fn epilogues_are_single_operations_in_the_sums_type() {
 #[test]
 fn bad_epilogues_are_refused() {
     let (a, mut c) = ([1.0f32; 12], [7.0f32; 9]);
-    let (short, mut kept) = ([1.0f32; 2], [0.0f32; 8]);
+    let (short, mut aux) = ([1.0f32; 2], [0.0f32; 8]);
     let mut run = |epilogue: HostEpilogue<'_, f32>, name: &str| {
         let failed = gemm_host_with(&Product::new(3, 3, 4), 1.0, &a, &a, 0.0, &mut c, epilogue);
         let Err(Error::InvalidArgument { found, wanted, .. }) = failed else { panic!("{name}") };
@@ -203,7 +163,7 @@ fn bad_epilogues_are_refused() {
     run(HostEpilogue::new().bias_of_columns(&short), "the bias of 2");
     run(HostEpilogue::new().bias_of_rows(&short), "the bias of 2");
     run(HostEpilogue::new().residual(&short), "the residual of 2");
-    run(HostEpilogue::new().aux(&mut kept), "aux of 8");
+    run(HostEpilogue::new().aux(&mut aux), "aux of 8");
     assert_eq!(c, [7.0; 9]);
     let mut whole = [0i32; 9];
     let epilogue = HostEpilogue::new().activation(Activation::Relu);

@@ -4,6 +4,8 @@
 mod bounds;
 mod bulk;
 mod case;
+#[path = "../cases/products.rs"]
+mod cases;
 mod chains;
 mod definition;
 mod doubles;
@@ -20,7 +22,8 @@ use selvedge::gemm::{
 };
 use selvedge::types::DType;
 
-use case::{Case, LAYOUTS, has_algorithm};
+use case::has_algorithm;
+use cases::{Case, LAYOUTS, for_each_dtype, odd_sizes};
 use chains::Chain;
 use numbers::{Number, ResultOf};
 
@@ -98,58 +101,26 @@ fn every<T: Number, C: ResultOf<T>>(stream: &Stream, case: Case) -> Outcome {
 
 fn every_type_multiplies_whole_numbers_exactly() -> Outcome {
     let stream = stream()?;
-    for operations in LAYOUTS {
-        // More than one tile in every direction, and more than one step.
-        let case = Case { operations, multiple: 8, ..Case::new(150, 139, 77) };
-        every::<u8, u8>(&stream, case)?;
-        every::<i8, i8>(&stream, case)?;
-        every::<u16, u16>(&stream, case)?;
-        every::<i16, i16>(&stream, case)?;
-        every::<u32, u32>(&stream, case)?;
-        every::<i32, i32>(&stream, case)?;
-        every::<u64, u64>(&stream, case)?;
-        every::<i64, i64>(&stream, case)?;
-        every::<f16, f16>(&stream, case)?;
-        every::<f16, f32>(&stream, case)?;
-        every::<bf16, bf16>(&stream, case)?;
-        every::<bf16, f32>(&stream, case)?;
-        every::<f32, f32>(&stream, case)?;
-        every::<f64, f64>(&stream, case)?;
-        every::<Complex<f32>, Complex<f32>>(&stream, case)?;
-        every::<Complex<f64>, Complex<f64>>(&stream, case)?;
+    for case in cases::layouts_of(cases::SEVERAL_TILES) {
+        for_each_dtype!(all, T, C => every::<T, C>(&stream, Case { multiple: 8, ..case })?);
     }
     Ok(())
 }
 
-const ODD: [usize; 7] = [0, 1, 7, 31, 33, 127, 129];
-
-/// Every pair of odd sizes with a third one, and one long dimension.
-fn odd_sizes() -> Vec<(usize, usize, usize)> {
-    let mut sizes =
-        vec![(4097, 7, 33), (7, 4097, 33), (33, 7, 4097), (1, 1, 4097), (4097, 1, 1), (1, 4097, 1)];
-    for (index, &m) in ODD.iter().enumerate() {
-        for (at, &n) in ODD.iter().enumerate() {
-            sizes.push((m, n, ODD[(3 * index + 2 * at) % ODD.len()]));
-        }
-    }
-    sizes
-}
-
 fn odd_sizes_in_every_layout() -> Outcome {
     let stream = stream()?;
-    for (m, n, k) in odd_sizes() {
-        for operations in LAYOUTS {
-            let case = Case { operations, ..Case::new(m, n, k) };
+    for size in odd_sizes() {
+        for case in cases::layouts_of(size) {
             case.check::<f32, f32>(&stream, Choice::Auto)?;
             case.check::<bf16, bf16>(&stream, Choice::Auto)?;
             // Vectors of two, and of one.
             case.check::<f64, f64>(&stream, Choice::Auto)?;
         }
     }
-    for (m, n, k) in [(33, 65, 7), (129, 1, 31), (1, 127, 33)] {
-        for operations in LAYOUTS {
-            every::<Complex<f64>, Complex<f64>>(&stream, Case { operations, ..Case::new(m, n, k) })?;
-            Case { operations, ..Case::new(m, n, k) }.check::<u8, u8>(&stream, SIMT)?;
+    for size in cases::FEW_ODD_SIZES {
+        for case in cases::layouts_of(size) {
+            every::<Complex<f64>, Complex<f64>>(&stream, case)?;
+            case.check::<u8, u8>(&stream, SIMT)?;
         }
     }
     Ok(())
@@ -160,10 +131,10 @@ fn odd_sizes_on_tensor_cores() -> Outcome {
     if !has_wgmma()? {
         return Ok(());
     }
-    for (m, n, k) in odd_sizes().into_iter().filter(|size| size.2 > 0) {
-        for operations in LAYOUTS {
+    for size in odd_sizes().into_iter().filter(|size| size.2 > 0) {
+        for case in cases::layouts_of(size) {
             // Rows begin at multiples of 16 bytes, wherever they end.
-            let case = Case { operations, multiple: 8, ..Case::new(m, n, k) };
+            let case = Case { multiple: 8, ..case };
             case.check::<bf16, bf16>(&stream, WGMMA)?;
             case.check::<f16, f32>(&stream, WGMMA)?;
             case.check::<f16, f16>(&stream, MMA)?;
@@ -188,9 +159,9 @@ fn odd_sizes_on_tensor_cores() -> Outcome {
 /// Rows of A and B at multiples of 16 bytes, wherever they end.
 fn odd_sizes_by_bulk_copies() -> Outcome {
     let stream = stream()?;
-    for (m, n, k) in odd_sizes() {
-        for operations in LAYOUTS {
-            let case = Case { operations, multiple: 4, ..Case::new(m, n, k) };
+    for size in odd_sizes() {
+        for case in cases::layouts_of(size) {
+            let case = Case { multiple: 4, ..case };
             case.check::<f32, f32>(&stream, SIMT)?;
             case.check::<Complex<f32>, Complex<f32>>(&stream, SIMT)?;
         }
@@ -200,61 +171,44 @@ fn odd_sizes_by_bulk_copies() -> Outcome {
 
 fn gaps_starts_and_batches() -> Outcome {
     let stream = stream()?;
-    let base = Case::new(65, 70, 40);
-    for operations in LAYOUTS {
-        for (batch, shared, interleaved) in [
-            (1, (false, false), false),
-            (3, (false, false), false),
-            (3, (true, false), false),
-            (3, (false, true), true),
-            (0, (false, false), false),
-        ] {
-            let with = Case { operations, batch, shared, interleaved, ..base };
-            let aligned = Case { multiple: 8, gaps: (8, 16, 8), starts: (8, 16, 24), ..with };
-            every::<bf16, bf16>(&stream, aligned)?;
-            every::<f16, f32>(&stream, aligned)?;
-            every::<f32, f32>(&stream, aligned)?;
-            every::<f64, f64>(&stream, aligned)?;
-            every::<Complex<f64>, Complex<f64>>(&stream, aligned)?;
-            // An alignment that allows no vector access.
-            let anywhere = Case { gaps: (3, 5, 1), starts: (1, 3, 7), ..with };
-            anywhere.check::<bf16, bf16>(&stream, Choice::Auto)?;
-            anywhere.check::<f32, f32>(&stream, Choice::Auto)?;
-            anywhere.check::<Complex<f32>, Complex<f32>>(&stream, Choice::Auto)?;
-            every::<f64, f64>(&stream, anywhere)?;
-            every::<Complex<f64>, Complex<f64>>(&stream, anywhere)?;
-            anywhere.check::<i8, i8>(&stream, Choice::Auto)?;
-        }
+    for case in cases::batches_of(cases::BATCHED) {
+        let aligned = case.aligned();
+        every::<bf16, bf16>(&stream, aligned)?;
+        every::<f16, f32>(&stream, aligned)?;
+        every::<f32, f32>(&stream, aligned)?;
+        every::<f64, f64>(&stream, aligned)?;
+        every::<Complex<f64>, Complex<f64>>(&stream, aligned)?;
+        let unaligned = case.unaligned();
+        unaligned.check::<bf16, bf16>(&stream, Choice::Auto)?;
+        unaligned.check::<f32, f32>(&stream, Choice::Auto)?;
+        unaligned.check::<Complex<f32>, Complex<f32>>(&stream, Choice::Auto)?;
+        every::<f64, f64>(&stream, unaligned)?;
+        every::<Complex<f64>, Complex<f64>>(&stream, unaligned)?;
+        unaligned.check::<i8, i8>(&stream, Choice::Auto)?;
     }
     Ok(())
 }
 
 fn alpha_and_beta() -> Outcome {
     let stream = stream()?;
-    for (m, n, k) in [(70, 65, 33), (5, 9, 0)] {
-        for alpha in [0, 1, 3] {
-            for beta in [0, 1, -2] {
-                let case = Case { alpha: (alpha, 0), beta: (beta, 0), multiple: 8, ..Case::new(m, n, k) };
-                every::<bf16, bf16>(&stream, case)?;
-                every::<bf16, f32>(&stream, case)?;
-                every::<f32, f32>(&stream, case)?;
-                every::<f64, f64>(&stream, case)?;
-                every::<i16, i16>(&stream, case)?;
-                every::<u64, u64>(&stream, case)?;
-                let case = Case { alpha: (alpha, 1), beta: (beta, -1), ..case };
-                every::<Complex<f32>, Complex<f32>>(&stream, case)?;
-                every::<Complex<f64>, Complex<f64>>(&stream, case)?;
-            }
-        }
+    for case in cases::SCALED_SIZES[..2].iter().flat_map(|size| cases::factors_of(*size)) {
+        let case = Case { multiple: 8, ..case };
+        every::<bf16, bf16>(&stream, case.real())?;
+        every::<bf16, f32>(&stream, case.real())?;
+        every::<f32, f32>(&stream, case.real())?;
+        every::<f64, f64>(&stream, case.real())?;
+        every::<i16, i16>(&stream, case.real())?;
+        every::<u64, u64>(&stream, case.real())?;
+        every::<Complex<f32>, Complex<f32>>(&stream, case)?;
+        every::<Complex<f64>, Complex<f64>>(&stream, case)?;
     }
     Ok(())
 }
 
 fn conjugates() -> Outcome {
     let stream = stream()?;
-    let all = [Operation::None, Operation::Transpose, Operation::Conjugate, Operation::Adjoint];
-    for operations in all.into_iter().flat_map(|a| all.map(|b| (a, b))) {
-        let case = Case { operations, multiple: 8, ..Case::new(35, 20, 17) };
+    for case in cases::conjugates_of(cases::CONJUGATED_SIZES[0]) {
+        let case = Case { multiple: 8, ..case };
         every::<Complex<f32>, Complex<f32>>(&stream, case)?;
         every::<Complex<f64>, Complex<f64>>(&stream, case)?;
         every::<f32, f32>(&stream, case)?;
@@ -266,7 +220,7 @@ fn conjugates() -> Outcome {
 /// Sums far past the type: the low bits are those of the sums of whole numbers.
 fn integers_wrap() -> Outcome {
     let stream = stream()?;
-    let case = Case { alpha: (1 << 33 | 77, 0), beta: (-(1 << 34) - 5, 0), ..Case::new(20, 30, 400) };
+    let case = cases::wrapping();
     case.check::<u8, u8>(&stream, SIMT)?;
     case.check::<i16, i16>(&stream, SIMT)?;
     case.check::<i32, i32>(&stream, SIMT)?;
@@ -397,23 +351,9 @@ fn cublas_multiplies_where_it_is() -> Outcome {
         assert!(text.contains("cuBLAS could not be loaded"), "{text}");
         return Ok(());
     }
-    for operations in LAYOUTS {
-        for (batch, shared, interleaved) in
-            [(1, (false, false), false), (3, (true, false), false), (3, (false, true), true)]
-        {
-            let case = Case { operations, batch, shared, interleaved, ..Case::new(65, 70, 40) };
-            for case in
-                [case, Case { gaps: (3, 5, 1), starts: (1, 3, 7), alpha: (2, 1), beta: (-1, 3), ..case }]
-            {
-                case.check::<f16, f16>(&stream, CUBLAS)?;
-                case.check::<f16, f32>(&stream, CUBLAS)?;
-                case.check::<bf16, bf16>(&stream, CUBLAS)?;
-                case.check::<bf16, f32>(&stream, CUBLAS)?;
-                case.check::<f32, f32>(&stream, CUBLAS)?;
-                case.check::<f64, f64>(&stream, CUBLAS)?;
-                case.check::<Complex<f32>, Complex<f32>>(&stream, CUBLAS)?;
-                case.check::<Complex<f64>, Complex<f64>>(&stream, CUBLAS)?;
-            }
+    for case in cases::batches_of(cases::BATCHED) {
+        for case in [case, Case { alpha: (2, 1), beta: (-1, 3), ..case.unaligned() }] {
+            for_each_dtype!(floats, T, C => case.check::<T, C>(&stream, CUBLAS)?);
         }
     }
     for operations in [(Operation::Adjoint, Operation::None), (Operation::Transpose, Operation::Adjoint)] {

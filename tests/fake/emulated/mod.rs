@@ -15,11 +15,11 @@ use libloading::Library;
 use libtest_mimic::Failed;
 use num_complex::Complex;
 use selvedge::driver::{Device, Stream};
-use selvedge::gemm::{Choice, DeviceProperties, Engine, Operation, Plan, Product};
+use selvedge::gemm::{Choice, DeviceProperties, Engine, Plan, Product};
 use selvedge::types::DType;
 
 use super::children;
-use super::products::case::{Case, LAYOUTS};
+use super::products::cases::{self, Case, LAYOUTS};
 use super::products::chains::{self, Chain};
 use super::products::numbers::{Number, ResultOf};
 use super::products::{doubles, epilogues};
@@ -148,16 +148,12 @@ fn in_both_types(stream: &Stream, case: Case, algorithms: &[&str]) -> Outcome {
     with_every_algorithm::<f16, f32>(stream, Case { alpha: (3, 0), beta: (-2, 0), ..case }, algorithms)
 }
 
-/// Sizes around those of tiles and steps, with A and B in rows of multiples of 16 bytes, and C in rows of 2, 4, 8 and 16.
-const SIZES: [(usize, usize, usize); 6] =
-    [(1, 1, 8), (129, 65, 72), (300, 136, 200), (40, 264, 328), (70, 132, 64), (70, 202, 24)];
-
 /// Child: persistent clusters, in tiles of every width.
 fn persistent(fake: &Fake) -> Outcome {
     emulate(fake, &[PERSISTENT_BF16, PERSISTENT_F16])?;
     with_seeds(2, |stream| {
-        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS.into_iter().cycle()) {
-            let case = Case { operations, multiple: 8, ..Case::new(m, n, k) };
+        for case in cases::around_tiles() {
+            let case = Case { multiple: 8, ..case };
             let algorithms = ["persistent/64", "persistent/128", "persistent/256"];
             in_both_types(stream, case, &algorithms)?;
         }
@@ -206,8 +202,8 @@ fn stream_k(fake: &Fake) -> Outcome {
 fn split_k(fake: &Fake) -> Outcome {
     emulate(fake, &[SPLIT_K_BF16, SPLIT_K_F16])?;
     with_seeds(2, |stream| {
-        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS.into_iter().cycle()) {
-            let case = Case { operations, multiple: 8, ..Case::new(m, n, k) };
+        for case in cases::around_tiles() {
+            let case = Case { multiple: 8, ..case };
             let algorithms = [
                 "split-k/128x16x1",
                 "split-k/128x64x2/swapped",
@@ -226,9 +222,9 @@ fn split_k(fake: &Fake) -> Outcome {
 fn mma(fake: &Fake) -> Outcome {
     emulate(fake, &[MMA_BF16, MMA_F16])?;
     with_seeds(2, |stream| {
-        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS.into_iter().cycle()) {
+        for case in cases::around_tiles() {
             for multiple in [1, 8] {
-                let case = Case { operations, multiple, alpha: (3, 0), beta: (1, 0), ..Case::new(m, n, k) };
+                let case = Case { multiple, alpha: (3, 0), beta: (1, 0), ..case };
                 passes(case.check::<bf16, bf16>(stream, MMA))?;
                 passes(case.check::<f16, f32>(stream, MMA))?;
             }
@@ -262,9 +258,9 @@ fn mma(fake: &Fake) -> Outcome {
 fn doubles(fake: &Fake, families: &[Family]) -> Outcome {
     emulate(fake, families)?;
     with_seeds(1, |stream| {
-        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS.into_iter().cycle()) {
+        for case in cases::around_tiles() {
             for multiple in [1, 8] {
-                let case = Case { operations, multiple, alpha: (3, 1), beta: (1, -2), ..Case::new(m, n, k) };
+                let case = Case { multiple, ..cases::scaled(case) };
                 passes(case.check::<f64, f64>(stream, MMA))?;
                 passes(case.check::<Complex<f64>, Complex<f64>>(stream, MMA))?;
             }
@@ -279,9 +275,8 @@ fn doubles(fake: &Fake, families: &[Family]) -> Outcome {
                 passes(doubles::check::<Complex<f64>>(stream, *size, conjugated, (0, 0), Engine::Mma))?;
             }
         }
-        let all = [Operation::None, Operation::Transpose, Operation::Conjugate, Operation::Adjoint];
-        for operations in all.into_iter().flat_map(|a| all.map(|b| (a, b))) {
-            passes(doubles::check::<Complex<f64>>(stream, (35, 20, 17), operations, (1, 1), Engine::Mma))?;
+        for Case { size, operations, .. } in cases::conjugates_of(cases::CONJUGATED_SIZES[0]) {
+            passes(doubles::check::<Complex<f64>>(stream, size, operations, (1, 1), Engine::Mma))?;
         }
         Ok(())
     })
@@ -291,9 +286,9 @@ fn doubles(fake: &Fake, families: &[Family]) -> Outcome {
 fn simt(fake: &Fake) -> Outcome {
     emulate(fake, &[BULK_F32, BULK_C64, ASYNC_F32, ASYNC_F64, ASYNC_C64, ASYNC_C128, SIMT_F16, SIMT_U8])?;
     with_seeds(1, |stream| {
-        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS.into_iter().cycle()) {
+        for case in cases::around_tiles() {
             for multiple in [1, 8] {
-                let case = Case { operations, multiple, alpha: (3, 1), beta: (1, -2), ..Case::new(m, n, k) };
+                let case = Case { multiple, ..cases::scaled(case) };
                 passes(case.check::<f32, f32>(stream, SIMT))?;
                 passes(case.check::<f64, f64>(stream, SIMT))?;
                 passes(case.check::<Complex<f32>, Complex<f32>>(stream, SIMT))?;
@@ -302,9 +297,7 @@ fn simt(fake: &Fake) -> Outcome {
                 passes(case.check::<u8, u8>(stream, SIMT))?;
             }
         }
-        let all = [Operation::None, Operation::Transpose, Operation::Conjugate, Operation::Adjoint];
-        for operations in all.into_iter().flat_map(|a| all.map(|b| (a, b))) {
-            let case = Case { operations, ..Case::new(35, 20, 17) };
+        for case in cases::conjugates_of(cases::CONJUGATED_SIZES[0]) {
             passes(case.check::<Complex<f32>, Complex<f32>>(stream, SIMT))?;
             passes(case.check::<Complex<f64>, Complex<f64>>(stream, SIMT))?;
         }
@@ -319,14 +312,13 @@ const MANY: usize = 200;
 fn bulk(fake: &Fake) -> Outcome {
     emulate(fake, &[BULK_F32, BULK_C64])?;
     with_seeds(2, |stream| {
-        for ((m, n, k), operations) in SIZES.into_iter().zip(LAYOUTS.into_iter().cycle()) {
-            let case = Case { operations, multiple: 4, alpha: (3, 1), beta: (1, -2), ..Case::new(m, n, k) };
+        for case in cases::around_tiles() {
+            let case = Case { multiple: 4, ..cases::scaled(case) };
             passes(case.check::<f32, f32>(stream, SIMT))?;
             passes(case.check::<Complex<f32>, Complex<f32>>(stream, SIMT))?;
         }
-        let all = [Operation::None, Operation::Transpose, Operation::Adjoint];
-        for operations in all.into_iter().flat_map(|a| all.map(|b| (a, b))) {
-            let case = Case { operations, multiple: 4, ..Case::new(35, 20, 17) };
+        for case in cases::conjugates_of(cases::CONJUGATED_SIZES[0]) {
+            let case = Case { multiple: 4, ..case };
             passes(case.check::<f32, f32>(stream, SIMT))?;
             passes(case.check::<Complex<f32>, Complex<f32>>(stream, SIMT))?;
         }
@@ -373,18 +365,13 @@ fn bulk(fake: &Fake) -> Outcome {
 fn batches(fake: &Fake) -> Outcome {
     emulate(fake, &[PERSISTENT_BF16, SPLIT_K_BF16, MMA_BF16, BULK_F32, ASYNC_F32, PACK])?;
     with_seeds(1, |stream| {
-        for operations in LAYOUTS {
-            for (batch, shared, interleaved) in
-                [(3, (false, false), false), (3, (true, false), false), (3, (false, true), true)]
-            {
-                let with = Case { operations, batch, shared, interleaved, ..Case::new(65, 70, 40) };
-                let aligned = Case { multiple: 8, gaps: (8, 16, 8), starts: (8, 16, 24), ..with };
-                with_every_algorithm::<bf16, bf16>(stream, aligned, &["persistent/64", "split-k/128x64x1"])?;
-                passes(aligned.check::<f32, f32>(stream, SIMT))?;
-                let anywhere = Case { gaps: (3, 5, 1), starts: (1, 3, 7), ..with };
-                passes(anywhere.check::<bf16, bf16>(stream, Choice::Auto))?;
-                passes(anywhere.check::<f32, f32>(stream, Choice::Auto))?;
-            }
+        // The kernels' batches: a batch of one is every other test's, and an empty one launches nothing.
+        for case in cases::batches_of(cases::BATCHED).into_iter().filter(|case| case.batch > 1) {
+            let algorithms = ["persistent/64", "split-k/128x64x1"];
+            with_every_algorithm::<bf16, bf16>(stream, case.aligned(), &algorithms)?;
+            passes(case.aligned().check::<f32, f32>(stream, SIMT))?;
+            passes(case.unaligned().check::<bf16, bf16>(stream, Choice::Auto))?;
+            passes(case.unaligned().check::<f32, f32>(stream, Choice::Auto))?;
         }
         Ok(())
     })

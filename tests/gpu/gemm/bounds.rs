@@ -9,7 +9,7 @@ use num_complex::Complex;
 use selvedge::driver::Stream;
 use selvedge::gemm::{Choice, Engine, Operation, Product, gemm, gemm_host};
 
-use super::case::LAYOUTS;
+use super::cases::{BOUNDED_ALIGNED_SIZES, BOUNDED_SIZES, LAYOUTS};
 use super::numbers::{Number, ResultOf};
 use crate::support::{Numbers, Outcome};
 
@@ -163,7 +163,7 @@ fn check_by<T: Rounded, C: ResultOf<T> + Rounded>(
 pub fn every_type(stream: &Stream, engines: &[Engine]) -> Outcome {
     let by = Choice::Only(Engine::Simt);
     for operations in LAYOUTS {
-        for size in [(40, 50, 1), (40, 50, 100), (24, 32, 3000)] {
+        for &size in &BOUNDED_SIZES[..3] {
             check::<f16, f16>(stream, size, operations, by)?;
             check::<f16, f32>(stream, size, operations, by)?;
             check::<bf16, bf16>(stream, size, operations, by)?;
@@ -173,9 +173,9 @@ pub fn every_type(stream: &Stream, engines: &[Engine]) -> Outcome {
             check::<Complex<f32>, Complex<f32>>(stream, size, operations, by)?;
             check::<Complex<f64>, Complex<f64>>(stream, size, operations, by)?;
         }
-        let sizes = [(40, 56, 8), (40, 56, 104), (24, 32, 3000), (136, 264, 520)];
-        for (size, engine) in
-            sizes.into_iter().flat_map(|size| engines.iter().map(move |engine| (size, *engine)))
+        for (size, engine) in BOUNDED_ALIGNED_SIZES
+            .into_iter()
+            .flat_map(|size| engines.iter().map(move |engine| (size, *engine)))
         {
             let by = Choice::Only(engine);
             check::<f16, f16>(stream, size, operations, by)?;
@@ -204,7 +204,7 @@ pub fn on_the_host() -> Outcome {
         })
     }
     for operations in LAYOUTS {
-        for size in [(40, 50, 1), (40, 50, 2), (40, 50, 100), (24, 32, 3000), (1, 70, 900), (70, 1, 900)] {
+        for size in BOUNDED_SIZES {
             check::<f16, f16>(size, operations)?;
             check::<f16, f32>(size, operations)?;
             check::<bf16, bf16>(size, operations)?;
@@ -223,7 +223,7 @@ pub fn on_the_host() -> Outcome {
 pub fn by_cublas(stream: &Stream) -> Outcome {
     let by = Choice::Only(Engine::Cublas);
     for operations in LAYOUTS {
-        for size in [(40, 50, 100), (24, 32, 3000)] {
+        for &size in &BOUNDED_SIZES[..2] {
             check::<f32, f32>(stream, size, operations, by)?;
             check::<f64, f64>(stream, size, operations, by)?;
             check::<Complex<f32>, Complex<f32>>(stream, size, operations, by)?;

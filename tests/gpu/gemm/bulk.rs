@@ -5,7 +5,7 @@ use num_complex::Complex;
 use selvedge::driver::Stream;
 use selvedge::gemm::{Choice, DeviceProperties, Engine, Operation, Plan, Product, gemm};
 
-use super::case::LAYOUTS;
+use super::cases::LAYOUTS;
 use super::numbers::{Number, ResultOf};
 use crate::support::{Numbers, Outcome};
 

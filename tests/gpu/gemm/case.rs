@@ -1,57 +1,14 @@
-//! One product with everything that can vary, run by an engine and by the definition.
+//! Runs one product of the shared table by an engine, and compares it with the definition.
 
 use num_complex::Complex;
 use selvedge::driver::Stream;
 use selvedge::gemm::{Choice, DeviceProperties, GemmAlgorithm, Operation, Plan, Product, gemm, gemm_host};
 use selvedge::types::DType;
 
+use super::cases::Case;
 use super::definition::Wholes;
 use super::numbers::{Number, ResultOf, Whole, same};
 use crate::support::{Numbers, Outcome};
-
-/// A product of whole numbers from -2 to 2.
-#[derive(Clone, Copy, Debug)]
-pub struct Case {
-    pub size: (usize, usize, usize),
-    pub operations: (Operation, Operation),
-    /// Rows begin at multiples of so many elements, and so many more lie between.
-    pub multiple: usize,
-    pub gaps: (usize, usize, usize),
-    /// Elements before the first one.
-    pub starts: (usize, usize, usize),
-    pub batch: usize,
-    /// True for A, or for B, if all products share it.
-    pub shared: (bool, bool),
-    /// True if the results are stored side by side in common rows.
-    pub interleaved: bool,
-    pub alpha: (i64, i64),
-    pub beta: (i64, i64),
-}
-
-impl Case {
-    pub fn new(m: usize, n: usize, k: usize) -> Case {
-        Case {
-            size: (m, n, k),
-            operations: (Operation::None, Operation::None),
-            multiple: 1,
-            gaps: (0, 0, 0),
-            starts: (0, 0, 0),
-            batch: 1,
-            shared: (false, false),
-            interleaved: false,
-            alpha: (1, 0),
-            beta: (0, 0),
-        }
-    }
-}
-
-/// The four layouts of the operands.
-pub const LAYOUTS: [(Operation, Operation); 4] = [
-    (Operation::None, Operation::None),
-    (Operation::None, Operation::Transpose),
-    (Operation::Transpose, Operation::None),
-    (Operation::Transpose, Operation::Transpose),
-];
 
 /// A matrix as it is stored, on the host.
 struct Matrix {

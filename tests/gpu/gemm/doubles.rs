@@ -6,7 +6,7 @@ use selvedge::gemm::{Choice, DeviceProperties, Engine, Operation, Plan, Product,
 use selvedge::types::DType;
 
 use super::bounds::{Rounded, random};
-use super::case::LAYOUTS;
+use super::cases::LAYOUTS;
 use crate::support::{Numbers, Outcome};
 
 /// k that the tensor cores add of real by real parts before those of imaginary parts.

@@ -8,7 +8,7 @@ use selvedge::gemm::{
     Activation, Choice, Engine, Epilogue, GemmAlgorithm, HostEpilogue, Product, gemm_host_with, gemm_with,
 };
 
-use super::case::LAYOUTS;
+use super::cases::{self, LAYOUTS, NOTHING, Parts};
 use super::definition::Wholes;
 use super::numbers::{Number, ResultOf, same};
 use crate::support::{Numbers, Outcome};
@@ -46,17 +46,6 @@ reals! {
 fn gelu(x: f64) -> f64 {
     let u = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x * x * x);
     0.5 * x * (1.0 + u.tanh())
-}
-
-/// The parts of an epilogue.
-#[derive(Clone, Copy, Debug)]
-pub struct Parts {
-    pub bias: bool,
-    pub by_row: bool,
-    pub aux: bool,
-    pub activation: Activation,
-    pub residual: bool,
-    pub beta: i64,
 }
 
 /// The operands of a product, with all elements that are not read or written poisoned.
@@ -234,27 +223,9 @@ fn check<T: Number, C: ResultOf<T> + Real>(
     Ok(())
 }
 
-pub const NOTHING: Parts =
-    Parts { bias: false, by_row: false, aux: false, activation: Activation::None, residual: false, beta: 0 };
-
-/// Each part alone, and all together.
-fn combinations() -> Vec<Parts> {
-    let all = Parts { bias: true, aux: true, residual: true, beta: -2, ..NOTHING };
-    vec![
-        Parts { bias: true, ..NOTHING },
-        Parts { bias: true, by_row: true, ..NOTHING },
-        Parts { activation: Activation::Relu, ..NOTHING },
-        Parts { residual: true, ..NOTHING },
-        Parts { bias: true, activation: Activation::Gelu, ..NOTHING },
-        Parts { bias: true, aux: true, activation: Activation::Gelu, ..NOTHING },
-        Parts { activation: Activation::Relu, ..all },
-        Parts { activation: Activation::Gelu, by_row: true, ..all },
-    ]
-}
-
 /// Sizes that take tiles of more than 64 columns on all engines, that are divided along k, and that have many tiles.
 pub fn every_part(stream: &Stream, engines: &[Engine]) -> Outcome {
-    for (index, parts) in combinations().into_iter().enumerate() {
+    for (index, parts) in cases::epilogues().into_iter().enumerate() {
         let layout = index % LAYOUTS.len();
         let simt = Choice::Only(Engine::Simt);
         check::<f32, f32>((130, 70, 24), layout, parts, 2, |given| given.on(stream, simt))?;
@@ -266,7 +237,7 @@ pub fn every_part(stream: &Stream, engines: &[Engine]) -> Outcome {
         }
         for engine in engines {
             let by = Choice::Only(*engine);
-            for size in [(136, 72, 40), (16, 136, 328), (300, 1048, 40)] {
+            for size in cases::EPILOGUE_SIZES {
                 let size = (size.0 / 8 * 8, size.1, size.2);
                 check::<bf16, bf16>(size, layout, parts, 2, |given| given.on(stream, by))?;
                 check::<bf16, f32>(size, layout, parts, 2, |given| given.on(stream, by))?;
@@ -280,7 +251,7 @@ pub fn every_part(stream: &Stream, engines: &[Engine]) -> Outcome {
 /// Persistent clusters: tiles of every width, whole ones and such that end within their columns, of which each cluster computes one, or
 /// some two where 66 clusters have more than one each.
 pub fn by_persistent_clusters(stream: &Stream) -> Outcome {
-    for (index, parts) in combinations().into_iter().enumerate() {
+    for (index, parts) in cases::epilogues().into_iter().enumerate() {
         let layout = index % LAYOUTS.len();
         for algorithm in ["persistent/64", "persistent/128", "persistent/192", "persistent/256"] {
             let algorithm: GemmAlgorithm = algorithm.parse()?;
@@ -299,9 +270,9 @@ pub fn by_persistent_clusters(stream: &Stream) -> Outcome {
 /// Every type on the CPU, in tiles of which there are several, without depth too.
 #[allow(dead_code, reason = "the suite of the device does not")]
 pub fn on_the_host() -> Outcome {
-    for (index, parts) in combinations().into_iter().enumerate() {
+    for (index, parts) in cases::epilogues().into_iter().enumerate() {
         let layout = index % LAYOUTS.len();
-        for size in [(130, 140, 24), (1, 9, 700), (9, 1, 3), (3, 5, 0)] {
+        for size in cases::EPILOGUE_SIZES_OF_THE_CPU {
             check::<f16, f16>(size, layout, parts, 2, Given::on_host)?;
             check::<f16, f32>(size, layout, parts, 2, Given::on_host)?;
             check::<bf16, bf16>(size, layout, parts, 2, Given::on_host)?;
@@ -313,28 +284,10 @@ pub fn on_the_host() -> Outcome {
     Ok(())
 }
 
-/// The parts that cuBLASLt has words for.
-pub fn combinations_of_cublas() -> Vec<Parts> {
-    let biased = Parts { bias: true, ..NOTHING };
-    let gelu = Parts { activation: Activation::Gelu, ..NOTHING };
-    vec![
-        biased,
-        Parts { beta: -2, ..biased },
-        Parts { residual: true, ..NOTHING },
-        Parts { residual: true, ..biased },
-        Parts { activation: Activation::Relu, ..NOTHING },
-        Parts { activation: Activation::Relu, beta: 1, ..biased },
-        gelu,
-        Parts { bias: true, beta: -2, ..gelu },
-        Parts { aux: true, ..gelu },
-        Parts { bias: true, aux: true, beta: 1, ..gelu },
-    ]
-}
-
 /// By cuBLASLt, every type that has epilogues there, one product and two.
 pub fn by_cublas(stream: &Stream, sizes: &[(usize, usize, usize)]) -> Outcome {
     let by = Choice::Only(Engine::Cublas);
-    for (index, parts) in combinations_of_cublas().into_iter().enumerate() {
+    for (index, parts) in cases::epilogues_of_cublas().into_iter().enumerate() {
         for (at, &size) in sizes.iter().enumerate() {
             let (layout, batch) = ((index + at) % LAYOUTS.len(), 1 + (index + at) / 2 % 2);
             check::<f16, f16>(size, layout, parts, batch, |given| given.on(stream, by))?;

@@ -7,7 +7,7 @@ use selvedge::driver::Stream;
 use selvedge::gemm::{Choice, DeviceProperties, Engine, GemmAlgorithm, Plan, Product, gemm};
 use selvedge::types::DType;
 
-use super::case::LAYOUTS;
+use super::cases::LAYOUTS;
 use super::numbers::{Number, ResultOf};
 use crate::support::{Numbers, Outcome, assert_all};
 
