@@ -1,10 +1,12 @@
 #!/bin/bash
-# Installs the tools that are missing: compilers for C and C++, Python with venv, rustfmt and clippy.
+# Installs the tools that are missing: compilers and linker tools for C and C++, Python with venv, rustfmt and clippy.
 set -euo pipefail
 
 packages=()
 command -v gcc >/dev/null || packages+=(gcc libc6-dev)
 command -v c++ >/dev/null || packages+=(g++)
+command -v objcopy >/dev/null || packages+=(binutils)
+command -v pkg-config >/dev/null || packages+=(pkg-config)
 command -v git >/dev/null || packages+=(git)
 command -v python3 >/dev/null || packages+=(python3)
 python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)

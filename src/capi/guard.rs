@@ -55,11 +55,22 @@ pub(super) fn run(name: &'static str, body: impl FnOnce() -> Result<()>) -> i32 
             let text = panic.downcast_ref::<&str>().copied();
             let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
             set_last(name, &format!("a defect of the library: {}", text.unwrap_or("a panic without a text")));
-            // The payload's destructor may panic too.
-            std::mem::forget(panic);
+            // The payload's destructor may panic too; that payload is not dropped.
+            if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+                std::mem::forget(another);
+            }
             status::SV_ERROR_PANIC
         }
     }
+}
+
+/// Panics, for the C test that shows the status of a panic. The header and release builds do not have it.
+///
+/// cbindgen:ignore
+#[cfg(debug_assertions)]
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_test_panic() -> i32 {
+    call("sv_test_panic", || panic!("on purpose"))
 }
 
 #[cfg(test)]

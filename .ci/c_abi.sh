@@ -1,0 +1,78 @@
+#!/bin/bash
+# c_abi.sh LIMIT [BASE]: the C ABI. The header and the list of symbols are those of src/capi, and keep what they had at the
+# commit BASE. The library is installed in an empty folder, which is moved; its shared library has at most LIMIT MB and
+# exports the listed functions alone; the C examples are built by pkg-config, shared and static, and by CMake, and run.
+set -euo pipefail
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+since=()
+if [ -n "${2:-}" ] && git show "$2:include/selvedge.symbols" >"$folder/before" 2>/dev/null; then
+    since=(--since "$folder/before")
+fi
+header=scripts/header/Cargo.toml
+cargo test --quiet --manifest-path "$header"
+cargo run --quiet --manifest-path "$header" -- --check "${since[@]}"
+
+scripts/install.sh "$folder/first"
+mv "$folder/first" "$folder/prefix"
+prefix=$folder/prefix
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+abi=$(sed -n 's/^abi //p' include/selvedge.symbols)
+
+shared=$prefix/lib/libselvedge.so.$version
+bytes=$(wc -c <"$shared")
+echo "libselvedge.so: $bytes bytes, $1 MB allowed"
+[ "$bytes" -le $(($1 * 1000000)) ]
+readelf -d "$shared" | grep -q "soname: \[libselvedge.so.$abi\]"
+if readelf -d "$shared" | grep NEEDED | grep -E 'cuda|nvrtc|cublas|nccl'; then
+    echo "the library needs a library of CUDA to load"
+    exit 1
+fi
+sed -n 's/^function .*\(sv_[a-z0-9_]*\)(.*/\1/p' include/selvedge.symbols | sort >"$folder/listed"
+nm -D --defined-only "$shared" | awk '{ print $3 }' | sort | diff "$folder/listed" -
+nm --defined-only --extern-only "$prefix/lib/libselvedge.a" | awk 'NF == 3 { print $3 }' | sort | diff "$folder/listed" -
+
+# Nothing of CUDA is seen, so that each example says why it does nothing.
+export SELVEDGE_LIBCUDA=none SELVEDGE_LIBNVRTC=none SELVEDGE_LIBCUBLAS=none SELVEDGE_LIBNCCL=none
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+[ "$(pkg-config --modversion selvedge)" = "$version" ]
+read -ra flags <<<"$(pkg-config --cflags selvedge)"
+read -ra dynamic <<<"$(pkg-config --libs selvedge)"
+private=()
+for flag in $(pkg-config --static --libs-only-l selvedge); do
+    [ "$flag" = -lselvedge ] || private+=("$flag")
+done
+for source in csrc/examples/*.c; do
+    name=$(basename "$source" .c)
+    echo "-- $name, shared and static"
+    cc -std=c99 -Wall -Wextra -Wpedantic -Werror "${flags[@]}" "$source" "${dynamic[@]}" -o "$folder/shared_$name"
+    LD_LIBRARY_PATH=$prefix/lib "$folder/shared_$name" >"$folder/shared_output"
+    cat "$folder/shared_output"
+    cc -std=c99 -Wl,--gc-sections "${flags[@]}" "$source" "$prefix/lib/libselvedge.a" "${private[@]}" \
+        -o "$folder/static_$name"
+    "$folder/static_$name" >"$folder/static_output"
+    cmp "$folder/shared_output" "$folder/static_output"
+done
+
+cmake=$(command -v cmake || true)
+if [ -z "$cmake" ] && python3 -m venv "$folder/venv" && "$folder/venv/bin/pip" install --quiet cmake; then
+    cmake=$folder/venv/bin/cmake
+fi
+if [ -z "$cmake" ]; then
+    echo "the CMake project is left out: CMake cannot be fetched here"
+else
+    
+    "$cmake" -S csrc/examples/cmake -B "$folder/build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+    "$cmake" --build "$folder/build" >/dev/null
+    "$folder/build/devices"
+    "$folder/build/devices_static"
+fi
+
+if command -v cargo-cinstall >/dev/null; then
+    cargo cinstall --release --destdir "$folder/cargo_c" --prefix /usr --libdir /usr/lib
+    [ -f "$folder/cargo_c/usr/include/selvedge.h" ] && [ -e "$folder/cargo_c/usr/lib/libselvedge.so.$abi" ]
+else
+    echo "cargo cinstall is left out: cargo-c is not installed"
+fi

@@ -1,0 +1,198 @@
+//! A C program that calls every function of the header with NULL, zero, released and foreign handles, written from the
+//! header, so that no function is missed.
+
+use std::fmt::Write;
+
+/// Numbers of 64 bits that are no handles, by their parameter's name.
+const NOT_HANDLES: &[&str] = &["timeout_ms"];
+/// Pointers that may be NULL, by their parameter's name.
+const OPTIONAL: &[&str] = &["length"];
+/// Functions that may succeed with NULL and 0 for every argument.
+const ALLOWS_NULL: &[&str] = &["sv_release", "sv_library_report", "sv_device_name"];
+/// Functions that take pointers of the driver or of other libraries, which get NULL alone: no check could know others.
+const TRUSTS_POINTERS: &[&str] = &["_from_raw", "_from_dlpack"];
+/// Functions that end objects of others; they are called after all others.
+const LAST: &[&str] = &["sv_device_reset", "sv_shutdown"];
+
+pub struct Parameter {
+    kind: String,
+    name: String,
+}
+
+impl Parameter {
+    fn is_pointer(&self) -> bool {
+        self.kind.contains('*')
+    }
+
+    fn is_handle(&self) -> bool {
+        self.kind == "uint64_t" && !NOT_HANDLES.contains(&self.name.as_str())
+    }
+}
+
+pub struct Function {
+    result: String,
+    pub name: String,
+    parameters: Vec<Parameter>,
+}
+
+/// Returns the functions of the header, in its order.
+pub fn functions(header: &str) -> Vec<Function> {
+    let mut code = String::new();
+    for (number, part) in header.split("/*").enumerate() {
+        code.push_str(if number == 0 { part } else { part.split_once("*/").map_or("", |(_, code)| code) });
+    }
+    let lines: Vec<&str> = code.lines().filter(|line| !line.starts_with('#')).collect();
+    let code = lines.join(" ").replace("extern \"C\" {", "");
+    code.split(';').filter_map(function).collect()
+}
+
+fn function(declaration: &str) -> Option<Function> {
+    let (head, parameters) = declaration.trim().split_once('(')?;
+    let at = head.rfind("sv_").filter(|_| !head.starts_with("typedef"))?;
+    let mut function = Function {
+        result: head[..at].trim().to_owned(),
+        name: head[at..].trim().to_owned(),
+        parameters: Vec::new(),
+    };
+    let (mut depth, mut start) = (0, 0);
+    let parameters = parameters.trim_end().strip_suffix(')')?;
+    let ends = parameters.char_indices().filter(|(_, letter)| {
+        depth += i32::from(*letter == '(') - i32::from(*letter == ')');
+        *letter == ',' && depth == 0
+    });
+    let ends: Vec<usize> = ends.map(|(at, _)| at).chain([parameters.len()]).collect();
+    for end in ends {
+        let text = parameters[start..end].trim();
+        start = end + 1;
+        if text == "void" || text.is_empty() {
+            continue;
+        }
+        let name = text.rfind(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(0);
+        let (kind, name) = if text.contains("(*") { (text, "callback") } else { text.split_at(name + 1) };
+        function.parameters.push(Parameter { kind: kind.trim().to_owned(), name: name.to_owned() });
+    }
+    Some(function)
+}
+
+/// The values of the handles in a call.
+#[derive(Clone, Copy, PartialEq)]
+enum Handles {
+    Live,
+    Number(&'static str),
+    Stale,
+    Foreign,
+}
+
+impl Function {
+    fn is_exempt(&self, list: &[&str]) -> bool {
+        list.iter().any(|name| self.name == *name || (name.starts_with('_') && self.name.contains(name)))
+    }
+
+    fn has_handles(&self) -> bool {
+        self.parameters.iter().any(Parameter::is_handle)
+    }
+
+    fn call(&self, handles: Handles, is_null: impl Fn(&Parameter) -> bool) -> String {
+        let values: Vec<String> = (self.parameters.iter().enumerate())
+            .map(|(number, parameter)| {
+                let is_event = parameter.name.contains("event") || self.name.starts_with("sv_event");
+                let is_stream = parameter.name.contains("stream") || !is_event;
+                if parameter.is_pointer() {
+                    let only_null = parameter.kind.contains('(') || self.is_exempt(TRUSTS_POINTERS);
+                    let null = only_null || is_null(parameter);
+                    if null { "NULL".to_owned() } else { format!("(void *)memory[{}]", number % 8) }
+                } else if parameter.is_handle() {
+                    match handles {
+                        Handles::Number(number) => number,
+                        Handles::Stale if is_stream => "stale_stream",
+                        Handles::Stale => "stale_event",
+                        Handles::Live if is_stream => "stream",
+                        Handles::Live => "event",
+                        Handles::Foreign if is_stream && parameter.name.contains("stream") => "event",
+                        Handles::Foreign if is_event => "stream",
+                        Handles::Foreign => "event",
+                    }
+                    .to_owned()
+                } else {
+                    // A count in a call with memory is one element, which the memory has.
+                    let null = self.parameters.iter().filter(|other| other.is_pointer()).all(&is_null);
+                    if parameter.kind == "size_t" && !null { "1".to_owned() } else { "0".to_owned() }
+                }
+            })
+            .collect();
+        format!("{}({})", self.name, values.join(", "))
+    }
+}
+
+/// Writes the program.
+pub fn program(header: &str) -> String {
+    let all = functions(header);
+    for name in ALLOWS_NULL.iter().chain(LAST) {
+        assert!(all.iter().any(|function| function.name == *name), "{name} is not in the header");
+    }
+    let (last, others): (Vec<&Function>, Vec<&Function>) =
+        all.iter().partition(|function| function.is_exempt(LAST));
+    let mut text = include_str!("hostile.c").to_owned();
+    text.push_str("\nint main(void)\n{\n    prepare();\n");
+    for function in &others {
+        calls(&mut text, function);
+    }
+    text.push_str("    OK(sv_device_reset(0));\n    OK(sv_shutdown());\n");
+    for function in others.iter().chain(&last).filter(|function| function.result == "int32_t") {
+        let wanted = match function.name.as_str() {
+            "sv_release" | "sv_shutdown" => "SV_OK",
+            _ => "SV_ERROR_SHUT_DOWN",
+        };
+        let call = function.call(Handles::Number("0"), |_| true);
+        writeln!(text, "    STATUS({wanted}, {call});").unwrap();
+    }
+    text.push_str("    return failures != 0;\n}\n");
+    text
+}
+
+fn calls(text: &mut String, function: &Function) {
+    if function.result != "int32_t" {
+        writeln!(text, "    (void){};", function.call(Handles::Number("0"), |_| true)).unwrap();
+        return;
+    }
+    let mut write = |what: &str, may_succeed: bool, call: String| {
+        let (name, may_succeed) = (&function.name, i32::from(may_succeed));
+        writeln!(text, "    clear();\n    expect(\"{name}\", \"{what}\", {may_succeed}, {call});").unwrap();
+    };
+    let takes_nothing_bad = !function.has_handles() && !function.parameters.iter().any(Parameter::is_pointer);
+    let may_succeed = takes_nothing_bad || function.is_exempt(ALLOWS_NULL);
+    write("NULL and 0", may_succeed, function.call(Handles::Number("0"), |_| true));
+    if function.has_handles() {
+        let is_generic = function.parameters.iter().any(|parameter| parameter.name == "handle");
+        for (what, handles) in [
+            ("handle 0", Handles::Number("0")),
+            ("handle 1", Handles::Number("1")),
+            ("handle of ones", Handles::Number("UINT64_MAX")),
+            ("stale handles", Handles::Stale),
+            ("foreign handles", Handles::Foreign),
+        ] {
+            let is_free = function.name == "sv_release" && handles == Handles::Number("0");
+            if !(is_generic && handles == Handles::Foreign) {
+                write(what, is_free, function.call(handles, |_| false));
+            }
+        }
+    }
+    for pointer in function.parameters.iter().filter(|parameter| parameter.is_pointer()) {
+        let optional = OPTIONAL.contains(&pointer.name.as_str()) || pointer.kind.contains('(');
+        let call = function.call(Handles::Live, |other| std::ptr::eq(other, pointer));
+        write(&format!("NULL as {}", pointer.name), optional, call);
+    }
+}
+
+#[test]
+fn the_header_is_understood() {
+    let found = functions(
+        "/* int32_t sv_no(void); */\n#define X 1\nextern \"C\" {\nconst char *sv_a(void);\n\
+        int32_t sv_b(uint64_t stream,\n  const float *x, void (*f)(void*, int), size_t count);\n}\n",
+    );
+    assert_eq!(found.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["sv_a", "sv_b"]);
+    assert_eq!((found[0].result.as_str(), found[0].parameters.len()), ("const char *", 0));
+    let call = found[1].call(Handles::Stale, |_| false);
+    assert_eq!(call, "sv_b(stale_stream, (void *)memory[1], NULL, 1)");
+    assert_eq!(found[1].call(Handles::Foreign, |_| true), "sv_b(event, NULL, NULL, 0)");
+}

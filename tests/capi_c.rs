@@ -1,0 +1,211 @@
+//! The C ABI from C: programs in `tests/capi` and `csrc/examples`, built by the host's C compiler with the address and
+//! undefined-behaviour sanitizers, and linked with the shared library of a debug build. They run on the fake driver, and the
+//! examples also without a driver. They need Linux, a C compiler and cargo.
+#![cfg(target_os = "linux")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+#[path = "common/mod.rs"]
+mod common;
+#[path = "capi/hostile.rs"]
+mod hostile;
+#[path = "fake/variant.rs"]
+mod variant;
+
+use variant::Variant;
+
+const SANITIZERS: [&str; 4] = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+const NEEDS: &str = "the source tree, cargo and a C compiler";
+const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+
+fn header() -> String {
+    fs::read_to_string(common::repository().join("include/selvedge.h")).expect("the header is there")
+}
+
+/// A folder for programs and copies of the library.
+fn folder() -> PathBuf {
+    variant::scratch("capi").expect("the scratch folder is writable")
+}
+
+/// Returns the folder of the shared library, which is built once.
+fn library() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let folder = folder().join("lib");
+        let mut command = Command::new("sh");
+        command.current_dir(common::repository());
+        command.arg("scripts/build_library.sh").arg(&folder).args(["dev", "shared"]);
+        // The folder of a target is where this executable is: <target>/<profile>/deps.
+        let target =
+            std::env::current_exe().ok().and_then(|path| path.ancestors().nth(3).map(Path::to_owned));
+        command.env("CARGO_TARGET_DIR", target.expect("cargo's folder of test executables"));
+        succeeds("scripts/build_library.sh", &command.output().expect("sh runs"));
+        folder
+    })
+}
+
+#[track_caller]
+fn succeeds(what: &str, output: &Output) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, errors) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{what}: {}\n{out}{errors}", output.status);
+}
+
+/// Compiles a C program against the header and the shared library.
+fn compile(name: &str, source: &Path, more: &[&str]) -> PathBuf {
+    let program = folder().join(name);
+    let mut command = variant::compiler();
+    command.args(WARNINGS).args(SANITIZERS).args(more).arg(source).arg("-o").arg(&program);
+    command.arg("-I").arg(common::repository().join("include"));
+    command.arg("-I").arg(common::repository().join("tests/capi"));
+    command.arg("-L").arg(library()).args(["-lselvedge", "-ldl", "-lpthread", "-lm"]);
+    command.arg(format!("-Wl,-rpath,{}", library().display()));
+    variant::compile(&mut command).unwrap_or_else(|error| panic!("{error}"));
+    program
+}
+
+/// Runs a program on the fake driver, without any other library of CUDA.
+fn on_fake<S: AsRef<OsStr>>(program: &Path, arguments: &[S]) -> Output {
+    let driver = variant::build(&Variant::new(12040)).expect("the fake driver builds");
+    let mut command = Command::new(program);
+    common::hide_libraries(&mut command).env("SELVEDGE_LIBCUDA", driver).args(arguments);
+    command.output().expect("the program runs")
+}
+
+#[track_caller]
+fn runs_in_silence<S: AsRef<OsStr>>(what: &str, program: &Path, arguments: &[S]) {
+    let output = on_fake(program, arguments);
+    succeeds(what, &output);
+    assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{what} prints {output:?}");
+}
+
+fn is_there(compiler: &str) -> bool {
+    Command::new(compiler).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn the_header_is_clean_c99_and_cpp17() {
+    if common::is_left_out("the_header_is_clean_c99_and_cpp17", NEEDS) {
+        return;
+    }
+    let file = folder().join("header.c");
+    fs::write(&file, "#include \"selvedge.h\"\n#include \"selvedge.h\"\n").unwrap();
+    let compilers = [
+        ("gcc", ["-std=c99", "-xc"]),
+        ("clang", ["-std=c99", "-xc"]),
+        ("g++", ["-std=c++17", "-xc++"]),
+        ("clang++", ["-std=c++17", "-xc++"]),
+    ];
+    let found: Vec<_> = compilers.iter().filter(|(compiler, _)| is_there(compiler)).collect();
+    assert!(!found.is_empty(), "no C compiler");
+    for (compiler, language) in found {
+        let mut command = Command::new(compiler);
+        command.args(WARNINGS).args(language).arg("-fsyntax-only").arg("-I");
+        command.arg(common::repository().join("include")).arg(&file);
+        succeeds(compiler, &command.output().unwrap());
+    }
+}
+
+#[test]
+fn the_library_leaves_its_process_as_it_found_it() {
+    if common::is_left_out("the_library_leaves_its_process_as_it_found_it", NEEDS) {
+        return;
+    }
+    let program = compile("living", &common::repository().join("tests/capi/living.c"), &[]);
+    let cases = [
+        "use",
+        "versions",
+        "loading",
+        "rounding",
+        "locale",
+        "environment",
+        "signals",
+        "context",
+        "messages",
+        "forking",
+        "panic",
+        "many_threads",
+        "shutdown_twice",
+        "shutdown_first",
+    ];
+    for case in cases {
+        runs_in_silence(case, &program, &[case]);
+    }
+    let copies = ["one", "two"].map(|name| folder().join(format!("lib{name}.so")));
+    for copy in &copies {
+        fs::copy(library().join("libselvedge.so"), copy).unwrap();
+    }
+    runs_in_silence("closing", &program, &[OsStr::new("closing"), copies[0].as_os_str()]);
+    let paths = [OsStr::new("two_copies"), copies[0].as_os_str(), copies[1].as_os_str()];
+    runs_in_silence("two_copies", &program, &paths);
+}
+
+#[test]
+fn every_function_refuses_null_and_bad_handles() {
+    if common::is_left_out("every_function_refuses_null_and_bad_handles", NEEDS) {
+        return;
+    }
+    let source = folder().join("hostile_main.c");
+    fs::write(&source, hostile::program(&header())).unwrap();
+    let program = compile("hostile", &source, &["-std=c11"]);
+    runs_in_silence::<&str>("hostile", &program, &[]);
+}
+
+#[test]
+fn the_shared_library_exports_the_functions_of_the_header_alone() {
+    if common::is_left_out("the_shared_library_exports_the_functions_of_the_header_alone", NEEDS) {
+        return;
+    }
+    let output =
+        Command::new("nm").args(["-D", "--defined-only"]).arg(library().join("libselvedge.so")).output();
+    let output = output.expect("nm runs");
+    succeeds("nm", &output);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut found: Vec<&str> = text.lines().filter_map(|line| line.split(' ').nth(2)).collect();
+    // Debug builds have one function more (src/capi/guard.rs).
+    found.retain(|name| *name != "sv_test_panic");
+    let functions = hostile::functions(&header());
+    let mut wanted: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();
+    found.sort_unstable();
+    wanted.sort_unstable();
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn the_version_for_cargo_c_is_that_of_the_abi() {
+    let manifest = include_str!("../Cargo.toml");
+    let symbols = include_str!("../include/selvedge.symbols");
+    let abi = symbols.lines().find_map(|line| line.strip_prefix("abi ")).unwrap();
+    let (_, library) = manifest.split_once("[package.metadata.capi.library]").unwrap();
+    let version = library.lines().find_map(|line| line.strip_prefix("version = ")).unwrap();
+    assert_eq!(version, format!("\"{abi}.0.0\""));
+    assert_eq!(selvedge::capi::library::SV_ABI_VERSION.to_string(), abi);
+}
+
+#[test]
+fn c_examples_run_with_and_without_a_device() {
+    if common::is_left_out("c_examples_run_with_and_without_a_device", NEEDS) {
+        return;
+    }
+    let folder = common::repository().join("csrc/examples");
+    let mut count = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let source = entry.unwrap().path();
+        if source.extension().is_none_or(|extension| extension != "c") {
+            continue;
+        }
+        let name = source.file_stem().unwrap().to_str().unwrap().to_owned();
+        let program = compile(&format!("example_{name}"), &source, &["-std=c99"]);
+        succeeds(&name, &on_fake::<&str>(&program, &[]));
+        let mut command = Command::new(&program);
+        let output = common::hide_libraries(&mut command).output().unwrap();
+        succeeds(&name, &output);
+        assert!(!output.stdout.is_empty(), "{name} says nothing without a device");
+        count += 1;
+    }
+    assert!(count >= 2, "{count} examples");
+}
