@@ -1,7 +1,7 @@
 # Which files changed since the last landed commit. Sourced by .ci/run after steps.sh.
 #
 # SELVEDGE_CI_BASE names that commit. Without it, it is where this branch left origin/main or main; on main itself, the
-# commit twenty before. Where none of these is known, everything counts as changed. SELVEDGE_CI=all runs every step.
+# commit twenty before. If none of these is known, everything counts as changed. SELVEDGE_CI=all runs every step.
 
 changes_base=""
 
