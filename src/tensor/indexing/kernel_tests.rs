@@ -36,10 +36,10 @@ static unsigned atomicCAS(unsigned* at, unsigned old, unsigned now) {
     return found;
 }
 static void atomicMax(unsigned* at, unsigned value) { if (*at < value) *at = value; }
-#include "gather.cu"
-#include "scatter.cu"
+#include "kernels/gather.cu"
+#include "kernels/scatter.cu"
 #undef ENTRY
-#include "scatter_mark.cu"
+#include "kernels/scatter_mark.cu"
 template <typename Kernel>
 static void launch(unsigned blocks, unsigned threads, Kernel kernel) {
     gridDim.x = blocks;
@@ -112,13 +112,18 @@ const WAYS: [[&str; 2]; 3] =
 
 /// The kernels for a unit of so many bits, which take one of the ways or the one before.
 fn compiled(folder: &Path, bits: usize, way: usize) -> Option<Library> {
-    let kernels = common::repository().join("csrc/kernels");
+    // The folders of csrc, since a kernel's header includes one of csrc/include.
+    let sources = common::repository().join("csrc");
+    let (kernels, include) = (folder.join("kernels"), folder.join("include/selvedge"));
+    std::fs::create_dir_all(&kernels).unwrap();
+    std::fs::create_dir_all(&include).unwrap();
+    std::fs::copy(sources.join("include/selvedge/report.cuh"), include.join("report.cuh")).unwrap();
     for name in ["types.cuh", "indexed.cuh", "gather.cu", "scatter.cu", "scatter_mark.cu"] {
-        let text = std::fs::read_to_string(kernels.join(name)).unwrap();
+        let text = std::fs::read_to_string(sources.join("kernels").join(name)).unwrap();
         let text = WAYS[..=way]
             .iter()
             .fold(text, |text, [from, to]| text.replace(&format!("if ({from})"), &format!("if ({to})")));
-        std::fs::write(folder.join(name), text).unwrap();
+        std::fs::write(kernels.join(name), text).unwrap();
     }
     let (source, library) = (folder.join("shim.cpp"), folder.join(format!("kernels_{bits}_{way}.so")));
     std::fs::write(&source, SHIM).unwrap();
