@@ -121,6 +121,13 @@ impl Backend for Auto {
         }
     }
 
+    fn can_be_lost(&self) -> bool {
+        match self.chosen {
+            Some(chosen) => self.backends[chosen].can_be_lost(),
+            None => self.backends.iter().any(|backend| backend.can_be_lost()),
+        }
+    }
+
     fn load(&mut self, network: &Arc<Network>, seed: u32) -> Result<()> {
         (self.measured, self.times, self.chosen) = (0, [Duration::ZERO; 2], None);
         self.for_each(|backend| backend.load(network, seed))
@@ -159,6 +166,11 @@ impl Backend for Auto {
     fn state(&mut self) -> Result<NetworkState> {
         let chosen = self.chosen.unwrap_or(0);
         self.backends[chosen].state()
+    }
+
+    fn potentials(&mut self, ids: &[u32]) -> Result<Vec<f32>> {
+        let chosen = self.chosen.unwrap_or(0);
+        self.backends[chosen].potentials(ids)
     }
 
     fn set_state(&mut self, state: &NetworkState) -> Result<()> {

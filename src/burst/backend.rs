@@ -93,6 +93,12 @@ pub trait Backend: Send {
     /// Returns the name of the device and its settings, such as `CPU, 8 threads`.
     fn name(&self) -> String;
 
+    /// Returns true if an error can take the state away, as when a device is lost. A
+    /// [`Simulation`](super::Simulation) then keeps what it needs to recover.
+    fn can_be_lost(&self) -> bool {
+        false
+    }
+
     /// Loads a network, at rest before burst 1. The accumulator is chosen by [`Network::accumulator`].
     fn load(&mut self, network: &Arc<Network>, seed: u32) -> Result<()>;
 

@@ -17,6 +17,7 @@
 //! | `cut`, `shards` | a network cut into ranges of neurons, each on a backend of its own |
 //! | `simulation` | a running network: input, recordings, counters |
 //! | `parameters`, `ledger`, `sampler`, `plasticity` | the parts of a simulation |
+//! | `recovery` | the journal from which a run continues after its device was lost |
 //! | `runner` | a thread that runs a simulation at a set frequency |
 //! | `file`, `arrays` | `.burst` and `.npz` files |
 //! | `generate` | the networks G and S, and their input |
@@ -38,6 +39,7 @@ mod network;
 mod neurons;
 mod parameters;
 mod plasticity;
+mod recovery;
 mod runner;
 mod sampler;
 mod shards;

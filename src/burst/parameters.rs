@@ -95,6 +95,11 @@ impl ParameterQueue {
         Ok(())
     }
 
+    /// Returns true if the caller may not be the only holder: another may queue a change at any time.
+    pub(super) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.changes) > 1
+    }
+
     /// Removes and returns the queued changes.
     pub(super) fn take(&self) -> Vec<(NeuronSelection, NeuronField)> {
         std::mem::take(&mut *self.changes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))

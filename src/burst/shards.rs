@@ -128,6 +128,11 @@ impl Backend for Shards {
         format!("{} shards: {}", names.len(), names.join("; "))
     }
 
+    fn can_be_lost(&self) -> bool {
+        // Shards at different bursts have no state either.
+        self.backends.iter().any(|backend| backend.can_be_lost())
+    }
+
     fn load(&mut self, network: &Arc<Network>, seed: u32) -> Result<()> {
         self.ranges = balanced_ranges(network, self.backends.len());
         self.failed = true;
@@ -182,6 +187,24 @@ impl Backend for Shards {
             }
         }
         whole.ok_or_else(|| Error::invalid("a network in shards", "no shards", "one or more"))
+    }
+
+    fn potentials(&mut self, ids: &[u32]) -> Result<Vec<f32>> {
+        let network = self.usable()?;
+        check_ids(ids.iter().copied(), network.len())?;
+        let mut potentials = vec![0.0; ids.len()];
+        for (backend, range) in self.backends.iter_mut().zip(&self.ranges) {
+            let own = |at: &usize| range.contains(&ids[*at]);
+            let places: Vec<usize> = (0..ids.len()).filter(own).collect();
+            if places.is_empty() {
+                continue;
+            }
+            let own: Vec<u32> = places.iter().map(|&at| ids[at]).collect();
+            for (at, potential) in places.into_iter().zip(backend.potentials(&own)?) {
+                potentials[at] = potential;
+            }
+        }
+        Ok(potentials)
     }
 
     fn set_state(&mut self, state: &NetworkState) -> Result<()> {

@@ -10,9 +10,13 @@ use super::network::Network;
 use super::neurons::Neurons;
 use super::parameters::{NeuronSelection, ParameterQueue};
 use super::plasticity::{ActiveRule, PlasticityRule};
+use super::recovery::{Checkpoint, Entry, Journal};
 use super::sampler::{Sampler, Snapshot};
 use super::state::NetworkState;
 use crate::{Error, Result};
+
+/// Bursts that [`Simulation::run`] gives a backend at a time.
+const BURSTS_OF_A_GROUP: usize = 32;
 
 /// The largest sum of magnitudes that may be staged for one burst, in thousandths: far from the end of 64 bits.
 const MAX_STAGED: u64 = 1 << 62;
@@ -38,21 +42,29 @@ const MAX_STAGED: u64 = 1 << 62;
 /// # }
 /// ```
 pub struct Simulation {
-    network: Arc<Network>,
-    backend: Box<dyn Backend>,
+    pub(super) network: Arc<Network>,
+    pub(super) backend: Box<dyn Backend>,
     /// The parameters as they are now.
     neurons: Neurons,
     queue: ParameterQueue,
-    dense: bool,
+    pub(super) dense: bool,
     /// Magnitudes of the staged injections, in thousandths.
     staged: u64,
     has_staged: bool,
+    power_is_staged: bool,
+    /// The last burst that is recorded; None once the caller had the backend.
+    burst: Option<u64>,
+    /// Kept while the backend's device can be lost. None once the caller had the backend, until the next burst.
+    pub(super) journal: Option<Journal>,
+    /// The staged injections, kept beside a journal.
+    pub(super) pending: Vec<Injection>,
+    pub(super) parameters_changed: bool,
     power: Vec<(Range<u32>, Injection)>,
     ledger: Option<FireLedger>,
     samplers: Vec<Sampler>,
     rules: Vec<ActiveRule>,
     /// The weights as they are now, once a rule needs them.
-    weights: Option<Vec<u16>>,
+    pub(super) weights: Option<Vec<u16>>,
     spikes: Option<(Vec<u64>, Vec<u32>)>,
     recorded: Vec<u32>,
     potentials: Vec<f32>,
@@ -88,12 +100,21 @@ impl Simulation {
     /// Those of [`Backend::load`].
     pub fn new(network: Arc<Network>, mut backend: Box<dyn Backend>, seed: u32) -> Result<Simulation> {
         backend.load(&network, seed)?;
+        let journal = backend.can_be_lost().then(|| {
+            let state = NetworkState::at_rest(&network, seed);
+            Journal::new(Checkpoint { state, weights: None, parameters: None, dense: false })
+        });
         Ok(Simulation {
             neurons: network.neurons().clone(),
             queue: ParameterQueue::new(network.len(), network.areas().len()),
             dense: false,
             staged: 0,
             has_staged: false,
+            power_is_staged: false,
+            burst: Some(0),
+            journal,
+            pending: Vec::new(),
+            parameters_changed: false,
             power: Vec::new(),
             ledger: None,
             samplers: Vec::new(),
@@ -119,7 +140,11 @@ impl Simulation {
     }
 
     /// Returns the backend.
+    ///
+    /// A run on a device that can be lost takes a checkpoint of state and weights at its next burst, as it does not see the
+    /// caller's changes. A recovery does not know parameters that were changed or input that was staged here.
     pub fn backend(&mut self) -> &mut dyn Backend {
+        (self.journal, self.burst) = (None, None);
         &mut *self.backend
     }
 
@@ -142,6 +167,9 @@ impl Simulation {
             return Err(Error::invalid("an injection", found, format!("at most {MAX_STAGED}")));
         }
         self.backend.inject(injections)?;
+        if self.journal.is_some() {
+            self.pending.extend_from_slice(injections);
+        }
         self.staged = staged;
         self.has_staged |= !injections.is_empty();
         Ok(())
@@ -195,6 +223,9 @@ impl Simulation {
     pub fn set_dense(&mut self, dense: bool) -> Result<()> {
         self.backend.set_dense(dense)?;
         self.dense = dense;
+        if let Some(journal) = &mut self.journal {
+            journal.push(Entry::Dense(dense));
+        }
         Ok(())
     }
 
@@ -333,6 +364,13 @@ impl Simulation {
     /// Those of [`Backend::set_state`].
     pub fn set_state(&mut self, state: &NetworkState) -> Result<()> {
         self.backend.set_state(state)?;
+        self.burst = Some(state.burst);
+        if self.journal.is_some() {
+            let start = self.checkpoint(state.clone())?;
+            if let Some(journal) = &mut self.journal {
+                journal.renew(start);
+            }
+        }
         if let Some(ledger) = &mut self.ledger {
             *ledger = FireLedger::starting_after(self.network.len(), ledger.window(), state.burst);
         }
@@ -360,21 +398,15 @@ impl Simulation {
             return Err(Error::invalid("a simulation", "staged injections", wanted));
         }
         let (state, weights) = (self.backend.state()?, self.backend.weights()?);
-        backend.load(&self.network, state.seed)?;
-        backend.set_dense(self.dense)?;
-        backend.set_parameters(&self.all_parameters()?)?;
-        let loaded = self.network.synapses().weights();
-        let changed = (0u64..).zip(weights.iter().zip(loaded)).filter(|(_, (now, then))| now != then);
-        let changes: Vec<_> = changed
-            .map(|(synapse, (now, _))| super::backend::WeightChange { synapse, weight: *now as u8 })
-            .collect();
-        backend.set_weights(&changes)?;
-        backend.set_state(&state)?;
+        let start = Checkpoint { weights: Some(weights), ..self.checkpoint(state)? };
+        let journal = Journal::new(start);
+        journal.replay(&self.network, &mut *backend)?;
         self.backend = backend;
+        self.journal = self.backend.can_be_lost().then_some(journal);
         Ok(())
     }
 
-    fn all_parameters(&self) -> Result<Vec<(u32, super::neurons::NeuronParameters)>> {
+    pub(super) fn all_parameters(&self) -> Result<Vec<(u32, super::neurons::NeuronParameters)>> {
         (0..self.network.len() as u32)
             .map(|id| Ok((id, self.network.parameters_of(&self.neurons, id)?)))
             .collect()
@@ -383,30 +415,73 @@ impl Simulation {
     /// Runs one burst.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Those of the backend. After a lost device, [`recover`](Simulation::recover) continues from the last finished burst.
     pub fn run_burst(&mut self) -> Result<BurstResult> {
-        self.apply_parameter_changes()?;
-        let power: Vec<Injection> = self
-            .power
-            .iter()
-            .flat_map(|(ids, injection)| ids.clone().map(|id| Injection { id, ..*injection }))
-            .collect();
-        self.stage(&power)?;
-        let result = self.backend.run_burst()?;
-        (self.staged, self.has_staged) = (0, false);
-        self.record(&result)?;
-        Ok(result)
+        let result = self.run_group(1)?.pop();
+        result.ok_or_else(|| Error::invalid("a burst", "no result", "one result"))
     }
 
-    /// Runs `count` bursts.
+    /// Runs `count` bursts. A backend gets several bursts at a time where nothing needs the host between them: no rule, power
+    /// input or recorded potential, and no other holder of the parameter queue.
     ///
     /// # Errors
-    /// Those of the backend; the bursts before the failed one are done.
+    /// As [`run_burst`](Simulation::run_burst); the bursts that [`totals`](Simulation::totals) counts are done.
     pub fn run(&mut self, count: u64) -> Result<()> {
-        for _ in 0..count {
-            self.run_burst()?;
+        let mut left = count;
+        while left > 0 {
+            let alone = !self.rules.is_empty() || !self.recorded.is_empty() || !self.power.is_empty();
+            let most = if alone || self.queue.is_shared() { 1 } else { BURSTS_OF_A_GROUP };
+            let group = usize::try_from(left).unwrap_or(most).min(most);
+            self.run_group(group)?;
+            left -= group as u64;
         }
         Ok(())
+    }
+
+    /// Runs bursts back to back and records them.
+    fn run_group(&mut self, count: usize) -> Result<Vec<BurstResult>> {
+        self.renew_journal()?;
+        self.apply_parameter_changes()?;
+        // After a failed burst the input is staged already.
+        if !self.power_is_staged {
+            let power: Vec<Injection> = self
+                .power
+                .iter()
+                .flat_map(|(ids, injection)| ids.clone().map(|id| Injection { id, ..*injection }))
+                .collect();
+            self.stage(&power)?;
+            self.power_is_staged = true;
+        }
+        let results = self.backend.run_bursts(count)?;
+        self.check_numbers(&results)?;
+        let potentials = match self.recorded.is_empty() {
+            true => Vec::new(),
+            false => self.backend.potentials(&self.recorded)?,
+        };
+        // From here on the bursts are finished.
+        self.potentials.extend(potentials);
+        let input = std::mem::take(&mut self.pending);
+        if let Some(journal) = &mut self.journal {
+            journal.push(Entry::Bursts(input, count));
+        }
+        (self.staged, self.has_staged, self.power_is_staged) = (0, false, false);
+        self.burst = results.last().map(|result| result.burst).or(self.burst);
+        for result in &results {
+            self.record(result)?;
+        }
+        Ok(results)
+    }
+
+    /// Checks that a backend did not do bursts of which the simulation has no results, because of an earlier error.
+    fn check_numbers(&self, results: &[BurstResult]) -> Result<()> {
+        match (self.burst, results.first()) {
+            (Some(last), Some(first)) if first.burst != last + 1 => Err(Error::invalid(
+                "a simulation",
+                format!("burst {} after burst {last}", first.burst),
+                "every burst in turn; after an error of the device, call Simulation::recover or set_state",
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn apply_parameter_changes(&mut self) -> Result<()> {
@@ -433,6 +508,10 @@ impl Simulation {
             .into_iter()
             .map(|id| Ok((id, self.network.parameters_of(&self.neurons, id)?)))
             .collect::<Result<_>>()?;
+        self.parameters_changed = true;
+        if let Some(journal) = &mut self.journal {
+            journal.push(Entry::Parameters(parameters.clone()));
+        }
         self.backend.set_parameters(&parameters)
     }
 
@@ -450,9 +529,6 @@ impl Simulation {
         if let Some(ledger) = &mut self.ledger {
             ledger.record(result.burst, &result.fired);
         }
-        if !self.recorded.is_empty() {
-            self.potentials.extend(self.backend.potentials(&self.recorded)?);
-        }
         let (Some(ledger), Some(weights)) = (&self.ledger, &mut self.weights) else { return Ok(()) };
         let mut changes = Vec::new();
         for rule in &mut self.rules {
@@ -464,6 +540,12 @@ impl Simulation {
         for change in &mut changes {
             change.weight = weights[change.synapse as usize] as u8;
         }
-        if changes.is_empty() { Ok(()) } else { self.backend.set_weights(&changes) }
+        if changes.is_empty() {
+            return Ok(());
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.push(Entry::Weights(changes.clone()));
+        }
+        self.backend.set_weights(&changes)
     }
 }

@@ -6,4 +6,5 @@ mod cases;
 
 mod bad_input;
 mod engine;
+mod recovery;
 mod simulation;

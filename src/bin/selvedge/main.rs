@@ -1,6 +1,6 @@
 //! `selvedge`, the command line: devices and libraries of this machine, a kernel run on `.npy` files, the contents of an image,
-//! images from CUDA C++ and their cache, snapshots and traces of memory, the engine of a matrix product, and a
-//! demonstration.
+//! images from CUDA C++ and their cache, snapshots and traces of memory, the engine of a matrix product,
+//! spiking networks, and a demonstration.
 //!
 //! Every command first gathers a [`Report`](output::Report) and only then prints it, as text or as JSON, so that a reader
 //! that goes away early (`selvedge info | head`) is no error. Progress goes to stderr, and only to a terminal.
@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod build_images;
+mod burst;
 mod cache;
 mod demo;
 mod explain;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::BuildImages(options) => (build_images::build_images(options), options.json),
         Command::Cache(options) => (cache::cache(options), options.json()),
         Command::Memory(options) => (memory::memory(options), options.json()),
+        Command::Burst(options) => return burst::burst(options),
         Command::Explain(options) => (explain::explain(options), options.json()),
         Command::Demo(options) => (demo::demo(options), options.json),
     };

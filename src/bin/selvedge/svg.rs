@@ -132,6 +132,19 @@ impl Picture {
         self.points("polyline", points, &format!("{look} stroke-linejoin=\"round\""));
     }
 
+    /// Level lines of one colour and thickness, each from a point on over a width, as one element: for very many of them.
+    pub fn level_lines(&mut self, lines: &[((f64, f64), f64)], colour: &str, thickness: f64) {
+        if lines.is_empty() {
+            return;
+        }
+        let thickness = Short(thickness);
+        let _ = write!(self.body, "<path stroke=\"{colour}\" stroke-width=\"{thickness}\" d=\"");
+        for ((x, y), width) in lines {
+            let _ = write!(self.body, "M{} {}h{}", Short(*x), Short(*y), Short(*width));
+        }
+        self.body.push_str("\"/>\n");
+    }
+
     /// Fills the polygon of these points.
     pub fn filled(&mut self, points: &[(f64, f64)], colour: &str) {
         self.points("polygon", points, &format!("fill=\"{colour}\""));

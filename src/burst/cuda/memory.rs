@@ -14,6 +14,9 @@ use crate::{Error, Result};
 /// Flags by which a source's spikes propagate.
 const SOURCE_FLAGS: u16 = NeuronParameters::SHARES | NeuronParameters::POTENTIAL_DRIVEN;
 
+/// Neurons between two that one copy still reads together: more bytes cost less than another copy.
+const COPY_GAP: usize = 4096;
+
 /// The sizes of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sizes {
@@ -202,6 +205,26 @@ impl Memory {
     pub(super) fn queue(&self, stream: &Stream) -> Result<Vec<Spike>> {
         let count = stream.download(&self.counters)?[0].queue as usize;
         if count == 0 { Ok(Vec::new()) } else { stream.download(&self.queue.slice(..count)?) }
+    }
+
+    /// Reads the potentials of some neurons, none of those that are updated elsewhere. Neighbours are read by one copy.
+    pub(super) fn potentials(&self, stream: &Stream, ids: &[u32]) -> Result<Vec<Option<f32>>> {
+        let place = |id: u32| {
+            id.checked_sub(self.sizes.first).map(|at| at as usize).filter(|&at| at < self.sizes.owned)
+        };
+        let mut places: Vec<usize> = ids.iter().filter_map(|&id| place(id)).collect();
+        places.sort_unstable();
+        let mut blocks: Vec<(usize, Vec<NeuronState>)> = Vec::new();
+        for near in places.chunk_by(|one, next| next - one <= COPY_GAP) {
+            let (first, last) = (near[0], near[near.len() - 1]);
+            blocks.push((first, stream.download(&self.states.slice(first..last + 1)?)?));
+        }
+        let potential = |at: usize| {
+            let block = blocks.partition_point(|(first, _)| *first <= at).checked_sub(1)?;
+            let (first, states) = blocks.get(block)?;
+            states.get(at - first).map(|state| state.potential)
+        };
+        Ok(ids.iter().map(|&id| place(id).and_then(potential)).collect())
     }
 
     /// The bytes of device memory.

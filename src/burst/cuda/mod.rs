@@ -207,6 +207,10 @@ impl Backend for Cuda {
         format!("CUDA, {}", self.stream.device().name())
     }
 
+    fn can_be_lost(&self) -> bool {
+        true
+    }
+
     fn load(&mut self, network: &Arc<Network>, seed: u32) -> Result<()> {
         // The old network's memory is free for the new one.
         self.loaded = None;
@@ -254,6 +258,17 @@ impl Backend for Cuda {
         self.stream.copy_to_host(&loaded.memory.states, &mut loaded.last_state.neurons[own])?;
         (loaded.last_state.burst, loaded.last_state.fired) = (burst, fired);
         Ok(loaded.last_state.clone())
+    }
+
+    fn potentials(&mut self, ids: &[u32]) -> Result<Vec<f32>> {
+        let loaded = loaded(&mut self.loaded)?;
+        check_ids(ids.iter().copied(), loaded.memory.sizes.sources)?;
+        let read = loaded.memory.potentials(&self.stream, ids)?;
+        let potential = |(&id, read): (&u32, Option<f32>)| {
+            // Of a neuron that is updated elsewhere, as `state` does.
+            read.unwrap_or(loaded.last_state.neurons[id as usize].potential)
+        };
+        Ok(ids.iter().zip(read).map(potential).collect())
     }
 
     fn set_state(&mut self, state: &NetworkState) -> Result<()> {

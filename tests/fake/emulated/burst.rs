@@ -6,7 +6,8 @@ use std::sync::Arc;
 use selvedge::Error;
 use selvedge::burst::{
     Area, Backend, BurstResult, Cpu, Cuda, GeneratedNetwork, InProcess, Injection, InjectionPattern, Network,
-    NetworkState, Neurons, Shards, Spike, SpikeHash, SynapseArrays, Synapses, WeightChange,
+    NetworkState, Neurons, PlasticityRule, Shards, Simulation, Spike, SpikeHash, SynapseArrays, Synapses,
+    WeightChange,
 };
 use selvedge::driver::Device;
 
@@ -24,6 +25,7 @@ pub static CHILDREN: &[(&str, Child)] = &[
     ("burst_shards", shards),
     ("burst_changes", changes),
     ("burst_launches", launches),
+    ("burst_recovery", recovery),
 ];
 
 fn cuda() -> selvedge::Result<Cuda> {
@@ -407,5 +409,60 @@ fn launches(fake: &Fake) -> Outcome {
     let mut other = cpu(&network, 0)?;
     other.set_state(&state)?;
     assert_eq!(other.run_burst()?.burst, 102);
+    Ok(())
+}
+
+/// Child: potentials of some neurons, and a simulation that goes on after its device was lost, bit for bit.
+fn recovery(fake: &Fake) -> Outcome {
+    emulate(fake, &[BURST])?;
+    let generated = GeneratedNetwork::g(1100, 12);
+    let network = Arc::new(generated.network()?);
+    let start = |backend: Box<dyn Backend>| -> selvedge::Result<Simulation> {
+        let mut simulation = Simulation::new(network.clone(), backend, 5)?;
+        simulation.record_spikes(true);
+        simulation.record_potentials(&[1099, 0, 700, 0])?;
+        simulation.set_power(20..30, 3.0)?;
+        simulation.add_rule(PlasticityRule::AreaWindow {
+            source_area: 0,
+            target_area: 0,
+            window: 2,
+            increase: 5,
+            decrease: 1,
+        })?;
+        Ok(simulation)
+    };
+    let run = |simulation: &mut Simulation, burst: u64| -> selvedge::Result<()> {
+        let inputs: Vec<(u32, f32)> = generated.injections(burst).iter().map(|one| (one.id, 150.5)).collect();
+        simulation.inject(&inputs)?;
+        simulation.run_burst().map(drop)
+    };
+    let (mut found, mut wanted) = (start(Box::new(cuda()?))?, start(Box::new(cpu(&network, 5)?))?);
+    for burst in 1..=12 {
+        run(&mut found, burst)?;
+        run(&mut wanted, burst)?;
+    }
+    assert_eq!(found.potentials(), wanted.potentials());
+    fake.lose_context(0, 700);
+    let inputs: Vec<(u32, f32)> = generated.injections(13).iter().map(|one| (one.id, 150.5)).collect();
+    // The device is lost at the input or in the burst.
+    let staged = found.inject(&inputs).is_ok();
+    let error = found.run_burst().err().ok_or("a lost device ran a burst")?;
+    check(matches!(error, Error::ContextLost { .. } | Error::KernelFault { .. }), || format!("{error:?}"))?;
+    found.recover(Box::new(Cpu::with_threads(2)))?;
+    assert_eq!(found.state()?, wanted.state()?);
+    if !staged {
+        found.inject(&inputs)?;
+    }
+    wanted.inject(&inputs)?;
+    for simulation in [&mut found, &mut wanted] {
+        simulation.run_burst()?;
+        for burst in 14..=20 {
+            run(simulation, burst)?;
+        }
+    }
+    assert_eq!(found.state()?, wanted.state()?);
+    assert_eq!((found.weights()?, found.totals()), (wanted.weights()?, wanted.totals()));
+    assert_eq!((found.spikes(), found.potentials()), (wanted.spikes(), wanted.potentials()));
+    assert_eq!(found.ledger(), wanted.ledger());
     Ok(())
 }

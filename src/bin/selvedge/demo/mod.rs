@@ -41,7 +41,7 @@ pub fn demo(options: &DemoOptions) -> Result<Report, Failure> {
 }
 
 /// Returns `true` where there is nothing to run on. Every other error is a failure of the demonstration.
-fn is_reason_for_the_cpu(error: &Error) -> bool {
+pub fn is_reason_for_the_cpu(error: &Error) -> bool {
     Failure::from(error.clone()).code == NO_DEVICE || matches!(error, Error::UnsupportedImage { .. })
 }
 

@@ -14,6 +14,7 @@ Exit codes:
 }
 
 mod build_images;
+mod burst;
 mod compile;
 mod gemm;
 mod memory;
@@ -21,6 +22,7 @@ mod ptx;
 mod run;
 
 pub use build_images::BuildImagesOptions;
+pub use burst::{BurstCommand, BurstDevice, BurstMakeOptions, BurstOptions, BurstRunOptions, NetworkSource};
 pub use compile::{CompileOptions, TargetOptions};
 pub use gemm::{ExplainOptions, Explained, MatmulOptions};
 pub use memory::{Generator, MemoryCommand, MemoryOptions, PoolKind, ReplayOptions};
@@ -56,6 +58,8 @@ pub enum Command {
     Cache(CacheOptions),
     /// Show a snapshot of a device's memory, or replay a trace of its requests
     Memory(MemoryOptions),
+    /// Make, run and verify networks of the spiking engine
+    Burst(BurstOptions),
     /// Show what would be done, and why, without doing it
     Explain(ExplainOptions),
     /// Add vectors and divide complex numbers, verified and timed; on the CPU where there is no device

@@ -1,0 +1,237 @@
+//! Runs that continue after their device was lost, and runs of several bursts at a time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+
+use selvedge::burst::{
+    Backend, BurstResult, Cpu, GeneratedNetwork, InProcess, Injection, Network, NetworkState, NeuronField,
+    NeuronParameters, NeuronSelection, PlasticityRule, Shards, Simulation, Spike, WeightChange,
+};
+use selvedge::{Error, Result};
+
+/// A device that is lost after some bursts, and counts its calls of `run_bursts`.
+struct Losable {
+    cpu: Cpu,
+    left: Arc<AtomicI64>,
+    groups: Arc<AtomicUsize>,
+}
+
+impl Losable {
+    fn new(bursts: i64) -> (Box<Losable>, Arc<AtomicUsize>) {
+        let groups = Arc::new(AtomicUsize::new(0));
+        let left = Arc::new(AtomicI64::new(bursts));
+        (Box::new(Losable { cpu: Cpu::with_threads(1), left, groups: groups.clone() }), groups)
+    }
+
+    fn alive(&mut self) -> Result<&mut Cpu> {
+        match self.left.load(Ordering::Relaxed) {
+            left if left < 0 => Err(Error::InvalidArgument {
+                operation: "a burst",
+                found: "a lost device".to_owned(),
+                wanted: "another".to_owned(),
+            }),
+            _ => Ok(&mut self.cpu),
+        }
+    }
+}
+
+impl Backend for Losable {
+    fn name(&self) -> String {
+        "losable".to_owned()
+    }
+    fn can_be_lost(&self) -> bool {
+        true
+    }
+    fn load(&mut self, network: &Arc<Network>, seed: u32) -> Result<()> {
+        self.alive()?.load(network, seed)
+    }
+    fn inject(&mut self, injections: &[Injection]) -> Result<()> {
+        self.alive()?.inject(injections)
+    }
+    fn run_burst(&mut self) -> Result<BurstResult> {
+        self.left.fetch_sub(1, Ordering::Relaxed);
+        self.alive()?.run_burst()
+    }
+    fn run_bursts(&mut self, count: usize) -> Result<Vec<BurstResult>> {
+        self.groups.fetch_add(1, Ordering::Relaxed);
+        (0..count).map(|_| self.run_burst()).collect()
+    }
+    fn set_dense(&mut self, dense: bool) -> Result<()> {
+        self.alive()?.set_dense(dense)
+    }
+    fn set_fired(&mut self, fired: &[Spike]) -> Result<()> {
+        self.alive()?.set_fired(fired)
+    }
+    fn state(&mut self) -> Result<NetworkState> {
+        self.alive()?.state()
+    }
+    fn set_state(&mut self, state: &NetworkState) -> Result<()> {
+        self.alive()?.set_state(state)
+    }
+    fn set_parameters(&mut self, changes: &[(u32, NeuronParameters)]) -> Result<()> {
+        self.alive()?.set_parameters(changes)
+    }
+    fn weights(&mut self) -> Result<Vec<u16>> {
+        self.alive()?.weights()
+    }
+    fn set_weights(&mut self, changes: &[WeightChange]) -> Result<()> {
+        self.alive()?.set_weights(changes)
+    }
+}
+
+const RULE: PlasticityRule =
+    PlasticityRule::AreaWindow { source_area: 0, target_area: 0, window: 2, increase: 3, decrease: 1 };
+
+/// Everything that a run leaves.
+type Outcome = (NetworkState, Vec<u16>, Vec<u64>, Vec<u32>, Vec<u32>, selvedge::burst::Totals);
+
+/// Runs a network with everything that the host changes between bursts; a failed burst is recovered on a CPU.
+fn run(
+    network: &Arc<Network>,
+    generated: &GeneratedNetwork,
+    backend: Box<dyn Backend>,
+) -> Result<(Outcome, usize)> {
+    let mut simulation = Simulation::new(network.clone(), backend, 7)?;
+    simulation.record_spikes(true);
+    simulation.record_potentials(&[3, 299, 3])?;
+    simulation.set_power(5..9, 2.5)?;
+    simulation.add_rule(RULE)?;
+    let queue = simulation.parameter_queue();
+    let mut recovered = 0;
+    for burst in 1..=40u64 {
+        let input: Vec<(u32, f32)> = generated.injections(burst).iter().map(|one| (one.id, 150.5)).collect();
+        simulation.inject(&input)?;
+        if burst % 10 == 0 {
+            queue.push(NeuronSelection::Ids(0..50), NeuronField::Threshold(burst as f32))?;
+        }
+        match burst {
+            15 => simulation.set_dense(true)?,
+            18 => simulation.set_dense(false)?,
+            _ => {}
+        }
+        if simulation.run_burst().is_err() {
+            recovered += 1;
+            // A retry on the lost device changes nothing.
+            assert!(simulation.run_burst().is_err());
+            simulation.recover(Box::new(Cpu::with_threads(2)))?;
+            assert_eq!(simulation.state()?.burst, burst - 1);
+            simulation.run_burst()?;
+        }
+    }
+    let (bursts, ids) = simulation.spikes();
+    let (bursts, ids) = (bursts.to_vec(), ids.to_vec());
+    let potentials = simulation.potentials().iter().map(|potential| potential.to_bits()).collect();
+    let totals = simulation.totals();
+    Ok(((simulation.state()?, simulation.weights()?, bursts, ids, potentials, totals), recovered))
+}
+
+#[test]
+fn a_run_recovers_from_a_device_that_is_lost_in_any_burst() {
+    let generated = GeneratedNetwork::g(300, 10);
+    let network = Arc::new(generated.network().unwrap());
+    let (wanted, _) = run(&network, &generated, Box::new(Cpu::with_threads(1))).unwrap();
+    for lost_after in [0, 1, 9, 10, 14, 17, 30, 39] {
+        let (backend, _) = Losable::new(lost_after);
+        let (found, recovered) = run(&network, &generated, backend).unwrap();
+        assert_eq!(recovered, 1, "{lost_after}");
+        assert!(found == wanted, "lost after {lost_after} bursts");
+    }
+}
+
+#[test]
+fn a_long_run_recovers_from_a_checkpoint_and_continues_from_states_that_were_set() {
+    let generated = GeneratedNetwork::g(100, 5);
+    let network = Arc::new(generated.network().unwrap());
+    let mut wanted = Simulation::new(network.clone(), Box::new(Cpu::with_threads(1)), 3).unwrap();
+    // 2500 bursts are two checkpoints and a part.
+    let (backend, groups) = Losable::new(2500);
+    let mut found = Simulation::new(network.clone(), backend, 3).unwrap();
+    for simulation in [&mut wanted, &mut found] {
+        for _ in 0..25 {
+            simulation.inject(&[(1, 500.0), (50, 500.0)]).unwrap();
+            simulation.run(100).unwrap();
+        }
+    }
+    // Nothing needs the host between bursts: groups of 32.
+    assert_eq!(groups.load(Ordering::Relaxed), 25 * 4);
+    assert!(found.run(1).is_err());
+    let (second, replayed) = Losable::new(2000);
+    found.recover(second).unwrap();
+    assert!(replayed.load(Ordering::Relaxed) <= 45, "replayed {replayed:?} groups");
+    assert_eq!(found.state().unwrap(), wanted.state().unwrap());
+    assert_eq!(found.totals(), wanted.totals());
+
+    // A state that was set is a checkpoint too.
+    let earlier = NetworkState { burst: 7, ..NetworkState::at_rest(&network, 9) };
+    for simulation in [&mut wanted, &mut found] {
+        simulation.set_state(&earlier).unwrap();
+        simulation.inject(&[(2, 900.0)]).unwrap();
+        simulation.run(50).unwrap();
+    }
+    found.recover(Box::new(Cpu::new())).unwrap();
+    assert_eq!(found.state().unwrap(), wanted.state().unwrap());
+    assert_eq!(found.state().unwrap().burst, 57);
+    // A CPU cannot be lost.
+    let error = found.recover(Box::new(Cpu::new())).unwrap_err().to_string();
+    assert!(error.contains("Simulation::set_backend"), "{error}");
+}
+
+#[test]
+fn groups_of_bursts_record_as_single_bursts_do() {
+    let generated = GeneratedNetwork::g(200, 10);
+    let network = Arc::new(generated.network().unwrap());
+    let outcome = |single: bool| {
+        let (backend, groups) = Losable::new(1000);
+        let mut simulation = Simulation::new(network.clone(), backend, 3).unwrap();
+        // The holder of a queue may change parameters between any two bursts.
+        let queue = single.then(|| simulation.parameter_queue());
+        simulation.record_spikes(true);
+        simulation.keep_ledger(5).unwrap();
+        let sampler = simulation.add_sampler(0..100, 10).unwrap();
+        simulation
+            .inject(&generated.injections(1).iter().map(|one| (one.id, 150.5)).collect::<Vec<_>>())
+            .unwrap();
+        simulation.run(70).unwrap();
+        drop(queue);
+        let (bursts, ids) = simulation.spikes();
+        let spikes = (bursts.to_vec(), ids.to_vec());
+        let ledger = simulation.ledger().cloned();
+        let snapshot = simulation.take_snapshot(sampler);
+        assert_eq!(groups.load(Ordering::Relaxed), if single { 70 } else { 3 });
+        (spikes, ledger, snapshot, simulation.totals(), simulation.state().unwrap())
+    };
+    let (left, right) = (outcome(true), outcome(false));
+    assert!(!left.0.0.is_empty());
+    assert_eq!(left, right);
+}
+
+#[test]
+fn bursts_that_ran_behind_the_simulation_are_an_error() {
+    let generated = GeneratedNetwork::g(100, 5);
+    let network = Arc::new(generated.network().unwrap());
+    let mut simulation = Simulation::new(network, Box::new(Cpu::with_threads(1)), 3).unwrap();
+    simulation.run(2).unwrap();
+    // The caller may run the backend: the simulation follows.
+    simulation.backend().run_burst().unwrap();
+    assert_eq!(simulation.run_burst().unwrap().burst, 4);
+    assert_eq!(simulation.run_burst().unwrap().burst, 5);
+}
+
+#[test]
+fn potentials_of_shards_are_those_of_the_owners() {
+    let generated = GeneratedNetwork::g(300, 10);
+    let network = Arc::new(generated.network().unwrap());
+    let backends = (0..3).map(|_| Box::new(Cpu::with_threads(1)) as Box<dyn Backend>).collect();
+    let mut shards = Shards::new(backends, Box::new(InProcess)).unwrap();
+    let mut cpu = Cpu::with_threads(1);
+    for backend in [&mut shards as &mut dyn Backend, &mut cpu] {
+        backend.load(&network, 7).unwrap();
+        for burst in 1..=20 {
+            backend.inject(&generated.injections(burst)).unwrap();
+            backend.run_burst().unwrap();
+        }
+    }
+    let ids: Vec<u32> = [299, 0, 150, 0].into_iter().chain(0..300).collect();
+    assert_eq!(shards.potentials(&ids).unwrap(), cpu.potentials(&ids).unwrap());
+    assert!(shards.potentials(&[300]).unwrap_err().to_string().contains("id 300"));
+}
