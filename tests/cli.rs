@@ -8,6 +8,8 @@ use std::process::{Command, Output};
 use selvedge::io::npy;
 use serde_json::Value;
 
+#[path = "cli/burst.rs"]
+mod burst;
 #[path = "common/mod.rs"]
 mod common;
 #[path = "cli/compile.rs"]
@@ -26,6 +28,7 @@ mod variant;
 #[path = "cli/xml.rs"]
 mod xml;
 
+const FAILED: i32 = 1;
 const FAILED_FOR_INPUT: i32 = 2;
 const FAILED_FOR_DEVICE: i32 = 3;
 

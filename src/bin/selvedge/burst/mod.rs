@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use selvedge::Error;
 use selvedge::burst::{Auto, Backend, Cpu, Cuda};
 use selvedge::driver::Device;
 
@@ -36,16 +37,14 @@ pub fn burst(options: &BurstOptions) -> ExitCode {
 }
 
 /// Returns the backend of a device, and the reason for the CPU where that was not asked for.
-fn backend(device: BurstDevice) -> Result<(Box<dyn Backend>, Option<String>), Failure> {
+fn backend(device: BurstDevice) -> Result<(Box<dyn Backend>, Option<Error>), Failure> {
     let cuda = |ordinal| Device::new(ordinal).and_then(Cuda::new);
     match device {
         BurstDevice::Cpu => Ok((Box::new(Cpu::new()), None)),
         BurstDevice::Cuda(ordinal) => Ok((Box::new(cuda(ordinal)?), None)),
         BurstDevice::Auto => match cuda(0) {
             Ok(cuda) => Ok((Box::new(Auto::new(Box::new(cuda), Box::new(Cpu::new()))), None)),
-            Err(error) if is_reason_for_the_cpu(&error) => {
-                Ok((Box::new(Cpu::new()), Some(error.to_string())))
-            }
+            Err(error) if is_reason_for_the_cpu(&error) => Ok((Box::new(Cpu::new()), Some(error))),
             Err(error) => Err(error.into()),
         },
     }

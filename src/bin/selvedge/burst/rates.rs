@@ -11,6 +11,8 @@ const HEIGHT: f64 = 320.0;
 const LOWER: f64 = 170.0;
 const BAND: &str = "#c9d9ea";
 const BAR: &str = "#3b79b7";
+/// Pixels of a column of bursts at least.
+const COLUMN: u64 = 3;
 /// Bars of the lower chart at most.
 const BARS: u64 = 50;
 
@@ -34,7 +36,7 @@ pub fn draw(recording: &Recording) -> String {
     let mut picture = Picture::new(WIDTH);
     title(&mut picture, recording, "Firing rates");
     let area = Area { x: LEFT, y: TOP, width: WIDTH - LEFT - RIGHT, height: HEIGHT };
-    let lines = lines(recording, area.width as u64);
+    let lines = lines(recording, area.width as u64 / COLUMN);
     let most = lines.iter().flat_map(|line| &line.columns).map(|column| column.most).fold(0.0, f64::max);
     let step = round_step((most / 4.0).max(1e-4));
     let high = (most / step).ceil().max(1.0) * step;

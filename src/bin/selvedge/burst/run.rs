@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::time::Instant;
 
+use selvedge::Error;
 use selvedge::burst::{Population, Simulation};
 use serde_json::{Value, json};
 
 use super::input::{self, Input};
 use super::{backend, raster, rates};
+use crate::demo::reason_text;
 use crate::failure::Failure;
 use crate::files;
 use crate::options::BurstRunOptions;
@@ -87,7 +89,17 @@ pub fn run(options: &BurstRunOptions) -> Result<Report, Failure> {
     }
     let hash = simulation.state()?.hash();
     let device = simulation.backend().name();
-    report(&simulation, &options.network, &device, reason, (first, last), seconds, hash, &input, &written)
+    report(
+        &simulation,
+        &options.network,
+        &device,
+        reason.as_ref(),
+        (first, last),
+        seconds,
+        hash,
+        &input,
+        &written,
+    )
 }
 
 /// Runs bursts in groups, each of which begins where there is input.
@@ -112,7 +124,7 @@ fn report(
     simulation: &Simulation,
     path: &Path,
     device: &str,
-    reason: Option<String>,
+    reason: Option<&Error>,
     (first, last): (u64, u64),
     seconds: f64,
     hash: u64,
@@ -129,12 +141,10 @@ fn report(
     let title =
         format!("{}: {}, {}", path.display(), counted(neurons, "neuron"), counted(synapses, "synapse"));
     let mut text = format!("{}\n", style.bold(&title));
+    text += &reason.map(reason_text).unwrap_or_default();
     let mut table = Table::new("<<");
     let mut row = |name: &str, value: String| table.row([name.to_owned(), value]);
     row("device", device.to_owned());
-    if let Some(reason) = &reason {
-        row("", format!("no GPU is used: {reason}"));
-    }
     row("bursts", format!("{} to {}", grouped(first), grouped(last)));
     row("time", format!("{}, {} a burst", output::seconds(seconds), output::seconds(seconds / bursts)));
     row(
@@ -162,7 +172,7 @@ fn report(
         "neurons": neurons,
         "synapses": synapses,
         "device": device,
-        "reason": reason,
+        "reason": reason.map(Error::to_string),
         "first_burst": first,
         "last_burst": last,
         "seconds": seconds,

@@ -9,7 +9,7 @@ use selvedge::thread_count;
 use serde_json::{Value, json};
 
 use super::worked_example;
-use crate::demo::is_reason_for_the_cpu;
+use crate::demo::{is_reason_for_the_cpu, reason_text};
 use crate::failure::Failure;
 use crate::output::{self, Progress, Report, Style, Table};
 
@@ -104,17 +104,19 @@ pub fn verify() -> Result<(Report, bool), Failure> {
     drop(progress);
     let names: Vec<&str> =
         std::iter::once("worked example").chain(goldens.iter().map(|golden| golden.name)).collect();
-    Ok(report(&names, &verified, reason.as_deref()))
+    Ok(report(&names, &verified, reason.as_ref()))
 }
 
 fn flat(outcome: selvedge::Result<Option<String>>) -> Option<String> {
     outcome.unwrap_or_else(|error| Some(error.to_string()))
 }
 
+/// The reason for no CUDA device, and a sentence of it.
+type Unverified = (String, String);
 type Named = (String, Box<dyn Backend>);
 
 /// Returns the backends of this machine, and the reason if there is no CUDA device among them.
-fn backends() -> Result<(Vec<Named>, Option<String>), Failure> {
+fn backends() -> Result<(Vec<Named>, Option<Unverified>), Failure> {
     let mut backends: Vec<Named> = Vec::new();
     let mut threads = vec![1, thread_count().max(2)];
     threads.push(threads[1] + 1);
@@ -127,9 +129,19 @@ fn backends() -> Result<(Vec<Named>, Option<String>), Failure> {
         backends.push((format!("CPU, {count} shards"), shards(count, &cpu)?));
     }
     let count = match Device::count() {
-        Ok(0) => return Ok((backends, Some("the driver has no device".to_owned()))),
+        Ok(0) => {
+            return Ok((
+                backends,
+                Some((
+                    "the driver has no device".to_owned(),
+                    "No GPU is verified: the driver has no device.\n".to_owned(),
+                )),
+            ));
+        }
         Ok(count) => count,
-        Err(error) if is_reason_for_the_cpu(&error) => return Ok((backends, Some(error.to_string()))),
+        Err(error) if is_reason_for_the_cpu(&error) => {
+            return Ok((backends, Some((error.to_string(), reason_text(&error)))));
+        }
         Err(error) => return Err(error.into()),
     };
     for ordinal in 0..count {
@@ -153,7 +165,7 @@ fn shards(
     Ok(Box::new(Shards::new(backends, Box::new(InProcess))?))
 }
 
-fn report(names: &[&str], verified: &[Verified], reason: Option<&str>) -> (Report, bool) {
+fn report(names: &[&str], verified: &[Verified], reason: Option<&Unverified>) -> (Report, bool) {
     let style = Style::of_stdout();
     let mut table = Table::new(&format!("<{}>", "<".repeat(names.len())));
     let head = std::iter::once("device").chain(names.iter().copied()).chain(["time"]);
@@ -175,8 +187,8 @@ fn report(names: &[&str], verified: &[Verified], reason: Option<&str>) -> (Repor
         }
     }
     let mut text = table.render(style);
-    if let Some(reason) = reason {
-        text += &format!("\nNo GPU is verified: {reason}\n");
+    if let Some((_, sentence)) = reason {
+        text += &format!("\n{sentence}");
     }
     text += &match differing {
         0 => format!("\nAll {checks} results are equal bit for bit.\n"),
@@ -195,7 +207,8 @@ fn report(names: &[&str], verified: &[Verified], reason: Option<&str>) -> (Repor
             json!({ "device": one.name, "seconds": one.seconds, "checks": checks })
         })
         .collect();
-    let json = json!({ "equal": differing == 0, "reason": reason, "devices": rows });
+    let json =
+        json!({ "equal": differing == 0, "reason": reason.map(|(reason, _)| reason), "devices": rows });
     (Report { text, json }, differing == 0)
 }
 

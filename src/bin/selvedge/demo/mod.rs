@@ -52,7 +52,7 @@ fn middle(times: &mut [f64]) -> f64 {
 }
 
 /// The sentence for a run on the CPU because of this error.
-fn reason_text(reason: &Error) -> String {
+pub fn reason_text(reason: &Error) -> String {
     match reason {
         Error::LibraryUnavailable { library, .. } => {
             format!(

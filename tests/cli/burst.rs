@@ -1,0 +1,178 @@
+//! `selvedge burst`: networks made, run and verified; files, pictures and errors.
+
+use selvedge::io::npy;
+use selvedge::io::npz::{NpzFile, NpzWriter};
+use selvedge::types::DType;
+
+use super::{FAILED_FOR_DEVICE, FAILED_FOR_INPUT, Folder, fails, json, succeeds, xml};
+
+/// The golden network G(1000, 20) with its input, as files.
+fn golden(folder: &Folder) -> (String, String) {
+    let (network, input) = (folder.file("g.burst"), folder.file("g.npy"));
+    let text = succeeds(&[
+        "burst", "make", "G", "--seed", "7", "-o", &network, "--input", &input, "--bursts", "200",
+    ]);
+    assert!(text.contains("1,000 neurons, 20,000 synapses"), "{text}");
+    assert!(text.contains("4,076 injections for 200 bursts"), "{text}");
+    (network, input)
+}
+
+#[test]
+fn a_network_runs_with_pictures_and_the_golden_state() {
+    let folder = Folder::new("burst-run");
+    let (network, input) = golden(&folder);
+    let (raster, rates, spikes) =
+        (folder.file("raster.svg"), folder.file("rates.svg"), folder.file("spikes.npz"));
+    let text = succeeds(&[
+        "burst", "run", &network, "--bursts", "200", "--inject", &input, "--raster", &raster, "--rates",
+        &rates, "--spikes", &spikes,
+    ]);
+    for part in [
+        "No GPU is used",
+        "68,669, 343.3 a burst: 34.33 % of the neurons",
+        "1,366,600",
+        "79,995 refractory",
+        "4,076 of 4,076 rows",
+        "52847a73f59273c2",
+    ] {
+        assert!(text.contains(part), "'{part}' is not in: {text}");
+    }
+    for (path, title) in [(&raster, "Spikes of g.burst"), (&rates, "Firing rates of g.burst")] {
+        let picture = std::fs::read_to_string(path).unwrap();
+        let texts = xml::texts(&picture).unwrap();
+        assert!(texts.iter().any(|text| text == title), "{texts:?}");
+        assert!(texts.iter().any(|text| text == "68,669 spikes of 1,000 neurons in bursts 1 to 200"));
+        assert!(picture.len() < 1 << 20, "{} bytes", picture.len());
+    }
+    let mut file = NpzFile::open(&spikes).unwrap();
+    let bursts = file.array("burst").unwrap().read().unwrap();
+    let ids = file.array("id").unwrap().read().unwrap();
+    assert_eq!((bursts.len(), ids.len()), (68_669, 68_669));
+    assert_eq!(bursts.as_slice::<u64>().unwrap()[..13], [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2]);
+}
+
+#[test]
+fn a_saved_run_continues_to_the_same_state() {
+    let folder = Folder::new("burst-save");
+    let (network, input) = golden(&folder);
+    let middle = folder.file("middle.burst");
+    let value = json(&succeeds(&[
+        "burst", "run", &network, "--bursts", "90", "--inject", &input, "--save", &middle, "--device", "cpu",
+        "--json",
+    ]));
+    assert_eq!((&value["last_burst"], &value["saved"]), (&90.into(), &middle.as_str().into()));
+    assert!(value["input_rows_used"].as_u64().unwrap() < 4076 && value["reason"].is_null(), "{value}");
+    let value = json(&succeeds(&["burst", "run", &middle, "--bursts", "110", "--inject", &input, "--json"]));
+    assert_eq!((&value["first_burst"], &value["last_burst"]), (&91.into(), &200.into()));
+    assert_eq!(value["state_hash"], "52847a73f59273c2");
+}
+
+#[test]
+fn a_network_of_arrays_runs_with_input_of_integers() {
+    let folder = Folder::new("burst-npz");
+    let (arrays, network, input) = (folder.file("a.npz"), folder.file("a.burst"), folder.file("a.npy"));
+    let mut writer = NpzWriter::create(&arrays).unwrap();
+    for (name, numbers) in [
+        ("neurons", &[3u32][..]),
+        ("source", &[0, 1]),
+        ("target", &[1, 2]),
+        ("weight", &[6, 6]),
+        ("psp", &[10, 10]),
+    ] {
+        writer.begin(name, DType::U32, &[numbers.len()]).unwrap();
+        writer.write(&numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>()).unwrap();
+    }
+    writer.finish().unwrap();
+    succeeds(&["burst", "make", &arrays, "-o", &network]);
+    npy::write_slice(&input, &[2i32, 0, 1, 9, 0, 1], &[2, 3]).unwrap();
+    let raster = folder.file("raster.svg");
+    let value = json(&succeeds(&[
+        "burst", "run", &network, "--bursts", "5", "--inject", &input, "--raster", &raster, "--json",
+    ]));
+    assert_eq!(
+        (&value["spikes"], &value["input_rows_used"], &value["input_rows"]),
+        (&3.into(), &1.into(), &2.into())
+    );
+    let picture = std::fs::read_to_string(&raster).unwrap();
+    xml::texts(&picture).unwrap();
+    // Three spikes, each with a mark of its own: burst 2 to 4 of neurons 0 to 2.
+    let marks = picture.lines().find(|line| line.starts_with("<path")).unwrap().matches('M').count();
+    assert_eq!(marks, 3, "{picture}");
+}
+
+#[test]
+fn every_backend_of_this_machine_is_verified() {
+    let text = succeeds(&["burst", "verify"]);
+    assert!(
+        text.contains("All 24 results are equal bit for bit") && text.contains("No GPU is used"),
+        "{text}"
+    );
+    let value = json(&succeeds(&["burst", "verify", "--json"]));
+    assert_eq!((&value["equal"], value["devices"].as_array().unwrap().len()), (&true.into(), 6));
+    assert_eq!(value["devices"][5]["checks"]["G(5000, 50)"]["equal"], true);
+}
+
+#[test]
+fn bad_input_is_refused_before_anything_is_written() {
+    let folder = Folder::new("burst-bad");
+    let (network, input) = golden(&folder);
+    let spikes = folder.file("spikes.npz");
+    let run = |rest: &[&str]| -> Vec<String> {
+        ["burst", "run", &network, "--spikes", &spikes]
+            .iter()
+            .chain(rest)
+            .map(|text| (*text).to_owned())
+            .collect()
+    };
+    let refuse = |rest: &[&str], parts: &[&str]| {
+        let arguments = run(rest);
+        fails(FAILED_FOR_INPUT, &arguments.iter().map(String::as_str).collect::<Vec<_>>(), parts);
+        assert!(!std::path::Path::new(&spikes).exists());
+    };
+    let file = |name: &str, rows: &[f64], shape: &[usize]| {
+        let path = folder.file(name);
+        npy::write_slice(&path, rows, shape).unwrap();
+        path
+    };
+    for (rows, wanted) in [
+        ([1.0, 1000.0, 1.0], "id 1000 in row 0; wanted a whole number below 1000"),
+        ([1.0, 0.5, 1.0], "id 0.5 in row 0"),
+        ([0.0, 1.0, 1.0], "burst 0 in row 0"),
+        ([1.0, 1.0, f64::NAN], "potential NaN in row 0"),
+        ([1.0, 1.0, 2e9], "2000000000 for neuron 1"),
+    ] {
+        refuse(&["--inject", &file("bad.npy", &rows, &[1, 3])], &[wanted]);
+    }
+    refuse(&["--inject", &file("bad.npy", &[1.0, 1.0], &[1, 2])], &["[1, 2]", "burst, id, potential"]);
+    refuse(&["--device", "gpu"], &["'gpu'", "auto, cpu or the number"]);
+    refuse(&["--bursts", "0"], &["0 is not in"]);
+    refuse(&["--raster", "/no-such-folder/r.svg"], &["folder does not exist"]);
+    fails(FAILED_FOR_DEVICE, &["burst", "run", &network, "--device", "0"], &["driver"]);
+    fails(FAILED_FOR_INPUT, &["burst", "run", &input], &["another kind of file", ".burst"]);
+    let other = folder.file("other.burst");
+    for (arguments, part) in [
+        (&["G", "--every", "3"][..], "--every for network G"),
+        (&["x.npz", "--degree", "3"], "--degree for an .npz file"),
+        (&["x.npz"], "x.npz"),
+        (&["x.csv"], "G, S or the name of an .npz file"),
+    ] {
+        fails(FAILED_FOR_INPUT, &[&["burst", "make", "-o", &other][..], arguments].concat(), &[part]);
+    }
+    assert!(!std::path::Path::new(&other).exists());
+    // A file that is cut off.
+    let bytes = std::fs::read(&network).unwrap();
+    std::fs::write(&other, &bytes[..bytes.len() / 2]).unwrap();
+    fails(FAILED_FOR_INPUT, &["burst", "run", &other], &["bytes left"]);
+}
+
+#[cfg(target_os = "linux")]
+mod on_the_fake_driver {
+    use super::super::on_the_fake_driver::fails;
+    use crate::FAILED;
+
+    #[test]
+    fn results_that_differ_end_with_code_1() {
+        // The fake driver's kernels compute nothing.
+        fails(FAILED, &["burst", "verify"], &[]);
+    }
+}
