@@ -151,7 +151,7 @@ fn every_function_refuses_null_and_bad_handles() {
     }
     let source = folder().join("hostile_main.c");
     fs::write(&source, hostile::program(&header())).unwrap();
-    let program = compile("hostile", &source, &["-std=c11"]);
+    let program = compile("hostile", &source, &["-std=c11", "-O0"]);
     runs_in_silence::<&str>("hostile", &program, &[]);
 }
 

@@ -4,11 +4,11 @@
 use std::fmt::Write;
 
 /// Numbers of 64 bits that are no handles, by their parameter's name.
-const NOT_HANDLES: &[&str] = &["timeout_ms"];
+const NOT_HANDLES: &[&str] = &["timeout_ms", "bytes", "offset", "count", "address", "seed", "limit", "value"];
 /// Pointers that may be NULL, by their parameter's name.
-const OPTIONAL: &[&str] = &["length"];
-/// Functions that may succeed with NULL and 0 for every argument.
-const ALLOWS_NULL: &[&str] = &["sv_release", "sv_library_report", "sv_device_name"];
+const OPTIONAL: &[&str] = &["length", "user"];
+/// Functions that may succeed with NULL and 0 for every argument, besides those that write a text.
+const ALLOWS_NULL: &[&str] = &["sv_release"];
 /// Functions that take pointers of the driver or of other libraries, which get NULL alone: no check could know others.
 const TRUSTS_POINTERS: &[&str] = &["_from_raw", "_from_dlpack"];
 /// Functions that end objects of others; they are called after all others.
@@ -25,7 +25,13 @@ impl Parameter {
     }
 
     fn is_handle(&self) -> bool {
-        self.kind == "uint64_t" && !NOT_HANDLES.contains(&self.name.as_str())
+        // Such as `source_offset`.
+        let last = self.name.rsplit_once('_').map_or(self.name.as_str(), |(_, last)| last);
+        self.kind == "uint64_t" && !NOT_HANDLES.iter().any(|name| [last, &self.name].contains(name))
+    }
+
+    fn is_optional(&self) -> bool {
+        OPTIONAL.contains(&self.name.as_str()) || self.kind.contains('(')
     }
 }
 
@@ -90,6 +96,15 @@ impl Function {
 
     fn has_handles(&self) -> bool {
         self.parameters.iter().any(Parameter::is_handle)
+    }
+
+    /// Returns whether every argument may be NULL or 0. A text needs no memory if its capacity is 0.
+    fn allows_null(&self) -> bool {
+        let writes_text = self.parameters.iter().any(|parameter| parameter.name == "capacity");
+        let is_fine = |parameter: &Parameter| {
+            !parameter.is_pointer() || parameter.is_optional() || (writes_text && parameter.kind == "char *")
+        };
+        self.is_exempt(ALLOWS_NULL) || (!self.has_handles() && self.parameters.iter().all(is_fine))
     }
 
     fn call(&self, handles: Handles, is_null: impl Fn(&Parameter) -> bool) -> String {
@@ -159,9 +174,7 @@ fn calls(text: &mut String, function: &Function) {
         let (name, may_succeed) = (&function.name, i32::from(may_succeed));
         writeln!(text, "    clear();\n    expect(\"{name}\", \"{what}\", {may_succeed}, {call});").unwrap();
     };
-    let takes_nothing_bad = !function.has_handles() && !function.parameters.iter().any(Parameter::is_pointer);
-    let may_succeed = takes_nothing_bad || function.is_exempt(ALLOWS_NULL);
-    write("NULL and 0", may_succeed, function.call(Handles::Number("0"), |_| true));
+    write("NULL and 0", function.allows_null(), function.call(Handles::Number("0"), |_| true));
     if function.has_handles() {
         let is_generic = function.parameters.iter().any(|parameter| parameter.name == "handle");
         for (what, handles) in [
@@ -178,9 +191,8 @@ fn calls(text: &mut String, function: &Function) {
         }
     }
     for pointer in function.parameters.iter().filter(|parameter| parameter.is_pointer()) {
-        let optional = OPTIONAL.contains(&pointer.name.as_str()) || pointer.kind.contains('(');
         let call = function.call(Handles::Live, |other| std::ptr::eq(other, pointer));
-        write(&format!("NULL as {}", pointer.name), optional, call);
+        write(&format!("NULL as {}", pointer.name), pointer.is_optional(), call);
     }
 }
 
