@@ -218,8 +218,8 @@ fn heading(name: &str) -> String {
     )
 }
 
-/// Leaves out what bindgen cannot be told to: one `impl` block a constant where an enum needs one, and an assertion a field where
-/// the size and alignment of the struct say enough.
+/// Removes text that no option of bindgen removes: an `impl` block for each constant of an enum, which needs one alone, and an
+/// assertion for each field, for which the struct's size and alignment say enough.
 fn tidy(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let mut kept: Vec<&str> = Vec::with_capacity(lines.len());

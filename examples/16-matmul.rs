@@ -29,8 +29,8 @@ fn main() -> selvedge::Result<()> {
     Matmul::new().add_to(&mut sums, -1.0, &batch, &weights)?;
     println!("16 - 1.6 = {}", sums.select(0, 0)?.select(0, 0)?.select(0, 0)?);
 
-    // A layer: a bias and an activation are part of the product, which is rounded once. A gradient needs what the
-    // activation was applied to, so that can be kept; and what is beside the layer is added by the next product.
+    // A layer: a bias and an activation are part of the product, which is rounded once. A gradient needs the
+    // pre-activation, so a product can store it (aux); the next product adds the residual beside the layer.
     let bias = Tensor::arange(-4, 12, 1, DType::BF16, &device)?;
     let tokens = Tensor::full(&[4, 32], 0.125, DType::BF16, &device)?;
     let layer = Matmul::new().bias(&bias).activation(Activation::Gelu);

@@ -1,5 +1,7 @@
 //! Compares the documents with the source: code, links, files, variables and features.
 
+#[path = "documents/comments.rs"]
+mod comments;
 #[path = "common/mod.rs"]
 mod common;
 

@@ -302,7 +302,7 @@ impl<'a> Sides<'a> {
         Ok(pairs)
     }
 
-    /// A graph of so many launches of ours, each of which is told which one it is. One is made before, not captured.
+    /// A graph of so many launches of ours, each of which gets its index. One is made before, not captured.
     pub fn record(
         &self,
         launches: usize,

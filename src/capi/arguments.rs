@@ -23,7 +23,7 @@ fn check<T>(pointer: *const T, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Where a function writes a result: checked before its work, written after.
+/// The destination of a function's result: checked before its work, written after.
 pub(super) struct Out<T>(*mut T);
 
 impl<T> Out<T> {

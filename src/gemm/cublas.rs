@@ -1,12 +1,12 @@
-//! Products by cuBLAS, where it is asked for.
+//! Products by cuBLAS, on request.
 //!
 //! Rows are its columns: what is stored as A is Aᵀ to it, so C = op(A) · op(B) is asked as Cᵀ = op(B)ᵀ · op(A)ᵀ, and nothing
 //! is copied. Handles are kept for each device, as many as threads used it at once; the workspace is memory of the
 //! stream, so that calls on several streams do not share one, and a graph owns the one that it captured.
 //!
 //! cuBLASLt computes products with an epilogue, fused: a bias of our columns, which are its rows; relu and gelu; aux with
-//! gelu; and a residual as the matrix that its beta multiplies, where ours leaves that free. [`unsupported`] says what it has no
-//! words for. Two things are the library's own: the order in which alpha · A · B, beta · C, bias and residual are added,
+//! gelu; and a residual as the matrix that its beta multiplies, if ours leaves that free. [`unsupported`] names the parts
+//! that it lacks. Two things are the library's own: the order in which alpha · A · B, beta · C, bias and residual are added,
 //! and that its relu may make 0 of NaN.
 
 use std::sync::{Mutex, PoisonError};

@@ -2,7 +2,7 @@
 //!
 //! A *family* is the kernels of one source file that are loaded together, such as `gather_32`; it has an image for each
 //! target that it was compiled for. Why PTX, and old PTX: its ISA decides from which driver on it loads (8.0: CUDA 12.0,
-//! Linux driver 525), and one text serves every later card. Where assembling takes the driver long, there is machine code
+//! Linux driver 525), and one text serves every later card. Kernels that take the driver long to assemble have machine code
 //! (cubin) too. Kernels for `sm_90a` are machine code only: their PTX would run on no other architecture, and devices of
 //! that architecture always got the cubin.
 //!

@@ -1,7 +1,7 @@
 //! [`CachedOperation`], an operation as an expression of one node, which is built once.
 //!
 //! Invariants: finding the expression of an operation takes no lock and no allocation, since every small
-//! operation does it. Recipes are finite (operations and dtypes), so their expressions stay.
+//! operation does it. Keys are finite (operations and dtypes), so their expressions stay.
 
 use std::sync::OnceLock;
 
@@ -128,8 +128,8 @@ impl CachedOperation {
     }
 
     /// The operation that gives on numbers which the tensors' dtype holds what this one gives on the numbers as they are,
-    /// and its operands, in `space` where they are others. The first operand is told by its kind, and by its number where it
-    /// is one.
+    /// and its operands, in `space` where they are others. The caller gives the first operand's kind, and its number if it is
+    /// one.
     ///
     /// # Errors
     ///

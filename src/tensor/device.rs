@@ -46,7 +46,7 @@ impl Device {
         driver::Device::new(ordinal).map(Device::from)
     }
 
-    /// CUDA device 0 where there is one, otherwise the CPU; then [`log`] is told why, as [`choose`](Self::choose) tells.
+    /// Returns CUDA device 0 if there is one, otherwise the CPU. It then logs the reason that [`choose`](Self::choose) returns.
     pub fn best() -> Device {
         let (device, reason) = Device::choose();
         if let Some(reason) = reason {

@@ -1,6 +1,6 @@
 //! [`ElementGenerator`], which computes a tensor from the positions of its elements, numbers and tensors.
 //!
-//! As a [`CachedOperation`](super::cached_operation::CachedOperation) is for an operation, made once and kept; the numbers are no part of it.
+//! It is built once, as a [`CachedOperation`](super::cached_operation::CachedOperation) is. Numbers are no part of it.
 
 use super::cached_operation::{AppendOnlyMap, OperandKind};
 use super::device::Device;

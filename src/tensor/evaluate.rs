@@ -1,4 +1,4 @@
-//! Runs of expressions on tensors: the one way in which elementwise work is done, on either device.
+//! Runs expressions on tensors. All elementwise work goes through here, on either device.
 //!
 //! Invariants: an input is never memory that an output writes, except as [`OperandSource::Output`]. Outputs are held
 //! exclusively, so the borrow says it.

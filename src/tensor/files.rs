@@ -1,8 +1,8 @@
 //! Tensors out of `.npy` and `.npz` files and into them.
 //!
-//! To a CUDA device the elements go in chunks: one is read into page-locked memory while the one before it is on its way, so
-//! a file of any size needs little host memory. Invariants: a file is trusted as little as `io` trusts it,
-//! and nothing is allocated that the file does not hold.
+//! To a CUDA device the elements go in chunks: one is read into page-locked memory while the one before it is copied, so a
+//! file of any size needs little host memory. Invariants: a file is trusted as little as `io` trusts it, and nothing is
+//! allocated that the file does not hold.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -19,12 +19,12 @@ use crate::types::DType;
 
 /// Bytes that are read or written at a time, between two reports of progress.
 const CHUNK: usize = 16 << 20;
-/// Chunks on their way to the device.
+/// Chunks that are copied at a time.
 const AHEAD: usize = 2;
 
 /// Reads the next bytes.
 type Read<'a> = &'a mut dyn FnMut(&mut [u8]) -> Result<()>;
-/// Is told the bytes that are done, and all of them.
+/// A callback that gets the bytes done and the total.
 type Progress<'a> = &'a mut dyn FnMut(u64, u64);
 
 impl Tensor {
@@ -246,7 +246,7 @@ impl Reading {
     }
 }
 
-/// Reads chunks into page-locked memory, while those before are on their way.
+/// Reads chunks into page-locked memory while earlier ones are copied.
 fn upload(buffer: &mut DeviceBuffer<u8>, read: Read<'_>, progress: Progress<'_>) -> Result<()> {
     let device = buffer.device();
     let stream = stream(&Device::from(device))?;

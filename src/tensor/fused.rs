@@ -1,7 +1,7 @@
 //! [`Fused`], a function of elements as one kernel, and [`fuse`], the same for one call.
 //!
-//! A closure says what is computed, in the words of [`Expr`]; what it gives is lowered once for each combination of
-//! dtypes and kept. Invariants: finding it again takes no lock, and a number is never part of what is kept.
+//! A closure computes an [`Expr`], which is lowered once for each combination of dtypes and cached. Invariants: a cache
+//! lookup takes no lock, and a number is never part of a cached expression.
 
 use std::any::TypeId;
 use std::fmt;
@@ -137,7 +137,7 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
         operands: &[TensorOperand<'_>; INPUTS],
         stored: Stored<OUTPUTS>,
     ) -> Result<Lowered<'_>> {
-        // One by one: on the way of each run, arrays as a whole become calls where they are compiled apart.
+        // One by one: every run compares, and a comparison of whole arrays may become a call.
         let same = |key: &(OperandKinds<INPUTS>, Stored<OUTPUTS>)| {
             (0..INPUTS).all(|at| key.0[at] == OperandKind::of(&operands[at]))
                 && (0..OUTPUTS).all(|at| key.1[at] == stored[at])
@@ -293,7 +293,7 @@ where
     }
 }
 
-/// An expression of a function: one that is kept, whose numbers each run gives, or one for a single call, which has the
+/// An expression of a function: a cached one, whose numbers each run gives, or one for a single call, which has the
 /// numbers as literals.
 enum Lowered<'e> {
     Cached(&'e Expression),

@@ -15,7 +15,7 @@ fn memory_goes_in_and_comes_out() {
     let x = Tensor::from_vec(vector.clone(), &[2, 3], &cpu()).unwrap();
     assert_eq!((x.dtype(), x.rank(), x.count(), x.device()), (DType::F64, 2, 6, cpu()));
     assert_eq!(x.to_vec::<f64>().unwrap(), vector);
-    // A vector with room to spare, one of nothing, and one number.
+    // A vector with spare capacity, an empty one, and one number.
     let mut roomy = Vec::with_capacity(100);
     roomy.push(7u16);
     assert_eq!(Tensor::from_vec(roomy, &[1], &cpu()).unwrap().item::<u16>().unwrap(), 7);

@@ -133,7 +133,7 @@ fn every_operation_of_the_list_runs_on_tensors() {
             let result = x.operation(operation, others).unwrap();
             let wanted = operation.signature(&vec![dtype; operation.arity()]).unwrap().result;
             assert_eq!((result.dtype(), result.count()), (wanted, 6), "{operation:?} of {dtype}");
-            // In place the same, in its own dtype, which has room for it here.
+            // In place the same, in its own dtype, which holds the result here.
             x.in_place().operation(operation, others).unwrap();
             let bytes = |x: &Tensor| format!("{x}");
             assert_eq!(

@@ -4,14 +4,16 @@ use selvedge::Error;
 use selvedge::tensor::{Device, Tensor};
 use selvedge::types::DType;
 
-use super::samples::{Draws, Sample, WAYS, bits, counting, flat, for_each_sample, lying, places, position};
+use super::samples::{
+    Draws, LAYOUTS, Sample, bits, counting, flat, for_each_sample, places, position, with_layout,
+};
 
-/// An index of these sizes along an axis of `size` positions, of some dtype and in some way of lying; its values.
+/// An index of these sizes along an axis of `size` positions, of some dtype and in some layout; its values.
 fn index(draws: &mut Draws, sizes: &[usize], size: usize) -> (Tensor, Vec<i64>) {
-    let way = draws.below(4);
+    let layout = draws.below(4);
     let rank = sizes.len();
     let turned: Vec<isize> = (0..rank as isize).rev().collect();
-    let stored: Vec<usize> = match way {
+    let stored: Vec<usize> = match layout {
         1 => sizes.iter().rev().copied().collect(),
         2 if rank > 0 => [&[1], &sizes[1..]].concat(),
         _ => sizes.to_vec(),
@@ -24,7 +26,7 @@ fn index(draws: &mut Draws, sizes: &[usize], size: usize) -> (Tensor, Vec<i64>) 
     let values: Vec<i64> =
         (0..count).map(|_| if negative { draws.index(size) } else { draws.below(size) as i64 }).collect();
     let tensor = Tensor::from_slice(&values, &stored, &Device::cpu()).unwrap().cast(dtype).unwrap();
-    let tensor = match way {
+    let tensor = match layout {
         1 => tensor.permute(&turned).unwrap(),
         2 if rank > 0 => tensor.expand(sizes).unwrap(),
         _ => tensor,
@@ -41,13 +43,13 @@ fn check<T: Sample>(found: &Tensor, sizes: &[usize], wanted: &[T], what: &str) {
 
 fn reads<T: Sample>(seed: u64) {
     let draws = &mut Draws(seed);
-    for trial in 0..120 {
+    for case in 0..120 {
         let rank = 1 + draws.below(4);
         let sizes = draws.shape(rank, 5);
-        let array = lying::<T>(&sizes, trial % WAYS);
+        let array = with_layout::<T>(&sizes, case % LAYOUTS);
         let elements = array.to_vec::<T>().unwrap();
         let (axis, named) = draws.axis(rank);
-        let what = format!("{:?} of {sizes:?} along {axis}, trial {trial}", T::DTYPE);
+        let what = format!("{:?} of {sizes:?} along {axis}, case {case}", T::DTYPE);
 
         let mut of_index: Vec<usize> = sizes.iter().map(|&size| 1 + draws.below(size)).collect();
         of_index[axis] = draws.below(7);
@@ -115,19 +117,19 @@ fn reads_are_those_of_loops() {
 
 fn writes<T: Sample>(seed: u64) {
     let draws = &mut Draws(seed);
-    for trial in 0..120 {
+    for case in 0..120 {
         let rank = 1 + draws.below(4);
         let sizes = draws.shape(rank, 5);
-        let array = lying::<T>(&sizes, trial % WAYS);
+        let array = with_layout::<T>(&sizes, case % LAYOUTS);
         let before = array.to_vec::<T>().unwrap();
         let (axis, named) = draws.axis(rank);
-        let way = draws.below(WAYS);
-        let what = format!("{:?} of {sizes:?} along {axis}, trial {trial}, way {way}", T::DTYPE);
+        let layout = draws.below(LAYOUTS);
+        let what = format!("{:?} of {sizes:?} along {axis}, case {case}, layout {layout}", T::DTYPE);
 
         let mut of_index: Vec<usize> = sizes.iter().map(|&size| 1 + draws.below(size)).collect();
         of_index[axis] = draws.below(7);
         let (scatters, values) = index(draws, &of_index, sizes[axis]);
-        let elements = lying::<T>(&of_index, way);
+        let elements = with_layout::<T>(&of_index, layout);
         let mut wanted = before.clone();
         let from = elements.to_vec::<T>().unwrap();
         for ((mut place, &index), element) in places(&of_index).into_iter().zip(&values).zip(&from) {
@@ -143,7 +145,7 @@ fn writes<T: Sample>(seed: u64) {
         let (list, values) = index(draws, &[count], sizes[axis]);
         let mut parts = sizes.clone();
         parts[axis] = count;
-        let elements = lying::<T>(&parts, way);
+        let elements = with_layout::<T>(&parts, layout);
         let from = elements.to_vec::<T>().unwrap();
         let mut wanted = before.clone();
         for (mut place, element) in places(&parts).into_iter().zip(&from) {
@@ -155,14 +157,14 @@ fn writes<T: Sample>(seed: u64) {
 
         let of_put = draws.shape(2, 4);
         let (puts, values) = index(draws, &of_put, before.len());
-        let elements = lying::<T>(&of_put, way);
+        let elements = with_layout::<T>(&of_put, layout);
         let mut wanted = before.clone();
         for (index, element) in values.iter().zip(elements.to_vec::<T>().unwrap()) {
             wanted[position(*index, before.len())] = element;
         }
         check(&array.put(&puts, &elements).unwrap(), &sizes, &wanted, &format!("put {what}"));
         // Into what is there: a view that steps, whose other elements stay.
-        if trial % WAYS != 4 {
+        if case % LAYOUTS != 4 {
             let mut own = array.copy().unwrap();
             own.in_place().put(&puts, &elements).unwrap();
             check(&own, &sizes, &wanted, &format!("put in place {what}"));
@@ -235,7 +237,7 @@ fn much_is_shared_out_among_threads() {
     let mut wanted = vec![0; 500];
     values.iter().enumerate().for_each(|(at, &index)| wanted[position(index, 500)] = at as i32);
     assert_eq!(found.to_vec::<i32>().unwrap(), wanted);
-    // The first wrong one is told, wherever the threads are.
+    // The error names the first wrong one, whichever thread finds it.
     let mut wrong = values;
     for (at, first) in [(count - 1, count - 1), (count / 2, count / 2), (400_000, count / 2)] {
         wrong[at] = 500 + at as i64;

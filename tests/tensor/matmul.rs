@@ -223,7 +223,7 @@ fn a_repeated_row_is_no_result() {
 
 #[test]
 fn engines_are_those_of_devices() {
-    // On the CPU there is one way, whatever is asked for.
+    // On the CPU there is one engine, whatever is asked for.
     let a = ones(&[2, 2], DType::F32);
     let c = Matmul::new().by(Choice::Only(Engine::Wgmma)).of(&a, &a).unwrap();
     assert_eq!(c.to_vec::<f32>().unwrap(), [2.0; 4]);

@@ -112,8 +112,8 @@ fn spaced_numbers_have_exact_ends_and_are_the_same_backwards() {
             let (Some(first), Some(last)) = (there.first(), there.last()) else { continue };
             assert_eq!((*first, *last), (start, end));
             for (i, found) in there.iter().enumerate() {
-                let way = i as f64 / (count - 1) as f64;
-                let wanted = start * (1.0 - way) + end * way;
+                let part = i as f64 / (count - 1) as f64;
+                let wanted = start * (1.0 - part) + end * part;
                 let size = start.abs().max(end.abs());
                 assert!((found - wanted).abs() <= size * 1e-15, "{found} {wanted}");
             }

@@ -349,8 +349,8 @@ fn a_zero_makes_products_0_whatever_overflows() {
             if !(wanted.is_finite() && wanted != 0.0) {
                 check(real(&x.prod(..).unwrap())[0], wanted);
                 let columns = x.unsqueeze(1).unwrap().expand(&[values.len(), 3]).unwrap();
-                for lying in [columns.clone(), columns.contiguous().unwrap()] {
-                    for found in real(&lying.prod(&[0]).unwrap()) {
+                for array in [columns.clone(), columns.contiguous().unwrap()] {
+                    for found in real(&array.prod(&[0]).unwrap()) {
                         check(found, wanted);
                     }
                 }

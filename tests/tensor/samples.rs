@@ -1,4 +1,5 @@
-//! Tensors of any element whose elements can be told apart, in every way of lying, for the trials of what moves elements.
+//! Tensors of any element type with distinct elements, in every memory layout, for the tests of operations that move
+//! elements.
 
 use half::f16;
 use num_complex::Complex;
@@ -67,16 +68,16 @@ pub fn counting<T: Sample>(sizes: &[usize]) -> Tensor {
     Tensor::from_slice(&elements, sizes, &Device::cpu()).expect("a tensor")
 }
 
-pub const WAYS: usize = 7;
+pub const LAYOUTS: usize = 7;
 
-/// A tensor of these sizes that lies in one of several ways.
-pub fn lying<T: Sample>(sizes: &[usize], way: usize) -> Tensor {
+/// A tensor of these sizes in one of several layouts.
+pub fn with_layout<T: Sample>(sizes: &[usize], layout: usize) -> Tensor {
     let rank = sizes.len();
-    let turned: Vec<isize> = (0..rank as isize).rev().collect();
-    match way {
+    let reversed: Vec<isize> = (0..rank as isize).rev().collect();
+    match layout {
         1 => {
             let sizes: Vec<usize> = sizes.iter().rev().copied().collect();
-            counting::<T>(&sizes).permute(&turned).expect("a view")
+            counting::<T>(&sizes).permute(&reversed).expect("a view")
         }
         2 => {
             let wide: Vec<usize> = sizes.iter().map(|size| 2 * size + 1).collect();

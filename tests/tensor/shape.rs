@@ -4,7 +4,7 @@ use half::f16;
 use selvedge::tensor::{Device, Padding, Tensor};
 use selvedge::types::{Bool, DType};
 
-use super::samples::{Draws, Sample, WAYS, bits, counting, flat, for_each_sample, lying, places};
+use super::samples::{Draws, LAYOUTS, Sample, bits, counting, flat, for_each_sample, places, with_layout};
 
 /// The tensor of these sizes whose element at a place is what `from` says.
 fn check<T: Sample>(found: &Tensor, sizes: &[usize], from: impl Fn(&[usize]) -> T, what: &str) {
@@ -15,16 +15,16 @@ fn check<T: Sample>(found: &Tensor, sizes: &[usize], from: impl Fn(&[usize]) -> 
 
 fn joins<T: Sample>(seed: u64) {
     let draws = &mut Draws(seed);
-    for trial in 0..100 {
+    for case in 0..100 {
         let rank = 1 + draws.below(4);
         let sizes = draws.shape(rank, 4);
         let (axis, named) = draws.axis(rank);
-        let what = format!("{:?} {sizes:?} along {axis}, trial {trial}", T::DTYPE);
+        let what = format!("{:?} {sizes:?} along {axis}, case {case}", T::DTYPE);
         let parts: Vec<Tensor> = (0..1 + draws.below(3))
             .map(|part| {
                 let mut sizes = sizes.clone();
                 sizes[axis] = draws.below(4);
-                lying::<T>(&sizes, (trial + part) % WAYS)
+                with_layout::<T>(&sizes, (case + part) % LAYOUTS)
             })
             .collect();
         let elements: Vec<Vec<T>> = parts.iter().map(|part| part.to_vec().unwrap()).collect();
@@ -46,7 +46,8 @@ fn joins<T: Sample>(seed: u64) {
             assert_eq!(bits(&view.to_vec::<T>().unwrap()), bits(part), "split {what}");
         }
 
-        let same: Vec<Tensor> = (0..2).map(|part| lying::<T>(&sizes, (trial + part) % WAYS)).collect();
+        let same: Vec<Tensor> =
+            (0..2).map(|part| with_layout::<T>(&sizes, (case + part) % LAYOUTS)).collect();
         let elements: Vec<Vec<T>> = same.iter().map(|part| part.to_vec().unwrap()).collect();
         let new = draws.below(rank + 1);
         let mut stacked = sizes.clone();
@@ -104,12 +105,12 @@ fn joins_are_those_of_loops() {
 
 fn pads<T: Sample>(seed: u64) {
     let draws = &mut Draws(seed);
-    for trial in 0..100 {
+    for case in 0..100 {
         let rank = 1 + draws.below(3);
         let sizes = draws.shape(rank, 4);
-        let x = lying::<T>(&sizes, trial % WAYS);
+        let x = with_layout::<T>(&sizes, case % LAYOUTS);
         let elements = x.to_vec::<T>().unwrap();
-        let padding = [Padding::ZEROS, Padding::Reflect, Padding::Replicate, Padding::Circular][trial % 4];
+        let padding = [Padding::ZEROS, Padding::Reflect, Padding::Replicate, Padding::Circular][case % 4];
         let most = |size: usize| match padding {
             Padding::Reflect => size,
             Padding::Circular => size + 1,
@@ -136,7 +137,7 @@ fn pads<T: Sample>(seed: u64) {
             }
             elements[flat(&sizes, &inside)]
         };
-        let what = format!("pad {:?} {sizes:?} by {widths:?} with {padding:?}, trial {trial}", T::DTYPE);
+        let what = format!("pad {:?} {sizes:?} by {widths:?} with {padding:?}, case {case}", T::DTYPE);
         check(&x.pad(&widths, padding).unwrap(), &padded, from, &what);
     }
 }
@@ -148,13 +149,13 @@ fn pads_are_those_of_loops() {
 
 fn triangles<T: Sample>(seed: u64) {
     let draws = &mut Draws(seed);
-    for trial in 0..60 {
+    for case in 0..60 {
         let rank = 2 + draws.below(2);
         let sizes = draws.shape(rank, 5);
-        let x = lying::<T>(&sizes, trial % WAYS);
+        let x = with_layout::<T>(&sizes, case % LAYOUTS);
         let elements = x.to_vec::<T>().unwrap();
         let diagonal = draws.below(9) as isize - 4;
-        let what = format!("{:?} {sizes:?} from {diagonal}, trial {trial}", T::DTYPE);
+        let what = format!("{:?} {sizes:?} from {diagonal}, case {case}", T::DTYPE);
         let across = |place: &[usize]| place[rank - 1] as isize - place[rank - 2] as isize;
         let kept =
             |place: &[usize], keeps: bool| if keeps { elements[flat(&sizes, place)] } else { T::zeroed() };

@@ -97,7 +97,7 @@ macro_rules! floats {
                         false,
                         a.conjugate,
                         b.conjugate,
-                        // Who calls this shares the work out, in a way that bits do not depend on.
+                        // The caller divides the work among threads, and the division changes no bits.
                         gemm_kernels::Parallelism::None,
                     );
                 }

@@ -12,8 +12,8 @@ use crate::tensor::Tensor;
 /// An index that is out of range is an [`Error::IndexOutOfRange`](Error::IndexOutOfRange) with the operation's name.
 /// On the CPU the operation returns it. On a CUDA device the operation has long returned when it is found, so the next call
 /// that waits for the device (`to_vec`, `item`, `to`, `Device::synchronize`) returns it, once, on whichever thread; the result
-/// has zeros there. The forms called `unchecked` have zeros there on both, and nobody is told; no form reads outside of
-/// the tensor.
+/// has zeros there. The forms called `unchecked` have zeros there on both and return no error. No form reads outside of the
+/// tensor.
 impl Tensor {
     /// For each element of the index, the element of this tensor at the same coordinates but along `axis`, where the index
     /// says: `result[i][j] = self[index[i][j]][j]` for axis 0 of two. The result has the index's shape. As PyTorch's

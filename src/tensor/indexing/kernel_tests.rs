@@ -106,12 +106,12 @@ impl Report {
     }
 }
 
-/// The ways of the kernels through a space: what decides among them, and what decides so that it is taken by small ones.
-const WAYS: [[&str; 2]; 3] =
+/// The paths of the kernels through a space: the condition that selects one, and its replacement that small spaces meet.
+const PATHS: [[&str; 2]; 3] =
     [["space.near", "space.near"], ["space.near", "false"], ["n < 0x80000000u", "false"]];
 
-/// The kernels for a unit of so many bits, which take one of the ways or the one before.
-fn compiled(folder: &Path, bits: usize, way: usize) -> Option<Library> {
+/// The kernels for a unit of so many bits, which take one of the paths or the one before.
+fn compiled(folder: &Path, bits: usize, path: usize) -> Option<Library> {
     // The folders of csrc, since a kernel's header includes one of csrc/include.
     let sources = common::repository().join("csrc");
     let (kernels, include) = (folder.join("kernels"), folder.join("include/selvedge"));
@@ -120,12 +120,12 @@ fn compiled(folder: &Path, bits: usize, way: usize) -> Option<Library> {
     std::fs::copy(sources.join("include/selvedge/report.cuh"), include.join("report.cuh")).unwrap();
     for name in ["types.cuh", "indexed.cuh", "gather.cu", "scatter.cu", "scatter_mark.cu"] {
         let text = std::fs::read_to_string(sources.join("kernels").join(name)).unwrap();
-        let text = WAYS[..=way]
+        let text = PATHS[..=path]
             .iter()
             .fold(text, |text, [from, to]| text.replace(&format!("if ({from})"), &format!("if ({to})")));
         std::fs::write(kernels.join(name), text).unwrap();
     }
-    let (source, library) = (folder.join("shim.cpp"), folder.join(format!("kernels_{bits}_{way}.so")));
+    let (source, library) = (folder.join("shim.cpp"), folder.join(format!("kernels_{bits}_{path}.so")));
     std::fs::write(&source, SHIM).unwrap();
     let mut command = Command::new("c++");
     command.args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-fsanitize=undefined"]);
@@ -150,7 +150,7 @@ impl Draws {
         (self.0 >> 33) as usize % limit
     }
 
-    /// A layout of this shape with gaps, turned around, or with an offset; and the elements that its memory has.
+    /// A layout of this shape with gaps, reversed, or with an offset; and the elements that its memory has.
     fn layout(&mut self, sizes: &[usize]) -> (Layout, usize) {
         let step = 1 + self.below(2);
         let mut order: Vec<usize> = (0..sizes.len()).collect();
@@ -277,19 +277,19 @@ impl Shifted {
     }
 }
 
-fn prove(way: usize, test: &str) {
+fn prove(path: usize, test: &str) {
     if common::is_left_out(&format!("tensor::indexing::kernel_tests::{test}"), "a C++ compiler") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let mut libraries = Vec::new();
     for bits in [8, 16, 32, 64, 128] {
-        let Some(library) = compiled(folder.path(), bits, way) else { return };
+        let Some(library) = compiled(folder.path(), bits, path) else { return };
         libraries.push(library);
     }
     let mut draws = Draws(17);
     let mut units = [0; 5];
-    for trial in 0..4000 {
+    for round in 0..4000 {
         let case = Case::draw(&mut draws);
         let (blocks, threads) = (1 + draws.below(3) as u32, 1 + draws.below(33) as u32);
         let wide = case.dtype == DType::I64;
@@ -306,10 +306,10 @@ fn prove(way: usize, test: &str) {
         let of_index = Shifted::new(&case.indices, 0).words;
         let [array_at, elements_at] = addresses.map(|address| address as usize as *mut u8);
         let index_at = of_index.as_ptr().cast::<u8>();
-        let told = (trial as u32).wrapping_sub(2000);
-        let mut report = Report::after(told);
-        let what = format!("trial {trial}: {:?} {:?} {unit}", case.array, case.elements);
-        match trial % 3 {
+        let taken = (round as u32).wrapping_sub(2000);
+        let mut report = Report::after(taken);
+        let what = format!("round {round}: {:?} {:?} {unit}", case.array, case.elements);
+        match round % 3 {
             0 => {
                 // The CPU's gather writes all of its memory, so its elements have no gaps.
                 let dense = Layout::from_shape(*case.elements.shape());
@@ -420,11 +420,11 @@ fn prove(way: usize, test: &str) {
                     );
                 }
                 assert_eq!(on_device[0].bytes_mut(), wanted, "scatter of single elements, {what}");
-                case.check_report(&report, told, &what);
+                case.check_report(&report, taken, &what);
                 continue;
             }
         }
-        case.check_report(&report, told, &what);
+        case.check_report(&report, taken, &what);
     }
     assert!(units.iter().all(|count| *count > 50), "{units:?}");
 }

@@ -28,7 +28,7 @@ use crate::types::{DType, Layout, Shape};
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum IndexCheck {
     Report,
-    /// It reads zeros or writes nothing, and nobody is told.
+    /// It reads zeros or writes nothing, without an error.
     Ignore,
 }
 
@@ -143,7 +143,7 @@ fn operand(layout: &Layout) -> IndexedOperand {
     IndexedOperand::new(layout.strides(), layout.offset())
 }
 
-/// On the CPU, an index that is out of range is told before anything is done.
+/// Returns the error of an index out of range before any work, on the CPU.
 fn check_on_host(call: IndexOperation, along: &IndexedAxis, index: &Tensor, memory: &[u8]) -> Result<()> {
     let indices = host::Indices::new(memory, index.dtype());
     match indices.first_outside(index.layout(), along.size) {

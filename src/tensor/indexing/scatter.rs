@@ -22,7 +22,7 @@ const MOST_PLACES: usize = 4;
 /// every run. Elements broadcast to the index's shape, and have this tensor's dtype.
 ///
 /// These give a new tensor; [`in_place`](Tensor::in_place) has the same ones into memory that is there. An index that is
-/// out of range writes nothing and is told as for [`gather`](Tensor::gather); on the CPU nothing at all is written then.
+/// out of range writes nothing and is an error as for [`gather`](Tensor::gather); on the CPU nothing at all is written then.
 impl Tensor {
     /// This tensor with some elements replaced: `result[index[i][j]][j] = elements[i][j]` for axis 0 of two. Coordinates but
     /// along the axis are those in the index, which may be smaller than this tensor.
@@ -48,7 +48,7 @@ impl Tensor {
         Ok(result)
     }
 
-    /// As [`scatter`](Self::scatter); nobody is told of an index that is out of range.
+    /// As [`scatter`](Self::scatter). An index that is out of range is no error.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl Tensor {
     /// # Errors
     ///
     /// [`DTypeMismatch`](Error::DTypeMismatch) where this is not of integers, [`InvalidArgument`](Error::InvalidArgument)
-    /// where there is no room for another dimension, and a class that is out of range as for [`gather`](Self::gather).
+    /// if the rank is the largest, and a class that is out of range as for [`gather`](Self::gather).
     pub fn one_hot(&self, classes: usize) -> Result<Tensor> {
         let (device, dtype) = (self.device(), self.dtype());
         let index = indices(IndexOperation::OneHot, device, self)?;
@@ -138,7 +138,7 @@ impl<'a> TensorMut<'a> {
         self.scattered(axis, index, elements, IndexCheck::Report)
     }
 
-    /// As [`scatter`](Self::scatter); nobody is told of an index that is out of range.
+    /// As [`scatter`](Self::scatter). An index that is out of range is no error.
     ///
     /// # Errors
     ///
@@ -348,7 +348,7 @@ impl Marks {
     }
 
     /// The same scatter as a walk over the places: each is led by its mark to the element that it takes. `moved` are the
-    /// operands of the walk over the index, `named` what it is told as.
+    /// operands of the walk over the index, `named` its name in errors.
     ///
     /// # Errors
     ///

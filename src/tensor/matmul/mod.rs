@@ -283,7 +283,7 @@ impl<'t> Matmul<'t> {
         Err(Error::DTypeMismatch { operation: OPERATION, wanted, found })
     }
 
-    /// Multiplies into the target, whose layout has the batch's dimensions and two more; what is kept lies contiguous.
+    /// Multiplies into the target, whose layout has the batch's dimensions and two more. Aux is contiguous.
     fn run(
         &self,
         (a, b): (&Tensor, &Tensor),

@@ -10,7 +10,7 @@ use crate::types::{Layout, Shape};
 /// The most rows that a product may have; see [`Product::check`].
 const MOST_ROWS: usize = (i32::MAX - 255) as usize;
 
-/// How a matrix lies in memory, in a way that a product reads.
+/// The storage of a matrix, in a form that a product reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StorageOrder {
     pub transposed: bool,

@@ -70,7 +70,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As [`cat`](Self::cat), where the shapes are not equal or have no room for another dimension.
+    /// As [`cat`](Self::cat), if the shapes are not equal or their rank is the largest.
     pub fn stack(tensors: &[&Tensor], axis: isize) -> Result<Tensor> {
         if let Some((first, others)) = tensors.split_first() {
             if let Some(other) = others.iter().find(|other| other.shape() != first.shape()) {

@@ -1,4 +1,4 @@
-//! Elements that are kept or replaced by where they are, or by a mask.
+//! Elements that are selected or replaced by their position, or by a mask.
 
 use std::sync::OnceLock;
 

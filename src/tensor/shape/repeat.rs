@@ -76,7 +76,7 @@ impl Tensor {
     /// Repeats the dimensions from `from` on (the axis or the next one) several times in a row, along the axis.
     fn with_repeated(&self, axis: usize, from: usize, times: usize) -> Result<Tensor> {
         let whole = super::resized(self.shape(), axis, self.shape()[axis].saturating_mul(times))?;
-        // The dimensions on each side as one, so that there is always room for another.
+        // The dimensions on each side as one, so that the rank never exceeds the largest.
         let [outside, inside] =
             [&self.shape()[..from], &self.shape()[from..]].map(|sizes| sizes.iter().product());
         let apart = self.in_shape(&Shape::new(&[outside, 1, inside])?)?;

@@ -109,7 +109,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for a window larger than the dimension, a step of 0, or no room for another dimension.
+    /// [`Error::InvalidArgument`] for a window larger than the dimension, a step of 0, or a tensor of the largest rank.
     pub fn unfold(&self, axis: isize, size: usize, step: usize) -> Result<Tensor> {
         Ok(self.view_as(self.layout().unfold(axis, size, step)?))
     }

@@ -27,7 +27,7 @@ extern "C" __global__ void early_trigger(unsigned* values, u64* ended, unsigned 
     if (threadIdx.x == 0) *ended = nanoseconds_now();
 }
 
-// Notes when it began, waits for the kernel before it, and copies what that one wrote.
+// Records when it began, waits for the kernel before it, and copies the data that it wrote.
 extern "C" __global__ void dependent(const unsigned* values, unsigned* out, u64* began, unsigned length) {
     if (threadIdx.x == 0) *began = nanoseconds_now();
     asm volatile("griddepcontrol.wait;" ::: "memory");

@@ -63,7 +63,7 @@ numbers! {
     Complex<f64>, |x: Whole| Complex::new(x.re as f64, x.im as f64), |x: Complex<f64>| Complex::new(x.re as i64, x.im as i64);
 }
 
-/// A tensor of this shape with numbers from -3 to 3, that lies in memory in some way: in another order of dimensions, with
+/// A tensor of this shape with numbers from -3 to 3, in some memory layout: in another order of dimensions, with
 /// steps, backwards, from somewhere on.
 fn some<T: Number>(numbers: &mut Numbers, sizes: &[usize], device: &Device) -> selvedge::Result<Tensor> {
     let rank = sizes.len();
@@ -213,7 +213,7 @@ fn random<T: Number>(seed: u64, device: &Device) -> Checked {
     }
     compare::<T>(&c, &plain, &what)?;
 
-    // Into what is there, which lies in some way too, with factors.
+    // Into an existing tensor, in some layout too, with factors.
     let (alpha, beta) = (numbers.one_of(&[1i8, 2, -1]), numbers.one_of(&[0i8, 1, -2]));
     // Unsigned integers hold no negative factor.
     let is_unsigned = T::DTYPE.is_integer() && !T::DTYPE.is_signed_integer();
@@ -360,7 +360,7 @@ pub fn every_fused(seeds: std::ops::Range<u64>, device: &Device) -> Checked {
     Ok(())
 }
 
-/// Gelu of what is kept, and vectors, whose shapes are the result's.
+/// Gelu of aux, and vectors, whose shapes are the result's.
 pub fn layers(device: &Device) -> Checked {
     let run = || -> selvedge::Result<Vec<(Vec<f32>, Vec<f32>)>> {
         let weights = Tensor::new([[0.5f32, -1.0, 2.0], [1.5, 0.25, -0.75]], device)?;
