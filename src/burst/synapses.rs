@@ -1,4 +1,6 @@
 //! Synapses in compressed sparse rows by source: 6 bytes a synapse, read sequentially per row.
+//!
+//! Every slot is in use: there is no bit for a removed synapse. A network with other synapses is built anew.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

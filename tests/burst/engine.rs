@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use selvedge::burst::{
     Accumulator, Backend, Cpu, GeneratedNetwork, InProcess, Injection, Network, Neurons, Shards, Spike,
-    WeightChange,
+    SpikeHash, WeightChange,
 };
 
 use super::cases::{
@@ -185,6 +185,45 @@ fn accumulators_are_wide_only_where_32_bits_could_overflow() {
     let weak = network(Neurons::new(2), &[(0, 1, 1, 255, 0); 40]);
     assert!(matches!(weak.accumulator(false), Accumulator::Bits32 { .. }));
     assert_eq!(weak.accumulator(true), Accumulator::Bits64);
+}
+
+#[test]
+fn wide_accumulators_give_the_golden_hashes() {
+    let golden = golden_small();
+    let network = Arc::new(golden.network.network().unwrap());
+    assert!(matches!(network.accumulator(false), Accumulator::Bits32 { .. }));
+    for mut backend in backends() {
+        backend.load(&network, golden.seed).unwrap();
+        let mut hash = SpikeHash::new();
+        for number in 1..=golden.bursts {
+            let injections = golden.network.injections(number);
+            // Two injections that cancel each other, and that 32 bits do not hold.
+            let cancelling =
+                [1 << 42, -(1 << 42)].map(|thousandths| Injection { thousandths, ..injections[0] });
+            backend.inject(&injections).unwrap();
+            backend.inject(&cancelling).unwrap();
+            hash.add(number, &backend.run_burst().unwrap().fired);
+        }
+        let state = backend.state().unwrap().hash();
+        assert_eq!((hash.value(), state), (golden.spike_hash, golden.state_hash), "{}", backend.name());
+    }
+}
+
+#[test]
+fn a_network_of_100_000_neurons_runs_alike_in_every_cut() {
+    let generated = GeneratedNetwork::s(100_000, 10, 100);
+    let network = Arc::new(generated.network().unwrap());
+    let mut results = Vec::new();
+    for mut backend in backends() {
+        backend.load(&network, 1).unwrap();
+        let run = |number| {
+            backend.inject(&generated.injections(number)).unwrap();
+            backend.run_burst().unwrap()
+        };
+        results.push((1..=4).map(run).collect::<Vec<_>>());
+    }
+    assert!(results[0][3].fired.len() > 800 && results[0][3].counts.events > 8000);
+    assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
 }
 
 #[test]
