@@ -47,7 +47,7 @@ done
 for source in csrc/examples/*.c; do
     name=$(basename "$source" .c)
     echo "-- $name, shared and static"
-    cc -std=c99 -Wall -Wextra -Wpedantic -Werror "${flags[@]}" "$source" "${dynamic[@]}" -o "$folder/shared_$name"
+    cc -std=c99 -Wall -Wextra -Wpedantic -Werror "${flags[@]}" "$source" "${dynamic[@]}" -lm -o "$folder/shared_$name"
     LD_LIBRARY_PATH=$prefix/lib "$folder/shared_$name" >"$folder/shared_output"
     cat "$folder/shared_output"
     cc -std=c99 -Wl,--gc-sections "${flags[@]}" "$source" "$prefix/lib/libselvedge.a" "${private[@]}" \

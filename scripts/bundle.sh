@@ -6,7 +6,8 @@
 #
 # Copy the folder to the other machine and run `FOLDER/gpu_suite.sh` there. Nothing in it reads a source path; the
 # machine needs the driver and a C library at least as new as this machine's.
-# CARGO_TARGET_DIR and CARGO are honoured. PARTS chooses among "suite benches gemm cli" (these four without it).
+# CARGO_TARGET_DIR and CARGO are honoured. PARTS chooses among "suite benches gemm cli" (these four without it) and "capi",
+# the C library with its examples.
 #
 #   PARTS=all scripts/bundle.sh [FOLDER]
 #
@@ -70,6 +71,21 @@ case " $parts " in *" gemm "*)
 esac
 case " $parts " in *" cli "*)
     place selvedge selvedge build --release --features cli --bin selvedge ;;
+esac
+case " $parts " in *" capi "*)
+    # The C library and its examples, which find it beside them.
+    folder=$out/capi
+    rm -rf "$folder"
+    scripts/build_library.sh "$folder" release shared
+    for source in csrc/examples/*.c; do
+        "${CC:-cc}" -std=c99 -O2 -Iinclude "$source" -L"$folder" -lselvedge -lm -Wl,-rpath,'$ORIGIN' \
+            -o "$folder/$(basename "$source" .c)"
+    done
+    # One file under the name that programs look for, in place of links.
+    name=$(readlink "$folder/libselvedge.so")
+    mv "$(readlink -f "$folder/libselvedge.so")" "$folder/library"
+    rm "$folder"/libselvedge.so*
+    mv "$folder/library" "$folder/$name" ;;
 esac
 cp scripts/gpu_suite.sh "$out/gpu_suite.sh"
 cp scripts/pytorch_figures.py "$out/pytorch_figures.py"

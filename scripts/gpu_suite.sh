@@ -4,7 +4,7 @@
 # part pytorch is what PyTorch needs for buffers, graphs and copies, and records a memory trace; fuse, reduce and moving
 # are in turns with it by themselves.
 #
-#   gpu_suite.sh [PART ...]     parts: info benches pytorch memory launcher gemm fuse reduce moving burst native driver_only hidden memcheck
+#   gpu_suite.sh [PART ...]     parts: info capi benches pytorch memory launcher gemm fuse reduce moving burst native driver_only hidden memcheck
 #                               initcheck seeded host (all of these without arguments), and soak, which is run only by
 #                               its name
 #
@@ -84,7 +84,7 @@ read -r -a bench_arguments <<<"${BENCH_ARGUMENTS:-}"
 read -r -a memory_arguments <<<"${MEMORY_ARGUMENTS:---only allocation,graph_launch,graph,overlap,batch,replay_recorded}"
 GEMM_ARGUMENTS=${GEMM_ARGUMENTS:---only first,square,gpt,gradients,fused,small,skinny,batched,plain}
 soak=${SOAK_SECONDS:-420}
-parts=${*:-info benches pytorch memory launcher gemm fuse reduce moving burst native driver_only hidden memcheck initcheck seeded host}
+parts=${*:-info capi benches pytorch memory launcher gemm fuse reduce moving burst native driver_only hidden memcheck initcheck seeded host}
 
 mkdir -p "$out" || exit 1
 out=$(cd "$out" && pwd)
@@ -171,6 +171,13 @@ cd "$work" || exit 1
 if wants info && [ -x "$here/selvedge" ]; then
     part info 60 0 "$here/selvedge" info
     cat "$work/logs/info.log" 2>/dev/null
+fi
+if wants capi && [ -d "$here/capi" ]; then
+    for program in "$here"/capi/*; do
+        [ "${program##*.so.}" = "$program" ] || continue
+        part "c_$(basename "$program")" 60 0 "$program"
+        cat "$work/logs/c_$(basename "$program").log" 2>/dev/null
+    done
 fi
 if wants benches && [ -x "$here/ground" ]; then
     # First, while nothing else runs and the card is as it was found.

@@ -1,17 +1,6 @@
 /* Orders two streams by an event and measures the time between two events. */
 
-#include <stdio.h>
-
-#include <selvedge.h>
-
-/* Ends `main` with the message of a call that failed. */
-#define TRY(call)                                                                    \
-    do {                                                                             \
-        if ((call) != SV_OK) {                                                       \
-            fprintf(stderr, "%s\n", sv_last_error());                                \
-            return 1;                                                                \
-        }                                                                            \
-    } while (0)
+#include "try.h"
 
 int main(void)
 {
