@@ -1,7 +1,7 @@
 //! The pool of CPU threads that all operations share.
 //!
-//! The pool starts a thread when an operation first needs it and keeps it. A job is a closure that shares out its work by
-//! itself, so any number of threads may run it: the calling thread always does, and idle threads of the pool join it.
+//! The pool starts a thread when an operation first needs it and keeps it until `join`. A job is a closure that shares out
+//! its work by itself, so any number of threads may run it: the calling thread always does, and idle threads of the pool join it.
 //! When the caller's run of the closure returns, no work is left; the caller then withdraws the job and waits only for the
 //! threads that joined. A small operation never waits for a thread to wake up.
 //!
@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 
 /// The environment variable that sets the number of threads.
 const VARIABLE: &str = "SELVEDGE_THREADS";
@@ -78,12 +79,20 @@ struct Pool {
     queue: VecDeque<Job>,
     helpers: Vec<Helpers>,
     next_id: u64,
-    threads: usize,
+    threads: Vec<JoinHandle<()>>,
     idle: usize,
+    /// Set while the threads end.
+    is_ending: bool,
 }
 
-static POOL: Mutex<Pool> =
-    Mutex::new(Pool { queue: VecDeque::new(), helpers: Vec::new(), next_id: 0, threads: 0, idle: 0 });
+static POOL: Mutex<Pool> = Mutex::new(Pool {
+    queue: VecDeque::new(),
+    helpers: Vec::new(),
+    next_id: 0,
+    threads: Vec::new(),
+    idle: 0,
+    is_ending: false,
+});
 /// Signals idle threads that a job is in the queue.
 static JOB_ADDED: Condvar = Condvar::new();
 /// Signals callers that a thread has left a job.
@@ -93,15 +102,20 @@ fn pool() -> MutexGuard<'static, Pool> {
     POOL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Returns whether the pool is this process's. A forked child has none of its parent's threads, and a copy of their lock in any
+/// state.
+fn owns_pool() -> bool {
+    static OWNER: OnceLock<u32> = OnceLock::new();
+    let process = std::process::id();
+    *OWNER.get_or_init(|| process) == process
+}
+
 /// Runs `work` on at most so many threads, of which the calling one is the first, and returns when all have returned.
 ///
 /// `work` must share out its work by itself: fewer threads may run it, down to the calling one alone. A panic of any
 /// thread continues on the calling one. (Not generic, so it is compiled once.)
 pub(crate) fn run_on_threads(threads: usize, work: &(dyn Fn() + Sync)) {
-    static OWNER: OnceLock<u32> = OnceLock::new();
-    let process = std::process::id();
-    // A forked child has none of its parent's threads, and a copy of their lock in any state.
-    if threads <= 1 || *OWNER.get_or_init(|| process) != process {
+    if threads <= 1 || !owns_pool() {
         return work();
     }
     let Some(id) = add_job(threads - 1, work) else { return work() };
@@ -123,15 +137,15 @@ pub(crate) fn run_on_threads(threads: usize, work: &(dyn Fn() + Sync)) {
 /// Adds a job to the queue, and starts the threads that it lacks. Returns none if the pool has no thread.
 fn add_job(places: usize, work: &(dyn Fn() + Sync)) -> Option<u64> {
     let mut pool = pool();
-    while pool.threads < places {
-        let name = format!("selvedge-cpu-{}", pool.threads + 1);
+    while pool.threads.len() < places && !pool.is_ending {
+        let name = format!("selvedge-cpu-{}", pool.threads.len() + 1);
         // A thread that the system refuses is left out: the others do its share.
-        if std::thread::Builder::new().name(name).spawn(serve).is_err() {
-            break;
+        match std::thread::Builder::new().name(name).spawn(serve) {
+            Ok(thread) => pool.threads.push(thread),
+            Err(_) => break,
         }
-        pool.threads += 1;
     }
-    if pool.threads == 0 {
+    if pool.threads.is_empty() {
         return None;
     }
     let id = pool.next_id;
@@ -164,11 +178,32 @@ fn withdraw(id: u64) -> Option<Box<dyn Any + Send>> {
     }
 }
 
-/// Joins jobs for the life of the process.
+/// Ends the threads of the pool and waits for them. The next operation that needs one starts it anew.
+#[cfg(feature = "capi")]
+pub(crate) fn join() {
+    if !owns_pool() {
+        return;
+    }
+    let mut pool = self::pool();
+    pool.is_ending = true;
+    let threads = std::mem::take(&mut pool.threads);
+    drop(pool);
+    JOB_ADDED.notify_all();
+    for thread in threads {
+        // A thread of the pool catches the panics of its jobs.
+        let _ = thread.join();
+    }
+    self::pool().is_ending = false;
+}
+
+/// Joins jobs until the pool ends its threads.
 fn serve() {
     let mut pool = pool();
     loop {
         let Some(job) = pool.queue.front_mut() else {
+            if pool.is_ending {
+                return;
+            }
             pool.idle += 1;
             pool = JOB_ADDED.wait(pool).unwrap_or_else(PoisonError::into_inner);
             pool.idle -= 1;
@@ -242,7 +277,7 @@ mod tests {
             });
         }
         // The caller, and threads of the pool: other tests may have started a few.
-        assert!(names.lock().unwrap().len() <= 1 + pool().threads, "threads were started anew");
+        assert!(names.lock().unwrap().len() <= 1 + pool().threads.len(), "threads were started anew");
     }
 
     #[test]

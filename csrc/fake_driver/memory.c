@@ -402,7 +402,11 @@ EXPORT CUresult cuPointerGetAttribute(void *out, int attribute, CUdeviceptr addr
     size_t offset = 0;
     const block *b = block_at(address, &offset);
     if (!out || attribute != 9 || !b) return call_end(&c, INVALID_VALUE);
-    *(int *)out = b->ctx->device;
+    const context *owner = b->kind == BLOCK_RESERVED ? NULL : b->ctx;
+    for (size_t i = 0; i < b->mappings; i++)
+        if (b->mapping[i].from <= offset && offset < b->mapping[i].to) owner = b->mapping[i].memory->base.ctx;
+    if (!owner) return call_end(&c, INVALID_VALUE);
+    *(int *)out = owner->device;
     return call_end(&c, SUCCESS);
 }
 

@@ -44,6 +44,73 @@ pub(super) unsafe fn out<T>(pointer: *mut T, name: &str) -> Result<Out<T>> {
     Ok(Out(pointer))
 }
 
+/// Checks a struct that begins with its size, set by the caller. A larger one, of a later version, must be zero past the fields
+/// of this one.
+///
+/// # Safety
+///
+/// The pointer is NULL or points to as many bytes as the struct says.
+unsafe fn check_structure<T>(pointer: *const T, name: &str) -> Result<usize> {
+    /// No version has a larger struct.
+    const LARGEST: usize = 1 << 16;
+    check(pointer, name)?;
+    // SAFETY: the pointer is not NULL and aligned, and each such struct begins with its size.
+    let size = unsafe { pointer.cast::<usize>().read() };
+    if size < size_of::<T>() || size > LARGEST {
+        let name = format!("{name}->size");
+        return Err(Failure::argument(&name, size, &format!("{} bytes", size_of::<T>())));
+    }
+    // SAFETY: the caller vouches for that many bytes.
+    let rest = unsafe {
+        std::slice::from_raw_parts(pointer.cast::<u8>().add(size_of::<T>()), size - size_of::<T>())
+    };
+    if rest.iter().any(|byte| *byte != 0) {
+        let found = format!("a struct of {size} bytes with fields that this library does not know");
+        return Err(Failure::argument(name, found, "zeros in the fields of a later version"));
+    }
+    Ok(size)
+}
+
+/// Returns a struct that begins with its size.
+///
+/// # Safety
+///
+/// The pointer is NULL or points to as many bytes as the struct says, which nobody writes during `'a`.
+pub(super) unsafe fn structure<'a, T>(pointer: *const T, name: &str) -> Result<&'a T> {
+    // SAFETY: as the caller vouches.
+    unsafe { check_structure(pointer, name)? };
+    // SAFETY: the pointer is not NULL and aligned, and the struct has all fields.
+    Ok(unsafe { &*pointer })
+}
+
+/// Where a function writes a struct that begins with its size.
+pub(super) struct OutStructure<T> {
+    pointer: *mut T,
+    size: usize,
+}
+
+impl<T> OutStructure<T> {
+    /// Writes the struct, with the size that the caller set.
+    pub(super) fn write(self, value: T) {
+        // SAFETY: `out_structure` checked the pointer, and its caller vouched for the memory.
+        unsafe {
+            self.pointer.write(value);
+            self.pointer.cast::<usize>().write(self.size);
+        }
+    }
+}
+
+/// Checks the pointer of a result that is a struct with its size.
+///
+/// # Safety
+///
+/// The pointer is NULL or points to as many bytes as the struct says, which this call alone may write.
+pub(super) unsafe fn out_structure<T>(pointer: *mut T, name: &str) -> Result<OutStructure<T>> {
+    // SAFETY: as the caller vouches.
+    let size = unsafe { check_structure(pointer.cast_const(), name)? };
+    Ok(OutStructure { pointer, size })
+}
+
 /// Returns the elements at a pointer. NULL is no element where the count is 0.
 ///
 /// # Safety

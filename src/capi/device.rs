@@ -1,6 +1,6 @@
 //! Devices. A device is its ordinal, from 0; `SV_CPU` is the CPU where a function takes either.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::time::Duration;
 
 use super::arguments::{out, write_text};
@@ -131,6 +131,76 @@ pub unsafe extern "C" fn sv_device_reset(device: i32) -> i32 {
     guard::call("sv_device_reset", || {
         // SAFETY: as the caller vouches.
         unsafe { cuda(device)?.reset()? };
+        Ok(())
+    })
+}
+
+/// Writes 1 if kernels of a device can use memory of `other`, else 0.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `can` points to an `int32_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_device_can_access_peer(device: i32, other: i32, can: *mut i32) -> i32 {
+    guard::call("sv_device_can_access_peer", || {
+        // SAFETY: as the caller vouches.
+        let can = unsafe { out(can, "can")? };
+        can.write(i32::from(cuda(device)?.can_access_peer(&cuda(other)?)?));
+        Ok(())
+    })
+}
+
+/// Lets kernels of a device use memory of `other`. Does nothing if they already may. Copies between devices need no such
+/// access.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_device_enable_peer_access(device: i32, other: i32) -> i32 {
+    guard::call("sv_device_enable_peer_access", || Ok(cuda(device)?.enable_peer_access(&cuda(other)?)?))
+}
+
+/// Revokes the access of `sv_device_enable_peer_access`, after a wait for the device. Does nothing if it was not enabled.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_device_disable_peer_access(device: i32, other: i32) -> i32 {
+    guard::call("sv_device_disable_peer_access", || Ok(cuda(device)?.disable_peer_access(&cuda(other)?)?))
+}
+
+/// Writes the `CUcontext` of a device, which is its primary context, for other CUDA code.
+///
+/// The context lives as long as the process. Any thread may call it.
+///
+/// # Safety
+///
+/// `context` points to a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_device_context(device: i32, context: *mut *mut c_void) -> i32 {
+    guard::call("sv_device_context", || {
+        // SAFETY: as the caller vouches.
+        let context = unsafe { out(context, "context")? };
+        context.write(cuda(device)?.as_raw_context());
+        Ok(())
+    })
+}
+
+/// Writes the ordinal of the device of a `CUcontext`. A context that is not the primary one of its device is
+/// `SV_ERROR_INVALID_ARGUMENT`: this library shares no other.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `context` is a live context or NULL, and `device` points to an `int32_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_device_of_context(context: *mut c_void, device: *mut i32) -> i32 {
+    guard::call("sv_device_of_context", || {
+        // SAFETY: as the caller vouches.
+        let device = unsafe { out(device, "device")? };
+        // SAFETY: as the caller vouches.
+        device.write(unsafe { Device::from_context(context)? }.ordinal() as i32);
         Ok(())
     })
 }

@@ -4,11 +4,18 @@ use std::ffi::c_char;
 use std::sync::atomic::Ordering;
 
 use super::arguments::write_text;
+use super::buffer::BufferObject;
 use super::error::{Failure, Result};
+use super::graph::{ExecutableGraphObject, GraphObject, discard_capture};
 use super::guard::{self, SHUT_DOWN};
 use super::handle::{Kind, Object};
+use super::hooks::forget_log_callback;
+use super::module::{FunctionObject, ModuleObject};
+use super::nvrtc::ProgramObject;
+use super::pinned::PinnedObject;
 use super::status;
 use super::stream::{EventObject, StreamObject};
+use crate::driver::{Device, call_deleters};
 
 /// The version of the ABI. It moves when a function, struct or code changes its meaning.
 pub const SV_ABI_VERSION: u32 = 1;
@@ -40,6 +47,23 @@ pub extern "C" fn sv_version() -> u32 {
     MAJOR * 10_000 + MINOR * 100 + PATCH
 }
 
+/// Calls a macro with every kind of handle and its object. The shutdown frees them in this order.
+macro_rules! with_kinds {
+    ($macro:ident!($($argument:tt)*)) => {
+        $macro! { $($argument)*
+            ExecutableGraph => ExecutableGraphObject,
+            Graph => GraphObject,
+            Function => FunctionObject,
+            Module => ModuleObject,
+            Program => ProgramObject,
+            PinnedBuffer => PinnedObject,
+            Buffer => BufferObject,
+            Event => EventObject,
+            Stream => StreamObject,
+        }
+    };
+}
+
 /// Runs a method of the table of a handle's kind.
 macro_rules! for_kind {
     ($handle:ident, $method:ident, $($kind:ident => $object:ty),+ $(,)?) => {
@@ -53,12 +77,19 @@ macro_rules! for_kind {
     };
 }
 
+/// Frees the objects of every kind.
+macro_rules! clear_kinds {
+    ($($kind:ident => $object:ty),+ $(,)?) => {
+        $(drop(<$object>::table().clear());)+
+    };
+}
+
 /// Adds a reference to the object of any handle.
 ///
 /// Each reference needs a call of `sv_release`. Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_retain(handle: u64) -> i32 {
-    guard::call("sv_retain", || for_kind!(handle, retain, Stream => StreamObject, Event => EventObject))
+    guard::call("sv_retain", || with_kinds!(for_kind!(handle, retain,)))
 }
 
 /// Drops a reference to the object of any handle. The last one frees the object, and the handle is invalid from then on.
@@ -70,7 +101,7 @@ pub extern "C" fn sv_release(handle: u64) -> i32 {
     if handle == 0 {
         return status::SV_OK;
     }
-    guard::call("sv_release", || for_kind!(handle, release, Stream => StreamObject, Event => EventObject))
+    guard::call("sv_release", || with_kinds!(for_kind!(handle, release,)))
 }
 
 /// Writes a report of the libraries that were looked for, each path tried and why it was taken or not, as `selvedge info`
@@ -101,23 +132,31 @@ pub unsafe extern "C" fn sv_library_report(text: *mut c_char, capacity: usize, l
     })
 }
 
-fn clear<T: Object>() {
-    drop(T::table().clear());
-}
-
-/// Frees every object and ends the library's threads. Every later call but this one, `sv_last_error` and the versions
-/// returns `SV_ERROR_SHUT_DOWN`.
+/// Frees every object, returns the cached memory of every device, and ends the library's threads. Every later call but this one,
+/// `sv_last_error` and the versions returns `SV_ERROR_SHUT_DOWN`.
 ///
-/// The call waits for work on the devices that the objects belong to. Calling it again does nothing. No other call of the
-/// library may be running on another thread.
+/// The call waits for work on the devices that were used, and calls the deleters of memory of other code. Calling it again does
+/// nothing. No other call of the library may be running on another thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_shutdown() -> i32 {
     guard::run("sv_shutdown", || -> Result<()> {
         if SHUT_DOWN.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        clear::<EventObject>();
-        clear::<StreamObject>();
+        discard_capture();
+        with_kinds!(clear_kinds!());
+        if crate::driver::check_not_forked().is_ok() {
+            // A device that was lost has nothing to wait for, nor to give back.
+            for device in Device::opened() {
+                let _ = device.synchronize();
+            }
+            call_deleters();
+            for device in Device::opened() {
+                let _ = device.trim();
+            }
+            crate::threads::join();
+        }
+        forget_log_callback();
         Ok(())
     })
 }

@@ -20,13 +20,20 @@
 //! 4. Add a case to the C tests. They call every function of the header with NULL, released and foreign handles by
 //!    themselves.
 
-#[allow(dead_code, reason = "buffers, launches and tensors use the rest")]
 pub mod arguments;
+pub mod buffer;
 pub mod device;
 pub mod error;
+pub mod graph;
 pub mod guard;
 #[allow(dead_code, reason = "in-place operations of tensors use the rest")]
 pub mod handle;
+pub mod hooks;
+pub mod launch;
 pub mod library;
+pub mod module;
+pub mod nvrtc;
+pub mod pinned;
+pub mod pool;
 pub mod status;
 pub mod stream;

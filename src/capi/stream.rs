@@ -49,6 +49,45 @@ pub unsafe extern "C" fn sv_stream_create(device: i32, priority: i32, stream: *m
     })
 }
 
+/// Borrows a `CUstream` of other code, such as a `cudaStream_t`. NULL is the legacy default stream; the default stream of the
+/// calling thread is refused. `device` is the device of the stream's context, which must be its primary one.
+///
+/// The library orders its work with the other code's as the driver orders one stream, and never destroys the stream. The caller
+/// owns one reference to `*stream`. Any thread may call it, and use the stream.
+///
+/// # Safety
+///
+/// `raw` is a live stream, and stays so until the last reference is released and no call that uses the stream runs. Other code
+/// does not capture it meanwhile. `stream` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_stream_from_raw(device: i32, raw: *mut c_void, stream: *mut u64) -> i32 {
+    guard::call("sv_stream_from_raw", || {
+        // SAFETY: as the caller vouches.
+        let result = unsafe { out(stream, "stream")? };
+        // SAFETY: as the caller vouches.
+        let stream = unsafe { Stream::from_raw(&cuda(device)?, raw)? };
+        result.write(StreamObject::table().insert(StreamObject(Arc::new(stream)))?);
+        Ok(())
+    })
+}
+
+/// Writes the ordinal of the device of a stream.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `device` points to an `int32_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_stream_device(stream: u64, device: *mut i32) -> i32 {
+    guard::call("sv_stream_device", || {
+        // SAFETY: as the caller vouches.
+        let device = unsafe { out(device, "device")? };
+        device.write(self::stream(stream, "stream")?.device().ordinal() as i32);
+        Ok(())
+    })
+}
+
 /// Writes the `CUstream` of a stream, for other CUDA code.
 ///
 /// The driver's stream lives as long as the handle. This library does not see work that other code puts on it: order such work

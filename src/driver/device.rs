@@ -165,6 +165,12 @@ impl Device {
         (0..Device::count()?).map(Device::new).collect()
     }
 
+    /// Returns the devices that this process has opened.
+    #[cfg(feature = "capi")]
+    pub(crate) fn opened() -> Vec<Device> {
+        DeviceState::opened().into_iter().map(Device).collect()
+    }
+
     /// The ordinal, counted from 0.
     pub fn ordinal(&self) -> usize {
         self.0.ordinal as usize

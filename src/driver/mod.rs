@@ -59,8 +59,12 @@ pub use argument_view::ArgumentView;
 pub use attribute::Attribute;
 pub use device::{Device, MemoryInfo, driver_isa, driver_version};
 pub use event::Event;
+#[cfg(feature = "capi")]
+pub(crate) use foreign::call_deleters;
 pub(crate) use fork::check as check_not_forked;
 pub use function::{Function, FunctionAttributes};
+#[cfg(feature = "capi")]
+pub(crate) use graph::OpenCapture;
 pub use graph::{
     Captured, CapturedBuffer, ExecutableGraph, Graph, GraphNode, GraphNodeKind, GraphUpdateError,
 };

@@ -70,6 +70,8 @@ pub fn dispatch() -> Option<ExitCode> {
     let result = std::env::var("SELVEDGE_LIBCUDA").map_err(Into::into).and_then(|path| {
         let fake = Fake::open(path.as_ref())?;
         match name.as_str() {
+            #[cfg(feature = "capi")]
+            "capi" => super::capi::child(&fake, &arguments),
             "calls" => scenario::print_calls(&fake),
             "fault" => faults::child(&fake, &arguments),
             "pool" => pool::child(&fake, &arguments),

@@ -25,7 +25,7 @@ unsafe extern "C" {
 }
 
 /// Runs the closure in a forked child. Its result comes back as an exit status, its messages go to the output.
-fn in_fork(work: impl FnOnce() -> Outcome) -> Outcome {
+pub fn in_fork(work: impl FnOnce() -> Outcome) -> Outcome {
     // SAFETY: the child uses nothing that a lock of another thread could guard, but for the allocator, which libc
     // unlocks in the child, and ends without running the parent's exit handlers.
     let process = unsafe { fork() };

@@ -2,6 +2,8 @@
 //!
 //! It is compiled here, with the host's C compiler, so these tests need Linux and no GPU. Each module gives its tests.
 
+#[cfg(all(target_os = "linux", feature = "capi"))]
+mod capi;
 #[cfg(target_os = "linux")]
 mod children;
 #[path = "../common/mod.rs"]
@@ -122,6 +124,8 @@ fn main() -> ExitCode {
     ] {
         suite.add(module());
     }
+    #[cfg(all(target_os = "linux", feature = "capi"))]
+    suite.add(capi::tests());
     #[cfg(target_os = "linux")]
     suite.sample("emulated", FAULTS, emulated::faults());
     suite.run()

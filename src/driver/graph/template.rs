@@ -12,7 +12,7 @@ use crate::driver::device::{Device, DeviceState};
 use crate::driver::function::FunctionState;
 use crate::driver::launch::Dim3;
 use crate::driver::memory::Resource;
-use crate::driver::stream::{Stream, StreamState};
+use crate::driver::stream::Stream;
 use crate::error::{Error, Result};
 use crate::sys::driver::{
     CUDA_KERNEL_NODE_PARAMS_v2, CUgraph_st, CUgraphEdgeData, CUgraphExec, CUgraphNode, CUgraphNode_st,
@@ -66,16 +66,42 @@ impl DeviceState {
     }
 }
 
-/// Ends and discards a capture on an error or a panic.
-struct Discard<'a> {
+/// A capture that was begun and not ended. Dropping it ends and discards the capture. It stays on the thread that began it.
+pub(crate) struct OpenCapture {
     capture: Option<Arc<Capture>>,
-    origin: &'a Arc<StreamState>,
+    origin: Stream,
 }
 
-impl Drop for Discard<'_> {
+impl OpenCapture {
+    /// Begins a capture; see [`Stream::capture`].
+    pub(crate) fn begin(origin: &Stream) -> Result<OpenCapture> {
+        Ok(OpenCapture { capture: Some(Capture::begin(origin.state())?), origin: origin.clone() })
+    }
+
+    /// The stream that the capture began on.
+    #[cfg(feature = "capi")]
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.origin
+    }
+
+    /// Ends the capture and returns its graph. An error discards the capture.
+    pub(crate) fn end(mut self) -> Result<Graph> {
+        let Some(capture) = self.capture.take() else {
+            return Err(Error::invalid("ending a capture", "one that has ended", "one that was begun"));
+        };
+        let ended = capture.end(self.origin.state());
+        let device = capture.device;
+        let work = Box::new(capture.into_work());
+        let raw = DriverGraph { device, handle: ended?, looking: Mutex::default() };
+        Ok(Graph { device, raw, work })
+    }
+}
+
+impl Drop for OpenCapture {
     fn drop(&mut self) {
         if let Some(capture) = self.capture.take() {
-            report_end(capture.end(self.origin).map(|graph| capture.device.destroy_graph(graph)));
+            let ended = capture.end(self.origin.state());
+            report_end(ended.map(|graph| capture.device.destroy_graph(graph)));
             drop(capture.into_work());
         }
     }
@@ -120,16 +146,9 @@ impl Stream {
     /// invalidated the capture; the driver's errors; or [`Error::ContextLost`]. An error or a panic of `work` ends and
     /// discards the capture.
     pub fn capture<R>(&self, work: impl FnOnce(&Stream) -> Result<R>) -> Result<(Graph, R)> {
-        let origin = self.state();
-        let capture = Capture::begin(origin)?;
-        let mut discard = Discard { capture: Some(capture.clone()), origin };
+        let open = OpenCapture::begin(self)?;
         let result = work(self)?;
-        discard.capture = None;
-        let ended = capture.end(origin);
-        let device = capture.device;
-        let work = Box::new(capture.into_work());
-        let raw = DriverGraph { device, handle: ended?, looking: Mutex::default() };
-        Ok((Graph { device, raw, work }, result))
+        Ok((open.end()?, result))
     }
 }
 

@@ -1,0 +1,161 @@
+//! What a program around the library decides: its log, and its CPU threads.
+
+use std::cell::Cell;
+use std::ffi::{CString, c_char, c_void};
+use std::sync::{PoisonError, RwLock};
+
+use log::{LevelFilter, Log, Metadata, Record};
+
+use super::arguments::out;
+use super::buffer::User;
+use super::error::{Failure, Result};
+use super::guard;
+use super::status::SV_ERROR_UNSUPPORTED;
+
+/// No messages, for `sv_set_log_callback`.
+pub const SV_LOG_OFF: i32 = 0;
+/// Errors that no call could return, such as those of a release.
+pub const SV_LOG_ERROR: i32 = 1;
+/// Settings that are ignored, and the like.
+pub const SV_LOG_WARN: i32 = 2;
+/// Rare events of interest.
+pub const SV_LOG_INFO: i32 = 3;
+/// Decisions of the library.
+pub const SV_LOG_DEBUG: i32 = 4;
+/// Everything.
+pub const SV_LOG_TRACE: i32 = 5;
+
+/// A function that gets the messages of the library: the level, the part of the library, and the text, in UTF-8. The texts are
+/// valid during the call.
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub type sv_log_callback = Option<
+    unsafe extern "C" fn(level: i32, target: *const c_char, message: *const c_char, user: *mut c_void),
+>;
+
+struct Hook {
+    callback: unsafe extern "C" fn(i32, *const c_char, *const c_char, *mut c_void),
+    user: User,
+}
+
+/// Not empty, so that no other static has its address.
+struct Logger(#[allow(dead_code)] u8);
+
+static LOGGER: Logger = Logger(0);
+static HOOK: RwLock<Option<Hook>> = RwLock::new(None);
+
+thread_local! {
+    /// `true` while this thread is in the callback, so that a message of a call from there does not call it again.
+    static LOGGING: Cell<bool> = const { Cell::new(false) };
+}
+
+fn c_text(text: &str) -> CString {
+    CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
+}
+
+impl Log for Logger {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        HOOK.read().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if LOGGING.try_with(|logging| logging.replace(true)).unwrap_or(true) {
+            return;
+        }
+        let hook = HOOK.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Hook { callback, user }) = &*hook {
+            let (target, message) = (c_text(record.target()), c_text(&record.args().to_string()));
+            // SAFETY: the caller of `sv_set_log_callback` vouches for the function and its pointer.
+            unsafe { callback(record.level() as i32, target.as_ptr(), message.as_ptr(), user.pointer()) };
+        }
+        drop(hook);
+        let _ = LOGGING.try_with(|logging| logging.set(false));
+    }
+
+    fn flush(&self) {}
+}
+
+/// Removes the callback. No thread is in it afterwards.
+pub(super) fn forget_log_callback() {
+    log::set_max_level(LevelFilter::Off);
+    *HOOK.write().unwrap_or_else(PoisonError::into_inner) = None;
+}
+
+fn level_of(level: i32) -> Result<LevelFilter> {
+    Ok(match level {
+        SV_LOG_OFF => LevelFilter::Off,
+        SV_LOG_ERROR => LevelFilter::Error,
+        SV_LOG_WARN => LevelFilter::Warn,
+        SV_LOG_INFO => LevelFilter::Info,
+        SV_LOG_DEBUG => LevelFilter::Debug,
+        SV_LOG_TRACE => LevelFilter::Trace,
+        other => return Err(Failure::argument("level", other, "SV_LOG_OFF to SV_LOG_TRACE")),
+    })
+}
+
+/// Sets the function that gets the library's messages of `level` (`SV_LOG_...`) and more urgent ones. NULL removes it. Without
+/// one the library writes no message anywhere.
+///
+/// The function is called on the thread that a message comes from, on several at once, and must not call
+/// `sv_set_log_callback` or `sv_shutdown`. When this call returns, no thread is in an earlier function. Any thread may call it.
+/// `SV_ERROR_UNSUPPORTED` in a Rust program that has a logger of its own.
+///
+/// # Safety
+///
+/// `callback` may be called with `user` from any thread until it is replaced, removed, or `sv_shutdown` returns.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_set_log_callback(
+    level: i32,
+    callback: sv_log_callback,
+    user: *mut c_void,
+) -> i32 {
+    guard::call("sv_set_log_callback", || {
+        let level = level_of(level)?;
+        if LOGGING.try_with(Cell::get).unwrap_or(false) {
+            return Err(Failure::argument("callback", "a call from the callback", "a call from elsewhere"));
+        }
+        let Some(callback) = callback else {
+            forget_log_callback();
+            return Ok(());
+        };
+        if log::set_logger(&LOGGER).is_err()
+            && !std::ptr::addr_eq(std::ptr::from_ref(log::logger()), &raw const LOGGER)
+        {
+            let message = "callback: found another logger in this process; wanted none".to_owned();
+            return Err(Failure { status: SV_ERROR_UNSUPPORTED, message });
+        }
+        let hook = Hook { callback, user: User(user) };
+        *HOOK.write().unwrap_or_else(PoisonError::into_inner) = Some(hook);
+        log::set_max_level(level);
+        Ok(())
+    })
+}
+
+/// Sets the number of CPU threads that an operation may use, the calling one included. 0 restores the default:
+/// `SELVEDGE_THREADS`, or the number of processors that the process may run on. Results do not depend on it.
+///
+/// The setting holds for operations that start after the call, on any thread. With 1 the library starts no thread for
+/// operations. Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_set_threads(count: u32) -> i32 {
+    guard::call("sv_set_threads", || {
+        crate::set_threads(count as usize);
+        Ok(())
+    })
+}
+
+/// Writes the number of CPU threads that an operation may use.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `count` points to a `uint32_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_thread_count(count: *mut u32) -> i32 {
+    guard::call("sv_thread_count", || {
+        // SAFETY: as the caller vouches.
+        let count = unsafe { out(count, "count")? };
+        count.write(u32::try_from(crate::thread_count()).unwrap_or(u32::MAX));
+        Ok(())
+    })
+}
