@@ -15,7 +15,7 @@ use libloading::Library;
 use libtest_mimic::Failed;
 use num_complex::Complex;
 use selvedge::driver::{Device, Stream};
-use selvedge::gemm::{Choice, DeviceProperties, Engine, Plan, Product};
+use selvedge::gemm::{Choice, DeviceProperties, Engine, Operation, Plan, Product};
 use selvedge::types::DType;
 
 use super::children;
@@ -84,7 +84,7 @@ extern "C" fn runner(launch: *const FakeLaunch) -> i32 {
 fn emulate(fake: &Fake, families: &[Family]) -> Outcome {
     let mut all = Emulated { run: Vec::new(), seed: Vec::new() };
     for family in families {
-        // SAFETY: what was just compiled; loading it runs nothing, and it is kept for ever.
+        // SAFETY: the library was just compiled; loading it runs nothing, and it is never unloaded.
         let library = Box::leak(Box::new(unsafe { Library::new(build::build(family)?)? }));
         // SAFETY: the types are those of the source in `build`.
         unsafe {
@@ -317,7 +317,9 @@ fn bulk(fake: &Fake) -> Outcome {
             passes(case.check::<f32, f32>(stream, SIMT))?;
             passes(case.check::<Complex<f32>, Complex<f32>>(stream, SIMT))?;
         }
-        for case in cases::conjugates_of(cases::CONJUGATED_SIZES[0]) {
+        // An operand that is conjugated and not transposed takes a kernel of `gemm_async`.
+        let is_bulk = |case: &Case| ![case.operations.0, case.operations.1].contains(&Operation::Conjugate);
+        for case in cases::conjugates_of(cases::CONJUGATED_SIZES[0]).into_iter().filter(is_bulk) {
             let case = Case { multiple: 4, ..case };
             passes(case.check::<f32, f32>(stream, SIMT))?;
             passes(case.check::<Complex<f32>, Complex<f32>>(stream, SIMT))?;
