@@ -39,7 +39,7 @@ inline unsigned __ballot_sync(unsigned mask, bool vote) {
     return brought.second;
 }
 
-// Each rounds once, to nearest even: the compiler is told not to contract.
+// Each rounds once, to nearest even: the compiler must not contract (-ffp-contract=off).
 inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __fsub_rn(float a, float b) { return a - b; }
 inline float __fmul_rn(float a, float b) { return a * b; }

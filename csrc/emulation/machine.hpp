@@ -90,7 +90,7 @@ inline uint32_t draw(uint32_t below) {
 
 // ---- what runs beside the threads ----
 
-// A copy, store or product on its way. Where it is waited for, or at any time before.
+// A copy, store or product in progress. It is done when a thread waits for it, or at any time before.
 struct Deed {
     std::function<void()> work;
     bool done = false;
@@ -105,7 +105,7 @@ typedef std::shared_ptr<Deed> DeedPointer;
 // Groups of deeds in the order in which they were committed; the last one is open.
 struct Groups {
     std::vector<std::vector<DeedPointer>> groups = std::vector<std::vector<DeedPointer>>(1);
-    DeedPointer last;  // Where each comes after the one before.
+    DeedPointer last;  // For deeds that run in order.
     void add(DeedPointer deed) { groups.back().push_back(std::move(deed)); }
     void commit() { groups.emplace_back(); }
     // Until at most so many committed groups are unfinished.
@@ -444,7 +444,7 @@ inline std::unique_ptr<Cluster> start(Grid& all, unsigned first, unsigned blocks
         block->cluster = cluster.get();
         block->rank = rank;
         block->alive = threads;
-        // Only 16 bytes of alignment are promised.
+        // CUDA guarantees an alignment of 16 bytes only.
         block->window = 1024 + 16 * (rank ? cluster->blocks[0]->window / 16 - 64 : draw(64));
         block->memory.assign(all.shared, 0xcd);
         block->marks.assign(all.shared, clean);

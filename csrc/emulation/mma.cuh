@@ -1,4 +1,4 @@
-// csrc/kernels/mma.cuh, emulated: products of a warp, and the loads of their operands. Sums are kept in f64 and rounded once.
+// csrc/kernels/mma.cuh, emulated: products of a warp, and the loads of their operands. Sums are in f64 and rounded once.
 #pragma once
 #include "instructions.cuh"
 #include "machine.hpp"

@@ -6,7 +6,7 @@
 
 namespace emulated {
 
-// Where a thread of the host goes on when it is its turn again. By hand, because `swapcontext` calls the kernel each time.
+// The saved stack of a coroutine. Written by hand, because `swapcontext` calls the kernel each time.
 typedef void* Stopped;
 
 // Leaves this stack, whose place is put into `from`, for that of `to`.
@@ -72,8 +72,8 @@ enum : size_t { kept_words = 19 };
 
 // A stack whose first switch enters the function, which never returns.
 inline Stopped begin_at(unsigned char* stack, size_t bytes, void (*function)()) {
-    // The function's address is what a switch returns to. Where it begins the stack is 8 past a multiple of 16 on x86-64, as
-    // behind a call, and a multiple of 16 on Arm.
+    // A switch returns to the function's address. At its beginning the stack is 8 past a multiple of 16 on x86-64, as behind
+    // a call, and a multiple of 16 on Arm.
     void** top = (void**)((uintptr_t)(stack + bytes) / 16 * 16) - 4 - kept_words % 2;
     top[0] = (void*)function;
     top[1] = nullptr;

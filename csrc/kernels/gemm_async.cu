@@ -73,8 +73,8 @@ __device__ constexpr u32 pitch() {
     return Span * sizeof(Element) + 16;
 }
 
-// One operand's way into shared memory: `Span` of m or n by the depth of a step. `Along` says whether k runs along the
-// stored rows.
+// The copies of one operand into shared memory: `Span` of m or n by the depth of a step. `Along` says whether k runs along
+// the stored rows.
 template <typename Element, typename Sizes, int Span, bool Along>
 struct Operand {
     enum : int {

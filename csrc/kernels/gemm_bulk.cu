@@ -58,7 +58,7 @@ struct TileOf {
         chunks = 8,                  // Of 16 bytes of k in a stage.
         depth = chunks * run,
         zigzag = Zigzag,  // Element v of an odd row is v ^ zigzag.
-        step = 2,             // Pieces that a slice multiplies between two looks at the barriers.
+        step = 2,             // Chunks that a slice multiplies between two tests of the barriers.
         all = step * slices,  // And all slices.
         // A thread's registers at the start. Asking for more than the producers return would wait for ever.
         share = 65536 / (blocks * threads) / 8 * 8,

@@ -9,8 +9,8 @@
 //
 // Algorithm: a multi-stage cp.async pipeline with mma.sync, as CUTLASS's "MmaMultistage". A stage holds a step of k of both operands as
 // they are stored. `ldmatrix` fills the fragments, transposed where m or n runs along the rows, 16 k ahead of the products. 16-byte
-// chunk i of row r is at i ^ (r % 8) (rows of 64 bytes: i ^ (r / 2 % 4)), so neither copies nor loads meet a bank twice. Where m or
-// n runs along the rows, 64 of them are a panel with a row for each k. A lane's addresses in a step differ from its first one by
+// chunk i of row r is at i ^ (r % 8) (rows of 64 bytes: i ^ (r / 2 % 4)), so neither copies nor loads meet a bank twice. If m or n
+// runs along the rows, 64 of them are a panel with a row for each k. A lane's addresses in a step differ from its first one by
 // that order and multiples of 8 rows, so all are computed before the first step. Large and medium tiles stay inside the matrix: the
 // last ones begin earlier and store only their own elements. Small ones reach outside: rows that are not multiples of
 // 16 bytes are copied through registers.
@@ -93,7 +93,7 @@ struct Operand {
 
     __device__ static i32 row() { return threadIdx.x / across; }
     __device__ static i32 chunk() { return threadIdx.x % across; }
-    // Where the thread's first 16 bytes of a step are, in elements from the step's first.
+    // The position of the thread's first 16 bytes of a step, in elements from the step's first.
     __device__ i64 own() const { return row() * leading + chunk() * run; }
 
     // The place of a 16-byte chunk of a row.
@@ -108,8 +108,8 @@ struct Operand {
         return Sizes::inside || (vectors && (columns >= all || columns % run == 0));
     }
 
-    // Copies the next step, of which so much of k is left; what is outside becomes 0. Where rows begin or end anywhere,
-    // elements are only fetched, and `put` there when they have come.
+    // Copies the next step, of which `left` of k remain; elements outside become 0. If rows begin or end at any element, the
+    // elements are only loaded, and `put` stores them once they have arrived.
     __device__ void copy(u32 to, i32 left) {
         const i32 rows = Along ? extent : left, columns = Along ? left : extent;
         if (together(columns)) {
@@ -189,7 +189,7 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const G
     i32 left = parameters.k;
     u32 into = 0;
     // Behind the last step zeros are copied, but not into small tiles: outside of a branch, the addresses of their single
-    // elements would be kept in registers, and a multiprocessor would have fewer blocks.
+    // elements would stay in registers, and a multiprocessor would have fewer blocks.
     auto copy_a = [&] {
         if (Sizes::inside || left > 0) next_a.copy(memory + into * bytes, left);
     };
@@ -263,7 +263,7 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const G
     multiply_all(1);
     copies_wait<0>();
 
-    // By way of shared memory, a warp's rows at a time, so that a warp stores whole rows. Columns that the tile before
+    // Through shared memory, a warp's rows at a time, so that a warp stores whole rows. Columns that the tile before
     // stores are left out; the next one is at a multiple of 16 bytes.
     enum : int { together = 4, pitch = Sizes::columns + 8 };
     static_assert(Sizes::warp_rows * pitch * 4 <= Sizes::stages * bytes, "the steps' place holds a warp's rows");

@@ -84,7 +84,7 @@ struct Part {
     i32 left;             // Of m or n, from the first load on.
     bool vectors;
 
-    // Where the thread's first load is in a part, in rows of memory and in elements.
+    // The position of the thread's first load in a part, in rows of memory and in elements.
     __device__ static int y() { return (int)threadIdx.x / across; }
     __device__ static int x() { return (int)threadIdx.x % across * Sizes::vector; }
 
