@@ -21,6 +21,26 @@
 #define SV_CPU (-1)
 
 /**
+ * Exports a copy of the elements, to which the consumer may write.
+ */
+#define SV_DLPACK_COPY 1
+
+/**
+ * Exports elements to which the consumer may write. The tensor shows its writes.
+ */
+#define SV_DLPACK_WRITABLE 2
+
+/**
+ * No stream: the consumer orders its work itself.
+ */
+#define SV_DLPACK_NO_STREAM (-1)
+
+/**
+ * The legacy default stream.
+ */
+#define SV_DLPACK_LEGACY_STREAM 1
+
+/**
  * No messages, for `sv_set_log_callback`.
  */
 #define SV_LOG_OFF 0
@@ -100,6 +120,21 @@
  * The version of the ABI. It moves when a function, struct or code changes its meaning.
  */
 #define SV_ABI_VERSION 1
+
+/**
+ * No activation.
+ */
+#define SV_ACTIVATION_NONE 0
+
+/**
+ * The larger of x and 0.
+ */
+#define SV_ACTIVATION_RELU 1
+
+/**
+ * x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2.
+ */
+#define SV_ACTIVATION_GELU 2
 
 /**
  * The image does not say what the parameter is.
@@ -312,9 +347,842 @@
 #define SV_ERROR_KERNEL 39
 
 /**
+ * No dtype: the default, where a function has one.
+ */
+#define SV_DTYPE_NONE 0
+
+/**
+ * Truth values, in a byte each.
+ */
+#define SV_DTYPE_BOOL 1
+
+/**
+ * Unsigned integers of 8 bits.
+ */
+#define SV_DTYPE_U8 2
+
+/**
+ * Signed integers of 8 bits.
+ */
+#define SV_DTYPE_I8 3
+
+/**
+ * Unsigned integers of 16 bits.
+ */
+#define SV_DTYPE_U16 4
+
+/**
+ * Signed integers of 16 bits.
+ */
+#define SV_DTYPE_I16 5
+
+/**
+ * Unsigned integers of 32 bits.
+ */
+#define SV_DTYPE_U32 6
+
+/**
+ * Signed integers of 32 bits.
+ */
+#define SV_DTYPE_I32 7
+
+/**
+ * Unsigned integers of 64 bits.
+ */
+#define SV_DTYPE_U64 8
+
+/**
+ * Signed integers of 64 bits.
+ */
+#define SV_DTYPE_I64 9
+
+/**
+ * IEEE half precision.
+ */
+#define SV_DTYPE_F16 10
+
+/**
+ * Brain floats: 8 exponent bits, 7 fraction bits.
+ */
+#define SV_DTYPE_BF16 11
+
+/**
+ * IEEE single precision.
+ */
+#define SV_DTYPE_F32 12
+
+/**
+ * IEEE double precision.
+ */
+#define SV_DTYPE_F64 13
+
+/**
+ * Complex numbers of two floats.
+ */
+#define SV_DTYPE_C64 14
+
+/**
+ * Complex numbers of two doubles.
+ */
+#define SV_DTYPE_C128 15
+
+/**
+ * Floats of 8 bits with 4 exponent bits, without infinities.
+ */
+#define SV_DTYPE_F8E4M3 16
+
+/**
+ * Floats of 8 bits with 5 exponent bits.
+ */
+#define SV_DTYPE_F8E5M2 17
+
+/**
+ * A truth value; `integer` is 0 or 1.
+ */
+#define SV_NUMBER_BOOL 0
+
+/**
+ * A signed integer, in `integer`.
+ */
+#define SV_NUMBER_INTEGER 1
+
+/**
+ * A real number, in `real`.
+ */
+#define SV_NUMBER_REAL 2
+
+/**
+ * A complex number, in `real` and `imaginary`.
+ */
+#define SV_NUMBER_COMPLEX 3
+
+/**
+ * An unsigned integer: the 64 bits of `integer`.
+ */
+#define SV_NUMBER_UNSIGNED 4
+
+/**
+ * No bound of a slice.
+ */
+#define SV_OPEN INT64_MIN
+
+/**
+ * x + y; integers wrap, bools are or-ed.
+ */
+#define SV_OP_ADD 1
+
+/**
+ * x - y; integers wrap.
+ */
+#define SV_OP_SUB 2
+
+/**
+ * x · y; integers wrap, bools are and-ed.
+ */
+#define SV_OP_MUL 3
+
+/**
+ * x / y. Integers are divided in f32. Complex numbers use Smith's scaled formula; as in C99, a number other than 0 and NaN divided by 0 is infinite.
+ */
+#define SV_OP_DIV 4
+
+/**
+ * The upper half of the product x · y.
+ */
+#define SV_OP_MUL_HIGH 95
+
+/**
+ * x / y rounded down. Integer division by 0 gives 0, and the minimum divided by -1 wraps to itself. For floats, the quotient matches `remainder`.
+ */
+#define SV_OP_FLOOR_DIVIDE 5
+
+/**
+ * x / y rounded towards 0. Integer division by 0 gives 0, and the minimum divided by -1 wraps to itself.
+ */
+#define SV_OP_TRUNC_DIVIDE 6
+
+/**
+ * The remainder of `floor_divide`, with the sign of y (zeros too, as in Python); 0 for integers if y is 0.
+ */
+#define SV_OP_REMAINDER 7
+
+/**
+ * The exact remainder of `trunc_divide`, with the sign of x; 0 for integers if y is 0.
+ */
+#define SV_OP_FMOD 8
+
+/**
+ * -x; integers wrap.
+ */
+#define SV_OP_NEG 9
+
+/**
+ * |x|, exact for real numbers; the minimum integer wraps to itself. For complex numbers, the magnitude.
+ */
+#define SV_OP_ABS 10
+
+/**
+ * 1, 0 or -1 with the sign of x; zeros and NaN are unchanged. For complex numbers, x / |x|, and 0 at 0.
+ */
+#define SV_OP_SIGN 11
+
+/**
+ * The square root, rounded to nearest. For real numbers, NaN below 0; for complex numbers, the root with a nonnegative real part.
+ */
+#define SV_OP_SQRT 12
+
+/**
+ * 1 / sqrt(x); for real numbers both steps round to nearest.
+ */
+#define SV_OP_RSQRT 13
+
+/**
+ * 1 / x.
+ */
+#define SV_OP_RECIPROCAL 14
+
+/**
+ * x · x.
+ */
+#define SV_OP_SQUARE 15
+
+/**
+ * The largest integer at most x.
+ */
+#define SV_OP_FLOOR 16
+
+/**
+ * The smallest integer at least x.
+ */
+#define SV_OP_CEIL 17
+
+/**
+ * x rounded towards 0.
+ */
+#define SV_OP_TRUNC 18
+
+/**
+ * x rounded to the nearest integer, ties to even.
+ */
+#define SV_OP_ROUND 19
+
+/**
+ * x - trunc(x), exact, with the sign of x; NaN for infinities.
+ */
+#define SV_OP_FRAC 20
+
+/**
+ * max(x, 0); NaN stays NaN.
+ */
+#define SV_OP_RELU 21
+
+/**
+ * The smaller operand; NaN if either is NaN. -0 is less than 0.
+ */
+#define SV_OP_MINIMUM 22
+
+/**
+ * The larger operand; NaN if either is NaN. 0 is greater than -0.
+ */
+#define SV_OP_MAXIMUM 23
+
+/**
+ * The smaller operand; the other operand if one is NaN.
+ */
+#define SV_OP_FMIN 24
+
+/**
+ * The larger operand; the other operand if one is NaN.
+ */
+#define SV_OP_FMAX 25
+
+/**
+ * min(max(x, low), high): NaN if any operand is NaN, and high if low exceeds it.
+ */
+#define SV_OP_CLAMP 26
+
+/**
+ * True if x equals y; NaN equals nothing.
+ */
+#define SV_OP_EQ 27
+
+/**
+ * True if x differs from y; true if either is NaN.
+ */
+#define SV_OP_NE 28
+
+/**
+ * True if x < y; false if either is NaN.
+ */
+#define SV_OP_LT 29
+
+/**
+ * True if x <= y; false if either is NaN.
+ */
+#define SV_OP_LE 30
+
+/**
+ * True if x > y; false if either is NaN.
+ */
+#define SV_OP_GT 31
+
+/**
+ * True if x >= y; false if either is NaN.
+ */
+#define SV_OP_GE 32
+
+/**
+ * True if x is NaN; for complex numbers, if either part is.
+ */
+#define SV_OP_IS_NAN 33
+
+/**
+ * True if x is infinite; for complex numbers, if either part is.
+ */
+#define SV_OP_IS_INFINITE 34
+
+/**
+ * True if x is neither NaN nor infinite; for complex numbers, if both parts are finite.
+ */
+#define SV_OP_IS_FINITE 35
+
+/**
+ * True if both operands are nonzero.
+ */
+#define SV_OP_LOGICAL_AND 36
+
+/**
+ * True if either operand is nonzero.
+ */
+#define SV_OP_LOGICAL_OR 37
+
+/**
+ * True if exactly one operand is nonzero.
+ */
+#define SV_OP_LOGICAL_XOR 38
+
+/**
+ * True if x is 0.
+ */
+#define SV_OP_LOGICAL_NOT 39
+
+/**
+ * The bitwise and.
+ */
+#define SV_OP_BIT_AND 40
+
+/**
+ * The bitwise or.
+ */
+#define SV_OP_BIT_OR 41
+
+/**
+ * The bitwise exclusive or.
+ */
+#define SV_OP_BIT_XOR 42
+
+/**
+ * The bitwise complement.
+ */
+#define SV_OP_BIT_NOT 43
+
+/**
+ * x · 2^y, wrapped; 0 if y is negative or at least the width.
+ */
+#define SV_OP_SHIFT_LEFT 44
+
+/**
+ * x / 2^y rounded down; 0, or -1 for a negative x, if y is negative or at least the width.
+ */
+#define SV_OP_SHIFT_RIGHT 45
+
+/**
+ * The second operand if the first is true, otherwise the third.
+ */
+#define SV_OP_CHOOSE 46
+
+/**
+ * x · y + z, rounded once; integers wrap.
+ */
+#define SV_OP_FMA 47
+
+/**
+ * The interpolation from x to y by weight z: x + z (y - x) below 1/2, otherwise y - (y - x) (1 - z).
+ */
+#define SV_OP_LERP 48
+
+/**
+ * |x| with the sign of y.
+ */
+#define SV_OP_COPYSIGN 49
+
+/**
+ * sqrt(x² + y²) without intermediate overflow; infinite if either operand is.
+ */
+#define SV_OP_HYPOT 50
+
+/**
+ * The real part.
+ */
+#define SV_OP_REAL 51
+
+/**
+ * The imaginary part; 0 for real numbers.
+ */
+#define SV_OP_IMAG 52
+
+/**
+ * The complex conjugate; real numbers are unchanged.
+ */
+#define SV_OP_CONJ 53
+
+/**
+ * e^x.
+ */
+#define SV_OP_EXP 54
+
+/**
+ * 2^x.
+ */
+#define SV_OP_EXP2 55
+
+/**
+ * e^x - 1, accurate near 0.
+ */
+#define SV_OP_EXPM1 56
+
+/**
+ * The natural logarithm; for real numbers, NaN below 0.
+ */
+#define SV_OP_LOG 57
+
+/**
+ * The logarithm to base 2, exact for powers of 2.
+ */
+#define SV_OP_LOG2 58
+
+/**
+ * The logarithm to base 10.
+ */
+#define SV_OP_LOG10 59
+
+/**
+ * ln(1 + x), accurate near 0.
+ */
+#define SV_OP_LOG1P 60
+
+/**
+ * The hyperbolic sine.
+ */
+#define SV_OP_SINH 61
+
+/**
+ * The hyperbolic cosine.
+ */
+#define SV_OP_COSH 62
+
+/**
+ * The hyperbolic tangent.
+ */
+#define SV_OP_TANH 63
+
+/**
+ * The inverse hyperbolic sine.
+ */
+#define SV_OP_ASINH 64
+
+/**
+ * The inverse hyperbolic cosine; for real numbers, NaN below 1.
+ */
+#define SV_OP_ACOSH 65
+
+/**
+ * The inverse hyperbolic tangent; infinite at 1 and -1, and for real numbers NaN beyond.
+ */
+#define SV_OP_ATANH 66
+
+/**
+ * 1 / (1 + e^-x).
+ */
+#define SV_OP_SIGMOID 67
+
+/**
+ * x · sigmoid(x); -0 for minus infinity.
+ */
+#define SV_OP_SILU 68
+
+/**
+ * ln(1 + e^x).
+ */
+#define SV_OP_SOFTPLUS 69
+
+/**
+ * The sine, for any finite argument; NaN for infinities.
+ */
+#define SV_OP_SIN 70
+
+/**
+ * The cosine, for any finite argument; NaN for infinities.
+ */
+#define SV_OP_COS 71
+
+/**
+ * The tangent, for any finite argument; NaN for infinities.
+ */
+#define SV_OP_TAN 72
+
+/**
+ * The inverse sine; for real numbers, NaN beyond 1 and -1.
+ */
+#define SV_OP_ASIN 73
+
+/**
+ * The inverse cosine; for real numbers, NaN beyond 1 and -1.
+ */
+#define SV_OP_ACOS 74
+
+/**
+ * The inverse tangent.
+ */
+#define SV_OP_ATAN 75
+
+/**
+ * The angle of the point (second operand, first operand), from -π to π. Signs of zeros count, and two infinities lie on a diagonal.
+ */
+#define SV_OP_ATAN2 76
+
+/**
+ * sin(πx) / (πx), 1 at 0, as in NumPy.
+ */
+#define SV_OP_SINC 77
+
+/**
+ * The angle of a complex number, as `atan2` gives it; for real numbers, π below 0 and otherwise 0.
+ */
+#define SV_OP_ANGLE 78
+
+/**
+ * x to the power y, as in C: 1 if y is 0 or x is 1, NaN for a negative x with a fractional y. Integers wrap, and a negative y gives 0 except for x of 1 and -1, as in PyTorch (NumPy refuses it): 2 to the power -1 is 0. For complex numbers, e^(y ln x); the error bound holds up to |y ln x| of 6, and the error grows beyond.
+ */
+#define SV_OP_POW 79
+
+/**
+ * The cube root, for negative numbers too; exact for cubes.
+ */
+#define SV_OP_CBRT 80
+
+/**
+ * The error function.
+ */
+#define SV_OP_ERF 81
+
+/**
+ * 1 - erf(x), accurate if that is small.
+ */
+#define SV_OP_ERFC 82
+
+/**
+ * x Φ(x) with the normal distribution function Φ, accurate for negative x too; -0 for minus infinity.
+ */
+#define SV_OP_GELU 83
+
+/**
+ * x (1 + tanh(sqrt(2/π) (x + 0.044715 x³))) / 2, accurate for negative x too; -0 for minus infinity.
+ */
+#define SV_OP_GELU_TANH 84
+
+/**
+ * ln |Γ(x)|; infinite at 0 and negative integers. Below 0 the error is relative to the larger of 1 and ln Γ(|x|).
+ */
+#define SV_OP_LGAMMA 85
+
+/**
+ * ln(x / (1 - x)); infinite at 0 and 1, NaN beyond.
+ */
+#define SV_OP_LOGIT 86
+
+/**
+ * ln(e^x + e^y) without overflow; near 0 the error is relative to the operands.
+ */
+#define SV_OP_LOG_ADD_EXP 87
+
+/**
+ * x ln(y); 0 if x is 0 and y is not NaN.
+ */
+#define SV_OP_XLOGY 88
+
+/**
+ * x ln(1 + y); 0 if x is 0 and y is not NaN.
+ */
+#define SV_OP_XLOG1PY 89
+
+/**
+ * 0 below 0, 1 above, y at 0; NaN for NaN.
+ */
+#define SV_OP_HEAVISIDE 90
+
+/**
+ * The next number of the dtype after x towards y; y if they are equal.
+ */
+#define SV_OP_NEXT_AFTER 91
+
+/**
+ * True if the sign bit is set, for -0 too.
+ */
+#define SV_OP_SIGNBIT 92
+
+/**
+ * x · π/180, with the constant rounded to nearest.
+ */
+#define SV_OP_RADIANS 93
+
+/**
+ * x · 180/π, with the constant rounded to nearest.
+ */
+#define SV_OP_DEGREES 94
+
+/**
+ * The sum; 0 of no elements.
+ */
+#define SV_REDUCE_SUM 1
+
+/**
+ * The product; 1 of no elements.
+ */
+#define SV_REDUCE_PROD 2
+
+/**
+ * The smallest element; NaN if an element is NaN.
+ */
+#define SV_REDUCE_MIN 3
+
+/**
+ * The largest element; NaN if an element is NaN.
+ */
+#define SV_REDUCE_MAX 4
+
+/**
+ * The index of the smallest element.
+ */
+#define SV_REDUCE_ARGMIN 5
+
+/**
+ * The index of the largest element.
+ */
+#define SV_REDUCE_ARGMAX 6
+
+/**
+ * True if any element is not 0.
+ */
+#define SV_REDUCE_ANY 7
+
+/**
+ * True if no element is 0.
+ */
+#define SV_REDUCE_ALL 8
+
+/**
+ * The number of elements that are not 0.
+ */
+#define SV_REDUCE_COUNT_NONZERO 9
+
+/**
+ * The mean; NaN of no elements.
+ */
+#define SV_REDUCE_MEAN 10
+
+/**
+ * The variance. The parameter is the correction: 1 for a sample, 0 for a population.
+ */
+#define SV_REDUCE_VAR 11
+
+/**
+ * The standard deviation. The parameter is the correction: 1 for a sample, 0 for a population.
+ */
+#define SV_REDUCE_STD 12
+
+/**
+ * The p-norm. The parameter is p.
+ */
+#define SV_REDUCE_NORM 13
+
+/**
+ * ln(sum e^x) without overflow; minus infinity of no elements.
+ */
+#define SV_REDUCE_LOGSUMEXP 14
+
+/**
+ * The sums up to each position.
+ */
+#define SV_SCAN_SUM 1
+
+/**
+ * The products up to each position.
+ */
+#define SV_SCAN_PROD 2
+
+/**
+ * The largest elements up to each position.
+ */
+#define SV_SCAN_MAX 3
+
+/**
+ * The smallest elements up to each position.
+ */
+#define SV_SCAN_MIN 4
+
+/**
+ * Padding with one number.
+ */
+#define SV_PADDING_CONSTANT 0
+
+/**
+ * Padding with the elements mirrored at the first and the last one, which are not repeated.
+ */
+#define SV_PADDING_REFLECT 1
+
+/**
+ * Padding with the first and the last element.
+ */
+#define SV_PADDING_REPLICATE 2
+
+/**
+ * Padding with the elements from the other end.
+ */
+#define SV_PADDING_CIRCULAR 3
+
+/**
  * A function that frees memory of other code.
  */
 typedef void (*sv_deleter)(void *user);
+
+/**
+ * An array that a callback reads or writes: adjacent elements in row-major order. The layout is permanent.
+ */
+typedef struct sv_array {
+  /**
+   * The first element: an address of the host, or of the CUDA device.
+   */
+  void *data;
+  /**
+   * The bytes of all elements.
+   */
+  uint64_t bytes;
+  /**
+   * One of `SV_DTYPE_...`.
+   */
+  int32_t dtype;
+  /**
+   * The number of dimensions.
+   */
+  int32_t rank;
+  /**
+   * The sizes of the dimensions, valid during the call.
+   */
+  const int64_t *shape;
+} sv_array;
+
+/**
+ * A callback for the CPU. It reads the inputs, writes every element of the outputs, and returns `SV_OK`, or another number
+ * for an error.
+ */
+typedef int32_t (*sv_host_kernel)(void *user,
+                                  const struct sv_array *inputs,
+                                  size_t inputs_count,
+                                  const struct sv_array *outputs,
+                                  size_t outputs_count);
+
+/**
+ * A callback for CUDA devices. It issues work to `stream`, a stream handle that is valid during the call (`sv_stream_raw`
+ * gives its `CUstream`), that reads the inputs and writes every element of the outputs. It returns `SV_OK`, or another number
+ * for an error. The work may still be running when it returns.
+ */
+typedef int32_t (*sv_cuda_kernel)(void *user,
+                                  uint64_t stream,
+                                  const struct sv_array *inputs,
+                                  size_t inputs_count,
+                                  const struct sv_array *outputs,
+                                  size_t outputs_count);
+
+/**
+ * A custom operation. A callback that is NULL makes the operation unsupported on its kind of device.
+ */
+typedef struct sv_custom_operation {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * The callback for tensors on the CPU.
+   */
+  sv_host_kernel host;
+  /**
+   * The callback for tensors on CUDA devices.
+   */
+  sv_cuda_kernel cuda;
+  /**
+   * The first argument of the callbacks.
+   */
+  void *user;
+} sv_custom_operation;
+
+/**
+ * The dtype and shape of an output. The layout is permanent.
+ */
+typedef struct sv_array_type {
+  /**
+   * One of `SV_DTYPE_...`.
+   */
+  int32_t dtype;
+  /**
+   * The number of dimensions.
+   */
+  int32_t rank;
+  /**
+   * The sizes of the dimensions.
+   */
+  const int64_t *shape;
+} sv_array_type;
+
+/**
+ * A number, which takes part in an operation by its kind and never by its width. The layout is permanent.
+ */
+typedef struct sv_number {
+  /**
+   * One of `SV_NUMBER_...`.
+   */
+  int32_t kind;
+  /**
+   * 0.
+   */
+  int32_t reserved;
+  /**
+   * The value of a truth value or an integer.
+   */
+  int64_t integer;
+  /**
+   * The value of a real number, and the real part of a complex one.
+   */
+  double real;
+  /**
+   * The imaginary part of a complex number.
+   */
+  double imaginary;
+} sv_number;
+
+/**
+ * A tensor, or a number where `tensor` is 0. The layout is permanent.
+ */
+typedef struct sv_operand {
+  /**
+   * The handle of a tensor, or 0.
+   */
+  uint64_t tensor;
+  /**
+   * The number where `tensor` is 0.
+   */
+  struct sv_number number;
+} sv_operand;
 
 /**
  * A function that gets the messages of the library: the level, the part of the library, and the text, in UTF-8. The texts are
@@ -385,6 +1253,52 @@ typedef struct sv_argument {
    */
   size_t bytes;
 } sv_argument;
+
+/**
+ * Options of a product: activation(alpha * A * B + bias) + residual. Zeros are the defaults, but for `size`.
+ */
+typedef struct sv_matmul_options {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * A tensor that is added to the product: one number for each column, or a column of one for each row. 0 for none.
+   */
+  uint64_t bias;
+  /**
+   * A tensor of the result's shape that is added after the activation. 0 for none.
+   */
+  uint64_t residual;
+  /**
+   * One of `SV_ACTIVATION_...`.
+   */
+  int32_t activation;
+  /**
+   * The dtype of the result; `SV_DTYPE_NONE` for that of the operands.
+   */
+  int32_t result_dtype;
+  /**
+   * 1 to take the complex conjugate of the left operand.
+   */
+  int32_t conjugate_left;
+  /**
+   * 1 to take the complex conjugate of the right operand.
+   */
+  int32_t conjugate_right;
+  /**
+   * 1 to multiply by `alpha`.
+   */
+  int32_t has_alpha;
+  /**
+   * 0.
+   */
+  int32_t reserved;
+  /**
+   * The factor of the product.
+   */
+  struct sv_number alpha;
+} sv_matmul_options;
 
 /**
  * What a kernel needs, for `sv_function_attributes_get`.
@@ -485,6 +1399,28 @@ typedef struct sv_pool_statistics {
    */
   uint64_t driver_frees;
 } sv_pool_statistics;
+
+/**
+ * Positions along an axis, as `start:stop:step` in Python. The layout is permanent.
+ */
+typedef struct sv_slice {
+  /**
+   * The axis; a negative one counts from the last.
+   */
+  int64_t axis;
+  /**
+   * The first position; a negative one counts from the end; `SV_OPEN` for the beginning.
+   */
+  int64_t start;
+  /**
+   * The position behind the last one; `SV_OPEN` for the end.
+   */
+  int64_t stop;
+  /**
+   * The step, not 0; a negative one goes backwards.
+   */
+  int64_t step;
+} sv_slice;
 
 #ifdef __cplusplus
 extern "C" {
@@ -619,6 +1555,24 @@ int32_t sv_buffer_from_raw(uint64_t stream,
                            uint64_t *buffer);
 
 /**
+ * Runs a custom operation on tensors of one device, and writes its results. Inputs that are not contiguous are copied first.
+ * `device` is the device of the tensors, and of the results.
+ *
+ * On a CUDA device the callback's work is ordered with all other uses of the tensors. The caller owns one reference to each
+ * of `results`. Any thread may call it; the callback runs on the same thread, and may call this library.
+ *
+ * Requires: `operation` points to a struct with its size set, whose callbacks keep to the inputs and outputs. `inputs` points to
+ * `inputs_count` handles, `outputs` to `outputs_count` structs with their shapes, and `results` to `outputs_count` numbers.
+ */
+int32_t sv_custom_run(const struct sv_custom_operation *operation,
+                      int32_t device,
+                      const uint64_t *inputs,
+                      size_t inputs_count,
+                      const struct sv_array_type *outputs,
+                      size_t outputs_count,
+                      uint64_t *results);
+
+/**
  * Writes the number of CUDA devices. Without a driver this is `SV_ERROR_LIBRARY_UNAVAILABLE`, with the paths tried.
  *
  * Any thread may call it.
@@ -727,12 +1681,159 @@ int32_t sv_device_of_context(void *context,
                              int32_t *device);
 
 /**
+ * Exports a tensor's elements without a copy, as a `DLManagedTensorVersioned *` of DLPack 1.x.
+ *
+ * The consumer calls the struct's deleter once; until then the elements live, whatever happens to the handle. `flags` is 0
+ * for a consumer that only reads (the struct says so), `SV_DLPACK_COPY` for a copy, or `SV_DLPACK_WRITABLE` for elements that
+ * both sides may write. `SV_DLPACK_WRITABLE` copies elements that other tensors share.
+ *
+ * `stream` is the consumer's stream, as `__dlpack__` of the Python array API has it: `SV_DLPACK_NO_STREAM`,
+ * `SV_DLPACK_LEGACY_STREAM`, or a `CUstream` (the default stream of the calling thread, 2, is refused). That stream waits for
+ * the work that writes the elements, and their memory is reused behind its work up to the deleter's call; the host does not
+ * wait. For a tensor on the CPU it has no meaning.
+ *
+ * Any thread may call it, and any may call the deleter.
+ *
+ * Requires: `managed` points to a pointer. A `CUstream` is live until the deleter is called. The consumer writes to the elements only as
+ * `flags` allow, and ordered with this library's uses.
+ */
+int32_t sv_tensor_to_dlpack(uint64_t tensor,
+                            uint32_t flags,
+                            int64_t stream,
+                            void **managed);
+
+/**
+ * Exports as `sv_tensor_to_dlpack`, as a `DLManagedTensor *` of DLPack before 1.0. It has no flags, so it does not tell the
+ * consumer that it may only read.
+ *
+ * Any thread may call it, and any may call the deleter.
+ *
+ * Requires: As for `sv_tensor_to_dlpack`.
+ */
+int32_t sv_tensor_to_dlpack_legacy(uint64_t tensor,
+                                   uint32_t flags,
+                                   int64_t stream,
+                                   void **managed);
+
+/**
+ * Takes over the array of a `DLManagedTensorVersioned *` without a copy.
+ *
+ * The array is on the CPU, in pinned memory or on a CUDA device. On a CUDA device the producer orders its work before the
+ * stream of this thread's operations first: `sv_stream_current` and `sv_stream_raw` give that stream for `__dlpack__(stream)`.
+ * Elements that are marked as read-only are copied before this library writes to them; the producer sees other writes.
+ *
+ * The deleter is called once, when no tensor shares the elements any more and all work on them is done, on the thread that
+ * finds this out. If the call fails, the struct stays the caller's, who calls the deleter. Any thread may call it.
+ *
+ * Requires: `managed` points to a struct as DLPack describes it, which nobody else takes over, and `result` to a `uint64_t`. Until the
+ * deleter is called, other code uses the elements ordered with this library's uses.
+ */
+int32_t sv_tensor_from_dlpack(void *managed,
+                              uint64_t *result);
+
+/**
+ * Takes over an array as `sv_tensor_from_dlpack`, of a `DLManagedTensor *` from before DLPack 1.0.
+ *
+ * Any thread may call it.
+ *
+ * Requires: As for `sv_tensor_from_dlpack`.
+ */
+int32_t sv_tensor_from_dlpack_legacy(void *managed, uint64_t *result);
+
+/**
  * Returns the message of the last call of this thread that failed, as UTF-8; an empty text before the first one.
  *
  * A call that succeeds leaves the message as it is. The text belongs to the library and is valid until the next failing call
  * of the same thread. Each thread has a message of its own.
  */
 const char *sv_last_error(void);
+
+/**
+ * Creates an expression for operand `index` of a fused function's runs, from 0.
+ *
+ * The caller owns one reference to `*expression`. Any thread may call it, and use the expression.
+ *
+ * Requires: `expression` points to a `uint64_t`.
+ */
+int32_t sv_expression_input(uint32_t index, uint64_t *expression);
+
+/**
+ * Creates an expression for a number, which takes part in an operation by its kind.
+ *
+ * The caller owns one reference to `*expression`. Any thread may call it, and use the expression.
+ *
+ * Requires: `number` points to a struct, and `expression` to a `uint64_t`.
+ */
+int32_t sv_expression_number(const struct sv_number *number, uint64_t *expression);
+
+/**
+ * Creates an expression for an element's index along an axis of the result, as `SV_DTYPE_I64`.
+ *
+ * The caller owns one reference to `*expression`. Any thread may call it, and use the expression.
+ *
+ * Requires: `expression` points to a `uint64_t`.
+ */
+int32_t sv_expression_index(int64_t axis, uint64_t *expression);
+
+/**
+ * Creates an expression for an operation, one of `SV_OP_...`, on `count` other expressions.
+ *
+ * The caller owns one reference to `*expression`, which keeps its operands; their handles may be released. Any thread may
+ * call it, and use the expression.
+ *
+ * Requires: `operands` points to `count` handles, and `expression` to a `uint64_t`.
+ */
+int32_t sv_expression_operation(uint32_t operation,
+                                const uint64_t *operands,
+                                size_t count,
+                                uint64_t *expression);
+
+/**
+ * Creates an expression for another one's elements in a dtype.
+ *
+ * The caller owns one reference to `*expression`. Any thread may call it, and use the expression.
+ *
+ * Requires: `expression` points to a `uint64_t`.
+ */
+int32_t sv_expression_cast(uint64_t operand, int32_t dtype, uint64_t *expression);
+
+/**
+ * Creates a fused function, which computes `count` expressions in one kernel.
+ *
+ * The caller owns one reference to `*fused`, which keeps the expressions; their handles may be released. Any thread may call
+ * it, and run the function.
+ *
+ * Requires: `outputs` points to `count` handles, and `fused` to a `uint64_t`.
+ */
+int32_t sv_fused_create(const uint64_t *outputs,
+                        size_t count,
+                        uint64_t *fused);
+
+/**
+ * Writes the numbers of operands and results of a fused function: one more than the largest input, and its outputs.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `operands` and `results` each point to a `size_t`.
+ */
+int32_t sv_fused_counts(uint64_t fused,
+                        size_t *operands,
+                        size_t *results);
+
+/**
+ * Computes a fused function of `count` operands, each a tensor or a number, and writes its `results_count` tensors. Each has
+ * the shape to which the operands broadcast.
+ *
+ * The first run with a combination of dtypes compiles the function; later runs find it. The caller owns one reference to
+ * each of `results`. Any thread may call it.
+ *
+ * Requires: `operands` points to `count` structs, and `results` to `results_count` numbers.
+ */
+int32_t sv_fused_run(uint64_t fused,
+                     const struct sv_operand *operands,
+                     size_t count,
+                     uint64_t *results,
+                     size_t results_count);
 
 /**
  * Begins to capture the operations that this thread issues on a stream, and on streams that come to depend on it, in place
@@ -925,6 +2026,44 @@ int32_t sv_library_report(char *text,
  * nothing. No other call of the library may be running on another thread.
  */
 int32_t sv_shutdown(void);
+
+/**
+ * Computes the product of tensors: matrices, vectors, and batches of them, which are broadcast. `options` may be NULL.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `options` is NULL or points to a struct with its size set, and `result` points to a `uint64_t`.
+ */
+int32_t sv_matmul(uint64_t a,
+                  uint64_t b,
+                  const struct sv_matmul_options *options,
+                  uint64_t *result);
+
+/**
+ * Computes a product as `sv_matmul`, and also the values that its activation was applied to.
+ *
+ * The caller owns one reference to `*result` and one to `*aux`. Any thread may call it.
+ *
+ * Requires: `options` is NULL or points to a struct with its size set, and `result` and `aux` each point to a `uint64_t`.
+ */
+int32_t sv_matmul_with_aux(uint64_t a,
+                           uint64_t b,
+                           const struct sv_matmul_options *options,
+                           uint64_t *result,
+                           uint64_t *aux);
+
+/**
+ * Replaces the elements of `c` by a product plus `beta` times themselves. The result's dtype is theirs.
+ *
+ * Any thread may call it; others that use the handle of `c` wait meanwhile.
+ *
+ * Requires: `beta` points to a struct, and `options` is NULL or points to a struct with its size set.
+ */
+int32_t sv_matmul_add_to(uint64_t c,
+                         const struct sv_number *beta,
+                         uint64_t a,
+                         uint64_t b,
+                         const struct sv_matmul_options *options);
 
 /**
  * Loads PTX, a cubin or a fatbin on a device. PTX needs no zero byte at its end.
@@ -1393,6 +2532,2595 @@ int32_t sv_event_is_complete(uint64_t event, int32_t *complete);
  * Requires: `milliseconds` points to a `float`.
  */
 int32_t sv_event_elapsed(uint64_t start, uint64_t end, float *milliseconds);
+
+/**
+ * Copies a tensor's elements to the host, in row-major order. `bytes` is their number times the size of one. Waits for the
+ * work that the tensor needs, and returns the error of a kernel that faulted.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `data` points to `bytes` bytes.
+ */
+int32_t sv_tensor_to_host(uint64_t tensor,
+                          void *data,
+                          size_t bytes);
+
+/**
+ * Gives a tensor's elements on another device. They are shared if they are there already.
+ *
+ * To and from the CPU the copy is done when the call returns. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_to_device(uint64_t tensor, int32_t device, uint64_t *result);
+
+/**
+ * Gives a tensor's elements in another dtype. They are shared if they have it already. Floats become integers by dropping
+ * the fraction and saturating, NaN becomes 0, and a complex number gives its real part.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_cast(uint64_t tensor,
+                       int32_t dtype,
+                       uint64_t *result);
+
+/**
+ * Gives a tensor's elements adjacent in memory. They are shared if they are so already.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_contiguous(uint64_t tensor, uint64_t *result);
+
+/**
+ * Gives a copy of a tensor's elements, adjacent in memory of its own.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_copy(uint64_t tensor, uint64_t *result);
+
+/**
+ * Sends this thread's tensor operations on the stream's device to that stream, until `sv_stream_pop`. Calls may be nested,
+ * and the last one counts. The stream stays alive meanwhile.
+ *
+ * It concerns the calling thread alone.
+ */
+int32_t sv_stream_push(uint64_t stream);
+
+/**
+ * Takes back the last `sv_stream_push` of the calling thread. Without one it is `SV_ERROR_INVALID_ARGUMENT`.
+ */
+int32_t sv_stream_pop(void);
+
+/**
+ * Gives the stream that this thread's tensor operations on a CUDA device go to.
+ *
+ * The caller owns one reference to `*stream`. Any thread may call it, and use the stream.
+ *
+ * Requires: `stream` points to a `uint64_t`.
+ */
+int32_t sv_stream_current(int32_t device, uint64_t *stream);
+
+/**
+ * Gives a tensor of elements in host memory, which are copied: in row-major order, `bytes` in all. A `rank` of 0 is one
+ * element without dimensions. `device` is the ordinal of a CUDA device, or `SV_CPU`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `data` points to `bytes` bytes, `shape` to `rank` numbers, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_from_host(const void *data,
+                            size_t bytes,
+                            int32_t dtype,
+                            const int64_t *shape,
+                            size_t rank,
+                            int32_t device,
+                            uint64_t *result);
+
+/**
+ * Gives a tensor of zeros.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_zeros(int32_t dtype,
+                        const int64_t *shape,
+                        size_t rank,
+                        int32_t device,
+                        uint64_t *result);
+
+/**
+ * Gives a tensor of ones.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_ones(int32_t dtype,
+                       const int64_t *shape,
+                       size_t rank,
+                       int32_t device,
+                       uint64_t *result);
+
+/**
+ * Gives a tensor whose elements are all one number, which the dtype must hold.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `number` points to a struct, `shape` to `rank` numbers, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_full(const struct sv_number *number,
+                       int32_t dtype,
+                       const int64_t *shape,
+                       size_t rank,
+                       int32_t device,
+                       uint64_t *result);
+
+/**
+ * Gives the numbers `start`, `start + step` and so on before `end`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `start`, `end` and `step` point to structs, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_arange(const struct sv_number *start,
+                         const struct sv_number *end,
+                         const struct sv_number *step,
+                         int32_t dtype,
+                         int32_t device,
+                         uint64_t *result);
+
+/**
+ * Gives `count` evenly spaced numbers from `start` to `end`, both included.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_linspace(double start,
+                           double end,
+                           size_t count,
+                           int32_t dtype,
+                           int32_t device,
+                           uint64_t *result);
+
+/**
+ * Gives a matrix with ones on its main diagonal, and zeros elsewhere.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_eye(size_t rows, size_t columns, int32_t dtype, int32_t device, uint64_t *result);
+
+/**
+ * Computes an elementwise operation, one of `SV_OP_...`, on `count` operands, each a tensor or a number. At least one of them
+ * is a tensor. Dtypes are promoted and shapes broadcast as in PyTorch.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `operands` points to `count` structs, and `result` to a `uint64_t`.
+ */
+int32_t sv_operation(uint32_t operation,
+                     const struct sv_operand *operands,
+                     size_t count,
+                     uint64_t *result);
+
+/**
+ * Computes an elementwise operation of one tensor; see `sv_operation`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_unary(uint32_t operation, uint64_t x, uint64_t *result);
+
+/**
+ * Computes an elementwise operation of two tensors; see `sv_operation`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_binary(uint32_t operation, uint64_t x, uint64_t y, uint64_t *result);
+
+/**
+ * Computes an elementwise operation of three tensors; see `sv_operation`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_ternary(uint32_t operation, uint64_t x, uint64_t y, uint64_t z, uint64_t *result);
+
+/**
+ * Replaces a tensor's elements by an operation's result on them and `count` other operands. The result is converted to
+ * their dtype, which must be able to hold it. Other tensors that shared the elements do not change.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ *
+ * Requires: `others` points to `count` structs.
+ */
+int32_t sv_operation_in_place(uint32_t operation,
+                              uint64_t tensor,
+                              const struct sv_operand *others,
+                              size_t count);
+
+/**
+ * Writes an operation's result into a tensor that is there, to whose shape the `count` operands broadcast and whose dtype
+ * must be able to hold the result. The first operand is a tensor.
+ *
+ * Any thread may call it; others that use the handle of `output` wait meanwhile.
+ *
+ * Requires: `operands` points to `count` structs.
+ */
+int32_t sv_operation_into(uint32_t operation,
+                          const struct sv_operand *operands,
+                          size_t count,
+                          uint64_t output);
+
+/**
+ * Replaces a tensor's elements by those of a tensor, which is broadcast and cast, or by a number.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ *
+ * Requires: `value` points to a struct.
+ */
+int32_t sv_tensor_assign(uint64_t tensor, const struct sv_operand *value);
+
+/**
+ * Replaces a part of a tensor's elements, as `sv_tensor_assign`: the positions that `count` slices name, one after the other.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ *
+ * Requires: `slices` points to `count` structs, and `value` to a struct.
+ */
+int32_t sv_tensor_assign_slice(uint64_t tensor,
+                               const struct sv_slice *slices,
+                               size_t count,
+                               const struct sv_operand *value);
+
+/**
+ * Replaces a tensor's elements by a value where a mask of bools is true.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ *
+ * Requires: `value` points to a struct.
+ */
+int32_t sv_tensor_masked_fill_in_place(uint64_t tensor,
+                                       uint64_t mask,
+                                       const struct sv_operand *value);
+
+/**
+ * Writes 1 if all elements of two tensors are close, |x - y| <= atol + rtol |y|, else 0. NaN is close to nothing.
+ *
+ * Waits for the work that the tensors need. Any thread may call it.
+ *
+ * Requires: `close` points to an `int32_t`.
+ */
+int32_t sv_tensor_allclose(uint64_t x,
+                           uint64_t y,
+                           double rtol,
+                           double atol,
+                           int32_t *close);
+
+/**
+ * Writes the name of an operation, such as `add`. `text`, `capacity` and `length` are as for `sv_library_report`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `text` points to `capacity` bytes.
+ */
+int32_t sv_operation_name(uint32_t operation,
+                          char *text,
+                          size_t capacity,
+                          size_t *length);
+
+/**
+ * Writes the code of the operation of a name.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `name` points to a zero-terminated text, and `operation` to a `uint32_t`.
+ */
+int32_t sv_operation_code(const char *name, uint32_t *operation);
+
+/**
+ * Writes the number of operands of an operation: 1, 2 or 3.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `arity` points to a `size_t`.
+ */
+int32_t sv_operation_arity(uint32_t operation, size_t *arity);
+
+/**
+ * Gives for each element of the index the element at the same position but along `axis`, where the index says.
+ *
+ * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
+ * waits for the device.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_gather(uint64_t tensor,
+                         int64_t axis,
+                         uint64_t index,
+                         uint64_t *result);
+
+/**
+ * Gives the positions along an axis that a list of indices names.
+ *
+ * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
+ * waits for the device.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_index_select(uint64_t tensor,
+                               int64_t axis,
+                               uint64_t index,
+                               uint64_t *result);
+
+/**
+ * Gives the elements that an index names by their row-major position.
+ *
+ * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
+ * waits for the device.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_take(uint64_t tensor,
+                       uint64_t index,
+                       uint64_t *result);
+
+/**
+ * Gives elements along an axis as `sv_tensor_gather`, with an index that is broadcast along the other axes.
+ *
+ * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
+ * waits for the device.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_take_along_axis(uint64_t tensor,
+                                  int64_t axis,
+                                  uint64_t index,
+                                  uint64_t *result);
+
+/**
+ * Gives a new last axis of `classes` positions for each integer, with 1 at the integer and 0 elsewhere.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_one_hot(uint64_t tensor,
+                          size_t classes,
+                          uint64_t *result);
+
+/**
+ * Gives a tensor with elements written along an axis where an index says.
+ *
+ * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
+ * waits for the device.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_scatter(uint64_t tensor,
+                          int64_t axis,
+                          uint64_t index,
+                          uint64_t elements,
+                          uint64_t *result);
+
+/**
+ * Gives a tensor with the positions along an axis that a list of indices names replaced by elements.
+ *
+ * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
+ * waits for the device.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_index_copy(uint64_t tensor,
+                             int64_t axis,
+                             uint64_t index,
+                             uint64_t elements,
+                             uint64_t *result);
+
+/**
+ * Gives a tensor with the elements that an index names by their row-major position replaced.
+ *
+ * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
+ * waits for the device.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_put(uint64_t tensor,
+                      uint64_t index,
+                      uint64_t elements,
+                      uint64_t *result);
+
+/**
+ * Writes elements along an axis where an index says.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_tensor_scatter_in_place(uint64_t tensor,
+                                   int64_t axis,
+                                   uint64_t index,
+                                   uint64_t elements);
+
+/**
+ * Replaces the positions along an axis that a list of indices names.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_tensor_index_copy_in_place(uint64_t tensor,
+                                      int64_t axis,
+                                      uint64_t index,
+                                      uint64_t elements);
+
+/**
+ * Replaces the elements that an index names by their row-major position.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_tensor_put_in_place(uint64_t tensor, uint64_t index, uint64_t elements);
+
+/**
+ * Reads an `.npy` file. `path` is UTF-8 and ends with a zero byte.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `path` points to a zero-terminated text, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_read_npy(const char *path, int32_t device, uint64_t *result);
+
+/**
+ * Reads the array of a name from an `.npz` file.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `path` and `name` point to zero-terminated texts, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_read_npz(const char *path, const char *name, int32_t device, uint64_t *result);
+
+/**
+ * Writes a tensor to an `.npy` file, replacing the file at that path.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `path` points to a zero-terminated text.
+ */
+int32_t sv_tensor_write_npy(uint64_t tensor, const char *path);
+
+/**
+ * Writes tensors with their names to an `.npz` file, replacing the file at that path. `compress` is 1 to compress it, or 0.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `path` points to a zero-terminated text, `names` to `count` pointers to such texts, and `tensors` to `count` handles.
+ */
+int32_t sv_tensor_write_npz(const char *path,
+                            const char *const *names,
+                            const uint64_t *tensors,
+                            size_t count,
+                            int32_t compress);
+
+/**
+ * Computes `SV_OP_ADD` of tensors, as `sv_operation`: x + y; integers wrap, bools are or-ed.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_add(uint64_t x, uint64_t y, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_ADD`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_add_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_SUB` of tensors, as `sv_operation`: x - y; integers wrap.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_sub(uint64_t x, uint64_t y, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_SUB`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_sub_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_MUL` of tensors, as `sv_operation`: x · y; integers wrap, bools are and-ed.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_mul(uint64_t x, uint64_t y, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_MUL`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_mul_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_DIV` of tensors, as `sv_operation`: x / y. Integers are divided in f32. Complex numbers use Smith's scaled formula; as in C99, a number other than 0 and NaN divided by 0 is infinite.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_div(uint64_t x,
+               uint64_t y,
+               uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_DIV`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_div_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_MUL_HIGH` of tensors, as `sv_operation`: The upper half of the product x · y.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_mul_high(uint64_t x, uint64_t y, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_MUL_HIGH`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_mul_high_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_FLOOR_DIVIDE` of tensors, as `sv_operation`: x / y rounded down. Integer division by 0 gives 0, and the minimum divided by -1 wraps to itself. For floats, the quotient matches `remainder`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_floor_divide(uint64_t x,
+                        uint64_t y,
+                        uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_FLOOR_DIVIDE`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_floor_divide_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_TRUNC_DIVIDE` of tensors, as `sv_operation`: x / y rounded towards 0. Integer division by 0 gives 0, and the minimum divided by -1 wraps to itself.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_trunc_divide(uint64_t x,
+                        uint64_t y,
+                        uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_TRUNC_DIVIDE`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_trunc_divide_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_REMAINDER` of tensors, as `sv_operation`: The remainder of `floor_divide`, with the sign of y (zeros too, as in Python); 0 for integers if y is 0.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_remainder(uint64_t x,
+                     uint64_t y,
+                     uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_REMAINDER`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_remainder_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_FMOD` of tensors, as `sv_operation`: The exact remainder of `trunc_divide`, with the sign of x; 0 for integers if y is 0.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_fmod(uint64_t x,
+                uint64_t y,
+                uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_FMOD`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_fmod_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_NEG` of tensors, as `sv_operation`: -x; integers wrap.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_neg(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_NEG`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_neg_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_ABS` of tensors, as `sv_operation`: |x|, exact for real numbers; the minimum integer wraps to itself. For complex numbers, the magnitude.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_abs(uint64_t x,
+               uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_ABS`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_abs_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_SIGN` of tensors, as `sv_operation`: 1, 0 or -1 with the sign of x; zeros and NaN are unchanged. For complex numbers, x / |x|, and 0 at 0.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_sign(uint64_t x,
+                uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_SIGN`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_sign_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_SQRT` of tensors, as `sv_operation`: The square root, rounded to nearest. For real numbers, NaN below 0; for complex numbers, the root with a nonnegative real part.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_sqrt(uint64_t x,
+                uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_SQRT`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_sqrt_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_RSQRT` of tensors, as `sv_operation`: 1 / sqrt(x); for real numbers both steps round to nearest.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_rsqrt(uint64_t x,
+                 uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_RSQRT`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_rsqrt_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_RECIPROCAL` of tensors, as `sv_operation`: 1 / x.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_reciprocal(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_RECIPROCAL`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_reciprocal_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_SQUARE` of tensors, as `sv_operation`: x · x.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_square(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_SQUARE`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_square_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_FLOOR` of tensors, as `sv_operation`: The largest integer at most x.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_floor(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_FLOOR`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_floor_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_CEIL` of tensors, as `sv_operation`: The smallest integer at least x.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_ceil(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_CEIL`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_ceil_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_TRUNC` of tensors, as `sv_operation`: x rounded towards 0.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_trunc(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_TRUNC`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_trunc_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_ROUND` of tensors, as `sv_operation`: x rounded to the nearest integer, ties to even.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_round(uint64_t x,
+                 uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_ROUND`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_round_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_FRAC` of tensors, as `sv_operation`: x - trunc(x), exact, with the sign of x; NaN for infinities.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_frac(uint64_t x,
+                uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_FRAC`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_frac_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_RELU` of tensors, as `sv_operation`: max(x, 0); NaN stays NaN.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_relu(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_RELU`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_relu_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_MINIMUM` of tensors, as `sv_operation`: The smaller operand; NaN if either is NaN. -0 is less than 0.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_minimum(uint64_t x,
+                   uint64_t y,
+                   uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_MINIMUM`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_minimum_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_MAXIMUM` of tensors, as `sv_operation`: The larger operand; NaN if either is NaN. 0 is greater than -0.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_maximum(uint64_t x,
+                   uint64_t y,
+                   uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_MAXIMUM`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_maximum_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_FMIN` of tensors, as `sv_operation`: The smaller operand; the other operand if one is NaN.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_fmin(uint64_t x,
+                uint64_t y,
+                uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_FMIN`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_fmin_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_FMAX` of tensors, as `sv_operation`: The larger operand; the other operand if one is NaN.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_fmax(uint64_t x,
+                uint64_t y,
+                uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_FMAX`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_fmax_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_CLAMP` of tensors, as `sv_operation`: min(max(x, low), high): NaN if any operand is NaN, and high if low exceeds it.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_clamp(uint64_t x,
+                 uint64_t y,
+                 uint64_t z,
+                 uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_CLAMP`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_clamp_in_place(uint64_t x, uint64_t y, uint64_t z);
+
+/**
+ * Computes `SV_OP_EQ` of tensors, as `sv_operation`: True if x equals y; NaN equals nothing.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_eq(uint64_t x, uint64_t y, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_EQ`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_eq_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_NE` of tensors, as `sv_operation`: True if x differs from y; true if either is NaN.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_ne(uint64_t x,
+              uint64_t y,
+              uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_NE`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_ne_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_LT` of tensors, as `sv_operation`: True if x < y; false if either is NaN.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_lt(uint64_t x, uint64_t y, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_LT`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_lt_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_LE` of tensors, as `sv_operation`: True if x <= y; false if either is NaN.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_le(uint64_t x, uint64_t y, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_LE`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_le_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_GT` of tensors, as `sv_operation`: True if x > y; false if either is NaN.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_gt(uint64_t x, uint64_t y, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_GT`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_gt_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_GE` of tensors, as `sv_operation`: True if x >= y; false if either is NaN.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_ge(uint64_t x, uint64_t y, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_GE`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_ge_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_IS_NAN` of tensors, as `sv_operation`: True if x is NaN; for complex numbers, if either part is.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_is_nan(uint64_t x,
+                  uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_IS_NAN`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_is_nan_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_IS_INFINITE` of tensors, as `sv_operation`: True if x is infinite; for complex numbers, if either part is.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_is_infinite(uint64_t x,
+                       uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_IS_INFINITE`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_is_infinite_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_IS_FINITE` of tensors, as `sv_operation`: True if x is neither NaN nor infinite; for complex numbers, if both parts are finite.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_is_finite(uint64_t x,
+                     uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_IS_FINITE`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_is_finite_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_LOGICAL_AND` of tensors, as `sv_operation`: True if both operands are nonzero.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_logical_and(uint64_t x, uint64_t y, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_LOGICAL_AND`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_logical_and_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_LOGICAL_OR` of tensors, as `sv_operation`: True if either operand is nonzero.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_logical_or(uint64_t x, uint64_t y, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_LOGICAL_OR`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_logical_or_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_LOGICAL_XOR` of tensors, as `sv_operation`: True if exactly one operand is nonzero.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_logical_xor(uint64_t x,
+                       uint64_t y,
+                       uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_LOGICAL_XOR`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_logical_xor_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_LOGICAL_NOT` of tensors, as `sv_operation`: True if x is 0.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_logical_not(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_LOGICAL_NOT`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_logical_not_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_BIT_AND` of tensors, as `sv_operation`: The bitwise and.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_bit_and(uint64_t x, uint64_t y, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_BIT_AND`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_bit_and_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_BIT_OR` of tensors, as `sv_operation`: The bitwise or.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_bit_or(uint64_t x, uint64_t y, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_BIT_OR`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_bit_or_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_BIT_XOR` of tensors, as `sv_operation`: The bitwise exclusive or.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_bit_xor(uint64_t x, uint64_t y, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_BIT_XOR`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_bit_xor_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_BIT_NOT` of tensors, as `sv_operation`: The bitwise complement.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_bit_not(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_BIT_NOT`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_bit_not_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_SHIFT_LEFT` of tensors, as `sv_operation`: x · 2^y, wrapped; 0 if y is negative or at least the width.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_shift_left(uint64_t x,
+                      uint64_t y,
+                      uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_SHIFT_LEFT`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_shift_left_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_SHIFT_RIGHT` of tensors, as `sv_operation`: x / 2^y rounded down; 0, or -1 for a negative x, if y is negative or at least the width.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_shift_right(uint64_t x,
+                       uint64_t y,
+                       uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_SHIFT_RIGHT`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_shift_right_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_CHOOSE` of tensors, as `sv_operation`: The second operand if the first is true, otherwise the third.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_choose(uint64_t x,
+                  uint64_t y,
+                  uint64_t z,
+                  uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_CHOOSE`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_choose_in_place(uint64_t x, uint64_t y, uint64_t z);
+
+/**
+ * Computes `SV_OP_FMA` of tensors, as `sv_operation`: x · y + z, rounded once; integers wrap.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_fma(uint64_t x, uint64_t y, uint64_t z, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_FMA`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_fma_in_place(uint64_t x, uint64_t y, uint64_t z);
+
+/**
+ * Computes `SV_OP_LERP` of tensors, as `sv_operation`: The interpolation from x to y by weight z: x + z (y - x) below 1/2, otherwise y - (y - x) (1 - z).
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_lerp(uint64_t x,
+                uint64_t y,
+                uint64_t z,
+                uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_LERP`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_lerp_in_place(uint64_t x, uint64_t y, uint64_t z);
+
+/**
+ * Computes `SV_OP_COPYSIGN` of tensors, as `sv_operation`: |x| with the sign of y.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_copysign(uint64_t x, uint64_t y, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_COPYSIGN`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_copysign_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_HYPOT` of tensors, as `sv_operation`: sqrt(x² + y²) without intermediate overflow; infinite if either operand is.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_hypot(uint64_t x,
+                 uint64_t y,
+                 uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_HYPOT`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_hypot_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_REAL` of tensors, as `sv_operation`: The real part.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_real(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_REAL`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_real_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_IMAG` of tensors, as `sv_operation`: The imaginary part; 0 for real numbers.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_imag(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_IMAG`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_imag_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_CONJ` of tensors, as `sv_operation`: The complex conjugate; real numbers are unchanged.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_conj(uint64_t x,
+                uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_CONJ`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_conj_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_EXP` of tensors, as `sv_operation`: e^x.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_exp(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_EXP`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_exp_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_EXP2` of tensors, as `sv_operation`: 2^x.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_exp2(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_EXP2`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_exp2_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_EXPM1` of tensors, as `sv_operation`: e^x - 1, accurate near 0.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_expm1(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_EXPM1`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_expm1_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_LOG` of tensors, as `sv_operation`: The natural logarithm; for real numbers, NaN below 0.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_log(uint64_t x,
+               uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_LOG`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_log_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_LOG2` of tensors, as `sv_operation`: The logarithm to base 2, exact for powers of 2.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_log2(uint64_t x,
+                uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_LOG2`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_log2_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_LOG10` of tensors, as `sv_operation`: The logarithm to base 10.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_log10(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_LOG10`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_log10_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_LOG1P` of tensors, as `sv_operation`: ln(1 + x), accurate near 0.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_log1p(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_LOG1P`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_log1p_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_SINH` of tensors, as `sv_operation`: The hyperbolic sine.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_sinh(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_SINH`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_sinh_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_COSH` of tensors, as `sv_operation`: The hyperbolic cosine.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_cosh(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_COSH`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_cosh_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_TANH` of tensors, as `sv_operation`: The hyperbolic tangent.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tanh(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_TANH`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_tanh_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_ASINH` of tensors, as `sv_operation`: The inverse hyperbolic sine.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_asinh(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_ASINH`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_asinh_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_ACOSH` of tensors, as `sv_operation`: The inverse hyperbolic cosine; for real numbers, NaN below 1.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_acosh(uint64_t x,
+                 uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_ACOSH`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_acosh_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_ATANH` of tensors, as `sv_operation`: The inverse hyperbolic tangent; infinite at 1 and -1, and for real numbers NaN beyond.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_atanh(uint64_t x,
+                 uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_ATANH`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_atanh_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_SIGMOID` of tensors, as `sv_operation`: 1 / (1 + e^-x).
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_sigmoid(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_SIGMOID`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_sigmoid_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_SILU` of tensors, as `sv_operation`: x · sigmoid(x); -0 for minus infinity.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_silu(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_SILU`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_silu_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_SOFTPLUS` of tensors, as `sv_operation`: ln(1 + e^x).
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_softplus(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_SOFTPLUS`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_softplus_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_SIN` of tensors, as `sv_operation`: The sine, for any finite argument; NaN for infinities.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_sin(uint64_t x,
+               uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_SIN`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_sin_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_COS` of tensors, as `sv_operation`: The cosine, for any finite argument; NaN for infinities.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_cos(uint64_t x,
+               uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_COS`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_cos_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_TAN` of tensors, as `sv_operation`: The tangent, for any finite argument; NaN for infinities.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tan(uint64_t x,
+               uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_TAN`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_tan_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_ASIN` of tensors, as `sv_operation`: The inverse sine; for real numbers, NaN beyond 1 and -1.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_asin(uint64_t x,
+                uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_ASIN`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_asin_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_ACOS` of tensors, as `sv_operation`: The inverse cosine; for real numbers, NaN beyond 1 and -1.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_acos(uint64_t x,
+                uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_ACOS`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_acos_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_ATAN` of tensors, as `sv_operation`: The inverse tangent.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_atan(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_ATAN`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_atan_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_ATAN2` of tensors, as `sv_operation`: The angle of the point (second operand, first operand), from -π to π. Signs of zeros count, and two infinities lie on a diagonal.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_atan2(uint64_t x,
+                 uint64_t y,
+                 uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_ATAN2`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_atan2_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_SINC` of tensors, as `sv_operation`: sin(πx) / (πx), 1 at 0, as in NumPy.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_sinc(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_SINC`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_sinc_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_ANGLE` of tensors, as `sv_operation`: The angle of a complex number, as `atan2` gives it; for real numbers, π below 0 and otherwise 0.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_angle(uint64_t x,
+                 uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_ANGLE`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_angle_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_POW` of tensors, as `sv_operation`: x to the power y, as in C: 1 if y is 0 or x is 1, NaN for a negative x with a fractional y. Integers wrap, and a negative y gives 0 except for x of 1 and -1, as in PyTorch (NumPy refuses it): 2 to the power -1 is 0. For complex numbers, e^(y ln x); the error bound holds up to |y ln x| of 6, and the error grows beyond.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_pow(uint64_t x,
+               uint64_t y,
+               uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_POW`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_pow_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_CBRT` of tensors, as `sv_operation`: The cube root, for negative numbers too; exact for cubes.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_cbrt(uint64_t x,
+                uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_CBRT`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_cbrt_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_ERF` of tensors, as `sv_operation`: The error function.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_erf(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_ERF`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_erf_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_ERFC` of tensors, as `sv_operation`: 1 - erf(x), accurate if that is small.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_erfc(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_ERFC`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_erfc_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_GELU` of tensors, as `sv_operation`: x Φ(x) with the normal distribution function Φ, accurate for negative x too; -0 for minus infinity.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_gelu(uint64_t x,
+                uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_GELU`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_gelu_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_GELU_TANH` of tensors, as `sv_operation`: x (1 + tanh(sqrt(2/π) (x + 0.044715 x³))) / 2, accurate for negative x too; -0 for minus infinity.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_gelu_tanh(uint64_t x,
+                     uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_GELU_TANH`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_gelu_tanh_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_LGAMMA` of tensors, as `sv_operation`: ln |Γ(x)|; infinite at 0 and negative integers. Below 0 the error is relative to the larger of 1 and ln Γ(|x|).
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_lgamma(uint64_t x,
+                  uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_LGAMMA`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_lgamma_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_LOGIT` of tensors, as `sv_operation`: ln(x / (1 - x)); infinite at 0 and 1, NaN beyond.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_logit(uint64_t x,
+                 uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_LOGIT`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_logit_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_LOG_ADD_EXP` of tensors, as `sv_operation`: ln(e^x + e^y) without overflow; near 0 the error is relative to the operands.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_log_add_exp(uint64_t x,
+                       uint64_t y,
+                       uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_LOG_ADD_EXP`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_log_add_exp_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_XLOGY` of tensors, as `sv_operation`: x ln(y); 0 if x is 0 and y is not NaN.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_xlogy(uint64_t x, uint64_t y, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_XLOGY`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_xlogy_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_XLOG1PY` of tensors, as `sv_operation`: x ln(1 + y); 0 if x is 0 and y is not NaN.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_xlog1py(uint64_t x,
+                   uint64_t y,
+                   uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_XLOG1PY`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_xlog1py_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_HEAVISIDE` of tensors, as `sv_operation`: 0 below 0, 1 above, y at 0; NaN for NaN.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_heaviside(uint64_t x,
+                     uint64_t y,
+                     uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_HEAVISIDE`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_heaviside_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_NEXT_AFTER` of tensors, as `sv_operation`: The next number of the dtype after x towards y; y if they are equal.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_next_after(uint64_t x,
+                      uint64_t y,
+                      uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_NEXT_AFTER`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_next_after_in_place(uint64_t x, uint64_t y);
+
+/**
+ * Computes `SV_OP_SIGNBIT` of tensors, as `sv_operation`: True if the sign bit is set, for -0 too.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_signbit(uint64_t x, uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_SIGNBIT`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_signbit_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_RADIANS` of tensors, as `sv_operation`: x · π/180, with the constant rounded to nearest.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_radians(uint64_t x,
+                   uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_RADIANS`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_radians_in_place(uint64_t x);
+
+/**
+ * Computes `SV_OP_DEGREES` of tensors, as `sv_operation`: x · 180/π, with the constant rounded to nearest.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_degrees(uint64_t x,
+                   uint64_t *result);
+
+/**
+ * Replaces the elements of `x` by `SV_OP_DEGREES`, as `sv_operation_in_place`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_degrees_in_place(uint64_t x);
+
+/**
+ * Writes the dtype of a tensor, one of `SV_DTYPE_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `dtype` points to an `int32_t`.
+ */
+int32_t sv_tensor_dtype(uint64_t tensor, int32_t *dtype);
+
+/**
+ * Writes the device of a tensor: the ordinal of a CUDA device, or `SV_CPU`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `device` points to an `int32_t`.
+ */
+int32_t sv_tensor_device(uint64_t tensor, int32_t *device);
+
+/**
+ * Writes the number of elements of a tensor.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `count` points to a `uint64_t`.
+ */
+int32_t sv_tensor_count(uint64_t tensor, uint64_t *count);
+
+/**
+ * Writes the number of dimensions of a tensor, at most 16.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `rank` points to a `size_t`.
+ */
+int32_t sv_tensor_rank(uint64_t tensor, size_t *rank);
+
+/**
+ * Writes the sizes of a tensor's dimensions. `rank` is the number of dimensions.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `shape` points to `rank` numbers.
+ */
+int32_t sv_tensor_shape(uint64_t tensor, int64_t *shape, size_t rank);
+
+/**
+ * Writes the strides of a tensor's dimensions in elements. `rank` is the number of dimensions.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `strides` points to `rank` numbers.
+ */
+int32_t sv_tensor_strides(uint64_t tensor, int64_t *strides, size_t rank);
+
+/**
+ * Writes 1 if the elements of a tensor are adjacent in memory in row-major order, else 0.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `contiguous` points to an `int32_t`.
+ */
+int32_t sv_tensor_is_contiguous(uint64_t tensor, int32_t *contiguous);
+
+/**
+ * Writes a tensor's elements as text, as `sv_library_report` writes its text. Waits for the work that the tensor needs.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `text` points to `capacity` bytes.
+ */
+int32_t sv_tensor_text(uint64_t tensor,
+                       char *text,
+                       size_t capacity,
+                       size_t *length);
+
+/**
+ * Creates a generator at the start of the stream of a seed.
+ *
+ * The caller owns one reference to `*generator`. Any thread may call it, and use the generator; threads that draw at once
+ * get parts of the stream in an order that is theirs.
+ *
+ * Requires: `generator` points to a `uint64_t`.
+ */
+int32_t sv_generator_create(uint64_t seed,
+                            uint64_t *generator);
+
+/**
+ * Writes the state of a generator: its seed and its place in the stream.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `seed` and `offset` each point to a `uint64_t`.
+ */
+int32_t sv_generator_state(uint64_t generator, uint64_t *seed, uint64_t *offset);
+
+/**
+ * Sets the state of a generator.
+ *
+ * Any thread may call it.
+ */
+int32_t sv_generator_set_state(uint64_t generator, uint64_t seed, uint64_t offset);
+
+/**
+ * Starts the stream of a seed for draws on a device that name no generator.
+ *
+ * Any thread may call it.
+ */
+int32_t sv_manual_seed(int32_t device, uint64_t seed);
+
+/**
+ * Draws numbers evenly from 0 to below 1.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+ */
+int32_t sv_rand(uint64_t generator,
+                int32_t dtype,
+                const int64_t *shape,
+                size_t rank,
+                int32_t device,
+                uint64_t *result);
+
+/**
+ * Draws normally distributed numbers of mean 0 and variance 1.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+ */
+int32_t sv_randn(uint64_t generator,
+                 int32_t dtype,
+                 const int64_t *shape,
+                 size_t rank,
+                 int32_t device,
+                 uint64_t *result);
+
+/**
+ * Draws numbers evenly from `low` to below `high`; each is a tensor that is broadcast, or a number.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `low` and `high` point to structs, `shape` to `rank` numbers, and `result` to a `uint64_t`.
+ */
+int32_t sv_uniform(uint64_t generator,
+                   const struct sv_operand *low,
+                   const struct sv_operand *high,
+                   int32_t dtype,
+                   const int64_t *shape,
+                   size_t rank,
+                   int32_t device,
+                   uint64_t *result);
+
+/**
+ * Draws normally distributed numbers; mean and deviation are each a tensor that is broadcast, or a number.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `mean` and `deviation` point to structs, `shape` to `rank` numbers, and `result` to a `uint64_t`.
+ */
+int32_t sv_normal(uint64_t generator,
+                  const struct sv_operand *mean,
+                  const struct sv_operand *deviation,
+                  int32_t dtype,
+                  const int64_t *shape,
+                  size_t rank,
+                  int32_t device,
+                  uint64_t *result);
+
+/**
+ * Draws ones with a probability, and zeros. The probability is a tensor that is broadcast, or a number.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `probability` points to a struct, `shape` to `rank` numbers, and `result` to a `uint64_t`.
+ */
+int32_t sv_bernoulli(uint64_t generator,
+                     const struct sv_operand *probability,
+                     int32_t dtype,
+                     const int64_t *shape,
+                     size_t rank,
+                     int32_t device,
+                     uint64_t *result);
+
+/**
+ * Draws integers evenly from `low` to below `high`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+ */
+int32_t sv_randint(uint64_t generator,
+                   int64_t low,
+                   int64_t high,
+                   int32_t dtype,
+                   const int64_t *shape,
+                   size_t rank,
+                   int32_t device,
+                   uint64_t *result);
+
+/**
+ * Draws the integers from 0 to below `count` in a random order, as `SV_DTYPE_I64`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_permutation(uint64_t generator, size_t count, int32_t device, uint64_t *result);
+
+/**
+ * Reduces a tensor along `count` axes by one of `SV_REDUCE_...`. `axes` of NULL are all axes. `keepdim` is 1 to leave the
+ * reduced axes with size 1, or 0 to drop them. Only the codes that say so use `parameter`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `axes` is NULL or points to `count` numbers, and `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_reduce(uint64_t tensor,
+                         int32_t reduction,
+                         const int64_t *axes,
+                         size_t count,
+                         int32_t keepdim,
+                         double parameter,
+                         uint64_t *result);
+
+/**
+ * Computes one of `SV_SCAN_...` along an axis.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_scan(uint64_t tensor, int32_t scan, int64_t axis, uint64_t *result);
+
+/**
+ * Joins tensors along an axis.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `tensors` points to `count` handles, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_cat(const uint64_t *tensors, size_t count, int64_t axis, uint64_t *result);
+
+/**
+ * Joins tensors of one shape along a new axis.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `tensors` points to `count` handles, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_stack(const uint64_t *tensors, size_t count, int64_t axis, uint64_t *result);
+
+/**
+ * Moves elements along axes; what leaves at one end comes back at the other.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `shifts` and `axes` point to `count` numbers each, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_roll(uint64_t tensor,
+                       const int64_t *shifts,
+                       const int64_t *axes,
+                       size_t count,
+                       uint64_t *result);
+
+/**
+ * Repeats a tensor this many times along each axis.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `times` points to `count` numbers, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_repeat(uint64_t tensor, const int64_t *times, size_t count, uint64_t *result);
+
+/**
+ * Repeats each position along an axis.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_repeat_interleave(uint64_t tensor, size_t times, int64_t axis, uint64_t *result);
+
+/**
+ * Pads a tensor: `widths[2 * i]` elements before and `widths[2 * i + 1]` behind axis `i`, for the first `count` axes. `mode`
+ * is one of `SV_PADDING_...`; only `SV_PADDING_CONSTANT` uses `number`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `widths` points to `2 * count` numbers, `number` to a struct where the mode uses it, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_pad(uint64_t tensor,
+                      const int64_t *widths,
+                      size_t count,
+                      int32_t mode,
+                      const struct sv_number *number,
+                      uint64_t *result);
+
+/**
+ * Gives the lower triangle of matrices, with zeros above the diagonal `diagonal`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_tril(uint64_t tensor, int64_t diagonal, uint64_t *result);
+
+/**
+ * Gives the upper triangle of matrices, with zeros below the diagonal `diagonal`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_triu(uint64_t tensor, int64_t diagonal, uint64_t *result);
+
+/**
+ * Gives a tensor with a value where a mask of bools is true.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `value` points to a struct, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_masked_fill(uint64_t tensor,
+                              uint64_t mask,
+                              const struct sv_operand *value,
+                              uint64_t *result);
+
+/**
+ * Gives positions along axes, one axis after the other, as `start:stop:step` in Python.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `slices` points to `count` structs, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_slice(uint64_t tensor,
+                        const struct sv_slice *slices,
+                        size_t count,
+                        uint64_t *result);
+
+/**
+ * Gives one position along an axis, without that axis. A negative index counts from the end.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_select(uint64_t tensor, int64_t axis, int64_t index, uint64_t *result);
+
+/**
+ * Gives `length` positions along an axis from `start` on.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_narrow(uint64_t tensor,
+                         int64_t axis,
+                         size_t start,
+                         size_t length,
+                         uint64_t *result);
+
+/**
+ * Gives a tensor with two axes exchanged.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_transpose(uint64_t tensor, int64_t first, int64_t second, uint64_t *result);
+
+/**
+ * Gives the axes in another order: axis `i` of the result is `axes[i]` of the tensor.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `axes` points to `count` numbers, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_permute(uint64_t tensor, const int64_t *axes, size_t count, uint64_t *result);
+
+/**
+ * Moves axes to other places; the others keep their order.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `from` and `to` point to `count` numbers each, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_movedim(uint64_t tensor,
+                          const int64_t *from,
+                          const int64_t *to,
+                          size_t count,
+                          uint64_t *result);
+
+/**
+ * Gives the elements in row-major order as another shape, in which one size may be -1. Copies them if strides cannot
+ * describe the result.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_reshape(uint64_t tensor,
+                          const int64_t *shape,
+                          size_t rank,
+                          uint64_t *result);
+
+/**
+ * Gives the axes from `first` to `last`, both included, as one. Copies the elements if strides cannot describe the result.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_flatten(uint64_t tensor,
+                          int64_t first,
+                          int64_t last,
+                          uint64_t *result);
+
+/**
+ * Repeats a tensor to a larger shape: axes of size 1, and new ones in front, take its sizes.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_expand(uint64_t tensor, const int64_t *shape, size_t rank, uint64_t *result);
+
+/**
+ * Drops an axis of size 1.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_squeeze(uint64_t tensor, int64_t axis, uint64_t *result);
+
+/**
+ * Drops all axes of size 1.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_squeeze_all(uint64_t tensor, uint64_t *result);
+
+/**
+ * Adds an axis of size 1 before `axis`; -1 puts it last.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_unsqueeze(uint64_t tensor, int64_t axis, uint64_t *result);
+
+/**
+ * Reverses axes.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `axes` points to `count` numbers, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_flip(uint64_t tensor, const int64_t *axes, size_t count, uint64_t *result);
+
+/**
+ * Gives the elements whose positions along two axes differ by `offset`, as a new last axis in place of both.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_diagonal(uint64_t tensor,
+                           int64_t offset,
+                           int64_t first,
+                           int64_t second,
+                           uint64_t *result);
+
+/**
+ * Gives windows of `size` positions along an axis, `step` apart; a new last axis has the positions in each.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_unfold(uint64_t tensor,
+                         int64_t axis,
+                         size_t size,
+                         size_t step,
+                         uint64_t *result);
+
+/**
+ * Writes views of `count` parts of a tensor along an axis, of these sizes.
+ *
+ * The caller owns one reference to each of `results`. Any thread may call it.
+ *
+ * Requires: `sizes` points to `count` numbers, and `results` to `count` numbers.
+ */
+int32_t sv_tensor_split(uint64_t tensor,
+                        const int64_t *sizes,
+                        size_t count,
+                        int64_t axis,
+                        uint64_t *results);
 
 #ifdef __cplusplus
 }  // extern "C"

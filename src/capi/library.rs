@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use super::arguments::write_text;
 use super::buffer::BufferObject;
 use super::error::{Failure, Result};
+use super::fused::{ExpressionObject, FusedObject};
 use super::graph::{ExecutableGraphObject, GraphObject, discard_capture};
 use super::guard::{self, SHUT_DOWN};
 use super::handle::{Kind, Object};
@@ -15,6 +16,8 @@ use super::nvrtc::ProgramObject;
 use super::pinned::PinnedObject;
 use super::status;
 use super::stream::{EventObject, StreamObject};
+use super::tensor::TensorObject;
+use super::tensor::random::GeneratorObject;
 use crate::driver::{Device, call_deleters};
 
 /// The version of the ABI. It moves when a function, struct or code changes its meaning.
@@ -51,6 +54,10 @@ pub extern "C" fn sv_version() -> u32 {
 macro_rules! with_kinds {
     ($macro:ident!($($argument:tt)*)) => {
         $macro! { $($argument)*
+            Fused => FusedObject,
+            Expression => ExpressionObject,
+            Generator => GeneratorObject,
+            Tensor => TensorObject,
             ExecutableGraph => ExecutableGraphObject,
             Graph => GraphObject,
             Function => FunctionObject,

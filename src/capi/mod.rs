@@ -22,8 +22,11 @@
 
 pub mod arguments;
 pub mod buffer;
+pub mod custom;
 pub mod device;
+pub mod dlpack;
 pub mod error;
+pub mod fused;
 pub mod graph;
 pub mod guard;
 #[allow(dead_code, reason = "in-place operations of tensors use the rest")]
@@ -31,9 +34,11 @@ pub mod handle;
 pub mod hooks;
 pub mod launch;
 pub mod library;
+pub mod matmul;
 pub mod module;
 pub mod nvrtc;
 pub mod pinned;
 pub mod pool;
 pub mod status;
 pub mod stream;
+pub mod tensor;

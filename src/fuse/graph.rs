@@ -425,7 +425,7 @@ impl<'g> Expr<'g> {
     }
 
     /// Adds an operation on operands of this graph.
-    fn apply(self, operation: Operation, operands: &[NodeOrNumber<'g>]) -> Expr<'g> {
+    pub(crate) fn apply(self, operation: Operation, operands: &[NodeOrNumber<'g>]) -> Expr<'g> {
         let node = |operand: &NodeOrNumber<'g>| match *operand {
             NodeOrNumber::Expr(expr) => Some(expr.node(self)),
             NodeOrNumber::Number(_) => None,

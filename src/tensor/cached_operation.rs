@@ -14,7 +14,7 @@ use crate::fuse::{Expr, Expression, Graph, Number, Operation, Rule, by_value, dt
 use crate::types::{DType, NumberKind, common_dtype};
 
 /// The kind of an operand, without its value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum OperandKind {
     Tensor(DType),
     /// A tensor without dimensions, which takes part by kind.

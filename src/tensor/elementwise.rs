@@ -26,7 +26,7 @@ impl Tensor {
 }
 
 /// Runs an operation on at most three operands.
-pub(super) fn run(operation: Operation, operands: &[TensorOperand<'_>]) -> Result<Tensor> {
+pub(crate) fn run(operation: Operation, operands: &[TensorOperand<'_>]) -> Result<Tensor> {
     match operands {
         [first, others @ ..] => {
             let number = match *first {

@@ -62,6 +62,9 @@ type ByValueKey<const INPUTS: usize, const OUTPUTS: usize> =
 type Build<const INPUTS: usize, const OUTPUTS: usize> =
     dyn for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS] + Send + Sync;
 
+/// A function of a graph and its inputs, which may fail.
+pub(super) type BuildList<'b> = dyn for<'g> Fn(&'g Graph, &[Expr<'g>]) -> Result<Vec<Expr<'g>>> + 'b;
+
 type OperandKinds<const INPUTS: usize> = [OperandKind; INPUTS];
 
 /// The dtypes to cast outputs to, if any.
@@ -338,7 +341,7 @@ fn bits(number: Number) -> [u64; 2] {
 
 /// Returns whether the numbers' dtypes, which are of the tensors', hold them.
 #[inline]
-fn holds_all(operands: &[TensorOperand<'_>]) -> Result<bool> {
+pub(super) fn holds_all(operands: &[TensorOperand<'_>]) -> Result<bool> {
     let first = operands.iter().find_map(TensorOperand::tensor).map(Tensor::dtype);
     let plain = |operand: &TensorOperand<'_>| match (operand, first) {
         (TensorOperand::Tensor(tensor), Some(first)) => tensor.dtype() == first,
@@ -375,28 +378,34 @@ fn lower<const INPUTS: usize, const OUTPUTS: usize>(
     stored: &Stored<OUTPUTS>,
     build: &dyn for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS],
 ) -> Result<Expression> {
+    lower_list(kinds, literals, stored, &|_, inputs| Ok(build(std::array::from_fn(|at| inputs[at])).to_vec()))
+}
+
+/// As [`lower`], with as many operands and outputs as there are at run time.
+pub(super) fn lower_list(
+    kinds: &[OperandKind],
+    literals: &[Number],
+    stored: &[Option<DType>],
+    build: &BuildList<'_>,
+) -> Result<Expression> {
     let graph = Graph::new();
     let common = common_dtype(kinds.iter().filter_map(|kind| kind.dtype()))?;
-    let mut numbers = [DType::Bool; INPUTS];
-    for (dtype, kind) in numbers.iter_mut().zip(kinds) {
-        if let OperandKind::Number(number) = *kind {
-            *dtype = dtype_of_number(number, common)?;
-        }
-    }
-    let mut dtypes = numbers.into_iter();
     let mut literals = literals.iter();
-    let inputs = kinds.map(|kind| match (kind, dtypes.next()) {
-        (OperandKind::Tensor(dtype), _) => graph.input(dtype),
-        (OperandKind::ZeroDim(dtype), _) => graph.zero_dim_input(dtype),
-        (OperandKind::Number(_), dtype) => {
-            let dtype = dtype.unwrap_or(DType::F32);
-            match literals.next() {
-                Some(number) => graph.operand_number(*number, dtype),
-                None => graph.scalar(dtype),
+    let mut inputs = Vec::with_capacity(kinds.len());
+    for kind in kinds {
+        inputs.push(match *kind {
+            OperandKind::Tensor(dtype) => graph.input(dtype),
+            OperandKind::ZeroDim(dtype) => graph.zero_dim_input(dtype),
+            OperandKind::Number(number) => {
+                let dtype = dtype_of_number(number, common)?;
+                match literals.next() {
+                    Some(number) => graph.operand_number(*number, dtype),
+                    None => graph.scalar(dtype),
+                }
             }
-        }
-    });
-    let mut outputs = build(inputs);
+        });
+    }
+    let mut outputs = build(&graph, &inputs)?;
     // The first error of an operation, before what its outputs are for.
     graph.expression(&outputs)?;
     for (output, stored) in outputs.iter_mut().zip(stored) {

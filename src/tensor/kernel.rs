@@ -250,3 +250,57 @@ pub(super) fn run_targets<'a>(
     }
     cuda(&*stream(&device)?, of_inputs, of_outputs)
 }
+
+/// As [`run`], for code that takes addresses: those of contiguous inputs' first elements, and of all outputs' memory.
+#[cfg(feature = "capi")]
+pub(crate) fn run_addresses(
+    operation: &'static str,
+    inputs: &[Tensor],
+    outputs: &mut [Output],
+    host: impl FnOnce(&[*const u8], &[*mut u8]) -> Result<()>,
+    cuda: impl FnOnce(&Stream, &[*const u8], &[*mut u8]) -> Result<()>,
+) -> Result<()> {
+    let devices = inputs.iter().map(Tensor::device);
+    let mut devices = devices.chain(outputs.iter_mut().map(|output| output.memory_mut().device()));
+    let Some(device) = devices.next() else {
+        return Err(Error::invalid(operation, "no tensors", "at least one"));
+    };
+    if let Some(other) = devices.find(|other| *other != device) {
+        return Err(mismatch(operation, device, other));
+    }
+    drop(devices);
+    if let Some(input) = inputs.iter().find(|input| !input.is_contiguous()) {
+        return Err(Error::invalid(
+            operation,
+            format!("an input of {:?}", input.layout()),
+            "contiguous inputs",
+        ));
+    }
+    let start = |input: &Tensor| input.layout().offset() * input.dtype().size();
+    if device.is_cpu() {
+        let mut sources = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            let memory = input.memory().host(operation)?;
+            sources.push(memory.get(start(input)..).map_or(std::ptr::null(), <[u8]>::as_ptr));
+        }
+        let mut targets = Vec::with_capacity(outputs.len());
+        for output in outputs {
+            targets.push(output.storage.memory_mut().into_host(operation)?.as_mut_ptr());
+        }
+        return host(&sources, &targets);
+    }
+    let (mut uses, mut sources, mut targets) = (Vec::new(), Vec::new(), Vec::new());
+    let address = |address: u64| std::ptr::with_exposed_provenance_mut::<u8>(address as usize);
+    for input in inputs {
+        let buffer = input.memory().cuda(operation)?;
+        sources.push(address(buffer.address()).wrapping_add(start(input)).cast_const());
+        uses.push((buffer, false));
+    }
+    for output in outputs {
+        let buffer: &_ = output.storage.memory_mut().into_cuda(operation)?;
+        targets.push(address(buffer.address()));
+        uses.push((buffer, true));
+    }
+    let stream = stream(&device)?;
+    stream.submit_external(&uses, || cuda(&stream, &sources, &targets))
+}

@@ -104,6 +104,9 @@ mod convert;
 mod creation;
 mod device;
 mod display;
+pub mod dlpack;
+#[cfg(feature = "capi")]
+mod dynamic_fused;
 mod element_generator;
 mod elementwise;
 mod evaluate;
@@ -133,6 +136,12 @@ mod tensor;
 pub use axes::Axes;
 pub use convert::{Item, Nested};
 pub use device::Device;
+#[cfg(feature = "capi")]
+pub(crate) use device::{pop_stream, push_stream};
+#[cfg(feature = "capi")]
+pub(crate) use dynamic_fused::DynamicFused;
+#[cfg(feature = "capi")]
+pub(crate) use elementwise::run as run_operation;
 pub use fused::{Fused, FusedOperands, fuse};
 pub use in_place::{TensorMut, WithOutput};
 pub use matmul::Matmul;

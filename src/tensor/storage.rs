@@ -104,11 +104,11 @@ impl Shared {
         }
     }
 
-    /// Returns whether no other tensor shares the memory.
+    /// Returns whether no other tensor shares the memory, and it may be written.
     pub(super) fn is_unique(&self) -> bool {
         match self {
-            Shared::Host(memory) => Arc::strong_count(memory) == 1,
-            Shared::Cuda(buffer) => buffer.is_unique(),
+            Shared::Host(memory) => Arc::strong_count(memory) == 1 && !memory.read_only,
+            Shared::Cuda(buffer) => buffer.is_unique() && !buffer.is_read_only(),
             Shared::Failed(_) => false,
         }
     }
@@ -128,8 +128,13 @@ impl Shared {
     /// To write, where nobody else has it.
     fn memory_mut(&mut self) -> Option<MemoryMut<'_>> {
         match self {
-            Shared::Host(memory) => Arc::get_mut(memory).map(|memory| MemoryMut::Host(memory.bytes_mut())),
-            Shared::Cuda(buffer) => buffer.get_mut().map(MemoryMut::Cuda),
+            Shared::Host(memory) => {
+                let memory = Arc::get_mut(memory).filter(|memory| !memory.read_only);
+                memory.map(|memory| MemoryMut::Host(memory.bytes_mut()))
+            }
+            Shared::Cuda(buffer) => {
+                buffer.get_mut().filter(|buffer| !buffer.is_read_only()).map(MemoryMut::Cuda)
+            }
             Shared::Failed(_) => None,
         }
     }
@@ -303,17 +308,21 @@ impl<'a> MemoryMut<'a> {
     }
 }
 
-/// Host memory, aligned for every element: its own, or that of a vector, which is taken over as it is.
+/// Host memory, aligned for its elements: its own, that of a vector, which is taken over as it is, or that of other code.
 pub(crate) struct HostMemory {
     start: NonNull<u8>,
     bytes: usize,
-    /// As it was allocated.
+    /// As it was allocated; without a size for memory of other code.
     layout: alloc::Layout,
+    /// True for memory of other code that nobody may write to.
+    read_only: bool,
+    /// The owner of memory of other code, which frees it when it is dropped.
+    _owner: Option<Box<dyn Send + Sync>>,
 }
 
-// SAFETY: plain bytes that this owns.
+// SAFETY: plain bytes that this or its owner, which is `Send`, owns.
 unsafe impl Send for HostMemory {}
-// SAFETY: as above; written only through `&mut`.
+// SAFETY: as above, with an owner that is `Sync`; written only through `&mut`.
 unsafe impl Sync for HostMemory {}
 
 /// Enough for every element, and no more than the C library's allocator gives by itself: it has zeros for that without
@@ -324,6 +333,25 @@ const ALIGNMENT: usize = 16;
 const LARGE: usize = 4 << 20;
 
 impl HostMemory {
+    fn owned(start: NonNull<u8>, bytes: usize, layout: alloc::Layout) -> HostMemory {
+        HostMemory { start, bytes, layout, read_only: false, _owner: None }
+    }
+
+    /// Memory of other code, until `owner` is dropped. A null address stands for no bytes.
+    ///
+    /// # Safety
+    ///
+    /// The bytes are valid until the owner is dropped, and are written only by the holder of this if it is not read-only.
+    pub(super) unsafe fn foreign(
+        address: *mut u8,
+        bytes: usize,
+        read_only: bool,
+        owner: Box<dyn Send + Sync>,
+    ) -> HostMemory {
+        let start = NonNull::new(address).unwrap_or(layout_start());
+        HostMemory { start, bytes, layout: alloc::Layout::new::<()>(), read_only, _owner: Some(owner) }
+    }
+
     /// Zeros; large memory gets its pages when they are first touched.
     ///
     /// # Errors
@@ -333,14 +361,14 @@ impl HostMemory {
         let none = || Error::host_memory(bytes, "allocating a tensor");
         let layout = alloc::Layout::from_size_align(bytes, ALIGNMENT).map_err(|_| none())?;
         if bytes == 0 {
-            return Ok(HostMemory { start: layout_start(), bytes, layout });
+            return Ok(HostMemory::owned(layout_start(), bytes, layout));
         }
         // SAFETY: the size is not 0.
         let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout) }).ok_or_else(none)?;
         if bytes >= LARGE {
             prefer_large_pages(start.as_ptr(), bytes);
         }
-        Ok(HostMemory { start, bytes, layout })
+        Ok(HostMemory::owned(start, bytes, layout))
     }
 
     /// The vector's memory.
@@ -352,9 +380,9 @@ impl HostMemory {
             Ok(layout) => {
                 // SAFETY: a vector's pointer is never null.
                 let start = unsafe { NonNull::new_unchecked(vector.as_mut_ptr().cast()) };
-                HostMemory { start, bytes, layout }
+                HostMemory::owned(start, bytes, layout)
             }
-            Err(_) => HostMemory { start: layout_start(), bytes: 0, layout: alloc::Layout::new::<()>() },
+            Err(_) => HostMemory::owned(layout_start(), 0, alloc::Layout::new::<()>()),
         }
     }
 

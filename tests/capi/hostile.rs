@@ -9,6 +9,8 @@ const NOT_HANDLES: &[&str] = &["timeout_ms", "bytes", "offset", "count", "addres
 const OPTIONAL: &[&str] = &["length", "user"];
 /// Functions that may succeed with NULL and 0 for every argument, besides those that write a text.
 const ALLOWS_NULL: &[&str] = &["sv_release"];
+/// Functions that take the handle 0 for a default.
+const ALLOWS_ZERO: &[&str] = &["sv_release", "sv_permutation"];
 /// Functions that take pointers of the driver or of other libraries, which get NULL alone: no check could know others.
 const TRUSTS_POINTERS: &[&str] = &["_from_raw", "_from_dlpack"];
 /// Functions that end objects of others; they are called after all others.
@@ -184,7 +186,7 @@ fn calls(text: &mut String, function: &Function) {
             ("stale handles", Handles::Stale),
             ("foreign handles", Handles::Foreign),
         ] {
-            let is_free = function.name == "sv_release" && handles == Handles::Number("0");
+            let is_free = function.is_exempt(ALLOWS_ZERO) && handles == Handles::Number("0");
             if !(is_generic && handles == Handles::Foreign) {
                 write(what, is_free, function.call(handles, |_| false));
             }

@@ -5,6 +5,7 @@ mod aliasing;
 mod comparison;
 mod conversions;
 mod display;
+mod dlpack;
 mod edge_cases;
 mod errors;
 #[cfg(feature = "io")]

@@ -33,6 +33,8 @@ pub(crate) struct Allocation {
     pub(super) holders: AtomicUsize,
     /// Frees memory of other code.
     deleter: Option<Deleter>,
+    /// True for memory of other code that nobody may write to.
+    pub(super) read_only: bool,
 }
 
 impl Allocation {
@@ -54,7 +56,16 @@ impl Allocation {
         };
         let (usage, home) = (Usage::owned_by_home(stream), stream.clone());
         let holders = AtomicUsize::new(1);
-        Ok(Arc::new(Allocation { device, arena: None, usage, home, block, holders, deleter: None }))
+        Ok(Arc::new(Allocation {
+            device,
+            arena: None,
+            usage,
+            home,
+            block,
+            holders,
+            deleter: None,
+            read_only: false,
+        }))
     }
 
     /// A block of the graph. Its first user outside of the graph must wait for the events.
@@ -66,14 +77,14 @@ impl Allocation {
     ) -> Arc<Allocation> {
         let (device, home, usage) = (stream.device, stream.clone(), Usage::after(after));
         let (arena, holders) = (Some(arena.clone()), AtomicUsize::new(1));
-        Arc::new(Allocation { device, arena, usage, home, block, holders, deleter: None })
+        Arc::new(Allocation { device, arena, usage, home, block, holders, deleter: None, read_only: false })
     }
 
     /// Memory of other code, whose contents are ordered on the stream.
     pub(crate) fn foreign(stream: &Arc<StreamState>, block: Block, deleter: Deleter) -> Arc<Allocation> {
         let (device, usage, home) = (stream.device, Usage::owned_by_home(stream), stream.clone());
         let (holders, deleter) = (AtomicUsize::new(1), Some(deleter));
-        Arc::new(Allocation { device, arena: None, usage, home, block, holders, deleter })
+        Arc::new(Allocation { device, arena: None, usage, home, block, holders, deleter, read_only: false })
     }
 
     /// The users of the block.

@@ -205,6 +205,18 @@ impl<T: Pod> DeviceBuffer<T> {
 }
 
 impl DeviceBuffer<u8> {
+    /// Marks memory of other code as read-only, while only this buffer names it.
+    pub(crate) fn set_read_only(&mut self) {
+        if let Some(allocation) = Arc::get_mut(&mut self.allocation) {
+            allocation.read_only = true;
+        }
+    }
+
+    /// Returns whether nobody may write to the memory.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.allocation.read_only
+    }
+
     /// Converts the buffer to elements of the same memory.
     ///
     /// # Errors

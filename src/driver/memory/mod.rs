@@ -13,6 +13,7 @@ mod copy_2d;
 mod copy_3d;
 mod copy_batch;
 mod copy_shape;
+mod external;
 mod fill;
 mod pinned;
 mod pool;

@@ -1,0 +1,190 @@
+//! Creation of tensors.
+
+use std::ffi::c_void;
+
+use super::super::arguments::slice;
+use super::{device, dtype, give, sizes, sv_number};
+use crate::tensor::Tensor;
+
+/// Gives a tensor of elements in host memory, which are copied: in row-major order, `bytes` in all. A `rank` of 0 is one
+/// element without dimensions. `device` is the ordinal of a CUDA device, or `SV_CPU`.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `data` points to `bytes` bytes, `shape` to `rank` numbers, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_from_host(
+    data: *const c_void,
+    bytes: usize,
+    dtype: i32,
+    shape: *const i64,
+    rank: usize,
+    device: i32,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_from_host", result, || {
+            Ok(Tensor::from_bytes(
+                slice(data.cast::<u8>(), bytes, "data")?,
+                self::dtype(dtype)?,
+                &sizes(shape, rank)?,
+                &self::device(device)?,
+            )?)
+        })
+    }
+}
+
+/// Gives a tensor of zeros.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_zeros(
+    dtype: i32,
+    shape: *const i64,
+    rank: usize,
+    device: i32,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_zeros", result, || {
+            Ok(Tensor::zeros(&sizes(shape, rank)?, self::dtype(dtype)?, &self::device(device)?)?)
+        })
+    }
+}
+
+/// Gives a tensor of ones.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_ones(
+    dtype: i32,
+    shape: *const i64,
+    rank: usize,
+    device: i32,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_ones", result, || {
+            Ok(Tensor::ones(&sizes(shape, rank)?, self::dtype(dtype)?, &self::device(device)?)?)
+        })
+    }
+}
+
+/// Gives a tensor whose elements are all one number, which the dtype must hold.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `number` points to a struct, `shape` to `rank` numbers, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_full(
+    number: *const sv_number,
+    dtype: i32,
+    shape: *const i64,
+    rank: usize,
+    device: i32,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_full", result, || {
+            Ok(Tensor::full(
+                &sizes(shape, rank)?,
+                super::number(number, "number")?,
+                self::dtype(dtype)?,
+                &self::device(device)?,
+            )?)
+        })
+    }
+}
+
+/// Gives the numbers `start`, `start + step` and so on before `end`.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `start`, `end` and `step` point to structs, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_arange(
+    start: *const sv_number,
+    end: *const sv_number,
+    step: *const sv_number,
+    dtype: i32,
+    device: i32,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_arange", result, || {
+            Ok(Tensor::arange(
+                super::number(start, "start")?,
+                super::number(end, "end")?,
+                super::number(step, "step")?,
+                self::dtype(dtype)?,
+                &self::device(device)?,
+            )?)
+        })
+    }
+}
+
+/// Gives `count` evenly spaced numbers from `start` to `end`, both included.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_linspace(
+    start: f64,
+    end: f64,
+    count: usize,
+    dtype: i32,
+    device: i32,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_linspace", result, || {
+            Ok(Tensor::linspace(start, end, count, self::dtype(dtype)?, &self::device(device)?)?)
+        })
+    }
+}
+
+/// Gives a matrix with ones on its main diagonal, and zeros elsewhere.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_eye(
+    rows: usize,
+    columns: usize,
+    dtype: i32,
+    device: i32,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_eye", result, || {
+            Ok(Tensor::eye(rows, columns, self::dtype(dtype)?, &self::device(device)?)?)
+        })
+    }
+}

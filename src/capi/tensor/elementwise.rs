@@ -1,0 +1,414 @@
+//! Elementwise operations by their code, into new tensors and into tensors that are there. `operations.rs` has a function of
+//! its own for each operation.
+
+use std::ffi::c_char;
+
+use super::super::arguments::{out, slice, text, write_text};
+use super::super::error::{Failure, Result};
+use super::super::guard;
+use super::super::handle::Object;
+use super::{Operand, TensorObject, change, enter, operands, sv_operand, sv_slice, tensor};
+use crate::fuse::Operation;
+use crate::tensor::{TensorOperand, run_operation};
+
+/// Returns the operation of a code.
+pub(in crate::capi) fn operation(code: u32) -> Result<Operation> {
+    Operation::from_code(code).ok_or_else(|| Failure::argument("operation", code, "one of SV_OP_..."))
+}
+
+/// Computes an operation of tensors, and writes the handle of its result.
+///
+/// # Safety
+///
+/// `result` is NULL or points to a `u64` that this call alone uses.
+unsafe fn run(operation: Operation, handles: &[u64], result: *mut u64) -> Result<()> {
+    // SAFETY: as the caller vouches.
+    let result = unsafe { out(result, "result")? };
+    const NAMES: [&str; 3] = ["x", "y", "z"];
+    let tensors = handles.iter().zip(NAMES).map(|(handle, name)| tensor(*handle, name));
+    let tensors = tensors.collect::<Result<Vec<_>>>()?;
+    let operands: Vec<TensorOperand<'_>> = tensors.iter().map(TensorOperand::Tensor).collect();
+    check_arity(operation, operands.len())?;
+    result.write(enter(run_operation(operation, &operands)?)?);
+    Ok(())
+}
+
+/// Fails for another number of operands than the operation takes.
+fn check_arity(operation: Operation, count: usize) -> Result<()> {
+    if operation.arity() == count {
+        return Ok(());
+    }
+    let wanted = format!("{} for {}", operation.arity(), operation.name());
+    Err(Failure::argument("count", format!("{count} operands"), &wanted))
+}
+
+/// The body of an operation's own function.
+///
+/// # Safety
+///
+/// `result` is NULL or points to a `u64` that this call alone uses.
+pub(super) unsafe fn call<const COUNT: usize>(
+    name: &'static str,
+    operation: Operation,
+    handles: [u64; COUNT],
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    guard::call(name, || unsafe { run(operation, &handles, result) })
+}
+
+/// Replaces a tensor's elements by an operation's result on them and other tensors.
+pub(super) fn call_in_place<const COUNT: usize>(
+    name: &'static str,
+    operation: Operation,
+    handle: u64,
+    others: [u64; COUNT],
+) -> i32 {
+    let find = || {
+        check_arity(operation, COUNT + 1)?;
+        others.iter().zip(["y", "z"]).map(|(handle, name)| tensor(*handle, name)).collect::<Result<Vec<_>>>()
+    };
+    change(name, handle, find, |mut target, others| {
+        let others: Vec<TensorOperand<'_>> = others.iter().map(TensorOperand::Tensor).collect();
+        target.operation(operation, &others)?;
+        Ok(())
+    })
+}
+
+/// Computes an elementwise operation, one of `SV_OP_...`, on `count` operands, each a tensor or a number. At least one of them
+/// is a tensor. Dtypes are promoted and shapes broadcast as in PyTorch.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `operands` points to `count` structs, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_operation(
+    operation: u32,
+    operands: *const sv_operand,
+    count: usize,
+    result: *mut u64,
+) -> i32 {
+    guard::call("sv_operation", || {
+        // SAFETY: as the caller vouches.
+        let result = unsafe { out(result, "result")? };
+        let operation = self::operation(operation)?;
+        check_arity(operation, count)?;
+        // SAFETY: as the caller vouches.
+        let operands = unsafe { self::operands(operands, count)? };
+        let operands: Vec<TensorOperand<'_>> = operands.iter().map(Operand::operand).collect();
+        result.write(enter(run_operation(operation, &operands)?)?);
+        Ok(())
+    })
+}
+
+/// Computes an elementwise operation of one tensor; see `sv_operation`.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_unary(operation: u32, x: u64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    guard::call("sv_unary", || unsafe { run(self::operation(operation)?, &[x], result) })
+}
+
+/// Computes an elementwise operation of two tensors; see `sv_operation`.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_binary(operation: u32, x: u64, y: u64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    guard::call("sv_binary", || unsafe { run(self::operation(operation)?, &[x, y], result) })
+}
+
+/// Computes an elementwise operation of three tensors; see `sv_operation`.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_ternary(operation: u32, x: u64, y: u64, z: u64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    guard::call("sv_ternary", || unsafe { run(self::operation(operation)?, &[x, y, z], result) })
+}
+
+/// Replaces a tensor's elements by an operation's result on them and `count` other operands. The result is converted to
+/// their dtype, which must be able to hold it. Other tensors that shared the elements do not change.
+///
+/// Any thread may call it; others that use the handle wait meanwhile.
+///
+/// # Safety
+///
+/// `others` points to `count` structs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_operation_in_place(
+    operation: u32,
+    tensor: u64,
+    others: *const sv_operand,
+    count: usize,
+) -> i32 {
+    let find = || {
+        let operation = self::operation(operation)?;
+        check_arity(operation, count.saturating_add(1))?;
+        // SAFETY: as the caller vouches.
+        Ok((operation, unsafe { operands(others, count)? }))
+    };
+    change("sv_operation_in_place", tensor, find, |mut target, (operation, others)| {
+        let others: Vec<TensorOperand<'_>> = others.iter().map(Operand::operand).collect();
+        target.operation(operation, &others)?;
+        Ok(())
+    })
+}
+
+/// Writes an operation's result into a tensor that is there, to whose shape the `count` operands broadcast and whose dtype
+/// must be able to hold the result. The first operand is a tensor.
+///
+/// Any thread may call it; others that use the handle of `output` wait meanwhile.
+///
+/// # Safety
+///
+/// `operands` points to `count` structs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_operation_into(
+    operation: u32,
+    operands: *const sv_operand,
+    count: usize,
+    output: u64,
+) -> i32 {
+    guard::call("sv_operation_into", || {
+        let operation = self::operation(operation)?;
+        check_arity(operation, count)?;
+        // SAFETY: as the caller vouches.
+        let operands = unsafe { self::operands(operands, count)? };
+        let operands: Vec<TensorOperand<'_>> = operands.iter().map(Operand::operand).collect();
+        let Some((TensorOperand::Tensor(first), others)) = operands.split_first() else {
+            return Err(Failure::argument("operands", "a number first", "a tensor first"));
+        };
+        TensorObject::table().with_mut(output, "output", |output| {
+            Ok(first.with_output(&mut output.0).operation(operation, others)?)
+        })
+    })
+}
+
+/// Replaces a tensor's elements by those of a tensor, which is broadcast and cast, or by a number.
+///
+/// Any thread may call it; others that use the handle wait meanwhile.
+///
+/// # Safety
+///
+/// `value` points to a struct.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_assign(tensor: u64, value: *const sv_operand) -> i32 {
+    // SAFETY: as the caller vouches.
+    change(
+        "sv_tensor_assign",
+        tensor,
+        || unsafe { Operand::pointer(value, "value") },
+        |mut target, value| {
+            target.assign(value.operand())?;
+            Ok(())
+        },
+    )
+}
+
+/// Replaces a part of a tensor's elements, as `sv_tensor_assign`: the positions that `count` slices name, one after the other.
+///
+/// Any thread may call it; others that use the handle wait meanwhile.
+///
+/// # Safety
+///
+/// `slices` points to `count` structs, and `value` to a struct.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_assign_slice(
+    tensor: u64,
+    slices: *const sv_slice,
+    count: usize,
+    value: *const sv_operand,
+) -> i32 {
+    let find = || {
+        // SAFETY: as the caller vouches.
+        unsafe { Ok((slice(slices, count, "slices")?, Operand::pointer(value, "value")?)) }
+    };
+    change("sv_tensor_assign_slice", tensor, find, |mut target, (slices, value)| {
+        for slice in slices {
+            let (axis, slice) = slice.parts();
+            target = target.slice(axis, slice)?;
+        }
+        target.assign(value.operand())?;
+        Ok(())
+    })
+}
+
+/// Replaces a tensor's elements by a value where a mask of bools is true.
+///
+/// Any thread may call it; others that use the handle wait meanwhile.
+///
+/// # Safety
+///
+/// `value` points to a struct.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_masked_fill_in_place(
+    tensor: u64,
+    mask: u64,
+    value: *const sv_operand,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    let find = || unsafe { Ok((self::tensor(mask, "mask")?, Operand::pointer(value, "value")?)) };
+    change("sv_tensor_masked_fill_in_place", tensor, find, |mut target, (mask, value)| {
+        target.masked_fill(&mask, value.operand())?;
+        Ok(())
+    })
+}
+
+/// Writes 1 if all elements of two tensors are close, |x - y| <= atol + rtol |y|, else 0. NaN is close to nothing.
+///
+/// Waits for the work that the tensors need. Any thread may call it.
+///
+/// # Safety
+///
+/// `close` points to an `int32_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_allclose(x: u64, y: u64, rtol: f64, atol: f64, close: *mut i32) -> i32 {
+    guard::call("sv_tensor_allclose", || {
+        // SAFETY: as the caller vouches.
+        let close = unsafe { out(close, "close")? };
+        close.write(i32::from(tensor(x, "x")?.allclose(&tensor(y, "y")?, rtol, atol)?));
+        Ok(())
+    })
+}
+
+/// Writes the name of an operation, such as `add`. `text`, `capacity` and `length` are as for `sv_library_report`.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `text` points to `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_operation_name(
+    operation: u32,
+    text: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> i32 {
+    guard::call("sv_operation_name", || {
+        // SAFETY: as the caller vouches.
+        unsafe { write_text(self::operation(operation)?.name(), text, capacity, length) }
+    })
+}
+
+/// Writes the code of the operation of a name.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `name` points to a zero-terminated text, and `operation` to a `uint32_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_operation_code(name: *const c_char, operation: *mut u32) -> i32 {
+    guard::call("sv_operation_code", || {
+        // SAFETY: as the caller vouches.
+        let (name, result) = unsafe { (text(name, "name")?, out(operation, "operation")?) };
+        let found = Operation::ALL.iter().find(|operation| operation.name() == name);
+        let found = found.ok_or_else(|| Failure::argument("name", name, "the name of an operation"))?;
+        result.write(found.code());
+        Ok(())
+    })
+}
+
+/// Writes the number of operands of an operation: 1, 2 or 3.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `arity` points to a `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_operation_arity(operation: u32, arity: *mut usize) -> i32 {
+    guard::call("sv_operation_arity", || {
+        // SAFETY: as the caller vouches.
+        let arity = unsafe { out(arity, "arity")? };
+        arity.write(self::operation(operation)?.arity());
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use super::*;
+
+    /// Returns the text of `operations.rs`.
+    fn generated() -> String {
+        let mut text = "\
+// Generated from the list of src/fuse/operation.rs by the test of src/capi/tensor/elementwise.rs; do not edit. Again with:
+// SELVEDGE_WRITE_OPERATIONS=1 cargo test --features capi --lib operations_are_those_of_the_list
+
+//! A constant and functions for each elementwise operation.
+
+use super::elementwise::{call, call_in_place};
+use crate::fuse::Operation;
+"
+        .to_owned();
+        for operation in Operation::ALL {
+            let (name, code, doc) = (operation.name(), operation.code(), operation.document());
+            let constant = format!("SV_OP_{}", name.to_uppercase());
+            let names = &["x", "y", "z"][..operation.arity()];
+            let (all, others) = (names.join(", "), names[1..].join(", "));
+            let parameters: Vec<String> = names.iter().map(|name| format!("{name}: u64")).collect();
+            let parameters = parameters.join(", ");
+            write!(
+                text,
+                "
+/// {doc}
+pub const {constant}: u32 = {code};
+
+/// Computes `{constant}` of tensors, as `sv_operation`: {doc}
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern \"C\" fn sv_{name}({parameters}, result: *mut u64) -> i32 {{
+    // SAFETY: as the caller vouches.
+    unsafe {{ call(\"sv_{name}\", Operation::{operation:?}, [{all}], result) }}
+}}
+
+/// Replaces the elements of `x` by `{constant}`, as `sv_operation_in_place`.
+///
+/// Any thread may call it; others that use the handle wait meanwhile.
+#[unsafe(no_mangle)]
+pub extern \"C\" fn sv_{name}_in_place({parameters}) -> i32 {{
+    call_in_place(\"sv_{name}_in_place\", Operation::{operation:?}, x, [{others}])
+}}
+"
+            )
+            .unwrap();
+        }
+        text
+    }
+
+    #[test]
+    fn operations_are_those_of_the_list() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/capi/tensor/operations.rs");
+        if std::env::var_os("SELVEDGE_WRITE_OPERATIONS").is_some() {
+            std::fs::write(path, generated()).unwrap();
+            return;
+        }
+        let found = std::fs::read_to_string(path).unwrap();
+        assert!(found == generated(), "{path} is not generated from the list; its first lines say how");
+    }
+}

@@ -1,0 +1,168 @@
+//! Properties of tensors.
+
+use std::ffi::c_char;
+
+use super::super::arguments::{out, slice_mut, write_text};
+use super::super::error::{Failure, Result};
+use super::super::guard;
+use super::{device_code, dtype_code};
+
+/// Writes the dtype of a tensor, one of `SV_DTYPE_...`.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `dtype` points to an `int32_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_dtype(tensor: u64, dtype: *mut i32) -> i32 {
+    guard::call("sv_tensor_dtype", || {
+        // SAFETY: as the caller vouches.
+        let dtype = unsafe { out(dtype, "dtype")? };
+        dtype.write(dtype_code(super::tensor(tensor, "tensor")?.dtype()));
+        Ok(())
+    })
+}
+
+/// Writes the device of a tensor: the ordinal of a CUDA device, or `SV_CPU`.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `device` points to an `int32_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_device(tensor: u64, device: *mut i32) -> i32 {
+    guard::call("sv_tensor_device", || {
+        // SAFETY: as the caller vouches.
+        let device = unsafe { out(device, "device")? };
+        device.write(device_code(&super::tensor(tensor, "tensor")?.device()));
+        Ok(())
+    })
+}
+
+/// Writes the number of elements of a tensor.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `count` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_count(tensor: u64, count: *mut u64) -> i32 {
+    guard::call("sv_tensor_count", || {
+        // SAFETY: as the caller vouches.
+        let count = unsafe { out(count, "count")? };
+        count.write(super::tensor(tensor, "tensor")?.count() as u64);
+        Ok(())
+    })
+}
+
+/// Writes the number of dimensions of a tensor, at most 16.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `rank` points to a `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_rank(tensor: u64, rank: *mut usize) -> i32 {
+    guard::call("sv_tensor_rank", || {
+        // SAFETY: as the caller vouches.
+        let rank = unsafe { out(rank, "rank")? };
+        rank.write(super::tensor(tensor, "tensor")?.rank());
+        Ok(())
+    })
+}
+
+/// Writes numbers of dimensions to memory with space for exactly as many.
+///
+/// # Safety
+///
+/// As [`slice_mut`].
+unsafe fn write_dimensions(
+    name: &str,
+    dimensions: impl ExactSizeIterator<Item = i64>,
+    to: *mut i64,
+    rank: usize,
+) -> Result<()> {
+    if rank != dimensions.len() {
+        let wanted = format!("{}, the number of dimensions", dimensions.len());
+        return Err(Failure::argument("rank", rank, &wanted));
+    }
+    // SAFETY: as the caller vouches.
+    let to = unsafe { slice_mut(to, rank, name)? };
+    to.iter_mut().zip(dimensions).for_each(|(to, from)| *to = from);
+    Ok(())
+}
+
+/// Writes the sizes of a tensor's dimensions. `rank` is the number of dimensions.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `shape` points to `rank` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_shape(tensor: u64, shape: *mut i64, rank: usize) -> i32 {
+    guard::call("sv_tensor_shape", || {
+        let tensor = super::tensor(tensor, "tensor")?;
+        // SAFETY: as the caller vouches.
+        unsafe { write_dimensions("shape", tensor.shape().iter().map(|size| *size as i64), shape, rank) }
+    })
+}
+
+/// Writes the strides of a tensor's dimensions in elements. `rank` is the number of dimensions.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `strides` points to `rank` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_strides(tensor: u64, strides: *mut i64, rank: usize) -> i32 {
+    guard::call("sv_tensor_strides", || {
+        let tensor = super::tensor(tensor, "tensor")?;
+        let found = tensor.layout().strides().iter().map(|stride| *stride as i64);
+        // SAFETY: as the caller vouches.
+        unsafe { write_dimensions("strides", found, strides, rank) }
+    })
+}
+
+/// Writes 1 if the elements of a tensor are adjacent in memory in row-major order, else 0.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `contiguous` points to an `int32_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_is_contiguous(tensor: u64, contiguous: *mut i32) -> i32 {
+    guard::call("sv_tensor_is_contiguous", || {
+        // SAFETY: as the caller vouches.
+        let contiguous = unsafe { out(contiguous, "contiguous")? };
+        contiguous.write(i32::from(super::tensor(tensor, "tensor")?.is_contiguous()));
+        Ok(())
+    })
+}
+
+/// Writes a tensor's elements as text, as `sv_library_report` writes its text. Waits for the work that the tensor needs.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `text` points to `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_text(
+    tensor: u64,
+    text: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> i32 {
+    guard::call("sv_tensor_text", || {
+        let tensor = super::tensor(tensor, "tensor")?;
+        // SAFETY: as the caller vouches.
+        unsafe { write_text(&tensor.to_string(), text, capacity, length) }
+    })
+}

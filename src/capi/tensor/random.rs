@@ -1,0 +1,294 @@
+//! Random numbers. A generator is a place in a Philox 4x32-10 stream; 0 is the device's own generator.
+
+use super::super::arguments::out;
+use super::super::error::Result;
+use super::super::guard;
+use super::super::handle::{Object, object};
+use super::{Operand, device, dtype, give, sizes, sv_operand};
+use crate::tensor::{Device, Generator, GeneratorState};
+
+/// A generator behind a handle.
+#[derive(Clone)]
+pub(crate) struct GeneratorObject(Generator);
+object!(GeneratorObject, Generator);
+
+/// Returns the generator of a handle; 0 is the device's own.
+fn generator(handle: u64, device: &Device) -> Result<Generator> {
+    match handle {
+        0 => Ok(device.generator()),
+        handle => Ok(GeneratorObject::table().get(handle, "generator")?.0),
+    }
+}
+
+/// Creates a generator at the start of the stream of a seed.
+///
+/// The caller owns one reference to `*generator`. Any thread may call it, and use the generator; threads that draw at once
+/// get parts of the stream in an order that is theirs.
+///
+/// # Safety
+///
+/// `generator` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_generator_create(seed: u64, generator: *mut u64) -> i32 {
+    guard::call("sv_generator_create", || {
+        // SAFETY: as the caller vouches.
+        let generator = unsafe { out(generator, "generator")? };
+        generator.write(GeneratorObject::table().insert(GeneratorObject(Generator::new(seed)))?);
+        Ok(())
+    })
+}
+
+/// Writes the state of a generator: its seed and its place in the stream.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `seed` and `offset` each point to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_generator_state(generator: u64, seed: *mut u64, offset: *mut u64) -> i32 {
+    guard::call("sv_generator_state", || {
+        // SAFETY: as the caller vouches.
+        let (seed, offset) = unsafe { (out(seed, "seed")?, out(offset, "offset")?) };
+        let state = GeneratorObject::table().get(generator, "generator")?.0.state();
+        seed.write(state.seed);
+        offset.write(state.offset);
+        Ok(())
+    })
+}
+
+/// Sets the state of a generator.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_generator_set_state(generator: u64, seed: u64, offset: u64) -> i32 {
+    guard::call("sv_generator_set_state", || {
+        let generator = GeneratorObject::table().get(generator, "generator")?;
+        generator.0.set_state(GeneratorState { seed, offset });
+        Ok(())
+    })
+}
+
+/// Starts the stream of a seed for draws on a device that name no generator.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_manual_seed(device: i32, seed: u64) -> i32 {
+    guard::call("sv_manual_seed", || {
+        self::device(device)?.manual_seed(seed);
+        Ok(())
+    })
+}
+
+/// Draws numbers evenly from 0 to below 1.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_rand(
+    generator: u64,
+    dtype: i32,
+    shape: *const i64,
+    rank: usize,
+    device: i32,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_rand", result, || {
+            let device = self::device(device)?;
+            Ok(self::generator(generator, &device)?.rand(
+                &sizes(shape, rank)?,
+                self::dtype(dtype)?,
+                &device,
+            )?)
+        })
+    }
+}
+
+/// Draws normally distributed numbers of mean 0 and variance 1.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_randn(
+    generator: u64,
+    dtype: i32,
+    shape: *const i64,
+    rank: usize,
+    device: i32,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_randn", result, || {
+            let device = self::device(device)?;
+            Ok(self::generator(generator, &device)?.randn(
+                &sizes(shape, rank)?,
+                self::dtype(dtype)?,
+                &device,
+            )?)
+        })
+    }
+}
+
+/// Draws numbers evenly from `low` to below `high`; each is a tensor that is broadcast, or a number.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `low` and `high` point to structs, `shape` to `rank` numbers, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_uniform(
+    generator: u64,
+    low: *const sv_operand,
+    high: *const sv_operand,
+    dtype: i32,
+    shape: *const i64,
+    rank: usize,
+    device: i32,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_uniform", result, || {
+            let device = self::device(device)?;
+            let (low, high) = (Operand::pointer(low, "low")?, Operand::pointer(high, "high")?);
+            let generator = self::generator(generator, &device)?;
+            Ok(generator.uniform(
+                low.operand(),
+                high.operand(),
+                &sizes(shape, rank)?,
+                self::dtype(dtype)?,
+                &device,
+            )?)
+        })
+    }
+}
+
+/// Draws normally distributed numbers; mean and deviation are each a tensor that is broadcast, or a number.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `mean` and `deviation` point to structs, `shape` to `rank` numbers, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_normal(
+    generator: u64,
+    mean: *const sv_operand,
+    deviation: *const sv_operand,
+    dtype: i32,
+    shape: *const i64,
+    rank: usize,
+    device: i32,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_normal", result, || {
+            let device = self::device(device)?;
+            let (mean, deviation) =
+                (Operand::pointer(mean, "mean")?, Operand::pointer(deviation, "deviation")?);
+            let generator = self::generator(generator, &device)?;
+            Ok(generator.normal(
+                mean.operand(),
+                deviation.operand(),
+                &sizes(shape, rank)?,
+                self::dtype(dtype)?,
+                &device,
+            )?)
+        })
+    }
+}
+
+/// Draws ones with a probability, and zeros. The probability is a tensor that is broadcast, or a number.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `probability` points to a struct, `shape` to `rank` numbers, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_bernoulli(
+    generator: u64,
+    probability: *const sv_operand,
+    dtype: i32,
+    shape: *const i64,
+    rank: usize,
+    device: i32,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_bernoulli", result, || {
+            let device = self::device(device)?;
+            let probability = Operand::pointer(probability, "probability")?;
+            let generator = self::generator(generator, &device)?;
+            Ok(generator.bernoulli(
+                probability.operand(),
+                &sizes(shape, rank)?,
+                self::dtype(dtype)?,
+                &device,
+            )?)
+        })
+    }
+}
+
+/// Draws integers evenly from `low` to below `high`.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_randint(
+    generator: u64,
+    low: i64,
+    high: i64,
+    dtype: i32,
+    shape: *const i64,
+    rank: usize,
+    device: i32,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_randint", result, || {
+            let device = self::device(device)?;
+            Ok(self::generator(generator, &device)?.randint(
+                low,
+                high,
+                &sizes(shape, rank)?,
+                self::dtype(dtype)?,
+                &device,
+            )?)
+        })
+    }
+}
+
+/// Draws the integers from 0 to below `count` in a random order, as `SV_DTYPE_I64`.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_permutation(generator: u64, count: usize, device: i32, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_permutation", result, || {
+            let device = self::device(device)?;
+            Ok(self::generator(generator, &device)?.permutation(count, &device)?)
+        })
+    }
+}

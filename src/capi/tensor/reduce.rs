@@ -1,0 +1,143 @@
+//! Reductions and scans.
+
+use super::super::error::{Failure, Result};
+use super::{axes, flag, give};
+use crate::tensor::{Axes, Tensor};
+
+/// The sum; 0 of no elements.
+pub const SV_REDUCE_SUM: i32 = 1;
+/// The product; 1 of no elements.
+pub const SV_REDUCE_PROD: i32 = 2;
+/// The smallest element; NaN if an element is NaN.
+pub const SV_REDUCE_MIN: i32 = 3;
+/// The largest element; NaN if an element is NaN.
+pub const SV_REDUCE_MAX: i32 = 4;
+/// The index of the smallest element.
+pub const SV_REDUCE_ARGMIN: i32 = 5;
+/// The index of the largest element.
+pub const SV_REDUCE_ARGMAX: i32 = 6;
+/// True if any element is not 0.
+pub const SV_REDUCE_ANY: i32 = 7;
+/// True if no element is 0.
+pub const SV_REDUCE_ALL: i32 = 8;
+/// The number of elements that are not 0.
+pub const SV_REDUCE_COUNT_NONZERO: i32 = 9;
+/// The mean; NaN of no elements.
+pub const SV_REDUCE_MEAN: i32 = 10;
+/// The variance. The parameter is the correction: 1 for a sample, 0 for a population.
+pub const SV_REDUCE_VAR: i32 = 11;
+/// The standard deviation. The parameter is the correction: 1 for a sample, 0 for a population.
+pub const SV_REDUCE_STD: i32 = 12;
+/// The p-norm. The parameter is p.
+pub const SV_REDUCE_NORM: i32 = 13;
+/// ln(sum e^x) without overflow; minus infinity of no elements.
+pub const SV_REDUCE_LOGSUMEXP: i32 = 14;
+
+/// The sums up to each position.
+pub const SV_SCAN_SUM: i32 = 1;
+/// The products up to each position.
+pub const SV_SCAN_PROD: i32 = 2;
+/// The largest elements up to each position.
+pub const SV_SCAN_MAX: i32 = 3;
+/// The smallest elements up to each position.
+pub const SV_SCAN_MIN: i32 = 4;
+
+/// Returns the correction of a variance.
+fn correction(parameter: f64) -> Result<usize> {
+    if parameter.fract() != 0.0 || !(0.0..=9.0e15).contains(&parameter) {
+        return Err(Failure::argument("parameter", parameter, "a whole number from 0 on, the correction"));
+    }
+    Ok(parameter as usize)
+}
+
+fn reduce(tensor: &Tensor, reduction: i32, axes: Axes<'_>, keepdim: bool, parameter: f64) -> Result<Tensor> {
+    macro_rules! reduce {
+        ($($code:ident => $name:ident $keepdim:ident ($($before:expr)?; $($after:expr)?);)*) => {
+            match (reduction, keepdim) {
+                $(
+                    ($code, false) => tensor.$name($($before,)? axes $(, $after)?),
+                    ($code, true) => tensor.$keepdim($($before,)? axes $(, $after)?),
+                )*
+                _ => return Err(Failure::argument("reduction", reduction, "one of SV_REDUCE_...")),
+            }
+        };
+    }
+    Ok(reduce! {
+        SV_REDUCE_SUM => sum sum_keepdim (;);
+        SV_REDUCE_PROD => prod prod_keepdim (;);
+        SV_REDUCE_MIN => min min_keepdim (;);
+        SV_REDUCE_MAX => max max_keepdim (;);
+        SV_REDUCE_ARGMIN => argmin argmin_keepdim (;);
+        SV_REDUCE_ARGMAX => argmax argmax_keepdim (;);
+        SV_REDUCE_ANY => any any_keepdim (;);
+        SV_REDUCE_ALL => all all_keepdim (;);
+        SV_REDUCE_COUNT_NONZERO => count_nonzero count_nonzero_keepdim (;);
+        SV_REDUCE_MEAN => mean mean_keepdim (;);
+        SV_REDUCE_VAR => var var_keepdim (; correction(parameter)?);
+        SV_REDUCE_STD => std std_keepdim (; correction(parameter)?);
+        SV_REDUCE_NORM => norm norm_keepdim (parameter;);
+        SV_REDUCE_LOGSUMEXP => logsumexp logsumexp_keepdim (;);
+    }?)
+}
+
+/// Reduces a tensor along `count` axes by one of `SV_REDUCE_...`. `axes` of NULL are all axes. `keepdim` is 1 to leave the
+/// reduced axes with size 1, or 0 to drop them. Only the codes that say so use `parameter`.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `axes` is NULL or points to `count` numbers, and `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_reduce(
+    tensor: u64,
+    reduction: i32,
+    axes: *const i64,
+    count: usize,
+    keepdim: i32,
+    parameter: f64,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_reduce", result, || {
+            let (tensor, keepdim) = (super::tensor(tensor, "tensor")?, flag(keepdim, "keepdim")?);
+            if axes.is_null() {
+                if count != 0 {
+                    return Err(Failure::argument(
+                        "axes",
+                        "NULL",
+                        "a pointer to `count` axes, or a count of 0",
+                    ));
+                }
+                return reduce(&tensor, reduction, Axes::All, keepdim, parameter);
+            }
+            let axes = self::axes(axes, count, "axes")?;
+            reduce(&tensor, reduction, Axes::Of(&axes), keepdim, parameter)
+        })
+    }
+}
+
+/// Computes one of `SV_SCAN_...` along an axis.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_scan(tensor: u64, scan: i32, axis: i64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_scan", result, || {
+            let (tensor, axis) = (super::tensor(tensor, "tensor")?, axis as isize);
+            Ok(match scan {
+                SV_SCAN_SUM => tensor.cumsum(axis),
+                SV_SCAN_PROD => tensor.cumprod(axis),
+                SV_SCAN_MAX => tensor.cummax(axis),
+                SV_SCAN_MIN => tensor.cummin(axis),
+                other => return Err(Failure::argument("scan", other, "one of SV_SCAN_...")),
+            }?)
+        })
+    }
+}

@@ -1,0 +1,224 @@
+//! Tensors put together from others, repeated, padded and masked.
+
+use super::super::arguments::slice;
+use super::super::error::Failure;
+use super::{Operand, give, sizes, sv_number, sv_operand, tensors};
+use crate::tensor::{Padding, Tensor};
+
+/// Padding with one number.
+pub const SV_PADDING_CONSTANT: i32 = 0;
+/// Padding with the elements mirrored at the first and the last one, which are not repeated.
+pub const SV_PADDING_REFLECT: i32 = 1;
+/// Padding with the first and the last element.
+pub const SV_PADDING_REPLICATE: i32 = 2;
+/// Padding with the elements from the other end.
+pub const SV_PADDING_CIRCULAR: i32 = 3;
+
+/// Joins tensors along an axis.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `tensors` points to `count` handles, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_cat(
+    tensors: *const u64,
+    count: usize,
+    axis: i64,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_cat", result, || {
+            let tensors = self::tensors(tensors, count)?;
+            Ok(Tensor::cat(&tensors.iter().collect::<Vec<_>>(), axis as isize)?)
+        })
+    }
+}
+
+/// Joins tensors of one shape along a new axis.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `tensors` points to `count` handles, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_stack(
+    tensors: *const u64,
+    count: usize,
+    axis: i64,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_stack", result, || {
+            let tensors = self::tensors(tensors, count)?;
+            Ok(Tensor::stack(&tensors.iter().collect::<Vec<_>>(), axis as isize)?)
+        })
+    }
+}
+
+/// Moves elements along axes; what leaves at one end comes back at the other.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `shifts` and `axes` point to `count` numbers each, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_roll(
+    tensor: u64,
+    shifts: *const i64,
+    axes: *const i64,
+    count: usize,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_roll", result, || {
+            Ok(super::tensor(tensor, "tensor")?
+                .roll(&super::axes(shifts, count, "shifts")?, &super::axes(axes, count, "axes")?)?)
+        })
+    }
+}
+
+/// Repeats a tensor this many times along each axis.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `times` points to `count` numbers, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_repeat(
+    tensor: u64,
+    times: *const i64,
+    count: usize,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_repeat", result, || {
+            Ok(super::tensor(tensor, "tensor")?.repeat(&sizes(times, count)?)?)
+        })
+    }
+}
+
+/// Repeats each position along an axis.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_repeat_interleave(
+    tensor: u64,
+    times: usize,
+    axis: i64,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_repeat_interleave", result, || {
+            Ok(super::tensor(tensor, "tensor")?.repeat_interleave(times, axis as isize)?)
+        })
+    }
+}
+
+/// Pads a tensor: `widths[2 * i]` elements before and `widths[2 * i + 1]` behind axis `i`, for the first `count` axes. `mode`
+/// is one of `SV_PADDING_...`; only `SV_PADDING_CONSTANT` uses `number`.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `widths` points to `2 * count` numbers, `number` to a struct where the mode uses it, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_pad(
+    tensor: u64,
+    widths: *const i64,
+    count: usize,
+    mode: i32,
+    number: *const sv_number,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_pad", result, || {
+            let count =
+                count.checked_mul(2).ok_or_else(|| Failure::argument("count", count, "at most 16"))?;
+            let widths = slice(widths, count, "widths")?;
+            let width = |width: i64| {
+                usize::try_from(width).map_err(|_| Failure::argument("widths", width, "widths from 0 on"))
+            };
+            let pairs = widths.chunks_exact(2).map(|pair| Ok((width(pair[0])?, width(pair[1])?)));
+            let pairs = pairs.collect::<super::super::error::Result<Vec<_>>>()?;
+            let padding = match mode {
+                SV_PADDING_CONSTANT => Padding::Constant(super::number(number, "number")?),
+                SV_PADDING_REFLECT => Padding::Reflect,
+                SV_PADDING_REPLICATE => Padding::Replicate,
+                SV_PADDING_CIRCULAR => Padding::Circular,
+                other => return Err(Failure::argument("mode", other, "one of SV_PADDING_...")),
+            };
+            Ok(super::tensor(tensor, "tensor")?.pad(&pairs, padding)?)
+        })
+    }
+}
+
+/// Gives the lower triangle of matrices, with zeros above the diagonal `diagonal`.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_tril(tensor: u64, diagonal: i64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_tril", result, || Ok(super::tensor(tensor, "tensor")?.tril(diagonal as isize)?))
+    }
+}
+
+/// Gives the upper triangle of matrices, with zeros below the diagonal `diagonal`.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_triu(tensor: u64, diagonal: i64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_triu", result, || Ok(super::tensor(tensor, "tensor")?.triu(diagonal as isize)?))
+    }
+}
+
+/// Gives a tensor with a value where a mask of bools is true.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `value` points to a struct, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_masked_fill(
+    tensor: u64,
+    mask: u64,
+    value: *const sv_operand,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_masked_fill", result, || {
+            let tensor = super::tensor(tensor, "tensor")?;
+            let mask = super::tensor(mask, "mask")?;
+            let value = Operand::pointer(value, "value")?;
+            Ok(tensor.masked_fill(&mask, value.operand())?)
+        })
+    }
+}

@@ -1,0 +1,342 @@
+//! Views: tensors that share the elements of another one, without a copy.
+
+use super::super::error::Failure;
+use super::{axes, give, sizes, sv_slice};
+
+/// Gives positions along axes, one axis after the other, as `start:stop:step` in Python.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `slices` points to `count` structs, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_slice(
+    tensor: u64,
+    slices: *const sv_slice,
+    count: usize,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_slice", result, || {
+            let mut view = super::tensor(tensor, "tensor")?;
+            for slice in super::super::arguments::slice(slices, count, "slices")? {
+                let (axis, slice) = slice.parts();
+                view = view.slice(axis, slice)?;
+            }
+            Ok(view)
+        })
+    }
+}
+
+/// Gives one position along an axis, without that axis. A negative index counts from the end.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_select(tensor: u64, axis: i64, index: i64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_select", result, || {
+            Ok(super::tensor(tensor, "tensor")?.select(axis as isize, index as isize)?)
+        })
+    }
+}
+
+/// Gives `length` positions along an axis from `start` on.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_narrow(
+    tensor: u64,
+    axis: i64,
+    start: usize,
+    length: usize,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_narrow", result, || {
+            Ok(super::tensor(tensor, "tensor")?.narrow(axis as isize, start, length)?)
+        })
+    }
+}
+
+/// Gives a tensor with two axes exchanged.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_transpose(tensor: u64, first: i64, second: i64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_transpose", result, || {
+            Ok(super::tensor(tensor, "tensor")?.transpose(first as isize, second as isize)?)
+        })
+    }
+}
+
+/// Gives the axes in another order: axis `i` of the result is `axes[i]` of the tensor.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `axes` points to `count` numbers, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_permute(
+    tensor: u64,
+    axes: *const i64,
+    count: usize,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_permute", result, || {
+            Ok(super::tensor(tensor, "tensor")?.permute(&self::axes(axes, count, "axes")?)?)
+        })
+    }
+}
+
+/// Moves axes to other places; the others keep their order.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `from` and `to` point to `count` numbers each, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_movedim(
+    tensor: u64,
+    from: *const i64,
+    to: *const i64,
+    count: usize,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_movedim", result, || {
+            Ok(super::tensor(tensor, "tensor")?
+                .movedim(&axes(from, count, "from")?, &axes(to, count, "to")?)?)
+        })
+    }
+}
+
+/// Gives the elements in row-major order as another shape, in which one size may be -1. Copies them if strides cannot
+/// describe the result.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_reshape(
+    tensor: u64,
+    shape: *const i64,
+    rank: usize,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_reshape", result, || {
+            Ok(super::tensor(tensor, "tensor")?.reshape(&axes(shape, rank, "shape")?)?)
+        })
+    }
+}
+
+/// Gives the axes from `first` to `last`, both included, as one. Copies the elements if strides cannot describe the result.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_flatten(tensor: u64, first: i64, last: i64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_flatten", result, || {
+            Ok(super::tensor(tensor, "tensor")?.flatten(first as isize, last as isize)?)
+        })
+    }
+}
+
+/// Repeats a tensor to a larger shape: axes of size 1, and new ones in front, take its sizes.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_expand(
+    tensor: u64,
+    shape: *const i64,
+    rank: usize,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give(
+            "sv_tensor_expand",
+            result,
+            || Ok(super::tensor(tensor, "tensor")?.expand(&sizes(shape, rank)?)?),
+        )
+    }
+}
+
+/// Drops an axis of size 1.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_squeeze(tensor: u64, axis: i64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_squeeze", result, || Ok(super::tensor(tensor, "tensor")?.squeeze(axis as isize)?))
+    }
+}
+
+/// Drops all axes of size 1.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_squeeze_all(tensor: u64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe { give("sv_tensor_squeeze_all", result, || Ok(super::tensor(tensor, "tensor")?.squeeze_all()?)) }
+}
+
+/// Adds an axis of size 1 before `axis`; -1 puts it last.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_unsqueeze(tensor: u64, axis: i64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_unsqueeze", result, || Ok(super::tensor(tensor, "tensor")?.unsqueeze(axis as isize)?))
+    }
+}
+
+/// Reverses axes.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `axes` points to `count` numbers, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_flip(
+    tensor: u64,
+    axes: *const i64,
+    count: usize,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_flip", result, || {
+            Ok(super::tensor(tensor, "tensor")?.flip(&self::axes(axes, count, "axes")?)?)
+        })
+    }
+}
+
+/// Gives the elements whose positions along two axes differ by `offset`, as a new last axis in place of both.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_diagonal(
+    tensor: u64,
+    offset: i64,
+    first: i64,
+    second: i64,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_diagonal", result, || {
+            Ok(super::tensor(tensor, "tensor")?.diagonal(offset as isize, first as isize, second as isize)?)
+        })
+    }
+}
+
+/// Gives windows of `size` positions along an axis, `step` apart; a new last axis has the positions in each.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_unfold(
+    tensor: u64,
+    axis: i64,
+    size: usize,
+    step: usize,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_unfold", result, || {
+            Ok(super::tensor(tensor, "tensor")?.unfold(axis as isize, size, step)?)
+        })
+    }
+}
+
+/// Writes views of `count` parts of a tensor along an axis, of these sizes.
+///
+/// The caller owns one reference to each of `results`. Any thread may call it.
+///
+/// # Safety
+///
+/// `sizes` points to `count` numbers, and `results` to `count` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_split(
+    tensor: u64,
+    sizes: *const i64,
+    count: usize,
+    axis: i64,
+    results: *mut u64,
+) -> i32 {
+    super::super::guard::call("sv_tensor_split", || {
+        // SAFETY: as the caller vouches.
+        let (results, sizes) = unsafe {
+            (
+                super::super::arguments::slice_mut(results, count, "results")?,
+                super::super::arguments::slice(sizes, count, "sizes")?,
+            )
+        };
+        let size = |size: &i64| {
+            usize::try_from(*size).map_err(|_| Failure::argument("sizes", *size, "sizes from 0 on"))
+        };
+        let sizes = sizes.iter().map(size).collect::<super::super::error::Result<Vec<usize>>>()?;
+        let parts = super::tensor(tensor, "tensor")?.split(&sizes, axis as isize)?;
+        results.copy_from_slice(&super::enter_all(parts)?);
+        Ok(())
+    })
+}

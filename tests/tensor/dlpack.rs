@@ -1,0 +1,226 @@
+//! DLPack on the CPU: exports and imports share memory, keep layouts and flags, and call deleters once.
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use selvedge::tensor::dlpack::{
+    DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPACK_FLAG_IS_COPIED,
+    DLPACK_FLAG_READ_ONLY, DLPackVersion, DLTensor,
+};
+use selvedge::types::{DType, Slice};
+use selvedge::{Device, Result, Tensor};
+
+/// A producer of six floats as a matrix of two rows. Its context counts calls of the deleter.
+struct Producer {
+    elements: [f32; 6],
+    shape: [i64; 2],
+    strides: [i64; 2],
+    deleted: Arc<AtomicUsize>,
+}
+
+unsafe extern "C" fn delete(managed: *mut DLManagedTensorVersioned) {
+    // SAFETY: the context is the box of `produce`.
+    let producer = unsafe { Box::from_raw((*managed).manager_ctx.cast::<Producer>()) };
+    producer.deleted.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the struct is the box of `produce`.
+    drop(unsafe { Box::from_raw(managed) });
+}
+
+fn produce(deleted: &Arc<AtomicUsize>) -> NonNull<DLManagedTensorVersioned> {
+    let producer = Box::into_raw(Box::new(Producer {
+        elements: [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+        shape: [2, 3],
+        strides: [3, 1],
+        deleted: deleted.clone(),
+    }));
+    // SAFETY: the box was just made.
+    let dl_tensor = unsafe {
+        DLTensor {
+            data: (&raw mut (*producer).elements).cast(),
+            device: DLDevice { device_type: 1, device_id: 0 },
+            ndim: 2,
+            dtype: DLDataType { code: 2, bits: 32, lanes: 1 },
+            shape: (&raw mut (*producer).shape).cast(),
+            strides: (&raw mut (*producer).strides).cast(),
+            byte_offset: 0,
+        }
+    };
+    let managed = DLManagedTensorVersioned {
+        version: DLPackVersion { major: 1, minor: 9 },
+        manager_ctx: producer.cast::<c_void>(),
+        deleter: Some(delete),
+        flags: 0,
+        dl_tensor,
+    };
+    NonNull::from(Box::leak(Box::new(managed)))
+}
+
+/// Changes a producer's struct, and imports it. A struct that is refused is deleted, as the caller does.
+fn import(
+    deleted: &Arc<AtomicUsize>,
+    change: impl FnOnce(&mut DLManagedTensorVersioned, &mut Producer),
+) -> Result<Tensor> {
+    let mut managed = produce(deleted);
+    // SAFETY: the struct and its context are those of `produce`, and are taken over once.
+    unsafe {
+        let producer = &mut *managed.as_ref().manager_ctx.cast::<Producer>();
+        change(managed.as_mut(), producer);
+        Tensor::from_dlpack(managed).inspect_err(|_| delete(managed.as_ptr()))
+    }
+}
+
+#[test]
+fn every_dtype_is_shared_both_ways() -> Result<()> {
+    for dtype in DType::ALL {
+        let bytes: Vec<u8> = (0..6 * dtype.size()).map(|byte| (byte % 2) as u8).collect();
+        let x = Tensor::from_bytes(&bytes, dtype, &[2, 3], &Device::cpu())?;
+        let view = x.transpose(0, 1)?.slice(0, Slice::from(..).step(-1))?.narrow(1, 1, 1)?;
+        let exported = view.to_dlpack(None)?;
+        // SAFETY: the struct is live until it is taken over.
+        let raw = unsafe { *exported.as_ptr() };
+        assert_eq!((raw.version.major, raw.flags), (1, DLPACK_FLAG_READ_ONLY), "{dtype}");
+        assert_eq!(usize::from(raw.dl_tensor.dtype.bits), 8 * dtype.size(), "{dtype}");
+        // SAFETY: the struct is taken over once.
+        let back = unsafe { Tensor::from_dlpack(exported)? };
+        assert_eq!((back.dtype(), back.shape()), (dtype, view.shape()));
+        assert_eq!(back.layout().strides(), view.layout().strides(), "{dtype}");
+        assert_eq!(back.to_bytes()?, view.to_bytes()?, "{dtype}");
+        // SAFETY: as above.
+        let legacy = unsafe { Tensor::from_dlpack_legacy(view.to_dlpack_legacy(None)?)? };
+        assert_eq!(legacy.to_bytes()?, view.to_bytes()?, "{dtype}");
+    }
+    Ok(())
+}
+
+#[test]
+fn an_import_reads_the_producers_memory_and_deletes_it_once() -> Result<()> {
+    let deleted = Arc::new(AtomicUsize::new(0));
+    let mut address = std::ptr::null();
+    let x = import(&deleted, |_, producer| address = producer.elements.as_ptr())?;
+    assert_eq!(x.as_slice::<f32>()?.as_ptr(), address);
+    let view = x.select(0, 1)?;
+    drop(x);
+    assert_eq!(view.to_vec::<f32>()?, [4.0, 5.0, 6.0]);
+    assert_eq!(deleted.load(Ordering::Relaxed), 0);
+    drop(view);
+    assert_eq!(deleted.load(Ordering::Relaxed), 1);
+    Ok(())
+}
+
+#[test]
+fn strides_offsets_and_null_strides_describe_the_elements() -> Result<()> {
+    let deleted = Arc::new(AtomicUsize::new(0));
+    let backwards = import(&deleted, |managed, producer| {
+        (producer.shape, producer.strides) = ([3, 2], [-1, 3]);
+        managed.dl_tensor.byte_offset = 8;
+    })?;
+    assert_eq!(backwards.to_vec::<f32>()?, [3.0, 6.0, 2.0, 5.0, 1.0, 4.0]);
+    let dense = import(&deleted, |managed, _| managed.dl_tensor.strides = std::ptr::null_mut())?;
+    assert_eq!(dense.to_vec::<f32>()?, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let repeated = import(&deleted, |_, producer| producer.strides = [0, 1])?;
+    assert_eq!(repeated.to_vec::<f32>()?, [1.0, 2.0, 3.0, 1.0, 2.0, 3.0]);
+    let pinned = import(&deleted, |managed, _| managed.dl_tensor.device.device_type = 3)?;
+    assert!(pinned.device().is_cpu());
+    drop((backwards, dense, repeated, pinned));
+    assert_eq!(deleted.load(Ordering::Relaxed), 4);
+    Ok(())
+}
+
+#[test]
+fn a_write_reaches_the_producer_unless_it_is_read_only_or_shared() -> Result<()> {
+    let deleted = Arc::new(AtomicUsize::new(0));
+    let mut address = std::ptr::null();
+    let mut x = import(&deleted, |_, producer| address = producer.elements.as_ptr())?;
+    x.in_place().mul(10.0)?;
+    // SAFETY: the producer lives as long as the tensor.
+    assert_eq!(unsafe { *address }, 10.0);
+    let mut read_only = import(&deleted, |managed, producer| {
+        managed.flags = DLPACK_FLAG_READ_ONLY;
+        address = producer.elements.as_ptr();
+    })?;
+    assert!(!read_only.is_unique());
+    let held = read_only.clone();
+    read_only.in_place().mul(10.0)?;
+    // SAFETY: as above.
+    assert_eq!(unsafe { *address }, 1.0);
+    assert_eq!(read_only.to_vec::<f32>()?[0], 10.0);
+    drop(held);
+    let mut last = import(&deleted, |managed, _| managed.flags = DLPACK_FLAG_READ_ONLY)?;
+    last.as_slice_mut::<f32>()?[0] = 7.0;
+    assert_eq!(last.to_vec::<f32>()?[..2], [7.0, 2.0]);
+    assert_eq!(deleted.load(Ordering::Relaxed), 2, "both read-only arrays were left for a copy");
+    Ok(())
+}
+
+#[test]
+fn an_export_for_writing_owns_its_elements() -> Result<()> {
+    let x = Tensor::new([1.0f32, 2.0], &Device::cpu())?;
+    let shared = x.clone().into_dlpack(None)?;
+    // SAFETY: the struct is live until its deleter is called, once.
+    unsafe {
+        assert_eq!((*shared.as_ptr()).flags, DLPACK_FLAG_IS_COPIED);
+        *(*shared.as_ptr()).dl_tensor.data.cast::<f32>() = 9.0;
+        ((*shared.as_ptr()).deleter.unwrap())(shared.as_ptr());
+    }
+    assert_eq!(x.to_vec::<f32>()?, [1.0, 2.0]);
+    let address = x.as_slice::<f32>()?.as_ptr();
+    let alone = x.into_dlpack_legacy(None)?;
+    // SAFETY: as above.
+    unsafe {
+        let managed: DLManagedTensor = *alone.as_ptr();
+        assert_eq!(managed.dl_tensor.data.cast::<f32>().cast_const(), address);
+        managed.deleter.unwrap()(alone.as_ptr());
+    }
+    Ok(())
+}
+
+#[test]
+fn arrays_without_elements_and_without_dimensions_are_exchanged() -> Result<()> {
+    for shape in [&[0, 3][..], &[], &[2, 0]] {
+        let x = Tensor::zeros(shape, DType::F64, &Device::cpu())?;
+        let exported = x.to_dlpack(None)?;
+        // SAFETY: the struct is taken over once.
+        let back = unsafe {
+            assert_eq!((*exported.as_ptr()).dl_tensor.data.is_null(), x.count() == 0);
+            Tensor::from_dlpack(exported)?
+        };
+        assert_eq!(back.shape()[..], *shape);
+        assert_eq!(back.to_vec::<f64>()?.len(), x.count());
+    }
+    Ok(())
+}
+
+#[test]
+fn structs_that_cannot_be_used_are_refused_and_stay_the_callers() {
+    type Change = fn(&mut DLManagedTensorVersioned, &mut Producer);
+    let cases: [(&str, Change); 18] = [
+        ("version 2.0", |managed, _| managed.version = DLPackVersion { major: 2, minor: 0 }),
+        ("version 0.9", |managed, _| managed.version = DLPackVersion { major: 0, minor: 9 }),
+        ("elements of 4 lanes", |managed, _| managed.dl_tensor.dtype.lanes = 4),
+        ("elements of 0 lanes", |managed, _| managed.dl_tensor.dtype.lanes = 0),
+        ("type code 17 with 4 bits", |managed, _| {
+            managed.dl_tensor.dtype = DLDataType { code: 17, bits: 4, lanes: 1 };
+        }),
+        ("type code 2 with 80 bits", |managed, _| managed.dl_tensor.dtype.bits = 80),
+        ("device type 10", |managed, _| managed.dl_tensor.device.device_type = 10),
+        ("-1 dimensions", |managed, _| managed.dl_tensor.ndim = -1),
+        ("17 dimensions", |managed, _| managed.dl_tensor.ndim = 17),
+        ("null shape", |managed, _| managed.dl_tensor.shape = std::ptr::null_mut()),
+        ("shape [2, -3]", |_, producer| producer.shape = [2, -3]),
+        ("dlpack", |_, producer| producer.shape = [i64::MAX, i64::MAX]),
+        ("strides", |_, producer| producer.strides = [i64::MAX, 1]),
+        ("strides", |_, producer| producer.strides = [i64::MIN, 1]),
+        ("null data", |managed, _| managed.dl_tensor.data = std::ptr::null_mut()),
+        ("byte offset", |managed, _| managed.dl_tensor.byte_offset = 1 << 63),
+        ("byte offset", |managed, _| managed.dl_tensor.byte_offset = u64::MAX),
+        ("elements of f32 at", |managed, _| managed.dl_tensor.byte_offset = 2),
+    ];
+    for (wanted, change) in cases {
+        let deleted = Arc::new(AtomicUsize::new(0));
+        let error = import(&deleted, change).map(drop).unwrap_err().to_string();
+        assert!(error.contains(wanted) || wanted == "dlpack", "{wanted}: {error}");
+        assert_eq!(deleted.load(Ordering::Relaxed), 1, "{wanted}: the caller's own call alone");
+    }
+}
