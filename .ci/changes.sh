@@ -55,7 +55,7 @@ whole_sets() {
         echo "$sets"
         return
     fi
-    ! changed tests/parity || sets+=,parity
+    ! changed tests/parity tests/interpreter || sets+=,parity
     ! changed tests/fake/random.rs tests/fake/random_graphs.rs tests/fake/model.rs csrc/fake_driver || sets+=,random
     ! changed tests/fake/emulated csrc/emulation || sets+=,emulated
     ! changed tests/compile_fail tests/compile_fail.rs || sets+=,compile_fail

@@ -5,10 +5,10 @@ use selvedge::types::{DType, Layout};
 
 use super::arrays::Array;
 use super::classes::{CLASSES, Class, Role};
-use super::interpreter::{Kernel, Memory};
 use super::operations::check;
 use super::value::{Value, read};
 use crate::common::suite::Test;
+use ptx_interpreter::{Kernel, Memory};
 
 pub fn tests() -> Vec<Test> {
     let mut tests = Vec::new();

@@ -7,8 +7,7 @@ use selvedge::driver::{Device, Stream};
 use selvedge::fuse::{Expression, LaunchMemory, ReductionExplanation};
 
 use super::arrays::Array;
-use super::interpreter::{Kernel, Memory};
-use super::schedule::Schedule;
+use ptx_interpreter::{Kernel, Memory, Schedule};
 
 /// Runs the PTX for a device. The run passes no scalars: expressions here contain their numbers.
 pub fn as_ptx(

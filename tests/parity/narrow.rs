@@ -6,9 +6,9 @@ use selvedge::types::{DType, Layout};
 
 use super::arrays::{Array, on_host};
 use super::harness::as_ptx;
-use super::pure::SIDE;
 use super::value::{Value, read, same};
 use crate::common::suite::{Test, detail};
+use ptx_interpreter::pure::SIDE;
 
 /// Returns the unary operations whose result is not correctly rounded everywhere.
 fn operations() -> impl Iterator<Item = Operation> {

@@ -6,12 +6,11 @@ use selvedge::types::{DType, Layout, Slice};
 
 use super::arrays::{Array, aligned, assert_same, offsets};
 use super::harness::run_reduction;
-use super::interpreter::{Kernel, Memory};
 use super::reduced;
-use super::schedule::Schedule;
 use super::texts;
 use super::value::{Value, nearest, read, same, special, write};
 use crate::common::suite::Test;
+use ptx_interpreter::{Kernel, Memory, Schedule};
 
 pub fn contiguous(sizes: &[usize]) -> Layout {
     Layout::contiguous(sizes).expect("a layout")

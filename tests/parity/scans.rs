@@ -8,10 +8,10 @@ use super::arrays::{Array, aligned, assert_same};
 use super::harness::run_reduction;
 use super::reduced::{self, Item};
 use super::reductions::{contiguous, dtypes, plain};
-use super::schedule::Schedule;
 use super::texts;
 use super::value::{Value, nearest, read, same, special, write};
 use crate::common::suite::Test;
+use ptx_interpreter::Schedule;
 
 const FOLDS: [Fold; 4] = [Fold::Sum, Fold::Product, Fold::Minimum, Fold::Maximum];
 

@@ -1,6 +1,9 @@
 //! Functions compared with results of higher precision (`tests/data/fuse/functions.txt`), within the stated
 //! error.
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 use selvedge::fuse::{Graph, Operation};
 use selvedge::types::{DType, Layout};
 
@@ -16,15 +19,32 @@ struct Point {
     result: Vec<(f64, f64)>,
 }
 
-/// Returns the lines of an operation for a dtype (or `special`).
+/// The lines of the file by operation and column, without both.
+type Lines = HashMap<&'static str, HashMap<&'static str, Vec<&'static str>>>;
+
+/// Returns the lines of an operation on a column. The file is searched once per process, since every test asks.
+fn lines(operation: Operation, column: &str) -> &'static [&'static str] {
+    static LINES: OnceLock<Lines> = OnceLock::new();
+    let lines = LINES.get_or_init(|| {
+        let mut lines = Lines::new();
+        for line in VECTORS.lines() {
+            let mut words = line.splitn(3, ' ');
+            if let (Some(name), Some(column), Some(rest)) = (words.next(), words.next(), words.next()) {
+                lines.entry(name).or_default().entry(column).or_default().push(rest);
+            }
+        }
+        lines
+    });
+    lines.get(operation.name()).and_then(|columns| columns.get(column)).map_or(&[], Vec::as_slice)
+}
+
+/// Returns the points of an operation in a column: a dtype or `special`.
 fn points(operation: Operation, column: &str, dtype: DType) -> Vec<Point> {
     let number = |word: &str| f64::from_bits(u64::from_str_radix(word, 16).expect("bits"));
     let numbers = |words: &str| words.split(' ').map(number).collect::<Vec<f64>>();
     let exact = matches!(column, "f64" | "c128");
-    VECTORS
-        .lines()
-        .filter_map(|line| line.strip_prefix(operation.name())?.strip_prefix(' '))
-        .filter_map(|line| line.strip_prefix(column)?.strip_prefix(' '))
+    lines(operation, column)
+        .iter()
         .map(|line| {
             let (operands, result) = line.split_once(" = ").expect("operands and a result");
             let (operands, result) = (numbers(operands), numbers(result));
@@ -45,8 +65,7 @@ fn points(operation: Operation, column: &str, dtype: DType) -> Vec<Point> {
 
 /// Returns whether the file has lines for the operation on a dtype.
 pub fn has(operation: Operation, dtype: DType) -> bool {
-    let start = format!("{} {} ", operation.name(), dtype.name());
-    VECTORS.lines().any(|line| line.starts_with(&start))
+    !lines(operation, dtype.name()).is_empty()
 }
 
 pub fn tests() -> Vec<Test> {

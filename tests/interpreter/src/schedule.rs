@@ -5,7 +5,7 @@
 //! advance as far as they can, some are delayed until nothing else can run, and a thread may pause between
 //! any two accesses that other blocks see. A kernel whose threads all stop is wrong.
 
-use super::interpreter::{Kernel, Source, Stop, Thread};
+use super::kernel::{Kernel, Source, Stop, Thread};
 use super::memory::{Memory, Shared};
 
 /// The number of rounds without progress after which waiting threads fail.
