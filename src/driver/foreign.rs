@@ -156,7 +156,7 @@ pub(super) fn check_memory(
     if bytes == 0 {
         return Ok(());
     }
-    if address == 0 || address % alignment as u64 != 0 {
+    if address == 0 || !address.is_multiple_of(alignment as u64) {
         let wanted = format!("a device address aligned to {alignment} bytes");
         return Err(Error::invalid(OPERATION, format!("the address {address:#x}"), wanted));
     }

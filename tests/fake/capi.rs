@@ -23,9 +23,9 @@ use super::variant::Variant;
 use crate::common::suite::Test;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
-type Name = &'static str;
+type Program = (&'static str, fn(&Fake) -> Outcome);
 
-const PROGRAMS: &[(Name, fn(&Fake) -> Outcome)] = &[
+const PROGRAMS: &[Program] = &[
     ("buffers_carry_bytes", buffers),
     ("a_pinned_copy_has_its_memory_until_the_wait", pinned),
     ("launches_are_checked_and_ordered", launches),

@@ -12,9 +12,9 @@ use super::variant::Variant;
 use crate::common::suite::Test;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
-type Name = &'static str;
+type Program = (&'static str, fn(&Fake) -> Outcome);
 
-const PROGRAMS: &[(Name, fn(&Fake) -> Outcome)] = &[
+const PROGRAMS: &[Program] = &[
     ("a_borrowed_stream_is_ordered_and_outlived", borrowed),
     ("streams_that_cannot_be_borrowed_are_refused", refused),
     ("a_context_gives_its_device", contexts),

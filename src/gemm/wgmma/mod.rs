@@ -58,7 +58,7 @@ impl Configuration {
     fn algorithm(&self) -> GemmAlgorithm {
         match *self {
             Configuration::Persistent(persistent::Persistent { columns, stream_k, .. }) => {
-                GemmAlgorithm::Persistent { columns, stream_k: stream_k }
+                GemmAlgorithm::Persistent { columns, stream_k }
             }
             Configuration::SplitK(split_k::SplitK { rows, columns, splits, swapped, .. }) => {
                 GemmAlgorithm::SplitK { rows, columns, splits, swapped }
