@@ -448,7 +448,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
 }
 
 pub fn tests() -> Vec<Test> {
-    let test = |&(name, _): &(Name, fn(&Fake) -> Outcome)| {
+    let test = |&(name, _): &Program| {
         Test::new(format!("capi::{name}"), move || {
             // Nothing that the library does is written anywhere.
             let text = children::must_succeed(&Variant::new(12040), "capi", &[name.to_owned()], &[])?;

@@ -269,7 +269,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
 }
 
 pub fn tests() -> Vec<Test> {
-    let test = |&(name, _): &(Name, fn(&Fake) -> Outcome)| {
+    let test = |&(name, _): &Program| {
         Test::new(format!("foreign::{name}"), move || {
             children::must_succeed(&Variant::new(12040), "foreign", &[name.to_owned()], &[]).map(drop)
         })
