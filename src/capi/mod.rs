@@ -1,12 +1,12 @@
 //! The C ABI: `extern "C"` functions over the public Rust API, one file a subject.
 //!
 //! `include/selvedge.h` is generated from this module and committed. Every function has the prefix `sv_`, returns a
-//! [status](status), and writes its results through pointers. Objects are 64-bit [handles](handle) with a reference count;
+//! [status], and writes its results through pointers. Objects are 64-bit [handles](handle) with a reference count;
 //! structs are passed by pointer and begin with their size, so that later versions can add fields.
 //!
 //! # Invariants
 //!
-//! - No panic crosses the ABI: [`guard::call`] turns one into [`status::SV_ERROR_PANIC`], and prints nothing.
+//! - No panic crosses the ABI: `guard::call` turns one into [`status::SV_ERROR_PANIC`], and prints nothing.
 //! - A pointer is checked for NULL and alignment before it is used, and a handle for its kind and generation.
 //! - A function that fails writes nothing through its result pointers, and leaves a message for [`error::sv_last_error`].
 //! - A function takes references to the objects that it uses, so another thread may release a handle meanwhile.
@@ -14,7 +14,7 @@
 //! # How to add a function
 //!
 //! 1. Write it in the file of its subject: `#[unsafe(no_mangle)] pub unsafe extern "C" fn sv_…`, with a body of
-//!    `guard::call("sv_…", || { … Ok(()) })`. Read pointers by [`arguments`], and objects by their [`handle::Table`].
+//!    `guard::call("sv_…", || { … Ok(()) })`. Read pointers by [`arguments`], and objects by their `handle::Table`.
 //! 2. State in its docs what it does, who owns what, and which threads may call it.
 //! 3. Generate the header and the list of exported symbols anew (`cargo run --manifest-path scripts/header/Cargo.toml`), and commit both.
 //! 4. Add a case to the C tests. They call every function of the header with NULL, released and foreign handles by

@@ -21,6 +21,8 @@ use super::kernel_name::KernelName;
 use super::memory::{Access, Allocation, Resource, ThreadCaches};
 pub(crate) use super::transfer_marks::TransferEnd;
 use super::transfer_marks::TransferMarks;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::{Result, report_deferred};
 use crate::sys::driver::{CUstream, CUstream_st};
 
