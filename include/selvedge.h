@@ -1301,7 +1301,7 @@ typedef struct sv_matmul_options {
 } sv_matmul_options;
 
 /**
- * What a kernel needs, for `sv_function_attributes_get`.
+ * The resources of a kernel, for `sv_function_attributes_get`.
  */
 typedef struct sv_function_attributes {
   /**
@@ -1847,7 +1847,7 @@ int32_t sv_stream_begin_capture(uint64_t stream);
 
 /**
  * Ends the capture that this thread has begun on a stream, and gives its graph. The graph does nothing by itself: instantiate
- * it, and launch the result. Where the function fails, the capture is discarded, unless it is one of another stream.
+ * it, and launch the result. A failing call discards the capture, unless the capture belongs to another stream.
  *
  * The caller owns one reference to `*graph`. Only the thread that began the capture may call it.
  *

@@ -83,7 +83,7 @@ pub(super) unsafe fn structure<'a, T>(pointer: *const T, name: &str) -> Result<&
     Ok(unsafe { &*pointer })
 }
 
-/// Where a function writes a struct that begins with its size.
+/// The destination of a struct that begins with its size.
 pub(super) struct OutStructure<T> {
     pointer: *mut T,
     size: usize,

@@ -83,7 +83,7 @@ pub extern "C" fn sv_stream_begin_capture(stream: u64) -> i32 {
 }
 
 /// Ends the capture that this thread has begun on a stream, and gives its graph. The graph does nothing by itself: instantiate
-/// it, and launch the result. Where the function fails, the capture is discarded, unless it is one of another stream.
+/// it, and launch the result. A failing call discards the capture, unless the capture belongs to another stream.
 ///
 /// The caller owns one reference to `*graph`. Only the thread that began the capture may call it.
 ///

@@ -1,4 +1,4 @@
-//! What a program around the library decides: its log, and its CPU threads.
+//! Settings of the program around the library: the log and the CPU threads.
 
 use std::cell::Cell;
 use std::ffi::{CString, c_char, c_void};

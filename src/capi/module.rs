@@ -33,7 +33,7 @@ pub const SV_PARAMETER_ADDRESS: u32 = 3;
 /// A struct or array by value.
 pub const SV_PARAMETER_BYTES: u32 = 4;
 
-/// What a kernel needs, for `sv_function_attributes_get`.
+/// The resources of a kernel, for `sv_function_attributes_get`.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[derive(Clone, Copy, Default)]
 #[repr(C)]

@@ -476,7 +476,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// Those of the wait, and the error that a failed compound assignment left in the tensor.
+    /// The errors of the wait, and the error that a failed compound assignment left in the tensor.
     pub fn to_dlpack(&self, consumer: Option<&Stream>) -> Result<NonNull<DLManagedTensorVersioned>> {
         export(self.clone(), consumer, DLPACK_FLAG_READ_ONLY)
     }
