@@ -16,6 +16,72 @@
 #define SV_VERSION_PATCH 0
 
 /**
+ * For a simulation: the faster one of the CPU and CUDA device 0, by the first bursts; the CPU where there is no device.
+ */
+#define SV_AUTO (-2)
+
+/**
+ * The rule by the last `window` bursts: where both ends of a synapse fired in all of them, its weight grows by `increase`;
+ * where they did in some, it falls by `decrease`.
+ */
+#define SV_RULE_AREA_WINDOW 1
+
+/**
+ * Spike-timing-dependent plasticity with nearest spikes: `a_plus`, `a_minus`, the time constants and `burst_ms`.
+ */
+#define SV_RULE_SPIKE_TIMING 2
+
+/**
+ * The lower edge of the firing window.
+ */
+#define SV_NEURON_THRESHOLD 1
+
+/**
+ * The upper edge of the firing window.
+ */
+#define SV_NEURON_THRESHOLD_MAX 2
+
+/**
+ * The leak, 0 to 1.
+ */
+#define SV_NEURON_LEAK 3
+
+/**
+ * The resting potential.
+ */
+#define SV_NEURON_REST 4
+
+/**
+ * The refractory period in bursts.
+ */
+#define SV_NEURON_REFRACTORY 5
+
+/**
+ * The excitability, 0 to 1.
+ */
+#define SV_NEURON_EXCITABILITY 6
+
+/**
+ * The consecutive-fire limit, 0 for none.
+ */
+#define SV_NEURON_FIRE_LIMIT 7
+
+/**
+ * The additional bursts of a pause.
+ */
+#define SV_NEURON_SNOOZE 8
+
+/**
+ * 1 if the potential accumulates over bursts, else 0.
+ */
+#define SV_NEURON_ACCUMULATES 9
+
+/**
+ * The spike hash before the first spike.
+ */
+#define SV_SPIKE_HASH_START 14695981039346656037ull
+
+/**
  * The CPU, where a function takes a CUDA device or the CPU.
  */
 #define SV_CPU (-1)
@@ -1057,6 +1123,332 @@
 typedef void (*sv_deleter)(void *user);
 
 /**
+ * An area: neurons that share rules of propagation. The layout is permanent.
+ */
+typedef struct sv_area {
+  /**
+   * The name, in UTF-8 with a zero byte.
+   */
+  const char *name;
+  /**
+   * 1 to divide each contribution of a neuron by its number of outgoing synapses, toward zero; else 0.
+   */
+  int32_t shares;
+  /**
+   * 1 to replace the PSP of each synapse by the potential at which its source fired, rounded and limited to 0 to 255; else
+   * 0.
+   */
+  int32_t potential_driven;
+} sv_area;
+
+/**
+ * The neurons and synapses of a network. Each array of neurons has one element per neuron, and may be NULL for the default of
+ * every neuron.
+ */
+typedef struct sv_network_arrays {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * The number of neurons.
+   */
+  size_t neurons;
+  /**
+   * Lower edges of the firing window. Default 1.
+   */
+  const float *threshold;
+  /**
+   * Upper edges of the firing window. Default infinite.
+   */
+  const float *threshold_max;
+  /**
+   * Parts of the distance from rest that are lost per burst in which the neuron is touched, 0 to 1. Default 0.1.
+   */
+  const float *leak;
+  /**
+   * Resting potentials. Default 0.
+   */
+  const float *rest;
+  /**
+   * Touched bursts for which a neuron is blocked after a spike. Default 0.
+   */
+  const uint16_t *refractory;
+  /**
+   * Probabilities, 0 to 1, of a spike inside the window. Default 1.
+   */
+  const float *excitability;
+  /**
+   * Consecutive spikes after which a neuron must pause, 0 for no limit. Default 0.
+   */
+  const uint16_t *fire_limit;
+  /**
+   * Additional blocked bursts once that limit is reached. Default 0.
+   */
+  const uint16_t *snooze;
+  /**
+   * 1 for potentials that accumulate over bursts, 0 for neurons that begin every burst at rest. Default 1.
+   */
+  const uint8_t *accumulates;
+  /**
+   * 0 excitatory, 1 inhibitory; for information. Default 0.
+   */
+  const uint8_t *neuron_kind;
+  /**
+   * Indices into `areas`. Default 0.
+   */
+  const uint32_t *area;
+  /**
+   * Coordinates in the area: x, y and z of each neuron. Default 0.
+   */
+  const uint32_t *position;
+  /**
+   * The number of areas. 0 for one area, `all`, without special rules.
+   */
+  size_t area_count;
+  /**
+   * The areas.
+   */
+  const struct sv_area *areas;
+  /**
+   * The number of synapses, in any order.
+   */
+  size_t synapses;
+  /**
+   * Ids of the neurons whose spikes the synapses carry.
+   */
+  const uint32_t *source;
+  /**
+   * Ids of the neurons that receive them.
+   */
+  const uint32_t *target;
+  /**
+   * Weights.
+   */
+  const uint8_t *weight;
+  /**
+   * Postsynaptic potentials.
+   */
+  const uint8_t *psp;
+  /**
+   * 0 excitatory, 1 inhibitory. NULL if all are excitatory.
+   */
+  const uint8_t *synapse_kind;
+} sv_network_arrays;
+
+/**
+ * A plasticity rule for the synapses from one area to another.
+ */
+typedef struct sv_plasticity_rule {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * `SV_RULE_AREA_WINDOW` or `SV_RULE_SPIKE_TIMING`. The fields of the other one are not read.
+   */
+  int32_t kind;
+  /**
+   * The area of the sources.
+   */
+  uint32_t source_area;
+  /**
+   * The area of the targets.
+   */
+  uint32_t target_area;
+  /**
+   * Bursts to look back, the last one included, 1 to 1024.
+   */
+  uint32_t window;
+  /**
+   * Growth of a weight.
+   */
+  uint8_t increase;
+  /**
+   * Loss of a weight.
+   */
+  uint8_t decrease;
+  /**
+   * 0.
+   */
+  uint8_t reserved[6];
+  /**
+   * Growth at no distance, as a part of the largest weight, 0 to 1.
+   */
+  double a_plus;
+  /**
+   * Loss at no distance, 0 to 1.
+   */
+  double a_minus;
+  /**
+   * Time constant of the growth in milliseconds.
+   */
+  double tau_plus_ms;
+  /**
+   * Time constant of the loss in milliseconds.
+   */
+  double tau_minus_ms;
+  /**
+   * Duration of a burst in milliseconds.
+   */
+  double burst_ms;
+} sv_plasticity_rule;
+
+/**
+ * A function that is called after each burst of a runner, on its thread, with the neurons that fired and their potentials. The
+ * arrays are valid during the call. It must not call functions of the same simulation.
+ */
+typedef void (*sv_burst_callback)(void *user,
+                                  uint64_t number,
+                                  const uint32_t *ids,
+                                  const float *potentials,
+                                  size_t count);
+
+/**
+ * The figures of a runner.
+ */
+typedef struct sv_runner_statistics {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * Bursts done.
+   */
+  uint64_t bursts;
+  /**
+   * Bursts that began after their time because the one before took too long.
+   */
+  uint64_t late;
+  /**
+   * Seconds spent in bursts.
+   */
+  double busy;
+  /**
+   * The longest burst in seconds.
+   */
+  double longest;
+  /**
+   * 1 if an error has ended the run, which `sv_simulation_stop` returns; else 0.
+   */
+  int32_t failed;
+  /**
+   * 0.
+   */
+  int32_t reserved;
+} sv_runner_statistics;
+
+/**
+ * The device and the settings of a simulation.
+ */
+typedef struct sv_simulation_options {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * `SV_CPU`, the ordinal of a CUDA device, or `SV_AUTO`. The results are the same on all of them.
+   */
+  int32_t device;
+  /**
+   * CPU threads, 0 for as many as there are processors.
+   */
+  uint32_t threads;
+  /**
+   * The seed of the random draws of a new simulation. One that continues from a file or on another device keeps its own.
+   */
+  uint32_t seed;
+  /**
+   * The number of shards that the network is cut into, all on this device; 0 and 1 for a whole network.
+   */
+  uint32_t shards;
+} sv_simulation_options;
+
+/**
+ * The counters of a burst, or their sums over bursts.
+ */
+typedef struct sv_burst_counters {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * The number of the burst, from 1; of sums, the number of bursts.
+   */
+  uint64_t bursts;
+  /**
+   * Neurons that fired.
+   */
+  uint64_t spikes;
+  /**
+   * Synapses visited.
+   */
+  uint64_t events;
+  /**
+   * Injections added.
+   */
+  uint64_t injections;
+  /**
+   * Neurons touched by an event or an injection.
+   */
+  uint64_t candidates;
+  /**
+   * Candidates that were refractory.
+   */
+  uint64_t blocked;
+} sv_burst_counters;
+
+/**
+ * A state from which a run continues.
+ */
+typedef struct sv_network_state {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * Bursts done.
+   */
+  uint64_t burst;
+  /**
+   * The seed of the random draws.
+   */
+  uint32_t seed;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
+  /**
+   * The number of neurons.
+   */
+  size_t neurons;
+  /**
+   * Membrane potentials.
+   */
+  const float *potentials;
+  /**
+   * Touched bursts for which each neuron is still blocked.
+   */
+  const uint16_t *refractory_left;
+  /**
+   * Consecutive spikes of the neurons with a limit.
+   */
+  const uint16_t *fire_counts;
+  /**
+   * The number of spikes of the last burst.
+   */
+  size_t fired;
+  /**
+   * The neurons that fired in the last burst, ascending.
+   */
+  const uint32_t *fired_ids;
+  /**
+   * The potentials at which they did.
+   */
+  const float *fired_potentials;
+} sv_network_state;
+
+/**
  * An array that a callback reads or writes: adjacent elements in row-major order. The layout is permanent.
  */
 typedef struct sv_array {
@@ -1553,6 +1945,557 @@ int32_t sv_buffer_from_raw(uint64_t stream,
                            sv_deleter deleter,
                            void *user,
                            uint64_t *buffer);
+
+/**
+ * Builds a network from arrays, which are copied and checked.
+ *
+ * The caller owns one reference to `*network`. Any thread may call it.
+ *
+ * Requires: `arrays` points to a struct whose pointers are NULL or point to as many elements as it says, and `network` to a
+ * `uint64_t`.
+ */
+int32_t sv_network_create(const struct sv_network_arrays *arrays,
+                          uint64_t *network);
+
+/**
+ * Generates network G: varied parameters of every kind and `degree` synapses a neuron, for tests of equality.
+ * `sv_network_input` gives its input.
+ *
+ * The caller owns one reference to `*network`. Any thread may call it.
+ *
+ * Requires: `network` points to a `uint64_t`.
+ */
+int32_t sv_network_g(uint32_t neurons,
+                     uint32_t degree,
+                     uint64_t *network);
+
+/**
+ * Generates network S: one neuron in `every` fires in each burst, for timing. `sv_network_input` gives its input.
+ *
+ * The caller owns one reference to `*network`. Any thread may call it.
+ *
+ * Requires: `network` points to a `uint64_t`.
+ */
+int32_t sv_network_s(uint32_t neurons,
+                     uint32_t degree,
+                     uint32_t every,
+                     uint64_t *network);
+
+/**
+ * Writes the input of a generated network for burst number `number`, from 1: neurons and potentials for
+ * `sv_simulation_inject`.
+ *
+ * `count` gets the number of inputs; the arrays get the first `capacity` of them. A capacity of 0 asks for the number alone,
+ * which is at most the number of neurons. A network from arrays or from a file has no such input, and the call fails. Any
+ * thread may call it.
+ *
+ * Requires: `ids` and `potentials` point to `capacity` elements, and `count` to a `size_t`.
+ */
+int32_t sv_network_input(uint64_t network,
+                         uint32_t number,
+                         uint32_t *ids,
+                         float *potentials,
+                         size_t capacity,
+                         size_t *count);
+
+/**
+ * Reads a network: the arrays of an `.npz` file, if the name ends so, or the network of a `.burst` file with the weights that
+ * were saved.
+ *
+ * An `.npz` file has the arrays `source`, `target`, `weight`, `psp` and, unless all are excitatory, `kind` of the synapses,
+ * and those of the neurons by the names in `sv_network_arrays`; `neurons` alone gives their number. The caller owns one
+ * reference to `*network`. Any thread may call it.
+ *
+ * Requires: `path` points to a zero-terminated text, and `network` to a `uint64_t`.
+ */
+int32_t sv_network_read(const char *path,
+                        uint64_t *network);
+
+/**
+ * Writes a network to a `.burst` file, at rest before burst 1. The file appears whole under its name or not at all.
+ * `sv_simulation_save` writes the network of a simulation with its state.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `path` points to a zero-terminated text.
+ */
+int32_t sv_network_write(uint64_t network,
+                         const char *path);
+
+/**
+ * Writes the numbers of neurons and synapses of a network.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `neurons` and `synapses` point to `size_t`s.
+ */
+int32_t sv_network_size(uint64_t network, size_t *neurons, size_t *synapses);
+
+/**
+ * Writes the synapses as compressed sparse rows: the synapses of neuron `i` are those from `row_pointers[i]` to
+ * `row_pointers[i + 1]`, ascending by target. The highest bit of a target marks an inhibitory synapse. This is also the order
+ * of `sv_simulation_weights`.
+ *
+ * `rows` is the number of neurons plus 1, and `synapses` the number of synapses. Any thread may call it.
+ *
+ * Requires: `row_pointers` points to `rows` elements, and `targets` to `synapses`.
+ */
+int32_t sv_network_rows(uint64_t network,
+                        uint64_t *row_pointers,
+                        size_t rows,
+                        uint32_t *targets,
+                        size_t synapses);
+
+/**
+ * Names the neurons from `first` to the one before `end`. The name is unique in its network.
+ *
+ * Simulations that were created before keep the network without the name. Any thread may call it.
+ *
+ * Requires: `name` points to a zero-terminated text.
+ */
+int32_t sv_network_add_population(uint64_t network, const char *name, uint32_t first, uint32_t end);
+
+/**
+ * Writes the neurons of a population: the first one, and the one behind the last.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `name` points to a zero-terminated text, and `first` and `end` to `uint32_t`s.
+ */
+int32_t sv_network_population(uint64_t network, const char *name, uint32_t *first, uint32_t *end);
+
+/**
+ * Writes the number of populations of a network.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `count` points to a `size_t`.
+ */
+int32_t sv_network_population_count(uint64_t network, size_t *count);
+
+/**
+ * Writes the name of a population by its position, in the order in which they were added. `text`, `capacity` and `length`
+ * are as for `sv_library_report`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `text` points to `capacity` bytes.
+ */
+int32_t sv_network_population_name(uint64_t network,
+                                   size_t position,
+                                   char *text,
+                                   size_t capacity,
+                                   size_t *length);
+
+/**
+ * Starts the recording of spikes with 1, and ends it with 0. Either drops the spikes that were recorded.
+ *
+ * Any thread may call it.
+ */
+int32_t sv_simulation_record_spikes(uint64_t simulation,
+                                    int32_t record);
+
+/**
+ * Writes the recorded spikes: the number of the burst and the neuron of each, ascending by burst and then by neuron.
+ *
+ * `count` gets their number; the arrays get the first `capacity` of them. A capacity of 0 asks for the number alone. Any
+ * thread may call it.
+ *
+ * Requires: `numbers` and `ids` point to `capacity` elements, and `count` to a `size_t`.
+ */
+int32_t sv_simulation_spikes(uint64_t simulation,
+                             uint64_t *numbers,
+                             uint32_t *ids,
+                             size_t capacity,
+                             size_t *count);
+
+/**
+ * Writes the recorded spikes to an `.npz` file: the arrays `burst` and `id`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `path` points to a zero-terminated text.
+ */
+int32_t sv_simulation_write_spikes(uint64_t simulation, const char *path);
+
+/**
+ * Records the potentials of some neurons after each burst from now on; of none with a count of 0. Drops the potentials that
+ * were recorded.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `ids` points to `count` elements.
+ */
+int32_t sv_simulation_record_potentials(uint64_t simulation,
+                                        const uint32_t *ids,
+                                        size_t count);
+
+/**
+ * Writes the recorded potentials: a row per burst, with a column per chosen neuron.
+ *
+ * `count` gets the number of elements; `potentials` gets the first `capacity` of them. A capacity of 0 asks for the number
+ * alone. Any thread may call it.
+ *
+ * Requires: `potentials` points to `capacity` elements, and `count` to a `size_t`.
+ */
+int32_t sv_simulation_potentials(uint64_t simulation,
+                                 float *potentials,
+                                 size_t capacity,
+                                 size_t *count);
+
+/**
+ * Adds a sampler of the neurons from `first` to the one before `end`, with a snapshot per `every` bursts, and writes its
+ * number.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `sampler` points to a `size_t`.
+ */
+int32_t sv_simulation_add_sampler(uint64_t simulation,
+                                  uint32_t first,
+                                  uint32_t end,
+                                  uint32_t every,
+                                  size_t *sampler);
+
+/**
+ * Takes the snapshot of a sampler: each neuron that fired since the last one, ascending, with the potential of its latest
+ * spike. `number` gets the number of the snapshot's last burst, or 0 if none is due.
+ *
+ * A snapshot has at most as many spikes as the sampler has neurons. If it has more than `capacity`, the call fails, and a
+ * later one gets the snapshot. Any thread may call it.
+ *
+ * Requires: `number` points to a `uint64_t`, `ids` and `potentials` to `capacity` elements, and `count` to a `size_t`.
+ */
+int32_t sv_simulation_take_snapshot(uint64_t simulation,
+                                    size_t sampler,
+                                    uint64_t *number,
+                                    uint32_t *ids,
+                                    float *potentials,
+                                    size_t capacity,
+                                    size_t *count);
+
+/**
+ * Adds a plasticity rule. Rules apply between bursts in the order in which they were added. A ledger is kept from now on, as
+ * long as the longest window among the rules.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `rule` points to a struct.
+ */
+int32_t sv_simulation_add_rule(uint64_t simulation,
+                               const struct sv_plasticity_rule *rule);
+
+/**
+ * Keeps a ledger of the spikes of the last `window` bursts from now on, 1 to 1024. A ledger that is kept already only grows.
+ *
+ * Any thread may call it.
+ */
+int32_t sv_simulation_keep_ledger(uint64_t simulation,
+                                  uint32_t window);
+
+/**
+ * Writes the numbers of the first and the last burst in the ledger. The first is larger where it has none yet.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `first` and `last` point to `uint64_t`s.
+ */
+int32_t sv_simulation_ledger_bursts(uint64_t simulation,
+                                    uint64_t *first,
+                                    uint64_t *last);
+
+/**
+ * Writes the neurons that fired in burst number `number` by the ledger, ascending.
+ *
+ * `count` gets their number; `ids` gets the first `capacity` of them. Any thread may call it.
+ *
+ * Requires: `ids` points to `capacity` elements, and `count` to a `size_t`.
+ */
+int32_t sv_simulation_ledger_fired(uint64_t simulation,
+                                   uint64_t number,
+                                   uint32_t *ids,
+                                   size_t capacity,
+                                   size_t *count);
+
+/**
+ * Starts a thread that runs `frequency` bursts a second, or as many as it can for 0. It has the simulation until
+ * `sv_simulation_stop`; meanwhile every other function but `sv_simulation_run` works between two bursts.
+ *
+ * `callback`, if not NULL, is called with `user` after each burst. Releasing the simulation stops the thread and waits for it.
+ * Any thread may call it but that of the callback.
+ *
+ * Requires: `callback` may be called from another thread until the simulation is stopped or freed.
+ */
+int32_t sv_simulation_start(uint64_t simulation,
+                            double frequency,
+                            sv_burst_callback callback,
+                            void *user);
+
+/**
+ * Sets the frequency of a runner in bursts a second from the next burst on; 0 for as many as possible.
+ *
+ * Any thread may call it.
+ */
+int32_t sv_simulation_set_frequency(uint64_t simulation,
+                                    double frequency);
+
+/**
+ * Pauses a runner before its next burst. Functions of the simulation still work.
+ *
+ * Any thread may call it.
+ */
+int32_t sv_simulation_pause(uint64_t simulation);
+
+/**
+ * Ends the pause of a runner.
+ *
+ * Any thread may call it.
+ */
+int32_t sv_simulation_resume(uint64_t simulation);
+
+/**
+ * Stops a runner after the burst in progress, and waits for its thread. The simulation then stands behind its last finished
+ * burst.
+ *
+ * Returns the error that ended the run, if one did; the simulation is given back all the same. Any thread may call it but that
+ * of the callback.
+ */
+int32_t sv_simulation_stop(uint64_t simulation);
+
+/**
+ * Writes the figures of a runner.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `statistics` points to a struct whose size is set.
+ */
+int32_t sv_simulation_statistics(uint64_t simulation, struct sv_runner_statistics *statistics);
+
+/**
+ * Loads a network on a device, at rest before burst 1.
+ *
+ * The caller owns one reference to `*simulation`. The simulation has a reference to the network. Any thread may call it, and
+ * use the simulation; calls for one simulation wait for each other.
+ *
+ * Requires: `options` points to a struct, and `simulation` to a `uint64_t`.
+ */
+int32_t sv_simulation_create(uint64_t network,
+                             const struct sv_simulation_options *options,
+                             uint64_t *simulation);
+
+/**
+ * Continues the run of a `.burst` file on a device, bit for bit. Rules must be added again; they find their past in the
+ * ledger of the file.
+ *
+ * The caller owns one reference to `*simulation`. Any thread may call it.
+ *
+ * Requires: `path` points to a zero-terminated text, `options` to a struct, and `simulation` to a `uint64_t`.
+ */
+int32_t sv_simulation_restore(const char *path,
+                              const struct sv_simulation_options *options,
+                              uint64_t *simulation);
+
+/**
+ * Saves the network as it is now, the state, the ledger and the power input to a `.burst` file. The file appears whole under
+ * its name or not at all. Staged input, samplers, recordings and rules are not saved.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `path` points to a zero-terminated text.
+ */
+int32_t sv_simulation_save(uint64_t simulation,
+                           const char *path);
+
+/**
+ * Continues on another device after an error such as `SV_ERROR_CONTEXT_LOST`: everything up to the last finished burst is
+ * computed again there, bit for bit. Input that was staged for the failed burst is staged again.
+ *
+ * A simulation on the CPU alone cannot be lost, and the call fails; `sv_simulation_move` moves one that works. Any thread
+ * may call it.
+ *
+ * Requires: `options` points to a struct.
+ */
+int32_t sv_simulation_recover(uint64_t simulation,
+                              const struct sv_simulation_options *options);
+
+/**
+ * Moves a simulation to another device between two bursts, before input is staged. The results stay the same.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `options` points to a struct.
+ */
+int32_t sv_simulation_move(uint64_t simulation,
+                           const struct sv_simulation_options *options);
+
+/**
+ * Writes the name of the device with its settings, such as `CPU, 8 threads`. `text`, `capacity` and `length` are as for
+ * `sv_library_report`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `text` points to `capacity` bytes.
+ */
+int32_t sv_simulation_device_name(uint64_t simulation,
+                                  char *text,
+                                  size_t capacity,
+                                  size_t *length);
+
+/**
+ * Stages input for the next burst, behind what is staged already. Each potential is rounded to thousandths, ties to even. On
+ * an error nothing is staged.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `ids` and `potentials` point to `count` elements.
+ */
+int32_t sv_simulation_inject(uint64_t simulation,
+                             const uint32_t *ids,
+                             const float *potentials,
+                             size_t count);
+
+/**
+ * Sets the input that the neurons from `first` to the one before `end` receive in every burst, in place of an earlier one
+ * for the same range. 0 ends it.
+ *
+ * Any thread may call it.
+ */
+int32_t sv_simulation_set_power(uint64_t simulation,
+                                uint32_t first,
+                                uint32_t end,
+                                float potential);
+
+/**
+ * Chooses dense mode with 1, in which time passes for every neuron in every burst; 0 ends it.
+ *
+ * Any thread may call it.
+ */
+int32_t sv_simulation_set_dense(uint64_t simulation, int32_t dense);
+
+/**
+ * Runs `count` bursts, and waits for them. Staged input enters the first one. A device gets several bursts at a time where
+ * nothing needs the host between them.
+ *
+ * After an error the bursts that `sv_simulation_totals` counts are done. The call fails while a runner has the simulation.
+ * Any thread may call it.
+ */
+int32_t sv_simulation_run(uint64_t simulation,
+                          uint64_t count);
+
+/**
+ * Writes the neurons that fired in the last burst, in ascending order, and the potentials at which they did.
+ *
+ * `count` gets their number; the arrays get the first `capacity` of them. A capacity of 0 asks for the number alone. Any
+ * thread may call it.
+ *
+ * Requires: `ids` and `potentials` point to `capacity` elements, and `count` to a `size_t`.
+ */
+int32_t sv_simulation_fired(uint64_t simulation,
+                            uint32_t *ids,
+                            float *potentials,
+                            size_t capacity,
+                            size_t *count);
+
+/**
+ * Writes the counters of the last burst. After `sv_simulation_restore` they are 0 but for the burst's number and its spikes.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `counters` points to a struct whose size is set.
+ */
+int32_t sv_simulation_counters(uint64_t simulation,
+                               struct sv_burst_counters *counters);
+
+/**
+ * Writes the sums over all bursts of this simulation.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `totals` points to a struct whose size is set.
+ */
+int32_t sv_simulation_totals(uint64_t simulation, struct sv_burst_counters *totals);
+
+/**
+ * Queues a change of a parameter of the neurons from `first` to the one before `end`. Changes apply in order before the next
+ * burst. `field` is one of `SV_NEURON_...`.
+ *
+ * Any thread may call it, also while a runner has the simulation.
+ */
+int32_t sv_simulation_set_parameter(uint64_t simulation,
+                                    int32_t field,
+                                    uint32_t first,
+                                    uint32_t end,
+                                    double value);
+
+/**
+ * As `sv_simulation_set_parameter`, of all neurons of an area.
+ *
+ * Any thread may call it, also while a runner has the simulation.
+ */
+int32_t sv_simulation_set_area_parameter(uint64_t simulation,
+                                         int32_t field,
+                                         uint32_t area,
+                                         double value);
+
+/**
+ * Writes the state of every neuron: potentials, blocked bursts that are left, and counts of consecutive spikes.
+ *
+ * `neurons` is the number of neurons. `sv_simulation_fired` has the rest of the state: the spikes of the last burst. Any
+ * thread may call it.
+ *
+ * Requires: The arrays have `neurons` elements.
+ */
+int32_t sv_simulation_state(uint64_t simulation,
+                            float *potentials,
+                            uint16_t *refractory_left,
+                            uint16_t *fire_counts,
+                            size_t neurons);
+
+/**
+ * Replaces the state of a simulation. Staged input stays; the ledger starts anew.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `state` points to a struct whose arrays have as many elements as it says.
+ */
+int32_t sv_simulation_set_state(uint64_t simulation, const struct sv_network_state *state);
+
+/**
+ * Writes the state hash: FNV-1a of 64 bits over potential, blocked bursts and fire count of each neuron. Two runs with equal
+ * hashes have the same state.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `hash` points to a `uint64_t`.
+ */
+int32_t sv_simulation_state_hash(uint64_t simulation,
+                                 uint64_t *hash);
+
+/**
+ * Adds the spikes of a burst to a spike hash, which is `SV_SPIKE_HASH_START` before the first one: FNV-1a of 64 bits over the
+ * burst's number, the id and the potential of each spike. The ids ascend, as `sv_simulation_fired` writes them.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `ids` and `potentials` point to `count` elements, and `hash` to the hash.
+ */
+int32_t sv_spike_hash_add(uint32_t number,
+                          const uint32_t *ids,
+                          const float *potentials,
+                          size_t count,
+                          uint64_t *hash);
+
+/**
+ * Writes weight and PSP of every synapse as they are now, in the order of `sv_network_rows`: the weight in the low 8 bits
+ * and the PSP in the high 8.
+ *
+ * `count` is the number of synapses. Any thread may call it.
+ *
+ * Requires: `weights` points to `count` elements.
+ */
+int32_t sv_simulation_weights(uint64_t simulation,
+                              uint16_t *weights,
+                              size_t count);
 
 /**
  * Runs a custom operation on tensors of one device, and writes its results. Inputs that are not contiguous are copied first.

@@ -1,4 +1,5 @@
-//! The tensor functions of the C ABI on the CPU, called as C calls them: values, in-place forms, refusals and references.
+//! The functions of tensors and of spiking networks (tests/capi/burst.rs) of the C ABI on the CPU, called as C calls them: values,
+//! in-place forms, refusals and references.
 
 use std::ffi::{CStr, CString, c_void};
 
@@ -15,6 +16,9 @@ use selvedge::capi::tensor::{
 };
 use selvedge::capi::{dlpack, fused};
 use selvedge::fuse::Operation;
+
+#[path = "capi/burst.rs"]
+mod burst;
 
 const CPU: i32 = -1;
 

@@ -92,6 +92,12 @@ impl BurstRunner {
         Ok(BurstRunner { commands, statistics, thread: Some(thread) })
     }
 
+    /// Checks a frequency without a simulation.
+    #[cfg(feature = "capi")]
+    pub(crate) fn check_frequency(frequency: Option<f64>) -> Result<()> {
+        period_of(frequency).map(drop)
+    }
+
     /// Sets the frequency in bursts a second from the next burst on, none for as many as possible.
     ///
     /// # Errors

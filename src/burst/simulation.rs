@@ -139,6 +139,12 @@ impl Simulation {
         &self.neurons
     }
 
+    /// Returns the name of the backend.
+    #[cfg(feature = "capi")]
+    pub(crate) fn backend_name(&self) -> String {
+        self.backend.name()
+    }
+
     /// Returns the backend.
     ///
     /// A run on a device that can be lost takes a checkpoint of state and weights at its next burst, as it does not see the
@@ -427,12 +433,19 @@ impl Simulation {
     /// # Errors
     /// As [`run_burst`](Simulation::run_burst); the bursts that [`totals`](Simulation::totals) counts are done.
     pub fn run(&mut self, count: u64) -> Result<()> {
+        self.run_to(count, &mut BurstResult::default())
+    }
+
+    /// As [`run`](Simulation::run), and keeps the result of the last finished burst in `last`.
+    pub(crate) fn run_to(&mut self, count: u64, last: &mut BurstResult) -> Result<()> {
         let mut left = count;
         while left > 0 {
             let alone = !self.rules.is_empty() || !self.recorded.is_empty() || !self.power.is_empty();
             let most = if alone || self.queue.is_shared() { 1 } else { BURSTS_OF_A_GROUP };
             let group = usize::try_from(left).unwrap_or(most).min(most);
-            self.run_group(group)?;
+            if let Some(result) = self.run_group(group)?.pop() {
+                *last = result;
+            }
             left -= group as u64;
         }
         Ok(())

@@ -84,6 +84,12 @@ impl SpikeHash {
         SpikeHash(Fnv::new())
     }
 
+    /// Returns the hash that goes on from the value of another.
+    #[cfg(feature = "capi")]
+    pub(crate) fn continued(value: u64) -> SpikeHash {
+        SpikeHash(Fnv(value))
+    }
+
     /// Adds the spikes of a burst, which must be in ascending order of id.
     pub fn add(&mut self, burst: u64, fired: &[Spike]) {
         for spike in fired {

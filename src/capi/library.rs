@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::arguments::write_text;
 use super::buffer::BufferObject;
+use super::burst::{NetworkObject, SimulationObject};
 use super::error::{Failure, Result};
 use super::fused::{ExpressionObject, FusedObject};
 use super::graph::{ExecutableGraphObject, GraphObject, discard_capture};
@@ -54,6 +55,8 @@ pub extern "C" fn sv_version() -> u32 {
 macro_rules! with_kinds {
     ($macro:ident!($($argument:tt)*)) => {
         $macro! { $($argument)*
+            Simulation => SimulationObject,
+            Network => NetworkObject,
             Fused => FusedObject,
             Expression => ExpressionObject,
             Generator => GeneratorObject,

@@ -22,6 +22,7 @@
 
 pub mod arguments;
 pub mod buffer;
+pub mod burst;
 pub mod custom;
 pub mod device;
 pub mod dlpack;

@@ -1,0 +1,106 @@
+//! Populations: named ranges of the neurons of a network.
+
+use std::ffi::c_char;
+use std::sync::Arc;
+
+use super::super::arguments::{out, text, write_text};
+use super::super::error::{Failure, Result};
+use super::super::guard;
+use super::super::handle::Object;
+use super::{NetworkObject, network};
+use crate::burst::Population;
+
+/// Names the neurons from `first` to the one before `end`. The name is unique in its network.
+///
+/// Simulations that were created before keep the network without the name. Any thread may call it.
+///
+/// # Safety
+///
+/// `name` points to a zero-terminated text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_network_add_population(
+    network: u64,
+    name: *const c_char,
+    first: u32,
+    end: u32,
+) -> i32 {
+    guard::call("sv_network_add_population", || {
+        // SAFETY: as the caller vouches.
+        let name = unsafe { text(name, "name")? };
+        NetworkObject::table().with_mut(network, "network", |object| {
+            Ok(Arc::make_mut(&mut object.network).add_population(name, first..end)?)
+        })
+    })
+}
+
+/// Writes the neurons of a population: the first one, and the one behind the last.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `name` points to a zero-terminated text, and `first` and `end` to `uint32_t`s.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_network_population(
+    network: u64,
+    name: *const c_char,
+    first: *mut u32,
+    end: *mut u32,
+) -> i32 {
+    guard::call("sv_network_population", || {
+        // SAFETY: as the caller vouches.
+        let (name, first, end) = unsafe { (text(name, "name")?, out(first, "first")?, out(end, "end")?) };
+        let network = self::network(network, "network")?.network;
+        let ids = network.population(name).ok_or_else(|| {
+            let names: Vec<&str> = network.populations().iter().map(|known| known.name.as_str()).collect();
+            Failure::argument("name", name, &format!("one of the populations: {}", names.join(", ")))
+        })?;
+        first.write(ids.start);
+        end.write(ids.end);
+        Ok(())
+    })
+}
+
+/// Writes the number of populations of a network.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `count` points to a `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_network_population_count(network: u64, count: *mut usize) -> i32 {
+    guard::call("sv_network_population_count", || {
+        // SAFETY: as the caller vouches.
+        let count = unsafe { out(count, "count")? };
+        count.write(self::network(network, "network")?.network.populations().len());
+        Ok(())
+    })
+}
+
+/// Writes the name of a population by its position, in the order in which they were added. `text`, `capacity` and `length`
+/// are as for `sv_library_report`.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `text` points to `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_network_population_name(
+    network: u64,
+    position: usize,
+    text: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> i32 {
+    guard::call("sv_network_population_name", || {
+        let network = self::network(network, "network")?.network;
+        let population: Result<&Population> = network.populations().get(position).ok_or_else(|| {
+            let wanted = format!("a position below {}", network.populations().len());
+            Failure::argument("position", position, &wanted)
+        });
+        // SAFETY: as the caller vouches.
+        unsafe { write_text(&population?.name, text, capacity, length) }
+    })
+}

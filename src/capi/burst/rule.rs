@@ -1,0 +1,152 @@
+//! Plasticity rules and the fire ledger.
+
+use super::super::arguments::{out, structure};
+use super::super::error::{Failure, Result};
+use super::super::guard;
+use super::{with_simulation, write_some};
+use crate::burst::{FireLedger, MAX_PLASTICITY_WINDOW, PlasticityRule};
+
+/// The rule by the last `window` bursts: where both ends of a synapse fired in all of them, its weight grows by `increase`;
+/// where they did in some, it falls by `decrease`.
+pub const SV_RULE_AREA_WINDOW: i32 = 1;
+/// Spike-timing-dependent plasticity with nearest spikes: `a_plus`, `a_minus`, the time constants and `burst_ms`.
+pub const SV_RULE_SPIKE_TIMING: i32 = 2;
+
+/// A plasticity rule for the synapses from one area to another.
+#[repr(C)]
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy)]
+pub struct sv_plasticity_rule {
+    /// The size of the struct in bytes.
+    pub size: usize,
+    /// `SV_RULE_AREA_WINDOW` or `SV_RULE_SPIKE_TIMING`. The fields of the other one are not read.
+    pub kind: i32,
+    /// The area of the sources.
+    pub source_area: u32,
+    /// The area of the targets.
+    pub target_area: u32,
+    /// Bursts to look back, the last one included, 1 to 1024.
+    pub window: u32,
+    /// Growth of a weight.
+    pub increase: u8,
+    /// Loss of a weight.
+    pub decrease: u8,
+    /// 0.
+    pub reserved: [u8; 6],
+    /// Growth at no distance, as a part of the largest weight, 0 to 1.
+    pub a_plus: f64,
+    /// Loss at no distance, 0 to 1.
+    pub a_minus: f64,
+    /// Time constant of the growth in milliseconds.
+    pub tau_plus_ms: f64,
+    /// Time constant of the loss in milliseconds.
+    pub tau_minus_ms: f64,
+    /// Duration of a burst in milliseconds.
+    pub burst_ms: f64,
+}
+
+/// Adds a plasticity rule. Rules apply between bursts in the order in which they were added. A ledger is kept from now on, as
+/// long as the longest window among the rules.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `rule` points to a struct.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_add_rule(simulation: u64, rule: *const sv_plasticity_rule) -> i32 {
+    guard::call("sv_simulation_add_rule", || {
+        // SAFETY: as the caller vouches.
+        let rule = unsafe { structure(rule, "rule")? };
+        let sv_plasticity_rule { source_area, target_area, .. } = *rule;
+        let rule = match rule.kind {
+            SV_RULE_AREA_WINDOW => PlasticityRule::AreaWindow {
+                source_area,
+                target_area,
+                window: rule.window as usize,
+                increase: rule.increase,
+                decrease: rule.decrease,
+            },
+            SV_RULE_SPIKE_TIMING => PlasticityRule::SpikeTiming {
+                source_area,
+                target_area,
+                a_plus: rule.a_plus,
+                a_minus: rule.a_minus,
+                tau_plus_ms: rule.tau_plus_ms,
+                tau_minus_ms: rule.tau_minus_ms,
+                burst_ms: rule.burst_ms,
+            },
+            other => return Err(Failure::argument("rule->kind", other, "one of SV_RULE_...")),
+        };
+        with_simulation(simulation, move |simulation| Ok(simulation.add_rule(rule)?))
+    })
+}
+
+/// Keeps a ledger of the spikes of the last `window` bursts from now on, 1 to 1024. A ledger that is kept already only grows.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_simulation_keep_ledger(simulation: u64, window: u32) -> i32 {
+    guard::call("sv_simulation_keep_ledger", || {
+        let window = window as usize;
+        if !(1..=MAX_PLASTICITY_WINDOW).contains(&window) {
+            return Err(Failure::argument("window", window, &format!("1 to {MAX_PLASTICITY_WINDOW}")));
+        }
+        with_simulation(simulation, move |simulation| Ok(simulation.keep_ledger(window)?))
+    })
+}
+
+fn ledger(ledger: Option<&FireLedger>) -> Result<&FireLedger> {
+    let wanted = "one with a ledger (see sv_simulation_keep_ledger)";
+    ledger.ok_or_else(|| Failure::argument("simulation", "a simulation without a ledger", wanted))
+}
+
+/// Writes the numbers of the first and the last burst in the ledger. The first is larger where it has none yet.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `first` and `last` point to `uint64_t`s.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_ledger_bursts(
+    simulation: u64,
+    first: *mut u64,
+    last: *mut u64,
+) -> i32 {
+    guard::call("sv_simulation_ledger_bursts", || {
+        // SAFETY: as the caller vouches.
+        let (first, last) = unsafe { (out(first, "first")?, out(last, "last")?) };
+        let bursts = with_simulation(simulation, |simulation| Ok(ledger(simulation.ledger())?.bursts()))?;
+        first.write(*bursts.start());
+        last.write(*bursts.end());
+        Ok(())
+    })
+}
+
+/// Writes the neurons that fired in burst number `number` by the ledger, ascending.
+///
+/// `count` gets their number; `ids` gets the first `capacity` of them. Any thread may call it.
+///
+/// # Safety
+///
+/// `ids` points to `capacity` elements, and `count` to a `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_ledger_fired(
+    simulation: u64,
+    number: u64,
+    ids: *mut u32,
+    capacity: usize,
+    count: *mut usize,
+) -> i32 {
+    guard::call("sv_simulation_ledger_fired", || {
+        // SAFETY: as the caller vouches.
+        let count = unsafe { out(count, "count")? };
+        let fired =
+            with_simulation(simulation, move |simulation| Ok(ledger(simulation.ledger())?.fired(number)?))?;
+        // SAFETY: as the caller vouches.
+        unsafe { write_some(&fired, ids, capacity, "ids")? };
+        count.write(fired.len());
+        Ok(())
+    })
+}

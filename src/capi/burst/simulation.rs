@@ -1,0 +1,383 @@
+//! Simulations: their creation, input, bursts and files.
+
+use std::ffi::c_char;
+
+use super::super::arguments::{OutStructure, out, out_structure, slice, text, write_text};
+use super::super::error::{Failure, Result};
+use super::super::guard;
+use super::super::handle::Object;
+use super::super::tensor::flag;
+use super::{
+    Owner, SimulationObject, backend, enter_simulation, lost, network, sv_simulation_options,
+    with_simulation, write_spikes,
+};
+use crate::burst::{BurstCounts, BurstResult, NeuronField, NeuronSelection, Simulation};
+
+/// The counters of a burst, or their sums over bursts.
+#[repr(C)]
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy)]
+pub struct sv_burst_counters {
+    /// The size of the struct in bytes.
+    pub size: usize,
+    /// The number of the burst, from 1; of sums, the number of bursts.
+    pub bursts: u64,
+    /// Neurons that fired.
+    pub spikes: u64,
+    /// Synapses visited.
+    pub events: u64,
+    /// Injections added.
+    pub injections: u64,
+    /// Neurons touched by an event or an injection.
+    pub candidates: u64,
+    /// Candidates that were refractory.
+    pub blocked: u64,
+}
+
+fn write_counters(counters: OutStructure<sv_burst_counters>, bursts: u64, spikes: u64, counts: &BurstCounts) {
+    let BurstCounts { events, injections, candidates, blocked } = *counts;
+    counters.write(sv_burst_counters { size: 0, bursts, spikes, events, injections, candidates, blocked });
+}
+
+/// Loads a network on a device, at rest before burst 1.
+///
+/// The caller owns one reference to `*simulation`. The simulation has a reference to the network. Any thread may call it, and
+/// use the simulation; calls for one simulation wait for each other.
+///
+/// # Safety
+///
+/// `options` points to a struct, and `simulation` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_create(
+    network: u64,
+    options: *const sv_simulation_options,
+    simulation: *mut u64,
+) -> i32 {
+    guard::call("sv_simulation_create", || {
+        // SAFETY: as the caller vouches.
+        let result = unsafe { out(simulation, "simulation")? };
+        let network = self::network(network, "network")?.network;
+        // SAFETY: as the caller vouches.
+        let (backend, seed) = unsafe { backend(options)? };
+        let simulation = Simulation::new(network, backend, seed)?;
+        result.write(enter_simulation(simulation, BurstResult::default())?);
+        Ok(())
+    })
+}
+
+/// Continues the run of a `.burst` file on a device, bit for bit. Rules must be added again; they find their past in the
+/// ledger of the file.
+///
+/// The caller owns one reference to `*simulation`. Any thread may call it.
+///
+/// # Safety
+///
+/// `path` points to a zero-terminated text, `options` to a struct, and `simulation` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_restore(
+    path: *const c_char,
+    options: *const sv_simulation_options,
+    simulation: *mut u64,
+) -> i32 {
+    guard::call("sv_simulation_restore", || {
+        // SAFETY: as the caller vouches.
+        let (path, result) = unsafe { (text(path, "path")?, out(simulation, "simulation")?) };
+        // SAFETY: as the caller vouches.
+        let (backend, _) = unsafe { backend(options)? };
+        let mut simulation = Simulation::restore(path, backend)?;
+        let state = simulation.state()?;
+        let last = BurstResult { burst: state.burst, fired: state.fired, ..BurstResult::default() };
+        result.write(enter_simulation(simulation, last)?);
+        Ok(())
+    })
+}
+
+/// Saves the network as it is now, the state, the ledger and the power input to a `.burst` file. The file appears whole under
+/// its name or not at all. Staged input, samplers, recordings and rules are not saved.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `path` points to a zero-terminated text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_save(simulation: u64, path: *const c_char) -> i32 {
+    guard::call("sv_simulation_save", || {
+        // SAFETY: as the caller vouches.
+        let path = unsafe { text(path, "path")? }.to_owned();
+        with_simulation(simulation, move |simulation| Ok(simulation.save(path)?))
+    })
+}
+
+/// Continues on another device after an error such as `SV_ERROR_CONTEXT_LOST`: everything up to the last finished burst is
+/// computed again there, bit for bit. Input that was staged for the failed burst is staged again.
+///
+/// A simulation on the CPU alone cannot be lost, and the call fails; `sv_simulation_move` moves one that works. Any thread
+/// may call it.
+///
+/// # Safety
+///
+/// `options` points to a struct.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_recover(
+    simulation: u64,
+    options: *const sv_simulation_options,
+) -> i32 {
+    guard::call("sv_simulation_recover", || {
+        // SAFETY: as the caller vouches.
+        let (backend, _) = unsafe { backend(options)? };
+        with_simulation(simulation, move |simulation| Ok(simulation.recover(backend)?))
+    })
+}
+
+/// Moves a simulation to another device between two bursts, before input is staged. The results stay the same.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `options` points to a struct.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_move(simulation: u64, options: *const sv_simulation_options) -> i32 {
+    guard::call("sv_simulation_move", || {
+        // SAFETY: as the caller vouches.
+        let (backend, _) = unsafe { backend(options)? };
+        with_simulation(simulation, move |simulation| Ok(simulation.set_backend(backend)?))
+    })
+}
+
+/// Writes the name of the device with its settings, such as `CPU, 8 threads`. `text`, `capacity` and `length` are as for
+/// `sv_library_report`.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `text` points to `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_device_name(
+    simulation: u64,
+    text: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> i32 {
+    guard::call("sv_simulation_device_name", || {
+        let name = with_simulation(simulation, |simulation| Ok(simulation.backend_name()))?;
+        // SAFETY: as the caller vouches.
+        unsafe { write_text(&name, text, capacity, length) }
+    })
+}
+
+/// Stages input for the next burst, behind what is staged already. Each potential is rounded to thousandths, ties to even. On
+/// an error nothing is staged.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `ids` and `potentials` point to `count` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_inject(
+    simulation: u64,
+    ids: *const u32,
+    potentials: *const f32,
+    count: usize,
+) -> i32 {
+    guard::call("sv_simulation_inject", || {
+        // SAFETY: as the caller vouches.
+        let (ids, potentials) =
+            unsafe { (slice(ids, count, "ids")?, slice(potentials, count, "potentials")?) };
+        let inputs: Vec<(u32, f32)> = ids.iter().copied().zip(potentials.iter().copied()).collect();
+        with_simulation(simulation, move |simulation| Ok(simulation.inject(&inputs)?))
+    })
+}
+
+/// Sets the input that the neurons from `first` to the one before `end` receive in every burst, in place of an earlier one
+/// for the same range. 0 ends it.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_simulation_set_power(simulation: u64, first: u32, end: u32, potential: f32) -> i32 {
+    guard::call("sv_simulation_set_power", || {
+        with_simulation(simulation, move |simulation| Ok(simulation.set_power(first..end, potential)?))
+    })
+}
+
+/// Chooses dense mode with 1, in which time passes for every neuron in every burst; 0 ends it.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_simulation_set_dense(simulation: u64, dense: i32) -> i32 {
+    guard::call("sv_simulation_set_dense", || {
+        let dense = flag(dense, "dense")?;
+        with_simulation(simulation, move |simulation| Ok(simulation.set_dense(dense)?))
+    })
+}
+
+/// Runs `count` bursts, and waits for them. Staged input enters the first one. A device gets several bursts at a time where
+/// nothing needs the host between them.
+///
+/// After an error the bursts that `sv_simulation_totals` counts are done. The call fails while a runner has the simulation.
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_simulation_run(simulation: u64, count: u64) -> i32 {
+    guard::call("sv_simulation_run", || {
+        let object = SimulationObject::table().get(simulation, "simulation")?;
+        let mut state = object.lock();
+        let mut last = state.last();
+        let result = match &mut state.owner {
+            Owner::Caller(simulation) => simulation.run_to(count, &mut last),
+            Owner::Runner(_) => {
+                return Err(Failure::argument(
+                    "simulation",
+                    "a simulation that a runner has",
+                    "one that sv_simulation_stop gave back",
+                ));
+            }
+            Owner::Lost => return Err(lost()),
+        };
+        state.set_last(last);
+        Ok(result?)
+    })
+}
+
+/// Writes the neurons that fired in the last burst, in ascending order, and the potentials at which they did.
+///
+/// `count` gets their number; the arrays get the first `capacity` of them. A capacity of 0 asks for the number alone. Any
+/// thread may call it.
+///
+/// # Safety
+///
+/// `ids` and `potentials` point to `capacity` elements, and `count` to a `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_fired(
+    simulation: u64,
+    ids: *mut u32,
+    potentials: *mut f32,
+    capacity: usize,
+    count: *mut usize,
+) -> i32 {
+    guard::call("sv_simulation_fired", || {
+        // SAFETY: as the caller vouches.
+        let count = unsafe { out(count, "count")? };
+        let object = SimulationObject::table().get(simulation, "simulation")?;
+        let fired = object.lock().last().fired;
+        // SAFETY: as the caller vouches.
+        unsafe { write_spikes(&fired, ids, potentials, capacity)? };
+        count.write(fired.len());
+        Ok(())
+    })
+}
+
+/// Writes the counters of the last burst. After `sv_simulation_restore` they are 0 but for the burst's number and its spikes.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `counters` points to a struct whose size is set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_counters(simulation: u64, counters: *mut sv_burst_counters) -> i32 {
+    guard::call("sv_simulation_counters", || {
+        // SAFETY: as the caller vouches.
+        let counters = unsafe { out_structure(counters, "counters")? };
+        let object = SimulationObject::table().get(simulation, "simulation")?;
+        let last = object.lock().last();
+        write_counters(counters, last.burst, last.fired.len() as u64, &last.counts);
+        Ok(())
+    })
+}
+
+/// Writes the sums over all bursts of this simulation.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `totals` points to a struct whose size is set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_totals(simulation: u64, totals: *mut sv_burst_counters) -> i32 {
+    guard::call("sv_simulation_totals", || {
+        // SAFETY: as the caller vouches.
+        let counters = unsafe { out_structure(totals, "totals")? };
+        let totals = with_simulation(simulation, |simulation| Ok(simulation.totals()))?;
+        write_counters(counters, totals.bursts, totals.spikes, &totals.counts);
+        Ok(())
+    })
+}
+
+/// The lower edge of the firing window.
+pub const SV_NEURON_THRESHOLD: i32 = 1;
+/// The upper edge of the firing window.
+pub const SV_NEURON_THRESHOLD_MAX: i32 = 2;
+/// The leak, 0 to 1.
+pub const SV_NEURON_LEAK: i32 = 3;
+/// The resting potential.
+pub const SV_NEURON_REST: i32 = 4;
+/// The refractory period in bursts.
+pub const SV_NEURON_REFRACTORY: i32 = 5;
+/// The excitability, 0 to 1.
+pub const SV_NEURON_EXCITABILITY: i32 = 6;
+/// The consecutive-fire limit, 0 for none.
+pub const SV_NEURON_FIRE_LIMIT: i32 = 7;
+/// The additional bursts of a pause.
+pub const SV_NEURON_SNOOZE: i32 = 8;
+/// 1 if the potential accumulates over bursts, else 0.
+pub const SV_NEURON_ACCUMULATES: i32 = 9;
+
+/// Returns a parameter with its new value.
+fn neuron_field(field: i32, value: f64) -> Result<NeuronField> {
+    let whole = || match (0.0..=f64::from(u16::MAX)).contains(&value) && value.fract() == 0.0 {
+        true => Ok(value as u16),
+        false => Err(Failure::argument("value", value, "a whole number from 0 to 65535")),
+    };
+    Ok(match field {
+        SV_NEURON_THRESHOLD => NeuronField::Threshold(value as f32),
+        SV_NEURON_THRESHOLD_MAX => NeuronField::ThresholdMax(value as f32),
+        SV_NEURON_LEAK => NeuronField::Leak(value as f32),
+        SV_NEURON_REST => NeuronField::Rest(value as f32),
+        SV_NEURON_REFRACTORY => NeuronField::Refractory(whole()?),
+        SV_NEURON_EXCITABILITY => NeuronField::Excitability(value as f32),
+        SV_NEURON_FIRE_LIMIT => NeuronField::FireLimit(whole()?),
+        SV_NEURON_SNOOZE => NeuronField::Snooze(whole()?),
+        SV_NEURON_ACCUMULATES if value == 0.0 || value == 1.0 => NeuronField::Accumulates(value == 1.0),
+        SV_NEURON_ACCUMULATES => return Err(Failure::argument("value", value, "0 or 1")),
+        other => return Err(Failure::argument("field", other, "one of SV_NEURON_...")),
+    })
+}
+
+fn change(simulation: u64, neurons: NeuronSelection, field: NeuronField) -> Result<()> {
+    with_simulation(simulation, move |simulation| Ok(simulation.parameter_queue().push(neurons, field)?))
+}
+
+/// Queues a change of a parameter of the neurons from `first` to the one before `end`. Changes apply in order before the next
+/// burst. `field` is one of `SV_NEURON_...`.
+///
+/// Any thread may call it, also while a runner has the simulation.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_simulation_set_parameter(
+    simulation: u64,
+    field: i32,
+    first: u32,
+    end: u32,
+    value: f64,
+) -> i32 {
+    guard::call("sv_simulation_set_parameter", || {
+        change(simulation, NeuronSelection::Ids(first..end), neuron_field(field, value)?)
+    })
+}
+
+/// As `sv_simulation_set_parameter`, of all neurons of an area.
+///
+/// Any thread may call it, also while a runner has the simulation.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_simulation_set_area_parameter(
+    simulation: u64,
+    field: i32,
+    area: u32,
+    value: f64,
+) -> i32 {
+    guard::call("sv_simulation_set_area_parameter", || {
+        change(simulation, NeuronSelection::Area(area), neuron_field(field, value)?)
+    })
+}

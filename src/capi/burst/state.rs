@@ -1,0 +1,196 @@
+//! The state of a simulation, its weights, and the hashes by which runs are compared.
+
+use super::super::arguments::{out, slice, slice_mut, structure};
+use super::super::error::Failure;
+use super::super::guard;
+use super::super::handle::Object;
+use super::{SimulationObject, check_count, with_simulation};
+use crate::burst::{BurstResult, NetworkState, NeuronState, Spike, SpikeHash};
+
+/// A state from which a run continues.
+#[repr(C)]
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy)]
+pub struct sv_network_state {
+    /// The size of the struct in bytes.
+    pub size: usize,
+    /// Bursts done.
+    pub burst: u64,
+    /// The seed of the random draws.
+    pub seed: u32,
+    /// 0.
+    pub reserved: u32,
+    /// The number of neurons.
+    pub neurons: usize,
+    /// Membrane potentials.
+    pub potentials: *const f32,
+    /// Touched bursts for which each neuron is still blocked.
+    pub refractory_left: *const u16,
+    /// Consecutive spikes of the neurons with a limit.
+    pub fire_counts: *const u16,
+    /// The number of spikes of the last burst.
+    pub fired: usize,
+    /// The neurons that fired in the last burst, ascending.
+    pub fired_ids: *const u32,
+    /// The potentials at which they did.
+    pub fired_potentials: *const f32,
+}
+
+/// Writes the state of every neuron: potentials, blocked bursts that are left, and counts of consecutive spikes.
+///
+/// `neurons` is the number of neurons. `sv_simulation_fired` has the rest of the state: the spikes of the last burst. Any
+/// thread may call it.
+///
+/// # Safety
+///
+/// The arrays have `neurons` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_state(
+    simulation: u64,
+    potentials: *mut f32,
+    refractory_left: *mut u16,
+    fire_counts: *mut u16,
+    neurons: usize,
+) -> i32 {
+    guard::call("sv_simulation_state", || {
+        // SAFETY: as the caller vouches.
+        let (potentials, left, counts) = unsafe {
+            (
+                slice_mut(potentials, neurons, "potentials")?,
+                slice_mut(refractory_left, neurons, "refractory_left")?,
+                slice_mut(fire_counts, neurons, "fire_counts")?,
+            )
+        };
+        let state = with_simulation(simulation, |simulation| Ok(simulation.state()?))?;
+        check_count("neurons", neurons, state.neurons.len())?;
+        for (((neuron, potential), left), count) in state.neurons.iter().zip(potentials).zip(left).zip(counts)
+        {
+            (*potential, *left, *count) = (neuron.potential, neuron.refractory_left, neuron.fire_count);
+        }
+        Ok(())
+    })
+}
+
+/// Replaces the state of a simulation. Staged input stays; the ledger starts anew.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `state` points to a struct whose arrays have as many elements as it says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_set_state(simulation: u64, state: *const sv_network_state) -> i32 {
+    guard::call("sv_simulation_set_state", || {
+        // SAFETY: as the caller vouches.
+        let given = unsafe { structure(state, "state")? };
+        let (neurons, fired) = (given.neurons, given.fired);
+        // SAFETY: as the caller vouches.
+        let (potentials, left, counts, ids, at) = unsafe {
+            (
+                slice(given.potentials, neurons, "state->potentials")?,
+                slice(given.refractory_left, neurons, "state->refractory_left")?,
+                slice(given.fire_counts, neurons, "state->fire_counts")?,
+                slice(given.fired_ids, fired, "state->fired_ids")?,
+                slice(given.fired_potentials, fired, "state->fired_potentials")?,
+            )
+        };
+        if let Some(pair) = ids.windows(2).find(|pair| pair[0] >= pair[1]) {
+            let found = format!("id {} after {}", pair[1], pair[0]);
+            return Err(Failure::argument("state->fired_ids", found, "ids in ascending order"));
+        }
+        let neuron = |((potential, left), count): ((&f32, &u16), &u16)| NeuronState {
+            potential: *potential,
+            refractory_left: *left,
+            fire_count: *count,
+        };
+        let spike = |(id, potential): (&u32, &f32)| Spike { id: *id, potential: *potential };
+        let state = NetworkState {
+            seed: given.seed,
+            burst: given.burst,
+            neurons: potentials.iter().zip(left).zip(counts).map(neuron).collect(),
+            fired: ids.iter().zip(at).map(spike).collect(),
+        };
+        let object = SimulationObject::table().get(simulation, "simulation")?;
+        let mut owner = object.lock();
+        let last = BurstResult { burst: state.burst, fired: state.fired.clone(), ..BurstResult::default() };
+        owner.with(move |simulation| {
+            check_count("state->neurons", state.neurons.len(), simulation.network().len())?;
+            Ok(simulation.set_state(&state)?)
+        })?;
+        owner.set_last(last);
+        Ok(())
+    })
+}
+
+/// Writes the state hash: FNV-1a of 64 bits over potential, blocked bursts and fire count of each neuron. Two runs with equal
+/// hashes have the same state.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `hash` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_state_hash(simulation: u64, hash: *mut u64) -> i32 {
+    guard::call("sv_simulation_state_hash", || {
+        // SAFETY: as the caller vouches.
+        let hash = unsafe { out(hash, "hash")? };
+        hash.write(with_simulation(simulation, |simulation| Ok(simulation.state()?.hash()))?);
+        Ok(())
+    })
+}
+
+/// The spike hash before the first spike.
+pub const SV_SPIKE_HASH_START: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// Adds the spikes of a burst to a spike hash, which is `SV_SPIKE_HASH_START` before the first one: FNV-1a of 64 bits over the
+/// burst's number, the id and the potential of each spike. The ids ascend, as `sv_simulation_fired` writes them.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `ids` and `potentials` point to `count` elements, and `hash` to the hash.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_spike_hash_add(
+    number: u32,
+    ids: *const u32,
+    potentials: *const f32,
+    count: usize,
+    hash: *mut u64,
+) -> i32 {
+    guard::call("sv_spike_hash_add", || {
+        // SAFETY: as the caller vouches.
+        let (ids, potentials, hash) = unsafe {
+            (slice(ids, count, "ids")?, slice(potentials, count, "potentials")?, slice_mut(hash, 1, "hash")?)
+        };
+        let spike = |(id, potential): (&u32, &f32)| Spike { id: *id, potential: *potential };
+        let fired: Vec<Spike> = ids.iter().zip(potentials).map(spike).collect();
+        for hash in hash {
+            let mut sum = SpikeHash::continued(*hash);
+            sum.add(u64::from(number), &fired);
+            *hash = sum.value();
+        }
+        Ok(())
+    })
+}
+
+/// Writes weight and PSP of every synapse as they are now, in the order of `sv_network_rows`: the weight in the low 8 bits
+/// and the PSP in the high 8.
+///
+/// `count` is the number of synapses. Any thread may call it.
+///
+/// # Safety
+///
+/// `weights` points to `count` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_weights(simulation: u64, weights: *mut u16, count: usize) -> i32 {
+    guard::call("sv_simulation_weights", || {
+        // SAFETY: as the caller vouches.
+        let weights = unsafe { slice_mut(weights, count, "weights")? };
+        let found = with_simulation(simulation, |simulation| Ok(simulation.weights()?))?;
+        check_count("count", count, found.len())?;
+        weights.copy_from_slice(&found);
+        Ok(())
+    })
+}
