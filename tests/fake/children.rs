@@ -8,9 +8,9 @@ use libtest_mimic::Failed;
 use super::support::Fake;
 use super::variant::{self, Variant};
 use super::{
-    concurrency, contexts, cublas, drops, emulated, faults, foreign, forks, fuse, gemm, graph_edges, graphs,
-    indexing, launcher, losses, overlaps, pool, random, resets, scenario, soak, staging, tensor, timeouts,
-    transfers, versions,
+    concurrency, contexts, cublas, dlpack, drops, emulated, faults, foreign, forks, fuse, gemm, graph_edges,
+    graphs, indexing, launcher, losses, overlaps, pool, random, resets, scenario, soak, staging, tensor,
+    timeouts, transfers, versions,
 };
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
@@ -77,6 +77,7 @@ pub fn dispatch() -> Option<ExitCode> {
             "pool" => pool::child(&fake, &arguments),
             "random" => random::child(&fake, &arguments),
             "emulated" => emulated::child(&fake, &arguments),
+            "dlpack" => dlpack::child(&fake, &arguments),
             "drops" => drops::child(&fake),
             "gemm" => gemm::child(&fake, &arguments),
             "overlaps" => overlaps::child(&fake, &arguments),

@@ -23,7 +23,7 @@ const PROGRAMS: &[Program] = &[
 ];
 
 /// A stream as other code creates it.
-fn create_stream(fake: &Fake, context: u64) -> Result<u64, Box<dyn std::error::Error>> {
+pub fn create_stream(fake: &Fake, context: u64) -> Result<u64, Box<dyn std::error::Error>> {
     let current = fake.current_context();
     fake.foreign_set(context);
     let mut raw = 0u64;
@@ -38,7 +38,7 @@ fn create_stream(fake: &Fake, context: u64) -> Result<u64, Box<dyn std::error::E
 }
 
 /// Calls a function of the driver that takes one handle, with the primary context of device 0 current.
-fn call(fake: &Fake, name: &str, handle: u64) -> Outcome {
+pub fn call(fake: &Fake, name: &str, handle: u64) -> Outcome {
     let current = fake.current_context();
     fake.foreign_set(fake.primary_context(0));
     // SAFETY: the function takes one handle.
@@ -47,7 +47,7 @@ fn call(fake: &Fake, name: &str, handle: u64) -> Outcome {
     if code == 0 { Ok(()) } else { Err(format!("{name}: {code}").into()) }
 }
 
-fn allocate(fake: &Fake, bytes: usize) -> Result<u64, Box<dyn std::error::Error>> {
+pub fn allocate(fake: &Fake, bytes: usize) -> Result<u64, Box<dyn std::error::Error>> {
     let current = fake.current_context();
     fake.foreign_set(fake.primary_context(0));
     let mut address = 0u64;
@@ -59,7 +59,7 @@ fn allocate(fake: &Fake, bytes: usize) -> Result<u64, Box<dyn std::error::Error>
     if code == 0 { Ok(address) } else { Err(format!("cuMemAlloc: {code}").into()) }
 }
 
-fn pointer(raw: u64) -> *mut c_void {
+pub fn pointer(raw: u64) -> *mut c_void {
     raw as *mut c_void
 }
 

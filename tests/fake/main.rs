@@ -15,6 +15,8 @@ mod contexts;
 #[cfg(target_os = "linux")]
 mod cublas;
 #[cfg(target_os = "linux")]
+mod dlpack;
+#[cfg(target_os = "linux")]
 mod drops;
 #[cfg(target_os = "linux")]
 mod emulated;
@@ -96,6 +98,7 @@ fn main() -> ExitCode {
         concurrency::tests,
         contexts::tests,
         cublas::tests,
+        dlpack::tests,
         drops::tests,
         emulated::tests,
         faults::tests,
