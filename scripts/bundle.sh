@@ -85,7 +85,11 @@ case " $parts " in *" capi "*)
     name=$(readlink "$folder/libselvedge.so")
     mv "$(readlink -f "$folder/libselvedge.so")" "$folder/library"
     rm "$folder"/libselvedge.so*
-    mv "$folder/library" "$folder/$name" ;;
+    mv "$folder/library" "$folder/$name"
+    # DLPack with other libraries, by their Python.
+    rm -rf "$out/dlpack"
+    mkdir "$out/dlpack"
+    cp tests/capi/dlpack_ctypes.py tests/capi/dlpack_device.py include/selvedge.h "$out/dlpack" ;;
 esac
 cp scripts/gpu_suite.sh "$out/gpu_suite.sh"
 cp scripts/pytorch_figures.py "$out/pytorch_figures.py"

@@ -179,6 +179,20 @@ if wants capi && [ -d "$here/capi" ]; then
         cat "$work/logs/c_$(basename "$program").log" 2>/dev/null
     done
 fi
+if wants capi && [ -d "$here/dlpack" ]; then
+    # DLPack with each library that the Python has.
+    python=${SELVEDGE_BENCH_PYTHON:-python3}
+    for name in torch cupy jax; do
+        if ! "$python" -c "import $name" 2>/dev/null; then
+            absent "dlpack_$name" "no $name for $python here"
+            continue
+        fi
+        part "dlpack_$name" 120 0 "$python" -B "$here/dlpack/dlpack_device.py" "$here"/capi/libselvedge.so.* \
+            "$here/dlpack/selvedge.h" "$name"
+        cat "$work/logs/dlpack_$name.log" 2>/dev/null
+        line "" "" "" "$(grep -E "not run|left out" "$work/logs/dlpack_$name.log" | tail -n 1 | cut -c 1-150)"
+    done
+fi
 if wants benches && [ -x "$here/ground" ]; then
     # First, while nothing else runs and the card is as it was found.
     part benches 150 0 "$here/ground" --out "$work/results" "${bench_arguments[@]}"

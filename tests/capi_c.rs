@@ -175,6 +175,27 @@ fn the_shared_library_exports_the_functions_of_the_header_alone() {
     assert_eq!(found, wanted);
 }
 
+/// The Python for tests with other libraries: that of `SELVEDGE_TEST_PYTHON`, or `python3`.
+fn python() -> Command {
+    Command::new(std::env::var_os("SELVEDGE_TEST_PYTHON").unwrap_or_else(|| "python3".into()))
+}
+
+#[test]
+fn arrays_are_exchanged_with_numpy() {
+    if common::is_left_out("arrays_are_exchanged_with_numpy", NEEDS) {
+        return;
+    }
+    if !python().args(["-c", "import numpy"]).output().is_ok_and(|output| output.status.success()) {
+        println!("not run: no Python with NumPy (SELVEDGE_TEST_PYTHON names one)");
+        return;
+    }
+    let mut command = python();
+    common::hide_libraries(&mut command).arg("-B");
+    command.arg(common::repository().join("tests/capi/dlpack_numpy.py"));
+    command.arg(library().join("libselvedge.so")).arg(common::repository().join("include/selvedge.h"));
+    succeeds("dlpack_numpy.py", &command.output().expect("Python runs"));
+}
+
 #[test]
 fn the_version_for_cargo_c_is_that_of_the_abi() {
     let manifest = include_str!("../Cargo.toml");
