@@ -1,6 +1,9 @@
 //! The library's cost on the host alone; needs no GPU. It needs a C compiler, as the tests do: small operations are
-//! timed on a driver that does nothing (csrc/bench/idle_driver.c), which is compiled here.
+//! timed on a driver that does nothing (csrc/bench/idle_driver.c), which is compiled here. With the feature `capi`, calls of
+//! the C ABI are measured, too.
 
+#[cfg(feature = "capi")]
+mod c_calls;
 mod idle_driver;
 mod images;
 mod operations;
@@ -22,7 +25,10 @@ fn main() {
         .configure_from_args();
     images::read(&mut criterion);
     images::arguments(&mut criterion);
-    match driver.map_err(Into::into).and_then(|driver| operations::measure(&driver, &mut criterion)) {
+    let measured = driver.map_err(Into::into).and_then(|driver| operations::measure(&driver, &mut criterion));
+    #[cfg(feature = "capi")]
+    let measured = measured.and_then(|()| c_calls::measure(&mut criterion));
+    match measured {
         Ok(()) => criterion.final_summary(),
         Err(error) => {
             eprintln!("small operations were not measured: {error}");
