@@ -97,7 +97,7 @@ class Library:
 
 
 class Exporter:
-    """What `from_dlpack` of a library wants: an array with `__dlpack__` and `__dlpack_device__`."""
+    """The argument of another library's `from_dlpack`: an array with `__dlpack__` and `__dlpack_device__`."""
 
     def __init__(self, tensor, flags, versioned, device_type):
         self.tensor, self.flags, self.versioned, self.device_type = tensor, flags, versioned, device_type

@@ -298,7 +298,7 @@ class Run:
         assert tensor.bytes(len(wanted)) == wanted, "the import overtook its producer"
         assert not waited, "the host waited for the producer"
         tensor.release()
-        # A consumer waits for the library's work, which is under way.
+        # A consumer waits for the library's work, which still runs.
         tensor = self.library.from_bytes(b"\0" * (64 << 20), self.library.constant("SV_DTYPE_F32"), (16 << 20,), 0)
         tensor.fill(3.0)
         for _ in range(50):
@@ -363,7 +363,7 @@ class Run:
         tensor.release()
 
     def after_a_reset(self):
-        """Last: the reset takes the memory of the whole process along. What is freed afterwards must not crash."""
+        """Last: the reset takes the memory of the whole process along. Objects that are freed afterwards must not crash."""
         source = self.framework.make(pattern(4, "f", 24), self.framework.dtype("float32"), (4, 6))
         tensor = self.take(source)
         made = self.library.from_bytes(pattern(4, "f", 24), self.library.constant("SV_DTYPE_F32"), (4, 6), 0)

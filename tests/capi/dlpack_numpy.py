@@ -45,7 +45,7 @@ def every_dtype(versioned):
         assert tensor.dtype == library.constant("SV_DTYPE_" + name), dtype
         assert tensor.shape == (2, 3) and tensor.strides == (3, 1), dtype
         assert tensor.bytes(source.nbytes) == source.tobytes(), dtype
-        # And back, without a copy on either way.
+        # The export needs no copy either.
         back = numpy.from_dlpack(tensor.exporter(versioned=versioned))
         assert back.dtype == source.dtype and address(back) == address(source), dtype
         assert (back == source).all(), dtype

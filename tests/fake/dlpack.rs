@@ -211,7 +211,7 @@ fn imports(fake: &Fake) -> ChildOutcome {
     let memory = allocate(fake, 256)?;
     // SAFETY: the stream lives until the end of this function.
     let producer = unsafe { Stream::from_raw(&driver::Device::new(0)?, pointer(raw))? };
-    // The producer's own stream is the thread's: its work is still under way.
+    // The producer's own stream is the thread's: its work still runs.
     foreign_fill(fake, memory, 7, 64, raw)?;
     let waits = host_waits(fake);
     // SAFETY: the memory lives until the deleter's call.
@@ -313,7 +313,7 @@ fn refused(fake: &Fake) -> ChildOutcome {
     call(fake, "cuMemFree_v2", memory)
 }
 
-/// An export and an import, with work of both under way.
+/// An export and an import, which work still uses.
 fn one_of_each(
     fake: &Fake,
 ) -> Result<(NonNull<DLManagedTensorVersioned>, Tensor), Box<dyn std::error::Error>> {

@@ -88,7 +88,6 @@ pub fn callbacks(fake: &Fake) -> Outcome {
     let data: Vec<f32> = (0..12).map(|number| number as f32).collect();
     ok!(sv_stream_push(first));
     let x = matrix(&data, 3, 0)?;
-    // The input as another operation leaves it, on the first stream.
     let shape = [4i64, 3];
     let output = sv_array_type { dtype: SV_DTYPE_F32, rank: 2, shape: shape.as_ptr() };
     let (mut y, mut z) = (0, 0);
@@ -112,7 +111,7 @@ pub fn callbacks(fake: &Fake) -> Outcome {
     }
     // The handle of the stream was the call's.
     answers!(SV_ERROR_INVALID_HANDLE, sv_stream_synchronize(handle));
-    // The inputs go while the copies are under way.
+    // The inputs go while the copies still run.
     ok!(sv_release(x));
     ok!(sv_release(y));
     if elements(z)? != data {
@@ -138,7 +137,7 @@ pub fn callbacks(fake: &Fake) -> Outcome {
     answers!(SV_ERROR_DEVICE_MISMATCH, sv_custom_run(&operation, 0, &host, 1, &output, 1, &mut result));
     let wrong = sv_array_type { rank: -1, ..output };
     answers!(SV_ERROR_INVALID_ARGUMENT, sv_custom_run(&operation, 0, &z, 1, &wrong, 1, &mut result));
-    // Two outputs, of which the callback writes the first; no inputs are refused by nothing.
+    // Two outputs, of which the callback writes the first.
     let integers = sv_array_type { dtype: SV_DTYPE_I64, rank: 0, shape: null() };
     let mut results = [0; 2];
     // SAFETY: as above.
