@@ -2175,8 +2175,8 @@ int32_t sv_simulation_take_snapshot(uint64_t simulation,
                                     size_t *count);
 
 /**
- * Adds a plasticity rule. Rules apply between bursts in the order in which they were added. A ledger is kept from now on, as
- * long as the longest window among the rules.
+ * Adds a plasticity rule. Rules apply between bursts in the order in which they were added. The simulation keeps a ledger from
+ * now on, as long as the longest window among the rules.
  *
  * Any thread may call it.
  *
@@ -2186,7 +2186,7 @@ int32_t sv_simulation_add_rule(uint64_t simulation,
                                const struct sv_plasticity_rule *rule);
 
 /**
- * Keeps a ledger of the spikes of the last `window` bursts from now on, 1 to 1024. A ledger that is kept already only grows.
+ * Keeps a ledger of the spikes of the last `window` bursts from now on, 1 to 1024. An existing ledger only grows.
  *
  * Any thread may call it.
  */

@@ -45,8 +45,8 @@ pub struct sv_plasticity_rule {
     pub burst_ms: f64,
 }
 
-/// Adds a plasticity rule. Rules apply between bursts in the order in which they were added. A ledger is kept from now on, as
-/// long as the longest window among the rules.
+/// Adds a plasticity rule. Rules apply between bursts in the order in which they were added. The simulation keeps a ledger from
+/// now on, as long as the longest window among the rules.
 ///
 /// Any thread may call it.
 ///
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn sv_simulation_add_rule(simulation: u64, rule: *const sv
     })
 }
 
-/// Keeps a ledger of the spikes of the last `window` bursts from now on, 1 to 1024. A ledger that is kept already only grows.
+/// Keeps a ledger of the spikes of the last `window` bursts from now on, 1 to 1024. An existing ledger only grows.
 ///
 /// Any thread may call it.
 #[unsafe(no_mangle)]

@@ -15,7 +15,7 @@ use super::build::Family;
 use super::{Child, Outcome, emulate, family, with_seeds};
 use crate::support::Fake;
 
-const BURST: Family = family("burst.cu", &[], 1, 1);
+pub const BURST: Family = family("burst.cu", &[], 1, 1);
 const GENERATE: Family = family("burst_generate.cu", &[], 1, 1);
 
 pub static CHILDREN: &[(&str, Child)] = &[
@@ -26,6 +26,8 @@ pub static CHILDREN: &[(&str, Child)] = &[
     ("burst_changes", changes),
     ("burst_launches", launches),
     ("burst_recovery", recovery),
+    #[cfg(feature = "capi")]
+    ("burst_c_functions", super::burst_capi::simulations),
 ];
 
 fn cuda() -> selvedge::Result<Cuda> {

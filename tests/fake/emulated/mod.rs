@@ -7,6 +7,8 @@
 mod build;
 #[cfg(feature = "burst")]
 mod burst;
+#[cfg(feature = "capi")]
+mod burst_capi;
 
 use std::sync::OnceLock;
 
