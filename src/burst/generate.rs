@@ -19,7 +19,7 @@ use crate::{Error, Result};
 /// # fn main() -> selvedge::Result<()> {
 /// let g = GeneratedNetwork::g(1000, 20);
 /// assert_eq!(g.network()?.synapses().len(), 20_000);
-/// assert_eq!(g.injections(1).len(), 12);
+/// assert_eq!(g.injections(1).len(), 16);
 /// # Ok(())
 /// # }
 /// ```
