@@ -20,7 +20,8 @@
 //! | `capi` | the C ABI (feature `capi`) |
 //! | [`error`] | the error type, and the hook for errors of `Drop` |
 //!
-//! Start with [`driver::Device::new`]. The repository's `examples` show the rest, one step per file; `docs/environment.md`
+//! Start with [`tensor`] for tensors, and with [`driver::Device::new`] for kernels of your own. The repository's `examples` show
+//! the rest, one step per file; `docs/environment.md`
 //! lists the environment variables, and `docs/from-numpy.md`, `from-pytorch.md` and `from-cudarc.md` map other names to these.
 //!
 //! ```no_run

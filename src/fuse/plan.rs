@@ -134,7 +134,7 @@ pub(crate) fn divisor(size: u32) -> [u32; 3] {
 }
 
 impl ElementwisePlan {
-    /// PlanCache a small space of at least one element. `bytes` and `addresses` hold the element size and the
+    /// Plans a small space of at least one element. `bytes` and `addresses` hold the element size and the
     /// address of each operand.
     ///
     /// # Errors

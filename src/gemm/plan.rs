@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(engine(Product::new(64, 64, 0), DType::BF16, DType::BF16, HOPPER), Engine::Mma);
         let odd = Product::new(64, 63, 32);
         assert_eq!(engine(odd, DType::BF16, DType::BF16, HOPPER), Engine::Mma);
-        // MatrixLayout transposed, B has rows of 32; that C's are odd does not matter.
+        // Transposed, B has rows of 32; that C's are odd does not matter.
         assert_eq!(engine(odd.b(Operation::Transpose), DType::BF16, DType::BF16, HOPPER), Engine::Wgmma);
     }
 

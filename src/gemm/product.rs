@@ -362,7 +362,7 @@ mod tests {
             let error = product.leading(leading.0, leading.1, leading.2).check().unwrap_err().to_string();
             assert!(error.contains(name), "{error}");
         }
-        // MatrixLayout transposed, B has rows of 8.
+        // Transposed, B has rows of 8.
         assert!(product.b(Operation::Transpose).leading(8, 6, 6).check().is_err());
         for huge in [usize::MAX, usize::MAX / 4, isize::MAX as usize] {
             let error = product.leading(huge, 6, 6).check().unwrap_err().to_string();

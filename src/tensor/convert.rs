@@ -139,7 +139,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// The same elements one behind another; the tensor itself where they are.
+    /// Returns a contiguous tensor: this one if it is contiguous, otherwise a copy.
     ///
     /// # Errors
     ///
@@ -148,7 +148,7 @@ impl Tensor {
         if self.is_contiguous() { Ok(self.clone()) } else { self.copy() }
     }
 
-    /// The same elements in memory of their own, one behind another.
+    /// Returns a contiguous copy.
     ///
     /// # Errors
     ///
@@ -343,7 +343,8 @@ impl<T: Nested + ?Sized> Nested for &T {
 }
 
 impl Tensor {
-    /// A tensor of a number, or of arrays, slices or vectors of numbers, nested to any depth.
+    /// Creates a tensor of a number, or of arrays, slices or vectors of numbers, nested to any depth. The dtype is the Rust type's:
+    /// `1.0` is f64 and `1` is i32.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};

@@ -19,7 +19,7 @@ use crate::types::{Bool, DType, Element, Layout, Shape};
 const MOST: usize = 1000;
 /// Elements that a shortened dimension shows of each end.
 const EDGE: usize = 3;
-/// ColumnFormat of a line.
+/// Columns of a line.
 const WIDTH: usize = 75;
 
 impl Tensor {

@@ -28,7 +28,7 @@ type Read<'a> = &'a mut dyn FnMut(&mut [u8]) -> Result<()>;
 type Progress<'a> = &'a mut dyn FnMut(u64, u64);
 
 impl Tensor {
-    /// The array in an `.npy` file. One that lies column by column (Fortran's order) becomes a tensor that does.
+    /// The array in an `.npy` file. A Fortran-order array becomes a tensor with column-major strides.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -114,7 +114,7 @@ impl Tensor {
         file.finish()
     }
 
-    /// The arrays in an `.npz` file with their names, in its order.
+    /// Reads every array of an `.npz` file as `(name, tensor)`, in the file's order.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -155,7 +155,7 @@ impl Tensor {
         write_archive(NpzWriter::create(path)?, arrays)
     }
 
-    /// As [`write_npz`](Self::write_npz), deflated.
+    /// As [`write_npz`](Self::write_npz), compressed; NumPy's `savez_compressed`.
     ///
     /// # Errors
     ///

@@ -15,7 +15,7 @@ pub(super) struct ColumnFormat {
     scientific: bool,
     /// Digits behind the point: of all numbers where it is scientific, otherwise of the longest.
     fraction: usize,
-    /// ColumnFormat before the point, the sign included.
+    /// Columns before the decimal point, the sign included.
     whole: usize,
 }
 

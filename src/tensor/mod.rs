@@ -1,8 +1,8 @@
 //! Tensors: arrays of any dtype on the CPU and on CUDA devices, as in NumPy and PyTorch.
 //!
 //! A [`Tensor`] has a dtype, a shape and strides that are known at run time, and lives on a [`Device`]. The same program runs
-//! on either device and gives the same bits where the operations are exact; nothing is linked, and without a GPU
-//! [`Device::best`] is the CPU.
+//! on either device; elementwise operations, sums and random numbers have the same bits on both. Nothing is linked, and without
+//! a GPU [`Device::best`] is the CPU.
 //!
 //! ```
 //! use selvedge::tensor::{Device, Fused, Tensor};
@@ -34,20 +34,21 @@
 //! - **Promotion** looks at kinds first and widths second: bool, integers, real floats, complex. `i64 + f16` is f16 (NumPy:
 //!   f64), `f32 + c64` is c64, `f16 + bf16` is f32. Integers meet in the narrowest that holds both; u64 meets a signed one
 //!   in none, which is an error that names the cast. See [`DType::promote`](crate::types::DType::promote).
-//! - **Numbers** take part by kind: `x * 2.0` has the dtype of an `x` of f16, and is f32 where `x` is an integer. A number
+//! - **Scalars** promote by kind only: for an f16 `x`, `x * 2.0` is f16; for an integer `x` it is f32. A number
 //!   beside several tensors meets what these have in common. See
 //!   [`DType::promote_number`](crate::types::DType::promote_number). Comparisons, `minimum`, `maximum` and `clamp` use a
 //!   number that the tensors' dtype does not hold by its value: no u8 is below -1, and `clamp(-1, 300)` changes none.
 //!   Everything else refuses such a number: `x + 300` of i8 and `x * 1e39` of f32 are errors, as is a bound that would be
 //!   the result. Floats hold every number up to their largest one, which they round. See
 //!   [`Number::fits`](crate::fuse::Number::fits).
-//! - **Tensors without dimensions** take part by kind beside tensors with some: f16 times an f64 without dimensions is f16.
+//! - **0-d tensors** promote like scalars beside tensors with dimensions: f16 times a 0-d f64 is f16.
 //!   Comparisons of integers keep the values. See
 //!   [`DType::promote_zero_dim`](crate::types::DType::promote_zero_dim).
 //! - **Broadcasting** aligns shapes at the last dimension; a size of 1, or no such dimension, takes the other's size.
 //! - **Division**: `/` of integers is a fraction, in f32. [`floor_divide`](Tensor::floor_divide) rounds down and `%` is what
 //!   it leaves, with the divisor's sign; [`trunc_divide`](Tensor::trunc_divide) and [`fmod`](Tensor::fmod) round towards 0.
-//!   Integers divided by 0 so are 0 (where PyTorch ends the program), the least one by -1 is itself.
+//!   In these four operations an integer divided by 0 is 0 (PyTorch's CPU raises an error), and the minimum divided by -1 wraps
+//!   to itself.
 //! - **Powers** of integers are integers: a negative exponent gives 0, but for the bases 1 and -1 (NumPy refuses it).
 //! - **Integers wrap**; floats become integers by dropping the fraction and saturating, with 0 for NaN.
 //! - **Storage dtypes**: f8e4m3 and f8e5m2 are held, cast, moved and written to files; other operations name the cast.

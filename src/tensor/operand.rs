@@ -57,7 +57,7 @@ numbers! {
     bool u8 i8 u16 i16 u32 i32 u64 i64 usize isize f16 bf16 f32 f64 Complex<f32> Complex<f64>
 }
 
-/// FusedOperands with tensors and numbers apart, as a run takes them; up to the capacity, without an allocation.
+/// Operands with tensors and scalars apart, as a run takes them; up to the capacity, without an allocation.
 pub(super) struct Inputs<'a, const CAPACITY: usize> {
     sources: [OperandSource<'a>; CAPACITY],
     numbers: [Number; CAPACITY],

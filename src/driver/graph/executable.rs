@@ -27,7 +27,7 @@ pub struct ExecutableGraph {
     /// The driver's graph that this was instantiated from, if `graph` is a later one. Its nodes identify the nodes to
     /// change.
     first: Option<DriverGraph>,
-    /// HeldBlock by one launch at a time, while it registers its memory uses and calls the driver.
+    /// Held by one launch at a time, while it registers its memory uses and calls the driver.
     launching: Mutex<LastLaunch>,
 }
 

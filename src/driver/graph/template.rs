@@ -31,7 +31,7 @@ pub struct Graph {
 pub(super) struct DriverGraph {
     device: &'static DeviceState,
     pub(super) handle: Handle<CUgraph_st>,
-    /// HeldBlock while the graph is read, because the driver requires one thread at a time even for that.
+    /// Held while the graph is read, because the driver requires one thread at a time even for that.
     looking: Mutex<()>,
 }
 

@@ -86,7 +86,7 @@ impl ArgumentType {
     }
 }
 
-/// NumberType types that are distinguished.
+/// The number types that are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NumberType {
     /// An integer of this many bytes.

@@ -46,7 +46,7 @@ struct RetiredEntry {
 #[derive(Default)]
 pub(crate) struct Retired {
     entries: Mutex<Vec<RetiredEntry>>,
-    /// HeldBlock from taking resources out until they are released, so that a request without memory waits for a release in
+    /// Held from taking resources out until they are released, so that a request without memory waits for a release in
     /// progress.
     trimming: Mutex<()>,
 }

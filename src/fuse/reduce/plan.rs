@@ -294,7 +294,7 @@ fn power_below(x: usize) -> usize {
 }
 
 impl PlanInput<'_> {
-    /// PlanCache a run with at least one row of at least one element.
+    /// Plans a run with at least one row of at least one element.
     ///
     /// # Errors
     ///

@@ -15,9 +15,8 @@ use crate::tensor::Tensor;
 /// has zeros there. The forms called `unchecked` have zeros there on both and return no error. No form reads outside of the
 /// tensor.
 impl Tensor {
-    /// For each element of the index, the element of this tensor at the same coordinates but along `axis`, where the index
-    /// says: `result[i][j] = self[index[i][j]][j]` for axis 0 of two. The result has the index's shape. As PyTorch's
-    /// `gather`, but that indices may be negative.
+    /// Gathers elements along `axis`. For a 2-d tensor and axis 0: `result[i][j] = self[index[i][j]][j]`. The result has the
+    /// index's shape. This is PyTorch's `gather` with negative indices and any integer dtype for the index.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};

@@ -44,13 +44,13 @@ struct IndexedAxis {
 }
 
 impl IndexedAxis {
-    /// IndexedAxis an axis of the array.
+    /// Indexes an axis of the array.
     fn axis(array: &Layout, axis: usize) -> IndexedAxis {
         let operand = IndexedOperand::new(array.strides(), array.offset()).along(axis);
         IndexedAxis { operand, size: array.shape()[axis], axis: Some(axis) }
     }
 
-    /// IndexedAxis all elements of an array of one dimension.
+    /// Indexes all elements of an array of one dimension.
     fn flat(array: &Layout) -> IndexedAxis {
         let along = array.strides().first().copied().unwrap_or(0);
         let operand = IndexedOperand { along, ..IndexedOperand::new(&[], array.offset()) };

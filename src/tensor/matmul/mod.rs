@@ -103,7 +103,7 @@ impl<'t> Matmul<'t> {
         self
     }
 
-    /// Into this dtype: that of the operands, or `F32` for `F16` and `BF16`, which leaves sums as they are added.
+    /// Sets the dtype of the result: that of the operands, or `F32` for `F16` and `BF16` operands (the accumulators, unrounded).
     pub const fn result(mut self, dtype: DType) -> Matmul<'t> {
         self.result = Some(dtype);
         self
@@ -133,7 +133,7 @@ impl<'t> Matmul<'t> {
         self
     }
 
-    /// The product, in memory of its own.
+    /// Returns the product as a new tensor.
     ///
     /// # Errors
     ///
@@ -374,7 +374,7 @@ impl Tensor {
     /// The product of matrices, of vectors, or of batches of them.
     ///
     /// The last two dimensions are those of matrices; those before are batches, which broadcast. A vector is one row on the
-    /// left and one column on the right, and that dimension is left out of the result; so two vectors give a number.
+    /// left and one column on the right, and that dimension is left out of the result; so two vectors give a 0-d tensor.
     /// Operands are read where they lie if their rows or columns do: transposing and slicing cost nothing. Sums are in
     /// the elements' dtype, in f32 for `F16` and `BF16`, and rounded once; integers wrap. See [`gemm`](crate::gemm) for the
     /// engines, and [`Matmul`] for more than a product.
@@ -396,7 +396,7 @@ impl Tensor {
         Matmul::new().of(self, other)
     }
 
-    /// The product of a matrix, or a batch of them, and a vector.
+    /// Matrix-vector product (PyTorch's `mv`), also of a batch of matrices.
     ///
     /// # Errors
     ///

@@ -19,14 +19,14 @@ pub struct GeneratorState {
     pub offset: u64,
 }
 
-/// A source of random numbers: a stream that a seed names, and the place in it.
+/// A random number generator: a seed, which selects a stream, and a position in the stream.
 ///
 /// The stream is Philox 4x32-10 with the seed for its key. A draw of n elements begins at the generator's block of 4 words;
 /// its element i, in row-major order, takes the words w · i to w · i + w - 1 from there, where w is what the draw needs an
 /// element (stated by each), and the generator goes on w · n / 4 blocks, rounded up. So the same
 /// seed gives the same numbers on the CPU and on CUDA devices, whatever runs beside.
 ///
-/// Clones share the place, and threads may draw at once: which one gets which part of the stream is then their race, so
+/// Clones share the position, and threads may draw at once: which one gets which part of the stream is then their race, so
 /// what must be repeatable has a generator for each thread. A draw that a graph captures is repeated by each of its
 /// launches.
 ///
@@ -46,17 +46,17 @@ pub struct GeneratorState {
 pub struct Generator(Arc<Mutex<GeneratorState>>);
 
 impl Generator {
-    /// At the start of the stream of this seed.
+    /// Creates a generator with this seed.
     pub fn new(seed: u64) -> Generator {
         Generator::at(GeneratorState { seed, offset: 0 })
     }
 
-    /// At a place that another generator was at.
+    /// Creates a generator with the state of another one.
     pub fn at(state: GeneratorState) -> Generator {
         Generator(Arc::new(Mutex::new(state)))
     }
 
-    /// With a seed that nobody knows before, of the system's randomness.
+    /// Creates a generator with a seed from the operating system.
     pub fn unpredictable() -> Generator {
         // The standard library's only source; not for secrets.
         Generator::new(RandomState::new().hash_one(0u64))
@@ -66,7 +66,7 @@ impl Generator {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The seed.
+    /// Returns the seed.
     pub fn seed(&self) -> u64 {
         self.lock().seed
     }
@@ -76,17 +76,17 @@ impl Generator {
         *self.lock()
     }
 
-    /// Goes to a place where it, or another one, was.
+    /// Restores a state that [`state`](Self::state) returned.
     pub fn set_state(&self, state: GeneratorState) {
         *self.lock() = state;
     }
 
-    /// Starts the stream of a seed.
+    /// Sets the seed and restarts the stream.
     pub fn manual_seed(&self, seed: u64) {
         self.set_state(GeneratorState { seed, offset: 0 });
     }
 
-    /// Takes blocks of the stream: its seed and the first of them.
+    /// Reserves blocks of the stream, and returns its seed and the first block.
     pub(super) fn take(&self, blocks: u64) -> [u64; 2] {
         let mut state = self.lock();
         let first = state.offset;
@@ -102,7 +102,7 @@ impl fmt::Debug for Generator {
     }
 }
 
-/// Every device's own generator, made when it is first asked for.
+/// The default generator of each device, created at its first use.
 static DEFAULTS: Mutex<Option<HashMap<Device, Generator>>> = Mutex::new(None);
 
 impl Device {
@@ -113,7 +113,7 @@ impl Device {
         generator.or_insert_with(Generator::unpredictable).clone()
     }
 
-    /// Starts the stream of a seed for draws on this device that name no generator.
+    /// Sets the seed of this device's default generator, which `Tensor::rand` and the like use; other devices keep theirs.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};

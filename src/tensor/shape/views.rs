@@ -43,25 +43,25 @@ macro_rules! views {
 }
 
 views! {
-    /// The dimensions in another order: dimension `i` of the view is `axes[i]` of this one.
+    /// Permutes the dimensions: dimension `i` of the view is `axes[i]` of this one.
     permute(axes: &[isize]) |layout| layout.permute(axes);
-    /// Two dimensions exchanged.
+    /// Swaps two dimensions.
     transpose(first: isize, second: isize) |layout| layout.transpose(first, second);
-    /// A matrix with rows and columns exchanged.
+    /// Transposes a matrix.
     t() |layout| matrix_transpose(layout);
-    /// Dimensions moved to other places; the others keep their order.
+    /// Moves dimensions to other positions; the others keep their order.
     movedim(from: &[isize], to: &[isize]) |layout| moved(layout, from, to);
-    /// `length` positions along a dimension from `start` on; all of them must be there.
+    /// Returns `length` elements along a dimension from `start`; an error if they go past the end.
     narrow(axis: isize, start: usize, length: usize) |layout| layout.narrow(axis, start, length);
-    /// One position along a dimension, which is gone then; a negative one counts from the end.
+    /// Selects one index along a dimension and removes the dimension; a negative index counts from the end.
     select(axis: isize, index: isize) |layout| layout.select(axis, index);
-    /// Without a dimension of size 1.
+    /// Removes a dimension of size 1.
     squeeze(axis: isize) |layout| layout.squeeze(axis);
-    /// Without all dimensions of size 1.
+    /// Removes all dimensions of size 1.
     squeeze_all() |layout| Ok::<Layout, Error>(layout.squeeze_all());
-    /// With a new dimension of size 1 before `axis`; `-1` puts it last.
+    /// Inserts a dimension of size 1 before `axis`; `-1` appends it.
     unsqueeze(axis: isize) |layout| layout.unsqueeze(axis);
-    /// Dimensions backwards.
+    /// Reverses the order of the elements along the given axes.
     flip(axes: &[isize]) |layout| layout.flip(axes);
     /// The elements whose positions along two dimensions differ by `offset` (second less first), as a new last dimension in
     /// place of both.
@@ -69,7 +69,7 @@ views! {
 }
 
 impl Tensor {
-    /// Some positions along a dimension, as in Python's `start:stop:step`: negative ones count from the end, those past
+    /// Slices a dimension, as in Python's `start:stop:step`: negative ones count from the end, those past
     /// either end are moved there, and [`Slice::step`] takes steps, backwards too.
     ///
     /// ```

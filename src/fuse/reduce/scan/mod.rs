@@ -139,7 +139,7 @@ impl Scan {
         Dimensions::along("a scan", &layouts, &output.1, axis)
     }
 
-    /// PlanCache a scan of at least one element.
+    /// Plans a scan of at least one element.
     fn plan(
         &self,
         dimensions: &Dimensions,
