@@ -175,7 +175,7 @@ impl sv_number {
             SV_NUMBER_BOOL => Ok(Number::Bool(self.integer != 0)),
             SV_NUMBER_INTEGER => Ok(Number::Integer(self.integer.into())),
             SV_NUMBER_REAL => Ok(Number::Real(self.real)),
-            SV_NUMBER_COMPLEX => Ok(crate::Complex::new(self.real, self.imaginary).into()),
+            SV_NUMBER_COMPLEX => Ok(num_complex::Complex::new(self.real, self.imaginary).into()),
             SV_NUMBER_UNSIGNED => Ok(Number::Integer((self.integer as u64).into())),
             other => Err(Failure::argument("number.kind", other, "one of SV_NUMBER_...")),
         }
