@@ -41,6 +41,7 @@ const PROGRAMS: &[Program] = &[
     ("dlpack_streams_go_by_their_numbers", custom::streams),
     ("damaged_npy_files_are_refused", fuzz::npy),
     ("damaged_npz_files_are_refused", fuzz::npz),
+    ("damaged_burst_files_are_refused", fuzz::burst),
     ("damaged_images_are_refused", fuzz::images),
     ("damaged_dlpack_structs_are_refused", fuzz::dlpack),
 ];

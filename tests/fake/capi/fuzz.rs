@@ -10,6 +10,9 @@ use std::ptr::{null_mut, with_exposed_provenance_mut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use selvedge::capi::burst::network::*;
+use selvedge::capi::burst::simulation::*;
+use selvedge::capi::burst::sv_simulation_options;
 use selvedge::capi::dlpack::*;
 use selvedge::capi::library::*;
 use selvedge::capi::module::*;
@@ -37,6 +40,15 @@ const LEAST: u64 = 50;
 const SEED: u64 = 0x5E1_7ED6E;
 /// The bytes of the largest tensor that is read back.
 const MOST_BYTES: u64 = 1 << 20;
+
+/// A simulation on the CPU.
+const OPTIONS: sv_simulation_options = sv_simulation_options {
+    size: size_of::<sv_simulation_options>(),
+    device: -1,
+    threads: 1,
+    seed: 0,
+    shards: 0,
+};
 
 /// Returns the folder of a test's files.
 fn folder(name: &str) -> Result<PathBuf, Box<dyn std::error::Error>> {
@@ -256,6 +268,45 @@ pub fn npz(_: &Fake) -> Outcome {
             true => read_back(tensor).map(|()| true),
             false if tensor != 0 => Err("a refused file left a handle".into()),
             false => Ok(false),
+        }
+    })
+}
+
+pub fn burst(_: &Fake) -> Outcome {
+    let path = folder("burst")?.join("network.burst");
+    let name = text(&path)?;
+    let (mut network, mut simulation, mut files) = (0, 0, Vec::new());
+    ok!(sv_network_g(64, 4, &mut network));
+    ok!(sv_network_write(network, name.as_ptr()));
+    files.push(fs::read(&path)?);
+    ok!(sv_simulation_create(network, &OPTIONS, &mut simulation));
+    ok!(sv_simulation_run(simulation, 3));
+    ok!(sv_simulation_save(simulation, name.as_ptr()));
+    files.push(fs::read(&path)?);
+    ok!(sv_release(simulation));
+    ok!(sv_release(network));
+    run("burst", |random| {
+        let file = random.below(files.len());
+        fs::write(&path, mutate(random, &files[file]))?;
+        let (mut network, mut simulation) = (0, 0);
+        // SAFETY: the pointers are to a text, a struct and locals.
+        let (read, restored) = unsafe {
+            let read = accepts(sv_network_read(name.as_ptr(), &mut network))?;
+            (read, accepts(sv_simulation_restore(name.as_ptr(), &OPTIONS, &mut simulation))?)
+        };
+        if read {
+            let (mut neurons, mut synapses) = (0, 0);
+            ok!(sv_network_size(network, &mut neurons, &mut synapses));
+            ok!(sv_release(network));
+        }
+        if restored {
+            ok!(sv_simulation_run(simulation, 1));
+            ok!(sv_release(simulation));
+        }
+        match (read, network != 0, restored, simulation != 0) {
+            (_, true, _, _) if !read => Err("a refused file left a network".into()),
+            (_, _, _, true) if !restored => Err("a refused file left a simulation".into()),
+            _ => Ok(read),
         }
     })
 }
