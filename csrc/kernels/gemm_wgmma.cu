@@ -8,9 +8,9 @@
 // dynamic shared memory (src/gemm/wgmma/persistent.rs). k is at least 1. The tensor maps have three dimensions (contiguous one
 // first, batch last) and a swizzle of 128 bytes. Their boxes:
 //   A: n 64 k x 128 rows; t 64 rows x 64 k.  B: t 64 k x columns / 2; n 64 columns x 32 k.  C, aux: 128 bytes x 64 rows.
-// TMA fills elements outside of a matrix with zeros and skips them in stores, so every size works. It stores whole chunks of 16 bytes,
-// even past a row's end (seen on an H200): where the rows of C or aux are not multiples of 16 bytes, threads store them
-// (`store_bytes` < 16) and their maps are not used.
+// TMA fills out-of-bounds elements with zeros and clips stores, but only to chunks of 16 bytes (seen on an H200): where a row of C
+// or aux is not a multiple of 16 bytes, threads store it (`store_bytes` < 16) and the maps of C and aux are not used. So every
+// size works.
 //
 // Algorithm: persistent, warp-specialised, as CUTLASS's "KernelTmaWarpSpecializedCooperative" for Hopper. A cluster computes tiles of
 // 256 rows, 128 a block. In each block one thread of the first warpgroup is the producer: it issues the TMA loads, and multicasts its
@@ -20,8 +20,8 @@
 // kernel sets up its barriers while the one before it ends; every thread waits for that end before it touches global memory.
 //
 // Invariants:
-// - An element's sum is made of the same operations in the same order on any tile width: k ascends, 16 at a time, in one
-//   accumulator; with stream-K slices are added in ascending order. So a product gives the same bits on every run on a card.
+// - An element's k ascends, 16 at a time, in one accumulator, whatever the tile width. Stream-K adds slices in ascending order, but
+//   the slices depend on the numbers of tiles and clusters. So the same launch gives the same bits on every run.
 // - The dependent launch is triggered after the last load, when all blocks have started, so no block of the next kernel takes the
 //   place of one that another block waits for.
 //
@@ -30,7 +30,7 @@
 // | 1 | one layout, 256 columns | 4096^3 1.01, 8192^3 1.03 (784 and 795 TFLOP/s) |
 // | 5 | programmatic dependent launch | squares of 256, 512, 1024, 2048: 1.19, 1.17, 1.14, 1.03 times version 4 |
 // | 10 | stream-K by waves; evict-first stores | weight gradients of 65536 rows: 0.92 to 0.99; batch of 64 1.05 |
-// | 11 | branch-free common path; half of the bias in shared memory | 65536 x 768 x 768 1.05; bias and gelu 1.17 |
+// | 11 | branch-free common path; bias / 2 in shared memory | 65536 x 768 x 768 1.05; bias and gelu 1.17 |
 // benches/RESULTS.md has the current figures, docs/performance-notes.md every version and the experiments that lost.
 #include "hopper.cuh"
 #include "wgmma.cuh"
@@ -159,7 +159,7 @@ __device__ inline void produce(const TensorMap* a, const TensorMap* b, const Gem
     // The last stages are loading: the next kernel may start while they are multiplied and stored. Started earlier, its waiting
     // blocks would only keep idle multiprocessors from other streams.
     next_may_start();
-    // The other block may still arrive at this one's barriers: the block ends after the last arrival.
+    // Producer tail: the other block still arrives at these barriers, so the block waits before it exits.
     for (u32 stage = 0; stage < Storage::stages; stage++) {
         barrier_wait(storage.empty + 8 * state.stage, state.phase ^ 1);
         state.advance();
@@ -311,7 +311,7 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const Output
     }
     cluster_barrier();
     wait_for_earlier();
-    // A block has 168 registers a thread. Asking for more than the producer returns would wait for ever.
+    // A block has 168 registers a thread. setmaxnreg.inc for more registers than remain would hang.
     constexpr int producer_registers = 56, consumer_registers = 224;
     static_assert(producer_registers + consumers * consumer_registers <= (1 + consumers) * 168, "registers are there");
     if (warpgroup == 0) {

@@ -47,7 +47,7 @@ __device__ inline void barrier_initialise(u32 barrier, u32 arrivals) {
 // Makes initialised barriers visible to the cluster and to the copies; a cluster barrier must follow.
 __device__ inline void barriers_initialised() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
-// Arrives, and makes the phase wait for this many bytes as well.
+// Arrives, and adds `bytes` to the transaction count of the phase.
 __device__ inline void barrier_expect(u32 barrier, u32 bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
@@ -142,7 +142,7 @@ __device__ inline void stores_read() {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Groups) : "memory");
 }
 
-// Makes what this thread wrote to shared memory visible to bulk copies; a barrier must follow.
+// Proxy fence: makes this thread's shared memory writes visible to TMA; a barrier must follow.
 __device__ inline void publish_to_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 // ---- semaphores in global memory, between blocks of one grid ----

@@ -11,13 +11,14 @@
 // Invariants:
 // - The division depends on the sizes and the number of clusters alone, so results are reproducible.
 // - A cluster waits only for partials of clusters with lower numbers, and it waits in its last work tile. A cluster that leaves a
-//   partial never waits. The hardware starts the blocks of a grid in ascending order, so a grid ends with any number of resident
-//   clusters, down to one.
-// - Every cluster of the grid has at least one work tile: the host launches no more clusters than that.
+//   partial never waits. Blocks start in ascending order (assumed: CUDA does not document it), so a grid ends with any number of
+//   resident clusters, down to one.
+// - The host launches at most as many clusters as tiles, so that each has a work tile.
 #pragma once
 #include "types.cuh"
 
-// The stage that a producer or consumer is at, and the parity of the barrier phase that it waits for (CUTLASS's PipelineState).
+// The stage of a producer or consumer, and the phase parity that a consumer waits for; a producer waits for the other parity
+// (CUTLASS's PipelineState).
 template <int Count>
 struct PipelineState {
     u32 stage = 0;

@@ -3,7 +3,7 @@
 #pragma once
 #include "types.cuh"
 
-// Keeps the compiler from what it knows of the number, so that what is made of it later is computed later.
+// Hides the value of x from the compiler, so what depends on x is computed here again and not kept live.
 __device__ inline void forget(i32& x) { asm volatile("" : "+r"(x)); }
 
 // A half's bits, exactly.

@@ -1,6 +1,6 @@
 // The epilogue and the stores of gemm_wgmma.cu's tiles: sums are finished, rounded, and stored through shared memory.
 //
-// Invariants: an element is finished in f32 by the same operations on every path here.
+// Invariants: elements are finished in f32. Only the general path computes gelu with exp2; the others use tanh.approx.
 #pragma once
 #include "epilogue.cuh"
 #include "hopper.cuh"
@@ -138,7 +138,7 @@ struct RoundedTile {
         output = from;
     }
 
-    // Takes gelu(d + bias by column). Half of the bias is in shared memory (`stage_half_bias`).
+    // Takes gelu(d + bias by column). bias / 2 is in shared memory (`stage_half_bias`).
     __device__ void take_gelu(f32 (&d)[Columns / 2], const OutputTile& from, u32 half_bias) {
         half_bias += threadIdx.x % 4 * 8;
 #pragma unroll

@@ -20,8 +20,8 @@ enum : int {
 struct GemmParameters {
     i32 m, n, k, batch;
     i64 c_row;         // From a row of C to the next, in elements.
-    i64 c_matrix;      // From a matrix of C to the next.
-    i32 a_matrix;      // 1, or 0 where all products share one A.
+    i64 c_matrix;      // Batch stride of C, in elements.
+    i32 a_matrix;      // Batch step of A's map: 1, or 0 if all products share one A.
     i32 b_matrix;
     i32 group;         // Rows of tiles in a group of the raster order.
     i32 f32_output;    // True where C is f32 instead of ELEMENT.
@@ -30,8 +30,8 @@ struct GemmParameters {
     i32 evict_first;   // True where C is stored with the L2 policy evict-first.
     Epilogue epilogue;
     u32* semaphores;   // 4 of each partial, one a consumer warpgroup of the cluster; 0 at the start.
-    f32* partials;     // The sums of each consumer warpgroup one after the other, 4 of each thread at a time.
-    i32 slice_steps[4];  // Steps of a slice, by wave.
+    f32* partials;     // [partial][block][consumer][columns / 8][128 threads][4] accumulators.
+    i32 slice_steps[4];  // k steps of a slice, by round of the division; at most 4 rounds.
 
     __device__ i32 k_steps() const { return (k + depth - 1) / depth; }
 };
