@@ -387,25 +387,32 @@ mod on_the_fake_driver {
 
     use super::*;
 
-    /// The oldest version that the fake driver reports here.
-    const OLDEST: i32 = 12080;
+    /// The version that the fake driver reports.
+    const VERSION: i32 = 12080;
 
-    /// Compiled once, however many tests ask at once. The driver is at least as new as the machine's NVRTC, whose machine code
-    /// an older driver refuses.
-    static DRIVER: LazyLock<PathBuf> = LazyLock::new(|| {
+    /// Compiled once, however many tests ask at once.
+    static DRIVER: LazyLock<PathBuf> =
+        LazyLock::new(|| variant::build(&variant::Variant::new(VERSION)).unwrap());
+
+    /// A driver at least as new as the machine's NVRTC, whose machine code an older driver refuses.
+    static DRIVER_OF_NVRTC: LazyLock<PathBuf> = LazyLock::new(|| {
         let nvrtc = selvedge::nvrtc::version().map_or(0, |(major, minor)| major * 1000 + minor * 10);
-        variant::build(&variant::Variant::new(OLDEST.max(nvrtc))).unwrap()
+        variant::build(&variant::Variant::new(VERSION.max(nvrtc))).unwrap()
     });
 
+    fn on_driver(driver: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(common::program());
+        command.args(arguments).env("SELVEDGE_LIBCUDA", driver);
+        command
+    }
+
     fn selvedge(arguments: &[&str]) -> Output {
-        on_it(arguments).env("SELVEDGE_LIBNVRTC", "none").output().unwrap()
+        on_driver(&DRIVER, arguments).env("SELVEDGE_LIBNVRTC", "none").output().unwrap()
     }
 
     /// The program on the fake driver, with the NVRTC that there is.
-    pub fn on_it(arguments: &[&str]) -> Command {
-        let mut command = Command::new(common::program());
-        command.args(arguments).env("SELVEDGE_LIBCUDA", DRIVER.as_path());
-        command
+    pub fn with_nvrtc(arguments: &[&str]) -> Command {
+        on_driver(&DRIVER_OF_NVRTC, arguments)
     }
 
     #[track_caller]

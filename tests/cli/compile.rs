@@ -263,7 +263,7 @@ fn a_source_runs() {
         ["--define", "FACTOR=2", "--arg", "x:f32[256]", "--arg", "2:f32", "--time", "5", "--json"];
     let ran = |more: &[&str]| {
         let all = run(&file, "ours::scale<float>", &[&arguments, more].concat());
-        let mut command = super::on_the_fake_driver::on_it(&all);
+        let mut command = super::on_the_fake_driver::with_nvrtc(&all);
         command.env("SELVEDGE_CACHE", folder.0.join("cache")).output().unwrap()
     };
     for from_cache in [false, true] {
