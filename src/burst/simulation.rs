@@ -97,7 +97,7 @@ impl Simulation {
     /// Loads a network on a backend, at rest before burst 1.
     ///
     /// # Errors
-    /// Those of [`Backend::load`].
+    /// The errors of [`Backend::load`].
     pub fn new(network: Arc<Network>, mut backend: Box<dyn Backend>, seed: u32) -> Result<Simulation> {
         backend.load(&network, seed)?;
         let journal = backend.can_be_lost().then(|| {
@@ -225,7 +225,7 @@ impl Simulation {
     /// Chooses dense mode: every neuron is a candidate of every burst, so time passes for all of them.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// The errors of the backend.
     pub fn set_dense(&mut self, dense: bool) -> Result<()> {
         self.backend.set_dense(dense)?;
         self.dense = dense;
@@ -243,7 +243,7 @@ impl Simulation {
     /// Keeps a ledger of the last `window` bursts from now on. A ledger that is kept already only grows.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// The errors of the backend.
     pub fn keep_ledger(&mut self, window: usize) -> Result<()> {
         if let Some(ledger) = &mut self.ledger {
             ledger.grow(window);
@@ -359,7 +359,7 @@ impl Simulation {
     /// Returns the state.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// The errors of the backend.
     pub fn state(&mut self) -> Result<NetworkState> {
         self.backend.state()
     }
@@ -367,7 +367,7 @@ impl Simulation {
     /// Replaces the state. Staged input stays; the ledger starts anew.
     ///
     /// # Errors
-    /// Those of [`Backend::set_state`].
+    /// The errors of [`Backend::set_state`].
     pub fn set_state(&mut self, state: &NetworkState) -> Result<()> {
         self.backend.set_state(state)?;
         self.burst = Some(state.burst);
@@ -389,7 +389,7 @@ impl Simulation {
     /// Returns weight and PSP of every synapse as they are now.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// The errors of the backend.
     pub fn weights(&mut self) -> Result<Vec<u16>> {
         self.backend.weights()
     }
@@ -397,7 +397,7 @@ impl Simulation {
     /// Moves the run to another backend, between two bursts. All backends compute the same, so nothing else changes.
     ///
     /// # Errors
-    /// Those of the backends; the simulation stays on the old one.
+    /// The errors of the backends; the simulation stays on the old one.
     pub fn set_backend(&mut self, mut backend: Box<dyn Backend>) -> Result<()> {
         if self.has_staged {
             let wanted = "a change of the backend before the injections of a burst";
@@ -421,7 +421,7 @@ impl Simulation {
     /// Runs one burst.
     ///
     /// # Errors
-    /// Those of the backend. After a lost device, [`recover`](Simulation::recover) continues from the last finished burst.
+    /// The errors of the backend. After a lost device, [`recover`](Simulation::recover) continues from the last finished burst.
     pub fn run_burst(&mut self) -> Result<BurstResult> {
         let result = self.run_group(1)?.pop();
         result.ok_or_else(|| Error::invalid("a burst", "no result", "one result"))

@@ -88,7 +88,8 @@ fn paragraphs(source: &str, language: Language) -> Vec<(usize, String)> {
             in_fence = !in_fence;
         }
         let begins_item = ["- ", "* ", "| "].iter().any(|mark| text.starts_with(mark));
-        if text.is_empty() || text.starts_with("```") || in_fence {
+        let is_heading = language == Language::C && text.starts_with("# ");
+        if text.is_empty() || text.starts_with("```") || in_fence || is_heading {
             open = false;
             continue;
         }
@@ -212,6 +213,7 @@ fn a_bad_comment_is_found() {
         ("let x = 1; // Where x is.\n", (1, 0)),
         ("/* Text.\n * What follows.\n */\nint what; /* Whether. */\n", (2, 0)),
         ("// - What an item says.\n", (1, 0)),
+        ("/// # Errors\n/// Those of it.\n", (1, 0)),
         ("let x = \"https://a.b/c\"; f(What);\n", (0, 0)),
         ("//! Reads a/*.json.\nuse notes;\n", (0, 0)),
         ("// A `Trial` in code, and `What`.\n// ```\n// What is code\n// ```\n", (0, 0)),

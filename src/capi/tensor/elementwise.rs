@@ -209,10 +209,10 @@ pub unsafe extern "C" fn sv_operation_into(
 /// `value` points to a struct.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_assign(tensor: u64, value: *const sv_operand) -> i32 {
-    // SAFETY: as the caller vouches.
     change(
         "sv_tensor_assign",
         tensor,
+        // SAFETY: as the caller vouches.
         || unsafe { Operand::pointer(value, "value") },
         |mut target, value| {
             target.assign(value.operand())?;
