@@ -20,7 +20,7 @@ use super::graph::capture;
 use super::stream::{Stream, StreamState};
 use crate::error::{Error, Result, report_deferred};
 use crate::sys::call as api_call;
-use crate::sys::driver::{CUcontext, CUdevice, CUpointer_attribute, CUstreamCaptureStatus};
+use crate::sys::driver::{CUcontext, CUdevice, CUpointer_attribute, CUresult, CUstreamCaptureStatus};
 
 /// The driver's name for the default stream of the calling thread.
 const PER_THREAD: usize = 2;
@@ -172,13 +172,16 @@ pub(super) fn check_memory(
         // SAFETY: the attribute is a number of 32 bits; the driver answers an unknown address with a status.
         let status =
             unsafe { (device.api.cuPointerGetAttribute()?)((&raw mut ordinal).cast(), attribute, place) };
-        if status.0 != 0 || ordinal != device.ordinal {
-            let found = match status.0 {
-                0 => format!("memory of device {ordinal} at {place:#x}"),
-                _ => format!("{place:#x}, which the driver does not know"),
-            };
-            return Err(Error::invalid(OPERATION, found, format!("memory of device {}", device.ordinal)));
-        }
+        let found = if status == CUresult::CUDA_ERROR_INVALID_VALUE {
+            format!("{place:#x}, which the driver does not know")
+        } else {
+            device.check("cuPointerGetAttribute", status)?;
+            if ordinal == device.ordinal {
+                continue;
+            }
+            format!("memory of device {ordinal} at {place:#x}")
+        };
+        return Err(Error::invalid(OPERATION, found, format!("memory of device {}", device.ordinal)));
     }
     Ok(())
 }
@@ -245,17 +248,23 @@ pub(crate) fn call_deleters() {
     if WAITING_COUNT.load(Ordering::Acquire) == 0 || fork::forked() {
         return;
     }
+    let mut failed = Vec::new();
     let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
-    let (done, rest) = std::mem::take(&mut *waiting).into_iter().partition(|entry| {
+    let (done, rest): (Vec<Waiting>, _) = std::mem::take(&mut *waiting).into_iter().partition(|entry| {
         entry.after.iter().all(|event| match event.is_released() {
             Ok(done) => done,
-            Err(error) => gone(&error),
+            Err(error) if gone(&error) => true,
+            Err(error) => {
+                failed.push(error);
+                false
+            }
         })
     });
-    let done: Vec<Waiting> = done;
     *waiting = rest;
     WAITING_COUNT.store(waiting.len(), Ordering::Release);
     drop(waiting);
+    // The hook may call this library, so no lock is held.
+    failed.iter().for_each(report_deferred);
     for entry in done {
         // Dropped first: an event returns to its device's pool.
         drop(entry.after);

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use libtest_mimic::Failed;
 use selvedge::Error;
 use selvedge::driver::{
-    Argument, Attribute, Copy2d, Copy3d, Device, LaunchConfig, LinkInput, ModuleOptions, RawAddress,
-    TensorElement, TensorMap, TensorMapLayout,
+    Argument, Attribute, Copy2d, Copy3d, Device, DeviceBuffer, LaunchConfig, LinkInput, ModuleOptions,
+    RawAddress, Stream, TensorElement, TensorMap, TensorMapLayout,
 };
 
 use super::children;
@@ -208,6 +208,18 @@ pub fn run(fake: &Fake, between: &mut dyn FnMut()) -> Result<(), Error> {
         enter!(first.enable_peer_access(&second))?;
         enter!(first.disable_peer_access(&second))?;
         enter!(first.disable_peer_access(&second))?;
+    }
+
+    // Objects of other code.
+    // SAFETY: stream, context and memory outlive their second handles, and nothing else uses the memory.
+    unsafe {
+        assert_eq!(enter!(Device::from_context(first.as_raw_context()))?, first);
+        let borrowed = enter!(Stream::from_raw(&first, stream.as_raw()))?;
+        let mut taken = enter!(DeviceBuffer::<u8>::from_raw(&borrowed, a.address(), 256, || ()))?;
+        enter!(borrowed.fill(&mut taken, 8))?;
+        enter!(drop(taken));
+        enter!(drop(borrowed));
+        enter!(stream.synchronize())?;
     }
 
     // Drops in use: a stream before its buffers, a module before its kernels have run.

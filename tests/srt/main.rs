@@ -1,0 +1,3 @@
+//! The golden-ratio operations on the CPU: the worked numbers of their definitions, properties, and bad input.
+
+mod constants;
