@@ -30,7 +30,6 @@ pub mod error;
 pub mod fused;
 pub mod graph;
 pub mod guard;
-#[allow(dead_code, reason = "in-place operations of tensors use the rest")]
 pub mod handle;
 pub mod hooks;
 pub mod launch;
