@@ -17,6 +17,7 @@
 //! | [`tensor`] | arrays on the CPU and CUDA devices, as in NumPy and PyTorch |
 //! | `io` | arrays in files (feature `io`) |
 //! | `burst` | spiking neural networks on the CPU and CUDA devices (feature `burst`) |
+//! | `srt` | golden-ratio tensor operations on the CPU and CUDA devices (feature `srt`) |
 //! | `capi` | the C ABI (feature `capi`) |
 //! | [`error`] | the error type, and the hook for errors of `Drop` |
 //!
@@ -61,6 +62,8 @@ pub mod images;
 pub mod io;
 pub mod launcher;
 pub mod nvrtc;
+#[cfg(feature = "srt")]
+pub mod srt;
 #[doc(hidden)]
 pub mod sys;
 #[cfg(feature = "tensor")]
