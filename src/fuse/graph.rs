@@ -281,7 +281,7 @@ impl Graph {
     /// let mut words = [0u32; 4];
     /// let output = HostOutput::new(&mut words, Layout::contiguous(&[4])?)?;
     /// graph.expression(&[word])?.run_host(&[], &[0.into(), 0.into()], &mut [output])?;
-    /// The first of the published vectors.
+    /// // The first of the published vectors.
     /// assert_eq!(words, [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]);
     /// # Ok::<(), selvedge::Error>(())
     /// ```

@@ -148,7 +148,7 @@ impl Stream {
     /// # let stream = Device::new(0)?.stream()?;
     /// let volume = stream.zeros::<f32>(32 * 16 * 10)?;
     /// let mut cut = stream.zeros::<f32>(8 * 4 * 2)?;
-    /// The box that begins at x 3, y 2, z 1.
+    /// // The box that begins at x 3, y 2, z 1.
     /// let start = (1 * 16 + 2) * 32 + 3;
     /// let shape = Copy3d { source_pitch: 32, source_rows: 16, ..Copy3d::packed(8, 4, 2) };
     /// stream.copy_3d(&volume.slice(start..)?, &mut cut, shape)?;
