@@ -9,6 +9,8 @@ mod build;
 mod burst;
 #[cfg(feature = "capi")]
 mod burst_capi;
+#[cfg(feature = "srt")]
+mod e8;
 
 use std::sync::OnceLock;
 
@@ -550,10 +552,12 @@ type Child = fn(&Fake) -> Outcome;
 
 /// The children of this module and of those in it.
 fn children() -> impl Iterator<Item = &'static (&'static str, Child)> {
+    let all = CHILDREN.iter();
     #[cfg(feature = "burst")]
-    return CHILDREN.iter().chain(burst::CHILDREN);
-    #[cfg(not(feature = "burst"))]
-    CHILDREN.iter()
+    let all = all.chain(burst::CHILDREN);
+    #[cfg(feature = "srt")]
+    let all = all.chain(e8::CHILDREN);
+    all
 }
 
 static CHILDREN: [(&str, Child); 11] = [
