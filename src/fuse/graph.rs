@@ -452,6 +452,11 @@ impl<'g> Expr<'g> {
         self.apply(operation, &operands)
     }
 
+    /// Returns the graph, which has [`Graph::index`] and [`Graph::position`] for a closure that only gets expressions.
+    pub fn graph(self) -> &'g Graph {
+        self.graph
+    }
+
     /// Returns the dtype.
     pub fn dtype(self) -> DType {
         self.graph.0.borrow().dtype(self.node)

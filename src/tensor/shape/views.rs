@@ -5,7 +5,7 @@
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 use crate::tensor::in_place::TensorMut;
-use crate::types::{Layout, Shape, Slice};
+use crate::types::{DType, Layout, Shape, Slice};
 
 macro_rules! views {
     ($($(#[doc = $doc:literal])* $name:ident($($argument:ident: $type:ty),*) |$layout:ident| $view:expr;)*) => {
@@ -86,6 +86,67 @@ impl Tensor {
     /// [`Error::InvalidArgument`] for a step of 0 or an axis that is not there.
     pub fn slice(&self, axis: isize, slice: impl Into<Slice>) -> Result<Tensor> {
         Ok(self.view_as(self.layout().slice(axis, slice)?))
+    }
+
+    /// Shows complex numbers as their real and imaginary parts, in a new last dimension of size 2 (PyTorch's
+    /// `view_as_real`).
+    ///
+    /// ```
+    /// use num_complex::Complex;
+    /// use selvedge::tensor::{Device, Tensor};
+    /// let z = Tensor::new([Complex::new(1.0f64, 2.0), Complex::new(3.0, 4.0)], &Device::cpu())?;
+    /// let parts = z.view_as_real()?;
+    /// assert_eq!(parts.select(-1, 1)?.to_vec::<f64>()?, [2.0, 4.0]);
+    /// assert_eq!(parts.view_as_complex()?.to_vec::<Complex<f64>>()?, z.to_vec::<Complex<f64>>()?);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DTypeMismatch`] for real elements, [`Error::InvalidArgument`] for a tensor of the largest rank.
+    pub fn view_as_real(&self) -> Result<Tensor> {
+        let dtype = self.dtype();
+        if !dtype.is_complex() {
+            let (wanted, found) = ("complex elements".to_owned(), dtype.to_string());
+            return Err(Error::DTypeMismatch { operation: "view_as_real", wanted, found });
+        }
+        let (mut sizes, mut strides) = (self.shape().to_vec(), self.layout().strides().to_vec());
+        strides.iter_mut().for_each(|stride| *stride = stride.saturating_mul(2));
+        sizes.push(2);
+        strides.push(1);
+        let layout = Layout::strided(&sizes, &strides, 2 * self.layout().offset())?;
+        Ok(Tensor::of(self.storage.clone(), dtype.part(), layout))
+    }
+
+    /// Shows pairs of real numbers in the last dimension as complex numbers (PyTorch's `view_as_complex`); the inverse of
+    /// [`view_as_real`](Self::view_as_real).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DTypeMismatch`] for elements other than f32 and f64. [`Error::InvalidArgument`] for a last dimension of
+    /// another size than 2, and for a layout in which the two parts are not neighbours at an even place.
+    pub fn view_as_complex(&self) -> Result<Tensor> {
+        const OPERATION: &str = "view_as_complex";
+        let dtype = self.dtype();
+        if !matches!(dtype, DType::F32 | DType::F64) {
+            let (wanted, found) = ("elements of f32 or f64".to_owned(), dtype.to_string());
+            return Err(Error::DTypeMismatch { operation: OPERATION, wanted, found });
+        }
+        let (sizes, strides) = (self.shape().split_last(), self.layout().strides().split_last());
+        let (Some((2, sizes)), Some((last, strides))) = (sizes, strides) else {
+            let found = format!("a tensor of shape {}", self.shape());
+            return Err(Error::invalid(OPERATION, found, "a last dimension of size 2"));
+        };
+        let is_empty = self.count() == 0;
+        let is_even = strides.iter().zip(sizes).all(|(stride, size)| *size <= 1 || stride % 2 == 0);
+        if !is_empty && (*last != 1 || !is_even || !self.layout().offset().is_multiple_of(2)) {
+            let found = format!("{:?}", self.layout());
+            let wanted = "parts that are neighbours at even places: make the tensor contiguous first";
+            return Err(Error::invalid(OPERATION, found, wanted));
+        }
+        let strides: Vec<isize> = strides.iter().map(|stride| stride / 2).collect();
+        let layout = Layout::strided(sizes, &strides, self.layout().offset() / 2)?;
+        Ok(Tensor::of(self.storage.clone(), dtype.complex(), layout))
     }
 
     /// Repeated to a larger shape without a copy: dimensions of size 1, and new ones in front, take its sizes.
