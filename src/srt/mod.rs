@@ -7,15 +7,35 @@
 //! | `e8` | E8: roots, projection, quadratic form, nearest point, theta sum |
 //! | `cone` | the golden cones: tests, projections, weights |
 //! | `rows` | operations on rows of eight numbers |
+//! | `complex` | complex division, rotation and quantization of phases, sums weighted by φ⁻ⁱ |
+//! | `residual` | x + r/φ with relu, gelu and layer norm |
+//! | `weights` | exp(-n²/φ) and the sums and norms weighted by it |
+//! | `noise` | uniform and normal numbers as functions of a seed and a position |
+//! | `phases` | the D and H phases, of one state and of batches |
+//! | `syntony` | syntony and its aggregates |
+//! | `gradient` | the pull from flux values toward lattice points |
+//! | `operands` | checks of operands; complex numbers as real parts |
 //!
 //! Operations on tensors are fused expressions, products and row operations of [`tensor`](crate::tensor), so they accept
 //! every device and layout that tensors have.
 
+mod complex;
 mod cone;
 mod constants;
 mod e8;
+mod gradient;
+mod noise;
+mod operands;
+mod phases;
+mod residual;
 mod rows;
+mod syntony;
+mod weights;
 
+pub use complex::{
+    complex_divide, complex_reciprocal, golden_rotate, normalize_phase, phi_weighted_sum, quantize_phase_pi,
+    rotate_phase, rotate_phases,
+};
 pub use cone::{GoldenCone, golden_cone_project, golden_cone_test, weight_8d};
 pub use constants::{
     ESTAR, INVERSE_PHI, INVERSE_PHI_SQUARED, LN_PHI, PHI, PROJECTION_NORM, Q_DEFICIT, SQRT5,
@@ -24,3 +44,15 @@ pub use e8::{
     E8Layout, E8Roots, e8_quantize, e8_quantize_scaled, e8_roots, e8_weights, project_e8, quadratic_form,
     theta_sum,
 };
+pub use gradient::{SnapGradientMode, snap_gradient};
+pub use noise::{
+    Uniform, box_muller, gauss, noise_stream, noise_word, noise_words, residual_modulated_noise,
+    uniform_noise,
+};
+pub use phases::{h_phase, h_phase_batch, phase_cycle, resonant_d_phase, resonant_d_phase_batch};
+pub use residual::{
+    ResidualMode, phi_residual, phi_residual_gelu, phi_residual_layer_norm, phi_residual_relu,
+    phi_residual_relu_keeping_nan,
+};
+pub use syntony::{SyntonyAggregate, aggregate_syntony, argmax_syntony, operator_syntony, syntony};
+pub use weights::{golden_inner, golden_normalize, golden_weight, golden_weight_of_rows};
