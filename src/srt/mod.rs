@@ -7,6 +7,8 @@
 //! | `e8` | E8: roots, projection, quadratic form, nearest point, theta sum |
 //! | `cone` | the golden cones: tests, projections, weights |
 //! | `rows` | operations on rows of eight numbers |
+//! | `products` | matrix products, scaled and weighted by φ |
+//! | `exact_product` | products with the same bits on every device |
 //! | `complex` | complex division, rotation and quantization of phases, sums weighted by φ⁻ⁱ |
 //! | `residual` | x + r/φ with relu, gelu and layer norm |
 //! | `weights` | exp(-n²/φ) and the sums and norms weighted by it |
@@ -23,10 +25,12 @@ mod complex;
 mod cone;
 mod constants;
 mod e8;
+mod exact_product;
 mod gradient;
 mod noise;
 mod operands;
 mod phases;
+mod products;
 mod residual;
 mod rows;
 mod syntony;
@@ -50,6 +54,10 @@ pub use noise::{
     uniform_noise,
 };
 pub use phases::{h_phase, h_phase_batch, phase_cycle, resonant_d_phase, resonant_d_phase_batch};
+pub use products::{
+    ProductMode, bmm, gemm, golden_anticommutator, golden_commutator, mm, mm_golden_phase,
+    mm_golden_weighted, mm_hn, mm_nh, mm_nt, mm_tn, mm_tt, projection_sum, weighted_sum,
+};
 pub use residual::{
     ResidualMode, phi_residual, phi_residual_gelu, phi_residual_layer_norm, phi_residual_relu,
     phi_residual_relu_keeping_nan,

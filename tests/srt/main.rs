@@ -7,6 +7,7 @@ mod constants;
 mod e8;
 mod noise;
 mod phases;
+mod products;
 mod residual;
 mod rows;
 mod syntony;
