@@ -47,6 +47,14 @@ pub fn thread_count() -> usize {
     }
 }
 
+/// Work that pays for the start of another thread, in picoseconds.
+const WORK_OF_A_THREAD: usize = 40_000_000;
+
+/// Returns the number of threads for work of an estimated time in picoseconds.
+pub(crate) fn threads_for(picoseconds: usize) -> usize {
+    (picoseconds / WORK_OF_A_THREAD + 1).min(thread_count())
+}
+
 /// Parses the variable. An empty one counts as unset; a value that is no positive number is logged and ignored.
 fn from_variable(value: Option<&str>) -> Option<usize> {
     let value = value.map(str::trim).filter(|value| !value.is_empty())?;

@@ -1,4 +1,4 @@
-//! Reductions on the CPU: the same tree, block by block.
+//! Reductions by the interpreter: the same tree, block by block.
 //!
 //! A block of 256 lanes holds adjacent elements of one row, which are the lanes of a segment, or the same
 //! element of adjacent rows if those are closer in memory. A task covers some rows and some segments of each,
@@ -8,35 +8,26 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::super::host::block::{Block, LANES as WIDTH};
-use super::super::host::memory::HostOperand;
-use super::super::host::{HostInput, HostOutput, Schedule, run_on_inputs};
-use super::super::instruction::RegisterKind;
-use super::super::number::Number;
-use super::super::program::Program;
-use super::super::space::Space;
-use super::dimensions::Dimensions;
-use super::fold::bytes;
-use super::plan::{LANES, SEGMENT};
-use super::{Reduction, ReductionState};
-use crate::error::{Error, Result};
+use super::super::super::host::block::{Block, LANES as WIDTH};
+use super::super::super::host::memory::HostOperand;
+use super::super::super::host::{Schedule, run_on_inputs};
+use super::super::super::instruction::RegisterKind;
+use super::super::super::program::Program;
+use super::super::super::space::Space;
+use super::super::ReductionState;
+use super::super::dimensions::Dimensions;
+use super::super::fold::bytes;
+use super::super::plan::{LANES, SEGMENT};
+use super::{ROWS_OF_A_TASK, SEGMENTS_OF_A_TASK, is_across};
 use crate::threads::{run_on_threads, thread_count};
-use crate::types::{DType, Layout};
 
 // A block holds the lanes of a segment.
 const _: () = assert!(LANES == WIDTH);
 
-/// The segments of a task if rows are few; a power of two.
-const SEGMENTS_OF_A_TASK: usize = 64;
-/// The rows of a task whose blocks hold elements of one row.
-const ROWS_OF_A_TASK: usize = 16;
 /// The number of elements above which another thread pays for its start.
 const ELEMENTS_OF_A_THREAD: usize = 1 << 16;
-/// Rows shorter than this are folded across rows, if there are enough rows.
-const SHORT: usize = 32;
-
 /// The parts of values, by lane.
-pub(super) type BlockParts = [Block; 2];
+pub(in super::super) type BlockParts = [Block; 2];
 
 /// The pending values of a tree of neighbours, by level.
 struct Tree {
@@ -47,49 +38,14 @@ struct Tree {
 /// True if a value exists at its position.
 type Present = bool;
 
-impl Reduction {
-    /// Computes the reduction on the CPU; see [`run`](Self::run).
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`run`](Self::run) about operands.
-    pub fn run_host(
-        &self,
-        inputs: &[HostInput<'_>],
-        scalars: &[Number],
-        output: &mut HostOutput<'_>,
-    ) -> Result<()> {
-        let state = &*self.0;
-        let bits = state.scalar_bits(scalars)?;
-        let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(HostInput::described).collect();
-        let dimensions = state.dimensions(&of_inputs, output.described())?;
-        if dimensions.rows == 0 {
-            return Ok(());
-        }
-        if dimensions.row == 0 {
-            let (bytes, layout) = self.empty_value(output.described().1)?;
-            // Words, so that the address is aligned for any element.
-            let mut words = [0u64; 2];
-            bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..bytes.len()].copy_from_slice(&bytes);
-            let memory = &bytemuck::cast_slice(&words)[..bytes.len()];
-            let input = HostInput::of_bytes(self.accumulator(), memory, layout)?;
-            return self.last().run_host(
-                &[input],
-                self.scalars_of_last(scalars),
-                std::slice::from_mut(output),
-            );
-        }
-        let mut operands = Vec::with_capacity(inputs.len() + 1);
-        for (input, (dtype, _)) in inputs.iter().zip(&of_inputs) {
-            let memory = input.memory().ok_or_else(|| {
-                Error::invalid(state.fold.name(), "an in-place input", "an input with its own memory")
-            })?;
-            operands.push(HostOperand { memory: memory.cast_mut(), dtype: *dtype });
-        }
-        operands.push(HostOperand { memory: output.memory(), dtype: self.output() });
-        Run::new(state, dimensions, operands, &bits).all();
-        Ok(())
-    }
+/// Runs a reduction of at least one element.
+pub(super) fn run(
+    state: &ReductionState,
+    dimensions: Dimensions,
+    operands: Vec<HostOperand>,
+    scalars: &[[u64; 2]],
+) {
+    Run::new(state, dimensions, operands, scalars).all();
 }
 
 /// A run in progress, shared by its threads.
@@ -130,12 +86,8 @@ impl<'a> Run<'a> {
         operands: Vec<HostOperand>,
         scalars: &'a [[u64; 2]],
     ) -> Run<'a> {
-        let stride = |dimension: Option<&super::dimensions::Dimension>| {
-            dimension.map_or(0, |dimension| dimension.strides[dimensions.leader])
-        };
-        let (inner, kept) = (stride(dimensions.folded.first()), stride(dimensions.kept.first()));
+        let across = is_across(&dimensions);
         let Dimensions { row, rows, .. } = dimensions;
-        let across = kept == 1 && inner != 1 || row < SHORT && rows > row;
         Run {
             state,
             across,
@@ -423,7 +375,7 @@ struct ExpressionParts<'a> {
 }
 
 impl ExpressionParts<'_> {
-    fn of(state: &super::ExpressionState) -> ExpressionParts<'_> {
+    fn of(state: &super::super::ExpressionState) -> ExpressionParts<'_> {
         ExpressionParts { program: &state.program, schedule: &state.schedule }
     }
 }
@@ -449,7 +401,7 @@ impl Workspace {
 }
 
 /// Folds `right` into `left`: two values if `merge` is set, otherwise elements that follow them.
-pub(super) fn combine(
+pub(in super::super) fn combine(
     state: &ReductionState,
     merge: bool,
     registers: &mut [Block],
@@ -471,7 +423,7 @@ pub(super) fn combine(
 }
 
 /// Converts folded values to the values that they represent.
-pub(super) fn restore(
+pub(in super::super) fn restore(
     state: &ReductionState,
     registers: &mut [Block],
     values: &mut BlockParts,
@@ -489,13 +441,17 @@ pub(super) fn restore(
     }
 }
 
-pub(super) fn registers_to_restore(state: &ReductionState) -> Vec<Block> {
+pub(in super::super) fn registers_to_restore(state: &ReductionState) -> Vec<Block> {
     let both = state.rules.restore.as_ref().zip(state.restore.as_ref());
     both.map_or_else(Vec::new, |(program, schedule)| registers(program, schedule, &[]))
 }
 
 /// Returns the registers of a program, with the values that all blocks share already computed.
-pub(super) fn registers(program: &Program, schedule: &Schedule, scalars: &[[u64; 2]]) -> Vec<Block> {
+pub(in super::super) fn registers(
+    program: &Program,
+    schedule: &Schedule,
+    scalars: &[[u64; 2]],
+) -> Vec<Block> {
     let mut registers: Vec<Block> = vec![[0; WIDTH]; schedule.registers];
     // These steps load nothing.
     run_on_inputs(program, schedule, scalars, &mut registers, &schedule.once, WIDTH, &mut |_, _, _| {});
@@ -509,14 +465,14 @@ fn copy(from: &Block, to: &mut Block, kind: RegisterKind, count: usize) {
         .copy_from_slice(&bytemuck::cast_slice::<u64, u8>(from)[..bytes]);
 }
 
-pub(super) fn get(block: &Block, kind: RegisterKind, lane: usize) -> u64 {
+pub(in super::super) fn get(block: &Block, kind: RegisterKind, lane: usize) -> u64 {
     match bytes(kind) {
         8 => block[lane],
         _ => u64::from(bytemuck::cast_slice::<u64, u32>(block)[lane]),
     }
 }
 
-pub(super) fn set(block: &mut Block, kind: RegisterKind, lane: usize, bits: u64) {
+pub(in super::super) fn set(block: &mut Block, kind: RegisterKind, lane: usize, bits: u64) {
     match bytes(kind) {
         8 => block[lane] = bits,
         _ => bytemuck::cast_slice_mut::<u64, u32>(block)[lane] = bits as u32,

@@ -1,0 +1,426 @@
+//! The folds as vector loops: sums, and extremes of elements that are turned so that the greatest is wanted.
+
+use bytemuck::Pod;
+
+use super::super::plan::{LANES, SEGMENT};
+use super::vectors::vectorized;
+
+/// A fold of lanes. The state of a fold is a key, which [`value`](Self::value) turns into the folded value.
+pub(super) trait FoldKernel: Copy + Send + Sync {
+    type Lane: Pod + Send + Sync;
+
+    /// Returns the key of an element.
+    fn key(self, element: Self::Lane) -> Self::Lane;
+
+    /// Returns the value of a key.
+    fn value(self, key: Self::Lane) -> Self::Lane;
+
+    /// Folds two keys.
+    fn merge(self, left: Self::Lane, right: Self::Lane) -> Self::Lane;
+
+    /// Folds a row, or a part of one that is a node of the tree. The row has at least one element.
+    fn fold_row(self, elements: &[Self::Lane]) -> Self::Lane;
+
+    /// Returns whether a later key is the extreme of the two. A sum has no extreme.
+    fn exceeds(self, later: Self::Lane, key: Self::Lane) -> bool;
+
+    /// Returns whether an element has this key, in the order of the fold.
+    fn has_key(self, element: Self::Lane, key: Self::Lane) -> bool;
+}
+
+/// A number that sums are made of.
+pub(super) trait Addend: Pod + Send + Sync {
+    fn plus(self, other: Self) -> Self;
+
+    /// Returns the sum of a row.
+    fn sum(elements: &[Self]) -> Self;
+}
+
+/// Sums. A key is the sum itself.
+#[derive(Clone, Copy)]
+pub(super) struct Sum<T>(std::marker::PhantomData<T>);
+
+impl<T> Sum<T> {
+    pub(super) fn new() -> Sum<T> {
+        Sum(std::marker::PhantomData)
+    }
+}
+
+impl<T: Addend> FoldKernel for Sum<T> {
+    type Lane = T;
+
+    #[inline(always)]
+    fn key(self, element: T) -> T {
+        element
+    }
+
+    #[inline(always)]
+    fn value(self, key: T) -> T {
+        key
+    }
+
+    #[inline(always)]
+    fn merge(self, left: T, right: T) -> T {
+        left.plus(right)
+    }
+
+    #[inline(always)]
+    fn fold_row(self, elements: &[T]) -> T {
+        T::sum(elements)
+    }
+
+    fn exceeds(self, _: T, _: T) -> bool {
+        false
+    }
+
+    fn has_key(self, _: T, _: T) -> bool {
+        false
+    }
+}
+
+macro_rules! float_addends {
+    ($($type:ty),*) => {$(
+        impl Addend for $type {
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                self + other
+            }
+
+            fn sum(elements: &[Self]) -> Self {
+                sum_in_tree(elements)
+            }
+        }
+    )*};
+}
+
+float_addends!(f32, f64);
+
+impl Addend for u64 {
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        self.wrapping_add(other)
+    }
+
+    fn sum(elements: &[Self]) -> Self {
+        sum_in_any_order(elements)
+    }
+}
+
+/// Bytes by which a line is asked for early.
+#[cfg(target_arch = "x86_64")]
+const AHEAD: usize = 4096;
+
+/// Asks for the lines of so many elements early: the loads of a segment's lanes leave the prefetcher behind.
+#[inline(always)]
+fn prefetch<T>(elements: &[T]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in (0..size_of_val(elements)).step_by(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let address = elements.as_ptr().cast::<i8>().wrapping_add(line + AHEAD);
+        // SAFETY: a hint reads nothing, so the address need not be valid.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = elements;
+}
+
+/// Returns the sum of a segment's lanes after they have been folded to `COUNT`.
+macro_rules! halve {
+    ($lanes:ident: $($half:literal)*) => {$(
+        for lane in 0..$half {
+            $lanes[lane] = $lanes[lane].plus($lanes[lane + $half]);
+        }
+    )*};
+}
+
+vectorized! {
+    /// Returns the sum in the tree of reductions, which reads each segment front to back.
+    pub(super) fn sum_in_tree<T: Addend>(elements: &[T]) -> T {
+        // A level for each bit of a count of segments.
+        let mut tree = [T::zeroed(); usize::BITS as usize];
+        let (mut depth, mut count) = (0, 0usize);
+        for segment in elements.chunks(SEGMENT) {
+            let mut lanes = [T::zeroed(); LANES];
+            let mut value = match <&[T; SEGMENT]>::try_from(segment) {
+                Ok(segment) => {
+                    let (first, rest) = segment.split_at(LANES);
+                    prefetch(first);
+                    lanes.copy_from_slice(first);
+                    for round in rest.chunks_exact(LANES) {
+                        prefetch(round);
+                        for lane in 0..LANES {
+                            lanes[lane] = lanes[lane].plus(round[lane]);
+                        }
+                    }
+                    halve!(lanes: 128 64 32 16 8 4 2 1);
+                    lanes[0]
+                }
+                Err(_) => {
+                    for (round, elements) in segment.chunks(LANES).enumerate() {
+                        match round {
+                            0 => lanes[..elements.len()].copy_from_slice(elements),
+                            _ => lanes.iter_mut().zip(elements).for_each(|(lane, &x)| *lane = lane.plus(x)),
+                        }
+                    }
+                    let mut present = LANES.min(segment.len());
+                    while present > 1 {
+                        let half = present.next_power_of_two() / 2;
+                        let (lower, upper) = lanes.split_at_mut(half);
+                        let upper = &upper[..present - half];
+                        lower.iter_mut().zip(upper).for_each(|(lane, &x)| *lane = lane.plus(x));
+                        present = half;
+                    }
+                    lanes[0]
+                }
+            };
+            for _ in 0..count.trailing_ones() {
+                depth -= 1;
+                value = tree[depth].plus(value);
+            }
+            tree[depth] = value;
+            depth += 1;
+            count += 1;
+        }
+        let mut value = tree[depth.max(1) - 1];
+        for &left in tree[..depth.max(1) - 1].iter().rev() {
+            value = left.plus(value);
+        }
+        value
+    }
+
+    /// Returns the sum of integers.
+    pub(super) fn sum_in_any_order<T: Addend>(elements: &[T]) -> T {
+        elements.iter().fold(T::zeroed(), |sum, &x| sum.plus(x))
+    }
+}
+
+/// A number with an order.
+pub(super) trait Ordered: Pod + Send + Sync + PartialEq + PartialOrd {
+    /// Inverts the order, or the place of the sign bit's half, as `flip` says.
+    fn flipped(self, flip: Self) -> Self;
+
+    /// Returns the flip of elements of which the least or greatest is wanted.
+    fn flip(least: bool, signed: bool) -> Self;
+
+    fn is_nan(self) -> bool;
+
+    /// Returns the greater one: NaN if one is, and 0 above -0.
+    fn greater(self, other: Self) -> Self;
+
+    /// Returns the greatest of the flipped elements, of which there is at least one.
+    fn greatest(elements: &[Self], flip: Self) -> Self;
+}
+
+/// Extremes and the tests any and all. A key is an element flipped so that the greatest is wanted.
+#[derive(Clone, Copy)]
+pub(super) struct Extreme<T> {
+    flip: T,
+}
+
+impl<T: Ordered> Extreme<T> {
+    pub(super) fn new(least: bool, signed: bool) -> Extreme<T> {
+        Extreme { flip: T::flip(least, signed) }
+    }
+}
+
+impl<T: Ordered> FoldKernel for Extreme<T> {
+    type Lane = T;
+
+    #[inline(always)]
+    fn key(self, element: T) -> T {
+        element.flipped(self.flip)
+    }
+
+    #[inline(always)]
+    fn value(self, key: T) -> T {
+        key.flipped(self.flip)
+    }
+
+    #[inline(always)]
+    fn merge(self, left: T, right: T) -> T {
+        left.greater(right)
+    }
+
+    #[inline(always)]
+    fn fold_row(self, elements: &[T]) -> T {
+        T::greatest(elements, self.flip)
+    }
+
+    #[inline(always)]
+    fn exceeds(self, later: T, key: T) -> bool {
+        !key.is_nan() && (later.is_nan() || later > key)
+    }
+
+    #[inline(always)]
+    fn has_key(self, element: T, key: T) -> bool {
+        let of_element = self.key(element);
+        of_element == key || of_element.is_nan() & key.is_nan()
+    }
+}
+
+macro_rules! integers {
+    ($($type:ty),*) => {$(
+        impl Ordered for $type {
+            #[inline(always)]
+            fn flipped(self, flip: Self) -> Self {
+                self ^ flip
+            }
+
+            fn flip(least: bool, signed: bool) -> Self {
+                (if least { !0 } else { 0 }) ^ if signed { 0 } else { <$type>::MIN }
+            }
+
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                false
+            }
+
+            #[inline(always)]
+            fn greater(self, other: Self) -> Self {
+                self.max(other)
+            }
+
+            fn greatest(elements: &[Self], flip: Self) -> Self {
+                greatest_in_any_order(elements, flip)
+            }
+        }
+    )*};
+}
+
+integers!(i32, i64);
+
+vectorized! {
+    /// Returns the greatest flipped element.
+    pub(super) fn greatest_in_any_order<T: Ordered>(elements: &[T], flip: T) -> T {
+        let mut best = elements[0].flipped(flip);
+        for &element in elements {
+            best = best.greater(element.flipped(flip));
+        }
+        best
+    }
+}
+
+macro_rules! floats {
+    ($type:ident, $greatest:ident, $lanes:literal, $vector:ident: $set:ident $load:ident $store:ident $max:ident $xor:ident $or:ident $compare:ident $mask:ident) => {
+        impl Ordered for $type {
+            #[inline(always)]
+            fn flipped(self, flip: Self) -> Self {
+                <$type>::from_bits(self.to_bits() ^ flip.to_bits())
+            }
+
+            fn flip(least: bool, _: bool) -> Self {
+                if least { -0.0 } else { 0.0 }
+            }
+
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                self != self
+            }
+
+            #[inline(always)]
+            fn greater(self, other: Self) -> Self {
+                // The second one if it is NaN.
+                let number = if self > other { self } else { other };
+                // Equal numbers have equal bits, zeros apart.
+                let both = <$type>::from_bits(self.to_bits() & other.to_bits());
+                let number = if self == other { both } else { number };
+                if self != self { self } else { number }
+            }
+
+            fn greatest(elements: &[Self], flip: Self) -> Self {
+                #[cfg(target_arch = "x86_64")]
+                if crate::fuse::host::has_vectors() {
+                    // SAFETY: the processor has these instructions.
+                    return unsafe { $greatest(elements, flip) };
+                }
+                greatest_in_any_order(elements, flip)
+            }
+        }
+
+        /// Returns the greatest flipped element by AVX2.
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2")]
+        fn $greatest(elements: &[$type], flip: $type) -> $type {
+            use std::arch::x86_64::*;
+            const VECTORS: usize = 4;
+            let mut best = [$set($type::NEG_INFINITY); VECTORS];
+            let mut nan = [$set(0.0); VECTORS];
+            let flips = $set(flip);
+            let chunks = elements.chunks_exact(VECTORS * $lanes);
+            let rest = chunks.remainder();
+            for chunk in chunks {
+                for index in 0..VECTORS {
+                    // SAFETY: the chunk has so many elements.
+                    let x = unsafe { $load(chunk.as_ptr().add(index * $lanes)) };
+                    nan[index] = $or(nan[index], $compare::<_CMP_UNORD_Q>(x, x));
+                    // Of a NaN and a number the number; NaN is found by the comparison.
+                    best[index] = $max($xor(x, flips), best[index]);
+                }
+            }
+            let nan = $or($or(nan[0], nan[1]), $or(nan[2], nan[3]));
+            if $mask(nan) != 0 {
+                return $type::NAN;
+            }
+            let best = $max($max(best[0], best[1]), $max(best[2], best[3]));
+            let mut lanes = [0.0; $lanes];
+            // SAFETY: so many lanes.
+            unsafe { $store(lanes.as_mut_ptr(), best) };
+            let mut greatest = $type::NEG_INFINITY;
+            for &key in &lanes {
+                greatest = greatest.greater(key);
+            }
+            for &x in rest {
+                greatest = greatest.greater(x.flipped(flip));
+            }
+            if greatest == 0.0 {
+                // The maximum of vectors does not tell zeros apart.
+                let zero = flip.to_bits();
+                return if elements.iter().any(|x| x.to_bits() == zero) { 0.0 } else { -0.0 };
+            }
+            greatest
+        }
+    };
+}
+
+floats!(f32, greatest_f32, 8, __m256: _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_max_ps _mm256_xor_ps _mm256_or_ps _mm256_cmp_ps _mm256_movemask_ps);
+floats!(f64, greatest_f64, 4, __m256d: _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_max_pd _mm256_xor_pd _mm256_or_pd _mm256_cmp_pd _mm256_movemask_pd);
+
+/// The pending nodes of a tree of neighbours, each of one key or of one for each of several columns.
+pub(super) struct Neighbours<T> {
+    levels: Vec<Vec<T>>,
+    count: usize,
+}
+
+impl<T> Default for Neighbours<T> {
+    fn default() -> Neighbours<T> {
+        Neighbours { levels: Vec::new(), count: 0 }
+    }
+}
+
+impl<T: Pod> Neighbours<T> {
+    /// Adds the next leaf, and folds the nodes that it completes.
+    pub(super) fn push<K: FoldKernel<Lane = T>>(&mut self, kernel: K, keys: &[T]) {
+        let mut node = keys.to_vec();
+        for _ in 0..self.count.trailing_ones() {
+            node = self.fold_last(kernel, node);
+        }
+        self.levels.push(node);
+        self.count += 1;
+    }
+
+    fn fold_last<K: FoldKernel<Lane = T>>(&mut self, kernel: K, node: Vec<T>) -> Vec<T> {
+        let Some(mut left) = self.levels.pop() else { return node };
+        left.iter_mut().zip(&node).for_each(|(left, &right)| *left = kernel.merge(*left, right));
+        left
+    }
+
+    /// Folds the pending nodes, and empties the tree.
+    pub(super) fn finish<K: FoldKernel<Lane = T>>(&mut self, kernel: K) -> Vec<T> {
+        self.count = 0;
+        let mut node = self.levels.pop().unwrap_or_default();
+        while !self.levels.is_empty() {
+            node = self.fold_last(kernel, node);
+        }
+        node
+    }
+}

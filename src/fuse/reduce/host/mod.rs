@@ -1,0 +1,363 @@
+//! Reductions on the CPU.
+//!
+//! Sums, extremes and tests are plain vector loops over the elements of memory, or over a scratch buffer of
+//! [`SCRATCH`](source::SCRATCH) elements if an expression precedes the fold ([`rows`] and [`columns`], with the
+//! kernels of [`kernel`]). Products have a wider exponent and are interpreted block by block ([`interpreted`]).
+//!
+//! Float sums follow the documented tree in every path. Extremes and integer sums have the same value in any
+//! order. Threads share tasks that are nodes of the tree, so no result depends on the number of threads.
+
+mod columns;
+mod interpreted;
+mod kernel;
+mod rows;
+mod source;
+mod vectors;
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::super::host::block::{Block, LANES as WIDTH};
+use super::super::host::memory::HostOperand;
+use super::super::host::{HostInput, HostOutput, run_on_inputs};
+use super::super::number::Number;
+use super::super::space::Space;
+use super::dimensions::Dimensions;
+use super::fold::Fold;
+use super::plan::SEGMENT;
+use super::{Reduction, ReductionState};
+use crate::error::{Error, Result};
+use crate::threads::{run_on_threads, threads_for};
+use crate::types::{DType, Layout};
+pub(super) use interpreted::{BlockParts, combine, get, registers, registers_to_restore, restore, set};
+use kernel::{Extreme, FoldKernel, Neighbours, Sum};
+use source::Source;
+
+/// The segments of a task if rows are few; a power of two.
+const SEGMENTS_OF_A_TASK: usize = 64;
+/// The rows of a task whose rows are contiguous.
+const ROWS_OF_A_TASK: usize = 16;
+/// Rows shorter than this are folded across rows, if there are enough rows.
+const SHORT: usize = 32;
+/// The largest number of columns that are folded together.
+const COLUMNS: usize = 64;
+
+impl Reduction {
+    /// Computes the reduction on the CPU; see [`run`](Self::run).
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`run`](Self::run) about operands.
+    pub fn run_host(
+        &self,
+        inputs: &[HostInput<'_>],
+        scalars: &[Number],
+        output: &mut HostOutput<'_>,
+    ) -> Result<()> {
+        self.run_host_with(inputs, scalars, output, false)
+    }
+
+    /// Computes the reduction, with the interpreter for every fold if `interpreted` is set.
+    fn run_host_with(
+        &self,
+        inputs: &[HostInput<'_>],
+        scalars: &[Number],
+        output: &mut HostOutput<'_>,
+        interpreted: bool,
+    ) -> Result<()> {
+        let state = &*self.0;
+        let bits = state.scalar_bits(scalars)?;
+        let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(HostInput::described).collect();
+        let dimensions = state.dimensions(&of_inputs, output.described())?;
+        if dimensions.rows == 0 {
+            return Ok(());
+        }
+        if dimensions.row == 0 {
+            let (bytes, layout) = self.empty_value(output.described().1)?;
+            // Words, so that the address is aligned for any element.
+            let mut words = [0u64; 2];
+            bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..bytes.len()].copy_from_slice(&bytes);
+            let memory = &bytemuck::cast_slice(&words)[..bytes.len()];
+            let input = HostInput::of_bytes(self.accumulator(), memory, layout)?;
+            return self.last().run_host(
+                &[input],
+                self.scalars_of_last(scalars),
+                std::slice::from_mut(output),
+            );
+        }
+        let mut operands = Vec::with_capacity(inputs.len() + 1);
+        for (input, (dtype, _)) in inputs.iter().zip(&of_inputs) {
+            let memory = input.memory().ok_or_else(|| {
+                Error::invalid(state.fold.name(), "an in-place input", "an input with its own memory")
+            })?;
+            operands.push(HostOperand { memory: memory.cast_mut(), dtype: *dtype });
+        }
+        operands.push(HostOperand { memory: output.memory(), dtype: self.output() });
+        match interpreted || state.fold == Fold::Product {
+            true => interpreted::run(state, dimensions, operands, &bits),
+            false => run(state, dimensions, operands, &bits),
+        }
+        Ok(())
+    }
+}
+
+/// Runs any fold but a product.
+fn run(state: &ReductionState, dimensions: Dimensions, operands: Vec<HostOperand>, scalars: &[[u64; 2]]) {
+    use super::super::instruction::RegisterKind::{Bits32, Bits64, Float32, Float64, Predicate};
+    let run = Run::new(state, dimensions, operands, scalars);
+    let dtype = state.prologue.outputs[0];
+    let least = matches!(state.fold, Fold::Minimum | Fold::ArgMinimum | Fold::All);
+    // Any and all are the greatest and the least of 0 and 1.
+    let (sum, signed) = (state.fold == Fold::Sum, dtype.is_signed_integer());
+    match state.rules.kinds[0] {
+        Float32 if sum => run.all(Sum::<f32>::new()),
+        Float64 if sum => run.all(Sum::<f64>::new()),
+        Bits64 if sum => run.all(Sum::<u64>::new()),
+        Float32 => run.all(Extreme::<f32>::new(least, true)),
+        Float64 => run.all(Extreme::<f64>::new(least, true)),
+        Bits64 => run.all(Extreme::<i64>::new(least, signed)),
+        // Narrow integers are extended to 32 bits by their sign.
+        Bits32 | Predicate => run.all(Extreme::<i32>::new(least, signed)),
+    }
+}
+
+/// A run in progress, shared by its threads.
+struct Run<'a> {
+    state: &'a ReductionState,
+    /// True if adjacent rows are folded together, as columns of a matrix.
+    across: bool,
+    row: usize,
+    rows: usize,
+    /// The distance of a column's elements for each operand, if the folded dimensions are a single one.
+    pitches: Option<Vec<isize>>,
+    source: Source<'a>,
+    /// The space with the rows innermost, for the output.
+    of_rows: Space,
+    scalars_behind: &'a [[u64; 2]],
+}
+
+/// Keys of rows, and the rows' indices if the fold has some.
+#[derive(Clone)]
+struct Keys<T> {
+    keys: Vec<T>,
+    indices: Vec<u64>,
+}
+
+/// The registers and buffers of a thread.
+struct Workspace<T> {
+    prologue: Vec<Block>,
+    epilogue: Vec<Block>,
+    scratch: Vec<T>,
+    /// The lanes of a segment of columns.
+    lanes: Vec<T>,
+    tree: Neighbours<T>,
+    /// The position within its segment of each column's extreme.
+    found: Vec<u32>,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        state: &'a ReductionState,
+        dimensions: Dimensions,
+        operands: Vec<HostOperand>,
+        scalars: &'a [[u64; 2]],
+    ) -> Run<'a> {
+        let (before, behind) = scalars.split_at(state.prologue.scalars.len());
+        let across = is_across(&dimensions);
+        let pitches = match &dimensions.folded[..] {
+            [one] => Some(one.strides.clone()),
+            _ => None,
+        };
+        Run {
+            state,
+            across,
+            row: dimensions.row,
+            rows: dimensions.rows,
+            pitches,
+            source: Source::new(state, dimensions.space(!across), operands, before),
+            of_rows: dimensions.space(false),
+            scalars_behind: behind,
+        }
+    }
+
+    /// Returns the rows of a task.
+    fn rows_of_a_task(&self) -> usize {
+        match self.across {
+            // Columns of memory that are read as they are; others come in whole blocks.
+            true if self.source.is_direct() => COLUMNS,
+            true => WIDTH,
+            false if self.row < WIDTH => WIDTH,
+            false => ROWS_OF_A_TASK,
+        }
+    }
+
+    fn all<K: FoldKernel>(&self, kernel: K) {
+        let segments = self.row.div_ceil(SEGMENT);
+        let width = self.rows_of_a_task();
+        let of_rows = self.rows.div_ceil(width);
+        let threads = threads_for(self.source.estimate(self.row * self.rows));
+        let few = of_rows < 4 * threads && segments > SEGMENTS_OF_A_TASK;
+        let together = if few { SEGMENTS_OF_A_TASK } else { segments };
+        let of_segments = segments.div_ceil(together);
+        let parts = if self.state.fold.has_index() { 1 } else { self.state.rules.kinds.len() };
+        // The keys of parts by task; used only if a row takes several tasks.
+        let partial: Vec<Mutex<Vec<Keys<K::Lane>>>> =
+            (0..if few { of_rows * of_segments } else { 0 }).map(|_| Mutex::default()).collect();
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut workspace = self.workspace(kernel);
+            loop {
+                let task = next.fetch_add(1, Ordering::Relaxed);
+                if task >= of_rows * of_segments {
+                    break;
+                }
+                let (group, part) = (task / of_segments, task % of_segments);
+                let rows = group * width..self.rows.min((group + 1) * width);
+                let first = part * together * SEGMENT;
+                let elements = first..self.row.min(first + together * SEGMENT);
+                let keys: Vec<_> = (0..parts)
+                    .map(|part| self.keys(kernel, &mut workspace, part, rows.clone(), elements.clone()))
+                    .collect();
+                if few {
+                    *partial[task].lock().unwrap_or_else(PoisonError::into_inner) = keys;
+                } else {
+                    self.store(kernel, &mut workspace, rows, &keys);
+                }
+            }
+        };
+        run_on_threads(threads, &work);
+        if !few {
+            return;
+        }
+        let mut workspace = self.workspace(kernel);
+        for (group, tasks) in partial.chunks(of_segments).enumerate() {
+            let rows = group * width..self.rows.min((group + 1) * width);
+            let taken =
+                |task: &Mutex<_>| std::mem::take(&mut *task.lock().unwrap_or_else(PoisonError::into_inner));
+            let of_tasks: Vec<Vec<Keys<K::Lane>>> = tasks.iter().map(taken).collect();
+            let merged = (0..parts).map(|part| {
+                merge(kernel, &mut workspace.tree, of_tasks.iter().filter_map(|keys| keys.get(part)))
+            });
+            let merged: Vec<_> = merged.collect();
+            self.store(kernel, &mut workspace, rows, &merged);
+        }
+    }
+
+    fn workspace<K: FoldKernel>(&self, _: K) -> Workspace<K::Lane> {
+        let epilogue = &self.state.epilogue;
+        Workspace {
+            prologue: self.source.registers(),
+            epilogue: registers(&epilogue.program, &epilogue.schedule, self.scalars_behind),
+            scratch: Vec::new(),
+            lanes: Vec::new(),
+            tree: Neighbours::default(),
+            found: Vec::new(),
+        }
+    }
+
+    /// Folds elements of rows.
+    fn keys<K: FoldKernel>(
+        &self,
+        kernel: K,
+        workspace: &mut Workspace<K::Lane>,
+        part: usize,
+        rows: Range<usize>,
+        elements: Range<usize>,
+    ) -> Keys<K::Lane> {
+        match (self.across, self.state.fold.has_index()) {
+            (true, false) => self.columns(kernel, workspace, part, rows, elements),
+            (true, true) => self.indices_of_columns(kernel, workspace, rows, elements),
+            (false, false) => {
+                let keys = rows.map(|row| self.row(kernel, workspace, part, row, elements.clone()));
+                Keys { keys: keys.collect(), indices: Vec::new() }
+            }
+            (false, true) => {
+                let both = rows.map(|row| self.index_of_row(kernel, workspace, row, elements.clone()));
+                let (keys, indices) = both.unzip();
+                Keys { keys, indices }
+            }
+        }
+    }
+
+    /// Stores the results of rows, from the keys of each part.
+    fn store<K: FoldKernel>(
+        &self,
+        kernel: K,
+        workspace: &mut Workspace<K::Lane>,
+        rows: Range<usize>,
+        keys: &[Keys<K::Lane>],
+    ) {
+        let (program, schedule) = (&self.state.epilogue.program, &self.state.epilogue.schedule);
+        let has_index = self.state.fold.has_index();
+        for from in (0..rows.len()).step_by(WIDTH) {
+            let count = WIDTH.min(rows.len() - from);
+            let mut load = |_: u32, part: u32, block: &mut Block| {
+                if has_index {
+                    block[..count].copy_from_slice(&keys[0].indices[from..from + count]);
+                    return;
+                }
+                // A real value has one part, which the second stands for too.
+                let keys = &keys[(part as usize).min(keys.len() - 1)].keys[from..from + count];
+                let lanes = &mut bytemuck::cast_slice_mut::<u64, K::Lane>(block)[..count];
+                lanes.iter_mut().zip(keys).for_each(|(lane, &key)| *lane = kernel.value(key));
+            };
+            let registers = &mut workspace.epilogue;
+            run_on_inputs(
+                program,
+                schedule,
+                self.scalars_behind,
+                registers,
+                &schedule.each,
+                count,
+                &mut load,
+            );
+            let values = program.outputs[0].map(|value| &workspace.epilogue[schedule.register(value)]);
+            // SAFETY: the elements are those of the output's layout, which has been checked against the memory,
+            // and no other task has these rows.
+            unsafe { self.source.store(&self.of_rows, rows.start + from, count, values) };
+        }
+    }
+}
+
+/// Merges the keys of neighbouring parts of rows.
+fn merge<'k, K: FoldKernel>(
+    kernel: K,
+    tree: &mut Neighbours<K::Lane>,
+    parts: impl Iterator<Item = &'k Keys<K::Lane>>,
+) -> Keys<K::Lane>
+where
+    K::Lane: 'k,
+{
+    let mut best = Keys { keys: Vec::new(), indices: Vec::new() };
+    for keys in parts {
+        if keys.indices.is_empty() {
+            tree.push(kernel, &keys.keys);
+        } else if best.keys.is_empty() {
+            best = keys.clone();
+        } else {
+            for (row, (&key, &index)) in keys.keys.iter().zip(&keys.indices).enumerate() {
+                if kernel.exceeds(key, best.keys[row]) {
+                    (best.keys[row], best.indices[row]) = (key, index);
+                }
+            }
+        }
+    }
+    if best.indices.is_empty() {
+        best.keys = tree.finish(kernel);
+    }
+    best
+}
+
+/// Returns whether adjacent rows are folded together.
+fn is_across(dimensions: &Dimensions) -> bool {
+    let stride = |dimension: Option<&super::dimensions::Dimension>| {
+        dimension.map_or(0, |dimension| dimension.strides[dimensions.leader])
+    };
+    let (inner, kept) = (stride(dimensions.folded.first()), stride(dimensions.kept.first()));
+    let Dimensions { row, rows, .. } = *dimensions;
+    kept == 1 && inner != 1 || row < SHORT && rows > row
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! The elements of a reduction: memory as it is, or the values of an expression in a scratch buffer.
+
+use bytemuck::Pod;
+
+use super::super::super::host::block::{Block, LANES as WIDTH};
+use super::super::super::host::memory::HostOperand;
+use super::super::super::host::run_on_inputs;
+use super::super::super::program::Step;
+use super::super::super::space::Space;
+use super::super::ReductionState;
+use super::registers;
+use crate::types::DType;
+
+/// The elements of a scratch buffer, a multiple of a segment: few enough for the L1 cache.
+pub(super) const SCRATCH: usize = 4096;
+
+/// The inputs of a run, and the expression of them.
+pub(super) struct Source<'a> {
+    state: &'a ReductionState,
+    space: Space,
+    operands: Vec<HostOperand>,
+    scalars: &'a [[u64; 2]],
+    /// The input, if the expression is that input.
+    plain: Option<usize>,
+    /// The elements of the plain input that are adjacent in memory and in the space, if memory is read as it is.
+    run: Option<usize>,
+}
+
+impl<'a> Source<'a> {
+    /// Creates the source of a space whose elements have been checked against the memory of the operands.
+    pub(super) fn new(
+        state: &'a ReductionState,
+        space: Space,
+        operands: Vec<HostOperand>,
+        scalars: &'a [[u64; 2]],
+    ) -> Source<'a> {
+        let program = &state.prologue.program;
+        let step = |part: usize| program.steps.get(program.outputs[0][part].index()).map(|step| step.0);
+        let plain = match (step(0), step(1)) {
+            (Some(Step::Load { input, part: 0 }), Some(Step::Load { input: other, .. }))
+                if input == other =>
+            {
+                Some(input as usize)
+            }
+            _ => None,
+        };
+        // Elements of these dtypes are the lanes of a register.
+        let as_they_are = |input: &usize| {
+            use DType::{F32, F64, I32, I64, U32, U64};
+            matches!(operands[*input].dtype, F32 | F64 | I32 | I64 | U32 | U64)
+        };
+        let run = plain.filter(as_they_are).and_then(|input| {
+            let strides = space.strides(input);
+            let adjacent = strides[0] == 1 || space.sizes[0] == 1;
+            adjacent.then_some(space.sizes[0])
+        });
+        Source { state, space, operands, scalars, plain, run }
+    }
+
+    /// Returns the registers of a thread.
+    pub(super) fn registers(&self) -> Vec<Block> {
+        match self.plain {
+            Some(_) => vec![[0; WIDTH]],
+            None => registers(&self.state.prologue.program, &self.state.prologue.schedule, self.scalars),
+        }
+    }
+
+    /// Returns whether runs of elements are read from memory as they are.
+    pub(super) fn is_direct(&self) -> bool {
+        self.run.is_some()
+    }
+
+    /// Returns an estimate of the time of folding so many elements, in picoseconds.
+    pub(super) fn estimate(&self, elements: usize) -> usize {
+        let each = match (self.run, self.plain) {
+            (Some(_), _) => 100,
+            (_, Some(_)) => 400,
+            _ => 300 + 150 * self.state.prologue.schedule.each.len(),
+        };
+        elements.saturating_mul(each)
+    }
+
+    /// Returns the distance of the plain input's elements in one dimension.
+    pub(super) fn pitch(&self, strides: &[isize]) -> Option<isize> {
+        self.run.and(self.plain).map(|input| strides[input])
+    }
+
+    /// Returns elements that follow each other in memory and in the space, if memory is read as it is.
+    #[inline]
+    pub(super) fn direct<T: Pod>(&self, start: usize, count: usize) -> Option<&[T]> {
+        let memory = self.address(start, count)?;
+        // SAFETY: the space's elements are those of the layouts, which have been checked against the memory and
+        // its alignment, and nobody writes an input.
+        Some(unsafe { std::slice::from_raw_parts(memory, count) })
+    }
+
+    /// Returns the address of such elements, which reaches all of the input's memory.
+    #[inline]
+    pub(super) fn address<T: Pod>(&self, start: usize, count: usize) -> Option<*const T> {
+        let (run, input) = (self.run?, self.plain?);
+        let (along, mut rest) = if start < run { (start, 0) } else { (start % run, start / run) };
+        if along + count > run || size_of::<T>() != self.operands[input].dtype.size() {
+            return None;
+        }
+        let mut offset = (self.space.offsets[input] + along) as isize;
+        for (size, stride) in self.space.sizes[1..].iter().zip(&self.space.strides(input)[1..]) {
+            offset += (rest % size) as isize * stride;
+            rest /= size;
+        }
+        Some(self.operands[input].memory.cast_const().cast::<T>().wrapping_offset(offset))
+    }
+
+    /// Computes part `part` of elements.
+    pub(super) fn values<'s, T: Pod>(
+        &self,
+        registers: &mut [Block],
+        scratch: &'s mut Vec<T>,
+        part: usize,
+        start: usize,
+        count: usize,
+    ) -> &'s [T] {
+        scratch.resize(scratch.len().max(count), T::zeroed());
+        let (program, schedule) = (&self.state.prologue.program, &self.state.prologue.schedule);
+        for (index, to) in scratch[..count].chunks_mut(WIDTH).enumerate() {
+            let (from, lanes) = (start + index * WIDTH, to.len());
+            let mut load = |input: u32, part: u32, block: &mut Block| {
+                let (operand, part) = (input as usize, part as usize);
+                // SAFETY: the space's elements are those of the layouts, which have been checked against the
+                // memory, and nobody writes an input.
+                unsafe { self.operands[operand].load(&self.space, operand, part, from, lanes, block) };
+            };
+            let values = match self.plain {
+                Some(input) => {
+                    load(input as u32, part as u32, &mut registers[0]);
+                    &registers[0]
+                }
+                None => {
+                    run_on_inputs(
+                        program,
+                        schedule,
+                        self.scalars,
+                        registers,
+                        &schedule.each,
+                        lanes,
+                        &mut load,
+                    );
+                    &registers[schedule.register(program.outputs[0][part])]
+                }
+            };
+            to.copy_from_slice(&bytemuck::cast_slice::<u64, T>(values)[..lanes]);
+        }
+        &scratch[..count]
+    }
+
+    /// Stores values of the output.
+    ///
+    /// # Safety
+    ///
+    /// The space's elements of the output must be within its memory, and nobody else may access these.
+    pub(super) unsafe fn store(&self, space: &Space, start: usize, count: usize, values: [&Block; 2]) {
+        let output = self.operands.len() - 1;
+        // SAFETY: the caller guarantees it.
+        unsafe { self.operands[output].store(space, output, start, count, values) };
+    }
+}
+
+// SAFETY: threads read the inputs, and each writes output elements that no other thread accesses.
+unsafe impl Sync for Source<'_> {}

@@ -1,0 +1,167 @@
+//! The vector loops against the interpreter, bit for bit.
+
+use super::*;
+use crate::fuse::Graph;
+use crate::types::Slice;
+
+/// Appends a number as an element of a dtype.
+fn write(dtype: DType, number: f64, bytes: &mut Vec<u8>) {
+    macro_rules! as_type {
+        ($($type:ty)*) => {{ $(bytes.extend_from_slice(&(number as $type).to_le_bytes());)* }};
+    }
+    match dtype {
+        DType::Bool => bytes.push(u8::from(number > 0.0)),
+        DType::U8 | DType::F8E4M3 | DType::F8E5M2 => as_type!(u8),
+        DType::I8 => as_type!(i8),
+        DType::U16 => as_type!(u16),
+        DType::I16 => as_type!(i16),
+        DType::U32 => as_type!(u32),
+        DType::I32 => as_type!(i32),
+        DType::U64 => as_type!(u64),
+        DType::I64 => as_type!(i64),
+        DType::F16 => bytes.extend_from_slice(&half::f16::from_f64(number).to_le_bytes()),
+        DType::BF16 => bytes.extend_from_slice(&half::bf16::from_f64(number).to_le_bytes()),
+        DType::F32 => as_type!(f32),
+        DType::F64 => as_type!(f64),
+        DType::C64 => as_type!(f32 f32),
+        DType::C128 => as_type!(f64 f64),
+    }
+}
+
+/// Returns the bits of an element; all NaN are one.
+fn bits(dtype: DType, element: &[u8]) -> Vec<u8> {
+    let nan = match dtype {
+        DType::F16 => element.try_into().is_ok_and(|x| half::f16::from_le_bytes(x).is_nan()),
+        DType::BF16 => element.try_into().is_ok_and(|x| half::bf16::from_le_bytes(x).is_nan()),
+        DType::F32 => element.try_into().is_ok_and(|x| f32::from_le_bytes(x).is_nan()),
+        DType::F64 => element.try_into().is_ok_and(|x| f64::from_le_bytes(x).is_nan()),
+        _ => false,
+    };
+    if nan { vec![0xff; element.len()] } else { element.to_vec() }
+}
+
+/// Layouts of inputs with their outputs: tails around lanes, segments and blocks, rows, few and many columns.
+fn layouts() -> Vec<(Layout, Layout)> {
+    let of = |sizes: &[usize]| Layout::contiguous(sizes).unwrap();
+    let mut all: Vec<(Layout, Layout)> = [1, 2, 31, 33, 255, 257, 1023, 1024, 1025, 2047, 2049, 4097, 5377]
+        .map(|length| (of(&[length]), of(&[1])))
+        .to_vec();
+    for (shape, axis) in [
+        ([3, 1025], 1),
+        ([2, 2100], 1),
+        ([280, 3], 1),
+        ([300, 8], 1),
+        ([1030, 7], 0),
+        ([2050, 2], 0),
+        ([3, 130], 0),
+        ([1100, 66], 0),
+    ] {
+        let mut kept = shape;
+        kept[axis] = 1;
+        all.push((of(&shape), of(&kept)));
+    }
+    let turned = of(&[1027, 5]).transpose(0, 1).unwrap();
+    all.push((turned, of(&[5, 1])));
+    all.push((of(&[1500]).slice(0, Slice::from(..).step(2)).unwrap(), of(&[1])));
+    all.push((of(&[1300]).flip(&[0]).unwrap(), of(&[1])));
+    all.push((of(&[4, 70, 9]), of(&[4, 1, 9])));
+    all.push((of(&[5, 3, 70]), of(&[1, 3, 1])));
+    all
+}
+
+/// Numbers without and with special values at places that depend on `seed`.
+fn numbers(count: usize, seed: usize, special: bool) -> Vec<f64> {
+    let mut numbers: Vec<f64> =
+        (0..count).map(|k| ((k * 37 + seed * 11) % 101) as f64 * 0.375 - 18.0).collect();
+    if special {
+        let each = [-0.0, 0.0, f64::INFINITY, f64::NAN, f64::NEG_INFINITY, -f64::NAN];
+        for (at, value) in each.into_iter().take(1 + seed % 6).enumerate() {
+            let place = (seed * 131 + at * 611) % count;
+            numbers[place] = value;
+        }
+    }
+    numbers
+}
+
+fn run(reduction: &Reduction, input: (&[u8], Layout), output: Layout, interpreted: bool) -> Vec<u8> {
+    let mut aligned = vec![0u128; input.0.len().div_ceil(16)];
+    bytemuck::cast_slice_mut::<u128, u8>(&mut aligned)[..input.0.len()].copy_from_slice(input.0);
+    let memory = &bytemuck::cast_slice::<u128, u8>(&aligned)[..input.0.len()];
+    let source = HostInput::of_bytes(reduction.inputs()[0], memory, input.1).unwrap();
+    let bytes = output.count() * reduction.output().size();
+    let mut result = vec![0u128; bytes.div_ceil(16)];
+    let memory = &mut bytemuck::cast_slice_mut::<u128, u8>(&mut result)[..bytes];
+    let mut target = HostOutput::of_bytes(reduction.output(), memory, output).unwrap();
+    reduction.run_host_with(&[source], &[], &mut target, interpreted).unwrap();
+    bytemuck::cast_slice::<u128, u8>(&result)[..bytes].to_vec()
+}
+
+fn assert_equal(what: &str, reduction: &Reduction, numbers: &[f64], layout: Layout, output: Layout) {
+    let mut bytes = Vec::new();
+    numbers.iter().for_each(|&number| write(reduction.inputs()[0], number, &mut bytes));
+    let [found, wanted] = [false, true].map(|way| run(reduction, (&bytes, layout), output, way));
+    let dtype = reduction.output();
+    for (row, (found, wanted)) in found.chunks(dtype.size()).zip(wanted.chunks(dtype.size())).enumerate() {
+        assert_eq!(bits(dtype, found), bits(dtype, wanted), "{what} of {layout:?}: row {row}");
+    }
+}
+
+#[test]
+fn vector_loops_give_the_bits_of_the_interpreter() {
+    for dtype in DType::ALL {
+        for fold in Fold::EVERY.into_iter().filter(|fold| fold.result(dtype).is_ok()) {
+            let graph = Graph::new();
+            let reduction = graph.reduction(fold, graph.input(dtype)).unwrap();
+            // Dtypes that share a kernel with these are tried with a third of the layouts each.
+            let step = if matches!(dtype, DType::F32 | DType::F64 | DType::I64) { 1 } else { 3 };
+            let first = dtype as usize % step;
+            for (seed, (layout, output)) in layouts().into_iter().enumerate().skip(first).step_by(step) {
+                let special = seed % 2 == 1 && (dtype.is_float() || dtype.is_complex());
+                let numbers = numbers(layout.count().max(5400), seed, special);
+                assert_equal(&format!("{fold:?} of {dtype}"), &reduction, &numbers, layout, output);
+            }
+        }
+    }
+}
+
+#[test]
+fn vector_loops_after_an_expression_give_the_bits_of_the_interpreter() {
+    for dtype in [DType::F32, DType::F64, DType::I16, DType::C64] {
+        for fold in Fold::EVERY.into_iter().filter(|fold| fold.result(dtype).is_ok()) {
+            let graph = Graph::new();
+            let x = graph.input(dtype);
+            let reduction = graph.reduction(fold, x * x).unwrap();
+            for (seed, (layout, output)) in layouts().into_iter().enumerate() {
+                let numbers = numbers(layout.count().max(5400), seed, dtype.is_float());
+                assert_equal(&format!("{fold:?} of {dtype}²"), &reduction, &numbers, layout, output);
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_of_many_tasks_and_special_values_anywhere_give_the_bits_of_the_interpreter() {
+    let length = 70 * SEGMENT + 300;
+    let of = |sizes: &[usize]| Layout::contiguous(sizes).unwrap();
+    for fold in [Fold::Sum, Fold::Minimum, Fold::Maximum, Fold::ArgMinimum, Fold::ArgMaximum] {
+        let graph = Graph::new();
+        let reduction = graph.reduction(fold, graph.input(DType::F32)).unwrap();
+        for (seed, special) in [(3, false), (0, true), (3, true), (5, true)] {
+            let numbers = numbers(length, seed, special);
+            assert_equal(&format!("{fold:?}"), &reduction, &numbers, of(&[length]), of(&[1]));
+            let half = length / 2;
+            assert_equal(&format!("{fold:?}"), &reduction, &numbers, of(&[half, 2]), of(&[1, 2]));
+        }
+        // Every position of a NaN, of the zeros' signs, and of equal extremes around a step of vectors.
+        for length in [1, 8, 31, 32, 33, 65] {
+            for (value, rest) in [(f64::NAN, 1.0), (-0.0, 0.0), (0.0, -0.0), (2.0, 1.0), (0.0, 1.0)] {
+                for place in 0..length {
+                    let mut numbers = vec![rest; length];
+                    numbers[place] = value;
+                    numbers[length - 1 - place] = value;
+                    assert_equal(&format!("{fold:?}"), &reduction, &numbers, of(&[length]), of(&[1]));
+                }
+            }
+        }
+    }
+}
