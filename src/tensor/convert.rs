@@ -6,6 +6,7 @@ use super::kernel::{Output, OutputTarget};
 use super::shape::copy_to;
 use super::storage::{HostMemory, Memory, MemoryMut, Storage, part};
 use super::tensor::Tensor;
+use crate::driver::prefer_large_pages;
 use crate::error::{Error, Result};
 use crate::types::{Bool, DType, Element, Layout, Shape};
 
@@ -71,12 +72,19 @@ impl Tensor {
 
     /// Returns zeros on the host, to read elements into.
     fn zeroed<T: Element>(&self, length: usize) -> Result<Vec<T>> {
+        let mut elements = self.reserved(length)?;
+        elements.resize(length, T::zeroed());
+        Ok(elements)
+    }
+
+    /// Returns an empty vector on the host with memory for so many elements, in large pages.
+    fn reserved<T: Element>(&self, length: usize) -> Result<Vec<T>> {
         let mut elements: Vec<T> = Vec::new();
         elements.try_reserve_exact(length).map_err(|_| {
             let asked = format!("reading {} elements of {}", self.count(), self.dtype());
             Error::host_memory(length.saturating_mul(size_of::<T>()), asked)
         })?;
-        elements.resize(length, T::zeroed());
+        prefer_large_pages(elements.as_mut_ptr().cast(), length * size_of::<T>());
         Ok(elements)
     }
 
@@ -88,8 +96,22 @@ impl Tensor {
     /// [`Error::OutOfMemory`] where the host has no memory for them, or what happened on the device before.
     pub fn to_vec<T: Item>(&self) -> Result<Vec<T>> {
         self.check_element::<T::Element>("to_vec")?;
-        let mut elements: Vec<T::Element> = self.zeroed(self.count())?;
-        self.read(bytemuck::cast_slice_mut(&mut elements))?;
+        let mut elements: Vec<T::Element> = self.reserved(self.count())?;
+        let range = self.layout().offset()..self.layout().offset() + self.count();
+        let direct = match self.memory() {
+            // Bools may be other bytes than 0 and 1.
+            Memory::Host(memory) if self.is_contiguous() && self.dtype() != DType::Bool => {
+                bytemuck::try_cast_slice(memory).ok().and_then(|memory: &[T::Element]| memory.get(range))
+            }
+            _ => None,
+        };
+        match direct {
+            Some(memory) => elements.extend_from_slice(memory),
+            None => {
+                elements.resize(self.count(), bytemuck::Zeroable::zeroed());
+                self.read(bytemuck::cast_slice_mut(&mut elements))?;
+            }
+        }
         Ok(elements.into_iter().map(T::from_element).collect())
     }
 

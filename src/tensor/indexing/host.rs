@@ -32,11 +32,15 @@ impl<'a> Indices<'a> {
     #[inline(always)]
     fn at(self, place: i64) -> i64 {
         let start = place as usize * self.bytes;
-        let bytes = self.memory.get(start..start + self.bytes).unwrap_or_default();
-        match bytes.try_into() {
-            Ok(wide) => i64::from_ne_bytes(wide),
-            Err(_) => bytes.try_into().map_or(0, |narrow| i64::from(i32::from_ne_bytes(narrow))),
+        match self.bytes {
+            8 => self.bytes_at(start).map_or(0, i64::from_ne_bytes),
+            _ => self.bytes_at(start).map_or(0, |bytes| i64::from(i32::from_ne_bytes(bytes))),
         }
+    }
+
+    #[inline(always)]
+    fn bytes_at<const COUNT: usize>(self, start: usize) -> Option<[u8; COUNT]> {
+        self.memory.get(start..)?.first_chunk().copied()
     }
 
     /// The first one, in the layout's order, that is none of `size` positions.
@@ -58,13 +62,18 @@ impl<'a> Indices<'a> {
                 if start >= count.min(first.load(Ordering::Relaxed)) {
                     break;
                 }
-                let mut walk = space.walk(start);
-                for place in start..count.min(start + INDICES_AT_A_TIME) {
-                    if position(self.at(walk.places[0]), size).is_none() {
-                        first.fetch_min(place, Ordering::Relaxed);
+                let end = count.min(start + INDICES_AT_A_TIME);
+                let (mut walk, mut place) = (space.walk(start), start);
+                while place < end {
+                    let (runs, strides) = walk.line();
+                    let runs = runs.min(end - place);
+                    let at = |run: usize| self.at(walk.places[0] + run as i64 * strides[0]);
+                    if let Some(wrong) = (0..runs).find(|run| position(at(*run), size).is_none()) {
+                        first.fetch_min(place + wrong, Ordering::Relaxed);
                         break;
                     }
-                    walk.step();
+                    walk.advance(runs);
+                    place += runs;
                 }
             }
         });
@@ -98,10 +107,17 @@ fn for_runs(
         return;
     }
     let mut walk = space.walk(runs.start);
-    for _ in runs {
-        let index = indices.at(walk.places[0]);
-        work(&walk.places, position(index, space.size()));
-        walk.step();
+    let mut left = runs.len();
+    while left > 0 {
+        let (runs, strides) = walk.line();
+        let runs = runs.min(left);
+        let mut places = walk.places;
+        for _ in 0..runs {
+            work(&places, position(indices.at(places[0]), space.size()));
+            places.iter_mut().zip(strides).for_each(|(place, stride)| *place += stride);
+        }
+        walk.advance(runs);
+        left -= runs;
     }
 }
 

@@ -238,13 +238,27 @@ pub(super) struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// On to the next run; from the last one to the first.
-    pub(super) fn step(&mut self) {
+    /// Returns the runs until the innermost dimension ends, at least one, and the distance between two for each operand.
+    #[inline]
+    pub(super) fn line(&self) -> (usize, [i64; OPERANDS]) {
+        match self.first < self.space.rank as usize {
+            true => {
+                let left = self.space.shape[self.first] - self.coordinates[self.first];
+                (left as usize, self.space.strides(self.first))
+            }
+            false => (1, [0; OPERANDS]),
+        }
+    }
+
+    /// On by so many runs, at most those of the [`line`](Self::line); from the last one to the first.
+    #[inline]
+    pub(super) fn advance(&mut self, runs: usize) {
+        let mut moves = runs as i64;
         for dimension in self.first..self.space.rank as usize {
             let size = self.space.shape[dimension];
-            self.coordinates[dimension] += 1;
+            self.coordinates[dimension] += moves as u64;
             let turns = self.coordinates[dimension] == size;
-            let moves = if turns { 1 - size as i64 } else { 1 };
+            moves -= if turns { size as i64 } else { 0 };
             for (place, row) in self.places.iter_mut().zip(&self.space.stride) {
                 *place += moves * row[dimension];
             }
@@ -252,6 +266,7 @@ impl Walk<'_> {
                 break;
             }
             self.coordinates[dimension] = 0;
+            moves = 1;
         }
     }
 }
@@ -330,7 +345,7 @@ mod tests {
             for run in start..6 {
                 let [i, j] = [run as i64 / 3, run as i64 % 3];
                 assert_eq!(walk.places[..3], [3 + j, 7 + 100 * i, 6 * i + 2 * j], "{start} {run}");
-                walk.step();
+                walk.advance(1);
             }
             assert_eq!(walk.places[..3], [3, 7, 0]);
         }
