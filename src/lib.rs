@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`driver`] | devices, streams, events, memory, modules and launches: the thin safe layer |
 //! | [`gemm`] | matrix products on device memory |
+//! | [`sort`] | sorted order, search and counts of rows in memory |
 //! | [`launcher`] | kernels by name, from source or image |
 //! | [`images`] | the crate's own kernels, embedded, and their selection |
 //! | [`nvrtc`] | CUDA C++ compiled at run time, and a cache of the results |
@@ -62,6 +63,8 @@ pub mod images;
 pub mod io;
 pub mod launcher;
 pub mod nvrtc;
+#[cfg(feature = "tensor")]
+pub mod sort;
 #[cfg(feature = "srt")]
 pub mod srt;
 #[doc(hidden)]

@@ -193,7 +193,7 @@ fn samples_of_tests_reach_every_row() {
 }
 
 /// The topics of docs/tensor-methods.md, and the sources of their methods.
-const METHOD_TOPICS: [(&str, &[&str]); 15] = [
+const METHOD_TOPICS: [(&str, &[&str]); 17] = [
     ("Creation", &["convert", "creation", "ranges", "ndarray", "files"]),
     ("Random numbers", &["random/distributions"]),
     ("Properties and memory", &["tensor", "slices"]),
@@ -201,6 +201,8 @@ const METHOD_TOPICS: [(&str, &[&str]); 15] = [
     ("Comparison", &["comparison"]),
     ("Reductions", &["reduction"]),
     ("Scans", &["scan"]),
+    ("Sorting and selection", &["sorting/order", "sorting/statistics", "sorting/nonzero"]),
+    ("Search, sets and counts", &["sorting/search", "sorting/distinct", "sorting/counts"]),
     ("Products", &["matmul/mod"]),
     ("Views", &["shape/views"]),
     ("Rows and single elements", &["shape/rows"]),

@@ -26,6 +26,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("launcher", 2),
     ("fuse", 3),
     ("gemm", 3),
+    ("sort", 3),
     ("tensor", 4),
     ("collective", 4),
     ("nn", 5),

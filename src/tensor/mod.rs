@@ -130,6 +130,7 @@ mod reduction_kind;
 mod scan;
 mod shape;
 mod slices;
+mod sorting;
 mod storage;
 #[allow(clippy::module_inception, reason = "the module is named after its type")]
 mod tensor;

@@ -25,3 +25,4 @@ mod reductions;
 mod samples;
 mod scalars;
 mod shape;
+mod sorting;

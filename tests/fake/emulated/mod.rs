@@ -11,6 +11,7 @@ mod burst;
 mod burst_capi;
 #[cfg(feature = "srt")]
 mod e8;
+mod sort;
 
 use std::sync::OnceLock;
 
@@ -560,7 +561,7 @@ fn children() -> impl Iterator<Item = &'static (&'static str, Child)> {
     all
 }
 
-static CHILDREN: [(&str, Child); 11] = [
+static CHILDREN: [(&str, Child); 12] = [
     ("persistent", persistent),
     ("stream_k", stream_k),
     ("split_k", split_k),
@@ -572,6 +573,7 @@ static CHILDREN: [(&str, Child); 11] = [
     ("batches", batches),
     ("chains", chains),
     ("epilogues", epilogue),
+    ("sorts", sort::sorts),
 ];
 
 pub fn tests() -> Vec<Test> {

@@ -1,0 +1,151 @@
+//! [`SortKey`], the map from elements to unsigned integers in the same order.
+
+use crate::error::{Error, Result};
+use crate::types::DType;
+
+/// The map from the elements of a dtype to unsigned integers whose order is the elements' order.
+///
+/// Bits of an element are an unsigned integer b of the element's width. An unsigned integer is its own key. A signed integer
+/// has its sign bit flipped. A float of magnitude m has the key b with the sign bit set if it is positive, and the complement
+/// of b if it is negative; both zeros have the key of +0, and NaN (m above infinity) has the largest key. Source: Terdiman,
+/// Radix Sort Revisited. A descending order takes the complement of the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SortKey {
+    dtype: DType,
+    is_descending: bool,
+}
+
+/// The kinds of the map, as `sort.cu` numbers them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KeyKind {
+    Unsigned = 0,
+    Signed = 1,
+    /// A float; the magnitude's bits of infinity are [`SortKey::infinity`].
+    Float = 2,
+    /// A byte whose value is whether it is not 0.
+    Bool = 3,
+}
+
+impl KeyKind {
+    /// Returns the kind of a dtype, if it has an order.
+    #[inline(always)]
+    fn new(dtype: DType) -> Option<KeyKind> {
+        match dtype {
+            DType::Bool => Some(KeyKind::Bool),
+            DType::U8 | DType::U16 | DType::U32 | DType::U64 => Some(KeyKind::Unsigned),
+            DType::I8 | DType::I16 | DType::I32 | DType::I64 => Some(KeyKind::Signed),
+            DType::F16 | DType::BF16 | DType::F32 | DType::F64 => Some(KeyKind::Float),
+            DType::C64 | DType::C128 | DType::F8E4M3 | DType::F8E5M2 => None,
+        }
+    }
+}
+
+impl SortKey {
+    /// Returns the map of a dtype; `operation` names the caller in errors.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DTypeMismatch`] for complex numbers, which have no order, and for 8-bit floats, which are stored only.
+    pub fn new(operation: &'static str, dtype: DType, descending: bool) -> Result<SortKey> {
+        if KeyKind::new(dtype).is_none() {
+            return Err(Error::DTypeMismatch {
+                operation,
+                wanted: "integers, bools, or floats of at least 16 bits".to_owned(),
+                found: dtype.to_string(),
+            });
+        }
+        Ok(SortKey { dtype, is_descending: descending })
+    }
+
+    /// Returns the map in the same direction of a dtype that has an order.
+    #[inline(always)]
+    pub(super) fn of_dtype(&self, dtype: DType) -> SortKey {
+        SortKey { dtype, is_descending: self.is_descending }
+    }
+
+    #[inline(always)]
+    fn kind(&self) -> KeyKind {
+        KeyKind::new(self.dtype).unwrap_or(KeyKind::Unsigned)
+    }
+
+    /// Returns the dtype of the elements.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Returns the significant bits of a key: 8, 16, 32 or 64.
+    pub(super) fn bits(&self) -> u32 {
+        self.dtype.size() as u32 * 8
+    }
+
+    /// Returns the number of the kind in `sort.cu`.
+    pub(super) fn code(&self) -> u32 {
+        self.kind() as u32
+    }
+
+    pub(super) fn is_descending(&self) -> bool {
+        self.is_descending
+    }
+
+    /// Returns the bits of infinity; 0 of integers.
+    pub(super) fn infinity(&self) -> u64 {
+        match self.dtype {
+            DType::F16 => 0x7c00,
+            DType::BF16 => 0x7f80,
+            DType::F32 => 0x7f80_0000,
+            DType::F64 => 0x7ff0_0000_0000_0000,
+            _ => 0,
+        }
+    }
+
+    /// Returns the key of an element, given by its bits.
+    #[inline(always)]
+    pub(super) fn of_bits(&self, bits: u64) -> u64 {
+        let width = self.bits();
+        let (sign, mask) = (1 << (width - 1), u64::MAX >> (64 - width));
+        let key = match self.kind() {
+            KeyKind::Unsigned => bits,
+            KeyKind::Signed => bits ^ sign,
+            KeyKind::Bool => u64::from(bits != 0),
+            KeyKind::Float => {
+                let magnitude = bits & !sign & mask;
+                if magnitude > self.infinity() {
+                    mask
+                } else if bits & sign != 0 && magnitude != 0 {
+                    !bits & mask
+                } else {
+                    magnitude | sign
+                }
+            }
+        };
+        if self.is_descending { !key & mask } else { key }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use half::f16;
+
+    use super::*;
+
+    #[test]
+    fn keys_are_in_the_order_of_the_elements() {
+        let key = |dtype, bits| SortKey::new("sort", dtype, false).map(|key| key.of_bits(bits)).unwrap();
+        let increases = |keys: Vec<u64>| assert!(keys.windows(2).all(|pair| pair[0] < pair[1]), "{keys:?}");
+        let nan = f64::NAN;
+        let floats = [f64::NEG_INFINITY, -1.5, -5e-324, 0.0, 5e-324, 1.0, f64::INFINITY, nan];
+        increases(floats.iter().map(|x| key(DType::F64, x.to_bits())).collect());
+        let floats = [f32::NEG_INFINITY, -1.5, -1e-45, -0.0, 1e-45, 1.0, f32::INFINITY, f32::NAN];
+        increases(floats.iter().map(|x| key(DType::F32, u64::from(x.to_bits()))).collect());
+        let floats = [f16::NEG_INFINITY, f16::MIN, f16::NEG_ZERO, f16::MAX, f16::INFINITY, f16::NAN];
+        increases(floats.iter().map(|x| key(DType::F16, u64::from(x.to_bits()))).collect());
+        increases([i16::MIN, -1, 0, 1, i16::MAX].map(|x| key(DType::I16, u64::from(x as u16))).to_vec());
+        increases([0, 1, u64::MAX].map(|x| key(DType::U64, x)).to_vec());
+        assert_eq!(key(DType::F64, (-nan).to_bits()), key(DType::F64, nan.to_bits()));
+        assert_eq!(key(DType::F32, 1 << 31), key(DType::F32, 0));
+        assert_eq!(key(DType::Bool, 7), key(DType::Bool, 1));
+        let descending = SortKey::new("sort", DType::I8, true).unwrap();
+        assert_eq!(([127u8, 0, 128].map(|x| descending.of_bits(x.into()))), [0, 127, 255]);
+        assert!(SortKey::new("sort", DType::C64, false).is_err());
+    }
+}

@@ -1,0 +1,157 @@
+//! Counts of integers, and of elements in bins.
+
+use super::flat;
+use super::search::search;
+use crate::error::{Error, Result};
+use crate::sort;
+use crate::tensor::kernel;
+use crate::tensor::{Tensor, fuse};
+use crate::types::DType;
+
+impl Tensor {
+    /// Returns the number of times that each integer from 0 on occurs, as i64: up to the greatest element, and at least
+    /// `minlength` numbers.
+    ///
+    /// ```
+    /// use selvedge::{Device, Tensor};
+    /// let x = Tensor::new([1, 3, 1], &Device::cpu())?;
+    /// assert_eq!(x.bincount(0)?.to_vec::<i64>()?, [0, 2, 0, 1]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidArgument`](Error::InvalidArgument) for a negative element, or more than one dimension;
+    /// [`DTypeMismatch`](Error::DTypeMismatch) for elements that are not integers; [`OutOfMemory`](Error::OutOfMemory).
+    pub fn bincount(&self, minlength: usize) -> Result<Tensor> {
+        const OPERATION: &str = "bincount";
+        if self.rank() != 1 {
+            let found = format!("shape {}", self.shape());
+            return Err(Error::invalid(OPERATION, found, "one dimension; flatten the tensor first"));
+        }
+        if !self.dtype().is_integer() {
+            let (wanted, found) = ("integers".to_owned(), self.dtype().to_string());
+            return Err(Error::DTypeMismatch { operation: OPERATION, wanted, found });
+        }
+        if self.count() == 0 {
+            return Tensor::zeros(&[minlength], DType::I64, &self.device());
+        }
+        let bounds: [i128; 2] = match self.dtype() {
+            DType::U64 => [self.min_all()?.item::<u64>()?, self.max_all()?.item::<u64>()?].map(i128::from),
+            _ => {
+                let [least, greatest] = [self.min_all()?, self.max_all()?].map(|x| x.cast(DType::I64));
+                [least?.item::<i64>()?, greatest?.item::<i64>()?].map(i128::from)
+            }
+        };
+        if bounds[0] < 0 {
+            return Err(Error::invalid(OPERATION, format!("element {}", bounds[0]), "elements from 0 on"));
+        }
+        let count = usize::try_from(bounds[1] + 1).unwrap_or(usize::MAX).max(minlength);
+        tally(OPERATION, &self.cast(DType::I64)?, count)
+    }
+
+    /// Returns the number of elements in each of `bins` bins of equal width from `min` to `max`, in this tensor's dtype, a
+    /// float. The last bin includes `max`; elements outside and NaN are left out. If both bounds are 0, they are the least
+    /// and the greatest element, as in PyTorch.
+    ///
+    /// ```
+    /// use selvedge::{Device, Tensor};
+    /// let x = Tensor::new([0.0f32, 1.0, 1.5, 4.0, 9.0], &Device::cpu())?;
+    /// assert_eq!(x.histc(4, 0.0, 4.0)?.to_vec::<f32>()?, [1.0, 2.0, 0.0, 1.0]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidArgument`](Error::InvalidArgument) for no bins, and for bounds that are not finite or decrease;
+    /// [`DTypeMismatch`](Error::DTypeMismatch) for elements that are not real floats; [`OutOfMemory`](Error::OutOfMemory).
+    pub fn histc(&self, bins: usize, min: f64, max: f64) -> Result<Tensor> {
+        const OPERATION: &str = "histc";
+        if !self.dtype().is_float() {
+            let (wanted, found) = ("real floats; cast the tensor first".to_owned(), self.dtype().to_string());
+            return Err(Error::DTypeMismatch { operation: OPERATION, wanted, found });
+        }
+        if bins == 0 {
+            return Err(Error::invalid(OPERATION, "bins = 0", "at least one bin"));
+        }
+        let wide = self.cast(DType::F64)?;
+        let (mut min, mut max) = (min, max);
+        if min == max && self.count() > 0 {
+            (min, max) = (wide.min_all()?.item()?, wide.max_all()?.item()?);
+        }
+        if min == max {
+            // All elements are one number.
+            (min, max) = (min - 1.0, max + 1.0);
+        }
+        if !(min.is_finite() && max.is_finite() && min < max) {
+            return Err(Error::invalid(
+                OPERATION,
+                format!("bounds {min} and {max}"),
+                "finite bounds that increase",
+            ));
+        }
+        let bounds = Tensor::from_slice(&[min, max, bins as f64], &[3], &self.device())?;
+        let [min, max, count] = [0, 1, 2].map(|at| bounds.select(0, at));
+        let numbers = fuse([&wide, &min?, &max?, &count?], |[x, min, max, count]| {
+            let bin = ((x - min) / (max - min) * count).floor().minimum(count - 1);
+            (x.ge(min) & x.le(max)).choose(bin, -1).cast(DType::I64)
+        })?;
+        tally(OPERATION, &numbers, bins)?.cast(self.dtype())
+    }
+
+    /// Returns the number of elements between each two neighbours of `edges`, of one dimension and sorted, as i64. A bin holds
+    /// its lower edge, and the last bin its upper edge too; elements outside and NaN are left out. The call waits for the
+    /// device to check the edges. NumPy's `histogram` of edges, such as those of [`linspace`](Self::linspace).
+    ///
+    /// ```
+    /// use selvedge::{DType, Device, Tensor};
+    /// let cpu = Device::cpu();
+    /// let edges = Tensor::linspace(0.0, 4.0, 5, DType::F32, &cpu)?;
+    /// let x = Tensor::new([0.0f32, 1.0, 1.5, 4.0, 9.0], &cpu)?;
+    /// assert_eq!(x.histogram(&edges)?.to_vec::<i64>()?, [1, 2, 0, 1]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidArgument`](Error::InvalidArgument) for fewer than two edges, or edges that decrease or are NaN; otherwise as
+    /// [`searchsorted`](Self::searchsorted).
+    pub fn histogram(&self, edges: &Tensor) -> Result<Tensor> {
+        const OPERATION: &str = "histogram";
+        if edges.rank() != 1 || edges.count() < 2 {
+            let found = format!("edges of shape {}", edges.shape());
+            return Err(Error::invalid(OPERATION, found, "one dimension of at least two edges"));
+        }
+        let bins = edges.count() - 1;
+        let increases = edges.narrow(0, 0, bins)?.le(&edges.narrow(0, 1, bins)?)?;
+        let first_wrong: i64 = increases.logical_not()?.argmax_all()?.item()?;
+        if !increases.select(0, first_wrong as isize)?.item::<bool>()? {
+            let found = format!("edges that do not increase at position {}", first_wrong + 1);
+            return Err(Error::invalid(OPERATION, found, "sorted edges without NaN"));
+        }
+        let places = search(OPERATION, edges, self, true)?;
+        let last = edges.select(0, -1)?;
+        let at_end = self.eq(&last)?;
+        let numbers = fuse((&places, &at_end, bins as i64), |[place, at_end, bins]| {
+            at_end.choose(bins - 1, place - 1)
+        })?;
+        tally(OPERATION, &numbers, bins)
+    }
+}
+
+/// Returns the number of occurrences of each integer below `count`; others are left out.
+fn tally(operation: &'static str, numbers: &Tensor, count: usize) -> Result<Tensor> {
+    let numbers = flat(numbers)?;
+    let mut counts = Tensor::zeros(&[count], DType::I64, &numbers.device())?;
+    kernel::run(
+        operation,
+        [&numbers],
+        [&mut counts],
+        |[numbers], [mut counts]| {
+            sort::tally_host(numbers.as_slice()?, counts.as_slice_mut()?);
+            Ok(())
+        },
+        |stream, [numbers], [mut counts]| sort::tally(stream, numbers.as_slice()?, counts.as_slice_mut()?),
+    )?;
+    Ok(counts)
+}
