@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::expression::Expression;
+use super::host::backend::Described;
 use super::plan::{AccessPattern, BLOCK, ElementwisePlan, Iteration, KernelKey};
 use super::ptx;
 use super::space::Space;
@@ -15,7 +16,7 @@ use crate::types::{DType, Layout};
 pub struct Explanation {
     /// The launches: one, several if 32-bit arithmetic cannot index all elements, or none for an empty array.
     pub launches: Vec<KernelLaunch>,
-    instructions: usize,
+    expression: Expression,
     operands: Vec<String>,
 }
 
@@ -84,7 +85,7 @@ impl Expression {
         let mut operands: Vec<String> =
             dtypes.iter().zip(inputs.iter().chain(outputs)).enumerate().map(name).collect();
         operands.extend(state.coordinates.iter().map(ToString::to_string));
-        Ok(Explanation { launches, instructions: state.program.steps.len(), operands })
+        Ok(Explanation { launches, expression: self.clone(), operands })
     }
 }
 
@@ -122,10 +123,11 @@ fn describe(space: &Space, key: &KernelKey) -> String {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(formatter, "{} instructions on", self.instructions)?;
+        writeln!(formatter, "{} instructions on", self.expression.0.program.steps.len())?;
         for operand in &self.operands {
             writeln!(formatter, "  {operand}")?;
         }
+        writeln!(formatter, "cpu: {}", Described(&self.expression))?;
         if self.launches.is_empty() {
             writeln!(formatter, "no elements, no launch")?;
         }

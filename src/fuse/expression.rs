@@ -8,6 +8,7 @@ use super::coordinate::Coordinate;
 use super::device::Cached;
 use super::graph::{Node, NodeIndex, Nodes};
 use super::host::Schedule;
+use super::host::backend::CpuCode;
 use super::instruction::Instruction;
 use super::lower::cast::cast;
 use super::lower::{normal, random};
@@ -50,6 +51,7 @@ pub(crate) struct ExpressionState {
     pub(crate) coordinates: Vec<Coordinate>,
     pub(crate) program: Program,
     pub(crate) schedule: Schedule,
+    pub(crate) cpu_code: CpuCode,
     /// Kernels of all plans, by device and kernel key.
     pub(crate) kernels: Mutex<HashMap<(usize, KernelKey), Cached>>,
 }
@@ -162,6 +164,7 @@ impl Expression {
             compares_by_value: nodes.compares_by_value,
             coordinates: nodes.coordinates.clone(),
             plans: PlanCache::new(),
+            cpu_code: CpuCode::default(),
             kernels: Mutex::default(),
         })))
     }

@@ -66,6 +66,8 @@ pub use expression::Expression;
 pub use graph::NodeOrNumber;
 pub(crate) use graph::dtype_of_number;
 pub use graph::{Expr, ExprOperand, Graph};
+#[doc(hidden)]
+pub use host::backend::CpuBackend;
 pub use host::{HostInput, HostOutput};
 pub use number::Number;
 pub(crate) use operation::with_operations;

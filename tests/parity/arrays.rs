@@ -1,7 +1,7 @@
 //! Arrays of any dtype and layout, CPU runs of an expression on them, and the comparison of two runs' memory.
 
 use selvedge::driver::Stream;
-use selvedge::fuse::{DeviceInput, DeviceOutput, Expression, HostInput, HostOutput, Number};
+use selvedge::fuse::{CpuBackend, DeviceInput, DeviceOutput, Expression, HostInput, HostOutput, Number};
 use selvedge::types::{DType, Layout};
 
 use super::value::{Value, read, same, write};
@@ -89,6 +89,30 @@ pub fn on_device(
 
 /// Runs on the CPU; the outputs' memory is changed.
 pub fn on_host(expression: &Expression, inputs: &[Array], scalars: &[Number], outputs: &mut [Array]) {
+    with_host(inputs, outputs, |inputs, outputs| {
+        expression.run_host(inputs, scalars, outputs).expect("a run on the CPU");
+    });
+}
+
+/// Runs on the CPU with one backend. Returns the number of flagged blocks, or the reason why the backend cannot.
+pub fn on_host_with(
+    backend: CpuBackend,
+    expression: &Expression,
+    inputs: &[Array],
+    scalars: &[Number],
+    outputs: &mut [Array],
+) -> Result<usize, String> {
+    with_host(inputs, outputs, |inputs, outputs| {
+        expression.run_host_with(backend, inputs, scalars, outputs).expect("a run on the CPU")
+    })
+}
+
+/// Calls `run` with the arrays as operands on the CPU.
+fn with_host<T>(
+    inputs: &[Array],
+    outputs: &mut [Array],
+    run: impl FnOnce(&[HostInput<'_>], &mut [HostOutput<'_>]) -> T,
+) -> T {
     let sources: Vec<Vec<u128>> = inputs.iter().map(|input| aligned(&input.bytes)).collect();
     let mut targets: Vec<Vec<u128>> = outputs.iter().map(|output| aligned(&output.bytes)).collect();
     let of_host: Vec<HostInput<'_>> = inputs
@@ -107,11 +131,12 @@ pub fn on_host(expression: &Expression, inputs: &[Array], scalars: &[Number], ou
             HostOutput::of_bytes(output.dtype, bytes, output.layout).expect("an output")
         })
         .collect();
-    expression.run_host(&of_host, scalars, &mut to_host).expect("a run on the CPU");
+    let result = run(&of_host, &mut to_host);
     for (output, words) in outputs.iter_mut().zip(&targets) {
         let length = output.bytes.len();
         output.bytes.copy_from_slice(&bytemuck::cast_slice(words)[..length]);
     }
+    result
 }
 
 /// Asserts that two runs left the same memory: elements are equal up to the bits of NaN, and everything else

@@ -12,6 +12,7 @@ mod common;
 mod coordinates;
 mod harness;
 mod narrow;
+mod native;
 mod normal;
 mod operations;
 mod random;
@@ -56,9 +57,14 @@ fn main() -> std::process::ExitCode {
             Err(_) => eprintln!("there is no device: its kernels run through the interpreter alone"),
         }
     }
-    for table in
-        [operations::tests(), coordinates::tests(), reductions::tests(), scans::tests(), tiles::tests()]
-    {
+    for table in [
+        operations::tests(),
+        native::tests(),
+        coordinates::tests(),
+        reductions::tests(),
+        scans::tests(),
+        tiles::tests(),
+    ] {
         suite.sample("parity", TABLES, table);
     }
     for table in [narrow::tests(), scans::large()] {
@@ -67,6 +73,7 @@ fn main() -> std::process::ExitCode {
     for all in [
         random::tests(),
         rares::tests(),
+        native::always(),
         rules::tests(),
         words::tests(),
         sweeps::tests(),

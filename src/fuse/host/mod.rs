@@ -6,21 +6,25 @@
 //!
 //! Invariants: no two blocks write the same output element, and a block is loaded before it is stored.
 
+pub(super) mod backend;
 pub(super) mod block;
 mod coordinates;
 pub(super) mod memory;
+#[cfg(target_arch = "x86_64")]
+mod native;
 pub(super) mod schedule;
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use backend::CpuBackend;
 use block::{Block, LANES, Lanes};
 use coordinates::Groups;
 use memory::HostOperand;
 
 use super::device::{check_memory, in_place_error};
-use super::expression::Expression;
+use super::expression::{Expression, ExpressionState};
 use super::instruction::{Instruction, RegisterKind};
 use super::number::Number;
 use super::program::{Program, Step};
@@ -267,7 +271,65 @@ impl Expression {
         scalars: &[Number],
         outputs: &mut [HostOutput<'_>],
     ) -> Result<()> {
-        let state = &self.0;
+        let run = Run::new(&self.0, inputs, scalars, outputs)?;
+        #[cfg(target_arch = "x86_64")]
+        if let Some(native) = self.0.cpu_code.for_run(&self.0, run.space.count()) {
+            native::run(&run, native);
+            return Ok(());
+        }
+        run.all();
+        Ok(())
+    }
+
+    /// Computes the outputs like [`run_host`](Self::run_host) with one backend, for tests. Returns the number of blocks with
+    /// an element that needed a rare body, or the reason why the backend cannot run the expression.
+    ///
+    /// # Errors
+    ///
+    /// As [`run_host`](Self::run_host).
+    #[doc(hidden)]
+    pub fn run_host_with(
+        &self,
+        backend: CpuBackend,
+        inputs: &[HostInput<'_>],
+        scalars: &[Number],
+        outputs: &mut [HostOutput<'_>],
+    ) -> Result<std::result::Result<usize, String>> {
+        let run = Run::new(&self.0, inputs, scalars, outputs)?;
+        if backend == CpuBackend::Interpreter {
+            run.all();
+            return Ok(Ok(0));
+        }
+        #[cfg(target_arch = "x86_64")]
+        return Ok(backend::generate_for(&self.0, backend).map(|native| native::run(&run, &native)));
+        #[cfg(not(target_arch = "x86_64"))]
+        Ok(Err("the processor is no x86-64".to_owned()))
+    }
+}
+
+/// A run in progress, shared by its threads.
+struct Run<'a> {
+    program: &'a Program,
+    schedule: &'a Schedule,
+    space: Space,
+    operands: Vec<HostOperand>,
+    scalars: Vec<[u64; 2]>,
+    /// Every run of the expression has these scalars.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+    scalars_are_fixed: bool,
+}
+
+// SAFETY: threads read the inputs, and each writes output elements that no other thread accesses.
+unsafe impl Sync for Run<'_> {}
+
+impl<'a> Run<'a> {
+    /// Checks the operands of a run.
+    fn new(
+        state: &'a ExpressionState,
+        inputs: &[HostInput<'_>],
+        scalars: &[Number],
+        outputs: &[HostOutput<'_>],
+    ) -> Result<Run<'a>> {
         state.check_counts(inputs.len(), outputs.len())?;
         let mut memory: Vec<*mut u8> = Vec::with_capacity(inputs.len() + outputs.len());
         for input in inputs {
@@ -290,23 +352,16 @@ impl Expression {
         let space = Space::new(&layouts, &of_outputs, &state.coordinates)?;
         let operands =
             memory.iter().zip(dtypes).map(|(&memory, dtype)| HostOperand { memory, dtype }).collect();
-        let run = Run { program: &state.program, schedule: &state.schedule, space, operands, scalars };
-        run.all();
-        Ok(())
+        Ok(Run {
+            program: &state.program,
+            schedule: &state.schedule,
+            space,
+            operands,
+            scalars,
+            scalars_are_fixed: state.run_scalars.is_empty(),
+        })
     }
 }
-
-/// A run in progress, shared by its threads.
-struct Run<'a> {
-    program: &'a Program,
-    schedule: &'a Schedule,
-    space: Space,
-    operands: Vec<HostOperand>,
-    scalars: Vec<[u64; 2]>,
-}
-
-// SAFETY: threads read the inputs, and each writes output elements that no other thread accesses.
-unsafe impl Sync for Run<'_> {}
 
 impl Run<'_> {
     fn all(&self) {

@@ -1,0 +1,146 @@
+//! Integer instructions that take several of the machine's.
+
+use super::encoder::{Rm, op};
+use super::generate::Generator;
+use super::select::Applied;
+use super::{Instruction as I, Unsupported};
+
+/// The last bit of a sum with this number has the value 1.
+const UNITS: f64 = 6_755_399_441_055_744.0;
+
+impl Generator<'_> {
+    pub(super) fn apply_integer(&mut self, step: &Applied) -> Result<(), Unsupported> {
+        let [a, b, _] = step.operands;
+        let length = step.length;
+        match step.instruction {
+            I::SignExtend8 | I::SignExtend16 => {
+                let count = if step.instruction == I::SignExtend8 { 24 } else { 16 };
+                let a = self.register(a, 0);
+                self.shift(6, 0, a, count, length, false);
+                let to = self.result_of(step)?;
+                self.shift(4, to, 0, count, length, false);
+                Ok(())
+            }
+            I::Truncate64 => {
+                let a = self.register(a, 0);
+                let to = self.result_of(step)?;
+                match self.is_vex() {
+                    true => self.narrow(to, a),
+                    // vpmovqd
+                    false => self.op(op(2, 2, 0, 0x35), length, a, 0, Rm::Register(to)),
+                }
+                Ok(())
+            }
+            I::MultiplyHigh32 => {
+                // Products of even and of odd lanes, and their upper halves together.
+                let odd = self.words(|at| if at % 2 == 0 { 0 } else { u32::MAX });
+                let (a, b) = (self.register(a, 0), self.register(b, 1));
+                self.op(op(1, 1, 1, 0xf4), length, 2, a, Rm::Register(b));
+                self.shift(2, 2, 2, 32, length, true);
+                self.shift(2, 3, a, 32, length, true);
+                self.shift(2, 1, b, 32, length, true);
+                self.op(op(1, 1, 1, 0xf4), length, 3, 3, Rm::Register(1));
+                self.op(op(1, 1, 0, 0xdb), length, 3, 3, odd);
+                let to = self.result_of(step)?;
+                self.op(op(1, 1, 0, 0xeb), length, to, 2, Rm::Register(3));
+                Ok(())
+            }
+            I::Multiply64 => {
+                let (a, b) = (self.register(a, 0), self.register(b, 1));
+                self.shift(2, 2, a, 32, length, true);
+                self.op(op(1, 1, 1, 0xf4), length, 2, 2, Rm::Register(b));
+                self.shift(2, 3, b, 32, length, true);
+                self.op(op(1, 1, 1, 0xf4), length, 3, 3, Rm::Register(a));
+                self.op(op(1, 1, 1, 0xd4), length, 2, 2, Rm::Register(3));
+                self.shift(6, 2, 2, 32, length, true);
+                self.op(op(1, 1, 1, 0xf4), length, 3, a, Rm::Register(b));
+                let to = self.result_of(step)?;
+                self.op(op(1, 1, 1, 0xd4), length, to, 2, Rm::Register(3));
+                Ok(())
+            }
+            I::MultiplyHigh64 => self.multiply_high(step),
+            I::MinimumSigned64 | I::MinimumUnsigned64 | I::MaximumSigned64 | I::MaximumUnsigned64 => {
+                let (a, b) = (self.register(a, 0), self.register(b, 1));
+                let (mut first, mut second) = (a, b);
+                if matches!(step.instruction, I::MinimumUnsigned64 | I::MaximumUnsigned64) {
+                    let sign = self.fixed64(1 << 63);
+                    self.op(op(1, 1, 1, 0xef), length, 2, a, sign);
+                    self.op(op(1, 1, 1, 0xef), length, 3, b, sign);
+                    (first, second) = (2, 3);
+                }
+                self.op(op(2, 1, 1, 0x37), length, 2, first, Rm::Register(second));
+                let takes_greater = matches!(step.instruction, I::MaximumSigned64 | I::MaximumUnsigned64);
+                // A lane with the mask takes the last operand.
+                let (otherwise, greater) = if takes_greater { (b, a) } else { (a, b) };
+                let to = self.result_of(step)?;
+                self.op_immediate(op(3, 1, 0, 0x4b), length, to, otherwise, Rm::Register(greater), 2 << 4);
+                Ok(())
+            }
+            I::DivideSigned32 | I::DivideUnsigned32 if !self.is_vex() => self.divide(step),
+            other => Err(Unsupported::Instruction(other)),
+        }
+    }
+
+    /// Four products of 32 bits, with the carries of the middle ones.
+    fn multiply_high(&mut self, step: &Applied) -> Result<(), Unsupported> {
+        let length = step.length;
+        let (a, b) = (self.register(step.operands[0], 0), self.register(step.operands[1], 1));
+        let (multiply, add) = (op(1, 1, 1, 0xf4), op(1, 1, 1, 0xd4));
+        let low_half = self.fixed64(0xffff_ffff);
+        let (high_a, middle) = (self.temporary()?, self.temporary()?);
+        self.shift(2, high_a, a, 32, length, true);
+        self.shift(2, 2, b, 32, length, true);
+        self.op(multiply, length, middle, high_a, Rm::Register(b));
+        self.op(multiply, length, high_a, high_a, Rm::Register(2));
+        self.op(multiply, length, 2, a, Rm::Register(2));
+        self.op(multiply, length, 3, a, Rm::Register(b));
+        self.shift(2, 3, 3, 32, length, true);
+        self.op(add, length, middle, middle, Rm::Register(3));
+        self.op(op(1, 1, 1, 0xdb), length, 3, middle, low_half);
+        self.op(add, length, 2, 2, Rm::Register(3));
+        self.shift(2, middle, middle, 32, length, true);
+        self.shift(2, 2, 2, 32, length, true);
+        self.op(add, length, 2, 2, Rm::Register(middle));
+        self.op(add, length, 2, 2, Rm::Register(high_a));
+        self.registers.give_back(high_a);
+        self.registers.give_back(middle);
+        let to = self.result_of(step)?;
+        self.load(length, to, Rm::Register(2));
+        Ok(())
+    }
+
+    /// Quotients of f64, which has more than twice the bits, half of the lanes at a time.
+    fn divide(&mut self, step: &Applied) -> Result<(), Unsupported> {
+        let (a, b) = (self.register(step.operands[0], 0), self.register(step.operands[1], 1));
+        let convert =
+            if step.instruction == I::DivideSigned32 { op(1, 2, 0, 0xe6) } else { op(1, 2, 0, 0x7a) };
+        let units = self.fixed64(UNITS.to_bits());
+        let halves = self.lanes / 8;
+        let quotient = self.temporary()?;
+        // The upper half first, into register 3.
+        for half in (0..halves).rev() {
+            let to = if half == 1 { 3 } else { 2 };
+            let (mut x, mut y) = (a, b);
+            if half == 1 {
+                // vextracti64x4
+                self.op_immediate(op(3, 1, 1, 0x3b), 2, a, 0, Rm::Register(2), 1);
+                self.op_immediate(op(3, 1, 1, 0x3b), 2, b, 0, Rm::Register(3), 1);
+                (x, y) = (2, 3);
+            }
+            self.op(convert, 2, quotient, 0, Rm::Register(x));
+            self.op(convert, 2, 2, 0, Rm::Register(y));
+            self.op(op(1, 1, 1, 0x5e), 2, quotient, quotient, Rm::Register(2));
+            self.op_immediate(op(3, 1, 1, 9), 2, quotient, 0, Rm::Register(quotient), 11);
+            self.op(op(1, 1, 1, 0x58), 2, quotient, quotient, units);
+            self.op(op(2, 2, 0, 0x35), 2, quotient, 0, Rm::Register(to));
+        }
+        self.registers.give_back(quotient);
+        let to = self.result_of(step)?;
+        match halves {
+            // vinserti64x4
+            2 => self.op_immediate(op(3, 1, 1, 0x3a), 2, to, 2, Rm::Register(3), 1),
+            _ => self.load(step.length, to, Rm::Register(2)),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,199 @@
+//! Machine code for x86-64 from a program's instructions: one loop of vector instructions over contiguous elements.
+//!
+//! The kernel's bits are the interpreter's, because every instruction of the list becomes machine instructions with the
+//! same exact or rounded result; only the sign and payload of a NaN differ. There is no second definition of any formula.
+//!
+//! A loop's turn handles two interleaved groups of lanes: 512 or 256 bits of 32-bit lanes, or half as many lanes if any
+//! value has 64 bits. Values live in registers by a linear scan ([`registers`]); constants are memory operands ([`pool`]),
+//! and those read most stay in registers that are left.
+//!
+//! A rare body is left out of the first kernel, which stores a flag for each element that needs one; a second kernel with
+//! all bodies in line computes the flagged groups again. Neither has a branch within its straight line.
+//!
+//! Programs with coordinates, or with an instruction that has no short vector form, stay with the interpreter. So does
+//! everything on a system that gives no executable memory.
+//!
+//! Invariants: machine code is never writable and executable at once; it calls nothing and never unwinds; it reads and
+//! writes the elements of its operands alone, and inputs of a turn before outputs of that turn.
+//!
+//! `tests/parity/native.rs` compares every operation and dtype with the interpreter.
+
+mod access;
+mod analysis;
+mod compare;
+mod convert;
+mod encoder;
+mod generate;
+mod integer;
+mod memory;
+mod pool;
+mod registers;
+mod run;
+mod select;
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use super::super::expression::ExpressionState;
+pub(in crate::fuse) use super::super::instruction::Instruction;
+use analysis::Analysis;
+use generate::{Kernel, generate};
+use pool::Line;
+pub(super) use run::run;
+
+/// An instruction set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::fuse) enum Target {
+    /// AVX2 with FMA and F16C: 256 bits.
+    Avx2,
+    /// AVX-512 F, BW, DQ and VL: 512 bits.
+    Avx512,
+}
+
+impl Target {
+    pub(in crate::fuse) fn is_available(self) -> bool {
+        if cfg!(miri) {
+            return false;
+        }
+        match self {
+            Target::Avx2 => {
+                is_x86_feature_detected!("avx2")
+                    && is_x86_feature_detected!("fma")
+                    && is_x86_feature_detected!("f16c")
+            }
+            Target::Avx512 => {
+                Target::Avx2.is_available()
+                    && is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl")
+            }
+        }
+    }
+
+    fn bytes(self) -> usize {
+        match self {
+            Target::Avx2 => 32,
+            Target::Avx512 => 64,
+        }
+    }
+
+    fn vector_registers(self) -> u8 {
+        match self {
+            Target::Avx2 => 16,
+            Target::Avx512 => 32,
+        }
+    }
+}
+
+/// The place of rare bodies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bodies {
+    /// Left out; elements that need one are flagged.
+    Flagged,
+    /// Executed for all elements.
+    InLine,
+}
+
+/// The reason why a program has no machine code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::fuse) enum Unsupported {
+    Instruction(Instruction),
+    Coordinates,
+    /// An instruction reads more registers than there are.
+    Registers,
+    /// More constants or spilled values than addresses reach.
+    Length,
+    /// The system gives no executable memory.
+    Memory(String),
+    /// The processor, or `SELVEDGE_CPU`, allows no machine code.
+    Target,
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unsupported::Instruction(instruction) => write!(formatter, "{instruction:?} has no vector form"),
+            Unsupported::Coordinates => formatter.write_str("coordinates have no vector form"),
+            Unsupported::Registers => formatter.write_str("too few registers"),
+            Unsupported::Length => formatter.write_str("the program is too long"),
+            Unsupported::Target => formatter.write_str("no instruction set is available or allowed"),
+            Unsupported::Memory(reason) => write!(formatter, "no executable memory: {reason}"),
+        }
+    }
+}
+
+/// The most steps of a program with machine code. The cost of generation grows with their square in the worst case.
+const MOST_STEPS: usize = 4000;
+
+/// Programs with fewer steps are bound by memory, for which 256 bits are as fast, and need fewer elements a turn.
+const STEPS_FOR_512_BITS: usize = 10;
+
+/// The kernels of a program.
+#[derive(Debug)]
+pub(in crate::fuse) struct Native {
+    pub(in crate::fuse) target: Target,
+    first: Kernel,
+    /// The kernel with all rare bodies in line, if there are any.
+    second: Option<Kernel>,
+    /// The constants, if no run passes scalars.
+    constants: OnceLock<Constants>,
+}
+
+/// The contents of the kernels' constants.
+#[derive(Debug)]
+struct Constants {
+    first: Vec<Line>,
+    second: Vec<Line>,
+    /// The condition of a rare body holds for all elements.
+    needs_second: bool,
+}
+
+impl Native {
+    /// Generates the kernels of an expression for the better one of the available targets.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the program stays with the interpreter.
+    pub(in crate::fuse) fn new(state: &ExpressionState, targets: &[Target]) -> Result<Native, Unsupported> {
+        let program = &state.program;
+        if program.steps.len() > MOST_STEPS {
+            return Err(Unsupported::Length);
+        }
+        let first = Analysis::new(program, &state.outputs, Bodies::Flagged)?;
+        let has_bodies = !first.conditions.is_empty() || !first.uniform_conditions.is_empty();
+        let second = match has_bodies {
+            true => Some(Analysis::new(program, &state.outputs, Bodies::InLine)?),
+            false => None,
+        };
+        let mut targets = targets.to_vec();
+        if first.order.len() < STEPS_FOR_512_BITS && !has_bodies {
+            targets.sort_by_key(|target| target.bytes());
+        }
+        let mut refusal = Unsupported::Length;
+        for target in targets {
+            let kernel = |analysis: &Analysis<'_>| generate(analysis, &state.inputs, &state.outputs, target);
+            let kernels =
+                kernel(&first).and_then(|first| Ok((first, second.as_ref().map(kernel).transpose()?)));
+            match kernels {
+                Ok((first, second)) => {
+                    return Ok(Native { target, first, second, constants: OnceLock::new() });
+                }
+                Err(reason) => refusal = reason,
+            }
+        }
+        Err(refusal)
+    }
+}
+
+impl fmt::Display for Native {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = if self.target == Target::Avx2 { "avx2" } else { "avx512" };
+        let Kernel { instructions, turn, bytes, .. } = self.first;
+        write!(formatter, "{name} ({instructions} instructions for {turn} elements, {bytes} bytes")?;
+        match &self.second {
+            Some(second) => write!(formatter, "; {} bytes with rare bodies)", second.bytes),
+            None => write!(formatter, ")"),
+        }
+    }
+}

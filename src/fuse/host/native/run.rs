@@ -1,0 +1,381 @@
+//! Runs of kernels: blocks of contiguous elements, other layouts through scratch memory, flagged groups again with the
+//! rare bodies, and tails padded to a turn.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::super::block::{Block, LANES};
+use super::super::memory::for_each_run;
+use super::super::{CHUNK, ELEMENTS_OF_A_THREAD, Run};
+use super::generate::Kernel;
+use super::pool::{self, Line, SLOT};
+use super::{Constants, Native};
+use crate::threads::{run_on_threads, thread_count};
+
+/// The elements of a block with flags: their inputs are still in the L1 cache when a group is computed again.
+const FLAGGED_BLOCK: usize = 2048;
+/// The elements of a block of which some operand goes through scratch memory.
+const SCRATCH_BLOCK: usize = 512;
+/// Rows of fewer elements are not worth a call each.
+const LEAST_ROW: usize = 256;
+/// The most bytes of a turn of an operand.
+const TURN_BYTES: usize = 512;
+
+type Function = unsafe extern "sysv64" fn(*const *mut u8, usize, *const Line, *mut Line) -> u32;
+
+/// Calls a kernel on `count` elements, a multiple of its turn. Returns whether it set a flag.
+///
+/// # Safety
+///
+/// `pointers` are the kernel's operands of at least `count` elements, the outputs writable; `spill` has the kernel's slots.
+unsafe fn call(
+    kernel: &Kernel,
+    pointers: &[*mut u8],
+    count: usize,
+    constants: &[Line],
+    spill: &mut [Line],
+) -> bool {
+    // SAFETY: the memory is a function of this type, alive while the kernel is borrowed.
+    let function = unsafe { std::mem::transmute::<*const c_void, Function>(kernel.code.start()) };
+    // SAFETY: the caller guarantees it.
+    unsafe { function(pointers.as_ptr(), count, constants.as_ptr(), spill.as_mut_ptr()) != 0 }
+}
+
+impl Native {
+    /// Computes the constants of a run.
+    fn constants(&self, run: &Run<'_>) -> Constants {
+        let mut registers: Vec<Block> = vec![[0; LANES]; run.schedule.registers];
+        run.steps(&mut registers, &run.schedule.once, 0, 1);
+        let lines = |kernel: &Kernel| pool::lines(&kernel.constants, run.program, run.schedule, &registers);
+        let holds =
+            |&condition: &usize| pool::value(run.program, run.schedule, &registers, condition) as u32 != 0;
+        Constants {
+            first: lines(&self.first),
+            second: self.second.as_ref().map(lines).unwrap_or_default(),
+            needs_second: self.first.uniform_conditions.iter().any(holds),
+        }
+    }
+}
+
+/// Executes a run. Returns the number of blocks with a flagged element.
+pub(in crate::fuse::host) fn run(run: &Run<'_>, native: &Native) -> usize {
+    let count = run.space.count();
+    if count == 0 {
+        return 0;
+    }
+    let of_run;
+    let constants = match run.scalars_are_fixed {
+        true => native.constants.get_or_init(|| native.constants(run)),
+        false => {
+            of_run = native.constants(run);
+            &of_run
+        }
+    };
+    let (next, flagged) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let work = || {
+        let mut worker = Worker::new(run, native, constants);
+        loop {
+            let start = next.fetch_add(CHUNK, Ordering::Relaxed);
+            if start >= count {
+                break;
+            }
+            worker.chunk(start, count.min(start + CHUNK));
+        }
+        flagged.fetch_add(worker.flagged_blocks, Ordering::Relaxed);
+    };
+    let threads = thread_count().min(count.div_ceil(ELEMENTS_OF_A_THREAD));
+    run_on_threads(threads, &work);
+    flagged.into_inner()
+}
+
+/// The state of a thread.
+struct Worker<'a> {
+    run: &'a Run<'a>,
+    kernel: &'a Kernel,
+    constants: &'a [Line],
+    /// The kernel with rare bodies and its constants, if the first one sets flags.
+    second: Option<(&'a Kernel, &'a [Line])>,
+    /// The bytes of each operand's elements.
+    sizes: Vec<usize>,
+    /// Inputs that are outputs, too, and are read again if their block is flagged.
+    in_place: Vec<bool>,
+    block: usize,
+    by_rows: bool,
+    pointers: Vec<*mut u8>,
+    /// Scratch memory of the operands that need it.
+    scratch: Vec<Vec<Line>>,
+    tails: Vec<Line>,
+    flags: Vec<u8>,
+    spill: Vec<Line>,
+    flagged_blocks: usize,
+}
+
+impl<'a> Worker<'a> {
+    fn new(run: &'a Run<'a>, native: &'a Native, constants: &'a Constants) -> Worker<'a> {
+        let (mut kernel, mut of_kernel) = (&native.first, constants.first.as_slice());
+        let mut second = None;
+        if let Some(full) = &native.second {
+            match constants.needs_second {
+                true => (kernel, of_kernel) = (full, constants.second.as_slice()),
+                false => second = kernel.has_flags.then_some((full, constants.second.as_slice())),
+            }
+        }
+        let space = &run.space;
+        let operands = run.operands.len();
+        let outputs = &run.operands[space.inputs..];
+        let in_place = |operand: &super::super::HostOperand| {
+            outputs.iter().any(|output| output.memory == operand.memory)
+        };
+        let by_rows = space.sizes[0] >= LEAST_ROW;
+        let is_contiguous =
+            |operand: usize| space.is_linear(operand) || by_rows && space.strides(operand)[0] == 1;
+        let block = match () {
+            () if !(0..operands).all(is_contiguous) => SCRATCH_BLOCK,
+            () if second.is_some() => FLAGGED_BLOCK,
+            () => CHUNK,
+        };
+        let slots = kernel.slots.max(second.map_or(0, |(kernel, _)| kernel.slots));
+        Worker {
+            run,
+            kernel,
+            constants: of_kernel,
+            second,
+            sizes: run.operands.iter().map(|operand| operand.dtype.size()).collect(),
+            in_place: run.operands[..space.inputs].iter().map(in_place).collect(),
+            block,
+            by_rows: by_rows && space.rank() > 1,
+            pointers: Vec::with_capacity(operands + 1),
+            scratch: vec![Vec::new(); operands],
+            tails: Vec::new(),
+            flags: vec![0; if second.is_some() { FLAGGED_BLOCK } else { 0 }],
+            spill: vec![Line([0; 8]); slots],
+            flagged_blocks: 0,
+        }
+    }
+
+    /// Computes the elements from `start` to before `end`.
+    fn chunk(&mut self, start: usize, end: usize) {
+        let row = self.run.space.sizes[0];
+        let mut at = start;
+        while at < end {
+            let mut count = self.block.min(end - at);
+            if self.by_rows {
+                count = count.min(row - at % row);
+            }
+            self.elements(at, count);
+            at += count;
+        }
+    }
+
+    /// Returns the address of `count` elements starting at element `start`, if they are contiguous.
+    fn address(&self, operand: usize, start: usize, count: usize) -> Option<*mut u8> {
+        let space = &self.run.space;
+        let offset = if space.is_linear(operand) {
+            space.offsets[operand] as isize + start as isize
+        } else {
+            let mut address = None;
+            for_each_run(space, operand, start, count, |_, length, offset, stride| {
+                if length == count && (stride == 1 || count == 1) {
+                    address = Some(offset);
+                }
+            });
+            address?
+        };
+        Some(self.run.operands[operand].memory.wrapping_offset(offset * self.sizes[operand] as isize))
+    }
+
+    fn elements(&mut self, start: usize, count: usize) {
+        let space = &self.run.space;
+        let inputs = space.inputs;
+        let mut pointers = std::mem::take(&mut self.pointers);
+        pointers.clear();
+        for operand in 0..self.run.operands.len() {
+            let address = self.address(operand, start, count);
+            let rereads = self.second.is_some() && self.in_place.get(operand) == Some(&true);
+            if let (Some(address), false) = (address, rereads) {
+                pointers.push(address);
+                continue;
+            }
+            let is_filled = !self.scratch[operand].is_empty();
+            if !is_filled {
+                let bytes = self.block.max(count) * self.sizes[operand];
+                self.scratch[operand] = vec![Line([0; 8]); bytes.div_ceil(SLOT)];
+            }
+            let scratch = self.scratch[operand].as_mut_ptr().cast::<u8>();
+            // One element for all stays in the scratch memory.
+            let is_constant = space.is_constant(operand) && self.block == SCRATCH_BLOCK;
+            if operand < inputs && !(is_constant && is_filled) {
+                let filled = if is_constant { self.block.max(count) } else { count };
+                // SAFETY: the elements are those of the layout, which has been checked, and the scratch memory holds a block.
+                unsafe {
+                    self.copy(operand, start, filled.min(space.count() - start), scratch, Direction::In)
+                };
+                if is_constant {
+                    // SAFETY: the first element was read, and the scratch memory holds a block.
+                    unsafe { repeat(scratch, self.sizes[operand], filled) };
+                }
+            }
+            pointers.push(scratch);
+        }
+        // SAFETY: each pointer has `count` elements; other threads write other elements.
+        unsafe { self.run_kernels(&mut pointers, count) };
+        for (output, &pointer) in pointers.iter().enumerate().skip(inputs) {
+            if !self.scratch[output].is_empty() {
+                // SAFETY: as above, and no other block has these elements.
+                unsafe { self.copy(output, start, count, pointer, Direction::Out) };
+            }
+        }
+        self.pointers = pointers;
+    }
+
+    /// Copies elements of an operand to or from contiguous memory.
+    ///
+    /// # Safety
+    ///
+    /// The operand's elements are valid, and `scratch` has `count` elements.
+    unsafe fn copy(
+        &self,
+        operand: usize,
+        start: usize,
+        count: usize,
+        scratch: *mut u8,
+        direction: Direction,
+    ) {
+        macro_rules! copy {
+            ($type:ty) => {{
+                let (memory, scratch) =
+                    (self.run.operands[operand].memory.cast::<$type>(), scratch.cast::<$type>());
+                for_each_run(&self.run.space, operand, start, count, |lane, length, offset, stride| {
+                    let (memory, scratch) = (memory.wrapping_offset(offset), scratch.wrapping_add(lane));
+                    for index in 0..length {
+                        let (element, slot) =
+                            (memory.wrapping_offset(index as isize * stride), scratch.wrapping_add(index));
+                        // SAFETY: the caller guarantees it.
+                        unsafe {
+                            match direction {
+                                Direction::In => slot.write(element.read()),
+                                Direction::Out => element.write(slot.read()),
+                            }
+                        }
+                    }
+                });
+            }};
+        }
+        match self.sizes[operand] {
+            1 => copy!(u8),
+            2 => copy!(u16),
+            4 => match self.run.operands[operand].dtype.is_complex() {
+                true => copy!([u16; 2]),
+                false => copy!(u32),
+            },
+            // A complex number is aligned as its parts.
+            8 => match self.run.operands[operand].dtype.is_complex() {
+                true => copy!([u32; 2]),
+                false => copy!(u64),
+            },
+            _ => copy!([u64; 2]),
+        }
+    }
+
+    /// Runs the kernel on whole turns of a block, and on its tail in scratch memory.
+    ///
+    /// # Safety
+    ///
+    /// Each pointer has `count` elements.
+    unsafe fn run_kernels(&mut self, pointers: &mut Vec<*mut u8>, count: usize) {
+        let turn = self.kernel.turn;
+        let main = count - count % turn;
+        let mut is_flagged = false;
+        if main > 0 {
+            // SAFETY: the caller guarantees it.
+            is_flagged |= unsafe { self.turns(pointers, main, main) };
+        }
+        let rest = count - main;
+        if rest > 0 {
+            let inputs = self.run.space.inputs;
+            let lines = TURN_BYTES / SLOT;
+            self.tails.resize(pointers.len() * lines, Line([0; 8]));
+            let tails = self.tails.as_mut_ptr();
+            let mut padded: Vec<*mut u8> =
+                (0..pointers.len()).map(|operand| tails.wrapping_add(operand * lines).cast::<u8>()).collect();
+            let of_rest = |operand: usize, pointer: *mut u8| pointer.wrapping_add(main * self.sizes[operand]);
+            for (operand, (&from, &to)) in pointers.iter().zip(&padded).enumerate().take(inputs) {
+                // SAFETY: `rest` elements are left, fewer than a turn.
+                unsafe { of_rest(operand, from).copy_to_nonoverlapping(to, rest * self.sizes[operand]) };
+            }
+            let tail = padded.clone();
+            // SAFETY: a turn of scratch memory.
+            is_flagged |= unsafe { self.turns(&mut padded, turn, rest) };
+            for (operand, (&to, &from)) in pointers.iter().zip(&tail).enumerate().skip(inputs) {
+                let to = to.wrapping_add(main * self.sizes[operand]);
+                // SAFETY: as above.
+                unsafe { to.copy_from_nonoverlapping(from, rest * self.sizes[operand]) };
+            }
+        }
+        self.flagged_blocks += usize::from(is_flagged);
+    }
+
+    /// Runs the kernel on whole turns, and computes flagged groups among the first `valid` elements again. Returns whether
+    /// there was one.
+    ///
+    /// # Safety
+    ///
+    /// Each pointer has `count` elements.
+    unsafe fn turns(&mut self, pointers: &mut Vec<*mut u8>, count: usize, valid: usize) -> bool {
+        let operands = pointers.len();
+        let Some((second, constants)) = self.second else {
+            // SAFETY: the caller guarantees it.
+            unsafe { call(self.kernel, pointers, count, self.constants, &mut self.spill) };
+            return false;
+        };
+        pointers.push(self.flags.as_mut_ptr());
+        // SAFETY: as above; a block has no more elements than flags.
+        let is_flagged = unsafe { call(self.kernel, pointers, count, self.constants, &mut self.spill) };
+        pointers.truncate(operands);
+        if !is_flagged {
+            return false;
+        }
+        let turn = self.kernel.turn;
+        let needs =
+            |group: usize| self.flags[..valid].iter().skip(group * turn).take(turn).any(|&flag| flag != 0);
+        let (groups, mut group, mut found) = (count / turn, 0, false);
+        while group < groups {
+            let first = group;
+            while group < groups && needs(group) {
+                group += 1;
+            }
+            if group > first {
+                found = true;
+                let sizes = self.sizes.iter();
+                let of_group: Vec<*mut u8> = pointers
+                    .iter()
+                    .zip(sizes)
+                    .map(|(pointer, size)| pointer.wrapping_add(first * turn * size))
+                    .collect();
+                // SAFETY: the groups are within the block, and a turn of the second kernel divides one of the first.
+                unsafe { call(second, &of_group, (group - first) * turn, constants, &mut self.spill) };
+            } else {
+                group += 1;
+            }
+        }
+        found
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Direction {
+    In,
+    Out,
+}
+
+/// Copies the first element to the `count` first ones.
+///
+/// # Safety
+///
+/// The memory has `count` elements of `size` bytes.
+unsafe fn repeat(memory: *mut u8, size: usize, count: usize) {
+    for index in 1..count {
+        // SAFETY: the caller guarantees it.
+        unsafe { memory.add(index * size).copy_from_nonoverlapping(memory, size) };
+    }
+}
