@@ -413,6 +413,16 @@
 #define SV_ERROR_KERNEL 39
 
 /**
+ * An exact result does not fit its type.
+ */
+#define SV_ERROR_OVERFLOW 40
+
+/**
+ * An exact division has a divisor of 0.
+ */
+#define SV_ERROR_DIVISION_BY_ZERO 41
+
+/**
  * No dtype: the default, where a function has one.
  */
 #define SV_DTYPE_NONE 0

@@ -353,6 +353,26 @@ pub enum Error {
         wanted: String,
     },
 
+    /// An exact result that its type does not hold.
+    #[error("{operation} overflows: found {found}; wanted {wanted}")]
+    Overflow {
+        /// The operation.
+        operation: &'static str,
+        /// The result, or its operands.
+        found: String,
+        /// The results that the type holds.
+        wanted: String,
+    },
+
+    /// An exact division by zero.
+    #[error("{operation}: found a division of {dividend} by zero; wanted a divisor that is not 0")]
+    DivisionByZero {
+        /// The operation.
+        operation: &'static str,
+        /// The number that was to be divided.
+        dividend: String,
+    },
+
     /// A dtype that an operation does not accept.
     #[error("{operation} wants {wanted}, but found {found}")]
     DTypeMismatch {
@@ -428,6 +448,18 @@ impl Error {
         wanted: impl Into<String>,
     ) -> Error {
         Error::InvalidArgument { operation, found: found.to_string(), wanted: wanted.into() }
+    }
+}
+
+#[cfg(feature = "srt")]
+impl Error {
+    /// Returns an [`Error::Overflow`].
+    pub(crate) fn overflow(
+        operation: &'static str,
+        found: impl std::fmt::Display,
+        wanted: impl Into<String>,
+    ) -> Error {
+        Error::Overflow { operation, found: found.to_string(), wanted: wanted.into() }
     }
 }
 

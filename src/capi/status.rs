@@ -74,6 +74,10 @@ pub const SV_ERROR_DTYPE_MISMATCH: i32 = 37;
 pub const SV_ERROR_FILE: i32 = 38;
 /// A kernel reported an error of its own.
 pub const SV_ERROR_KERNEL: i32 = 39;
+/// An exact result does not fit its type.
+pub const SV_ERROR_OVERFLOW: i32 = 40;
+/// An exact division has a divisor of 0.
+pub const SV_ERROR_DIVISION_BY_ZERO: i32 = 41;
 
 /// Returns the status of an error of the Rust API.
 pub(super) fn of(error: &Error) -> i32 {
@@ -106,6 +110,8 @@ pub(super) fn of(error: &Error) -> i32 {
         Error::OutOfRange { .. } => SV_ERROR_OUT_OF_RANGE,
         Error::IndexOutOfRange { .. } => SV_ERROR_INDEX_OUT_OF_RANGE,
         Error::InvalidArgument { .. } => SV_ERROR_INVALID_ARGUMENT,
+        Error::Overflow { .. } => SV_ERROR_OVERFLOW,
+        Error::DivisionByZero { .. } => SV_ERROR_DIVISION_BY_ZERO,
         Error::DTypeMismatch { .. } => SV_ERROR_DTYPE_MISMATCH,
         Error::File { .. } => SV_ERROR_FILE,
     }
