@@ -12,6 +12,8 @@ mod burst_capi;
 #[cfg(feature = "srt")]
 mod e8;
 mod sort;
+#[cfg(feature = "srt")]
+mod srt;
 
 use std::sync::OnceLock;
 
@@ -558,6 +560,8 @@ fn children() -> impl Iterator<Item = &'static (&'static str, Child)> {
     let all = all.chain(burst::CHILDREN);
     #[cfg(feature = "srt")]
     let all = all.chain(e8::CHILDREN);
+    #[cfg(feature = "srt")]
+    let all = all.chain(srt::CHILDREN);
     all
 }
 

@@ -1,0 +1,164 @@
+//! Symbolic expressions and their batches.
+
+use std::f64::consts::{E, PI};
+
+use selvedge::Error;
+use selvedge::srt::*;
+use selvedge::tensor::{Device, Tensor};
+use selvedge::types::DType;
+
+use crate::close;
+
+fn constant(constant: Constant) -> SymExpr {
+    constant.into()
+}
+
+fn exponent(numerator: i128, denominator: i128) -> Rational {
+    Rational::new(numerator, denominator).unwrap()
+}
+
+#[test]
+fn the_formulas_of_the_constants_give_them() {
+    let [e, phi, pi] = [Constant::E, Constant::Phi, Constant::Pi].map(constant);
+    let top = phi.clone() * 2 + e / (phi.pow(2) * 2);
+    let q = top / (phi.pow(4) * constant(Constant::EStar));
+    close(q.evaluate(&[]).unwrap(), Q_DEFICIT, 2.0 * f64::EPSILON);
+    let estar = (pi.exp() - pi.clone()).evaluate(&[]).unwrap();
+    assert!((estar - ESTAR).abs() <= 4e-15, "{estar}");
+    // A sum that misses E* by 9.7e-11.
+    let gamma = SymExpr::from(exponent(1, 4)).gamma();
+    let sum = gamma.pow(2)
+        + pi.clone() * (pi.clone() - 1)
+        + SymExpr::from(exponent(35, 12)) * (-pi).exp()
+        + SymExpr::from(exponent(55, 72)) * constant(Constant::Q).pow(4);
+    let sum = sum.evaluate(&[]).unwrap();
+    close(sum, 19.99909997928626, 1e-14);
+    assert!((sum - ESTAR).abs() > 9e-11);
+}
+
+#[test]
+fn exact_leaves_of_one_kind_fold_and_nothing_else() {
+    let table = [
+        (SymExpr::from(6) / 4, "3/2"),
+        (SymExpr::from(6) / 3 - 5, "-3"),
+        (SymExpr::from(exponent(1, 2)) + exponent(1, 3), "5/6"),
+        (SymExpr::from(GoldenExact::PHI) * GoldenExact::PHI, "(1 + φ)"),
+        (SymExpr::from(1) / 0, "(1 / 0)"),
+        (SymExpr::from(i128::MAX) + 1, "(170141183460469231731687303715884105727 + 1)"),
+        (SymExpr::from(1) + exponent(1, 2), "(1 + 1/2)"),
+        (SymExpr::from(2).pow(3) + 1, "(2^3 + 1)"),
+        (constant(Constant::Pi) * 2 - SymExpr::input(1).sin(), "((π · 2) - sin(x1))"),
+        (-(SymExpr::input(0).pow(exponent(-1, 2)).ln()), "-(ln(x0^(-1/2)))"),
+    ];
+    for (expression, text) in table {
+        assert_eq!(expression.to_string(), text);
+    }
+    assert_eq!((SymExpr::from(1) / 0).evaluate(&[]).unwrap(), f64::INFINITY);
+    let exact = SymExpr::from(GoldenExact::phi_pow(-40).unwrap());
+    close(exact.evaluate(&[]).unwrap(), 4.370130339181067e-9, 1e-15);
+}
+
+#[test]
+fn domains_end_in_nan_or_infinities() {
+    let x = SymExpr::input(0);
+    let (nan, infinite) = (f64::NAN, f64::INFINITY);
+    let table = [
+        (x.ln(), 0.0, -infinite),
+        (x.ln(), -1.0, nan),
+        (SymExpr::from(1) / x.clone(), 0.0, infinite),
+        (SymExpr::from(-1) / x.clone(), 0.0, -infinite),
+        (x.clone() / x.clone(), 0.0, nan),
+        (x.pow(-2), 0.0, infinite),
+        (x.pow(0), nan, 1.0),
+        (x.pow(exponent(1, 2)), -4.0, nan),
+        (x.pow(exponent(3, 4)), -16.0, nan),
+        (x.pow(exponent(3, 4)), 16.0, 8.0),
+        (x.pow(exponent(1, 3)), -8.0, -2.0),
+        (x.pow(exponent(2, 3)), -8.0, 4.0),
+        (x.pow(exponent(-1, 3)), 0.0, infinite),
+        (x.pow(3), -1.5, -3.375),
+        (x.pow(-3), 2.0, 0.125),
+        (x.pow(1001), -1.0, -1.0),
+        (x.gamma(), 0.0, infinite),
+        (x.gamma(), -0.0, -infinite),
+        (x.gamma(), -1.0, nan),
+        (x.gamma(), -1e300, nan),
+        (x.gamma(), -infinite, nan),
+        (x.gamma(), infinite, infinite),
+        (x.gamma(), 172.0, infinite),
+        (x.gamma(), nan, nan),
+        (x.sin(), infinite, nan),
+        (x.cos(), 0.0, 1.0),
+    ];
+    for (expression, input, wanted) in table {
+        let found = expression.evaluate(&[input]).unwrap();
+        let equal = if wanted.is_finite() {
+            (found - wanted).abs() <= 1e-14
+        } else {
+            found.to_bits() == wanted.to_bits()
+        };
+        assert!(
+            equal || found.is_nan() && wanted.is_nan(),
+            "{expression} of {input} is {found}, not {wanted}"
+        );
+    }
+}
+
+#[test]
+fn gamma_is_accurate_on_both_sides_of_zero() {
+    let gamma = SymExpr::input(0).gamma().compile().unwrap();
+    let mut factorial = 1.0f64;
+    let mut table: Vec<(f64, f64)> = vec![
+        (0.25, 3.625609908221908),
+        (0.5, PI.sqrt()),
+        (-0.5, -2.0 * PI.sqrt()),
+        (-1.5, 4.0 / 3.0 * PI.sqrt()),
+        (1e-300, 1e300),
+        // Γ(1/2 - n) = (-2)^n √π / (2n - 1)!!
+        (-10.5, -2048.0 * PI.sqrt() / 13_749_310_575.0),
+        (171.5, 9.483367566824795e307),
+    ];
+    for n in 1..=170 {
+        table.push((f64::from(n), factorial));
+        factorial *= f64::from(n);
+    }
+    let inputs: Vec<f64> = table.iter().map(|(x, _)| *x).collect();
+    let rows = Tensor::from_slice(&inputs, &[inputs.len(), 1], &Device::cpu()).unwrap();
+    let found = gamma.run_rows(&rows).unwrap().to_vec::<f64>().unwrap();
+    for ((x, wanted), found) in table.into_iter().zip(found) {
+        assert!((found - wanted).abs() <= 3e-14 * wanted.abs(), "Γ({x}) is {found}, not {wanted}");
+    }
+}
+
+#[test]
+fn batches_evaluate_rows_of_any_layout() {
+    let [x, y] = [0, 1].map(SymExpr::input);
+    let f = ((x.exp() + y.cos()) * constant(Constant::E) - x.clone() / 3).compile().unwrap();
+    let values: Vec<f64> = (0..40).map(|i| f64::from(i) * 0.21 - 3.0).collect();
+    let columns = Tensor::from_slice(&values, &[2, 20], &Device::cpu()).unwrap();
+    let found = f.run_rows(&columns.t().unwrap()).unwrap().to_vec::<f64>().unwrap();
+    for (at, found) in found.into_iter().enumerate() {
+        let (x, y) = (values[at], values[20 + at]);
+        close(found, (x.exp() + y.cos()) * E - x / 3.0, 1e-13);
+    }
+    let constant = SymExpr::from(7).compile().unwrap();
+    let empty = Tensor::zeros(&[3, 0], DType::F64, &Device::cpu()).unwrap();
+    assert_eq!(constant.run_rows(&empty).unwrap().to_vec::<f64>().unwrap(), [7.0; 3]);
+    let deep = (0..3000).fold(SymExpr::input(0), |sum, _| (sum + 1) - 1);
+    assert_eq!(deep.evaluate(&[0.5]).unwrap(), 0.5);
+}
+
+#[test]
+fn rows_that_do_not_fit_are_refused() {
+    let f = (SymExpr::input(0) + SymExpr::input(1)).compile().unwrap();
+    let rows = |columns| Tensor::zeros(&[2, columns], DType::F64, &Device::cpu()).unwrap();
+    assert!(f.run_rows(&rows(2)).is_ok());
+    for bad in [rows(1), rows(3), rows(2).reshape(&[-1]).unwrap()] {
+        assert!(matches!(f.run_rows(&bad), Err(Error::InvalidArgument { .. })));
+    }
+    assert!(matches!(f.run_rows(&rows(2).cast(DType::F32).unwrap()), Err(Error::DTypeMismatch { .. })));
+    assert!(matches!(SymExpr::input(63).compile(), Err(Error::InvalidArgument { .. })));
+    assert!(matches!(SymExpr::input(usize::MAX).compile(), Err(Error::InvalidArgument { .. })));
+    let many = (0..80).fold(SymExpr::input(0), |sum, number| sum + (number * 3 + 1));
+    assert!(matches!(many.evaluate(&[1.0]), Err(Error::InvalidArgument { .. })));
+}
