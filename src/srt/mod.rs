@@ -23,6 +23,7 @@
 //! | `noise` | uniform and normal numbers as functions of a seed and a position |
 //! | `phases` | the D and H phases, of one state and of batches |
 //! | `syntony` | syntony and its aggregates |
+//! | `crystallize` | the H phase followed by snapping |
 //! | `gradient` | the pull from flux values toward lattice points |
 //! | `operands` | checks of operands; complex numbers as real parts |
 //!
@@ -34,6 +35,7 @@ mod complex;
 mod cone;
 mod constants;
 mod corrections;
+mod crystallize;
 mod e8;
 mod exact;
 mod exact_product;
@@ -67,6 +69,7 @@ pub use corrections::{
     Correction, compound_correction, correct, correct_chain, correction, q_deficit, special_correction,
     structure_dimension, suppression,
 };
+pub use crystallize::harmonize_and_crystallize;
 pub use e8::{
     E8Layout, E8Roots, e8_quantize, e8_quantize_scaled, e8_roots, e8_weights, project_e8, quadratic_form,
     theta_sum,
@@ -85,8 +88,8 @@ pub use phases::{h_phase, h_phase_batch, phase_cycle, resonant_d_phase, resonant
 pub use phi_pow::{phi_pow, phi_pow_f32};
 pub use pisano::{fib_mod, fib_mod_batch, pisano};
 pub use products::{
-    ProductMode, bmm, gemm, golden_anticommutator, golden_commutator, mm, mm_golden_phase,
-    mm_golden_weighted, mm_hn, mm_nh, mm_nt, mm_tn, mm_tt, projection_sum, weighted_sum,
+    ProductMode, bmm, gemm, golden_anticommutator, golden_commutator, mm, mm_corrected, mm_golden_phase,
+    mm_golden_weighted, mm_hn, mm_nh, mm_nt, mm_phi, mm_tn, mm_tt, projection_sum, weighted_sum,
 };
 pub use ramp::{DwellTimes, dwell, precision_ramp, snap_ramp};
 pub use recursion::{

@@ -8,6 +8,7 @@
 //! | [`gemm`] | C ← α op(A) op(B) + β C |
 //! | [`golden_commutator`], [`golden_anticommutator`] | A B - B A/φ, A B + B A/φ |
 //! | [`mm_golden_weighted`] | Σₖ aᵢₖ bₖⱼ exp(-k²/φ) |
+//! | [`mm_phi`], [`mm_corrected`] | φⁿ A B, (1 ± q/N) A B |
 //! | [`mm_golden_phase`] | e^{iπn/φ} A B |
 //! | [`projection_sum`], [`weighted_sum`] | Ψ + Σₖ aₖ Pₖ Ψ, Σₖ wₖ Tₖ |
 //!
@@ -23,7 +24,7 @@ use num_complex::Complex;
 
 use super::exact_product::exact_product;
 use super::operands::{NUMBERS, check_dtypes, check_shapes, joined, parts};
-use super::{INVERSE_PHI, PHI};
+use super::{INVERSE_PHI, PHI, correction, phi_pow, phi_pow_f32};
 use crate::error::{Error, Result};
 use crate::fuse::Number;
 use crate::gemm::Operation;
@@ -121,6 +122,15 @@ impl Pair {
                 let seen = |x: &Tensor, conjugate| if conjugate { x.conj() } else { Ok(x.clone()) };
                 exact_product(&seen(&self.a, self.conjugate[0])?, &seen(&self.b, self.conjugate[1])?)
             }
+        }
+    }
+
+    /// Returns the product times a real number.
+    fn scaled(&self, scale: f64) -> Result<Tensor> {
+        self.check_scale(scale)?;
+        match self.mode {
+            ProductMode::Fast => self.matmul().alpha(scale).of(&self.a, &self.b),
+            ProductMode::Exact => scaled(&self.product()?, scale),
         }
     }
 
@@ -240,6 +250,26 @@ pub fn gemm(
 /// Returns the real and the imaginary part of a number.
 fn parts_of(number: Number) -> [f64; 2] {
     number.parts(DType::C128).map(f64::from_bits)
+}
+
+/// Returns φⁿ A B.
+///
+/// # Errors
+///
+/// As [`mm`], and as [`phi_pow`] for n outside of the powers of f64, or of f32 for f32 and c64.
+pub fn mm_phi(a: &Tensor, b: &Tensor, n: i32, mode: ProductMode) -> Result<Tensor> {
+    let pair = Pair::plain("mm_phi", mode, a, b)?;
+    let is_single = a.dtype().part() == DType::F32;
+    pair.scaled(if is_single { phi_pow_f32(n)?.into() } else { phi_pow(n)? })
+}
+
+/// Returns (1 + sign · q/N) A B, with the factor of [`correction`].
+///
+/// # Errors
+///
+/// As [`mm`] and [`correction`].
+pub fn mm_corrected(a: &Tensor, b: &Tensor, divisor: f64, sign: i32, mode: ProductMode) -> Result<Tensor> {
+    Pair::plain("mm_corrected", mode, a, b)?.scaled(correction(divisor, sign)?)
 }
 
 /// Returns A B - B A/φ of square matrices of one size. It is not antisymmetric: of A and A it is A²/φ².

@@ -147,3 +147,20 @@ fn snap_gradients_have_the_worked_numbers() {
     assert_invalid(snap_gradient(&flux, &lattice, &vector(&[1.0]), mode), &["n2"]);
     assert_dtype_error(snap_gradient(&flux, &single(&lattice), &n2, mode));
 }
+
+#[test]
+fn crystallized_flux_has_the_worked_points_and_syntony() {
+    let (flux, n2) = (vector(&D), vector(&N2));
+    let (points, s) = harmonize_and_crystallize(&flux, &n2, S, 10).unwrap();
+    assert_eq!(points.a().to_vec::<i64>().unwrap(), [1, 2, -5, -8]);
+    assert_eq!(points.b().to_vec::<i64>().unwrap(), [0, -1, 3, 5]);
+    assert_worked(&s, &[0.9193003277430948]);
+    let single = |x: &Tensor| x.cast(DType::F32).unwrap();
+    let (points, s) = harmonize_and_crystallize(&single(&flux), &single(&n2), S, 10).unwrap();
+    assert_eq!(points.a().to_vec::<i64>().unwrap(), [1, 2, -5, -8]);
+    assert_eq!(s.dtype(), DType::F64);
+    assert_invalid(harmonize_and_crystallize(&flux, &n2, f64::NAN, 10), &["S = NaN"]);
+    assert_invalid(harmonize_and_crystallize(&flux, &n2, S, -1), &["-1"]);
+    let complex = |x: &Tensor| x.cast(DType::C128).unwrap();
+    assert_dtype_error(harmonize_and_crystallize(&complex(&flux), &n2, S, 10));
+}

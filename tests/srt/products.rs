@@ -271,3 +271,31 @@ fn products_refuse_operands_that_do_not_match() {
         assert_dtype_error(mm(&a.cast(DType::I64).unwrap(), &b.cast(DType::I64).unwrap(), mode));
     }
 }
+
+#[test]
+fn products_scaled_by_phi_and_corrections_have_the_worked_numbers() {
+    let squared = [5.23606797749979, 2.618033988749895, 10.47213595499958, 7.854101966249685];
+    let inverse = [1.2360679774997896, 0.6180339887498948, 2.472135954999579, 1.8541019662496843];
+    let corrected = [2.000220928604191, 1.0001104643020955, 4.000441857208382, 3.0003313929062863];
+    for (dtype, tolerance) in NUMBERS {
+        let (a, b) = square_matrices();
+        let (a, b) = (a.cast(dtype).unwrap(), b.cast(dtype).unwrap());
+        let largest = if dtype.part() == DType::F32 { 184 } else { 1474 };
+        for mode in MODES {
+            let close = |found: selvedge::Result<Tensor>, wanted: &[f64]| {
+                assert_close(&found.unwrap(), &as_parts(wanted, dtype), tolerance);
+            };
+            close(mm_phi(&a, &b, 2, mode), &squared);
+            close(mm_phi(&a, &b, -1, mode), &inverse);
+            close(mm_corrected(&a, &b, 248.0, 1, mode), &corrected);
+            // A scale and its inverse restore the product.
+            let scaled = mm_phi(&a, &b, 40, mode).unwrap().mul(phi_pow(-40).unwrap()).unwrap();
+            close(Ok(scaled), &[2.0, 1.0, 4.0, 3.0]);
+            assert!(mm_phi(&a, &b, largest, mode).is_ok() && mm_phi(&a, &b, -largest, mode).is_ok());
+            assert_invalid(mm_phi(&a, &b, largest + 1, mode), &["n = "]);
+            assert_invalid(mm_phi(&a, &b, -largest - 1, mode), &["n = "]);
+            assert_invalid(mm_corrected(&a, &b, 0.0, 1, mode), &["0"]);
+            assert_invalid(mm_corrected(&a, &b, 248.0, 2, mode), &["2"]);
+        }
+    }
+}
