@@ -193,7 +193,7 @@ fn samples_of_tests_reach_every_row() {
 }
 
 /// The topics of docs/tensor-methods.md, and the sources of their methods.
-const METHOD_TOPICS: [(&str, &[&str]); 17] = [
+const METHOD_TOPICS: [(&str, &[&str]); 18] = [
     ("Creation", &["convert", "creation", "ranges", "ndarray", "files"]),
     ("Random numbers", &["random/distributions"]),
     ("Properties and memory", &["tensor", "slices"]),
@@ -203,6 +203,7 @@ const METHOD_TOPICS: [(&str, &[&str]); 17] = [
     ("Scans", &["scan"]),
     ("Sorting and selection", &["sorting/order", "sorting/statistics", "sorting/nonzero"]),
     ("Search, sets and counts", &["sorting/search", "sorting/distinct", "sorting/counts"]),
+    ("Softmax and normalisation", &["rows"]),
     ("Products", &["matmul/mod"]),
     ("Views", &["shape/views"]),
     ("Rows and single elements", &["shape/rows"]),

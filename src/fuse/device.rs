@@ -16,7 +16,7 @@ use crate::driver::{
 };
 use crate::driver::{Operand, OperandAccess, View};
 use crate::error::{Error, Result};
-use crate::types::{DType, Element, Layout};
+use crate::types::{DType, Element, Layout, Shape};
 
 const OPERATION: &str = "an elementwise run";
 
@@ -44,6 +44,7 @@ pub struct DeviceInput<'a, L = Layout> {
     layout: L,
 }
 
+#[derive(Clone, Copy)]
 enum Source<'a> {
     /// A view in bytes.
     Memory(View<'a>),
@@ -233,6 +234,19 @@ impl<'a, L: Borrow<Layout>> DeviceInput<'a, L> {
         }
     }
 
+    /// Returns the same elements broadcast to a shape.
+    ///
+    /// # Errors
+    ///
+    /// As [`Layout::expand`].
+    pub(super) fn expand(&self, shape: &Shape) -> Result<DeviceInput<'a>> {
+        Ok(DeviceInput {
+            source: self.source,
+            dtype: self.dtype,
+            layout: self.layout.borrow().expand(shape)?,
+        })
+    }
+
     /// Creates an in-place input: the elements that output `index` has before the run, in its layout.
     pub fn output(index: usize, output: &DeviceOutput<'_, L>) -> DeviceInput<'a, L>
     where
@@ -297,6 +311,11 @@ impl<'a, L: Borrow<Layout>> DeviceOutput<'a, L> {
     /// Returns the view in bytes.
     pub(super) fn memory(&self) -> View<'a> {
         self.memory
+    }
+
+    /// Returns the same output for a shorter time.
+    pub(super) fn reborrow(&mut self) -> DeviceOutput<'_> {
+        DeviceOutput { memory: self.memory, dtype: self.dtype, layout: *self.layout.borrow() }
     }
 
     #[inline]

@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex};
 
 use super::coordinate::Coordinate;
 use super::device::Cached;
-use super::graph::{Node, NodeIndex, Nodes};
+use super::graph::Nodes;
 use super::host::Schedule;
 use super::host::backend::CpuCode;
 use super::instruction::Instruction;
 use super::lower::cast::cast;
 use super::lower::{normal, random};
+use super::node::{Node, NodeIndex, needed};
 use super::number::Number;
 use super::operation::{Operation, ValueParts};
 use super::plan::KernelKey;
@@ -75,7 +76,13 @@ impl Expression {
                 "a scalar of f32, cast at its use",
             ));
         }
-        let needed = needed(nodes, outputs);
+        let needed = needed(nodes, outputs, |_| false);
+        for (&(node, _), _) in nodes.nodes.iter().zip(&needed).filter(|(_, needed)| **needed) {
+            if matches!(node, Node::Group(..) | Node::GroupSize) {
+                let wanted = "elementwise operations only; compile it with Graph::row_program";
+                return Err(Error::invalid(OPERATION, "a reduction over groups", wanted));
+            }
+        }
         for (&(node, dtype), _) in nodes.nodes.iter().zip(&needed).filter(|(_, needed)| **needed) {
             let Node::Scalar(index) = node else { continue };
             if let (_, Some(number)) = nodes.scalars[index as usize] {
@@ -91,7 +98,7 @@ impl Expression {
             // Operands precede their users, so needed values exist.
             let at = |node: NodeIndex| lowered.get(node as usize).copied().flatten();
             let value = match (needed, node) {
-                (false, _) => None,
+                (false, _) | (true, Node::Group(..) | Node::GroupSize) => None,
                 (true, Node::Input(input)) => {
                     Some(source(&mut program, dtype, |part| Step::Load { input, part }))
                 }
@@ -226,31 +233,6 @@ impl ExpressionState {
             .map(|&(dtype, literal)| number(literal).map_or([0; 2], |number| number.parts(dtype)))
             .collect())
     }
-}
-
-/// Returns which nodes the outputs depend on.
-fn needed(nodes: &Nodes, outputs: &[NodeIndex]) -> Vec<bool> {
-    let mut needed = vec![false; nodes.nodes.len()];
-    for &node in outputs {
-        needed[node as usize] = true;
-    }
-    for (index, (node, _)) in nodes.nodes.iter().enumerate().rev() {
-        match node {
-            Node::Cast(node) | Node::Normal(node) if needed[index] => needed[*node as usize] = true,
-            Node::Apply(_, operand_nodes) | Node::Permute(operand_nodes) if needed[index] => {
-                for node in operand_nodes {
-                    needed[*node as usize] = true;
-                }
-            }
-            Node::Random(_, scalars) if needed[index] => {
-                for node in scalars {
-                    needed[*node as usize] = true;
-                }
-            }
-            _ => {}
-        }
-    }
-    needed
 }
 
 fn source(program: &mut Program, dtype: DType, step: impl Fn(u32) -> Step) -> ValueParts {

@@ -7,31 +7,12 @@ use num_complex::Complex;
 
 use super::coordinate::Coordinate;
 use super::expression::Expression;
+use super::node::{Node, NodeIndex};
 use super::number::Number;
 use super::operation::{Operation, Rule, with_operations};
 use super::scalar::{by_value, dtype_of_numbers};
 use crate::error::{Error, Result};
 use crate::types::{DType, NumberKind};
-
-/// The index of a node in its graph.
-pub(crate) type NodeIndex = u32;
-
-/// The operation of a graph node.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Node {
-    Input(u32),
-    /// A scalar: one that each run passes, or a literal of the expression.
-    Scalar(u32),
-    Coordinate(u32),
-    /// Random words, by [coordinate, words an element, index of the word] and [seed, offset].
-    Random([u32; 3], [NodeIndex; 2]),
-    /// A normally distributed number from random bits.
-    Normal(NodeIndex),
-    /// The image of an index under a permutation: index, length and key.
-    Permute([NodeIndex; 3]),
-    Cast(NodeIndex),
-    Apply(Operation, [NodeIndex; 3]),
-}
 
 #[derive(Debug, Default)]
 pub(crate) struct Nodes {
@@ -44,11 +25,11 @@ pub(crate) struct Nodes {
     zero_dim: Vec<bool>,
     /// True if an integer is compared with a real scalar that each run passes.
     pub(crate) compares_by_value: bool,
-    error: Option<Error>,
+    pub(super) error: Option<Error>,
 }
 
 impl Nodes {
-    fn push(&mut self, node: Node, dtype: DType) -> NodeIndex {
+    pub(super) fn push(&mut self, node: Node, dtype: DType) -> NodeIndex {
         let at = |node: &NodeIndex| self.zero_dim[*node as usize];
         self.zero_dim.push(match &node {
             Node::Cast(node) => at(node),
@@ -77,7 +58,7 @@ impl Nodes {
         }
     }
 
-    fn dtype(&self, node: NodeIndex) -> DType {
+    pub(super) fn dtype(&self, node: NodeIndex) -> DType {
         self.nodes[node as usize].1
     }
 
@@ -92,7 +73,7 @@ impl Nodes {
     }
 
     /// Returns the index of a coordinate, which the graph stores once.
-    fn coordinate(&mut self, coordinate: Coordinate) -> u32 {
+    pub(super) fn coordinate(&mut self, coordinate: Coordinate) -> u32 {
         let known = self.coordinates.iter().position(|known| *known == coordinate);
         known.unwrap_or_else(|| {
             self.coordinates.push(coordinate);
@@ -101,7 +82,7 @@ impl Nodes {
     }
 
     #[cold]
-    fn refuse(&mut self, operation: &'static str, found: impl std::fmt::Display, wanted: &str) {
+    pub(super) fn refuse(&mut self, operation: &'static str, found: impl std::fmt::Display, wanted: &str) {
         self.error.get_or_insert_with(|| Error::invalid(operation, found, wanted));
     }
 
@@ -116,6 +97,9 @@ impl Nodes {
                 return operands[0];
             }
         };
+        for (&operand, dtype) in operands.iter().zip(signature.operands) {
+            self.refuse_index(operation, operand, dtype);
+        }
         let mut operand_nodes = [self.cast(operands[0], signature.operands[0]); 3];
         for ((node, &operand), dtype) in
             operand_nodes.iter_mut().zip(operands).zip(signature.operands).skip(1)
@@ -182,7 +166,7 @@ impl Nodes {
 /// # Ok::<(), selvedge::Error>(())
 /// ```
 #[derive(Debug, Default)]
-pub struct Graph(RefCell<Nodes>);
+pub struct Graph(pub(super) RefCell<Nodes>);
 
 impl Graph {
     /// Creates an empty graph.
@@ -329,15 +313,28 @@ impl Graph {
     /// The first error of an operation in the graph, as [`Operation::signature`]; [`Error::InvalidArgument`]
     /// without outputs, or for an output of another graph.
     pub fn expression(&self, outputs: &[Expr<'_>]) -> Result<Expression> {
+        let operand_nodes = self.checked("an expression", outputs)?;
         let nodes = self.0.borrow();
-        if let Some(error) = &nodes.error {
+        Expression::new(&nodes, &operand_nodes)
+    }
+
+    /// Returns the nodes of outputs.
+    ///
+    /// # Errors
+    ///
+    /// The first error of an operation; [`Error::InvalidArgument`] without outputs, or for an output of another
+    /// graph.
+    pub(super) fn checked(&self, operation: &'static str, outputs: &[Expr<'_>]) -> Result<Vec<NodeIndex>> {
+        if let Some(error) = &self.0.borrow().error {
             return Err(error.clone());
         }
-        if outputs.iter().any(|output| !std::ptr::eq(output.graph, self)) {
-            return Err(Error::invalid("an expression", "an output of another graph", "outputs of this one"));
+        if outputs.is_empty() {
+            return Err(Error::invalid(operation, "no outputs", "at least one"));
         }
-        let operand_nodes: Vec<NodeIndex> = outputs.iter().map(|output| output.node).collect();
-        Expression::new(&nodes, &operand_nodes)
+        if outputs.iter().any(|output| !std::ptr::eq(output.graph, self)) {
+            return Err(Error::invalid(operation, "an output of another graph", "outputs of this one"));
+        }
+        Ok(outputs.iter().map(|output| output.node).collect())
     }
 }
 
@@ -348,8 +345,8 @@ impl Graph {
 /// that does not support its dtypes, and of an operand of another graph.
 #[derive(Debug, Clone, Copy)]
 pub struct Expr<'g> {
-    graph: &'g Graph,
-    node: NodeIndex,
+    pub(super) graph: &'g Graph,
+    pub(super) node: NodeIndex,
 }
 
 /// An operand of an [`Expr`]'s operation: another `Expr`, or a number, which takes the dtype that the other

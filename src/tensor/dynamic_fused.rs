@@ -72,7 +72,8 @@ impl DynamicFused {
             }
         }
         // The numbers are literals of an expression for this run alone.
-        let expression = lower_list(&kinds, &numbers, &vec![None; self.outputs], &self.build)?;
+        let expression =
+            lower_list(&kinds, &numbers, &vec![None; self.outputs], Graph::expression, &self.build)?;
         evaluate(&expression, &tensors, &[])
     }
 
@@ -82,7 +83,7 @@ impl DynamicFused {
         if let Some(expression) = cache.get(kinds) {
             return Ok(expression.clone());
         }
-        let expression = lower_list(kinds, &[], &vec![None; self.outputs], &self.build)?;
+        let expression = lower_list(kinds, &[], &vec![None; self.outputs], Graph::expression, &self.build)?;
         cache.insert(kinds.to_vec(), expression.clone());
         Ok(expression)
     }

@@ -26,7 +26,7 @@ pub(crate) enum OperandSource<'a> {
 
 impl<'a> OperandSource<'a> {
     #[inline]
-    fn tensor(&self) -> Option<&'a Tensor> {
+    pub(super) fn tensor(&self) -> Option<&'a Tensor> {
         match self {
             OperandSource::Tensor(tensor) => Some(tensor),
             OperandSource::Output(_) => None,

@@ -6,15 +6,17 @@
 use std::any::TypeId;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::axes::Axes;
 use super::cached_operation::{AppendOnlyMap, OperandKind};
-use super::evaluate::{broadcast, evaluate, evaluate_into, evaluate_one};
+use super::evaluate::broadcast;
+use super::groups::{CompiledFunction, GroupAxes, groups_of};
 use super::in_place::{TensorMut, write_all};
 use super::operand::{Inputs, TensorOperand};
 use super::tensor::{Tensor, one_device};
 use crate::error::{Error, Result};
-use crate::fuse::{Explanation, Expr, Expression, Graph, Number, dtype_of_number};
+use crate::fuse::{Explanation, Expr, Graph, Number, RowExplanation, dtype_of_number};
 use crate::types::{DType, Layout, common_dtype};
 
 const OPERATION: &str = "a fused run";
@@ -50,10 +52,16 @@ const OPERATION: &str = "a fused run";
 /// ```
 pub struct Fused<const INPUTS: usize, const OUTPUTS: usize = 1> {
     build: Box<Build<INPUTS, OUTPUTS>>,
-    cache: AppendOnlyMap<(OperandKinds<INPUTS>, Stored<OUTPUTS>), Expression>,
+    cache: AppendOnlyMap<(OperandKinds<INPUTS>, Stored<OUTPUTS>), CompiledFunction>,
     /// The last expression that has its run's numbers as literals.
-    by_value: Mutex<Option<(ByValueKey<INPUTS, OUTPUTS>, Expression)>>,
+    by_value: Mutex<Option<ByValue<INPUTS, OUTPUTS>>>,
+    /// The axes of a group, for reductions over groups.
+    axes: GroupAxes,
 }
+
+/// A function with its run's numbers as literals.
+type ByValue<const INPUTS: usize, const OUTPUTS: usize> =
+    (ByValueKey<INPUTS, OUTPUTS>, Arc<CompiledFunction>);
 
 /// Kinds of the operands, dtypes of the outputs, and the bits of the numbers.
 type ByValueKey<const INPUTS: usize, const OUTPUTS: usize> =
@@ -109,11 +117,7 @@ impl<const INPUTS: usize> Fused<INPUTS> {
     pub fn new(
         function: impl for<'g> Fn([Expr<'g>; INPUTS]) -> Expr<'g> + Send + Sync + 'static,
     ) -> Fused<INPUTS> {
-        Fused {
-            build: Box::new(move |inputs| [function(inputs)]),
-            cache: AppendOnlyMap::new(),
-            by_value: Mutex::new(None),
-        }
+        Fused::with_outputs(move |inputs| [function(inputs)])
     }
 
     /// Computes the output of these inputs, in the shape to which they broadcast.
@@ -123,7 +127,7 @@ impl<const INPUTS: usize> Fused<INPUTS> {
     /// As [`run_all`](Self::run_all).
     pub fn run<'a>(&self, operands: impl FusedOperands<'a, INPUTS>) -> Result<Tensor> {
         let operands = operands.list();
-        run(&self.expression(&operands, [None])?, &operands)
+        run(&self.compiled(&operands, [None])?, &operands, &self.axes)
     }
 }
 
@@ -132,10 +136,34 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
     pub fn with_outputs(
         function: impl for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS] + Send + Sync + 'static,
     ) -> Fused<INPUTS, OUTPUTS> {
-        Fused { build: Box::new(function), cache: AppendOnlyMap::new(), by_value: Mutex::new(None) }
+        Fused {
+            build: Box::new(function),
+            cache: AppendOnlyMap::new(),
+            by_value: Mutex::new(None),
+            axes: GroupAxes::Last,
+        }
     }
 
-    fn expression(
+    /// Sets the axes of a group for reductions such as [`Expr::sum_group`]. They are axes of the shape to which
+    /// the inputs broadcast. Without this call a group is a row along the last axis.
+    ///
+    /// A function with such reductions is a [`RowProgram`](crate::fuse::RowProgram). An output that depends on
+    /// inputs through reductions only has one value per group, and size 1 in the axes of the group.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Fused, Tensor};
+    /// let x = Tensor::new([[1.0f32, 2.0], [3.0, 6.0]], &Device::best())?;
+    /// let shares = Fused::new(|[x]| x / x.sum_group());
+    /// assert_eq!(shares.over(0).run([&x])?.to_vec::<f32>()?, [0.25, 0.25, 0.75, 0.75]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    #[must_use]
+    pub fn over<'a>(mut self, axes: impl Into<Axes<'a>>) -> Fused<INPUTS, OUTPUTS> {
+        self.axes = axes.into().into();
+        self
+    }
+
+    fn compiled(
         &self,
         operands: &[TensorOperand<'_>; INPUTS],
         stored: Stored<OUTPUTS>,
@@ -161,7 +189,7 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
         &self,
         operands: &[TensorOperand<'_>; INPUTS],
         stored: Stored<OUTPUTS>,
-    ) -> Result<Expression> {
+    ) -> Result<Arc<CompiledFunction>> {
         let kinds = operands.each_ref().map(OperandKind::of);
         let inputs = inputs(operands);
         let key = (kinds, stored, inputs.numbers().iter().map(|number| bits(*number)).collect());
@@ -171,7 +199,7 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
                 return Ok(expression.clone());
             }
         }
-        let expression = lower(&kinds, inputs.numbers(), &stored, &self.build)?;
+        let expression = Arc::new(lower(&kinds, inputs.numbers(), &stored, &self.build)?);
         let replaced = last().replace((key, expression.clone()));
         // The old expression may be the last owner of its kernels, so it is dropped without the lock.
         drop(replaced);
@@ -186,9 +214,10 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
     /// that do not broadcast or where no input is a tensor, [`Error::DeviceMismatch`] for tensors on several devices.
     pub fn run_all<'a>(&self, operands: impl FusedOperands<'a, INPUTS>) -> Result<[Tensor; OUTPUTS]> {
         let operands = operands.list();
-        let expression = self.expression(&operands, [None; OUTPUTS])?;
-        let tensors: Vec<&Tensor> = operands.iter().filter_map(TensorOperand::tensor).collect();
-        let outputs = evaluate(&expression, &tensors, given(&expression, &inputs(&operands)))?;
+        let compiled = self.compiled(&operands, [None; OUTPUTS])?;
+        let inputs = inputs(&operands);
+        let given = given(&compiled, &inputs);
+        let outputs = compiled.evaluate(OPERATION, inputs.sources(), given, &self.axes)?;
         let found = outputs.len();
         outputs.try_into().map_err(|_| Error::LengthMismatch { operation: OPERATION, wanted: OUTPUTS, found })
     }
@@ -216,10 +245,11 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
     ) -> Result<()> {
         let operands = operands.list();
         let mut outputs = outputs.map(Into::into);
-        let expression = self.expression(&operands, outputs.each_ref().map(|output| Some(output.dtype())))?;
+        let compiled = self.compiled(&operands, outputs.each_ref().map(|output| Some(output.dtype())))?;
         let inputs = inputs(&operands);
         write_all(&mut outputs, |targets| {
-            evaluate_into(&expression, inputs.sources(), given(&expression, &inputs), targets)
+            let given = given(&compiled, &inputs);
+            compiled.evaluate_into(OPERATION, inputs.sources(), given, &self.axes, targets)
         })
     }
 
@@ -239,14 +269,45 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
     /// As [`run_all`](Self::run_all).
     pub fn explain<'a>(&self, operands: impl FusedOperands<'a, INPUTS>) -> Result<Explanation> {
         let operands = operands.list();
-        let expression = self.expression(&operands, [None; OUTPUTS])?;
-        let tensors = || operands.iter().filter_map(TensorOperand::tensor);
-        let device = one_device(OPERATION, tensors())?;
-        let output = Layout::from_shape(*broadcast(OPERATION, tensors())?);
-        let inputs: Vec<Layout> = tensors().map(|tensor| *tensor.layout()).collect();
-        let capability = device.as_cuda().map_or((9, 0), |device| device.compute_capability());
+        let compiled = self.compiled(&operands, [None; OUTPUTS])?;
+        let CompiledFunction::Elementwise(expression) = &*compiled else {
+            let wanted = "elementwise operations only; explain_groups describes reductions";
+            return Err(Error::invalid(OPERATION, "a reduction over groups", wanted));
+        };
+        let (inputs, output, capability) = layouts(&operands)?;
         expression.explain(&inputs, &[output; OUTPUTS], capability)
     }
+
+    /// As [`explain`](Self::explain), for a function with reductions over groups: its kernels with the bytes that each reads
+    /// and writes.
+    ///
+    /// # Errors
+    ///
+    /// As [`run_all`](Self::run_all); [`Error::InvalidArgument`] for a function without reductions over groups.
+    pub fn explain_groups<'a>(&self, operands: impl FusedOperands<'a, INPUTS>) -> Result<RowExplanation> {
+        let operands = operands.list();
+        let compiled = self.compiled(&operands, [None; OUTPUTS])?;
+        let CompiledFunction::Rows(program) = &*compiled else {
+            let wanted = "a reduction over groups; explain describes elementwise operations";
+            return Err(Error::invalid(OPERATION, "elementwise operations only", wanted));
+        };
+        let (inputs, elements, capability) = layouts(&operands)?;
+        let axes = self.axes.of(elements.shape());
+        let groups = Layout::from_shape(groups_of(OPERATION, elements.shape(), &axes)?);
+        let output = |index| if program.is_per_group(index) { groups } else { elements };
+        let outputs: Vec<Layout> = (0..OUTPUTS).map(output).collect();
+        program.explain(&inputs, &axes, &outputs, capability)
+    }
+}
+
+/// Returns the layouts of the tensors, that of an output of their common shape, and the compute capability of their device,
+/// or 9.0 for the CPU.
+fn layouts(operands: &[TensorOperand<'_>]) -> Result<(Vec<Layout>, Layout, (i32, i32))> {
+    let tensors = || operands.iter().filter_map(TensorOperand::tensor);
+    let device = one_device(OPERATION, tensors())?;
+    let output = Layout::from_shape(*broadcast(OPERATION, tensors())?);
+    let capability = device.as_cuda().map_or((9, 0), |device| device.compute_capability());
+    Ok((tensors().map(|tensor| *tensor.layout()).collect(), output, capability))
 }
 
 impl<const INPUTS: usize, const OUTPUTS: usize> fmt::Debug for Fused<INPUTS, OUTPUTS> {
@@ -282,31 +343,33 @@ where
     let operands = operands.list();
     let kinds = operands.each_ref().map(OperandKind::of);
     let build: &dyn for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; 1] = &|inputs| [function(inputs)];
+    let axes = GroupAxes::Last;
     if size_of::<F>() == 0 {
         // Its type is all that there is to it.
-        static CACHE: AppendOnlyMap<(TypeId, Vec<OperandKind>), Expression> = AppendOnlyMap::new();
+        static CACHE: AppendOnlyMap<(TypeId, Vec<OperandKind>), CompiledFunction> = AppendOnlyMap::new();
         let own = TypeId::of::<F>();
         let same = |key: &(TypeId, Vec<OperandKind>)| key.0 == own && key.1 == kinds;
         let make = || Ok(((own, kinds.to_vec()), lower(&kinds, &[], &[None], build)?));
-        let by_value = || lower(&kinds, inputs(&operands).numbers(), &[None], build);
-        run(&with_values(&operands, || CACHE.find_or_add(same, make), by_value)?, &operands)
+        let by_value = || lower(&kinds, inputs(&operands).numbers(), &[None], build).map(Arc::new);
+        run(&with_values(&operands, || CACHE.find_or_add(same, make), by_value)?, &operands, &axes)
     } else {
         // Made for this call alone, so the numbers may belong to it.
-        run(&Lowered::Uncached(lower(&kinds, inputs(&operands).numbers(), &[None], build)?), &operands)
+        let compiled = lower(&kinds, inputs(&operands).numbers(), &[None], build)?;
+        run(&Lowered::Uncached(compiled.into()), &operands, &axes)
     }
 }
 
 /// An expression of a function: a cached one, whose numbers each run gives, or one for a single call, which has the
 /// numbers as literals.
 enum Lowered<'e> {
-    Cached(&'e Expression),
-    Uncached(Expression),
+    Cached(&'e CompiledFunction),
+    Uncached(Arc<CompiledFunction>),
 }
 
 impl Deref for Lowered<'_> {
-    type Target = Expression;
+    type Target = CompiledFunction;
 
-    fn deref(&self) -> &Expression {
+    fn deref(&self) -> &CompiledFunction {
         match self {
             Lowered::Cached(expression) => expression,
             Lowered::Uncached(expression) => expression,
@@ -317,8 +380,8 @@ impl Deref for Lowered<'_> {
 /// Returns the cached expression, or the one with the numbers as literals if the cached one would not use their values.
 fn with_values<'e, const INPUTS: usize>(
     operands: &[TensorOperand<'_>; INPUTS],
-    cached: impl FnOnce() -> Result<&'e Expression>,
-    by_value: impl FnOnce() -> Result<Expression>,
+    cached: impl FnOnce() -> Result<&'e CompiledFunction>,
+    by_value: impl FnOnce() -> Result<Arc<CompiledFunction>>,
 ) -> Result<Lowered<'e>> {
     if holds_all(operands)? {
         let cached = cached()?;
@@ -377,17 +440,20 @@ fn lower<const INPUTS: usize, const OUTPUTS: usize>(
     literals: &[Number],
     stored: &Stored<OUTPUTS>,
     build: &dyn for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS],
-) -> Result<Expression> {
-    lower_list(kinds, literals, stored, &|_, inputs| Ok(build(std::array::from_fn(|at| inputs[at])).to_vec()))
+) -> Result<CompiledFunction> {
+    lower_list(kinds, literals, stored, CompiledFunction::new, &|_, inputs| {
+        Ok(build(std::array::from_fn(|at| inputs[at])).to_vec())
+    })
 }
 
-/// As [`lower`], with as many operands and outputs as there are at run time.
-pub(super) fn lower_list(
+/// As [`lower`], with as many operands and outputs as there are at run time, and any compiler of the graph.
+pub(super) fn lower_list<T>(
     kinds: &[OperandKind],
     literals: &[Number],
     stored: &[Option<DType>],
+    compile: impl Fn(&Graph, &[Expr<'_>]) -> Result<T>,
     build: &BuildList<'_>,
-) -> Result<Expression> {
+) -> Result<T> {
     let graph = Graph::new();
     let common = common_dtype(kinds.iter().filter_map(|kind| kind.dtype()))?;
     let mut literals = literals.iter();
@@ -406,8 +472,10 @@ pub(super) fn lower_list(
         });
     }
     let mut outputs = build(&graph, &inputs)?;
-    // The first error of an operation, before what its outputs are for.
-    graph.expression(&outputs)?;
+    if stored.iter().any(Option::is_some) {
+        // The first error of an operation, before what its outputs are for.
+        compile(&graph, &outputs)?;
+    }
     for (output, stored) in outputs.iter_mut().zip(stored) {
         let Some(stored) = *stored else { continue };
         if output.dtype().kind() as u8 > stored.kind() as u8 {
@@ -416,7 +484,7 @@ pub(super) fn lower_list(
         }
         *output = output.cast(stored);
     }
-    graph.expression(&outputs)
+    compile(&graph, &outputs)
 }
 
 fn inputs<'a, const INPUTS: usize>(operands: &[TensorOperand<'a>; INPUTS]) -> Inputs<'a, INPUTS> {
@@ -426,9 +494,10 @@ fn inputs<'a, const INPUTS: usize>(operands: &[TensorOperand<'a>; INPUTS]) -> In
 }
 
 fn run<const INPUTS: usize>(
-    expression: &Lowered<'_>,
+    compiled: &Lowered<'_>,
     operands: &[TensorOperand<'_>; INPUTS],
+    axes: &GroupAxes,
 ) -> Result<Tensor> {
     let inputs = inputs(operands);
-    evaluate_one(OPERATION, expression, inputs.sources(), given(expression, &inputs))
+    compiled.evaluate_one(OPERATION, inputs.sources(), given(compiled, &inputs), axes)
 }

@@ -197,7 +197,7 @@ pub fn run<const INPUTS: usize, const OUTPUTS: usize>(
     run_targets(
         operation,
         &inputs,
-        targets,
+        &mut targets,
         |inputs, outputs| host(array(operation, inputs)?, array(operation, outputs)?),
         |stream, inputs, outputs| cuda(stream, array(operation, inputs)?, array(operation, outputs)?),
     )
@@ -210,10 +210,10 @@ fn array<T, const COUNT: usize>(operation: &'static str, list: Vec<T>) -> Result
 }
 
 /// As [`run`], with as many operands as there are at run time.
-pub(super) fn run_targets<'a>(
+pub(super) fn run_targets(
     operation: &'static str,
-    inputs: &[&'a Tensor],
-    mut targets: Vec<OutputTarget<'a>>,
+    inputs: &[&Tensor],
+    targets: &mut [OutputTarget<'_>],
     host: impl FnOnce(Vec<HostInput<'_>>, Vec<HostOutput<'_>>) -> Result<()>,
     cuda: impl FnOnce(&Stream, Vec<DeviceInput<'_>>, Vec<DeviceOutput<'_>>) -> Result<()>,
 ) -> Result<()> {
@@ -232,7 +232,7 @@ pub(super) fn run_targets<'a>(
             of_inputs.push(input.host_input(operation)?);
         }
         let mut of_outputs = Vec::with_capacity(targets.len());
-        for target in &mut targets {
+        for target in targets {
             let memory = target.memory.host(operation)?;
             of_outputs.push(HostOutput::of_bytes(target.dtype, memory, *target.layout)?);
         }
@@ -244,7 +244,7 @@ pub(super) fn run_targets<'a>(
         of_inputs.push(DeviceInput::of_bytes(input.dtype(), memory, *input.layout())?);
     }
     let mut of_outputs = Vec::with_capacity(targets.len());
-    for target in &mut targets {
+    for target in targets {
         let memory = target.memory.cuda(operation)?;
         of_outputs.push(DeviceOutput::of_bytes(target.dtype, memory, *target.layout)?);
     }

@@ -109,7 +109,7 @@ fn run(
     };
     let shape = axes.keepdim_shape(first.shape())?;
     let mut result = Output::of_shape(&first.device(), reduction.output(), &shape)?;
-    let targets = vec![OutputTarget::all(&mut result)];
+    let targets = &mut [OutputTarget::all(&mut result)];
     run_targets(
         operation,
         inputs,

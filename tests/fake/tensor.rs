@@ -83,7 +83,13 @@ fn reductions(fake: &Fake, device: &Device) -> ChildOutcome {
         }
         let (waits, sum) = calls(fake, "cuStreamWaitEvent", || Device::with_stream(&own, || x.sum(..)))?;
         check(waits > 0, "a sum does not wait for the other stream's tensor")?;
-        drop((x, sum));
+        // Two reductions and an expression, on values of groups that are dropped before the kernels end.
+        let (launches, softmax) = calls(fake, "cuLaunchKernel", || x.softmax(0))?;
+        check(launches == 2 * folds + 1, &format!("{launches} launches for a softmax of {length}"))?;
+        let (waits, other) =
+            calls(fake, "cuStreamWaitEvent", || Device::with_stream(&own, || softmax.softmax(0)))?;
+        check(waits > 0, "a softmax does not wait for the other stream's tensor")?;
+        drop((x, sum, softmax, other));
     }
     Ok(())
 }

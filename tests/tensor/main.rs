@@ -22,6 +22,7 @@ mod properties;
 mod random;
 mod ranges;
 mod reductions;
+mod rows;
 mod samples;
 mod scalars;
 mod shape;

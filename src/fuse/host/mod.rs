@@ -31,7 +31,7 @@ use super::program::{Program, Step};
 use super::space::Space;
 use crate::error::{Error, Result};
 use crate::threads::{run_on_threads, thread_count};
-use crate::types::{DType, Element, Layout};
+use crate::types::{DType, Element, Layout, Shape};
 pub(super) use schedule::Schedule;
 
 /// The number of elements above which another thread pays for its start.
@@ -47,6 +47,7 @@ pub struct HostInput<'a> {
     borrow: PhantomData<&'a [u8]>,
 }
 
+#[derive(Clone, Copy)]
 enum Source {
     Memory(*const u8),
     Output(usize),
@@ -150,6 +151,20 @@ impl<'a> HostInput<'a> {
         (self.dtype, self.layout)
     }
 
+    /// Returns the same elements broadcast to a shape.
+    ///
+    /// # Errors
+    ///
+    /// As [`Layout::expand`].
+    pub(super) fn expand(&self, shape: &Shape) -> Result<HostInput<'a>> {
+        Ok(HostInput {
+            source: self.source,
+            dtype: self.dtype,
+            layout: self.layout.expand(shape)?,
+            borrow: PhantomData,
+        })
+    }
+
     /// Returns the address, or `None` for an in-place input.
     pub(super) fn memory(&self) -> Option<*const u8> {
         match self.source {
@@ -243,6 +258,11 @@ impl HostOutput<'_> {
 
     pub(super) fn memory(&self) -> *mut u8 {
         self.memory
+    }
+
+    /// Returns the same output for a shorter time.
+    pub(super) fn reborrow(&mut self) -> HostOutput<'_> {
+        HostOutput { memory: self.memory, dtype: self.dtype, layout: self.layout, borrow: PhantomData }
     }
 }
 

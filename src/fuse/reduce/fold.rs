@@ -112,7 +112,7 @@ impl Fold {
     }
 
     /// Returns whether a value includes its index.
-    pub(super) fn has_index(self) -> bool {
+    pub(in crate::fuse) fn has_index(self) -> bool {
         matches!(self, Fold::ArgMinimum | Fold::ArgMaximum)
     }
 }

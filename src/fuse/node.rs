@@ -1,0 +1,70 @@
+//! [`Node`], an operation of a graph with the indices of its operands.
+
+use super::graph::Nodes;
+use super::operation::Operation;
+use super::reduce::Fold;
+
+/// The index of a node in its graph.
+pub(crate) type NodeIndex = u32;
+
+/// The operation of a graph node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Node {
+    Input(u32),
+    /// A scalar: one that each run passes, or a literal of the expression.
+    Scalar(u32),
+    Coordinate(u32),
+    /// Random words, by [coordinate, words an element, index of the word] and [seed, offset].
+    Random([u32; 3], [NodeIndex; 2]),
+    /// A normally distributed number from random bits.
+    Normal(NodeIndex),
+    /// The image of an index under a permutation: index, length and key.
+    Permute([NodeIndex; 3]),
+    Cast(NodeIndex),
+    Apply(Operation, [NodeIndex; 3]),
+    /// A reduction over the axes of a group, for row programs only.
+    Group(Fold, NodeIndex),
+    /// The number of elements of a group, for row programs only.
+    GroupSize,
+}
+
+impl Node {
+    /// Returns the same node with each operand replaced.
+    pub(super) fn map_operands(self, map: impl Fn(NodeIndex) -> NodeIndex) -> Node {
+        match self {
+            Node::Input(_) | Node::Scalar(_) | Node::Coordinate(_) | Node::GroupSize => self,
+            Node::Random(words, scalars) => Node::Random(words, scalars.map(map)),
+            Node::Normal(of) => Node::Normal(map(of)),
+            Node::Permute(operands) => Node::Permute(operands.map(map)),
+            Node::Cast(of) => Node::Cast(map(of)),
+            Node::Apply(operation, operands) => Node::Apply(operation, operands.map(map)),
+            Node::Group(fold, of) => Node::Group(fold, map(of)),
+        }
+    }
+
+    /// Returns the operands. An operation of fewer than three repeats its first one.
+    pub(super) fn operands(self) -> impl Iterator<Item = NodeIndex> {
+        let (operands, count) = match self {
+            Node::Input(_) | Node::Scalar(_) | Node::Coordinate(_) | Node::GroupSize => ([0; 3], 0),
+            Node::Random(_, [seed, offset]) => ([seed, offset, offset], 2),
+            Node::Normal(of) | Node::Cast(of) | Node::Group(_, of) => ([of; 3], 1),
+            Node::Permute(operands) | Node::Apply(_, operands) => (operands, 3),
+        };
+        operands.into_iter().take(count)
+    }
+}
+
+/// Returns which nodes these nodes depend on, themselves included. The operands of a node for which `is_leaf`
+/// is true do not count.
+pub(super) fn needed(nodes: &Nodes, of: &[NodeIndex], is_leaf: impl Fn(Node) -> bool) -> Vec<bool> {
+    let mut needed = vec![false; nodes.nodes.len()];
+    for &node in of {
+        needed[node as usize] = true;
+    }
+    for (index, &(node, _)) in nodes.nodes.iter().enumerate().rev() {
+        if needed[index] && !is_leaf(node) {
+            node.operands().for_each(|operand| needed[operand as usize] = true);
+        }
+    }
+    needed
+}

@@ -1,0 +1,114 @@
+//! The reductions over groups that an expression of a row program may contain.
+
+use super::super::graph::{Expr, Graph, Nodes};
+use super::super::node::{Node, NodeIndex};
+use super::super::operation::Operation;
+use super::super::reduce::Fold;
+use crate::error::Error;
+use crate::types::DType;
+
+/// Reductions over the group of each element. Their values broadcast over the group in later operations.
+///
+/// Only [`Graph::row_program`](super::super::Graph::row_program) compiles them. The axes of a group are chosen by
+/// each run, and are the same for all reductions of a program.
+impl<'g> Expr<'g> {
+    /// Returns the sum of a group, in the dtype of [`Fold::Sum`]; 0 for an empty group.
+    ///
+    /// f16 and bf16 are summed in f32, and the sum stays in f32 within the program; see
+    /// [`RowProgram`](super::RowProgram).
+    #[must_use]
+    pub fn sum_group(self) -> Expr<'g> {
+        self.group(Fold::Sum)
+    }
+
+    /// Returns the mean of a group: its sum divided by its size; NaN for an empty group. Integers and bools are
+    /// summed in f64, and their mean is f32.
+    #[must_use]
+    pub fn mean_group(self) -> Expr<'g> {
+        let dtype = self.dtype();
+        let is_fraction = dtype.is_float() || dtype.is_complex();
+        let (work, result) = if is_fraction { (dtype, dtype) } else { (DType::F64, DType::F32) };
+        let sum = self.cast(work).sum_group();
+        let size = self.graph.0.borrow_mut().push(Node::GroupSize, work);
+        (sum / Expr { graph: self.graph, node: size }).cast(result)
+    }
+
+    /// Returns the product of a group, in the dtype of [`Fold::Product`]; 1 for an empty group.
+    #[must_use]
+    pub fn prod_group(self) -> Expr<'g> {
+        self.group(Fold::Product)
+    }
+
+    /// Returns the largest element of a group, or NaN if any element is NaN. A run with empty groups returns an
+    /// error.
+    #[must_use]
+    pub fn max_group(self) -> Expr<'g> {
+        self.group(Fold::Maximum)
+    }
+
+    /// Returns the smallest element of a group, or NaN if any element is NaN. A run with empty groups returns an
+    /// error.
+    #[must_use]
+    pub fn min_group(self) -> Expr<'g> {
+        self.group(Fold::Minimum)
+    }
+
+    /// Returns the index of the largest element within its group in row-major order, as i64: the first of equal
+    /// ones, and the first NaN if there is one. An operation on floats that takes the index without a
+    /// [`cast`](Self::cast) is an error of [`Graph::row_program`](super::super::Graph::row_program).
+    #[must_use]
+    pub fn argmax_group(self) -> Expr<'g> {
+        self.group(Fold::ArgMaximum)
+    }
+
+    /// Returns the index of the smallest element within its group; see [`argmax_group`](Self::argmax_group).
+    #[must_use]
+    pub fn argmin_group(self) -> Expr<'g> {
+        self.group(Fold::ArgMinimum)
+    }
+
+    /// Returns whether any element of a group is nonzero.
+    #[must_use]
+    pub fn any_group(self) -> Expr<'g> {
+        self.group(Fold::Any)
+    }
+
+    /// Returns whether all elements of a group are nonzero.
+    #[must_use]
+    pub fn all_group(self) -> Expr<'g> {
+        self.group(Fold::All)
+    }
+
+    fn group(self, fold: Fold) -> Expr<'g> {
+        let mut nodes = self.graph.0.borrow_mut();
+        match fold.result(nodes.dtype(self.node)) {
+            Ok(result) => {
+                let node = nodes.push(Node::Group(fold, self.node), result);
+                Expr { graph: self.graph, node }
+            }
+            Err(error) => {
+                nodes.error.get_or_insert(error);
+                self
+            }
+        }
+    }
+}
+
+impl Graph {
+    /// Returns whether the graph contains reductions over groups.
+    pub(crate) fn has_groups(&self) -> bool {
+        self.0.borrow().nodes.iter().any(|(node, _)| matches!(node, Node::Group(..)))
+    }
+}
+
+impl Nodes {
+    /// Refuses the index of an extreme as an operand of a dtype that is not an integer.
+    pub(in crate::fuse) fn refuse_index(&mut self, operation: Operation, operand: NodeIndex, dtype: DType) {
+        let (Node::Group(fold, _), _) = self.nodes[operand as usize] else { return };
+        if fold.has_index() && !dtype.is_integer() {
+            let found = format!("the index of {}_group as an operand of {dtype}", fold.name());
+            let wanted = "a value, such as that of max_group, or an explicit cast of the index";
+            self.error.get_or_insert_with(|| Error::invalid(operation.name(), found, wanted));
+        }
+    }
+}

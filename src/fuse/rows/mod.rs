@@ -1,0 +1,223 @@
+//! Row programs: expressions that contain reductions over groups of their elements, such as softmax and
+//! normalisation.
+//!
+//! [`Graph::row_program`](super::Graph::row_program) splits the graph into phases at its reductions (`split`). A
+//! reduction over groups is an expression of inputs, scalars and the values of earlier reductions; so are the
+//! outputs. Reductions of phase 0 depend on no other, those of phase n on one of phase n - 1.
+//!
+//! **Execution.** Each reduction runs as a [`Reduction`] with its phase's expression before the fold, into
+//! temporary memory with one value per group. Then one [`Expression`] computes the outputs per element and one
+//! those per group. The values of groups broadcast over their elements.
+//!
+//! Invariants: the order of each sum is the tree of [`Reduction`], so results have the same bits on every
+//! device. Scalars and the size of a group are parameters of kernels, never text.
+//!
+//! Tests: `tests/tensor/rows.rs`.
+
+mod explain;
+mod language;
+mod run;
+mod shape;
+mod split;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::expression::Expression;
+use super::graph::{Expr, Graph};
+use super::node::{Node, NodeIndex, needed};
+use super::reduce::Reduction;
+use crate::error::{Error, Result};
+use crate::types::DType;
+pub use explain::{RowExplanation, RowKernel, RowLaunches};
+use split::{Phase, PhaseInput, PhaseScalar};
+
+const OPERATION: &str = "a row program";
+
+/// A compiled computation on groups of elements: an expression that may contain reductions over the group of
+/// each element, such as a softmax.
+///
+/// [`Graph::row_program`](super::Graph::row_program) creates it. A run chooses the axes of a group, which are the
+/// same for all reductions. Inputs broadcast to one shape, the shape of the elements: an input may have a value
+/// per element, per group (size 1 in the axes of the group), along a group (size 1 elsewhere), or one for all. An
+/// output has a value per element, or a value per group if it depends on inputs through reductions only
+/// ([`is_per_group`](Self::is_per_group)); the latter has size 1 in the axes of the group.
+///
+/// Values of f16 and bf16 are computed in f32 and rounded once, when an output is stored or where the expression
+/// casts to the dtype. A reduction's value stays in f32 too, so a softmax of bf16 has no rounding but the last.
+///
+/// Cloning is cheap, and clones share the compiled kernels.
+///
+/// ```
+/// use selvedge::fuse::{Graph, HostInput, HostOutput};
+/// use selvedge::types::{DType, Layout};
+///
+/// let graph = Graph::new();
+/// let x = graph.input(DType::F32);
+/// let centred = x - x.mean_group();
+/// let variance = centred.square().mean_group();
+/// let standardised = graph.row_program(&[centred / variance.sqrt(), variance])?;
+/// assert!(!standardised.is_per_group(0) && standardised.is_per_group(1));
+///
+/// let (matrix, column) = (Layout::contiguous(&[2, 2])?, Layout::contiguous(&[2, 1])?);
+/// let (mut result, mut variances) = ([0.0f32; 4], [0.0f32; 2]);
+/// standardised.run_host(
+///     &[HostInput::new(&[1.0f32, 3.0, -5.0, 5.0], matrix)?],
+///     &[],
+///     &[-1],
+///     &mut [HostOutput::new(&mut result, matrix)?, HostOutput::new(&mut variances, column)?],
+/// )?;
+/// assert_eq!((result, variances), ([-1.0, 1.0, -1.0, 1.0], [1.0, 25.0]));
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct RowProgram(Arc<RowProgramState>);
+
+struct RowProgramState {
+    inputs: Vec<DType>,
+    /// The dtypes of the scalars that a run passes.
+    scalars: Vec<DType>,
+    outputs: Vec<RowOutput>,
+    reductions: Vec<RowReduction>,
+    /// The outputs per element, then those per group, if any.
+    finishes: Vec<Finish>,
+    compares_by_value: bool,
+}
+
+/// An output of a program.
+#[derive(Debug, Clone, Copy)]
+struct RowOutput {
+    dtype: DType,
+    is_per_group: bool,
+}
+
+/// The operands of a phase.
+#[derive(Debug)]
+struct PhaseOperands {
+    inputs: Vec<PhaseInput>,
+    scalars: Vec<PhaseScalar>,
+}
+
+struct RowReduction {
+    reduction: Reduction,
+    operands: PhaseOperands,
+    phase: usize,
+}
+
+/// The expression of outputs after the last reduction.
+struct Finish {
+    expression: Expression,
+    operands: PhaseOperands,
+    is_per_group: bool,
+    /// The number of each output in the program.
+    outputs: Vec<usize>,
+}
+
+impl Graph {
+    /// Compiles the row program that computes these outputs, which may contain reductions such as
+    /// [`sum_group`](Expr::sum_group).
+    ///
+    /// # Errors
+    ///
+    /// As [`expression`](Self::expression) and [`reduction`](Self::reduction) for each part; [`Error::InvalidArgument`]
+    /// for a graph without inputs, and for an operation on floats with an index of
+    /// [`argmax_group`](Expr::argmax_group).
+    pub fn row_program(&self, outputs: &[Expr<'_>]) -> Result<RowProgram> {
+        let outputs = self.checked(OPERATION, outputs)?;
+        let nodes = self.0.borrow();
+        if nodes.inputs.is_empty() {
+            return Err(Error::invalid(OPERATION, "a graph without inputs", "at least one"));
+        }
+        let (nodes, outputs) = split::widen(&nodes, &outputs);
+        let per_group = split::is_per_group(&nodes);
+        let needed = needed(&nodes, &outputs, |_| false);
+        let mut numbers: HashMap<NodeIndex, usize> = HashMap::new();
+        let mut reductions: Vec<RowReduction> = Vec::new();
+        for (index, &(node, _)) in nodes.nodes.iter().enumerate().filter(|(index, _)| needed[*index]) {
+            let Node::Group(fold, of) = node else { continue };
+            let phase = Phase::new(&nodes, &[of], &numbers);
+            let [of] = phase.outputs()[..] else { continue };
+            let reduction = phase.graph.reduction(fold, of)?;
+            let earlier = phase.inputs.iter().filter_map(|input| match *input {
+                PhaseInput::Group(number) => Some(reductions[number].phase + 1),
+                PhaseInput::Input(_) => None,
+            });
+            let number = earlier.max().unwrap_or(0);
+            numbers.insert(index as NodeIndex, reductions.len());
+            let operands = PhaseOperands { inputs: phase.inputs, scalars: phase.scalars };
+            reductions.push(RowReduction { reduction, operands, phase: number });
+        }
+        let is_per_group = |output: &NodeIndex| per_group[*output as usize];
+        let mut finishes = Vec::new();
+        for of_groups in [false, true] {
+            let (numbers_of, of): (Vec<usize>, Vec<NodeIndex>) =
+                outputs.iter().copied().enumerate().filter(|(_, of)| is_per_group(of) == of_groups).unzip();
+            if of.is_empty() {
+                continue;
+            }
+            let phase = Phase::new(&nodes, &of, &numbers);
+            let expression = phase.graph.expression(&phase.outputs())?;
+            let operands = PhaseOperands { inputs: phase.inputs, scalars: phase.scalars };
+            finishes.push(Finish { expression, operands, is_per_group: of_groups, outputs: numbers_of });
+        }
+        let given = nodes.scalars.iter().filter(|(_, literal)| literal.is_none());
+        let described = outputs
+            .iter()
+            .map(|output| RowOutput { dtype: nodes.dtype(*output), is_per_group: is_per_group(output) });
+        Ok(RowProgram(Arc::new(RowProgramState {
+            outputs: described.collect(),
+            scalars: given.map(|(dtype, _)| *dtype).collect(),
+            compares_by_value: nodes.compares_by_value,
+            inputs: nodes.inputs.clone(),
+            reductions,
+            finishes,
+        })))
+    }
+}
+
+impl RowProgram {
+    /// Returns the dtypes of the inputs.
+    pub fn inputs(&self) -> &[DType] {
+        &self.0.inputs
+    }
+
+    /// Returns the dtypes of the scalars that a run passes; f32 for scalars of f16 and bf16.
+    pub fn scalars(&self) -> &[DType] {
+        &self.0.scalars
+    }
+
+    /// Returns the dtypes of the outputs.
+    pub fn outputs(&self) -> Vec<DType> {
+        self.0.outputs.iter().map(|output| output.dtype).collect()
+    }
+
+    /// Returns whether an output has one value per group; false for an output that does not exist.
+    pub fn is_per_group(&self, output: usize) -> bool {
+        self.0.outputs.get(output).is_some_and(|output| output.is_per_group)
+    }
+
+    /// Returns the number of reductions. Equal ones count once.
+    pub fn reductions(&self) -> usize {
+        self.0.reductions.len()
+    }
+
+    /// Returns whether an integer is compared with a real scalar that each run passes. Such a comparison is by
+    /// value only for a literal.
+    pub(crate) fn compares_by_value(&self) -> bool {
+        self.0.compares_by_value
+    }
+}
+
+impl fmt::Debug for RowProgram {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |dtypes: &[DType]| dtypes.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");
+        write!(
+            formatter,
+            "RowProgram({} -> {}; {} reductions)",
+            names(self.inputs()),
+            names(&self.outputs()),
+            self.reductions()
+        )
+    }
+}

@@ -1,0 +1,177 @@
+//! Runs of row programs, on slices and on device memory: each reduction into temporary memory, then the outputs.
+
+use super::super::device::{DeviceInput, DeviceOutput};
+use super::super::host::{HostInput, HostOutput};
+use super::super::number::Number;
+use super::shape::RowShape;
+use super::split::PhaseInput;
+use super::{OPERATION, PhaseOperands, RowProgram};
+use crate::driver::{DeviceBuffer, Stream};
+use crate::error::{Error, Result};
+use crate::types::{DType, Layout, Shape};
+
+/// The values of a reduction for all groups, in memory of type `M`.
+struct GroupValues<M> {
+    dtype: DType,
+    memory: M,
+}
+
+/// Returns the shape to which the inputs of a finishing expression broadcast.
+fn finish_shape(shape: &RowShape, is_per_group: bool) -> &Shape {
+    if is_per_group { &shape.groups } else { &shape.elements }
+}
+
+/// The error of an in-place input: a later phase would read what an earlier one wrote.
+fn in_place() -> Error {
+    Error::invalid(OPERATION, "an in-place input", "an input with its own memory")
+}
+
+fn missing(what: &str) -> Error {
+    Error::invalid(OPERATION, format!("no {what}"), "an operand of the program")
+}
+
+impl RowProgram {
+    /// Computes the outputs on the CPU; see [`run`](Self::run).
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`run`](Self::run) about operands.
+    pub fn run_host(
+        &self,
+        inputs: &[HostInput<'_>],
+        scalars: &[Number],
+        axes: &[isize],
+        outputs: &mut [HostOutput<'_>],
+    ) -> Result<()> {
+        let state = &*self.0;
+        let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(HostInput::described).collect();
+        let of_outputs: Vec<(DType, Layout)> = outputs.iter().map(|output| output.described()).collect();
+        let shape = state.row_shape(&of_inputs, scalars.len(), axes, &of_outputs)?;
+        if inputs.iter().any(|input| input.memory().is_none()) {
+            return Err(in_place());
+        }
+        let groups = Layout::from_shape(shape.groups);
+        let mut values: Vec<GroupValues<Vec<u64>>> = Vec::with_capacity(state.reductions.len());
+        for reduction in &state.reductions {
+            let dtype = reduction.reduction.output();
+            // Words, so that the address is aligned for any element.
+            let mut memory = vec![0u64; (groups.count() * dtype.size()).div_ceil(8)];
+            let of_phase = reduction.operands.host_inputs(inputs, &values, groups, &shape.elements)?;
+            let scalars = reduction.operands.scalars(scalars, &shape);
+            let mut output = HostOutput::of_bytes(dtype, bytemuck::cast_slice_mut(&mut memory), groups)?;
+            reduction.reduction.run_host(&of_phase, &scalars, &mut output)?;
+            values.push(GroupValues { dtype, memory });
+        }
+        for finish in &state.finishes {
+            let within = finish_shape(&shape, finish.is_per_group);
+            let of_phase = finish.operands.host_inputs(inputs, &values, groups, within)?;
+            let scalars = finish.operands.scalars(scalars, &shape);
+            let chosen = outputs.iter_mut().zip(&state.outputs);
+            let chosen = chosen.filter(|(_, output)| output.is_per_group == finish.is_per_group);
+            let mut chosen: Vec<HostOutput<'_>> = chosen.map(|(output, _)| output.reborrow()).collect();
+            finish.expression.run_host(&of_phase, &scalars, &mut chosen)?;
+        }
+        Ok(())
+    }
+
+    /// Computes the outputs of inputs, which are broadcast to one shape. `axes` are the axes of a group in this
+    /// shape; a negative axis counts from the last. An output has the shape of the elements, or the same with
+    /// size 1 in the axes of a group if it is [per group](Self::is_per_group).
+    ///
+    /// Two equal runs give equal bits, which [`run_host`](Self::run_host) gives too, except the sign and payload
+    /// of a NaN. Sums of empty groups are 0, and means of them NaN.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] and [`Error::DTypeMismatch`] for operands or scalars that differ from the
+    /// program's; [`Error::InvalidArgument`] for inputs without a common shape, an axis that does not exist or is
+    /// listed twice, an output of another shape, an in-place input, and a minimum or maximum of empty groups;
+    /// errors of allocating temporary memory, of [`Device::load`](crate::driver::Device::load) and of a launch.
+    pub fn run(
+        &self,
+        stream: &Stream,
+        inputs: &[DeviceInput<'_>],
+        scalars: &[Number],
+        axes: &[isize],
+        outputs: &mut [DeviceOutput<'_>],
+    ) -> Result<()> {
+        let state = &*self.0;
+        let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(DeviceInput::described).collect();
+        let of_outputs: Vec<(DType, Layout)> = outputs.iter().map(|output| output.described()).collect();
+        let shape = state.row_shape(&of_inputs, scalars.len(), axes, &of_outputs)?;
+        if inputs.iter().any(|input| input.memory().is_none()) {
+            return Err(in_place());
+        }
+        let groups = Layout::from_shape(shape.groups);
+        let mut values: Vec<GroupValues<DeviceBuffer<u8>>> = Vec::with_capacity(state.reductions.len());
+        for reduction in &state.reductions {
+            let dtype = reduction.reduction.output();
+            let mut memory = stream.uninitialized::<u8>(groups.count() * dtype.size())?;
+            let of_phase = reduction.operands.device_inputs(inputs, &values, groups, &shape.elements)?;
+            let scalars = reduction.operands.scalars(scalars, &shape);
+            let mut output = DeviceOutput::of_bytes(dtype, &mut memory, groups)?;
+            reduction.reduction.run(stream, &of_phase, &scalars, &mut output)?;
+            values.push(GroupValues { dtype, memory });
+        }
+        for finish in &state.finishes {
+            let within = finish_shape(&shape, finish.is_per_group);
+            let of_phase = finish.operands.device_inputs(inputs, &values, groups, within)?;
+            let scalars = finish.operands.scalars(scalars, &shape);
+            let chosen = outputs.iter_mut().zip(&state.outputs);
+            let chosen = chosen.filter(|(_, output)| output.is_per_group == finish.is_per_group);
+            let mut chosen: Vec<DeviceOutput<'_>> = chosen.map(|(output, _)| output.reborrow()).collect();
+            finish.expression.run(stream, &of_phase, &scalars, &mut chosen)?;
+        }
+        Ok(())
+    }
+}
+
+impl PhaseOperands {
+    /// Returns the inputs of a phase, broadcast to a shape.
+    fn host_inputs<'a>(
+        &self,
+        inputs: &[HostInput<'a>],
+        values: &'a [GroupValues<Vec<u64>>],
+        groups: Layout,
+        shape: &Shape,
+    ) -> Result<Vec<HostInput<'a>>> {
+        let mut found = Vec::with_capacity(self.inputs.len());
+        for input in &self.inputs {
+            found.push(match *input {
+                PhaseInput::Input(index) => {
+                    inputs.get(index).ok_or_else(|| missing("input"))?.expand(shape)?
+                }
+                PhaseInput::Group(index) => {
+                    let GroupValues { dtype, memory } =
+                        values.get(index).ok_or_else(|| missing("value of a group"))?;
+                    HostInput::of_bytes(*dtype, bytemuck::cast_slice(memory), groups.expand(shape)?)?
+                }
+            });
+        }
+        Ok(found)
+    }
+
+    /// As [`host_inputs`](Self::host_inputs), on a device.
+    fn device_inputs<'a>(
+        &self,
+        inputs: &[DeviceInput<'a>],
+        values: &'a [GroupValues<DeviceBuffer<u8>>],
+        groups: Layout,
+        shape: &Shape,
+    ) -> Result<Vec<DeviceInput<'a>>> {
+        let mut found = Vec::with_capacity(self.inputs.len());
+        for input in &self.inputs {
+            found.push(match *input {
+                PhaseInput::Input(index) => {
+                    inputs.get(index).ok_or_else(|| missing("input"))?.expand(shape)?
+                }
+                PhaseInput::Group(index) => {
+                    let GroupValues { dtype, memory } =
+                        values.get(index).ok_or_else(|| missing("value of a group"))?;
+                    DeviceInput::of_bytes(*dtype, memory, groups.expand(shape)?)?
+                }
+            });
+        }
+        Ok(found)
+    }
+}

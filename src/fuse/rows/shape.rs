@@ -1,0 +1,96 @@
+//! [`RowShape`], the elements and groups of a run, and the checks of its operands.
+
+use super::super::number::Number;
+use super::split::PhaseScalar;
+use super::{OPERATION, PhaseOperands, RowProgramState};
+use crate::error::{Error, Result};
+use crate::types::{DType, Layout, Shape};
+
+/// The shapes of a run.
+pub(super) struct RowShape {
+    /// The shape to which the inputs broadcast.
+    pub(super) elements: Shape,
+    /// The same with size 1 in the axes of a group.
+    pub(super) groups: Shape,
+    /// The number of elements of a group.
+    pub(super) size: usize,
+}
+
+impl RowProgramState {
+    /// Checks the operands of a run and returns its shapes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] and [`Error::DTypeMismatch`] for operands or scalars that differ from the
+    /// program's; [`Error::InvalidArgument`] for inputs without a common shape, an axis that does not exist or is
+    /// listed twice, an output of another shape, and a minimum or maximum of empty groups.
+    pub(super) fn row_shape(
+        &self,
+        inputs: &[(DType, Layout)],
+        scalars: usize,
+        axes: &[isize],
+        outputs: &[(DType, Layout)],
+    ) -> Result<RowShape> {
+        let count = |operation, wanted: usize, found: usize| match wanted == found {
+            true => Ok(()),
+            false => Err(Error::LengthMismatch { operation, wanted, found }),
+        };
+        count("a row program's inputs", self.inputs.len(), inputs.len())?;
+        count("a row program's outputs", self.outputs.len(), outputs.len())?;
+        count("a row program's scalars", self.scalars.len(), scalars)?;
+        let wanted = self.inputs.iter().copied().chain(self.outputs.iter().map(|output| output.dtype));
+        for (wanted, (found, _)) in wanted.zip(inputs.iter().chain(outputs)) {
+            if wanted != *found {
+                let (wanted, found) = (wanted.to_string(), found.to_string());
+                return Err(Error::DTypeMismatch { operation: OPERATION, wanted, found });
+            }
+        }
+        let mut elements = Shape::SCALAR;
+        for (_, layout) in inputs {
+            elements = elements.broadcast_in(OPERATION, layout.shape())?;
+        }
+        let mut sizes = elements.to_vec();
+        let mut is_folded = vec![false; elements.rank()];
+        for &axis in axes {
+            let place = elements.axis(OPERATION, axis)?;
+            if std::mem::replace(&mut is_folded[place], true) {
+                let found = format!("axes {axes:?} of {} dimensions", elements.rank());
+                return Err(Error::invalid(OPERATION, found, "each axis once"));
+            }
+            sizes[place] = 1;
+        }
+        let folded = || (0..elements.rank()).filter(|&axis| is_folded[axis]);
+        let size = folded().map(|axis| elements[axis]).product();
+        let shape = RowShape { groups: Shape::new(&sizes)?, size, elements };
+        for (output, (_, layout)) in self.outputs.iter().zip(outputs) {
+            let (wanted, kind) = match output.is_per_group {
+                true => (&shape.groups, "group"),
+                false => (&shape.elements, "element"),
+            };
+            if layout.shape() != wanted {
+                let found = format!("an output of shape {} with a value per {kind}", layout.shape());
+                return Err(Error::invalid(OPERATION, found, format!("shape {wanted}")));
+            }
+        }
+        let empty = folded().find(|&axis| elements[axis] == 0);
+        if let (Some(axis), true) = (empty, shape.groups.count() > 0) {
+            let folds = self.reductions.iter().map(|reduction| reduction.reduction.fold());
+            if let Some(fold) = folds.into_iter().find(|fold| !fold.has_empty()) {
+                let found = format!("axis {axis} of size 0 in elements of shape {elements}");
+                return Err(Error::invalid(fold.name(), found, "groups of at least one element"));
+            }
+        }
+        Ok(shape)
+    }
+}
+
+impl PhaseOperands {
+    /// Returns the scalars of a phase. The number of the program's scalars has been checked.
+    pub(super) fn scalars(&self, given: &[Number], shape: &RowShape) -> Vec<Number> {
+        let number = |scalar: &PhaseScalar| match *scalar {
+            PhaseScalar::Given(index) => given.get(index).copied(),
+            PhaseScalar::GroupSize => Some(Number::Integer(shape.size as i128)),
+        };
+        self.scalars.iter().filter_map(number).collect()
+    }
+}

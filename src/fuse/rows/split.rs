@@ -1,0 +1,203 @@
+//! The split of a graph into phases at its reductions over groups.
+//!
+//! [`widen`] rewrites the graph: values of f16 and bf16 are computed in f32, and equal nodes become one node, so
+//! that equal reductions run once. [`Phase::new`] then copies the nodes between reductions to a graph of their
+//! own, in which the values of earlier reductions are inputs.
+
+use std::collections::HashMap;
+
+use super::super::graph::{Expr, Graph, Nodes};
+use super::super::node::{Node, NodeIndex, needed};
+use super::super::operation::{Operation, Rule};
+use crate::types::DType;
+
+/// Returns whether values of a dtype are computed in f32.
+fn is_narrow(dtype: DType) -> bool {
+    matches!(dtype, DType::F16 | DType::BF16)
+}
+
+/// Returns the dtype in which a program computes values of a dtype.
+fn computed(dtype: DType) -> DType {
+    if is_narrow(dtype) { DType::F32 } else { dtype }
+}
+
+/// Nodes without duplicates.
+struct DistinctNodes {
+    nodes: Nodes,
+    known: HashMap<(Node, DType), NodeIndex>,
+}
+
+impl DistinctNodes {
+    fn add(&mut self, node: Node, dtype: DType) -> NodeIndex {
+        let DistinctNodes { nodes, known } = self;
+        *known.entry((node, dtype)).or_insert_with(|| nodes.push(node, dtype))
+    }
+
+    fn cast(&mut self, node: NodeIndex, dtype: DType) -> NodeIndex {
+        if self.nodes.dtype(node) == dtype {
+            return node;
+        }
+        if let (Node::Cast(narrow), DType::F32) = self.nodes.nodes[node as usize] {
+            // The value was widened from this dtype, so the cast back is exact.
+            if is_narrow(dtype) && self.nodes.dtype(narrow) == dtype {
+                return narrow;
+            }
+        }
+        self.add(Node::Cast(node), dtype)
+    }
+}
+
+/// Rewrites the nodes that `outputs` depend on, and returns the rewritten outputs in their dtypes.
+///
+/// A value of f16 or bf16 is held in f32. Loads widen it; casts to its dtype and stores of outputs round it.
+pub(super) fn widen(nodes: &Nodes, outputs: &[NodeIndex]) -> (Nodes, Vec<NodeIndex>) {
+    let mut distinct = DistinctNodes { nodes: Nodes::default(), known: HashMap::new() };
+    distinct.nodes.inputs = nodes.inputs.clone();
+    distinct.nodes.coordinates = nodes.coordinates.clone();
+    distinct.nodes.compares_by_value = nodes.compares_by_value;
+    let scalars = nodes.scalars.iter();
+    distinct.nodes.scalars = scalars.map(|&(dtype, number)| (computed(dtype), number)).collect();
+    let mut rewritten: Vec<NodeIndex> = vec![0; nodes.nodes.len()];
+    let needed = needed(nodes, outputs, |_| false);
+    for (index, &(node, dtype)) in nodes.nodes.iter().enumerate().filter(|(index, _)| needed[*index]) {
+        let at = |operand: NodeIndex| rewritten[operand as usize];
+        let is_scalar = |operand: NodeIndex| matches!(nodes.nodes[operand as usize].0, Node::Scalar(_));
+        let narrowed = match node {
+            Node::Input(_) => distinct.add(node, dtype),
+            Node::Cast(of) => distinct.cast(at(of), dtype),
+            // The neighbour of a number depends on the dtype.
+            Node::Apply(Operation::NextAfter, operands) if is_narrow(dtype) => {
+                let operands = operands.map(|operand| distinct.cast(at(operand), dtype));
+                distinct.add(Node::Apply(Operation::NextAfter, operands), dtype)
+            }
+            // A comparison with a number is one with the number that the dtype holds.
+            Node::Apply(operation, operands) if operation.rule() == Rule::Test => {
+                let operands = operands.map(|operand| {
+                    let of = nodes.dtype(operand);
+                    if is_scalar(operand) && is_narrow(of) {
+                        let rounded = distinct.cast(at(operand), of);
+                        return distinct.cast(rounded, DType::F32);
+                    }
+                    at(operand)
+                });
+                distinct.add(Node::Apply(operation, operands), dtype)
+            }
+            _ => distinct.add(node.map_operands(at), computed(dtype)),
+        };
+        rewritten[index] = distinct.cast(narrowed, computed(dtype));
+    }
+    let outputs = outputs.iter().map(|&output| {
+        let dtype = nodes.dtype(output);
+        distinct.cast(rewritten[output as usize], dtype)
+    });
+    let outputs = outputs.collect();
+    (distinct.nodes, outputs)
+}
+
+/// Returns for each node whether it is one value per group: it depends on a reduction, and otherwise only on
+/// scalars.
+pub(super) fn is_per_group(nodes: &Nodes) -> Vec<bool> {
+    // True for values that may differ within a group.
+    let mut is_element: Vec<bool> = Vec::with_capacity(nodes.nodes.len());
+    let mut is_group: Vec<bool> = Vec::with_capacity(nodes.nodes.len());
+    for &(node, _) in &nodes.nodes {
+        let any = |list: &[bool]| node.operands().any(|operand| list[operand as usize]);
+        let (element, group) = match node {
+            Node::Input(_) | Node::Coordinate(_) | Node::Random(..) => (true, false),
+            Node::Group(..) => (false, true),
+            _ => (any(&is_element), any(&is_group)),
+        };
+        is_element.push(element);
+        is_group.push(group && !element);
+    }
+    is_group
+}
+
+/// An input of a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PhaseInput {
+    /// An input of the program.
+    Input(usize),
+    /// The value of a reduction.
+    Group(usize),
+}
+
+/// A scalar that a run passes to a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PhaseScalar {
+    /// A scalar that a run passes to the program.
+    Given(usize),
+    /// The number of elements of a group.
+    GroupSize,
+}
+
+/// The nodes between reductions, as a graph of their own.
+pub(super) struct Phase {
+    pub(super) graph: Graph,
+    outputs: Vec<NodeIndex>,
+    pub(super) inputs: Vec<PhaseInput>,
+    pub(super) scalars: Vec<PhaseScalar>,
+}
+
+impl Phase {
+    /// Copies the nodes that `outputs` depend on, up to earlier reductions. `reductions` has the number of each
+    /// reduction's node.
+    pub(super) fn new(nodes: &Nodes, outputs: &[NodeIndex], reductions: &HashMap<NodeIndex, usize>) -> Phase {
+        let mut phase =
+            Phase { graph: Graph::new(), outputs: Vec::new(), inputs: Vec::new(), scalars: Vec::new() };
+        let mut copy = Nodes::default();
+        let mut copied: Vec<NodeIndex> = vec![0; nodes.nodes.len()];
+        let needed = needed(nodes, outputs, |node| matches!(node, Node::Group(..)));
+        let given = |index: u32| {
+            let before = nodes.scalars.iter().take(index as usize);
+            before.filter(|(_, literal)| literal.is_none()).count()
+        };
+        for (index, &(node, dtype)) in nodes.nodes.iter().enumerate().filter(|(index, _)| needed[*index]) {
+            let node = match node {
+                Node::Input(input) => {
+                    phase.inputs.push(PhaseInput::Input(input as usize));
+                    copy.inputs.push(dtype);
+                    Node::Input(copy.inputs.len() as u32 - 1)
+                }
+                Node::Group(..) => {
+                    let reduction = reductions.get(&(index as NodeIndex)).copied().unwrap_or_default();
+                    phase.inputs.push(PhaseInput::Group(reduction));
+                    copy.inputs.push(dtype);
+                    Node::Input(copy.inputs.len() as u32 - 1)
+                }
+                Node::Scalar(scalar) => {
+                    let (dtype, literal) = nodes.scalars[scalar as usize];
+                    if literal.is_none() {
+                        phase.scalars.push(PhaseScalar::Given(given(scalar)));
+                    }
+                    copy.scalars.push((dtype, literal));
+                    Node::Scalar(copy.scalars.len() as u32 - 1)
+                }
+                Node::GroupSize => {
+                    phase.scalars.push(PhaseScalar::GroupSize);
+                    copy.scalars.push((dtype, None));
+                    Node::Scalar(copy.scalars.len() as u32 - 1)
+                }
+                Node::Coordinate(coordinate) => {
+                    Node::Coordinate(copy.coordinate(nodes.coordinates[coordinate as usize]))
+                }
+                Node::Random([coordinate, words, number], seed) => {
+                    let coordinate = copy.coordinate(nodes.coordinates[coordinate as usize]);
+                    let operands = seed.map(|operand| copied[operand as usize]);
+                    Node::Random([coordinate, words, number], operands)
+                }
+                other => other.map_operands(|operand| copied[operand as usize]),
+            };
+            copied[index] = copy.push(node, dtype);
+        }
+        phase.outputs = outputs.iter().map(|&output| copied[output as usize]).collect();
+        copy.compares_by_value = nodes.compares_by_value;
+        phase.graph.0.replace(copy);
+        phase
+    }
+
+    /// Returns the outputs.
+    pub(super) fn outputs(&self) -> Vec<Expr<'_>> {
+        self.outputs.iter().map(|&node| Expr { graph: &self.graph, node }).collect()
+    }
+}
