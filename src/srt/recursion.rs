@@ -3,7 +3,7 @@
 //! On windings it is R(n) = floor(φn), and its approximate inverse floor(n/φ) = R(n) - n. A rounded product is wrong at
 //! Fibonacci numbers (in f64 first at n = 102334155), so both are computed in integers: of a single number by
 //! R(n) = floor((n + isqrt(5n²)) / 2), and in a batch by the first 128 bits of 1/φ. With m = |n| the product errs by less than
-//! m · 2^-128, and m/φ is never closer than about 1/(√5 m) to an integer, so the floor is exact for every i64. Below 0,
+//! m · 2^-128, and m/φ is never closer than about 1/(√5 m) to an integer, so the result is exact for every i64. Below 0,
 //! R(n) = -R(-n) - 1.
 //!
 //! Tests: `tests/srt/recursion.rs`. On elements of Z\[φ\] the recursion is a method of

@@ -224,7 +224,7 @@ impl GoldenTensor {
     ///
     /// # Errors
     ///
-    /// Those of a fused run.
+    /// The errors of a fused run.
     pub fn values(&self) -> Result<Tensor> {
         static EXPRESSION: LazyLock<Fused<2>> = LazyLock::new(|| Fused::new(|[a, b]| value(a, b)));
         EXPRESSION.run([&self.a, &self.b])

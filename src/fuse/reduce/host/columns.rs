@@ -183,7 +183,7 @@ vectorized! {
         lower.iter_mut().zip(upper).for_each(|(lower, &upper)| *lower = kernel.merge(*lower, upper));
     }
 
-    /// Notes the first element of each column that has the column's key.
+    /// Finds the first element of each column that has the column's key.
     pub(super) fn find<K: FoldKernel>(
         kernel: K,
         found: &mut [u32],
