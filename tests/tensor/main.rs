@@ -1,6 +1,7 @@
 //! Tensors on the CPU: what they hold, how they share it, and how they are written, against a model that is a list of
 //! elements by index and knows no strides.
 
+mod accumulation;
 mod aliasing;
 mod comparison;
 mod conversions;

@@ -6,15 +6,18 @@
 //!
 //! Invariants: no index leads outside of memory, whatever it is.
 
+mod accumulate;
 mod gather;
 mod host;
 #[cfg(all(test, target_os = "linux"))]
 mod kernel_tests;
 mod kernels;
 mod operation;
+mod runs;
 mod scatter;
 mod space;
 
+pub use accumulate::ScatterReduction;
 use operation::{FLAT, IndexOperation};
 use space::{IndexSpace, IndexedOperand};
 

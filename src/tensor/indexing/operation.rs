@@ -33,6 +33,12 @@ operations! {
     IndexCopy "index_copy"
     Put "put"
     OneHot "one_hot"
+    ScatterAdd "scatter_add"
+    ScatterReduce "scatter_reduce"
+    IndexAdd "index_add"
+    IndexPut "index_put"
+    SegmentReduce "segment_reduce"
+    Index "index"
 }
 
 /// The axis of an index that counts all elements, as kernels report it.

@@ -163,12 +163,32 @@ impl<'a> TensorMut<'a> {
         index: &Tensor,
         elements: &Tensor,
     ) -> Result<&mut TensorMut<'a>> {
+        self.copied(axis, index, elements, IndexCheck::Report)
+    }
+
+    /// As [`index_copy`](Self::index_copy). An index that is out of range is no error.
+    pub(super) fn index_copy_unchecked(
+        &mut self,
+        axis: isize,
+        index: &Tensor,
+        elements: &Tensor,
+    ) -> Result<&mut TensorMut<'a>> {
+        self.copied(axis, index, elements, IndexCheck::Ignore)
+    }
+
+    fn copied(
+        &mut self,
+        axis: isize,
+        index: &Tensor,
+        elements: &Tensor,
+        check: IndexCheck,
+    ) -> Result<&mut TensorMut<'a>> {
         const OPERATION: IndexOperation = IndexOperation::IndexCopy;
         let axis = self.shape().axis(OPERATION.name(), axis)?;
         let index = list(OPERATION, indices(OPERATION, self.device(), index)?)?;
         let shape = resized(self.shape(), axis, index.count())?;
         let repeated = along_axis(index.layout(), axis, &shape)?;
-        self.write_along((OPERATION, IndexCheck::Report), Some(axis), &index, &repeated, elements)?;
+        self.write_along((OPERATION, check), Some(axis), &index, &repeated, elements)?;
         Ok(self)
     }
 
@@ -210,7 +230,7 @@ impl<'a> TensorMut<'a> {
 
     /// Writes elements, repeated to the shape of `repeated`, along an axis, or along all elements for an index of one
     /// dimension.
-    fn write_along(
+    pub(super) fn write_along(
         &mut self,
         (call, check): (IndexOperation, IndexCheck),
         axis: Option<usize>,

@@ -22,6 +22,9 @@ mod order;
 mod search;
 mod statistics;
 
+pub(super) use nonzero::true_positions;
+pub(super) use statistics::differs_from_previous;
+
 use std::ops::Range;
 
 use super::kernel::{self, Output};

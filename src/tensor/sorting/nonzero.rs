@@ -72,7 +72,7 @@ impl Tensor {
 }
 
 /// Returns the positions of the true elements of one dimension of bools, in order.
-pub(super) fn true_positions(mask: &Tensor) -> Result<Tensor> {
+pub(in crate::tensor) fn true_positions(mask: &Tensor) -> Result<Tensor> {
     let none = || Tensor::zeros(&[0], DType::I64, &mask.device());
     if mask.count() == 0 {
         return none();

@@ -161,7 +161,7 @@ fn count_nans(sorted: &SortedRows) -> Result<Tensor> {
 }
 
 /// Returns whether each element differs from the one before it along the last axis, whose first one does.
-pub(super) fn differs_from_previous(rows: &Tensor) -> Result<Tensor> {
+pub(in crate::tensor) fn differs_from_previous(rows: &Tensor) -> Result<Tensor> {
     let length = rows.shape().last().copied().unwrap_or(0);
     let differs =
         rows.narrow(-1, 1, length.saturating_sub(1))?.ne(&rows.narrow(-1, 0, length.saturating_sub(1))?)?;
