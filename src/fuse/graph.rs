@@ -299,6 +299,12 @@ impl Graph {
         })
     }
 
+    /// Stores the error of an operand of another graph.
+    #[cold]
+    pub(super) fn refuse_foreign(&self) {
+        self.0.borrow_mut().refuse("an expression", "operands of two graphs", "operands of one graph");
+    }
+
     fn coordinate(&self, coordinate: Coordinate) -> Expr<'_> {
         let mut nodes = self.0.borrow_mut();
         let node = Node::Coordinate(nodes.coordinate(coordinate));
@@ -416,8 +422,7 @@ impl<'g> Expr<'g> {
         if std::ptr::eq(self.graph, beside.graph) {
             return self.node;
         }
-        let error = Error::invalid("an expression", "operands of two graphs", "operands of one graph");
-        beside.graph.0.borrow_mut().error.get_or_insert(error);
+        beside.graph.refuse_foreign();
         beside.node
     }
 

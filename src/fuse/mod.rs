@@ -41,6 +41,7 @@ mod coordinate;
 mod device;
 mod explain;
 mod expression;
+mod gradient;
 mod graph;
 mod host;
 mod instruction;

@@ -12,6 +12,7 @@ mod errors;
 #[cfg(feature = "io")]
 mod files;
 mod fused;
+mod gradients;
 mod indexing;
 mod iteration;
 mod kernels;

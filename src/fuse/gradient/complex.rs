@@ -1,0 +1,35 @@
+//! Derivatives of the parts and the angle of complex numbers. Imaginary parts and angles of real numbers are
+//! constant.
+
+use num_complex::Complex;
+
+use super::arithmetic::zero_if;
+use super::{Derivation, OperandGradients, one};
+
+const I: Complex<f64> = Complex::new(0.0, 1.0);
+
+/// The cast to the operand's dtype gives a complex gradient with an imaginary part of 0.
+pub(crate) fn real(d: Derivation<'_>) -> OperandGradients<'_> {
+    one(d.gradient)
+}
+
+pub(crate) fn imaginary(d: Derivation<'_>) -> OperandGradients<'_> {
+    if !d.is_complex() {
+        return [None; 3];
+    }
+    one(d.gradient.cast(d.x().dtype()) * I)
+}
+
+pub(crate) fn conjugate(d: Derivation<'_>) -> OperandGradients<'_> {
+    one(d.gradient.conj())
+}
+
+/// g i x / |x|², 0 at 0.
+pub(crate) fn angle(d: Derivation<'_>) -> OperandGradients<'_> {
+    if !d.is_complex() {
+        return [None; 3];
+    }
+    // Twice the magnitude: its square may overflow.
+    let magnitude = d.x().abs();
+    one(zero_if(magnitude.eq(0.0), d.x() / magnitude * (d.gradient / magnitude) * I))
+}

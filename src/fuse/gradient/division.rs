@@ -1,0 +1,22 @@
+//! Derivatives of quotients and remainders.
+
+use super::{Derivation, OperandGradients, one, two};
+
+pub(crate) fn quotient(d: Derivation<'_>) -> OperandGradients<'_> {
+    let numerator = d.gradient / d.y().conj();
+    two(numerator, -(numerator * d.result.conj()))
+}
+
+pub(crate) fn reciprocal(d: Derivation<'_>) -> OperandGradients<'_> {
+    one(-(d.gradient * (d.result * d.result).conj()))
+}
+
+/// x - y floor(x / y) between its jumps.
+pub(crate) fn remainder(d: Derivation<'_>) -> OperandGradients<'_> {
+    two(d.gradient, -(d.gradient * d.x().floor_divide(d.y())))
+}
+
+/// x - y trunc(x / y) between its jumps.
+pub(crate) fn fmod(d: Derivation<'_>) -> OperandGradients<'_> {
+    two(d.gradient, -(d.gradient * d.x().trunc_divide(d.y())))
+}
