@@ -22,6 +22,8 @@ mod images;
 mod memory;
 #[path = "cli/ptx.rs"]
 mod ptx;
+#[path = "cli/srt.rs"]
+mod srt;
 #[cfg(target_os = "linux")]
 #[path = "fake/variant.rs"]
 mod variant;

@@ -18,6 +18,10 @@ mod snap;
 mod symbolic;
 mod syntony;
 mod weights;
+mod worked;
+
+#[path = "../../src/bin/selvedge/srt/worked/mod.rs"]
+mod cases;
 
 /// Checks that a number is within a relative bound of another one.
 #[track_caller]

@@ -1,6 +1,6 @@
 //! `selvedge`, the command line: devices and libraries of this machine, a kernel run on `.npy` files, the contents of an image,
 //! images from CUDA C++ and their cache, snapshots and traces of memory, the engine of a matrix product,
-//! spiking networks, and a demonstration.
+//! spiking networks, golden-ratio operations, and a demonstration.
 //!
 //! Every command first gathers a [`Report`](output::Report) and only then prints it, as text or as JSON, so that a reader
 //! that goes away early (`selvedge info | head`) is no error. Progress goes to stderr, and only to a terminal.
@@ -28,6 +28,7 @@ mod ptx;
 mod run;
 mod scalar;
 mod source;
+mod srt;
 mod svg;
 
 use options::{Command, Options};
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Command::Cache(options) => (cache::cache(options), options.json()),
         Command::Memory(options) => (memory::memory(options), options.json()),
         Command::Burst(options) => return burst::burst(options),
+        Command::Srt(options) => return srt::srt(options),
         Command::Explain(options) => (explain::explain(options), options.json()),
         Command::Demo(options) => (demo::demo(options), options.json),
     };

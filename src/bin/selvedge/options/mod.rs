@@ -20,6 +20,7 @@ mod gemm;
 mod memory;
 mod ptx;
 mod run;
+mod srt;
 
 pub use build_images::BuildImagesOptions;
 pub use burst::{BurstCommand, BurstDevice, BurstMakeOptions, BurstOptions, BurstRunOptions, NetworkSource};
@@ -28,6 +29,7 @@ pub use gemm::{ExplainOptions, Explained, MatmulOptions};
 pub use memory::{Generator, MemoryCommand, MemoryOptions, PoolKind, ReplayOptions};
 pub use ptx::PtxOptions;
 pub use run::RunOptions;
+pub use srt::{SrtCommand, SrtOptions};
 
 /// The exit codes, for the help of a command that only groups others and has no `--json` of its own.
 const EXIT_CODES_OF_GROUP: &str = exit_codes!();
@@ -60,6 +62,8 @@ pub enum Command {
     Memory(MemoryOptions),
     /// Make, run and verify networks of the spiking engine
     Burst(BurstOptions),
+    /// Verify the golden-ratio operations
+    Srt(SrtOptions),
     /// Show what would be done, and why, without doing it
     Explain(ExplainOptions),
     /// Add vectors and divide complex numbers, verified and timed; on the CPU where there is no device
