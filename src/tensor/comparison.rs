@@ -49,6 +49,27 @@ impl Tensor {
         self.compare_close("allclose", other, rtol, atol)?.all_all()?.item()
     }
 
+    /// Returns whether another tensor has the same shape and equal elements. NaN equals nothing, and 0 equals -0. PyTorch's
+    /// `equal`, NumPy's `array_equal`.
+    ///
+    /// ```
+    /// use selvedge::{Device, Tensor};
+    /// let x = Tensor::new([1, 2], &Device::cpu())?;
+    /// assert!(x.equal(&x)? && !x.equal(&x.unsqueeze(0)?)?);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceMismatch`](crate::Error::DeviceMismatch) for tensors on two devices, [`OutOfMemory`](crate::Error::OutOfMemory).
+    pub fn equal(&self, other: &Tensor) -> Result<bool> {
+        super::tensor::one_device("equal", [self, other])?;
+        if self.shape() != other.shape() {
+            return Ok(false);
+        }
+        self.eq(other)?.all_all()?.item()
+    }
+
     fn compare_close(&self, operation: &'static str, other: &Tensor, rtol: f64, atol: f64) -> Result<Tensor> {
         let expression = is_close(self.dtype(), other.dtype())?;
         let sources = [OperandSource::Tensor(self), OperandSource::Tensor(other)];

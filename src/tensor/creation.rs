@@ -68,6 +68,29 @@ impl Tensor {
         Tensor::full(shape, 1, dtype, device)
     }
 
+    /// A tensor whose elements are not set: on a CUDA device whatever the memory holds, for a program that writes all of them.
+    /// Bools are false.
+    ///
+    /// # Errors
+    ///
+    /// As [`zeros`](Self::zeros).
+    pub fn empty(shape: &[usize], dtype: DType, device: &Device) -> Result<Tensor> {
+        match dtype {
+            // A byte that is neither 0 nor 1 is no bool.
+            DType::Bool => Tensor::zeros(shape, dtype, device),
+            _ => Ok(Output::new(device, dtype, shape)?.into_tensor()),
+        }
+    }
+
+    /// A tensor of this one's shape and dtype, on its device, whose elements are not set; see [`empty`](Self::empty).
+    ///
+    /// # Errors
+    ///
+    /// As [`zeros`](Self::zeros).
+    pub fn empty_like(&self) -> Result<Tensor> {
+        Tensor::empty(self.shape(), self.dtype(), &self.device())
+    }
+
     /// Zeros of this tensor's shape and dtype, on its device.
     ///
     /// # Errors

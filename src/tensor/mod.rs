@@ -104,6 +104,7 @@ mod comparison;
 mod convert;
 mod creation;
 mod device;
+mod diagonals;
 mod display;
 pub mod dlpack;
 #[cfg(feature = "capi")]
@@ -133,6 +134,7 @@ mod scan;
 mod shape;
 mod slices;
 mod sorting;
+mod statistics;
 mod storage;
 #[allow(clippy::module_inception, reason = "the module is named after its type")]
 mod tensor;

@@ -158,6 +158,36 @@ impl Tensor {
         )
     }
 
+    /// `count` powers of `base`, whose exponents are evenly spaced from `start` to `end` as in [`linspace`](Self::linspace).
+    /// They are computed in f64.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// use selvedge::types::DType;
+    /// let x = Tensor::logspace(0.0, 3.0, 4, 2.0, DType::F32, &Device::cpu())?;
+    /// assert_eq!(x.to_vec::<f32>()?, [1.0, 2.0, 4.0, 8.0]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`linspace`](Self::linspace).
+    pub fn logspace(
+        start: f64,
+        end: f64,
+        count: usize,
+        base: f64,
+        dtype: DType,
+        device: &Device,
+    ) -> Result<Tensor> {
+        if dtype == DType::Bool || dtype.is_integer() {
+            let found = format!("powers of {base} of {dtype}");
+            return Err(Error::invalid("logspace", found, "a dtype of fractions"));
+        }
+        let exponents = Tensor::linspace(start, end, count, DType::F64, device)?;
+        crate::tensor::fuse((base, &exponents), |[base, exponent]| base.pow(exponent))?.cast(dtype)
+    }
+
     /// A matrix with ones where the row's index is the column's, and zeros elsewhere.
     ///
     /// ```

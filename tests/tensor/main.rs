@@ -29,3 +29,4 @@ mod samples;
 mod scalars;
 mod shape;
 mod sorting;
+mod statistics;

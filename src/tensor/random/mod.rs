@@ -5,5 +5,6 @@
 
 mod distributions;
 mod generator;
+mod sampling;
 
 pub use generator::{Generator, GeneratorState};

@@ -5,6 +5,40 @@ use crate::error::{Error, Result};
 use crate::types::MAXIMUM_RANK;
 
 impl Tensor {
+    /// Returns the coordinates of a grid: each vector varies along an axis of its own and is repeated along the others. The
+    /// results are views. NumPy's `meshgrid(indexing="ij")`, PyTorch's default.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// let (x, y) = (Tensor::new([1, 2], &Device::cpu())?, Tensor::new([3, 4, 5], &Device::cpu())?);
+    /// let grid = Tensor::meshgrid(&[&x, &y])?;
+    /// assert_eq!(grid[0].to_vec::<i32>()?, [1, 1, 1, 2, 2, 2]);
+    /// assert_eq!(grid[1].to_vec::<i32>()?, [3, 4, 5, 3, 4, 5]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidArgument`](Error::InvalidArgument) for tensors of two and more dimensions, and more of them than there can be
+    /// dimensions.
+    pub fn meshgrid(vectors: &[&Tensor]) -> Result<Vec<Tensor>> {
+        if let Some(tensor) = vectors.iter().find(|tensor| tensor.rank() > 1) {
+            let found = format!("a tensor of shape {}", tensor.shape());
+            return Err(Error::invalid("meshgrid", found, "vectors"));
+        }
+        if vectors.len() > MAXIMUM_RANK {
+            let found = format!("{} vectors", vectors.len());
+            return Err(Error::invalid("meshgrid", found, format!("at most {MAXIMUM_RANK}")));
+        }
+        let shape: Vec<usize> = vectors.iter().map(|vector| vector.count()).collect();
+        let grid = vectors.iter().enumerate().map(|(axis, vector)| {
+            let mut sizes = vec![1; vectors.len()];
+            sizes.iter_mut().skip(axis).take(1).for_each(|size| *size = vector.count() as isize);
+            vector.reshape(&sizes)?.expand(&shape)
+        });
+        grid.collect()
+    }
+
     /// The whole tensor several times along each axis, as tiles: `times` is for the last axes, and more of them make new
     /// axes in front. NumPy's `tile`, PyTorch's `repeat`.
     ///

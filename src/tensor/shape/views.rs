@@ -149,6 +149,75 @@ impl Tensor {
         Ok(Tensor::of(self.storage.clone(), dtype.complex(), layout))
     }
 
+    /// Shows the bytes as elements of another dtype (PyTorch's `view(dtype)`). Elements of another size change the last
+    /// dimension, whose elements must be neighbours: two f32 show as one f64, or as eight bytes. Memory of the host that is
+    /// not aligned for the dtype is copied.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// use selvedge::types::DType;
+    /// let x = Tensor::new([1.0f32, -2.0], &Device::cpu())?;
+    /// assert_eq!(x.view_dtype(DType::U32)?.to_vec::<u32>()?, [0x3f80_0000, 0xc000_0000]);
+    /// assert_eq!(x.view_dtype(DType::U16)?.count(), 4);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DTypeMismatch`] for bool, whose bytes are 0 and 1 alone. [`Error::InvalidArgument`] for a last dimension that
+    /// is not there, whose elements are not neighbours, or that the larger elements do not divide; those of a copy.
+    pub fn view_dtype(&self, dtype: DType) -> Result<Tensor> {
+        const OPERATION: &str = "view_dtype";
+        if dtype == DType::Bool && self.dtype() != DType::Bool {
+            let (wanted, found) = ("a dtype of which all bytes are elements".to_owned(), dtype.to_string());
+            return Err(Error::DTypeMismatch { operation: OPERATION, wanted, found });
+        }
+        let (old, new) = (self.dtype().size(), dtype.size());
+        let layout = if old == new { Ok(*self.layout()) } else { resized(self.layout(), old, new) }?;
+        let memory = self.memory();
+        let address = match self.device().is_cpu() {
+            true => memory.host(OPERATION)?.as_ptr() as u64,
+            false => memory.cuda(OPERATION)?.address(),
+        };
+        if !address.is_multiple_of(dtype.part().size() as u64) {
+            // Fresh memory is aligned for every dtype.
+            return self.copy()?.view_dtype(dtype);
+        }
+        Ok(Tensor::of(self.storage.clone(), dtype, layout))
+    }
+
+    /// Returns the elements in row-major order as one dimension: a view, or a copy where strides cannot say it.
+    ///
+    /// # Errors
+    ///
+    /// As [`reshape`](Self::reshape).
+    pub fn ravel(&self) -> Result<Tensor> {
+        self.reshape(&[-1])
+    }
+
+    /// Divides a dimension into several, whose sizes multiply to its size; one may be -1. The opposite of
+    /// [`flatten`](Self::flatten).
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// use selvedge::types::DType;
+    /// let x = Tensor::zeros(&[2, 12], DType::F32, &Device::cpu())?;
+    /// assert_eq!(x.unflatten(1, &[3, -1])?.shape()[..], [2, 3, 4]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for an axis that is not there, and sizes of another product; those of a copy.
+    pub fn unflatten(&self, axis: isize, sizes: &[isize]) -> Result<Tensor> {
+        let axis = self.shape().axis("unflatten", axis)?;
+        let parts = Shape::infer(sizes, self.shape()[axis])?;
+        let of_all = self.shape().iter().map(|size| *size as isize);
+        let (before, after) = (of_all.clone().take(axis), of_all.skip(axis + 1));
+        let parts = parts.iter().map(|size| *size as isize);
+        self.reshape(&before.chain(parts).chain(after).collect::<Vec<_>>())
+    }
+
     /// Repeated to a larger shape without a copy: dimensions of size 1, and new ones in front, take its sizes.
     ///
     /// ```
@@ -234,6 +303,38 @@ impl<'a> TensorMut<'a> {
         let slice = slice.into();
         self.view(|layout| layout.slice(axis, slice))
     }
+}
+
+/// The layout of the same bytes as elements of another size.
+fn resized(layout: &Layout, old: usize, new: usize) -> Result<Layout> {
+    let wrong =
+        |wanted: &str| Error::invalid("view_dtype", format!("{layout:?} of {old} bytes an element"), wanted);
+    let (mut sizes, mut strides) = (layout.shape().to_vec(), layout.strides().to_vec());
+    let (Some(size), Some(stride)) = (sizes.last_mut(), strides.last_mut()) else {
+        return Err(wrong("a last dimension"));
+    };
+    if *stride != 1 && *size > 1 {
+        return Err(wrong("neighbours in the last dimension: make the tensor contiguous first"));
+    }
+    if old > new {
+        let ratio = old / new;
+        *size = size.saturating_mul(ratio);
+        let count = strides.len();
+        strides.iter_mut().take(count - 1).for_each(|stride| *stride = stride.saturating_mul(ratio as isize));
+        strides.iter_mut().skip(count - 1).for_each(|stride| *stride = 1);
+        return Layout::strided(&sizes, &strides, layout.offset() * ratio);
+    }
+    let ratio = new / old;
+    let is_whole = size.is_multiple_of(ratio);
+    *size /= ratio;
+    *stride = ratio as isize;
+    let others = strides.iter().zip(layout.shape().iter());
+    let is_even = others.clone().all(|(stride, size)| *size <= 1 || stride % ratio as isize == 0);
+    if !is_whole || !is_even || !layout.offset().is_multiple_of(ratio) {
+        return Err(wrong(&format!("a last dimension, strides and an offset that {ratio} divides")));
+    }
+    let strides: Vec<isize> = strides.iter().map(|stride| stride / ratio as isize).collect();
+    Layout::strided(&sizes, &strides, layout.offset() / ratio)
 }
 
 fn matrix_transpose(layout: &Layout) -> Result<Layout> {
