@@ -35,11 +35,13 @@ impl DynamicFused {
     }
 
     /// Returns the number of operands of a run.
+    #[cfg(feature = "capi")]
     pub(crate) fn inputs(&self) -> usize {
         self.inputs
     }
 
     /// Returns the number of results of a run.
+    #[cfg(feature = "capi")]
     pub(crate) fn outputs(&self) -> usize {
         self.outputs
     }

@@ -107,7 +107,7 @@ mod device;
 mod diagonals;
 mod display;
 pub mod dlpack;
-#[cfg(feature = "capi")]
+#[cfg(any(feature = "capi", feature = "srt"))]
 mod dynamic_fused;
 mod element_generator;
 mod elementwise;
@@ -144,7 +144,7 @@ pub use convert::{Item, Nested};
 pub use device::Device;
 #[cfg(feature = "capi")]
 pub(crate) use device::{pop_stream, push_stream};
-#[cfg(feature = "capi")]
+#[cfg(any(feature = "capi", feature = "srt"))]
 pub(crate) use dynamic_fused::DynamicFused;
 #[cfg(feature = "capi")]
 pub(crate) use elementwise::run as run_operation;

@@ -6,6 +6,7 @@
 //!
 //! Invariants: no two blocks write the same output element, and a block is loaded before it is stored.
 
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "only x86-64 has machine code"))]
 pub(super) mod backend;
 pub(super) mod block;
 mod coordinates;
