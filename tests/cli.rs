@@ -14,6 +14,8 @@ mod burst;
 mod common;
 #[path = "cli/compile.rs"]
 mod compile;
+#[path = "cli/expr.rs"]
+mod expr;
 #[path = "cli/gemm.rs"]
 mod gemm;
 #[path = "cli/images.rs"]

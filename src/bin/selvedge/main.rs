@@ -1,6 +1,6 @@
 //! `selvedge`, the command line: devices and libraries of this machine, a kernel run on `.npy` files, the contents of an image,
-//! images from CUDA C++ and their cache, snapshots and traces of memory, the engine of a matrix product,
-//! spiking networks, golden-ratio operations, and a demonstration.
+//! images from CUDA C++ and their cache, snapshots and traces of memory, the engine of a matrix product, the kernels of an
+//! expression, spiking networks, golden-ratio operations, and a demonstration.
 //!
 //! Every command first gathers a [`Report`](output::Report) and only then prints it, as text or as JSON, so that a reader
 //! that goes away early (`selvedge info | head`) is no error. Progress goes to stderr, and only to a terminal.

@@ -5,7 +5,7 @@ use selvedge::gemm::{Choice, Operation};
 use selvedge::nvrtc::Target;
 use selvedge::types::DType;
 
-use super::{EXIT_CODES, EXIT_CODES_OF_GROUP};
+use super::{EXIT_CODES, EXIT_CODES_OF_GROUP, ExprOptions};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES_OF_GROUP, arg_required_else_help = true)]
@@ -17,8 +17,10 @@ pub struct ExplainOptions {
 impl ExplainOptions {
     /// Returns `true` for `--json`.
     pub fn json(&self) -> bool {
-        let Explained::Matmul(options) = &self.what;
-        options.json
+        match &self.what {
+            Explained::Matmul(options) => options.json,
+            Explained::Expr(options) => options.json,
+        }
     }
 }
 
@@ -26,6 +28,8 @@ impl ExplainOptions {
 pub enum Explained {
     /// Which engine would make a matrix product, how, and why no other
     Matmul(MatmulOptions),
+    /// The kernels of an elementwise expression, or of one with reductions over groups
+    Expr(ExprOptions),
 }
 
 const MATMUL: &str = "\
@@ -97,7 +101,7 @@ const CAPABILITIES: [(i32, i32); 17] = [
 ];
 
 /// Reads an architecture, and refuses one that no device has.
-fn architecture(text: &str) -> Result<Target, String> {
+pub fn architecture(text: &str) -> Result<Target, String> {
     let target: Target = text.parse().map_err(|error: selvedge::Error| error.to_string())?;
     if CAPABILITIES.contains(&target.capability()) {
         return Ok(target);

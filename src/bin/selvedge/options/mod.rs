@@ -16,6 +16,7 @@ Exit codes:
 mod build_images;
 mod burst;
 mod compile;
+mod expr;
 mod gemm;
 mod memory;
 mod ptx;
@@ -25,6 +26,7 @@ mod srt;
 pub use build_images::BuildImagesOptions;
 pub use burst::{BurstCommand, BurstDevice, BurstMakeOptions, BurstOptions, BurstRunOptions, NetworkSource};
 pub use compile::{CompileOptions, TargetOptions};
+pub use expr::ExprOptions;
 pub use gemm::{ExplainOptions, Explained, MatmulOptions};
 pub use memory::{Generator, MemoryCommand, MemoryOptions, PoolKind, ReplayOptions};
 pub use ptx::PtxOptions;

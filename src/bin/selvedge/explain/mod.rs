@@ -1,7 +1,11 @@
 //! `selvedge explain`: what would be done, and why, without doing it.
 
+mod expr;
+mod text;
+
 use selvedge::driver::Device;
 use selvedge::gemm::{DeviceProperties, Plan, Product};
+use selvedge::nvrtc::Target;
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -10,23 +14,21 @@ use crate::output::Report;
 
 /// Explains one thing.
 pub fn explain(options: &ExplainOptions) -> Result<Report, Failure> {
-    let Explained::Matmul(options) = &options.what;
-    matmul(options)
+    match &options.what {
+        Explained::Matmul(options) => matmul(options),
+        Explained::Expr(options) => expr::expr(options),
+    }
 }
 
 /// The device that is asked about: one that is named, the first that there is, or one like an H200. And whether it is here.
-fn properties(options: &MatmulOptions) -> Result<(DeviceProperties, bool), Failure> {
-    let (mut properties, here) = match options.arch {
+fn properties(arch: Option<Target>) -> Result<(DeviceProperties, bool), Failure> {
+    Ok(match arch {
         Some(target) => (DeviceProperties::reference(target.capability()), false),
         None => match Device::new(0) {
             Ok(device) => (DeviceProperties::from_device(&device)?, true),
             Err(_) => (DeviceProperties::reference((9, 0)), false),
         },
-    };
-    if let Some(multiprocessors) = options.multiprocessors {
-        properties.multiprocessors = multiprocessors;
-    }
-    Ok((properties, here))
+    })
 }
 
 fn matmul(options: &MatmulOptions) -> Result<Report, Failure> {
@@ -40,7 +42,10 @@ fn matmul(options: &MatmulOptions) -> Result<Report, Failure> {
     if let Some(choice) = options.by {
         product = product.by(choice);
     }
-    let (properties, here) = properties(options)?;
+    let (mut properties, here) = properties(options.arch)?;
+    if let Some(multiprocessors) = options.multiprocessors {
+        properties.multiprocessors = multiprocessors;
+    }
     let plan = Plan::explain(&product, dtype, into, properties)?;
     let (major, minor) = properties.capability;
     let lacking: Vec<_> = plan
@@ -69,6 +74,10 @@ fn matmul(options: &MatmulOptions) -> Result<Report, Failure> {
         "copied": plan.copied().iter().map(char::to_string).collect::<Vec<_>>(),
         "others": lacking,
     });
-    let place = if here { "device 0" } else { "a device that is not here" };
+    let place = place(here);
     Ok(Report { text: format!("On {place}:\n{plan}\n"), json })
+}
+
+fn place(here: bool) -> &'static str {
+    if here { "device 0" } else { "a device that is not here" }
 }

@@ -1,0 +1,450 @@
+//! The text of an expression, such as `relu(a*b+c)` or `softmax(x)`, as nodes of a graph.
+//!
+//! ```text
+//! sum     = product (('+' | '-') product)*
+//! product = sign (('*' | '/') sign)*
+//! sign    = '-' sign | atom
+//! atom    = number | input | '(' sum ')' | function '(' sum (',' sum)* ')'
+//! ```
+//!
+//! A function is an operation of `selvedge::fuse::Operation`, a reduction over groups, a dtype, which casts, or one of
+//! [`MACROS`]. Numbers take part in promotion by kind, as in Rust. Arithmetic of two numbers is computed while reading.
+
+use selvedge::fuse::{Expr, Fold, Graph, Number, Operation};
+use selvedge::types::DType;
+
+/// The most parentheses, functions and signs within each other.
+const DEEPEST: usize = 200;
+
+/// The functions that consist of several operations, with their parameters.
+const MACROS: [(&str, &str); 4] =
+    [("softmax", "x"), ("log_softmax", "x"), ("layer_norm", "x, weight, bias"), ("rms_norm", "x, weight")];
+
+type Reduction = (&'static str, Fold, for<'g> fn(Expr<'g>) -> Expr<'g>);
+
+/// The reductions over groups. A mean is checked as a sum.
+const REDUCTIONS: [Reduction; 9] = [
+    ("sum_group", Fold::Sum, |x| x.sum_group()),
+    ("mean_group", Fold::Sum, |x| x.mean_group()),
+    ("prod_group", Fold::Product, |x| x.prod_group()),
+    ("max_group", Fold::Maximum, |x| x.max_group()),
+    ("min_group", Fold::Minimum, |x| x.min_group()),
+    ("argmax_group", Fold::ArgMaximum, |x| x.argmax_group()),
+    ("argmin_group", Fold::ArgMinimum, |x| x.argmin_group()),
+    ("any_group", Fold::Any, |x| x.any_group()),
+    ("all_group", Fold::All, |x| x.all_group()),
+];
+
+/// An error at a character of the text.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TextError {
+    /// Characters before the error.
+    at: usize,
+    message: String,
+}
+
+impl TextError {
+    /// Returns the message with the text and a mark below the character.
+    pub fn show(&self, text: &str) -> String {
+        // A line break or a tab would move the mark.
+        let line: String =
+            text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+        let (column, indent) = (self.at + 1, " ".repeat(self.at));
+        format!("column {column}: {}\n  {line}\n  {indent}^", self.message)
+    }
+}
+
+type Result<T> = std::result::Result<T, TextError>;
+
+fn error<T>(at: usize, message: impl Into<String>) -> Result<T> {
+    Err(TextError { at, message: message.into() })
+}
+
+/// An expression, with the names of its inputs in the order of their first use.
+pub struct Parsed<'g> {
+    pub output: Expr<'g>,
+    pub inputs: Vec<String>,
+    /// True if it contains reductions over groups.
+    pub has_groups: bool,
+}
+
+/// Adds the nodes of a text to a graph. `dtype_of` returns the dtype of an input.
+pub fn parse<'g>(graph: &'g Graph, text: &str, dtype_of: impl Fn(&str) -> DType) -> Result<Parsed<'g>> {
+    let (tokens, end) = tokens(text)?;
+    let mut parser =
+        Parser { graph, tokens, end, next: 0, depth: 0, inputs: Vec::new(), has_groups: false, dtype_of };
+    let value = parser.sum()?;
+    if let Some((at, token)) = parser.peek() {
+        return error(at, format!("found {}; wanted an operator or the end", token.name()));
+    }
+    let Value::Expr(output) = value else {
+        return error(0, "found a number alone; wanted an expression with an input");
+    };
+    let inputs = parser.inputs.into_iter().map(|(name, _)| name).collect();
+    Ok(Parsed { output, inputs, has_groups: parser.has_groups })
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Token {
+    Number(Number),
+    Name(String),
+    Symbol(char),
+}
+
+impl Token {
+    fn name(&self) -> String {
+        match self {
+            Token::Number(_) => "a number".to_owned(),
+            Token::Name(name) => format!("'{name}'"),
+            Token::Symbol(symbol) => format!("'{symbol}'"),
+        }
+    }
+}
+
+/// Returns the tokens with the number of characters before each, and the number of all characters.
+fn tokens(text: &str) -> Result<(Vec<(usize, Token)>, usize)> {
+    let letters: Vec<char> = text.chars().collect();
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(&letter) = letters.get(at) {
+        let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        let starts_number = letter.is_ascii_digit() || letter == '.';
+        let mut end = at + 1;
+        if letter.is_whitespace() {
+            at = end;
+            continue;
+        } else if starts_number {
+            let is_exponent = |end: usize| {
+                matches!(letters.get(end), Some('+' | '-')) && matches!(letters.get(end - 1), Some('e' | 'E'))
+            };
+            while letters.get(end).is_some_and(|&letter| is_word(letter) || letter == '.') || is_exponent(end)
+            {
+                end += 1;
+            }
+        } else if is_word(letter) {
+            while letters.get(end).is_some_and(|&letter| is_word(letter)) {
+                end += 1;
+            }
+        } else if !"+-*/(),".contains(letter) {
+            return error(at, format!("found '{letter}'; wanted a name, a number or one of + - * / ( ) ,"));
+        }
+        let word: String = letters.iter().skip(at).take(end - at).collect();
+        let token = if starts_number {
+            match (word.parse::<u64>(), word.parse::<f64>()) {
+                (Ok(integer), _) => Token::Number(integer.into()),
+                (_, Ok(real)) if real.is_finite() => Token::Number(real.into()),
+                _ => return error(at, format!("found '{word}'; wanted a number such as 2, 0.5 or 1e-5")),
+            }
+        } else if is_word(letter) {
+            Token::Name(word)
+        } else {
+            Token::Symbol(letter)
+        };
+        tokens.push((at, token));
+        at = end;
+    }
+    Ok((tokens, letters.len()))
+}
+
+/// A value of the text.
+#[derive(Clone, Copy)]
+enum Value<'g> {
+    Expr(Expr<'g>),
+    Number(Number),
+}
+
+fn real(number: Number) -> f64 {
+    match number {
+        Number::Bool(value) => f64::from(u8::from(value)),
+        Number::Integer(value) => value as f64,
+        Number::Real(value) => value,
+        Number::Complex(value) => value.re,
+    }
+}
+
+/// Returns the result of an operator on two numbers. Integers stay integers, except in a quotient and beyond 64 bits.
+fn of_numbers(operation: Operation, x: Number, y: Number) -> Number {
+    if let (Number::Integer(x), Number::Integer(y)) = (x, y) {
+        let result = match operation {
+            Operation::Add => x.checked_add(y),
+            Operation::Sub => x.checked_sub(y),
+            Operation::Mul => x.checked_mul(y),
+            _ => None,
+        };
+        let fits = |result: &i128| (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(result);
+        if let Some(result) = result.filter(fits) {
+            return Number::Integer(result);
+        }
+    }
+    let (x, y) = (real(x), real(y));
+    Number::Real(match operation {
+        Operation::Add => x + y,
+        Operation::Sub => x - y,
+        Operation::Mul => x * y,
+        _ => x / y,
+    })
+}
+
+struct Parser<'g, F> {
+    graph: &'g Graph,
+    tokens: Vec<(usize, Token)>,
+    /// The characters of the text.
+    end: usize,
+    next: usize,
+    depth: usize,
+    inputs: Vec<(String, Expr<'g>)>,
+    has_groups: bool,
+    dtype_of: F,
+}
+
+impl<'g, F: Fn(&str) -> DType> Parser<'g, F> {
+    fn peek(&self) -> Option<(usize, &Token)> {
+        self.tokens.get(self.next).map(|(at, token)| (*at, token))
+    }
+
+    /// Takes one of these symbols, if it is next.
+    fn take(&mut self, symbols: &str) -> Option<(usize, char)> {
+        let (at, symbol) = match self.peek() {
+            Some((at, Token::Symbol(symbol))) if symbols.contains(*symbol) => (at, *symbol),
+            _ => return None,
+        };
+        self.next += 1;
+        Some((at, symbol))
+    }
+
+    fn wanted<T>(&self, wanted: &str) -> Result<T> {
+        match self.peek() {
+            Some((at, token)) => error(at, format!("found {}; wanted {wanted}", token.name())),
+            None => error(self.end, format!("found the end; wanted {wanted}")),
+        }
+    }
+
+    fn sum(&mut self) -> Result<Value<'g>> {
+        let mut left = self.product()?;
+        while let Some((at, symbol)) = self.take("+-") {
+            let right = self.product()?;
+            let operation = if symbol == '+' { Operation::Add } else { Operation::Sub };
+            left = self.apply(at, operation, &[left, right])?;
+        }
+        Ok(left)
+    }
+
+    fn product(&mut self) -> Result<Value<'g>> {
+        let mut left = self.sign()?;
+        while let Some((at, symbol)) = self.take("*/") {
+            let right = self.sign()?;
+            let operation = if symbol == '*' { Operation::Mul } else { Operation::Div };
+            left = self.apply(at, operation, &[left, right])?;
+        }
+        Ok(left)
+    }
+
+    fn sign(&mut self) -> Result<Value<'g>> {
+        if self.depth == DEEPEST {
+            return self
+                .wanted(&format!("at most {DEEPEST} parentheses, functions and signs within each other"));
+        }
+        self.depth += 1;
+        let value = match self.take("-") {
+            Some((at, _)) => {
+                let value = self.sign()?;
+                self.apply(at, Operation::Neg, &[value])
+            }
+            None => self.atom(),
+        };
+        self.depth -= 1;
+        value
+    }
+
+    fn atom(&mut self) -> Result<Value<'g>> {
+        if self.take("(").is_some() {
+            let value = self.sum()?;
+            return match self.take(")") {
+                Some(_) => Ok(value),
+                None => self.wanted("an operator or ')'"),
+            };
+        }
+        let Some((at, token)) = self.peek() else { return self.wanted("an input, a number, '(' or '-'") };
+        match token.clone() {
+            Token::Number(number) => {
+                self.next += 1;
+                Ok(Value::Number(number))
+            }
+            Token::Name(name) => {
+                self.next += 1;
+                if self.take("(").is_some() { self.call(at, &name) } else { self.input(at, name) }
+            }
+            Token::Symbol(_) => self.wanted("an input, a number, '(' or '-'"),
+        }
+    }
+
+    fn input(&mut self, at: usize, name: String) -> Result<Value<'g>> {
+        if let Some((_, input)) = self.inputs.iter().find(|(known, _)| *known == name) {
+            return Ok(Value::Expr(*input));
+        }
+        if is_function(&name) {
+            return error(at, format!("found the function '{name}' as an input; wanted '(' after it"));
+        }
+        let input = self.graph.input((self.dtype_of)(&name));
+        self.inputs.push((name, input));
+        Ok(Value::Expr(input))
+    }
+
+    /// Reads the operands of a function after its parenthesis.
+    fn call(&mut self, at: usize, name: &str) -> Result<Value<'g>> {
+        if !is_function(name) {
+            let macros = MACROS.map(|(name, _)| name).join(", ");
+            let wanted = format!(
+                "an operation such as relu, a reduction such as sum_group, a dtype, or one of {macros}"
+            );
+            return error(at, format!("found the function '{name}'; wanted {wanted}"));
+        }
+        let mut operands = vec![self.sum()?];
+        while self.take(",").is_some() {
+            operands.push(self.sum()?);
+        }
+        if self.take(")").is_none() {
+            return self.wanted("an operator, ',' or ')'");
+        }
+        if let Some(&operation) = Operation::ALL.iter().find(|operation| operation.name() == name) {
+            return self.apply(at, operation, &operands);
+        }
+        let tensors = operands.iter().map(|operand| match operand {
+            Value::Expr(expr) => Ok(*expr),
+            Value::Number(_) => error(at, format!("found a number as an operand of {name}; wanted inputs")),
+        });
+        let operands = tensors.collect::<Result<Vec<Expr<'g>>>>()?;
+        if let Some((_, parameters)) = MACROS.iter().find(|(known, _)| *known == name) {
+            return self.expand(at, name, parameters, &operands).map(Value::Expr);
+        }
+        let [x] = operands[..] else {
+            return error(at, format!("found {} operands of {name}; wanted 1", operands.len()));
+        };
+        if let Ok(dtype) = name.parse::<DType>() {
+            return Ok(Value::Expr(x.cast(dtype)));
+        }
+        match REDUCTIONS.iter().find(|(known, ..)| *known == name) {
+            Some((_, fold, reduce)) => {
+                let checked = fold.result(x.dtype());
+                checked.map_err(|refusal| TextError { at, message: refusal.to_string() })?;
+                self.has_groups = true;
+                Ok(Value::Expr(reduce(x)))
+            }
+            None => error(at, format!("found the function '{name}'; wanted an operation")),
+        }
+    }
+
+    /// Applies an operation to operands, of which at least one is no number except in arithmetic.
+    fn apply(&self, at: usize, operation: Operation, operands: &[Value<'g>]) -> Result<Value<'g>> {
+        let of_text = |error: selvedge::Error| TextError { at, message: error.to_string() };
+        match (operation, operands) {
+            (Operation::Neg, [Value::Number(x)]) => {
+                return Ok(Value::Number(match *x {
+                    Number::Integer(0) => Number::Real(-0.0),
+                    Number::Integer(x) => Number::Integer(-x),
+                    x => Number::Real(-real(x)),
+                }));
+            }
+            (
+                Operation::Add | Operation::Sub | Operation::Mul | Operation::Div,
+                [Value::Number(x), Value::Number(y)],
+            ) => return Ok(Value::Number(of_numbers(operation, *x, *y))),
+            _ => {}
+        }
+        if operands.len() != operation.arity() {
+            let (found, wanted) = (operands.len(), operation.arity());
+            return error(at, format!("found {found} operands of {}; wanted {wanted}", operation.name()));
+        }
+        let mut common: Option<DType> = None;
+        // The condition of `choose` does not take part in promotion.
+        let is_condition = |index: usize| operation == Operation::Select && index == 0;
+        for (index, operand) in operands.iter().enumerate() {
+            if let (Value::Expr(expr), false) = (operand, is_condition(index)) {
+                let dtype = common.map_or(Ok(expr.dtype()), |common| common.promote(expr.dtype()));
+                common = Some(dtype.map_err(of_text)?);
+            }
+        }
+        let Some(common) = common else {
+            let name = operation.name();
+            return error(at, format!("found {name} of numbers alone; wanted an input among its operands"));
+        };
+        let mut nodes = Vec::with_capacity(operands.len());
+        for operand in operands {
+            nodes.push(match *operand {
+                Value::Expr(expr) => expr,
+                Value::Number(number) => {
+                    let dtype = common.promote_number(number.kind()).map_err(of_text)?;
+                    if !number.fits(dtype) {
+                        return error(
+                            at,
+                            format!("found a number that {dtype} does not hold; wanted a cast of the inputs"),
+                        );
+                    }
+                    self.graph.number(number, dtype)
+                }
+            });
+        }
+        let dtypes: Vec<DType> = nodes.iter().map(|node| node.dtype()).collect();
+        operation.signature(&dtypes).map_err(of_text)?;
+        match nodes.split_first() {
+            Some((first, others)) => Ok(Value::Expr(first.operation(operation, others))),
+            None => error(at, "found no operands; wanted at least one"),
+        }
+    }
+
+    /// Expands one of [`MACROS`], as the function on tensors computes it.
+    fn expand(&mut self, at: usize, name: &str, parameters: &str, operands: &[Expr<'g>]) -> Result<Expr<'g>> {
+        let wanted = parameters.split(", ").count();
+        let (Some(&x), true) = (operands.first(), operands.len() <= wanted) else {
+            let found = operands.len();
+            return error(
+                at,
+                format!("found {found} operands; wanted {name}({parameters}), of which x is required"),
+            );
+        };
+        if let Some(other) =
+            operands.iter().map(|operand| operand.dtype()).find(|dtype| !is_computable(*dtype))
+        {
+            return error(at, format!("found {other} in {name}; wanted f16, bf16, f32 or f64"));
+        }
+        self.has_groups = true;
+        let weighted = |normalised: Expr<'g>| {
+            let scaled = operands.get(1).map_or(normalised, |&weight| normalised * weight);
+            operands.get(2).map_or(scaled, |&bias| scaled + bias).cast(x.dtype())
+        };
+        Ok(match name {
+            "softmax" => {
+                let powers = (x - x.max_group()).exp();
+                powers / powers.sum_group()
+            }
+            "log_softmax" => {
+                let shifted = x - x.max_group();
+                shifted - shifted.exp().sum_group().log()
+            }
+            "layer_norm" => {
+                let centred = x - x.mean_group();
+                weighted(centred * (centred.square().mean_group() + 1e-5).rsqrt())
+            }
+            _ => {
+                let epsilon = match x.dtype() {
+                    DType::F16 => 2.0f64.powi(-10),
+                    DType::BF16 => 2.0f64.powi(-7),
+                    DType::F64 => f64::EPSILON,
+                    _ => f64::from(f32::EPSILON),
+                };
+                weighted(x * (x.square().mean_group() + epsilon).rsqrt())
+            }
+        })
+    }
+}
+
+fn is_computable(dtype: DType) -> bool {
+    dtype.is_float() && !dtype.is_storage_only()
+}
+
+fn is_function(name: &str) -> bool {
+    Operation::ALL.iter().any(|operation| operation.name() == name)
+        || REDUCTIONS.iter().any(|(known, ..)| *known == name)
+        || MACROS.iter().any(|(known, _)| *known == name)
+        || name.parse::<DType>().is_ok()
+}

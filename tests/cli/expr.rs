@@ -1,0 +1,104 @@
+//! `selvedge explain expr`: its text, its JSON and its errors.
+
+use serde_json::Value;
+
+use super::{FAILED_FOR_INPUT, fails, json, succeeds};
+
+const MATRIX: [&str; 4] = ["--shape", "64x128", "--arch", "sm_90"];
+
+#[track_caller]
+fn explained(text: &str, more: &[&str]) -> Value {
+    json(&succeeds(&[&["explain", "expr", text, "--json"], &MATRIX[..], more].concat()))
+}
+
+#[test]
+fn an_elementwise_expression_is_explained() {
+    let text = succeeds(&[&["explain", "expr", "relu(a*b+c)"], &MATRIX[..]].concat());
+    assert!(
+        text.starts_with("On a device that is not here:\nrelu(a*b+c)\n  a: f32 [64, 128]\n  b: f32"),
+        "{text}"
+    );
+    assert!(
+        text.contains("1 kernel reads 98304 bytes and writes 32768") && text.contains("launch 0: "),
+        "{text}"
+    );
+    assert!(!text.contains(".version"), "{text}");
+    let text = succeeds(&[&["explain", "expr", "relu(a*b+c)", "--ptx"], &MATRIX[..]].concat());
+    assert!(text.contains(".version") && text.contains(".entry"), "{text}");
+    let value = explained("fma(a, 2, -b) / (1 - 0.5)", &["--ptx", "--input", "b:f16[128]"]);
+    assert_eq!(value["inputs"][1], serde_json::json!({ "name": "b", "dtype": "f16", "shape": [128] }));
+    assert_eq!((&value["bytes_read"], &value["bytes_written"]), (&33024.into(), &32768.into()));
+    assert!(value["kernels"][0]["launches"][0]["ptx"].as_str().unwrap().contains(".entry"), "{value}");
+}
+
+#[test]
+fn every_function_of_groups_is_explained() {
+    let value = explained("softmax(x)", &["--dtype", "bf16"]);
+    assert_eq!(value["result"], serde_json::json!({ "name": "result", "dtype": "bf16", "shape": [64, 128] }));
+    assert!(
+        value["bytes_read"].as_u64().unwrap() >= 16384 && value["bytes_written"].as_u64().unwrap() >= 16384
+    );
+    let value = explained("layer_norm(x + r, w, b)", &["--input", "w:f32[128]", "--input", "b:f32[128]"]);
+    assert_eq!(value["inputs"].as_array().unwrap().len(), 4);
+    let names =
+        ["log_softmax", "rms_norm", "sum_group", "mean_group", "prod_group", "max_group", "min_group"];
+    for name in names.iter().chain(&["argmax_group", "argmin_group", "any_group", "all_group"]) {
+        let value = explained(&format!("{name}(x)"), &["--axis", "-2"]);
+        let rows = if name.ends_with("_group") { 1 } else { 64 };
+        assert_eq!(value["result"]["shape"], serde_json::json!([rows, 128]), "{name}");
+        assert!(!value["kernels"].as_array().unwrap().is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn every_operation_is_an_expression() {
+    // One process for each number of operands; casts give each operation a dtype that it computes in.
+    for arity in 1..=3 {
+        let mut terms = Vec::new();
+        for operation in selvedge::fuse::Operation::ALL.iter().filter(|operation| operation.arity() == arity)
+        {
+            let dtypes = operation.dtypes();
+            let dtype =
+                dtypes.iter().find(|dtype| dtype.is_float()).or_else(|| dtypes.iter().last()).unwrap();
+            let operands = vec![format!("{dtype}(x)"); arity].join(", ");
+            terms.push(format!("f32({}({operands}))", operation.name()));
+        }
+        assert!(!explained(&terms.join(" + "), &[])["kernels"][0]["launches"].as_array().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn an_error_points_at_its_column() {
+    let deep = "(".repeat(100_000);
+    for (text, column, part) in [
+        ("relu(a*b+c", 11, "found the end; wanted an operator, ',' or ')'"),
+        ("a + sofmax(b)", 5, "found the function 'sofmax'; wanted"),
+        ("a * + b", 5, "found '+'; wanted an input, a number, '(' or '-'"),
+        ("a $ b", 3, "found '$'"),
+        ("a b", 3, "found 'b'; wanted an operator or the end"),
+        ("1 + 1", 1, "found a number alone"),
+        ("a + 1.5.2", 5, "found '1.5.2'"),
+        ("a + fma(a, b)", 5, "found 2 operands of fma; wanted 3"),
+        ("a + exp(2)", 5, "numbers alone"),
+        ("sum_group(a, b)", 1, "found 2 operands of sum_group; wanted 1"),
+        ("rms_norm(a, b, a)", 1, "found 3 operands; wanted rms_norm(x, weight)"),
+        ("exp + a", 1, "found the function 'exp' as an input"),
+        ("a + bit_and(a, b)", 5, "bit_and"),
+        ("é", 1, "found 'é'"),
+        ("", 1, "found the end"),
+        (&deep, 201, "at most 200"),
+    ] {
+        let line = format!("\n  {text}\n  {}^", " ".repeat(column - 1));
+        let place = format!("column {column}: ");
+        fails(FAILED_FOR_INPUT, &[&["explain", "expr", text], &MATRIX[..]].concat(), &[&place, part, &line]);
+    }
+    let refused = |rest: &[&str], part: &str| {
+        fails(FAILED_FOR_INPUT, &[&["explain", "expr"], rest].concat(), &[part]);
+    };
+    refused(&["a+b", "--shape", "4y4"], "4096x4096");
+    refused(&["a+b", "--shape", "4", "--input", "c:f32[4]"], "--input c");
+    refused(&["a+b", "--shape", "4", "--input", "b:f32[3]"], "[3]");
+    refused(&["a+b", "--shape", "4", "--axis", "0"], "without groups");
+    refused(&["softmax(a)", "--shape", "4", "--axis", "1"], "axis 1");
+    refused(&["softmax(a)", "--shape", "4", "--dtype", "i32"], "i32");
+}
