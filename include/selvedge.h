@@ -5808,6 +5808,131 @@ int32_t sv_tensor_reduce(uint64_t tensor,
 int32_t sv_tensor_scan(uint64_t tensor, int32_t scan, int64_t axis, uint64_t *result);
 
 /**
+ * Computes e^x / Σ e^x along an axis of a tensor of floats.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_softmax(uint64_t tensor, int64_t axis, uint64_t *result);
+
+/**
+ * Computes the logarithm of `sv_tensor_softmax`, without overflow.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_log_softmax(uint64_t tensor, int64_t axis, uint64_t *result);
+
+/**
+ * Computes (x - mean) / sqrt(variance + eps) · weight + bias over the last `rank` axes, whose sizes are `normalized_shape`.
+ * `weight` and `bias` have that shape, or are 0 for none.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `normalized_shape` points to `rank` numbers, and `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_layer_norm(uint64_t tensor,
+                             const int64_t *normalized_shape,
+                             size_t rank,
+                             uint64_t weight,
+                             uint64_t bias,
+                             double eps,
+                             uint64_t *result);
+
+/**
+ * Computes x / sqrt(mean(x²) + eps) · weight over the last `rank` axes, whose sizes are `normalized_shape`. `weight` has that
+ * shape, or is 0 for none. A negative `eps` is the machine epsilon of the dtype.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `normalized_shape` points to `rank` numbers, and `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_rms_norm(uint64_t tensor,
+                           const int64_t *normalized_shape,
+                           size_t rank,
+                           uint64_t weight,
+                           double eps,
+                           uint64_t *result);
+
+/**
+ * Normalises a tensor of shape (N, C, …) over each of `num_groups` equal groups of channels. `weight` and `bias` have shape
+ * (C), or are 0 for none.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_group_norm(uint64_t tensor,
+                             size_t num_groups,
+                             uint64_t weight,
+                             uint64_t bias,
+                             double eps,
+                             uint64_t *result);
+
+/**
+ * Normalises a tensor of shape (N, C, …) by channel with given statistics, as in inference. `running_mean`, `running_var`,
+ * `weight` and `bias` have shape (C); `weight` and `bias` of 0 are none.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_batch_norm(uint64_t tensor,
+                             uint64_t running_mean,
+                             uint64_t running_var,
+                             uint64_t weight,
+                             uint64_t bias,
+                             double eps,
+                             uint64_t *result);
+
+/**
+ * Normalises a tensor of shape (N, C, …) by channel with the mean and biased variance of each channel, as in training, and
+ * updates the running statistics: running + momentum · (new - running), in which the new variance is unbiased.
+ * `running_mean`, `running_var`, `weight` and `bias` have shape (C). The statistics may both be 0 for none; `weight` and
+ * `bias` of 0 are none.
+ *
+ * Any thread may call it; others that use the handles of the statistics wait meanwhile.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_batch_norm_training(uint64_t tensor,
+                                      uint64_t running_mean,
+                                      uint64_t running_var,
+                                      uint64_t weight,
+                                      uint64_t bias,
+                                      double momentum,
+                                      double eps,
+                                      uint64_t *result);
+
+/**
+ * Computes x / max(norm, eps) with the p-norm along `count` axes. `axes` of NULL are all axes.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `axes` is NULL or points to `count` numbers, and `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_normalize(uint64_t tensor,
+                            double p,
+                            const int64_t *axes,
+                            size_t count,
+                            double eps,
+                            uint64_t *result);
+
+/**
+ * Computes (x - mean) / standard deviation along `count` axes, with the biased variance. `axes` of NULL are all axes.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `axes` is NULL or points to `count` numbers, and `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_standardize(uint64_t tensor,
+                              const int64_t *axes,
+                              size_t count,
+                              uint64_t *result);
+
+/**
  * Joins tensors along an axis.
  *
  * Any thread may call it.

@@ -12,6 +12,7 @@ pub mod operations;
 pub mod properties;
 pub mod random;
 pub mod reduce;
+pub mod rows;
 pub mod shape;
 pub mod views;
 
@@ -349,6 +350,20 @@ pub(super) unsafe fn axes(axes: *const i64, count: usize, name: &str) -> Result<
     // SAFETY: as the caller vouches.
     let axes = unsafe { slice(axes, count, name)? };
     Ok(axes.iter().map(|axis| *axis as isize).collect())
+}
+
+/// Returns axes, or none for NULL, which stands for all axes.
+///
+/// # Safety
+///
+/// As [`slice`], unless `axes` is NULL.
+pub(super) unsafe fn axes_or_all(axes: *const i64, count: usize) -> Result<Option<Vec<isize>>> {
+    match axes.is_null() {
+        true if count == 0 => Ok(None),
+        true => Err(Failure::argument("axes", "NULL", "a pointer to `count` axes, or a count of 0")),
+        // SAFETY: as the caller vouches.
+        false => unsafe { self::axes(axes, count, "axes") }.map(Some),
+    }
 }
 
 /// Returns a truth value.

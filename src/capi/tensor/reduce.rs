@@ -1,7 +1,7 @@
 //! Reductions and scans.
 
 use super::super::error::{Failure, Result};
-use super::{axes, flag, give};
+use super::{axes_or_all, flag, give};
 use crate::tensor::{Axes, Tensor};
 
 /// The sum; 0 of no elements.
@@ -102,18 +102,8 @@ pub unsafe extern "C" fn sv_tensor_reduce(
     unsafe {
         give("sv_tensor_reduce", result, || {
             let (tensor, keepdim) = (super::tensor(tensor, "tensor")?, flag(keepdim, "keepdim")?);
-            if axes.is_null() {
-                if count != 0 {
-                    return Err(Failure::argument(
-                        "axes",
-                        "NULL",
-                        "a pointer to `count` axes, or a count of 0",
-                    ));
-                }
-                return reduce(&tensor, reduction, Axes::All, keepdim, parameter);
-            }
-            let axes = self::axes(axes, count, "axes")?;
-            reduce(&tensor, reduction, Axes::Of(&axes), keepdim, parameter)
+            let axes = axes_or_all(axes, count)?;
+            reduce(&tensor, reduction, axes.as_deref().map_or(Axes::All, Axes::Of), keepdim, parameter)
         })
     }
 }

@@ -1,0 +1,285 @@
+//! Softmax and normalisation. f16 and bf16 are computed in f32, and results have the dtype of the tensor.
+
+use super::super::error::{Failure, Result};
+use super::super::guard;
+use super::super::handle::Object;
+use super::{TensorObject, axes_or_all, enter, give, out, sizes};
+use crate::tensor::{Axes, Tensor};
+
+/// Returns a tensor that may be absent, as handle 0.
+fn optional(handle: u64, name: &str) -> Result<Option<Tensor>> {
+    if handle == 0 { Ok(None) } else { super::tensor(handle, name).map(Some) }
+}
+
+/// A tensor with the weight and the bias that scale and shift its normalised elements.
+struct Operands {
+    x: Tensor,
+    weight: Option<Tensor>,
+    bias: Option<Tensor>,
+}
+
+impl Operands {
+    fn new(tensor: u64, weight: u64, bias: u64) -> Result<Operands> {
+        let x = super::tensor(tensor, "tensor")?;
+        Ok(Operands { x, weight: optional(weight, "weight")?, bias: optional(bias, "bias")? })
+    }
+}
+
+/// Computes e^x / Σ e^x along an axis of a tensor of floats.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_softmax(tensor: u64, axis: i64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_softmax", result, || Ok(super::tensor(tensor, "tensor")?.softmax(axis as isize)?))
+    }
+}
+
+/// Computes the logarithm of `sv_tensor_softmax`, without overflow.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_log_softmax(tensor: u64, axis: i64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_log_softmax", result, || {
+            Ok(super::tensor(tensor, "tensor")?.log_softmax(axis as isize)?)
+        })
+    }
+}
+
+/// Computes (x - mean) / sqrt(variance + eps) · weight + bias over the last `rank` axes, whose sizes are `normalized_shape`.
+/// `weight` and `bias` have that shape, or are 0 for none.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `normalized_shape` points to `rank` numbers, and `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_layer_norm(
+    tensor: u64,
+    normalized_shape: *const i64,
+    rank: usize,
+    weight: u64,
+    bias: u64,
+    eps: f64,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_layer_norm", result, || {
+            let Operands { x, weight, bias } = Operands::new(tensor, weight, bias)?;
+            let shape = sizes(normalized_shape, rank)?;
+            Ok(x.layer_norm(&shape, weight.as_ref(), bias.as_ref(), eps)?)
+        })
+    }
+}
+
+/// Computes x / sqrt(mean(x²) + eps) · weight over the last `rank` axes, whose sizes are `normalized_shape`. `weight` has that
+/// shape, or is 0 for none. A negative `eps` is the machine epsilon of the dtype.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `normalized_shape` points to `rank` numbers, and `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_rms_norm(
+    tensor: u64,
+    normalized_shape: *const i64,
+    rank: usize,
+    weight: u64,
+    eps: f64,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_rms_norm", result, || {
+            let Operands { x, weight, .. } = Operands::new(tensor, weight, 0)?;
+            let shape = sizes(normalized_shape, rank)?;
+            Ok(x.rms_norm(&shape, weight.as_ref(), (eps >= 0.0 || eps.is_nan()).then_some(eps))?)
+        })
+    }
+}
+
+/// Normalises a tensor of shape (N, C, …) over each of `num_groups` equal groups of channels. `weight` and `bias` have shape
+/// (C), or are 0 for none.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_group_norm(
+    tensor: u64,
+    num_groups: usize,
+    weight: u64,
+    bias: u64,
+    eps: f64,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_group_norm", result, || {
+            let Operands { x, weight, bias } = Operands::new(tensor, weight, bias)?;
+            Ok(x.group_norm(num_groups, weight.as_ref(), bias.as_ref(), eps)?)
+        })
+    }
+}
+
+/// Normalises a tensor of shape (N, C, …) by channel with given statistics, as in inference. `running_mean`, `running_var`,
+/// `weight` and `bias` have shape (C); `weight` and `bias` of 0 are none.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_batch_norm(
+    tensor: u64,
+    running_mean: u64,
+    running_var: u64,
+    weight: u64,
+    bias: u64,
+    eps: f64,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_batch_norm", result, || {
+            let Operands { x, weight, bias } = Operands::new(tensor, weight, bias)?;
+            let mean = super::tensor(running_mean, "running_mean")?;
+            let variance = super::tensor(running_var, "running_var")?;
+            Ok(x.batch_norm(&mean, &variance, weight.as_ref(), bias.as_ref(), eps)?)
+        })
+    }
+}
+
+/// Returns the slot of a handle in its table.
+fn slot(handle: u64) -> u32 {
+    handle as u32
+}
+
+/// Runs `work` on two tensors themselves. Both are locked in the order of their slots, so that two calls with the same
+/// handles never wait for each other.
+fn with_both<R>(
+    first: (u64, &str),
+    second: (u64, &str),
+    work: impl FnOnce(&mut Tensor, &mut Tensor) -> Result<R>,
+) -> Result<R> {
+    for (handle, name) in [first, second] {
+        super::tensor(handle, name)?;
+    }
+    // A thread that locks a slot twice waits forever.
+    if slot(first.0) == slot(second.0) {
+        let wanted = format!("another tensor than {}", first.1);
+        return Err(Failure::argument(second.1, "the same handle", &wanted));
+    }
+    let table = TensorObject::table();
+    let swapped = slot(first.0) > slot(second.0);
+    let (low, high) = if swapped { (second, first) } else { (first, second) };
+    table.with_mut(low.0, low.1, |low| {
+        table.with_mut(high.0, high.1, |high| {
+            if swapped { work(&mut high.0, &mut low.0) } else { work(&mut low.0, &mut high.0) }
+        })
+    })
+}
+
+/// Normalises a tensor of shape (N, C, …) by channel with the mean and biased variance of each channel, as in training, and
+/// updates the running statistics: running + momentum · (new - running), in which the new variance is unbiased.
+/// `running_mean`, `running_var`, `weight` and `bias` have shape (C). The statistics may both be 0 for none; `weight` and
+/// `bias` of 0 are none.
+///
+/// Any thread may call it; others that use the handles of the statistics wait meanwhile.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_batch_norm_training(
+    tensor: u64,
+    running_mean: u64,
+    running_var: u64,
+    weight: u64,
+    bias: u64,
+    momentum: f64,
+    eps: f64,
+    result: *mut u64,
+) -> i32 {
+    guard::call("sv_tensor_batch_norm_training", || {
+        // SAFETY: as the caller vouches.
+        let result = unsafe { out(result, "result")? };
+        let Operands { x, weight, bias } = Operands::new(tensor, weight, bias)?;
+        let (weight, bias) = (weight.as_ref(), bias.as_ref());
+        let normalised = if running_mean == 0 && running_var == 0 {
+            x.batch_norm_training(None, weight, bias, momentum, eps)?
+        } else {
+            let (mean, variance) = ((running_mean, "running_mean"), (running_var, "running_var"));
+            with_both(mean, variance, |mean, variance| {
+                Ok(x.batch_norm_training(Some((mean, variance)), weight, bias, momentum, eps)?)
+            })?
+        };
+        result.write(enter(normalised)?);
+        Ok(())
+    })
+}
+
+/// Computes x / max(norm, eps) with the p-norm along `count` axes. `axes` of NULL are all axes.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `axes` is NULL or points to `count` numbers, and `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_normalize(
+    tensor: u64,
+    p: f64,
+    axes: *const i64,
+    count: usize,
+    eps: f64,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_normalize", result, || {
+            let (x, axes) = (super::tensor(tensor, "tensor")?, axes_or_all(axes, count)?);
+            Ok(x.normalize(p, axes.as_deref().map_or(Axes::All, Axes::Of), eps)?)
+        })
+    }
+}
+
+/// Computes (x - mean) / standard deviation along `count` axes, with the biased variance. `axes` of NULL are all axes.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `axes` is NULL or points to `count` numbers, and `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_standardize(
+    tensor: u64,
+    axes: *const i64,
+    count: usize,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_standardize", result, || {
+            let (x, axes) = (super::tensor(tensor, "tensor")?, axes_or_all(axes, count)?);
+            Ok(x.standardize(axes.as_deref().map_or(Axes::All, Axes::Of))?)
+        })
+    }
+}
