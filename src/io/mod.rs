@@ -1,4 +1,4 @@
-//! Arrays in files.
+//! Arrays and saved states in files.
 //!
 //! [`HostArray`] holds the contents of a file: a dtype, a shape and the elements in row-major order, in host
 //! memory. [`npy`] and [`npz`] read and write it. This module knows neither devices nor tensors: both take
@@ -7,5 +7,7 @@
 mod array;
 pub mod npy;
 pub mod npz;
+#[cfg(any(feature = "burst", feature = "srt"))]
+pub(crate) mod state_file;
 
 pub use array::HostArray;
