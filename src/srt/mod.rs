@@ -25,6 +25,7 @@
 //! | `syntony` | syntony and its aggregates |
 //! | `crystallize` | the H phase followed by snapping |
 //! | `gradient` | the pull from flux values toward lattice points |
+//! | `evolver` | the resonant evolution strategy |
 //! | `operands` | checks of operands; complex numbers as real parts |
 //!
 //! Operations on tensors are fused expressions, products and row operations of [`tensor`](crate::tensor), so they accept
@@ -37,6 +38,7 @@ mod constants;
 mod corrections;
 mod crystallize;
 mod e8;
+mod evolver;
 mod exact;
 mod exact_product;
 mod fibonacci;
@@ -74,6 +76,7 @@ pub use e8::{
     E8Layout, E8Roots, e8_quantize, e8_quantize_scaled, e8_roots, e8_weights, project_e8, quadratic_form,
     theta_sum,
 };
+pub use evolver::{Evolver, EvolverEnd, EvolverOptions, GenerationReport};
 pub use exact::{GoldenExact, GoldenInteger, GoldenTensor, Rational};
 pub use fibonacci::{
     fibonacci, fibonacci_batch, fibonacci_batch_f64, fibonacci_f64, fibonacci_sequence, lucas, lucas_batch,

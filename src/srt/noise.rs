@@ -53,12 +53,12 @@ fn mixed(z: Expr<'_>) -> Expr<'_> {
 }
 
 /// Returns word `index` of the stream of `seed`, both u64.
-fn word<'g>(seed: Expr<'g>, index: Expr<'g>) -> Expr<'g> {
+pub(super) fn word<'g>(seed: Expr<'g>, index: Expr<'g>) -> Expr<'g> {
     mixed(seed + (index + 1u64) * INCREMENT)
 }
 
 /// Returns the word's number in the interval.
-fn in_interval(word: Expr<'_>, interval: Uniform) -> Expr<'_> {
+pub(super) fn in_interval(word: Expr<'_>, interval: Uniform) -> Expr<'_> {
     let bits = word >> 11u64;
     match interval {
         Uniform::HalfOpen => bits.cast(DType::F64) * STEP,
@@ -67,7 +67,7 @@ fn in_interval(word: Expr<'_>, interval: Uniform) -> Expr<'_> {
 }
 
 /// Returns the position of an element, plus the first index.
-fn index_from(first: Expr<'_>) -> Expr<'_> {
+pub(super) fn index_from(first: Expr<'_>) -> Expr<'_> {
     first + first.graph().position().cast(DType::U64)
 }
 

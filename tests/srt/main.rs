@@ -6,6 +6,7 @@ mod cone;
 mod constants;
 mod corrections;
 mod e8;
+mod evolver;
 mod exact;
 mod fibonacci;
 mod noise;

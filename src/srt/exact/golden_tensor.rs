@@ -235,3 +235,8 @@ impl GoldenTensor {
 pub(in crate::srt) fn value<'g>(a: Expr<'g>, b: Expr<'g>) -> Expr<'g> {
     a.cast(DType::F64) + b.cast(DType::F64) * PHI
 }
+
+/// x + y in i64, and true where i64 does not hold it.
+pub(in crate::srt) fn sum<'g>(x: Expr<'g>, y: Expr<'g>) -> [Expr<'g>; 2] {
+    number(Double::from(x).add(Double::from(y)))
+}

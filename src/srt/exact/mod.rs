@@ -25,5 +25,5 @@ mod wide;
 pub use golden_exact::GoldenExact;
 pub use golden_integer::GoldenInteger;
 pub use golden_tensor::GoldenTensor;
-pub(super) use golden_tensor::value;
+pub(super) use golden_tensor::{sum, value};
 pub use rational::Rational;
