@@ -19,6 +19,7 @@
 //! | `exact_product` | products with the same bits on every device |
 //! | `complex` | complex division, rotation and quantization of phases, sums weighted by φ⁻ⁱ |
 //! | `residual` | x + r/φ with relu, gelu and layer norm |
+//! | `norms` | golden batch norm and layer norm, running statistics |
 //! | `weights` | exp(-n²/φ) and the sums and norms weighted by it |
 //! | `noise` | uniform and normal numbers as functions of a seed and a position |
 //! | `phases` | the D and H phases, of one state and of batches |
@@ -44,6 +45,7 @@ mod exact_product;
 mod fibonacci;
 mod gradient;
 mod noise;
+mod norms;
 mod operands;
 mod phases;
 mod phi_pow;
@@ -86,6 +88,10 @@ pub use gradient::{SnapGradientMode, snap_gradient};
 pub use noise::{
     Uniform, box_muller, gauss, noise_stream, noise_word, noise_words, residual_modulated_noise,
     uniform_noise,
+};
+pub use norms::{
+    GoldenNorm, GoldenTarget, RunningStatistics, golden_batch_norm_1d, golden_batch_norm_2d,
+    golden_layer_norm,
 };
 pub use phases::{h_phase, h_phase_batch, phase_cycle, resonant_d_phase, resonant_d_phase_batch};
 pub use phi_pow::{phi_pow, phi_pow_f32};

@@ -14,11 +14,11 @@
 use std::sync::LazyLock;
 
 use super::INVERSE_PHI;
+use super::norms::{check_eps, normalized, operand};
 use super::operands::{REALS, check_dtype, check_dtypes, check_row, check_shapes, last_size};
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
-use crate::tensor::{Fused, Tensor, TensorOperand};
-use crate::types::DType;
+use crate::tensor::{Fused, Tensor};
 
 /// The combination of the identity x and the residual r.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -56,11 +56,10 @@ static RELU: OfModes = LazyLock::new(|| of_modes(|v| v.gt(0.0).choose(v, 0.0)));
 static RELU_OF_NAN: OfModes = LazyLock::new(|| of_modes(|v| (v.gt(0.0) | v.is_nan()).choose(v, 0.0)));
 static GELU: LazyLock<Fused<2>> =
     LazyLock::new(|| Fused::new(|[x, r]| ResidualMode::Phi.value(x, r).gelu_tanh()));
-/// Of v, its mean, its variance, eps, gamma and beta.
-static NORMALIZED: LazyLock<Fused<6>> = LazyLock::new(|| {
-    Fused::new(|[v, mean, variance, eps, gamma, beta]| {
-        let deviation = v.cast(DType::F64) - mean;
-        (gamma * deviation / (variance + eps).sqrt() + beta).cast(v.dtype())
+/// Of x, r, √τ, ε, γ and β.
+static LAYER_NORM: LazyLock<Fused<6>> = LazyLock::new(|| {
+    Fused::new(|[x, r, root, eps, gamma, beta]| {
+        normalized(ResidualMode::Phi.value(x, r), [root, eps, gamma, beta])
     })
 });
 
@@ -142,22 +141,11 @@ pub fn phi_residual_layer_norm(
     if x.count() == 0 {
         return Err(Error::invalid(OPERATION, format!("a tensor of shape {}", x.shape()), "elements"));
     }
-    if !(eps.is_finite() && eps >= 0.0) {
-        return Err(Error::invalid(OPERATION, format!("eps = {eps}"), "a finite number of at least 0"));
-    }
+    check_eps(OPERATION, eps)?;
     for (name, vector) in [("gamma", gamma), ("beta", beta)] {
         let Some(vector) = vector else { continue };
         check_dtype(OPERATION, x.dtype(), vector)?;
         check_row(OPERATION, name, vector, x)?;
     }
-    let v = phi_residual(x, r, ResidualMode::Phi)?;
-    let wide = v.cast(DType::F64)?;
-    let (mean, variance) = (wide.mean_keepdim(-1)?, wide.var_keepdim(-1, 0)?);
-    let in_f64 = |vector: Option<&Tensor>| vector.map(|vector| vector.cast(DType::F64)).transpose();
-    let (gamma, beta) = (in_f64(gamma)?, in_f64(beta)?);
-    NORMALIZED.run((&v, &mean, &variance, eps, operand(&gamma, 1.0), operand(&beta, 0.0)))
-}
-
-fn operand(vector: &Option<Tensor>, default: f64) -> TensorOperand<'_> {
-    vector.as_ref().map_or(default.into(), TensorOperand::from)
+    LAYER_NORM.run((x, r, 1.0, eps, operand(gamma, 1.0), operand(beta, 0.0)))
 }

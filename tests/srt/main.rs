@@ -10,6 +10,7 @@ mod evolver;
 mod exact;
 mod fibonacci;
 mod noise;
+mod norms;
 mod phases;
 mod products;
 mod recursion;
