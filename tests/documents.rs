@@ -210,7 +210,7 @@ const METHOD_TOPICS: [(&str, &[&str]); 18] = [
     ("Joining and splitting", &["shape/join", "shape/split"]),
     ("Repeating and padding", &["shape/repeat", "shape/pad"]),
     ("Masks and triangles", &["shape/mask"]),
-    ("Indexing", &["indexing/gather", "indexing/scatter", "indexing/accumulate"]),
+    ("Indexing", &["indexing/gather", "indexing/scatter", "indexing/accumulate", "indexing/index"]),
     ("Writing in place", &["in_place"]),
 ];
 

@@ -150,7 +150,7 @@ pub(crate) use dynamic_fused::DynamicFused;
 pub(crate) use elementwise::run as run_operation;
 pub use fused::{Fused, FusedOperands, fuse};
 pub use in_place::{TensorMut, WithOutput};
-pub use indexing::ScatterReduction;
+pub use indexing::{Index, IndexExpression, ScatterReduction};
 pub use matmul::Matmul;
 pub use operand::TensorOperand;
 pub use random::{Generator, GeneratorState};

@@ -13,6 +13,7 @@ mod errors;
 mod files;
 mod fused;
 mod gradients;
+mod index_expressions;
 mod indexing;
 mod iteration;
 mod kernels;

@@ -172,7 +172,7 @@ impl Tensor {
     /// broadcast; otherwise as [`scatter`](Self::scatter).
     pub fn index_put(&self, indices: &[&Tensor], elements: &Tensor, accumulate: bool) -> Result<Tensor> {
         const CALL: IndexOperation = IndexOperation::IndexPut;
-        let places = Coordinates::new(CALL, self, indices)?;
+        let places = Coordinates::new(CALL, self, &indices.iter().copied().enumerate().collect::<Vec<_>>())?;
         if accumulate {
             check_elements(CALL, self, elements)?;
         } else {
@@ -181,7 +181,9 @@ impl Tensor {
         let shape: Vec<usize> = places.shape.iter().chain(places.rest(self)).copied().collect();
         let elements = as_rows(&elements.expand(&shape)?, places.targets.count())?;
         let rows = as_rows(self, places.size)?;
-        let result = if accumulate {
+        let result = if places.targets.count() == 0 {
+            rows
+        } else if accumulate {
             self::accumulate(&rows, &places.targets, &elements, ScatterReduction::Sum, true)?
         } else {
             let mut result = rows;
@@ -358,10 +360,16 @@ pub(super) struct Coordinates {
 }
 
 impl Coordinates {
+    /// Each index has the number of its dimension for errors.
+    ///
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] for no index, too many, or shapes that do not broadcast; those of [`indices`]; and a bad index.
-    pub(super) fn new(call: IndexOperation, array: &Tensor, coordinates: &[&Tensor]) -> Result<Coordinates> {
+    pub(super) fn new(
+        call: IndexOperation,
+        array: &Tensor,
+        coordinates: &[(usize, &Tensor)],
+    ) -> Result<Coordinates> {
         let dimensions = coordinates.len();
         if dimensions == 0 || dimensions > array.rank() {
             let found = format!("{dimensions} indices for shape {}", array.shape());
@@ -372,15 +380,15 @@ impl Coordinates {
             ));
         }
         let mut shape = Shape::SCALAR;
-        for index in coordinates {
+        for (_, index) in coordinates {
             shape = shape.broadcast_in(call.name(), index.shape())?;
         }
         let sizes = &array.shape()[..dimensions];
         let size = sizes.iter().product::<usize>();
         let mut total: Option<Tensor> = None;
-        for (axis, index) in coordinates.iter().enumerate() {
+        for (axis, (dimension, index)) in coordinates.iter().enumerate() {
             let index = indices(call, array.device(), index)?;
-            let target = targets_of(call, axis, sizes[axis], &index)?.expand(&shape)?;
+            let target = targets_of(call, *dimension, sizes[axis], &index)?.expand(&shape)?;
             total = Some(match total {
                 None => target,
                 // A bad index in any dimension leads to no place.
@@ -455,12 +463,12 @@ fn accumulate(
 }
 
 /// The elements as so many rows.
-fn as_rows(tensor: &Tensor, rows: usize) -> Result<Tensor> {
+pub(super) fn as_rows(tensor: &Tensor, rows: usize) -> Result<Tensor> {
     let length = tensor.count().checked_div(rows).unwrap_or(0);
     reshaped(tensor, &Shape::new(&[rows, length])?)
 }
 
-fn reshaped(tensor: &Tensor, shape: &Shape) -> Result<Tensor> {
+pub(super) fn reshaped(tensor: &Tensor, shape: &Shape) -> Result<Tensor> {
     match tensor.layout().reshape(shape)? {
         Some(layout) => Ok(tensor.view_as(layout)),
         None => Ok(tensor.copy()?.view_as(Layout::from_shape(*shape))),

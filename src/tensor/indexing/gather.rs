@@ -133,10 +133,22 @@ impl Tensor {
     fn selected(&self, axis: isize, index: &Tensor, check: IndexCheck) -> Result<Tensor> {
         const OPERATION: IndexOperation = IndexOperation::IndexSelect;
         let axis = self.shape().axis(OPERATION.name(), axis)?;
-        let index = list(OPERATION, indices(OPERATION, self.device(), index)?)?;
+        self.index_select_by(OPERATION, (axis, axis), index, check)
+    }
+
+    /// Selects as [`index_select`](Self::index_select) along an axis, for an operation that calls it by another number.
+    pub(super) fn index_select_by(
+        &self,
+        call: IndexOperation,
+        (axis, named): (usize, usize),
+        index: &Tensor,
+        check: IndexCheck,
+    ) -> Result<Tensor> {
+        let index = list(call, indices(call, self.device(), index)?)?;
         let shape = resized(self.shape(), axis, index.count())?;
         let repeated = along_axis(index.layout(), axis, &shape)?;
-        read(OPERATION, self, &IndexedAxis::axis(self.layout(), axis), &index, &repeated, check)
+        let along = IndexedAxis { axis: Some(named), ..IndexedAxis::axis(self.layout(), axis) };
+        read(call, self, &along, &index, &repeated, check)
     }
 
     /// The elements at positions in row-major order, whatever this tensor's shape; the result has the index's. A tensor whose

@@ -9,6 +9,7 @@
 mod accumulate;
 mod gather;
 mod host;
+mod index;
 #[cfg(all(test, target_os = "linux"))]
 mod kernel_tests;
 mod kernels;
@@ -18,6 +19,7 @@ mod scatter;
 mod space;
 
 pub use accumulate::ScatterReduction;
+pub use index::{Index, IndexExpression};
 use operation::{FLAT, IndexOperation};
 use space::{IndexSpace, IndexedOperand};
 
