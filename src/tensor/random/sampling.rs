@@ -45,7 +45,7 @@ impl Generator {
     /// Both compute in f64. The call waits for the device to check the weights.
     ///
     /// ```
-    /// use selvedge::{Device, Generator, Tensor};
+    /// use selvedge::tensor::{Device, Generator, Tensor};
     /// let weights = Tensor::new([0.0f32, 1.0, 3.0], &Device::cpu())?;
     /// let mut drawn = Generator::new(1).multinomial(&weights, 2, false)?.to_vec::<i64>()?;
     /// drawn.sort();
