@@ -233,6 +233,166 @@
 #define SV_NO_LIMIT UINT64_MAX
 
 /**
+ * x + y.
+ */
+#define SV_SRT_GOLDEN_ADD 1
+
+/**
+ * x - y.
+ */
+#define SV_SRT_GOLDEN_SUB 2
+
+/**
+ * x y.
+ */
+#define SV_SRT_GOLDEN_MUL 3
+
+/**
+ * -x.
+ */
+#define SV_SRT_GOLDEN_NEG 4
+
+/**
+ * The conjugate (a + b, -b).
+ */
+#define SV_SRT_GOLDEN_CONJUGATE 5
+
+/**
+ * phi x.
+ */
+#define SV_SRT_GOLDEN_RECURSION 6
+
+/**
+ * x/phi.
+ */
+#define SV_SRT_GOLDEN_RECURSION_INVERSE 7
+
+/**
+ * Pairs are the entries i and i + 4.
+ */
+#define SV_SRT_E8_OFFSET4 0
+
+/**
+ * Pairs are the entries 2i and 2i + 1.
+ */
+#define SV_SRT_E8_ADJACENT 1
+
+/**
+ * The cone of nonnegative perpendicular parts of adjacent pairs.
+ */
+#define SV_SRT_CONE_PAIR 0
+
+/**
+ * The cone of four vectors that has 36 roots.
+ */
+#define SV_SRT_CONE_NULL 1
+
+/**
+ * All 240 roots.
+ */
+#define SV_SRT_ROOTS_ALL 0
+
+/**
+ * The 120 positive roots.
+ */
+#define SV_SRT_ROOTS_POSITIVE 1
+
+/**
+ * The 40 roots in the pair cone.
+ */
+#define SV_SRT_ROOTS_PAIR_CONE 2
+
+/**
+ * The 36 roots in the null cone.
+ */
+#define SV_SRT_ROOTS_NULL_CONE 3
+
+/**
+ * The 72 roots of E6.
+ */
+#define SV_SRT_ROOTS_E6 4
+
+/**
+ * Numbers in [0, 1).
+ */
+#define SV_SRT_UNIFORM_HALF_OPEN 0
+
+/**
+ * Numbers in (0, 1].
+ */
+#define SV_SRT_UNIFORM_OPEN_AT_ZERO 1
+
+/**
+ * The arithmetic mean.
+ */
+#define SV_SRT_AGGREGATE_MEAN 0
+
+/**
+ * The smallest.
+ */
+#define SV_SRT_AGGREGATE_MINIMUM 1
+
+/**
+ * The geometric mean.
+ */
+#define SV_SRT_AGGREGATE_GEOMETRIC 2
+
+/**
+ * (lattice - flux) exp(-n2/phi).
+ */
+#define SV_SRT_GRADIENT_WEIGHTED 0
+
+/**
+ * |flux - lattice| / (exp(-n2/phi) + 1e-10).
+ */
+#define SV_SRT_GRADIENT_MAGNITUDE 1
+
+/**
+ * lattice - flux.
+ */
+#define SV_SRT_GRADIENT_PLAIN 2
+
+/**
+ * The fastest product of the device.
+ */
+#define SV_SRT_PRODUCT_FAST 0
+
+/**
+ * Sums with k ascending by fused multiply-adds: the same bits on every device.
+ */
+#define SV_SRT_PRODUCT_EXACT 1
+
+/**
+ * The matrix itself.
+ */
+#define SV_SRT_OPERATION_NONE 0
+
+/**
+ * The transpose.
+ */
+#define SV_SRT_OPERATION_TRANSPOSE 1
+
+/**
+ * The conjugate transpose.
+ */
+#define SV_SRT_OPERATION_ADJOINT 2
+
+/**
+ * x + r/phi.
+ */
+#define SV_SRT_RESIDUAL_PHI 0
+
+/**
+ * (x + r)/phi.
+ */
+#define SV_SRT_RESIDUAL_SYMMETRIC 1
+
+/**
+ * x + r.
+ */
+#define SV_SRT_RESIDUAL_STANDARD 2
+
+/**
  * The call did what it says.
  */
 #define SV_OK 0
@@ -3363,6 +3523,985 @@ int32_t sv_device_memory_snapshot(int32_t device,
                                   char *text,
                                   size_t capacity,
                                   size_t *length);
+
+/**
+ * Computes phi^n of |n| up to 1474.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `double`.
+ */
+int32_t sv_srt_phi_pow(int32_t n, double *result);
+
+/**
+ * Computes the Fibonacci number F(k); `SV_ERROR_OVERFLOW` if 64 bits do not hold it.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to an `int64_t`.
+ */
+int32_t sv_srt_fibonacci(int32_t k, int64_t *result);
+
+/**
+ * Computes the Lucas number L(k); `SV_ERROR_OVERFLOW` if 64 bits do not hold it.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to an `int64_t`.
+ */
+int32_t sv_srt_lucas(int32_t k, int64_t *result);
+
+/**
+ * Computes F(value) modulo `modulus`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_fib_mod(uint64_t value, uint64_t modulus, uint64_t *result);
+
+/**
+ * Computes the period of the Fibonacci numbers modulo `modulus`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_pisano(uint64_t modulus, uint64_t *result);
+
+/**
+ * Computes floor(phi n) exactly.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to an `int64_t`.
+ */
+int32_t sv_srt_winding_recursion(int64_t n, int64_t *result);
+
+/**
+ * Computes floor(phi n) of each element exactly. `overflow` gets a tensor that is true at results which 64 bits do not
+ * hold.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`, `overflow` points to a `uint64_t`.
+ */
+int32_t sv_srt_winding_recursion_batch(uint64_t n,
+                                       uint64_t *result,
+                                       uint64_t *overflow);
+
+/**
+ * Computes floor(n/phi) exactly.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to an `int64_t`.
+ */
+int32_t sv_srt_winding_recursion_inverse(int64_t n, int64_t *result);
+
+/**
+ * Computes floor(n/phi) of each element exactly. `overflow` gets a tensor that is true at results which 64 bits do not
+ * hold.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`, `overflow` points to a `uint64_t`.
+ */
+int32_t sv_srt_winding_recursion_inverse_batch(uint64_t n,
+                                               uint64_t *result,
+                                               uint64_t *overflow);
+
+/**
+ * Computes F(k) of each index as an integer. `overflow` gets a tensor that is true at results which 64 bits do not
+ * hold.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`, `overflow` points to a `uint64_t`.
+ */
+int32_t sv_srt_fibonacci_batch(uint64_t k,
+                               uint64_t *result,
+                               uint64_t *overflow);
+
+/**
+ * Computes F(k) of each index as a double.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_fibonacci_batch_f64(uint64_t k, uint64_t *result);
+
+/**
+ * Computes L(k) of each index as an integer. `overflow` gets a tensor that is true at results which 64 bits do not
+ * hold.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`, `overflow` points to a `uint64_t`.
+ */
+int32_t sv_srt_lucas_batch(uint64_t k,
+                           uint64_t *result,
+                           uint64_t *overflow);
+
+/**
+ * Computes L(k) of each index as a double.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_lucas_batch_f64(uint64_t k, uint64_t *result);
+
+/**
+ * Computes F(k) modulo `modulus` of each index of type `SV_DTYPE_U64`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_fib_mod_batch(uint64_t k, uint64_t modulus, uint64_t *result);
+
+/**
+ * Computes the first `count` Fibonacci numbers, as `SV_DTYPE_I64` or `SV_DTYPE_F64`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_fibonacci_sequence(size_t count, int32_t dtype, int32_t device, uint64_t *result);
+
+/**
+ * Computes phi v.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_golden_recursion(uint64_t v, uint64_t *result);
+
+/**
+ * Computes v/phi.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_golden_recursion_inverse(uint64_t v, uint64_t *result);
+
+/**
+ * Computes the generation of each row of 4 windings: 0 of zeros, otherwise 1 + the largest k with phi^k <= max |n_i|.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_generation_batch(uint64_t rows,
+                                uint64_t *result);
+
+/**
+ * Computes one of `SV_SRT_GOLDEN_...` on numbers a + b phi, each a pair of `SV_DTYPE_I64` tensors. Operations of one
+ * operand do not use `y_a` and `y_b`. `overflow` gets a tensor that is true at results which 64 bits do not hold.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result_a` points to a `uint64_t`, `result_b` points to a `uint64_t`, `overflow` points to a `uint64_t`.
+ */
+int32_t sv_srt_golden_operation(int32_t operation,
+                                uint64_t x_a,
+                                uint64_t x_b,
+                                uint64_t y_a,
+                                uint64_t y_b,
+                                uint64_t *result_a,
+                                uint64_t *result_b,
+                                uint64_t *overflow);
+
+/**
+ * Computes a^2 + a b - b^2 of numbers a + b phi. `overflow` gets a tensor that is true at results which 64 bits do not
+ * hold.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`, `overflow` points to a `uint64_t`.
+ */
+int32_t sv_srt_golden_norm(uint64_t a,
+                           uint64_t b,
+                           uint64_t *result,
+                           uint64_t *overflow);
+
+/**
+ * Computes 2 a + b of numbers a + b phi. `overflow` gets a tensor that is true at results which 64 bits do not hold.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`, `overflow` points to a `uint64_t`.
+ */
+int32_t sv_srt_golden_trace(uint64_t a,
+                            uint64_t b,
+                            uint64_t *result,
+                            uint64_t *overflow);
+
+/**
+ * Computes a + b phi as doubles.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_golden_values(uint64_t a, uint64_t b, uint64_t *result);
+
+/**
+ * Finds the a + b phi with |a|, |b| <= bound that is nearest to each double.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result_a` points to a `uint64_t`, `result_b` points to a `uint64_t`.
+ */
+int32_t sv_srt_snap(uint64_t values, int64_t bound, uint64_t *result_a, uint64_t *result_b);
+
+/**
+ * Computes the values minus their points.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_snap_residual(uint64_t values, uint64_t a, uint64_t b, uint64_t *result);
+
+/**
+ * Computes the square root of the sum of squared residuals.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_snap_distance(uint64_t values, uint64_t a, uint64_t b, uint64_t *result);
+
+/**
+ * Writes up to `capacity` bounds of a ramp of at most `steps` steps from `first` on, and the number of all of them.
+ * Each bound is the one before times phi, rounded up.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `bounds` points to `capacity` numbers, and `count` points to a `uint64_t`.
+ */
+int32_t sv_srt_precision_ramp(int64_t first,
+                              size_t steps,
+                              int64_t *bounds,
+                              size_t capacity,
+                              uint64_t *count);
+
+/**
+ * Computes roots of E8 as rows. `set` is one of `SV_SRT_ROOTS_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_e8_roots(int32_t set, int32_t device, uint64_t *result);
+
+/**
+ * Computes `count` rows: row i is root i modulo 240 times 1 + i/240, rounded down.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_e8_weights(size_t count, int32_t device, uint64_t *result);
+
+/**
+ * Projects rows of 8 to their parallel and perpendicular parts. `layout` is one of `SV_SRT_E8_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `parallel` points to a `uint64_t`, `perpendicular` points to a `uint64_t`.
+ */
+int32_t sv_srt_project_e8(uint64_t v, int32_t layout, uint64_t *parallel, uint64_t *perpendicular);
+
+/**
+ * Computes |parallel|^2 - |perpendicular|^2 of rows of 8. `layout` is one of `SV_SRT_E8_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_quadratic_form(uint64_t v, int32_t layout, uint64_t *result);
+
+/**
+ * Finds the point of scale E8 that is nearest to each row of 8.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_e8_quantize(uint64_t v, double scale, uint64_t *result);
+
+/**
+ * Computes the sum of w exp(-pi Q(v)/t) over rows of 8. `weights` is a number or a tensor with one for each row, and
+ * `layout` is one of `SV_SRT_E8_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `weights` points to an operand, and `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_theta_sum(uint64_t v,
+                         const struct sv_operand *weights,
+                         double t,
+                         int32_t layout,
+                         uint64_t *result);
+
+/**
+ * Computes 1 for each row of 8 in the cone and 0 for the others. `cone` is one of `SV_SRT_CONE_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_golden_cone_test(uint64_t v,
+                                int32_t cone,
+                                double tolerance,
+                                uint64_t *result);
+
+/**
+ * Finds the point of the closed cone that is nearest to each row of 8. `cone` is one of `SV_SRT_CONE_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_golden_cone_project(uint64_t v,
+                                   int32_t cone,
+                                   uint64_t *result);
+
+/**
+ * Computes exp(-Q(v)/phi) of each row of 8 in the null cone, and 1e-9 of the others.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_weight_8d(uint64_t v, uint64_t *result);
+
+/**
+ * Returns a random word, which depends on the seed and the position alone.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_noise_word(uint64_t seed, uint64_t offset, uint64_t *result);
+
+/**
+ * Returns the seed of a stream of its own.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_noise_stream(uint64_t seed, uint64_t generation, uint64_t purpose, uint64_t *result);
+
+/**
+ * Computes a tensor of random words from position `offset` on.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `shape` points to `rank` numbers, and `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_noise_words(uint64_t seed,
+                           uint64_t offset,
+                           const int64_t *shape,
+                           size_t rank,
+                           int32_t device,
+                           uint64_t *result);
+
+/**
+ * Computes a tensor of standard normal doubles from position `offset` on.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `shape` points to `rank` numbers, and `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_gauss(uint64_t seed,
+                     uint64_t offset,
+                     const int64_t *shape,
+                     size_t rank,
+                     int32_t device,
+                     uint64_t *result);
+
+/**
+ * Computes a tensor of uniform doubles from position `offset` on. `interval` is one of `SV_SRT_UNIFORM_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `shape` points to `rank` numbers, and `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_uniform_noise(uint64_t seed,
+                             uint64_t offset,
+                             int32_t interval,
+                             const int64_t *shape,
+                             size_t rank,
+                             int32_t device,
+                             uint64_t *result);
+
+/**
+ * Computes normal numbers from pairs of uniform ones along the last axis.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_box_muller(uint64_t u, uint64_t *result);
+
+/**
+ * Computes (lo + (hi - lo) tanh |rho|) g.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_residual_modulated_noise(uint64_t g,
+                                        uint64_t rho,
+                                        double lo,
+                                        double hi,
+                                        uint64_t *result);
+
+/**
+ * Computes v (1 + (1 - s) sqrt(n2)/phi^2) + sigma (1 - s) exp(-n2/(4 phi)) g.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_resonant_d_phase(uint64_t v,
+                                uint64_t n2,
+                                uint64_t g,
+                                double s,
+                                double sigma,
+                                uint64_t *result);
+
+/**
+ * Computes `sv_srt_resonant_d_phase` of rows, with a syntony for each row in the tensor `s`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_resonant_d_phase_batch(uint64_t v,
+                                      uint64_t n2,
+                                      uint64_t g,
+                                      uint64_t s,
+                                      double sigma,
+                                      uint64_t *result);
+
+/**
+ * Computes v (1 - s/phi (1 - exp(-n2/phi))).
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_h_phase(uint64_t v, uint64_t n2, double s, uint64_t *result);
+
+/**
+ * Computes `sv_srt_h_phase` of rows, with a syntony for each row in the tensor `s`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_h_phase_batch(uint64_t v, uint64_t n2, uint64_t s, uint64_t *result);
+
+/**
+ * Computes the D phase without noise, then the H phase.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_phase_cycle(uint64_t v, uint64_t n2, double s, uint64_t *result);
+
+/**
+ * Computes the sum of |v|^2 exp(-n2/phi) divided by the sum of |v|^2, of each row.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_syntony(uint64_t v, uint64_t n2, uint64_t *result);
+
+/**
+ * Computes one number of all syntonies. `aggregate` is one of `SV_SRT_AGGREGATE_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_aggregate_syntony(uint64_t s, int32_t aggregate, uint64_t *result);
+
+/**
+ * Computes 1 - |d - h| / (|d - psi| + 1e-10), from 0 to 1.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_operator_syntony(uint64_t psi, uint64_t d, uint64_t h, uint64_t *result);
+
+/**
+ * Finds the largest syntony of a vector: its index and its value. NaN is ignored.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `index` points to a `uint64_t`, `value` points to a `uint64_t`.
+ */
+int32_t sv_srt_argmax_syntony(uint64_t s, uint64_t *index, uint64_t *value);
+
+/**
+ * Computes the pull of flux values toward their lattice values. `mode` is one of `SV_SRT_GRADIENT_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_snap_gradient(uint64_t flux,
+                             uint64_t lattice,
+                             uint64_t n2,
+                             int32_t mode,
+                             uint64_t *result);
+
+/**
+ * Computes the H phase, finds the a + b phi with |a|, |b| <= bound nearest to it, and computes their syntony.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result_a` points to a `uint64_t`, `result_b` points to a `uint64_t`, `syntony` points to a `uint64_t`.
+ */
+int32_t sv_srt_harmonize_and_crystallize(uint64_t flux,
+                                         uint64_t n2,
+                                         double s,
+                                         int64_t bound,
+                                         uint64_t *result_a,
+                                         uint64_t *result_b,
+                                         uint64_t *syntony);
+
+/**
+ * Computes the times of the D phase and of the H phase: base, and base phi^syntony.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `d_phase` points to a `double`, `h_phase` points to a `double`.
+ */
+int32_t sv_srt_dwell(double base, double syntony, double *d_phase, double *h_phase);
+
+/**
+ * Computes A B. `mode` is one of `SV_SRT_PRODUCT_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_mm(uint64_t a, uint64_t b, int32_t mode, uint64_t *result);
+
+/**
+ * Computes A^T B, of A stored as K x M. `mode` is one of `SV_SRT_PRODUCT_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_mm_tn(uint64_t a, uint64_t b, int32_t mode, uint64_t *result);
+
+/**
+ * Computes A B^T, of B stored as N x K. `mode` is one of `SV_SRT_PRODUCT_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_mm_nt(uint64_t a, uint64_t b, int32_t mode, uint64_t *result);
+
+/**
+ * Computes A^T B^T. `mode` is one of `SV_SRT_PRODUCT_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_mm_tt(uint64_t a, uint64_t b, int32_t mode, uint64_t *result);
+
+/**
+ * Computes A^H B. `mode` is one of `SV_SRT_PRODUCT_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_mm_hn(uint64_t a, uint64_t b, int32_t mode, uint64_t *result);
+
+/**
+ * Computes A B^H. `mode` is one of `SV_SRT_PRODUCT_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_mm_nh(uint64_t a, uint64_t b, int32_t mode, uint64_t *result);
+
+/**
+ * Computes the products of two batches of matrices. `mode` is one of `SV_SRT_PRODUCT_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_bmm(uint64_t a, uint64_t b, int32_t mode, uint64_t *result);
+
+/**
+ * Computes A B - B A/phi. `mode` is one of `SV_SRT_PRODUCT_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_golden_commutator(uint64_t a, uint64_t b, int32_t mode, uint64_t *result);
+
+/**
+ * Computes A B + B A/phi. `mode` is one of `SV_SRT_PRODUCT_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_golden_anticommutator(uint64_t a, uint64_t b, int32_t mode, uint64_t *result);
+
+/**
+ * Computes the sum over k of a_ik b_kj exp(-k^2/phi). `mode` is one of `SV_SRT_PRODUCT_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_mm_golden_weighted(uint64_t a, uint64_t b, int32_t mode, uint64_t *result);
+
+/**
+ * Computes phi^n A B. `mode` is one of `SV_SRT_PRODUCT_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_mm_phi(uint64_t a, uint64_t b, int32_t n, int32_t mode, uint64_t *result);
+
+/**
+ * Computes (1 + sign q/divisor) A B. `mode` is one of `SV_SRT_PRODUCT_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_mm_corrected(uint64_t a,
+                            uint64_t b,
+                            double divisor,
+                            int32_t sign,
+                            int32_t mode,
+                            uint64_t *result);
+
+/**
+ * Computes e^(i pi n/phi) A B, which is complex. `mode` is one of `SV_SRT_PRODUCT_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_mm_golden_phase(uint64_t a, uint64_t b, int32_t n, int32_t mode, uint64_t *result);
+
+/**
+ * Computes alpha op(A) op(B) + beta C as a new tensor. `operation_a` and `operation_b` are of `SV_SRT_OPERATION_...`,
+ * and `mode` is one of `SV_SRT_PRODUCT_...`. C is not read if beta is 0.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `alpha` and `beta` point to numbers, and `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_gemm(const struct sv_number *alpha,
+                    int32_t operation_a,
+                    uint64_t a,
+                    int32_t operation_b,
+                    uint64_t b,
+                    const struct sv_number *beta,
+                    uint64_t c,
+                    int32_t mode,
+                    uint64_t *result);
+
+/**
+ * Computes psi + the sum over k of factors[k] P_k psi of `count` square matrices P_k. `mode` is one of
+ * `SV_SRT_PRODUCT_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `projections` and `factors` point to `count` elements each, and `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_projection_sum(uint64_t psi,
+                              const uint64_t *projections,
+                              const double *factors,
+                              size_t count,
+                              int32_t mode,
+                              uint64_t *result);
+
+/**
+ * Computes the sum over k of weights[k] T_k of `count` tensors of one shape.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `tensors` and `weights` point to `count` elements each, and `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_weighted_sum(const uint64_t *tensors,
+                            const double *weights,
+                            size_t count,
+                            uint64_t *result);
+
+/**
+ * Computes x / y of complex tensors of one shape, scaled so that nothing overflows.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_complex_divide(uint64_t x, uint64_t y, uint64_t *result);
+
+/**
+ * Computes 1/z, of complex numbers.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_complex_reciprocal(uint64_t z, uint64_t *result);
+
+/**
+ * Computes z e^(i pi/phi), of complex numbers.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_golden_rotate(uint64_t z, uint64_t *result);
+
+/**
+ * Computes z/|z|, and 0 at 0, of complex numbers.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_normalize_phase(uint64_t z, uint64_t *result);
+
+/**
+ * Computes the sum of z_i phi^-i along the last axis, of complex numbers.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_phi_weighted_sum(uint64_t z, uint64_t *result);
+
+/**
+ * Computes z e^(i theta).
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_rotate_phase(uint64_t z, double theta, uint64_t *result);
+
+/**
+ * Computes z e^(i theta) with an angle for each element.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_rotate_phases(uint64_t z, uint64_t theta, uint64_t *result);
+
+/**
+ * Rounds the angle of each complex number to a multiple of pi/k, and keeps its magnitude.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_quantize_phase_pi(uint64_t z, int64_t k, uint64_t *result);
+
+/**
+ * Adds a residual as `mode` says, one of `SV_SRT_RESIDUAL_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_phi_residual(uint64_t x, uint64_t r, int32_t mode, uint64_t *result);
+
+/**
+ * Computes the positive part of `sv_srt_phi_residual`. NaN gives 0 if `keep_nan` is 0, and NaN if it is 1.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_phi_residual_relu(uint64_t x,
+                                 uint64_t r,
+                                 int32_t mode,
+                                 int32_t keep_nan,
+                                 uint64_t *result);
+
+/**
+ * Computes GELU of x + r/phi, in its tanh form.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_phi_residual_gelu(uint64_t x, uint64_t r, uint64_t *result);
+
+/**
+ * Normalizes the rows of x + r/phi to variance 1. `gamma` and `beta` are tensors of the row's size, or 0.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_phi_residual_layer_norm(uint64_t x,
+                                       uint64_t r,
+                                       uint64_t gamma,
+                                       uint64_t beta,
+                                       double eps,
+                                       uint64_t *result);
+
+/**
+ * Computes exp(-s/phi); of complex numbers, exp(-|z|^2/phi).
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_golden_weight(uint64_t s, uint64_t *result);
+
+/**
+ * Computes exp(-|n|^2/phi) of each row of windings along the last axis.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_golden_weight_of_rows(uint64_t n, uint64_t *result);
+
+/**
+ * Computes the sum of a_i b_i exp(-i^2/phi).
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_golden_inner(uint64_t a, uint64_t b, uint64_t *result);
+
+/**
+ * Computes a_i exp(-i/phi) / sqrt(sum of a_i^2 exp(-2i/phi) + 1e-10).
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_golden_normalize(uint64_t a, uint64_t *result);
+
+/**
+ * Multiplies each element by its correction 1 + sign q/divisor; a divisor of 0 gives 1. `count` is the number of
+ * elements.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `divisors` and `signs` point to `count` numbers each, and `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_correct(uint64_t values,
+                       const double *divisors,
+                       const int32_t *signs,
+                       size_t count,
+                       uint64_t *result);
+
+/**
+ * Computes v (1 + q/first) (1 - q/second).
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_compound_correction(uint64_t values, double first, double second, uint64_t *result);
+
+/**
+ * Multiplies each element by a range of the `count` corrections, from left to right. Element i has `lengths[i]`
+ * corrections from `starts[i]` on; `elements` is the number of elements.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `divisors` and `signs` point to `count` numbers each, `starts` and `lengths` to `elements` numbers each, and `result`
+ * points to a `uint64_t`.
+ */
+int32_t sv_srt_correct_chain(uint64_t values,
+                             const double *divisors,
+                             const int32_t *signs,
+                             size_t count,
+                             const size_t *starts,
+                             const size_t *lengths,
+                             size_t elements,
+                             uint64_t *result);
+
+/**
+ * Returns q = (2 phi + e/(2 phi^2)) / (phi^4 (e^pi - pi)).
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `double`.
+ */
+int32_t sv_srt_q_deficit(double *result);
+
+/**
+ * Computes 1 + sign q/divisor.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `double`.
+ */
+int32_t sv_srt_correction(double divisor, int32_t sign, double *result);
+
+/**
+ * Computes 1 + sign coefficient q^q_power phi^phi_power. docs/srt.md names the coefficients.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `double`.
+ */
+int32_t sv_srt_special_correction(int32_t sign,
+                                  double coefficient,
+                                  int32_t q_power,
+                                  int32_t phi_power,
+                                  double *result);
+
+/**
+ * Computes 1/(1 + q phi^k) of k from -2 to 3.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `double`.
+ */
+int32_t sv_srt_suppression(int32_t k, double *result);
+
+/**
+ * Returns a dimension of the table 248, 240, 120, 78, 36, 27, 24, 14.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint32_t`.
+ */
+int32_t sv_srt_structure_dimension(size_t index, uint32_t *result);
 
 /**
  * Creates a stream on a device. A lower `priority` is more urgent; 0 is ordinary.

@@ -1,4 +1,4 @@
-//! The functions of tensors and of spiking networks (tests/capi/burst.rs) of the C ABI on the CPU, called as C calls them: values,
+//! The functions of tensors, of spiking networks (tests/capi/burst.rs) and of golden-ratio tensors (tests/capi/srt.rs) of the C ABI on the CPU, called as C calls them: values,
 //! in-place forms, refusals and references.
 
 use std::ffi::{CStr, CString, c_void};
@@ -19,6 +19,8 @@ use selvedge::fuse::Operation;
 
 #[path = "capi/burst.rs"]
 mod burst;
+#[path = "capi/srt.rs"]
+mod srt;
 
 const CPU: i32 = -1;
 

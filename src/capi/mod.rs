@@ -39,6 +39,7 @@ pub mod module;
 pub mod nvrtc;
 pub mod pinned;
 pub mod pool;
+pub mod srt;
 pub mod status;
 pub mod stream;
 pub mod tensor;

@@ -4,7 +4,19 @@
 use std::fmt::Write;
 
 /// Numbers of 64 bits that are no handles, by their parameter's name.
-const NOT_HANDLES: &[&str] = &["timeout_ms", "bytes", "offset", "count", "address", "seed", "limit", "value"];
+const NOT_HANDLES: &[&str] = &[
+    "timeout_ms",
+    "bytes",
+    "offset",
+    "count",
+    "address",
+    "seed",
+    "limit",
+    "value",
+    "generation",
+    "purpose",
+    "modulus",
+];
 /// Pointers that may be NULL, by their parameter's name.
 const OPTIONAL: &[&str] = &["length", "user"];
 /// Functions that may succeed with NULL and 0 for every argument, besides those that write a text.

@@ -1,0 +1,49 @@
+//! Golden-ratio operations, one C function for each function of `srt`. Expressions are left to `sv_fused_...`.
+//!
+//! Names, formulas and tolerance classes are those of `docs/srt.md`. Operands are handles of tensors, and results new ones.
+
+pub mod exact;
+pub mod lattice;
+pub mod phases;
+pub mod products;
+pub mod values;
+
+use super::arguments::out;
+use super::error::Result;
+use super::guard;
+use super::tensor::enter_all;
+use crate::tensor::Tensor;
+
+/// Runs the body of a function with several tensors as its results, and writes their handles.
+///
+/// # Safety
+///
+/// Each pointer is NULL or points to a `u64` that this call alone uses.
+unsafe fn give_all<const COUNT: usize>(
+    function: &'static str,
+    results: [(*mut u64, &str); COUNT],
+    work: impl FnOnce() -> Result<[Tensor; COUNT]>,
+) -> i32 {
+    guard::call(function, || {
+        // SAFETY: as the caller vouches.
+        let outs = results.iter().map(|(pointer, name)| unsafe { out(*pointer, name) });
+        let outs = outs.collect::<Result<Vec<_>>>()?;
+        let handles = enter_all(work()?)?;
+        outs.into_iter().zip(handles).for_each(|(out, handle)| out.write(handle));
+        Ok(())
+    })
+}
+
+/// Runs the body of a function whose result is a number, and writes it.
+///
+/// # Safety
+///
+/// `result` is NULL or points to a `T` that this call alone uses.
+unsafe fn number<T>(function: &'static str, result: *mut T, work: impl FnOnce() -> Result<T>) -> i32 {
+    guard::call(function, || {
+        // SAFETY: as the caller vouches.
+        let result = unsafe { out(result, "result")? };
+        result.write(work()?);
+        Ok(())
+    })
+}

@@ -1,0 +1,160 @@
+//! The golden-ratio operations of the C ABI: worked numbers of each group, several results, and refusals.
+
+use selvedge::capi::srt::exact::*;
+use selvedge::capi::srt::lattice::*;
+use selvedge::capi::srt::phases::*;
+use selvedge::capi::srt::products::*;
+use selvedge::capi::srt::values::*;
+use selvedge::capi::status::*;
+use selvedge::capi::tensor::{SV_DTYPE_F64, SV_DTYPE_I64, creation, sv_operand};
+
+use super::{CPU, check, fails, integers, ok, real, take};
+
+fn doubles(elements: &[f64], shape: &[i64]) -> u64 {
+    let (data, bytes) = (elements.as_ptr().cast(), size_of_val(elements));
+    // SAFETY: the pointers are to slices of these lengths.
+    ok(|result| unsafe {
+        creation::sv_tensor_from_host(data, bytes, SV_DTYPE_F64, shape.as_ptr(), shape.len(), CPU, result)
+    })
+}
+
+fn vector(elements: &[f64]) -> u64 {
+    doubles(elements, &[elements.len() as i64])
+}
+
+#[track_caller]
+fn close(found: &[f64], wanted: &[f64]) {
+    assert_eq!(found.len(), wanted.len());
+    for (found, wanted) in found.iter().zip(wanted) {
+        assert!((found - wanted).abs() <= 1e-12 * wanted.abs(), "{found}, wanted {wanted}");
+    }
+}
+
+#[test]
+fn products_have_their_worked_numbers() {
+    let (a, b) = (doubles(&[1.0, 2.0, 3.0, 4.0], &[2, 2]), doubles(&[0.0, 1.0, 1.0, 0.0], &[2, 2]));
+    let fast = SV_SRT_PRODUCT_FAST;
+    // SAFETY: all pointers are to locals.
+    unsafe {
+        for mode in [fast, SV_SRT_PRODUCT_EXACT] {
+            close(&take(ok(|result| sv_srt_mm_nt(a, b, mode, result))), &[2.0, 1.0, 4.0, 3.0]);
+            let commutator = take(ok(|result| sv_srt_golden_commutator(a, b, mode, result)));
+            close(
+                &commutator,
+                &[0.1458980337503153, -1.4721359549995796, 3.381966011250105, 1.7639320225002102],
+            );
+            let scaled = take(ok(|result| sv_srt_mm_phi(a, b, 2, mode, result)));
+            close(&scaled, &[5.23606797749979, 2.618033988749895, 10.47213595499958, 7.854101966249685]);
+        }
+        let (alpha, beta) = (real(2.0), real(-1.0));
+        let transpose = SV_SRT_OPERATION_TRANSPOSE;
+        let sum = take(ok(|result| sv_srt_gemm(&alpha, 0, a, transpose, b, &beta, a, fast, result)));
+        close(&sum, &[3.0, 0.0, 5.0, 2.0]);
+        close(
+            &take(ok(|result| sv_srt_weighted_sum([a, b].as_ptr(), [0.5, -2.0].as_ptr(), 2, result))),
+            &[0.5, -1.0, -0.5, 2.0],
+        );
+        let mut result = 7;
+        fails(sv_srt_mm(a, b, 9, &mut result), SV_ERROR_INVALID_ARGUMENT, "mode");
+        assert_eq!(result, 7);
+        fails(sv_srt_mm(a, a, fast, std::ptr::null_mut()), SV_ERROR_INVALID_ARGUMENT, "result");
+    }
+}
+
+#[test]
+fn exact_numbers_report_their_overflow() {
+    let (mut number, mut power) = (0, 0.0);
+    // SAFETY: all pointers are to locals.
+    unsafe {
+        check(sv_srt_fibonacci(92, &mut number));
+        assert_eq!(number, 7_540_113_804_746_346_429);
+        fails(sv_srt_fibonacci(93, &mut number), SV_ERROR_OVERFLOW, "fibonacci");
+        check(sv_srt_phi_pow(10, &mut power));
+        close(&[power], &[122.99186938124421]);
+        let mut period = 0;
+        check(sv_srt_pisano(7, &mut period));
+        assert_eq!(period, 16);
+        let (mut values, mut overflow) = (0, 0);
+        let k = integers(&[10, 93], &[2]);
+        check(sv_srt_fibonacci_batch(k, &mut values, &mut overflow));
+        assert_eq!((take::<i64>(values)[0], take::<u8>(overflow)), (55, vec![0, 1]));
+        // (2 + 3φ)(1 - φ) = -1 - 2φ
+        let [x_a, x_b, y_a, y_b] = [2, 3, 1, -1].map(|number| integers(&[number], &[1]));
+        let (mut a, mut b) = (0, 0);
+        check(sv_srt_golden_operation(SV_SRT_GOLDEN_MUL, x_a, x_b, y_a, y_b, &mut a, &mut b, &mut overflow));
+        assert_eq!((take::<i64>(a), take::<i64>(b), take::<u8>(overflow)), (vec![-1], vec![-2], vec![0]));
+        check(sv_srt_golden_operation(SV_SRT_GOLDEN_NEG, x_a, x_b, 0, 0, &mut a, &mut b, &mut overflow));
+        assert_eq!((take::<i64>(a), take::<i64>(b)), (vec![-2], vec![-3]));
+        let (mut bounds, mut count) = ([0i64; 3], 0);
+        check(sv_srt_precision_ramp(100, 5, bounds.as_mut_ptr(), 3, &mut count));
+        assert_eq!((bounds, count), ([100, 162, 263], 6));
+        let sequence = ok(|result| sv_srt_fibonacci_sequence(5, SV_DTYPE_I64, CPU, result));
+        assert_eq!(take::<i64>(sequence), [0, 1, 1, 2, 3]);
+    }
+}
+
+#[test]
+fn phases_and_values_have_their_worked_numbers() {
+    let (v, n2) = (vector(&[1.0, 0.5, -0.25, 0.125]), vector(&[0.0, 1.0, 4.0, 9.0]));
+    let g = vector(&[0.5, -1.0, 2.0, 0.0]);
+    let s = 0.8584177266443396;
+    // SAFETY: all pointers are to locals.
+    unsafe {
+        close(&take(ok(|result| sv_srt_syntony(v, n2, result))), &[s]);
+        let flux = ok(|result| sv_srt_resonant_d_phase(v, n2, g, s, 0.1, result));
+        let (mut a, mut b, mut syntony) = (0, 0, 0);
+        check(sv_srt_harmonize_and_crystallize(flux, n2, s, 10, &mut a, &mut b, &mut syntony));
+        assert_eq!((take::<i64>(a), take::<i64>(b)), (vec![1, 2, -5, -8], vec![0, -1, 3, 5]));
+        close(&take(syntony), &[0.9193003277430948]);
+        let (mut index, mut value) = (0, 0);
+        check(sv_srt_argmax_syntony(g, &mut index, &mut value));
+        assert_eq!((take::<i64>(index), take::<f64>(value)), (vec![2], vec![2.0]));
+        let normal = take(ok(|result| sv_srt_gauss(42, 0, [2].as_ptr(), 1, CPU, result)));
+        close(&normal, &[0.4147197504315305, -0.8918862136277562]);
+        let (mut d_phase, mut h_phase) = (0.0, 0.0);
+        check(sv_srt_dwell(100.0, s, &mut d_phase, &mut h_phase));
+        close(&[d_phase, h_phase], &[100.0, 151.14670884504525]);
+
+        let (x, r) = (vector(&[1.0, -1.0, 0.5, -2.0]), vector(&[1.0, 2.0, -3.0, 1.0]));
+        let relu = take(ok(|result| sv_srt_phi_residual_relu(x, r, SV_SRT_RESIDUAL_PHI, 0, result)));
+        close(&relu, &[1.618033988749895, 0.2360679774997898, 0.0, 0.0]);
+        let (divisors, signs, start, length) = ([248.0, 36.0, 8.0], [1, -1, 1], [0], [3]);
+        let hundred = vector(&[100.0]);
+        let (divisors, signs) = (divisors.as_ptr(), signs.as_ptr());
+        let chain = |length: &[usize; 1], result| {
+            sv_srt_correct_chain(hundred, divisors, signs, 3, start.as_ptr(), length.as_ptr(), 1, result)
+        };
+        close(&take(ok(|result| chain(&length, result))), &[100.27715694061784]);
+        let mut result = 0;
+        fails(chain(&[usize::MAX], &mut result), SV_ERROR_INVALID_ARGUMENT, "range");
+        let mut factor = 0.0;
+        check(sv_srt_correction(24.0, -1, &mut factor));
+        close(&[factor], &[0.9988585355450127]);
+    }
+}
+
+#[test]
+fn lattice_operations_have_their_worked_numbers() {
+    let v = doubles(&[1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], &[1, 8]);
+    // SAFETY: all pointers are to locals.
+    unsafe {
+        let (mut parallel, mut perpendicular) = (0, 0);
+        check(sv_srt_project_e8(v, SV_SRT_E8_ADJACENT, &mut parallel, &mut perpendicular));
+        close(&take(parallel), &[1.3763819204711736, 0.0, 0.0, 0.0]);
+        close(&take(perpendicular), &[-0.32491969623290634, 0.0, 0.0, 0.0]);
+        close(
+            &take(ok(|result| sv_srt_quadratic_form(v, SV_SRT_E8_OFFSET4, result))),
+            &[-0.8944271909999161],
+        );
+        let roots = ok(|result| sv_srt_e8_roots(SV_SRT_ROOTS_NULL_CONE, CPU, result));
+        let weights = sv_operand { tensor: 0, number: real(1.0) };
+        let theta = ok(|result| sv_srt_theta_sum(roots, &weights, 2.0, SV_SRT_E8_OFFSET4, result));
+        close(&take(theta), &[93.11969749001811]);
+        let inside = ok(|result| sv_srt_golden_cone_test(roots, SV_SRT_CONE_NULL, 1e-10, result));
+        assert_eq!(take::<u8>(inside), [1; 36]);
+        let mut result = 0;
+        fails(sv_srt_project_e8(v, 2, &mut result, &mut 0), SV_ERROR_INVALID_ARGUMENT, "layout");
+        let four = doubles(&[0.0; 4], &[1, 4]);
+        fails(sv_srt_weight_8d(four, &mut result), SV_ERROR_INVALID_ARGUMENT, "8");
+    }
+}
